@@ -52,12 +52,12 @@ impl<'a> AttrReader<'a> {
     }
 
     /// A string attribute that must be one of `among`. Default: the first of these.
-    pub fn choice<'c>(&self, name: &str, among: &[&'c str]) -> AttrResult<&'c str> {
-        let Some(given) = self.str(name)? else { return Ok(among[0]) };
-        among.iter().find(|c| **c == given).copied().ok_or_else(|| {
-            let problem = Problem::attribute(format!("attribute '{name}' cannot be '{given}'"));
-            let one_of = format!("it is one of {}", among.join(", "));
-            problem.with_help(did_you_mean(given, among.iter().copied()).unwrap_or(one_of))
+    pub fn choice<'c>(&self, name: &str, choices: &[&'c str]) -> AttrResult<&'c str> {
+        let Some(value) = self.str(name)? else { return Ok(choices[0]) };
+        choices.iter().find(|c| **c == value).copied().ok_or_else(|| {
+            let problem = Problem::attribute(format!("attribute '{name}' cannot be '{value}'"));
+            let one_of = format!("it is one of {}", choices.join(", "));
+            problem.with_help(did_you_mean(value, choices.iter().copied()).unwrap_or(one_of))
         })
     }
 

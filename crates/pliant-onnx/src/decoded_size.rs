@@ -117,15 +117,15 @@ impl FieldKind {
 ///
 /// # Errors
 /// If messages are nested too deeply. Invalid messages are reported by the decoder.
-pub(crate) fn decoded_size(file: &[u8], most: u64) -> Result<u64, String> {
-    let mut scan = DecodedSizeScan { total: FieldKind::Model.cost(file), most };
+pub(crate) fn decoded_size(file: &[u8], max: u64) -> Result<u64, String> {
+    let mut scan = DecodedSizeScan { total: FieldKind::Model.cost(file), max };
     scan.message(file, FieldKind::Model, 0)?;
     Ok(scan.total)
 }
 
 struct DecodedSizeScan {
     total: u64,
-    most: u64,
+    max: u64,
 }
 
 impl DecodedSizeScan {
@@ -133,7 +133,7 @@ impl DecodedSizeScan {
         if depth > MAX_DEPTH {
             return Err(format!("messages are nested more than {MAX_DEPTH} deep"));
         }
-        while self.total <= self.most {
+        while self.total <= self.max {
             let Some(key) = varint(&mut rest) else { return Ok(()) };
             let skipped = match key & 7 {
                 // A list item takes 8 bytes, and twice that while the list grows.
@@ -222,8 +222,8 @@ mod tests {
             graph = GraphProto { node: vec![node], ..Default::default() };
         }
         let model = ModelProto { graph: Some(graph), ..Default::default() };
-        let told = decoded_size(&model.encode_to_vec(), u64::MAX).unwrap_err();
-        assert!(told.contains("nested more than 100 deep"), "{told}");
+        let error = decoded_size(&model.encode_to_vec(), u64::MAX).unwrap_err();
+        assert!(error.contains("nested more than 100 deep"), "{error}");
     }
 
     #[test]

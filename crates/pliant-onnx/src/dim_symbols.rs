@@ -72,8 +72,8 @@ impl DimSymbols {
         &mut self,
         divisible: &IndexMap<String, i64>,
     ) -> Result<(), Problem> {
-        if let Some((name, by)) = divisible.iter().find(|(_, by)| **by < 1) {
-            return Err(Problem::invalid(format!("'{name}' cannot be divisible by {by}")));
+        if let Some((name, divisor)) = divisible.iter().find(|(_, divisor)| **divisor < 1) {
+            return Err(Problem::invalid(format!("'{name}' cannot be divisible by {divisor}")));
         }
         self.divisible = divisible.clone();
         Ok(())
@@ -155,9 +155,9 @@ impl DimSymbols {
     }
 
     /// Creates the program name of a new symbol.
-    fn new_program_name(&mut self, name: &str, by: i64) -> String {
-        let is_generated = by != 1 || !self.file_names.contains(name);
-        let mut program_name = quotient_name(name, by);
+    fn new_program_name(&mut self, name: &str, divisor: i64) -> String {
+        let is_generated = divisor != 1 || !self.file_names.contains(name);
+        let mut program_name = quotient_name(name, divisor);
         while self.program_names.contains(&program_name)
             || is_generated && self.file_program_names.contains(&program_name)
         {
@@ -228,9 +228,9 @@ impl DimSymbols {
         let (op, a, b) = match tree {
             DimExpr::Int(v) => return func.syms.int(*v),
             DimExpr::Name(name) => return self.symbol(func, name),
-            DimExpr::Op(op, sides) => {
-                let a = self.build_term(func, &sides.0);
-                (*op, a, self.build_term(func, &sides.1))
+            DimExpr::Op(op, operands) => {
+                let a = self.build_term(func, &operands.0);
+                (*op, a, self.build_term(func, &operands.1))
             }
         };
         match op {
@@ -252,10 +252,10 @@ pub(crate) fn has_name(text: &str) -> bool {
 }
 
 /// The program name of the symbol for `size / by`.
-fn quotient_name(name: &str, by: i64) -> String {
-    match by {
+fn quotient_name(name: &str, divisor: i64) -> String {
+    match divisor {
         1 => identifier(name),
-        _ => format!("{}_over_{by}", identifier(name)),
+        _ => format!("{}_over_{divisor}", identifier(name)),
     }
 }
 

@@ -21,20 +21,20 @@ impl Importer<'_> {
     /// inputs. Attributes are checked if `inputs` are given and no other problem of the node is
     /// reported. Nested nodes are checked, too.
     pub(crate) fn check_downstream_node(&mut self, node: &NodeProto, inputs: Option<&[Value]>) {
-        let mut found = Vec::new();
+        let mut entry = Vec::new();
         for graph in node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
             self.check_nodes_without_inputs(
                 &graph.node,
                 &|domain| Some(self.opset_of(domain)),
-                &mut found,
+                &mut entry,
             );
         }
         let key = (own_domain(node.domain()), node.op_type(), node.overload());
         match self.model_function(&key) {
-            Some(function) => self.check_function_without_inputs(function, &mut found),
-            None => found.extend(inputs.and_then(|inputs| self.attribute_problem(node, inputs))),
+            Some(function) => self.check_function_without_inputs(function, &mut entry),
+            None => entry.extend(inputs.and_then(|inputs| self.attribute_problem(node, inputs))),
         }
-        for problem in found {
+        for problem in entry {
             if !self.problems.contains(&problem) {
                 self.problems.push(problem);
             }
@@ -45,13 +45,13 @@ impl Importer<'_> {
         &self,
         nodes: &[NodeProto],
         opset: OpsetLookup<'_>,
-        found: &mut Vec<Problem>,
+        problems: &mut Vec<Problem>,
     ) {
         for node in nodes {
             let domain = own_domain(node.domain());
             if let Some(function) = self.model_function(&(domain, node.op_type(), node.overload()))
             {
-                self.check_function_without_inputs(function, found);
+                self.check_function_without_inputs(function, problems);
                 continue;
             }
             let known = ops::find(domain, node.op_type()).is_some();
@@ -63,19 +63,19 @@ impl Importer<'_> {
                     schema::check(node, version)
                 }
             };
-            found.extend(outcome.err().map(|p| p.at(&label(node), &operator_name(node))));
+            problems.extend(outcome.err().map(|p| p.at(&label(node), &operator_name(node))));
             for graph in node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
-                self.check_nodes_without_inputs(&graph.node, opset, found);
+                self.check_nodes_without_inputs(&graph.node, opset, problems);
             }
         }
     }
 
-    fn check_function_without_inputs(&self, function: &FunctionProto, found: &mut Vec<Problem>) {
+    fn check_function_without_inputs(&self, function: &FunctionProto, problems: &mut Vec<Problem>) {
         let opset = |domain: &str| {
             let mut own = function.opset_import.iter();
             own.find(|o| own_domain(o.domain()) == domain).map(|o| o.version())
         };
-        self.check_nodes_without_inputs(&function.node, &opset, found);
+        self.check_nodes_without_inputs(&function.node, &opset, problems);
     }
 
     /// The problem of a node's attributes, found by converting the node for tensors of unknown

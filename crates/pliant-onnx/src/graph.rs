@@ -113,8 +113,8 @@ pub fn import_with(
 
 /// Puts the module's bindings into dataflow blocks, in which passes can fuse and reorder.
 fn convert_to_dataflow(module: IRModule) -> Result<IRModule, ImportError> {
-    let made = ConvertToDataflow::default().apply(module, &PassContext::new(registry()));
-    made.map_err(|e| Problem::internal("ConvertToDataflow", e).into())
+    let converted = ConvertToDataflow::default().apply(module, &PassContext::new(registry()));
+    converted.map_err(|e| Problem::internal("ConvertToDataflow", e).into())
 }
 
 /// The state of an import.
@@ -323,18 +323,19 @@ impl<'m> Importer<'m> {
         let count = parts.inputs.len() as i64;
         let mut func = self.builder.finish(parts.result, None, self.pure);
         func.attrs.insert(GLOBAL_SYMBOL.into(), AttrValue::str("main"));
-        let wholes = self.symbols.divisible_triples();
-        if !wholes.is_empty() {
-            let wholes = wholes.iter().map(|w| AttrValue::str(w)).collect();
-            func.attrs.insert(DIVISIBLE.into(), AttrValue::List(wholes));
+        let divisible = self.symbols.divisible_triples();
+        if !divisible.is_empty() {
+            let divisible = divisible.iter().map(|w| AttrValue::str(w)).collect();
+            func.attrs.insert(DIVISIBLE.into(), AttrValue::List(divisible));
         }
         // Callers may modify the inputs after the call without affecting the results.
         func.attrs.insert(FRESH_RESULTS.into(), AttrValue::Bool(true));
         func.attrs.insert(NUM_INPUT.into(), AttrValue::Int(count));
         // The names in the file, which need not be valid in a script.
         let names = |of: &[String]| AttrValue::List(of.iter().map(|n| AttrValue::str(n)).collect());
-        let given: Vec<String> = parts.inputs.iter().chain(self.params.keys()).cloned().collect();
-        func.attrs.insert(INPUT_NAMES.into(), names(&given));
+        let input_names: Vec<String> =
+            parts.inputs.iter().chain(self.params.keys()).cloned().collect();
+        func.attrs.insert(INPUT_NAMES.into(), names(&input_names));
         func.attrs.insert(OUTPUT_NAMES.into(), names(&parts.outputs));
         if !parts.defaults.is_empty() {
             func.attrs.insert(DEFAULT_INPUTS.into(), names(&parts.defaults));
@@ -365,9 +366,9 @@ impl<'m> Importer<'m> {
 
     /// Ends a nested function and returns whether it is pure. An impure one makes its caller
     /// impure.
-    pub(crate) fn end_nested_function(&mut self, around: bool) -> bool {
+    pub(crate) fn end_nested_function(&mut self, outer_pure: bool) -> bool {
         let pure = self.pure;
-        self.pure &= around;
+        self.pure &= outer_pure;
         pure
     }
 
@@ -391,13 +392,13 @@ pub(crate) fn own_domain(domain: &str) -> &str {
 }
 
 /// Converts a text to an identifier of the script.
-pub(crate) fn identifier(text: &str, otherwise: &str) -> Arc<str> {
+pub(crate) fn identifier(text: &str, default: &str) -> Arc<str> {
     let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let name: String = text.chars().map(keep).collect();
     match name.trim_matches('_') {
-        "" => otherwise.into(),
+        "" => default.into(),
         short if short.starts_with(|c: char| c.is_ascii_digit()) => {
-            format!("{otherwise}_{short}").into()
+            format!("{default}_{short}").into()
         }
         short => short.into(),
     }

@@ -141,14 +141,14 @@ impl<'m> GraphChecker<'m> {
     fn check_call(&mut self, node: &NodeProto) {
         let key = (own_domain(node.domain()), node.op_type(), node.overload());
         let Some(&function) = self.functions.get(&key) else { return };
-        let sides = [
+        let operands = [
             (node.input.len(), function.input.len(), "inputs"),
             (node.output.len(), function.output.len(), "outputs"),
         ];
-        for (given, takes, what) in sides {
-            if given > takes {
+        for (actual, max, what) in operands {
+            if actual > max {
                 let name = function_label(function);
-                let message = format!("it has {given} {what}, but the function {name} has {takes}");
+                let message = format!("it has {actual} {what}, but the function {name} has {max}");
                 self.report(Problem::invalid(message).at(&label(node), node.op_type()));
             }
         }
@@ -238,8 +238,8 @@ fn function_label(function: &FunctionProto) -> String {
 
 /// The attributes that a function accepts.
 fn function_attributes(function: &FunctionProto) -> impl Iterator<Item = &str> {
-    let otherwise = function.attribute_proto.iter().map(|a| a.name());
-    function.attribute.iter().map(String::as_str).chain(otherwise)
+    let default = function.attribute_proto.iter().map(|a| a.name());
+    function.attribute.iter().map(String::as_str).chain(default)
 }
 
 /// Maps each name to the index of the node that defines it.

@@ -35,21 +35,22 @@ impl Model {
     /// # Errors
     /// If the file cannot be read, exceeds the limits, or is not an ONNX model.
     pub fn open(path: &Path, limits: Limits) -> Result<Model, ImportError> {
-        let told = |what: String| Problem::invalid(format!("'{}' {what}", path.display()));
-        let meta = std::fs::metadata(path).map_err(|e| told(format!("cannot be opened: {e}")))?;
+        let describe = |what: String| Problem::invalid(format!("'{}' {what}", path.display()));
+        let meta =
+            std::fs::metadata(path).map_err(|e| describe(format!("cannot be opened: {e}")))?;
         // Checked before opening, because opening a pipe blocks until there is a writer.
         if !meta.is_file() {
-            return Err(told("is not a file".into()).into());
+            return Err(describe("is not a file".into()).into());
         }
-        let file = File::open(path).map_err(|e| told(format!("cannot be opened: {e}")))?;
-        let meta = file.metadata().map_err(|e| told(format!("cannot be read: {e}")))?;
+        let file = File::open(path).map_err(|e| describe(format!("cannot be opened: {e}")))?;
+        let meta = file.metadata().map_err(|e| describe(format!("cannot be read: {e}")))?;
         check_size(meta.len(), &limits)?;
         if meta.len() == 0 {
-            return Err(told("is empty".into()).into());
+            return Err(describe("is empty".into()).into());
         }
         // SAFETY: the documentation requires that the file does not change while it is mapped.
         let map =
-            unsafe { Mmap::map(&file) }.map_err(|e| told(format!("cannot be mapped: {e}")))?;
+            unsafe { Mmap::map(&file) }.map_err(|e| describe(format!("cannot be mapped: {e}")))?;
         let mut model = Model::decode(Bytes::from_owner(map), limits)?;
         model.folder = Some(path.parent().map_or_else(PathBuf::new, Path::to_path_buf));
         Ok(model)
@@ -66,20 +67,20 @@ impl Model {
     }
 
     fn decode(bytes: Bytes, limits: Limits) -> Result<Model, ImportError> {
-        let told = |e: String| {
+        let describe = |e: String| {
             Problem::invalid(format!("this is not an ONNX model: {e}")).with_help(
                 "it is a file of another kind, or it was cut off while it was written or copied",
             )
         };
-        let size = decoded_size(&bytes, limits.decoded_bytes).map_err(told)?;
+        let size = decoded_size(&bytes, limits.decoded_bytes).map_err(describe)?;
         if size > limits.decoded_bytes {
-            let most = limits.decoded_bytes;
-            let message = format!("the model takes more than {most} bytes once it is decoded");
+            let max = limits.decoded_bytes;
+            let message = format!("the model takes more than {max} bytes once it is decoded");
             return Err(Problem::invalid(message).into());
         }
-        let proto = ModelProto::decode(bytes).map_err(|e| told(e.to_string()))?;
+        let proto = ModelProto::decode(bytes).map_err(|e| describe(e.to_string()))?;
         if proto.graph.is_none() {
-            return Err(told("it holds no graph".into()).into());
+            return Err(describe("it holds no graph".into()).into());
         }
         Ok(Model { proto, folder: None, limits })
     }
@@ -129,10 +130,10 @@ impl Model {
     pub fn with_all_outputs(&self) -> Vec<u8> {
         let mut proto = self.proto.clone();
         if let Some(graph) = &mut proto.graph {
-            let mut given: FxHashSet<String> =
+            let mut names: FxHashSet<String> =
                 graph.output.iter().map(|o| o.name().to_owned()).collect();
             for name in graph.node.iter().flat_map(|n| &n.output).filter(|o| !o.is_empty()) {
-                if given.insert(name.clone()) {
+                if names.insert(name.clone()) {
                     let name = Some(name.clone());
                     graph.output.push(ValueInfoProto { name, ..ValueInfoProto::default() });
                 }

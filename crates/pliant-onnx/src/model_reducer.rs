@@ -57,11 +57,12 @@ pub(crate) fn write(
 /// have.
 fn reproduces(model: &ModelProto, finding: &Finding, all: &[Finding]) -> bool {
     let model = Model { proto: model.clone(), folder: None, limits: Limits::default() };
-    let found = check(&model, &ImportOptions::default()).findings;
+    let problems = check(&model, &ImportOptions::default()).findings;
     let same = |a: &Finding, b: &Finding| {
         a.kind == b.kind && a.operator == b.operator && a.message == b.message
     };
-    found.iter().any(|f| same(f, finding)) && found.iter().all(|f| all.iter().any(|a| same(f, a)))
+    problems.iter().any(|f| same(f, finding))
+        && problems.iter().all(|f| all.iter().any(|a| same(f, a)))
 }
 
 /// The model with types for inputs and outputs that have none, because a file must declare them:

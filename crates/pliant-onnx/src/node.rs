@@ -293,13 +293,13 @@ impl<'n, 'm> Node<'n, 'm> {
     ///
     /// # Errors
     /// If the rank is lower or unknown.
-    pub fn dims_with_min_rank(&mut self, e: Expr, least: usize) -> Result<Vec<Sym>, Problem> {
+    pub fn dims_with_min_rank(&mut self, e: Expr, min: usize) -> Result<Vec<Sym>, Problem> {
         let dims = self.dims(e)?;
-        if dims.len() >= least {
+        if dims.len() >= min {
             return Ok(dims);
         }
         let rank = dims.len();
-        Err(Problem::invalid(format!("an input has {rank} dims, but must have at least {least}")))
+        Err(Problem::invalid(format!("an input has {rank} dims, but must have at least {min}")))
     }
 
     /// A tensor with the given known dims, which are checked at run time.
@@ -360,12 +360,12 @@ fn rank_unknown() -> Problem {
 }
 
 fn integers(shape: &[i64], values: &[i64], dtype: DType) -> Result<Tensor, Problem> {
-    let made = match dtype {
+    let result = match dtype {
         DType::Int64 => Tensor::from_slice(shape, values),
         DType::Int32 => {
             Tensor::from_slice(shape, &values.iter().map(|&v| v as i32).collect::<Vec<_>>())
         }
         _ => Tensor::from_slice(shape, &values.iter().map(|&v| v != 0).collect::<Vec<_>>()),
     };
-    made.map_err(|e| Problem::invalid(e.to_string()))
+    result.map_err(|e| Problem::invalid(e.to_string()))
 }

@@ -15,12 +15,12 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> 
     let functions = model.functions.iter().map(|f| (function_key(f), f)).collect();
     let mut counter = NodeCounter { depth: limits.depth, functions, counted: FxHashMap::default() };
     let (nodes, _) = counter.count(&graph.node, 0, None)?;
-    let most = limits.nodes;
-    if nodes <= most {
+    let max = limits.nodes;
+    if nodes <= max {
         return Ok(());
     }
     let has = if model.functions.is_empty() { "" } else { " with its functions written out" };
-    let message = format!("the model has {nodes} nodes{has}; at most {most} are taken");
+    let message = format!("the model has {nodes} nodes{has}; at most {max} are taken");
     Err(Problem::invalid(message))
 }
 
@@ -52,16 +52,16 @@ impl<'m> NodeCounter<'m> {
             }
             let key = (own_domain(node.domain()), node.op_type(), node.overload());
             let Some(&function) = self.functions.get(&key) else { continue };
-            let counted = match self.counted.get(&key) {
+            let subtotal = match self.counted.get(&key) {
                 // It may have been counted at a smaller depth.
-                Some(&counted) => {
-                    self.check_depth(depth + 1 + counted.1, Some(node))?;
-                    counted
+                Some(&subtotal) => {
+                    self.check_depth(depth + 1 + subtotal.1, Some(node))?;
+                    subtotal
                 }
                 None => self.count(&function.node, depth + 1, Some(node))?,
             };
-            self.counted.insert(key, counted);
-            add(counted);
+            self.counted.insert(key, subtotal);
+            add(subtotal);
         }
         Ok((total, height))
     }
@@ -72,8 +72,8 @@ impl<'m> NodeCounter<'m> {
         if depth <= self.depth {
             return Ok(());
         }
-        let most = self.depth;
-        let message = format!("graphs or calls of functions are nested more than {most} deep");
+        let max = self.depth;
+        let message = format!("graphs or calls of functions are nested more than {max} deep");
         let problem = Problem::invalid(message);
         Err(match parent {
             Some(node) => problem.at(&label(node), &operator_name(node)),

@@ -103,9 +103,9 @@ impl Node<'_, '_> {
         let length = self.constant_length(vector)?.or(count);
         let length =
             length.ok_or_else(|| Problem::known_only_at_run_time("how many sizes it has"))?;
-        let (given, need) = (self.dims(vector)?[0], self.func().syms.int(length as i64));
+        let (actual, expected) = (self.dims(vector)?[0], self.func().syms.int(length as i64));
         let text = format!("input {i} has {{}} sizes, but must have {{}}");
-        self.require_equal(given, need, &text)?;
+        self.require_equal(actual, expected, &text)?;
         self.require_non_negative(vector, i)?;
         self.elements_as_symbols(vector, length)
     }
@@ -119,9 +119,9 @@ impl Node<'_, '_> {
             return Ok(());
         }
         let dtype = self.dtype(sizes)?;
-        let none = self.scalar_as(0.0, dtype)?;
-        let counted = self.op("relax.greater_equal", &[sizes, none])?;
-        self.require(counted, &format!("input {i} has a negative size: {{}}"), &[sizes])
+        let zero = self.scalar_as(0.0, dtype)?;
+        let non_negative = self.op("relax.greater_equal", &[sizes, zero])?;
+        self.require(non_negative, &format!("input {i} has a negative size: {{}}"), &[sizes])
     }
 
     /// An int64 vector of terms.
@@ -198,8 +198,8 @@ impl Node<'_, '_> {
     /// # Errors
     /// Those of type inference.
     pub fn to_scalar(&mut self, x: Expr) -> ExprResult {
-        let none: [Sym; 0] = [];
-        self.reshape(x, &none)
+        let zero: [Sym; 0] = [];
+        self.reshape(x, &zero)
     }
 
     /// Elements `from` to `to` along one axis.
@@ -247,10 +247,10 @@ impl Node<'_, '_> {
         let hits = self.op("relax.equal", &[column, all])?;
         let hits = self.cast(hits, DType::Int64)?;
         let hits = self.op_with("relax.sum", &[hits], ints_attr("axis", 0))?;
-        let (none, once) = (self.scalar(0i64)?, self.scalar(1i64)?);
-        let alone = self.op("relax.less_equal", &[hits, once])?;
-        self.require(alone, "its axes {} name one twice", &[axes])?;
-        self.op("relax.greater", &[hits, none])
+        let (zero, once) = (self.scalar(0i64)?, self.scalar(1i64)?);
+        let unique = self.op("relax.less_equal", &[hits, once])?;
+        self.require(unique, "its axes {} name one twice", &[axes])?;
+        self.op("relax.greater", &[hits, zero])
     }
 
     /// Normalises one or more non-constant axes, so that none is negative.
@@ -259,14 +259,14 @@ impl Node<'_, '_> {
     /// Those of type inference.
     pub fn normalize_axes(&mut self, axes: Expr, rank: Sym) -> ExprResult {
         let axes = self.cast(axes, DType::Int64)?;
-        let (none, rank) = (self.scalar(0i64)?, self.size_scalar(rank)?);
-        let behind = self.op("relax.less", &[axes, none])?;
-        let moved = self.op("relax.add", &[axes, rank])?;
-        let normal = self.op("relax.where", &[behind, moved, axes])?;
-        let from = self.op("relax.greater_equal", &[normal, none])?;
+        let (zero, rank) = (self.scalar(0i64)?, self.size_scalar(rank)?);
+        let is_negative = self.op("relax.less", &[axes, zero])?;
+        let shifted = self.op("relax.add", &[axes, rank])?;
+        let normal = self.op("relax.where", &[is_negative, shifted, axes])?;
+        let from = self.op("relax.greater_equal", &[normal, zero])?;
         let below = self.op("relax.less", &[normal, rank])?;
-        let within = self.op("relax.logical_and", &[from, below])?;
-        self.require(within, "axis {} is out of range for rank {}", &[axes, rank])?;
+        let in_range = self.op("relax.logical_and", &[from, below])?;
+        self.require(in_range, "axis {} is out of range for rank {}", &[axes, rank])?;
         Ok(normal)
     }
 
@@ -276,19 +276,19 @@ impl Node<'_, '_> {
     /// Those of type inference.
     pub fn drop_axes(&mut self, x: Expr, mask: Expr, count: Option<usize>) -> ExprResult {
         let dims = self.dims(x)?;
-        let rest = count.map(|count| dims.len().saturating_sub(count));
-        if rest == Some(0) || dims.is_empty() {
+        let remaining = count.map(|count| dims.len().saturating_sub(count));
+        if remaining == Some(0) || dims.is_empty() {
             return self.to_scalar(x);
         }
         let own = self.size_vector(&dims)?;
         let kept = self.op("relax.logical_not", &[mask])?;
-        let places = self.op("relax.nonzero", &[kept])?;
-        let length = match rest {
-            Some(rest) => self.func().syms.int(rest as i64),
-            None => self.dims(places)?[1],
+        let positions = self.op("relax.nonzero", &[kept])?;
+        let length = match remaining {
+            Some(remaining) => self.func().syms.int(remaining as i64),
+            None => self.dims(positions)?[1],
         };
-        let places = self.reshape(places, &[length])?;
-        let sizes = self.take(own, places, 0)?;
+        let positions = self.reshape(positions, &[length])?;
+        let sizes = self.take(own, positions, 0)?;
         self.reshape_to_tensor(x, sizes)
     }
 
@@ -302,13 +302,13 @@ impl Node<'_, '_> {
         i: usize,
         rank: usize,
         count: usize,
-        make: &mut dyn FnMut(&mut Self, usize) -> ExprResult,
+        build: &mut dyn FnMut(&mut Self, usize) -> ExprResult,
     ) -> ExprResult {
         if let Some(known) = self.const_ints(i) {
             let axis =
                 known.first().copied().ok_or_else(|| Problem::invalid("it needs an axis"))?;
             let axis = self.axis(axis, rank)?;
-            return make(self, axis);
+            return build(self, axis);
         }
         let axis = self.tensor(i)?;
         let axis = self.to_scalar(axis)?;
@@ -316,10 +316,10 @@ impl Node<'_, '_> {
         let axis = self.normalize_axes(axis, size)?;
         if count < rank {
             let end = self.scalar(count as i64)?;
-            let within = self.op("relax.less", &[axis, end])?;
-            self.require(within, "axis {} is none that it can go along", &[axis])?;
+            let in_range = self.op("relax.less", &[axis, end])?;
+            self.require(in_range, "axis {} is none that it can go along", &[axis])?;
         }
-        self.select_by_value(axis, 0, count, make)
+        self.select_by_value(axis, 0, count, build)
     }
 
     /// Selects `make(at)` for `value == at`; the last of `count` for other values.
@@ -329,18 +329,19 @@ impl Node<'_, '_> {
     pub fn select_by_value(
         &mut self,
         value: Expr,
-        at: usize,
+        index: usize,
         count: usize,
-        make: &mut dyn FnMut(&mut Self, usize) -> ExprResult,
+        build: &mut dyn FnMut(&mut Self, usize) -> ExprResult,
     ) -> ExprResult {
-        if at + 1 >= count {
-            return make(self, at);
+        if index + 1 >= count {
+            return build(self, index);
         }
-        let this = self.scalar(at as i64)?;
-        let hit = self.op("relax.equal", &[value, this])?;
-        let then = self.binding_block(|n| make(n, at))?;
-        let other = self.binding_block(|n| n.select_by_value(value, at + 1, count, make))?;
-        Ok(self.emit_if(hit, then, other))
+        let index_scalar = self.scalar(index as i64)?;
+        let matches = self.op("relax.equal", &[value, index_scalar])?;
+        let then = self.binding_block(|n| build(n, index))?;
+        let otherwise_block =
+            self.binding_block(|n| n.select_by_value(value, index + 1, count, build))?;
+        Ok(self.emit_if(matches, then, otherwise_block))
     }
 
     // ---- branches ----
@@ -374,12 +375,12 @@ impl Node<'_, '_> {
         &mut self,
         cond: Expr,
         then: impl FnOnce(&mut Self) -> ExprResult,
-        other: impl FnOnce(&mut Self) -> ExprResult,
+        otherwise_block: impl FnOnce(&mut Self) -> ExprResult,
     ) -> ExprResult {
         let cond = self.to_scalar(cond)?;
         let then = self.binding_block(then)?;
-        let other = self.binding_block(other)?;
-        Ok(self.emit_if(cond, then, other))
+        let otherwise_block = self.binding_block(otherwise_block)?;
+        Ok(self.emit_if(cond, then, otherwise_block))
     }
 
     /// Creates a sequence of bindings with a result.
@@ -388,11 +389,11 @@ impl Node<'_, '_> {
     /// Those of `make`.
     pub fn binding_block(
         &mut self,
-        make: impl FnOnce(&mut Self) -> ExprResult,
+        build: impl FnOnce(&mut Self) -> ExprResult,
     ) -> Result<(Seq, Expr), Problem> {
         self.importer.builder.begin_seq();
         self.importer.open_block();
-        let result = make(self);
+        let result = build(self);
         self.importer.close_block();
         let end = match result {
             Ok(e) => e,
@@ -405,11 +406,12 @@ impl Node<'_, '_> {
     }
 
     /// The result of a branch.
-    pub fn emit_if(&mut self, cond: Expr, then: (Seq, Expr), other: (Seq, Expr)) -> Expr {
+    pub fn emit_if(&mut self, cond: Expr, then: (Seq, Expr), otherwise_block: (Seq, Expr)) -> Expr {
         let func = self.func();
-        let (a, b) = (func.expr_ty(then.1), func.expr_ty(other.1));
+        let (a, b) = (func.expr_ty(then.1), func.expr_ty(otherwise_block.1));
         let ty = derive::lca(func, a, b);
-        let value = func.add_expr(ExprData::If { cond, then_seq: then.0, else_seq: other.0 }, ty);
+        let value =
+            func.add_expr(ExprData::If { cond, then_seq: then.0, else_seq: otherwise_block.0 }, ty);
         self.importer.bind(value, self.proto)
     }
 

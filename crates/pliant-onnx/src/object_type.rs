@@ -84,13 +84,13 @@ impl ObjectType {
     /// The dims are those of the branch with that rank; they are checked at run time.
     pub fn with_declared_rank(self, rank: Option<usize>, branches: [&ObjectType; 2]) -> ObjectType {
         let ObjectType::Tensor { dtype, narrow, dims: None } = self else { return self };
-        let found = branches.into_iter().find_map(|branch| match branch {
+        let problems = branches.into_iter().find_map(|branch| match branch {
             ObjectType::Tensor { dims: Some(dims), .. } if Some(dims.len()) == rank => {
                 Some(dims.clone())
             }
             _ => None,
         });
-        ObjectType::Tensor { dtype, narrow, dims: found }
+        ObjectType::Tensor { dtype, narrow, dims: problems }
     }
 
     /// The kind outside a branch or a loop body: without dims that contain symbols defined inside.

@@ -37,7 +37,7 @@ mod tests {
         let mut importer = Importer::new(&model);
         let node = NodeProto::default();
         let op = OnnxOp { domain: "", name: "Boom", convert: |_| panic!("out of {}", "luck") };
-        let told = convert(&op, &mut Node::new(&mut importer, &node, 1, Vec::new())).unwrap_err();
-        assert!(told.message.contains("out of luck") && told.help.is_some(), "{told}");
+        let error = convert(&op, &mut Node::new(&mut importer, &node, 1, Vec::new())).unwrap_err();
+        assert!(error.message.contains("out of luck") && error.help.is_some(), "{error}");
     }
 }

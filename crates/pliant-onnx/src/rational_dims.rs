@@ -91,7 +91,7 @@ impl RationalTensor {
             (self.numerators.constants(syms)?, self.denominators.constants(syms)?);
         let shape: Vec<i64> = self.numerators.shape.iter().map(|&d| d as i64).collect();
         let pairs = numerators.into_iter().zip(denominators);
-        let made = match self.dtype {
+        let result = match self.dtype {
             DType::Float32 => {
                 let values: Vec<f32> = pairs.map(|(a, b)| a as f32 / b as f32).collect();
                 Tensor::from_slice(&shape, &values)
@@ -101,7 +101,7 @@ impl RationalTensor {
                 Tensor::from_slice(&shape, &values)
             }
         };
-        made.ok()
+        result.ok()
     }
 
     /// The numerators and denominators.
@@ -219,8 +219,8 @@ impl Node<'_, '_> {
         let exact = (a.is_exact(func), b.is_exact(func));
         let (mut numerators, mut denominators) = (Vec::new(), Vec::new());
         for i in 0..x.0.elems.len() {
-            let sides = ((x.0.elems[i], x.1.elems[i]), (y.0.elems[i], y.1.elems[i]));
-            let (p, q) = combine(func, fold, sides, exact)?;
+            let operands = ((x.0.elems[i], x.1.elems[i]), (y.0.elems[i], y.1.elems[i]));
+            let (p, q) = combine(func, fold, operands, exact)?;
             let (p, q) = cancel(func, p, q);
             numerators.push(p);
             denominators.push(q);
@@ -305,7 +305,7 @@ pub(crate) fn split_quotients(
         _ => None,
     })?;
     let limit = importer.limits.shape_elements;
-    let mut sides = [inputs.to_vec(), inputs.to_vec()];
+    let mut operands = [inputs.to_vec(), inputs.to_vec()];
     for (i, value) in inputs[..moved].iter().enumerate() {
         let ratios = match value {
             Value::Rational(r) => r.clone(),
@@ -317,10 +317,10 @@ pub(crate) fn split_quotients(
         if ratios.dtype != dtype {
             return None;
         }
-        sides[0][i] = Value::Symbolic(ratios.numerators);
-        sides[1][i] = Value::Symbolic(ratios.denominators);
+        operands[0][i] = Value::Symbolic(ratios.numerators);
+        operands[1][i] = Value::Symbolic(ratios.denominators);
     }
-    Some((sides, dtype))
+    Some((operands, dtype))
 }
 
 /// Combines the results for numerators and denominators to quotients.

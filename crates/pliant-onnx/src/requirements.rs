@@ -31,16 +31,16 @@ impl Node<'_, '_> {
     /// # Errors
     /// If the rank is unknown or too low.
     pub fn with_dim(&mut self, x: Expr, axis: usize, size: Sym) -> ExprResult {
-        let own = self.dims_with_min_rank(x, axis + 1)?;
-        match pliant_ops::prove::equal(self.func(), own[axis], size) {
+        let actual = self.dims_with_min_rank(x, axis + 1)?;
+        match pliant_ops::prove::equal(self.func(), actual[axis], size) {
             Some(false) => return Ok(x),
             Some(true) => {}
             None => {
-                let cond = self.func().syms.eq(own[axis], size);
+                let cond = self.func().syms.eq(actual[axis], size);
                 self.importer.record_constraint(cond);
             }
         }
-        let mut known = vec![None; own.len()];
+        let mut known = vec![None; actual.len()];
         known[axis] = Some(size);
         self.with_dims(x, &known)
     }
@@ -67,26 +67,26 @@ impl Node<'_, '_> {
     /// If it is provably neither.
     pub(crate) fn require_broadcastable(
         &mut self,
-        own: Sym,
-        whole: Sym,
+        actual: Sym,
+        full_size: Sym,
         what: &str,
     ) -> Result<(), Problem> {
         let text = format!("{what} has {{}} where what it is applied to has {{}}");
         let one = self.func().syms.int(1);
-        let equal = pliant_ops::prove::equal(self.func(), own, whole);
-        if equal == Some(true) || own == one {
+        let equal = pliant_ops::prove::equal(self.func(), actual, full_size);
+        if equal == Some(true) || actual == one {
             return Ok(());
         }
-        match pliant_ops::prove::equal(self.func(), own, one) {
+        match pliant_ops::prove::equal(self.func(), actual, one) {
             Some(true) => return Ok(()),
-            Some(false) => return self.require_equal(own, whole, &text),
+            Some(false) => return self.require_equal(actual, full_size, &text),
             None => {}
         }
         let (size, all, one) =
-            (self.size_scalar(own)?, self.size_scalar(whole)?, self.scalar(1i64)?);
-        let same = self.op("relax.equal", &[size, all])?;
-        let alone = self.op("relax.equal", &[size, one])?;
-        let holds = self.op("relax.logical_or", &[same, alone])?;
+            (self.size_scalar(actual)?, self.size_scalar(full_size)?, self.scalar(1i64)?);
+        let equal_sizes = self.op("relax.equal", &[size, all])?;
+        let is_one = self.op("relax.equal", &[size, one])?;
+        let holds = self.op("relax.logical_or", &[equal_sizes, is_one])?;
         self.require(holds, &text, &[size, all])
     }
 
@@ -98,14 +98,14 @@ impl Node<'_, '_> {
     /// If the operand provably has a higher rank, or a dim that is neither 1 nor that of the
     /// tensor. Also errors of type inference.
     pub fn op_unidirectional(&mut self, name: &str, x: Expr, part: Expr, what: &str) -> ExprResult {
-        let (dims, own) = (self.dims(x)?, self.dims(part)?);
-        let Some(lead) = dims.len().checked_sub(own.len()) else {
-            let (more, rank) = (own.len(), dims.len());
+        let (dims, size) = (self.dims(x)?, self.dims(part)?);
+        let Some(lead) = dims.len().checked_sub(size.len()) else {
+            let (more, rank) = (size.len(), dims.len());
             let text = format!("{what} has {more} dims, but what it is applied to has {rank}");
             return Err(Problem::invalid(text));
         };
-        for (&own, &whole) in own.iter().zip(&dims[lead..]) {
-            self.require_broadcastable(own, whole, what)?;
+        for (&size, &full_size) in size.iter().zip(&dims[lead..]) {
+            self.require_broadcastable(size, full_size, what)?;
         }
         let y = self.op(name, &[x, part])?;
         let known: Vec<Option<Sym>> = dims.into_iter().map(Some).collect();
@@ -126,16 +126,16 @@ impl Node<'_, '_> {
                 *elem = self.func().syms.int(i64::from(number as i32));
                 continue;
             }
-            let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
-            let [least, most] = [least, most].map(|bound| self.func().syms.int(bound));
+            let (min, max) = (i64::from(i32::MIN), i64::from(i32::MAX));
+            let [min, max] = [min, max].map(|bound| self.func().syms.int(bound));
             // A plain symbol is the size of a tensor, but a computed size may overflow.
             if self.func().syms.as_var(*elem).is_some() {
                 continue;
             }
-            for (a, b) in [(least, *elem), (*elem, most)] {
+            for (a, b) in [(min, *elem), (*elem, max)] {
                 if pliant_ops::prove::at_most(self.func(), a, b) != Some(true) {
-                    let sides = [self.size_scalar(a)?, self.size_scalar(b)?];
-                    let holds = self.op("relax.less_equal", &sides)?;
+                    let operands = [self.size_scalar(a)?, self.size_scalar(b)?];
+                    let holds = self.op("relax.less_equal", &operands)?;
                     let number = self.size_scalar(*elem)?;
                     self.require(holds, "int32 does not hold its result {}", &[number])?;
                 }
@@ -157,14 +157,14 @@ impl Node<'_, '_> {
         }
         let both = self.op("relax.multiply", &counts)?;
         let none = self.scalar(0i64)?;
-        let fine = self.op("relax.equal", &[both, none])?;
-        self.require(fine, "the new shape has both 0 and -1, which allowzero=1 rules out", &[])
+        let is_valid = self.op("relax.equal", &[both, none])?;
+        self.require(is_valid, "the new shape has both 0 and -1, which allowzero=1 rules out", &[])
     }
 
     fn require_comparison(&mut self, op: &str, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {
-        let sides = [self.size_scalar(a)?, self.size_scalar(b)?];
-        let holds = self.op(op, &sides)?;
-        self.require(holds, text, &sides)
+        let operands = [self.size_scalar(a)?, self.size_scalar(b)?];
+        let holds = self.op(op, &operands)?;
+        self.require(holds, text, &operands)
     }
 
     fn requirement_error(&mut self, text: &str, a: Sym, b: Sym) -> Problem {
@@ -187,8 +187,8 @@ impl Node<'_, '_> {
         let mut holds = holds;
         if self.rank(holds).ok() != Some(0) {
             let numbers = self.cast(holds, DType::Int32)?;
-            let least = self.op("relax.min", &[numbers])?;
-            holds = self.cast(least, DType::Bool)?;
+            let min = self.op("relax.min", &[numbers])?;
+            holds = self.cast(min, DType::Bool)?;
         }
         let mut args = vec![holds];
         args.extend(values);

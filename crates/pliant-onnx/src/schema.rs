@@ -19,15 +19,15 @@ const OLDEST_TESTED: i64 = 7;
 struct Schema {
     since: i64,
     /// `None` if the operator was removed in this version.
-    takes: Option<Signature>,
+    signature: Option<Signature>,
 }
 
 struct Signature {
     /// Minimum number of inputs, including optional ones that are followed by required ones.
-    least: usize,
+    min_inputs: usize,
     /// Maximum number of inputs; `None` if unlimited.
-    inputs: Option<usize>,
-    outputs: Option<usize>,
+    max_inputs: Option<usize>,
+    max_outputs: Option<usize>,
     types: Vec<InputTypes>,
     /// The attributes, and whether each one is required.
     attributes: Vec<(&'static str, bool)>,
@@ -53,8 +53,8 @@ impl InputTypes {
         InputTypes { name, letters, many, optional }
     }
 
-    fn takes(&self, ty: DataType) -> bool {
-        self.letters.is_empty() || self.all().any(|taken| taken == ty)
+    fn accepts(&self, ty: DataType) -> bool {
+        self.letters.is_empty() || self.all().any(|accepted| accepted == ty)
     }
 
     fn all(&self) -> impl Iterator<Item = DataType> {
@@ -84,12 +84,12 @@ fn table() -> &'static Table {
                 continue;
             }
             let since = words.next().and_then(|w| w.parse().ok()).unwrap_or(1);
-            let takes = match words.next() {
+            let signature = match words.next() {
                 Some("gone") | None => None,
                 Some(inputs) => Some(Signature {
-                    least: min_count(inputs),
-                    inputs: max_count(inputs),
-                    outputs: words.next().and_then(max_count),
+                    min_inputs: min_count(inputs),
+                    max_inputs: max_count(inputs),
+                    max_outputs: words.next().and_then(max_count),
                     types: match words.next() {
                         None | Some("-") => Vec::new(),
                         Some(types) => types.split(',').map(InputTypes::read).collect(),
@@ -99,18 +99,18 @@ fn table() -> &'static Table {
                         .collect(),
                 }),
             };
-            table.schemas.entry((domain, second)).or_default().push(Schema { since, takes });
+            table.schemas.entry((domain, second)).or_default().push(Schema { since, signature });
         }
         table
     })
 }
 
 fn min_count(range: &str) -> usize {
-    range.split_once('-').and_then(|(least, _)| least.parse().ok()).unwrap_or(0)
+    range.split_once('-').and_then(|(min, _)| min.parse().ok()).unwrap_or(0)
 }
 
 fn max_count(range: &str) -> Option<usize> {
-    range.split_once('-').and_then(|(_, most)| most.parse().ok())
+    range.split_once('-').and_then(|(_, max)| max.parse().ok())
 }
 
 /// The newest known version of a domain.
@@ -136,23 +136,24 @@ fn schema_at(all: &[Schema], version: i64) -> Option<&Schema> {
 pub(crate) fn check_types(
     node: &NodeProto,
     version: i64,
-    given: &[Option<DataType>],
+    actual: &[Option<DataType>],
 ) -> Result<(), Problem> {
     let all = versions(node).unwrap_or_default();
-    let Some(Signature { types, .. }) = schema_at(all, version).and_then(|s| s.takes.as_ref())
+    let Some(Signature { types, .. }) = schema_at(all, version).and_then(|s| s.signature.as_ref())
     else {
         return Ok(());
     };
     let mut first: FxHashMap<&str, (usize, DataType)> = FxHashMap::default();
-    for (i, &ty) in given.iter().enumerate() {
+    for (i, &ty) in actual.iter().enumerate() {
         let (Some(types), Some(ty)) = (input_types(types, i), ty) else { continue };
-        if !types.takes(ty) {
-            let takes: Vec<String> = types.all().map(type_name).collect();
-            let (given, takes) = (type_name(ty), takes.join(", "));
-            let message = format!("input {i} is of {given}; opset {version} takes {takes}");
+        if !types.accepts(ty) {
+            let accepted: Vec<String> = types.all().map(type_name).collect();
+            let (actual, accepted) = (type_name(ty), accepted.join(", "));
+            let message = format!("input {i} is of {actual}; opset {version} takes {accepted}");
             let later = |s: &&Schema| {
-                let types = s.takes.as_ref().and_then(|takes| input_types(&takes.types, i));
-                s.since > version && types.is_some_and(|types| types.takes(ty))
+                let types =
+                    s.signature.as_ref().and_then(|signature| input_types(&signature.types, i));
+                s.since > version && types.is_some_and(|types| types.accepts(ty))
             };
             let help = match all.iter().find(later) {
                 Some(s) => format!("opset {} takes it: {CONVERT_HELP}", s.since),
@@ -201,22 +202,23 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
         let message = format!("the model is of opset {version}{of}, but it came with {first}");
         return Err(Problem::invalid(message).with_help(CONVERT_HELP));
     };
-    let Some(takes) = &schema.takes else {
+    let Some(signature) = &schema.signature else {
         let message =
             format!("the model is of opset {version}{of}, but it is gone since {}", schema.since);
         return Err(Problem::invalid(message).with_help(CONVERT_HELP));
     };
-    for (names, most, what) in
-        [(&node.input, takes.inputs, "inputs"), (&node.output, takes.outputs, "outputs")]
-    {
+    for (names, max, what) in [
+        (&node.input, signature.max_inputs, "inputs"),
+        (&node.output, signature.max_outputs, "outputs"),
+    ] {
         // Empty names at the end do not count.
-        let given = names.iter().rposition(|n| !n.is_empty()).map_or(0, |last| last + 1);
-        if let Some(most) = most.filter(|&most| given > most) {
-            let message = format!("it has {given} {what}, but at most {most} in opset {version}");
+        let actual = names.iter().rposition(|n| !n.is_empty()).map_or(0, |last| last + 1);
+        if let Some(max) = max.filter(|&max| actual > max) {
+            let message = format!("it has {actual} {what}, but at most {max} in opset {version}");
             return Err(Problem::invalid(message));
         }
     }
-    let known = || takes.attributes.iter().map(|a| a.0);
+    let known = || signature.attributes.iter().map(|a| a.0);
     if let Some(attr) = node.attribute.iter().find(|a| !known().any(|k| k == a.name())) {
         let (name, all) = (attr.name(), known().collect::<Vec<_>>().join(", "));
         let problem =
@@ -225,21 +227,23 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
         return Err(problem.with_help(did_you_mean(name, known()).unwrap_or(has)));
     }
     let is_missing = |name: &str| !node.attribute.iter().any(|a| a.name() == name);
-    if let Some((name, _)) = takes.attributes.iter().find(|(name, must)| *must && is_missing(name))
+    if let Some((name, _)) =
+        signature.attributes.iter().find(|(name, must)| *must && is_missing(name))
     {
         return Err(Problem::attribute(format!("attribute '{name}' is missing")));
     }
-    match missing_input(takes, &node.input) {
+    match missing_input(signature, &node.input) {
         Some(i) => Err(Problem::invalid(format!("input {i} is missing"))),
         None => Ok(()),
     }
 }
 
 /// The first required input that is missing or has an empty name.
-fn missing_input(takes: &Signature, inputs: &[String]) -> Option<usize> {
-    let is_optional = |i: usize| input_types(&takes.types, i).is_some_and(|types| types.optional);
+fn missing_input(signature: &Signature, inputs: &[String]) -> Option<usize> {
+    let is_optional =
+        |i: usize| input_types(&signature.types, i).is_some_and(|types| types.optional);
     let is_given = |i: usize| inputs.get(i).is_some_and(|name| !name.is_empty());
-    (0..takes.least).find(|&i| !is_given(i) && !is_optional(i))
+    (0..signature.min_inputs).find(|&i| !is_given(i) && !is_optional(i))
 }
 
 const CONVERT_HELP: &str = "onnx.version_converter brings a model to another opset";
@@ -340,48 +344,50 @@ mod tests {
 
     #[test]
     fn element_types_are_held_against_the_version() {
-        let told = |op: &str, version, types: &[DataType]| {
-            let given: Vec<_> = types.iter().map(|&ty| Some(ty)).collect();
-            let told = check_types(&node(op, types.len(), &[]), version, &given);
-            told.map_err(|p| p.to_string()).err().unwrap_or_default()
+        let error = |op: &str, version, types: &[DataType]| {
+            let actual: Vec<_> = types.iter().map(|&ty| Some(ty)).collect();
+            let error = check_types(&node(op, types.len(), &[]), version, &actual);
+            error.map_err(|p| p.to_string()).err().unwrap_or_default()
         };
         use DataType::{Bool, Float, Int8, Int64};
-        assert_eq!(told("Not", 17, &[Bool]), "");
-        assert!(told("Not", 17, &[Float]).contains("input 0 is of float32"));
-        assert_eq!(told("Add", 14, &[Int8, Int8]), "");
-        assert!(told("Add", 13, &[Int8, Int8]).contains("opset 14 takes it"));
-        assert!(told("Add", 14, &[Float, Int64]).contains("must be of one type"));
-        assert!(told("Concat", 13, &[Float, Float, Int64]).contains("inputs 0 and 2"));
-        assert_eq!(told("Loop", 13, &[Int64, Bool, Float, Int64]), "");
-        assert!(told("Gather", 13, &[Float, Float]).contains("input 1 is of float32"));
+        assert_eq!(error("Not", 17, &[Bool]), "");
+        assert!(error("Not", 17, &[Float]).contains("input 0 is of float32"));
+        assert_eq!(error("Add", 14, &[Int8, Int8]), "");
+        assert!(error("Add", 13, &[Int8, Int8]).contains("opset 14 takes it"));
+        assert!(error("Add", 14, &[Float, Int64]).contains("must be of one type"));
+        assert!(error("Concat", 13, &[Float, Float, Int64]).contains("inputs 0 and 2"));
+        assert_eq!(error("Loop", 13, &[Int64, Bool, Float, Int64]), "");
+        assert!(error("Gather", 13, &[Float, Float]).contains("input 1 is of float32"));
     }
 
     #[test]
     fn nodes_are_held_against_their_version() {
-        let told = |node: &NodeProto, version| {
+        let error = |node: &NodeProto, version| {
             check(node, version).map_err(|p| p.to_string()).err().unwrap_or_default()
         };
-        assert_eq!(told(&node("Softmax", 1, &["axis"]), 18), "");
-        assert!(told(&node("Softmax", 1, &["axiss"]), 18).contains("did you mean 'axis'"));
-        assert!(told(&node("Relu", 3, &[]), 18).contains("3 inputs, but at most 1"));
-        assert!(told(&node("Gelu", 1, &[]), 18).contains("came with 20"));
-        assert!(told(&node("Upsample", 2, &[]), 18).contains("gone since 10"));
-        assert!(told(&node("Concat", 2, &[]), 18).contains("'axis' is missing"));
-        assert_eq!(told(&node("Concat", 200, &["axis"]), 18), "");
+        assert_eq!(error(&node("Softmax", 1, &["axis"]), 18), "");
+        assert!(error(&node("Softmax", 1, &["axiss"]), 18).contains("did you mean 'axis'"));
+        assert!(error(&node("Relu", 3, &[]), 18).contains("3 inputs, but at most 1"));
+        assert!(error(&node("Gelu", 1, &[]), 18).contains("came with 20"));
+        assert!(error(&node("Upsample", 2, &[]), 18).contains("gone since 10"));
+        assert!(error(&node("Concat", 2, &[]), 18).contains("'axis' is missing"));
+        assert_eq!(error(&node("Concat", 200, &["axis"]), 18), "");
         let mut gaps = node("Clip", 3, &[]);
         gaps.input.extend([String::new(), String::new()]);
-        assert_eq!(told(&gaps, 13), "");
+        assert_eq!(error(&gaps, 13), "");
         gaps.input[0].clear();
-        assert_eq!(told(&gaps, 13), "input 0 is missing");
-        assert_eq!(told(&node("Add", 1, &[]), 14), "input 1 is missing");
-        assert_eq!(told(&node("Concat", 0, &["axis"]), 13), "input 0 is missing");
+        assert_eq!(error(&gaps, 13), "input 0 is missing");
+        assert_eq!(error(&node("Add", 1, &[]), 14), "input 1 is missing");
+        assert_eq!(error(&node("Concat", 0, &["axis"]), 13), "input 0 is missing");
         let mut sums = node("QLinearAdd", 7, &[]);
         sums.domain = Some("com.microsoft".into());
         sums.input[2].clear();
-        assert_eq!(told(&sums, 1), "");
+        assert_eq!(error(&sums, 1), "");
         sums.input[3].clear();
-        assert_eq!(told(&sums, 1), "input 3 is missing");
-        assert!(told(&node("Slice", 1, &["starts", "ends"]), 13).contains("no attribute 'starts'"));
-        assert_eq!(told(&node("Slice", 1, &["starts", "ends"]), 9), "");
+        assert_eq!(error(&sums, 1), "input 3 is missing");
+        assert!(
+            error(&node("Slice", 1, &["starts", "ends"]), 13).contains("no attribute 'starts'")
+        );
+        assert_eq!(error(&node("Slice", 1, &["starts", "ends"]), 9), "");
     }
 }

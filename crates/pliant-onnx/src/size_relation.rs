@@ -63,27 +63,27 @@ impl SizeRelation {
     pub fn allows_few_sizes(
         &self,
         syms: &SymArena,
-        (least, most): (Option<i64>, Option<i64>),
+        (min_value, max_value): (Option<i64>, Option<i64>),
     ) -> bool {
         match self.symbols(syms).as_slice() {
             [] => false,
             [_] => {
                 let at = |size: i64| self.holds_at(syms, size);
                 let from = |&size: &i64| (size..size + 8).map(at).collect::<Option<Vec<bool>>>();
-                let far = LARGE_SIZES.iter().find_map(from);
-                let least = least.unwrap_or(0).max(0);
-                let end = least.saturating_add(TESTED_SIZES);
+                let large = LARGE_SIZES.iter().find_map(from);
+                let min_value = min_value.unwrap_or(0).max(0);
+                let end = min_value.saturating_add(TESTED_SIZES);
                 // A range that is not tested completely may contain other sizes.
-                let whole = most.is_some_and(|most| most <= end);
-                if !whole && far.is_none_or(|far| far.contains(&true)) {
+                let whole = max_value.is_some_and(|max_value| max_value <= end);
+                if !whole && large.is_none_or(|large| large.contains(&true)) {
                     return false;
                 }
-                let end = most.map_or(end, |most| most.min(end));
-                let near = (least..=end).filter(|&size| at(size) == Some(true)).count();
+                let end = max_value.map_or(end, |max_value| max_value.min(end));
+                let near = (min_value..=end).filter(|&size| at(size) == Some(true)).count();
                 let few =
                     if matches!(self, SizeRelation::Predicate(_)) { 1 } else { MAX_FEW_SIZES };
                 // If the range itself is small, it may contain few sizes.
-                near <= few && (near <= 1 || near as i64 * 2 <= end - least + 1)
+                near <= few && (near <= 1 || near as i64 * 2 <= end - min_value + 1)
             }
             _ => match self {
                 SizeRelation::OneOf(term, _) => is_monotone(syms, *term),
@@ -107,7 +107,7 @@ impl SizeRelation {
     pub fn symbol_bounds(&self, syms: &mut SymArena) -> Option<(SymVar, Option<i64>, Option<i64>)> {
         let SizeRelation::Predicate(cond) = *self else { return None };
         let SymKind::Cmp(op, a, b) = syms.kind(cond) else { return None };
-        let less: i64 = match op {
+        let negative_terms: i64 = match op {
             CmpOp::Le => 0,
             CmpOp::Lt => 1,
             CmpOp::Eq | CmpOp::Ne => return None,
@@ -122,8 +122,8 @@ impl SizeRelation {
             _ => return None,
         };
         match coef {
-            1 => Some((var, Some(less.saturating_sub(constant)), None)),
-            -1 => Some((var, None, Some(constant.saturating_sub(less)))),
+            1 => Some((var, Some(negative_terms.saturating_sub(constant)), None)),
+            -1 => Some((var, None, Some(constant.saturating_sub(negative_terms)))),
             _ => None,
         }
     }
@@ -206,20 +206,23 @@ fn simplified_equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<SizeRelati
             .collect();
         (!own.is_empty()).then(|| syms.sum(own))
     };
-    let (more, less) = (side(true), side(false));
-    Some(match (more, less) {
+    let (positive_terms, negative_terms) = (side(true), side(false));
+    Some(match (positive_terms, negative_terms) {
         (Some(term), None) => SizeRelation::OneOf(term, vec![constant.checked_neg()?]),
         (None, Some(term)) => SizeRelation::OneOf(term, vec![constant]),
-        (Some(more), Some(less)) => {
+        (Some(positive_terms), Some(negative_terms)) => {
             let constant = syms.int(constant);
             let zero = syms.int(0);
             let positive = syms.as_int(constant).is_some_and(|c| c > 0);
             let (to_more, to_less) =
                 if positive { (constant, zero) } else { (zero, syms.neg(constant)) };
-            let (more, less) = (syms.add(more, to_more), syms.add(less, to_less));
-            match syms.as_var(less) {
-                Some(_) if syms.as_var(more).is_none() => SizeRelation::Equal(less, more),
-                _ => SizeRelation::Equal(more, less),
+            let (positive_terms, negative_terms) =
+                (syms.add(positive_terms, to_more), syms.add(negative_terms, to_less));
+            match syms.as_var(negative_terms) {
+                Some(_) if syms.as_var(positive_terms).is_none() => {
+                    SizeRelation::Equal(negative_terms, positive_terms)
+                }
+                _ => SizeRelation::Equal(positive_terms, negative_terms),
             }
         }
         (None, None) => return None,
@@ -273,50 +276,50 @@ mod tests {
         let (s, q) = (syms.fresh_var("s"), syms.fresh_var("q"));
         let (s, q) = (syms.var(s), syms.var(q));
         let n = |syms: &mut SymArena, v: i64| syms.int(v);
-        let told = |syms: &mut SymArena, cond: Sym| -> Vec<(String, bool)> {
+        let analyze = |syms: &mut SymArena, cond: Sym| -> Vec<(String, bool)> {
             let list = split_condition(syms, cond);
             list.iter().map(|r| (r.text(syms), r.allows_few_sizes(syms, (None, None)))).collect()
         };
         let is = |text: &str, fixes: bool| vec![(text.to_owned(), fixes)];
         let (one, four, six) = (n(&mut syms, 1), n(&mut syms, 4), n(&mut syms, 6));
         let cond = syms.eq(q, four);
-        assert_eq!(told(&mut syms, cond), is("q to be 4", true));
+        assert_eq!(analyze(&mut syms, cond), is("q to be 4", true));
         let (a, b) = (syms.eq(q, one), syms.eq(q, four));
         let cond = syms.or(a, b);
-        assert_eq!(told(&mut syms, cond), is("q to be 1 or 4", true));
+        assert_eq!(analyze(&mut syms, cond), is("q to be 1 or 4", true));
         // Common factors are cancelled.
         let (a, b) = (syms.mul(s, q), syms.mul(s, four));
         let cond = syms.eq(a, b);
-        assert_eq!(told(&mut syms, cond), is("q to be 4", true));
+        assert_eq!(analyze(&mut syms, cond), is("q to be 4", true));
         let cond = syms.eq(a, six);
-        assert_eq!(told(&mut syms, cond), is("q * s to be 6", true));
+        assert_eq!(analyze(&mut syms, cond), is("q * s to be 6", true));
         let rest = syms.floormod(q, four);
         let (whole, zero) = (syms.mul(s, rest), n(&mut syms, 0));
         let cond = syms.eq(whole, zero);
-        assert_eq!(told(&mut syms, cond), is("q % 4 to be 0", false));
+        assert_eq!(analyze(&mut syms, cond), is("q % 4 to be 0", false));
         let cond = syms.eq(q, zero);
-        assert_eq!(told(&mut syms, cond), is("q to be 0", true));
+        assert_eq!(analyze(&mut syms, cond), is("q to be 0", true));
         let none = n(&mut syms, 0);
         let cond = syms.eq(rest, none);
-        assert_eq!(told(&mut syms, cond), is("q % 4 to be 0", false));
+        assert_eq!(analyze(&mut syms, cond), is("q % 4 to be 0", false));
         let cond = syms.eq(s, q);
-        assert!(!told(&mut syms, cond)[0].1);
+        assert!(!analyze(&mut syms, cond)[0].1);
         let half = syms.floordiv(q, four);
         let cond = syms.eq(half, six);
-        assert!(told(&mut syms, cond)[0].1);
+        assert!(analyze(&mut syms, cond)[0].1);
         // The last five elements, of at most a thousand.
         let (five, thousand) = (n(&mut syms, 5), n(&mut syms, 1000));
         let start = syms.sub(q, five);
         let (zero, end) = (n(&mut syms, 0), syms.min(q, thousand));
         let (start, cond) = (syms.max(start, zero), syms.eq(q, half));
-        assert!(told(&mut syms, cond)[0].1);
+        assert!(analyze(&mut syms, cond)[0].1);
         let last = syms.sub(end, start);
         let cond = syms.eq(last, five);
-        assert!(!told(&mut syms, cond)[0].1);
+        assert!(!analyze(&mut syms, cond)[0].1);
         // A power overflows 64 bits at the largest size.
         let square = syms.mul(half, half);
         let cond = syms.eq(square, six);
-        assert!(told(&mut syms, cond)[0].1);
+        assert!(analyze(&mut syms, cond)[0].1);
         let cond = syms.le(four, q);
         let list = split_condition(&mut syms, cond);
         let var = syms.as_var(q).unwrap();

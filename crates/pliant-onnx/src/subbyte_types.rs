@@ -115,12 +115,13 @@ impl FloatFormat {
     /// with ties to the even pattern.
     fn thresholds(&self, saturate: bool) -> Vec<f32> {
         let last = if saturate { self.largest - 1 } else { self.largest };
-        let step = |code: u8| {
+        let last_step = |code: u8| {
             self.decode(self.largest) - self.decode(self.largest - 1) + self.decode(code)
         };
         (0..=last)
             .map(|code| {
-                let next = if code == self.largest { step(code) } else { self.decode(code + 1) };
+                let next =
+                    if code == self.largest { last_step(code) } else { self.decode(code + 1) };
                 let middle = (self.decode(code) + next) / 2.0;
                 if code % 2 == 0 { middle } else { middle.next_down() }
             })
@@ -191,28 +192,29 @@ fn encode_floats(
     let (zero, one) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(1.0, DType::Float32)?);
     // Minus zero is negative, too; it is detected by its reciprocal.
     let inverse = n.op("relax.divide", &[one, x])?;
-    let (below, under) = (n.op("relax.less", &[x, zero])?, n.op("relax.less", &[inverse, zero])?);
-    let mut negative = n.op("relax.logical_or", &[below, under])?;
+    let (is_less, inverse_is_less) =
+        (n.op("relax.less", &[x, zero])?, n.op("relax.less", &[inverse, zero])?);
+    let mut negative = n.op("relax.logical_or", &[is_less, inverse_is_less])?;
     if format.no_minus_zero {
-        let none = n.scalar(0i32)?;
-        let some = n.op("relax.greater", &[code, none])?;
-        negative = n.op("relax.logical_and", &[negative, some])?;
+        let nan_code = n.scalar(0i32)?;
+        let nonzero = n.op("relax.greater", &[code, nan_code])?;
+        negative = n.op("relax.logical_and", &[negative, nonzero])?;
     }
     let sign = n.scalar(1i32 << (format.bits - 1))?;
     let minus = n.op("relax.add", &[code, sign])?;
     let mut code = n.op("relax.where", &[negative, minus, code])?;
-    let mut lost = n.op("relax.isnan", &[x])?;
+    let mut unrepresentable = n.op("relax.isnan", &[x])?;
     if format.no_minus_zero && !saturate {
-        let most = n.scalar_as(
+        let max = n.scalar_as(
             f64::from(*format.thresholds(false).last().unwrap_or(&0.0)),
             DType::Float32,
         )?;
-        let beyond = n.op("relax.greater", &[size, most])?;
-        lost = n.op("relax.logical_or", &[lost, beyond])?;
+        let beyond = n.op("relax.greater", &[size, max])?;
+        unrepresentable = n.op("relax.logical_or", &[unrepresentable, beyond])?;
     }
     // If the format has no NaN, the result is minus zero.
     let nan = n.scalar(i32::from(format.nan.unwrap_or(1 << (format.bits - 1))))?;
-    code = n.op("relax.where", &[lost, nan, code])?;
+    code = n.op("relax.where", &[unrepresentable, nan, code])?;
     n.cast(code, DType::UInt8)
 }
 
@@ -228,9 +230,9 @@ fn encode_exponents(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let size = n.op("relax.abs", &[x])?;
     let code = count_thresholds(n, size, &thresholds, right)?;
     let (nan, inf) = (n.op("relax.isnan", &[x])?, n.op("relax.isinf", &[x])?);
-    let lost = n.op("relax.logical_or", &[nan, inf])?;
-    let none = n.scalar(255i32)?;
-    let code = n.op("relax.where", &[lost, none, code])?;
+    let unrepresentable = n.op("relax.logical_or", &[nan, inf])?;
+    let nan_code = n.scalar(255i32)?;
+    let code = n.op("relax.where", &[unrepresentable, nan_code, code])?;
     n.cast(code, DType::UInt8)
 }
 

@@ -44,40 +44,40 @@ impl SymbolConstraints {
         func: &Function,
         (input, axis): (&str, usize),
         dim: Sym,
-        (given, named): (Option<&DynamicDim>, DeclaredBy),
+        (dynamic_dim, declared_by): (Option<&DynamicDim>, DeclaredBy),
         known: &DimSymbols,
     ) {
-        if let Some(given) = given.filter(|g| g.min.is_some() || g.max.is_some()) {
+        if let Some(dynamic_dim) = dynamic_dim.filter(|g| g.min.is_some() || g.max.is_some()) {
             let name = Some(func.syms.display(dim).to_string());
-            self.ranges.push((dim, DynamicDim { name, ..given.clone() }));
+            self.ranges.push((dim, DynamicDim { name, ..dynamic_dim.clone() }));
         }
         let vars = func.syms.free_vars(dim);
-        let alone = vars.len() == 1;
+        let is_single = vars.len() == 1;
         for var in vars {
             let name = func.syms.name(var).to_string();
-            let whole = known.divisible_size(&name);
-            let divisor = whole.map(|(_, by)| by);
-            let at = *self.symbols.entry(var).or_insert_with(|| {
+            let divisible = known.divisible_size(&name);
+            let divisor = divisible.map(|(_, by)| by);
+            let index = *self.symbols.entry(var).or_insert_with(|| {
                 self.report.symbols.push(SymbolInfo {
                     divisor,
-                    name: whole.map_or(name, |(whole, _)| whole.to_owned()),
+                    name: divisible.map_or(name, |(divisible, _)| divisible.to_owned()),
                     range: (None, None),
                     places: Vec::new(),
                     declared: DeclaredBy::Nobody,
                 });
                 self.report.symbols.len() - 1
             });
-            let info = &mut self.report.symbols[at];
+            let info = &mut self.report.symbols[index];
             info.places.push((input.into(), axis));
-            let said = if given.is_some() { DeclaredBy::User } else { named };
-            if !alone {
+            let source = if dynamic_dim.is_some() { DeclaredBy::User } else { declared_by };
+            if !is_single {
                 continue;
             }
-            info.declared = info.declared.max(said);
+            info.declared = info.declared.max(source);
             let itself = func.syms.as_var(dim).is_some() || divisor.is_some_and(|by| by != 1);
-            if let Some(given) = given.filter(|_| itself) {
-                info.range.0 = info.range.0.max(given.min);
-                info.range.1 = match (info.range.1, given.max) {
+            if let Some(dynamic_dim) = dynamic_dim.filter(|_| itself) {
+                info.range.0 = info.range.0.max(dynamic_dim.min);
+                info.range.1 = match (info.range.1, dynamic_dim.max) {
                     (Some(a), Some(b)) => Some(a.min(b)),
                     (a, b) => a.or(b),
                 };
@@ -87,11 +87,11 @@ impl SymbolConstraints {
 
     /// Whether tracked symbols occur in the types of operands.
     pub(crate) fn tracks_operands(&self, func: &Function, args: &[Expr]) -> bool {
-        let holds = |&arg: &Expr| {
+        let has_tracked_symbol = |&arg: &Expr| {
             let symbols = type_syms(func, func.expr_ty(arg));
             symbols.iter().any(|v| self.symbols.contains_key(v))
         };
-        !self.symbols.is_empty() && args.iter().any(holds)
+        !self.symbols.is_empty() && args.iter().any(has_tracked_symbol)
     }
 
     /// Records the constraints of an operator call.
@@ -121,7 +121,9 @@ impl SymbolConstraints {
     }
 
     fn symbol_name(&self, var: SymVar) -> String {
-        self.symbols.get(&var).map_or_else(String::new, |&at| self.report.symbols[at].name.clone())
+        self.symbols
+            .get(&var)
+            .map_or_else(String::new, |&index| self.report.symbols[index].name.clone())
     }
 
     /// Analyses all constraints together.
@@ -129,9 +131,9 @@ impl SymbolConstraints {
         let mut reported: FxHashSet<(String, String)> = FxHashSet::default();
         for (cond, node, within) in std::mem::take(&mut self.conditions) {
             for relation in split_condition(&mut func.syms, cond) {
-                let made = origins.get(node);
+                let source = origins.get(node);
                 let needs = symbols.display_text(&relation.text(&func.syms));
-                if !reported.insert((needs.clone(), made.label.clone())) {
+                if !reported.insert((needs.clone(), source.label.clone())) {
                     continue;
                 }
                 let vars = relation.symbols(&func.syms);
@@ -148,10 +150,10 @@ impl SymbolConstraints {
                     symbols: vars.iter().map(|&v| self.symbol_name(v)).collect(),
                     fixes: Vec::new(),
                     may_fix: Vec::new(),
-                    node: made.label.clone(),
+                    node: source.label.clone(),
                     path,
                     chain,
-                    operator: made.operator.clone(),
+                    operator: source.operator.clone(),
                     relation,
                     within: within.clone(),
                 });

@@ -44,7 +44,7 @@ pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
 /// If the number is invalid, or the type is not supported.
 pub(crate) fn checked_dtype(code: i64) -> Result<DType, Problem> {
     let code = i32::try_from(code).unwrap_or(i32::MAX);
-    let told = |e| match DataType::try_from(code) {
+    let problem = |e| match DataType::try_from(code) {
         Ok(DataType::String) => Problem::unsupported(e)
             .with_help("make numbers of texts before the model, and feed these"),
         Ok(DataType::Complex64 | DataType::Complex128) => Problem::unsupported(e)
@@ -52,7 +52,7 @@ pub(crate) fn checked_dtype(code: i64) -> Result<DType, Problem> {
         Ok(DataType::Undefined) | Err(_) => Problem::invalid(e),
         Ok(_) => Problem::unsupported(e),
     };
-    program_dtype(code).map_err(|e| Problem { in_attribute: true, ..told(e) })
+    program_dtype(code).map_err(|e| Problem { in_attribute: true, ..problem(e) })
 }
 
 /// The number of an element type in a file.
@@ -165,7 +165,7 @@ fn read_elements(
 /// A tensor must have its elements in one field only, because it is undefined which of several is
 /// valid.
 fn duplicate_data(proto: &TensorProto) -> Option<String> {
-    let given = [
+    let fields = [
         ("raw_data", proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty())),
         ("float_data", !proto.float_data.is_empty()),
         ("double_data", !proto.double_data.is_empty()),
@@ -174,37 +174,37 @@ fn duplicate_data(proto: &TensorProto) -> Option<String> {
         ("uint64_data", !proto.uint64_data.is_empty()),
         ("external_data", proto.data_location() == DataLocation::External),
     ];
-    let places: Vec<&str> = given.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
-    (places.len() > 1).then(|| format!("its elements stand in {}", places.join(" and in ")))
+    let present: Vec<&str> = fields.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+    (present.len() > 1).then(|| format!("its elements stand in {}", present.join(" and in ")))
 }
 
 /// A tensor that views bytes of the file; a copy if the address is not aligned for its element
 /// type.
 fn view_bytes(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, String> {
-    let told = |e: pliant_tensor::TensorError| e.to_string();
-    let odd = !(raw.as_ptr() as usize).is_multiple_of(dtype.size());
-    if odd || cfg!(target_endian = "big") || dtype == DType::Bool {
+    let problem = |e: pliant_tensor::TensorError| e.to_string();
+    let misaligned = !(raw.as_ptr() as usize).is_multiple_of(dtype.size());
+    if misaligned || cfg!(target_endian = "big") || dtype == DType::Bool {
         return copy_bytes(&raw, shape, dtype);
     }
     let (ptr, len) = (raw.as_ptr().cast_mut(), raw.len());
     // SAFETY: `raw` keeps the bytes alive until the storage drops it, and nothing writes to them.
     let storage = unsafe { Storage::from_foreign(ptr, len, true, move || drop(raw)) };
-    Tensor::from_storage(storage, 0, shape, dtype).map_err(told)
+    Tensor::from_storage(storage, 0, shape, dtype).map_err(problem)
 }
 
 /// A copy of little-endian bytes. As bool, every nonzero byte is true.
 fn copy_bytes(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String> {
-    let told = |e: pliant_tensor::TensorError| e.to_string();
+    let problem = |e: pliant_tensor::TensorError| e.to_string();
     if dtype == DType::Bool {
         let ones: Vec<u8> = raw.iter().map(|&b| u8::from(b != 0)).collect();
-        return Tensor::from_bytes(shape, dtype, &ones).map_err(told);
+        return Tensor::from_bytes(shape, dtype, &ones).map_err(problem);
     }
     if cfg!(target_endian = "big") {
         let mut swapped = raw.to_vec();
         swapped.chunks_exact_mut(dtype.size()).for_each(<[u8]>::reverse);
-        return Tensor::from_bytes(shape, dtype, &swapped).map_err(told);
+        return Tensor::from_bytes(shape, dtype, &swapped).map_err(problem);
     }
-    Tensor::from_bytes(shape, dtype, raw).map_err(told)
+    Tensor::from_bytes(shape, dtype, raw).map_err(problem)
 }
 
 /// The bytes of external data, whose length must match.
@@ -266,12 +266,12 @@ fn unpack(raw: &[u8], shape: &[i64], dtype: DType, bits: usize) -> Result<Tensor
             numel.div_ceil(each)
         ));
     }
-    let above = 8 - bits;
-    let element = |i: usize| (raw[i / each] >> (bits * (i % each))) << above;
+    let shift = 8 - bits;
+    let element = |i: usize| (raw[i / each] >> (bits * (i % each))) << shift;
     let bytes: Vec<u8> = match dtype {
         // Sign-extend from the highest bit of the element.
-        DType::Int8 => (0..numel).map(|i| ((element(i) as i8) >> above) as u8).collect(),
-        _ => (0..numel).map(|i| element(i) >> above).collect(),
+        DType::Int8 => (0..numel).map(|i| ((element(i) as i8) >> shift) as u8).collect(),
+        _ => (0..numel).map(|i| element(i) >> shift).collect(),
     };
     Tensor::from_bytes(shape, dtype, &bytes).map_err(|e| e.to_string())
 }
@@ -299,7 +299,7 @@ fn read_fields(
         return Err(format!("it has {count} elements, but shape {shape:?} needs {numel}"));
     }
     let ints = &proto.int32_data;
-    let made = match dtype {
+    let tensor = match dtype {
         DType::Float32 => Tensor::from_slice(shape, &proto.float_data),
         DType::Float64 => Tensor::from_slice(shape, &proto.double_data),
         DType::Int64 => Tensor::from_slice(shape, &proto.int64_data),
@@ -318,7 +318,7 @@ fn read_fields(
             Tensor::from_slice(shape, &map_elements(ints, |v| bf16::from_bits(v as u16)))
         }
     };
-    made.map_err(|e| e.to_string())
+    tensor.map_err(|e| e.to_string())
 }
 
 fn map_elements<T: Copy, U>(values: &[T], f: impl Fn(T) -> U) -> Vec<U> {

@@ -63,8 +63,8 @@ impl Origins {
         self.add(ValueSource { label, operator, inputs, shape_last, ..ValueSource::default() })
     }
 
-    pub fn get(&self, at: Origin) -> &ValueSource {
-        &self.list[at.0 as usize]
+    pub fn get(&self, current: Origin) -> &ValueSource {
+        &self.list[current.0 as usize]
     }
 
     /// The origin of input `i` of a node; the node itself if it has no such input.
@@ -81,31 +81,31 @@ impl Origins {
     }
 
     /// Records the properties of a value with the given origin.
-    pub fn record_properties(&mut self, at: Origin, func: &Function, value: &Value) {
-        let made = &mut self.list[at.0 as usize];
+    pub fn record_properties(&mut self, current: Origin, func: &Function, value: &Value) {
+        let source = &mut self.list[current.0 as usize];
         match value {
             Value::Expr(e) => {
                 let ty = func.expr_ty(*e);
-                made.symbols.extend(type_syms(func, ty));
+                source.symbols.extend(type_syms(func, ty));
                 if let TypeData::Tensor { .. } = func.types.get(ty) {
                     let dims = func.types.get(ty).dims().unwrap_or_default();
-                    made.sizes.extend(dims.iter().filter_map(|&d| func.syms.as_int(d)));
+                    source.sizes.extend(dims.iter().filter_map(|&d| func.syms.as_int(d)));
                 }
             }
             Value::Symbolic(t) => {
                 for &elem in &t.elems {
-                    made.symbols.extend(func.syms.free_vars(elem));
+                    source.symbols.extend(func.syms.free_vars(elem));
                 }
             }
             Value::Rational(r) => {
                 for &elem in r.numerators.elems.iter().chain(&r.denominators.elems) {
-                    made.symbols.extend(func.syms.free_vars(elem));
+                    source.symbols.extend(func.syms.free_vars(elem));
                 }
             }
-            Value::Const(t) => made.sizes.extend_from_slice(t.shape()),
-            Value::Narrow(_, held) => self.record_properties(at, func, held),
+            Value::Const(t) => source.sizes.extend_from_slice(t.shape()),
+            Value::Narrow(_, held) => self.record_properties(current, func, held),
             Value::Sequence(items) => {
-                items.iter().for_each(|v| self.record_properties(at, func, v))
+                items.iter().for_each(|v| self.record_properties(current, func, v))
             }
             Value::Object(..) | Value::Absent | Value::Failed => {}
         }
@@ -113,14 +113,14 @@ impl Origins {
 
     /// The path on which a symbol reaches a node: the input, followed by nodes.
     pub fn symbol_path(&self, node: Origin, symbol: SymVar) -> Vec<String> {
-        let (mut at, mut way) = (node, vec![node]);
+        let (mut current, mut path) = (node, vec![node]);
         loop {
-            let holds = |i: &&Origin| !way.contains(*i) && self.get(**i).symbols.contains(&symbol);
-            let Some(&next) = self.get(at).inputs.iter().find(holds) else { break };
-            way.push(next);
-            at = next;
+            let holds = |i: &&Origin| !path.contains(*i) && self.get(**i).symbols.contains(&symbol);
+            let Some(&next) = self.get(current).inputs.iter().find(holds) else { break };
+            path.push(next);
+            current = next;
         }
-        way[1..].iter().rev().map(|&i| self.get(i).label.clone()).collect()
+        path[1..].iter().rev().map(|&i| self.get(i).label.clone()).collect()
     }
 
     /// The nodes that computed a fixed size of a node, nearest first. Follows origins without any
@@ -129,27 +129,27 @@ impl Origins {
         &self,
         node: Origin,
         values: &[i64],
-        watched: &dyn Fn(SymVar) -> bool,
+        is_tracked: &dyn Fn(SymVar) -> bool,
     ) -> Vec<String> {
         let mut chain = Vec::new();
         // A size of 1 may be due to broadcasting.
         let many = values.len() > 1;
-        let told: Vec<i64> = values.iter().copied().filter(|&v| v != 1 || !many).collect();
-        let free = |i: Origin| !self.get(i).symbols.iter().any(|&v| watched(v));
-        let mut at = node;
+        let significant: Vec<i64> = values.iter().copied().filter(|&v| v != 1 || !many).collect();
+        let free = |i: Origin| !self.get(i).symbols.iter().any(|&v| is_tracked(v));
+        let mut current = node;
         while chain.len() < MAX_STEPS {
-            let (here, made) = (at, self.get(at));
-            let before = move |i: &&Origin| i.0 != 0 && **i != here;
-            let has = |i: &&Origin| told.iter().any(|v| self.get(**i).sizes.contains(v));
-            let mut fixed = made.inputs.iter().filter(before).filter(|i| free(**i));
-            let next = match made.shape_last {
-                true => made.inputs.get(1).filter(before),
+            let (this, source) = (current, self.get(current));
+            let before = move |i: &&Origin| i.0 != 0 && **i != this;
+            let has = |i: &&Origin| significant.iter().any(|v| self.get(**i).sizes.contains(v));
+            let mut fixed = source.inputs.iter().filter(before).filter(|i| free(**i));
+            let next = match source.shape_last {
+                true => source.inputs.get(1).filter(before),
                 false => fixed.clone().find(has).or_else(|| fixed.next()),
             };
-            let next = next.or_else(|| made.inputs.iter().filter(before).find(has));
+            let next = next.or_else(|| source.inputs.iter().filter(before).find(has));
             let Some(&next) = next else { break };
             chain.push(self.get(next).label.clone());
-            at = next;
+            current = next;
         }
         chain
     }

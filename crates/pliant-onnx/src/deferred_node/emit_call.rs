@@ -43,14 +43,14 @@ impl Importer<'_> {
         };
         let known: Vec<PartialType> = operands.iter().map(|v| self.partial_type(v)).collect();
         // If all operands are known, the problem will also occur at run time.
-        let open = known.iter().any(|k| k.dims.is_none() || k.dtype.is_none());
-        if problem.kind == ProblemKind::Invalid && !open {
+        let is_incomplete = known.iter().any(|k| k.dims.is_none() || k.dtype.is_none());
+        if problem.kind == ProblemKind::Invalid && !is_incomplete {
             return Err(problem);
         }
-        let results =
-            infer_result_types(&deferred, &known).map_err(|told| told.unwrap_or(problem))?;
-        let typed = known.iter().all(|k| k.dtype.is_some());
-        self.emit_deferred_call(node, &deferred, &operands, &results, typed)
+        let results = infer_result_types(&deferred, &known)
+            .map_err(|unsupported| unsupported.unwrap_or(problem))?;
+        let all_typed = known.iter().all(|k| k.dtype.is_some());
+        self.emit_deferred_call(node, &deferred, &operands, &results, all_typed)
     }
 
     fn emit_deferred_call(
@@ -59,7 +59,7 @@ impl Importer<'_> {
         deferred: &DeferredNode,
         operands: &[Value],
         results: &[PartialType],
-        typed: bool,
+        all_typed: bool,
     ) -> Result<Vec<Value>, Problem> {
         let mut n = Node::new(self, node, 1, Vec::new());
         let mut args = vec![n.func().str_value(&deferred.text())];
@@ -80,8 +80,9 @@ impl Importer<'_> {
             }
             let Some((part, known)) = results.next() else { break };
             let rank = known.dims.as_ref().map(Vec::len);
-            outputs
-                .push(n.object_to_partial_tensor(part, rank, known.dtype.filter(|_| typed)).into());
+            outputs.push(
+                n.object_to_partial_tensor(part, rank, known.dtype.filter(|_| all_typed)).into(),
+            );
         }
         Ok(outputs)
     }

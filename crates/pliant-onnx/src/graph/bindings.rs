@@ -69,9 +69,9 @@ impl Importer<'_> {
         results: &mut Vec<Expr>,
     ) {
         let names = graph.node.iter().flat_map(|n| &n.output).filter(|o| !o.is_empty());
-        let mut given: FxHashSet<String> = outputs.iter().cloned().collect();
+        let mut existing: FxHashSet<String> = outputs.iter().cloned().collect();
         for name in names {
-            let Some(value) = self.lookup(name).filter(|_| given.insert(name.clone())) else {
+            let Some(value) = self.lookup(name).filter(|_| existing.insert(name.clone())) else {
                 continue;
             };
             let info = ValueInfoProto { name: Some(name.clone()), ..ValueInfoProto::default() };

@@ -94,9 +94,9 @@ impl<'m> Importer<'m> {
             });
             return self.define(info.name(), value);
         }
-        let given = options.shapes.get(info.name());
+        let override_dims = options.shapes.get(info.name());
         let dynamic = options.dynamic.get(info.name());
-        let ty = self.param_type(info, given.map(Vec::as_slice), dynamic);
+        let ty = self.param_type(info, override_dims.map(Vec::as_slice), dynamic);
         if let Ok(ty) = ty {
             self.track_input_symbols(info, ty, dynamic, options);
         }
@@ -131,12 +131,12 @@ impl<'m> Importer<'m> {
         }
         let any = self.builder.func_mut().intern(TypeData::Any);
         let var = self.builder.param(&identifier(name, "x"), any);
-        let fed = self.builder.func_mut().var_expr(var);
+        let params = self.builder.func_mut().var_expr(var);
         let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
         let mut node = Node::new(self, &identity, 1, Vec::new());
         let text = kind.text(&node.func().syms);
         let (name, text) = (node.func().str_value(name), node.func().str_value(&text));
-        Ok(Value::Object(node.call_host(host::INPUT, &[fed, name, text])?, kind))
+        Ok(Value::Object(node.call_host(host::INPUT, &[params, name, text])?, kind))
     }
 
     /// The parameter for an input, converted to the declared element type if the user has
@@ -149,41 +149,41 @@ impl<'m> Importer<'m> {
     ) -> Result<Value, Problem> {
         let func = self.builder.func_mut();
         let (mut data, mut declared) = (func.types.get(ty).clone(), None);
-        if let (TypeData::Tensor { dtype: own, .. }, Some(given)) = (&mut data, dtype) {
-            declared = own.replace(*given).filter(|d| d != given);
+        if let (TypeData::Tensor { dtype: own, .. }, Some(dtype_override)) = (&mut data, dtype) {
+            declared = own.replace(*dtype_override).filter(|d| d != dtype_override);
         }
         let ty = func.intern(data);
         let var = self.builder.param(&identifier(name, "x"), ty);
-        let fed = self.builder.func_mut().var_expr(var);
-        let Some(declared) = declared else { return Ok(Value::Expr(fed)) };
+        let params = self.builder.func_mut().var_expr(var);
+        let Some(declared) = declared else { return Ok(Value::Expr(params)) };
         let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
-        let converted = Node::new(self, &identity, 1, Vec::new()).cast(fed, declared)?;
+        let converted = Node::new(self, &identity, 1, Vec::new()).cast(params, declared)?;
         Ok(Value::Expr(converted))
     }
 
     fn param_type(
         &mut self,
         info: &ValueInfoProto,
-        given: Option<&[DimSpec]>,
+        override_dims: Option<&[DimSpec]>,
         dynamic: Option<&IndexMap<usize, DynamicDim>>,
     ) -> Result<Type, Problem> {
         let name = info.name();
-        let told = |what: &str| format!("input '{name}' {what}");
+        let describe = |what: &str| format!("input '{name}' {what}");
         let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
         let Some(TypeValue::TensorType(tensor)) = value else {
-            let problem = Problem::invalid(told("has no type"));
+            let problem = Problem::invalid(describe("has no type"));
             return Err(problem.with_help("give it one: onnx.helper.make_tensor_value_info"));
         };
         let dtype = tensor::checked_dtype(tensor.elem_type().into()).map_err(|p| Problem {
-            message: told(&format!("cannot be fed: {}", p.message)),
+            message: describe(&format!("cannot be fed: {}", p.message)),
             ..p
         })?;
         let rank = tensor.shape.as_ref().map_or(0, |s| s.dim.len());
-        tensor::check_rank(rank, &self.limits).map_err(|e| Problem::invalid(told(&e)))?;
-        let mut data = self.input_dims(name, tensor, given, dtype)?;
+        tensor::check_rank(rank, &self.limits).map_err(|e| Problem::invalid(describe(&e)))?;
+        let mut data = self.input_dims(name, tensor, override_dims, dtype)?;
         if let Some(dynamic) = dynamic {
             let Some(dims) = data.dims().map(<[Sym]>::to_vec) else {
-                return Err(Problem::invalid(told(
+                return Err(Problem::invalid(describe(
                     "has no rank, so that its dims cannot be named",
                 )));
             };
@@ -197,11 +197,11 @@ impl<'m> Importer<'m> {
         &mut self,
         name: &str,
         tensor: &TensorType,
-        given: Option<&[DimSpec]>,
+        override_dims: Option<&[DimSpec]>,
         dtype: DType,
     ) -> Result<TypeData, Problem> {
         let func = self.builder.func_mut();
-        Ok(match (given, &tensor.shape) {
+        Ok(match (override_dims, &tensor.shape) {
             (Some(dims), declared) => {
                 let rank = declared.as_ref().map(|s| s.dim.len());
                 if rank.is_some_and(|r| r != dims.len()) {
@@ -235,24 +235,24 @@ impl<'m> Importer<'m> {
         mut dims: Vec<Sym>,
         dynamic: &IndexMap<usize, DynamicDim>,
     ) -> Result<Vec<Sym>, Problem> {
-        let told = |what: &str| format!("input '{name}' {what}");
+        let describe = |what: &str| format!("input '{name}' {what}");
         let func = self.builder.func_mut();
         for (&axis, dim) in dynamic {
             let rank = dims.len();
-            let place = dims.get_mut(axis).ok_or_else(|| {
-                Problem::invalid(told(&format!("has rank {rank}, but dim {axis} is declared")))
+            let dim_slot = dims.get_mut(axis).ok_or_else(|| {
+                Problem::invalid(describe(&format!("has rank {rank}, but dim {axis} is declared")))
             })?;
-            self.symbols.check_range(dim).map_err(|e| Problem::invalid(told(&e)))?;
+            self.symbols.check_range(dim).map_err(|e| Problem::invalid(describe(&e)))?;
             match &dim.name {
                 Some(text) if self.symbols.is_undefined(text) => {
                     let what =
                         format!("has the size '{text}' at dim {axis}, whose symbols no dim is");
                     let help = "declare a dim for each of them, or give the size a name";
-                    return Err(Problem::invalid(told(&what)).with_help(help));
+                    return Err(Problem::invalid(describe(&what)).with_help(help));
                 }
-                Some(text) => *place = self.symbols.parse_dim(func, text),
-                None if func.syms.as_int(*place).is_some() => {
-                    *place = self.symbols.unnamed_symbol(func, name, axis);
+                Some(text) => *dim_slot = self.symbols.parse_dim(func, text),
+                None if func.syms.as_int(*dim_slot).is_some() => {
+                    *dim_slot = self.symbols.unnamed_symbol(func, name, axis);
                 }
                 None => {}
             }
@@ -266,11 +266,11 @@ impl<'m> Importer<'m> {
         let check = NodeProto { output: vec!["range".into()], ..NodeProto::default() };
         let mut node = Node::new(self, &check, 1, Vec::new());
         let size = node.size_scalar(dim)?;
-        let sides = [
+        let operands = [
             (range.min.filter(|&m| m > 0), "relax.greater_equal", "at least"),
             (range.max, "relax.less_equal", "at most"),
         ];
-        for (bound, op, word) in sides {
+        for (bound, op, word) in operands {
             let Some(bound) = bound else { continue };
             let limit = node.scalar(bound)?;
             let holds = node.op(op, &[size, limit])?;
@@ -291,14 +291,14 @@ impl<'m> Importer<'m> {
         let name = info.name();
         let func = self.builder.func();
         let Some(dims) = func.types.get(ty).dims().map(<[Sym]>::to_vec) else { return };
-        let said = match (options.shapes.contains_key(name), declared_shape(info)) {
+        let declared_dims = match (options.shapes.contains_key(name), declared_shape(info)) {
             (false, Some(shape)) => shape.dim.as_slice(),
             _ => &[],
         };
         for (axis, dim) in dims.into_iter().enumerate() {
-            let given = dynamic.and_then(|d| d.get(&axis));
+            let dynamic_dim = dynamic.and_then(|d| d.get(&axis));
             let own = options.shapes.get(name).and_then(|dims| dims.get(axis));
-            let named = match (said.get(axis).map(|d| &d.value), own) {
+            let named = match (declared_dims.get(axis).map(|d| &d.value), own) {
                 (Some(Some(dimension::Value::DimParam(text))), _) if has_name(text) => {
                     DeclaredBy::File
                 }
@@ -309,7 +309,7 @@ impl<'m> Importer<'m> {
                 func,
                 (name, axis),
                 dim,
-                (given, named),
+                (dynamic_dim, named),
                 &self.symbols,
             );
         }
@@ -320,14 +320,14 @@ impl<'m> Importer<'m> {
     pub(super) fn convert_initializers(
         &mut self,
         graph: &'m GraphProto,
-        fed: &[&ValueInfoProto],
+        params: &[&ValueInfoProto],
         keep: bool,
     ) {
-        let fed: FxHashSet<&str> = fed.iter().map(|i| i.name()).collect();
+        let params: FxHashSet<&str> = params.iter().map(|i| i.name()).collect();
         let declared: FxHashMap<&str, &ValueInfoProto> =
             graph.input.iter().map(|i| (i.name(), i)).collect();
         let mut unread = IndexMap::<(String, Option<String>), (Problem, Vec<&str>)>::new();
-        for proto in graph.initializer.iter().filter(|t| !fed.contains(t.name())) {
+        for proto in graph.initializer.iter().filter(|t| !params.contains(t.name())) {
             self.origin = self.origins.add_named(proto.name());
             let value = match tensor::read_tensor(proto, &mut self.external, &self.limits) {
                 Ok(tensor) if keep => self.initializer_param(proto.name(), tensor),
@@ -338,8 +338,10 @@ impl<'m> Importer<'m> {
                     Value::Failed
                 }
             };
-            let said = declared.get(proto.name()).and_then(|info| tensor_type(info));
-            if let Some(differs) = said.and_then(|said| self.contradiction(&value, said)) {
+            let declared_dims = declared.get(proto.name()).and_then(|info| tensor_type(info));
+            if let Some(differs) =
+                declared_dims.and_then(|declared_dims| self.contradiction(&value, declared_dims))
+            {
                 let message = format!("input '{}' {differs} in its initializer", proto.name());
                 self.problems.push(Problem::invalid(message));
             }

@@ -37,12 +37,12 @@ impl<'m> Importer<'m> {
 
     /// Converts a node. Bindings get the node's source location.
     fn convert_node_with_span(&mut self, node: &NodeProto) {
-        let around = self.spans.current;
+        let enclosing = self.spans.current;
         self.spans.current = self.spans.node_span(node);
         self.builder.set_span(self.spans.current);
         self.convert_node(node);
-        self.spans.current = around;
-        self.builder.set_span(around);
+        self.spans.current = enclosing;
+        self.builder.set_span(enclosing);
     }
 
     fn convert_node(&mut self, node: &NodeProto) {
@@ -65,15 +65,15 @@ impl<'m> Importer<'m> {
             })
             .collect();
         let from = node.input.iter().map(|name| self.origin_of(name)).collect();
-        let made = self.origins.add_node(node, from);
-        let around = std::mem::replace(&mut self.origin, made);
-        let given = if self.recorder.is_some() { inputs.clone() } else { Vec::new() };
+        let result = self.origins.add_node(node, from);
+        let enclosing = std::mem::replace(&mut self.origin, result);
+        let original_inputs = if self.recorder.is_some() { inputs.clone() } else { Vec::new() };
         let outputs = match self.node_outputs(node, inputs) {
             Ok(outputs) => outputs,
             // Failures of nested or upstream nodes are reported there.
             Err(problem) if problem.message.is_empty() => {
                 if self.recorder.is_some() {
-                    self.check_downstream_node(node, Some(&given));
+                    self.check_downstream_node(node, Some(&original_inputs));
                 }
                 vec![Value::Failed; node.output.len()]
             }
@@ -81,7 +81,7 @@ impl<'m> Importer<'m> {
                 let message = self.symbols.display_text(&problem.message);
                 let problem = Problem { message, ..problem };
                 let problem = problem.at(&label(node), &operator_name(node));
-                let outputs = self.record_failure(node, &given, &problem);
+                let outputs = self.record_failure(node, &original_inputs, &problem);
                 self.problems.push(problem);
                 if self.recorder.is_some() {
                     self.check_downstream_node(node, None);
@@ -101,11 +101,11 @@ impl<'m> Importer<'m> {
                         Value::Failed
                     }
                 };
-                self.origins.record_properties(made, self.builder.func(), &value);
+                self.origins.record_properties(result, self.builder.func(), &value);
                 self.define(name, value);
             }
         }
-        self.origin = around;
+        self.origin = enclosing;
     }
 
     fn node_outputs(
@@ -152,12 +152,12 @@ impl<'m> Importer<'m> {
             _ => None,
         };
         let Some(narrow) = narrow else {
-            if let Some(made) = self.move_rational(row, node, opset, &inputs) {
-                return Ok(made);
+            if let Some(origin) = self.move_rational(row, node, opset, &inputs) {
+                return Ok(origin);
             }
-            let given = inputs.clone();
+            let original_inputs = inputs.clone();
             let outcome = panic_guard::convert(row, &mut Node::new(self, node, opset, inputs));
-            return outcome.or_else(|problem| self.defer_node(node, &given, problem));
+            return outcome.or_else(|problem| self.defer_node(node, &original_inputs, problem));
         };
         let held = inputs.into_iter().map(|v| match v {
             Value::Narrow(_, held) => *held,
@@ -209,10 +209,10 @@ impl<'m> Importer<'m> {
             scope.insert(name.clone(), (inputs.next().unwrap_or(Value::Absent), origin));
         }
         // Attributes of the call override the defaults of the function.
-        let otherwise = function.attribute_proto.iter();
-        let given = otherwise.chain(&node.attribute).map(|a| (a.name(), a)).collect();
+        let fallback = function.attribute_proto.iter();
+        let attributes = fallback.chain(&node.attribute).map(|a| (a.name(), a)).collect();
         let body: Vec<NodeProto> =
-            function.node.iter().map(|inner| with_call_attributes(inner, &given)).collect();
+            function.node.iter().map(|inner| with_call_attributes(inner, &attributes)).collect();
         // A function only sees its own names and operator sets.
         let scopes = std::mem::replace(&mut self.scopes, vec![scope]);
         let own = function.opset_import.iter().map(|o| (own_domain(o.domain()), o.version()));
@@ -230,11 +230,11 @@ impl<'m> Importer<'m> {
     pub(crate) fn convert_subgraph(&mut self, graph: &GraphProto) -> Result<Vec<Value>, Problem> {
         for proto in &graph.initializer {
             let read = tensor::read_tensor(proto, &mut self.external, &self.limits);
-            let told = |p: Problem| Problem {
+            let with_context = |p: Problem| Problem {
                 message: format!("initializer '{}': {}", proto.name(), p.message),
                 ..p
             };
-            let value = constant_value(proto, read.map_err(told)?);
+            let value = constant_value(proto, read.map_err(with_context)?);
             let origin = self.origins.add_named(proto.name());
             self.define_from(proto.name(), value, origin);
         }
@@ -267,13 +267,16 @@ pub(crate) fn unknown_operator(node: &NodeProto) -> Problem {
 }
 
 /// A node of a function body with the attributes of the call.
-fn with_call_attributes(inner: &NodeProto, given: &FxHashMap<&str, &AttributeProto>) -> NodeProto {
+fn with_call_attributes(
+    inner: &NodeProto,
+    attributes: &FxHashMap<&str, &AttributeProto>,
+) -> NodeProto {
     let mut node = inner.clone();
     node.attribute.retain_mut(|attr| {
         if attr.ref_attr_name().is_empty() {
             return true;
         }
-        let Some(&found) = given.get(attr.ref_attr_name()) else { return false };
+        let Some(&found) = attributes.get(attr.ref_attr_name()) else { return false };
         let name = attr.name.take();
         *attr = found.clone();
         attr.name = name;

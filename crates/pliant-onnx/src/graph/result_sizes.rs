@@ -16,13 +16,13 @@ impl Importer<'_> {
     /// # Errors
     /// Describes the problem.
     pub(super) fn check_result_size(&self, name: &str, value: &Value) -> Result<(), Problem> {
-        let told = |what: String| Problem::invalid(format!("its output '{name}' {what}"));
+        let describe = |what: String| Problem::invalid(format!("its output '{name}' {what}"));
         let func = self.builder.func();
         let rank = match value {
             Value::Expr(e) => match func.ty(*e) {
                 TypeData::Tensor { shape: TensorShape::Dims(dims), dtype } => {
                     let width = dtype.map_or(1, |d| d.size() as i64);
-                    check_byte_count(func, dims, width).map_err(told)?;
+                    check_byte_count(func, dims, width).map_err(describe)?;
                     dims.len()
                 }
                 TypeData::Tensor { shape: TensorShape::Rank(rank), .. } => *rank as usize,
@@ -34,7 +34,7 @@ impl Importer<'_> {
             Value::Narrow(_, held) => return self.check_result_size(name, held),
             _ => 0,
         };
-        check_rank(rank, &self.limits).map_err(told)
+        check_rank(rank, &self.limits).map_err(describe)
     }
 }
 
@@ -60,6 +60,6 @@ fn check_byte_count(func: &Function, dims: &[Sym], width: i64) -> Result<(), Str
             Err(_) => Some(bytes),
         },
     );
-    let told = || format!("is of shape {}: 64 bits do not count its bytes", shown());
-    bytes.map(drop).ok_or_else(told)
+    let describe = || format!("is of shape {}: 64 bits do not count its bytes", shown());
+    bytes.map(drop).ok_or_else(describe)
 }

@@ -15,8 +15,8 @@ impl Importer<'_> {
 
     /// The origin of the value of a name.
     pub(super) fn origin_of(&self, name: &str) -> Origin {
-        let found = self.scopes.iter().rev().find_map(|s| s.get(name));
-        found.map_or_else(Origin::default, |(_, origin)| *origin)
+        let problems = self.scopes.iter().rev().find_map(|s| s.get(name));
+        problems.map_or_else(Origin::default, |(_, origin)| *origin)
     }
 
     /// Defines a name in the innermost graph. The value originates from the current node.

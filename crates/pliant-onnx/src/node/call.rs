@@ -64,13 +64,13 @@ impl Node<'_, '_> {
             return Ok(x);
         }
         let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
-        let made = self.op_with("relax.astype", &[x], attrs)?;
+        let result = self.op_with("relax.astype", &[x], attrs)?;
         if dtype == DType::Int64
             && let Some(known) = self.known_elements(&Value::Expr(x))
         {
-            self.record_known_elements(made, known);
+            self.record_known_elements(result, known);
         }
-        Ok(made)
+        Ok(result)
     }
 
     /// Computes in float32 if the input is a 16-bit float, whose squares may overflow, and rounds

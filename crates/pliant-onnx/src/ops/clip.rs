@@ -12,8 +12,8 @@ pub(super) static OPS: &[OnnxOp] = &[op("Clip", clip)];
 
 /// The bounds are attributes before opset 11, and inputs since.
 fn clip(n: &mut Node<'_, '_>) -> ConvertResult {
-    if let Some(made) = clip_symbolic(n) {
-        return Ok(vec![made]);
+    if let Some(result) = clip_symbolic(n) {
+        return Ok(vec![result]);
     }
     let x = n.tensor(0)?;
     let low = match n.attrs().float("min")? {

@@ -40,9 +40,9 @@ fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let parts = n.tensors()?;
     let rank = n.rank(parts[0])?;
     n.axis(axis, rank)?;
-    let made = n.concat(&parts, axis)?;
-    n.record_known_elements(made, known.unwrap_or_default());
-    Ok(vec![made.into()])
+    let result = n.concat(&parts, axis)?;
+    n.record_known_elements(result, known.unwrap_or_default());
+    Ok(vec![result.into()])
 }
 
 /// `Split`: into given lengths, or into equal parts (the last may be smaller since opset 18).

@@ -97,12 +97,12 @@ fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult
 }
 
 fn fold_inputs(n: &mut Node<'_, '_>, fold: FoldOp) -> Result<Option<Value>, Problem> {
-    if let Some(made) = n.fold_rational(fold) {
-        return Ok(Some(made));
+    if let Some(result) = n.fold_rational(fold) {
+        return Ok(Some(result));
     }
     let (Some(a), Some(b)) = (n.symbolic(0), n.symbolic(1)) else { return Ok(None) };
     match shape_folding::binary(n.func(), fold, &a, &b) {
-        Some(made) => Ok(Some(n.fit_to_dtype(made)?.into())),
+        Some(result) => Ok(Some(n.fit_to_dtype(result)?.into())),
         None => Ok(None),
     }
 }
@@ -185,8 +185,8 @@ fn float_remainder(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> ExprResult {
 }
 
 fn power(n: &mut Node<'_, '_>) -> ConvertResult {
-    if let Some(made) = fold_power(n) {
-        return Ok(vec![n.fit_to_dtype(made)?.into()]);
+    if let Some(result) = fold_power(n) {
+        return Ok(vec![n.fit_to_dtype(result)?.into()]);
     }
     let (x, y) = (n.tensor(0)?, n.tensor(1)?);
     let dtype = n.dtype(x)?;
@@ -301,8 +301,8 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> ConvertResult {
     {
         return Ok(vec![shape_folding::map(&t, to, |e| e).into()]);
     }
-    if let Some(made) = cast_symbolic(n, to) {
-        return Ok(vec![made]);
+    if let Some(result) = cast_symbolic(n, to) {
+        return Ok(vec![result]);
     }
     let x = decoded_input(n)?;
     Ok(vec![n.cast(x, to)?.into()])

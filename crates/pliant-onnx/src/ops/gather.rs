@@ -36,11 +36,11 @@ fn gather_symbolic(n: &mut Node<'_, '_>, axis: i64) -> Result<Option<Value>, Pro
         return Ok(None);
     }
     let (Some(t), Some(indices)) = (n.symbolic(0), n.symbolic(1)) else { return Ok(None) };
-    let Some(places) = indices.constants(&n.func().syms) else { return Ok(None) };
+    let Some(positions) = indices.constants(&n.func().syms) else { return Ok(None) };
     let axis = n.axis(axis, t.shape.len())?;
     let size = t.shape[axis] as i64;
-    let mut normal = Vec::with_capacity(places.len());
-    for i in places {
+    let mut normal = Vec::with_capacity(positions.len());
+    for i in positions {
         if i < -size || i >= size {
             let message = format!("index {i} is out of range for {size} elements");
             return Err(Problem::invalid(message));
@@ -76,18 +76,18 @@ fn gather_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = ints_attr("batch_dims", batch);
     let (rank, dims) = (n.rank(x)? as i64, n.dims_with_min_rank(indices, 1)?);
     let depth = dims[dims.len() - 1];
-    let most = rank.saturating_sub(batch).max(1);
+    let max_value = rank.saturating_sub(batch).max(1);
     if n.func().syms.as_int(depth).is_some() {
         return Ok(vec![n.op_with("relax.gather_nd", &[x, indices], attrs)?.into()]);
     }
     // The index depth determines the rank of the result, so there is one branch for each.
-    let (one, all) = (n.func().syms.int(1), n.func().syms.int(most));
+    let (one, all) = (n.func().syms.int(1), n.func().syms.int(max_value));
     n.require_at_most(one, depth, "its indices go through {} axes at least, but have {}")?;
     n.require_at_most(depth, all, "its indices go through {} axes, but there are {}")?;
-    let before = n.func().syms.sub(depth, one);
-    let before = n.size_scalar(before)?;
+    let branch_index = n.func().syms.sub(depth, one);
+    let branch_index = n.size_scalar(branch_index)?;
     let dtype = n.dtype(indices)?;
-    let y = n.select_by_value(before, 0, most as usize, &mut |n, at| {
+    let y = n.select_by_value(branch_index, 0, max_value as usize, &mut |n, at| {
         let mut dims = dims.clone();
         dims.pop();
         dims.push(n.func().syms.int(at as i64 + 1));
@@ -99,15 +99,15 @@ fn gather_nd(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// Replaces elements of a shape computation.
 fn scatter_symbolic(n: &mut Node<'_, '_>) -> Option<SymTensor> {
-    let (mut t, places, updates) = (n.symbolic(0)?, n.const_ints(1)?, n.symbolic(2)?);
+    let (mut t, positions, updates) = (n.symbolic(0)?, n.const_ints(1)?, n.symbolic(2)?);
     let plain = t.shape.len() == 1 && n.attrs().str("reduction").ok()?.is_none_or(|r| r == "none");
-    if !plain || updates.dtype != t.dtype || updates.elems.len() != places.len() {
+    if !plain || updates.dtype != t.dtype || updates.elems.len() != positions.len() {
         return None;
     }
     let length = t.elems.len() as i64;
-    for (place, update) in places.into_iter().zip(updates.elems) {
-        let place = if place < 0 { place.checked_add(length)? } else { place };
-        *t.elems.get_mut(usize::try_from(place).ok()?)? = update;
+    for (position, update) in positions.into_iter().zip(updates.elems) {
+        let position = if position < 0 { position.checked_add(length)? } else { position };
+        *t.elems.get_mut(usize::try_from(position).ok()?)? = update;
     }
     Some(t)
 }
@@ -165,14 +165,14 @@ fn compress(n: &mut Node<'_, '_>) -> ConvertResult {
     // A constant condition determines the largest position that is selected.
     let last = n.const_ints(1).and_then(|c| c.iter().rposition(|&c| c != 0));
     if let (Some(last), Ok(own)) = (last, n.dims(x)) {
-        let least = n.func().syms.int(last as i64 + 1);
-        let cond = n.func().syms.le(least, own[axis]);
+        let min = n.func().syms.int(last as i64 + 1);
+        let cond = n.func().syms.le(min, own[axis]);
         n.importer.record_constraint(cond);
     }
-    let places = n.op("relax.nonzero", &[cond])?;
-    let count = n.dims(places)?[1];
-    let places = n.reshape(places, &[count])?;
-    Ok(vec![n.take(x, places, axis)?.into()])
+    let positions = n.op("relax.nonzero", &[cond])?;
+    let count = n.dims(positions)?[1];
+    let positions = n.reshape(positions, &[count])?;
+    Ok(vec![n.take(x, positions, axis)?.into()])
 }
 
 /// Writes updates to a cache along an axis, starting at a position per batch element.
@@ -191,8 +191,8 @@ fn tensor_scatter(n: &mut Node<'_, '_>) -> ConvertResult {
         Some(first) => {
             let first = n.cast(first, DType::Int64)?;
             let none = n.scalar(0i64)?;
-            let counted = n.op("relax.greater_equal", &[first, none])?;
-            n.require(counted, "'write_indices' must not be negative, but are {}", &[first])?;
+            let non_negative = n.op("relax.greater_equal", &[first, none])?;
+            n.require(non_negative, "'write_indices' must not be negative, but are {}", &[first])?;
             first
         }
         None => {

@@ -32,8 +32,9 @@ fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let (other, other_kinds) = convert_in_branch(n, false, |n| branch_block(n, other))?;
     let mut kinds = Vec::with_capacity(count);
     for (i, (a, b)) in then_kinds.iter().zip(&other_kinds).enumerate() {
-        let told = |p: Problem| Problem { message: format!("its output {i}: {}", p.message), ..p };
-        let kind = a.join(b).map_err(told)?.with_declared_rank(n.declared_rank(i), [a, b]);
+        let with_context =
+            |p: Problem| Problem { message: format!("its output {i}: {}", p.message), ..p };
+        let kind = a.join(b).map_err(with_context)?.with_declared_rank(n.declared_rank(i), [a, b]);
         kinds.push(kind.erase_inner_symbols(&n.func().syms, outer));
     }
     let joined = n.emit_if(cond, then, other);
@@ -54,9 +55,9 @@ fn convert_in_branch<T>(
         then,
         by_sizes: n.is_symbolic(0),
     });
-    let made = make(n);
+    let result = make(n);
     n.importer.symbol_constraints.branches.pop();
-    made
+    result
 }
 
 /// Converts a graph to a sequence with its result (a tuple if there are several), and returns the
@@ -66,7 +67,7 @@ fn branch_block(
     graph: &GraphProto,
 ) -> Result<((Seq, Expr), Vec<ObjectType>), Problem> {
     let mut kinds = Vec::new();
-    let made = n.binding_block(|n| {
+    let result = n.binding_block(|n| {
         let outputs = convert_subgraph(n, graph)?;
         let mut values = Vec::with_capacity(outputs.len());
         for output in &outputs {
@@ -79,7 +80,7 @@ fn branch_block(
             all => n.func().tuple(all),
         })
     })?;
-    Ok((made, kinds))
+    Ok((result, kinds))
 }
 
 /// Converts a graph at the current position, and returns its outputs.

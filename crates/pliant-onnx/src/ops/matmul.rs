@@ -18,27 +18,28 @@ fn matmul(n: &mut Node<'_, '_>) -> ConvertResult {
 pub(super) fn gemm(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let (alpha, beta) = (attrs.float("alpha")?.unwrap_or(1.0), attrs.float("beta")?.unwrap_or(1.0));
-    let flips = [attrs.int("transA")?.unwrap_or(0) != 0, attrs.int("transB")?.unwrap_or(0) != 0];
-    let mut sides = [n.tensor(0)?, n.tensor(1)?];
-    for (side, flip) in sides.iter_mut().zip(flips) {
-        if flip {
-            *side = n.permute(*side, &[1, 0])?;
+    let transposes =
+        [attrs.int("transA")?.unwrap_or(0) != 0, attrs.int("transB")?.unwrap_or(0) != 0];
+    let mut operands = [n.tensor(0)?, n.tensor(1)?];
+    for (operand, transpose) in operands.iter_mut().zip(transposes) {
+        if transpose {
+            *operand = n.permute(*operand, &[1, 0])?;
         }
     }
-    let own = n.dtype(sides[0])?;
+    let own = n.dtype(operands[0])?;
     // Fractional results for integer types, and intermediate results that may exceed 16-bit floats,
     // are computed in a wider type and truncated or rounded at the end.
-    let parts = [alpha, beta].iter().any(|v| v.fract() != 0.0);
-    let dtype = match parts {
+    let is_fractional = [alpha, beta].iter().any(|v| v.fract() != 0.0);
+    let dtype = match is_fractional {
         true if own.is_integer() => DType::Float64,
         true => wide_float(own),
         false => own,
     };
     let mut y = match dtype == own || own.is_integer() {
-        true => n.op("relax.matmul", &sides)?,
+        true => n.op("relax.matmul", &operands)?,
         false => {
             let attrs = Attrs::default().with("out_dtype", AttrValue::DType(dtype));
-            n.op_with("relax.matmul", &sides, attrs)?
+            n.op_with("relax.matmul", &operands, attrs)?
         }
     };
     y = n.cast(y, dtype)?;

@@ -14,11 +14,11 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 /// Selects columns by index.
 fn array_feature_extractor(n: &mut Node<'_, '_>) -> ConvertResult {
-    let (x, places) = (n.tensor(0)?, n.tensor(1)?);
-    let (rank, dims) = (n.rank(x)?, n.dims(places)?);
+    let (x, positions) = (n.tensor(0)?, n.tensor(1)?);
+    let (rank, dims) = (n.rank(x)?, n.dims(positions)?);
     let count = n.func().syms.product(dims);
-    let places = n.reshape(places, &[count])?;
-    let y = n.take(x, places, rank.saturating_sub(1))?;
+    let positions = n.reshape(positions, &[count])?;
+    let y = n.take(x, positions, rank.saturating_sub(1))?;
     if rank > 1 {
         return Ok(vec![y.into()]);
     }

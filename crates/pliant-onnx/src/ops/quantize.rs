@@ -109,10 +109,10 @@ pub(super) fn broadcast_quant_param(
             if both || n.func().syms.mul(own[axis], each) == dims[axis] {
                 return repeat_and_truncate(n, part, each, axis, dims[axis]);
             }
-            let places = n.iota(dims[axis])?;
+            let positions = n.iota(dims[axis])?;
             let size = n.scalar(block)?;
-            let places = n.op("relax.floor_divide", &[places, size])?;
-            n.take(part, places, axis)
+            let positions = n.op("relax.floor_divide", &[positions, size])?;
+            n.take(part, positions, axis)
         }
     }
 }
@@ -225,11 +225,11 @@ fn dequantize_wide(n: &mut Node<'_, '_>) -> ExprResult {
 /// Computes the scale and zero point for uint8 from the minimum and maximum element, including 0.
 pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
-    let (zero, most) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(255.0, DType::Float32)?);
+    let (zero, max) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(255.0, DType::Float32)?);
     let (low, high) = (n.op("relax.min", &[x])?, n.op("relax.max", &[x])?);
     let (low, high) = (n.op("relax.minimum", &[low, zero])?, n.op("relax.maximum", &[high, zero])?);
     let span = n.op("relax.subtract", &[high, low])?;
-    let scale = n.op("relax.divide", &[span, most])?;
+    let scale = n.op("relax.divide", &[span, max])?;
     let (none, one) = (n.op("relax.equal", &[scale, zero])?, n.scalar_as(1.0, DType::Float32)?);
     let divisor = n.op("relax.where", &[none, one, scale])?;
     let start = n.op("relax.divide", &[low, divisor])?;
@@ -344,8 +344,8 @@ pub(super) fn repeat_along(n: &mut Node<'_, '_>, x: Expr, count: Sym, axis: usiz
     }
     let dims = n.dims(x)?;
     let whole = n.func().syms.mul(dims[axis], count);
-    let places = n.iota(whole)?;
+    let positions = n.iota(whole)?;
     let count = n.size_scalar(count)?;
-    let places = n.op("relax.floor_divide", &[places, count])?;
-    n.take(x, places, axis)
+    let positions = n.op("relax.floor_divide", &[positions, count])?;
+    n.take(x, positions, axis)
 }

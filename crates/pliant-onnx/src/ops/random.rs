@@ -35,8 +35,8 @@ fn seed(n: &Node<'_, '_>) -> Result<u32, Problem> {
 /// Uniform numbers in `0 .. 1` as float32, from the upper bits of the hash.
 fn uniform_unit(n: &mut Node<'_, '_>, dims: &[Sym], seed: u32) -> ExprResult {
     let count = n.func().syms.product(dims.iter().copied());
-    let at = n.iota(count)?;
-    let mut x = n.cast(at, DType::UInt32)?;
+    let index = n.iota(count)?;
+    let mut x = n.cast(index, DType::UInt32)?;
     let constant = |n: &mut Node<'_, '_>, v: u32| n.scalar(v);
     let (step, start) = (constant(n, 0x9e37_79b9)?, constant(n, seed)?);
     x = n.op("relax.multiply", &[x, step])?;
@@ -72,24 +72,24 @@ fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     let seed = seed(n)?;
     let (a, b) = (uniform_unit(n, dims, seed)?, uniform_unit(n, dims, seed ^ 0x5bd1_e995)?);
     let mut number = |v: f64| n.scalar_as(v, DType::Float32);
-    let (one, two, turn) = (number(1.0)?, number(-2.0)?, number(std::f64::consts::TAU)?);
+    let (one, two, tau) = (number(1.0)?, number(-2.0)?, number(std::f64::consts::TAU)?);
     let (mean, scale) = (number(mean)?, number(scale)?);
     // `1 - a` is never 0.
     let a = n.op("relax.subtract", &[one, a])?;
     let a = n.op("relax.log", &[a])?;
     let a = n.op("relax.multiply", &[a, two])?;
     let radius = n.op("relax.sqrt", &[a])?;
-    let b = n.op("relax.multiply", &[b, turn])?;
+    let b = n.op("relax.multiply", &[b, tau])?;
     let b = n.op("relax.cos", &[b])?;
     let y = n.op("relax.multiply", &[radius, b])?;
     let y = n.op("relax.multiply", &[y, scale])?;
     n.op("relax.add", &[y, mean])
 }
 
-fn output_dtype(n: &Node<'_, '_>, otherwise: DType) -> Result<DType, Problem> {
+fn output_dtype(n: &Node<'_, '_>, default: DType) -> Result<DType, Problem> {
     match n.attrs().int("dtype")? {
         Some(code) => crate::tensor::checked_dtype(code),
-        None => Ok(otherwise),
+        None => Ok(default),
     }
 }
 

@@ -69,14 +69,14 @@ impl Reduction {
             Some(axes) => Axes::Known(Some(axes)),
             None if !n.has_input(1) => empty,
             None => {
-                let given = n.tensor(1)?;
-                let length = n.dims(given)?;
-                match n.constant_length(given)? {
+                let axes_input = n.tensor(1)?;
+                let length = n.dims(axes_input)?;
+                match n.constant_length(axes_input)? {
                     Some(0) => empty,
                     count => {
                         let rank = rank(n)? as i64;
                         let rank = n.func().syms.int(rank);
-                        let mut mask = n.axes_mask(given, rank)?;
+                        let mut mask = n.axes_mask(axes_input, rank)?;
                         if count.is_none() && !nothing {
                             let (length, none) = (n.size_scalar(length[0])?, n.scalar(0i64)?);
                             let all = n.op("relax.equal", &[length, none])?;
@@ -127,15 +127,15 @@ fn fold_or_reduce(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> Conve
         && t.shape.len() == 1
         && !t.elems.is_empty()
     {
-        let over = Reduction::read(n, |_| Ok(1))?;
-        match over.axes {
+        let reduction = Reduction::read(n, |_| Ok(1))?;
+        match reduction.axes {
             Axes::NoOp => return Ok(vec![t.into()]),
             Axes::Known(_) => {}
             Axes::NonConstant { .. } => {
                 return reduce_with(n, PreOp::Identity, op, PostOp::Identity);
             }
         }
-        let keep = over.keep;
+        let keep = reduction.keep;
         let one = |elem| SymTensor { dtype: t.dtype, ..SymTensor::scalar(elem) };
         let mut total = Some(one(t.elems[0]));
         for &elem in &t.elems[1..] {
@@ -152,8 +152,8 @@ fn fold_or_reduce(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> Conve
 /// The mean of integers is rounded towards 0.
 fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
-    let over = Reduction::read(n, |n| n.rank(x))?;
-    in_float64_or_wide(n, x, |n, x| over.apply(n, "relax.mean", x, over.keep))
+    let reduction = Reduction::read(n, |n| n.rank(x))?;
+    in_float64_or_wide(n, x, |n, x| reduction.apply(n, "relax.mean", x, reduction.keep))
 }
 
 /// Computes in floating point: integers are converted to float64 and back.
@@ -171,15 +171,17 @@ fn in_float64_or_wide(
 
 fn reduce_with(n: &mut Node<'_, '_>, before: PreOp, op: &str, after: PostOp) -> ConvertResult {
     let x = n.tensor(0)?;
-    let over = Reduction::read(n, |n| n.rank(x))?;
+    let reduction = Reduction::read(n, |n| n.rank(x))?;
     if matches!((&before, &after), (PreOp::Identity, PostOp::Identity)) {
-        return Ok(vec![over.apply(n, op, x, over.keep)?.into()]);
+        return Ok(vec![reduction.apply(n, op, x, reduction.keep)?.into()]);
     }
     // Squares may overflow integer types, although their root would fit.
     if matches!(after, PostOp::Sqrt | PostOp::Log) {
-        return in_float64_or_wide(n, x, |n, x| pre_reduce_post(n, x, &over, op, (before, after)));
+        return in_float64_or_wide(n, x, |n, x| {
+            pre_reduce_post(n, x, &reduction, op, (before, after))
+        });
     }
-    let y = n.in_wide_float(x, |n, x| pre_reduce_post(n, x, &over, op, (before, after)))?;
+    let y = n.in_wide_float(x, |n, x| pre_reduce_post(n, x, &reduction, op, (before, after)))?;
     Ok(vec![y.into()])
 }
 
@@ -187,7 +189,7 @@ fn reduce_with(n: &mut Node<'_, '_>, before: PreOp, op: &str, after: PostOp) -> 
 fn pre_reduce_post(
     n: &mut Node<'_, '_>,
     x: Expr,
-    over: &Reduction,
+    reduction: &Reduction,
     op: &str,
     (before, after): (PreOp, PostOp),
 ) -> ExprResult {
@@ -196,7 +198,7 @@ fn pre_reduce_post(
         PreOp::Abs => n.op("relax.abs", &[x])?,
         PreOp::Square => n.op("relax.multiply", &[x, x])?,
     };
-    let y = over.apply(n, op, x, over.keep)?;
+    let y = reduction.apply(n, op, x, reduction.keep)?;
     match after {
         PostOp::Identity => Ok(y),
         PostOp::Sqrt => n.op("relax.sqrt", &[y]),
@@ -207,27 +209,27 @@ fn pre_reduce_post(
 /// Subtracts the maximum first, so that no exponential overflows.
 fn log_sum_exp(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
-    let over = Reduction::read(n, |n| n.rank(x))?;
-    if matches!(over.axes, Axes::NoOp) {
+    let reduction = Reduction::read(n, |n| n.rank(x))?;
+    if matches!(reduction.axes, Axes::NoOp) {
         return Ok(vec![x.into()]);
     }
     in_float64_or_wide(n, x, |n, x| {
-        let top = finite_maximum(n, &over, x, true)?;
-        let below = n.op("relax.subtract", &[x, top])?;
-        let powers = n.op("relax.exp", &[below])?;
-        let sum = over.apply(n, "relax.sum", powers, over.keep)?;
+        let max = finite_maximum(n, &reduction, x, true)?;
+        let shifted = n.op("relax.subtract", &[x, max])?;
+        let powers = n.op("relax.exp", &[shifted])?;
+        let sum = reduction.apply(n, "relax.sum", powers, reduction.keep)?;
         let log = n.op("relax.log", &[sum])?;
-        let top = if over.keep { top } else { finite_maximum(n, &over, x, false)? };
-        n.op("relax.add", &[log, top])
+        let max = if reduction.keep { max } else { finite_maximum(n, &reduction, x, false)? };
+        n.op("relax.add", &[log, max])
     })
 }
 
 /// The maxima, with 0 in place of non-finite ones: subtracting infinity would make all other
 /// elements NaN.
-fn finite_maximum(n: &mut Node<'_, '_>, over: &Reduction, x: Expr, keep: bool) -> ExprResult {
-    let top = over.apply(n, "relax.max", x, keep)?;
-    let finite = n.op("relax.isfinite", &[top])?;
-    let dtype = n.dtype(top)?;
+fn finite_maximum(n: &mut Node<'_, '_>, reduction: &Reduction, x: Expr, keep: bool) -> ExprResult {
+    let max = reduction.apply(n, "relax.max", x, keep)?;
+    let finite = n.op("relax.isfinite", &[max])?;
+    let dtype = n.dtype(max)?;
     let zero = n.scalar_as(0.0, dtype)?;
-    n.op("relax.where", &[finite, top, zero])
+    n.op("relax.where", &[finite, max, zero])
 }

@@ -82,7 +82,7 @@ fn resolve_target(
     allow_zero: bool,
 ) -> Result<Vec<Sym>, Problem> {
     let mut dims = target.to_vec();
-    let mut open = None;
+    let mut inferred = None;
     for (i, dim) in dims.iter_mut().enumerate() {
         match n.func().syms.as_int(*dim) {
             Some(0) if !allow_zero => {
@@ -90,10 +90,10 @@ fn resolve_target(
                     Problem::invalid(format!("the new shape keeps dim {i}, which the input lacks"))
                 })?;
             }
-            Some(-1) if open.is_some() => {
+            Some(-1) if inferred.is_some() => {
                 return Err(Problem::invalid("the new shape has more than one -1"));
             }
-            Some(-1) => open = Some(i),
+            Some(-1) => inferred = Some(i),
             Some(d) if d < 0 => {
                 return Err(Problem::invalid(format!("the new shape has the negative dim {d}")));
             }
@@ -101,23 +101,23 @@ fn resolve_target(
         }
     }
     let zero = n.func().syms.int(0);
-    if allow_zero && open.is_some() && dims.contains(&zero) {
+    if allow_zero && inferred.is_some() && dims.contains(&zero) {
         return Err(Problem::invalid(
             "the new shape has both 0 and -1, which allowzero=1 rules out",
         ));
     }
-    if let Some(open) = open {
+    if let Some(inferred) = inferred {
         if !allow_zero {
             for (i, &dim) in dims.iter().enumerate() {
                 check_zero_dim(n, own.get(i).copied(), dim)?;
             }
         }
         // A size on both sides does not affect the inferred one, even if it is 0.
-        let others = dims.iter().enumerate().filter(|(i, _)| *i != open);
+        let others = dims.iter().enumerate().filter(|(i, _)| *i != inferred);
         let others: Vec<Sym> = others.map(|(_, &dim)| dim).collect();
         let syms = &mut n.func().syms;
         let (all, others) = syms.reduced_quotient(own, &others);
-        dims[open] = match syms.as_int(others) {
+        dims[inferred] = match syms.as_int(others) {
             // NumPy leaves this undefined; the tensor is empty anyway.
             Some(0) => syms.int(0),
             _ => syms.floordiv(all, others),
@@ -138,17 +138,17 @@ fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(
     // If the kept dim is 0 too, there is no difference.
     let (empty, same) = (func.syms.eq(dim, zero), func.syms.eq(kept, zero));
     let differs = func.syms.not(empty);
-    let fine = func.syms.or(differs, same);
-    match func.syms.as_int(fine) {
+    let is_valid = func.syms.or(differs, same);
+    match func.syms.as_int(is_valid) {
         Some(1) => return Ok(()),
         Some(_) => return Err(Problem::invalid("a size of its new shape is 0 at all sizes")),
         None => {}
     }
-    let fine = SymTensor { shape: Vec::new(), elems: vec![fine], dtype: DType::Bool };
-    let (fine, size, kept) =
-        (n.materialize(&fine.into())?, n.size_scalar(dim)?, n.size_scalar(kept)?);
+    let is_valid = SymTensor { shape: Vec::new(), elems: vec![is_valid], dtype: DType::Bool };
+    let (is_valid, size, kept) =
+        (n.materialize(&is_valid.into())?, n.size_scalar(dim)?, n.size_scalar(kept)?);
     let text = "a size of the new shape comes out as {}, which keeps the input's {}: with allowzero=1 it means itself";
-    n.require(fine, text, &[size, kept])
+    n.require(is_valid, text, &[size, kept])
 }
 
 /// The shape contained in a run-time tensor. -1 and 0 are resolved by arithmetic on the tensor.
@@ -161,17 +161,17 @@ fn non_constant_target(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> E
     let (minus, none, one) = (n.scalar(-1i64)?, n.scalar(0i64)?, n.scalar(1i64)?);
     let mut all = n.size_vector(own)?;
     let mut dims = target;
-    let open = n.op("relax.equal", &[dims, minus])?;
-    let counted = n.op("relax.greater_equal", &[dims, minus])?;
-    n.require(counted, "the new shape {} has a negative size", &[dims])?;
-    let opens = n.cast(open, DType::Int64)?;
-    let opens = n.op("relax.sum", &[opens])?;
-    let once = n.op("relax.less_equal", &[opens, one])?;
-    n.require(once, "the new shape {} has more than one -1", &[dims])?;
-    let mut others = n.op("relax.where", &[open, one, dims])?;
+    let inferred = n.op("relax.equal", &[dims, minus])?;
+    let valid = n.op("relax.greater_equal", &[dims, minus])?;
+    n.require(valid, "the new shape {} has a negative size", &[dims])?;
+    let inferred_count = n.cast(inferred, DType::Int64)?;
+    let inferred_count = n.op("relax.sum", &[inferred_count])?;
+    let at_most_one = n.op("relax.less_equal", &[inferred_count, one])?;
+    n.require(at_most_one, "the new shape {} has more than one -1", &[dims])?;
+    let mut others = n.op("relax.where", &[inferred, one, dims])?;
     if allow_zero {
         let zeros = n.op("relax.equal", &[dims, none])?;
-        n.require_not_both(zeros, open)?;
+        n.require_not_both(zeros, inferred)?;
     } else {
         for (&known, &kept) in known.clone().iter().zip(own) {
             if let Some(dim) = known {
@@ -190,9 +190,9 @@ fn non_constant_target(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> E
         // Dims beyond the input's rank cannot be kept; a 0 stays 0.
         padded.push(n.func().syms.int(0));
         let padded = n.size_vector(&padded)?;
-        let places = n.iota(length)?;
+        let positions = n.iota(length)?;
         let attrs = ints_attr("axis", 0).with("mode", AttrValue::str("clip"));
-        let kept = n.op_with("relax.take", &[padded, places], attrs)?;
+        let kept = n.op_with("relax.take", &[padded, positions], attrs)?;
         let keeps = n.op("relax.equal", &[dims, none])?;
         dims = n.op("relax.where", &[keeps, kept, dims])?;
         // Kept dims cancel, so that -1 can be inferred even if they are 0.
@@ -203,7 +203,7 @@ fn non_constant_target(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> E
     let others = n.op("relax.maximum", &[others, one])?;
     let all = n.op("relax.prod", &[all])?;
     let rest = n.op("relax.floor_divide", &[all, others])?;
-    let sizes = n.op("relax.where", &[open, rest, dims])?;
+    let sizes = n.op("relax.where", &[inferred, rest, dims])?;
     n.record_known_elements(sizes, known);
     Ok(sizes)
 }
@@ -212,8 +212,8 @@ fn non_constant_target(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> E
 fn mask_kept_dims(n: &mut Node<'_, '_>, own: Expr, keeps: Expr, rank: usize) -> ExprResult {
     let rank = n.func().syms.int(rank as i64);
     let (one, off) = (n.scalar(1i64)?, n.scalar(false)?);
-    let behind = n.full(&[rank], off)?;
-    let mask = n.concat(&[keeps, behind], 0)?;
+    let padding = n.full(&[rank], off)?;
+    let mask = n.concat(&[keeps, padding], 0)?;
     let zero = n.func().syms.int(0);
     let mask = n.slice_axis(mask, 0, zero, rank)?;
     let mask = n.reshape(mask, &[rank])?;
@@ -250,13 +250,13 @@ fn expand_to_tensor(n: &mut Node<'_, '_>, x: Expr, own: &[Sym], sizes: Expr) -> 
     let sizes = n.cast(sizes, DType::Int64)?;
     let target = n.dims(sizes)?[0];
     let rank = n.func().syms.int(own.len() as i64);
-    let whole = n.func().syms.max(rank, target);
+    let full_rank = n.func().syms.max(rank, target);
     let one = n.scalar(1i64)?;
     let filled = |n: &mut Node<'_, '_>, vector: Expr, length: Sym| {
-        let missing = n.func().syms.sub(whole, length);
+        let missing = n.func().syms.sub(full_rank, length);
         let ones = n.full(&[missing], one)?;
         let all = n.concat(&[ones, vector], 0)?;
-        n.reshape(all, &[whole])
+        n.reshape(all, &[full_rank])
     };
     let own = n.size_vector(own)?;
     let (own, sizes) = (filled(n, own, rank)?, filled(n, sizes, target)?);
@@ -338,9 +338,9 @@ fn squeeze(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let x = n.tensor(0)?;
     if axes.is_none()
-        && let Some(made) = squeeze_non_constant(n, x)?
+        && let Some(result) = squeeze_non_constant(n, x)?
     {
-        return Ok(vec![made.into()]);
+        return Ok(vec![result.into()]);
     }
     let axes = axes.map_or(AttrValue::None, AttrValue::ints);
     Ok(vec![n.op_with("relax.squeeze", &[x], Attrs::default().with("axis", axes))?.into()])
@@ -410,12 +410,12 @@ fn unsqueeze_non_constant(n: &mut Node<'_, '_>) -> ConvertResult {
     let mask = n.axes_mask(axes, rank)?;
     let kept = n.op("relax.logical_not", &[mask])?;
     let kept = n.cast(kept, DType::Int64)?;
-    let counted = n.op_with("relax.cumsum", &[kept], ints_attr("axis", 0))?;
+    let valid = n.op_with("relax.cumsum", &[kept], ints_attr("axis", 0))?;
     let one = n.scalar(1i64)?;
-    let places = n.op("relax.subtract", &[counted, one])?;
+    let positions = n.op("relax.subtract", &[valid, one])?;
     let own = n.size_vector(&own)?;
     let attrs = ints_attr("axis", 0).with("mode", AttrValue::str("clip"));
-    let sizes = n.op_with("relax.take", &[own, places], attrs)?;
+    let sizes = n.op_with("relax.take", &[own, positions], attrs)?;
     let sizes = n.op("relax.where", &[mask, one, sizes])?;
     Ok(vec![n.reshape_to_tensor(x, sizes)?.into()])
 }
@@ -448,8 +448,8 @@ fn tile(n: &mut Node<'_, '_>) -> ConvertResult {
     let rank = n.rank(x)?;
     let repeats = SymTensor::vector(n.sizes_input(1, Some(rank))?);
     if repeats.elems.len() != rank {
-        let given = repeats.elems.len();
-        let message = format!("'repeats' has {given} numbers for an input of rank {rank}");
+        let count = repeats.elems.len();
+        let message = format!("'repeats' has {count} numbers for an input of rank {rank}");
         return Err(Problem::invalid(message));
     }
     let none = n.func().syms.int(0);
@@ -467,10 +467,10 @@ fn tile(n: &mut Node<'_, '_>) -> ConvertResult {
         first.iter().zip(&dims).flat_map(|(&a, &d)| [a, d]).collect()
     };
     let (apart, wide) = (pairs(&vec![one; dims.len()]), pairs(&repeats.elems));
-    let whole: Vec<Sym> =
+    let full_rank: Vec<Sym> =
         repeats.elems.iter().zip(&dims).map(|(&r, &d)| n.func().syms.mul(r, d)).collect();
     let y = n.reshape(x, &apart)?;
     let shape = n.func().shape(&wide);
     let y = n.op("relax.broadcast_to", &[y, shape])?;
-    Ok(vec![n.reshape(y, &whole)?.into()])
+    Ok(vec![n.reshape(y, &full_rank)?.into()])
 }

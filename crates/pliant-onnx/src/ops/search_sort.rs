@@ -39,22 +39,22 @@ fn arg_extremum(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     }
     // The last of equal elements is the first in the reversed tensor.
     let reversed = n.op_with("relax.flip", &[x], ints_attr("axis", axis as i64))?;
-    let found = n.op_with(op, &[reversed], attrs)?;
+    let index = n.op_with(op, &[reversed], attrs)?;
     let one = n.func().syms.int(1);
     let end = n.func().syms.sub(dims[axis], one);
     let end = n.materialize(&SymTensor::scalar(end).into())?;
-    Ok(vec![n.op("relax.subtract", &[end, found])?.into()])
+    Ok(vec![n.op("relax.subtract", &[end, index])?.into()])
 }
 
 /// ONNX and Relax use the same layout: one row of indices per axis.
 fn non_zero(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
-    let places = n.op("relax.nonzero", &[x])?;
+    let positions = n.op("relax.nonzero", &[x])?;
     // The number of rows is known, but not part of the operator's type.
-    let count = n.dims(places)?[1];
+    let count = n.dims(positions)?[1];
     let rank = n.func().syms.int(rank as i64);
-    Ok(vec![n.reshape(places, &[rank, count])?.into()])
+    Ok(vec![n.reshape(positions, &[rank, count])?.into()])
 }
 
 fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -71,9 +71,9 @@ fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
     let bounds: Vec<Expr> =
         [zero, depth, one].iter().map(|&b| n.func().int_value(b, DType::Int64)).collect();
     let attrs = Attrs::default().with("dtype", AttrValue::DType(DType::Int64));
-    let places = n.op_with("relax.arange", &bounds, attrs)?;
+    let positions = n.op_with("relax.arange", &bounds, attrs)?;
     let shape: Vec<Sym> = (0..rank).map(|i| if i == axis { depth } else { one }).collect();
-    let places = n.reshape(places, &shape)?;
+    let positions = n.reshape(positions, &shape)?;
     let attrs = Attrs::default().with("axis", AttrValue::ints([axis as i64]));
     let indices = n.op_with("relax.expand_dims", &[indices], attrs)?;
     let size = n.materialize(&SymTensor::scalar(depth).into())?;
@@ -81,13 +81,13 @@ fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
     let negative = n.op("relax.less", &[indices, none])?;
     let moved = n.op("relax.add", &[indices, size])?;
     let indices = n.op("relax.where", &[negative, moved, indices])?;
-    let hit = n.op("relax.equal", &[indices, places])?;
+    let hit = n.op("relax.equal", &[indices, positions])?;
     let values = n.tensor(2)?;
-    let [given] = n.dims(values)?[..] else {
+    let [input] = n.dims(values)?[..] else {
         return Err(Problem::invalid("its values must be a vector: off and on"));
     };
     let wanted = n.func().syms.int(2);
-    n.require_equal(given, wanted, "it has {} values, but takes {}: off and on")?;
+    n.require_equal(input, wanted, "it has {} values, but takes {}: off and on")?;
     let scalar: [Sym; 0] = [];
     let [off, on] = {
         let two = n.func().syms.int(2);
@@ -114,9 +114,9 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
     n.require_at_most(none, k, "k must be at least {}, but is {}")?;
     n.require_at_most(k, dims[axis], "k is {}, but its axis has {}")?;
     // ONNX orders NaN above all numbers, but the search operator orders it last in both directions.
-    let given = x;
-    let as_largest = largest && n.dtype(x)?.is_float();
-    let x = if as_largest {
+    let input = x;
+    let nan_is_largest = largest && n.dtype(x)?.is_float();
+    let x = if nan_is_largest {
         let (dtype, nan) = (n.dtype(x)?, n.op("relax.isnan", &[x])?);
         let top = n.scalar_as(f64::INFINITY, dtype)?;
         n.op("relax.where", &[nan, top, x])?
@@ -136,9 +136,9 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
         .with("dtype", AttrValue::DType(DType::Int64));
     let both = n.op_with("relax.topk", &operands, attrs)?;
     let mut both = n.tuple_fields(both, 2);
-    if as_largest {
+    if nan_is_largest {
         let attrs = ints_attr("axis", axis as i64);
-        both[0] = n.op_with("relax.gather_elements", &[given, both[1]], attrs)?;
+        both[0] = n.op_with("relax.gather_elements", &[input, both[1]], attrs)?;
     }
     Ok(both.into_iter().map(Value::from).collect())
 }
@@ -183,10 +183,10 @@ fn trilu(n: &mut Node<'_, '_>) -> ConvertResult {
     let k = n.cast(k, DType::Int64)?;
     let diagonal = n.op("relax.subtract", &[columns, rows])?;
     let side = if upper { "relax.greater_equal" } else { "relax.less_equal" };
-    let stays = n.op(side, &[diagonal, k])?;
+    let kept = n.op(side, &[diagonal, k])?;
     let dtype = n.dtype(x)?;
     let zero = n.scalar_as(0.0, dtype)?;
-    Ok(vec![n.op("relax.where", &[stays, x, zero])?.into()])
+    Ok(vec![n.op("relax.where", &[kept, x, zero])?.into()])
 }
 
 fn eye_like(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -225,9 +225,9 @@ fn unique(n: &mut Node<'_, '_>) -> ConvertResult {
         .with("return_inverse", AttrValue::Bool(wanted[1]))
         .with("return_counts", AttrValue::Bool(wanted[2]))
         .with("axis", axis);
-    let found = n.op_with("relax.unique", &[x], attrs)?;
+    let index = n.op_with("relax.unique", &[x], attrs)?;
     let count = 1 + wanted.iter().filter(|w| **w).count();
-    let fields = if count == 1 { vec![found] } else { n.tuple_fields(found, count) };
+    let fields = if count == 1 { vec![index] } else { n.tuple_fields(index, count) };
     let mut values = fields[0];
     if let Some(along) = along {
         let dims = n.dims(x)?;

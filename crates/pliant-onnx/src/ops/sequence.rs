@@ -93,17 +93,17 @@ fn constant_position(
     n: &Node<'_, '_>,
     i: usize,
     count: usize,
-    otherwise: Option<usize>,
+    default: Option<usize>,
 ) -> Result<Option<usize>, Problem> {
-    if let (false, Some(end)) = (n.has_input(i), otherwise) {
+    if let (false, Some(end)) = (n.has_input(i), default) {
         return Ok(Some(end));
     }
-    let Some(given) = n.const_ints(i).and_then(|v| v.first().copied()) else { return Ok(None) };
-    let place = if given < 0 { given.saturating_add(count as i64) } else { given };
-    let place = usize::try_from(place).ok().filter(|&p| p < count);
-    place.map(Some).ok_or_else(|| {
+    let Some(index) = n.const_ints(i).and_then(|v| v.first().copied()) else { return Ok(None) };
+    let position = if index < 0 { index.saturating_add(count as i64) } else { index };
+    let position = usize::try_from(position).ok().filter(|&p| p < count);
+    position.map(Some).ok_or_else(|| {
         Problem::invalid(format!(
-            "place {given} is out of range for a sequence with {count} places"
+            "place {index} is out of range for a sequence with {count} places"
         ))
     })
 }
@@ -115,13 +115,13 @@ fn position_operand(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
 
 fn at(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Sequence::Known(items) = sequence_input(n)?
-        && let Some(place) = constant_position(n, 1, items.len(), None)?
+        && let Some(position) = constant_position(n, 1, items.len(), None)?
     {
-        return Ok(vec![items[place].clone()]);
+        return Ok(vec![items[position].clone()]);
     }
     let (items, kind) = sequence_object(n)?;
-    let place = n.tensor(1)?;
-    let item = n.call_host(host::SEQUENCE_AT, &[items, place])?;
+    let position = n.tensor(1)?;
+    let item = n.call_host(host::SEQUENCE_AT, &[items, position])?;
     Ok(vec![n.value_of_object(item, &kind)?])
 }
 
@@ -130,14 +130,14 @@ fn erase(n: &mut Node<'_, '_>) -> ConvertResult {
         if items.is_empty() {
             return Err(Problem::invalid("it erases from an empty sequence"));
         }
-        if let Some(place) = constant_position(n, 1, items.len(), Some(items.len() - 1))? {
-            items.remove(place);
+        if let Some(position) = constant_position(n, 1, items.len(), Some(items.len() - 1))? {
+            items.remove(position);
             return Ok(vec![Value::Sequence(items)]);
         }
     }
     let (items, kind) = sequence_object(n)?;
-    let place = position_operand(n, 1)?;
-    let rest = n.call_host(host::SEQUENCE_ERASE, &[items, place])?;
+    let position = position_operand(n, 1)?;
+    let rest = n.call_host(host::SEQUENCE_ERASE, &[items, position])?;
     Ok(vec![Value::Object(rest, ObjectType::Sequence(Box::new(kind)))])
 }
 
@@ -145,14 +145,17 @@ fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
     let item = n.value(1)?;
     if let Sequence::Known(mut items) = sequence_input(n)? {
         let end = items.len();
-        if let Some(given) = n.const_ints(2).and_then(|v| v.first().copied()) {
+        if let Some(index) = n.const_ints(2).and_then(|v| v.first().copied()) {
             // A negative position counts from the number of items, not from the number of insertion
             // positions.
-            let place = if given < 0 { given.saturating_add(end as i64) } else { given };
-            let place = usize::try_from(place).ok().filter(|&p| p <= end).ok_or_else(|| {
-                Problem::invalid(format!("place {given} is out of range for a sequence of {end}"))
-            })?;
-            items.insert(place, item);
+            let position = if index < 0 { index.saturating_add(end as i64) } else { index };
+            let position =
+                usize::try_from(position).ok().filter(|&p| p <= end).ok_or_else(|| {
+                    Problem::invalid(format!(
+                        "place {index} is out of range for a sequence of {end}"
+                    ))
+                })?;
+            items.insert(position, item);
             return Ok(vec![Value::Sequence(items)]);
         }
         if !n.has_input(2) {
@@ -162,8 +165,8 @@ fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let (items, kind) = sequence_object(n)?;
     let (item, own) = n.to_object(&item)?;
-    let place = position_operand(n, 2)?;
-    let more = n.call_host(host::SEQUENCE_INSERT, &[items, item, place])?;
+    let position = position_operand(n, 2)?;
+    let more = n.call_host(host::SEQUENCE_INSERT, &[items, item, position])?;
     Ok(vec![Value::Object(more, ObjectType::Sequence(Box::new(kind.join(&own)?)))])
 }
 
@@ -286,12 +289,12 @@ fn split_dynamic(
     axis: usize,
     keep: bool,
 ) -> ConvertResult {
-    let given = n.has_input(1);
-    let lengths = if given { n.tensor(1)? } else { n.null_value()? };
+    let index = n.has_input(1);
+    let lengths = if index { n.tensor(1)? } else { n.null_value()? };
     let (at, kept) = (n.int_operand(axis as i64), n.int_operand(i64::from(keep)));
     let parts = n.call_host(host::SEQUENCE_SPLIT, &[x, lengths, at, kept])?;
     let mut own: Vec<Option<Sym>> = dims.iter().copied().map(Some).collect();
-    match given || keep {
+    match index || keep {
         true => own[axis] = None,
         false => drop(own.remove(axis)),
     }

@@ -28,7 +28,7 @@ fn identity(n: &mut Node<'_, '_>) -> ConvertResult {
 
 fn constant(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
-    let made = |t: Result<Tensor, pliant_tensor::TensorError>| {
+    let result = |t: Result<Tensor, pliant_tensor::TensorError>| {
         t.map(|t| vec![Value::Const(t)]).map_err(|e| Problem::invalid(e.to_string()))
     };
     if let Some(proto) = attrs.tensor("value")? {
@@ -37,16 +37,16 @@ fn constant(n: &mut Node<'_, '_>) -> ConvertResult {
         return Ok(vec![crate::graph::constant_value(proto, read?)]);
     }
     if let Some(v) = attrs.float("value_float")? {
-        return made(Tensor::scalar(v as f32));
+        return result(Tensor::scalar(v as f32));
     }
     if let Some(v) = attrs.int("value_int")? {
-        return made(Tensor::scalar(v));
+        return result(Tensor::scalar(v));
     }
     if let Some(v) = attrs.floats("value_floats")? {
-        return made(Tensor::from_slice(&[v.len() as i64], v));
+        return result(Tensor::from_slice(&[v.len() as i64], v));
     }
     if let Some(v) = attrs.ints("value_ints")? {
-        return made(Tensor::from_slice(&[v.len() as i64], v));
+        return result(Tensor::from_slice(&[v.len() as i64], v));
     }
     if attrs.has("sparse_value") {
         let problem = Problem::unsupported("its constant is sparse");
@@ -125,8 +125,8 @@ fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
         Some(_) => Ok(()),
         None => {
             let (step, none) = (n.size_scalar(bounds[2])?, n.scalar(0i64)?);
-            let moves = n.op("relax.not_equal", &[step, none])?;
-            n.require(moves, "its step is {}", &[step])
+            let nonzero = n.op("relax.not_equal", &[step, none])?;
+            n.require(nonzero, "its step is {}", &[step])
         }
     }
 }
@@ -146,27 +146,27 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
         return Ok(vec![n.op_with("relax.arange", &args, attrs)?.into()]);
     }
     // `start + step * (0 .. count)` with a run-time count.
-    let given = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
-    let dtype = n.dtype(given[0])?;
+    let inputs = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
+    let dtype = n.dtype(inputs[0])?;
     // The count is computed in a wide type, because the rounding error of a float32 step may change
     // it.
-    let counted = if dtype.is_integer() { DType::Int64 } else { DType::Float64 };
-    let mut wide = given;
+    let count_dtype = if dtype.is_integer() { DType::Int64 } else { DType::Float64 };
+    let mut wide = inputs;
     for bound in &mut wide {
-        *bound = n.cast(*bound, counted)?;
+        *bound = n.cast(*bound, count_dtype)?;
     }
     let [start, limit, step] = wide;
     let span = n.op("relax.subtract", &[limit, start])?;
-    let none = n.scalar_as(0.0, counted)?;
-    let moves = n.op("relax.not_equal", &[step, none])?;
-    n.require(moves, "its step is {}", &[step])?;
+    let none = n.scalar_as(0.0, count_dtype)?;
+    let nonzero = n.op("relax.not_equal", &[step, none])?;
+    n.require(nonzero, "its step is {}", &[step])?;
     if dtype.is_integer() {
         // The difference and its negation must not overflow 64 bits.
-        let least = n.scalar_as(-(2f64.powi(63)), counted)?;
+        let min = n.scalar_as(-(2f64.powi(63)), count_dtype)?;
         let up = n.op("relax.greater_equal", &[limit, start])?;
         let is_up = n.op("relax.greater_equal", &[span, none])?;
         let (same, some) =
-            (n.op("relax.equal", &[up, is_up])?, n.op("relax.not_equal", &[span, least])?);
+            (n.op("relax.equal", &[up, is_up])?, n.op("relax.not_equal", &[span, min])?);
         let near = n.op("relax.logical_and", &[same, some])?;
         n.require(near, "its bounds {} and {} are too far apart", &[start, limit])?;
     }
@@ -176,12 +176,12 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
         let down = n.op("relax.floor_divide", &[minus, step])?;
         n.op("relax.negative", &[down])?
     } else {
-        let turns = n.op("relax.divide", &[span, step])?;
-        let finite = n.op("relax.isfinite", &[turns])?;
+        let step_count = n.op("relax.divide", &[span, step])?;
+        let finite = n.op("relax.isfinite", &[step_count])?;
         n.require(finite, "there is no range from {} to {} in steps of {}", &wide)?;
-        n.op("relax.ceil", &[turns])?
+        n.op("relax.ceil", &[step_count])?
     };
-    let [start, _, step] = given;
+    let [start, _, step] = inputs;
     let count = n.cast(count, DType::Int64)?;
     let zero = n.scalar(0i64)?;
     let count = n.op("relax.maximum", &[count, zero])?;
@@ -210,8 +210,8 @@ fn enumerate_range(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Option<Vec<Sym>> {
         return None;
     }
     let at = |i: i64| {
-        let far = syms.int(i * step);
-        syms.add(bounds[0], far)
+        let offset = syms.int(i * step);
+        syms.add(bounds[0], offset)
     };
     Some((0..count.max(0)).map(at).collect())
 }

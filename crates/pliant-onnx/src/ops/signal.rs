@@ -23,18 +23,18 @@ fn window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> ConvertResult {
     let dtype = output_dtype(n)?;
     let size = n.size_input(0)?;
     let one = n.func().syms.int(1);
-    let turn = if periodic { size } else { n.func().syms.sub(size, one) };
-    let (turn, at) = (n.size_scalar(turn)?, n.iota(size)?);
-    let (turn, at) = (n.cast(turn, DType::Float64)?, n.cast(at, DType::Float64)?);
+    let period = if periodic { size } else { n.func().syms.sub(size, one) };
+    let (period, index) = (n.size_scalar(period)?, n.iota(size)?);
+    let (period, index) = (n.cast(period, DType::Float64)?, n.cast(index, DType::Float64)?);
     let circle = n.scalar_as(std::f64::consts::TAU, DType::Float64)?;
-    let at = n.op("relax.multiply", &[at, circle])?;
-    let at = n.op("relax.divide", &[at, turn])?;
+    let index = n.op("relax.multiply", &[index, circle])?;
+    let index = n.op("relax.divide", &[index, period])?;
     let zero = n.scalar_as(0.0, DType::Float64)?;
-    let mut y = n.op("relax.multiply", &[at, zero])?;
+    let mut y = n.op("relax.multiply", &[index, zero])?;
     for (k, &coefficient) in coefficients.iter().enumerate() {
         let (k, coefficient) =
             (n.scalar_as(k as f64, DType::Float64)?, n.scalar_as(coefficient, DType::Float64)?);
-        let angle = n.op("relax.multiply", &[at, k])?;
+        let angle = n.op("relax.multiply", &[index, k])?;
         let part = n.op("relax.cos", &[angle])?;
         let part = n.op("relax.multiply", &[part, coefficient])?;
         y = n.op("relax.add", &[y, part])?;
@@ -83,8 +83,8 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
     let y = if n.has_input(2) {
         n.select_by_axis(2, rank, rank - 1, &mut transform)?
     } else {
-        let otherwise = if n.opset < 20 { 1 } else { -2 };
-        let axis = n.attrs().int("axis")?.unwrap_or(otherwise);
+        let default = if n.opset < 20 { 1 } else { -2 };
+        let axis = n.attrs().int("axis")?.unwrap_or(default);
         let axis = n.axis(axis, rank)?;
         transform(n, axis)?
     };
@@ -114,15 +114,15 @@ fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> ConvertResult {
         let nothing = n.scalar_as(0.0, dtype)?;
         let x = super::nn::pad::pad_axis(n, x, axis, (zero, missing), nothing)?;
         let x = n.slice_axis(x, axis, zero, bins)?;
-        let (at, size) = (n.iota(length)?, n.size_scalar(length)?);
-        let mirrored = n.op("relax.subtract", &[size, at])?;
-        let given = n.size_scalar(bins)?;
-        let is_given = n.op("relax.less", &[at, given])?;
-        let places = n.op("relax.where", &[is_given, at, mirrored])?;
+        let (index, size) = (n.iota(length)?, n.size_scalar(length)?);
+        let mirrored = n.op("relax.subtract", &[size, index])?;
+        let bin_count = n.size_scalar(bins)?;
+        let in_spectrum = n.op("relax.less", &[index, bin_count])?;
+        let positions = n.op("relax.where", &[in_spectrum, index, mirrored])?;
         let (plus, minus) = (n.scalar_as(1.0, dtype)?, n.scalar_as(-1.0, dtype)?);
-        let sign = n.op("relax.where", &[is_given, plus, minus])?;
+        let sign = n.op("relax.where", &[in_spectrum, plus, minus])?;
         let sign = n.reshape_along(sign, axis, rank)?;
-        let whole = n.take(x, places, axis)?;
+        let whole = n.take(x, positions, axis)?;
         let real = n.slice_axis(whole, rank - 1, zero, one)?;
         let imaginary = n.slice_axis(whole, rank - 1, one, two)?;
         let imaginary = n.op("relax.multiply", &[imaginary, sign])?;
@@ -134,8 +134,8 @@ fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> ConvertResult {
     if n.has_input(2) {
         return Ok(vec![n.select_by_axis(2, rank, rank - 1, &mut transform)?.into()]);
     }
-    let otherwise = if n.opset < 20 { 1 } else { -2 };
-    let axis = n.attrs().int("axis")?.unwrap_or(otherwise);
+    let default = if n.opset < 20 { 1 } else { -2 };
+    let axis = n.attrs().int("axis")?.unwrap_or(default);
     let axis = n.axis(axis, rank)?;
     Ok(vec![transform(n, axis)?.into()])
 }
@@ -188,26 +188,26 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
     let (two, half) = (n.func().syms.int(2), n.func().syms.int(2));
     let corners = n.func().syms.add(bins, two);
     let one_size = n.func().syms.int(1);
-    let (at, steps) = (n.iota(corners)?, n.size_scalar(corners)?);
-    let (at, steps) = (n.cast(at, DType::Float64)?, n.cast(steps, DType::Float64)?);
+    let (index, steps) = (n.iota(corners)?, n.size_scalar(corners)?);
+    let (index, steps) = (n.cast(index, DType::Float64)?, n.cast(steps, DType::Float64)?);
     let span = n.op("relax.subtract", &[high, low])?;
     let step = n.op("relax.divide", &[span, steps])?;
-    let at = n.op("relax.multiply", &[at, step])?;
-    let at = n.op("relax.add", &[at, low])?;
-    let at = n.op("relax.divide", &[at, factor])?;
-    let hertz = n.op("relax.power", &[ten, at])?;
+    let index = n.op("relax.multiply", &[index, step])?;
+    let index = n.op("relax.add", &[index, low])?;
+    let index = n.op("relax.divide", &[index, factor])?;
+    let hertz = n.op("relax.power", &[ten, index])?;
     let hertz = n.op("relax.subtract", &[hertz, one])?;
     let hertz = n.op("relax.multiply", &[hertz, corner])?;
     let lines = n.size_scalar(length)?;
     let lines = n.cast(lines, DType::Float64)?;
     let lines = n.op("relax.add", &[lines, one])?;
-    let place = n.op("relax.multiply", &[hertz, lines])?;
-    let place = n.op("relax.divide", &[place, rate])?;
-    let place = n.op("relax.floor", &[place])?;
+    let bin = n.op("relax.multiply", &[hertz, lines])?;
+    let bin = n.op("relax.divide", &[bin, rate])?;
+    let bin = n.op("relax.floor", &[bin])?;
     let corner_from = |n: &mut Node<'_, '_>, first: i64| {
         let from = n.func().syms.int(first);
         let to = n.func().syms.add(from, bins);
-        n.slice_axis(place, 0, from, to)
+        n.slice_axis(bin, 0, from, to)
     };
     let (left, middle, right): (Expr, Expr, Expr) =
         (corner_from(n, 0)?, corner_from(n, 1)?, corner_from(n, 2)?);

@@ -67,8 +67,8 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
             if let Some(ints) = n.attrs().ints(attr)? {
                 return n.int_vector(ints).map(Some);
             }
-            let Some(given) = n.optional_tensor(input)? else { return Ok(None) };
-            n.cast(given, DType::Int64).map(Some)
+            let Some(values) = n.optional_tensor(input)? else { return Ok(None) };
+            n.cast(values, DType::Int64).map(Some)
         };
     let missing = |what: &str| Problem::invalid(format!("'{what}' is missing"));
     let starts = vector(n, "starts", 1)?.ok_or_else(|| missing("starts"))?;
@@ -111,8 +111,8 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
     let (zero, sizes) = (n.scalar(0i64)?, n.size_vector(&own)?);
     let first = n.op("relax.negative", &[sizes])?;
     let first = n.op("relax.maximum", &[args[1], first])?;
-    let down = n.op("relax.less", &[args[3], zero])?;
-    args[1] = n.op("relax.where", &[down, first, args[1]])?;
+    let is_backward = n.op("relax.less", &[args[3], zero])?;
+    args[1] = n.op("relax.where", &[is_backward, first, args[1]])?;
     let y = n.op("relax.dynamic_strided_slice", &args)?;
     // The dims of other axes do not change.
     let named = match (n.attrs().ints("axes")?, n.const_ints(3)) {
@@ -132,7 +132,7 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
 
 /// The bounds as terms; `None` if they are not known.
 fn slice_bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Problem> {
-    let given =
+    let values =
         |n: &mut Node<'_, '_>, attr: &str, input: usize| -> Result<Option<Vec<Sym>>, Problem> {
             if let Some(ints) = n.attrs().ints(attr)? {
                 return Ok(Some(ints.iter().map(|&v| n.func().syms.int(v)).collect()));
@@ -145,13 +145,13 @@ fn slice_bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Pro
             }
             Ok(None)
         };
-    let (Some(starts), Some(ends)) = (given(n, "starts", 1)?, given(n, "ends", 2)?) else {
+    let (Some(starts), Some(ends)) = (values(n, "starts", 1)?, values(n, "ends", 2)?) else {
         return Ok(None);
     };
     let constants = |n: &mut Node<'_, '_>, list: Vec<Sym>| -> Option<Vec<i64>> {
         list.iter().map(|&s| n.func().syms.as_int(s)).collect()
     };
-    let axes = match given(n, "axes", 3)? {
+    let axes = match values(n, "axes", 3)? {
         Some(axes) => {
             let Some(axes) = constants(n, axes) else { return Ok(None) };
             axes.iter().map(|&a| n.axis(a, rank)).collect::<Result<_, _>>()?
@@ -159,7 +159,7 @@ fn slice_bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Pro
         None if n.has_input(3) => return Ok(None),
         None => (0..starts.len()).collect::<Vec<usize>>(),
     };
-    let steps = match given(n, "steps", 4)? {
+    let steps = match values(n, "steps", 4)? {
         Some(steps) => match constants(n, steps) {
             Some(steps) => steps,
             None => return Ok(None),
@@ -188,10 +188,10 @@ fn slice_symbolic(n: &mut Node<'_, '_>, t: &SymTensor, b: &Bounds) -> Option<Sym
         let syms = &n.func().syms;
         let (start, end) = (syms.as_int(b.starts[k])?, syms.as_int(b.ends[k])?);
         let (size, by) = (t.shape[axis] as i64, b.steps[k]);
-        let place = |v: i64| if v < 0 { v.saturating_add(size) } else { v };
+        let position = |v: i64| if v < 0 { v.saturating_add(size) } else { v };
         let (low, high) = if by > 0 { (0, size) } else { (-1, size - 1) };
-        let start = place(start).clamp(0.min(high), high.max(low));
-        let end = place(end).clamp(low, high.max(low));
+        let start = position(start).clamp(0.min(high), high.max(low));
+        let end = position(end).clamp(low, high.max(low));
         // A step can be any 64-bit integer.
         let span = if by > 0 { end - start } else { start - end };
         let count = i128::from(span).unsigned_abs().div_ceil(i128::from(by).unsigned_abs());

@@ -42,13 +42,13 @@ impl NgramPool<'_> {
 
 fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
-    let whole = |name: &str, most: i64| {
+    let whole = |name: &str, max_value: i64| {
         let value = attrs.int(name)?;
         let value =
             value.ok_or_else(|| Problem::attribute(format!("attribute '{name}' is missing")))?;
         match value {
             v if v < 0 => Err(Problem::attribute(format!("attribute '{name}' is negative"))),
-            v if v > most => Err(Problem::unsupported(format!("'{name}' above {most}"))),
+            v if v > max_value => Err(Problem::unsupported(format!("'{name}' above {max_value}"))),
             v => Ok(v),
         }
     };
@@ -56,8 +56,8 @@ fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::unsupported("n-grams of strings (pool_strings)"));
     }
     let mode = attrs.choice("mode", &["TF", "IDF", "TFIDF"])?;
-    let least = whole("min_gram_length", MAX_GRAM_LENGTH)?.max(1);
-    let most = whole("max_gram_length", MAX_GRAM_LENGTH)?;
+    let min = whole("min_gram_length", MAX_GRAM_LENGTH)?.max(1);
+    let max_value = whole("max_gram_length", MAX_GRAM_LENGTH)?;
     let skips = whole("max_skip_count", MAX_SKIPS)?;
     let pool = NgramPool {
         items: attrs.ints("pool_int64s")?.unwrap_or_default(),
@@ -78,7 +78,7 @@ fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
     for size in 1..=pool.starts.len() {
         let grams = pool.of_length(size)?;
         if !grams.is_empty() {
-            let wanted = (least..=most).contains(&(size as i64));
+            let wanted = (min..=max_value).contains(&(size as i64));
             // A single element cannot skip.
             let skips = if size == 1 { 0 } else { skips };
             counts.push(match wanted {
@@ -121,15 +121,15 @@ fn count_ngrams(
         let reach = (size as i64 - 1) * step;
         let syms = &mut n.func().syms;
         let (reach, zero) = (syms.int(reach), syms.int(0));
-        let places = syms.sub(length, reach);
-        let places = syms.max(places, zero);
+        let positions = syms.sub(length, reach);
+        let positions = syms.max(positions, zero);
         let mut hits: Option<Expr> = None;
         for k in 0..size {
-            let at = n.iota(places)?;
+            let at = n.iota(positions)?;
             let offset = n.scalar(k as i64 * step)?;
             let at = n.op("relax.add", &[at, offset])?;
             let seen = n.take(x, at, 1)?;
-            let seen = n.reshape(seen, &[rows, places, one])?;
+            let seen = n.reshape(seen, &[rows, positions, one])?;
             let wanted: Vec<i64> = grams.iter().skip(k).step_by(size).copied().collect();
             let wanted = Tensor::from_slice(&[1, 1, count], &wanted);
             let wanted = wanted.map_err(|e| Problem::invalid(e.to_string()))?;
@@ -156,12 +156,12 @@ fn count_ngrams(
 fn counts_to_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> ExprResult {
     let known = n.dims(counts)?[1];
     let known = n.func().syms.as_int(known).unwrap_or(0);
-    let most = columns.iter().copied().max().unwrap_or(-1);
+    let max_value = columns.iter().copied().max().unwrap_or(-1);
     let fits = columns.len() as i64 == known - 1 && columns.iter().all(|&c| c >= 0);
-    if !fits || most >= known.saturating_mul(16) {
+    if !fits || max_value >= known.saturating_mul(16) {
         return Err(Problem::invalid("'ngram_indexes' does not fit 'pool_int64s'"));
     }
-    let mut from = vec![known - 1; (most + 1) as usize];
+    let mut from = vec![known - 1; (max_value + 1) as usize];
     for (i, &column) in columns.iter().enumerate() {
         from[column as usize] = i as i64;
     }

@@ -82,13 +82,13 @@ impl TreeEnsemble {
         let side = |ids: &str, leafs: &str| -> Result<Vec<i64>, Problem> {
             let (ids, leafs) =
                 (int_list(attrs, ids, Some(inner))?, int_list(attrs, leafs, Some(inner))?);
-            let place = |(&id, &leaf): (&i64, &i64)| {
-                let most = if leaf != 0 { leaves } else { inner };
-                let within = usize::try_from(id).ok().filter(|&id| id < most);
-                let id = within.ok_or_else(|| broken_trees(&format!("there is no node {id}")))?;
+            let position = |(&id, &leaf): (&i64, &i64)| {
+                let max = if leaf != 0 { leaves } else { inner };
+                let valid = usize::try_from(id).ok().filter(|&id| id < max);
+                let id = valid.ok_or_else(|| broken_trees(&format!("there is no node {id}")))?;
                 Ok(if leaf != 0 { (inner + id) as i64 } else { id as i64 })
             };
-            ids.iter().zip(&leafs).map(place).collect()
+            ids.iter().zip(&leafs).map(position).collect()
         };
         let next = [
             side("nodes_truenodeids", "nodes_trueleafs")?,
@@ -121,12 +121,14 @@ impl TreeEnsemble {
     fn depth(&self) -> Result<usize, Problem> {
         let mut level: Vec<i64> = self.roots.clone();
         for depth in 0..=MAX_LEVELS {
-            level.retain(|&at| at < self.inner as i64);
+            level.retain(|&position| position < self.inner as i64);
             if level.is_empty() {
                 return Ok(depth);
             }
-            level =
-                level.iter().flat_map(|&at| self.next.each_ref().map(|s| s[at as usize])).collect();
+            level = level
+                .iter()
+                .flat_map(|&position| self.next.each_ref().map(|s| s[position as usize]))
+                .collect();
             level.sort_unstable();
             level.dedup();
         }
@@ -137,7 +139,7 @@ impl TreeEnsemble {
     fn add_leaves(&mut self, leaves: usize) {
         let whole = self.inner + leaves;
         for side in &mut self.next {
-            side.extend((self.inner..whole).map(|at| at as i64));
+            side.extend((self.inner..whole).map(|position| position as i64));
         }
         self.features.resize(whole, 0);
         self.modes.resize(whole, 0);
@@ -193,9 +195,9 @@ fn ensemble(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.rank(x)? != 2 {
         return Err(Problem::invalid("it takes a matrix"));
     }
-    let at = leaf_positions(n, &trees, x)?;
+    let position = leaf_positions(n, &trees, x)?;
     let first = n.scalar(trees.inner as i64)?;
-    let leaf = n.op("relax.subtract", &[at, first])?;
+    let leaf = n.op("relax.subtract", &[position, first])?;
     let dtype = n.dtype(x)?;
     let count = weights.len() as i64;
     let weights = constant(n, &[count], &weights, dtype)?;
@@ -213,7 +215,7 @@ fn leaf_positions(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprRe
     let roots = n.int_vector(&trees.roots)?;
     let count = n.func().syms.int(trees.roots.len() as i64);
     let shape = n.func().shape(&[rows, count]);
-    let mut at = n.op("relax.broadcast_to", &[roots, shape])?;
+    let mut position = n.op("relax.broadcast_to", &[roots, shape])?;
     let (features, modes) = (n.int_vector(&trees.features)?, n.int_vector(&trees.modes)?);
     let next = [n.int_vector(&trees.next[0])?, n.int_vector(&trees.next[1])?];
     let all = trees.splits.len() as i64;
@@ -224,18 +226,19 @@ fn leaf_positions(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprRe
         false => None,
     };
     for _ in 0..trees.levels {
-        let feature = n.take(features, at, 0)?;
+        let feature = n.take(features, position, 0)?;
         let value = n.op_with("relax.gather_elements", &[x, feature], ints_attr("axis", 1))?;
-        let mut holds = compare_values(n, trees, value, at, (splits, modes))?;
+        let mut holds = compare_values(n, trees, value, position, (splits, modes))?;
         if let Some(missing) = missing {
-            let (none, tracks) = (n.op("relax.isnan", &[value])?, n.take(missing, at, 0)?);
-            let tracks = n.op("relax.logical_and", &[none, tracks])?;
+            let (missing_value, tracks) =
+                (n.op("relax.isnan", &[value])?, n.take(missing, position, 0)?);
+            let tracks = n.op("relax.logical_and", &[missing_value, tracks])?;
             holds = n.op("relax.logical_or", &[holds, tracks])?;
         }
-        let (then, other) = (n.take(next[0], at, 0)?, n.take(next[1], at, 0)?);
-        at = n.op("relax.where", &[holds, then, other])?;
+        let (then, other) = (n.take(next[0], position, 0)?, n.take(next[1], position, 0)?);
+        position = n.op("relax.where", &[holds, then, other])?;
     }
-    Ok(at)
+    Ok(position)
 }
 
 /// Whether the comparison at each position holds.
@@ -243,21 +246,21 @@ fn compare_values(
     n: &mut Node<'_, '_>,
     trees: &TreeEnsemble,
     value: Expr,
-    at: Expr,
+    position: Expr,
     (splits, modes): (Expr, Expr),
 ) -> ExprResult {
-    let split = n.take(splits, at, 0)?;
+    let split = n.take(splits, position, 0)?;
     let mut all: Option<Expr> = None;
     for mode in (0..=MEMBERSHIP).filter(|m| trees.modes[..trees.inner].contains(m)) {
         let holds = match COMPARISONS.get(mode as usize) {
             Some(name) => n.op(name, &[value, split])?,
-            None => is_member(n, trees, value, at)?,
+            None => is_member(n, trees, value, position)?,
         };
         all = Some(match all {
             Some(others) => {
-                let (own, mode) = (n.take(modes, at, 0)?, n.scalar(mode)?);
-                let own = n.op("relax.equal", &[own, mode])?;
-                n.op("relax.where", &[own, holds, others])?
+                let (own_target, mode) = (n.take(modes, position, 0)?, n.scalar(mode)?);
+                let own_target = n.op("relax.equal", &[own_target, mode])?;
+                n.op("relax.where", &[own_target, holds, others])?
             }
             None => holds,
         });
@@ -265,20 +268,25 @@ fn compare_values(
     all.ok_or_else(|| broken_trees("there is no comparison"))
 }
 
-fn is_member(n: &mut Node<'_, '_>, trees: &TreeEnsemble, value: Expr, at: Expr) -> ExprResult {
+fn is_member(
+    n: &mut Node<'_, '_>,
+    trees: &TreeEnsemble,
+    value: Expr,
+    position: Expr,
+) -> ExprResult {
     let dtype = n.dtype(value)?;
     let width = trees.members.first().map_or(1, Vec::len) as i64;
     let flat: Vec<f64> = trees.members.iter().flatten().copied().collect();
     let sets = constant(n, &[trees.members.len() as i64, width], &flat, dtype)?;
-    let own = n.take(sets, at, 0)?;
+    let own_target = n.take(sets, position, 0)?;
     let mut dims = n.dims(value)?;
     dims.push(n.func().syms.int(1));
     let value = n.reshape(value, &dims)?;
-    let same = n.op("relax.equal", &[value, own])?;
+    let same = n.op("relax.equal", &[value, own_target])?;
     let same = n.cast(same, DType::Int64)?;
     let hits = n.op_with("relax.sum", &[same], ints_attr("axis", -1))?;
-    let none = n.scalar(0i64)?;
-    n.op("relax.greater", &[hits, none])
+    let missing_value = n.scalar(0i64)?;
+    n.op("relax.greater", &[hits, missing_value])
 }
 
 /// The aggregated scores of all trees for each target: `(rows, targets)`.
@@ -290,16 +298,16 @@ fn aggregate_scores(n: &mut Node<'_, '_>, scores: Expr, targets: Expr, trees: us
     let (scores, targets) = (n.reshape(scores, &dims)?, n.reshape(targets, &dims)?);
     let count = n.func().syms.int(count.max(0));
     let all = n.iota(count)?;
-    let own = n.op("relax.equal", &[targets, all])?;
+    let own_target = n.op("relax.equal", &[targets, all])?;
     let zero = n.scalar_as(0.0, dtype)?;
-    let (reduce, otherwise) = match n.attrs().int("aggregate_function")?.unwrap_or(1) {
+    let (reduce, default) = match n.attrs().int("aggregate_function")?.unwrap_or(1) {
         0 | 1 => ("relax.sum", 0.0),
         2 => ("relax.min", f64::INFINITY),
         3 => ("relax.max", f64::NEG_INFINITY),
         other => return Err(Problem::invalid(format!("there is no aggregate_function {other}"))),
     };
-    let none = n.scalar_as(otherwise, dtype)?;
-    let parts = n.op("relax.where", &[own, scores, none])?;
+    let missing_value = n.scalar_as(default, dtype)?;
+    let parts = n.op("relax.where", &[own_target, scores, missing_value])?;
     let y = n.op_with(reduce, &[parts], ints_attr("axis", 1))?;
     if reduce == "relax.sum" {
         if n.attrs().int("aggregate_function")? != Some(0) {
@@ -309,8 +317,8 @@ fn aggregate_scores(n: &mut Node<'_, '_>, scores: Expr, targets: Expr, trees: us
         return n.op("relax.divide", &[y, trees]);
     }
     // A target without a score in any tree gets 0.
-    let lost = n.op("relax.equal", &[y, none])?;
-    n.op("relax.where", &[lost, zero, y])
+    let unscored = n.op("relax.equal", &[y, missing_value])?;
+    n.op("relax.where", &[unscored, zero, y])
 }
 
 fn apply_post_transform(n: &mut Node<'_, '_>, y: Expr) -> ExprResult {

@@ -21,8 +21,9 @@ pub(crate) fn find(domain: &str, name: &str) -> Option<Op> {
 
 /// Calls the operator with the node's attributes.
 pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> ConvertResult {
-    let given = (0..n.len()).rev().find(|&i| n.has_input(i)).map_or(0, |last| last + 1);
-    let inputs: Vec<Expr> = (0..given).map(|i| n.tensor_or_null(i)).collect::<Result<_, _>>()?;
+    let input_count = (0..n.len()).rev().find(|&i| n.has_input(i)).map_or(0, |last| last + 1);
+    let inputs: Vec<Expr> =
+        (0..input_count).map(|i| n.tensor_or_null(i)).collect::<Result<_, _>>()?;
     let mut attrs = Attrs::default();
     for attr in &n.proto.attribute {
         attrs.set(attr.name(), attr_value(attr)?);

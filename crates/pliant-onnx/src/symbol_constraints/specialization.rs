@@ -70,7 +70,7 @@ impl SymbolConstraints {
             let (mut low, mut high) = (info.range.0.unwrap_or(0).max(0), info.range.1);
             let mut last = None;
             for c in self.report.constraints.iter().filter(|c| !c.within.conditional) {
-                let (least, most) = match &c.relation {
+                let (min_value, max_value) = match &c.relation {
                     SizeRelation::OneOf(term, values) if func.syms.as_var(*term) == Some(var) => {
                         let fits = |v: &&i64| **v >= low && high.is_none_or(|h| **v <= h);
                         let fit: Vec<i64> = values.iter().filter(fits).copied().collect();
@@ -79,12 +79,12 @@ impl SymbolConstraints {
                         fit.iter().min().map_or(none, |&l| (Some(l), fit.iter().max().copied()))
                     }
                     other => match other.symbol_bounds(&mut func.syms) {
-                        Some((of, least, most)) if of == var => (least, most),
+                        Some((of, min_value, max_value)) if of == var => (min_value, max_value),
                         _ => continue,
                     },
                 };
-                low = least.map_or(low, |l| low.max(l));
-                high = most.map_or(high, |m| Some(high.map_or(m, |h| h.min(m))));
+                low = min_value.map_or(low, |l| low.max(l));
+                high = max_value.map_or(high, |m| Some(high.map_or(m, |h| h.min(m))));
                 if high.is_some_and(|h| h < low) {
                     last = Some(c);
                     break;
@@ -102,9 +102,9 @@ impl SymbolConstraints {
     pub(crate) fn specialization_problems(&self, allowed: bool) -> (Vec<Problem>, Vec<Problem>) {
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
         let all = &self.report.constraints;
-        let told =
+        let is_reported =
             |c: &&Constraint| !c.fixes.is_empty() && !all.iter().any(|o| o.is_stricter_than(c));
-        for c in all.iter().filter(told) {
+        for c in all.iter().filter(is_reported) {
             let own = |s: &&SymbolInfo| s.declared == DeclaredBy::User && c.fixes.contains(&s.name);
             let by_user = self.report.symbols.iter().any(|s| own(&s));
             let list = if allowed { &mut warnings } else { &mut problems };
@@ -128,11 +128,11 @@ impl SymbolConstraints {
         let mut message = format!("the {whose} {noun} {names} would be fixed: {text}");
         // Add the constraints that relate a symbol to one in the constraint.
         for name in c.fixes.iter().filter(|name| !c.symbols.contains(name)) {
-            let ties = |o: &&Constraint| {
+            let relates = |o: &&Constraint| {
                 matches!(o.relation, SizeRelation::Equal(..)) && o.symbols.contains(name)
             };
-            if let Some(tie) = self.report.constraints.iter().find(ties) {
-                message.push_str(&format!("; {} needs {}", tie.node, tie.needs));
+            if let Some(equality) = self.report.constraints.iter().find(relates) {
+                message.push_str(&format!("; {} needs {}", equality.node, equality.needs));
             }
         }
         let help = match allowed {

@@ -98,11 +98,11 @@ impl LoopState {
     ) -> Result<bool, Problem> {
         let mut wider = false;
         for (i, (&result, after)) in results.iter().zip(kinds).enumerate() {
-            let told = |p: Problem| Problem {
+            let with_context = |p: Problem| Problem {
                 message: format!("'{}' after a turn: {}", self.names[i], p.message),
                 ..p
             };
-            let kind = self.kinds[i].join(after).map_err(told)?;
+            let kind = self.kinds[i].join(after).map_err(with_context)?;
             let kind = kind.erase_inner_symbols(&n.func().syms, self.outer);
             let ty = match is_tensor(&kind) {
                 true => self.widen_type(n, i, result),
@@ -174,9 +174,9 @@ fn local_function(
             n.func().var_expr(var)
         })
         .collect();
-    let around = n.importer.begin_nested_function();
+    let outer_pure = n.importer.begin_nested_function();
     let result = make(n, &params);
-    let pure = n.importer.end_nested_function(around);
+    let pure = n.importer.end_nested_function(outer_pure);
     n.importer.close_block();
     // The function is closed even after an error, so that the builder's state stays consistent.
     let end = match result.as_deref() {
@@ -192,7 +192,7 @@ fn local_function(
 fn convert_until_stable(
     n: &mut Node<'_, '_>,
     state: &mut LoopState,
-    turn: LoopBody<'_>,
+    body_fn: LoopBody<'_>,
 ) -> ExprResult {
     loop {
         let mark = n.importer.builder.mark_names();
@@ -200,7 +200,7 @@ fn convert_until_stable(
         let func = local_function(n, &state.names, &state.types, |n, params| {
             let values = state.to_values(n, params)?;
             let mut out = Vec::with_capacity(values.len());
-            for value in turn(n, &values)? {
+            for value in body_fn(n, &values)? {
                 let (e, kind) = n.to_object(&value)?;
                 out.push(e);
                 kinds.push(kind);
@@ -219,14 +219,14 @@ fn convert_until_stable(
 pub(super) fn while_loop(
     n: &mut Node<'_, '_>,
     mut state: LoopState,
-    goes_on: LoopCondition<'_>,
-    turn: LoopBody<'_>,
+    condition: LoopCondition<'_>,
+    body_fn: LoopBody<'_>,
 ) -> Result<Vec<Value>, Problem> {
-    let body = convert_until_stable(n, &mut state, turn)?;
+    let body = convert_until_stable(n, &mut state, body_fn)?;
     let types = state.with_fresh_symbols(n);
     let cond = local_function(n, &state.names, &types, |n, params| {
         let values = state.to_values(n, params)?;
-        Ok(vec![goes_on(n, &values)?])
+        Ok(vec![condition(n, &values)?])
     })?;
     let mut operands = Vec::with_capacity(state.inits.len() + 2);
     for (func, hint) in [(cond, "cond"), (body, "body")] {

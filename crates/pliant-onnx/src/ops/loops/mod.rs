@@ -53,48 +53,48 @@ fn loop_node(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.len() < 2 || n.len() != carried + 2 || graph.output.len() <= carried {
         return Err(Problem::invalid("its body does not fit what it carries"));
     }
-    let most = match n.optional_tensor(0)? {
-        Some(most) => {
-            let most = n.to_scalar(most)?;
-            Some(n.cast(most, DType::Int64)?)
+    let max = match n.optional_tensor(0)? {
+        Some(max) => {
+            let max = n.to_scalar(max)?;
+            Some(n.cast(max, DType::Int64)?)
         }
         None => None,
     };
-    let goes_on =
+    let condition =
         if n.has_input(1) { n.condition_input(1, "its condition")? } else { n.scalar(true)? };
     let mut first =
-        vec![("i".to_owned(), n.scalar(0i64)?.into()), ("goes_on".to_owned(), goes_on.into())];
+        vec![("i".to_owned(), n.scalar(0i64)?.into()), ("goes_on".to_owned(), condition.into())];
     for i in 0..carried {
         first.push((graph.input[i + 2].name().into(), n.input(i + 2)));
     }
-    let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
+    let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
         let outputs = convert_body(n, graph, state.to_vec())?;
-        let goes_on = n.materialize(&outputs[0])?;
-        let goes_on = n.to_condition(goes_on, "the condition that its body gives")?;
-        let mut after = vec![increment(n, &state[0])?, goes_on.into()];
+        let condition = n.materialize(&outputs[0])?;
+        let condition = n.to_condition(condition, "the condition that its body gives")?;
+        let mut after = vec![increment(n, &state[0])?, condition.into()];
         after.extend_from_slice(&outputs[1..=carried]);
         Ok((after, outputs[carried + 1..].to_vec()))
     };
-    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| {
+    let mut condition = |n: &mut Node<'_, '_>, state: &[Value]| {
         let holds = n.materialize(&state[1])?;
-        match most {
-            Some(most) => {
-                let in_bounds = is_below(n, &state[0], most)?;
+        match max {
+            Some(max) => {
+                let in_bounds = is_below(n, &state[0], max)?;
                 n.op("relax.logical_and", &[in_bounds, holds])
             }
             None => Ok(holds),
         }
     };
     let collected = graph.output.len() - carried - 1;
-    let last = collecting_loop(n, first, (collected, true), &mut goes_on, &mut turn)?;
+    let last = collecting_loop(n, first, (collected, true), &mut condition, &mut iteration)?;
     let mut outputs = last.state[2..].to_vec();
     if !last.parts.is_empty() {
         let one = n.func().syms.int(1);
-        let turns = n.materialize(&last.state[0])?;
-        let turns = n.reshape(turns, &[one])?;
-        let turns = n.elements_as_symbols(turns, 1)?[0];
+        let iterations = n.materialize(&last.state[0])?;
+        let iterations = n.reshape(iterations, &[one])?;
+        let iterations = n.elements_as_symbols(iterations, 1)?[0];
         for parts in last.parts {
-            outputs.push(parts.stack(n, turns)?);
+            outputs.push(parts.stack(n, iterations)?);
         }
     }
     Ok(outputs)

@@ -15,7 +15,7 @@ use crate::value::Value;
 struct ScanInput {
     x: Expr,
     axis: usize,
-    back: bool,
+    backward: bool,
 }
 
 /// A list attribute with `len` numbers; zeros if it is absent.
@@ -40,45 +40,49 @@ fn directions(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Prob
 pub(super) fn scan(n: &mut Node<'_, '_>) -> ConvertResult {
     let graph = n.attrs().graph("body")?;
     // Before opset 9 the lengths of the sequences were the first input.
-    let skip = usize::from(n.opset < 9);
-    let given = n.len().saturating_sub(skip);
+    let skipped_inputs = usize::from(n.opset < 9);
+    let input_count = n.len().saturating_sub(skipped_inputs);
     let count = n.attrs().int("num_scan_inputs")?.unwrap_or(0);
     let count = usize::try_from(count).unwrap_or(0);
-    if count == 0 || given < count || graph.input.len() != given {
+    if count == 0 || input_count < count || graph.input.len() != input_count {
         return Err(Problem::attribute("attribute 'num_scan_inputs' does not fit its inputs"));
     }
-    let carried = given - count;
+    let carried = input_count - count;
     if graph.output.len() < carried {
         return Err(Problem::invalid("its body does not return what it carries"));
     }
-    if skip > 0 { scan_batches(n, graph, carried) } else { scan_slices(n, graph, carried) }
+    if skipped_inputs > 0 {
+        scan_batches(n, graph, carried)
+    } else {
+        scan_slices(n, graph, carried)
+    }
 }
 
 fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     let count = graph.input.len() - carried;
     let axes = int_list(n, "scan_input_axes", count)?;
-    let back = directions(n, "scan_input_directions", count)?;
+    let backward = directions(n, "scan_input_directions", count)?;
     let mut scanned = Vec::with_capacity(count);
-    for (k, (&axis, &back)) in axes.iter().zip(&back).enumerate() {
+    for (k, (&axis, &backward)) in axes.iter().zip(&backward).enumerate() {
         let x = n.tensor(carried + k)?;
         let rank = n.rank(x)?;
-        scanned.push(ScanInput { x, axis: n.axis(axis, rank)?, back: back != 0 });
+        scanned.push(ScanInput { x, axis: n.axis(axis, rank)?, backward: backward != 0 });
     }
-    let turns = n.dims(scanned[0].x)?[scanned[0].axis];
+    let iterations = n.dims(scanned[0].x)?[scanned[0].axis];
     for one in &scanned[1..] {
         let length = n.dims(one.x)?[one.axis];
-        n.require_equal(turns, length, "it scans inputs of {} and of {} slices")?;
+        n.require_equal(iterations, length, "it scans inputs of {} and of {} slices")?;
     }
     let first = (0..carried).map(|i| n.input(i)).collect();
-    let last = loop_over_slices(n, graph, first, &scanned, turns)?;
+    let last = loop_over_slices(n, graph, first, &scanned, iterations)?;
     let mut outputs = last.state;
     let collected = last.parts.len();
     let axes = int_list(n, "scan_output_axes", collected)?;
-    let back = directions(n, "scan_output_directions", collected)?;
+    let backward = directions(n, "scan_output_directions", collected)?;
     for (k, parts) in last.parts.into_iter().enumerate() {
-        let y = parts.stack(n, turns)?;
+        let y = parts.stack(n, iterations)?;
         let mut y = n.materialize(&y)?;
-        if back[k] != 0 {
+        if backward[k] != 0 {
             y = n.op_with("relax.flip", &[y], ints_attr("axis", 0))?;
         }
         let rank = n.rank(y)?;
@@ -97,39 +101,41 @@ fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Con
             .with_help("convert the model to opset 9 or newer"));
     }
     let count = graph.input.len() - carried;
-    let back = directions(n, "directions", count)?;
+    let backward = directions(n, "directions", count)?;
     let mut all = Vec::with_capacity(carried + count);
     for i in 0..carried + count {
         all.push(n.tensor(i + 1)?);
     }
-    let [batch, turns, ..] = n.dims(all[carried])?[..] else {
+    let [batch, iterations, ..] = n.dims(all[carried])?[..] else {
         return Err(Problem::invalid("what it scans must have a batch and a sequence axis"));
     };
     for &x in &all[carried + 1..] {
         let length = n.dims_with_min_rank(x, 2)?[1];
-        n.require_equal(turns, length, "it scans inputs of {} and of {} slices")?;
+        n.require_equal(iterations, length, "it scans inputs of {} and of {} slices")?;
     }
-    let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
+    let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
         let at = n.materialize(&state[0])?;
         let mut slices = Vec::with_capacity(all.len());
         for &x in &all {
             slices.push(n.take(x, at, 0)?);
         }
         let first = slices[..carried].iter().map(|&e| e.into()).collect();
-        let scanned = slices[carried..].iter().zip(&back);
-        let scanned: Vec<ScanInput> =
-            scanned.map(|(&x, &back)| ScanInput { x, axis: 0, back: back != 0 }).collect();
-        let last = loop_over_slices(n, graph, first, &scanned, turns)?;
+        let scanned = slices[carried..].iter().zip(&backward);
+        let scanned: Vec<ScanInput> = scanned
+            .map(|(&x, &backward)| ScanInput { x, axis: 0, backward: backward != 0 })
+            .collect();
+        let last = loop_over_slices(n, graph, first, &scanned, iterations)?;
         let mut parts = last.state;
         for collected in last.parts {
-            parts.push(collected.stack(n, turns)?);
+            parts.push(collected.stack(n, iterations)?);
         }
         Ok((vec![increment(n, &state[0])?], parts))
     };
-    let most = n.size_scalar(batch)?;
-    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], most);
+    let max = n.size_scalar(batch)?;
+    let mut condition = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], max);
     let first = vec![("batch".to_owned(), n.scalar(0i64)?.into())];
-    let last = collecting_loop(n, first, (graph.output.len(), true), &mut goes_on, &mut turn)?;
+    let last =
+        collecting_loop(n, first, (graph.output.len(), true), &mut condition, &mut iteration)?;
     last.parts.iter().map(|parts| parts.stack(n, batch)).collect()
 }
 
@@ -139,20 +145,20 @@ fn loop_over_slices(
     graph: &GraphProto,
     first: Vec<Value>,
     scanned: &[ScanInput],
-    turns: Sym,
+    iterations: Sym,
 ) -> Result<LoopResult, Problem> {
     let carried = first.len();
     let mut state = vec![("i".to_owned(), n.scalar(0i64)?.into())];
     let names = graph.input.iter().map(|i| i.name().to_owned());
     state.extend(names.zip(first));
-    let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
+    let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
         let mut inputs = state[1..].to_vec();
         let counter = n.materialize(&state[0])?;
         for s in scanned {
             let mut at = counter;
-            if s.back {
+            if s.backward {
                 let one = n.func().syms.int(1);
-                let last = n.func().syms.sub(turns, one);
+                let last = n.func().syms.sub(iterations, one);
                 let last = n.size_scalar(last)?;
                 at = n.op("relax.subtract", &[last, at])?;
             }
@@ -163,10 +169,10 @@ fn loop_over_slices(
         after.extend_from_slice(&outputs[..carried]);
         Ok((after, outputs[carried..].to_vec()))
     };
-    let most = n.size_scalar(turns)?;
-    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], most);
+    let max = n.size_scalar(iterations)?;
+    let mut condition = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], max);
     let collected = graph.output.len() - carried;
-    let mut last = collecting_loop(n, state, (collected, true), &mut goes_on, &mut turn)?;
+    let mut last = collecting_loop(n, state, (collected, true), &mut condition, &mut iteration)?;
     last.state.remove(0);
     Ok(last)
 }

@@ -34,7 +34,7 @@ impl ScanOutput {
     ///
     /// # Errors
     /// If they are not tensors.
-    pub fn stack(&self, n: &mut Node<'_, '_>, turns: Sym) -> Result<Value, Problem> {
+    pub fn stack(&self, n: &mut Node<'_, '_>, iterations: Sym) -> Result<Value, Problem> {
         let ObjectType::Tensor { dtype, narrow, dims } = &self.kind else {
             let message =
                 format!("a turn collects {}, but must collect a tensor", self.kind.name());
@@ -45,7 +45,8 @@ impl ScanOutput {
         let empty: Vec<Sym> = known.iter().map(|d| d.unwrap_or(zero)).collect();
         let (empty, element) = (n.func().shape(&empty), n.func().dtype_value(*dtype));
         let all = n.call_host(host::CHAIN_STACK, &[self.chain, empty, element])?;
-        let dims = dims.as_ref().map(|dims| [Some(turns)].iter().chain(dims).copied().collect());
+        let dims =
+            dims.as_ref().map(|dims| [Some(iterations)].iter().chain(dims).copied().collect());
         n.value_of_object(all, &ObjectType::Tensor { dtype: *dtype, narrow: *narrow, dims })
     }
 
@@ -64,9 +65,9 @@ impl ScanOutput {
 pub(in crate::ops) fn collecting_loop(
     n: &mut Node<'_, '_>,
     first: Vec<(String, Value)>,
-    (count, alike): (usize, bool),
-    goes_on: LoopCondition<'_>,
-    turn: CollectingBody<'_>,
+    (count, same_type): (usize, bool),
+    condition: LoopCondition<'_>,
+    iteration: CollectingBody<'_>,
 ) -> Result<LoopResult, Problem> {
     let outer = OuterSymbols::now(&n.func().syms);
     let (carried, mut first) = (first.len(), first);
@@ -76,9 +77,9 @@ pub(in crate::ops) fn collecting_loop(
     }
     let mut kinds: Vec<ObjectType> = Vec::new();
     let state = LoopState::new(n, first)?;
-    let mut all = while_loop(n, state, goes_on, &mut |n, values| {
+    let mut all = while_loop(n, state, condition, &mut |n, values| {
         let (state, chains) = values.split_at(carried);
-        let (mut next, parts) = turn(n, state)?;
+        let (mut next, parts) = iteration(n, state)?;
         if next.len() != carried || parts.len() != count {
             return Err(Problem::invalid(
                 "its body returns another number of values than it takes",
@@ -88,8 +89,8 @@ pub(in crate::ops) fn collecting_loop(
         for (chain, part) in chains.iter().zip(&parts) {
             let ((chain, _), (part, kind)) = (n.to_object(chain)?, n.to_object(part)?);
             kinds.push(kind.erase_inner_symbols(&n.func().syms, outer));
-            let alike = n.int_operand(i64::from(alike));
-            let more = n.call_host(host::CHAIN_PUSH, &[chain, part, alike])?;
+            let same_type = n.int_operand(i64::from(same_type));
+            let more = n.call_host(host::CHAIN_PUSH, &[chain, part, same_type])?;
             next.push(Value::Object(more, ObjectType::Internal));
         }
         Ok(next)

@@ -47,8 +47,8 @@ fn unroll(
             Value::Sequence(items) => items[at].clone(),
             other => other.clone(),
         });
-        let made = convert_body(n, graph, items.collect())?;
-        outputs.iter_mut().zip(made).for_each(|(all, one)| all.push(one));
+        let result = convert_body(n, graph, items.collect())?;
+        outputs.iter_mut().zip(result).for_each(|(all, one)| all.push(one));
     }
     Ok(outputs.into_iter().map(Value::Sequence).collect())
 }
@@ -67,7 +67,7 @@ fn map_in_loop(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Co
     let (first, _) = n.to_object(&all[0])?;
     let length = n.call_host(host::SEQUENCE_LENGTH, &[first])?;
     let length = n.object_to_tensor(length, Some(&[]), DType::Int64);
-    let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
+    let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
         let at = n.materialize(&state[0])?;
         let mut items = Vec::with_capacity(all.len());
         for input in &all {
@@ -82,8 +82,9 @@ fn map_in_loop(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Co
         let outputs = convert_body(n, graph, items)?;
         Ok((vec![increment(n, &state[0])?], outputs))
     };
-    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], length);
+    let mut condition = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], length);
     let counter = vec![("i".to_owned(), n.scalar(0i64)?.into())];
-    let last = collecting_loop(n, counter, (graph.output.len(), false), &mut goes_on, &mut turn)?;
+    let last =
+        collecting_loop(n, counter, (graph.output.len(), false), &mut condition, &mut iteration)?;
     last.parts.iter().map(|parts| parts.to_sequence(n)).collect()
 }

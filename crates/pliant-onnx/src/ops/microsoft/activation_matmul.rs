@@ -41,20 +41,20 @@ fn quick_gelu(n: &mut Node<'_, '_>) -> ConvertResult {
 
 fn fused_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
-    let mut sides = [n.tensor(0)?, n.tensor(1)?];
+    let mut operands = [n.tensor(0)?, n.tensor(1)?];
     let names = [("transA", "transBatchA"), ("transB", "transBatchB")];
-    for (side, (flip, batch)) in sides.iter_mut().zip(names) {
-        let rank = n.rank(*side)?;
+    for (operand, (transpose, batch)) in operands.iter_mut().zip(names) {
+        let rank = n.rank(*operand)?;
         let mut order: Vec<usize> = (0..rank).collect();
         if n.attrs().int(batch)?.unwrap_or(0) != 0 && rank > 2 {
             order[..rank - 1].rotate_left(1);
         }
-        if n.attrs().int(flip)?.unwrap_or(0) != 0 && rank > 1 {
+        if n.attrs().int(transpose)?.unwrap_or(0) != 0 && rank > 1 {
             order.swap(rank - 2, rank - 1);
         }
-        *side = n.permute(*side, &order)?;
+        *operand = n.permute(*operand, &order)?;
     }
-    let y = n.op("relax.matmul", &sides)?;
+    let y = n.op("relax.matmul", &operands)?;
     if alpha == 1.0 {
         return Ok(vec![y.into()]);
     }
@@ -159,11 +159,12 @@ fn dequantized_constant_weights(
 /// point per block.
 fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
-    let need = |name: &str| {
+    let positive_attr = |name: &str| {
         let value = attrs.int(name)?.filter(|&v| v > 0);
         value.ok_or_else(|| Problem::attribute(format!("attribute '{name}' must be positive")))
     };
-    let (depth, rows, block) = (need("K")?, need("N")?, need("block_size")?);
+    let (depth, rows, block) =
+        (positive_attr("K")?, positive_attr("N")?, positive_attr("block_size")?);
     let bits = attrs.int("bits")?.unwrap_or(4);
     if ![2, 4, 8].contains(&bits) {
         return Err(Problem::unsupported(format!(
@@ -195,10 +196,12 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
     let weights = n.reshape(weights, &[rows, blocks_s, block_s])?;
     let weights = n.cast(weights, dtype)?;
     let zeros = match n.optional_tensor(3)? {
-        Some(given) if n.dtype(given)?.is_float() => n.reshape(given, &[rows, blocks_s, one])?,
-        Some(given) => {
+        Some(zero_points) if n.dtype(zero_points)?.is_float() => {
+            n.reshape(zero_points, &[rows, blocks_s, one])?
+        }
+        Some(zero_points) => {
             let bytes = sym(n, zero_bytes);
-            let packed = n.reshape(given, &[rows, bytes])?;
+            let packed = n.reshape(zero_points, &[rows, bytes])?;
             let all = unpack_fields(n, packed, bits)?;
             let all = n.slice_axis(all, 1, zero, blocks_s)?;
             n.reshape(all, &[rows, blocks_s, one])?

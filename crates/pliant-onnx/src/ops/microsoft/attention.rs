@@ -68,7 +68,7 @@ fn add_key_mask(
     let mask = n.cast(mask, DType::Int64)?;
     let allowed = match dims.as_slice() {
         [count] => {
-            let places = n.iota(keys)?;
+            let positions = n.iota(keys)?;
             let (zero, twice) = (n.func().syms.int(0), n.func().syms.add(batch, batch));
             let both = prove::equal(n.func(), *count, twice) == Some(true);
             if !both {
@@ -76,14 +76,14 @@ fn add_key_mask(
             }
             let ends = n.slice_axis(mask, 0, zero, batch)?;
             let ends = reshape_per_batch(n, ends)?;
-            let before = n.op("relax.less", &[places, ends])?;
+            let before_end = n.op("relax.less", &[positions, ends])?;
             if both {
                 let starts = n.slice_axis(mask, 0, batch, twice)?;
                 let starts = reshape_per_batch(n, starts)?;
-                let behind = n.op("relax.greater_equal", &[places, starts])?;
-                n.op("relax.logical_and", &[before, behind])?
+                let after_start = n.op("relax.greater_equal", &[positions, starts])?;
+                n.op("relax.logical_and", &[before_end, after_start])?
             } else {
-                before
+                before_end
             }
         }
         [b, k] => {
@@ -96,9 +96,9 @@ fn add_key_mask(
         }
         _ => return Err(Problem::unsupported("a mask of 4 dims")),
     };
-    let filtered = n.attrs().float("mask_filter_value")?.unwrap_or(-10000.0);
-    let (zero, filtered) = (n.scalar(0f32)?, n.scalar(filtered as f32)?);
-    let mut added = n.op("relax.where", &[allowed, zero, filtered])?;
+    let filter_value = n.attrs().float("mask_filter_value")?.unwrap_or(-10000.0);
+    let (zero, filter_value) = (n.scalar(0f32)?, n.scalar(filter_value as f32)?);
+    let mut added = n.op("relax.where", &[allowed, zero, filter_value])?;
     if let Some(other) = masks.added {
         let other = n.cast(other, DType::Float32)?;
         added = n.op("relax.add", &[added, other])?;
@@ -225,11 +225,11 @@ fn multi_head_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let q = split_heads(n, q, count)?;
     // The keys and values of cross attention may already be split into heads.
-    let apart = |n: &mut Node<'_, '_>, x: Expr| match n.rank(x)? {
+    let split = |n: &mut Node<'_, '_>, x: Expr| match n.rank(x)? {
         4 => Ok(x),
         _ => split_heads(n, x, count),
     };
-    let (mut k, mut v): (Expr, Expr) = (apart(n, k)?, apart(n, v)?);
+    let (mut k, mut v): (Expr, Expr) = (split(n, k)?, split(n, v)?);
     let mut past = None;
     if let Some((old_k, old_v)) = past_keys_values(n, [6, 7])? {
         past = Some(n.dims_with_min_rank(old_k, 3)?[2]);
@@ -288,7 +288,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     unsupported.into_result("each sequence has a row of its own, and positions are not scaled")?;
     let interleaved = attrs.int("interleaved")?.unwrap_or(0) != 0;
-    let (given, width) =
+    let (num_heads, width) =
         (attrs.int("num_heads")?.unwrap_or(0), attrs.int("rotary_embedding_dim")?.unwrap_or(0));
     let [x, positions, cos, sin] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?, n.tensor(3)?];
     let dims = n.dims_with_min_rank(x, 2)?;
@@ -298,19 +298,19 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
         1 => {
             let first = n.to_scalar(positions)?;
             let first = n.cast(first, DType::Int64)?;
-            let places = n.iota(length)?;
-            n.op("relax.add", &[places, first])?
+            let indices = n.iota(length)?;
+            n.op("relax.add", &[indices, first])?
         }
         _ => positions,
     };
     let (cos, sin) =
         (rotary_angles(n, cos, Some(positions))?, rotary_angles(n, sin, Some(positions))?);
-    let apart = match dims.as_slice() {
+    let split = match dims.as_slice() {
         [b, l, hidden] => {
             let half = *n.dims(cos)?.last().ok_or_else(|| Problem::invalid("no angles"))?;
             let syms = &mut n.func().syms;
-            let (size, heads) = if given > 0 && width > 0 {
-                let heads = syms.int(given);
+            let (size, heads) = if num_heads > 0 && width > 0 {
+                let heads = syms.int(num_heads);
                 (syms.floordiv(*hidden, heads), heads)
             } else {
                 let two = syms.int(2);
@@ -322,7 +322,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
         [_, _, _, _] => n.permute(x, &[0, 2, 1, 3])?,
         _ => return Err(Problem::invalid("it takes 3 or 4 dims")),
     };
-    let y = apply_rotary(n, apart, (cos, sin), interleaved)?;
+    let y = apply_rotary(n, split, (cos, sin), interleaved)?;
     let y = if dims.len() == 3 { n.reshape(y, &dims)? } else { n.permute(y, &[0, 2, 1, 3])? };
     Ok(vec![y.into()])
 }

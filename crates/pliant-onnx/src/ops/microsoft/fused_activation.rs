@@ -43,7 +43,7 @@ fn first_output(
 fn apply_activation(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> ExprResult {
     let name = n.attrs().str("activation")?.unwrap_or("");
     let dtype = n.dtype(y)?;
-    let param = |i: usize, otherwise: f64| params.get(i).copied().flatten().unwrap_or(otherwise);
+    let param = |i: usize, default: f64| params.get(i).copied().flatten().unwrap_or(default);
     let number = |n: &mut Node<'_, '_>, value: f64| n.scalar_as(value, dtype);
     match name {
         "" | "None" => Ok(y),

@@ -43,41 +43,41 @@ fn check_supported(n: &Node<'_, '_>) -> Result<(), Problem> {
 fn token_positions(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> ExprResult {
     let zero = n.func().syms.int(0);
     let past = past.unwrap_or(zero);
-    let places = n.iota(length)?;
-    let Some(given) = n.optional_tensor(9)? else {
+    let positions = n.iota(length)?;
+    let Some(position_ids) = n.optional_tensor(9)? else {
         let first = n.size_scalar(past)?;
-        return n.op("relax.add", &[places, first]);
+        return n.op("relax.add", &[positions, first]);
     };
-    let given = n.cast(given, DType::Int64)?;
+    let position_ids = n.cast(position_ids, DType::Int64)?;
     let prompt = prove::equal(n.func(), past, zero);
     if prompt == Some(false) {
-        return Ok(given);
+        return Ok(position_ids);
     }
-    let (mut first, one) = (given, n.func().syms.int(1));
-    for axis in 0..n.rank(given)? {
+    let (mut first, one) = (position_ids, n.func().syms.int(1));
+    for axis in 0..n.rank(position_ids)? {
         first = n.slice_axis(first, axis, zero, one)?;
     }
     // An empty tensor has no first element.
     let first = n.op("relax.sum", &[first])?;
-    let counted = n.op("relax.add", &[places, first])?;
+    let consecutive = n.op("relax.add", &[positions, first])?;
     if prompt == Some(true) {
-        return Ok(counted);
+        return Ok(consecutive);
     }
     let (past, none) = (n.size_scalar(past)?, n.scalar(0i64)?);
     let prompt = n.op("relax.equal", &[past, none])?;
-    n.op("relax.where", &[prompt, counted, given])
+    n.op("relax.where", &[prompt, consecutive, position_ids])
 }
 
 /// Checks that the sequences have the lengths of the caches. With past keys, all sequences end at
 /// the last new key; prompts end there at the latest.
 fn check_sequence_ends(
     n: &mut Node<'_, '_>,
-    last: Expr,
+    last_positions: Expr,
     keys: Sym,
     past: Option<Sym>,
 ) -> Result<(), Problem> {
     let one = n.scalar(1i64)?;
-    let (ends, keys) = (n.op("relax.add", &[last, one])?, n.size_scalar(keys)?);
+    let (ends, keys) = (n.op("relax.add", &[last_positions, one])?, n.size_scalar(keys)?);
     let mut holds = n.op("relax.less_equal", &[ends, keys])?;
     let zero = n.func().syms.int(0);
     let prompt = past.map(|past| (past, prove::equal(n.func(), past, zero)));
@@ -108,44 +108,45 @@ fn group_query_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut qkv = [(q, count), (k, kv_count), (v, kv_count)];
     let dims = n.dims_with_min_rank(q, 2)?;
     let length = dims[1];
-    let old = past_keys_values(n, [3, 4])?;
-    let past = match old {
-        Some((old, _)) => Some(n.dims_with_min_rank(old, 3)?[2]),
+    let past_kv = past_keys_values(n, [3, 4])?;
+    let past = match past_kv {
+        Some((past_kv, _)) => Some(n.dims_with_min_rank(past_kv, 3)?[2]),
         None => None,
     };
     if rotary {
-        let places = token_positions(n, length, past)?;
+        let positions = token_positions(n, length, past)?;
         let (cos, sin) = (n.tensor(7)?, n.tensor(8)?);
-        let turn = (rotary_angles(n, cos, Some(places))?, rotary_angles(n, sin, Some(places))?);
+        let angles =
+            (rotary_angles(n, cos, Some(positions))?, rotary_angles(n, sin, Some(positions))?);
         for (x, heads) in &mut qkv[..2] {
             let hidden = n.dims_with_min_rank(*x, 3)?;
             let size = n.func().syms.floordiv(hidden[2], *heads);
-            let apart = n.reshape(*x, &[hidden[0], hidden[1], *heads, size])?;
-            let turned = apply_rotary(n, apart, turn, interleaved)?;
-            *x = n.reshape(turned, &hidden)?;
+            let split = n.reshape(*x, &[hidden[0], hidden[1], *heads, size])?;
+            let rotated = apply_rotary(n, split, angles, interleaved)?;
+            *x = n.reshape(rotated, &hidden)?;
         }
     }
-    let mut apart = Vec::with_capacity(3);
+    let mut split = Vec::with_capacity(3);
     for (x, heads) in qkv {
-        apart.push(split_heads(n, x, heads)?);
+        split.push(split_heads(n, x, heads)?);
     }
-    let (q, mut k, mut v) = (apart[0], apart[1], apart[2]);
-    if let Some((old_k, old_v)) = old {
+    let (q, mut k, mut v) = (split[0], split[1], split[2]);
+    if let Some((old_k, old_v)) = past_kv {
         (k, v) = (n.concat(&[old_k, k], 2)?, n.concat(&[old_v, v], 2)?);
     }
     let keys = n.dims(k)?[2];
     let mut masks = Masks { added: n.optional_tensor(10)?, allowed: None };
     let distance = causal_mask(n, &mut masks, (length, keys), past)?;
     if window > 0 {
-        let most = n.scalar(window)?;
-        let near = n.op("relax.less", &[distance, most])?;
-        masks.allow(n, near)?;
+        let max = n.scalar(window)?;
+        let in_window = n.op("relax.less", &[distance, max])?;
+        masks.allow(n, in_window)?;
     }
-    if let Some(last) = n.optional_tensor(5)? {
-        let (last, places) = (reshape_per_batch(n, last)?, n.iota(keys)?);
-        check_sequence_ends(n, last, keys, past)?;
-        let there = n.op("relax.less_equal", &[places, last])?;
-        masks.allow(n, there)?;
+    if let Some(last_positions) = n.optional_tensor(5)? {
+        let (last_positions, positions) = (reshape_per_batch(n, last_positions)?, n.iota(keys)?);
+        check_sequence_ends(n, last_positions, keys, past)?;
+        let in_sequence = n.op("relax.less_equal", &[positions, last_positions])?;
+        masks.allow(n, in_sequence)?;
     }
     let mut y = attention_product(n, [q, k, v], &masks, cap)?;
     if window == 0 {

@@ -19,8 +19,8 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("SkipSimplifiedLayerNormalization", |n| skip_layer_norm(n, true)),
 ];
 
-fn epsilon(n: &Node<'_, '_>, otherwise: f64) -> Result<f64, Problem> {
-    Ok(n.attrs().float("epsilon")?.unwrap_or(otherwise))
+fn epsilon(n: &Node<'_, '_>, default: f64) -> Result<f64, Problem> {
+    Ok(n.attrs().float("epsilon")?.unwrap_or(default))
 }
 
 /// Layer normalisation over the last axis, with an optional `beta`.
@@ -96,13 +96,13 @@ fn embed_layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let (ids, words, positions) = (n.tensor(0)?, n.tensor(2)?, n.tensor(3)?);
     let dims = n.dims_with_min_rank(ids, 1)?;
     let length = *dims.get(1).ok_or_else(|| Problem::invalid("input_ids must have 2 dims"))?;
-    let places = match n.optional_tensor(8)? {
-        Some(places) => places,
+    let indices = match n.optional_tensor(8)? {
+        Some(indices) => indices,
         None => n.iota(length)?,
     };
     let word = n.take(words, ids, 0)?;
-    let place = n.take(positions, places, 0)?;
-    let mut sum = n.op("relax.add", &[word, place])?;
+    let position = n.take(positions, indices, 0)?;
+    let mut sum = n.op("relax.add", &[word, position])?;
     if let (Some(segments), Some(table)) = (n.optional_tensor(1)?, n.optional_tensor(4)?) {
         let segment = n.take(table, segments, 0)?;
         sum = n.op("relax.add", &[sum, segment])?;

@@ -88,11 +88,11 @@ fn qlinear_concat(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.len() < 5 || !(n.len() - 2).is_multiple_of(3) {
         return Err(Problem::invalid("each part needs a scale and a zero point"));
     }
-    let mut parts = Vec::new();
+    let mut is_fractional = Vec::new();
     for i in (2..n.len()).step_by(3) {
-        parts.push(dequantize_input(n, i)?);
+        is_fractional.push(dequantize_input(n, i)?);
     }
-    let y = n.concat(&parts, axis)?;
+    let y = n.concat(&is_fractional, axis)?;
     Ok(vec![quantize_result(n, y, 0)?.into()])
 }
 
@@ -133,12 +133,12 @@ fn dequantized_matmul(
 fn dynamic_quantize_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let (b, b_scale) = (n.tensor(1)?, n.tensor(2)?);
     let (b_zero, bias) = (n.optional_tensor(3)?, n.optional_tensor(4)?);
-    let parts = dynamic_quantize(n)?;
-    let mut made = Vec::with_capacity(3);
-    for part in &parts {
-        made.push(n.materialize(part)?);
+    let is_fractional = dynamic_quantize(n)?;
+    let mut result = Vec::with_capacity(3);
+    for part in &is_fractional {
+        result.push(n.materialize(part)?);
     }
-    let [a, a_scale, a_zero] = made[..] else {
+    let [a, a_scale, a_zero] = result[..] else {
         return Err(Problem::invalid("it cannot quantise its input"));
     };
     let y = dequantized_matmul(n, [a, b], [a_scale, b_scale], [Some(a_zero), b_zero], bias)?;
@@ -149,22 +149,22 @@ fn dynamic_quantize_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
 /// float32.
 fn qgemm(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
-    let mut sides = [n.tensor(0)?, n.tensor(3)?];
-    for (side, name) in sides.iter_mut().zip(["transA", "transB"]) {
+    let mut operands = [n.tensor(0)?, n.tensor(3)?];
+    for (operand, name) in operands.iter_mut().zip(["transA", "transB"]) {
         if n.attrs().int(name)?.unwrap_or(0) != 0 {
-            *side = n.permute(*side, &[1, 0])?;
+            *operand = n.permute(*operand, &[1, 0])?;
         }
     }
     let (a_scale, b_scale) = (n.tensor(1)?, n.tensor(4)?);
     let zeros = [n.optional_tensor(2)?, n.optional_tensor(5)?];
-    let left = subtract_zero_point(n, sides[0], zeros[0], -2)?;
-    let right = subtract_zero_point(n, sides[1], zeros[1], -1)?;
+    let left = subtract_zero_point(n, operands[0], zeros[0], -2)?;
+    let right = subtract_zero_point(n, operands[1], zeros[1], -1)?;
     let mut sum = n.op("relax.matmul", &[left, right])?;
     if let Some(bias) = n.optional_tensor(6)? {
         sum = n.op("relax.add", &[sum, bias])?;
     }
     let (a_scale, b_scale) =
-        (n.to_scalar(a_scale)?, broadcast_quant_param(n, b_scale, sides[1], -1, 0)?);
+        (n.to_scalar(a_scale)?, broadcast_quant_param(n, b_scale, operands[1], -1, 0)?);
     let factor = n.op("relax.multiply", &[a_scale, b_scale])?;
     let alpha = n.scalar_as(alpha, DType::Float32)?;
     let factor = n.op("relax.multiply", &[factor, alpha])?;

@@ -182,10 +182,10 @@ fn thresholded_relu(n: &mut Node<'_, '_>) -> ConvertResult {
 fn shrink(n: &mut Node<'_, '_>) -> ConvertResult {
     let lambd = n.attrs().float("lambd")?.unwrap_or(0.5);
     let bias = n.attrs().float("bias")?.unwrap_or(0.0);
-    let given = n.tensor(0)?;
-    let own = n.dtype(given)?;
+    let input = n.tensor(0)?;
+    let own = n.dtype(input)?;
     // The result for integers is truncated at the end.
-    let x = if own.is_integer() { n.cast(given, DType::Float64)? } else { given };
+    let x = if own.is_integer() { n.cast(input, DType::Float64)? } else { input };
     let [low, high, bias, zero] = [-lambd, lambd, bias, 0.0].map(|v| constant_like(n, x, v));
     let (bias, zero) = (bias?, zero?);
     let (below, above) = (n.op("relax.less", &[x, low?])?, n.op("relax.greater", &[x, high?])?);
@@ -238,15 +238,15 @@ fn one_hot_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> ExprResult {
     }
     let (size, none) = (n.size_scalar(dims[axis])?, n.scalar(0i64)?);
     let empty = n.op("relax.equal", &[size, none])?;
-    let made = n.if_else(empty, |_| Ok(x), |n| one_hot_argmax(n, x, axis))?;
+    let result = n.if_else(empty, |_| Ok(x), |n| one_hot_argmax(n, x, axis))?;
     let dims: Vec<_> = dims.into_iter().map(Some).collect();
-    n.with_dims(made, &dims)
+    n.with_dims(result, &dims)
 }
 
 fn one_hot_argmax(n: &mut Node<'_, '_>, x: Expr, axis: usize) -> ExprResult {
     let dims = n.dims(x)?;
     let attrs = ints_attr("axis", axis as i64).with("keepdims", pliant_ir::AttrValue::Bool(true));
-    let place = n.op_with("relax.argmax", &[x], attrs)?;
+    let position = n.op_with("relax.argmax", &[x], attrs)?;
     let one = n.func().syms.int(1);
     let zero = n.func().syms.int(0);
     let bounds: Vec<Expr> = [zero, dims[axis], one]
@@ -255,11 +255,11 @@ fn one_hot_argmax(n: &mut Node<'_, '_>, x: Expr, axis: usize) -> ExprResult {
         .collect();
     let attrs = pliant_ir::Attrs::default()
         .with("dtype", pliant_ir::AttrValue::DType(pliant_ir::DType::Int64));
-    let places = n.op_with("relax.arange", &bounds, attrs)?;
+    let positions = n.op_with("relax.arange", &bounds, attrs)?;
     let mut shape = vec![one; dims.len()];
     shape[axis] = dims[axis];
-    let places = n.reshape(places, &shape)?;
-    let hit = n.op("relax.equal", &[place, places])?;
+    let positions = n.reshape(positions, &shape)?;
+    let hit = n.op("relax.equal", &[position, positions])?;
     let dtype = n.dtype(x)?;
     n.cast(hit, dtype)
 }

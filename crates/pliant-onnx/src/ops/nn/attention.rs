@@ -28,8 +28,8 @@ pub(in crate::ops) fn split_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> 
         return Err(Problem::invalid("queries, keys and values must have 3 or 4 dims"));
     };
     let size = n.func().syms.floordiv(*hidden, heads);
-    let apart = n.reshape(x, &[*batch, *length, heads, size])?;
-    n.permute(apart, &[0, 2, 1, 3])
+    let split = n.reshape(x, &[*batch, *length, heads, size])?;
+    n.permute(split, &[0, 2, 1, 3])
 }
 
 /// Reshapes `(batch, heads, length, size)` to `(batch, length, heads * size)`.
@@ -53,11 +53,11 @@ pub(in crate::ops) fn repeat_kv_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym)
 /// The given scale, or `1 / sqrt(size)` of the heads, as a number of the data type.
 pub(in crate::ops) fn attention_scale(
     n: &mut Node<'_, '_>,
-    given: Option<f64>,
+    mask: Option<f64>,
     size: Sym,
     dtype: DType,
 ) -> ExprResult {
-    if let Some(scale) = given {
+    if let Some(scale) = mask {
         return n.scalar_as(scale, dtype);
     }
     if let Some(size) = n.func().syms.as_int(size) {
@@ -100,8 +100,8 @@ impl Masks {
             Some(added) => added,
             None => n.scalar_as(0.0, dtype)?,
         };
-        let never = n.scalar_as(f64::NEG_INFINITY, dtype)?;
-        n.op("relax.where", &[allowed, added, never]).map(Some)
+        let minus_infinity = n.scalar_as(f64::NEG_INFINITY, dtype)?;
+        n.op("relax.where", &[allowed, added, minus_infinity]).map(Some)
     }
 }
 
@@ -132,9 +132,9 @@ pub(in crate::ops) fn reshape_per_batch(n: &mut Node<'_, '_>, x: Expr) -> ExprRe
 
 /// The mask input. Keys beyond the end of the mask are not allowed.
 fn add_mask_input(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Problem> {
-    let Some(mut given) = n.optional_tensor(3)? else { return Ok(()) };
-    let dtype = n.dtype(given)?;
-    let dims = n.dims(given)?;
+    let Some(mut mask) = n.optional_tensor(3)? else { return Ok(()) };
+    let dtype = n.dtype(mask)?;
+    let dims = n.dims(mask)?;
     let (own, zero) = (*dims.last().unwrap_or(&keys), n.func().syms.int(0));
     let numbers = (n.func().syms.as_int(own), n.func().syms.as_int(keys));
     let missing = match numbers {
@@ -146,14 +146,14 @@ fn add_mask_input(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<
         }
     };
     if let Some(missing) = missing {
-        let never = if dtype.is_bool() { 0.0 } else { f64::NEG_INFINITY };
-        let value = n.scalar_as(never, dtype)?;
-        given = pad_axis(n, given, dims.len() - 1, (zero, missing), value)?;
+        let minus_infinity = if dtype.is_bool() { 0.0 } else { f64::NEG_INFINITY };
+        let value = n.scalar_as(minus_infinity, dtype)?;
+        mask = pad_axis(n, mask, dims.len() - 1, (zero, missing), value)?;
     }
     match dtype.is_bool() {
-        true => masks.allow(n, given),
+        true => masks.allow(n, mask),
         false => {
-            masks.added = Some(given);
+            masks.added = Some(mask);
             Ok(())
         }
     }
@@ -170,16 +170,16 @@ fn add_window_masks(
     let causal = attrs.int("is_causal")?.unwrap_or(0) != 0;
     let left = attrs.int("left_window_size")?.unwrap_or(-1);
     let right = attrs.int("right_window_size")?.unwrap_or(-1);
-    let filled = match n.optional_tensor(6)? {
-        Some(filled) => Some(reshape_per_batch(n, filled)?),
+    let valid_keys = match n.optional_tensor(6)? {
+        Some(valid_keys) => Some(reshape_per_batch(n, valid_keys)?),
         None => None,
     };
     if causal || left >= 0 || right >= 0 {
-        let first = match (past, filled) {
+        let first = match (past, valid_keys) {
             (Some(past), _) => Some(n.size_scalar(past)?),
-            (None, Some(filled)) => {
+            (None, Some(valid_keys)) => {
                 let length = n.size_scalar(queries)?;
-                Some(n.op("relax.subtract", &[filled, length])?)
+                Some(n.op("relax.subtract", &[valid_keys, length])?)
             }
             (None, None) => None,
         };
@@ -190,19 +190,19 @@ fn add_window_masks(
                 (true, r) => -(r.min(0)),
                 (false, r) => -r,
             };
-            let least = n.scalar(ahead)?;
-            let allowed = n.op("relax.greater_equal", &[distance, least])?;
+            let min_value = n.scalar(ahead)?;
+            let allowed = n.op("relax.greater_equal", &[distance, min_value])?;
             masks.allow(n, allowed)?;
         }
         if left >= 0 {
-            let most = n.scalar(left)?;
-            let allowed = n.op("relax.less_equal", &[distance, most])?;
+            let max = n.scalar(left)?;
+            let allowed = n.op("relax.less_equal", &[distance, max])?;
             masks.allow(n, allowed)?;
         }
     }
-    if let Some(filled) = filled {
+    if let Some(valid_keys) = valid_keys {
         let columns = n.iota(keys)?;
-        let allowed = n.op("relax.less", &[columns, filled])?;
+        let allowed = n.op("relax.less", &[columns, valid_keys])?;
         masks.allow(n, allowed)?;
     }
     Ok(())
@@ -247,8 +247,9 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     add_window_masks(n, &mut masks, (dims[2], keys), past)?;
     let bias = masks.bias(n, dtype)?;
     let scale = attention_scale(n, scale, dims[3], dtype)?;
-    let root = n.op("relax.sqrt", &[scale])?;
-    let (q, k) = (n.op("relax.multiply", &[q, root])?, n.op("relax.multiply", &[k, root])?);
+    let sqrt_scale = n.op("relax.sqrt", &[scale])?;
+    let (q, k) =
+        (n.op("relax.multiply", &[q, sqrt_scale])?, n.op("relax.multiply", &[k, sqrt_scale])?);
     let k = n.permute(k, &[0, 1, 3, 2])?;
     let raw = n.op("relax.matmul", &[q, k])?;
     let capped = softcap(n, raw, cap)?;
@@ -262,13 +263,13 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let y = n.op("relax.matmul", &both)?;
     let y = n.cast(y, dtype)?;
     let y = if flat { merge_heads(n, y)? } else { y };
-    let products = match mode {
+    let qk_output = match mode {
         0 => raw,
         1 => capped,
         2 => biased,
         _ => weights,
     };
-    Ok([y, present.0, present.1, products].map(Value::from).to_vec())
+    Ok([y, present.0, present.1, qk_output].map(Value::from).to_vec())
 }
 
 /// `cap * tanh(x / cap)`, or `x` if there is no cap.
@@ -297,10 +298,10 @@ fn masked_softmax(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> ExprResu
     let attrs = Attrs::default()
         .with("axis", AttrValue::ints([-1]))
         .with("keepdims", AttrValue::Bool(true));
-    let best = n.op_with("relax.max", &[bias], attrs)?;
-    let (never, zero) = (n.scalar_as(f64::NEG_INFINITY, dtype)?, n.scalar_as(0.0, dtype)?);
-    let blind = n.op("relax.equal", &[best, never])?;
-    n.op("relax.where", &[blind, zero, y])
+    let max_bias = n.op_with("relax.max", &[bias], attrs)?;
+    let (minus_infinity, zero) = (n.scalar_as(f64::NEG_INFINITY, dtype)?, n.scalar_as(0.0, dtype)?);
+    let none_allowed = n.op("relax.equal", &[max_bias, minus_infinity])?;
+    n.op("relax.where", &[none_allowed, zero, y])
 }
 
 /// Attention whose scores and weights are modified by graphs of the model.
@@ -315,8 +316,9 @@ fn flex_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let (k, v) = (repeat_kv_heads(n, k, dims[1])?, repeat_kv_heads(n, v, dims[1])?);
     let scale = attention_scale(n, scale, dims[3], dtype)?;
-    let root = n.op("relax.sqrt", &[scale])?;
-    let (q, k) = (n.op("relax.multiply", &[q, root])?, n.op("relax.multiply", &[k, root])?);
+    let sqrt_scale = n.op("relax.sqrt", &[scale])?;
+    let (q, k) =
+        (n.op("relax.multiply", &[q, sqrt_scale])?, n.op("relax.multiply", &[k, sqrt_scale])?);
     let k = n.permute(k, &[0, 1, 3, 2])?;
     let scores = n.op("relax.matmul", &[q, k])?;
     let scores = n.cast(scores, wide)?;
@@ -356,14 +358,14 @@ pub(in crate::ops) fn apply_rotary(
     let syms = &mut n.func().syms;
     let (zero, one, two) = (syms.int(0), syms.int(1), syms.int(2));
     let whole = syms.mul(half, two);
-    let turned = n.slice_axis(x, 3, zero, whole)?;
+    let rotary_part = n.slice_axis(x, 3, zero, whole)?;
     let [b, l, h] = [dims[0], dims[1], dims[2]];
     let (x1, x2) = if interleaved {
-        let pairs = n.reshape(turned, &[b, l, h, half, two])?;
+        let pairs = n.reshape(rotary_part, &[b, l, h, half, two])?;
         let (x1, x2) = (n.slice_axis(pairs, 4, zero, one)?, n.slice_axis(pairs, 4, one, two)?);
         (n.reshape(x1, &[b, l, h, half])?, n.reshape(x2, &[b, l, h, half])?)
     } else {
-        (n.slice_axis(turned, 3, zero, half)?, n.slice_axis(turned, 3, half, whole)?)
+        (n.slice_axis(rotary_part, 3, zero, half)?, n.slice_axis(rotary_part, 3, half, whole)?)
     };
     let (a, c) = (n.op("relax.multiply", &[x1, cos])?, n.op("relax.multiply", &[x2, sin])?);
     let real = n.op("relax.subtract", &[a, c])?;
@@ -402,12 +404,12 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
     let heads = n.attrs().int("num_heads")?.unwrap_or(0);
     let x = n.tensor(0)?;
     let positions = n.optional_tensor(3)?;
-    let mut turns = [n.tensor(1)?, n.tensor(2)?];
-    for turn in &mut turns {
-        *turn = rotary_angles(n, *turn, positions)?;
+    let mut tables = [n.tensor(1)?, n.tensor(2)?];
+    for table in &mut tables {
+        *table = rotary_angles(n, *table, positions)?;
     }
     let dims = n.dims(x)?;
-    let apart = match dims.as_slice() {
+    let split = match dims.as_slice() {
         [b, l, hidden] if heads > 0 => {
             let heads = n.func().syms.int(heads);
             let size = n.func().syms.floordiv(*hidden, heads);
@@ -416,7 +418,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
         [_, _, _, _] => n.permute(x, &[0, 2, 1, 3])?,
         _ => return Err(Problem::invalid("3 dims need the attribute 'num_heads'")),
     };
-    let y = apply_rotary(n, apart, (turns[0], turns[1]), interleaved)?;
+    let y = apply_rotary(n, split, (tables[0], tables[1]), interleaved)?;
     let y = if dims.len() == 3 { n.reshape(y, &dims)? } else { n.permute(y, &[0, 2, 1, 3])? };
     Ok(vec![y.into()])
 }

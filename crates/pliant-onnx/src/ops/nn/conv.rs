@@ -20,17 +20,17 @@ pub(super) static OPS: &[OnnxOp] = &[
 /// The sizes of the filter: those of the weight, with which the attribute must agree.
 fn filter_shape(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem> {
     let dims = n.dims(weight)?;
-    if let Some(kernel) = n.attrs().ints("kernel_shape")? {
-        if kernel.len() + 2 != dims.len() {
-            let (given, rank) = (kernel.len(), dims.len());
-            let message = format!("'kernel_shape' has {given} sizes for a weight of rank {rank}");
+    if let Some(filter) = n.attrs().ints("kernel_shape")? {
+        if filter.len() + 2 != dims.len() {
+            let (count, rank) = (filter.len(), dims.len());
+            let message = format!("'kernel_shape' has {count} sizes for a weight of rank {rank}");
             return Err(Problem::invalid(message));
         }
-        for (&size, &own) in kernel.iter().zip(&dims[2..]) {
+        for (&size, &own) in filter.iter().zip(&dims[2..]) {
             let size = n.func().syms.int(size);
             n.require_equal(size, own, "'kernel_shape' has a size {} where the weight has {}")?;
         }
-        return Ok(kernel.to_vec());
+        return Ok(filter.to_vec());
     }
     let sizes: Option<Vec<i64>> = dims.iter().skip(2).map(|&d| n.func().syms.as_int(d)).collect();
     sizes.ok_or_else(|| Problem::known_only_at_run_time("the size of its kernel"))
@@ -60,9 +60,9 @@ fn convolve(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> ExprResult {
     let groups = n.attrs().int("group")?.unwrap_or(1);
     let of_weight = n.dims_with_min_rank(weight, 2)?[1];
     let x = with_channels(n, x, of_weight, groups)?;
-    let kernel = filter_shape(n, weight)?;
-    let name = op_for_rank("conv", kernel.len(), "")?;
-    let (window, x) = Window::read(n, x, kernel, 0.0)?;
+    let filter = filter_shape(n, weight)?;
+    let name = op_for_rank("conv", filter.len(), "")?;
+    let (window, x) = Window::read(n, x, filter, 0.0)?;
     let attrs = window.conv_attrs().with("groups", AttrValue::Int(groups));
     n.op_with(&name, &[x, weight], attrs)
 }
@@ -79,13 +79,13 @@ fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let activation = n.attrs().choice("activation", &["none", "silu", "swish"])?;
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let (dims, dtype, w) = (n.dims_with_min_rank(x, 3)?, n.dtype(x)?, n.dims(weight)?);
-    let (Some(groups), Some(kernel)) = (
+    let (Some(groups), Some(filter)) = (
         w.first().and_then(|&c| n.func().syms.as_int(c)),
         w.get(2).and_then(|&k| n.func().syms.as_int(k)),
     ) else {
         return Err(Problem::known_only_at_run_time("the size of its weight"));
     };
-    let before = n.func().syms.int(kernel - 1);
+    let before = n.func().syms.int(filter - 1);
     let past = match n.optional_tensor(3)? {
         Some(past) => past,
         None => {
@@ -104,9 +104,9 @@ fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         let gated = n.op("relax.multiply", &[wide, gate])?;
         y = n.cast(gated, dtype)?;
     }
-    let whole = n.dims(longer)?[2];
-    let from = n.func().syms.sub(whole, before);
-    let state = n.slice_axis(longer, 2, from, whole)?;
+    let length = n.dims(longer)?[2];
+    let from = n.func().syms.sub(length, before);
+    let state = n.slice_axis(longer, 2, from, length)?;
     Ok(vec![y.into(), state.into()])
 }
 
@@ -149,8 +149,8 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let of_weight = n.dims_with_min_rank(weight, 2)?[0];
     let x = with_channels(n, x, of_weight, 1)?;
-    let kernel = filter_shape(n, weight)?;
-    let axes = kernel.len();
+    let filter = filter_shape(n, weight)?;
+    let axes = filter.len();
     let name = op_for_rank("conv", axes, "_transpose")?;
     let mut extra = attrs.ints("output_padding")?.map_or_else(|| vec![0; axes], <[i64]>::to_vec);
     let strides = attrs.ints("strides")?.map_or_else(|| vec![1; axes], <[i64]>::to_vec);
@@ -160,41 +160,41 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
             "strides, dilations and output_padding need {axes} numbers"
         )));
     }
-    check_sizes([&kernel, &strides, &dilations])?;
+    check_sizes([&filter, &strides, &dilations])?;
     check_pads(&extra)?;
     let auto = attrs.choice("auto_pad", &["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"])?;
-    let wanted = attrs.ints("output_shape")?.map(<[i64]>::to_vec);
-    if wanted.as_ref().is_some_and(|w| w.len() != axes || w.iter().any(|&size| size < 1)) {
+    let output_shape = attrs.ints("output_shape")?.map(<[i64]>::to_vec);
+    if output_shape.as_ref().is_some_and(|w| w.len() != axes || w.iter().any(|&size| size < 1)) {
         return Err(Problem::invalid(format!("'output_shape' needs {axes} sizes of at least 1")));
     }
-    let pads = match (auto, wanted) {
+    let pads = match (auto, output_shape) {
         ("NOTSET", None) => attrs.ints("pads")?.map_or_else(|| vec![0; 2 * axes], <[i64]>::to_vec),
         ("VALID", None) => vec![0; 2 * axes],
-        (side, wanted) => {
+        (side, output_shape) => {
             let dims = n.dims_with_min_rank(x, axes + 2)?;
             let mut pads = vec![0; 2 * axes];
             for k in 0..axes {
-                let reach = dilations[k] * (kernel[k] - 1) + 1;
-                let (total, more) = match &wanted {
+                let extent = dilations[k] * (filter[k] - 1) + 1;
+                let (total, extension) = match &output_shape {
                     // The size of the output is that of the input times the stride.
                     None => {
-                        crop_and_extension(i128::from(extra[k] + reach), i128::from(strides[k]))?
+                        crop_and_extension(i128::from(extra[k] + extent), i128::from(strides[k]))?
                     }
-                    Some(wanted) => {
+                    Some(output_shape) => {
                         let size = n.func().syms.as_int(dims[k + 2]).ok_or_else(|| {
                             Problem::known_only_at_run_time(
                                 "'output_shape' needs the size of its input, which",
                             )
                         })?;
                         let steps = i128::from(size - 1) * i128::from(strides[k]);
-                        let natural = steps + i128::from(extra[k] + reach);
-                        crop_and_extension(natural, i128::from(wanted[k]))?
+                        let natural = steps + i128::from(extra[k] + extent);
+                        crop_and_extension(natural, i128::from(output_shape[k]))?
                     }
                 };
-                extra[k] += more;
-                let (less, more) = (total / 2, total - total / 2);
+                extra[k] += extension;
+                let (smaller, extension) = (total / 2, total - total / 2);
                 (pads[k], pads[k + axes]) =
-                    if side == "SAME_UPPER" { (less, more) } else { (more, less) };
+                    if side == "SAME_UPPER" { (smaller, extension) } else { (extension, smaller) };
             }
             pads
         }
@@ -214,11 +214,11 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// The number of elements to crop from an output of size `natural`, and to append, to get size
 /// `wanted`.
-fn crop_and_extension(natural: i128, wanted: i128) -> Result<(i64, i64), Problem> {
+fn crop_and_extension(natural: i128, output_shape: i128) -> Result<(i64, i64), Problem> {
     let part = |size: i128| {
         let size =
             i64::try_from(size.max(0)).map_err(|_| Problem::invalid("its output is too large"))?;
         check_pads(&[size]).map(|()| size)
     };
-    Ok((part(natural - wanted)?, part(wanted - natural)?))
+    Ok((part(natural - output_shape)?, part(output_shape - natural)?))
 }

@@ -124,7 +124,7 @@ fn non_max_suppression(n: &mut Node<'_, '_>) -> ConvertResult {
     let defaults = [(DType::Int64, 0.0), (dtype, 0.0), (dtype, f64::NEG_INFINITY)];
     for (i, (dtype, value)) in defaults.into_iter().enumerate() {
         limits.push(match n.optional_tensor(2 + i)? {
-            Some(given) => n.to_scalar(given)?,
+            Some(input) => n.to_scalar(input)?,
             None => n.scalar_as(value, dtype)?,
         });
     }
@@ -159,8 +159,8 @@ fn col2im(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::invalid("the image has no dims"));
     }
     let list = |n: &Node<'_, '_>, name: &str, count: usize, value: i64| {
-        let given = n.attrs().ints(name)?;
-        Ok::<_, Problem>(given.map_or_else(|| vec![value; count], <[i64]>::to_vec))
+        let input = n.attrs().ints(name)?;
+        Ok::<_, Problem>(input.map_or_else(|| vec![value; count], <[i64]>::to_vec))
     };
     let (strides, dilations) = (list(n, "strides", axes, 1)?, list(n, "dilations", axes, 1)?);
     let pads = list(n, "pads", 2 * axes, 0)?;
@@ -207,12 +207,12 @@ fn patch_position_count(
     k: usize,
 ) -> Sym {
     let syms = &mut n.func().syms;
-    let around = syms.int(pads[k] + pads[k + pads.len() / 2]);
+    let padding = syms.int(pads[k] + pads[k + pads.len() / 2]);
     let (one, dilation, stride) = (syms.int(1), syms.int(dilation), syms.int(stride));
-    let reach = syms.sub(block, one);
-    let reach = syms.mul(reach, dilation);
-    let whole = syms.add(image, around);
-    let whole = syms.sub(whole, reach);
+    let extent = syms.sub(block, one);
+    let extent = syms.mul(extent, dilation);
+    let whole = syms.add(image, padding);
+    let whole = syms.sub(whole, extent);
     let whole = syms.sub(whole, one);
     let steps = syms.floordiv(whole, stride);
     syms.add(steps, one)
@@ -235,9 +235,9 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     check_sizes([&[], &strides, &dilations])?;
     check_pads(&pads)?;
     let [x, w, offset] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
-    let (dims, kernel, places) = (n.dims(x)?, n.dims(w)?, n.dims(offset)?);
+    let (dims, filter, offset_dims) = (n.dims(x)?, n.dims(w)?, n.dims(offset)?);
     let ([b, c, h, width], [out, each, kh, kw], [_, _, oh, ow]) =
-        (dims.as_slice(), kernel.as_slice(), places.as_slice())
+        (dims.as_slice(), filter.as_slice(), offset_dims.as_slice())
     else {
         return Err(Problem::unsupported("other than 2 spatial dims"));
     };
@@ -259,29 +259,30 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let offset = n.reshape(offset, &[images, kh, kw, two, oh, ow])?;
     let mut axes = Vec::with_capacity(2);
     for (k, (size, block, count)) in [(h, kh, oh), (width, kw, ow)].into_iter().enumerate() {
-        let (within, at) = (n.iota(block)?, n.iota(count)?);
-        let (within, at) = (n.reshape_along(within, 1 + k, 5)?, n.reshape_along(at, 3 + k, 5)?);
+        let (tap, position) = (n.iota(block)?, n.iota(count)?);
+        let (tap, position) =
+            (n.reshape_along(tap, 1 + k, 5)?, n.reshape_along(position, 3 + k, 5)?);
         let (step, stride, before) =
             (n.scalar(dilations[k])?, n.scalar(strides[k])?, n.scalar(pads[k])?);
-        let within = n.op("relax.multiply", &[within, step])?;
-        let at = n.op("relax.multiply", &[at, stride])?;
-        let at = n.op("relax.add", &[at, within])?;
-        let at = n.op("relax.subtract", &[at, before])?;
-        let at = n.cast(at, dtype)?;
-        let place = n.func().syms.int(k as i64);
+        let tap = n.op("relax.multiply", &[tap, step])?;
+        let position = n.op("relax.multiply", &[position, stride])?;
+        let position = n.op("relax.add", &[position, tap])?;
+        let position = n.op("relax.subtract", &[position, before])?;
+        let position = n.cast(position, dtype)?;
+        let coordinate = n.func().syms.int(k as i64);
         let next = n.func().syms.int(k as i64 + 1);
-        let moved = n.slice_axis(offset, 3, place, next)?;
+        let moved = n.slice_axis(offset, 3, coordinate, next)?;
         let moved = n.reshape(moved, &[images, kh, kw, oh, ow])?;
-        let at = n.op("relax.add", &[at, moved])?;
+        let position = n.op("relax.add", &[position, moved])?;
         // Maps pixels to -1 .. 1, the edges of the first and the last pixel.
         let size = n.size_scalar(size)?;
         let size = n.cast(size, dtype)?;
         let (scale, shift) = (n.scalar_as(2.0, dtype)?, n.scalar_as(1.0, dtype)?);
-        let at = n.op("relax.multiply", &[at, scale])?;
-        let at = n.op("relax.add", &[at, shift])?;
-        let at = n.op("relax.divide", &[at, size])?;
-        let at = n.op("relax.subtract", &[at, shift])?;
-        axes.push(n.reshape(at, &[images, one, rows, ow])?);
+        let position = n.op("relax.multiply", &[position, scale])?;
+        let position = n.op("relax.add", &[position, shift])?;
+        let position = n.op("relax.divide", &[position, size])?;
+        let position = n.op("relax.subtract", &[position, shift])?;
+        axes.push(n.reshape(position, &[images, one, rows, ow])?);
     }
     let grid = n.concat(&[axes[1], axes[0]], 1)?;
     let x = n.reshape(x, &[images, channels, h, width])?;

@@ -45,19 +45,19 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let [q_heads, kv_heads] = [q_heads, kv_heads].map(|h| n.func().syms.int(h));
     let query = n.tensor(0)?;
     let dtype = n.dtype(query)?;
-    let apart = |n: &mut Node<'_, '_>, i: usize, heads: Sym| {
+    let split = |n: &mut Node<'_, '_>, i: usize, heads: Sym| {
         let x = n.tensor(i)?;
         let x = split_heads(n, x, heads)?;
         n.cast(x, DType::Float32)
     };
     let (query, key, value): (Expr, Expr, Expr) =
-        (apart(n, 0, q_heads)?, apart(n, 1, kv_heads)?, apart(n, 2, kv_heads)?);
-    let decay = if n.has_input(4) { Some(apart(n, 4, kv_heads)?) } else { None };
+        (split(n, 0, q_heads)?, split(n, 1, kv_heads)?, split(n, 2, kv_heads)?);
+    let decay = if n.has_input(4) { Some(split(n, 4, kv_heads)?) } else { None };
     let beta = match n.optional_tensor(5)? {
         Some(beta) => {
             // One number per head, or one for all heads.
             let dims = n.dims_with_min_rank(beta, 3)?;
-            Some(apart(n, 5, dims[2])?)
+            Some(split(n, 5, dims[2])?)
         }
         None => None,
     };
@@ -88,14 +88,14 @@ fn attention_steps(
     count: Sym,
 ) -> Result<(Expr, Expr), Problem> {
     let first = vec![("i".to_owned(), n.scalar(0i64)?.into()), ("state".to_owned(), state.into())];
-    let most = n.size_scalar(count)?;
-    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], most);
-    let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
-        let (at, own) = (n.materialize(&state[0])?, n.materialize(&state[1])?);
-        let (own, y) = attention_step(n, all, at, own)?;
+    let max = n.size_scalar(count)?;
+    let mut condition = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], max);
+    let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
+        let (index, own) = (n.materialize(&state[0])?, n.materialize(&state[1])?);
+        let (own, y) = attention_step(n, all, index, own)?;
         Ok((vec![increment(n, &state[0])?, own.into()], vec![y.into()]))
     };
-    let last = collecting_loop(n, first, (1, true), &mut goes_on, &mut turn)?;
+    let last = collecting_loop(n, first, (1, true), &mut condition, &mut iteration)?;
     let [parts] = &last.parts[..] else { return Err(Problem::invalid("it has no steps")) };
     let y = parts.stack(n, count)?;
     let y = n.materialize(&y)?;
@@ -106,17 +106,17 @@ fn attention_steps(
 fn attention_step(
     n: &mut Node<'_, '_>,
     all: &Operands,
-    at: Expr,
+    index: Expr,
     state: Expr,
 ) -> Result<(Expr, Expr), Problem> {
     let column = |n: &mut Node<'_, '_>, x: Expr| -> ExprResult {
-        let x = n.take(x, at, 2)?;
+        let x = n.take(x, index, 2)?;
         let mut dims = n.dims(x)?;
         dims.push(n.func().syms.int(1));
         n.reshape(x, &dims)
     };
     let row = |n: &mut Node<'_, '_>, x: Expr| -> ExprResult {
-        let x = n.take(x, at, 2)?;
+        let x = n.take(x, index, 2)?;
         let mut dims = n.dims(x)?;
         dims.insert(2, n.func().syms.int(1));
         n.reshape(x, &dims)
@@ -130,18 +130,18 @@ fn attention_step(
     let (key, mut value) = (column(n, all.key)?, row(n, all.value)?);
     if let Some(beta) = all.beta {
         // Subtract what the state already contains for the key.
-        let lying = row(n, all.key)?;
-        let held = n.op("relax.matmul", &[lying, state])?;
-        value = n.op("relax.subtract", &[value, held])?;
+        let key_row = row(n, all.key)?;
+        let stored = n.op("relax.matmul", &[key_row, state])?;
+        value = n.op("relax.subtract", &[value, stored])?;
         let beta = column(n, beta)?;
         value = n.op("relax.multiply", &[value, beta])?;
     }
-    let written = n.op("relax.multiply", &[key, value])?;
-    state = n.op("relax.add", &[state, written])?;
-    let seen = repeat_kv_heads(n, state, all.heads)?;
+    let update = n.op("relax.multiply", &[key, value])?;
+    state = n.op("relax.add", &[state, update])?;
+    let query_state = repeat_kv_heads(n, state, all.heads)?;
     let query = row(n, all.query)?;
     let query = n.op("relax.multiply", &[query, all.scale])?;
-    let y = n.op("relax.matmul", &[query, seen])?;
+    let y = n.op("relax.matmul", &[query, query_state])?;
     let dims = n.dims(y)?;
     let y = n.reshape(y, &[dims[0], dims[1], dims[3]])?;
     Ok((state, y))

@@ -37,8 +37,8 @@ fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> ExprResult {
     let channels = dims.get(1).copied().unwrap_or(one);
     n.require_equal(own, channels, "a parameter is of size {} for {} channels")?;
     let mut shape = vec![one; dims.len()];
-    if let Some(place) = shape.get_mut(1) {
-        *place = channels;
+    if let Some(channel_dim) = shape.get_mut(1) {
+        *channel_dim = channels;
     }
     n.reshape(v, &shape)
 }
@@ -87,10 +87,10 @@ fn batch_norm(n: &mut Node<'_, '_>) -> ConvertResult {
         unsupported = unsupported.output(n, i, name);
     }
     unsupported.into_result("statistics move in training_mode=1 of opset 14 and later alone")?;
-    let given = n.tensor(0)?;
-    let (own, dims) = (n.dtype(given)?, n.dims(given)?);
+    let input = n.tensor(0)?;
+    let (own, dims) = (n.dtype(input)?, n.dims(input)?);
     let rank = dims.len();
-    let mut all = vec![given];
+    let mut all = vec![input];
     for i in 1..5 {
         let part = n.tensor(i)?;
         all.push(per_channel(n, part, &dims)?);
@@ -114,11 +114,12 @@ fn batch_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let y = normalize(n, x, mean, var, eps)?;
     let y = scale_and_shift(n, y, parts[0], parts[1])?;
     let mut outputs = vec![n.cast(y, own)?.into()];
-    let keep = n.attrs().float("momentum")?.unwrap_or(0.9);
+    let momentum = n.attrs().float("momentum")?.unwrap_or(0.9);
     for (old, now, dtype) in [(parts[2], mean, running[0]), (parts[3], var, running[1])] {
         let wide = n.dtype(old)?;
-        let (keep, rest) = (n.scalar_as(keep, wide)?, n.scalar_as(1.0 - keep, wide)?);
-        let (a, b) = (n.op("relax.multiply", &[old, keep])?, n.op("relax.multiply", &[now, rest])?);
+        let (momentum, rest) = (n.scalar_as(momentum, wide)?, n.scalar_as(1.0 - momentum, wide)?);
+        let (a, b) =
+            (n.op("relax.multiply", &[old, momentum])?, n.op("relax.multiply", &[now, rest])?);
         let moved = n.op("relax.add", &[a, b])?;
         let moved = n.cast(moved, dtype)?;
         let channels = n.dims_with_min_rank(moved, 2)?[1];
@@ -291,8 +292,8 @@ fn mean_variance_norm(n: &mut Node<'_, '_>) -> ConvertResult {
         let deviation = n.op("relax.sqrt", &[var])?;
         let dtype = n.dtype(deviation)?;
         // Added to the root rather than under it, as in the function that defines the operator.
-        let least = n.scalar_as(1e-9, dtype)?;
-        let deviation = n.op("relax.add", &[deviation, least])?;
+        let min = n.scalar_as(1e-9, dtype)?;
+        let deviation = n.op("relax.add", &[deviation, min])?;
         n.op("relax.divide", &[centred, deviation])
     })?;
     Ok(vec![y.into()])
@@ -354,23 +355,23 @@ fn local_response_norm(
 ) -> ExprResult {
     let dtype = n.dtype(x)?;
     let squares = n.op("relax.multiply", &[x, x])?;
-    let (mut before, mut behind) = ((size - 1) / 2, size - 1 - (size - 1) / 2);
+    let (mut before, mut after) = ((size - 1) / 2, size - 1 - (size - 1) / 2);
     // The window is cut at the first and the last channel.
     if let Some(channels) = n.func().syms.as_int(dims[1]) {
-        let most = (channels - 1).max(0);
-        (before, behind) = (before.min(most), behind.min(most));
+        let max_value = (channels - 1).max(0);
+        (before, after) = (before.min(max_value), after.min(max_value));
     }
-    let around = before + behind + 1;
-    if around > MAX_WINDOW_CHANNELS {
+    let window = before + after + 1;
+    if window > MAX_WINDOW_CHANNELS {
         let text =
-            format!("sums over {around} channels; at most {MAX_WINDOW_CHANNELS} are supported");
+            format!("sums over {window} channels; at most {MAX_WINDOW_CHANNELS} are supported");
         return Err(Problem::unsupported(text));
     }
     let mut width = vec![0; 2 * dims.len()];
-    (width[2], width[3]) = (before, behind);
+    (width[2], width[3]) = (before, after);
     let padded = super::pad::pad_with_zeros(n, squares, &width)?;
     let mut sum: Option<Expr> = None;
-    for k in 0..around {
+    for k in 0..window {
         let from = n.func().syms.int(k);
         let to = n.func().syms.add(from, dims[1]);
         let part = n.slice_axis(padded, 1, from, to)?;

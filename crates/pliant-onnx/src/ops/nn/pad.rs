@@ -25,7 +25,7 @@ pub(in crate::ops) fn pad_axis(
     n: &mut Node<'_, '_>,
     x: Expr,
     axis: usize,
-    around: (Sym, Sym),
+    amounts: (Sym, Sym),
     value: Expr,
 ) -> ExprResult {
     let dims = n.dims(x)?;
@@ -38,16 +38,16 @@ pub(in crate::ops) fn pad_axis(
         dims[axis] = size;
         n.full(&dims, value).map(Some)
     };
-    let (before, behind) = (edge(n, around.0)?, edge(n, around.1)?);
-    let parts: Vec<Expr> = before.into_iter().chain([x]).chain(behind).collect();
+    let (before, after) = (edge(n, amounts.0)?, edge(n, amounts.1)?);
+    let parts: Vec<Expr> = before.into_iter().chain([x]).chain(after).collect();
     n.concat(&parts, axis as i64)
 }
 
 /// The cropping and the padding of one axis, at both ends.
 #[derive(Clone, Copy)]
 struct AxisPadding {
-    cut: (Sym, Sym),
-    grow: (Sym, Sym),
+    crop: (Sym, Sym),
+    pad: (Sym, Sym),
 }
 
 /// `Pad`: amounts and value were attributes before opset 11. Negative amounts crop.
@@ -141,16 +141,16 @@ fn crop_constant_widths(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprRes
     let dims = n.dims(x)?;
     let [mut axes, mut begin, mut end] = [const { Vec::new() }; 3];
     for (axis, &dim) in dims.iter().enumerate() {
-        let (before, behind) = (width[2 * axis].min(0), width[2 * axis + 1].min(0));
-        if (before, behind) == (0, 0) {
+        let (before, after) = (width[2 * axis].min(0), width[2 * axis + 1].min(0));
+        if (before, after) == (0, 0) {
             continue;
         }
         let syms = &mut n.func().syms;
-        let (from, cut) = (syms.int(-before), syms.int(-behind));
+        let (from, crop) = (syms.int(-before), syms.int(-after));
         axes.push(syms.int(axis as i64));
         begin.push(from);
-        end.push(syms.int(if behind == 0 { i64::MAX } else { behind }));
-        check_crop(n, from, cut, dim)?;
+        end.push(syms.int(if after == 0 { i64::MAX } else { after }));
+        check_crop(n, from, crop, dim)?;
     }
     if axes.is_empty() {
         return Ok(x);
@@ -162,11 +162,11 @@ fn crop_constant_widths(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprRes
 
 /// Requires that the cropped elements exist. Both ends are checked separately first, because their
 /// sum may overflow.
-fn check_crop(n: &mut Node<'_, '_>, before: Sym, behind: Sym, size: Sym) -> Result<(), Problem> {
+fn check_crop(n: &mut Node<'_, '_>, before: Sym, after: Sym, size: Sym) -> Result<(), Problem> {
     let text = "it cuts {} off an axis of {}";
     n.require_at_most(before, size, text)?;
-    n.require_at_most(behind, size, text)?;
-    let all = n.func().syms.add(before, behind);
+    n.require_at_most(after, size, text)?;
+    let all = n.func().syms.add(before, after);
     n.require_at_most(all, size, text)
 }
 
@@ -179,8 +179,8 @@ fn axis_paddings(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, 
         && t.elems.iter().all(|&e| pliant_ops::prove::at_most(n.func(), zero, e) == Some(true))
     {
         let change = |axis: usize| AxisPadding {
-            cut: (zero, zero),
-            grow: (t.elems[axis], t.elems[axis + rank]),
+            crop: (zero, zero),
+            pad: (t.elems[axis], t.elems[axis + rank]),
         };
         return Ok((0..rank).map(change).collect());
     }
@@ -200,27 +200,29 @@ fn axis_paddings(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, 
     let want = n.func().syms.add(named, named);
     n.require_equal(count, want, "'pads' has {} numbers, but must have {}")?;
     // No axis is longer, and twice this amount fits 63 bits.
-    let (least, most) = (n.scalar(-MAX_PAD)?, n.scalar(MAX_PAD)?);
-    let above = n.op("relax.greater_equal", &[pads, least])?;
-    let below = n.op("relax.less_equal", &[pads, most])?;
-    let within = n.op("relax.logical_and", &[above, below])?;
-    n.require(within, &format!("{{}} of 'pads' is beyond {MAX_PAD}"), &[pads])?;
+    let (min, max) = (n.scalar(-MAX_PAD)?, n.scalar(MAX_PAD)?);
+    let above = n.op("relax.greater_equal", &[pads, min])?;
+    let below = n.op("relax.less_equal", &[pads, max])?;
+    let in_range = n.op("relax.logical_and", &[above, below])?;
+    n.require(in_range, &format!("{{}} of 'pads' is beyond {MAX_PAD}"), &[pads])?;
     if let Some(axes) = axes {
         // Scatter into zeros for the other axes.
         let size = n.func().syms.int(rank as i64);
         n.axes_mask(axes, size)?;
         let axes = n.normalize_axes(axes, size)?;
-        let behind = n.scalar(rank as i64)?;
-        let behind = n.op("relax.add", &[axes, behind])?;
-        let places = n.concat(&[axes, behind], 0)?;
+        let after = n.scalar(rank as i64)?;
+        let after = n.op("relax.add", &[axes, after])?;
+        let indices = n.concat(&[axes, after], 0)?;
         let none = n.int_vector(&vec![0; 2 * rank])?;
-        pads = n.op_with("relax.scatter_elements", &[none, places, pads], ints_attr("axis", 0))?;
+        pads = n.op_with("relax.scatter_elements", &[none, indices, pads], ints_attr("axis", 0))?;
     }
     let none = n.scalar(0i64)?;
-    let grow = n.op("relax.maximum", &[pads, none])?;
-    let cut = n.op("relax.subtract", &[grow, pads])?;
-    let (grow, cut) =
-        (n.elements_as_symbols(grow, 2 * rank)?, n.elements_as_symbols(cut, 2 * rank)?);
+    let pad_amounts = n.op("relax.maximum", &[pads, none])?;
+    let crop_amounts = n.op("relax.subtract", &[pad_amounts, pads])?;
+    let (pad_amounts, crop_amounts) = (
+        n.elements_as_symbols(pad_amounts, 2 * rank)?,
+        n.elements_as_symbols(crop_amounts, 2 * rank)?,
+    );
     let named = match n.const_ints(3) {
         Some(axes) => axes.iter().map(|&a| n.axis(a, rank)).collect::<Result<Vec<_>, _>>()?,
         None => (0..rank).collect(),
@@ -228,10 +230,10 @@ fn axis_paddings(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, 
     // Other axes do not change.
     let change = |axis: usize| match named.contains(&axis) {
         true => AxisPadding {
-            cut: (cut[axis], cut[axis + rank]),
-            grow: (grow[axis], grow[axis + rank]),
+            crop: (crop_amounts[axis], crop_amounts[axis + rank]),
+            pad: (pad_amounts[axis], pad_amounts[axis + rank]),
         },
-        false => AxisPadding { cut: (zero, zero), grow: (zero, zero) },
+        false => AxisPadding { crop: (zero, zero), pad: (zero, zero) },
     };
     Ok((0..rank).map(change).collect())
 }
@@ -246,20 +248,20 @@ fn crop_and_pad(
 ) -> ExprResult {
     let zero = n.func().syms.int(0);
     let mut y = x;
-    if change.cut != (zero, zero) {
+    if change.crop != (zero, zero) {
         let size = n.dims(y)?[axis];
-        check_crop(n, change.cut.0, change.cut.1, size)?;
-        let to = n.func().syms.sub(size, change.cut.1);
-        y = n.slice_axis(y, axis, change.cut.0, to)?;
+        check_crop(n, change.crop.0, change.crop.1, size)?;
+        let to = n.func().syms.sub(size, change.crop.1);
+        y = n.slice_axis(y, axis, change.crop.0, to)?;
     }
-    if change.grow == (zero, zero) {
+    if change.pad == (zero, zero) {
         return Ok(y);
     }
     if mode == "constant" {
-        return pad_axis(n, y, axis, change.grow, value);
+        return pad_axis(n, y, axis, change.pad, value);
     }
-    let places = source_indices(n, y, axis, change.grow, mode)?;
-    n.take(y, places, axis)
+    let indices = source_indices(n, y, axis, change.pad, mode)?;
+    n.take(y, indices, axis)
 }
 
 /// For each position of the padded axis, the index of its element.
@@ -267,33 +269,33 @@ fn source_indices(
     n: &mut Node<'_, '_>,
     x: Expr,
     axis: usize,
-    grow: (Sym, Sym),
+    pads: (Sym, Sym),
     mode: &str,
 ) -> ExprResult {
     let size = n.dims(x)?[axis];
     let syms = &mut n.func().syms;
-    let longer = syms.add(size, grow.0);
-    let whole = syms.add(longer, grow.1);
+    let longer = syms.add(size, pads.0);
+    let whole = syms.add(longer, pads.1);
     let one = syms.int(1);
     let last = syms.sub(size, one);
-    let (zero, before) = (n.scalar(0i64)?, n.size_scalar(grow.0)?);
+    let (zero, before) = (n.scalar(0i64)?, n.size_scalar(pads.0)?);
     let (size, last) = (n.size_scalar(size)?, n.size_scalar(last)?);
-    let at = n.iota(whole)?;
-    let at = n.op("relax.subtract", &[at, before])?;
+    let position = n.iota(whole)?;
+    let position = n.op("relax.subtract", &[position, before])?;
     match mode {
         "edge" => {
-            let low = n.op("relax.maximum", &[at, zero])?;
+            let low = n.op("relax.maximum", &[position, zero])?;
             n.op("relax.minimum", &[low, last])
         }
-        "wrap" => n.op("relax.floor_mod", &[at, size]),
+        "wrap" => n.op("relax.floor_mod", &[position, size]),
         _ => {
             // A round trip has twice the size, minus the two ends.
             let (one, two) = (n.scalar(1i64)?, n.scalar(2i64)?);
-            let turn = n.op("relax.multiply", &[last, two])?;
-            let period = n.op("relax.maximum", &[turn, one])?;
-            let there = n.op("relax.floor_mod", &[at, period])?;
-            let back = n.op("relax.subtract", &[turn, there])?;
-            n.op("relax.minimum", &[there, back])
+            let round_trip = n.op("relax.multiply", &[last, two])?;
+            let period = n.op("relax.maximum", &[round_trip, one])?;
+            let forward = n.op("relax.floor_mod", &[position, period])?;
+            let backward = n.op("relax.subtract", &[round_trip, forward])?;
+            n.op("relax.minimum", &[forward, backward])
         }
     }
 }
@@ -321,8 +323,8 @@ fn center_crop_pad(n: &mut Node<'_, '_>) -> ConvertResult {
             let first = syms.floordiv(over, two);
             (first, syms.sub(over, first))
         };
-        let (cut, grow) = (halves(dims[axis], want), halves(want, dims[axis]));
-        y = crop_and_pad(n, y, axis, AxisPadding { cut, grow }, "constant", value)?;
+        let (crop, pad) = (halves(dims[axis], want), halves(want, dims[axis]));
+        y = crop_and_pad(n, y, axis, AxisPadding { crop, pad }, "constant", value)?;
     }
     Ok(vec![y.into()])
 }

@@ -19,8 +19,10 @@ pub(super) static OPS: &[OnnxOp] = &[
 ];
 
 fn window_shape(n: &Node<'_, '_>) -> Result<Vec<i64>, Problem> {
-    let kernel = n.attrs().ints("kernel_shape")?;
-    Ok(kernel.ok_or_else(|| Problem::attribute("attribute 'kernel_shape' is missing"))?.to_vec())
+    let window_dims = n.attrs().ints("kernel_shape")?;
+    Ok(window_dims
+        .ok_or_else(|| Problem::attribute("attribute 'kernel_shape' is missing"))?
+        .to_vec())
 }
 
 fn op_for_rank(what: &str, axes: usize) -> Result<String, Problem> {
@@ -31,23 +33,23 @@ fn op_for_rank(what: &str, axes: usize) -> Result<String, Problem> {
 }
 
 fn max_pool(n: &mut Node<'_, '_>) -> ConvertResult {
-    let places = n.proto.output.get(1).is_some_and(|o| !o.is_empty());
+    let wants_indices = n.proto.output.get(1).is_some_and(|o| !o.is_empty());
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
-    let kernel = window_shape(n)?;
-    let name = op_for_rank("max_pool", kernel.len())?;
+    let window_dims = window_shape(n)?;
+    let name = op_for_rank("max_pool", window_dims.len())?;
     let x = n.tensor(0)?;
     let dtype = n.dtype(x)?;
-    let least = match dtype {
+    let min = match dtype {
         _ if dtype.is_float() => f64::NEG_INFINITY,
         _ if dtype.is_uint() => 0.0,
         _ => -(2f64.powi(dtype.bits() as i32 - 1)),
     };
-    let (window, padded) = Window::read(n, x, kernel, least)?;
+    let (window, padded) = Window::read(n, x, window_dims, min)?;
     let y = n.op_with(&name, &[padded], window.pool_attrs(ceil, false))?;
-    if !places {
+    if !wants_indices {
         return Ok(vec![y.into()]);
     }
-    Ok(vec![y.into(), maximum_indices(n, (x, padded), y, &window, least)?.into()])
+    Ok(vec![y.into(), maximum_indices(n, (x, padded), y, &window, min)?.into()])
 }
 
 /// Maximum number of elements of a window for the index of its maximum. Each element is a separate
@@ -62,24 +64,24 @@ fn maximum_indices(
     (x, padded): (Expr, Expr),
     y: Expr,
     window: &Window,
-    least: f64,
+    min: f64,
 ) -> ExprResult {
     let columns_first = n.attrs().int("storage_order")?.unwrap_or(0) != 0;
     let (dims, out, dtype) = (n.dims(x)?, n.dims(y)?, n.dtype(x)?);
     let (rank, axes) = (dims.len(), window.kernel.len());
-    let least = n.scalar_as(least, dtype)?;
+    let min = n.scalar_as(min, dtype)?;
     let of_nan = if dtype.is_float() { Some(n.op("relax.isnan", &[y])?) } else { None };
     // Pad the end of each axis as far as the last windows require.
     let mut wide = padded;
     for k in 0..axes {
         let syms = &mut n.func().syms;
         let before = syms.int(window.pads[k]);
-        let behind = syms.int(
+        let after = syms.int(
             window.pads[k + axes] + window.kernel[k] * window.dilations[k] + window.strides[k],
         );
-        wide = super::pad::pad_axis(n, wide, k + 2, (before, behind), least)?;
+        wide = super::pad::pad_axis(n, wide, k + 2, (before, after), min)?;
     }
-    let mut found = n.scalar(0i64)?;
+    let mut indices = n.scalar(0i64)?;
     let all = window.kernel.iter().try_fold(1i64, |all, &size| all.checked_mul(size));
     let all = all.filter(|&all| all <= MAX_WINDOW_ELEMENTS).ok_or_else(|| {
         let text =
@@ -99,7 +101,7 @@ fn maximum_indices(
             let both = n.op("relax.logical_and", &[of_nan, nan])?;
             hit = n.op("relax.logical_or", &[hit, both])?;
         }
-        let mut place = n.scalar(0i64)?;
+        let mut index = n.scalar(0i64)?;
         let order: Vec<usize> =
             if columns_first { (0..axes).rev().collect() } else { (0..axes).collect() };
         for k in order {
@@ -118,10 +120,10 @@ fn maximum_indices(
             {
                 hit = n.op("relax.logical_and", &[hit, inside])?;
             }
-            place = n.op("relax.multiply", &[place, size])?;
-            place = n.op("relax.add", &[place, own])?;
+            index = n.op("relax.multiply", &[index, size])?;
+            index = n.op("relax.add", &[index, own])?;
         }
-        found = n.op("relax.where", &[hit, place, found])?;
+        indices = n.op("relax.where", &[hit, index, indices])?;
     }
     // Add the offset of the plane (batch and channel).
     let planes = n.func().syms.mul(dims[0], dims[1]);
@@ -132,7 +134,7 @@ fn maximum_indices(
     let mut shape = vec![n.func().syms.int(1); rank];
     (shape[0], shape[1]) = (dims[0], dims[1]);
     let planes = n.reshape(planes, &shape)?;
-    n.op("relax.add", &[found, planes])
+    n.op("relax.add", &[indices, planes])
 }
 
 /// The elements at one position of each window.
@@ -159,8 +161,8 @@ fn window_elements(
 
 /// Writes the elements to the positions given by the indices, among zeros.
 fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
-    let kernel = window_shape(n)?;
-    let axes = kernel.len();
+    let window_dims = window_shape(n)?;
+    let axes = window_dims.len();
     let (x, indices) = (n.tensor(0)?, n.tensor(1)?);
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
     let strides = n.attrs().ints("strides")?.map_or_else(|| vec![1; axes], <[i64]>::to_vec);
@@ -168,7 +170,7 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
     if dims.len() != axes + 2 || strides.len() != axes || pads.len() != 2 * axes {
         return Err(Problem::invalid("kernel, strides and pads must fit the input"));
     }
-    check_sizes([&kernel, &strides, &[]])?;
+    check_sizes([&window_dims, &strides, &[]])?;
     check_pads(&pads)?;
     let mut inner = dims.clone();
     for k in 0..axes {
@@ -176,7 +178,7 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
         let (one, stride) = (syms.int(1), syms.int(strides[k]));
         let steps = syms.sub(dims[k + 2], one);
         let span = syms.mul(steps, stride);
-        let extra = syms.int(kernel[k] - pads[k] - pads[k + axes]);
+        let extra = syms.int(window_dims[k] - pads[k] - pads[k + axes]);
         inner[k + 2] = syms.add(span, extra);
     }
     let total = n.func().syms.product(inner.iter().copied());
@@ -194,8 +196,8 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
         let none = n.func().syms.int(0);
         let wanted = n.sizes_input(2, Some(dims.len()))?;
         if wanted.len() != dims.len() {
-            let (given, rank) = (wanted.len(), dims.len());
-            let message = format!("its output has {given} sizes for an input of rank {rank}");
+            let (actual, rank) = (wanted.len(), dims.len());
+            let message = format!("its output has {actual} sizes for an input of rank {rank}");
             return Err(Problem::invalid(message));
         }
         for (axis, want) in wanted.into_iter().enumerate() {
@@ -209,10 +211,10 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
 fn average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
     let count = n.attrs().int("count_include_pad")?.unwrap_or(0) != 0;
-    let kernel = window_shape(n)?;
-    let name = op_for_rank("avg_pool", kernel.len())?;
+    let window_dims = window_shape(n)?;
+    let name = op_for_rank("avg_pool", window_dims.len())?;
     let x = n.tensor(0)?;
-    let (window, padded) = Window::read(n, x, kernel.clone(), 0.0)?;
+    let (window, padded) = Window::read(n, x, window_dims.clone(), 0.0)?;
     let y = n.op_with(&name, &[padded], window.pool_attrs(ceil, count))?;
     if padded == x || count {
         return Ok(vec![y.into()]);
@@ -221,9 +223,9 @@ fn average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let dtype = n.dtype(x)?;
     let ones = Attrs::default().with("dtype", AttrValue::DType(dtype));
     let ones = n.op_with("relax.ones_like", &[x], ones)?;
-    let (window, ones) = Window::read(n, ones, kernel, 0.0)?;
-    let share = n.op_with(&name, &[ones], window.pool_attrs(ceil, true))?;
-    Ok(vec![n.op("relax.divide", &[y, share])?.into()])
+    let (window, ones) = Window::read(n, ones, window_dims, 0.0)?;
+    let fraction = n.op_with(&name, &[ones], window.pool_attrs(ceil, true))?;
+    Ok(vec![n.op("relax.divide", &[y, fraction])?.into()])
 }
 
 /// The exponent `p` of the p-norm.
@@ -238,10 +240,10 @@ fn norm_exponent(n: &Node<'_, '_>) -> Result<i64, Problem> {
 fn lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let p = norm_exponent(n)?;
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
-    let kernel = window_shape(n)?;
-    let name = op_for_rank("avg_pool", kernel.len())?;
+    let window_dims = window_shape(n)?;
+    let name = op_for_rank("avg_pool", window_dims.len())?;
     let x = n.tensor(0)?;
-    let y = n.in_wide_float(x, |n, x| window_norms(n, &name, x, (kernel, p, ceil)))?;
+    let y = n.in_wide_float(x, |n, x| window_norms(n, &name, x, (window_dims, p, ceil)))?;
     Ok(vec![y.into()])
 }
 
@@ -249,10 +251,10 @@ fn window_norms(
     n: &mut Node<'_, '_>,
     name: &str,
     x: Expr,
-    (kernel, p, ceil): (Vec<i64>, i64, bool),
+    (window_dims, p, ceil): (Vec<i64>, i64, bool),
 ) -> ExprResult {
     let dtype = n.dtype(x)?;
-    let (window, x) = Window::read(n, x, kernel, 0.0)?;
+    let (window, x) = Window::read(n, x, window_dims, 0.0)?;
     let count = window.kernel.iter().map(|&size| size as f64).product::<f64>();
     let [power, root, count] = [
         n.scalar_as(p as f64, dtype)?,
@@ -284,10 +286,10 @@ fn mean_of_extended_windows(
     let axes = window.kernel.len();
     let mut wide = x;
     for k in 0..axes {
-        let reach = window.kernel[k] * window.dilations[k] + window.strides[k];
+        let extent = window.kernel[k] * window.dilations[k] + window.strides[k];
         let syms = &mut n.func().syms;
-        let around = (syms.int(window.pads[k]), syms.int(window.pads[k + axes] + reach));
-        wide = super::pad::pad_axis(n, wide, k + 2, around, zero)?;
+        let padding = (syms.int(window.pads[k]), syms.int(window.pads[k + axes] + extent));
+        wide = super::pad::pad_axis(n, wide, k + 2, padding, zero)?;
     }
     let plain = Window { pads: vec![0; 2 * axes], ..window.clone() };
     let mut y = n.op_with(name, &[wide], plain.pool_attrs(false, true))?;

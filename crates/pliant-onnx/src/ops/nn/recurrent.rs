@@ -20,11 +20,12 @@ fn recurrent_layer(
     operands: usize,
     flag: Option<&str>,
 ) -> ConvertResult {
-    let given = (0..operands).rev().find(|&i| n.has_input(i)).map_or(0, |i| i + 1);
-    if given < 3 {
+    let input_count = (0..operands).rev().find(|&i| n.has_input(i)).map_or(0, |i| i + 1);
+    if input_count < 3 {
         return Err(Problem::invalid("it needs an input and two weights"));
     }
-    let args: Vec<Expr> = (0..given).map(|i| n.tensor_or_null(i)).collect::<Result<_, _>>()?;
+    let args: Vec<Expr> =
+        (0..input_count).map(|i| n.tensor_or_null(i)).collect::<Result<_, _>>()?;
     if let Some(hidden) = n.attrs().int("hidden_size")? {
         let (weights, hidden) = (n.dims_with_min_rank(args[2], 3)?, n.func().syms.int(hidden));
         let text = "attribute 'hidden_size' is {}, but its recurrent weights are for {}";

@@ -99,7 +99,7 @@ fn resize(n: &mut Node<'_, '_>) -> ConvertResult {
             )?,
         ),
     };
-    let spec = ResizeAttrs {
+    let resize_attrs = ResizeAttrs {
         mode: attrs.choice("mode", &["nearest", "linear", "cubic"])?,
         transform,
         nearest,
@@ -124,19 +124,19 @@ fn resize(n: &mut Node<'_, '_>) -> ConvertResult {
     } else {
         axes_from_scales(n, &dims, &axes, if old { 1 } else { 2 })?
     };
-    if spec.transform == "tf_crop_and_resize" {
+    if resize_attrs.transform == "tf_crop_and_resize" {
         let roi = n.tensor(1)?;
         let roi = n.cast(roi, DType::Float64)?;
         for (k, axis) in list.iter_mut().enumerate() {
             axis.region = Some((n.vector_element(roi, k)?, n.vector_element(roi, k + axes.len())?));
         }
     }
-    Ok(vec![resize_axes(n, x, &spec, &list)?.into()])
+    Ok(vec![resize_axes(n, x, &resize_attrs, &list)?.into()])
 }
 
 /// `Upsample` of opsets 7 and 9: scales are an attribute or an input.
 fn upsample(n: &mut Node<'_, '_>) -> ConvertResult {
-    let spec = ResizeAttrs {
+    let resize_attrs = ResizeAttrs {
         mode: n.attrs().choice("mode", &["nearest", "linear"])?,
         transform: "asymmetric",
         nearest: "floor",
@@ -149,7 +149,7 @@ fn upsample(n: &mut Node<'_, '_>) -> ConvertResult {
     let dims = n.dims(x)?;
     let axes: Vec<usize> = (0..dims.len()).collect();
     let list = axes_from_scales(n, &dims, &axes, 1)?;
-    Ok(vec![resize_axes(n, x, &spec, &list)?.into()])
+    Ok(vec![resize_axes(n, x, &resize_attrs, &list)?.into()])
 }
 
 // ---- sizes ----
@@ -227,11 +227,11 @@ fn axes_from_scales(
     let Some(known) = known else {
         let scales = n.tensor(input)?;
         let scales = n.cast(scales, DType::Float64)?;
-        let (given, wanted) = (n.dims(scales)?, n.func().syms.int(axes.len() as i64));
-        let [given] = given[..] else {
+        let (length, wanted) = (n.dims(scales)?, n.func().syms.int(axes.len() as i64));
+        let [length] = length[..] else {
             return Err(Problem::invalid("'scales' must be a vector"));
         };
-        n.require_equal(given, wanted, "'scales' has {} numbers for {} axes")?;
+        n.require_equal(length, wanted, "'scales' has {} numbers for {} axes")?;
         let (zero, end) =
             (n.scalar_as(0.0, DType::Float64)?, n.scalar_as(f64::INFINITY, DType::Float64)?);
         let (above, below) =
@@ -281,8 +281,8 @@ fn axes_from_quotients(
     if scales.numerators.elems.len() != axes.len() {
         return Err(Problem::invalid(format!("'scales' must have {} numbers", axes.len())));
     }
-    let given = n.rational_to_tensor(scales)?;
-    let given = n.cast(given, DType::Float64)?;
+    let scale_tensor = n.rational_to_tensor(scales)?;
+    let scale_tensor = n.cast(scale_tensor, DType::Float64)?;
     let zero = n.func().syms.int(0);
     let mut list = Vec::with_capacity(axes.len());
     for (k, (&axis, (over, under))) in axes.iter().zip(scales.quotients()).enumerate() {
@@ -293,7 +293,7 @@ fn axes_from_quotients(
                 return Err(Problem::invalid(format!("the scale {scale} is not positive")));
             }
             None => {
-                let scale = n.vector_element(given, k)?;
+                let scale = n.vector_element(scale_tensor, k)?;
                 n.require_at_most(zero, over, "its scales must be at least {}, but one is of {}")?;
                 let to = if under == from { over } else { non_constant_size(n, from, scale)? };
                 (to, Scale::NonConstant(scale))
@@ -333,26 +333,26 @@ fn scaled_size(n: &mut Node<'_, '_>, size: Sym, scale: f64) -> Result<Sym, Probl
 fn resize_axes(
     n: &mut Node<'_, '_>,
     x: Expr,
-    spec: &ResizeAttrs,
+    attrs: &ResizeAttrs,
     list: &[AxisResize],
 ) -> ExprResult {
-    if is_image(n, x, spec, list)? {
-        return resize_image(n, x, spec, list);
+    if is_image(n, x, attrs, list)? {
+        return resize_image(n, x, attrs, list);
     }
     let spatial: Vec<AxisResize> = list.iter().copied().filter(|a| a.axis > 1).collect();
     let others: Vec<AxisResize> = list.iter().copied().filter(|a| a.axis < 2).collect();
     let by_sizes = others.iter().all(|a| matches!(a.scale, Scale::SizeRatio) && a.region.is_none());
-    if by_sizes && is_image(n, x, spec, &spatial)? {
-        return resize_image_or_axes(n, x, spec, (list, &spatial, &others));
+    if by_sizes && is_image(n, x, attrs, &spatial)? {
+        return resize_image_or_axes(n, x, attrs, (list, &spatial, &others));
     }
-    resize_by_axis(n, x, spec, list)
+    resize_by_axis(n, x, attrs, list)
 }
 
 /// Resizes an image whose non-constant sizes include those of batch and channels, which rarely differ from those of the data.
 fn resize_image_or_axes(
     n: &mut Node<'_, '_>,
     x: Expr,
-    spec: &ResizeAttrs,
+    attrs: &ResizeAttrs,
     (list, spatial, others): (&[AxisResize], &[AxisResize], &[AxisResize]),
 ) -> ExprResult {
     let mut dims = n.dims(x)?;
@@ -365,15 +365,15 @@ fn resize_image_or_axes(
             Some(before) => n.op("relax.logical_and", &[before, equal])?,
         });
     }
-    let Some(same) = same else { return resize_by_axis(n, x, spec, list) };
+    let Some(same) = same else { return resize_by_axis(n, x, attrs, list) };
     for axis in list {
         dims[axis.axis] = axis.to;
     }
     let dims: Vec<Option<Sym>> = dims.into_iter().map(Some).collect();
     let y = n.if_else(
         same,
-        |n| resize_image(n, x, spec, spatial),
-        |n| resize_by_axis(n, x, spec, list),
+        |n| resize_image(n, x, attrs, spatial),
+        |n| resize_by_axis(n, x, attrs, list),
     )?;
     n.with_dims(y, &dims)
 }
@@ -382,13 +382,13 @@ fn resize_image_or_axes(
 fn resize_by_axis(
     n: &mut Node<'_, '_>,
     x: Expr,
-    spec: &ResizeAttrs,
+    attrs: &ResizeAttrs,
     list: &[AxisResize],
 ) -> ExprResult {
     let dtype = n.dtype(x)?;
     let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
-    let mut y = if spec.mode == "nearest" { x } else { n.cast(x, wide)? };
-    let mut beyond: Option<Expr> = None;
+    let mut y = if attrs.mode == "nearest" { x } else { n.cast(x, wide)? };
+    let mut outside_region: Option<Expr> = None;
     let rank = n.rank(x)?;
     for axis in list {
         let one = n.func().syms.int(1);
@@ -396,29 +396,29 @@ fn resize_by_axis(
         if axis.is_unchanged(one) && !crops {
             continue;
         }
-        let at = source_positions(n, spec, axis)?;
-        y = match spec.mode {
+        let position = source_positions(n, attrs, axis)?;
+        y = match attrs.mode {
             "nearest" => {
-                let near = nearest_index(n, spec, at)?;
+                let near = nearest_index(n, attrs, position)?;
                 let near = clamp_index(n, near, axis.from)?;
                 n.take(y, near, axis.axis)?
             }
-            _ if spec.antialias => antialiased(n, y, spec, axis, at)?,
-            _ => interpolate(n, y, spec, axis, at)?,
+            _ if attrs.antialias => antialiased(n, y, attrs, axis, position)?,
+            _ => interpolate(n, y, attrs, axis, position)?,
         };
         if crops {
-            let outside = is_outside(n, at, axis.from)?;
+            let outside = is_outside(n, position, axis.from)?;
             let outside = n.reshape_along(outside, axis.axis, rank)?;
-            beyond = Some(match beyond {
+            outside_region = Some(match outside_region {
                 None => outside,
                 Some(before) => n.op("relax.logical_or", &[before, outside])?,
             });
         }
     }
     let mut y = n.cast(y, dtype)?;
-    if let Some(beyond) = beyond {
-        let value = n.scalar_as(spec.outside, dtype)?;
-        y = n.op("relax.where", &[beyond, value, y])?;
+    if let Some(outside_region) = outside_region {
+        let value = n.scalar_as(attrs.outside, dtype)?;
+        y = n.op("relax.where", &[outside_region, value, y])?;
     }
     Ok(y)
 }
@@ -428,16 +428,16 @@ fn resize_by_axis(
 fn is_image(
     n: &mut Node<'_, '_>,
     x: Expr,
-    spec: &ResizeAttrs,
+    attrs: &ResizeAttrs,
     list: &[AxisResize],
 ) -> Result<bool, Problem> {
     let one = n.func().syms.int(1);
     let constant = |a: &AxisResize| !matches!(a.scale, Scale::NonConstant(_));
     let spatial = |a: &AxisResize| a.axis > 1 || a.is_unchanged(one);
     let plain = list.iter().all(|a| a.region.is_none() && constant(a) && spatial(a));
-    let averages = spec.mode != "nearest";
+    let averages = attrs.mode != "nearest";
     let rank = n.rank(x)?;
-    if !matches!(rank, 4 | 5) || !plain || spec.antialias || averages && !n.dtype(x)?.is_float() {
+    if !matches!(rank, 4 | 5) || !plain || attrs.antialias || averages && !n.dtype(x)?.is_float() {
         return Ok(false);
     }
     let (scales, rounds) = image_scales(list, rank);
@@ -461,7 +461,7 @@ fn image_scales(list: &[AxisResize], rank: usize) -> (Option<Vec<f64>>, bool) {
 fn resize_image(
     n: &mut Node<'_, '_>,
     x: Expr,
-    spec: &ResizeAttrs,
+    resize_attrs: &ResizeAttrs,
     list: &[AxisResize],
 ) -> ExprResult {
     let (dims, rank) = (n.dims(x)?, n.rank(x)?);
@@ -471,17 +471,17 @@ fn resize_image(
     let (scales, rounds) = image_scales(list, rank);
     let scales = scales.filter(|_| rounds);
     let size = n.func().shape(&size);
-    let method = match spec.mode {
+    let method = match resize_attrs.mode {
         "nearest" => "nearest_neighbor",
         other => other,
     };
     let attrs = Attrs::default()
         .with("layout", AttrValue::str(["NCHW", "NCDHW"][rank - 4]))
         .with("method", AttrValue::str(method))
-        .with("coordinate_transformation_mode", AttrValue::str(spec.transform))
-        .with("rounding_method", AttrValue::str(spec.nearest))
-        .with("cubic_alpha", AttrValue::float(spec.cubic))
-        .with("cubic_exclude", AttrValue::Int(i64::from(spec.exclude)))
+        .with("coordinate_transformation_mode", AttrValue::str(resize_attrs.transform))
+        .with("rounding_method", AttrValue::str(resize_attrs.nearest))
+        .with("cubic_alpha", AttrValue::float(resize_attrs.cubic))
+        .with("cubic_exclude", AttrValue::Int(i64::from(resize_attrs.exclude)))
         .with(
             "scales",
             scales.map_or(AttrValue::None, |s| {
@@ -492,9 +492,9 @@ fn resize_image(
 }
 
 /// The position in the input for each element of the output, in float64.
-fn source_positions(n: &mut Node<'_, '_>, spec: &ResizeAttrs, axis: &AxisResize) -> ExprResult {
-    let at = n.iota(axis.to)?;
-    let at = n.cast(at, DType::Float64)?;
+fn source_positions(n: &mut Node<'_, '_>, attrs: &ResizeAttrs, axis: &AxisResize) -> ExprResult {
+    let position = n.iota(axis.to)?;
+    let position = n.cast(position, DType::Float64)?;
     let [zero, half, one, two] = [0.0, 0.5, 1.0, 2.0].map(|v| n.scalar_as(v, DType::Float64));
     let (zero, half, one, two) = (zero?, half?, one?, two?);
     let scale = axis.scale.value(n, axis.from, axis.to)?;
@@ -502,28 +502,28 @@ fn source_positions(n: &mut Node<'_, '_>, spec: &ResizeAttrs, axis: &AxisResize)
     let last = n.op("relax.subtract", &[from, one])?;
     let whole = n.op("relax.multiply", &[from, scale])?;
     let centred = |n: &mut Node<'_, '_>| {
-        let centre = n.op("relax.add", &[at, half])?;
+        let centre = n.op("relax.add", &[position, half])?;
         n.op("relax.divide", &[centre, scale])
     };
     // The distance of two adjacent positions if the ends of both axes are aligned.
     let step = |n: &mut Node<'_, '_>| {
         let steps = n.op("relax.subtract", &[whole, one])?;
-        let none = n.op("relax.equal", &[steps, zero])?;
-        let steps = n.op("relax.where", &[none, one, steps])?;
+        let is_single = n.op("relax.equal", &[steps, zero])?;
+        let steps = n.op("relax.where", &[is_single, one, steps])?;
         let step = n.op("relax.divide", &[last, steps])?;
-        Ok((none, step))
+        Ok((is_single, step))
     };
-    match spec.transform {
-        "asymmetric" => n.op("relax.divide", &[at, scale]),
+    match attrs.transform {
+        "asymmetric" => n.op("relax.divide", &[position, scale]),
         "tf_half_pixel_for_nn" => centred(n),
         "align_corners" => {
             let (_, step): (Expr, Expr) = step(n)?;
-            n.op("relax.multiply", &[at, step])
+            n.op("relax.multiply", &[position, step])
         }
         "half_pixel_symmetric" => {
             let to = float_size(n, axis.to)?;
-            let share = n.op("relax.divide", &[to, whole])?;
-            let rest = n.op("relax.subtract", &[one, share])?;
+            let weight = n.op("relax.divide", &[to, whole])?;
+            let rest = n.op("relax.subtract", &[one, weight])?;
             let middle = n.op("relax.divide", &[from, two])?;
             let offset = n.op("relax.multiply", &[middle, rest])?;
             let y = centred(n)?;
@@ -533,13 +533,13 @@ fn source_positions(n: &mut Node<'_, '_>, spec: &ResizeAttrs, axis: &AxisResize)
         "tf_crop_and_resize" => {
             let (start, end) =
                 axis.region.ok_or_else(|| Problem::invalid("it needs a region (input 1)"))?;
-            let (none, step): (Expr, Expr) = step(n)?;
+            let (is_single, step): (Expr, Expr) = step(n)?;
             let span = n.op("relax.subtract", &[end, start])?;
-            let moved = n.op("relax.multiply", &[at, step])?;
+            let moved = n.op("relax.multiply", &[position, step])?;
             let moved = n.op("relax.multiply", &[moved, span])?;
             let middle = n.op("relax.multiply", &[span, last])?;
             let middle = n.op("relax.divide", &[middle, two])?;
-            let moved = n.op("relax.where", &[none, middle, moved])?;
+            let moved = n.op("relax.where", &[is_single, middle, moved])?;
             let first = n.op("relax.multiply", &[start, last])?;
             n.op("relax.add", &[moved, first])
         }
@@ -557,17 +557,17 @@ fn source_positions(n: &mut Node<'_, '_>, spec: &ResizeAttrs, axis: &AxisResize)
     }
 }
 
-fn nearest_index(n: &mut Node<'_, '_>, spec: &ResizeAttrs, at: Expr) -> ExprResult {
+fn nearest_index(n: &mut Node<'_, '_>, attrs: &ResizeAttrs, position: Expr) -> ExprResult {
     let half = n.scalar_as(0.5, DType::Float64)?;
-    let near = match spec.nearest {
-        "floor" => n.op("relax.floor", &[at])?,
-        "ceil" => n.op("relax.ceil", &[at])?,
+    let near = match attrs.nearest {
+        "floor" => n.op("relax.floor", &[position])?,
+        "ceil" => n.op("relax.ceil", &[position])?,
         "round_prefer_ceil" => {
-            let up = n.op("relax.add", &[at, half])?;
+            let up = n.op("relax.add", &[position, half])?;
             n.op("relax.floor", &[up])?
         }
         _ => {
-            let down = n.op("relax.subtract", &[at, half])?;
+            let down = n.op("relax.subtract", &[position, half])?;
             n.op("relax.ceil", &[down])?
         }
     };
@@ -575,32 +575,33 @@ fn nearest_index(n: &mut Node<'_, '_>, spec: &ResizeAttrs, at: Expr) -> ExprResu
 }
 
 /// Clamps indices to an axis of the given size.
-fn clamp_index(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> ExprResult {
+fn clamp_index(n: &mut Node<'_, '_>, position: Expr, size: Sym) -> ExprResult {
     let one = n.func().syms.int(1);
     let last = n.func().syms.sub(size, one);
     let (zero, last) = (n.scalar(0i64)?, n.size_scalar(last)?);
-    let at = n.op("relax.maximum", &[at, zero])?;
-    n.op("relax.minimum", &[at, last])
+    let position = n.op("relax.maximum", &[position, zero])?;
+    n.op("relax.minimum", &[position, last])
 }
 
 /// Whether positions are outside of the input.
-fn is_outside(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> ExprResult {
+fn is_outside(n: &mut Node<'_, '_>, position: Expr, size: Sym) -> ExprResult {
     let one = n.func().syms.int(1);
     let last = n.func().syms.sub(size, one);
     let last = float_size(n, last)?;
     let zero = n.scalar_as(0.0, DType::Float64)?;
-    let (low, high) = (n.op("relax.less", &[at, zero])?, n.op("relax.greater", &[at, last])?);
+    let (low, high) =
+        (n.op("relax.less", &[position, zero])?, n.op("relax.greater", &[position, last])?);
     n.op("relax.logical_or", &[low, high])
 }
 
 /// The weight of an element at a distance, in float64.
-fn interpolation_weight(n: &mut Node<'_, '_>, spec: &ResizeAttrs, distance: Expr) -> ExprResult {
+fn interpolation_weight(n: &mut Node<'_, '_>, attrs: &ResizeAttrs, distance: Expr) -> ExprResult {
     let mut number = |v: f64| n.scalar_as(v, DType::Float64);
     let (zero, one, two) = (number(0.0)?, number(1.0)?, number(2.0)?);
-    let a = spec.cubic;
+    let a = attrs.cubic;
     let coefficients = [a + 2.0, -(a + 3.0), a, -5.0 * a, 8.0 * a, -4.0 * a].map(&mut number);
     let d = n.op("relax.abs", &[distance])?;
-    if spec.mode == "linear" {
+    if attrs.mode == "linear" {
         let y = n.op("relax.subtract", &[one, d])?;
         return n.op("relax.maximum", &[y, zero]);
     }
@@ -625,9 +626,17 @@ fn interpolation_weight(n: &mut Node<'_, '_>, spec: &ResizeAttrs, distance: Expr
 }
 
 /// Sets the weights of indices outside of the axis to zero.
-fn zero_outside_weights(n: &mut Node<'_, '_>, weights: Expr, at: Expr, size: Sym) -> ExprResult {
-    let (none, size) = (n.scalar(0i64)?, n.size_scalar(size)?);
-    let (low, high) = (n.op("relax.greater_equal", &[at, none])?, n.op("relax.less", &[at, size])?);
+fn zero_outside_weights(
+    n: &mut Node<'_, '_>,
+    weights: Expr,
+    position: Expr,
+    size: Sym,
+) -> ExprResult {
+    let (is_single, size) = (n.scalar(0i64)?, n.size_scalar(size)?);
+    let (low, high) = (
+        n.op("relax.greater_equal", &[position, is_single])?,
+        n.op("relax.less", &[position, size])?,
+    );
     let inside = n.op("relax.logical_and", &[low, high])?;
     let zero = n.scalar_as(0.0, DType::Float64)?;
     n.op("relax.where", &[inside, weights, zero])
@@ -637,39 +646,39 @@ fn zero_outside_weights(n: &mut Node<'_, '_>, weights: Expr, at: Expr, size: Sym
 fn interpolate(
     n: &mut Node<'_, '_>,
     x: Expr,
-    spec: &ResizeAttrs,
+    attrs: &ResizeAttrs,
     axis: &AxisResize,
-    at: Expr,
+    position: Expr,
 ) -> ExprResult {
     let (dtype, rank) = (n.dtype(x)?, n.rank(x)?);
-    let floor = n.op("relax.floor", &[at])?;
-    let taps: &[i64] = if spec.mode == "linear" { &[0, 1] } else { &[-1, 0, 1, 2] };
+    let floor = n.op("relax.floor", &[position])?;
+    let taps: &[i64] = if attrs.mode == "linear" { &[0, 1] } else { &[-1, 0, 1, 2] };
     let mut parts = Vec::with_capacity(taps.len());
     let mut sum: Option<Expr> = None;
     for &tap in taps {
         let offset = n.scalar_as(tap as f64, DType::Float64)?;
-        let place = n.op("relax.add", &[floor, offset])?;
-        let distance = n.op("relax.subtract", &[place, at])?;
-        let mut share = interpolation_weight(n, spec, distance)?;
-        let place = n.cast(place, DType::Int64)?;
-        if spec.exclude {
-            share = zero_outside_weights(n, share, place, axis.from)?;
+        let index = n.op("relax.add", &[floor, offset])?;
+        let distance = n.op("relax.subtract", &[index, position])?;
+        let mut weight = interpolation_weight(n, attrs, distance)?;
+        let index = n.cast(index, DType::Int64)?;
+        if attrs.exclude {
+            weight = zero_outside_weights(n, weight, index, axis.from)?;
             sum = Some(match sum {
-                None => share,
-                Some(sum) => n.op("relax.add", &[sum, share])?,
+                None => weight,
+                Some(sum) => n.op("relax.add", &[sum, weight])?,
             });
         }
-        parts.push((clamp_index(n, place, axis.from)?, share));
+        parts.push((clamp_index(n, index, axis.from)?, weight));
     }
     let mut y: Option<Expr> = None;
-    for (place, mut share) in parts {
+    for (index, mut weight) in parts {
         if let Some(sum) = sum {
-            share = n.op("relax.divide", &[share, sum])?;
+            weight = n.op("relax.divide", &[weight, sum])?;
         }
-        let share = n.cast(share, dtype)?;
-        let share = n.reshape_along(share, axis.axis, rank)?;
-        let part = n.take(x, place, axis.axis)?;
-        let part = n.op("relax.multiply", &[part, share])?;
+        let weight = n.cast(weight, dtype)?;
+        let weight = n.reshape_along(weight, axis.axis, rank)?;
+        let part = n.take(x, index, axis.axis)?;
+        let part = n.op("relax.multiply", &[part, weight])?;
         y = Some(match y {
             None => part,
             Some(y) => n.op("relax.add", &[y, part])?,
@@ -683,35 +692,36 @@ fn interpolate(
 fn antialiased(
     n: &mut Node<'_, '_>,
     x: Expr,
-    spec: &ResizeAttrs,
+    resize_attrs: &ResizeAttrs,
     axis: &AxisResize,
-    at: Expr,
+    position: Expr,
 ) -> ExprResult {
     let (dtype, rank) = (n.dtype(x)?, n.rank(x)?);
     let scale = axis.scale.value(n, axis.from, axis.to)?;
     let one = n.scalar_as(1.0, DType::Float64)?;
     let scale = n.op("relax.minimum", &[scale, one])?;
     // The number of elements beyond the edge that a filter covers. They have the value of the edge.
-    let reach = if spec.exclude {
+    let margin = if resize_attrs.exclude {
         n.func().syms.int(0)
     } else {
-        let width = n.scalar_as(if spec.mode == "linear" { 2.0 } else { 3.0 }, DType::Float64)?;
-        let reach = n.op("relax.divide", &[width, scale])?;
-        floor_to_size(n, reach)?
+        let width =
+            n.scalar_as(if resize_attrs.mode == "linear" { 2.0 } else { 3.0 }, DType::Float64)?;
+        let margin = n.op("relax.divide", &[width, scale])?;
+        floor_to_size(n, margin)?
     };
     let whole = {
         let syms = &mut n.func().syms;
-        let longer = syms.add(axis.from, reach);
-        syms.add(longer, reach)
+        let longer = syms.add(axis.from, margin);
+        syms.add(longer, margin)
     };
     let elements = n.iota(whole)?;
-    let reach = n.size_scalar(reach)?;
-    let elements = n.op("relax.subtract", &[elements, reach])?;
+    let margin = n.size_scalar(margin)?;
+    let elements = n.op("relax.subtract", &[elements, margin])?;
     let columns = n.cast(elements, DType::Float64)?;
-    let (columns, rows) = (n.reshape_along(columns, 1, 2)?, n.reshape_along(at, 0, 2)?);
+    let (columns, rows) = (n.reshape_along(columns, 1, 2)?, n.reshape_along(position, 0, 2)?);
     let distance = n.op("relax.subtract", &[columns, rows])?;
     let distance = n.op("relax.multiply", &[distance, scale])?;
-    let weights = interpolation_weight(n, spec, distance)?;
+    let weights = interpolation_weight(n, resize_attrs, distance)?;
     let attrs =
         Attrs::default().with("axis", AttrValue::Int(1)).with("keepdims", AttrValue::Bool(true));
     let sum = n.op_with("relax.sum", &[weights], attrs)?;

@@ -37,9 +37,9 @@ impl Window {
     ) -> Result<(Window, Expr), Problem> {
         let axes = kernel.len();
         let attrs = n.attrs();
-        let list = |name: &str, otherwise: i64| -> Result<Vec<i64>, Problem> {
-            let given = attrs.ints(name)?.map_or_else(|| vec![otherwise; axes], <[i64]>::to_vec);
-            if given.len() == axes { Ok(given) } else { Err(wrong_list_length(name, axes)) }
+        let list = |name: &str, default: i64| -> Result<Vec<i64>, Problem> {
+            let values = attrs.ints(name)?.map_or_else(|| vec![default; axes], <[i64]>::to_vec);
+            if values.len() == axes { Ok(values) } else { Err(wrong_list_length(name, axes)) }
         };
         let (strides, dilations) = (list("strides", 1)?, list("dilations", 1)?);
         check_sizes([&kernel, &strides, &dilations])?;
@@ -72,18 +72,18 @@ impl Window {
     fn pad_same(&mut self, n: &mut Node<'_, '_>, x: Expr, lower: bool, fill: f64) -> ExprResult {
         let axes = self.kernel.len();
         let dims = n.dims_with_min_rank(x, axes + 2)?;
-        let mut around = Vec::with_capacity(axes);
+        let mut padding = Vec::with_capacity(axes);
         for k in 0..axes {
             let total = self.same_padding(n, dims[k + 2], k);
             let syms = &mut n.func().syms;
             let two = syms.int(2);
             let (less, more) = (syms.floordiv(total, two), syms.ceildiv(total, two));
-            around.push(if lower { (more, less) } else { (less, more) });
+            padding.push(if lower { (more, less) } else { (less, more) });
         }
-        self.before = around.iter().map(|a| a.0).collect();
+        self.before = padding.iter().map(|a| a.0).collect();
         let number = |n: &mut Node<'_, '_>, s: Sym| n.func().syms.as_int(s);
         let known: Option<Vec<(i64, i64)>> =
-            around.iter().map(|&(a, b)| Some((number(n, a)?, number(n, b)?))).collect();
+            padding.iter().map(|&(a, b)| Some((number(n, a)?, number(n, b)?))).collect();
         if let Some(known) = known {
             self.pads = known.iter().map(|p| p.0).chain(known.iter().map(|p| p.1)).collect();
             return Ok(x);
@@ -91,8 +91,8 @@ impl Window {
         let dtype = n.dtype(x)?;
         let value = n.scalar_as(fill, dtype)?;
         let mut y = x;
-        for (k, around) in around.into_iter().enumerate() {
-            y = pad_axis(n, y, k + 2, around, value)?;
+        for (k, padding) in padding.into_iter().enumerate() {
+            y = pad_axis(n, y, k + 2, padding, value)?;
         }
         Ok(y)
     }
@@ -102,12 +102,12 @@ impl Window {
         let syms = &mut n.func().syms;
         let [one, zero] = [syms.int(1), syms.int(0)];
         let stride = syms.int(self.strides[k]);
-        let reach = syms.int(self.dilations[k] * (self.kernel[k] - 1) + 1);
+        let extent = syms.int(self.dilations[k] * (self.kernel[k] - 1) + 1);
         // With stride 1 the sizes cancel. That is also correct for size 0.
         let count = syms.ceildiv(size, stride);
         let steps = syms.sub(count, one);
         let span = syms.mul(steps, stride);
-        let covered = syms.add(span, reach);
+        let covered = syms.add(span, extent);
         let missing = syms.sub(covered, size);
         syms.max(missing, zero)
     }
