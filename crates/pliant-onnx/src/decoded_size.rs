@@ -80,24 +80,26 @@ impl FieldKind {
     /// The decoded size of a message itself, as an item of a list that has grown by doubling.
     fn cost(self, body: &[u8]) -> u64 {
         let len = body.len() as u64;
-        let own = |size: usize| 2 * size as u64;
+        let list_item = |size: usize| 2 * size as u64;
         match self {
-            FieldKind::Model => own(size_of::<ModelProto>()),
-            FieldKind::Graph => own(size_of::<GraphProto>()),
-            FieldKind::Node => own(size_of::<NodeProto>()),
-            FieldKind::Attribute => own(size_of::<AttributeProto>()),
-            FieldKind::Tensor => own(size_of::<TensorProto>()),
-            FieldKind::SparseTensor => own(size_of::<SparseTensorProto>()),
-            FieldKind::ValueInfo => own(size_of::<ValueInfoProto>()),
-            FieldKind::Type | FieldKind::Holder => own(size_of::<TypeProto>()),
-            FieldKind::Shape => own(size_of::<tensor_shape_proto::Dimension>()),
-            FieldKind::Function => own(size_of::<FunctionProto>()),
-            FieldKind::Entry => own(size_of::<StringStringEntryProto>()),
-            FieldKind::Other => own(128) + 32 * len,
-            FieldKind::Text => own(size_of::<String>()) + 16 + len,
-            FieldKind::Bytes => own(size_of::<bytes::Bytes>()),
-            FieldKind::Varints => own(8) + 16 * body.iter().filter(|b| **b < 0x80).count() as u64,
-            FieldKind::Fixed => own(8) + 2 * len,
+            FieldKind::Model => list_item(size_of::<ModelProto>()),
+            FieldKind::Graph => list_item(size_of::<GraphProto>()),
+            FieldKind::Node => list_item(size_of::<NodeProto>()),
+            FieldKind::Attribute => list_item(size_of::<AttributeProto>()),
+            FieldKind::Tensor => list_item(size_of::<TensorProto>()),
+            FieldKind::SparseTensor => list_item(size_of::<SparseTensorProto>()),
+            FieldKind::ValueInfo => list_item(size_of::<ValueInfoProto>()),
+            FieldKind::Type | FieldKind::Holder => list_item(size_of::<TypeProto>()),
+            FieldKind::Shape => list_item(size_of::<tensor_shape_proto::Dimension>()),
+            FieldKind::Function => list_item(size_of::<FunctionProto>()),
+            FieldKind::Entry => list_item(size_of::<StringStringEntryProto>()),
+            FieldKind::Other => list_item(128) + 32 * len,
+            FieldKind::Text => list_item(size_of::<String>()) + 16 + len,
+            FieldKind::Bytes => list_item(size_of::<bytes::Bytes>()),
+            FieldKind::Varints => {
+                list_item(8) + 16 * body.iter().filter(|b| **b < 0x80).count() as u64
+            }
+            FieldKind::Fixed => list_item(8) + 2 * len,
         }
     }
 

@@ -155,9 +155,9 @@ impl DeferredNode {
                 value: d.map(dimension::Value::DimValue),
                 ..Dimension::default()
             };
-            let own = declared_shape(&info).filter(|s| s.dim.len() == operand.dims.len());
+            let declared = declared_shape(&info).filter(|s| s.dim.len() == operand.dims.len());
             let dims = operand.dims.iter().enumerate().map(|(axis, d)| {
-                let known = own.and_then(|s| s.dim[axis].value.clone());
+                let known = declared.and_then(|s| s.dim[axis].value.clone());
                 Dimension { value: known.or(dim(d).value), ..Dimension::default() }
             });
             let shape = TensorShapeProto { dim: dims.collect() };

@@ -72,8 +72,8 @@ impl Importer<'_> {
 
     fn check_function_without_inputs(&self, function: &FunctionProto, problems: &mut Vec<Problem>) {
         let opset = |domain: &str| {
-            let mut own = function.opset_import.iter();
-            own.find(|o| own_domain(o.domain()) == domain).map(|o| o.version())
+            let mut imports = function.opset_import.iter();
+            imports.find(|o| own_domain(o.domain()) == domain).map(|o| o.version())
         };
         self.check_nodes_without_inputs(&function.node, &opset, problems);
     }

@@ -104,14 +104,14 @@ impl Importer<'_> {
     /// initializers.
     fn single_node_model(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<ModelProto> {
         let mut graph = GraphProto { name: Some("reduced".into()), ..GraphProto::default() };
-        let mut seen = FxHashSet::default();
+        let mut added = FxHashSet::default();
         for (name, value) in node.input.iter().zip(inputs) {
-            if seen.insert(name.clone()) {
+            if added.insert(name.clone()) {
                 self.add_value(name, value, &mut graph)?;
             }
         }
         for name in captured_names(&node.attribute) {
-            if seen.insert(name.clone()) {
+            if added.insert(name.clone()) {
                 let value = self.lookup(&name)?;
                 self.add_value(&name, &value, &mut graph)?;
             }
@@ -219,16 +219,16 @@ fn value_info(name: &str, dims: Option<Vec<dimension::Value>>, dtype: DType) -> 
 pub(crate) fn captured_names(attributes: &[AttributeProto]) -> Vec<String> {
     let mut names = Vec::new();
     for graph in attributes.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
-        let mut own: FxHashSet<&str> = graph.input.iter().map(|i| i.name()).collect();
-        own.extend(graph.initializer.iter().map(|t| t.name()));
+        let mut defined: FxHashSet<&str> = graph.input.iter().map(|i| i.name()).collect();
+        defined.extend(graph.initializer.iter().map(|t| t.name()));
         for node in &graph.node {
             let inner = captured_names(&node.attribute);
-            let reads = node.input.iter().chain(&inner).filter(|n| !n.is_empty());
-            names.extend(reads.filter(|n| !own.contains(n.as_str())).cloned());
-            own.extend(node.output.iter().map(String::as_str));
+            let read_names = node.input.iter().chain(&inner).filter(|n| !n.is_empty());
+            names.extend(read_names.filter(|n| !defined.contains(n.as_str())).cloned());
+            defined.extend(node.output.iter().map(String::as_str));
         }
         let outputs = graph.output.iter().map(|o| o.name());
-        names.extend(outputs.filter(|o| !own.contains(o)).map(str::to_owned));
+        names.extend(outputs.filter(|o| !defined.contains(o)).map(str::to_owned));
     }
     names
 }

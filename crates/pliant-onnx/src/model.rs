@@ -144,8 +144,8 @@ impl Model {
 
     /// The version of ONNX's own operator set that the model uses.
     pub fn opset(&self) -> Option<i64> {
-        let own = |d: &str| d.is_empty() || d == "ai.onnx";
-        self.proto.opset_import.iter().find(|o| own(o.domain())).map(|o| o.version())
+        let is_onnx_domain = |d: &str| d.is_empty() || d == "ai.onnx";
+        self.proto.opset_import.iter().find(|o| is_onnx_domain(o.domain())).map(|o| o.version())
     }
 }
 

@@ -106,9 +106,9 @@ impl<'n, 'm> Node<'n, 'm> {
     /// Those of type inference.
     pub fn narrow_tensor(&mut self, i: usize) -> Result<Option<(DataType, Expr)>, Problem> {
         match self.inputs.get(i) {
-            Some(Value::Narrow(ty, held)) => {
-                let (ty, held) = (*ty, held.clone());
-                Ok(Some((ty, self.materialize(&held)?)))
+            Some(Value::Narrow(ty, storage)) => {
+                let (ty, storage) = (*ty, storage.clone());
+                Ok(Some((ty, self.materialize(&storage)?)))
             }
             _ => Ok(None),
         }
@@ -156,10 +156,10 @@ impl<'n, 'm> Node<'n, 'm> {
     /// Input `i` as a constant.
     pub fn constant(&self, i: usize) -> Option<Tensor> {
         let mut value = self.inputs.get(i)?;
-        if let Value::Narrow(ty, held) = value
+        if let Value::Narrow(ty, storage) = value
             && !crate::subbyte_types::is_narrow_float(*ty)
         {
-            value = held;
+            value = storage;
         }
         match value {
             Value::Const(t) => Some(t.clone()),
@@ -215,15 +215,15 @@ impl<'n, 'm> Node<'n, 'm> {
             Value::Const(t) => Ok(self.importer.constant(t)),
             Value::Symbolic(t) => self.symbolic_to_tensor(t),
             Value::Rational(r) => self.rational_to_tensor(r),
-            Value::Narrow(ty, held) if crate::subbyte_types::is_narrow_float(*ty) => {
-                let _ = held;
+            Value::Narrow(ty, storage) if crate::subbyte_types::is_narrow_float(*ty) => {
+                let _ = storage;
                 Err(Problem::unsupported(format!(
                     "it computes with elements of {}",
                     ty.as_str_name()
                 ))
                 .with_help("Cast and DequantizeLinear make numbers of them"))
             }
-            Value::Narrow(_, held) => self.materialize(held),
+            Value::Narrow(_, storage) => self.materialize(storage),
             Value::Sequence(_) => Err(Problem::invalid("a sequence is used as a tensor")),
             Value::Object(_, kind) => {
                 Err(Problem::invalid(format!("{} is used as a tensor", kind.name())))
@@ -307,10 +307,10 @@ impl<'n, 'm> Node<'n, 'm> {
     /// # Errors
     /// If its rank is unknown.
     pub fn with_dims(&mut self, x: Expr, known: &[Option<Sym>]) -> ExprResult {
-        let own = self.dims(x)?;
+        let current = self.dims(x)?;
         let dims: Vec<Sym> =
-            own.iter().zip(known).map(|(&own, known)| known.unwrap_or(own)).collect();
-        if dims == own {
+            current.iter().zip(known).map(|(&current, known)| known.unwrap_or(current)).collect();
+        if dims == current {
             return Ok(x);
         }
         let dtype = self.func().ty(x).dtype();

@@ -280,7 +280,7 @@ impl Node<'_, '_> {
         if remaining == Some(0) || dims.is_empty() {
             return self.to_scalar(x);
         }
-        let own = self.size_vector(&dims)?;
+        let input_sizes = self.size_vector(&dims)?;
         let kept = self.op("relax.logical_not", &[mask])?;
         let positions = self.op("relax.nonzero", &[kept])?;
         let length = match remaining {
@@ -288,7 +288,7 @@ impl Node<'_, '_> {
             None => self.dims(positions)?[1],
         };
         let positions = self.reshape(positions, &[length])?;
-        let sizes = self.take(own, positions, 0)?;
+        let sizes = self.take(input_sizes, positions, 0)?;
         self.reshape_to_tensor(x, sizes)
     }
 

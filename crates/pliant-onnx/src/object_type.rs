@@ -250,14 +250,14 @@ impl Node<'_, '_> {
                 let mut all = Vec::with_capacity(items.len());
                 let mut kind = ObjectType::Unknown;
                 for item in items {
-                    let (e, own) = self.to_object(item)?;
-                    kind = kind.join(&own)?;
+                    let (e, inner) = self.to_object(item)?;
+                    kind = kind.join(&inner)?;
                     all.push(e);
                 }
                 Ok((self.call_host(host::SEQUENCE, &all)?, ObjectType::Sequence(Box::new(kind))))
             }
-            Value::Narrow(narrow, content) => {
-                let e = self.materialize(content)?;
+            Value::Narrow(narrow, storage) => {
+                let e = self.materialize(storage)?;
                 Ok((e, self.tensor_object_type(e, Some(*narrow))?))
             }
             other => {
@@ -296,8 +296,8 @@ impl Node<'_, '_> {
             return Ok(Value::Object(e, kind.clone()));
         };
         let tensor = match (self.func().ty(e), dims) {
-            (TypeData::Tensor { shape: TensorShape::Dims(own), .. }, Some(dims))
-                if own.len() == dims.len() =>
+            (TypeData::Tensor { shape: TensorShape::Dims(inner), .. }, Some(dims))
+                if inner.len() == dims.len() =>
             {
                 self.with_dims(e, dims)?
             }
@@ -337,11 +337,11 @@ mod tests {
         let mut syms = SymArena::new();
         let q = syms.fresh_var("q");
         let outer = OuterSymbols::now(&syms);
-        let own = syms.fresh_var("own");
-        let (q, own) = (syms.var(q), syms.var(own));
-        let whole = syms.mul(q, own);
+        let inner = syms.fresh_var("own");
+        let (q, inner) = (syms.var(q), syms.var(inner));
+        let whole = syms.mul(q, inner);
         let sequence = |kind: ObjectType| ObjectType::Sequence(Box::new(kind));
-        let inside = sequence(tensor(&[Some(q), Some(own), Some(whole), None]));
+        let inside = sequence(tensor(&[Some(q), Some(inner), Some(whole), None]));
         let left = sequence(tensor(&[Some(q), None, None, None]));
         assert_eq!(inside.erase_inner_symbols(&syms, outer), left);
     }

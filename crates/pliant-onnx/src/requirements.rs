@@ -156,8 +156,8 @@ impl Node<'_, '_> {
             counts.push(self.op("relax.sum", &[numbers])?);
         }
         let both = self.op("relax.multiply", &counts)?;
-        let none = self.scalar(0i64)?;
-        let is_valid = self.op("relax.equal", &[both, none])?;
+        let zero = self.scalar(0i64)?;
+        let is_valid = self.op("relax.equal", &[both, zero])?;
         self.require(is_valid, "the new shape has both 0 and -1, which allowzero=1 rules out", &[])
     }
 

@@ -196,7 +196,7 @@ fn simplified_equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<SizeRelati
     };
     let (terms, constant) = cancel_common_factors(syms, terms, constant);
     let mut side = |sign: bool| {
-        let own: Vec<Sym> = terms
+        let side_terms: Vec<Sym> = terms
             .iter()
             .filter(|(coef, _)| (*coef > 0) == sign)
             .map(|&(coef, term)| {
@@ -204,7 +204,7 @@ fn simplified_equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<SizeRelati
                 syms.mul(coef, term)
             })
             .collect();
-        (!own.is_empty()).then(|| syms.sum(own))
+        (!side_terms.is_empty()).then(|| syms.sum(side_terms))
     };
     let (positive_terms, negative_terms) = (side(true), side(false));
     Some(match (positive_terms, negative_terms) {
@@ -299,8 +299,8 @@ mod tests {
         assert_eq!(analyze(&mut syms, cond), is("q % 4 to be 0", false));
         let cond = syms.eq(q, zero);
         assert_eq!(analyze(&mut syms, cond), is("q to be 0", true));
-        let none = n(&mut syms, 0);
-        let cond = syms.eq(rest, none);
+        let zero_scalar = n(&mut syms, 0);
+        let cond = syms.eq(rest, zero_scalar);
         assert_eq!(analyze(&mut syms, cond), is("q % 4 to be 0", false));
         let cond = syms.eq(s, q);
         assert!(!analyze(&mut syms, cond)[0].1);

@@ -110,8 +110,8 @@ impl SymTensor {
     pub fn broadcast_to(&self, shape: &[usize]) -> Self {
         let skip = shape.len().saturating_sub(self.shape.len());
         self.gather(shape.to_vec(), |index| {
-            let own = index[skip..].iter().zip(&self.shape);
-            own.map(|(&i, &d)| if d == 1 { 0 } else { i }).collect()
+            let own_index = index[skip..].iter().zip(&self.shape);
+            own_index.map(|(&i, &d)| if d == 1 { 0 } else { i }).collect()
         })
     }
 }

@@ -103,7 +103,7 @@ impl Origins {
                 }
             }
             Value::Const(t) => source.sizes.extend_from_slice(t.shape()),
-            Value::Narrow(_, held) => self.record_properties(current, func, held),
+            Value::Narrow(_, storage) => self.record_properties(current, func, storage),
             Value::Sequence(items) => {
                 items.iter().for_each(|v| self.record_properties(current, func, v))
             }

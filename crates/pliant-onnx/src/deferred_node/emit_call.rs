@@ -94,14 +94,14 @@ impl Importer<'_> {
         inputs: &[Value],
     ) -> Option<(DeferredNode, Vec<Value>)> {
         let mut graph = GraphProto { name: Some("node".into()), ..GraphProto::default() };
-        let (mut operands, mut seen) = (Vec::new(), FxHashSet::default());
-        let own = node.input.iter().cloned().zip(inputs.iter().cloned());
+        let (mut operands, mut added) = (Vec::new(), FxHashSet::default());
+        let node_inputs = node.input.iter().cloned().zip(inputs.iter().cloned());
         let captured = captured_names(&node.attribute);
         let inner = !captured.is_empty() || node.attribute.iter().any(|a| a.g.is_some());
         let captured: Option<Vec<(String, Value)>> =
             captured.into_iter().map(|name| Some((name.clone(), self.lookup(&name)?))).collect();
-        for (name, value) in own.chain(captured?) {
-            if name.is_empty() || !seen.insert(name.clone()) {
+        for (name, value) in node_inputs.chain(captured?) {
+            if name.is_empty() || !added.insert(name.clone()) {
                 continue;
             }
             match &value {

@@ -54,8 +54,8 @@ impl DeferredNode {
     /// The types of the results for the given operands.
     fn result_types(&self, operands: &[OperandSpec]) -> Result<Vec<PartialType>, Problem> {
         let module = self.import(operands)?;
-        let none = || Problem::internal("a node at run time", "there is no function");
-        let main = module.get("main").and_then(|f| f.as_relax()).ok_or_else(none)?;
+        let missing_main = || Problem::internal("a node at run time", "there is no function");
+        let main = module.get("main").and_then(|f| f.as_relax()).ok_or_else(missing_main)?;
         let ret = main.ret_ty();
         let of = |ty: Type| PartialType {
             dtype: main.types.get(ty).dtype(),

@@ -43,7 +43,7 @@ impl Importer<'_> {
         let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
         let mut node = Node::new(self, &identity, 1, Vec::new());
         let value = match value {
-            Value::Narrow(_, held) => held,
+            Value::Narrow(_, storage) => storage,
             other => other,
         };
         match value {

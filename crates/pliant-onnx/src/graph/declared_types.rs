@@ -96,12 +96,13 @@ impl Importer<'_> {
         };
         let differs = dims.len() != shape.dim.len()
             || dims.iter().zip(&shape.dim).any(
-                |(own, d)| matches!((own, size(&d.value)), (Some(own), Some(said)) if *own != said),
+                |(actual, d)| matches!((actual, size(&d.value)), (Some(actual), Some(declared_size)) if *actual != declared_size),
             );
         let shown = |d: &Option<i64>| d.map_or("?".to_owned(), |d| d.to_string());
-        let own: Vec<String> = dims.iter().map(shown).collect();
-        differs
-            .then(|| format!("is declared as [{}], but is [{}]", dims_text(shape), own.join(", ")))
+        let actual: Vec<String> = dims.iter().map(shown).collect();
+        differs.then(|| {
+            format!("is declared as [{}], but is [{}]", dims_text(shape), actual.join(", "))
+        })
     }
 
     fn type_of(&self, value: &Value) -> Option<InferredType> {
@@ -116,7 +117,7 @@ impl Importer<'_> {
                 let dims = r.numerators.shape.iter().map(|&d| Some(d as i64)).collect();
                 (Some(tensor::data_type(r.dtype) as i32), Some(dims))
             }
-            Value::Narrow(ty, held) => (Some(*ty as i32), self.type_of(held)?.1),
+            Value::Narrow(ty, storage) => (Some(*ty as i32), self.type_of(storage)?.1),
             Value::Expr(e) => {
                 let func = self.builder.func();
                 let TypeData::Tensor { shape, dtype, .. } = func.ty(*e) else { return None };

@@ -149,8 +149,10 @@ impl<'m> Importer<'m> {
     ) -> Result<Value, Problem> {
         let func = self.builder.func_mut();
         let (mut data, mut declared) = (func.types.get(ty).clone(), None);
-        if let (TypeData::Tensor { dtype: own, .. }, Some(dtype_override)) = (&mut data, dtype) {
-            declared = own.replace(*dtype_override).filter(|d| d != dtype_override);
+        if let (TypeData::Tensor { dtype: element_type_slot, .. }, Some(dtype_override)) =
+            (&mut data, dtype)
+        {
+            declared = element_type_slot.replace(*dtype_override).filter(|d| d != dtype_override);
         }
         let ty = func.intern(data);
         let var = self.builder.param(&identifier(name, "x"), ty);
@@ -297,8 +299,8 @@ impl<'m> Importer<'m> {
         };
         for (axis, dim) in dims.into_iter().enumerate() {
             let dynamic_dim = dynamic.and_then(|d| d.get(&axis));
-            let own = options.shapes.get(name).and_then(|dims| dims.get(axis));
-            let named = match (declared_dims.get(axis).map(|d| &d.value), own) {
+            let override_dim = options.shapes.get(name).and_then(|dims| dims.get(axis));
+            let named = match (declared_dims.get(axis).map(|d| &d.value), override_dim) {
                 (Some(Some(dimension::Value::DimParam(text))), _) if has_name(text) => {
                     DeclaredBy::File
                 }

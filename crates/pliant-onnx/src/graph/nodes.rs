@@ -116,8 +116,8 @@ impl<'m> Importer<'m> {
         let domain = own_domain(node.domain());
         let function = self.functions.get(&(domain, node.op_type(), node.overload())).copied();
         let row = ops::find(domain, node.op_type());
-        let own = ops::user_ops::find(domain, node.op_type());
-        if function.is_none() && row.is_none() && own.is_none() {
+        let user_op = ops::user_ops::find(domain, node.op_type());
+        if function.is_none() && row.is_none() && user_op.is_none() {
             return Err(unknown_operator(node));
         }
         let opset = self.opset_of(domain);
@@ -139,7 +139,7 @@ impl<'m> Importer<'m> {
         if let Some(function) = function {
             return self.inline_function(function, node, inputs);
         }
-        let row = match (row, own) {
+        let row = match (row, user_op) {
             (Some(row), _) => row,
             (None, Some(op)) => {
                 return ops::user_ops::convert(&mut Node::new(self, node, opset, inputs), op);
@@ -159,11 +159,12 @@ impl<'m> Importer<'m> {
             let outcome = panic_guard::convert(row, &mut Node::new(self, node, opset, inputs));
             return outcome.or_else(|problem| self.defer_node(node, &original_inputs, problem));
         };
-        let held = inputs.into_iter().map(|v| match v {
-            Value::Narrow(_, held) => *held,
+        let storages = inputs.into_iter().map(|v| match v {
+            Value::Narrow(_, storages) => *storages,
             other => other,
         });
-        let outputs = panic_guard::convert(row, &mut Node::new(self, node, opset, held.collect()))?;
+        let outputs =
+            panic_guard::convert(row, &mut Node::new(self, node, opset, storages.collect()))?;
         Ok(outputs.into_iter().map(|v| Value::Narrow(narrow, Box::new(v))).collect())
     }
 
@@ -215,8 +216,9 @@ impl<'m> Importer<'m> {
             function.node.iter().map(|inner| with_call_attributes(inner, &attributes)).collect();
         // A function only sees its own names and operator sets.
         let scopes = std::mem::replace(&mut self.scopes, vec![scope]);
-        let own = function.opset_import.iter().map(|o| (own_domain(o.domain()), o.version()));
-        let opsets = std::mem::replace(&mut self.opsets, own.collect());
+        let function_opsets =
+            function.opset_import.iter().map(|o| (own_domain(o.domain()), o.version()));
+        let opsets = std::mem::replace(&mut self.opsets, function_opsets.collect());
         let declared = std::mem::take(&mut self.declared);
         self.convert_nodes(&body);
         self.declared = declared;
@@ -276,9 +278,9 @@ fn with_call_attributes(
         if attr.ref_attr_name().is_empty() {
             return true;
         }
-        let Some(&found) = attributes.get(attr.ref_attr_name()) else { return false };
+        let Some(&value) = attributes.get(attr.ref_attr_name()) else { return false };
         let name = attr.name.take();
-        *attr = found.clone();
+        *attr = value.clone();
         attr.name = name;
         true
     });

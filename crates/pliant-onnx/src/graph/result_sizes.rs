@@ -31,7 +31,7 @@ impl Importer<'_> {
             Value::Const(t) => t.ndim(),
             Value::Symbolic(t) => t.shape.len(),
             Value::Rational(r) => r.numerators.shape.len(),
-            Value::Narrow(_, held) => return self.check_result_size(name, held),
+            Value::Narrow(_, storage) => return self.check_result_size(name, storage),
             _ => 0,
         };
         check_rank(rank, &self.limits).map_err(describe)

@@ -18,7 +18,7 @@ fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
     let to = to.ok_or_else(|| Problem::attribute("attribute 'to' is missing"))?;
     // 8-bit floats are represented by their bit patterns.
     let x = match n.narrow_tensor(0)? {
-        Some((ty, content)) if is_narrow_float(ty) => content,
+        Some((ty, storage)) if is_narrow_float(ty) => storage,
         Some((ty, _)) => return Err(unsupported_bits(ty.as_str_name())),
         None => n.tensor(0)?,
     };

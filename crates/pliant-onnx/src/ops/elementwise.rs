@@ -133,8 +133,8 @@ fn accumulate(n: &mut Node<'_, '_>, op: &str) -> ExprResult {
 fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut inputs = n.tensors()?;
     let first = *inputs.first().ok_or_else(|| Problem::invalid("it has no inputs"))?;
-    let own = n.dtype(first)?;
-    let wide = wide_float(own);
+    let input_dtype = n.dtype(first)?;
+    let wide = wide_float(input_dtype);
     for input in &mut inputs {
         *input = n.cast(*input, wide)?;
     }
@@ -142,7 +142,7 @@ fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     let sum = rest.iter().try_fold(first, |sum, &x| n.op("relax.add", &[sum, x]))?;
     let count = n.scalar_as(inputs.len() as f64, wide)?;
     let y = n.op("relax.divide", &[sum, count])?;
-    Ok(vec![n.cast(y, own)?.into()])
+    Ok(vec![n.cast(y, input_dtype)?.into()])
 }
 
 /// Integer division rounds towards zero.
@@ -337,8 +337,8 @@ fn decoded_input(n: &mut Node<'_, '_>) -> ExprResult {
 fn cast_to_narrow(n: &mut Node<'_, '_>, to: DataType) -> ConvertResult {
     let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
     let x = decoded_input(n)?;
-    let content = subbyte_types::encode(n, to, x, saturate)?;
-    Ok(vec![Value::Narrow(to, Box::new(content.into()))])
+    let storage = subbyte_types::encode(n, to, x, saturate)?;
+    Ok(vec![Value::Narrow(to, Box::new(storage.into()))])
 }
 
 fn is_inf(n: &mut Node<'_, '_>) -> ConvertResult {

@@ -91,8 +91,8 @@ fn gather_nd(n: &mut Node<'_, '_>) -> ConvertResult {
         let mut dims = dims.clone();
         dims.pop();
         dims.push(n.func().syms.int(at as i64 + 1));
-        let seen = n.object_to_tensor(indices, Some(&dims), dtype);
-        n.op_with("relax.gather_nd", &[x, seen], attrs.clone())
+        let typed_indices = n.object_to_tensor(indices, Some(&dims), dtype);
+        n.op_with("relax.gather_nd", &[x, typed_indices], attrs.clone())
     })?;
     Ok(vec![y.into()])
 }
@@ -164,9 +164,9 @@ fn compress(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     // A constant condition determines the largest position that is selected.
     let last = n.const_ints(1).and_then(|c| c.iter().rposition(|&c| c != 0));
-    if let (Some(last), Ok(own)) = (last, n.dims(x)) {
+    if let (Some(last), Ok(input_dims)) = (last, n.dims(x)) {
         let min = n.func().syms.int(last as i64 + 1);
-        let cond = n.func().syms.le(min, own[axis]);
+        let cond = n.func().syms.le(min, input_dims[axis]);
         n.importer.record_constraint(cond);
     }
     let positions = n.op("relax.nonzero", &[cond])?;
@@ -190,8 +190,8 @@ fn tensor_scatter(n: &mut Node<'_, '_>) -> ConvertResult {
     let first = match n.optional_tensor(2)? {
         Some(first) => {
             let first = n.cast(first, DType::Int64)?;
-            let none = n.scalar(0i64)?;
-            let non_negative = n.op("relax.greater_equal", &[first, none])?;
+            let zero_scalar = n.scalar(0i64)?;
+            let non_negative = n.op("relax.greater_equal", &[first, zero_scalar])?;
             n.require(non_negative, "'write_indices' must not be negative, but are {}", &[first])?;
             first
         }

@@ -16,9 +16,10 @@ fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let (then, other) = (n.attrs().graph("then_branch")?, n.attrs().graph("else_branch")?);
     let count = n.proto.output.len();
     for (graph, which) in [(then, "then"), (other, "else")] {
-        let own = graph.output.len();
-        if own != count {
-            let message = format!("its {which}-branch gives {own} values, but the node {count}");
+        let output_count = graph.output.len();
+        if output_count != count {
+            let message =
+                format!("its {which}-branch gives {output_count} values, but the node {count}");
             return Err(Problem::invalid(message));
         }
     }

@@ -26,16 +26,16 @@ pub(super) fn gemm(n: &mut Node<'_, '_>) -> ConvertResult {
             *operand = n.permute(*operand, &[1, 0])?;
         }
     }
-    let own = n.dtype(operands[0])?;
+    let input_dtype = n.dtype(operands[0])?;
     // Fractional results for integer types, and intermediate results that may exceed 16-bit floats,
     // are computed in a wider type and truncated or rounded at the end.
     let is_fractional = [alpha, beta].iter().any(|v| v.fract() != 0.0);
     let dtype = match is_fractional {
-        true if own.is_integer() => DType::Float64,
-        true => wide_float(own),
-        false => own,
+        true if input_dtype.is_integer() => DType::Float64,
+        true => wide_float(input_dtype),
+        false => input_dtype,
     };
-    let mut y = match dtype == own || own.is_integer() {
+    let mut y = match dtype == input_dtype || input_dtype.is_integer() {
         true => n.op("relax.matmul", &operands)?,
         false => {
             let attrs = Attrs::default().with("out_dtype", AttrValue::DType(dtype));
@@ -60,7 +60,7 @@ pub(super) fn gemm(n: &mut Node<'_, '_>) -> ConvertResult {
         };
         y = n.op_unidirectional("relax.add", y, c, "C")?;
     }
-    Ok(vec![n.cast(y, own)?.into()])
+    Ok(vec![n.cast(y, input_dtype)?.into()])
 }
 
 fn einsum(n: &mut Node<'_, '_>) -> ConvertResult {

@@ -68,15 +68,15 @@ pub(super) fn broadcast_quant_param(
         return Err(Problem::attribute("attribute 'block_size' must not be negative"));
     }
     let dims = n.dims(x)?;
-    let own = n.dims(part)?;
+    let param_dims = n.dims(part)?;
     let one = n.func().syms.int(1);
-    match own.len() {
+    match param_dims.len() {
         0 => Ok(part),
-        1 if own[0] == one => n.to_scalar(part),
+        1 if param_dims[0] == one => n.to_scalar(part),
         1 if block == 0 => {
             let axis = n.axis(axis, dims.len())?;
             let text = "a scale or zero point is of size {} for an axis of {}";
-            n.require_equal(own[0], dims[axis], text)?;
+            n.require_equal(param_dims[0], dims[axis], text)?;
             n.reshape_along(part, axis, dims.len())
         }
         rank if block == 0 => {
@@ -84,8 +84,8 @@ pub(super) fn broadcast_quant_param(
             let Some(lead) = dims.len().checked_sub(rank) else {
                 return Err(Problem::invalid("a scale or zero point has more dims than the input"));
             };
-            for (&own, &dim) in own.iter().zip(&dims[lead..]) {
-                n.require_broadcastable(own, dim, "a scale or zero point")?;
+            for (&param_dims, &dim) in param_dims.iter().zip(&dims[lead..]) {
+                n.require_broadcastable(param_dims, dim, "a scale or zero point")?;
             }
             Ok(part)
         }
@@ -94,19 +94,19 @@ pub(super) fn broadcast_quant_param(
                 return Err(Problem::invalid("blocks need a scale of the rank of the input"));
             }
             let axis = n.axis(axis, rank)?;
-            for (k, (&own, &dim)) in own.iter().zip(&dims).enumerate() {
+            for (k, (&param_dims, &dim)) in param_dims.iter().zip(&dims).enumerate() {
                 let by = n.func().syms.int(if k == axis { block } else { 1 });
                 let want = n.func().syms.ceildiv(dim, by);
                 n.require_equal(
-                    own,
+                    param_dims,
                     want,
                     "a scale or zero point has {} blocks, but must have {}",
                 )?;
             }
             let each = n.func().syms.int(block);
             let known = |n: &mut Node<'_, '_>, d: Sym| n.func().syms.as_int(d).is_some();
-            let both = known(n, own[axis]) && known(n, dims[axis]);
-            if both || n.func().syms.mul(own[axis], each) == dims[axis] {
+            let both = known(n, param_dims[axis]) && known(n, dims[axis]);
+            if both || n.func().syms.mul(param_dims[axis], each) == dims[axis] {
                 return repeat_and_truncate(n, part, each, axis, dims[axis]);
             }
             let positions = n.iota(dims[axis])?;
@@ -171,11 +171,11 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
         }
         QuantizedType::Narrow(ty) => {
             let (bits, signed) = subbyte_types::integer_bits(ty).unwrap_or((8, true));
-            let (low, high, content) = match signed {
+            let (low, high, storage) = match signed {
                 true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1, DType::Int8),
                 false => (0, (1i64 << bits) - 1, DType::UInt8),
             };
-            let y = round_and_saturate(n, y, zero, content, (low as f64, high as f64))?;
+            let y = round_and_saturate(n, y, zero, storage, (low as f64, high as f64))?;
             Ok(vec![Value::Narrow(ty, Box::new(y.into()))])
         }
     }
@@ -230,8 +230,8 @@ pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let (low, high) = (n.op("relax.minimum", &[low, zero])?, n.op("relax.maximum", &[high, zero])?);
     let span = n.op("relax.subtract", &[high, low])?;
     let scale = n.op("relax.divide", &[span, max])?;
-    let (none, one) = (n.op("relax.equal", &[scale, zero])?, n.scalar_as(1.0, DType::Float32)?);
-    let divisor = n.op("relax.where", &[none, one, scale])?;
+    let (is_zero, one) = (n.op("relax.equal", &[scale, zero])?, n.scalar_as(1.0, DType::Float32)?);
+    let divisor = n.op("relax.where", &[is_zero, one, scale])?;
     let start = n.op("relax.divide", &[low, divisor])?;
     let start = n.op("relax.negative", &[start])?;
     let start = round_and_saturate(n, start, None, DType::UInt8, (0.0, 255.0))?;

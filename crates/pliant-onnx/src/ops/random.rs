@@ -103,8 +103,8 @@ fn random_of_shape(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult 
 
 fn random_like(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
     let x = n.tensor(0)?;
-    let (dims, own) = (n.dims(x)?, n.dtype(x)?);
-    let dtype = output_dtype(n, own)?;
+    let (dims, input_dtype) = (n.dims(x)?, n.dtype(x)?);
+    let dtype = output_dtype(n, input_dtype)?;
     let y = source(n, &dims)?;
     Ok(vec![n.cast(y, dtype)?.into()])
 }
@@ -112,8 +112,8 @@ fn random_like(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
 /// 1 with the given probability, else 0.
 fn bernoulli(n: &mut Node<'_, '_>) -> ConvertResult {
     let p = n.tensor(0)?;
-    let (dims, own) = (n.dims(p)?, n.dtype(p)?);
-    let dtype = output_dtype(n, own)?;
+    let (dims, input_dtype) = (n.dims(p)?, n.dtype(p)?);
+    let dtype = output_dtype(n, input_dtype)?;
     let seed = seed(n)?;
     let draw = uniform_unit(n, &dims, seed)?;
     let p = n.cast(p, DType::Float32)?;
@@ -152,7 +152,7 @@ fn dropout(n: &mut Node<'_, '_>) -> ConvertResult {
     let scale = n.op("relax.divide", &[one, rest])?;
     let scale = n.cast(scale, dtype)?;
     let wide = n.op("relax.multiply", &[e, scale])?;
-    let none = n.scalar_as(0.0, dtype)?;
-    let y = n.op("relax.where", &[mask, wide, none])?;
+    let zero_scalar = n.scalar_as(0.0, dtype)?;
+    let y = n.op("relax.where", &[mask, wide, zero_scalar])?;
     Ok(vec![y.into(), mask.into()])
 }

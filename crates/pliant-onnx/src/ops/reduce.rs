@@ -78,8 +78,8 @@ impl Reduction {
                         let rank = n.func().syms.int(rank);
                         let mut mask = n.axes_mask(axes_input, rank)?;
                         if count.is_none() && !nothing {
-                            let (length, none) = (n.size_scalar(length[0])?, n.scalar(0i64)?);
-                            let all = n.op("relax.equal", &[length, none])?;
+                            let (length, zero) = (n.size_scalar(length[0])?, n.scalar(0i64)?);
+                            let all = n.op("relax.equal", &[length, zero])?;
                             mask = n.op("relax.logical_or", &[mask, all])?;
                         }
                         Axes::NonConstant { mask, count }

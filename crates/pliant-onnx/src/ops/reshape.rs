@@ -38,14 +38,14 @@ fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
         }
     }
     let x = n.tensor(0)?;
-    let Some(own) = input_dims(n, x, allow_zero, target.as_deref())? else {
+    let Some(own_dims) = input_dims(n, x, allow_zero, target.as_deref())? else {
         return Err(Problem::known_only_at_run_time("it keeps dims of its input, whose rank"));
     };
     let Some(target) = target else {
-        let sizes = non_constant_target(n, &own, allow_zero)?;
+        let sizes = non_constant_target(n, &own_dims, allow_zero)?;
         return Ok(vec![n.reshape_to_tensor(x, sizes)?.into()]);
     };
-    let dims = resolve_target(n, &own, &target, allow_zero)?;
+    let dims = resolve_target(n, &own_dims, &target, allow_zero)?;
     Ok(vec![n.reshape(x, &dims)?.into()])
 }
 
@@ -77,7 +77,7 @@ fn input_dims(
 
 fn resolve_target(
     n: &mut Node<'_, '_>,
-    own: &[Sym],
+    input_dims: &[Sym],
     target: &[Sym],
     allow_zero: bool,
 ) -> Result<Vec<Sym>, Problem> {
@@ -86,7 +86,7 @@ fn resolve_target(
     for (i, dim) in dims.iter_mut().enumerate() {
         match n.func().syms.as_int(*dim) {
             Some(0) if !allow_zero => {
-                *dim = *own.get(i).ok_or_else(|| {
+                *dim = *input_dims.get(i).ok_or_else(|| {
                     Problem::invalid(format!("the new shape keeps dim {i}, which the input lacks"))
                 })?;
             }
@@ -109,14 +109,14 @@ fn resolve_target(
     if let Some(inferred) = inferred {
         if !allow_zero {
             for (i, &dim) in dims.iter().enumerate() {
-                check_zero_dim(n, own.get(i).copied(), dim)?;
+                check_zero_dim(n, input_dims.get(i).copied(), dim)?;
             }
         }
         // A size on both sides does not affect the inferred one, even if it is 0.
         let others = dims.iter().enumerate().filter(|(i, _)| *i != inferred);
         let others: Vec<Sym> = others.map(|(_, &dim)| dim).collect();
         let syms = &mut n.func().syms;
-        let (all, others) = syms.reduced_quotient(own, &others);
+        let (all, others) = syms.reduced_quotient(input_dims, &others);
         dims[inferred] = match syms.as_int(others) {
             // NumPy leaves this undefined; the tensor is empty anyway.
             Some(0) => syms.int(0),
@@ -152,14 +152,14 @@ fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(
 }
 
 /// The shape contained in a run-time tensor. -1 and 0 are resolved by arithmetic on the tensor.
-fn non_constant_target(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> ExprResult {
+fn non_constant_target(n: &mut Node<'_, '_>, input_dims: &[Sym], allow_zero: bool) -> ExprResult {
     let target = n.tensor(1)?;
     let target = n.cast(target, DType::Int64)?;
     n.constant_length(target)?;
     let length = n.dims(target)?[0];
     let mut known = n.known_elements(&target.into()).unwrap_or_default();
-    let (minus, none, one) = (n.scalar(-1i64)?, n.scalar(0i64)?, n.scalar(1i64)?);
-    let mut all = n.size_vector(own)?;
+    let (minus, zero, one) = (n.scalar(-1i64)?, n.scalar(0i64)?, n.scalar(1i64)?);
+    let mut all = n.size_vector(input_dims)?;
     let mut dims = target;
     let inferred = n.op("relax.equal", &[dims, minus])?;
     let valid = n.op("relax.greater_equal", &[dims, minus])?;
@@ -170,15 +170,15 @@ fn non_constant_target(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> E
     n.require(at_most_one, "the new shape {} has more than one -1", &[dims])?;
     let mut others = n.op("relax.where", &[inferred, one, dims])?;
     if allow_zero {
-        let zeros = n.op("relax.equal", &[dims, none])?;
+        let zeros = n.op("relax.equal", &[dims, zero])?;
         n.require_not_both(zeros, inferred)?;
     } else {
-        for (&known, &kept) in known.clone().iter().zip(own) {
+        for (&known, &kept) in known.clone().iter().zip(input_dims) {
             if let Some(dim) = known {
                 check_zero_dim(n, Some(kept), dim)?;
             }
         }
-        let mut padded = own.to_vec();
+        let mut padded = input_dims.to_vec();
         for (i, known) in known.iter_mut().enumerate() {
             match (known.map(|k| n.func().syms.as_int(k)), padded.get_mut(i)) {
                 (Some(Some(0)), kept) => *known = kept.copied(),
@@ -193,11 +193,11 @@ fn non_constant_target(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> E
         let positions = n.iota(length)?;
         let attrs = ints_attr("axis", 0).with("mode", AttrValue::str("clip"));
         let kept = n.op_with("relax.take", &[padded, positions], attrs)?;
-        let keeps = n.op("relax.equal", &[dims, none])?;
+        let keeps = n.op("relax.equal", &[dims, zero])?;
         dims = n.op("relax.where", &[keeps, kept, dims])?;
         // Kept dims cancel, so that -1 can be inferred even if they are 0.
         others = n.op("relax.where", &[keeps, one, others])?;
-        all = mask_kept_dims(n, all, keeps, own.len())?;
+        all = mask_kept_dims(n, all, keeps, input_dims.len())?;
     }
     let others = n.op("relax.prod", &[others])?;
     let others = n.op("relax.maximum", &[others, one])?;
@@ -209,7 +209,7 @@ fn non_constant_target(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> E
 }
 
 /// The dims of the input, with 1 in place of those that a mask over the new shape keeps.
-fn mask_kept_dims(n: &mut Node<'_, '_>, own: Expr, keeps: Expr, rank: usize) -> ExprResult {
+fn mask_kept_dims(n: &mut Node<'_, '_>, input_dims: Expr, keeps: Expr, rank: usize) -> ExprResult {
     let rank = n.func().syms.int(rank as i64);
     let (one, off) = (n.scalar(1i64)?, n.scalar(false)?);
     let padding = n.full(&[rank], off)?;
@@ -217,28 +217,28 @@ fn mask_kept_dims(n: &mut Node<'_, '_>, own: Expr, keeps: Expr, rank: usize) -> 
     let zero = n.func().syms.int(0);
     let mask = n.slice_axis(mask, 0, zero, rank)?;
     let mask = n.reshape(mask, &[rank])?;
-    n.op("relax.where", &[mask, one, own])
+    n.op("relax.where", &[mask, one, input_dims])
 }
 
 /// `Expand`: broadcasting is bidirectional, so a dim of 1 in the new shape keeps the input's dim.
 fn expand(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
-    let own = n.dims(x)?;
+    let input_dims = n.dims(x)?;
     if n.symbolic(1).is_none() {
         let sizes = n.tensor(1)?;
         if n.constant_length(sizes)?.is_none() {
-            return expand_to_tensor(n, x, &own, sizes);
+            return expand_to_tensor(n, x, &input_dims, sizes);
         }
     }
     let target = n.sizes_input(1, None)?;
-    let rank = own.len().max(target.len());
+    let rank = input_dims.len().max(target.len());
     let one = n.func().syms.int(1);
     let at = |dims: &[Sym], i: usize| {
         if i + dims.len() < rank { one } else { dims[i + dims.len() - rank] }
     };
     let mut dims = Vec::with_capacity(rank);
     for i in 0..rank {
-        let (a, b) = (at(&own, i), at(&target, i));
+        let (a, b) = (at(&input_dims, i), at(&target, i));
         dims.push(broadcast_dim(n, a, b)?);
     }
     let shape = n.func().shape(&dims);
@@ -246,10 +246,15 @@ fn expand(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// Expands to a shape of unknown length: the shorter shape is extended by ones on the left.
-fn expand_to_tensor(n: &mut Node<'_, '_>, x: Expr, own: &[Sym], sizes: Expr) -> ConvertResult {
+fn expand_to_tensor(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    input_dims: &[Sym],
+    sizes: Expr,
+) -> ConvertResult {
     let sizes = n.cast(sizes, DType::Int64)?;
     let target = n.dims(sizes)?[0];
-    let rank = n.func().syms.int(own.len() as i64);
+    let rank = n.func().syms.int(input_dims.len() as i64);
     let full_rank = n.func().syms.max(rank, target);
     let one = n.scalar(1i64)?;
     let filled = |n: &mut Node<'_, '_>, vector: Expr, length: Sym| {
@@ -258,10 +263,10 @@ fn expand_to_tensor(n: &mut Node<'_, '_>, x: Expr, own: &[Sym], sizes: Expr) -> 
         let all = n.concat(&[ones, vector], 0)?;
         n.reshape(all, &[full_rank])
     };
-    let own = n.size_vector(own)?;
-    let (own, sizes) = (filled(n, own, rank)?, filled(n, sizes, target)?);
+    let input_dims = n.size_vector(input_dims)?;
+    let (input_dims, sizes) = (filled(n, input_dims, rank)?, filled(n, sizes, target)?);
     let keeps = n.op("relax.equal", &[sizes, one])?;
-    let sizes = n.op("relax.where", &[keeps, own, sizes])?;
+    let sizes = n.op("relax.where", &[keeps, input_dims, sizes])?;
     let shape = n.tensor_to_shape(sizes)?;
     Ok(vec![n.op("relax.broadcast_to", &[x, shape])?.into()])
 }
@@ -396,12 +401,12 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> ConvertResult {
 /// Non-constant new axes: each output dim is 1 on a new axis, else the next dim of the input.
 fn unsqueeze_non_constant(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
-    let own = n.dims(x)?;
+    let input_dims = n.dims(x)?;
     n.constant_length(axes)?;
     let count = n.dims(axes)?[0];
-    let old = n.func().syms.int(own.len() as i64);
+    let old = n.func().syms.int(input_dims.len() as i64);
     let rank = n.func().syms.add(old, count);
-    if own.is_empty() {
+    if input_dims.is_empty() {
         n.axes_mask(axes, rank)?;
         let one = n.scalar(1i64)?;
         let ones = n.full(&[count], one)?;
@@ -413,9 +418,9 @@ fn unsqueeze_non_constant(n: &mut Node<'_, '_>) -> ConvertResult {
     let valid = n.op_with("relax.cumsum", &[kept], ints_attr("axis", 0))?;
     let one = n.scalar(1i64)?;
     let positions = n.op("relax.subtract", &[valid, one])?;
-    let own = n.size_vector(&own)?;
+    let input_dims = n.size_vector(&input_dims)?;
     let attrs = ints_attr("axis", 0).with("mode", AttrValue::str("clip"));
-    let sizes = n.op_with("relax.take", &[own, positions], attrs)?;
+    let sizes = n.op_with("relax.take", &[input_dims, positions], attrs)?;
     let sizes = n.op("relax.where", &[mask, one, sizes])?;
     Ok(vec![n.reshape_to_tensor(x, sizes)?.into()])
 }
@@ -452,9 +457,9 @@ fn tile(n: &mut Node<'_, '_>) -> ConvertResult {
         let message = format!("'repeats' has {count} numbers for an input of rank {rank}");
         return Err(Problem::invalid(message));
     }
-    let none = n.func().syms.int(0);
+    let zero = n.func().syms.int(0);
     for &repeat in &repeats.elems {
-        n.require_at_most(none, repeat, "its repeats must be at least {}, but one is {}")?;
+        n.require_at_most(zero, repeat, "its repeats must be at least {}, but one is {}")?;
     }
     if let Some(counts) = repeats.constants(&n.func().syms) {
         let attrs = Attrs::default().with("repeats", AttrValue::ints(counts));

@@ -60,8 +60,8 @@ fn non_zero(n: &mut Node<'_, '_>) -> ConvertResult {
 fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(-1);
     let depth = n.size_input(1)?;
-    let none = n.func().syms.int(0);
-    n.require_at_most(none, depth, "its depth must be at least {}, but is {}")?;
+    let zero_scalar = n.func().syms.int(0);
+    n.require_at_most(zero_scalar, depth, "its depth must be at least {}, but is {}")?;
     // Comparing with 0 .. depth along the new axis also works for a non-constant depth.
     let indices = n.tensor(0)?;
     let indices = n.cast(indices, DType::Int64)?;
@@ -77,8 +77,8 @@ fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = Attrs::default().with("axis", AttrValue::ints([axis as i64]));
     let indices = n.op_with("relax.expand_dims", &[indices], attrs)?;
     let size = n.materialize(&SymTensor::scalar(depth).into())?;
-    let none = n.scalar(0i64)?;
-    let negative = n.op("relax.less", &[indices, none])?;
+    let zero_scalar = n.scalar(0i64)?;
+    let negative = n.op("relax.less", &[indices, zero_scalar])?;
     let moved = n.op("relax.add", &[indices, size])?;
     let indices = n.op("relax.where", &[negative, moved, indices])?;
     let hit = n.op("relax.equal", &[indices, positions])?;
@@ -110,8 +110,8 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
         Some(k) => n.func().syms.int(k),
         None => n.size_input(1)?,
     };
-    let none = n.func().syms.int(0);
-    n.require_at_most(none, k, "k must be at least {}, but is {}")?;
+    let zero = n.func().syms.int(0);
+    n.require_at_most(zero, k, "k must be at least {}, but is {}")?;
     n.require_at_most(k, dims[axis], "k is {}, but its axis has {}")?;
     // ONNX orders NaN above all numbers, but the search operator orders it last in both directions.
     let input = x;

@@ -164,10 +164,10 @@ fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
         }
     }
     let (items, kind) = sequence_object(n)?;
-    let (item, own) = n.to_object(&item)?;
+    let (item, item_type) = n.to_object(&item)?;
     let position = position_operand(n, 2)?;
     let more = n.call_host(host::SEQUENCE_INSERT, &[items, item, position])?;
-    Ok(vec![Value::Object(more, ObjectType::Sequence(Box::new(kind.join(&own)?)))])
+    Ok(vec![Value::Object(more, ObjectType::Sequence(Box::new(kind.join(&item_type)?)))])
 }
 
 fn length(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -293,11 +293,11 @@ fn split_dynamic(
     let lengths = if index { n.tensor(1)? } else { n.null_value()? };
     let (at, kept) = (n.int_operand(axis as i64), n.int_operand(i64::from(keep)));
     let parts = n.call_host(host::SEQUENCE_SPLIT, &[x, lengths, at, kept])?;
-    let mut own: Vec<Option<Sym>> = dims.iter().copied().map(Some).collect();
+    let mut item_dims: Vec<Option<Sym>> = dims.iter().copied().map(Some).collect();
     match index || keep {
-        true => own[axis] = None,
-        false => drop(own.remove(axis)),
+        true => item_dims[axis] = None,
+        false => drop(item_dims.remove(axis)),
     }
-    let kind = ObjectType::Tensor { dtype: n.dtype(x)?, narrow: None, dims: Some(own) };
+    let kind = ObjectType::Tensor { dtype: n.dtype(x)?, narrow: None, dims: Some(item_dims) };
     Ok(vec![Value::Object(parts, ObjectType::Sequence(Box::new(kind)))])
 }

@@ -124,8 +124,8 @@ fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
         Some(0) => Err(Problem::invalid("its step is 0")),
         Some(_) => Ok(()),
         None => {
-            let (step, none) = (n.size_scalar(bounds[2])?, n.scalar(0i64)?);
-            let nonzero = n.op("relax.not_equal", &[step, none])?;
+            let (step, zero) = (n.size_scalar(bounds[2])?, n.scalar(0i64)?);
+            let nonzero = n.op("relax.not_equal", &[step, zero])?;
             n.require(nonzero, "its step is {}", &[step])
         }
     }
@@ -157,14 +157,14 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let [start, limit, step] = wide;
     let span = n.op("relax.subtract", &[limit, start])?;
-    let none = n.scalar_as(0.0, count_dtype)?;
-    let nonzero = n.op("relax.not_equal", &[step, none])?;
+    let zero_scalar = n.scalar_as(0.0, count_dtype)?;
+    let nonzero = n.op("relax.not_equal", &[step, zero_scalar])?;
     n.require(nonzero, "its step is {}", &[step])?;
     if dtype.is_integer() {
         // The difference and its negation must not overflow 64 bits.
         let min = n.scalar_as(-(2f64.powi(63)), count_dtype)?;
         let up = n.op("relax.greater_equal", &[limit, start])?;
-        let is_up = n.op("relax.greater_equal", &[span, none])?;
+        let is_up = n.op("relax.greater_equal", &[span, zero_scalar])?;
         let (same, some) =
             (n.op("relax.equal", &[up, is_up])?, n.op("relax.not_equal", &[span, min])?);
         let near = n.op("relax.logical_and", &[same, some])?;

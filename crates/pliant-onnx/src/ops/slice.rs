@@ -96,9 +96,9 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
         };
         n.require_equal(length, count, "its lists have {} and {} numbers")?;
     }
-    let own = n.dims(x)?;
+    let input_dims = n.dims(x)?;
     let (first, last, step) =
-        (n.int_vector(&vec![0; rank])?, n.size_vector(&own)?, n.int_vector(&vec![1; rank])?);
+        (n.int_vector(&vec![0; rank])?, n.size_vector(&input_dims)?, n.int_vector(&vec![1; rank])?);
     let mut args = vec![x];
     for (whole, part) in [(first, starts), (last, ends), (step, steps)] {
         args.push(n.op_with(
@@ -108,7 +108,7 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
         )?);
     }
     // As `within` does for constant starts.
-    let (zero, sizes) = (n.scalar(0i64)?, n.size_vector(&own)?);
+    let (zero, sizes) = (n.scalar(0i64)?, n.size_vector(&input_dims)?);
     let first = n.op("relax.negative", &[sizes])?;
     let first = n.op("relax.maximum", &[args[1], first])?;
     let is_backward = n.op("relax.less", &[args[3], zero])?;
@@ -123,7 +123,7 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
         (None, known) => known,
     };
     let Some(named) = named else { return Ok(vec![y.into()]) };
-    let mut kept: Vec<Option<Sym>> = own.into_iter().map(Some).collect();
+    let mut kept: Vec<Option<Sym>> = input_dims.into_iter().map(Some).collect();
     for axis in named {
         kept[n.axis(axis, rank)?] = None;
     }

@@ -29,12 +29,14 @@ struct NgramPool<'a> {
 impl NgramPool<'_> {
     /// The n-grams of the given length, concatenated.
     fn of_length(&self, length: usize) -> Result<&[i64], Problem> {
-        let at = |i: usize| match self.starts.get(i) {
+        let index = |i: usize| match self.starts.get(i) {
             Some(&start) => usize::try_from(start).ok(),
             None => Some(self.items.len()),
         };
         let wrong = || Problem::invalid("'ngram_counts' does not fit 'pool_int64s'");
-        let (Some(from), Some(to)) = (at(length - 1), at(length)) else { return Err(wrong()) };
+        let (Some(from), Some(to)) = (index(length - 1), index(length)) else {
+            return Err(wrong());
+        };
         let grams = self.items.get(from..to).ok_or_else(wrong)?;
         if grams.len().is_multiple_of(length) { Ok(grams) } else { Err(wrong()) }
     }
@@ -42,7 +44,7 @@ impl NgramPool<'_> {
 
 fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
-    let whole = |name: &str, max_value: i64| {
+    let attr_up_to = |name: &str, max_value: i64| {
         let value = attrs.int(name)?;
         let value =
             value.ok_or_else(|| Problem::attribute(format!("attribute '{name}' is missing")))?;
@@ -56,9 +58,9 @@ fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::unsupported("n-grams of strings (pool_strings)"));
     }
     let mode = attrs.choice("mode", &["TF", "IDF", "TFIDF"])?;
-    let min = whole("min_gram_length", MAX_GRAM_LENGTH)?.max(1);
-    let max_value = whole("max_gram_length", MAX_GRAM_LENGTH)?;
-    let skips = whole("max_skip_count", MAX_SKIPS)?;
+    let min = attr_up_to("min_gram_length", MAX_GRAM_LENGTH)?.max(1);
+    let max_value = attr_up_to("max_gram_length", MAX_GRAM_LENGTH)?;
+    let skips = attr_up_to("max_skip_count", MAX_SKIPS)?;
     let pool = NgramPool {
         items: attrs.ints("pool_int64s")?.unwrap_or_default(),
         starts: attrs.ints("ngram_counts")?.unwrap_or_default(),
@@ -78,10 +80,10 @@ fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
     for size in 1..=pool.starts.len() {
         let grams = pool.of_length(size)?;
         if !grams.is_empty() {
-            let wanted = (min..=max_value).contains(&(size as i64));
+            let gram_elements = (min..=max_value).contains(&(size as i64));
             // A single element cannot skip.
             let skips = if size == 1 { 0 } else { skips };
-            counts.push(match wanted {
+            counts.push(match gram_elements {
                 true => count_ngrams(n, x, grams, size, skips, [rows, length])?,
                 false => zero_counts(n, rows, (grams.len() / size) as i64)?,
             });
@@ -118,23 +120,23 @@ fn count_ngrams(
     let one = n.func().syms.int(1);
     let mut total: Option<Expr> = None;
     for step in 1..=skips + 1 {
-        let reach = (size as i64 - 1) * step;
+        let span = (size as i64 - 1) * step;
         let syms = &mut n.func().syms;
-        let (reach, zero) = (syms.int(reach), syms.int(0));
-        let positions = syms.sub(length, reach);
+        let (span, zero) = (syms.int(span), syms.int(0));
+        let positions = syms.sub(length, span);
         let positions = syms.max(positions, zero);
         let mut hits: Option<Expr> = None;
         for k in 0..size {
-            let at = n.iota(positions)?;
+            let index = n.iota(positions)?;
             let offset = n.scalar(k as i64 * step)?;
-            let at = n.op("relax.add", &[at, offset])?;
-            let seen = n.take(x, at, 1)?;
-            let seen = n.reshape(seen, &[rows, positions, one])?;
-            let wanted: Vec<i64> = grams.iter().skip(k).step_by(size).copied().collect();
-            let wanted = Tensor::from_slice(&[1, 1, count], &wanted);
-            let wanted = wanted.map_err(|e| Problem::invalid(e.to_string()))?;
-            let wanted = n.importer.constant(&wanted);
-            let same = n.op("relax.equal", &[seen, wanted])?;
+            let index = n.op("relax.add", &[index, offset])?;
+            let elements = n.take(x, index, 1)?;
+            let elements = n.reshape(elements, &[rows, positions, one])?;
+            let gram_elements: Vec<i64> = grams.iter().skip(k).step_by(size).copied().collect();
+            let gram_elements = Tensor::from_slice(&[1, 1, count], &gram_elements);
+            let gram_elements = gram_elements.map_err(|e| Problem::invalid(e.to_string()))?;
+            let gram_elements = n.importer.constant(&gram_elements);
+            let same = n.op("relax.equal", &[elements, gram_elements])?;
             hits = Some(match hits {
                 Some(before) => n.op("relax.logical_and", &[before, same])?,
                 None => same,

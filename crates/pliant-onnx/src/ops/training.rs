@@ -35,11 +35,11 @@ fn optimizer_steps(
     let (rate, update_count) = (n.to_scalar(rate)?, n.to_scalar(update_count)?);
     let mut outputs = vec![Value::Absent; (tensors_per_step - 1) * count];
     for i in 0..count {
-        let mut own = Vec::with_capacity(tensors_per_step);
+        let mut tensors = Vec::with_capacity(tensors_per_step);
         for kind in 0..tensors_per_step {
-            own.push(n.tensor(2 + kind * count + i)?);
+            tensors.push(n.tensor(2 + kind * count + i)?);
         }
-        for (kind, new) in step(n, rate, update_count, &own)?.into_iter().enumerate() {
+        for (kind, new) in step(n, rate, update_count, &tensors)?.into_iter().enumerate() {
             outputs[kind * count + i] = new.into();
         }
     }
@@ -68,7 +68,7 @@ fn adagrad(
     n: &mut Node<'_, '_>,
     rate: Expr,
     update_count: Expr,
-    own: &[Expr],
+    tensors: &[Expr],
 ) -> Result<Vec<Expr>, Problem> {
     let (decay, eps) = (float_attr(n, "decay_factor", 0.0)?, float_attr(n, "epsilon", 1e-6)?);
     let (one, update_count) =
@@ -76,57 +76,57 @@ fn adagrad(
     let decay = n.op("relax.multiply", &[update_count, decay])?;
     let decay = n.op("relax.add", &[decay, one])?;
     let rate = n.op("relax.divide", &[rate, decay])?;
-    let gradient = regularized_gradient(n, own[0], own[1])?;
+    let gradient = regularized_gradient(n, tensors[0], tensors[1])?;
     let square = n.op("relax.multiply", &[gradient, gradient])?;
-    let sum = n.op("relax.add", &[own[2], square])?;
+    let sum = n.op("relax.add", &[tensors[2], square])?;
     let root = n.op("relax.sqrt", &[sum])?;
     let root = n.op("relax.add", &[root, eps])?;
     let step = n.op("relax.multiply", &[rate, gradient])?;
     let step = n.op("relax.divide", &[step, root])?;
-    Ok(vec![n.op("relax.subtract", &[own[0], step])?, sum])
+    Ok(vec![n.op("relax.subtract", &[tensors[0], step])?, sum])
 }
 
 fn momentum(
     n: &mut Node<'_, '_>,
     rate: Expr,
     update_count: Expr,
-    own: &[Expr],
+    tensors: &[Expr],
 ) -> Result<Vec<Expr>, Problem> {
     let nesterov = n.attrs().choice("mode", &["standard", "nesterov"])? == "nesterov";
     let (alpha, beta) = (float_attr(n, "alpha", 0.9)?, float_attr(n, "beta", 1.0)?);
-    let gradient = regularized_gradient(n, own[0], own[1])?;
+    let gradient = regularized_gradient(n, tensors[0], tensors[1])?;
     // The first update uses the full gradient.
-    let (one, none) = (n.scalar_as(1.0, DType::Float32)?, n.scalar(0i64)?);
-    let not_first = n.op("relax.greater", &[update_count, none])?;
+    let (one, zero) = (n.scalar_as(1.0, DType::Float32)?, n.scalar(0i64)?);
+    let not_first = n.op("relax.greater", &[update_count, zero])?;
     let gradient_weight = n.op("relax.where", &[not_first, beta, one])?;
-    let velocity = weighted_sum(n, (alpha, own[2]), (gradient_weight, gradient))?;
+    let velocity = weighted_sum(n, (alpha, tensors[2]), (gradient_weight, gradient))?;
     let step =
         if nesterov { weighted_sum(n, (one, gradient), (alpha, velocity))? } else { velocity };
     let step = n.op("relax.multiply", &[rate, step])?;
-    Ok(vec![n.op("relax.subtract", &[own[0], step])?, velocity])
+    Ok(vec![n.op("relax.subtract", &[tensors[0], step])?, velocity])
 }
 
 fn adam(
     n: &mut Node<'_, '_>,
     rate: Expr,
     update_count: Expr,
-    own: &[Expr],
+    tensors: &[Expr],
 ) -> Result<Vec<Expr>, Problem> {
     let [alpha, beta] = [float_attr(n, "alpha", 0.9)?, float_attr(n, "beta", 0.999)?];
     let (eps, after) =
         (float_attr(n, "epsilon", 1e-6)?, float_attr(n, "norm_coefficient_post", 0.0)?);
     let one = n.scalar_as(1.0, DType::Float32)?;
-    let gradient = regularized_gradient(n, own[0], own[1])?;
+    let gradient = regularized_gradient(n, tensors[0], tensors[1])?;
     let square = n.op("relax.multiply", &[gradient, gradient])?;
     let one_minus = |n: &mut Node<'_, '_>, x: Expr| n.op("relax.subtract", &[one, x]);
     let (not_alpha, not_beta): (Expr, Expr) = (one_minus(n, alpha)?, one_minus(n, beta)?);
-    let velocity = weighted_sum(n, (alpha, own[2]), (not_alpha, gradient))?;
-    let second_moment = weighted_sum(n, (beta, own[3]), (not_beta, square))?;
+    let velocity = weighted_sum(n, (alpha, tensors[2]), (not_alpha, gradient))?;
+    let second_moment = weighted_sum(n, (beta, tensors[3]), (not_beta, square))?;
     let root = n.op("relax.sqrt", &[second_moment])?;
     let root = n.op("relax.add", &[root, eps])?;
     // Correct the bias of the first updates.
-    let none = n.scalar(0i64)?;
-    let not_first = n.op("relax.greater", &[update_count, none])?;
+    let zero = n.scalar(0i64)?;
+    let not_first = n.op("relax.greater", &[update_count, zero])?;
     let power = n.cast(update_count, DType::Float32)?;
     let (a, b) = (n.op("relax.power", &[alpha, power])?, n.op("relax.power", &[beta, power])?);
     let (a, b): (Expr, Expr) = (one_minus(n, a)?, one_minus(n, b)?);
@@ -136,7 +136,7 @@ fn adam(
     let rate = n.op("relax.where", &[not_first, corrected, rate])?;
     let step = n.op("relax.divide", &[velocity, root])?;
     let step = n.op("relax.multiply", &[rate, step])?;
-    let x = n.op("relax.subtract", &[own[0], step])?;
+    let x = n.op("relax.subtract", &[tensors[0], step])?;
     let keep: Expr = one_minus(n, after)?;
     Ok(vec![n.op("relax.multiply", &[keep, x])?, velocity, second_moment])
 }

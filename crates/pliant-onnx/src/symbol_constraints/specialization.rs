@@ -23,20 +23,25 @@ impl SymbolConstraints {
             }
         }
         let fixed = |c: &Constraint| {
-            let mut at: Vec<usize> = Vec::new();
-            let own = c.relation.symbols(&func.syms);
-            let range = match own[..] {
+            let mut indices: Vec<usize> = Vec::new();
+            let vars = c.relation.symbols(&func.syms);
+            let range = match vars[..] {
                 [var] => self.symbols.get(&var).map(|&at| self.report.symbols[at].own_range()),
                 _ => None,
             };
             if c.relation.allows_few_sizes(&func.syms, range.unwrap_or_default()) {
-                let own: Vec<SymVar> = own.into_iter().map(|v| equal.representative(v)).collect();
-                let ours =
-                    self.symbols.iter().filter(|(v, _)| own.contains(&equal.representative(**v)));
-                at.extend(ours.map(|(_, &at)| at).filter(|&at| self.report.symbols[at].may_vary()));
+                let groups: Vec<SymVar> =
+                    vars.into_iter().map(|v| equal.representative(v)).collect();
+                let members = self
+                    .symbols
+                    .iter()
+                    .filter(|(v, _)| groups.contains(&equal.representative(**v)));
+                indices.extend(
+                    members.map(|(_, &at)| at).filter(|&at| self.report.symbols[at].may_vary()),
+                );
             }
-            at.sort_unstable();
-            at.into_iter().map(|at| self.report.symbols[at].name.clone()).collect()
+            indices.sort_unstable();
+            indices.into_iter().map(|at| self.report.symbols[at].name.clone()).collect()
         };
         let all: Vec<Vec<String>> = self.report.constraints.iter().map(fixed).collect();
         let mut paths: FxHashMap<String, BranchPaths> = FxHashMap::default();
@@ -46,11 +51,11 @@ impl SymbolConstraints {
             }
         }
         for (c, names) in self.report.constraints.iter_mut().zip(all) {
-            let (always, at_times): (Vec<String>, Vec<String>) =
+            let (always, sometimes): (Vec<String>, Vec<String>) =
                 names.into_iter().partition(|name| paths[name].cover_all());
             c.fixes = always;
             if !c.within.branches.iter().any(|b| b.by_sizes) {
-                c.may_fix = at_times;
+                c.may_fix = sometimes;
             }
         }
     }
@@ -75,8 +80,10 @@ impl SymbolConstraints {
                         let fits = |v: &&i64| **v >= low && high.is_none_or(|h| **v <= h);
                         let fit: Vec<i64> = values.iter().filter(fits).copied().collect();
                         // No value fits: use an empty range.
-                        let none = (Some(i64::MAX), Some(0));
-                        fit.iter().min().map_or(none, |&l| (Some(l), fit.iter().max().copied()))
+                        let empty_range = (Some(i64::MAX), Some(0));
+                        fit.iter()
+                            .min()
+                            .map_or(empty_range, |&l| (Some(l), fit.iter().max().copied()))
                     }
                     other => match other.symbol_bounds(&mut func.syms) {
                         Some((of, min_value, max_value)) if of == var => (min_value, max_value),
@@ -105,8 +112,9 @@ impl SymbolConstraints {
         let is_reported =
             |c: &&Constraint| !c.fixes.is_empty() && !all.iter().any(|o| o.is_stricter_than(c));
         for c in all.iter().filter(is_reported) {
-            let own = |s: &&SymbolInfo| s.declared == DeclaredBy::User && c.fixes.contains(&s.name);
-            let by_user = self.report.symbols.iter().any(|s| own(&s));
+            let is_user_declared =
+                |s: &&SymbolInfo| s.declared == DeclaredBy::User && c.fixes.contains(&s.name);
+            let by_user = self.report.symbols.iter().any(|s| is_user_declared(&s));
             let list = if allowed { &mut warnings } else { &mut problems };
             list.push(self.violation(c, by_user, allowed));
         }

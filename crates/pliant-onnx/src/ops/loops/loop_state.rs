@@ -31,7 +31,7 @@ pub(super) struct LoopState {
     kinds: Vec<ObjectType>,
     types: Vec<Type>,
     /// Symbols defined in the body.
-    own: FxHashSet<SymVar>,
+    body_symbols: FxHashSet<SymVar>,
     outer: OuterSymbols,
 }
 
@@ -47,13 +47,13 @@ impl LoopState {
             inits: Vec::with_capacity(count),
             kinds: Vec::with_capacity(count),
             types: Vec::with_capacity(count),
-            own: FxHashSet::default(),
+            body_symbols: FxHashSet::default(),
             outer: OuterSymbols::now(&n.func().syms),
         };
         for (name, value) in first {
             let (e, kind) = n.to_object(&value)?;
-            let own = n.func().expr_ty(e);
-            let ty = if is_tensor(&kind) { own } else { n.func().intern(TypeData::Any) };
+            let value_type = n.func().expr_ty(e);
+            let ty = if is_tensor(&kind) { value_type } else { n.func().intern(TypeData::Any) };
             state.names.push(name);
             state.inits.push(e);
             state.kinds.push(kind);
@@ -75,7 +75,7 @@ impl LoopState {
                 if map.contains_key(&v) {
                     continue;
                 }
-                let v_new = if self.own.contains(&v) {
+                let v_new = if self.body_symbols.contains(&v) {
                     let name = func.syms.name(v).to_string();
                     func.fresh_sym(&name)
                 } else {
@@ -139,13 +139,14 @@ impl LoopState {
         let mut wide = Vec::with_capacity(dims.len());
         for (&dim, later) in dims.iter().zip(later) {
             let func = n.func();
-            let own = func.syms.as_var(dim).is_some_and(|v| self.own.contains(&v));
+            let is_body_symbol =
+                func.syms.as_var(dim).is_some_and(|v| self.body_symbols.contains(&v));
             let stays = later.is_some_and(|l| prove_dims_equal(func, dim, l).is_yes());
-            wide.push(if own || stays {
+            wide.push(if is_body_symbol || stays {
                 dim
             } else {
                 let var = func.fresh_sym(&identifier(&self.names[i], "n"));
-                self.own.insert(var);
+                self.body_symbols.insert(var);
                 func.syms.var(var)
             });
         }

@@ -72,8 +72,8 @@ pub(in crate::ops) fn collecting_loop(
     let outer = OuterSymbols::now(&n.func().syms);
     let (carried, mut first) = (first.len(), first);
     for k in 0..count {
-        let none = n.null_value()?;
-        first.push((format!("parts_{k}"), Value::Object(none, ObjectType::Internal)));
+        let empty_chain = n.null_value()?;
+        first.push((format!("parts_{k}"), Value::Object(empty_chain, ObjectType::Internal)));
     }
     let mut kinds: Vec<ObjectType> = Vec::new();
     let state = LoopState::new(n, first)?;

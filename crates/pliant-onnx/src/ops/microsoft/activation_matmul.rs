@@ -90,12 +90,12 @@ const MAX_WEIGHT_SIZE: i64 = 1 << 30;
 /// `count` fields of each row, which holds `held`.
 fn unpack_constant_fields(
     bytes: &Tensor,
-    (rows, held): (i64, i64),
+    (rows, stored_count): (i64, i64),
     count: i64,
     bits: i64,
 ) -> Option<Tensor> {
     let all = bytes.to_vec::<u8>().ok()?;
-    let (row, mask) = ((held.checked_mul(bits)? + 7) / 8, ((1u32 << bits) - 1) as u8);
+    let (row, mask) = ((stored_count.checked_mul(bits)? + 7) / 8, ((1u32 << bits) - 1) as u8);
     if all.len() as i64 != rows.checked_mul(row)? {
         return None;
     }

@@ -64,7 +64,7 @@ fn add_key_mask(
 ) -> Result<(), Problem> {
     let dims = n.dims(mask)?;
     let one = n.func().syms.int(1);
-    let none = n.scalar(0i64)?;
+    let zero_scalar = n.scalar(0i64)?;
     let mask = n.cast(mask, DType::Int64)?;
     let allowed = match dims.as_slice() {
         [count] => {
@@ -88,11 +88,11 @@ fn add_key_mask(
         }
         [b, k] => {
             let wide = n.reshape(mask, &[*b, one, one, *k])?;
-            n.op("relax.greater", &[wide, none])?
+            n.op("relax.greater", &[wide, zero_scalar])?
         }
         [b, q, k] => {
             let wide = n.reshape(mask, &[*b, one, *q, *k])?;
-            n.op("relax.greater", &[wide, none])?
+            n.op("relax.greater", &[wide, zero_scalar])?
         }
         _ => return Err(Problem::unsupported("a mask of 4 dims")),
     };
@@ -131,8 +131,8 @@ pub(super) fn causal_mask(
         None => None,
     };
     let distance = query_key_distances(n, queries, keys, first)?;
-    let none = n.scalar(0i64)?;
-    let allowed = n.op("relax.greater_equal", &[distance, none])?;
+    let zero = n.scalar(0i64)?;
+    let allowed = n.op("relax.greater_equal", &[distance, zero])?;
     masks.allow(n, allowed)?;
     Ok(distance)
 }
@@ -241,9 +241,9 @@ fn multi_head_attention(n: &mut Node<'_, '_>) -> ConvertResult {
         add_key_mask(n, &mut masks, mask, (batch, keys))?;
     }
     if n.attrs().int("unidirectional")?.unwrap_or(0) != 0 {
-        let own = past.is_some() || prove::equal(n.func(), queries, keys) == Some(true);
+        let positions_known = past.is_some() || prove::equal(n.func(), queries, keys) == Some(true);
         let mut unsupported = UnsupportedFeatures::default();
-        if !own {
+        if !positions_known {
             unsupported =
                 unsupported.add("unidirectional=1 over keys that may outnumber the queries");
         }
@@ -268,13 +268,13 @@ fn add_packed_bias(n: &mut Node<'_, '_>, bias: Expr, parts: [&mut Expr; 3]) -> R
         };
         ends.push(n.func().syms.add(ends[ends.len() - 1], width));
     }
-    let own = n.dims_with_min_rank(bias, 1)?[0];
+    let bias_part = n.dims_with_min_rank(bias, 1)?[0];
     let text = "its bias has {} numbers where queries, keys and values together have {}";
-    n.require_equal(own, ends[3], text)?;
+    n.require_equal(bias_part, ends[3], text)?;
     for (part, bounds) in parts.into_iter().zip(ends.windows(2)) {
         if n.rank(*part)? == 3 {
-            let own = n.slice_axis(bias, 0, bounds[0], bounds[1])?;
-            *part = n.op("relax.add", &[*part, own])?;
+            let bias_part = n.slice_axis(bias, 0, bounds[0], bounds[1])?;
+            *part = n.op("relax.add", &[*part, bias_part])?;
         }
     }
     Ok(())

@@ -63,8 +63,8 @@ fn token_positions(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> Expr
     if prompt == Some(true) {
         return Ok(consecutive);
     }
-    let (past, none) = (n.size_scalar(past)?, n.scalar(0i64)?);
-    let prompt = n.op("relax.equal", &[past, none])?;
+    let (past, zero_scalar) = (n.size_scalar(past)?, n.scalar(0i64)?);
+    let prompt = n.op("relax.equal", &[past, zero_scalar])?;
     n.op("relax.where", &[prompt, consecutive, position_ids])
 }
 

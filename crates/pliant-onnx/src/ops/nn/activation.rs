@@ -183,16 +183,16 @@ fn shrink(n: &mut Node<'_, '_>) -> ConvertResult {
     let lambd = n.attrs().float("lambd")?.unwrap_or(0.5);
     let bias = n.attrs().float("bias")?.unwrap_or(0.0);
     let input = n.tensor(0)?;
-    let own = n.dtype(input)?;
+    let input_dtype = n.dtype(input)?;
     // The result for integers is truncated at the end.
-    let x = if own.is_integer() { n.cast(input, DType::Float64)? } else { input };
+    let x = if input_dtype.is_integer() { n.cast(input, DType::Float64)? } else { input };
     let [low, high, bias, zero] = [-lambd, lambd, bias, 0.0].map(|v| constant_like(n, x, v));
     let (bias, zero) = (bias?, zero?);
     let (below, above) = (n.op("relax.less", &[x, low?])?, n.op("relax.greater", &[x, high?])?);
     let (up, down) = (n.op("relax.add", &[x, bias])?, n.op("relax.subtract", &[x, bias])?);
     let inner = n.op("relax.where", &[above, down, zero])?;
     let y = n.op("relax.where", &[below, up, inner])?;
-    Ok(vec![n.cast(y, own)?.into()])
+    Ok(vec![n.cast(y, input_dtype)?.into()])
 }
 
 fn softmax(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
@@ -236,8 +236,8 @@ fn one_hot_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> ExprResult {
     if n.func().syms.as_int(dims[axis]) == Some(0) {
         return Ok(x);
     }
-    let (size, none) = (n.size_scalar(dims[axis])?, n.scalar(0i64)?);
-    let empty = n.op("relax.equal", &[size, none])?;
+    let (size, zero) = (n.size_scalar(dims[axis])?, n.scalar(0i64)?);
+    let empty = n.op("relax.equal", &[size, zero])?;
     let result = n.if_else(empty, |_| Ok(x), |n| one_hot_argmax(n, x, axis))?;
     let dims: Vec<_> = dims.into_iter().map(Some).collect();
     n.with_dims(result, &dims)

@@ -42,11 +42,11 @@ pub(in crate::ops) fn merge_heads(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
 
 /// Repeats key or value heads to the number of query heads.
 pub(in crate::ops) fn repeat_kv_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> ExprResult {
-    let own = n.dims_with_min_rank(x, 4)?[1];
-    if own == heads {
+    let kv_heads = n.dims_with_min_rank(x, 4)?[1];
+    if kv_heads == heads {
         return Ok(x);
     }
-    let count = n.func().syms.floordiv(heads, own);
+    let count = n.func().syms.floordiv(heads, kv_heads);
     repeat_along(n, x, count, 1)
 }
 
@@ -135,13 +135,19 @@ fn add_mask_input(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<
     let Some(mut mask) = n.optional_tensor(3)? else { return Ok(()) };
     let dtype = n.dtype(mask)?;
     let dims = n.dims(mask)?;
-    let (own, zero) = (*dims.last().unwrap_or(&keys), n.func().syms.int(0));
-    let numbers = (n.func().syms.as_int(own), n.func().syms.as_int(keys));
+    let (mask_keys, zero) = (*dims.last().unwrap_or(&keys), n.func().syms.int(0));
+    let numbers = (n.func().syms.as_int(mask_keys), n.func().syms.as_int(keys));
     let missing = match numbers {
-        (Some(own), Some(keys)) => (own < keys).then(|| n.func().syms.int(keys - own)),
-        _ if dims.is_empty() || pliant_ops::prove::equal(n.func(), own, keys) == Some(true) => None,
+        (Some(mask_keys), Some(keys)) => {
+            (mask_keys < keys).then(|| n.func().syms.int(keys - mask_keys))
+        }
+        _ if dims.is_empty()
+            || pliant_ops::prove::equal(n.func(), mask_keys, keys) == Some(true) =>
+        {
+            None
+        }
         _ => {
-            let missing = n.func().syms.sub(keys, own);
+            let missing = n.func().syms.sub(keys, mask_keys);
             Some(n.func().syms.max(missing, zero))
         }
     };

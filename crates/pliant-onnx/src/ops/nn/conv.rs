@@ -26,9 +26,13 @@ fn filter_shape(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem>
             let message = format!("'kernel_shape' has {count} sizes for a weight of rank {rank}");
             return Err(Problem::invalid(message));
         }
-        for (&size, &own) in filter.iter().zip(&dims[2..]) {
+        for (&size, &weight_size) in filter.iter().zip(&dims[2..]) {
             let size = n.func().syms.int(size);
-            n.require_equal(size, own, "'kernel_shape' has a size {} where the weight has {}")?;
+            n.require_equal(
+                size,
+                weight_size,
+                "'kernel_shape' has a size {} where the weight has {}",
+            )?;
         }
         return Ok(filter.to_vec());
     }
@@ -135,10 +139,10 @@ fn qlinear_conv(n: &mut Node<'_, '_>) -> ConvertResult {
 fn add_channel_bias(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> ExprResult {
     let Some(bias) = bias else { return Ok(y) };
     let dims = n.dims_with_min_rank(y, 2)?;
-    let [own] = n.dims(bias)?[..] else {
+    let [weight_size] = n.dims(bias)?[..] else {
         return Err(Problem::invalid("the bias must be a vector"));
     };
-    n.require_equal(own, dims[1], "the bias is of size {} for {} filters")?;
+    n.require_equal(weight_size, dims[1], "the bias is of size {} for {} filters")?;
     let bias = n.reshape_along(bias, 1, dims.len())?;
     n.op("relax.add", &[y, bias])
 }

@@ -244,7 +244,7 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let (b, c, h, width, out, each) = (*b, *c, *h, *width, *out, *each);
     let (kh, kw, oh, ow) = (*kh, *kw, *oh, *ow);
     // Positions are mapped to -1 .. 1 and back; narrower types would displace them.
-    let (own, dtype) = (n.dtype(x)?, DType::Float64);
+    let (input_dtype, dtype) = (n.dtype(x)?, DType::Float64);
     let (x, offset) = (n.cast(x, dtype)?, n.cast(offset, dtype)?);
     let syms = &mut n.func().syms;
     let (groups, offset_groups) = (syms.int(groups), syms.int(offset_groups));
@@ -292,7 +292,7 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         .with("padding_mode", AttrValue::str("zeros"))
         .with("align_corners", AttrValue::Bool(false));
     let read = n.op_with("relax.image.grid_sample", &[x, grid], attrs)?;
-    let read = n.cast(read, own)?;
+    let read = n.cast(read, input_dtype)?;
     let mut read = n.reshape(read, &[images, channels, patch, area])?;
     if let Some(mask) = n.optional_tensor(4)? {
         let mask = n.reshape(mask, &[images, one, patch, area])?;

@@ -27,11 +27,11 @@ struct Operands {
 fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let rules = ["gated_delta", "gated", "delta", "linear"];
     let rule = n.attrs().choice("update_rule", &rules)?;
-    for (i, what, reads) in
+    for (i, what, is_used) in
         [(4, "decay", rule.starts_with("gated")), (5, "beta", rule.ends_with("delta"))]
     {
-        if n.has_input(i) != reads {
-            let must = if reads { "needs" } else { "takes no" };
+        if n.has_input(i) != is_used {
+            let must = if is_used { "needs" } else { "takes no" };
             return Err(Problem::invalid(format!(
                 "update_rule '{rule}' {must} {what} (input {i})"
             )));
@@ -91,9 +91,9 @@ fn attention_steps(
     let max = n.size_scalar(count)?;
     let mut condition = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], max);
     let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
-        let (index, own) = (n.materialize(&state[0])?, n.materialize(&state[1])?);
-        let (own, y) = attention_step(n, all, index, own)?;
-        Ok((vec![increment(n, &state[0])?, own.into()], vec![y.into()]))
+        let (index, new_state) = (n.materialize(&state[0])?, n.materialize(&state[1])?);
+        let (new_state, y) = attention_step(n, all, index, new_state)?;
+        Ok((vec![increment(n, &state[0])?, new_state.into()], vec![y.into()]))
     };
     let last = collecting_loop(n, first, (1, true), &mut condition, &mut iteration)?;
     let [parts] = &last.parts[..] else { return Err(Problem::invalid("it has no steps")) };

@@ -29,13 +29,13 @@ fn epsilon(n: &Node<'_, '_>) -> Result<f64, Problem> {
 
 /// Reshapes a vector over the channels so that it broadcasts with a tensor of the given dims.
 fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> ExprResult {
-    let [own] = n.dims(v)?[..] else {
+    let [channel_count] = n.dims(v)?[..] else {
         return Err(Problem::invalid("scale, bias, mean and variance must be vectors"));
     };
     // A tensor without a channel axis has one channel.
     let one = n.func().syms.int(1);
     let channels = dims.get(1).copied().unwrap_or(one);
-    n.require_equal(own, channels, "a parameter is of size {} for {} channels")?;
+    n.require_equal(channel_count, channels, "a parameter is of size {} for {} channels")?;
     let mut shape = vec![one; dims.len()];
     if let Some(channel_dim) = shape.get_mut(1) {
         *channel_dim = channels;
@@ -88,7 +88,7 @@ fn batch_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     unsupported.into_result("statistics move in training_mode=1 of opset 14 and later alone")?;
     let input = n.tensor(0)?;
-    let (own, dims) = (n.dtype(input)?, n.dims(input)?);
+    let (input_dtype, dims) = (n.dtype(input)?, n.dims(input)?);
     let rank = dims.len();
     let mut all = vec![input];
     for i in 1..5 {
@@ -106,14 +106,14 @@ fn batch_norm(n: &mut Node<'_, '_>) -> ConvertResult {
         let moved = n.op("relax.multiply", &[parts[2], scale])?;
         let shift = n.op("relax.subtract", &[parts[1], moved])?;
         let y = scale_and_shift(n, x, scale, shift)?;
-        return Ok(vec![n.cast(y, own)?.into()]);
+        return Ok(vec![n.cast(y, input_dtype)?.into()]);
     }
     // The statistics of this batch, which update the running ones.
     let axes: Vec<i64> = (0..rank as i64).filter(|&a| a != 1).collect();
     let (mean, var) = statistics(n, x, &axes)?;
     let y = normalize(n, x, mean, var, eps)?;
     let y = scale_and_shift(n, y, parts[0], parts[1])?;
-    let mut outputs = vec![n.cast(y, own)?.into()];
+    let mut outputs = vec![n.cast(y, input_dtype)?.into()];
     let momentum = n.attrs().float("momentum")?.unwrap_or(0.9);
     for (old, now, dtype) in [(parts[2], mean, running[0]), (parts[3], var, running[1])] {
         let wide = n.dtype(old)?;
@@ -135,10 +135,10 @@ pub(super) fn to_common_type(
 ) -> Result<Vec<Expr>, Problem> {
     let mut wide = n.dtype(tensors[0])?;
     for &t in &tensors[1..] {
-        let own = n.dtype(t)?;
-        wide = match own.size().cmp(&wide.size()) {
-            Ordering::Greater => own,
-            Ordering::Equal if own != wide => DType::Float32,
+        let input_dtype = n.dtype(t)?;
+        wide = match input_dtype.size().cmp(&wide.size()) {
+            Ordering::Greater => input_dtype,
+            Ordering::Equal if input_dtype != wide => DType::Float32,
             _ => wide,
         };
     }
@@ -150,8 +150,8 @@ fn scale_and_shift_channels(n: &mut Node<'_, '_>, y: Expr) -> ExprResult {
     let (dtype, dims) = (n.dtype(y)?, n.dims(y)?);
     let mut of = [n.tensor(1)?, n.tensor(2)?];
     for part in &mut of {
-        let own = n.cast(*part, dtype)?;
-        *part = per_channel(n, own, &dims)?;
+        let cast_part = n.cast(*part, dtype)?;
+        *part = per_channel(n, cast_part, &dims)?;
     }
     scale_and_shift(n, y, of[0], of[1])
 }
@@ -252,11 +252,12 @@ fn layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// Whether a parameter may have fewer elements than the given dims.
 fn may_broadcast(n: &mut Node<'_, '_>, parameter: Expr, dims: &[Sym]) -> Result<bool, Problem> {
-    let own = n.dims(parameter)?;
+    let parameter_dims = n.dims(parameter)?;
     let syms = &n.func().syms;
-    let one =
-        |(&own, &dim): (&Sym, &Sym)| own != dim && syms.as_int(own).is_none_or(|size| size == 1);
-    Ok(own.len() != dims.len() || own.iter().zip(dims).any(one))
+    let one = |(&parameter_dims, &dim): (&Sym, &Sym)| {
+        parameter_dims != dim && syms.as_int(parameter_dims).is_none_or(|size| size == 1)
+    };
+    Ok(parameter_dims.len() != dims.len() || parameter_dims.iter().zip(dims).any(one))
 }
 
 fn rms_norm(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -316,8 +317,8 @@ fn lp_norm(n: &mut Node<'_, '_>) -> ConvertResult {
         let norm = if p == 1 { sum } else { n.op("relax.sqrt", &[sum])? };
         let dtype = n.dtype(x)?;
         let (zero, one) = (n.scalar_as(0.0, dtype)?, n.scalar_as(1.0, dtype)?);
-        let none = n.op("relax.equal", &[norm, zero])?;
-        let safe = n.op("relax.where", &[none, one, norm])?;
+        let is_zero = n.op("relax.equal", &[norm, zero])?;
+        let safe = n.op("relax.where", &[is_zero, one, norm])?;
         n.op("relax.divide", &[x, safe])
     })?;
     Ok(vec![y.into()])

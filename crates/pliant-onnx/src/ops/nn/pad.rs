@@ -213,11 +213,15 @@ fn axis_paddings(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, 
         let after = n.scalar(rank as i64)?;
         let after = n.op("relax.add", &[axes, after])?;
         let indices = n.concat(&[axes, after], 0)?;
-        let none = n.int_vector(&vec![0; 2 * rank])?;
-        pads = n.op_with("relax.scatter_elements", &[none, indices, pads], ints_attr("axis", 0))?;
+        let zero_scalar = n.int_vector(&vec![0; 2 * rank])?;
+        pads = n.op_with(
+            "relax.scatter_elements",
+            &[zero_scalar, indices, pads],
+            ints_attr("axis", 0),
+        )?;
     }
-    let none = n.scalar(0i64)?;
-    let pad_amounts = n.op("relax.maximum", &[pads, none])?;
+    let zero_scalar = n.scalar(0i64)?;
+    let pad_amounts = n.op("relax.maximum", &[pads, zero_scalar])?;
     let crop_amounts = n.op("relax.subtract", &[pad_amounts, pads])?;
     let (pad_amounts, crop_amounts) = (
         n.elements_as_symbols(pad_amounts, 2 * rank)?,

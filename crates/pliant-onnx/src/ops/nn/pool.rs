@@ -105,23 +105,24 @@ fn maximum_indices(
         let order: Vec<usize> =
             if columns_first { (0..axes).rev().collect() } else { (0..axes).collect() };
         for k in order {
-            let own = n.iota(out[k + 2])?;
-            let own = n.reshape_along(own, k + 2, rank)?;
+            let coordinate = n.iota(out[k + 2])?;
+            let coordinate = n.reshape_along(coordinate, k + 2, rank)?;
             let offset = n.func().syms.int(offset[k]);
             let shift = n.func().syms.sub(offset, window.before[k]);
             let (step, shift) = (n.scalar(window.strides[k])?, n.size_scalar(shift)?);
-            let own = n.op("relax.multiply", &[own, step])?;
-            let own = n.op("relax.add", &[own, shift])?;
+            let coordinate = n.op("relax.multiply", &[coordinate, step])?;
+            let coordinate = n.op("relax.add", &[coordinate, shift])?;
             let size = n.size_scalar(dims[k + 2])?;
             // Padding has the least value of the type, and is not a position of the input.
             let zero = n.scalar(0i64)?;
-            for inside in
-                [n.op("relax.greater_equal", &[own, zero])?, n.op("relax.less", &[own, size])?]
-            {
+            for inside in [
+                n.op("relax.greater_equal", &[coordinate, zero])?,
+                n.op("relax.less", &[coordinate, size])?,
+            ] {
                 hit = n.op("relax.logical_and", &[hit, inside])?;
             }
             index = n.op("relax.multiply", &[index, size])?;
-            index = n.op("relax.add", &[index, own])?;
+            index = n.op("relax.add", &[index, coordinate])?;
         }
         indices = n.op("relax.where", &[hit, index, indices])?;
     }
@@ -193,7 +194,7 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
     )?;
     let mut y = n.reshape(y, &inner)?;
     if n.has_input(2) {
-        let none = n.func().syms.int(0);
+        let zero_scalar = n.func().syms.int(0);
         let wanted = n.sizes_input(2, Some(dims.len()))?;
         if wanted.len() != dims.len() {
             let (actual, rank) = (wanted.len(), dims.len());
@@ -202,7 +203,7 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
         }
         for (axis, want) in wanted.into_iter().enumerate() {
             let missing = n.func().syms.sub(want, inner[axis]);
-            y = super::pad::pad_axis(n, y, axis, (none, missing), zero)?;
+            y = super::pad::pad_axis(n, y, axis, (zero_scalar, missing), zero)?;
         }
     }
     Ok(vec![y.into()])
@@ -293,9 +294,9 @@ fn mean_of_extended_windows(
     }
     let plain = Window { pads: vec![0; 2 * axes], ..window.clone() };
     let mut y = n.op_with(name, &[wide], plain.pool_attrs(false, true))?;
-    let none = n.func().syms.int(0);
+    let zero_scalar = n.func().syms.int(0);
     for (axis, &size) in out.iter().enumerate().skip(2) {
-        y = n.slice_axis(y, axis, none, size)?;
+        y = n.slice_axis(y, axis, zero_scalar, size)?;
     }
     Ok(y)
 }
