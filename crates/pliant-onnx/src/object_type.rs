@@ -50,7 +50,7 @@ impl ObjectType {
     pub fn join(&self, other: &ObjectType) -> Result<ObjectType, Problem> {
         use ObjectType::{Internal, Optional, Sequence, Tensor, Unknown};
         Ok(match (self, other) {
-            (Unknown, kind) | (kind, Unknown) => kind.clone(),
+            (Unknown, object_type) | (object_type, Unknown) => object_type.clone(),
             (Internal, Internal) => Internal,
             (
                 Tensor { dtype, narrow, dims },
@@ -242,19 +242,22 @@ impl Node<'_, '_> {
     /// If the value is that of a failed node.
     pub fn to_object(&mut self, value: &Value) -> Result<(Expr, ObjectType), Problem> {
         match value {
-            Value::Object(e, kind) => Ok((*e, kind.clone())),
+            Value::Object(e, object_type) => Ok((*e, object_type.clone())),
             Value::Absent => {
                 Ok((self.null_value()?, ObjectType::Optional(Box::new(ObjectType::Unknown))))
             }
             Value::Sequence(items) => {
                 let mut all = Vec::with_capacity(items.len());
-                let mut kind = ObjectType::Unknown;
+                let mut object_type = ObjectType::Unknown;
                 for item in items {
                     let (e, inner) = self.to_object(item)?;
-                    kind = kind.join(&inner)?;
+                    object_type = object_type.join(&inner)?;
                     all.push(e);
                 }
-                Ok((self.call_host(host::SEQUENCE, &all)?, ObjectType::Sequence(Box::new(kind))))
+                Ok((
+                    self.call_host(host::SEQUENCE, &all)?,
+                    ObjectType::Sequence(Box::new(object_type)),
+                ))
             }
             Value::Narrow(narrow, storage) => {
                 let e = self.materialize(storage)?;
@@ -288,12 +291,12 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If nothing is known about the value.
-    pub fn value_of_object(&mut self, e: Expr, kind: &ObjectType) -> Result<Value, Problem> {
-        let ObjectType::Tensor { dtype, narrow, dims } = kind else {
-            if *kind == ObjectType::Unknown {
+    pub fn value_of_object(&mut self, e: Expr, object_type: &ObjectType) -> Result<Value, Problem> {
+        let ObjectType::Tensor { dtype, narrow, dims } = object_type else {
+            if *object_type == ObjectType::Unknown {
                 return Err(Problem::invalid("it takes something out of what is always empty"));
             }
-            return Ok(Value::Object(e, kind.clone()));
+            return Ok(Value::Object(e, object_type.clone()));
         };
         let tensor = match (self.func().ty(e), dims) {
             (TypeData::Tensor { shape: TensorShape::Dims(inner), .. }, Some(dims))
@@ -340,7 +343,7 @@ mod tests {
         let inner = syms.fresh_var("own");
         let (q, inner) = (syms.var(q), syms.var(inner));
         let whole = syms.mul(q, inner);
-        let sequence = |kind: ObjectType| ObjectType::Sequence(Box::new(kind));
+        let sequence = |object_type: ObjectType| ObjectType::Sequence(Box::new(object_type));
         let inside = sequence(tensor(&[Some(q), Some(inner), Some(whole), None]));
         let left = sequence(tensor(&[Some(q), None, None, None]));
         assert_eq!(inside.erase_inner_symbols(&syms, outer), left);

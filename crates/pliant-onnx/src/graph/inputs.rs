@@ -122,11 +122,11 @@ impl<'m> Importer<'m> {
         ty: &TypeProto,
         options: &ImportOptions,
     ) -> Result<Value, Problem> {
-        let kind = ObjectType::declared(ty, &mut self.builder.func_mut().syms);
-        let kind =
-            kind.map_err(|p| Problem { message: format!("input '{name}' {}", p.message), ..p })?;
+        let object_type = ObjectType::declared(ty, &mut self.builder.func_mut().syms);
+        let object_type = object_type
+            .map_err(|p| Problem { message: format!("input '{name}' {}", p.message), ..p })?;
         if has_user_declaration(name, options) {
-            let message = format!("input '{name}' is {}, which has no dims", kind.name());
+            let message = format!("input '{name}' is {}, which has no dims", object_type.name());
             return Err(Problem::invalid(message));
         }
         let any = self.builder.func_mut().intern(TypeData::Any);
@@ -134,9 +134,9 @@ impl<'m> Importer<'m> {
         let params = self.builder.func_mut().var_expr(var);
         let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
         let mut node = Node::new(self, &identity, 1, Vec::new());
-        let text = kind.text(&node.func().syms);
+        let text = object_type.text(&node.func().syms);
         let (name, text) = (node.func().str_value(name), node.func().str_value(&text));
-        Ok(Value::Object(node.call_host(host::INPUT, &[params, name, text])?, kind))
+        Ok(Value::Object(node.call_host(host::INPUT, &[params, name, text])?, object_type))
     }
 
     /// The parameter for an input, converted to the declared element type if the user has

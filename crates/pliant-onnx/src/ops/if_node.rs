@@ -29,18 +29,23 @@ fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
         return convert_subgraph(n, if *c != 0 { then } else { other });
     }
     let outer = OuterSymbols::now(&n.func().syms);
-    let (then, then_kinds) = convert_in_branch(n, true, |n| branch_block(n, then))?;
-    let (other, other_kinds) = convert_in_branch(n, false, |n| branch_block(n, other))?;
-    let mut kinds = Vec::with_capacity(count);
-    for (i, (a, b)) in then_kinds.iter().zip(&other_kinds).enumerate() {
+    let (then, then_types) = convert_in_branch(n, true, |n| branch_block(n, then))?;
+    let (other, else_types) = convert_in_branch(n, false, |n| branch_block(n, other))?;
+    let mut object_types = Vec::with_capacity(count);
+    for (i, (a, b)) in then_types.iter().zip(&else_types).enumerate() {
         let with_context =
             |p: Problem| Problem { message: format!("its output {i}: {}", p.message), ..p };
-        let kind = a.join(b).map_err(with_context)?.with_declared_rank(n.declared_rank(i), [a, b]);
-        kinds.push(kind.erase_inner_symbols(&n.func().syms, outer));
+        let object_type =
+            a.join(b).map_err(with_context)?.with_declared_rank(n.declared_rank(i), [a, b]);
+        object_types.push(object_type.erase_inner_symbols(&n.func().syms, outer));
     }
     let joined = n.emit_if(cond, then, other);
     let fields = if count == 1 { vec![joined] } else { n.tuple_fields(joined, count) };
-    fields.into_iter().zip(&kinds).map(|(e, kind)| n.value_of_object(e, kind)).collect()
+    fields
+        .into_iter()
+        .zip(&object_types)
+        .map(|(e, object_type)| n.value_of_object(e, object_type))
+        .collect()
 }
 
 /// Converts a branch, so that constraints on sizes inside it are recorded as conditional.
@@ -67,21 +72,21 @@ fn branch_block(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,
 ) -> Result<((Seq, Expr), Vec<ObjectType>), Problem> {
-    let mut kinds = Vec::new();
+    let mut object_types = Vec::new();
     let result = n.binding_block(|n| {
         let outputs = convert_subgraph(n, graph)?;
         let mut values = Vec::with_capacity(outputs.len());
         for output in &outputs {
-            let (e, kind) = n.to_object(output)?;
+            let (e, object_type) = n.to_object(output)?;
             values.push(e);
-            kinds.push(kind);
+            object_types.push(object_type);
         }
         Ok(match values.as_slice() {
             [one] => *one,
             all => n.func().tuple(all),
         })
     })?;
-    Ok((result, kinds))
+    Ok((result, object_types))
 }
 
 /// Converts a graph at the current position, and returns its outputs.

@@ -48,9 +48,9 @@ fn has_element(n: &mut Node<'_, '_>) -> ConvertResult {
 
 fn get_element(n: &mut Node<'_, '_>) -> ConvertResult {
     match n.value(0)? {
-        Value::Object(e, ObjectType::Optional(kind)) => {
+        Value::Object(e, ObjectType::Optional(object_type)) => {
             let content = n.call_host(host::OPTIONAL_GET, &[e])?;
-            Ok(vec![n.value_of_object(content, &kind)?])
+            Ok(vec![n.value_of_object(content, &object_type)?])
         }
         other => Ok(vec![other]),
     }
@@ -68,9 +68,11 @@ enum Sequence {
 fn sequence_input(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
     match n.value(0)? {
         Value::Sequence(items) => Ok(Sequence::Known(items)),
-        Value::Object(e, ObjectType::Sequence(kind)) => Ok(Sequence::Dynamic(e, *kind)),
-        Value::Object(_, kind) => {
-            Err(Problem::invalid(format!("it needs a sequence, but gets {}", kind.name())))
+        Value::Object(e, ObjectType::Sequence(object_type)) => {
+            Ok(Sequence::Dynamic(e, *object_type))
+        }
+        Value::Object(_, object_type) => {
+            Err(Problem::invalid(format!("it needs a sequence, but gets {}", object_type.name())))
         }
         _ => Err(Problem::invalid("it needs a sequence, but gets a tensor")),
     }
@@ -80,9 +82,9 @@ fn sequence_input(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
 fn sequence_object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> {
     let value = n.value(0)?;
     match n.to_object(&value)? {
-        (e, ObjectType::Sequence(kind)) => Ok((e, *kind)),
-        (_, kind) => {
-            Err(Problem::invalid(format!("it needs a sequence, but gets {}", kind.name())))
+        (e, ObjectType::Sequence(object_type)) => Ok((e, *object_type)),
+        (_, object_type) => {
+            Err(Problem::invalid(format!("it needs a sequence, but gets {}", object_type.name())))
         }
     }
 }
@@ -119,10 +121,10 @@ fn at(n: &mut Node<'_, '_>) -> ConvertResult {
     {
         return Ok(vec![items[position].clone()]);
     }
-    let (items, kind) = sequence_object(n)?;
+    let (items, object_type) = sequence_object(n)?;
     let position = n.tensor(1)?;
     let item = n.call_host(host::SEQUENCE_AT, &[items, position])?;
-    Ok(vec![n.value_of_object(item, &kind)?])
+    Ok(vec![n.value_of_object(item, &object_type)?])
 }
 
 fn erase(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -135,10 +137,10 @@ fn erase(n: &mut Node<'_, '_>) -> ConvertResult {
             return Ok(vec![Value::Sequence(items)]);
         }
     }
-    let (items, kind) = sequence_object(n)?;
+    let (items, object_type) = sequence_object(n)?;
     let position = position_operand(n, 1)?;
     let rest = n.call_host(host::SEQUENCE_ERASE, &[items, position])?;
-    Ok(vec![Value::Object(rest, ObjectType::Sequence(Box::new(kind)))])
+    Ok(vec![Value::Object(rest, ObjectType::Sequence(Box::new(object_type)))])
 }
 
 fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -163,11 +165,11 @@ fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
             return Ok(vec![Value::Sequence(items)]);
         }
     }
-    let (items, kind) = sequence_object(n)?;
+    let (items, object_type) = sequence_object(n)?;
     let (item, item_type) = n.to_object(&item)?;
     let position = position_operand(n, 2)?;
     let more = n.call_host(host::SEQUENCE_INSERT, &[items, item, position])?;
-    Ok(vec![Value::Object(more, ObjectType::Sequence(Box::new(kind.join(&item_type)?)))])
+    Ok(vec![Value::Object(more, ObjectType::Sequence(Box::new(object_type.join(&item_type)?)))])
 }
 
 fn length(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -189,7 +191,9 @@ fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let new = n.attrs().int("new_axis")?.unwrap_or(0) != 0;
     let items = match sequence_input(n)? {
         Sequence::Known(items) => items,
-        Sequence::Dynamic(items, kind) => return concat_dynamic(n, items, &kind, axis, new),
+        Sequence::Dynamic(items, object_type) => {
+            return concat_dynamic(n, items, &object_type, axis, new);
+        }
     };
     let mut parts: Vec<Expr> = Vec::new();
     for item in items {
@@ -211,12 +215,15 @@ fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
 fn concat_dynamic(
     n: &mut Node<'_, '_>,
     items: Expr,
-    kind: &ObjectType,
+    object_type: &ObjectType,
     axis: i64,
     new: bool,
 ) -> ConvertResult {
-    let ObjectType::Tensor { dtype, narrow, dims } = kind else {
-        return Err(Problem::invalid(format!("it joins items each of which is {}", kind.name())));
+    let ObjectType::Tensor { dtype, narrow, dims } = object_type else {
+        return Err(Problem::invalid(format!(
+            "it joins items each of which is {}",
+            object_type.name()
+        )));
     };
     let whole = match dims.clone() {
         Some(mut dims) => {
@@ -232,8 +239,8 @@ fn concat_dynamic(
     };
     let (axis, new) = (n.int_operand(axis), n.int_operand(i64::from(new)));
     let joined = n.call_host(host::SEQUENCE_CONCAT, &[items, axis, new])?;
-    let kind = ObjectType::Tensor { dtype: *dtype, narrow: *narrow, dims: whole };
-    Ok(vec![n.value_of_object(joined, &kind)?])
+    let object_type = ObjectType::Tensor { dtype: *dtype, narrow: *narrow, dims: whole };
+    Ok(vec![n.value_of_object(joined, &object_type)?])
 }
 
 /// Splits into parts of given lengths, of one length, or of single elements, whose axis is dropped
@@ -298,6 +305,7 @@ fn split_dynamic(
         true => item_dims[axis] = None,
         false => drop(item_dims.remove(axis)),
     }
-    let kind = ObjectType::Tensor { dtype: n.dtype(x)?, narrow: None, dims: Some(item_dims) };
-    Ok(vec![Value::Object(parts, ObjectType::Sequence(Box::new(kind)))])
+    let object_type =
+        ObjectType::Tensor { dtype: n.dtype(x)?, narrow: None, dims: Some(item_dims) };
+    Ok(vec![Value::Object(parts, ObjectType::Sequence(Box::new(object_type)))])
 }

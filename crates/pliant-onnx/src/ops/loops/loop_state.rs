@@ -28,7 +28,7 @@ pub(super) type LoopCondition<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value
 pub(super) struct LoopState {
     names: Vec<String>,
     inits: Vec<Expr>,
-    kinds: Vec<ObjectType>,
+    object_types: Vec<ObjectType>,
     types: Vec<Type>,
     /// Symbols defined in the body.
     body_symbols: FxHashSet<SymVar>,
@@ -45,25 +45,30 @@ impl LoopState {
         let mut state = LoopState {
             names: Vec::with_capacity(count),
             inits: Vec::with_capacity(count),
-            kinds: Vec::with_capacity(count),
+            object_types: Vec::with_capacity(count),
             types: Vec::with_capacity(count),
             body_symbols: FxHashSet::default(),
             outer: OuterSymbols::now(&n.func().syms),
         };
         for (name, value) in first {
-            let (e, kind) = n.to_object(&value)?;
+            let (e, object_type) = n.to_object(&value)?;
             let value_type = n.func().expr_ty(e);
-            let ty = if is_tensor(&kind) { value_type } else { n.func().intern(TypeData::Any) };
+            let ty =
+                if is_tensor(&object_type) { value_type } else { n.func().intern(TypeData::Any) };
             state.names.push(name);
             state.inits.push(e);
-            state.kinds.push(kind);
+            state.object_types.push(object_type);
             state.types.push(ty);
         }
         Ok(state)
     }
 
     fn to_values(&self, n: &mut Node<'_, '_>, params: &[Expr]) -> Result<Vec<Value>, Problem> {
-        params.iter().zip(&self.kinds).map(|(&e, kind)| n.value_of_object(e, kind)).collect()
+        params
+            .iter()
+            .zip(&self.object_types)
+            .map(|(&e, object_type)| n.value_of_object(e, object_type))
+            .collect()
     }
 
     /// The types with renamed symbols of the body.
@@ -94,22 +99,22 @@ impl LoopState {
         &mut self,
         n: &mut Node<'_, '_>,
         results: &[Type],
-        kinds: &[ObjectType],
+        object_types: &[ObjectType],
     ) -> Result<bool, Problem> {
         let mut wider = false;
-        for (i, (&result, after)) in results.iter().zip(kinds).enumerate() {
+        for (i, (&result, after)) in results.iter().zip(object_types).enumerate() {
             let with_context = |p: Problem| Problem {
                 message: format!("'{}' after a turn: {}", self.names[i], p.message),
                 ..p
             };
-            let kind = self.kinds[i].join(after).map_err(with_context)?;
-            let kind = kind.erase_inner_symbols(&n.func().syms, self.outer);
-            let ty = match is_tensor(&kind) {
+            let object_type = self.object_types[i].join(after).map_err(with_context)?;
+            let object_type = object_type.erase_inner_symbols(&n.func().syms, self.outer);
+            let ty = match is_tensor(&object_type) {
                 true => self.widen_type(n, i, result),
                 false => n.func().intern(TypeData::Any),
             };
-            wider |= ty != self.types[i] || kind != self.kinds[i];
-            (self.types[i], self.kinds[i]) = (ty, kind);
+            wider |= ty != self.types[i] || object_type != self.object_types[i];
+            (self.types[i], self.object_types[i]) = (ty, object_type);
         }
         Ok(wider)
     }
@@ -154,8 +159,8 @@ impl LoopState {
     }
 }
 
-fn is_tensor(kind: &ObjectType) -> bool {
-    matches!(kind, ObjectType::Tensor { .. })
+fn is_tensor(object_type: &ObjectType) -> bool {
+    matches!(object_type, ObjectType::Tensor { .. })
 }
 
 /// A local function with parameters of the given types.
@@ -197,19 +202,19 @@ fn convert_until_stable(
 ) -> ExprResult {
     loop {
         let mark = n.importer.builder.mark_names();
-        let mut kinds = Vec::new();
+        let mut object_types = Vec::new();
         let func = local_function(n, &state.names, &state.types, |n, params| {
             let values = state.to_values(n, params)?;
             let mut out = Vec::with_capacity(values.len());
             for value in body_fn(n, &values)? {
-                let (e, kind) = n.to_object(&value)?;
+                let (e, object_type) = n.to_object(&value)?;
                 out.push(e);
-                kinds.push(kind);
+                object_types.push(object_type);
             }
             Ok(out)
         })?;
         let results = result_types(n, func, state.types.len())?;
-        if !state.widen(n, &results, &kinds)? {
+        if !state.widen(n, &results, &object_types)? {
             return Ok(func);
         }
         n.importer.builder.give_back_names(mark);

@@ -26,7 +26,7 @@ pub(in crate::ops) struct LoopResult {
 pub(in crate::ops) struct ScanOutput {
     chain: Expr,
     /// The kind of a value, as it is known outside the body.
-    kind: ObjectType,
+    object_type: ObjectType,
 }
 
 impl ScanOutput {
@@ -35,9 +35,9 @@ impl ScanOutput {
     /// # Errors
     /// If they are not tensors.
     pub fn stack(&self, n: &mut Node<'_, '_>, iterations: Sym) -> Result<Value, Problem> {
-        let ObjectType::Tensor { dtype, narrow, dims } = &self.kind else {
+        let ObjectType::Tensor { dtype, narrow, dims } = &self.object_type else {
             let message =
-                format!("a turn collects {}, but must collect a tensor", self.kind.name());
+                format!("a turn collects {}, but must collect a tensor", self.object_type.name());
             return Err(Problem::invalid(message));
         };
         let zero = n.func().syms.int(0);
@@ -56,7 +56,7 @@ impl ScanOutput {
     /// Those of type inference; not expected in practice.
     pub fn to_sequence(&self, n: &mut Node<'_, '_>) -> Result<Value, Problem> {
         let all = n.call_host(host::CHAIN_SEQUENCE, &[self.chain])?;
-        Ok(Value::Object(all, ObjectType::Sequence(Box::new(self.kind.clone()))))
+        Ok(Value::Object(all, ObjectType::Sequence(Box::new(self.object_type.clone()))))
     }
 }
 
@@ -75,7 +75,7 @@ pub(in crate::ops) fn collecting_loop(
         let empty_chain = n.null_value()?;
         first.push((format!("parts_{k}"), Value::Object(empty_chain, ObjectType::Internal)));
     }
-    let mut kinds: Vec<ObjectType> = Vec::new();
+    let mut object_types: Vec<ObjectType> = Vec::new();
     let state = LoopState::new(n, first)?;
     let mut all = while_loop(n, state, condition, &mut |n, values| {
         let (state, chains) = values.split_at(carried);
@@ -85,10 +85,10 @@ pub(in crate::ops) fn collecting_loop(
                 "its body returns another number of values than it takes",
             ));
         }
-        kinds.clear();
+        object_types.clear();
         for (chain, part) in chains.iter().zip(&parts) {
-            let ((chain, _), (part, kind)) = (n.to_object(chain)?, n.to_object(part)?);
-            kinds.push(kind.erase_inner_symbols(&n.func().syms, outer));
+            let ((chain, _), (part, object_type)) = (n.to_object(chain)?, n.to_object(part)?);
+            object_types.push(object_type.erase_inner_symbols(&n.func().syms, outer));
             let same_type = n.int_operand(i64::from(same_type));
             let more = n.call_host(host::CHAIN_PUSH, &[chain, part, same_type])?;
             next.push(Value::Object(more, ObjectType::Internal));
@@ -97,9 +97,9 @@ pub(in crate::ops) fn collecting_loop(
     })?;
     let chains = all.split_off(carried);
     let mut parts = Vec::with_capacity(count);
-    for (chain, kind) in chains.iter().zip(kinds) {
+    for (chain, object_type) in chains.iter().zip(object_types) {
         let (chain, _) = n.to_object(chain)?;
-        parts.push(ScanOutput { chain, kind });
+        parts.push(ScanOutput { chain, object_type });
     }
     Ok(LoopResult { state: all, parts })
 }

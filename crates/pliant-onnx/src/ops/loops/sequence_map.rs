@@ -58,8 +58,8 @@ fn map_in_loop(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Co
     for input in inputs {
         all.push(match input {
             Value::Sequence(_) | Value::Object(_, ObjectType::Sequence(_)) => {
-                let (e, kind) = n.to_object(input)?;
-                Value::Object(e, kind)
+                let (e, object_type) = n.to_object(input)?;
+                Value::Object(e, object_type)
             }
             other => other.clone(),
         });
@@ -72,9 +72,9 @@ fn map_in_loop(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Co
         let mut items = Vec::with_capacity(all.len());
         for input in &all {
             items.push(match input {
-                Value::Object(e, ObjectType::Sequence(kind)) => {
+                Value::Object(e, ObjectType::Sequence(object_type)) => {
                     let item = n.call_host(host::SEQUENCE_AT, &[*e, at])?;
-                    n.value_of_object(item, kind)?
+                    n.value_of_object(item, object_type)?
                 }
                 other => other.clone(),
             });
