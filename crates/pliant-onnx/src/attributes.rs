@@ -1,4 +1,4 @@
-//! Reads the attributes of nodes by name and checks their types.
+//! [`AttrReader`] reads the attributes of a node by name and checks their types.
 
 use pliant_diag::suggest::did_you_mean;
 
@@ -17,7 +17,7 @@ impl<'a> AttrReader<'a> {
         let Some(attr) = self.0.attribute.iter().find(|a| a.name() == name) else {
             return Ok(None);
         };
-        // Files of the first IR versions do not state the type.
+        // Files of the first ONNX IR versions do not store the attribute type.
         let kind = attr.r#type();
         if kind != AttributeType::Undefined && !kinds.contains(&kind) {
             let wanted: Vec<&str> = kinds.iter().map(|k| k.as_str_name()).collect();
@@ -51,7 +51,7 @@ impl<'a> AttrReader<'a> {
         utf8(name, attr.s.as_deref().unwrap_or_default()).map(Some)
     }
 
-    /// A string attribute that must be one of `among`. Default: the first of these.
+    /// A string attribute that must be one of `choices`. Default: the first choice.
     pub fn choice<'c>(&self, name: &str, choices: &[&'c str]) -> AttrResult<&'c str> {
         let Some(value) = self.str(name)? else { return Ok(choices[0]) };
         choices.iter().find(|c| **c == value).copied().ok_or_else(|| {

@@ -1,8 +1,8 @@
-//! Estimates the memory that a file needs when decoded, before it is decoded.
+//! Estimates the memory that a model file takes once it is decoded, before decoding it.
 //!
-//! Two bytes of a file can be an empty message, which takes hundreds of bytes when decoded, and
-//! nested messages use native stack. The scan traverses the wire format without allocating and adds
-//! up the decoded sizes.
+//! A hostile file can be small and still need much memory: two bytes encode an empty message, which takes hundreds of bytes once
+//! decoded. Nested messages also use native stack. The scan reads the protobuf wire format without allocating and adds up the
+//! decoded sizes.
 
 use std::mem::size_of;
 
@@ -11,7 +11,7 @@ use crate::proto::{
     StringStringEntryProto, TensorProto, TypeProto, ValueInfoProto, tensor_shape_proto,
 };
 
-/// Maximum nesting of messages; the decoder has the same limit.
+/// Maximum nesting depth of messages. The decoder has the same limit.
 const MAX_DEPTH: usize = 100;
 
 /// The kinds of messages and fields in a model.
@@ -31,10 +31,10 @@ enum FieldKind {
     Shape,
     Function,
     Entry,
-    /// A message that is rare in models. Its contents are estimated by their length.
+    /// A message that is rare in models. Its decoded size is estimated from its encoded length.
     Other,
     Text,
-    /// Bytes that are not copied.
+    /// Bytes that are borrowed from the file rather than copied.
     Bytes,
     /// Packed integers of 1 to 10 bytes each.
     Varints,
@@ -43,7 +43,7 @@ enum FieldKind {
 }
 
 impl FieldKind {
-    /// The kind of a length-delimited field of this message.
+    /// The kind of the length-delimited field `number` of this message.
     fn field(self, number: u64) -> FieldKind {
         match (self, number) {
             (FieldKind::Model, 7) => FieldKind::Graph,
@@ -77,7 +77,8 @@ impl FieldKind {
         }
     }
 
-    /// The decoded size of a message itself, as an item of a list that has grown by doubling.
+    /// The decoded size of one message or field, including the list slot that holds it. Lists double when they grow, so a slot
+    /// counts twice.
     fn cost(self, body: &[u8]) -> u64 {
         let len = body.len() as u64;
         let list_item = |size: usize| 2 * size as u64;
@@ -115,10 +116,10 @@ impl FieldKind {
     }
 }
 
-/// The decoded size of a file in bytes, without the file itself. Counting stops above `most`.
+/// The decoded size of a file in bytes, without the file itself. Counting stops once it exceeds `max`.
 ///
 /// # Errors
-/// If messages are nested too deeply. Invalid messages are reported by the decoder.
+/// If messages are nested too deeply. Malformed messages are not an error here: the decoder reports them.
 pub(crate) fn decoded_size(file: &[u8], max: u64) -> Result<u64, String> {
     let mut scan = DecodedSizeScan { total: FieldKind::Model.cost(file), max };
     scan.message(file, FieldKind::Model, 0)?;
@@ -138,7 +139,7 @@ impl DecodedSizeScan {
         while self.total <= self.max {
             let Some(key) = varint(&mut rest) else { return Ok(()) };
             let skipped = match key & 7 {
-                // A list item takes 8 bytes, and twice that while the list grows.
+                // A list item takes 8 bytes. Lists double when they grow, so it counts twice.
                 0 => {
                     self.total = self.total.saturating_add(16);
                     varint(&mut rest).map(|_| ())
@@ -156,7 +157,7 @@ impl DecodedSizeScan {
                     }
                     Some(())
                 }
-                // Groups predate ONNX; the decoder skips them.
+                // Groups are an obsolete protobuf feature that ONNX does not use; the decoder skips them.
                 _ => None,
             };
             if skipped.is_none() {

@@ -1,10 +1,9 @@
-//! [`DeferredNode`]: a node that is imported at run time, when the types of its operands are known.
+//! [`DeferredNode`]: a node that is imported at run time, once the types of its operands are known.
 //!
-//! Most operators are converted for tensors of known rank, and some require known sizes or values.
-//! If these are only known at run time, the program contains a call of [`crate::host::NODE`] with
-//! the node as a model of its own. The host imports that model for the actual ranks, which results
-//! in a normal program with symbolic sizes. If ranks are not sufficient, it imports the model for
-//! the actual sizes and small integer values.
+//! Most converters need the ranks of the operands, and some need sizes or values. If these are non-constant, the program calls the
+//! host function [`crate::host::NODE`] and passes the node as a model of its own. The host imports that model for the actual ranks,
+//! which gives an ordinary program with symbolic sizes. If the ranks are not sufficient, it imports the model for the actual sizes
+//! and small integer values.
 //! | module | owns |
 //! |---|---|
 //! | `call` | emits the call for such a node |
@@ -26,16 +25,15 @@ use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{ModelProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto};
 use crate::tensor;
 
-/// Maximum number of elements of an integer operand whose values can be specialised: axes, sizes,
-/// pads.
+/// Maximum number of elements of an integer operand whose values may be specialised. Such operands are axes, sizes or pads.
 const MAX_SPECIALIZED_VALUES: usize = 64;
 
-/// The properties of the operands for which a node is specialised.
+/// Which properties of the operands a node is specialised for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Specialization {
     /// Ranks and element types.
     Ranks,
-    /// As `Ranks`, plus the sizes of all operands but the first, and their values if they are few
+    /// As `Ranks`, plus the sizes of all operands but the first. The values of these operands are also fixed if they are few
     /// integers.
     Parameters,
     /// As `Parameters`, but for all operands.
@@ -43,11 +41,11 @@ pub enum Specialization {
 }
 
 impl Specialization {
-    /// All depths, in ascending order.
+    /// All specialisations, from the most general to the most specific.
     pub const ALL: [Specialization; 3] =
         [Specialization::Ranks, Specialization::Parameters, Specialization::All];
 
-    /// Whether the sizes and values of operand `i` are specialised.
+    /// Whether the sizes of operand `i` are fixed, and also its values if they are few integers.
     fn fixes_sizes(self, i: usize) -> bool {
         match self {
             Specialization::Ranks => false,
@@ -57,17 +55,17 @@ impl Specialization {
     }
 }
 
-/// The properties of an operand for which a node is imported.
+/// The properties of one operand that a node is specialised for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OperandSpec {
     dtype: DType,
     dims: Vec<Option<i64>>,
-    /// The elements, if the node is specialised for them.
+    /// The elements, if they are fixed.
     values: Option<Vec<i64>>,
 }
 
 impl OperandSpec {
-    /// The properties of operand `i` for the given specialization.
+    /// The properties of operand `i` that the given specialisation fixes.
     pub fn of(value: &Tensor, i: usize, specialization: Specialization) -> OperandSpec {
         let (dtype, fixed) = (value.dtype(), specialization.fixes_sizes(i));
         let few = fixed && is_plain_int(dtype) && value.numel() <= MAX_SPECIALIZED_VALUES;
@@ -76,7 +74,7 @@ impl OperandSpec {
         OperandSpec { dtype, dims, values }
     }
 
-    /// Whether the node is specialised for the operand's values.
+    /// Whether the values of the operand are fixed.
     pub fn has_values(&self) -> bool {
         self.values.is_some()
     }
@@ -86,14 +84,14 @@ fn is_plain_int(dtype: DType) -> bool {
     matches!(dtype, DType::Int64 | DType::Int32 | DType::Bool)
 }
 
-/// A node as a model of its own. The model's inputs are the node's operands, without types.
+/// A model that consists of one node. Its inputs are the node's operands, without types.
 #[derive(Clone, Debug)]
 pub struct DeferredNode {
     proto: ModelProto,
 }
 
 impl DeferredNode {
-    /// Decodes a node from the text stored in a program.
+    /// Decodes a node from the text that a program stores.
     ///
     /// # Errors
     /// If the text does not encode a node.
@@ -117,8 +115,7 @@ impl DeferredNode {
         node.map_or_else(String::new, crate::node::label)
     }
 
-    /// Imports the node for the given operands as a module. Its function `main` takes the operands
-    /// that are not specialised for their values.
+    /// Imports the node for the given operands. The function `main` of the module takes the operands whose values are not fixed.
     ///
     /// # Errors
     /// The reason why the node cannot be imported.
@@ -130,7 +127,7 @@ impl DeferredNode {
         }
     }
 
-    /// The model with the types of the operands.
+    /// The model with the operands' types as input types. Operands with fixed values become initializers.
     fn model(&self, operands: &[OperandSpec]) -> Result<Model, Problem> {
         let mut proto = self.proto.clone();
         let wrong = || Problem::invalid("a node has other operands than it was made for");
@@ -170,7 +167,7 @@ impl DeferredNode {
     }
 }
 
-/// Encodes integers as the bytes of a tensor.
+/// Encodes integers as the raw data of a tensor.
 fn encode_ints(values: &[i64], dtype: DType) -> Vec<u8> {
     match dtype {
         DType::Bool => values.iter().map(|&v| u8::from(v != 0)).collect(),

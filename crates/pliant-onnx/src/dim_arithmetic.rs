@@ -1,11 +1,10 @@
-//! Arithmetic in names of dims: `+ - * / // % **`, `floor`, `ceil`, `max` and `min` over names and
+//! Parses and evaluates arithmetic in `dim_param` texts: `+ - * / // % **`, `floor`, `ceil`, `max` and `min` over names and
 //! integers.
 
 use rustc_hash::FxHashSet;
 
-/// Evaluates the text of a dim; `size` returns the values of its names. Returns `None` if a name
-/// has no value, or if the text is not arithmetic or has no integer value. `size` is called for all
-/// names.
+/// Evaluates the text of a dim. `size` looks up the value of a name and is called for every name. Returns `None` if a name has no
+/// value, the text is not arithmetic, or the result is not an integer.
 pub fn evaluate_dim(text: &str, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
     evaluate(&DimParser::parse(text)?, size)
 }
@@ -32,9 +31,9 @@ fn evaluate(tree: &DimExpr, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option
     }
 }
 
-// Codes of functions of two arguments. Other operators are represented by their characters.
+// Operator codes of functions with two arguments. Other operators are represented by their characters.
 
-/// A quotient rounded down, written as `floor(a / b)`.
+/// A quotient rounded down: `floor(a / b)` or `a // b`.
 pub(crate) const FLOOR: u8 = b'f';
 /// A quotient rounded up.
 pub(crate) const CEIL: u8 = b'c';
@@ -43,11 +42,11 @@ pub(crate) const MIN: u8 = b'm';
 
 /// Maximum exponent of a power that is expanded.
 const MAX_EXPONENT: u32 = 8;
-/// Maximum number of nodes of an expanded power, and of summands of an expanded product. Nested
-/// powers and products of sums would otherwise grow exponentially with the length of the text.
+/// Maximum number of nodes of an expanded power, and of summands of an expanded product. Without a limit, nested powers and
+/// products of sums grow exponentially with the length of the text.
 const MAX_NODES: usize = 256;
 
-/// An arithmetic expression as written.
+/// A parsed arithmetic expression.
 #[derive(Clone)]
 pub(crate) enum DimExpr {
     Int(i64),
@@ -56,8 +55,7 @@ pub(crate) enum DimExpr {
 }
 
 impl DimExpr {
-    /// Appends all occurrences of names that are not in `defined`. Returns whether they only occur
-    /// in sums and products.
+    /// Appends every occurrence of a name that is not in `defined`. Returns whether these names occur only in sums and products.
     pub fn undefined_names(
         &self,
         defined: &FxHashSet<String>,
@@ -82,7 +80,7 @@ impl DimExpr {
 }
 
 impl DimExpr {
-    /// The number of nodes.
+    /// The number of nodes of the tree.
     fn node_count(&self) -> usize {
         match self {
             DimExpr::Int(_) | DimExpr::Name(_) => 1,
@@ -90,7 +88,7 @@ impl DimExpr {
         }
     }
 
-    /// Maximum number of summands after all products are expanded.
+    /// Upper bound of the number of summands once all products are expanded.
     fn max_summands(&self) -> usize {
         let DimExpr::Op(op, operands) = self else { return 1 };
         let (a, b) = (operands.0.max_summands(), operands.1.max_summands());
@@ -100,7 +98,7 @@ impl DimExpr {
         }
     }
 
-    /// Whether it contains a quotient that may not be an integer.
+    /// Whether it contains `/`, whose result may be fractional.
     fn has_division(&self) -> bool {
         match self {
             DimExpr::Int(_) | DimExpr::Name(_) => false,
@@ -110,8 +108,8 @@ impl DimExpr {
         }
     }
 
-    /// Whether rounding its only quotient down is equivalent to rounding the whole down, because
-    /// only integers are added to the quotient or subtracted from it.
+    /// Whether rounding its only quotient down gives the same result as rounding the whole expression down. This holds if only
+    /// integers are added to the quotient or subtracted from it.
     fn floors_as_whole(&self) -> bool {
         match self {
             DimExpr::Op(b'/', operands) => !operands.0.has_division() && !operands.1.has_division(),
@@ -130,8 +128,7 @@ impl DimExpr {
     }
 }
 
-/// A parser of `+ - * / // % **`, `floor`, `ceil`, `max` and `min` in the forms that exporters
-/// write, with parentheses, integers and names.
+/// A recursive-descent parser of the arithmetic that exporters write.
 pub(crate) struct DimParser<'a> {
     rest: &'a str,
     depth: u32,
@@ -140,7 +137,7 @@ pub(crate) struct DimParser<'a> {
 impl<'a> DimParser<'a> {
     /// Parses the complete text. `None` if it is not arithmetic.
     pub fn parse(text: &'a str) -> Option<DimExpr> {
-        // The depth of a tree is limited by the length of the text; real sizes are shorter.
+        // Limits the depth of the tree. Real dims are shorter.
         if text.len() > 256 {
             return None;
         }
@@ -181,7 +178,7 @@ impl<'a> DimParser<'a> {
         let mut left = self.power()?;
         while let Some(op) = self.take_char(b"*/%") {
             let right = self.power()?;
-            // Division by 0 is not a size.
+            // Division by 0 has no result.
             if op != b'*' && matches!(right, DimExpr::Int(0)) {
                 return None;
             }
@@ -216,8 +213,7 @@ impl<'a> DimParser<'a> {
         }
         let first = self.sum()?;
         let tree = match (name, first) {
-            // Quotients are rounded down by default, but the sum of rounded quotients is not the
-            // rounded sum.
+            // A quotient is rounded down by default. Inside `floor`, that is only correct if the expression rounds as a whole.
             ("floor", tree) if tree.floors_as_whole() => tree,
             ("ceil" | "ceiling", DimExpr::Op(b'/', operands))
                 if !operands.0.has_division() && !operands.1.has_division() =>
@@ -243,7 +239,7 @@ impl<'a> DimParser<'a> {
     fn atom(&mut self) -> Option<DimExpr> {
         if self.take_char(b"(").is_some() {
             self.depth += 1;
-            // Deeply nested text is treated as a name.
+            // Text that is nested more deeply is treated as a name.
             if self.depth > 32 {
                 return None;
             }

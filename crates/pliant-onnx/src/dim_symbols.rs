@@ -1,7 +1,7 @@
-//! The symbols of a model: names of dimensions, and arithmetic over them.
+//! [`DimSymbols`]: the symbolic dims of a model, by the names and the arithmetic in the file.
 //!
-//! A `dim_param` is free text. `batch`, `2*seq` and `past + seq // 2` are parsed as arithmetic; any
-//! other text is a name. The same text denotes the same symbol everywhere.
+//! A `dim_param` is free text. `batch`, `2*seq` and `past + seq // 2` are parsed as arithmetic; any other text is a name. The same
+//! text denotes the same dim everywhere.
 
 use std::iter::repeat;
 
@@ -17,27 +17,25 @@ use crate::proto::TensorShapeProto;
 use crate::proto::tensor_shape_proto::dimension;
 use crate::shape_contract::DynamicDim;
 
-/// The symbols of a model by their names in the file.
+/// The symbols of a model, keyed by their names in the file.
 #[derive(Debug, Default)]
 pub(crate) struct DimSymbols {
     by_name: IndexMap<String, Sym>,
-    /// The names of symbols in the program, which are unique.
+    /// The unique names of the symbols in the program.
     program_names: FxHashSet<String>,
-    /// The names of input dims in the file, and their names in the program. Generated names must
-    /// differ from these.
+    /// The names of input dims in the file, and the program names derived from them. Generated names must differ from both.
     file_names: FxHashSet<String>,
     file_program_names: FxHashSet<String>,
-    /// Declared divisors of symbols that have not been created yet.
+    /// Declared divisors of symbols, by name. A symbol is created when its name first occurs.
     divisible: IndexMap<String, i64>,
-    /// The program names of symbols that represent a quotient of the named size.
+    /// For each size with a declared divisor, the program name of the symbol that represents the quotient.
     quotients: IndexMap<String, String>,
-    /// Arithmetic whose symbols are not defined by any dim.
+    /// Dim texts with symbols that no input dim defines. They are treated as names.
     undefined: FxHashSet<String>,
 }
 
 impl DimSymbols {
-    /// The dims of a declared shape. A dim without a name or value becomes a new symbol, named
-    /// after the value and the axis.
+    /// The dims of a declared shape. A dim without a name or value becomes a new symbol, named after `owner` and the axis.
     ///
     /// # Errors
     /// If a dim is negative.
@@ -64,7 +62,7 @@ impl DimSymbols {
         Ok(dims)
     }
 
-    /// Declares divisors of symbols. Each such size is the divisor times a symbol for the quotient.
+    /// Declares divisors of sizes. A size with divisor `d` is represented as `d` times a symbol for the quotient.
     ///
     /// # Errors
     /// If a divisor is below 1.
@@ -79,8 +77,8 @@ impl DimSymbols {
         Ok(())
     }
 
-    /// Program name of the quotient, name of the size, and divisor for each divisible symbol, as
-    /// expected by [`Wholes`].
+    /// For each size with a divisor: the program name of the quotient, the name of the size, and the divisor. [`Wholes`] expects
+    /// this format.
     pub(crate) fn divisible_triples(&self) -> Vec<String> {
         let triple = |(name, part): (&String, &String)| {
             [part.clone(), name.clone(), self.divisor(name).to_string()]
@@ -88,12 +86,12 @@ impl DimSymbols {
         self.quotients.iter().flat_map(triple).collect()
     }
 
-    /// The text of a term, in which quotients are expressed by the user's symbols.
+    /// The text of a term with the user's names in place of the quotient symbols.
     pub(crate) fn display_text(&self, term: &str) -> String {
         Wholes::new(&self.divisible_triples()).shown(term)
     }
 
-    /// The size and the divisor for the quotient with the given program name.
+    /// The name of the size and its divisor, for the program name of a quotient symbol.
     pub(crate) fn divisible_size(&self, program_name: &str) -> Option<(&str, i64)> {
         let (name, _) = self.quotients.iter().find(|(_, part)| *part == program_name)?;
         Some((name, self.divisor(name)))
@@ -103,10 +101,10 @@ impl DimSymbols {
         self.divisible.get(name).copied().unwrap_or(1)
     }
 
-    /// Checks that the user's range of a dim contains a size.
+    /// Checks that a size exists in the range that the user declares for a dim.
     ///
     /// # Errors
-    /// The reason why it does not.
+    /// Describes the empty range.
     pub(crate) fn check_range(&self, dim: &DynamicDim) -> Result<(), String> {
         let Some(max) = dim.max else { return Ok(()) };
         let min = dim.min.unwrap_or(0).max(0);
@@ -118,7 +116,7 @@ impl DimSymbols {
         Err(format!("has no size from {min} to {max}{divisor}"))
     }
 
-    /// The problem that a declared divisor refers to a name that no dim has.
+    /// The problem that a divisor is declared for a name that no dim has.
     pub(crate) fn undeclared_divisible(&self) -> Option<Problem> {
         let name = self.divisible.keys().find(|name| !self.by_name.contains_key(*name))?;
         let known: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
@@ -127,7 +125,7 @@ impl DimSymbols {
         Some(problem.with_help(format!("its symbols are {}", known.join(", "))))
     }
 
-    /// The symbol with the given name.
+    /// The term for the size with the given name.
     pub(crate) fn symbol(&mut self, func: &mut Function, name: &str) -> Sym {
         if let Some(&sym) = self.by_name.get(name) {
             return sym;
@@ -145,7 +143,7 @@ impl DimSymbols {
         sym
     }
 
-    /// A symbol for a dim without a name. Its name differs from those of all dims.
+    /// A symbol for a dim without a name. The generated name differs from the names of all other dims.
     pub(crate) fn unnamed_symbol(&mut self, func: &mut Function, owner: &str, axis: usize) -> Sym {
         let mut name = format!("{owner}_{axis}");
         while self.file_names.contains(&name) {
@@ -154,7 +152,7 @@ impl DimSymbols {
         self.symbol(func, &name)
     }
 
-    /// Creates the program name of a new symbol.
+    /// Creates a unique program name for a new symbol.
     fn new_program_name(&mut self, name: &str, divisor: i64) -> String {
         let is_generated = divisor != 1 || !self.file_names.contains(name);
         let mut program_name = quotient_name(name, divisor);
@@ -167,8 +165,8 @@ impl DimSymbols {
         program_name
     }
 
-    /// Analyses the texts of all input dims. An equation defines a symbol if it is the only one in
-    /// it that is not defined otherwise.
+    /// Finds out which symbols the texts of the input dims define. A plain name defines its symbol. An equation defines a symbol if
+    /// all its other symbols are defined.
     pub(crate) fn analyze_dims(&mut self, file: &[&str], user: &[&str]) {
         let (mut defined, mut rest) = (FxHashSet::default(), Vec::new());
         for (&text, from_file) in
@@ -186,7 +184,7 @@ impl DimSymbols {
                 }
                 None => names.push(text.to_owned()),
             }
-            // A user who refers to a reported generated name means that symbol.
+            // A user may refer to a generated name that a report has shown, so user names may equal generated names.
             if from_file {
                 self.file_program_names.extend(names.iter().map(|name| identifier(name)));
                 self.file_names.extend(names);
@@ -210,13 +208,12 @@ impl DimSymbols {
         self.undefined = rest.into_iter().map(|(text, _)| text.to_owned()).collect();
     }
 
-    /// Whether the symbols in a text are undefined.
+    /// Whether a dim text contains symbols that no input dim defines.
     pub(crate) fn is_undefined(&self, text: &str) -> bool {
         self.undefined.contains(text)
     }
 
-    /// Parses arithmetic over symbols, or a name. Arithmetic over undefined symbols is treated as a
-    /// name.
+    /// Parses a dim text as arithmetic over symbols, or else as a name. Arithmetic over undefined symbols is a name, too.
     pub(crate) fn parse_dim(&mut self, func: &mut Function, text: &str) -> Sym {
         match DimParser::parse(text).filter(|_| !self.undefined.contains(text)) {
             Some(tree) => self.build_term(func, &tree),
@@ -246,12 +243,12 @@ impl DimSymbols {
     }
 }
 
-/// Whether the text of a dim is a name. Exporters write `?` for any unknown size.
+/// Whether the text of a dim contains a name. Exporters write `?` for any unknown size.
 pub(crate) fn has_name(text: &str) -> bool {
     text.chars().any(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The program name of the symbol for `size / by`.
+/// The program name of the symbol for `size / divisor`.
 fn quotient_name(name: &str, divisor: i64) -> String {
     match divisor {
         1 => identifier(name),
@@ -259,7 +256,7 @@ fn quotient_name(name: &str, divisor: i64) -> String {
     }
 }
 
-/// Converts a text to an identifier that can be printed in a script.
+/// Converts a text to an identifier that is valid in a script.
 fn identifier(text: &str) -> String {
     let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let mut name: String = text.chars().take(60).map(keep).collect();

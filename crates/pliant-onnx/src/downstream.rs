@@ -1,6 +1,5 @@
-//! Checks nodes whose inputs are unknown because an upstream node failed: their operators,
-//! attributes, and the nodes of their graphs and functions. Other checks are only possible once the
-//! upstream problem is fixed.
+//! Checks nodes downstream of a failed node, whose input types are therefore unknown: their operators, their attributes, and the
+//! nodes of their subgraphs and functions. Other checks are only possible once the upstream problem is fixed.
 
 use pliant_ir::relax::{TensorShape, TypeData};
 
@@ -13,13 +12,12 @@ use crate::proto::{FunctionProto, NodeProto};
 use crate::schema;
 use crate::value::Value;
 
-/// Returns the version of an operator set that a graph or a function imports.
+/// Looks up the opset version that a graph or a function imports for a domain.
 type OpsetLookup<'a> = &'a dyn Fn(&str) -> Option<i64>;
 
 impl Importer<'_> {
-    /// Reports the problems of a node that is not converted, as far as they do not depend on its
-    /// inputs. Attributes are checked if `inputs` are given and no other problem of the node is
-    /// reported. Nested nodes are checked, too.
+    /// Reports the problems of an unconverted node that do not depend on its input types. Attributes are checked if `inputs` is
+    /// present and the node does not call a function of the model. Nodes of subgraphs and functions are checked, too.
     pub(crate) fn check_downstream_node(&mut self, node: &NodeProto, inputs: Option<&[Value]>) {
         let mut entry = Vec::new();
         for graph in node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
@@ -78,12 +76,12 @@ impl Importer<'_> {
         self.check_nodes_without_inputs(&function.node, &opset, problems);
     }
 
-    /// The problem of a node's attributes, found by converting the node for tensors of unknown
-    /// types.
+    /// The first problem with an attribute of a node. Converts the node with tensors of unknown type as inputs, and discards the
+    /// result.
     fn attribute_problem(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<Problem> {
         let domain = own_domain(node.domain());
         let row = ops::find(domain, node.op_type())?;
-        // Nested graphs are converted together with their node.
+        // Converting the node would also convert its subgraphs, which are checked separately.
         if node.attribute.iter().any(|a| a.g.is_some() || !a.graphs.is_empty()) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! [`ImportError`]: all reasons why a model cannot be imported.
+//! [`ImportError`]: all problems that prevent the import of a model.
 
 use std::fmt;
 
@@ -16,27 +16,27 @@ pub enum ProblemKind {
     Internal,
 }
 
-/// A reason why a model or one of its nodes cannot be imported.
+/// A problem of the model or of one of its nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The kind of the problem.
     pub kind: ProblemKind,
-    /// The node as `op_type 'name'`; empty if the problem concerns the file or the graph.
+    /// The node as `op_type 'name'`; empty if the problem concerns the whole file or graph.
     pub node: String,
-    /// The operator, with its domain unless that is ONNX's own; empty if there is no node.
+    /// The operator, prefixed with its domain unless that is ONNX's own; empty if there is no node.
     pub operator: String,
-    /// Describes the problem.
+    /// What is wrong.
     pub message: String,
     /// How to fix the problem.
     pub help: Option<String>,
-    /// Whether the only reason is that something is not known before run time.
+    /// Whether the only cause is that a property of the operands is unknown before run time.
     pub needs_run_time: bool,
-    /// Whether an attribute is wrong, independent of the node's inputs.
+    /// Whether the cause is an attribute alone, whatever the inputs are.
     pub in_attribute: bool,
 }
 
 impl Problem {
-    /// A violation of the specification, without a node.
+    /// A violation of the ONNX specification, without a node.
     pub fn invalid(message: impl Into<String>) -> Self {
         Problem {
             kind: ProblemKind::Invalid,
@@ -49,7 +49,7 @@ impl Problem {
         }
     }
 
-    /// An attribute that is wrong independent of the inputs.
+    /// A wrong attribute: the problem does not depend on the inputs.
     pub fn attribute(message: impl Into<String>) -> Self {
         Problem { in_attribute: true, ..Problem::invalid(message) }
     }
@@ -59,14 +59,13 @@ impl Problem {
         Problem { kind: ProblemKind::Unsupported, ..Problem::invalid(message) }
     }
 
-    /// A property that the conversion requires but that is only known at run time. `what` is the
-    /// subject of the sentence.
+    /// The converter needs a property that is unknown before run time. `what` is the subject of the message.
     pub fn known_only_at_run_time(what: &str) -> Self {
         let message = format!("{what} is known only at run time");
         Problem { needs_run_time: true, ..Problem::unsupported(message) }
     }
 
-    /// A bug in the given part of the importer.
+    /// A bug in the importer, in the component `part`.
     pub fn internal(part: &str, message: impl fmt::Display) -> Self {
         let message = format!("internal error in {part}: {message} (this is a bug in Pliant)");
         Problem { kind: ProblemKind::Internal, ..Problem::invalid(message) }
@@ -79,7 +78,7 @@ impl Problem {
         self
     }
 
-    /// Sets the node, unless the problem already has one.
+    /// Sets the node and its operator, unless the problem already has a node.
     #[must_use]
     pub fn at(mut self, node: &str, operator: &str) -> Self {
         if self.node.is_empty() {
@@ -106,12 +105,12 @@ impl fmt::Display for Problem {
 /// All problems that prevent a model from being imported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportError {
-    /// The problems in the order of the nodes; at least one.
+    /// The problems in the order of the nodes. There is at least one.
     pub problems: Vec<Problem>,
 }
 
 impl ImportError {
-    /// Whether the file itself is invalid.
+    /// Whether the file violates the ONNX specification.
     pub fn is_invalid(&self) -> bool {
         self.problems.iter().any(|p| p.kind == ProblemKind::Invalid)
     }

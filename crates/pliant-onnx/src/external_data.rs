@@ -1,9 +1,8 @@
-//! External data: files next to the model, opened in such a way that no path can lead outside its
-//! folder.
+//! External data: weight files next to the model. Their paths cannot lead outside the model's folder.
 //!
-//! A location is resolved relative to an open handle of the folder. The operating system rejects
-//! `..`, absolute paths and symbolic links (`openat2`); without that call, the components are
-//! opened one by one. Hard links and devices are rejected after opening, by inspecting the file.
+//! A location is resolved relative to an open handle of the folder. `openat2` rejects `..`, absolute paths and symbolic links.
+//! Without that system call, the components of the path are opened one by one. Hard links and devices are rejected after opening,
+//! based on the file's metadata.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -16,7 +15,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 
 use crate::model::SharedMap;
 
-/// The external files of one import. Each is mapped once.
+/// The external files of one import. Each file is mapped once.
 #[derive(Debug)]
 pub(crate) struct ExternalData {
     folder: Option<PathBuf>,
@@ -25,7 +24,7 @@ pub(crate) struct ExternalData {
 }
 
 impl ExternalData {
-    /// The external data of a model in `folder`. Without a folder, external data is not available.
+    /// The external data of a model in `folder`. Without a folder, there is no external data.
     pub(crate) fn new(folder: Option<PathBuf>) -> Self {
         ExternalData { folder, handle: None, maps: FxHashMap::default() }
     }
@@ -33,14 +32,13 @@ impl ExternalData {
     /// Maps the file at `location`.
     ///
     /// # Errors
-    /// The problem with the location or the file, phrased as the end of a sentence.
+    /// Describes the problem. The text continues a sentence that starts with the location.
     pub(crate) fn map(&mut self, location: &str) -> Result<SharedMap, String> {
         if let Some(map) = self.maps.get(location) {
             return Ok(map.clone());
         }
         let file = self.open(location)?;
-        // SAFETY: `Model::open` requires that the model's files do not change while they are
-        // mapped.
+        // SAFETY: `Model::open` requires that the model's files do not change while they are mapped.
         let map = unsafe { Mmap::map(&file) }.map_err(|e| format!("cannot be mapped: {e}"))?;
         let map = Arc::new(map);
         self.maps.insert(location.into(), map.clone());
@@ -68,7 +66,7 @@ impl ExternalData {
     }
 }
 
-/// The location as a path of plain names.
+/// The location as a relative path of plain names.
 fn relative_path(location: &str) -> Result<PathBuf, String> {
     let path = Path::new(location);
     let mut out = PathBuf::new();
@@ -86,9 +84,9 @@ fn relative_path(location: &str) -> Result<PathBuf, String> {
     Ok(out)
 }
 
-/// Opens a path of plain names below `folder` without following links.
+/// Opens a relative path below `folder` without following symbolic links.
 fn open_beneath(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, String> {
-    // Opening a device or a pipe must not block. The file type is checked afterwards.
+    // `NONBLOCK`, because opening a device or a pipe must not block. The file type is checked afterwards.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(folder, path, flags, Mode::empty(), resolve) {
@@ -100,7 +98,7 @@ fn open_beneath(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, String> {
     }
 }
 
-/// Opens the path component by component, for systems and sandboxes without `openat2`.
+/// Opens the path component by component. Used on systems and in sandboxes without `openat2`.
 fn open_by_component(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, String> {
     let mut at: Option<OwnedFd> = None;
     let mut parts = path.components().peekable();
@@ -121,8 +119,8 @@ fn open_error(e: rustix::io::Errno) -> String {
     }
 }
 
-/// Rejects everything but ordinary files: devices, pipes, folders, and hard links, which may refer
-/// to any file of the disk.
+/// Rejects everything but ordinary files: devices, pipes and folders. Hard links are rejected, too, because they may refer to any
+/// file of the disk.
 fn check_regular_file(file: &File) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt;
     let meta = file.metadata().map_err(|e| format!("cannot be read: {e}"))?;

@@ -1,9 +1,7 @@
-//! [`FailureRecorder`]: records the failed nodes of an import, so that a report can show each one
-//! separately.
+//! [`FailureRecorder`]: records the nodes that cannot be converted, so that a report can show each one as a model of its own.
 //!
-//! After a failed node, the import continues if the file declares the types of the node's outputs,
-//! so that one unknown operator does not hide later problems. Integer outputs are not assumed,
-//! because they may be sizes, whose values matter.
+//! After a failed node, the import continues with placeholders for its outputs if the file declares their types. So one unknown
+//! operator does not hide later problems. Integer outputs get no placeholder: they may be sizes, and then their values matter.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{TensorShape, TypeData};
@@ -21,10 +19,10 @@ use crate::proto::{
 use crate::tensor;
 use crate::value::Value;
 
-/// Maximum number of elements of a constant in a reduced model; larger constants become inputs.
+/// Maximum number of elements of a constant in a reduced model. Larger constants become inputs.
 const MAX_EMBEDDED_ELEMENTS: usize = 4096;
 
-/// The failures, and the information needed to continue and to report them.
+/// The failed nodes, and what is needed to continue after them and to report them.
 #[derive(Debug)]
 pub(crate) struct FailureRecorder<'m> {
     ir_version: Option<i64>,
@@ -34,7 +32,7 @@ pub(crate) struct FailureRecorder<'m> {
     pub(crate) failures: Vec<FailedNode>,
 }
 
-/// A failed node, as a model of its own if its inputs can be described.
+/// A failed node. `node_model` is a model with this node alone; `None` if the model format cannot express one of its inputs.
 #[derive(Debug)]
 pub(crate) struct FailedNode {
     pub(crate) problem: Problem,
@@ -54,7 +52,7 @@ impl<'m> FailureRecorder<'m> {
 }
 
 impl Importer<'_> {
-    /// Records a failed node. Returns the values of its outputs for the rest of the import.
+    /// Records a failed node. Returns placeholders for its outputs, with which the import continues.
     pub(crate) fn record_failure(
         &mut self,
         node: &NodeProto,
@@ -79,7 +77,7 @@ impl Importer<'_> {
             .collect()
     }
 
-    /// A value of the declared type, if that is a float type.
+    /// A new parameter of the declared type, if that is a float type.
     fn placeholder(&mut self, info: &ValueInfoProto) -> Value {
         let Some(TypeValue::TensorType(declared)) =
             info.r#type.as_ref().and_then(|t| t.value.as_ref())
@@ -100,8 +98,7 @@ impl Importer<'_> {
         Value::Expr(self.builder.func_mut().var_expr(var))
     }
 
-    /// The node as a model. Its inputs become those of the graph, and small constants become
-    /// initializers.
+    /// A model with this node alone. Its inputs become graph inputs, and small constants become initializers.
     fn single_node_model(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<ModelProto> {
         let mut graph = GraphProto { name: Some("reduced".into()), ..GraphProto::default() };
         let mut added = FxHashSet::default();
@@ -130,7 +127,7 @@ impl Importer<'_> {
         })
     }
 
-    /// The declaration of a value, or only its name.
+    /// The declaration of a value, or its name alone if the file declares no type.
     fn declared_info(&self, name: &str) -> ValueInfoProto {
         let declared = self.recorder.as_ref().and_then(|r| r.declared.get(name));
         declared.map_or_else(
@@ -139,12 +136,12 @@ impl Importer<'_> {
         )
     }
 
-    /// Adds a value to a reduced model; `None` if a file cannot express it.
+    /// Adds a value to a reduced model, as an initializer or an input. `None` if the model format cannot express it.
     fn add_value(&mut self, name: &str, value: &Value, graph: &mut GraphProto) -> Option<()> {
         let constant = match value {
             Value::Absent => return Some(()),
-            // A value that does not exist becomes an input with the declared type or one that
-            // reproduces the finding.
+            // The output of another failed node becomes an input with the declared type. If there is none, the reducer tries
+            // several types.
             Value::Failed => {
                 graph.input.push(self.declared_info(name));
                 return Some(());
@@ -202,7 +199,7 @@ fn dim_values(shape: &[i64]) -> Vec<dimension::Value> {
     shape.iter().map(|&d| dimension::Value::DimValue(d)).collect()
 }
 
-/// An input of a graph.
+/// An input of a graph with the given type.
 fn value_info(name: &str, dims: Option<Vec<dimension::Value>>, dtype: DType) -> ValueInfoProto {
     let dim = |value| Dimension { value: Some(value), ..Dimension::default() };
     let shape = dims.map(|d| TensorShapeProto { dim: d.into_iter().map(dim).collect() });
@@ -215,7 +212,7 @@ fn value_info(name: &str, dims: Option<Vec<dimension::Value>>, dtype: DType) -> 
     }
 }
 
-/// The names that the nested graphs of a node capture.
+/// The names of outer values that the subgraphs of a node use.
 pub(crate) fn captured_names(attributes: &[AttributeProto]) -> Vec<String> {
     let mut names = Vec::new();
     for graph in attributes.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {

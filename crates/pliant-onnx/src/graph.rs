@@ -1,4 +1,4 @@
-//! [`import`]: converts a graph's nodes in order and builds the function.
+//! [`import`]: converts the nodes of a graph in order and builds the function `main`.
 
 mod bindings;
 mod declared_types;
@@ -65,13 +65,13 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
     importer.spans.file = options.file;
     importer.import_graph(model, graph, options).map_err(|first| {
         let all = all_problems(model, graph, options);
-        // The first problem is reported even if collecting all problems finds none.
+        // The first problem is reported even if the second pass, which collects all problems, finds none.
         if all.is_empty() { first } else { ImportError { problems: all } }
     })
 }
 
-/// Imports a model with one node and known operands at run time. The resulting module does not
-/// import nodes at run time, so imports do not nest. Only the first problem is reported.
+/// Imports a model with one node at run time, when its operand types are known. Its own nodes are never deferred, so such imports
+/// do not nest. Only the first problem is reported.
 pub(crate) fn import_single_node(model: &Model) -> Result<Imported, ImportError> {
     let checked = graph_checker::check(&model.proto, &model.limits);
     if !checked.problems.is_empty() || !checked.within_limits {
@@ -88,15 +88,15 @@ fn graph_of(model: &Model) -> Result<&GraphProto, Problem> {
     model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("there is no graph"))
 }
 
-/// All problems that prevent the conversion of nodes. Nodes downstream of a failed one are checked
-/// as far as the file declares the types of their operands.
+/// All problems that prevent the conversion of nodes. Nodes downstream of a failed node are checked as far as the file declares
+/// their input types.
 fn all_problems(model: &Model, graph: &GraphProto, options: &ImportOptions) -> Vec<Problem> {
     let mut importer = Importer::recording(model);
     importer.convert_model(graph, options);
     importer.into_problems_and_failures().0
 }
 
-/// As [`import`]. Run-time errors of the program then name the nodes that they come from.
+/// As [`import`]. Also adds the nodes to `sources`, so that run-time errors of the program name the node that they come from.
 ///
 /// # Errors
 /// As [`import`].
@@ -111,7 +111,7 @@ pub fn import_with(
     Ok(imported)
 }
 
-/// Puts the module's bindings into dataflow blocks, in which passes can fuse and reorder.
+/// Puts the module's bindings into dataflow blocks. Passes fuse and reorder only inside these.
 fn convert_to_dataflow(module: IRModule) -> Result<IRModule, ImportError> {
     let converted = ConvertToDataflow::default().apply(module, &PassContext::new(registry()));
     converted.map_err(|e| Problem::internal("ConvertToDataflow", e).into())
@@ -123,38 +123,38 @@ pub(crate) struct Importer<'m> {
     pub(crate) external: ExternalData,
     pub(crate) limits: Limits,
     pub(crate) symbols: DimSymbols,
-    /// The values of names in the current graph and the enclosing ones.
+    /// The values of the names in the current graph and in the enclosing graphs, innermost last.
     scopes: Vec<FxHashMap<String, (Value, Origin)>>,
     opsets: FxHashMap<&'m str, i64>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
     pub(crate) known_elements: KnownElements,
-    /// The constants created so far, keyed by the address and shape of their data.
+    /// The constants created so far, keyed by data address and shape.
     constants: FxHashMap<(usize, Vec<i64>), Expr>,
     pub(crate) problems: Vec<Problem>,
     params: IndexMap<String, Tensor>,
     pub(crate) deadline: ImportDeadline,
-    /// Records failures for a report. Without it, only the problems are collected.
+    /// Records failed nodes for a report. Without it, only the problems are collected.
     pub(crate) recorder: Option<FailureRecorder<'m>>,
     pub(crate) symbol_constraints: SymbolConstraints,
     pub(crate) origins: Origins,
     /// The origin of the values being created.
     pub(crate) origin: Origin,
-    /// Whether nodes that cannot be converted are errors, rather than imported at run time.
+    /// Whether this import runs for a deferred node. A node that cannot be converted is then an error and is not deferred again.
     pub(crate) is_deferred_import: bool,
     spans: SourceSpans,
     size_symbols: SizeSymbols,
-    /// The types that the file declares for values of its graph.
+    /// The types that the file declares for intermediate values and outputs of the graph.
     declared: FxHashMap<&'m str, &'m ValueInfoProto>,
-    /// Whether the declared sizes are valid: not if the user has overridden sizes of inputs.
+    /// Whether the sizes in `declared` are valid. They are not if the user overrides sizes of inputs.
     declared_sizes: bool,
-    /// Whether the function being built has no side effects. Range checks are side effects.
+    /// Whether the function being built has no side effects. Run-time checks are side effects.
     pure: bool,
 }
 
-/// The parts of the converted main graph.
+/// The converted main graph.
 pub(crate) struct ConvertedGraph {
     inputs: Vec<String>,
-    /// The inputs that become constants, because the file has values for them.
+    /// Graph inputs that become constants, because the file has values for them.
     defaults: Vec<String>,
     outputs: Vec<String>,
     result: Expr,
@@ -192,18 +192,18 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// An importer that continues after failures and records them.
+    /// An importer that records failed nodes and continues after them.
     pub(crate) fn recording(model: &'m Model) -> Self {
         let recorder = model.proto.graph.as_ref().map(|g| FailureRecorder::new(&model.proto, g));
         Importer { recorder, ..Importer::new(model) }
     }
 
-    /// An importer of a model with one node.
+    /// An importer for the model of a deferred node.
     fn for_deferred_node(model: &'m Model) -> Self {
         Importer { is_deferred_import: true, ..Importer::new(model) }
     }
 
-    /// Converts the graph of the model into a module.
+    /// Converts the graph of the model into a module with the function `main`.
     fn import_graph(
         mut self,
         model: &Model,
@@ -220,12 +220,12 @@ impl<'m> Importer<'m> {
         Ok(imported)
     }
 
-    /// All problems in the order of the nodes, and the recorded failures.
+    /// All problems in the order of the nodes, and the recorder of failed nodes.
     pub(crate) fn into_problems_and_failures(self) -> (Vec<Problem>, Option<FailureRecorder<'m>>) {
         (self.problems, self.recorder)
     }
 
-    /// Converts the graph and checks the constraints on symbols. Also returns the warnings.
+    /// Converts the main graph, then checks the constraints on symbols. Returns the converted graph and the warnings.
     pub(crate) fn convert_model(
         &mut self,
         graph: &'m GraphProto,
@@ -242,13 +242,12 @@ impl<'m> Importer<'m> {
         (parts, notes)
     }
 
-    /// The opset version of a domain. Default: the newest version.
+    /// The version of the opset that the model imports for a domain. Default: the newest known version.
     pub(crate) fn opset_of(&self, domain: &str) -> i64 {
         self.opsets.get(domain).copied().unwrap_or_else(|| schema::newest(domain))
     }
 
-    /// The opset imports for a model with this node: all domains of the file, the node, and its
-    /// subgraphs.
+    /// The opset imports for a model that contains only this node: all domains of the file, of the node and of its subgraphs.
     pub(crate) fn opset_imports_for(&self, node: &NodeProto) -> Vec<OperatorSetIdProto> {
         let mut domains: Vec<&str> = self.opsets.keys().copied().collect();
         schema::domains_of(std::slice::from_ref(node), &mut domains);
@@ -260,8 +259,8 @@ impl<'m> Importer<'m> {
         domains.into_iter().map(opset).collect()
     }
 
-    /// Checks the constraints on symbols. Violations are problems unless they are allowed; then
-    /// they are returned.
+    /// Analyses the constraints on symbols. A constraint that fixes a declared symbol is a problem, or a returned warning if
+    /// `allowed` is set.
     fn check_symbol_constraints(&mut self, allowed: bool) -> Vec<Problem> {
         let func = self.builder.func_mut();
         self.symbol_constraints.analyze(func, &self.origins, &self.symbols);
@@ -276,7 +275,7 @@ impl<'m> Importer<'m> {
         self.symbol_constraints.record(self.builder.func(), cond, self.origin);
     }
 
-    /// Converts the graph. `None` if its result cannot be created.
+    /// Converts the main graph. `None` if an output cannot be created.
     fn convert_main_graph(
         &mut self,
         graph: &'m GraphProto,
@@ -331,7 +330,7 @@ impl<'m> Importer<'m> {
         // Callers may modify the inputs after the call without affecting the results.
         func.attrs.insert(FRESH_RESULTS.into(), AttrValue::Bool(true));
         func.attrs.insert(NUM_INPUT.into(), AttrValue::Int(count));
-        // The names in the file, which need not be valid in a script.
+        // Names of the file need not be valid identifiers in a script.
         let names = |of: &[String]| AttrValue::List(of.iter().map(|n| AttrValue::str(n)).collect());
         let input_names: Vec<String> =
             parts.inputs.iter().chain(self.params.keys()).cloned().collect();
@@ -353,19 +352,17 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Marks the function being built as having a side effect: a run-time check.
+    /// Marks the function being built as impure, because it contains a run-time check.
     pub(crate) fn mark_impure(&mut self) {
         self.pure = false;
     }
 
-    /// Starts a nested function. Its end is marked by [`end_nested_function`](Self::end_nested_function) with the value
-    /// returned here.
+    /// Starts a nested function. Returns a value that [`end_nested_function`](Self::end_nested_function) takes.
     pub(crate) fn begin_nested_function(&mut self) -> bool {
         std::mem::replace(&mut self.pure, true)
     }
 
-    /// Ends a nested function and returns whether it is pure. An impure one makes its caller
-    /// impure.
+    /// Ends a nested function and returns whether it is pure. An impure nested function makes the enclosing function impure.
     pub(crate) fn end_nested_function(&mut self, outer_pure: bool) -> bool {
         let pure = self.pure;
         self.pure &= outer_pure;
@@ -378,20 +375,20 @@ impl<'m> Importer<'m> {
     }
 }
 
-/// The key of a function: domain, name and overload.
+/// The key of a model's function: domain, name and overload.
 pub(crate) type FunctionKey<'m> = (&'m str, &'m str, &'m str);
 
-/// The key of a function definition.
+/// The key of a function.
 pub(crate) fn function_key(function: &FunctionProto) -> FunctionKey<'_> {
     (own_domain(function.domain()), function.name(), function.overload())
 }
 
-/// Normalises the two names of ONNX's own domain.
+/// Normalises the domain name: `ai.onnx` and the empty name both denote ONNX's own domain.
 pub(crate) fn own_domain(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
 }
 
-/// Converts a text to an identifier of the script.
+/// Converts a text to a script identifier. Uses `otherwise` if no valid character remains.
 pub(crate) fn identifier(text: &str, default: &str) -> Arc<str> {
     let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let name: String = text.chars().map(keep).collect();

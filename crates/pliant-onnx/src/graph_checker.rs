@@ -1,5 +1,5 @@
-//! Checks that a graph is well-formed: names are defined exactly once and before use, nesting is
-//! limited, and calls of the model's functions match their signatures.
+//! Checks that a graph is well-formed: names are defined exactly once and before their use, nesting is limited, and calls of the
+//! model's functions match their signatures.
 
 use pliant_diag::suggest::did_you_mean;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,13 +14,13 @@ use crate::schema;
 
 /// The result of the check.
 pub(crate) struct GraphCheck {
-    /// All violations in the graph, its subgraphs and the functions.
+    /// All violations in the graph, its subgraphs and its functions.
     pub problems: Vec<Problem>,
-    /// Whether the model is within the limits, so that it can be traversed.
+    /// Whether the model is within the limits. If not, it must not be traversed.
     pub within_limits: bool,
 }
 
-/// Checks the model.
+/// Checks the graph, its subgraphs and the functions of a model.
 pub(crate) fn check(model: &ModelProto, limits: &Limits) -> GraphCheck {
     let mut checker = GraphChecker {
         limits,
@@ -55,17 +55,17 @@ struct GraphChecker<'m> {
     limits: &'m Limits,
     problems: Vec<Problem>,
     within_limits: bool,
-    /// The names defined so far in the current graph and the enclosing ones.
+    /// The names defined so far, in the current graph and the enclosing graphs.
     scopes: Vec<FxHashSet<&'m str>>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
-    /// The function being checked; `None` in the graph.
+    /// The function being checked; `None` for the main graph.
     function: Option<&'m FunctionProto>,
 }
 
 impl<'m> GraphChecker<'m> {
     fn check_graph(&mut self, graph: &'m GraphProto) {
         if self.scopes.len() > self.limits.depth {
-            // The node count has already reported this, except for functions that are never called.
+            // `node_count` has already reported the depth, except inside functions that are never called.
             if std::mem::replace(&mut self.within_limits, false) {
                 let message = format!("graphs are nested more than {} deep", self.limits.depth);
                 self.report(Problem::invalid(message));
@@ -137,7 +137,7 @@ impl<'m> GraphChecker<'m> {
         }
     }
 
-    /// Checks that a call passes no more inputs, outputs and attributes than the function has.
+    /// Checks the inputs, outputs and attributes of a call against the function's signature. A call may omit trailing ones.
     fn check_call(&mut self, node: &NodeProto) {
         let key = (own_domain(node.domain()), node.op_type(), node.overload());
         let Some(&function) = self.functions.get(&key) else { return };
@@ -168,7 +168,7 @@ impl<'m> GraphChecker<'m> {
         }
     }
 
-    /// Checks that references to attributes are inside a function that has these attributes.
+    /// Checks that attribute references are in a function and refer to one of its attributes.
     fn check_attribute_references(&mut self, node: &NodeProto) {
         for attr in node.attribute.iter().filter(|a| !a.ref_attr_name().is_empty()) {
             let (name, to) = (attr.name(), attr.ref_attr_name());
@@ -242,7 +242,7 @@ fn function_attributes(function: &FunctionProto) -> impl Iterator<Item = &str> {
     function.attribute.iter().map(String::as_str).chain(default)
 }
 
-/// Maps each name to the index of the node that defines it.
+/// Maps each output name to the index of the node that defines it.
 fn defining_nodes(nodes: &[NodeProto]) -> FxHashMap<&str, usize> {
     let mut definitions = FxHashMap::default();
     for (i, node) in nodes.iter().enumerate() {

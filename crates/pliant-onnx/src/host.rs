@@ -1,9 +1,8 @@
-//! Host functions called by imported programs, for values whose length or presence is only known at
-//! run time.
+//! Names of the host functions that imported programs call. They implement sequences and optionals, whose length or presence may be
+//! non-constant.
 //!
-//! The facade registers them (`pliant/src/host`). A dynamic sequence is a tuple. A chain is the
-//! list of values collected by the iterations of a loop; appending to it does not copy the existing
-//! items.
+//! The facade implements and registers them (`pliant/src/host`). A dynamic sequence is a tuple. A chain is the list of values that
+//! the iterations of a loop collect; appending to it does not copy the existing items.
 
 /// `(items...)`: creates a sequence.
 pub const SEQUENCE: &str = "pliant.sequence";
@@ -11,35 +10,33 @@ pub const SEQUENCE: &str = "pliant.sequence";
 pub const SEQUENCE_INSERT: &str = "pliant.sequence.insert";
 /// `(sequence, position or none)`: removes the item at the position, or the last one.
 pub const SEQUENCE_ERASE: &str = "pliant.sequence.erase";
-/// `(sequence, position)`: the item at the position.
+/// `(sequence, position)`: returns the item at the position.
 pub const SEQUENCE_AT: &str = "pliant.sequence.at";
-/// `(sequence)`: the number of items as an int64 scalar tensor.
+/// `(sequence)`: returns the number of items as an int64 scalar tensor.
 pub const SEQUENCE_LENGTH: &str = "pliant.sequence.length";
 /// `(sequence, axis, whether the axis is new)`: concatenates or stacks all items.
 pub const SEQUENCE_CONCAT: &str = "pliant.sequence.concat";
-/// `(tensor, lengths or none, axis, whether parts of length 1 keep the axis)`: splits a tensor into
-/// a sequence.
+/// `(tensor, lengths or none, axis, whether parts of length 1 keep the axis)`: splits a tensor into a sequence.
 pub const SEQUENCE_SPLIT: &str = "pliant.sequence.split";
-/// `(value or none)`: whether the optional has a value, as a bool scalar tensor.
+/// `(value or none)`: returns whether the optional has a value, as a bool scalar tensor.
 pub const OPTIONAL_HAS: &str = "pliant.optional.has";
-/// `(value or none)`: the value of the optional; an error if there is none.
+/// `(value or none)`: returns the value of the optional. It is an error if there is none.
 pub const OPTIONAL_GET: &str = "pliant.optional.get";
 /// `(chain or none, item, whether items must have equal types)`: appends an item to the chain.
 pub const CHAIN_PUSH: &str = "pliant.chain.push";
-/// `(chain or none, shape of an item, element type)`: stacks all items along a new first axis. The
-/// shape is used if there are no items.
+/// `(chain or none, shape of an item, element type)`: stacks all items along a new first axis. The shape is only used if there are
+/// no items.
 pub const CHAIN_STACK: &str = "pliant.chain.stack";
 /// `(chain or none)`: converts the chain to a sequence.
 pub const CHAIN_SEQUENCE: &str = "pliant.chain.sequence";
-/// `(tensor, element type)`: reinterprets the bits as another type of the same width.
+/// `(tensor, element type)`: reinterprets the bits of the elements as another type of the same width.
 pub const BITCAST: &str = "pliant.bitcast";
-/// `(tensor)`: the determinants of its matrices.
+/// `(tensor)`: computes the determinants of its matrices.
 pub const DET: &str = "pliant.det";
-/// `(value, name, kind)`: checks that an input has the given kind, such as
-/// `sequence(float32[2, ?])` or `optional(int64)`, and returns it.
+/// `(value, name, type)`: checks that the input `name` has the given type, such as `sequence(float32[2, ?])` or `optional(int64)`,
+/// and returns it.
 pub const INPUT: &str = "pliant.onnx.input";
-/// `(node, operands...)`: imports a node for the ranks of the operands and returns its results
-/// ([`crate::DeferredNode`]).
+/// `(node, operands...)`: imports a node for the types of the operands, runs it and returns its results ([`crate::DeferredNode`]).
 pub const NODE: &str = "pliant.onnx.node";
 
 /// All host functions.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::error::Problem;
 use crate::limits::Limits;
 
-/// Checks the time between nodes.
+/// The deadline of an import. It is checked before each node.
 #[derive(Debug)]
 pub(crate) struct ImportDeadline {
     deadline: Option<(Instant, Duration)>,
@@ -18,10 +18,10 @@ impl ImportDeadline {
         ImportDeadline { deadline, expired: false }
     }
 
-    /// Whether there is time for another node.
+    /// Whether there is time to convert another node.
     ///
     /// # Errors
-    /// Once, when the time limit is reached.
+    /// If the deadline has just passed. Later calls return `false`.
     pub(crate) fn has_time(&mut self) -> Result<bool, Problem> {
         match self.deadline {
             Some((deadline, allowed)) if !self.expired && Instant::now() >= deadline => {

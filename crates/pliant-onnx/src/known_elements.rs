@@ -1,8 +1,7 @@
-//! [`KnownElements`]: known elements of otherwise non-constant integer vectors.
+//! [`KnownElements`]: the known elements of integer vectors that are otherwise non-constant.
 //!
-//! Exporters concatenate known and unknown sizes: `Concat(k, Shape(x)[1])`. Such a vector is a
-//! run-time tensor with arbitrary values, but where it is used as a shape, the known sizes remain
-//! known.
+//! Exporters concatenate known and unknown sizes, such as `Concat(k, Shape(x)[1])`. The result is a run-time tensor. If it is used
+//! as a shape, the known sizes are still known statically.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -12,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::node::Node;
 use crate::value::Value;
 
-/// The vectors of which some elements are known.
+/// The vectors with known elements.
 #[derive(Debug, Default)]
 pub(crate) struct KnownElements {
     by_vector: FxHashMap<Expr, Vec<Option<Sym>>>,
@@ -26,7 +25,8 @@ impl Node<'_, '_> {
         }
     }
 
-    /// The known elements of an integer vector of limited length.
+    /// The elements of an integer vector of limited length, where `None` is an unknown element. `None` if the length is not
+    /// constant or too large.
     pub fn known_elements(&mut self, value: &Value) -> Option<Vec<Option<Sym>>> {
         let limit = self.importer.limits.shape_elements;
         match value {

@@ -1,13 +1,12 @@
-//! Imports ONNX models as Pliant modules. All symbolic dims are preserved.
+//! Imports ONNX models as Pliant modules. All symbolic dims remain symbolic.
 //!
-//! [`import`] converts a decoded [`Model`] to an `IRModule` whose function `main` has the graph's
-//! inputs as parameters and its initializers as constants. Nothing is specialised for example
-//! inputs: names of dims become symbols, shape arithmetic is folded symbolically, and unknown sizes
-//! become new symbols at run time. All problems are reported, node by node ([`Problem`]).
+//! [`import`] converts a decoded [`Model`] to an `IRModule`. The parameters of its function `main` are the graph inputs;
+//! initializers become constants. Names of dims become symbols, shape computations are folded symbolically, and sizes that are
+//! computed at run time become new symbols. The import is not specialised for example inputs. It reports all problems, node by node
+//! ([`Problem`]).
 //!
-//! Steps of an import: [`Model::open`] maps and decodes the file within [`Limits`], `form` verifies
-//! that the graph is well-formed, and `graph` visits the nodes. Each node is converted by the entry
-//! for its operator in the table of [`ops`].
+//! An import has three steps. [`Model::open`] maps and decodes the file within [`Limits`]. `graph_checker` verifies that the graph
+//! is well-formed. `graph` converts the nodes in order, each with the converter of its operator in the table of [`ops`].
 
 mod attributes;
 mod decoded_size;

@@ -2,26 +2,25 @@
 
 use std::time::Duration;
 
-/// Resource limits of an import. The defaults accept every model that fits the host; a service that
-/// accepts untrusted files should set its own.
+/// Resource limits of an import. The defaults accept every model that the machine can hold. A service that imports untrusted files
+/// should set lower limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Size of the model file in bytes, without external data. A protobuf message has at most 2
-    /// GiB.
+    /// Maximum size of the model file in bytes, without external data. A protobuf message has at most 2 GiB.
     pub file_bytes: u64,
-    /// Size of the decoded messages in bytes, without weights, which remain in the mapping.
+    /// Maximum size of the decoded messages in bytes. Weights do not count, because they are borrowed from the mapped file.
     pub decoded_bytes: u64,
-    /// Size of a tensor in bytes.
+    /// Maximum size of a tensor in bytes.
     pub tensor_bytes: u64,
-    /// Rank of a tensor. NumPy arrays have at most 64 dims.
+    /// Maximum rank of a tensor. NumPy arrays have at most 64 dims.
     pub rank: usize,
-    /// Number of nodes of all graphs together, with functions inlined.
+    /// Maximum number of nodes of all graphs together, with functions inlined.
     pub nodes: usize,
-    /// Nesting depth of graphs and of function calls.
+    /// Maximum nesting depth of subgraphs and of function calls.
     pub depth: usize,
-    /// Duration of an import, checked between nodes.
+    /// Maximum duration of an import. It is checked between nodes.
     pub time: Option<Duration>,
-    /// Number of elements of a symbolic shape computation. Longer ones are computed at run time.
+    /// Maximum number of elements of a symbolic shape computation. Larger ones are computed at run time.
     pub shape_elements: usize,
 }
 

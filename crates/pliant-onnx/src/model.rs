@@ -1,4 +1,4 @@
-//! [`Model`]: a decoded file, and the folder of its external data.
+//! [`Model`]: a decoded model file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,18 +19,18 @@ use crate::proto::tensor_shape_proto::{Dimension, dimension};
 use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{ModelProto, TensorProto, ValueInfoProto};
 
-/// A decoded model file. Its weights are slices of the mapped file.
+/// A decoded model file. Its weights are borrowed from the mapped file.
 #[derive(Debug)]
 pub struct Model {
     pub(crate) proto: ModelProto,
-    /// The folder of external data; `None` for a model decoded from bytes.
+    /// The folder of external data; `None` for a model that was decoded from memory.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) limits: Limits,
 }
 
 impl Model {
-    /// Maps and decodes a file. External data is only read from the folder of the file. The file
-    /// must not be modified while the model or anything created from it exists.
+    /// Maps and decodes a file. External data is only read from the file's folder. The file must not be modified while the model,
+    /// or anything created from it, exists.
     ///
     /// # Errors
     /// If the file cannot be read, exceeds the limits, or is not an ONNX model.
@@ -38,7 +38,7 @@ impl Model {
         let describe = |what: String| Problem::invalid(format!("'{}' {what}", path.display()));
         let meta =
             std::fs::metadata(path).map_err(|e| describe(format!("cannot be opened: {e}")))?;
-        // Checked before opening, because opening a pipe blocks until there is a writer.
+        // Checked before opening, because opening a pipe blocks until it has a writer.
         if !meta.is_file() {
             return Err(describe("is not a file".into()).into());
         }
@@ -56,7 +56,7 @@ impl Model {
         Ok(model)
     }
 
-    /// Decodes a model in memory. It cannot refer to external data.
+    /// Decodes a model in memory. Such a model has no external data.
     ///
     /// # Errors
     /// If the bytes exceed the limits or are not an ONNX model.
@@ -85,19 +85,19 @@ impl Model {
         Ok(Model { proto, folder: None, limits })
     }
 
-    /// The producer of the file with its version, as stated in the file.
+    /// The name and version of the exporter that produced the file, as the file states them.
     pub fn producer(&self) -> String {
         format!("{} {}", self.proto.producer_name(), self.proto.producer_version()).trim().into()
     }
 
-    /// The nodes of the graph in order: their labels, and the names of their outputs.
+    /// The nodes of the graph in order. Each item is the node's label and the names of its outputs.
     pub fn nodes(&self) -> impl Iterator<Item = (String, Vec<String>)> + '_ {
         let nodes = self.proto.graph.iter().flat_map(|g| &g.node);
         nodes.map(|n| (label(n), n.output.iter().filter(|o| !o.is_empty()).cloned().collect()))
     }
 
-    /// The input tensors of the graph, with the text of each dim: a number, a name or arithmetic;
-    /// empty if the file does not declare it.
+    /// The input tensors of the graph and the texts of their dims. A text is a number, a name or arithmetic; it is empty if the
+    /// file does not declare the dim.
     pub fn inputs(&self) -> Vec<(String, Vec<String>)> {
         let Some(graph) = &self.proto.graph else { return Vec::new() };
         let initial: FxHashSet<&str> = graph.initializer.iter().map(|t| t.name()).collect();
@@ -125,8 +125,7 @@ impl Model {
         self.proto.graph.iter().flat_map(|g| &g.initializer).any(external)
     }
 
-    /// The encoded model with the outputs of all nodes added to the graph's outputs, to compare
-    /// runtimes node by node.
+    /// The encoded model, in which the outputs of all nodes are also graph outputs. Used to compare runtimes node by node.
     pub fn with_all_outputs(&self) -> Vec<u8> {
         let mut proto = self.proto.clone();
         if let Some(graph) = &mut proto.graph {
@@ -142,7 +141,7 @@ impl Model {
         proto.encode_to_vec()
     }
 
-    /// The version of ONNX's own operator set that the model uses.
+    /// The version of ONNX's own opset that the model imports.
     pub fn opset(&self) -> Option<i64> {
         let is_onnx_domain = |d: &str| d.is_empty() || d == "ai.onnx";
         self.proto.opset_import.iter().find(|o| is_onnx_domain(o.domain())).map(|o| o.version())
@@ -158,5 +157,5 @@ fn check_size(len: u64, limits: &Limits) -> Result<(), ImportError> {
     Err(Problem::invalid(message).with_help(help).into())
 }
 
-/// A shared file mapping: several tensors may refer to one external file.
+/// A mapped external file, which several tensors may share.
 pub(crate) type SharedMap = Arc<Mmap>;

@@ -1,8 +1,7 @@
-//! Reduced models: for each finding of a report, a file that reproduces it with as little else as
-//! possible.
+//! Reduced models: for each finding of a report, a small model file that reproduces it.
 //!
-//! A failed node becomes a model of its own if its inputs can be described. A problem of the graph
-//! is reproduced by the file without all parts that can be omitted.
+//! A failed node becomes a model of its own if the model format can express its inputs. For other problems, parts of the model are
+//! removed as long as the problem persists.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,13 +17,13 @@ use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{ModelProto, TensorShapeProto, TypeProto};
 use crate::report::{Finding, check};
 
-/// Time limit of the search for the necessary parts of a model.
+/// Time limit of the search for removable parts.
 const SEARCH_TIME_LIMIT: Duration = Duration::from_secs(2);
 
-/// The ranks that are tried for undeclared values.
+/// The ranks to try for values without a declared type.
 const TRIED_RANKS: [usize; 6] = [2, 3, 4, 1, 0, 5];
 
-/// Writes the models that reproduce their findings.
+/// Writes a reduced model for each finding that it reproduces, and returns the paths.
 ///
 /// # Errors
 /// If the directory or a file cannot be written.
@@ -53,8 +52,7 @@ pub(crate) fn write(
     Ok(files)
 }
 
-/// Whether a check of the model reports the finding, and nothing that the whole model does not
-/// have.
+/// Whether a check of the model reports the finding, and no findings that the original model does not have.
 fn reproduces(model: &ModelProto, finding: &Finding, all: &[Finding]) -> bool {
     let model = Model { proto: model.clone(), folder: None, limits: Limits::default() };
     let problems = check(&model, &ImportOptions::default()).findings;
@@ -65,8 +63,7 @@ fn reproduces(model: &ModelProto, finding: &Finding, all: &[Finding]) -> bool {
         && problems.iter().all(|f| all.iter().any(|a| same(f, a)))
 }
 
-/// The model with types for inputs and outputs that have none, because a file must declare them:
-/// float tensors of the given rank.
+/// The model with float tensor types of the given rank for inputs and outputs without a declared type.
 fn with_float_types(model: &ModelProto, rank: usize) -> ModelProto {
     let mut model = model.clone();
     let Some(graph) = &mut model.graph else { return model };
@@ -95,7 +92,7 @@ fn with_float_types(model: &ModelProto, rank: usize) -> ModelProto {
     model
 }
 
-/// The model without the parts that are not needed to reproduce the finding.
+/// Removes the parts of the model that are not needed to reproduce the finding. `None` if the model does not reproduce it.
 fn minimal_model(whole: &ModelProto, finding: &Finding, all: &[Finding]) -> Option<ModelProto> {
     let until = Instant::now() + SEARCH_TIME_LIMIT;
     let count = part_count(whole);
@@ -120,7 +117,7 @@ fn minimal_model(whole: &ModelProto, finding: &Finding, all: &[Finding]) -> Opti
     best.or_else(|| Some(with_parts(whole, &kept)).filter(|model| reproduces(model, finding, all)))
 }
 
-/// The number of parts of a model that can be omitted.
+/// The number of removable parts: nodes, outputs, declarations, initializers, inputs and functions.
 fn part_count(model: &ModelProto) -> usize {
     let graph = model.graph.as_ref();
     let of = graph.map_or(0, |g| {
@@ -129,7 +126,7 @@ fn part_count(model: &ModelProto) -> usize {
     of + model.functions.len()
 }
 
-/// The model with the selected parts.
+/// The model with the parts for which `kept` is true.
 fn with_parts(whole: &ModelProto, kept: &[bool]) -> ModelProto {
     fn keep<T: Clone>(list: &[T], kept: &mut std::slice::Iter<'_, bool>) -> Vec<T> {
         let chosen = list.iter().zip(kept).filter(|(_, keep)| **keep);

@@ -1,4 +1,4 @@
-//! [`Node`]: the interface for converters of operators: inputs, attributes, and calls of Pliant's
+//! [`Node`]: the interface that converters use. It gives access to a node's inputs and attributes, and emits calls of Pliant's
 //! operators.
 
 mod call;
@@ -17,14 +17,13 @@ use crate::proto::NodeProto;
 use crate::proto::tensor_proto::DataType;
 use crate::value::{SymTensor, Value};
 
-/// An expression of the program, or the problem that prevents its creation.
+/// The result of building an expression, or the problem that prevents it.
 pub type ExprResult = Result<Expr, Problem>;
 
-/// The result of a converter: the node's outputs.
+/// The result of a converter: the values of the node's outputs.
 pub type ConvertResult = Result<Vec<Value>, Problem>;
 
-/// The label of a node in messages: `Conv 'stem/conv'`. A node without a name is identified by its
-/// first output.
+/// The label of a node in messages, such as `Conv 'stem/conv'`. A node without a name is labelled with its first output.
 pub(crate) fn label(node: &NodeProto) -> String {
     let name = if node.name().is_empty() {
         node.output.first().map_or("", String::as_str)
@@ -75,7 +74,7 @@ impl<'n, 'm> Node<'n, 'm> {
         !matches!(self.inputs.get(i), None | Some(Value::Absent))
     }
 
-    /// The value of input `i`.
+    /// The value of input `i`, which must be present.
     ///
     /// # Errors
     /// If it is absent.
@@ -86,12 +85,12 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// The value of input `i`, which may be absent.
+    /// The value of input `i`; [`Value::Absent`] if it is not present.
     pub fn input(&self, i: usize) -> Value {
         self.inputs.get(i).cloned().unwrap_or(Value::Absent)
     }
 
-    /// Input `i` as a tensor of the program.
+    /// Input `i`, which must be present, as a tensor expression.
     ///
     /// # Errors
     /// If it is absent.
@@ -100,10 +99,10 @@ impl<'n, 'm> Node<'n, 'm> {
         self.materialize(&value)
     }
 
-    /// The narrow element type of input `i` and its representation; `None` for other types.
+    /// If input `i` has a narrow element type, that type and the storage tensor; else `None`.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn narrow_tensor(&mut self, i: usize) -> Result<Option<(DataType, Expr)>, Problem> {
         match self.inputs.get(i) {
             Some(Value::Narrow(ty, storage)) => {
@@ -114,7 +113,7 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// Input `i` as a tensor, or `None` if it is absent.
+    /// Input `i` as a tensor expression; `None` if it is absent.
     ///
     /// # Errors
     /// If it cannot be converted to a tensor.
@@ -122,7 +121,7 @@ impl<'n, 'm> Node<'n, 'm> {
         if self.has_input(i) { self.tensor(i).map(Some) } else { Ok(None) }
     }
 
-    /// All inputs as tensors.
+    /// All inputs as tensor expressions.
     ///
     /// # Errors
     /// If one is absent.
@@ -130,7 +129,7 @@ impl<'n, 'm> Node<'n, 'm> {
         (0..self.len()).map(|i| self.tensor(i)).collect()
     }
 
-    /// Input `i` as symbolic terms, if it is a shape computation or a small constant.
+    /// Input `i` as symbolic terms; `None` if it is neither a shape computation nor a small constant.
     pub fn symbolic(&mut self, i: usize) -> Option<SymTensor> {
         let limit = self.importer.limits.shape_elements;
         match self.inputs.get(i)? {
@@ -140,8 +139,7 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// Whether the elements of input `i` are known: a shape computation, or a small integer
-    /// constant.
+    /// Whether the elements of input `i` are known symbolically: it is a shape computation or a small integer constant.
     pub fn is_symbolic(&self, i: usize) -> bool {
         let limit = self.importer.limits.shape_elements;
         match self.inputs.get(i) {
@@ -153,7 +151,7 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// Input `i` as a constant.
+    /// Input `i` as a constant tensor; `None` if it is non-constant.
     pub fn constant(&self, i: usize) -> Option<Tensor> {
         let mut value = self.inputs.get(i)?;
         if let Value::Narrow(ty, storage) = value
@@ -173,20 +171,20 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// The integers of input `i`, if it is constant.
+    /// The elements of input `i` as integers, if it is constant.
     pub fn const_ints(&self, i: usize) -> Option<Vec<i64>> {
         self.constant(i).and_then(|t| t.to_i64_vec().ok())
     }
 
-    /// The numbers of input `i`, if it is constant.
+    /// The elements of input `i` as floats, if it is constant.
     pub fn const_floats(&self, i: usize) -> Option<Vec<f64>> {
         self.constant(i).and_then(|t| t.to_f64_vec().ok())
     }
 
-    /// Integers that older opsets define as an attribute and newer ones as an input, if present.
+    /// Integers that are an attribute in older opsets and an input in newer ones. `None` if both are absent.
     ///
     /// # Errors
-    /// If the input is only known at run time.
+    /// If the input is non-constant.
     pub fn ints_attr_or_input(
         &mut self,
         attr: &str,
@@ -205,7 +203,7 @@ impl<'n, 'm> Node<'n, 'm> {
         })
     }
 
-    /// Converts a value to a tensor of the program.
+    /// Converts a value to a tensor expression.
     ///
     /// # Errors
     /// If it is a sequence or absent.
@@ -251,7 +249,7 @@ impl<'n, 'm> Node<'n, 'm> {
         self.reshape(typed, &dims)
     }
 
-    /// A vector of numbers that may be negative. A shape value could only contain sizes.
+    /// A vector whose elements may be negative. A shape value could only hold sizes.
     fn stack_values(&mut self, elems: &[Sym]) -> ExprResult {
         let mut parts = Vec::with_capacity(elems.len());
         for &elem in elems {
@@ -264,7 +262,7 @@ impl<'n, 'm> Node<'n, 'm> {
         self.concat(&parts, 0)
     }
 
-    /// Whether a term is provably at least 0.
+    /// Whether a term is provably not negative.
     pub fn is_non_negative(&mut self, sym: Sym) -> bool {
         let func = self.func();
         let zero = func.syms.int(0);
@@ -278,7 +276,7 @@ impl<'n, 'm> Node<'n, 'm> {
         self.importer.declared_rank(self.proto.output.get(i)?)
     }
 
-    /// The dims of a tensor of known rank. Unknown dims become new symbols.
+    /// The dims of a tensor of known rank.
     ///
     /// # Errors
     /// If the rank is unknown.
@@ -289,7 +287,7 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// The dims of a tensor that must have rank `least` or more.
+    /// The dims of a tensor whose rank must be at least `min`.
     ///
     /// # Errors
     /// If the rank is lower or unknown.
@@ -302,7 +300,7 @@ impl<'n, 'm> Node<'n, 'm> {
         Err(Problem::invalid(format!("an input has {rank} dims, but must have at least {min}")))
     }
 
-    /// A tensor with the given known dims, which are checked at run time.
+    /// Replaces the known dims in a tensor's type. They are checked at run time.
     ///
     /// # Errors
     /// If its rank is unknown.
@@ -338,7 +336,7 @@ impl<'n, 'm> Node<'n, 'm> {
         dtype.ok_or_else(|| Problem::unsupported("the element type of its input is not known"))
     }
 
-    /// Normalises an axis, which may be negative, to an index below `rank`.
+    /// Normalises an axis, which may be negative, to a number from 0 to `rank - 1`.
     ///
     /// # Errors
     /// If it is out of range.
@@ -351,8 +349,8 @@ impl<'n, 'm> Node<'n, 'm> {
     }
 }
 
-/// The problem that a converter needs a rank that is only known at run time. It is also reported if
-/// the node cannot be imported at run time.
+/// The problem that a converter needs a rank that is only known at run time. The user sees it if the node cannot be deferred
+/// either.
 fn rank_unknown() -> Problem {
     Problem::known_only_at_run_time("the rank of its input").with_help(
         "say it in the file: an entry of value_info for that input, with symbols for its dims",

@@ -1,4 +1,4 @@
-//! Counts the nodes of a model after inlining its functions, and their nesting depth.
+//! Counts the nodes of a model with all functions inlined, and their nesting depth.
 
 use rustc_hash::FxHashMap;
 
@@ -8,8 +8,8 @@ use crate::limits::Limits;
 use crate::node::label;
 use crate::proto::{FunctionProto, ModelProto, NodeProto};
 
-/// Rejects a model with too many nodes or too deep nesting. Few functions that call each other
-/// several times can expand to an exponential number of nodes.
+/// Rejects a model with too many nodes or too deep nesting. A few functions that call each other repeatedly can expand to an
+/// exponential number of nodes.
 pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> {
     let Some(graph) = &model.graph else { return Ok(()) };
     let functions = model.functions.iter().map(|f| (function_key(f), f)).collect();
@@ -28,12 +28,12 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> 
 struct NodeCounter<'m> {
     depth: usize,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
-    /// For each function the number of its nodes, and their nesting depth.
+    /// The node count and the nesting depth of each function counted so far.
     counted: FxHashMap<FunctionKey<'m>, (usize, usize)>,
 }
 
 impl<'m> NodeCounter<'m> {
-    /// The number of nodes, and their nesting depth.
+    /// The number of nodes with functions inlined, and their nesting depth.
     fn count(
         &mut self,
         nodes: &'m [NodeProto],
@@ -53,7 +53,7 @@ impl<'m> NodeCounter<'m> {
             let key = (own_domain(node.domain()), node.op_type(), node.overload());
             let Some(&function) = self.functions.get(&key) else { continue };
             let subtotal = match self.counted.get(&key) {
-                // It may have been counted at a smaller depth.
+                // The function may have been counted at a smaller depth, so check the depth here, too.
                 Some(&subtotal) => {
                     self.check_depth(depth + 1 + subtotal.1, Some(node))?;
                     subtotal
@@ -66,8 +66,7 @@ impl<'m> NodeCounter<'m> {
         Ok((total, height))
     }
 
-    /// Rejects nodes that are nested too deeply. The problem refers to the innermost node that is
-    /// within the limit.
+    /// Checks the nesting depth. The problem refers to the innermost node within the limit.
     fn check_depth(&self, depth: usize, parent: Option<&NodeProto>) -> Result<(), Problem> {
         if depth <= self.depth {
             return Ok(());

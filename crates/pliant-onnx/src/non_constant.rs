@@ -1,4 +1,4 @@
-//! Values that are only known at run time: sizes in tensors, axes that are inputs, and branches.
+//! Helpers for non-constant values: sizes in tensors, axes that are inputs, and branches.
 
 use pliant_ir::relax::{Expr, ExprData, Seq, TypeData, derive};
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -12,10 +12,10 @@ use crate::value::{SymTensor, Value};
 impl Node<'_, '_> {
     // ---- sizes ----
 
-    /// The elements of a non-constant integer vector, with new symbols for the unknown ones.
+    /// The elements of a non-constant integer vector as terms. Each unknown element becomes a new symbol.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn elements_as_symbols(&mut self, vector: Expr, rank: usize) -> Result<Vec<Sym>, Problem> {
         let vector = self.cast(vector, DType::Int64)?;
         let known = self.known_elements(&Value::Expr(vector)).unwrap_or_default();
@@ -35,7 +35,7 @@ impl Node<'_, '_> {
         Ok(syms)
     }
 
-    /// The length of a vector, if it is constant.
+    /// The length of a vector; `None` if it is non-constant.
     ///
     /// # Errors
     /// If it is not a vector.
@@ -46,10 +46,10 @@ impl Node<'_, '_> {
         Ok(self.func().syms.as_int(length).and_then(|v| usize::try_from(v).ok()))
     }
 
-    /// Converts a non-constant integer vector to a shape, whose rank may be unknown.
+    /// Converts a non-constant integer vector to a shape. The rank is unknown if the length of the vector is.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn tensor_to_shape(&mut self, vector: Expr) -> ExprResult {
         if let Some(rank) = self.constant_length(vector)? {
             let dims = self.elements_as_symbols(vector, rank)?;
@@ -59,16 +59,16 @@ impl Node<'_, '_> {
         self.op("relax.tensor_to_shape", &[vector])
     }
 
-    /// Reshapes a tensor to the shape in a non-constant integer vector.
+    /// Reshapes a tensor to the shape in an integer vector.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn reshape_to_tensor(&mut self, x: Expr, vector: Expr) -> ExprResult {
         let shape = self.tensor_to_shape(vector)?;
         self.op("relax.reshape", &[x, shape])
     }
 
-    /// Input `i`, a non-negative integer, as a size.
+    /// Input `i`, one non-negative integer, as a size.
     ///
     /// # Errors
     /// If it is absent.
@@ -91,10 +91,10 @@ impl Node<'_, '_> {
         Ok(self.elements_as_symbols(vector, 1)?[0])
     }
 
-    /// Input `i`, a vector of sizes, as terms. `count` is the required length, if any.
+    /// Input `i`, a vector of non-negative integers, as sizes. If its length is non-constant, it must equal `count` at run time.
     ///
     /// # Errors
-    /// If it is absent, or if its length is not constant.
+    /// If it is absent, or if neither its length nor `count` is known.
     pub fn sizes_input(&mut self, i: usize, count: Option<usize>) -> Result<Vec<Sym>, Problem> {
         if let Some(t) = self.symbolic(i) {
             return Ok(t.elems);
@@ -110,7 +110,7 @@ impl Node<'_, '_> {
         self.elements_as_symbols(vector, length)
     }
 
-    /// Requires that the sizes in input `i` are not negative at run time.
+    /// Checks at run time that the sizes in input `i` are not negative.
     fn require_non_negative(&mut self, sizes: Expr, i: usize) -> Result<(), Problem> {
         let known = self.known_elements(&Value::Expr(sizes)).unwrap_or_default();
         if !known.is_empty()
@@ -124,18 +124,18 @@ impl Node<'_, '_> {
         self.require(non_negative, &format!("input {i} has a negative size: {{}}"), &[sizes])
     }
 
-    /// An int64 vector of terms.
+    /// Converts terms to an int64 vector.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn size_vector(&mut self, sizes: &[Sym]) -> ExprResult {
         self.materialize(&SymTensor::vector(sizes.to_vec()).into())
     }
 
-    /// A term as an int64 scalar.
+    /// Converts a term to an int64 scalar.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn size_scalar(&mut self, size: Sym) -> ExprResult {
         self.materialize(&SymTensor::scalar(size).into())
     }
@@ -150,10 +150,10 @@ impl Node<'_, '_> {
         Ok(self.importer.constant(&tensor))
     }
 
-    /// A tensor filled with one value.
+    /// A tensor of the given shape, filled with a scalar.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn full(&mut self, dims: &[Sym], value: Expr) -> ExprResult {
         let dtype = self.dtype(value)?;
         let shape = self.func().shape(dims);
@@ -164,7 +164,7 @@ impl Node<'_, '_> {
     /// The int64 vector `0 .. count`.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn iota(&mut self, count: Sym) -> ExprResult {
         let (zero, one) = (self.func().syms.int(0), self.func().syms.int(1));
         let bounds = [zero, count, one].map(|b| self.func().int_value(b, DType::Int64));
@@ -172,10 +172,10 @@ impl Node<'_, '_> {
         self.op_with("relax.arange", &bounds, attrs)
     }
 
-    /// Reshapes a vector to rank `rank` along one axis, so that it broadcasts along the others.
+    /// Reshapes a vector to rank `rank`, with its elements along `axis`. All other dims are 1, so that it broadcasts.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn reshape_along(&mut self, vector: Expr, axis: usize, rank: usize) -> ExprResult {
         let size = self.dims(vector)?;
         let mut dims = vec![self.func().syms.int(1); rank];
@@ -186,7 +186,7 @@ impl Node<'_, '_> {
     /// Element `i` of a vector as a scalar.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn vector_element(&mut self, vector: Expr, i: usize) -> ExprResult {
         let (from, to) = (self.func().syms.int(i as i64), self.func().syms.int(i as i64 + 1));
         let part = self.slice_axis(vector, 0, from, to)?;
@@ -196,16 +196,16 @@ impl Node<'_, '_> {
     /// Reshapes a tensor with one element to a scalar.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn to_scalar(&mut self, x: Expr) -> ExprResult {
         let zero: [Sym; 0] = [];
         self.reshape(x, &zero)
     }
 
-    /// Elements `from` to `to` along one axis.
+    /// Slices the elements `from` to `to` along one axis, with `to` excluded.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn slice_axis(&mut self, x: Expr, axis: usize, from: Sym, to: Sym) -> ExprResult {
         let func = self.func();
         let (axis, one) = (func.syms.int(axis as i64), func.syms.int(1));
@@ -216,7 +216,7 @@ impl Node<'_, '_> {
     /// Gathers slices along an axis.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn take(&mut self, x: Expr, indices: Expr, axis: usize) -> ExprResult {
         self.op_with("relax.take", &[x, indices], ints_attr("axis", axis as i64))
     }
@@ -232,10 +232,10 @@ impl Node<'_, '_> {
 
     // ---- axes that are inputs ----
 
-    /// For each of `rank` axes, whether a vector of axes contains it.
+    /// A bool vector of length `rank`: whether the vector `axes` contains each axis. Fails at run time if an axis occurs twice.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn axes_mask(&mut self, axes: Expr, rank: Sym) -> ExprResult {
         let axes = self.normalize_axes(axes, rank)?;
         let [count] = self.dims(axes)?[..] else {
@@ -253,10 +253,10 @@ impl Node<'_, '_> {
         self.op("relax.greater", &[hits, zero])
     }
 
-    /// Normalises one or more non-constant axes, so that none is negative.
+    /// Normalises non-constant axes, so that none is negative. Fails at run time if one is out of range.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn normalize_axes(&mut self, axes: Expr, rank: Sym) -> ExprResult {
         let axes = self.cast(axes, DType::Int64)?;
         let (zero, rank) = (self.scalar(0i64)?, self.size_scalar(rank)?);
@@ -270,10 +270,10 @@ impl Node<'_, '_> {
         Ok(normal)
     }
 
-    /// Drops the axes of a mask, whose dims are 1. `count` is their number, if known.
+    /// Removes the axes that a mask selects, whose dims must be 1. `count` is the number of removed axes, if known.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn drop_axes(&mut self, x: Expr, mask: Expr, count: Option<usize>) -> ExprResult {
         let dims = self.dims(x)?;
         let remaining = count.map(|count| dims.len().saturating_sub(count));
@@ -292,11 +292,11 @@ impl Node<'_, '_> {
         self.reshape_to_tensor(x, sizes)
     }
 
-    /// Selects one of the values for the possible axes: the one for the axis in input `i`, of a
-    /// tensor of rank `rank`.
+    /// Emits a branch for each possible axis, and selects the branch at run time by input `i`. `count` is the number of axes that
+    /// are allowed, out of `rank`.
     ///
     /// # Errors
-    /// If the axis is out of range, or those of `make`.
+    /// If the axis is out of range. Also the errors of `build`.
     pub fn select_by_axis(
         &mut self,
         i: usize,
@@ -322,10 +322,11 @@ impl Node<'_, '_> {
         self.select_by_value(axis, 0, count, build)
     }
 
-    /// Selects `make(at)` for `value == at`; the last of `count` for other values.
+    /// Selects the result of `build(k)` where `value == k`, for `k` from `index` to `count - 1`. The last result is also used for
+    /// all other values.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `build`.
     pub fn select_by_value(
         &mut self,
         value: Expr,
@@ -346,10 +347,10 @@ impl Node<'_, '_> {
 
     // ---- branches ----
 
-    /// Input `i` as a branch condition: a bool scalar.
+    /// Input `i` as a branch condition.
     ///
     /// # Errors
-    /// If it is not one. `what` names it in messages.
+    /// If it is not a bool tensor with one element. `what` is the subject of the message.
     pub fn condition_input(&mut self, i: usize, what: &str) -> ExprResult {
         let cond = self.tensor(i)?;
         self.to_condition(cond, what)
@@ -367,10 +368,10 @@ impl Node<'_, '_> {
         self.to_scalar(cond)
     }
 
-    /// Selects one of two values, of which only one is computed.
+    /// Emits a branch. Only one of the two values is computed.
     ///
     /// # Errors
-    /// Those of creating either value.
+    /// The errors of both blocks.
     pub fn if_else(
         &mut self,
         cond: Expr,
@@ -383,10 +384,10 @@ impl Node<'_, '_> {
         Ok(self.emit_if(cond, then, otherwise_block))
     }
 
-    /// Creates a sequence of bindings with a result.
+    /// Emits the bindings of a block of their own. Returns the block and its result.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `build`.
     pub fn binding_block(
         &mut self,
         build: impl FnOnce(&mut Self) -> ExprResult,
@@ -405,7 +406,7 @@ impl Node<'_, '_> {
         Ok((seq, result))
     }
 
-    /// The result of a branch.
+    /// Emits a branch between two blocks and returns its result.
     pub fn emit_if(&mut self, cond: Expr, then: (Seq, Expr), otherwise_block: (Seq, Expr)) -> Expr {
         let func = self.func();
         let (a, b) = (func.expr_ty(then.1), func.expr_ty(otherwise_block.1));
@@ -415,15 +416,15 @@ impl Node<'_, '_> {
         self.importer.bind(value, self.proto)
     }
 
-    /// The placeholder for an absent operand.
+    /// The null value, which stands for an absent operand.
     ///
     /// # Errors
-    /// Those of type inference; not expected in practice.
+    /// If type inference fails.
     pub fn null_value(&mut self) -> ExprResult {
         self.op("relax.null_value", &[])
     }
 
-    /// Operand `i` of the node, or the placeholder if it is absent.
+    /// Input `i` as a tensor expression, or the null value if it is absent.
     ///
     /// # Errors
     /// If it cannot be converted to a tensor.

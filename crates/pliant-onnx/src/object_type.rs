@@ -1,9 +1,7 @@
-//! [`ObjectType`]: the type of a dynamic value that may not be a plain tensor, such as a sequence or an
-//! optional.
+//! [`ObjectType`]: the ONNX type of a dynamically typed value, such as a sequence or an optional.
 //!
-//! Sequences and optionals of known structure are eliminated during the import. If the length of a
-//! sequence or the presence of an optional value is only known at run time, the value is an object
-//! of the program ([`crate::host`]), and its kind describes its contents.
+//! Sequences of known length and optionals of known presence are eliminated during the import. If the length or the presence is
+//! non-constant, the value is an opaque object of the program ([`crate::host`]). Its object type describes what it contains.
 
 use pliant_ir::op::CALL_PURE_PACKED;
 use pliant_ir::relax::{Expr, TensorShape, TypeData};
@@ -20,33 +18,33 @@ use crate::proto::type_proto::Value as TypeValue;
 use crate::tensor;
 use crate::value::Value;
 
-/// The type of a dynamic value.
+/// The ONNX type of a dynamically typed value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectType {
-    /// The contents of an empty sequence or optional.
+    /// The item type of an empty sequence or optional.
     Unknown,
     /// A tensor.
     Tensor {
-        /// The element type, or the type that represents a narrow one.
+        /// The dtype, or the dtype of the storage if the element type is narrow.
         dtype: DType,
-        /// The narrow element type (4-bit integers, 8-bit floats), if any.
+        /// The narrow element type (an integer of 2 or 4 bits, a float of 4 or 8 bits), if it is one.
         narrow: Option<DataType>,
-        /// The dims as far as they are known; `None` if the rank is unknown.
+        /// The dims, where `None` is an unknown dim; `None` if the rank is unknown.
         dims: Option<Vec<Option<Sym>>>,
     },
-    /// A sequence of items of this kind.
+    /// A sequence of items of this type.
     Sequence(Box<ObjectType>),
-    /// A value of this kind, or none.
+    /// A value of this type, or none.
     Optional(Box<ObjectType>),
-    /// An internal value of the importer, such as a chain.
+    /// A value that only the importer uses, such as a chain.
     Internal,
 }
 
 impl ObjectType {
-    /// The kind that covers values of both kinds.
+    /// The most specific type that covers values of both types.
     ///
     /// # Errors
-    /// A message if there is no such kind.
+    /// If there is no such type.
     pub fn join(&self, other: &ObjectType) -> Result<ObjectType, Problem> {
         use ObjectType::{Internal, Optional, Sequence, Tensor, Unknown};
         Ok(match (self, other) {
@@ -80,8 +78,8 @@ impl ObjectType {
         })
     }
 
-    /// Uses the rank that the file declares for a tensor whose branches produce different ranks.
-    /// The dims are those of the branch with that rank; they are checked at run time.
+    /// Uses the declared rank for the result of a branch whose two sides have different ranks. The dims are those of the side with
+    /// that rank, and are checked at run time.
     pub fn with_declared_rank(self, rank: Option<usize>, branches: [&ObjectType; 2]) -> ObjectType {
         let ObjectType::Tensor { dtype, narrow, dims: None } = self else { return self };
         let problems = branches.into_iter().find_map(|branch| match branch {
@@ -93,7 +91,7 @@ impl ObjectType {
         ObjectType::Tensor { dtype, narrow, dims: problems }
     }
 
-    /// The kind outside a branch or a loop body: without dims that contain symbols defined inside.
+    /// The type as it is known outside a branch or a loop body. Dims with symbols that are defined inside become unknown.
     pub fn erase_inner_symbols(self, syms: &SymArena, outer: OuterSymbols) -> ObjectType {
         match self {
             ObjectType::Tensor { dtype, narrow, dims } => {
@@ -111,7 +109,7 @@ impl ObjectType {
         }
     }
 
-    /// The text form that [`host::INPUT`] parses.
+    /// The text that [`host::INPUT`] parses.
     pub fn text(&self, syms: &SymArena) -> String {
         match self {
             ObjectType::Tensor { dtype, dims, .. } => {
@@ -130,7 +128,7 @@ impl ObjectType {
         }
     }
 
-    /// The name for messages.
+    /// A description for messages, such as `a tensor`.
     pub fn name(&self) -> &'static str {
         match self {
             ObjectType::Unknown => "nothing",
@@ -141,11 +139,11 @@ impl ObjectType {
         }
     }
 
-    /// The kind that a file declares.
+    /// The object type that a file declares.
     ///
     /// # Errors
-    /// If it is not a tensor, sequence or optional, or the element type is not supported. The
-    /// message follows the name of the value.
+    /// If the type is not a tensor, sequence or optional, or its element type is not supported. The message continues a sentence
+    /// that starts with the value's name.
     pub fn declared(ty: &TypeProto, syms: &mut SymArena) -> Result<ObjectType, Problem> {
         let mut inner = |elem: &Option<Box<TypeProto>>| match elem {
             Some(elem) => ObjectType::declared(elem, syms).map(Box::new),
@@ -187,7 +185,7 @@ impl ObjectType {
     }
 }
 
-/// The symbols defined before a branch or a loop body, which are also valid after it.
+/// The symbols that were defined before a branch or a loop body. They are valid after it, too.
 #[derive(Clone, Copy, Debug)]
 pub struct OuterSymbols(Option<SymVar>);
 
@@ -197,17 +195,17 @@ impl OuterSymbols {
         OuterSymbols(syms.vars().last())
     }
 
-    /// Whether a term only contains these symbols.
+    /// Whether all symbols in a term are among these.
     pub fn contains(self, syms: &SymArena, term: Sym) -> bool {
         syms.free_vars(term).into_iter().all(|v| Some(v) <= self.0)
     }
 }
 
 impl Node<'_, '_> {
-    /// Calls a host function and binds its result, whose type is unknown.
+    /// Calls a host function. The type of its result is unknown.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn call_host(&mut self, name: &str, args: &[Expr]) -> ExprResult {
         let func = self.func();
         let any = func.intern(TypeData::Any);
@@ -218,13 +216,13 @@ impl Node<'_, '_> {
         Ok(self.importer.bind(call, self.proto))
     }
 
-    /// An integer as an argument of a host function.
+    /// An integer operand of a host function.
     pub fn int_operand(&mut self, value: i64) -> Expr {
         let value = self.func().syms.int(value);
         self.func().int_value(value, DType::Int64)
     }
 
-    /// An object as a tensor of the given type, which is checked at run time.
+    /// Casts an object to a tensor type, which is checked at run time. Without `dims`, the rank is unknown.
     pub fn object_to_tensor(&mut self, object: Expr, dims: Option<&[Sym]>, dtype: DType) -> Expr {
         let shape = match dims {
             Some(dims) => TensorShape::Dims(dims.into()),
@@ -236,7 +234,7 @@ impl Node<'_, '_> {
         self.func().var_expr(var)
     }
 
-    /// Converts a value to an expression and its kind, from which the value can be restored.
+    /// Converts a value to an expression and its object type. [`value_of_object`](Self::value_of_object) is the inverse.
     ///
     /// # Errors
     /// If the value is that of a failed node.
@@ -286,8 +284,7 @@ impl Node<'_, '_> {
         Ok(ObjectType::Tensor { dtype, narrow, dims })
     }
 
-    /// Restores a value from an expression and its kind. Dims known from the kind are added to the
-    /// expression's type.
+    /// Converts an expression and its object type to a value. Known dims of the object type are added to the expression's type.
     ///
     /// # Errors
     /// If nothing is known about the value.

@@ -1,5 +1,4 @@
-//! Converts panics in converters into problems of their nodes, so that no file can terminate the
-//! process.
+//! Converts panics of converters into problems of their nodes, so that no file can terminate the process.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,8 +6,7 @@ use crate::error::Problem;
 use crate::node::{ConvertResult, Node};
 use crate::ops::OnnxOp;
 
-/// Runs the converter of a node. State left incomplete by a panic is not used, because the import
-/// fails.
+/// Runs the converter of a node. A panic may leave the importer in an inconsistent state, but the import fails anyway.
 pub(crate) fn convert(op: &OnnxOp, node: &mut Node<'_, '_>) -> ConvertResult {
     let outcome = catch_unwind(AssertUnwindSafe(|| (op.convert)(node)));
     outcome.unwrap_or_else(|panic| {

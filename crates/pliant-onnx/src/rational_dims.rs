@@ -1,11 +1,9 @@
-//! [`RationalTensor`]: sizes that a model computes in floating point, represented as quotients of symbolic
-//! terms.
+//! [`RationalTensor`]: sizes that a model computes in floating point, as quotients of symbolic terms.
 //!
-//! Exporters scale sizes by `Shape -> Cast to float -> Mul -> Floor -> Cast to int64`. Floats
-//! represent integers up to 2^24 exactly (float64 up to 2^53), and also these multiplied by a
-//! fraction of few bits. A quotient of two of them is rounded once, which never reaches the next
-//! integer, so rounding it down or up gives the same result as exact division. Computations with
-//! more than one rounding are done at run time.
+//! Exporters scale sizes by `Shape -> Cast to float -> Mul -> Floor -> Cast to int64`. Such a computation can be folded exactly.
+//! Floats represent integers up to 2^24 exactly (float64 up to 2^53), and also their products with a fraction of few bits. The
+//! quotient of two such numbers is rounded once, and never up to the next integer. So rounding it down or up gives the same result
+//! as exact division. Computations that are rounded more than once are done at run time.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Function;
@@ -17,27 +15,27 @@ use crate::node::{ExprResult, Node};
 use crate::shape_folding::{self, FoldOp};
 use crate::value::{SymTensor, Value, broadcast_shape};
 
-/// Maximum numerator of a constant that counts as a fraction of few bits.
+/// Maximum numerator of a constant. Larger constants may need more bits than a float has.
 const MAX_NUMERATOR: f64 = 4096.0;
 
-/// A small float tensor, each element of which is the quotient of two terms.
+/// A small float tensor whose elements are quotients of two terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RationalTensor {
-    /// The numerators; they determine the shape.
+    /// The numerators. Their shape is that of the tensor.
     pub numerators: SymTensor,
-    /// The denominators: powers of two if the quotients are exact.
+    /// The denominators. They are powers of two if floats represent the quotients exactly.
     pub denominators: SymTensor,
     /// The float type.
     pub dtype: DType,
 }
 
-/// Whether folding is valid for this float type.
+/// Whether folding is exact for this dtype.
 pub(crate) fn is_foldable_float(dtype: DType) -> bool {
     matches!(dtype, DType::Float32 | DType::Float64)
 }
 
 impl RationalTensor {
-    /// Integers as floats.
+    /// Converts integers to quotients with denominator 1.
     pub(crate) fn from_integers(
         numerators: SymTensor,
         dtype: DType,
@@ -49,7 +47,7 @@ impl RationalTensor {
         RationalTensor { numerators, denominators, dtype }
     }
 
-    /// A constant whose elements are fractions of few bits.
+    /// Converts a constant to quotients; `None` if an element needs too many bits.
     fn from_constant(tensor: &Tensor, func: &mut Function, limit: usize) -> Option<RationalTensor> {
         if !is_foldable_float(tensor.dtype()) || tensor.numel() > limit {
             return None;
@@ -59,7 +57,7 @@ impl RationalTensor {
         for value in tensor.to_f64_vec().ok()? {
             let below = (0..=12).map(|bits| f64::from(1 << bits));
             let below = below.into_iter().find(|below| (value * below).fract() == 0.0)?;
-            // Minus zero cannot be represented.
+            // Quotients have no minus zero.
             if (value * below).abs() > MAX_NUMERATOR || value == 0.0 && value.is_sign_negative() {
                 return None;
             }
@@ -74,7 +72,7 @@ impl RationalTensor {
         })
     }
 
-    /// The value of a quotient that is constant, possibly because sizes cancel.
+    /// The value of a quotient, if it is constant. Sizes may cancel.
     pub(crate) fn constant_quotient(
         func: &mut Function,
         (numerator, denominator): (Sym, Sym),
@@ -85,7 +83,7 @@ impl RationalTensor {
         (denominator != 0).then(|| numerator as f64 / denominator as f64)
     }
 
-    /// The tensor, if all elements are constant.
+    /// The tensor, if all its elements are constant.
     pub(crate) fn constant(&self, syms: &SymArena) -> Option<Tensor> {
         let (numerators, denominators) =
             (self.numerators.constants(syms)?, self.denominators.constants(syms)?);
@@ -104,7 +102,7 @@ impl RationalTensor {
         result.ok()
     }
 
-    /// The numerators and denominators.
+    /// Pairs of numerator and denominator.
     pub(crate) fn quotients(&self) -> impl Iterator<Item = (Sym, Sym)> + '_ {
         self.numerators.elems.iter().copied().zip(self.denominators.elems.iter().copied())
     }
@@ -119,7 +117,7 @@ fn power_of_two(func: &Function, e: Sym) -> Option<i64> {
     func.syms.as_int(e).filter(|&v| v > 0 && v.count_ones() == 1)
 }
 
-/// Cancels a quotient if one term is a multiple of the other.
+/// Reduces the quotient if one term is a multiple of the other.
 fn cancel(func: &mut Function, numerator: Sym, denominator: Sym) -> (Sym, Sym) {
     let one = func.syms.int(1);
     if func.syms.as_int(numerator).is_some() && func.syms.as_int(denominator).is_some() {
@@ -145,8 +143,7 @@ fn cancel(func: &mut Function, numerator: Sym, denominator: Sym) -> (Sym, Sym) {
 }
 
 impl Node<'_, '_> {
-    /// Input `i` as quotients, if it is computed from sizes, or a constant operand of such a
-    /// computation.
+    /// Input `i` as quotients: a rational tensor, or a constant operand of a rational computation.
     pub(crate) fn rational(&mut self, i: usize) -> Option<RationalTensor> {
         let limit = self.importer.limits.shape_elements;
         match self.input(i) {
@@ -156,15 +153,15 @@ impl Node<'_, '_> {
         }
     }
 
-    /// Whether input `i` is a floating-point computation on sizes.
+    /// Whether input `i` is a rational tensor.
     pub(crate) fn is_rational(&self, i: usize) -> bool {
         matches!(self.input(i), Value::Rational(_))
     }
 
-    /// Converts quotients to a tensor of the program.
+    /// Converts quotients to a tensor expression.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub(crate) fn rational_to_tensor(&mut self, r: &RationalTensor) -> ExprResult {
         let numerators = self.materialize(&r.numerators.clone().into())?;
         let numerators = self.cast(numerators, r.dtype)?;
@@ -177,7 +174,7 @@ impl Node<'_, '_> {
         self.op("relax.divide", &[numerators, denominators])
     }
 
-    /// Rounds the quotients to integers; `None` if a denominator may be 0.
+    /// Rounds the quotients to integers. `None` if a denominator may be 0.
     pub(crate) fn round_rational(
         &mut self,
         r: &RationalTensor,
@@ -199,8 +196,7 @@ impl Node<'_, '_> {
         Some(SymTensor { elems, ..r.numerators.clone() })
     }
 
-    /// Adds, subtracts, multiplies or divides inputs 0 and 1; `None` if the result would be rounded
-    /// twice.
+    /// Adds, subtracts, multiplies or divides inputs 0 and 1. `None` if the floating-point result would be rounded more than once.
     pub(crate) fn fold_rational(&mut self, fold: FoldOp) -> Option<Value> {
         if !self.is_rational(0) && !self.is_rational(1) {
             return None;
@@ -242,18 +238,18 @@ pub(crate) enum Rounding {
     Zero,
 }
 
-/// Combines two quotients. `exact` tells which of them floats represent exactly.
+/// Combines two quotients. `exact` states for each one whether floats represent it exactly.
 fn combine(
     func: &mut Function,
     fold: FoldOp,
     ((a, denominator_a), (b, denominator_b)): ((Sym, Sym), (Sym, Sym)),
     exact: (bool, bool),
 ) -> Option<(Sym, Sym)> {
-    // A value that was rounded once may still be scaled by a power of two.
+    // Scaling by a power of two does not round again.
     let scales = |func: &Function, numerator: Sym| power_of_two(func, numerator).is_some();
     let allowed = match (exact, fold) {
         ((true, true), FoldOp::Add | FoldOp::Sub | FoldOp::Div) => true,
-        // The product of two sizes may exceed the exact range of floats.
+        // The product of two sizes may exceed the range of integers that floats represent exactly.
         ((true, true), FoldOp::Mul) => {
             func.syms.as_int(a).is_some() || func.syms.as_int(b).is_some()
         }
@@ -282,8 +278,7 @@ fn combine(
     })
 }
 
-/// The number of leading inputs of a data movement operator that are moved; `None` for other
-/// operators.
+/// How many leading inputs a data movement operator moves. `None` for other operators.
 pub(crate) fn moved_input_count(operator: &str, count: usize) -> Option<usize> {
     match operator {
         "Concat" => Some(count),
@@ -292,8 +287,8 @@ pub(crate) fn moved_input_count(operator: &str, count: usize) -> Option<usize> {
     }
 }
 
-/// The inputs of a data movement operator with numerators, and those with denominators, in place of
-/// quotients. `None` if there are no quotients, or if they are mixed with other values.
+/// Splits the moved inputs into numerators and denominators, so that the operator can be applied to both. `None` if no input is
+/// rational, or if an input cannot be converted to quotients.
 pub(crate) fn split_quotients(
     importer: &mut Importer<'_>,
     operator: &str,
@@ -323,7 +318,7 @@ pub(crate) fn split_quotients(
     Some((operands, dtype))
 }
 
-/// Combines the results for numerators and denominators to quotients.
+/// Joins the results for numerators and denominators to rational tensors.
 pub(crate) fn join_quotients(
     numerators: Vec<Value>,
     denominators: Vec<Value>,

@@ -1,4 +1,4 @@
-//! [`check`]: a report of everything that prevents a model from being compiled.
+//! [`check`]: reports everything that prevents the compilation of a model.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,51 +13,50 @@ use crate::model_reducer;
 use crate::proto::{GraphProto, ModelProto};
 use crate::schema;
 
-/// Maximum number of nodes listed in the text of a finding.
+/// Maximum number of nodes that the text of a finding lists.
 const MAX_LISTED_NODES: usize = 8;
 
 /// The result of [`check`].
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The producer stated in the file.
+    /// The exporter, as the file states it.
     pub producer: String,
-    /// The version of ONNX's own operator set.
+    /// The version of ONNX's own opset.
     pub opset: Option<i64>,
-    /// The number of nodes, including those of nested graphs.
+    /// The number of nodes, including those of subgraphs.
     pub nodes: usize,
-    /// The number of occurrences of each operator, in the order of the nodes.
+    /// How often each operator occurs, in the order of the first occurrences.
     pub operators: IndexMap<String, usize>,
     /// The problems that prevent compilation; empty if there are none.
     pub findings: Vec<Finding>,
     /// Notes about a model that can be compiled.
     pub notes: Vec<Problem>,
-    /// The model, if there are findings.
+    /// The checked model, if there are findings.
     model: Option<ModelProto>,
 }
 
-/// Findings keyed by their texts.
+/// Findings, keyed by kind, operator, message and help.
 type Findings = IndexMap<(ProblemKind, String, String, Option<String>), Finding>;
 
-/// A problem that prevents compilation, with all nodes that have it.
+/// A problem that prevents compilation, and all nodes that have it.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The kind of the problem.
     pub kind: ProblemKind,
-    /// The operator, with its domain unless that is ONNX's own; empty if the problem concerns the
-    /// file or the graph.
+    /// The operator, with its domain unless that is ONNX's own; empty if the problem concerns the file or the graph.
     pub operator: String,
-    /// Describes the problem.
+    /// What is wrong.
     pub message: String,
     /// How to fix the problem.
     pub help: Option<String>,
     /// The nodes as `op_type 'name'`; empty if the problem concerns the file or the graph.
     pub nodes: Vec<String>,
-    /// The first of the nodes, as a model of its own.
+    /// A model that contains only the first of the nodes.
     pub(crate) node_model: Option<ModelProto>,
 }
 
-/// Checks a model: whether it is well-formed, and every node. Nodes downstream of a failed one are
-/// checked as far as the file declares their types.
+/// Checks that a model is well-formed, and that every node can be converted. Nodes downstream of a failed node are checked as far
+/// as the file declares their input types.
 pub fn check(model: &Model, options: &ImportOptions) -> Report {
     let mut report = Report {
         producer: model.producer(),
@@ -84,7 +83,7 @@ pub fn check(model: &Model, options: &ImportOptions) -> Report {
     report
 }
 
-/// Adds the problems of converting the nodes. Returns the warnings.
+/// Adds the problems of the conversion. Returns the warnings.
 fn conversion_problems<'m>(
     model: &'m Model,
     graph: &'m GraphProto,
@@ -121,9 +120,8 @@ impl Report {
         self.findings.is_empty()
     }
 
-    /// Writes a reduced model for each finding that it reproduces, as `1-Operator.onnx`, and
-    /// returns the files. Problems outside of the file, such as invalid external data, cannot be
-    /// reproduced.
+    /// Writes a reduced model for each finding that it reproduces, as `1-Operator.onnx`, and returns the paths. Problems outside of
+    /// the file, such as invalid external data, cannot be reproduced.
     ///
     /// # Errors
     /// If the directory or a file cannot be written.

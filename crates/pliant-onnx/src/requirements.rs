@@ -1,5 +1,4 @@
-//! Requirements of nodes on sizes and values. They are verified during the import if possible, else
-//! at run time.
+//! Requirements of nodes on sizes and values. They are decided during the import if possible, else checked at run time.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -10,7 +9,7 @@ use crate::node::{ExprResult, Node};
 use crate::value::SymTensor;
 
 impl Node<'_, '_> {
-    /// Requires two sizes to be equal. The two `{}` in the text stand for the sizes.
+    /// Requires two sizes to be equal. The two `{}` in `text` stand for the sizes.
     ///
     /// # Errors
     /// If they are provably different.
@@ -25,8 +24,8 @@ impl Node<'_, '_> {
         self.require_comparison("relax.equal", a, b, text)
     }
 
-    /// A tensor with a dim that must have a size, which is checked at run time unless it is provable. If the dim provably has
-    /// another size, the tensor is unchanged: type inference explains the error.
+    /// Requires a dim of a tensor to have the given size. If that is not provable, it is checked at run time. If the dim provably
+    /// has another size, the tensor is returned unchanged, and type inference of the operator reports the error.
     ///
     /// # Errors
     /// If the rank is unknown or too low.
@@ -45,10 +44,10 @@ impl Node<'_, '_> {
         self.with_dims(x, &known)
     }
 
-    /// Requires a size to be at most another one. The two `{}` in the text stand for the sizes.
+    /// Requires `a <= b`. The two `{}` in `text` stand for the sizes.
     ///
     /// # Errors
-    /// If it is provably greater.
+    /// If `a` is provably greater.
     pub fn require_at_most(&mut self, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {
         match pliant_ops::prove::at_most(self.func(), a, b) {
             Some(true) => Ok(()),
@@ -61,7 +60,7 @@ impl Node<'_, '_> {
         }
     }
 
-    /// Requires a size to be 1 or the size to which it is broadcast.
+    /// Requires a size to be 1 or the size that it is broadcast to. `what` is the subject of the message.
     ///
     /// # Errors
     /// If it is provably neither.
@@ -90,13 +89,11 @@ impl Node<'_, '_> {
         self.require(holds, &text, &[size, all])
     }
 
-    /// Calls an operator on a tensor and an operand that is broadcast to it. The result has the
-    /// tensor's shape, as ONNX's "unidirectional" broadcasting requires. `what` names the operand
-    /// in messages.
+    /// Calls a binary operator on a tensor and an operand that is broadcast to it. The result has the tensor's shape (ONNX calls
+    /// this unidirectional broadcasting). `what` names the operand in messages.
     ///
     /// # Errors
-    /// If the operand provably has a higher rank, or a dim that is neither 1 nor that of the
-    /// tensor. Also errors of type inference.
+    /// If the operand provably has a higher rank, or a dim that is neither 1 nor that of the tensor. Also if type inference fails.
     pub fn op_unidirectional(&mut self, name: &str, x: Expr, part: Expr, what: &str) -> ExprResult {
         let (dims, size) = (self.dims(x)?, self.dims(part)?);
         let Some(lead) = dims.len().checked_sub(size.len()) else {
@@ -112,11 +109,11 @@ impl Node<'_, '_> {
         self.with_dims(y, &known)
     }
 
-    /// Applies the element type to a computation on sizes: constants that overflow int32 wrap, as
-    /// in ONNX Runtime; non-constant elements are checked for overflow at run time.
+    /// Applies the range of int32 to a shape computation. Constants that overflow wrap, as in ONNX Runtime. Other elements are
+    /// checked for overflow at run time.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn fit_to_dtype(&mut self, mut t: SymTensor) -> Result<SymTensor, Problem> {
         if t.dtype != DType::Int32 {
             return Ok(t);
@@ -128,7 +125,7 @@ impl Node<'_, '_> {
             }
             let (min, max) = (i64::from(i32::MIN), i64::from(i32::MAX));
             let [min, max] = [min, max].map(|bound| self.func().syms.int(bound));
-            // A plain symbol is the size of a tensor, but a computed size may overflow.
+            // A plain symbol is the size of a tensor and fits, but a computed size may overflow.
             if self.func().syms.as_var(*elem).is_some() {
                 continue;
             }
@@ -144,11 +141,11 @@ impl Node<'_, '_> {
         Ok(t)
     }
 
-    /// Requires of two masks over the new shape of a Reshape that at most one of them contains a
-    /// true element.
+    /// Requires that the new shape of a Reshape does not contain both 0 and -1. `zeros` and `inferred` are masks over the new
+    /// shape.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn require_not_both(&mut self, zeros: Expr, open: Expr) -> Result<(), Problem> {
         let mut counts = Vec::with_capacity(2);
         for mask in [zeros, open] {
@@ -178,11 +175,10 @@ impl Node<'_, '_> {
         Problem::invalid(message)
     }
 
-    /// Requires a condition to hold at run time, for all of its elements. The `{}` in the text
-    /// stand for the values.
+    /// Checks at run time that all elements of a condition hold. The `{}` in `text` stand for `values`.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn require(&mut self, holds: Expr, text: &str, values: &[Expr]) -> Result<(), Problem> {
         let mut holds = holds;
         if self.rank(holds).ok() != Some(0) {

@@ -1,5 +1,5 @@
-//! The operator schemas of all versions, from `generated/schemas.txt`. That file is generated from
-//! ONNX's operator definitions by `tests/python/onnx/make_schemas.py`.
+//! The operator schemas of all opset versions. `tests/python/onnx/make_schemas.py` generates `generated/schemas.txt` from ONNX's
+//! operator definitions.
 
 use std::sync::OnceLock;
 
@@ -12,10 +12,10 @@ use crate::model::Model;
 use crate::proto::tensor_proto::DataType;
 use crate::proto::{FunctionProto, ModelProto, NodeProto};
 
-/// The oldest version of ONNX's own operator set for which models are tested.
+/// The oldest version of ONNX's own opset that is tested with models.
 const OLDEST_TESTED: i64 = 7;
 
-/// A version of an operator.
+/// The schema of an operator, valid from one opset version on.
 struct Schema {
     since: i64,
     /// `None` if the operator was removed in this version.
@@ -23,23 +23,23 @@ struct Schema {
 }
 
 struct Signature {
-    /// Minimum number of inputs, including optional ones that are followed by required ones.
+    /// Minimum number of inputs. It includes optional inputs before the last required one.
     min_inputs: usize,
-    /// Maximum number of inputs; `None` if unlimited.
+    /// Maximum number of inputs; `None` if there is no limit.
     max_inputs: Option<usize>,
     max_outputs: Option<usize>,
     types: Vec<InputTypes>,
-    /// The attributes, and whether each one is required.
+    /// The names of the attributes, and whether each one is required.
     attributes: Vec<(&'static str, bool)>,
 }
 
 /// The element types that an input accepts.
 struct InputTypes {
-    /// Inputs with the same name must have the same type.
+    /// Name of the type variable: inputs with the same name must have the same type.
     name: &'static str,
     /// One letter per accepted type, in the order of [`DataType`]; empty if all types are accepted.
     letters: &'static str,
-    /// Whether it applies to all remaining inputs.
+    /// Whether it also applies to all following inputs.
     many: bool,
     /// Whether the input is optional.
     optional: bool,
@@ -113,12 +113,12 @@ fn max_count(range: &str) -> Option<usize> {
     range.split_once('-').and_then(|(_, max)| max.parse().ok())
 }
 
-/// The newest known version of a domain.
+/// The newest known opset version of a domain.
 pub(crate) fn newest(domain: &str) -> i64 {
     table().newest.get(domain).copied().unwrap_or(1)
 }
 
-/// The schemas of an operator by version.
+/// The schemas of a node's operator, from the oldest to the newest.
 fn versions(node: &NodeProto) -> Option<&[Schema]> {
     table().schemas.get(&(own_domain(node.domain()), node.op_type())).map(Vec::as_slice)
 }
@@ -127,12 +127,11 @@ fn schema_at(all: &[Schema], version: i64) -> Option<&Schema> {
     all.iter().rev().find(|s| s.since <= version)
 }
 
-/// Checks that the element types of a node's inputs are accepted by its operator in the given
-/// version. A type is `None` if the input is absent, not a tensor, or of unknown type.
+/// Checks the element types of a node's inputs against the schema of its operator. A type is `None` if the input is absent, not a
+/// tensor, or of unknown type.
 ///
 /// # Errors
-/// For the first input with an unaccepted type, and for inputs that must have the same type but do
-/// not.
+/// If an input has a type that the operator does not accept, or if inputs that must have the same type do not.
 pub(crate) fn check_types(
     node: &NodeProto,
     version: i64,
@@ -175,7 +174,7 @@ pub(crate) fn check_types(
     Ok(())
 }
 
-/// The accepted types of input `i`.
+/// The element types that input `i` accepts.
 fn input_types(types: &[InputTypes], i: usize) -> Option<&InputTypes> {
     types.get(i).or_else(|| types.last().filter(|last| last.many))
 }
@@ -188,11 +187,11 @@ fn type_name(ty: DataType) -> String {
     }
 }
 
-/// Checks a node against the schema of its operator in the given version.
+/// Checks a node's operator, inputs, outputs and attributes against the schema of the given opset version.
 ///
 /// # Errors
-/// If the version does not contain the operator, the node has too many inputs or outputs, an input
-/// is missing, or an attribute is unknown or missing.
+/// If the version does not contain the operator, the node has too many inputs or outputs, an input is missing, or an attribute is
+/// unknown or missing.
 pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
     let domain = own_domain(node.domain());
     let Some(all) = versions(node) else { return Ok(()) };
@@ -211,7 +210,7 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
         (&node.input, signature.max_inputs, "inputs"),
         (&node.output, signature.max_outputs, "outputs"),
     ] {
-        // Empty names at the end do not count.
+        // Trailing empty names mean absent inputs.
         let actual = names.iter().rposition(|n| !n.is_empty()).map_or(0, |last| last + 1);
         if let Some(max) = max.filter(|&max| actual > max) {
             let message = format!("it has {actual} {what}, but at most {max} in opset {version}");
@@ -238,7 +237,7 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
     }
 }
 
-/// The first required input that is missing or has an empty name.
+/// The index of the first required input that is absent.
 fn missing_input(signature: &Signature, inputs: &[String]) -> Option<usize> {
     let is_optional =
         |i: usize| input_types(&signature.types, i).is_some_and(|types| types.optional);
@@ -248,7 +247,7 @@ fn missing_input(signature: &Signature, inputs: &[String]) -> Option<usize> {
 
 const CONVERT_HELP: &str = "onnx.version_converter brings a model to another opset";
 
-/// Checks that the versions that a model declares exist and are known.
+/// Checks that the opset versions that a model imports are known, and that all used domains are imported.
 pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut declared = FxHashSet::default();
@@ -282,7 +281,7 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
     problems
 }
 
-/// A note about a model that is older than the tested ones.
+/// A note about a model whose opset is older than the tested ones.
 pub(crate) fn old_opset_note(model: &Model) -> Option<Problem> {
     let version = model.opset().filter(|version| (1..OLDEST_TESTED).contains(version))?;
     let message =
@@ -294,8 +293,7 @@ fn function_label(function: &FunctionProto) -> String {
     format!("function '{}'", function.name())
 }
 
-/// Finds domains that a model uses without declaring their versions. User-registered operators have
-/// no versions.
+/// Reports known domains that are used without an opset import. Domains of user-registered operators have no versions.
 fn undeclared(used: &[&str], declared: &FxHashSet<&str>, who: &str, problems: &mut Vec<Problem>) {
     let known = |d: &&&str| table().newest.contains_key(**d);
     for domain in used.iter().filter(|d| !declared.contains(**d)).filter(known) {
@@ -309,7 +307,7 @@ fn undeclared(used: &[&str], declared: &FxHashSet<&str>, who: &str, problems: &m
     }
 }
 
-/// Adds the domains of nodes and of their nested graphs, without duplicates.
+/// Adds the domains of nodes, including those of their subgraphs, without duplicates.
 pub(crate) fn domains_of<'m>(nodes: &'m [NodeProto], used: &mut Vec<&'m str>) {
     let mut pending = vec![nodes];
     while let Some(nodes) = pending.pop() {

@@ -1,5 +1,5 @@
-//! The shape contract of a model: symbols with ranges and divisors as declared by the user and the
-//! file, the constraints that nodes impose on them, and the report of both.
+//! The shape contract of a model: its symbols with their declared ranges and divisors, the constraints that nodes impose on them,
+//! and a report of both.
 
 use crate::error::Problem;
 use crate::size_relation::SizeRelation;
@@ -8,7 +8,7 @@ use crate::value_origins::Origin;
 /// The user's declaration of one dim of an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DynamicDim {
-    /// The name of a symbol, or arithmetic over symbols. `None` for a new symbol.
+    /// The name of a symbol, or arithmetic over symbols. `None`: a new symbol.
     pub name: Option<String>,
     /// The minimum size.
     pub min: Option<i64>,
@@ -16,10 +16,10 @@ pub struct DynamicDim {
     pub max: Option<i64>,
 }
 
-/// Where a dim is declared to be a symbol.
+/// Who declares that a dim is a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeclaredBy {
-    /// Nowhere: the dim has no name.
+    /// Nobody: the dim has no name.
     Nobody,
     /// The file names the dim.
     File,
@@ -30,7 +30,7 @@ pub enum DeclaredBy {
 /// A symbol of a model, as listed by `explain_shapes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The minimum and maximum size declared by the user.
     pub range: (Option<i64>, Option<i64>),
@@ -38,27 +38,27 @@ pub struct SymbolInfo {
     pub divisor: Option<i64>,
     /// The inputs and axes whose dims contain the symbol.
     pub places: Vec<(String, usize)>,
-    /// Where the symbol is declared.
+    /// Who declares the symbol.
     pub declared: DeclaredBy,
 }
 
 /// A constraint that a node imposes on symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
-    /// The requirement in words: `q to be 4`.
+    /// What the node requires, such as `q to be 4`.
     pub needs: String,
-    /// The symbols in the requirement.
+    /// The symbols that occur in `needs`.
     pub symbols: Vec<String>,
-    /// The declared symbols for which few sizes satisfy the constraint, on every path of execution.
+    /// The declared symbols that the constraint restricts to few sizes in every run.
     pub fixes: Vec<String>,
-    /// The declared symbols for which few sizes satisfy the constraint if a branch is taken that
-    /// does not depend on sizes alone.
+    /// The declared symbols that the constraint restricts to few sizes in the runs that take a certain branch. The branch does not
+    /// depend on sizes alone.
     pub may_fix: Vec<String>,
     /// The label of the node.
     pub node: String,
-    /// The input and the nodes through which the first symbol reaches the node.
+    /// How the first symbol reaches the node: the input, then the nodes on the way.
     pub path: Vec<String>,
-    /// The nodes that computed the size, nearest first.
+    /// The nodes that computed the required size, nearest first.
     pub chain: Vec<String>,
     pub(crate) operator: String,
     pub(crate) relation: SizeRelation,
@@ -66,7 +66,7 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// Whether it allows fewer values of a term of the same node than another constraint.
+    /// Whether both constrain the same term of the same node, and this one allows fewer values.
     pub(crate) fn is_stricter_than(&self, other: &Constraint) -> bool {
         let (SizeRelation::OneOf(term, values), SizeRelation::OneOf(same, more)) =
             (&self.relation, &other.relation)
@@ -78,12 +78,12 @@ impl Constraint {
     }
 }
 
-/// The control flow around a constraint.
+/// The control flow that contains the node of a constraint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ControlContext {
-    /// Whether the constraint may not be evaluated: in a loop body or in a branch.
+    /// Whether the node may not run: it is in a loop body or a branch.
     pub conditional: bool,
-    /// The enclosing branches, outermost first.
+    /// The enclosing `If` branches, outermost first.
     pub branches: Vec<Branch>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Branch {
     /// The label of the node.
     pub label: String,
     pub then: bool,
-    /// Whether the branch depends on sizes alone, so that it is never taken for other sizes.
+    /// Whether the condition depends on sizes alone. The branch is then never taken for other sizes.
     pub by_sizes: bool,
 }
 
@@ -105,7 +105,7 @@ impl Branch {
 }
 
 impl Constraint {
-    /// The constraint as a sentence without its node.
+    /// The constraint as a sentence without the node.
     pub(crate) fn text(&self) -> String {
         let from = match self.chain.is_empty() || !matches!(self.relation, SizeRelation::OneOf(..))
         {
@@ -130,7 +130,7 @@ impl Constraint {
 pub struct ShapeReport {
     /// The symbols of the inputs.
     pub symbols: Vec<SymbolInfo>,
-    /// The constraints imposed by operators.
+    /// The constraints that the nodes impose.
     pub constraints: Vec<Constraint>,
 }
 
@@ -165,19 +165,18 @@ impl std::fmt::Display for ShapeReport {
 }
 
 impl SymbolInfo {
-    /// Whether it is declared and can have more than one size.
+    /// Whether the symbol is declared and its range contains more than one size.
     pub(crate) fn may_vary(&self) -> bool {
         let one = matches!(self.range, (Some(min), Some(max)) if min == max);
         self.declared > DeclaredBy::Nobody && !one
     }
 
-    /// The range of the symbol itself; unknown if the symbol represents a quotient of the declared
-    /// one.
+    /// The range of the program's symbol. It is unknown if that symbol is the quotient of a declared size and its divisor.
     pub(crate) fn own_range(&self) -> (Option<i64>, Option<i64>) {
         if self.divisor.is_some_and(|by| by != 1) { (None, None) } else { self.range }
     }
 
-    /// The problem that no size is possible, because of the given constraint if any.
+    /// The problem that no size in the declared range is possible. `c` is the constraint that rules out the last size, if any.
     pub(crate) fn unsatisfiable_problem(&self, c: Option<&Constraint>) -> Problem {
         let range = match self.range {
             (None, None) => String::new(),

@@ -1,4 +1,4 @@
-//! Constant folding of shape computations, whose elements are symbolic terms.
+//! Constant folding of shape computations. Their elements are symbolic terms.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Function;
@@ -6,15 +6,15 @@ use pliant_sym::Sym;
 
 use crate::value::{SymTensor, broadcast_shape};
 
-/// A binary operator on shape computations.
+/// A binary operator that can be folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FoldOp {
     Add,
     Sub,
     Mul,
-    /// Rounded towards zero, as integer division in ONNX.
+    /// Integer division, rounded towards zero as in ONNX.
     Div,
-    /// With the sign of the divisor.
+    /// The remainder, with the sign of the divisor.
     Mod,
     Min,
     Max,
@@ -28,7 +28,7 @@ pub(crate) enum FoldOp {
 }
 
 impl FoldOp {
-    /// The result for two elements, if it can be expressed symbolically.
+    /// Folds the operator for two elements. `None` if the result cannot be expressed symbolically.
     pub(crate) fn apply(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
         if let FoldOp::Div | FoldOp::Mod = self {
             return self.divide(func, a, b);
@@ -54,14 +54,14 @@ impl FoldOp {
         })
     }
 
-    /// The result of a comparison if it is the same for all sizes. For example, a size is never -1.
+    /// The result of a comparison that is the same for all sizes: a size is never -1, for example.
     fn decide_comparison(self, func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
         let mut at_most = |x: Sym, more: i64, y: Sym| {
             let more = func.syms.int(more);
             let x = func.syms.add(x, more);
             pliant_ops::prove::at_most(func, x, y) == Some(true)
         };
-        // Whether the comparison always holds, and whether it never holds.
+        // The two cases in which the comparison is decided: it always holds, or it never holds.
         let (holds, fails) = match self {
             FoldOp::Equal => (a == b, at_most(a, 1, b) || at_most(b, 1, a)),
             FoldOp::Less => (at_most(a, 1, b), at_most(b, 0, a)),
@@ -77,7 +77,7 @@ impl FoldOp {
         }
     }
 
-    /// The quotient or remainder, if the divisor is known to be positive.
+    /// Folds a division or remainder. `None` unless the divisor is provably positive.
     fn divide(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
         let one = func.syms.int(1);
         let positive = pliant_ops::prove::at_most(func, one, b) == Some(true);
@@ -117,7 +117,7 @@ impl FoldOp {
     }
 }
 
-/// Applies the operator elementwise with broadcasting. `None` if an element cannot be expressed.
+/// Folds the operator elementwise, with broadcasting. `None` if an element cannot be expressed symbolically.
 pub(crate) fn binary(
     func: &mut Function,
     op: FoldOp,
@@ -138,7 +138,7 @@ pub(crate) fn map(t: &SymTensor, dtype: DType, mut f: impl FnMut(Sym) -> Sym) ->
     SymTensor { shape: t.shape.clone(), elems, dtype }
 }
 
-/// Elements of `a` where the condition holds, else of `b`.
+/// Selects elements of `a` where the condition holds, else of `b`, with broadcasting.
 pub(crate) fn select(
     func: &mut Function,
     c: &SymTensor,

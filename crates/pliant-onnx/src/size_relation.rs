@@ -1,26 +1,25 @@
-//! [`SizeRelation`]: the meaning of a condition on sizes for its symbols.
+//! [`SizeRelation`]: what a condition on sizes means for the symbols in it.
 
 use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
 
-/// Large sizes that are divisible by all small numbers, to test whether a condition holds for large
-/// sizes. The first exceeds the sizes in models by far; the others are for powers, which would
-/// overflow 64 bits.
+/// Sample sizes to test whether a condition holds for large sizes. They are divisible by all small numbers. The first one is far
+/// above the sizes in models. The others are for products of several sizes, which overflow 64 bits at the first one.
 const LARGE_SIZES: [i64; 4] = [(1 << 20) * 243 * 125 * 49 * 11 * 13, 720_720, 55_440, 5_040];
 
-/// The number of sizes tested from the minimum on.
+/// How many sizes are tested, starting at the minimum.
 const TESTED_SIZES: i64 = 1024;
 
-/// Up to this number of possible sizes are few: as many as the division by a window may leave.
+/// At most this many possible sizes count as few. A condition on a size divided by a stride or window may leave that many.
 const MAX_FEW_SIZES: usize = 64;
 
-/// A conjunct of a condition that must hold.
+/// A conjunct of a condition on sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SizeRelation {
     /// A term has one of these values.
     OneOf(Sym, Vec<i64>),
-    /// Two terms are equal.
+    /// Two terms must be equal.
     Equal(Sym, Sym),
-    /// Any other predicate.
+    /// Any other condition.
     Predicate(Sym),
 }
 
@@ -40,7 +39,7 @@ impl SizeRelation {
         vars
     }
 
-    /// The relation in words, phrased as a requirement.
+    /// The relation in words, such as `q to be 4`.
     pub fn text(&self, syms: &SymArena) -> String {
         match self {
             SizeRelation::OneOf(term, values) => {
@@ -73,7 +72,7 @@ impl SizeRelation {
                 let large = LARGE_SIZES.iter().find_map(from);
                 let min_value = min_value.unwrap_or(0).max(0);
                 let end = min_value.saturating_add(TESTED_SIZES);
-                // A range that is not tested completely may contain other sizes.
+                // Untested sizes of the range may satisfy it.
                 let whole = max_value.is_some_and(|max_value| max_value <= end);
                 if !whole && large.is_none_or(|large| large.contains(&true)) {
                     return false;
@@ -82,7 +81,7 @@ impl SizeRelation {
                 let near = (min_value..=end).filter(|&size| at(size) == Some(true)).count();
                 let few =
                     if matches!(self, SizeRelation::Predicate(_)) { 1 } else { MAX_FEW_SIZES };
-                // If the range itself is small, it may contain few sizes.
+                // In a small range, few sizes are not a restriction if they are most of the range.
                 near <= few && (near <= 1 || near as i64 * 2 <= end - min_value + 1)
             }
             _ => match self {
@@ -92,8 +91,7 @@ impl SizeRelation {
         }
     }
 
-    /// Whether the relation holds if its only symbol has the given size; `None` on overflow or
-    /// division by zero.
+    /// Whether the relation holds if its only symbol has the given size. `None` on overflow or division by zero.
     fn holds_at(&self, syms: &SymArena, size: i64) -> Option<bool> {
         let value = |term: Sym| syms.evaluate(term, &|_| Some(size)).ok();
         Some(match self {
@@ -103,7 +101,7 @@ impl SizeRelation {
         })
     }
 
-    /// The minimum and the maximum size of a symbol that a comparison with a constant allows.
+    /// If the relation compares a symbol with a constant: the symbol, and the minimum and maximum that it allows.
     pub fn symbol_bounds(&self, syms: &mut SymArena) -> Option<(SymVar, Option<i64>, Option<i64>)> {
         let SizeRelation::Predicate(cond) = *self else { return None };
         let SymKind::Cmp(op, a, b) = syms.kind(cond) else { return None };
@@ -129,7 +127,7 @@ impl SizeRelation {
     }
 }
 
-/// Whether a term is non-negative and monotonically non-decreasing in its sizes.
+/// Whether a term is never negative and never decreases when a size grows.
 pub(crate) fn is_monotone(syms: &SymArena, term: Sym) -> bool {
     match syms.kind(term) {
         SymKind::Int(v) => v >= 0,
@@ -166,7 +164,7 @@ pub(crate) fn split_condition(syms: &mut SymArena, cond: Sym) -> Vec<SizeRelatio
     list
 }
 
-/// Combines alternatives that are all values of the same term.
+/// Merges alternatives that all give values of the same term.
 fn merge_alternatives(syms: &mut SymArena, parts: &[Sym]) -> Option<SizeRelation> {
     let mut all: Option<(Sym, Vec<i64>)> = None;
     for &part in parts {
@@ -186,7 +184,7 @@ fn merge_alternatives(syms: &mut SymArena, parts: &[Sym]) -> Option<SizeRelation
     Some(SizeRelation::OneOf(term, values))
 }
 
-/// The equation of two terms, after cancelling common summands.
+/// The relation for `a == b`, after cancelling common summands and factors.
 fn simplified_equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<SizeRelation> {
     let difference = syms.sub(a, b);
     let (terms, constant) = match syms.kind(difference) {
@@ -229,8 +227,7 @@ fn simplified_equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<SizeRelati
     })
 }
 
-/// Cancels sizes that are factors of all terms of an equation: if such a size is 0, the tensor is
-/// empty.
+/// Cancels sizes that are factors of all terms of an equation. If such a size is 0, the tensors are empty and the equation holds.
 fn cancel_common_factors(
     syms: &mut SymArena,
     terms: Vec<(i64, Sym)>,
@@ -247,7 +244,7 @@ fn cancel_common_factors(
     for factor in lists[0].clone() {
         let at: Option<Vec<usize>> =
             lists.iter().map(|list| list.iter().position(|&f| f == factor)).collect();
-        // If the terms are only sizes, a common factor of 0 is a solution that is asked for.
+        // In `size == 0` with a single size, 0 is a solution that must be kept.
         let last = lists.iter().all(|list| list.len() == 1);
         let at = at.filter(|_| syms.as_var(factor).is_some() && !(last && terms.len() == 1));
         let Some(at) = at else { continue };
@@ -316,7 +313,7 @@ mod tests {
         let last = syms.sub(end, start);
         let cond = syms.eq(last, five);
         assert!(!analyze(&mut syms, cond)[0].1);
-        // A power overflows 64 bits at the largest size.
+        // The square overflows 64 bits at the largest sample size.
         let square = syms.mul(half, half);
         let cond = syms.eq(square, six);
         assert!(analyze(&mut syms, cond)[0].1);

@@ -1,6 +1,6 @@
-//! Element types that tensors of the program cannot have. Integers of 2 and 4 bits are represented
-//! by 8-bit integers of the same value. Floats of 4 and 8 bits are represented by their bit
-//! patterns as uint8, which data movement operators can process like any other type.
+//! Narrow element types, which the IR lacks: integers of 2 and 4 bits, and floats of 4 and 8 bits. A narrow tensor is stored in
+//! another dtype. Integers are stored as int8 or uint8 of the same value, floats as their bit patterns in uint8. Data movement
+//! operators work on the storage directly.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -10,7 +10,7 @@ use crate::error::Problem;
 use crate::node::{ExprResult, Node};
 use crate::proto::tensor_proto::DataType;
 
-/// The format of a narrow float type.
+/// The format of a narrow float type. A bit pattern consists of sign, exponent and mantissa.
 struct FloatFormat {
     bits: u32,
     mantissa: u32,
@@ -37,13 +37,13 @@ fn float_format(ty: DataType) -> Option<FloatFormat> {
     }
 }
 
-/// The type with the given number in the file, if it is one of these types.
+/// The narrow type with the given ONNX code; `None` for all other types.
 pub(crate) fn narrow_type(code: i64) -> Option<DataType> {
     let ty = DataType::try_from(i32::try_from(code).ok()?).ok()?;
     (integer_bits(ty).is_some() || is_narrow_float(ty)).then_some(ty)
 }
 
-/// The number of bits of a narrow integer type, and whether it is signed.
+/// For a narrow integer type: its number of bits, and whether it is signed.
 pub(crate) fn integer_bits(ty: DataType) -> Option<(u32, bool)> {
     match ty {
         DataType::Int4 => Some((4, true)),
@@ -54,12 +54,12 @@ pub(crate) fn integer_bits(ty: DataType) -> Option<(u32, bool)> {
     }
 }
 
-/// Whether it is a float type, represented by bit patterns.
+/// Whether the type is a narrow float type.
 pub(crate) fn is_narrow_float(ty: DataType) -> bool {
     ty == DataType::Float8e8m0 || float_format(ty).is_some()
 }
 
-/// Whether an operator only moves the elements of its inputs.
+/// Whether an operator only moves elements, without computing with them.
 pub(crate) fn is_data_movement(operator: &str) -> bool {
     const DATA_MOVEMENT_OPERATORS: &[&str] = &[
         "Concat",
@@ -93,7 +93,7 @@ impl FloatFormat {
         }
         let (size, negative) = (code & (sign - 1), code & sign != 0);
         if size > self.largest {
-            // In formats with infinity, its bit pattern follows that of the largest number.
+            // In formats with infinity, the bit pattern of infinity follows that of the largest number.
             let infinite = self.mantissa == 2 && size == self.largest + 1;
             return match (infinite, negative) {
                 (true, false) => f32::INFINITY,
@@ -111,8 +111,8 @@ impl FloatFormat {
         if negative { -number } else { number }
     }
 
-    /// The thresholds above which each positive bit pattern after the first begins: the midpoints,
-    /// with ties to the even pattern.
+    /// Rounding thresholds: the bit pattern of a positive number is the number of thresholds below it. A threshold is the midpoint
+    /// between two adjacent numbers; ties round to the even bit pattern.
     fn thresholds(&self, saturate: bool) -> Vec<f32> {
         let last = if saturate { self.largest - 1 } else { self.largest };
         let last_step = |code: u8| {
@@ -135,7 +135,7 @@ fn float_vector(n: &mut Node<'_, '_>, values: &[f32]) -> ExprResult {
     Ok(n.importer.constant(&tensor))
 }
 
-/// Converts bit patterns to float32.
+/// Converts the bit patterns of a narrow float type to float32.
 pub(crate) fn decode_floats(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> ExprResult {
     let values: Vec<f32> = match float_format(ty) {
         Some(format) => (0..=u8::MAX >> (8 - format.bits)).map(|c| format.decode(c)).collect(),
@@ -148,7 +148,7 @@ pub(crate) fn decode_floats(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> 
     n.take(table, codes, 0)
 }
 
-/// Converts numbers to a narrow type.
+/// Converts numbers to the storage of a narrow type. `saturate` applies to float types.
 pub(crate) fn encode(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: bool) -> ExprResult {
     if let Some((bits, signed)) = integer_bits(ty) {
         return wrap_integers(n, x, bits, signed);
@@ -160,7 +160,7 @@ pub(crate) fn encode(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: bool
     }
 }
 
-/// The lowest bits of integers.
+/// Keeps the lowest `bits` bits of integers.
 fn wrap_integers(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> ExprResult {
     let to = if signed { DType::Int8 } else { DType::UInt8 };
     let x = n.cast(x, DType::Int32)?;
@@ -172,7 +172,7 @@ fn wrap_integers(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> Expr
     n.cast(y, to)
 }
 
-/// For each element, the number of thresholds below it (or, with `right`, at most it) as int32.
+/// For each element, the number of thresholds below it, as int32. With `right`, thresholds that equal the element count, too.
 fn count_thresholds(n: &mut Node<'_, '_>, x: Expr, thresholds: &[f32], right: bool) -> ExprResult {
     let thresholds = float_vector(n, thresholds)?;
     let attrs = Attrs::default()
@@ -190,7 +190,7 @@ fn encode_floats(
     let size = n.op("relax.abs", &[x])?;
     let code = count_thresholds(n, size, &format.thresholds(saturate), false)?;
     let (zero, one) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(1.0, DType::Float32)?);
-    // Minus zero is negative, too; it is detected by its reciprocal.
+    // Minus zero is negative, too. It is recognised by its reciprocal.
     let inverse = n.op("relax.divide", &[one, x])?;
     let (is_less, inverse_is_less) =
         (n.op("relax.less", &[x, zero])?, n.op("relax.less", &[inverse, zero])?);
@@ -212,13 +212,13 @@ fn encode_floats(
         let beyond = n.op("relax.greater", &[size, max])?;
         unrepresentable = n.op("relax.logical_or", &[unrepresentable, beyond])?;
     }
-    // If the format has no NaN, the result is minus zero.
+    // A format without NaN represents it as minus zero.
     let nan = n.scalar(i32::from(format.nan.unwrap_or(1 << (format.bits - 1))))?;
     code = n.op("relax.where", &[unrepresentable, nan, code])?;
     n.cast(code, DType::UInt8)
 }
 
-/// Converts to a power-of-2 type: computes the exponent, rounded according to the node's attribute.
+/// Converts to float8e8m0, which has only an exponent. The attribute `round_mode` determines the rounding.
 fn encode_exponents(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let mode = n.attrs().choice("round_mode", &["up", "down", "nearest"])?;
     let power = |c: i32, factor: f64| (2f64.powi(c - 127) * factor) as f32;
@@ -257,7 +257,7 @@ mod tests {
     fn halves_go_to_the_even_code() {
         let format = float_format(DataType::Float4e2m1);
         let thresholds = format.map(|f| f.thresholds(true)).unwrap_or_default();
-        // 0, 0.5, 1, 1.5, 2, 3, 4, 6
+        // The numbers of the format are 0, 0.5, 1, 1.5, 2, 3, 4, 6.
         let even = [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0];
         let code = |x: f32| thresholds.iter().filter(|&&b| b < x).count() % 2;
         assert!(even.iter().all(|&x| code(x) == 0));

@@ -1,10 +1,9 @@
-//! [`SymbolConstraints`]: the constraints that a program imposes on the symbols of its inputs.
+//! [`SymbolConstraints`]: the constraints that a model imposes on the symbols of its inputs.
 //!
-//! A declared symbol must remain dynamic. All size checks of the program are collected during the
-//! import: [`pliant_ops::size_checks`] returns those of operator calls, and converters add their
-//! own. At the end they are analysed together ([`specialization`]). If they restrict a declared symbol to
-//! few sizes, the import fails and reports the node, the path of the symbol and the origin of the
-//! size, unless specialisation is allowed.
+//! A declared symbol must remain dynamic. The size checks of the program are collected during the import:
+//! [`pliant_ops::size_checks`] returns those of operator calls, and converters add their own. At the end, all of them are analysed
+//! together ([`specialization`]). If they restrict a declared symbol to few sizes, the import fails, unless specialisation is
+//! allowed. The error names the node, how the symbol reaches it, and where the required size comes from.
 
 mod specialization;
 
@@ -20,25 +19,25 @@ use crate::shape_contract::{
 use crate::size_relation::{SizeRelation, split_condition};
 use crate::value_origins::{Origin, Origins};
 
-/// The constraints collected while nodes are converted.
+/// The tracked symbols and the conditions collected so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SymbolConstraints {
     symbols: FxHashMap<SymVar, usize>,
     pub(crate) report: ShapeReport,
     /// The conditions that the program will check, with their nodes and control flow.
     conditions: Vec<(Sym, Origin, ControlContext)>,
-    /// The number of enclosing graphs.
+    /// The number of enclosing subgraphs.
     pub(crate) graph_depth: usize,
-    /// The enclosing branches, outermost first.
+    /// The enclosing `If` branches, outermost first.
     pub(crate) branches: Vec<Branch>,
     recorded: FxHashSet<(Sym, Origin)>,
-    /// Dims with user-declared ranges, to be checked at run time.
+    /// Dims with a range that the user declares. The range is checked at run time.
     pub(crate) ranges: Vec<(Sym, DynamicDim)>,
 }
 
 impl SymbolConstraints {
-    /// Registers a dim of an input. Its symbols are tracked from now on. `given` is the user's
-    /// declaration, and `named` tells whether the file or the user names the dim.
+    /// Starts to track the symbols in a dim of an input. `dynamic_dim` is the user's declaration of the dim, and `declared_by`
+    /// states who names it.
     pub(crate) fn track_input(
         &mut self,
         func: &Function,
@@ -85,7 +84,7 @@ impl SymbolConstraints {
         }
     }
 
-    /// Whether tracked symbols occur in the types of operands.
+    /// Whether the types of the operands contain tracked symbols.
     pub(crate) fn tracks_operands(&self, func: &Function, args: &[Expr]) -> bool {
         let has_tracked_symbol = |&arg: &Expr| {
             let symbols = type_syms(func, func.expr_ty(arg));
@@ -94,7 +93,7 @@ impl SymbolConstraints {
         !self.symbols.is_empty() && args.iter().any(has_tracked_symbol)
     }
 
-    /// Records the constraints of an operator call.
+    /// Records the size checks of an operator call.
     pub(crate) fn record_call(
         &mut self,
         func: &mut Function,
@@ -106,10 +105,10 @@ impl SymbolConstraints {
         }
     }
 
-    /// Records a constraint that a node imposes.
+    /// Records a condition on sizes that a node imposes.
     pub(crate) fn record(&mut self, func: &Function, cond: Sym, node: Origin) {
         let vars = func.syms.free_vars(cond);
-        // Sizes computed at run time may have any value.
+        // Other symbols are computed at run time and may have any value.
         let known = !vars.is_empty() && vars.iter().all(|v| self.symbols.contains_key(v));
         if known && self.recorded.insert((cond, node)) {
             let within = ControlContext {
@@ -126,7 +125,7 @@ impl SymbolConstraints {
             .map_or_else(String::new, |&index| self.report.symbols[index].name.clone())
     }
 
-    /// Analyses all constraints together.
+    /// Turns the recorded conditions into constraints, and finds the symbols that they fix.
     pub(crate) fn analyze(&mut self, func: &mut Function, origins: &Origins, symbols: &DimSymbols) {
         let mut reported: FxHashSet<(String, String)> = FxHashSet::default();
         for (cond, node, within) in std::mem::take(&mut self.conditions) {

@@ -1,4 +1,5 @@
-//! Reads initializers and attribute tensors, as views of the file if possible.
+//! Reads initializers and attribute tensors. The tensors are views of the file if possible. Also converts between ONNX element
+//! types and dtypes.
 
 use bytes::Bytes;
 use half::{bf16, f16};
@@ -11,10 +12,10 @@ use crate::limits::Limits;
 use crate::proto::TensorProto;
 use crate::proto::tensor_proto::{DataLocation, DataType};
 
-/// The element type with the given number in a file.
+/// The dtype for an ONNX element type code. For a narrow type, the dtype of the storage.
 ///
 /// # Errors
-/// The name of the type and the reason why it is not supported.
+/// If the type is unknown or not supported.
 pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
     let known = DataType::try_from(code).map_err(|_| format!("{code} is no element type"))?;
     Ok(match known {
@@ -24,7 +25,7 @@ pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
         DataType::Int32 => DType::Int32,
         DataType::Int64 => DType::Int64,
         DataType::Uint8 | DataType::Uint4 | DataType::Uint2 => DType::UInt8,
-        // Represented by bit patterns.
+        // Stored as bit patterns.
         ty if crate::subbyte_types::is_narrow_float(ty) => DType::UInt8,
         DataType::Uint16 => DType::UInt16,
         DataType::Uint32 => DType::UInt32,
@@ -38,7 +39,7 @@ pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
     })
 }
 
-/// The element type that an attribute or a declaration specifies.
+/// As [`program_dtype`], for a code in an attribute or a declaration. The problem includes help.
 ///
 /// # Errors
 /// If the number is invalid, or the type is not supported.
@@ -55,7 +56,7 @@ pub(crate) fn checked_dtype(code: i64) -> Result<DType, Problem> {
     program_dtype(code).map_err(|e| Problem { in_attribute: true, ..problem(e) })
 }
 
-/// The number of an element type in a file.
+/// The ONNX element type for a dtype.
 pub(crate) fn data_type(dtype: DType) -> DataType {
     match dtype {
         DType::Bool => DataType::Bool,
@@ -74,10 +75,10 @@ pub(crate) fn data_type(dtype: DType) -> DataType {
     }
 }
 
-/// Rejects a tensor whose rank exceeds the limit.
+/// Checks that a rank is within the limits.
 ///
 /// # Errors
-/// A sentence without the tensor's name.
+/// Describes the problem. The text continues a sentence that starts with the tensor.
 pub(crate) fn check_rank(rank: usize, limits: &Limits) -> Result<(), String> {
     if rank <= limits.rank {
         return Ok(());
@@ -85,10 +86,10 @@ pub(crate) fn check_rank(rank: usize, limits: &Limits) -> Result<(), String> {
     Err(format!("has {rank} dims; at most {} are taken", limits.rank))
 }
 
-/// Reads a tensor of the file.
+/// Reads a tensor of the file or of its external data.
 ///
 /// # Errors
-/// Describes the problem, as a sentence without the tensor's name.
+/// Describes the problem, without the tensor's name.
 pub(crate) fn read_tensor(
     proto: &TensorProto,
     external: &mut ExternalData,
@@ -106,7 +107,7 @@ pub(crate) fn read_tensor(
     })
 }
 
-/// The size of a tensor of the file in bytes, within the limits.
+/// The size of a tensor's elements in bytes. Checks the shape and the limits.
 fn checked_byte_size(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usize, String> {
     if let Some(&d) = shape.iter().find(|&&d| d < 0) {
         return Err(format!("its shape {shape:?} has the negative dim {d}"));
@@ -143,7 +144,7 @@ fn read_elements(
                 view_bytes(raw, shape, dtype)
             };
         };
-        // Narrow types are packed in bytes.
+        // Several elements of a narrow type share a byte.
         let raw = external_bytes(proto, external, dtype, nbytes.div_ceil(8 / bits))?;
         return unpack(&raw, shape, dtype, bits);
     }
@@ -162,8 +163,7 @@ fn read_elements(
     read_fields(proto, shape, dtype, packed)
 }
 
-/// A tensor must have its elements in one field only, because it is undefined which of several is
-/// valid.
+/// The error if a tensor has elements in more than one field, because ONNX does not define which field is valid.
 fn duplicate_data(proto: &TensorProto) -> Option<String> {
     let fields = [
         ("raw_data", proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty())),
@@ -178,8 +178,7 @@ fn duplicate_data(proto: &TensorProto) -> Option<String> {
     (present.len() > 1).then(|| format!("its elements stand in {}", present.join(" and in ")))
 }
 
-/// A tensor that views bytes of the file; a copy if the address is not aligned for its element
-/// type.
+/// A tensor that borrows bytes of the file. The bytes are copied if they are not aligned for the dtype.
 fn view_bytes(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, String> {
     let problem = |e: pliant_tensor::TensorError| e.to_string();
     let misaligned = !(raw.as_ptr() as usize).is_multiple_of(dtype.size());
@@ -192,7 +191,7 @@ fn view_bytes(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, String>
     Tensor::from_storage(storage, 0, shape, dtype).map_err(problem)
 }
 
-/// A copy of little-endian bytes. As bool, every nonzero byte is true.
+/// A tensor with a copy of little-endian bytes. For bool, every nonzero byte is true.
 fn copy_bytes(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String> {
     let problem = |e: pliant_tensor::TensorError| e.to_string();
     if dtype == DType::Bool {
@@ -207,7 +206,7 @@ fn copy_bytes(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String>
     Tensor::from_bytes(shape, dtype, raw).map_err(problem)
 }
 
-/// The bytes of external data, whose length must match.
+/// The bytes of a tensor's external data, whose length must be `nbytes`.
 fn external_bytes(
     proto: &TensorProto,
     external: &mut ExternalData,
@@ -246,7 +245,7 @@ fn external_bytes(
     Ok(Bytes::from_owner(MappedBytes(map)).slice(start..end as usize))
 }
 
-/// A shared mapping as an owner of bytes.
+/// A mapped file as an owner of bytes.
 struct MappedBytes(crate::model::SharedMap);
 
 impl AsRef<[u8]> for MappedBytes {
@@ -255,7 +254,7 @@ impl AsRef<[u8]> for MappedBytes {
     }
 }
 
-/// Unpacks several elements per byte, the first in the lowest bits.
+/// Unpacks elements of 2 or 4 bits, lowest bits first.
 fn unpack(raw: &[u8], shape: &[i64], dtype: DType, bits: usize) -> Result<Tensor, String> {
     let numel = checked_numel(shape, dtype).map_err(|e| e.to_string())?;
     let each = 8 / bits;
@@ -269,7 +268,7 @@ fn unpack(raw: &[u8], shape: &[i64], dtype: DType, bits: usize) -> Result<Tensor
     let shift = 8 - bits;
     let element = |i: usize| (raw[i / each] >> (bits * (i % each))) << shift;
     let bytes: Vec<u8> = match dtype {
-        // Sign-extend from the highest bit of the element.
+        // The arithmetic shift extends the sign of the element.
         DType::Int8 => (0..numel).map(|i| ((element(i) as i8) >> shift) as u8).collect(),
         _ => (0..numel).map(|i| element(i) >> shift).collect(),
     };

@@ -1,10 +1,10 @@
-//! [`UnsupportedFeatures`]: collects the unsupported features that a node uses, and reports them together.
-//! Ignoring them would produce wrong results.
+//! [`UnsupportedFeatures`]: collects the unsupported features that a node uses, and reports them together. Ignoring them would give
+//! wrong results.
 
 use crate::error::Problem;
 use crate::node::Node;
 
-/// The unsupported features found so far.
+/// The unsupported features that a node uses.
 #[derive(Debug, Default)]
 pub(crate) struct UnsupportedFeatures(Vec<String>);
 
@@ -16,20 +16,20 @@ impl UnsupportedFeatures {
         self
     }
 
-    /// Adds an input, if it is present.
+    /// Adds input `i`, if it is present.
     #[must_use]
     pub fn input(self, n: &Node<'_, '_>, i: usize, name: &str) -> Self {
         if n.has_input(i) { self.add(format!("{name} (input {i})")) } else { self }
     }
 
-    /// Adds an output, if it has a name.
+    /// Adds output `i`, if it is used.
     #[must_use]
     pub fn output(self, n: &Node<'_, '_>, i: usize, name: &str) -> Self {
         let named = n.proto.output.get(i).is_some_and(|o| !o.is_empty());
         if named { self.add(format!("{name} (output {i})")) } else { self }
     }
 
-    /// Adds an integer attribute, unless its value is one of the supported ones.
+    /// Adds an integer attribute, unless its value is supported.
     ///
     /// # Errors
     /// If the attribute is not an integer.
@@ -41,7 +41,7 @@ impl UnsupportedFeatures {
         })
     }
 
-    /// Adds a string attribute, unless it has the supported value.
+    /// Adds a string attribute, unless its value is supported.
     ///
     /// # Errors
     /// If the attribute is not a string.
@@ -53,10 +53,10 @@ impl UnsupportedFeatures {
         })
     }
 
-    /// Reports the features. `supported` is a sentence, without a period, about what is supported.
+    /// Reports the features. `supported` states in one sentence, without a period, what is supported.
     ///
     /// # Errors
-    /// If there are any features.
+    /// If there is at least one feature.
     pub fn into_result(self, supported: &str) -> Result<(), Problem> {
         match self.0.is_empty() {
             true => Ok(()),

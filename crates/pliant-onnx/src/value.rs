@@ -1,4 +1,4 @@
-//! [`Value`]: the value of a name in the graph during the import.
+//! [`Value`]: the value of an ONNX name during the import.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -9,30 +9,26 @@ use crate::object_type::ObjectType;
 use crate::proto::tensor_proto::DataType;
 use crate::rational_dims::RationalTensor;
 
-/// The value of a name. Constants and shape computations are only converted to tensors of the
-/// program when a node needs that.
+/// The value of an ONNX name. Constants and shape computations become tensor expressions of the program only if a node needs that.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// An expression of the program: a tensor, a tuple or an object.
     Expr(Expr),
     /// A constant tensor.
     Const(Tensor),
-    /// A shape computation: a small integer or bool tensor whose elements are known as symbolic
-    /// terms.
+    /// A shape computation: a small integer or bool tensor whose elements are known as symbolic terms.
     Symbolic(SymTensor),
     /// A small float tensor that is computed from sizes.
     Rational(RationalTensor),
-    /// A tensor of a narrow element type (4-bit integers, 8-bit floats), with the value that
-    /// represents it.
+    /// A tensor of a narrow element type, with the value that stores it.
     Narrow(DataType, Box<Value>),
-    /// An optional input that is absent, or an optional without a value.
+    /// An absent optional input, or an optional without a value.
     Absent,
     /// A sequence of known length.
     Sequence(Vec<Value>),
-    /// A sequence of unknown length, an optional that may be empty, or an internal value: a dynamic
-    /// object.
+    /// An opaque object: a sequence of unknown length, an optional that may be empty, or a value that only the importer uses.
     Object(Expr, ObjectType),
-    /// The result of a node that could not be imported. Its consumers are not reported.
+    /// The result of a node that could not be converted. Problems of its consumers are not reported.
     Failed,
 }
 
@@ -48,8 +44,7 @@ impl From<SymTensor> for Value {
     }
 }
 
-/// A small row-major tensor of symbolic integers with a known shape. Elements of a bool tensor are
-/// predicates.
+/// A small row-major tensor of symbolic terms with a constant shape. The terms of a bool tensor are predicates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymTensor {
     /// The shape.
@@ -71,7 +66,7 @@ impl SymTensor {
         SymTensor { shape: Vec::new(), elems: vec![elem], dtype: DType::Int64 }
     }
 
-    /// The elements of a constant; `None` if it is too long or not of integer or bool type.
+    /// The elements of a constant. `None` if it has more than `limit` elements, or if it is neither integer nor bool.
     pub fn from_constant(tensor: &Tensor, syms: &mut SymArena, limit: usize) -> Option<Self> {
         let dtype = tensor.dtype();
         let whole = matches!(dtype, DType::Int64 | DType::Int32 | DType::Bool);
@@ -83,7 +78,7 @@ impl SymTensor {
         Some(SymTensor { shape, elems, dtype })
     }
 
-    /// The elements, if all are constant.
+    /// The elements, if all of them are constant.
     pub fn constants(&self, syms: &SymArena) -> Option<Vec<i64>> {
         self.elems.iter().map(|&e| syms.as_int(e)).collect()
     }
@@ -94,7 +89,7 @@ impl SymTensor {
         same.then(|| SymTensor { shape, elems: self.elems.clone(), dtype: self.dtype })
     }
 
-    /// A tensor of the given shape. `from` maps an index of it to an index of this tensor.
+    /// Gathers elements into a tensor of the given shape. `from` maps an index of the result to an index of this tensor.
     pub fn gather(&self, shape: Vec<usize>, from: impl Fn(&[usize]) -> Vec<usize>) -> Self {
         let count: usize = shape.iter().product();
         let mut elems = Vec::with_capacity(count);
@@ -143,7 +138,7 @@ fn next_index(index: &mut [usize], shape: &[usize]) {
     }
 }
 
-/// The number of elements of a shape; `None` on overflow.
+/// The number of elements of a shape. `None` on overflow.
 pub fn element_count(shape: &[usize]) -> Option<usize> {
     shape.iter().try_fold(1usize, |count, &dim| count.checked_mul(dim))
 }

@@ -1,5 +1,5 @@
-//! [`Origins`]: records which node created each value from which inputs, so that messages can
-//! explain the origin of a size.
+//! [`Origins`]: for each value, the node that computed it and the values that the node read. Messages use this to explain where a
+//! size comes from.
 
 use pliant_ir::relax::derive::type_syms;
 use pliant_ir::relax::{Function, TypeData};
@@ -10,30 +10,30 @@ use crate::node::label;
 use crate::proto::NodeProto;
 use crate::value::Value;
 
-/// Maximum number of steps of a path in messages.
+/// Maximum number of nodes in the chain of a message.
 const MAX_STEPS: usize = 8;
 
 /// The origin of a value, as an index into [`Origins`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Origin(u32);
 
-/// An input, an initializer or a node.
+/// An input, an initializer or a node, as the source of values.
 #[derive(Debug, Default)]
 pub(crate) struct ValueSource {
     /// The label in messages.
     pub label: String,
-    /// The operator with its domain; empty if it is not a node.
+    /// The operator with its domain; empty for inputs and initializers.
     pub operator: String,
     inputs: Vec<Origin>,
-    /// The symbols in the shapes or elements of its results.
+    /// The symbols that occur in the shapes or elements of the values.
     symbols: Vec<SymVar>,
-    /// The constant sizes among the dims of its results.
+    /// The constant sizes in the shapes of the values.
     sizes: Vec<i64>,
-    /// Whether the size of its result is determined by its second input alone.
+    /// Whether the node's second input alone determines the shape of its result.
     shape_last: bool,
 }
 
-/// All origins. The first one stands for values without an origin.
+/// All origins. Index 0 stands for values without an origin.
 #[derive(Debug)]
 pub(crate) struct Origins {
     list: Vec<ValueSource>,
@@ -51,12 +51,12 @@ impl Origins {
         Origin(self.list.len() as u32 - 1)
     }
 
-    /// Adds a value that the file or the user provides under the given name.
+    /// Adds an input or an initializer.
     pub fn add_named(&mut self, name: &str) -> Origin {
         self.add(ValueSource { label: format!("'{name}'"), ..ValueSource::default() })
     }
 
-    /// Adds the results of a node.
+    /// Adds a node. Returns the origin of its results.
     pub fn add_node(&mut self, node: &NodeProto, inputs: Vec<Origin>) -> Origin {
         let shape_last = matches!(node.op_type(), "Reshape" | "Expand" | "Tile");
         let (label, operator) = (label(node), operator_name(node));
@@ -67,12 +67,12 @@ impl Origins {
         &self.list[current.0 as usize]
     }
 
-    /// The origin of input `i` of a node; the node itself if it has no such input.
+    /// The origin of input `i` of a node. If there is no such input, the node itself.
     pub fn input_of(&self, node: Origin, i: usize) -> Origin {
         self.get(node).inputs.get(i).copied().unwrap_or(node)
     }
 
-    /// Adds the output of a nested graph as an origin of its node.
+    /// Adds the origin of a subgraph's output as an input of the node.
     pub fn add_source(&mut self, node: Origin, from: Origin) {
         let inputs = &mut self.list[node.0 as usize].inputs;
         if from != node && !inputs.contains(&from) {
@@ -80,7 +80,7 @@ impl Origins {
         }
     }
 
-    /// Records the properties of a value with the given origin.
+    /// Records the symbols and sizes of a value with the given origin.
     pub fn record_properties(&mut self, current: Origin, func: &Function, value: &Value) {
         let source = &mut self.list[current.0 as usize];
         match value {
@@ -111,7 +111,7 @@ impl Origins {
         }
     }
 
-    /// The path on which a symbol reaches a node: the input, followed by nodes.
+    /// How a symbol reaches a node: the label of the input, then the labels of the nodes on the way.
     pub fn symbol_path(&self, node: Origin, symbol: SymVar) -> Vec<String> {
         let (mut current, mut path) = (node, vec![node]);
         loop {
@@ -123,8 +123,7 @@ impl Origins {
         path[1..].iter().rev().map(|&i| self.get(i).label.clone()).collect()
     }
 
-    /// The nodes that computed a fixed size of a node, nearest first. Follows origins without any
-    /// of the symbols.
+    /// The nodes that computed the given sizes for a node, nearest first. Values without tracked symbols are preferred.
     pub fn size_sources(
         &self,
         node: Origin,
@@ -132,7 +131,7 @@ impl Origins {
         is_tracked: &dyn Fn(SymVar) -> bool,
     ) -> Vec<String> {
         let mut chain = Vec::new();
-        // A size of 1 may be due to broadcasting.
+        // A dim of 1 may be due to broadcasting, so it is not searched for if there are other sizes.
         let many = values.len() > 1;
         let significant: Vec<i64> = values.iter().copied().filter(|&v| v != 1 || !many).collect();
         let free = |i: Origin| !self.get(i).symbols.iter().any(|&v| is_tracked(v));

@@ -1,4 +1,4 @@
-//! Emits calls of [`host::NODE`] for nodes that are imported at run time.
+//! Emits the call of [`host::NODE`] for a node that is imported at run time.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr, TensorShape, TypeData};
@@ -19,13 +19,12 @@ use crate::proto::{
 };
 use crate::value::Value;
 
-/// Constants with at most this many elements are stored in the model of the node; larger ones are
-/// operands.
+/// Constants with at most this many elements are embedded in the node's model. Larger constants are operands.
 const MAX_EMBEDDED_ELEMENTS: usize = 4096;
 
 impl Importer<'_> {
-    /// Emits a call that imports the node at run time, because too little is known about its
-    /// operands. Returns the problem if the node cannot be converted for any operands.
+    /// Emits a call that imports the node at run time. Used if the converter fails because too little is known about the operands.
+    /// Returns `problem` if the node cannot be converted for any operands.
     pub(crate) fn defer_node(
         &mut self,
         node: &NodeProto,
@@ -42,7 +41,7 @@ impl Importer<'_> {
             return Err(problem);
         };
         let known: Vec<PartialType> = operands.iter().map(|v| self.partial_type(v)).collect();
-        // If all operands are known, the problem will also occur at run time.
+        // If all operand types are known, the import at run time would fail for the same reason.
         let is_incomplete = known.iter().any(|k| k.dims.is_none() || k.dtype.is_none());
         if problem.kind == ProblemKind::Invalid && !is_incomplete {
             return Err(problem);
@@ -87,7 +86,7 @@ impl Importer<'_> {
         Ok(outputs)
     }
 
-    /// The node as a model, and its operands. `None` if an operand is not a tensor.
+    /// The node as a model of its own, and the operands of the call. `None` if an operand is not a tensor.
     fn node_as_model(
         &mut self,
         node: &NodeProto,
@@ -178,7 +177,7 @@ impl Importer<'_> {
 }
 
 impl Node<'_, '_> {
-    /// The fields of a value that is only known to be a tuple at run time.
+    /// The fields of a tuple whose type is not known statically.
     fn dynamic_tuple_fields(&mut self, tuple: Expr, count: usize) -> Vec<Expr> {
         let func = self.func();
         let any = func.intern(TypeData::Any);
@@ -188,8 +187,7 @@ impl Node<'_, '_> {
         self.tuple_fields(tuple, count)
     }
 
-    /// An object as a tensor of the given rank and type, as far as these are known. They are
-    /// checked at run time.
+    /// Converts an object to a tensor of the given rank and dtype; `None` means unknown. Rank and dtype are checked at run time.
     fn object_to_partial_tensor(
         &mut self,
         object: Expr,

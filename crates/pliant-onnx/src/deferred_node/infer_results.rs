@@ -1,5 +1,5 @@
-//! Infers the result types of a node whose operands are only known at run time. The node is
-//! imported for operands of several ranks; the common properties of the results are kept.
+//! Infers the result types of a node that is imported at run time. The node is imported for several ranks of its operands, and the
+//! properties that all results share are kept.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Type, TypeData};
@@ -7,20 +7,20 @@ use pliant_ir::relax::{Type, TypeData};
 use super::{DeferredNode, MAX_SPECIALIZED_VALUES, OperandSpec, Specialization, is_plain_int};
 use crate::error::{Problem, ProblemKind};
 
-/// Minimum number of ranks of one operand that must succeed before the results are assumed to be
-/// the same for all combinations with other operands.
+/// If several operands have unknown ranks, only some combinations are tried. At least this many ranks of the first operand must
+/// succeed before the result ranks are trusted for all combinations.
 const MIN_SUCCESSFUL_RANKS: usize = 3;
-/// The ranks that are tried.
+/// The ranks to try.
 const TRIED_RANKS: std::ops::RangeInclusive<usize> = 0..=6;
 
-/// The statically known properties of an operand or a result.
+/// The statically known dtype and dims of an operand or a result.
 pub(super) struct PartialType {
     pub dtype: Option<DType>,
     pub dims: Option<Vec<Option<i64>>>,
 }
 
 impl PartialType {
-    /// The properties that both have in common.
+    /// The properties that both types share.
     fn common(self, other: &PartialType) -> PartialType {
         let alike = |d: &Vec<Option<i64>>| other.dims.as_ref().is_some_and(|o| o.len() == d.len());
         PartialType {
@@ -29,7 +29,7 @@ impl PartialType {
         }
     }
 
-    /// An operand with the known properties, and with the given numbers in place of unknown ones.
+    /// An operand with the known properties. Unknown ranks and sizes are replaced by `rank` and `size`.
     fn operand_spec(
         &self,
         i: usize,
@@ -68,12 +68,12 @@ impl DeferredNode {
     }
 }
 
-/// Infers the properties of the node's results from those of its operands. If all attempts fail for
-/// different reasons, nothing is known, because other operands may still succeed.
+/// Infers the result types of a node from what is known about its operands. If the attempts fail for different reasons, nothing is
+/// known about the results, because untried operands may still succeed.
 ///
 /// # Errors
-/// The problem, if the node is unsupported or invalid for all operands. `None` if the only reason
-/// was that too little is known.
+/// The problem, if the node is unsupported or invalid for all operands. `None` if every attempt failed only because too little is
+/// known.
 pub(super) fn infer_result_types(
     node: &DeferredNode,
     known: &[PartialType],
@@ -81,7 +81,7 @@ pub(super) fn infer_result_types(
     let unknown_rank: Vec<usize> = (0..known.len()).filter(|&i| known[i].dims.is_none()).collect();
     let mut problems: Vec<(usize, Problem)> = Vec::new();
     for specialization in Specialization::ALL {
-        // There are too many combinations of ranks and sizes of several operands.
+        // With several operands of unknown rank, there are too many combinations of ranks and sizes.
         if specialization > Specialization::Ranks && unknown_rank.len() > 1 {
             break;
         }
@@ -113,13 +113,13 @@ pub(super) fn infer_result_types(
         let Some(mut inferred) = inferred else { continue };
         successful_ranks.dedup();
         if unknown_rank.len() > 1 && successful_ranks.len() < MIN_SUCCESSFUL_RANKS {
-            // Untried combinations of ranks may have other results.
+            // Untried combinations of ranks may give other result ranks.
             inferred.iter_mut().for_each(|known| known.dims = None);
         }
         return Ok(inferred);
     }
     let unknown = |p: &Problem| p.needs_run_time;
-    // Not all combinations of ranks of several operands were tried, and no sizes and values.
+    // Some combinations of ranks were not tried, and sizes and values were not tried at all.
     let untried = unknown_rank.len() > 2
         || unknown_rank.len() > 1 && problems.iter().any(|(_, p)| unknown(p));
     let wrong: Vec<&(usize, Problem)> = problems.iter().filter(|(_, p)| !unknown(p)).collect();
@@ -127,8 +127,8 @@ pub(super) fn infer_result_types(
     if !untried && alike {
         return Err(wrong.first().map(|(_, p)| p.clone()));
     }
-    // An operand that is unsupported at one rank may be supported at another, but hardly if two
-    // ranks fail with the same message.
+    // A node may be unsupported at one rank and supported at another. If two ranks fail with the same message, others probably
+    // fail, too.
     let refused = wrong.iter().find(|(rank, p)| {
         let again = |(other, q): &(usize, Problem)| other != rank && q.message == p.message;
         p.kind == ProblemKind::Unsupported && wrong.iter().any(|q| again(q))
@@ -141,7 +141,8 @@ pub(super) fn infer_result_types(
     Ok((0..count).map(|_| PartialType { dtype: None, dims: None }).collect())
 }
 
-/// The ranks to try: for the first operand of unknown rank, and for all others.
+/// The combinations of ranks to try. The first number is the rank of the first operand of unknown rank, the second that of all
+/// other such operands.
 fn rank_combinations(unknown_rank: usize) -> impl Iterator<Item = (usize, usize)> {
     let first = if unknown_rank == 0 { 0..=0 } else { TRIED_RANKS };
     first.flat_map(move |rank| {

@@ -1,4 +1,4 @@
-//! Checks computed types against those that the file declares for intermediate values.
+//! Compares the inferred types of intermediate values with the types that the file declares.
 
 use pliant_ir::relax::{TensorShape, TypeData};
 use pliant_sym::Sym;
@@ -13,12 +13,12 @@ use crate::proto::{NodeProto, TensorShapeProto};
 use crate::tensor;
 use crate::value::Value;
 
-/// The element type of a tensor in the file's encoding, and its dims as far as they are constant.
+/// The element type of a tensor as an ONNX code, and its dims; `None` for unknown ones.
 type InferredType = (Option<i32>, Option<Vec<Option<i64>>>);
 
 impl Importer<'_> {
-    /// An output of a node. If its rank is unknown, the declared rank is used. A contradiction to
-    /// the declaration is a problem.
+    /// Checks a node's output against its declaration. A contradiction is a problem. If the inferred rank is unknown, the result is
+    /// cast to the declared rank.
     pub(super) fn check_declared_type(
         &mut self,
         node: &NodeProto,
@@ -31,8 +31,7 @@ impl Importer<'_> {
         }
         let declared = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
             Some(TypeValue::TensorType(tensor)) => tensor,
-            // The kinds of objects are joined with those of their contents; unknown kinds are not
-            // checked.
+            // The types of sequences and optionals are checked with their contents.
             _ => return value,
         };
         if let Some(contradiction) = self.contradiction(&value, declared) {
@@ -64,7 +63,7 @@ impl Importer<'_> {
         }
     }
 
-    /// The declared rank of a value of the main graph.
+    /// The rank that the file declares for a value of the main graph.
     pub(crate) fn declared_rank(&self, name: &str) -> Option<usize> {
         let info = self.declared.get(name).filter(|_| self.scopes.len() == 1)?;
         match info.r#type.as_ref()?.value.as_ref()? {
@@ -73,7 +72,7 @@ impl Importer<'_> {
         }
     }
 
-    /// Describes how a value contradicts its declaration.
+    /// Describes the contradiction between a value and its declaration, if any.
     pub(super) fn contradiction(&self, value: &Value, declared: &TensorType) -> Option<String> {
         let (code, dims) = self.type_of(value)?;
         let text = |code: i32| {

@@ -1,4 +1,4 @@
-//! Converts the inputs of a graph to parameters, and its initializers to constants.
+//! Converts graph inputs to parameters, and initializers to constants or parameters.
 
 use indexmap::{IndexMap, IndexSet};
 use pliant_ir::DType;
@@ -23,7 +23,7 @@ use crate::subbyte_types::narrow_type;
 use crate::tensor;
 use crate::value::Value;
 
-/// The texts of all dims of inputs: those of the file unless overridden, and those of the user.
+/// The dim texts of all inputs: first those of the file that the user does not override, second those of the user.
 fn dim_texts<'t>(
     inputs: &[&'t ValueInfoProto],
     options: &'t ImportOptions,
@@ -50,9 +50,8 @@ fn dim_texts<'t>(
 }
 
 impl<'m> Importer<'m> {
-    /// Creates the parameters. Returns the inputs that become parameters, and the names of those
-    /// that become constants: an input with a value in the file is only a parameter if the user
-    /// declares something about it.
+    /// Creates the parameters. Returns the inputs that become parameters, and the names of the inputs that become constants. An
+    /// input with an initializer becomes a constant unless the user declares its shape, dtype or dims.
     pub(super) fn create_params(
         &mut self,
         graph: &'m GraphProto,
@@ -72,7 +71,7 @@ impl<'m> Importer<'m> {
                 self.problems.push(problem.with_help(format!("the inputs are {known}")));
             }
         }
-        // Arithmetic in one dim may define a symbol of another.
+        // An equation in one dim may define a symbol that another dim uses.
         let (file, user) = dim_texts(&inputs, options);
         self.symbols.analyze_dims(&file, &user);
         self.spans.current = self.spans.input_span();
@@ -115,7 +114,7 @@ impl<'m> Importer<'m> {
         self.define(info.name(), value);
     }
 
-    /// The parameter for an input that is a sequence or an optional.
+    /// Creates the parameter for an input that is a sequence or an optional.
     fn object_param(
         &mut self,
         name: &str,
@@ -139,8 +138,7 @@ impl<'m> Importer<'m> {
         Ok(Value::Object(node.call_host(host::INPUT, &[params, name, text])?, object_type))
     }
 
-    /// The parameter for an input, converted to the declared element type if the user has
-    /// overridden that.
+    /// Creates the parameter for a tensor input. If the user overrides its dtype, the argument is cast to the dtype in the file.
     fn tensor_param(
         &mut self,
         name: &str,
@@ -194,7 +192,7 @@ impl<'m> Importer<'m> {
         Ok(self.builder.func_mut().intern(data))
     }
 
-    /// The declared type of an input, in which `shapes` overrides dims of the file.
+    /// The dims of an input: those of the user's `shapes` option, else those of the file.
     fn input_dims(
         &mut self,
         name: &str,
@@ -230,7 +228,7 @@ impl<'m> Importer<'m> {
         })
     }
 
-    /// The dims of an input, in which `dynamic` overrides dims of the file.
+    /// Replaces dims of an input by those of the user's `dynamic` option.
     fn apply_dynamic_dims(
         &mut self,
         name: &str,
@@ -282,7 +280,7 @@ impl<'m> Importer<'m> {
         Ok(())
     }
 
-    /// Tracks the symbols of an input.
+    /// Starts to track the symbols in the dims of an input.
     fn track_input_symbols(
         &mut self,
         info: &ValueInfoProto,
@@ -317,8 +315,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Converts the initializers to constants, or to parameters if requested. Those that are inputs
-    /// are skipped.
+    /// Converts the initializers to constants, or to parameters if `keep` is set. Initializers that are inputs are skipped.
     pub(super) fn convert_initializers(
         &mut self,
         graph: &'m GraphProto,
@@ -370,7 +367,7 @@ impl<'m> Importer<'m> {
     }
 }
 
-/// Combines the same problem of several initializers, such as a missing data file, into one.
+/// Combines equal problems of several initializers, such as a missing data file, into one problem.
 fn combine_problems(problem: Problem, names: &[&str]) -> Problem {
     const MAX_LISTED: usize = 3;
     let (s, some) = (if names.len() == 1 { "" } else { "s" }, names.iter().take(MAX_LISTED));
@@ -383,7 +380,7 @@ fn combine_problems(problem: Problem, names: &[&str]) -> Problem {
     Problem { message, ..problem }
 }
 
-/// A tensor of the file as a value.
+/// A tensor of the file as a constant value.
 pub(crate) fn constant_value(proto: &TensorProto, tensor: Tensor) -> Value {
     let value = Value::Const(tensor);
     match narrow_type(i64::from(proto.data_type())) {
@@ -392,7 +389,7 @@ pub(crate) fn constant_value(proto: &TensorProto, tensor: Tensor) -> Value {
     }
 }
 
-/// Whether the user declares something about an input.
+/// Whether the user overrides the shape, the dtype or a dim of an input.
 fn has_user_declaration(name: &str, options: &ImportOptions) -> bool {
     options.shapes.contains_key(name)
         || options.dtypes.contains_key(name)

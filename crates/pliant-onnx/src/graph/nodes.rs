@@ -1,5 +1,4 @@
-//! Converts nodes in order. A node is converted by its operator, or by inlining the model's
-//! function that it calls.
+//! Converts nodes in order. A node either calls an operator, which has a converter, or a function of the model, which is inlined.
 
 use rustc_hash::FxHashMap;
 
@@ -18,12 +17,12 @@ use crate::tensor;
 use crate::value::Value;
 
 impl<'m> Importer<'m> {
-    /// The model's function that a node calls.
+    /// The function of the model with the given key.
     pub(crate) fn model_function(&self, key: &FunctionKey<'_>) -> Option<&'m FunctionProto> {
         self.functions.get(key).copied()
     }
 
-    /// The functions that nested graphs of a node may call.
+    /// All functions of the model, because a node's subgraphs may call any of them.
     pub(crate) fn all_functions(&self) -> Vec<FunctionProto> {
         self.functions.values().map(|f| (*f).clone()).collect()
     }
@@ -35,7 +34,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Converts a node. Bindings get the node's source location.
+    /// Converts a node. All its bindings get its source location.
     fn convert_node_with_span(&mut self, node: &NodeProto) {
         let enclosing = self.spans.current;
         self.spans.current = self.spans.node_span(node);
@@ -70,7 +69,7 @@ impl<'m> Importer<'m> {
         let original_inputs = if self.recorder.is_some() { inputs.clone() } else { Vec::new() };
         let outputs = match self.node_outputs(node, inputs) {
             Ok(outputs) => outputs,
-            // Failures of nested or upstream nodes are reported there.
+            // An empty message means that a subgraph or an upstream node has already reported the problem.
             Err(problem) if problem.message.is_empty() => {
                 if self.recorder.is_some() {
                     self.check_downstream_node(node, Some(&original_inputs));
@@ -124,12 +123,12 @@ impl<'m> Importer<'m> {
         if function.is_none() && row.is_some() {
             schema::check(node, opset)?;
         }
-        // The consumers of a failed node have no problems of their own.
+        // Problems that result from an upstream failure are not reported again.
         if inputs.iter().any(|v| matches!(v, Value::Failed)) {
             return Err(Problem::invalid(""));
         }
         if function.is_none() && row.is_some() {
-            // Data movement operators accept narrow types, whatever their definition says.
+            // Data movement operators accept narrow types, even if their schema in this opset does not.
             let narrow =
                 |v: &&Value| is_data_movement(node.op_type()) && matches!(v, Value::Narrow(..));
             let of = |v: &Value| Some(v).filter(|v| !narrow(v)).and_then(|v| self.element_type(v));
@@ -146,7 +145,7 @@ impl<'m> Importer<'m> {
             }
             (None, None) => return Err(unknown_operator(node)),
         };
-        // Data movement operators process the representation of narrow types.
+        // Data movement operators are applied to the storage of narrow types.
         let narrow = match inputs.first() {
             Some(Value::Narrow(ty, _)) if is_data_movement(node.op_type()) => Some(*ty),
             _ => None,
@@ -182,7 +181,7 @@ impl<'m> Importer<'m> {
         dtype.map(tensor::data_type)
     }
 
-    /// The results of a data movement operator on quotients of sizes, which are again quotients.
+    /// Applies a data movement operator to rational sizes: separately to the numerators and the denominators.
     fn move_rational(
         &mut self,
         row: &ops::OnnxOp,
@@ -214,7 +213,7 @@ impl<'m> Importer<'m> {
         let attributes = fallback.chain(&node.attribute).map(|a| (a.name(), a)).collect();
         let body: Vec<NodeProto> =
             function.node.iter().map(|inner| with_call_attributes(inner, &attributes)).collect();
-        // A function only sees its own names and operator sets.
+        // The body of a function sees only its own names and opset imports.
         let scopes = std::mem::replace(&mut self.scopes, vec![scope]);
         let function_opsets =
             function.opset_import.iter().map(|o| (own_domain(o.domain()), o.version()));
@@ -228,7 +227,7 @@ impl<'m> Importer<'m> {
         Ok(outputs)
     }
 
-    /// Converts a nested graph and returns its outputs.
+    /// Converts a subgraph in the innermost scope and returns its outputs.
     pub(crate) fn convert_subgraph(&mut self, graph: &GraphProto) -> Result<Vec<Value>, Problem> {
         for proto in &graph.initializer {
             let read = tensor::read_tensor(proto, &mut self.external, &self.limits);
@@ -245,7 +244,7 @@ impl<'m> Importer<'m> {
     }
 }
 
-/// The operator name for users: `Conv`, `com.microsoft.Attention`.
+/// The operator name in messages: `Conv`, `com.microsoft.Attention`.
 pub(crate) fn operator_name(node: &NodeProto) -> String {
     match own_domain(node.domain()) {
         "" => node.op_type().into(),
@@ -268,7 +267,7 @@ pub(crate) fn unknown_operator(node: &NodeProto) -> Problem {
     ))
 }
 
-/// A node of a function body with the attributes of the call.
+/// A node of a function body, in which references to the function's attributes are replaced by their values.
 fn with_call_attributes(
     inner: &NodeProto,
     attributes: &FxHashMap<&str, &AttributeProto>,

@@ -1,4 +1,4 @@
-//! Checks during the import that the sizes of results are possible.
+//! Checks that the shape of a result is possible. Impossible shapes are reported during the import rather than at run time.
 
 use pliant_ir::relax::{Function, TensorShape, TypeData};
 use pliant_sym::{EvalError, Sym};
@@ -10,11 +10,10 @@ use crate::tensor::check_rank;
 use crate::value::Value;
 
 impl Importer<'_> {
-    /// Rejects a result with too high a rank, with a negative size, or with more elements than fit
-    /// 64 bits, because no run could create it.
+    /// Rejects a result whose rank is too high, that has a negative dim, or whose size in bytes does not fit in 64 bits.
     ///
     /// # Errors
-    /// Describes the problem.
+    /// What is wrong with the shape.
     pub(super) fn check_result_size(&self, name: &str, value: &Value) -> Result<(), Problem> {
         let describe = |what: String| Problem::invalid(format!("its output '{name}' {what}"));
         let func = self.builder.func();
@@ -38,8 +37,8 @@ impl Importer<'_> {
     }
 }
 
-/// Whether a tensor with these dims is possible if all symbols are 1. Smaller symbols mean an empty
-/// tensor, and larger ones usually mean more elements.
+/// Checks the dims, and the size in bytes if all symbols are 1. If a symbol is 0, the tensor is empty; if it is larger than 1, the
+/// tensor is usually larger.
 fn check_byte_count(func: &Function, dims: &[Sym], width: i64) -> Result<(), String> {
     let shown = || {
         let all: Vec<String> = dims.iter().map(|&d| func.syms.display(d).to_string()).collect();

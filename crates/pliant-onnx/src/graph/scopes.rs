@@ -1,5 +1,4 @@
-//! Name lookup: the values of names in the current graph and the enclosing ones, and the origins of
-//! values.
+//! Scopes: the values of names in the current graph and the enclosing graphs, and the origins of these values.
 
 use rustc_hash::FxHashMap;
 
@@ -8,18 +7,18 @@ use crate::value::Value;
 use crate::value_origins::Origin;
 
 impl Importer<'_> {
-    /// The value of a name in the current graph or an enclosing one.
+    /// The value of a name. Inner graphs hide the names of outer ones.
     pub(crate) fn lookup(&self, name: &str) -> Option<Value> {
         self.scopes.iter().rev().find_map(|s| s.get(name)).map(|(value, _)| value.clone())
     }
 
-    /// The origin of the value of a name.
+    /// The origin of a name's value.
     pub(super) fn origin_of(&self, name: &str) -> Origin {
         let problems = self.scopes.iter().rev().find_map(|s| s.get(name));
         problems.map_or_else(Origin::default, |(_, origin)| *origin)
     }
 
-    /// Defines a name in the innermost graph. The value originates from the current node.
+    /// Defines a name in the innermost graph. The origin of its value is the current node.
     pub(crate) fn define(&mut self, name: &str, value: Value) {
         self.define_from(name, value, self.origin);
     }
@@ -43,7 +42,7 @@ impl Importer<'_> {
         self.symbol_constraints.graph_depth -= 1;
     }
 
-    /// An output of a subgraph of the current node.
+    /// The value of an output of the current node's subgraph. It becomes an origin of the node.
     pub(super) fn subgraph_output(&mut self, name: &str) -> Value {
         let origin = self.origin_of(name);
         self.origins.add_source(self.origin, origin);

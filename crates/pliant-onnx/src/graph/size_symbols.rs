@@ -1,5 +1,5 @@
-//! Introduces symbols for large size expressions, so that a chain of nodes does not repeat the
-//! computations of all previous nodes in every size.
+//! Replaces large size expressions by new symbols. Otherwise, each node of a chain would repeat the size computations of all
+//! previous nodes.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{TensorShape, Type, TypeData, Var};
@@ -9,13 +9,13 @@ use rustc_hash::FxHashMap;
 use super::Importer;
 use crate::value::Value;
 
-/// Terms with more nodes get a symbol.
+/// Terms with at least this many nodes are replaced by a symbol.
 const MAX_TERM_NODES: usize = 128;
 
 /// The symbols introduced so far.
 #[derive(Debug, Default)]
 pub(super) struct SizeSymbols {
-    /// The symbol for each term, and the number of open blocks when it was introduced.
+    /// The symbol for each term, and the number of open blocks at the time of its creation.
     symbols: FxHashMap<Sym, (Sym, usize)>,
     blocks: usize,
 }
@@ -31,7 +31,7 @@ impl SizeSymbols {
 }
 
 impl Importer<'_> {
-    /// Starts a nested block or function. Its symbols are not visible after it.
+    /// Starts a nested block or function. Symbols created inside it are not visible after it.
     pub(crate) fn open_block(&mut self) {
         self.size_symbols.blocks += 1;
     }
@@ -47,14 +47,13 @@ impl Importer<'_> {
         self.builder.func().syms.written_size(sym, MAX_TERM_NODES) >= MAX_TERM_NODES
     }
 
-    /// The new type of a tensor in which large and unknown dims are replaced by symbols; `None` if
-    /// the type does not change.
+    /// The tensor type of a variable, with new symbols in place of large and unknown dims. `None` if nothing changes.
     pub(super) fn type_with_size_symbols(&mut self, var: Var, hint: &str) -> Option<Type> {
         let func = self.builder.func();
         let TypeData::Tensor { shape, dtype } = func.var_ty(var).clone() else { return None };
         let dims: Vec<Option<Sym>> = match shape {
             TensorShape::Rank(rank) => vec![None; rank as usize],
-            // A shape variable must not be used outside the block that defines it.
+            // A shape variable is only valid in the block that defines it.
             TensorShape::Var(_) => {
                 let shape = TensorShape::Unknown;
                 return Some(self.builder.func_mut().intern(TypeData::Tensor { shape, dtype }));
@@ -85,7 +84,7 @@ impl Importer<'_> {
         func.syms.var(name)
     }
 
-    /// Replaces large terms in a value by symbols.
+    /// Replaces the large terms in a shape computation by symbols.
     pub(super) fn with_size_symbols(&mut self, value: Value, hint: &str) -> Value {
         let Value::Symbolic(mut t) = value else { return value };
         for elem in &mut t.elems {
@@ -99,8 +98,8 @@ impl Importer<'_> {
         Value::Symbolic(t)
     }
 
-    /// Expresses a number as the difference of two symbols (its positive and its negative part),
-    /// because symbols are never negative.
+    /// Represents a number that may be negative as the difference of two symbols, its positive and its negative part. Symbols
+    /// themselves are never negative.
     fn signed_size_symbol(&mut self, number: Sym, hint: &str) -> Sym {
         let syms = &mut self.builder.func_mut().syms;
         let (zero, negated) = (syms.int(0), syms.neg(number));

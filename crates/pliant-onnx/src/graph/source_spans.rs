@@ -1,4 +1,4 @@
-//! [`SourceSpans`]: source locations of bindings, as spans in a text that lists the model's nodes.
+//! [`SourceSpans`]: the source locations of bindings, as spans in a text with one node label per line.
 
 use pliant_diag::{FileId, Span};
 use rustc_hash::FxHashMap;
@@ -6,11 +6,10 @@ use rustc_hash::FxHashMap;
 use crate::node::label;
 use crate::proto::NodeProto;
 
-/// The nodes so far. A node that is converted again, in a loop body or a function, has the same
-/// location.
+/// The nodes so far. A node that is converted repeatedly, in a loop body or a function, keeps its span.
 #[derive(Debug, Default)]
 pub(super) struct SourceSpans {
-    /// The file of the spans; without it there are no locations.
+    /// The file that spans refer to. `None`: no source locations.
     pub file: Option<FileId>,
     /// The labels of the nodes, one per line.
     pub text: String,
@@ -20,12 +19,11 @@ pub(super) struct SourceSpans {
 }
 
 impl SourceSpans {
-    /// The location of bindings created for inputs, before any node. Messages about these name the
-    /// input.
+    /// The span of bindings that are created for inputs. It is empty; messages about these bindings name the input.
     pub fn input_span(&mut self) -> Span {
         let Some(file) = self.file else { return Span::NONE };
         if self.text.is_empty() {
-            // The first line is empty.
+            // The first line is reserved for the empty span.
             self.text.push('\n');
         }
         Span { file, start: 0, end: 0 }

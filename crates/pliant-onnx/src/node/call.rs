@@ -1,4 +1,4 @@
-//! Calls of Pliant's operators. Each result is bound to a variable.
+//! Emits calls of Pliant's operators. Each result is bound to a variable.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Expr;
@@ -15,7 +15,7 @@ impl Node<'_, '_> {
     /// Calls an operator without attributes.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn op(&mut self, name: &str, args: &[Expr]) -> ExprResult {
         self.op_with(name, args, Attrs::default())
     }
@@ -23,7 +23,7 @@ impl Node<'_, '_> {
     /// Calls an operator.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn op_with(&mut self, name: &str, args: &[Expr], attrs: Attrs) -> ExprResult {
         let op = registry().lookup(name).ok_or_else(|| {
             Problem::unsupported(format!("it needs {name}, which this version does not have"))
@@ -46,7 +46,7 @@ impl Node<'_, '_> {
         Ok(self.importer.constant(&tensor))
     }
 
-    /// A scalar constant of the given type.
+    /// A scalar constant, converted to the given dtype.
     ///
     /// # Errors
     /// If the tensor cannot be created.
@@ -58,7 +58,7 @@ impl Node<'_, '_> {
     /// Casts a tensor to another element type.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn cast(&mut self, x: Expr, dtype: DType) -> ExprResult {
         if self.func().ty(x).dtype() == Some(dtype) {
             return Ok(x);
@@ -73,8 +73,7 @@ impl Node<'_, '_> {
         Ok(result)
     }
 
-    /// Computes in float32 if the input is a 16-bit float, whose squares may overflow, and rounds
-    /// the result once.
+    /// Computes in float32 if `x` is a 16-bit float, whose squares may overflow. The result is cast back.
     pub fn in_wide_float(
         &mut self,
         x: Expr,
@@ -89,7 +88,7 @@ impl Node<'_, '_> {
     /// Reshapes a tensor.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn reshape(&mut self, x: Expr, dims: &[Sym]) -> ExprResult {
         if self.func().ty(x).dims() == Some(dims) {
             return Ok(x);
@@ -101,7 +100,7 @@ impl Node<'_, '_> {
     /// Concatenates tensors along an axis.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn concat(&mut self, parts: &[Expr], axis: i64) -> ExprResult {
         if let [one] = parts {
             return Ok(*one);
@@ -113,7 +112,7 @@ impl Node<'_, '_> {
     /// Transposes a tensor.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// If type inference fails.
     pub fn permute(&mut self, x: Expr, axes: &[usize]) -> ExprResult {
         if axes.iter().enumerate().all(|(i, &a)| i == a) {
             return Ok(x);
@@ -123,12 +122,12 @@ impl Node<'_, '_> {
     }
 }
 
-/// Attributes with one integer.
+/// Operator attributes that consist of one integer.
 pub fn ints_attr(key: &str, value: i64) -> Attrs {
     Attrs::default().with(key, AttrValue::Int(value))
 }
 
-/// An error of type inference as a problem of the model.
+/// Converts an error of type inference to a problem of the model.
 pub(crate) fn infer_problem(e: InferError) -> Problem {
     let problem = Problem::invalid(e.message);
     match e.help {

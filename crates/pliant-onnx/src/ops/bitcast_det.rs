@@ -1,4 +1,4 @@
-//! `BitCast` and `Det`, which are implemented by host functions.
+//! `BitCast` and `Det`. Both are implemented by host functions.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -16,7 +16,7 @@ pub(super) static OPS: &[OnnxOp] = &[op("BitCast", bit_cast), op("Det", det)];
 fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
     let to = n.attrs().int("to")?;
     let to = to.ok_or_else(|| Problem::attribute("attribute 'to' is missing"))?;
-    // 8-bit floats are represented by their bit patterns.
+    // Narrow floats are stored as bit patterns.
     let x = match n.narrow_tensor(0)? {
         Some((ty, storage)) if is_narrow_float(ty) => storage,
         Some((ty, _)) => return Err(unsupported_bits(ty.as_str_name())),
@@ -50,7 +50,7 @@ fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> ExprResult {
     Ok(n.object_to_tensor(y, Some(&dims), to))
 }
 
-/// The determinants of the matrices in the last two dims.
+/// Computes the determinants of the matrices in the last two dims.
 fn det(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);

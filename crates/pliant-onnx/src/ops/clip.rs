@@ -1,4 +1,4 @@
-//! `Clip`, and the bounds of clipping activations.
+//! `Clip`, and the clipping of fused activations.
 
 use pliant_ir::relax::Expr;
 
@@ -10,7 +10,7 @@ use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("Clip", clip)];
 
-/// The bounds are attributes before opset 11, and inputs since.
+/// The bounds are attributes before opset 11, and inputs since then.
 fn clip(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some(result) = clip_symbolic(n) {
         return Ok(vec![result]);
@@ -27,7 +27,7 @@ fn clip(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![clip_to_bounds(n, x, low, high)?.into()])
 }
 
-/// Clips `x` to the bounds that are present. The upper bound is applied last.
+/// Clips `x` to the bounds that are present. The upper bound is applied last, so it wins if the bounds cross.
 pub(super) fn clip_to_bounds(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -44,7 +44,7 @@ pub(super) fn clip_to_bounds(
     Ok(y)
 }
 
-/// A constant bound in the element type of `x`. A NaN bound is ignored, as in ONNX Runtime.
+/// A constant bound in the dtype of `x`. `None` for NaN, which ONNX Runtime ignores.
 pub(super) fn constant_bound(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -57,8 +57,7 @@ pub(super) fn constant_bound(
     n.scalar_as(value, dtype).map(Some)
 }
 
-/// Input `i` as a bound. `open` is the bound without effect. A NaN bound is ignored, as in ONNX
-/// Runtime.
+/// Input `i` as a bound; `None` if it is absent. NaN elements are replaced by `open`, the bound without effect, as in ONNX Runtime.
 fn bound_input(n: &mut Node<'_, '_>, i: usize, open: f64) -> Result<Option<Expr>, Problem> {
     let Some(bound) = n.optional_tensor(i)? else { return Ok(None) };
     let dtype = n.dtype(bound)?;
@@ -75,7 +74,7 @@ fn bound_input(n: &mut Node<'_, '_>, i: usize, open: f64) -> Result<Option<Expr>
     }
 }
 
-/// Clips a shape computation to known bounds.
+/// Folds a clip of a shape computation. `None` if a bound is not known symbolically.
 fn clip_symbolic(n: &mut Node<'_, '_>) -> Option<Value> {
     if !n.is_symbolic(0) {
         return None;

@@ -1,4 +1,4 @@
-//! Concatenation and splitting, and moving elements between channels and pixels.
+//! `Concat`, `Split`, `DepthToSpace` and `SpaceToDepth`.
 
 use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
@@ -20,7 +20,7 @@ fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.len() == 0 {
         return Err(Problem::invalid("it has no inputs"));
     }
-    // Shape vectors remain symbolic; a single constant remains constant.
+    // Shape vectors remain symbolic. Constants alone are concatenated as tensors.
     if (0..n.len()).any(|i| n.is_symbolic(i)) {
         let parts: Option<Vec<SymTensor>> = (0..n.len()).map(|i| n.symbolic(i)).collect();
         if let Some(parts) = parts
@@ -45,7 +45,7 @@ fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![result.into()])
 }
 
-/// `Split`: into given lengths, or into equal parts (the last may be smaller since opset 18).
+/// `Split`: into parts of the given lengths, or into equal parts. Since opset 18, the last of the equal parts may be smaller.
 fn split(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
@@ -76,7 +76,7 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(outputs)
 }
 
-/// The number of parts must be that of the outputs, and their sum must be the size of the axis.
+/// Checks that there is one length per output, and that the lengths add up to the size of the axis.
 fn check_part_lengths(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result<(), Problem> {
     let named = n.proto.output.len();
     if lengths.len() != named {

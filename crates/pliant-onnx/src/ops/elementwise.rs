@@ -1,4 +1,4 @@
-//! Elementwise operators.
+//! Elementwise operators and casts.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -75,7 +75,7 @@ fn unary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     Ok(vec![n.op(op, &[x])?.into()])
 }
 
-/// `Floor`, `Ceil` and `Round`.
+/// `Floor` and `Ceil`. Rational sizes are rounded symbolically.
 fn round_op(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> ConvertResult {
     if let Value::Rational(r) = n.input(0)
         && let Some(whole) = n.round_rational(&r, how)
@@ -85,7 +85,7 @@ fn round_op(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> ConvertResult {
     unary(n, op)
 }
 
-/// Binary operators with broadcasting. Shape computations are folded.
+/// A binary operator with broadcasting. Shape computations are folded.
 fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
     if let Some(fold) = fold
         && let Some(folded) = fold_inputs(n, fold)?
@@ -113,7 +113,7 @@ fn fold_all_inputs(n: &mut Node<'_, '_>, fold: FoldOp) -> Option<SymTensor> {
     all.try_fold(first, |a, b| shape_folding::binary(n.func(), fold, &a, &b))
 }
 
-/// Operators with any number of inputs, applied from left to right.
+/// An operator with any number of inputs, applied from left to right.
 fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
     if n.len() == 2 {
         return binary(n, op, fold);
@@ -154,7 +154,7 @@ fn divide(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.divide", &[a, b])?.into()])
 }
 
-/// With `fmod = 1` the remainder has the sign of the dividend, else that of the divisor.
+/// `Mod`: with `fmod = 1`, the remainder has the sign of the dividend, else that of the divisor.
 fn modulo(n: &mut Node<'_, '_>) -> ConvertResult {
     let truncated = n.attrs().int("fmod")?.unwrap_or(0) != 0;
     if !truncated && let Some(folded) = fold_inputs(n, FoldOp::Mod)? {
@@ -173,8 +173,8 @@ fn modulo(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.subtract", &[a, whole])?.into()])
 }
 
-/// The remainder with the sign of the dividend. The remainder of the magnitudes is exact, because
-/// it needs no correction by the divisor.
+/// The remainder of floats, with the sign of the dividend. It is computed from the absolute values: their remainder is exact,
+/// because it needs no correction of the sign.
 fn float_remainder(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> ExprResult {
     let dtype = n.dtype(a)?;
     let (long, by) = (n.op("relax.abs", &[a])?, n.op("relax.abs", &[b])?);
@@ -191,7 +191,7 @@ fn power(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, y) = (n.tensor(0)?, n.tensor(1)?);
     let dtype = n.dtype(x)?;
     let rank = n.constant(1).map_or(0, |e| e.shape().len());
-    // Small integer exponents are exact and much faster.
+    // A multiplication is exact and much faster than a general power.
     if let Some([e]) = n.const_floats(1).as_deref()
         && rank <= n.rank(x)?
     {
@@ -203,14 +203,14 @@ fn power(n: &mut Node<'_, '_>) -> ConvertResult {
         }
     }
     if !dtype.is_float() && n.dtype(y)?.is_float() {
-        // A fractional power of an integer is computed in float64 and truncated.
+        // An integer raised to a fractional power is computed in float64 and truncated.
         let [x, y] = [n.cast(x, DType::Float64)?, n.cast(y, DType::Float64)?];
         let power = n.op("relax.power", &[x, y])?;
         return Ok(vec![n.cast(power, dtype)?.into()]);
     }
     let exact = n.const_floats(1).is_some_and(|all| all.iter().all(|e| e.abs() <= 256.0));
     if dtype.is_float() && n.dtype(y)?.is_integer() && !exact {
-        // The base type may not be able to represent whether a large exponent is odd.
+        // A narrow base type may not represent whether a large exponent is odd.
         let [x, y] = [n.cast(x, DType::Float64)?, n.cast(y, DType::Float64)?];
         let power = n.op("relax.power", &[x, y])?;
         return Ok(vec![n.cast(power, dtype)?.into()]);
@@ -219,7 +219,7 @@ fn power(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.power", &[x, y])?.into()])
 }
 
-/// Small integer powers of a shape computation.
+/// Folds a small integer power of a shape computation.
 fn fold_power(n: &mut Node<'_, '_>) -> Option<SymTensor> {
     if !n.is_symbolic(0) {
         return None;
@@ -308,7 +308,7 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> ConvertResult {
     Ok(vec![n.cast(x, to)?.into()])
 }
 
-/// Sizes as floats, and floats computed from sizes as integers.
+/// Folds a cast between sizes and floats: integers to a rational tensor, or a rational tensor to integers.
 fn cast_symbolic(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
     match n.input(0) {
         Value::Symbolic(t) if t.dtype != DType::Bool && rational_dims::is_foldable_float(to) => {
@@ -323,7 +323,7 @@ fn cast_symbolic(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
     }
 }
 
-/// Input 0 as numbers of any element type.
+/// Input 0 as a tensor. Narrow floats are decoded.
 fn decoded_input(n: &mut Node<'_, '_>) -> ExprResult {
     match n.narrow_tensor(0)? {
         Some((ty, codes)) if subbyte_types::is_narrow_float(ty) => {

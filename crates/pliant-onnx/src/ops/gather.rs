@@ -1,4 +1,4 @@
-//! Gather and scatter operators with non-constant indices.
+//! Operators that gather and scatter elements, including `Compress`.
 
 use pliant_ir::{AttrValue, Attrs, DType};
 
@@ -30,7 +30,7 @@ fn gather(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.take(x, indices, axis)?.into()])
 }
 
-/// Gathers elements of a shape computation.
+/// Folds a gather from a shape computation. `None` if an index is non-constant.
 fn gather_symbolic(n: &mut Node<'_, '_>, axis: i64) -> Result<Option<Value>, Problem> {
     if !n.is_symbolic(0) {
         return Ok(None);
@@ -80,7 +80,7 @@ fn gather_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.func().syms.as_int(depth).is_some() {
         return Ok(vec![n.op_with("relax.gather_nd", &[x, indices], attrs)?.into()]);
     }
-    // The index depth determines the rank of the result, so there is one branch for each.
+    // The last dim of the indices determines the rank of the result, so each possible size gets a branch of its own.
     let (one, all) = (n.func().syms.int(1), n.func().syms.int(max_value));
     n.require_at_most(one, depth, "its indices go through {} axes at least, but have {}")?;
     n.require_at_most(depth, all, "its indices go through {} axes, but there are {}")?;
@@ -97,7 +97,7 @@ fn gather_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// Replaces elements of a shape computation.
+/// Folds a scatter into a shape computation.
 fn scatter_symbolic(n: &mut Node<'_, '_>) -> Option<SymTensor> {
     let (mut t, positions, updates) = (n.symbolic(0)?, n.const_ints(1)?, n.symbolic(2)?);
     let plain = t.shape.len() == 1 && n.attrs().str("reduction").ok()?.is_none_or(|r| r == "none");
@@ -150,7 +150,7 @@ fn reduction(n: &Node<'_, '_>) -> Result<AttrValue, Problem> {
     Ok(AttrValue::str(if kind == "none" { "update" } else { kind }))
 }
 
-/// The slices along an axis, or the elements, for which a condition holds.
+/// `Compress`: selects the slices along an axis, or the elements, for which a condition holds.
 fn compress(n: &mut Node<'_, '_>) -> ConvertResult {
     let (mut x, cond) = (n.tensor(0)?, n.tensor(1)?);
     let dims = n.dims(x)?;
@@ -162,7 +162,7 @@ fn compress(n: &mut Node<'_, '_>) -> ConvertResult {
             0
         }
     };
-    // A constant condition determines the largest position that is selected.
+    // If the condition is constant, the axis must contain the last selected position.
     let last = n.const_ints(1).and_then(|c| c.iter().rposition(|&c| c != 0));
     if let (Some(last), Ok(input_dims)) = (last, n.dims(x)) {
         let min = n.func().syms.int(last as i64 + 1);
@@ -175,7 +175,7 @@ fn compress(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.take(x, positions, axis)?.into()])
 }
 
-/// Writes updates to a cache along an axis, starting at a position per batch element.
+/// `TensorScatter`: writes updates to a cache along an axis, starting at a position per batch element.
 fn tensor_scatter(n: &mut Node<'_, '_>) -> ConvertResult {
     let circular = n.attrs().choice("mode", &["linear", "circular"])? == "circular";
     let (cache, update) = (n.tensor(0)?, n.tensor(1)?);
@@ -202,7 +202,7 @@ fn tensor_scatter(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let first = match circular {
         true => {
-            // An axis of size 0 has no positions, so nothing is written.
+            // The modulus must not be 0. An axis of size 0 has no positions, so nothing is written.
             let (size, one) = (n.size_scalar(dims[axis])?, n.scalar(1i64)?);
             let size = n.op("relax.maximum", &[size, one])?;
             n.op("relax.floor_mod", &[first, size])?

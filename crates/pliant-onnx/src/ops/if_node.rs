@@ -1,4 +1,4 @@
-//! `If` nodes.
+//! The operator `If`.
 
 use pliant_ir::relax::{Expr, Seq};
 
@@ -11,7 +11,7 @@ use crate::shape_contract::Branch;
 
 pub(super) static OPS: &[OnnxOp] = &[op("If", if_node)];
 
-/// Both graphs see the names of the enclosing graphs. Their outputs are joined.
+/// Converts both branches. They see the names of the enclosing graphs. The types of their outputs are joined.
 fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let (then, other) = (n.attrs().graph("then_branch")?, n.attrs().graph("else_branch")?);
     let count = n.proto.output.len();
@@ -48,7 +48,7 @@ fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
         .collect()
 }
 
-/// Converts a branch, so that constraints on sizes inside it are recorded as conditional.
+/// Converts a branch. Constraints on sizes that it imposes are recorded with the branch, because they do not hold in every run.
 fn convert_in_branch<T>(
     n: &mut Node<'_, '_>,
     then: bool,
@@ -66,8 +66,8 @@ fn convert_in_branch<T>(
     result
 }
 
-/// Converts a graph to a sequence with its result (a tuple if there are several), and returns the
-/// kinds of the outputs.
+/// Converts a graph to a block of bindings. Returns the block with its result, which is a tuple if there are several outputs, and
+/// the object types of the outputs.
 fn branch_block(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,
@@ -89,12 +89,12 @@ fn branch_block(
     Ok((result, object_types))
 }
 
-/// Converts a graph at the current position, and returns its outputs.
+/// Converts a graph in a new scope, without a block of its own, and returns its outputs.
 fn convert_subgraph(n: &mut Node<'_, '_>, graph: &GraphProto) -> ConvertResult {
     let before = n.importer.problem_count();
     n.importer.enter_scope();
     let outputs = n.importer.convert_subgraph(graph);
     n.importer.leave_scope();
-    // Problems inside are reported there.
+    // Problems inside the graph have already been reported.
     if n.importer.problem_count() > before { Err(Problem::invalid("")) } else { outputs }
 }

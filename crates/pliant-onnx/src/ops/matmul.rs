@@ -1,4 +1,4 @@
-//! Matrix products.
+//! Matrix products: `MatMul`, `Gemm` and `Einsum`.
 
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_ops::rules::wide_float;
@@ -14,7 +14,7 @@ fn matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.matmul", &args)?.into()])
 }
 
-/// `alpha * A' * B' + beta * C`.
+/// `alpha * A' * B' + beta * C`, where `A'` and `B'` are optionally transposed.
 pub(super) fn gemm(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let (alpha, beta) = (attrs.float("alpha")?.unwrap_or(1.0), attrs.float("beta")?.unwrap_or(1.0));
@@ -27,8 +27,8 @@ pub(super) fn gemm(n: &mut Node<'_, '_>) -> ConvertResult {
         }
     }
     let input_dtype = n.dtype(operands[0])?;
-    // Fractional results for integer types, and intermediate results that may exceed 16-bit floats,
-    // are computed in a wider type and truncated or rounded at the end.
+    // Fractional factors need a wider dtype: integers would be truncated too early, and intermediate results may overflow 16-bit
+    // floats. The final result is truncated or rounded.
     let is_fractional = [alpha, beta].iter().any(|v| v.fract() != 0.0);
     let dtype = match is_fractional {
         true if input_dtype.is_integer() => DType::Float64,

@@ -1,5 +1,5 @@
-//! The table of all ONNX operators, with one file per group. To add an operator, write its
-//! converter in the file of its group and add an entry to that file's `OPS`.
+//! The table of all supported ONNX operators, with one file per group. To add an operator, write its converter in the file of its
+//! group and add an entry to that file's `OPS`.
 
 mod bitcast_det;
 mod clip;
@@ -35,13 +35,13 @@ use crate::node::{ConvertResult, Node};
 pub struct OnnxOp {
     /// The domain; empty for ONNX's own.
     pub domain: &'static str,
-    /// The name.
+    /// The operator name.
     pub name: &'static str,
-    /// Converts a node to its outputs.
+    /// Converts a node: emits its computation and returns its outputs.
     pub convert: fn(&mut Node<'_, '_>) -> ConvertResult,
 }
 
-/// An operator of ONNX's own domain.
+/// The table entry for an operator of ONNX's own domain.
 const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> ConvertResult) -> OnnxOp {
     OnnxOp { domain: "", name, convert }
 }
@@ -81,7 +81,7 @@ pub fn find(domain: &str, name: &str) -> Option<&'static OnnxOp> {
     all().find(|o| o.domain == domain && o.name == name)
 }
 
-/// The operator with the most similar name.
+/// A help text with the supported operator whose name is most similar.
 pub(crate) fn closest(domain: &str, name: &str) -> Option<String> {
     let names = all().filter(|o| o.domain == domain).map(|o| o.name);
     closest_name(name, names).map(|c| format!("{c} is"))

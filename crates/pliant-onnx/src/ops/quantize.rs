@@ -1,4 +1,4 @@
-//! Quantisation, and matrix products of quantised tensors.
+//! Quantisation, dequantisation, and matrix products of quantised tensors.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("QuantizeLinear", quantize),
 ];
 
-/// The minimum and the maximum of an integer type.
+/// The smallest and the largest number of an integer dtype.
 pub(super) fn integer_range(dtype: DType) -> Result<(f64, f64), Problem> {
     Ok(match dtype {
         DType::Int8 => (-128.0, 127.0),
@@ -32,7 +32,7 @@ pub(super) fn integer_range(dtype: DType) -> Result<(f64, f64), Problem> {
     })
 }
 
-/// Rounds to nearest even, adds a zero point, and saturates to the range of a type.
+/// Rounds to the nearest even integer, adds a zero point, and saturates to the range of a dtype.
 pub(super) fn round_and_saturate(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -42,7 +42,7 @@ pub(super) fn round_and_saturate(
 ) -> ExprResult {
     let wide = n.dtype(x)?;
     let mut y = n.op("relax.round", &[x])?;
-    // An integer that 16 bits can represent may not be representable after adding the zero point.
+    // In a 16-bit float, the sum with the zero point may not be representable.
     let wide = wide_float(wide);
     y = n.cast(y, wide)?;
     if let Some(zero) = zero_point {
@@ -55,8 +55,7 @@ pub(super) fn round_and_saturate(
     n.cast(y, dtype)
 }
 
-/// Broadcasts a scale or zero point against `x`: it is a scalar, a vector along an axis, or per
-/// block.
+/// Broadcasts a scale or zero point to `x`. It is per tensor, per channel along `axis`, or per block of `block` elements.
 pub(super) fn broadcast_quant_param(
     n: &mut Node<'_, '_>,
     part: Expr,
@@ -80,7 +79,7 @@ pub(super) fn broadcast_quant_param(
             n.reshape_along(part, axis, dims.len())
         }
         rank if block == 0 => {
-            // Each dim is 1 or that of the quantised tensor, whose shape must not change.
+            // Each dim must be 1 or that of the quantised tensor, so that the shape of the result does not change.
             let Some(lead) = dims.len().checked_sub(rank) else {
                 return Err(Problem::invalid("a scale or zero point has more dims than the input"));
             };
@@ -117,13 +116,13 @@ pub(super) fn broadcast_quant_param(
     }
 }
 
-/// The type of quantised numbers.
+/// The element type of a quantised tensor.
 enum QuantizedType {
     Plain(DType),
     Narrow(DataType),
 }
 
-/// The target type: that of the zero point, else that of an attribute, else uint8.
+/// The element type of the result: that of the zero point, else that of an attribute, else uint8.
 fn quantized_type(n: &mut Node<'_, '_>) -> Result<QuantizedType, Problem> {
     if let Some((narrow, _)) = n.narrow_tensor(2)? {
         return Ok(QuantizedType::Narrow(narrow));
@@ -152,7 +151,7 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let scale = broadcast_quant_param(n, scale, x, axis, block)?;
     let (wider, scale) = (n.cast(x, wide)?, n.cast(scale, wide)?);
     let y = n.op("relax.divide", &[wider, scale])?;
-    // Float types have a zero point of 0.
+    // The zero point of a float type is 0.
     if let QuantizedType::Narrow(ty) = target
         && subbyte_types::is_narrow_float(ty)
     {
@@ -181,7 +180,7 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     }
 }
 
-/// Dequantises to the type given by 'output_dtype', else that of the scale.
+/// `DequantizeLinear`: the result has the dtype in `output_dtype`, else that of the scale.
 pub(super) fn dequantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let y = dequantize_wide(n)?;
     let dtype = match n.attrs().int("output_dtype")?.filter(|&code| code != 0) {
@@ -194,8 +193,8 @@ pub(super) fn dequantize(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-/// The product with the scale, computed at least in float32, because a 16-bit integer may overflow
-/// float16.
+/// The input minus the zero point, times the scale. The product is computed at least in float32, because a 16-bit integer may
+/// overflow float16.
 fn dequantize_wide(n: &mut Node<'_, '_>) -> ExprResult {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     let block = n.attrs().int("block_size")?.unwrap_or(0);
@@ -222,7 +221,8 @@ fn dequantize_wide(n: &mut Node<'_, '_>) -> ExprResult {
     n.op("relax.multiply", &[y, scale])
 }
 
-/// Computes the scale and zero point for uint8 from the minimum and maximum element, including 0.
+/// `DynamicQuantizeLinear`: computes the scale and zero point for uint8 from the range of the elements, which is extended to
+/// include 0.
 pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let (zero, max) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(255.0, DType::Float32)?);
@@ -240,8 +240,7 @@ pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), divisor.into(), start.into()])
 }
 
-/// An operand as int32 minus its zero point, which is a scalar, or a vector with an element per row
-/// or column.
+/// Subtracts the zero point of an operand, in int32. The zero point is a scalar, or a vector with one element per row or column.
 pub(super) fn subtract_zero_point(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -262,7 +261,7 @@ fn matmul_integer(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.matmul", &[a, b])?.into()])
 }
 
-/// The product of the input scales over the output scale, as float32.
+/// The requantisation factor of a product: the two input scales divided by the output scale, as float32.
 fn requantization_factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> ExprResult {
     let mut wide = Vec::with_capacity(3);
     for scale in scales {
@@ -294,8 +293,8 @@ fn qlinear_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![round_and_saturate(n, y, Some(y_zero), dtype, bounds)?.into()])
 }
 
-/// Requantises the int32 sum of a convolution. `factors` are the scales of x, of each channel of w,
-/// and of y.
+/// Requantises the int32 sum of a convolution. `scales` are those of the input, of the weight (per channel or per tensor), and of
+/// the result.
 pub(super) fn requantize_conv(
     n: &mut Node<'_, '_>,
     sum: Expr,
@@ -320,7 +319,7 @@ pub(super) fn requantize_conv(
     round_and_saturate(n, y, Some(zero), dtype, bounds)
 }
 
-/// Repeats elements along an axis and truncates the result to `end` elements: `0 0 1 1 2`.
+/// Repeats each element along an axis and keeps the first `end` elements: `0 0 1 1 2`.
 pub(super) fn repeat_and_truncate(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -336,7 +335,7 @@ pub(super) fn repeat_and_truncate(
     n.slice_axis(y, axis, zero, end)
 }
 
-/// Repeats elements along an axis: `0 0 1 1 2 2`.
+/// Repeats each element along an axis: `0 0 1 1 2 2`.
 pub(super) fn repeat_along(n: &mut Node<'_, '_>, x: Expr, count: Sym, axis: usize) -> ExprResult {
     if let Some(count) = n.func().syms.as_int(count) {
         let attrs = ints_attr("repeats", count).with("axis", AttrValue::Int(axis as i64));

@@ -1,5 +1,5 @@
-//! Random numbers: a hash of the element's position and a seed, so every run produces the same
-//! numbers. The seed is the attribute, or derived from the output's name if it is absent.
+//! Random numbers. They are a hash of the element's index and a seed, so every run produces the same numbers. The seed is an
+//! attribute. Default: a hash of the output's name.
 
 use pliant_ir::DType;
 use pliant_sym::Sym;
@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 type Distribution = fn(&mut Node<'_, '_>, &[Sym]) -> ExprResult;
 
 fn seed(n: &Node<'_, '_>) -> Result<u32, Problem> {
-    // For `Dropout` the seed is an integer, for other operators a float.
+    // The seed of `Dropout` is an integer, that of other operators is a float.
     if let Ok(Some(seed)) = n.attrs().int("seed") {
         return Ok(seed as u32);
     }
@@ -109,7 +109,7 @@ fn random_like(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-/// 1 with the given probability, else 0.
+/// `Bernoulli`: 1 with the given probability, else 0.
 fn bernoulli(n: &mut Node<'_, '_>) -> ConvertResult {
     let p = n.tensor(0)?;
     let (dims, input_dtype) = (n.dims(p)?, n.dtype(p)?);
@@ -121,7 +121,7 @@ fn bernoulli(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.cast(hit, dtype)?.into()])
 }
 
-/// Elements are only dropped in training mode, which is an input since opset 12.
+/// `Dropout`: elements are only dropped in training mode, which is an input since opset 12.
 fn dropout(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.value(0)?;
     let wants_mask = n.proto.output.get(1).is_some_and(|o| !o.is_empty());

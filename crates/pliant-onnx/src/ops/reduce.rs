@@ -37,18 +37,18 @@ enum PostOp {
     Log,
 }
 
-/// The axes of a reduction, and whether their dims are kept.
+/// The axes of a reduction, and whether the reduced dims are kept.
 struct Reduction {
     axes: Axes,
     keep: bool,
 }
 
 enum Axes {
-    /// No axes: the tensor is unchanged.
+    /// There are no axes and `noop_with_empty_axes` is set: the tensor is unchanged.
     NoOp,
-    /// The given axes, or all axes.
+    /// Constant axes; `None` for all axes.
     Known(Option<Vec<i64>>),
-    /// A non-constant mask of axes, and their number if known.
+    /// Non-constant axes: a bool mask over the axes, and the number of reduced axes if it is known.
     NonConstant { mask: Expr, count: Option<usize> },
 }
 
@@ -90,8 +90,7 @@ impl Reduction {
         Ok(Reduction { axes, keep })
     }
 
-    /// Applies a reduction. Non-constant axes are reduced one by one, which is equivalent for all
-    /// reductions.
+    /// Emits the reduction. Non-constant axes are reduced one by one, each in a branch. That is equivalent for all reductions.
     fn apply(&self, n: &mut Node<'_, '_>, op: &str, x: Expr, keep: bool) -> ExprResult {
         match &self.axes {
             Axes::NoOp => Ok(x),
@@ -119,8 +118,8 @@ impl Reduction {
     }
 }
 
-/// The reduction of a shape computation to a scalar remains symbolic, such as the number of
-/// elements or the longest side.
+/// Folds the reduction of a shape computation to a scalar, such as the number of elements or the longest side. Other inputs are
+/// reduced as tensors.
 fn fold_or_reduce(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
     if n.is_symbolic(0)
         && let (Some(fold), Some(t)) = (fold, n.symbolic(0))
@@ -149,14 +148,14 @@ fn fold_or_reduce(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> Conve
     reduce_with(n, PreOp::Identity, op, PostOp::Identity)
 }
 
-/// The mean of integers is rounded towards 0.
+/// `ReduceMean`: for integers, the mean is rounded towards 0.
 fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let reduction = Reduction::read(n, |n| n.rank(x))?;
     in_float64_or_wide(n, x, |n, x| reduction.apply(n, "relax.mean", x, reduction.keep))
 }
 
-/// Computes in floating point: integers are converted to float64 and back.
+/// Computes integers in float64 and 16-bit floats in float32, then casts back.
 fn in_float64_or_wide(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -175,7 +174,7 @@ fn reduce_with(n: &mut Node<'_, '_>, before: PreOp, op: &str, after: PostOp) -> 
     if matches!((&before, &after), (PreOp::Identity, PostOp::Identity)) {
         return Ok(vec![reduction.apply(n, op, x, reduction.keep)?.into()]);
     }
-    // Squares may overflow integer types, although their root would fit.
+    // The squares of integers may overflow, although the root of their sum would fit.
     if matches!(after, PostOp::Sqrt | PostOp::Log) {
         return in_float64_or_wide(n, x, |n, x| {
             pre_reduce_post(n, x, &reduction, op, (before, after))
@@ -185,7 +184,7 @@ fn reduce_with(n: &mut Node<'_, '_>, before: PreOp, op: &str, after: PostOp) -> 
     Ok(vec![y.into()])
 }
 
-/// A reduction with operations before and after it.
+/// Applies an elementwise operation, a reduction, and another elementwise operation.
 fn pre_reduce_post(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -206,7 +205,7 @@ fn pre_reduce_post(
     }
 }
 
-/// Subtracts the maximum first, so that no exponential overflows.
+/// `ReduceLogSumExp`: subtracts the maximum first, so that no exponential overflows.
 fn log_sum_exp(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let reduction = Reduction::read(n, |n| n.rank(x))?;
@@ -224,8 +223,7 @@ fn log_sum_exp(n: &mut Node<'_, '_>) -> ConvertResult {
     })
 }
 
-/// The maxima, with 0 in place of non-finite ones: subtracting infinity would make all other
-/// elements NaN.
+/// The maxima, with 0 in place of non-finite ones. Subtracting infinity would give NaN.
 fn finite_maximum(n: &mut Node<'_, '_>, reduction: &Reduction, x: Expr, keep: bool) -> ExprResult {
     let max = reduction.apply(n, "relax.max", x, keep)?;
     let finite = n.op("relax.isfinite", &[max])?;

@@ -1,4 +1,4 @@
-//! Operators that change the shape of a tensor or transpose it.
+//! Operators that change the shape of a tensor, and `Transpose`.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -20,10 +20,10 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Unsqueeze", unsqueeze),
 ];
 
-/// `Reshape`: 0 keeps a dim (unless `allowzero` is set), -1 is inferred.
+/// `Reshape`: a 0 in the new shape keeps the input's dim (unless `allowzero` is set), and -1 is inferred.
 fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
     let allow_zero = n.attrs().int("allowzero")?.unwrap_or(0) != 0;
-    // Before opset 5 the shape was an attribute.
+    // Before opset 5, the new shape is an attribute.
     let target = match n.attrs().ints("shape")? {
         Some(dims) => Some(dims.iter().map(|&d| n.func().syms.int(d)).collect()),
         None => n.symbolic(1).map(|t| t.elems),
@@ -49,13 +49,13 @@ fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.reshape(x, &dims)?.into()])
 }
 
-/// The dims as constants.
+/// The dims as numbers; `None` if one is symbolic.
 pub(super) fn constant_dims(n: &mut Node<'_, '_>, dims: &[Sym]) -> Option<Vec<usize>> {
     dims.iter().map(|&d| n.func().syms.as_int(d).and_then(|d| usize::try_from(d).ok())).collect()
 }
 
-/// The dims of the input. If its rank is unknown and no dim is kept, its number of elements as the
-/// only dim.
+/// The dims of the input. If its rank is unknown and no dim is kept, a single dim: the number of elements. `None` if dims are kept
+/// but the rank is unknown.
 fn input_dims(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -112,13 +112,13 @@ fn resolve_target(
                 check_zero_dim(n, input_dims.get(i).copied(), dim)?;
             }
         }
-        // A size on both sides does not affect the inferred one, even if it is 0.
+        // A size that occurs on both sides cancels, even if it is 0.
         let others = dims.iter().enumerate().filter(|(i, _)| *i != inferred);
         let others: Vec<Sym> = others.map(|(_, &dim)| dim).collect();
         let syms = &mut n.func().syms;
         let (all, others) = syms.reduced_quotient(input_dims, &others);
         dims[inferred] = match syms.as_int(others) {
-            // NumPy leaves this undefined; the tensor is empty anyway.
+            // NumPy does not define this case. The tensor is empty in any case.
             Some(0) => syms.int(0),
             _ => syms.floordiv(all, others),
         };
@@ -126,8 +126,8 @@ fn resolve_target(
     Ok(dims)
 }
 
-/// According to the specification, a computed size that is 0 at run time keeps the input's dim.
-/// Together with a -1 this would change the inferred size, so it is a run-time error.
+/// If a symbolic size of the new shape is 0 at run time, it keeps the input's dim, according to the specification. Together with a
+/// -1, that would change the inferred size, so it is a run-time error.
 fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(), Problem> {
     let Some(kept) = kept.filter(|&kept| kept != dim) else { return Ok(()) };
     let func = n.func();
@@ -135,7 +135,7 @@ fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(
     if func.syms.as_int(dim).is_some() || prove::at_most(func, one, dim) == Some(true) {
         return Ok(());
     }
-    // If the kept dim is 0 too, there is no difference.
+    // If the kept dim is 0, too, there is no difference.
     let (empty, same) = (func.syms.eq(dim, zero), func.syms.eq(kept, zero));
     let differs = func.syms.not(empty);
     let is_valid = func.syms.or(differs, same);
@@ -151,7 +151,7 @@ fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(
     n.require(is_valid, text, &[size, kept])
 }
 
-/// The shape contained in a run-time tensor. -1 and 0 are resolved by arithmetic on the tensor.
+/// The new shape of a Reshape if it is non-constant. 0 and -1 are resolved by arithmetic on the tensor.
 fn non_constant_target(n: &mut Node<'_, '_>, input_dims: &[Sym], allow_zero: bool) -> ExprResult {
     let target = n.tensor(1)?;
     let target = n.cast(target, DType::Int64)?;
@@ -187,7 +187,7 @@ fn non_constant_target(n: &mut Node<'_, '_>, input_dims: &[Sym], allow_zero: boo
                 _ => {}
             }
         }
-        // Dims beyond the input's rank cannot be kept; a 0 stays 0.
+        // A 0 beyond the input's rank keeps no dim. It remains 0.
         padded.push(n.func().syms.int(0));
         let padded = n.size_vector(&padded)?;
         let positions = n.iota(length)?;
@@ -208,7 +208,7 @@ fn non_constant_target(n: &mut Node<'_, '_>, input_dims: &[Sym], allow_zero: boo
     Ok(sizes)
 }
 
-/// The dims of the input, with 1 in place of those that a mask over the new shape keeps.
+/// The dims of the input, with 1 in place of the dims that the new shape keeps. `keeps` is a mask over the new shape.
 fn mask_kept_dims(n: &mut Node<'_, '_>, input_dims: Expr, keeps: Expr, rank: usize) -> ExprResult {
     let rank = n.func().syms.int(rank as i64);
     let (one, off) = (n.scalar(1i64)?, n.scalar(false)?);
@@ -220,7 +220,7 @@ fn mask_kept_dims(n: &mut Node<'_, '_>, input_dims: Expr, keeps: Expr, rank: usi
     n.op("relax.where", &[mask, one, input_dims])
 }
 
-/// `Expand`: broadcasting is bidirectional, so a dim of 1 in the new shape keeps the input's dim.
+/// `Expand`: broadcasts bidirectionally, so a 1 in the new shape keeps the input's dim.
 fn expand(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let input_dims = n.dims(x)?;
@@ -245,7 +245,7 @@ fn expand(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.broadcast_to", &[x, shape])?.into()])
 }
 
-/// Expands to a shape of unknown length: the shorter shape is extended by ones on the left.
+/// `Expand` to a shape of unknown length. Ones are prepended to the shorter shape.
 fn expand_to_tensor(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -271,7 +271,7 @@ fn expand_to_tensor(
     Ok(vec![n.op("relax.broadcast_to", &[x, shape])?.into()])
 }
 
-/// The result of broadcasting two dims. If neither is known to be 1, it is determined at run time.
+/// The dim that results from broadcasting two dims. If neither is known to be 1, it is selected at run time.
 fn broadcast_dim(n: &mut Node<'_, '_>, a: Sym, b: Sym) -> Result<Sym, Problem> {
     let syms = &mut n.func().syms;
     if a == b {
@@ -290,7 +290,7 @@ fn broadcast_dim(n: &mut Node<'_, '_>, a: Sym, b: Sym) -> Result<Sym, Problem> {
             n.require_equal(wanted, a, "a dim of {} is asked for where the input has {}")?;
             a
         }
-        // The new shape determines the size; the input has that size or 1.
+        // The size in the new shape wins, unless it is 1.
         _ => {
             let one = syms.int(1);
             let keeps = syms.eq(b, one);
@@ -310,7 +310,7 @@ fn flatten(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.reshape(x, &[rows, columns])?.into()])
 }
 
-/// The axes given by an attribute or a constant input; `None` if they are not constant.
+/// The axes, from an attribute or a constant input; `None` if they are non-constant or absent.
 fn constant_axes(n: &mut Node<'_, '_>) -> Result<Option<Vec<i64>>, Problem> {
     Ok(match n.attrs().ints("axes")? {
         Some(axes) => Some(axes.to_vec()),
@@ -351,8 +351,8 @@ fn squeeze(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.squeeze", &[x], Attrs::default().with("axis", axes))?.into()])
 }
 
-/// Drops the dims that are 1 at run time. `None` if these are statically known: from the sizes, or
-/// because the declared rank of the result equals the number of dims that are not 1.
+/// `Squeeze` without axes: removes the dims that are 1 at run time. `None` if these dims are known statically, from the sizes or
+/// from the declared rank of the result.
 fn squeeze_non_constant(n: &mut Node<'_, '_>, x: Expr) -> Result<Option<Expr>, Problem> {
     let dims = n.dims(x)?;
     let (one, two) = (n.func().syms.int(1), n.func().syms.int(2));
@@ -398,7 +398,7 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.expand_dims", &[x], attrs)?.into()])
 }
 
-/// Non-constant new axes: each output dim is 1 on a new axis, else the next dim of the input.
+/// `Unsqueeze` with non-constant axes: an output dim is 1 on a new axis, else the next dim of the input.
 fn unsqueeze_non_constant(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
     let input_dims = n.dims(x)?;
@@ -465,7 +465,7 @@ fn tile(n: &mut Node<'_, '_>) -> ConvertResult {
         let attrs = Attrs::default().with("repeats", AttrValue::ints(counts));
         return Ok(vec![n.op_with("relax.tile", &[x], attrs)?.into()]);
     }
-    // Reshape (d) to (1, d), broadcast to (r, d), and reshape to (r * d).
+    // Reshape each dim d to (1, d), broadcast it to (r, d), and reshape it to r * d.
     let dims = n.dims(x)?;
     let one = n.func().syms.int(1);
     let pairs = |first: &[Sym]| -> Vec<Sym> {

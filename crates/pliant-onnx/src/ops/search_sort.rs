@@ -1,4 +1,4 @@
-//! Searching, sorting, cumulative sums, and operators based on positions.
+//! Searching, sorting, cumulative sums, and operators that depend on element positions.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -37,7 +37,7 @@ fn arg_extremum(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     if !last {
         return Ok(vec![n.op_with(op, &[x], attrs)?.into()]);
     }
-    // The last of equal elements is the first in the reversed tensor.
+    // The last of equal elements is the first one in the reversed tensor.
     let reversed = n.op_with("relax.flip", &[x], ints_attr("axis", axis as i64))?;
     let index = n.op_with(op, &[reversed], attrs)?;
     let one = n.func().syms.int(1);
@@ -46,12 +46,12 @@ fn arg_extremum(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     Ok(vec![n.op("relax.subtract", &[end, index])?.into()])
 }
 
-/// ONNX and Relax use the same layout: one row of indices per axis.
+/// `NonZero`: ONNX and Relax use the same layout, one row of indices per axis.
 fn non_zero(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
     let positions = n.op("relax.nonzero", &[x])?;
-    // The number of rows is known, but not part of the operator's type.
+    // The result type of the operator lacks the number of rows, which is known.
     let count = n.dims(positions)?[1];
     let rank = n.func().syms.int(rank as i64);
     Ok(vec![n.reshape(positions, &[rank, count])?.into()])
@@ -62,7 +62,7 @@ fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
     let depth = n.size_input(1)?;
     let zero_scalar = n.func().syms.int(0);
     n.require_at_most(zero_scalar, depth, "its depth must be at least {}, but is {}")?;
-    // Comparing with 0 .. depth along the new axis also works for a non-constant depth.
+    // Compare the indices with 0 .. depth along a new axis. That works for a non-constant depth, too.
     let indices = n.tensor(0)?;
     let indices = n.cast(indices, DType::Int64)?;
     let rank = n.rank(indices)? + 1;
@@ -113,7 +113,7 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
     let zero = n.func().syms.int(0);
     n.require_at_most(zero, k, "k must be at least {}, but is {}")?;
     n.require_at_most(k, dims[axis], "k is {}, but its axis has {}")?;
-    // ONNX orders NaN above all numbers, but the search operator orders it last in both directions.
+    // ONNX orders NaN above all numbers, but `relax.topk` orders it last in both directions.
     let input = x;
     let nan_is_largest = largest && n.dtype(x)?.is_float();
     let x = if nan_is_largest {
@@ -143,7 +143,7 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(both.into_iter().map(Value::from).collect())
 }
 
-/// Cumulative sums or products, forwards or backwards.
+/// `CumSum` and `CumProd`, forward or backward.
 fn cumulative(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let exclusive = n.attrs().int("exclusive")?.unwrap_or(0) != 0;
     let reverse = n.attrs().int("reverse")?.unwrap_or(0) != 0;
@@ -162,7 +162,7 @@ fn cumulative(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// The upper or lower triangle of each matrix. The diagonal may be non-constant.
+/// `Trilu`: the upper or lower triangle of each matrix. The diagonal may be non-constant.
 fn trilu(n: &mut Node<'_, '_>) -> ConvertResult {
     let upper = n.attrs().int("upper")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
@@ -210,7 +210,7 @@ fn reverse_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.reverse_sequence", &args, attrs)?.into()])
 }
 
-/// The distinct elements or slices, their first positions, the index of each element's value, and
+/// `Unique`: the distinct elements or slices, the index of their first occurrence, the index of each element's distinct value, and
 /// the counts.
 fn unique(n: &mut Node<'_, '_>) -> ConvertResult {
     let sorted = n.attrs().int("sorted")?.unwrap_or(1) != 0;

@@ -1,5 +1,5 @@
-//! Sequences and optionals. Those of known structure are eliminated during the import; others are
-//! dynamic objects.
+//! Sequences and optionals. They are eliminated during the import if their length or presence is known, else they are opaque
+//! objects.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -58,10 +58,10 @@ fn get_element(n: &mut Node<'_, '_>) -> ConvertResult {
 
 // ---- sequences ----
 
-/// Input 0 as a sequence.
+/// Input 0, which must be a sequence.
 enum Sequence {
     Known(Vec<Value>),
-    /// A dynamic sequence with items of the given kind.
+    /// A dynamic sequence with items of the given type.
     Dynamic(Expr, ObjectType),
 }
 
@@ -78,7 +78,7 @@ fn sequence_input(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
     }
 }
 
-/// Input 0 as an object.
+/// Input 0, which must be a sequence, as an object.
 fn sequence_object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> {
     let value = n.value(0)?;
     match n.to_object(&value)? {
@@ -89,8 +89,8 @@ fn sequence_object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> 
     }
 }
 
-/// The position given by input `i` in a sequence of `count` items; `None` if it is not constant.
-/// `otherwise` is the default.
+/// The position in input `i`, for a sequence of `count` items; `None` if it is non-constant. `default` is the position for an
+/// absent input.
 fn constant_position(
     n: &Node<'_, '_>,
     i: usize,
@@ -110,7 +110,7 @@ fn constant_position(
     })
 }
 
-/// Input `i`, a position, as a run-time operand.
+/// Input `i`, a position, as an operand of a host function.
 fn position_operand(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     if n.has_input(i) { n.tensor(i) } else { n.null_value() }
 }
@@ -148,8 +148,7 @@ fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Sequence::Known(mut items) = sequence_input(n)? {
         let end = items.len();
         if let Some(index) = n.const_ints(2).and_then(|v| v.first().copied()) {
-            // A negative position counts from the number of items, not from the number of insertion
-            // positions.
+            // A negative position is relative to the number of items, not to the number of insertion positions.
             let position = if index < 0 { index.saturating_add(end as i64) } else { index };
             let position =
                 usize::try_from(position).ok().filter(|&p| p <= end).ok_or_else(|| {
@@ -243,8 +242,8 @@ fn concat_dynamic(
     Ok(vec![n.value_of_object(joined, &object_type)?])
 }
 
-/// Splits into parts of given lengths, of one length, or of single elements, whose axis is dropped
-/// unless `keepdims` is set.
+/// `SplitToSequence`: splits into parts of the given lengths, of one length, or of length 1. Parts of length 1 lose the axis unless
+/// `keepdims` is set.
 fn split(n: &mut Node<'_, '_>) -> ConvertResult {
     let keep = n.attrs().int("keepdims")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
@@ -279,7 +278,7 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![Value::Sequence(items)])
 }
 
-/// Longer axes are split at run time.
+/// Maximum size of an axis that is split into slices during the import. Longer axes are split at run time.
 const MAX_UNROLLED_PARTS: i64 = 1024;
 
 fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, Problem> {

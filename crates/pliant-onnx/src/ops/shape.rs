@@ -1,4 +1,4 @@
-//! Shapes as values, constants and ranges.
+//! `Shape`, `Size`, `Range`, constants and `Identity`.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -56,7 +56,7 @@ fn constant(n: &mut Node<'_, '_>) -> ConvertResult {
     Err(problem.with_help("take out what works on texts, and do that before the model"))
 }
 
-/// `Shape`, with a range of axes since opset 15. The elements are the dims themselves.
+/// `Shape`, which can be limited to a range of axes since opset 15. The elements of the result are the symbolic dims.
 fn shape(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let (start, end) = (attrs.int("start")?.unwrap_or(0), attrs.int("end")?);
@@ -111,7 +111,7 @@ fn constant_of_shape(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.full", &[shape, value], attrs)?.into()])
 }
 
-/// Checks that the step is not 0, and that the difference of the bounds does not overflow.
+/// Checks that the step of a range is not 0, and that the difference of its bounds does not overflow.
 fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
     let numbers: Vec<Option<i64>> = bounds.iter().map(|&b| n.func().syms.as_int(b)).collect();
     if let [Some(start), Some(limit), _] = numbers[..]
@@ -131,7 +131,7 @@ fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
     }
 }
 
-/// `Range`: symbolic if its bounds are, else computed at run time.
+/// `Range`: symbolic if the bounds are, else computed at run time.
 fn range(n: &mut Node<'_, '_>) -> ConvertResult {
     let known: Option<Vec<Sym>> =
         (0..3).map(|i| n.symbolic(i).and_then(|t| t.elems.first().copied())).collect();
@@ -145,11 +145,10 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
         let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
         return Ok(vec![n.op_with("relax.arange", &args, attrs)?.into()]);
     }
-    // `start + step * (0 .. count)` with a run-time count.
+    // `start + step * (0 .. count)`, where `count` is computed at run time.
     let inputs = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
     let dtype = n.dtype(inputs[0])?;
-    // The count is computed in a wide type, because the rounding error of a float32 step may change
-    // it.
+    // The count is computed in a wide dtype. The rounding error of a float32 step could change it.
     let count_dtype = if dtype.is_integer() { DType::Int64 } else { DType::Float64 };
     let mut wide = inputs;
     for bound in &mut wide {
@@ -198,7 +197,7 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.add", &[scaled, start])?.into()])
 }
 
-/// The elements of a range that has a small, known number of them, typically axes.
+/// The elements of a range, if there are few and their number is known. Such ranges are usually axes.
 fn enumerate_range(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Option<Vec<Sym>> {
     let limit = n.importer.limits.shape_elements as i64;
     let syms = &mut n.func().syms;
@@ -216,7 +215,7 @@ fn enumerate_range(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Option<Vec<Sym>> {
     Some((0..count.max(0)).map(at).collect())
 }
 
-/// Whether the sign of a step is known. A step that is known to be 0 is reported.
+/// Whether the sign of a step is known. A step of 0 counts as known, and is reported elsewhere.
 fn has_known_sign(n: &mut Node<'_, '_>, step: Sym) -> bool {
     let func = n.func();
     let (one, back) = (func.syms.int(1), func.syms.int(-1));

@@ -1,4 +1,4 @@
-//! Signal processing: Fourier transforms and windows.
+//! Signal processing: Fourier transforms, windows and mel filters.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -49,12 +49,12 @@ fn output_dtype(n: &Node<'_, '_>) -> Result<DType, Problem> {
     }
 }
 
-/// A size as a scalar operand.
+/// Converts a size to a scalar operand.
 fn size_operand(n: &mut Node<'_, '_>, size: Sym) -> Expr {
     n.func().int_value(size, DType::Int64)
 }
 
-/// The axis is an attribute before opset 20, and an input since.
+/// `DFT`: the axis is an attribute before opset 20, and an input since then.
 fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
     let inverse = n.attrs().int("inverse")?.unwrap_or(0) != 0;
     let onesided = n.attrs().int("onesided")?.unwrap_or(0) != 0;
@@ -62,7 +62,7 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
     let dims = n.dims_with_min_rank(x, 2)?;
     let rank = dims.len();
     if n.func().syms.as_int(dims[rank - 1]).is_none() {
-        // The file may not declare whether its numbers are real or complex.
+        // The last dim states whether the numbers are real (1) or complex (2).
         return Err(Problem::known_only_at_run_time("the last dim of its input, 1 or 2,")
             .with_help("declare the number in the file, or with dynamic_shapes"));
     }
@@ -91,7 +91,7 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// The inverse transform of a one-sided spectrum to a real signal. The other side is its complex
+/// `DFT` with `inverse` and `onesided`: transforms one half of a spectrum to a real signal. The other half is the complex
 /// conjugate.
 fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> ConvertResult {
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
@@ -106,7 +106,7 @@ fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> ConvertResult {
                 n.func().syms.mul(last, two)
             }
         };
-        // The spectrum is truncated or zero-padded to the number of bins for the signal length.
+        // Truncate or zero-pad the spectrum to the number of bins for the signal length.
         let half = n.func().syms.floordiv(length, two);
         let bins = n.func().syms.add(half, one);
         let missing = n.func().syms.sub(bins, dims[axis]);
@@ -160,7 +160,7 @@ fn stft(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.signal.stft", &args, attrs)?.into()])
 }
 
-/// Triangular filters over the spectrum, whose corners are evenly spaced on the mel scale.
+/// `MelWeightMatrix`: triangular filters over the spectrum. Their corners are evenly spaced on the mel scale.
 fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
     let dtype = output_dtype(n)?;
     let (bins, length) = (n.size_input(0)?, n.size_input(1)?);
@@ -183,8 +183,7 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
         n.op("relax.multiply", &[y, factor])
     };
     let (low, high): (Expr, Expr) = (mel(n, low)?, mel(n, high)?);
-    // The corners of the triangles: bins + 2 positions on the mel scale, as indices of spectral
-    // lines.
+    // The corners of the triangles: bins + 2 points on the mel scale, as indices of spectral lines.
     let (two, half) = (n.func().syms.int(2), n.func().syms.int(2));
     let corners = n.func().syms.add(bins, two);
     let one_size = n.func().syms.int(1);
@@ -216,7 +215,7 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
     let row = n.iota(rows)?;
     let row = n.cast(row, DType::Float64)?;
     let row = n.reshape_along(row, 0, 2)?;
-    // A side of zero width is a step at the centre.
+    // A triangle side of zero width is a step at the centre.
     let side = |n: &mut Node<'_, '_>, above: (Expr, Expr), below: (Expr, Expr), step: &str| {
         let above = n.op("relax.subtract", &[above.0, above.1])?;
         let below = n.op("relax.subtract", &[below.0, below.1])?;

@@ -1,4 +1,4 @@
-//! Slices.
+//! `Slice`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -11,7 +11,7 @@ use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[op("Slice", slice)];
 
-/// The bounds of a slice: attributes before opset 10, inputs since.
+/// The symbolic bounds of a slice. They are attributes before opset 10, and inputs since then.
 struct Bounds {
     starts: Vec<Sym>,
     ends: Vec<Sym>,
@@ -46,11 +46,11 @@ fn slice(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.strided_slice", &[x, args[0], args[1], args[2], args[3]])?.into()])
 }
 
-/// According to the specification, the start of a slice with a negative step is clamped to the
-/// first element. In NumPy such a slice is empty.
+/// Clamps the start of a slice with a negative step to the first element, according to the specification. In NumPy, such a slice is
+/// empty.
 fn clamp_start(n: &mut Node<'_, '_>, start: Sym, step: i64, size: Sym) -> Sym {
     let syms = &mut n.func().syms;
-    // The last element is never before the first.
+    // A constant start of at least -1 is never before the first element.
     if step > 0 || syms.as_int(start).is_some_and(|start| start >= -1) {
         return start;
     }
@@ -58,8 +58,7 @@ fn clamp_start(n: &mut Node<'_, '_>, start: Sym, step: i64, size: Sym) -> Sym {
     syms.max(start, first)
 }
 
-/// Slices with non-constant bounds. The bounds of the given axes are scattered into those of full
-/// axes.
+/// `Slice` with non-constant bounds. The bounds for the given axes are scattered into those of complete axes.
 fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
     let x = n.tensor(0)?;
     let vector =
@@ -107,14 +106,14 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
             ints_attr("axis", 0),
         )?);
     }
-    // As `within` does for constant starts.
+    // Clamp the starts as `clamp_start` does for known bounds.
     let (zero, sizes) = (n.scalar(0i64)?, n.size_vector(&input_dims)?);
     let first = n.op("relax.negative", &[sizes])?;
     let first = n.op("relax.maximum", &[args[1], first])?;
     let is_backward = n.op("relax.less", &[args[3], zero])?;
     args[1] = n.op("relax.where", &[is_backward, first, args[1]])?;
     let y = n.op("relax.dynamic_strided_slice", &args)?;
-    // The dims of other axes do not change.
+    // The dims of all other axes do not change.
     let named = match (n.attrs().ints("axes")?, n.const_ints(3)) {
         (Some(axes), _) => Some(axes.to_vec()),
         (None, None) if !n.has_input(3) => {
@@ -130,7 +129,7 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
     Ok(vec![n.with_dims(y, &kept)?.into()])
 }
 
-/// The bounds as terms; `None` if they are not known.
+/// The bounds as terms; `None` if one of them is not known symbolically.
 fn slice_bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Problem> {
     let values =
         |n: &mut Node<'_, '_>, attr: &str, input: usize| -> Result<Option<Vec<Sym>>, Problem> {
@@ -179,7 +178,7 @@ fn slice_bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Pro
     Ok(Some(Bounds { starts, ends, axes, steps }))
 }
 
-/// A slice of a shape computation with constant bounds.
+/// Folds a slice of a shape computation with constant bounds.
 fn slice_symbolic(n: &mut Node<'_, '_>, t: &SymTensor, b: &Bounds) -> Option<SymTensor> {
     let mut shape = t.shape.clone();
     let mut from = vec![0i64; shape.len()];
@@ -192,7 +191,7 @@ fn slice_symbolic(n: &mut Node<'_, '_>, t: &SymTensor, b: &Bounds) -> Option<Sym
         let (low, high) = if by > 0 { (0, size) } else { (-1, size - 1) };
         let start = position(start).clamp(0.min(high), high.max(low));
         let end = position(end).clamp(low, high.max(low));
-        // A step can be any 64-bit integer.
+        // The step may be any 64-bit integer, so the count is computed in 128 bits.
         let span = if by > 0 { end - start } else { start - end };
         let count = i128::from(span).unsigned_abs().div_ceil(i128::from(by).unsigned_abs());
         shape[axis] = if span > 0 { usize::try_from(count).ok()? } else { 0 };

@@ -1,4 +1,4 @@
-//! `TfIdfVectorizer` over integers: counts the occurrences of each n-gram of a pool.
+//! `TfIdfVectorizer` over integers: counts how often each n-gram of a pool occurs in a row.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -11,18 +11,18 @@ use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 
 pub(super) static OPS: &[OnnxOp] = &[op("TfIdfVectorizer", vectorize)];
 
-/// Maximum number of skip distances that are unrolled.
+/// Maximum skip distance. Each skip distance is unrolled.
 const MAX_SKIPS: i64 = 64;
 /// Maximum length of n-grams.
 const MAX_GRAM_LENGTH: i64 = 64;
 
-/// The pool of n-grams given by the attributes.
+/// The pool of n-grams in the attributes.
 struct NgramPool<'a> {
-    /// All n-grams, ordered by length.
+    /// All n-grams, concatenated in the order of their lengths.
     items: &'a [i64],
     /// The offsets in `items` at which the n-grams of length 1, 2 and so on start.
     starts: &'a [i64],
-    /// The column of each n-gram.
+    /// The output column of each n-gram.
     columns: &'a [i64],
 }
 
@@ -81,7 +81,7 @@ fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
         let grams = pool.of_length(size)?;
         if !grams.is_empty() {
             let gram_elements = (min..=max_value).contains(&(size as i64));
-            // A single element cannot skip.
+            // An n-gram with one element has no gaps to skip.
             let skips = if size == 1 { 0 } else { skips };
             counts.push(match gram_elements {
                 true => count_ngrams(n, x, grams, size, skips, [rows, length])?,
@@ -106,8 +106,8 @@ fn zero_counts(n: &mut Node<'_, '_>, rows: Sym, columns: i64) -> ExprResult {
     n.full(&[rows, columns], zero)
 }
 
-/// Counts the occurrences of each n-gram of `size` elements in each row, with 0 to `skips` elements
-/// between two adjacent ones.
+/// Counts the occurrences of each n-gram of `size` elements in each row. Adjacent elements of an n-gram may be 0 to `skips`
+/// elements apart.
 fn count_ngrams(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -153,7 +153,7 @@ fn count_ngrams(
     total.ok_or_else(|| Problem::invalid("an n-gram without elements"))
 }
 
-/// Permutes the counts to their columns. The last of `counts` are zeros for columns without an
+/// Permutes the counts to their output columns. The last column of `counts` is zero; it is used for output columns without an
 /// n-gram.
 fn counts_to_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> ExprResult {
     let known = n.dims(counts)?[1];

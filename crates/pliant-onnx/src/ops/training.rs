@@ -1,4 +1,4 @@
-//! Optimiser steps of the domain `ai.onnx.preview.training`.
+//! Optimiser steps: the domain `ai.onnx.preview.training`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -18,8 +18,8 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 type OptimizerStep = fn(&mut Node<'_, '_>, Expr, Expr, &[Expr]) -> Result<Vec<Expr>, Problem>;
 
-/// The step for each tensor. Inputs are the learning rate, the number of updates, then all tensors,
-/// all gradients and all states. Outputs are all new tensors, then all new states.
+/// Emits the step for each tensor. The inputs are the learning rate, the number of updates so far, then all tensors, all gradients
+/// and all optimiser states. The outputs are all new tensors, then all new states.
 fn optimizer_steps(
     n: &mut Node<'_, '_>,
     tensors_per_step: usize,
@@ -124,7 +124,7 @@ fn adam(
     let second_moment = weighted_sum(n, (beta, tensors[3]), (not_beta, square))?;
     let root = n.op("relax.sqrt", &[second_moment])?;
     let root = n.op("relax.add", &[root, eps])?;
-    // Correct the bias of the first updates.
+    // Correct the bias of the first updates towards 0.
     let zero = n.scalar(0i64)?;
     let not_first = n.op("relax.greater", &[update_count, zero])?;
     let power = n.cast(update_count, DType::Float32)?;

@@ -1,5 +1,5 @@
-//! `TreeEnsemble`: evaluates all trees simultaneously, level by level. A position in a tree is the
-//! number of an inner node or, after these, of a leaf. A leaf leads to itself.
+//! `TreeEnsemble`: evaluates all trees together, one level per step. A position is the number of an inner node, or the number of
+//! inner nodes plus that of a leaf. The successor of a leaf is the leaf itself.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -14,7 +14,7 @@ use crate::tensor;
 pub(super) static OPS: &[OnnxOp] =
     &[OnnxOp { domain: "ai.onnx.ml", name: "TreeEnsemble", convert: ensemble }];
 
-/// The comparisons by number. The last one tests membership in a set.
+/// The comparison operators by their number in the file. The number after the last one tests membership in a set.
 const COMPARISONS: &[&str] = &[
     "relax.less_equal",
     "relax.less",
@@ -24,12 +24,12 @@ const COMPARISONS: &[&str] = &[
     "relax.not_equal",
 ];
 const MEMBERSHIP: i64 = COMPARISONS.len() as i64;
-/// Maximum number of levels that are unrolled.
+/// Maximum depth of the trees. Each level is unrolled.
 const MAX_LEVELS: usize = 1000;
-/// Maximum number of set members in total, with all sets padded to the longest.
+/// Maximum number of set members in total, where each set is padded to the longest one.
 const MAX_MEMBERS: usize = 1 << 26;
 
-/// The trees as lists indexed by position.
+/// The trees, as lists that are indexed by position.
 struct TreeEnsemble {
     roots: Vec<i64>,
     inner: usize,
@@ -38,9 +38,9 @@ struct TreeEnsemble {
     features: Vec<i64>,
     modes: Vec<i64>,
     splits: Vec<f64>,
-    /// Whether a missing value leads to the first of the two.
+    /// Whether a missing value (NaN) continues as if the comparison held.
     missing: Vec<bool>,
-    /// The sets of positions that test membership, padded to the length of the longest.
+    /// The set of each position that tests membership, padded to the length of the longest set.
     members: Vec<Vec<f64>>,
     levels: usize,
 }
@@ -49,7 +49,7 @@ fn broken_trees(what: &str) -> Problem {
     Problem::invalid(format!("its trees are broken: {what}"))
 }
 
-/// A list attribute, which must have `len` numbers if that is given.
+/// A list attribute, which must have `len` numbers if `len` is present.
 fn int_list(attrs: AttrReader<'_>, name: &str, len: Option<usize>) -> Result<Vec<i64>, Problem> {
     let list = attrs.ints(name)?.unwrap_or_default().to_vec();
     match len {
@@ -60,7 +60,7 @@ fn int_list(attrs: AttrReader<'_>, name: &str, len: Option<usize>) -> Result<Vec
     }
 }
 
-/// The numbers of a tensor attribute.
+/// The elements of a tensor attribute.
 fn tensor_attribute(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<f64>, Problem> {
     let Some(proto) = n.attrs().tensor(name)? else { return Ok(Vec::new()) };
     let limits = n.importer.limits;
@@ -117,7 +117,7 @@ impl TreeEnsemble {
         Ok(trees)
     }
 
-    /// The maximum number of comparisons on a path.
+    /// The depth of the trees: the maximum number of comparisons on a path.
     fn depth(&self) -> Result<usize, Problem> {
         let mut level: Vec<i64> = self.roots.clone();
         for depth in 0..=MAX_LEVELS {
@@ -135,7 +135,7 @@ impl TreeEnsemble {
         Err(broken_trees(&format!("a way through them is longer than {MAX_LEVELS}")))
     }
 
-    /// Adds leaves as positions that lead to themselves.
+    /// Adds the leaves as positions that lead to themselves.
     fn add_leaves(&mut self, leaves: usize) {
         let whole = self.inner + leaves;
         for side in &mut self.next {
@@ -152,8 +152,7 @@ impl TreeEnsemble {
     }
 }
 
-/// The set of each position, padded with NaN, which equals nothing. Empty if no position tests
-/// membership.
+/// The membership set of each position, padded with NaN, which equals no number. Empty if no position tests membership.
 fn membership_sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
     if modes.iter().any(|&m| !(0..=MEMBERSHIP).contains(&m)) {
         return Err(broken_trees("a comparison that is not known"));
@@ -170,7 +169,7 @@ fn membership_sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Probl
         });
     }
     let width = sets.iter().map(Vec::len).max().unwrap_or(0).max(1);
-    // Every position, including leaves, has space for the longest set.
+    // Every position, including leaves, takes the space of the longest set.
     if width.saturating_mul(2 * modes.len()) > MAX_MEMBERS {
         return Err(Problem::unsupported(format!(
             "sets of up to {width} members at {} nodes take more room than {MAX_MEMBERS} numbers",
@@ -209,7 +208,7 @@ fn ensemble(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![apply_post_transform(n, y)?.into()])
 }
 
-/// The leaf of each row in each tree, `(rows, trees)`.
+/// The leaf positions that each row reaches, `(rows, trees)`.
 fn leaf_positions(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprResult {
     let (rows, dtype) = (n.dims(x)?[0], n.dtype(x)?);
     let roots = n.int_vector(&trees.roots)?;
@@ -241,7 +240,7 @@ fn leaf_positions(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprRe
     Ok(position)
 }
 
-/// Whether the comparison at each position holds.
+/// Whether the comparison at the current position of each row and tree holds.
 fn compare_values(
     n: &mut Node<'_, '_>,
     trees: &TreeEnsemble,
@@ -289,7 +288,7 @@ fn is_member(
     n.op("relax.greater", &[hits, missing_value])
 }
 
-/// The aggregated scores of all trees for each target: `(rows, targets)`.
+/// Aggregates the scores of all trees for each target: `(rows, targets)`.
 fn aggregate_scores(n: &mut Node<'_, '_>, scores: Expr, targets: Expr, trees: usize) -> ExprResult {
     let count = n.attrs().int("n_targets")?.unwrap_or(1);
     let dtype = n.dtype(scores)?;
@@ -316,7 +315,7 @@ fn aggregate_scores(n: &mut Node<'_, '_>, scores: Expr, targets: Expr, trees: us
         let trees = n.scalar_as(trees as f64, dtype)?;
         return n.op("relax.divide", &[y, trees]);
     }
-    // A target without a score in any tree gets 0.
+    // A target without a score gets 0.
     let unscored = n.op("relax.equal", &[y, missing_value])?;
     n.op("relax.where", &[unscored, zero, y])
 }

@@ -1,4 +1,4 @@
-//! Nodes of user-registered operators: `my.outer_sum` implements `outer_sum` in the domain `my`.
+//! User-registered operators: the Relax operator `relax.my.outer_sum` implements the ONNX operator `outer_sum` of the domain `my`.
 
 use pliant_ir::relax::{Expr, TypeData};
 use pliant_ir::{AttrValue, Attrs, Op, OpRegistry};
@@ -9,7 +9,7 @@ use crate::node::{ConvertResult, Node};
 use crate::proto::AttributeProto;
 use crate::proto::attribute_proto::AttributeType;
 
-/// The user's operator for a node.
+/// The user-registered operator for an ONNX operator, if any.
 pub(crate) fn find(domain: &str, name: &str) -> Option<Op> {
     let full = match domain {
         "" => format!("relax.{name}"),
@@ -19,7 +19,7 @@ pub(crate) fn find(domain: &str, name: &str) -> Option<Op> {
     registry().decl(op).is_none().then_some(op)
 }
 
-/// Calls the operator with the node's attributes.
+/// Calls the user's operator with the node's inputs and attributes.
 pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> ConvertResult {
     let input_count = (0..n.len()).rev().find(|&i| n.has_input(i)).map_or(0, |last| last + 1);
     let inputs: Vec<Expr> =

@@ -1,4 +1,4 @@
-//! Finds the symbols for which the constraints leave few sizes, or none.
+//! Finds the symbols that the constraints restrict to few sizes, or to none.
 
 use pliant_ir::relax::Function;
 use pliant_sym::SymVar;
@@ -11,8 +11,8 @@ use crate::size_relation::SizeRelation;
 use crate::value_origins::Origin;
 
 impl SymbolConstraints {
-    /// Finds the declared symbols that constraints restrict to few sizes, including those that must
-    /// equal such symbols.
+    /// Finds the declared symbols that each constraint restricts to few sizes. Symbols that must equal a restricted symbol are
+    /// restricted, too.
     pub(super) fn find_fixed_symbols(&mut self, func: &Function) {
         let mut equal = EqualSymbols::default();
         for c in &self.report.constraints {
@@ -60,15 +60,15 @@ impl SymbolConstraints {
         }
     }
 
-    /// Problems that are always errors: symbols for which no size in the declared range satisfies
-    /// the constraints.
+    /// The symbols for which no size in the declared range satisfies all constraints, as problems. They are errors even if
+    /// specialisation is allowed.
     pub(crate) fn unsatisfiable_symbols(&self, func: &mut Function) -> Vec<Problem> {
         let mut vars: Vec<(usize, SymVar)> = self.symbols.iter().map(|(v, at)| (*at, *v)).collect();
         vars.sort_unstable();
         let mut problems = Vec::new();
         for (at, var) in vars {
             let info = &self.report.symbols[at];
-            // A symbol that represents a quotient has no range of its own.
+            // The range applies to the declared size, not to the quotient that the symbol represents.
             if info.range == (None, None) || info.divisor.is_some_and(|by| by != 1) {
                 continue;
             }
@@ -79,7 +79,7 @@ impl SymbolConstraints {
                     SizeRelation::OneOf(term, values) if func.syms.as_var(*term) == Some(var) => {
                         let fits = |v: &&i64| **v >= low && high.is_none_or(|h| **v <= h);
                         let fit: Vec<i64> = values.iter().filter(fits).copied().collect();
-                        // No value fits: use an empty range.
+                        // No value is in the range.
                         let empty_range = (Some(i64::MAX), Some(0));
                         fit.iter()
                             .min()
@@ -105,7 +105,8 @@ impl SymbolConstraints {
         problems
     }
 
-    /// The constraints that fix declared symbols, as problems or, if that is allowed, warnings.
+    /// The constraints that fix declared symbols. Returns problems and warnings; if specialisation is `allowed`, all of them are
+    /// warnings.
     pub(crate) fn specialization_problems(&self, allowed: bool) -> (Vec<Problem>, Vec<Problem>) {
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
         let all = &self.report.constraints;
@@ -128,13 +129,13 @@ impl SymbolConstraints {
         (problems, warnings)
     }
 
-    /// The problem for a constraint that fixes declared symbols.
+    /// The problem or warning for a constraint that fixes declared symbols.
     fn violation(&self, c: &Constraint, by_user: bool, allowed: bool) -> Problem {
         let noun = if c.fixes.len() == 1 { "symbol" } else { "symbols" };
         let whose = if by_user { "declared" } else { "file's" };
         let (names, text) = (c.fixes.join(", "), c.text());
         let mut message = format!("the {whose} {noun} {names} would be fixed: {text}");
-        // Add the constraints that relate a symbol to one in the constraint.
+        // If a symbol is fixed through another one, name the constraint that makes them equal.
         for name in c.fixes.iter().filter(|name| !c.symbols.contains(name)) {
             let relates = |o: &&Constraint| {
                 matches!(o.relation, SizeRelation::Equal(..)) && o.symbols.contains(name)
@@ -154,15 +155,14 @@ impl SymbolConstraints {
     }
 }
 
-/// The paths through branches on which a symbol is restricted to few sizes.
+/// The combinations of `If` branches in which a symbol is restricted to few sizes.
 #[derive(Default)]
 struct BranchPaths {
     paths: FxHashSet<Vec<(Origin, bool)>>,
 }
 
 impl BranchPaths {
-    /// Adds a path. Two paths that only differ in the last branch are replaced by their common
-    /// prefix.
+    /// Adds a combination. If both branches of an `If` node are present, they are replaced by the combination without that node.
     fn add(&mut self, branches: &[Branch]) {
         let mut way: Vec<(Origin, bool)> = branches.iter().map(|b| (b.node, b.then)).collect();
         self.paths.insert(way.clone());
@@ -176,13 +176,13 @@ impl BranchPaths {
         }
     }
 
-    /// Whether every execution takes one of the paths.
+    /// Whether the symbol is restricted in every run.
     fn cover_all(&self) -> bool {
         self.paths.contains(&Vec::new())
     }
 }
 
-/// Symbols that must be equal.
+/// Sets of symbols that must be equal (union-find).
 #[derive(Default)]
 struct EqualSymbols {
     parent: FxHashMap<SymVar, SymVar>,

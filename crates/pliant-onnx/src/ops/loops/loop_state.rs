@@ -1,9 +1,8 @@
-//! The state that a loop passes from iteration to iteration, and `relax.while_loop` over it.
+//! The state that a loop carries from iteration to iteration, and `relax.while_loop` over it.
 //!
-//! The types of the state are initially those of the first values. If an iteration produces other
-//! types, they are widened: a dim that changes becomes a symbol defined in the body, and the body
-//! is converted again. Values that are not tensors are dynamic objects, whose kinds are widened in
-//! the same way.
+//! The state initially has the types of the initial values. If an iteration produces other types, the state's types are widened: a
+//! dim that changes becomes a symbol that the body defines. Then the body is converted again. Values that are not tensors are
+//! opaque objects, whose object types are widened in the same way.
 
 use pliant_ir::Attrs;
 use pliant_ir::op::WHILE_LOOP;
@@ -18,10 +17,10 @@ use crate::node::{ExprResult, Node, infer_problem};
 use crate::object_type::{ObjectType, OuterSymbols};
 use crate::value::Value;
 
-/// Computes the state after an iteration.
+/// Emits the body: computes the state after an iteration from the state before it.
 type LoopBody<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<Vec<Value>, Problem>;
 
-/// Computes whether there is another iteration.
+/// Emits the loop condition: whether there is another iteration.
 pub(super) type LoopCondition<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> ExprResult;
 
 /// The state of a loop.
@@ -30,7 +29,7 @@ pub(super) struct LoopState {
     inits: Vec<Expr>,
     object_types: Vec<ObjectType>,
     types: Vec<Type>,
-    /// Symbols defined in the body.
+    /// The symbols that the body defines.
     body_symbols: FxHashSet<SymVar>,
     outer: OuterSymbols,
 }
@@ -71,7 +70,7 @@ impl LoopState {
             .collect()
     }
 
-    /// The types with renamed symbols of the body.
+    /// The types of the state with fresh symbols in place of those that the body defines.
     fn with_fresh_symbols(&self, n: &mut Node<'_, '_>) -> Vec<Type> {
         let func = n.func();
         let mut map: FxHashMap<SymVar, Sym> = FxHashMap::default();
@@ -94,7 +93,7 @@ impl LoopState {
         self.types.iter().map(|&ty| erase_to_well_defined(func, ty, &sym, &|v| Some(v))).collect()
     }
 
-    /// Widens the state to cover the results of an iteration. Returns whether anything changed.
+    /// Widens the types of the state so that they cover the results of an iteration. Returns whether a type changed.
     fn widen(
         &mut self,
         n: &mut Node<'_, '_>,
@@ -119,7 +118,7 @@ impl LoopState {
         Ok(wider)
     }
 
-    /// The type that covers both the type of value `i` and its type `result` after an iteration.
+    /// The type that covers the current type of value `i` and its type `result` after an iteration.
     fn widen_type(&mut self, n: &mut Node<'_, '_>, i: usize, result: Type) -> Type {
         let ty = self.types[i];
         if ty == result || is_subtype(n.func(), result, ty).is_yes() {
@@ -163,7 +162,7 @@ fn is_tensor(object_type: &ObjectType) -> bool {
     matches!(object_type, ObjectType::Tensor { .. })
 }
 
-/// A local function with parameters of the given types.
+/// Emits a local function with parameters of the given types.
 fn local_function(
     n: &mut Node<'_, '_>,
     names: &[String],
@@ -184,7 +183,7 @@ fn local_function(
     let result = make(n, &params);
     let pure = n.importer.end_nested_function(outer_pure);
     n.importer.close_block();
-    // The function is closed even after an error, so that the builder's state stays consistent.
+    // The function is ended even after an error, so that the builder stays consistent.
     let end = match result.as_deref() {
         Ok([one]) => *one,
         Ok(all) => n.func().tuple(all),
@@ -194,7 +193,7 @@ fn local_function(
     result.map(|_| func)
 }
 
-/// Converts the body to a function, repeatedly until the types of the state are stable.
+/// Converts the body to a local function, repeatedly, until the types of the state no longer change.
 fn convert_until_stable(
     n: &mut Node<'_, '_>,
     state: &mut LoopState,
@@ -221,7 +220,7 @@ fn convert_until_stable(
     }
 }
 
-/// The final state of `while goes_on(state): state = turn(state)`.
+/// Emits a loop, `while condition(state): state = body(state)`, and returns its final state.
 pub(super) fn while_loop(
     n: &mut Node<'_, '_>,
     mut state: LoopState,

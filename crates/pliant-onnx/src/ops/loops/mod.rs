@@ -1,5 +1,4 @@
-//! `Loop`, `Scan` and `SequenceMap`: loops whose body is a graph, converted to `relax.while_loop`
-//! over their state.
+//! `Loop`, `Scan` and `SequenceMap`. Their body is a graph; the loop becomes a `relax.while_loop` over its state.
 
 mod loop_state;
 mod scan;
@@ -19,7 +18,7 @@ use crate::value::Value;
 pub(super) static OPS: &[OnnxOp] =
     &[op("Loop", loop_node), op("Scan", scan::scan), op("SequenceMap", sequence_map::map)];
 
-/// The outputs of the body for the given inputs.
+/// Converts the body for the given inputs, in a new scope, and returns its outputs.
 pub(super) fn convert_body(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,
@@ -34,7 +33,7 @@ pub(super) fn convert_body(
     }
     let before = n.importer.problem_count();
     n.importer.enter_scope();
-    // The inputs of a body correspond to those of the node. Before opset 9, a Scan has an
+    // For the origins of values: the inputs of the body correspond to the last inputs of the node. Before opset 9, `Scan` has an
     // additional first input.
     let skip = n.len().saturating_sub(inputs.len());
     for (i, (info, value)) in graph.input.iter().zip(inputs).enumerate() {
@@ -43,7 +42,7 @@ pub(super) fn convert_body(
     }
     let outputs = n.importer.convert_subgraph(graph);
     n.importer.leave_scope();
-    // Problems inside are reported there.
+    // Problems inside the body have already been reported.
     if n.importer.problem_count() > before { Err(Problem::invalid("")) } else { outputs }
 }
 

@@ -1,4 +1,4 @@
-//! `Scan`: applies a graph to the slices of tensors.
+//! `Scan`: applies the body graph to the slices of tensors.
 
 use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
@@ -10,7 +10,7 @@ use crate::node::{ConvertResult, Node, ints_attr};
 use crate::proto::GraphProto;
 use crate::value::Value;
 
-/// A tensor that is scanned: along which axis, and whether backwards.
+/// A tensor that is scanned along an axis.
 #[derive(Clone, Copy)]
 struct ScanInput {
     x: Expr,
@@ -18,7 +18,7 @@ struct ScanInput {
     backward: bool,
 }
 
-/// A list attribute with `len` numbers; zeros if it is absent.
+/// A list attribute, which must have `len` numbers. Default: zeros.
 fn int_list(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
     let list = n.attrs().ints(name)?.map_or_else(|| vec![0; len], <[i64]>::to_vec);
     if list.len() == len {
@@ -28,7 +28,7 @@ fn int_list(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Proble
     }
 }
 
-/// For each tensor, whether it is scanned backwards.
+/// A list attribute of scan directions: 0 is forward, 1 is backward.
 fn directions(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
     let list = int_list(n, name, len)?;
     match list.iter().find(|d| !(0..=1).contains(*d)) {
@@ -39,7 +39,7 @@ fn directions(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Prob
 
 pub(super) fn scan(n: &mut Node<'_, '_>) -> ConvertResult {
     let graph = n.attrs().graph("body")?;
-    // Before opset 9 the lengths of the sequences were the first input.
+    // Before opset 9, the first input is the lengths of the sequences.
     let skipped_inputs = usize::from(n.opset < 9);
     let input_count = n.len().saturating_sub(skipped_inputs);
     let count = n.attrs().int("num_scan_inputs")?.unwrap_or(0);
@@ -94,7 +94,7 @@ fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Conv
     Ok(outputs)
 }
 
-/// Opset 8: scans each element of a batch separately, along axis 0 of its slices.
+/// `Scan` of opset 8: scans each batch element separately, along axis 0 of its slices.
 fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     if n.has_input(0) {
         return Err(Problem::unsupported("sequences of unequal lengths (input 0 of opset 8)")
@@ -139,7 +139,7 @@ fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Con
     last.parts.iter().map(|parts| parts.stack(n, batch)).collect()
 }
 
-/// Applies the body to each slice.
+/// Emits the loop that applies the body to each slice.
 fn loop_over_slices(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,

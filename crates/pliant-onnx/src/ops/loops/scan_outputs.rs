@@ -1,5 +1,5 @@
-//! Values collected by the iterations of a loop. They form a chain in the loop state, so that an
-//! iteration appends its value without copying the previous ones.
+//! Scan outputs: the values that the iterations of a loop collect. They form a chain in the loop state, so an iteration appends its
+//! value without copying the previous ones.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -12,28 +12,28 @@ use crate::node::{ExprResult, Node};
 use crate::object_type::{ObjectType, OuterSymbols};
 use crate::value::Value;
 
-/// Computes the state after an iteration, and the values that the iteration collects.
+/// Emits the body: computes the state after an iteration, and the values that the iteration collects.
 type CollectingBody<'t> =
     &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<(Vec<Value>, Vec<Value>), Problem>;
 
-/// The final state of a loop, and the collected values.
+/// The final state of a loop, and its scan outputs.
 pub(in crate::ops) struct LoopResult {
     pub state: Vec<Value>,
     pub parts: Vec<ScanOutput>,
 }
 
-/// The values collected under one name.
+/// The values that the iterations collect for one output.
 pub(in crate::ops) struct ScanOutput {
     chain: Expr,
-    /// The kind of a value, as it is known outside the body.
+    /// The type of each value, as it is known outside the body.
     object_type: ObjectType,
 }
 
 impl ScanOutput {
-    /// All values stacked along a new first axis.
+    /// Stacks all values along a new first axis, whose size is `iterations`.
     ///
     /// # Errors
-    /// If they are not tensors.
+    /// If the values are not tensors.
     pub fn stack(&self, n: &mut Node<'_, '_>, iterations: Sym) -> Result<Value, Problem> {
         let ObjectType::Tensor { dtype, narrow, dims } = &self.object_type else {
             let message =
@@ -50,18 +50,18 @@ impl ScanOutput {
         n.value_of_object(all, &ObjectType::Tensor { dtype: *dtype, narrow: *narrow, dims })
     }
 
-    /// All values as a sequence.
+    /// Converts all values to a sequence.
     ///
     /// # Errors
-    /// Those of type inference; not expected in practice.
+    /// If type inference fails.
     pub fn to_sequence(&self, n: &mut Node<'_, '_>) -> Result<Value, Problem> {
         let all = n.call_host(host::CHAIN_SEQUENCE, &[self.chain])?;
         Ok(Value::Object(all, ObjectType::Sequence(Box::new(self.object_type.clone()))))
     }
 }
 
-/// Runs a loop whose iterations compute the next state and `count` collected values. `alike`
-/// requires equal types, for stacking.
+/// Emits a loop whose iterations compute the next state and `count` scan outputs. `same_type` requires the values of an output to
+/// have equal types, so that they can be stacked.
 pub(in crate::ops) fn collecting_loop(
     n: &mut Node<'_, '_>,
     first: Vec<(String, Value)>,

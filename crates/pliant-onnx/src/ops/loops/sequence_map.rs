@@ -1,4 +1,4 @@
-//! `SequenceMap`: applies a graph to the items of sequences.
+//! `SequenceMap`: applies the body graph to the items of sequences.
 
 use pliant_ir::DType;
 
@@ -26,7 +26,7 @@ pub(super) fn map(n: &mut Node<'_, '_>) -> ConvertResult {
     }
 }
 
-/// Whether all sequences have known items, and this length.
+/// Whether all input sequences have known items and the length `count`.
 fn all_static(inputs: &[Value], count: usize) -> bool {
     inputs.iter().all(|input| match input {
         Value::Sequence(items) => items.len() == count,

@@ -1,4 +1,4 @@
-//! Activations and matrix products with fused operations, and products with quantised weights.
+//! GELU variants, matrix products with fused operations, and matrix products with quantised weights.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("TransposeMatMul", fused_matmul),
 ];
 
-/// GELU of the sum with an optional bias.
+/// GELU of the input plus an optional bias.
 fn gelu(n: &mut Node<'_, '_>, name: &str) -> ConvertResult {
     let mut x = n.tensor(0)?;
     if let Some(bias) = n.optional_tensor(1)? {
@@ -63,8 +63,7 @@ fn fused_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.multiply", &[y, alpha])?.into()])
 }
 
-/// Unpacks fields of `bits` bits, lowest first, from bytes `(rows, count)` to int32
-/// `(rows, count * 8 / bits)`.
+/// Unpacks fields of `bits` bits, lowest bits first. Converts bytes `(rows, count)` to int32 `(rows, count * 8 / bits)`.
 fn unpack_fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> ExprResult {
     let dims = n.dims_with_min_rank(bytes, 2)?;
     let wide = n.cast(bytes, DType::Int32)?;
@@ -84,10 +83,10 @@ fn unpack_fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> ExprResult {
     n.reshape(low, &[dims[0], all])
 }
 
-/// Maximum size of weights; the product of two sizes stays below 2^63.
+/// Maximum size of a weight dim. The product of two sizes stays below 2^63.
 const MAX_WEIGHT_SIZE: i64 = 1 << 30;
-/// Unpacks fields of `bits` bits, lowest first, from `rows` rows of bytes; returns the first
-/// `count` fields of each row, which holds `held`.
+/// Unpacks fields of `bits` bits, lowest bits first, from constant bytes. Each of the `rows` rows holds `stored_count` fields, of
+/// which the first `count` are returned.
 fn unpack_constant_fields(
     bytes: &Tensor,
     (rows, stored_count): (i64, i64),
@@ -107,9 +106,9 @@ fn unpack_constant_fields(
     Tensor::from_slice(&[rows, count], &fields).ok()
 }
 
-/// Dequantises constant weights `(N, K)` in the form that the compiler recognises: integers are
-/// cast, zero points subtracted, and the result multiplied by scales, each repeated for a block.
-/// The last block may be incomplete.
+/// Dequantises constant weights `(N, K)` in the form that later passes recognise: the integers are cast, zero points are
+/// subtracted, and the result is multiplied by the scales, each repeated for its block. The last block may be incomplete. `None` if
+/// the weights do not have the expected form.
 fn dequantized_constant_weights(
     n: &mut Node<'_, '_>,
     (rows, depth): (i64, i64),
@@ -155,8 +154,7 @@ fn dequantized_constant_weights(
     n.op("relax.multiply", &[weights, scales]).map(Some)
 }
 
-/// `A * W^T` with quantised weights `(N, blocks, block_size)`, with a scale and an optional zero
-/// point per block.
+/// `MatMulNBits`: `A * W^T` with quantised weights `(N, blocks, block_size)`. Each block has a scale and optionally a zero point.
 fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let positive_attr = |name: &str| {
@@ -218,7 +216,7 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
     matmul_transposed(n, weights)
 }
 
-/// The product with transposed weights, plus an optional bias.
+/// Multiplies the input by the transposed weights and adds an optional bias.
 fn matmul_transposed(n: &mut Node<'_, '_>, weights: Expr) -> ConvertResult {
     let a = n.tensor(0)?;
     let weights = n.permute(weights, &[1, 0])?;

@@ -1,4 +1,4 @@
-//! The attention operators.
+//! `Attention`, `MultiHeadAttention` and `RotaryEmbedding`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -29,7 +29,7 @@ pub(super) fn head_count(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Proble
     Ok(n.func().syms.int(count))
 }
 
-/// Softmax of the scaled scores times the values. All operands are `(batch, heads, length, size)`.
+/// Scaled dot-product attention. All operands are `(batch, heads, length, size)`; the result is `(batch, length, heads * size)`.
 pub(super) fn attention_product(
     n: &mut Node<'_, '_>,
     qkv: [Expr; 3],
@@ -53,9 +53,9 @@ pub(super) fn attention_product(
     merge_heads(n, y)
 }
 
-/// The keys that a mask allows, as `(batch, 1, 1 or length, keys)`. The mask consists of zeros and
-/// ones, of end positions, or of end and start positions. The scores of other keys are increased by
-/// the number in an attribute, so that a row in which no key is allowed keeps its weights.
+/// Adds a key mask to the score biases. The mask consists of zeros and ones, of end positions, or of end and start positions. The
+/// scores of masked keys are increased by a finite number, the attribute `mask_filter_value`. So a row without allowed keys keeps
+/// its relative weights.
 fn add_key_mask(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
@@ -107,7 +107,7 @@ fn add_key_mask(
     Ok(())
 }
 
-/// Past keys and values at these inputs: both or neither.
+/// Past keys and values, if present. Both inputs must be present, or neither.
 pub(super) fn past_keys_values(
     n: &mut Node<'_, '_>,
     [k, v]: [usize; 2],
@@ -119,7 +119,8 @@ pub(super) fn past_keys_values(
     }
 }
 
-/// Causal mask: queries see keys up to their own position, which is offset by `past` keys.
+/// Adds a causal mask: a query sees the keys up to its own position. Query positions start after the `past` keys. Returns the
+/// distances of queries and keys.
 pub(super) fn causal_mask(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
@@ -137,7 +138,7 @@ pub(super) fn causal_mask(
     Ok(distance)
 }
 
-/// `Attention`: includes the projection to queries, keys and values.
+/// `Attention`: includes the projection of the input to queries, keys and values.
 fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let count = head_count(n, "num_heads")?;
     let (x, weights) = (n.tensor(0)?, n.tensor(1)?);
@@ -179,7 +180,7 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut past = None;
     let mut present = Value::Absent;
     if let Some(both) = n.optional_tensor(4)? {
-        // Past keys and values as (2, batch, heads, length, size).
+        // The input holds past keys and values as (2, batch, heads, length, size).
         let dims = n.dims_with_min_rank(both, 5)?;
         let [zero, one, two] = [0, 1, 2].map(|v| n.func().syms.int(v));
         let (old_k, old_v) = (n.slice_axis(both, 0, zero, one)?, n.slice_axis(both, 0, one, two)?);
@@ -224,7 +225,7 @@ fn multi_head_attention(n: &mut Node<'_, '_>) -> ConvertResult {
         add_packed_bias(n, bias, [&mut q, &mut k, &mut v])?;
     }
     let q = split_heads(n, q, count)?;
-    // The keys and values of cross attention may already be split into heads.
+    // For cross attention, keys and values may already be split into heads.
     let split = |n: &mut Node<'_, '_>, x: Expr| match n.rank(x)? {
         4 => Ok(x),
         _ => split_heads(n, x, count),
@@ -256,8 +257,7 @@ fn multi_head_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), k.into(), v.into()])
 }
 
-/// Adds consecutive parts of a bias vector to queries, keys and values. Keys and values that are
-/// split into heads already contain their bias.
+/// Adds the parts of a bias vector to queries, keys and values. Keys and values that are already split into heads need no bias.
 fn add_packed_bias(n: &mut Node<'_, '_>, bias: Expr, parts: [&mut Expr; 3]) -> Result<(), Problem> {
     let mut ends = vec![n.func().syms.int(0)];
     for part in &parts {
@@ -292,7 +292,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
         (attrs.int("num_heads")?.unwrap_or(0), attrs.int("rotary_embedding_dim")?.unwrap_or(0));
     let [x, positions, cos, sin] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?, n.tensor(3)?];
     let dims = n.dims_with_min_rank(x, 2)?;
-    // A single position is that of the first element of each sequence.
+    // A single position is that of the first token in each sequence.
     let length = if dims.len() == 4 { dims[2] } else { dims[1] };
     let positions = match n.rank(positions)? {
         1 => {

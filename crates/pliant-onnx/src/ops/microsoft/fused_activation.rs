@@ -1,4 +1,4 @@
-//! Convolutions and matrix products with a fused activation.
+//! `FusedConv` and `FusedGemm`: a convolution or matrix product with a fused activation.
 
 use pliant_ir::relax::Expr;
 
@@ -13,7 +13,7 @@ use crate::ops::nn::conv::conv;
 pub(super) static OPS: &[OnnxOp] = &[
     op("FusedConv", |n| {
         let y = first_output(n, conv)?;
-        // The residual that is added before the activation.
+        // The residual is added before the activation.
         let y = match n.optional_tensor(3)? {
             Some(z) => n.op("relax.add", &[y, z])?,
             None => y,
@@ -39,7 +39,7 @@ fn first_output(
     n.materialize(first)
 }
 
-/// Applies the activation that the node names. `params` are its parameters by position.
+/// Applies the activation that the node names. `params` are the activation's parameters by position.
 fn apply_activation(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> ExprResult {
     let name = n.attrs().str("activation")?.unwrap_or("");
     let dtype = n.dtype(y)?;

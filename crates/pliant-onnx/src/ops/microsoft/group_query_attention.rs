@@ -1,4 +1,4 @@
-//! `GroupQueryAttention`, used in models that generate token by token.
+//! `GroupQueryAttention`, which language models use to generate token by token.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -17,7 +17,7 @@ use crate::unsupported_features::UnsupportedFeatures;
 
 pub(super) static OPS: &[OnnxOp] = &[op("GroupQueryAttention", group_query_attention)];
 
-/// The first unsupported feature that the node uses, as an error.
+/// Reports the unsupported features that the node uses.
 fn check_supported(n: &Node<'_, '_>) -> Result<(), Problem> {
     let mut all = UnsupportedFeatures::default();
     let inputs =
@@ -38,8 +38,8 @@ fn check_supported(n: &Node<'_, '_>) -> Result<(), Problem> {
         )
 }
 
-/// The positions of new tokens in their sequences, given or computed. Of a prompt's position input,
-/// ONNX Runtime only reads the first element.
+/// The positions of the new tokens in their sequences. They come from an input or are computed from the length of the past. For a
+/// prompt, ONNX Runtime reads only the first element of the input.
 fn token_positions(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> ExprResult {
     let zero = n.func().syms.int(0);
     let past = past.unwrap_or(zero);
@@ -57,7 +57,7 @@ fn token_positions(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> Expr
     for axis in 0..n.rank(position_ids)? {
         first = n.slice_axis(first, axis, zero, one)?;
     }
-    // An empty tensor has no first element.
+    // The sum handles an empty tensor, which has no first element.
     let first = n.op("relax.sum", &[first])?;
     let consecutive = n.op("relax.add", &[positions, first])?;
     if prompt == Some(true) {
@@ -68,8 +68,8 @@ fn token_positions(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> Expr
     n.op("relax.where", &[prompt, consecutive, position_ids])
 }
 
-/// Checks that the sequences have the lengths of the caches. With past keys, all sequences end at
-/// the last new key; prompts end there at the latest.
+/// Checks that the sequences are as long as the cache. If there are past keys, every sequence must end at the last new key. A
+/// prompt may end earlier.
 fn check_sequence_ends(
     n: &mut Node<'_, '_>,
     last_positions: Expr,
@@ -95,7 +95,8 @@ fn check_sequence_ends(
     n.require(holds, text, &[keys])
 }
 
-/// `GroupQueryAttention`: query heads share keys, positions may be rotary, and the cache grows.
+/// `GroupQueryAttention`: several query heads share a key and value head. Rotary positions are optional, and the cache grows by the
+/// new keys.
 fn group_query_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let (count, kv_count) = (head_count(n, "num_heads")?, head_count(n, "kv_num_heads")?);
     let attrs = n.attrs();
@@ -150,7 +151,7 @@ fn group_query_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let mut y = attention_product(n, [q, k, v], &masks, cap)?;
     if window == 0 {
-        // No key is in the window.
+        // The window contains no key.
         let (dims, dtype) = (n.dims(y)?, n.dtype(y)?);
         let zero = n.scalar_as(0.0, dtype)?;
         y = n.full(&dims, zero)?;
@@ -158,7 +159,7 @@ fn group_query_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), k.into(), v.into()])
 }
 
-/// Queries, keys and values: three inputs, or all packed in the first.
+/// Queries, keys and values. They are three inputs, or packed in the first input.
 fn queries_keys_values(
     n: &mut Node<'_, '_>,
     count: Sym,

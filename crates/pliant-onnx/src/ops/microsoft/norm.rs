@@ -1,4 +1,4 @@
-//! Normalisations fused with preceding operations: skip connections, biases, embeddings.
+//! Normalisations with fused operations before them: skip connections, biases and embeddings.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -70,7 +70,7 @@ fn skip_layer_norm(n: &mut Node<'_, '_>, simplified: bool) -> ConvertResult {
     Ok(vec![y.into(), Value::Absent, Value::Absent, sum.into()])
 }
 
-/// Mean and deviation are outputs for training, which are not supported.
+/// Rejects nodes whose mean or deviation is used. These outputs are for training, which is not supported.
 fn check_no_statistics(n: &Node<'_, '_>) -> Result<(), Problem> {
     match n.proto.output.iter().skip(1).take(2).any(|o| !o.is_empty()) {
         true => Err(Problem::unsupported("its mean and deviation (outputs 1 and 2)")),
@@ -90,7 +90,7 @@ fn simplified_layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![rms_norm(n, x, gamma, &axes, eps)?.into()])
 }
 
-/// The normalised sum of word, position and segment embeddings.
+/// Layer normalisation of the sum of word, position and segment embeddings.
 fn embed_layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n, 1e-12)?;
     let (ids, words, positions) = (n.tensor(0)?, n.tensor(2)?, n.tensor(3)?);

@@ -1,5 +1,5 @@
-//! Quantised operators that ONNX itself does not define. They dequantise, compute in float32, and
-//! requantise.
+//! Quantised operators of ONNX Runtime. They are converted to dequantisation, a float32 operator and requantisation. Later passes
+//! fuse these.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -38,7 +38,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("QuantizeLinear", quantize),
 ];
 
-/// Dequantises input `i` to float32. Its scale and zero point are the following inputs.
+/// Dequantises input `i` to float32. The following two inputs are its scale and zero point.
 fn dequantize_input(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     let (x, scale, zero) = (n.tensor(i)?, n.tensor(i + 1)?, n.optional_tensor(i + 2)?);
     let zero = match zero {
@@ -51,7 +51,7 @@ fn dequantize_input(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     n.op("relax.multiply", &[wide, scale])
 }
 
-/// Quantises a result. The scale is input `i`, and the zero point the following one.
+/// Quantises a result. Input `i` is the scale, and the following input is the zero point.
 fn quantize_result(n: &mut Node<'_, '_>, y: Expr, i: usize) -> ExprResult {
     let (scale, zero) = (n.tensor(i)?, n.optional_tensor(i + 1)?);
     let scale = n.to_scalar(scale)?;
@@ -80,8 +80,8 @@ fn qlinear_leaky_relu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![quantize_result(n, y, 3)?.into()])
 }
 
-/// The scale and zero point of the result come first, then each part with its own scale and zero
-/// point.
+/// `QLinearConcat`: the first two inputs are the scale and zero point of the result. Then come the parts, each with its scale and
+/// zero point.
 fn qlinear_concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?;
     let axis = axis.ok_or_else(|| Problem::attribute("attribute 'axis' is missing"))?;
@@ -108,7 +108,7 @@ fn qlinear_global_average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![quantize_result(n, y, 3)?.into()])
 }
 
-/// The product of quantised matrices as float32.
+/// The product of two quantised matrices, as float32.
 fn dequantized_matmul(
     n: &mut Node<'_, '_>,
     [a, b]: [Expr; 2],
@@ -145,8 +145,7 @@ fn dynamic_quantize_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// The bias is int32, scaled by the product of both scales. Without an output scale the result is
-/// float32.
+/// `QGemm`: the bias is int32 and scaled by the product of both scales. Without an output scale, the result is float32.
 fn qgemm(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let mut operands = [n.tensor(0)?, n.tensor(3)?];

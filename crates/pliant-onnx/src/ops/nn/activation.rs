@@ -1,4 +1,4 @@
-//! Activations.
+//! Activations, including softmax.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -73,7 +73,7 @@ fn prelu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])
 }
 
-/// `scale * (exp(x) - 1)` for negative `x`.
+/// `Elu`: `gamma * alpha * (exp(x) - 1)` for negative `x`.
 fn elu(n: &mut Node<'_, '_>, gamma: f64) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let x = n.tensor(0)?;
@@ -118,7 +118,7 @@ fn gelu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op(if tanh { "relax.nn.gelu_tanh" } else { "relax.nn.gelu" }, &[x])?.into()])
 }
 
-/// `max(0, min(1, alpha * x + beta))`.
+/// A line clamped to `0 .. 1`: `max(0, min(1, alpha * x + beta))`.
 fn clamped_line(n: &mut Node<'_, '_>, x: Expr, alpha: f64, beta: f64) -> ExprResult {
     let [alpha, beta, zero, one] = [alpha, beta, 0.0, 1.0].map(|v| constant_like(n, x, v));
     let y = n.op("relax.multiply", &[x, alpha?])?;
@@ -140,7 +140,7 @@ fn hard_swish(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
 }
 
-/// `log(1 + exp(x))`, which equals `x` in float64 for `x` above 40.
+/// `log(1 + exp(x))`. For `x` above 40, it equals `x` in float64.
 fn softplus(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let attrs = pliant_ir::Attrs::default().with("threshold", pliant_ir::AttrValue::float(40.0));
     n.op_with("relax.nn.softplus", &[x], attrs)
@@ -178,13 +178,13 @@ fn thresholded_relu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.where", &[above, x, zero])?.into()])
 }
 
-/// `x + bias` for `x < -lambd`, `x - bias` for `x > lambd`, else 0.
+/// `Shrink`: `x + bias` for `x < -lambd`, `x - bias` for `x > lambd`, else 0.
 fn shrink(n: &mut Node<'_, '_>) -> ConvertResult {
     let lambd = n.attrs().float("lambd")?.unwrap_or(0.5);
     let bias = n.attrs().float("bias")?.unwrap_or(0.0);
     let input = n.tensor(0)?;
     let input_dtype = n.dtype(input)?;
-    // The result for integers is truncated at the end.
+    // For integers, the final result is truncated.
     let x = if input_dtype.is_integer() { n.cast(input, DType::Float64)? } else { input };
     let [low, high, bias, zero] = [-lambd, lambd, bias, 0.0].map(|v| constant_like(n, x, v));
     let (bias, zero) = (bias?, zero?);
@@ -199,7 +199,7 @@ fn softmax(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     along_axis_or_flattened(n, &mut |n, x, axis| n.op_with(op, &[x], ints_attr("axis", axis)))
 }
 
-/// Since opset 13 along one axis; before, over all axes from the given one on, flattened.
+/// Applies a function along an axis. Before opset 13, all axes from `axis` on are flattened to one.
 fn along_axis_or_flattened(
     n: &mut Node<'_, '_>,
     make: &mut dyn FnMut(&mut Node<'_, '_>, Expr, i64) -> ExprResult,
@@ -220,7 +220,7 @@ fn along_axis_or_flattened(
     Ok(vec![n.reshape(y, &dims)?.into()])
 }
 
-/// 1 at the first maximum along an axis, else 0.
+/// `Hardmax`: 1 at the first maximum along an axis, else 0.
 fn hardmax(n: &mut Node<'_, '_>) -> ConvertResult {
     along_axis_or_flattened(n, &mut one_hot_maximum)
 }

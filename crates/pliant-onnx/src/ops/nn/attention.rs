@@ -1,4 +1,4 @@
-//! Attention and related operations: masks, caches, rotary positions.
+//! Attention and its parts: heads, masks, caches and rotary positions.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -40,7 +40,7 @@ pub(in crate::ops) fn merge_heads(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     n.reshape(y, &[dims[0], dims[2], hidden])
 }
 
-/// Repeats key or value heads to the number of query heads.
+/// Repeats key or value heads so that there is one for each query head.
 pub(in crate::ops) fn repeat_kv_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> ExprResult {
     let kv_heads = n.dims_with_min_rank(x, 4)?[1];
     if kv_heads == heads {
@@ -50,7 +50,7 @@ pub(in crate::ops) fn repeat_kv_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym)
     repeat_along(n, x, count, 1)
 }
 
-/// The given scale, or `1 / sqrt(size)` of the heads, as a number of the data type.
+/// The scale of the scores as a scalar. Default: `1 / sqrt(size)`.
 pub(in crate::ops) fn attention_scale(
     n: &mut Node<'_, '_>,
     mask: Option<f64>,
@@ -71,7 +71,7 @@ pub(in crate::ops) fn attention_scale(
 
 // ---- masks ----
 
-/// The numbers added to the scores, and the scores that are allowed.
+/// The masks of an attention: biases that are added to the scores, and which scores are allowed.
 #[derive(Default)]
 pub(in crate::ops) struct Masks {
     pub added: Option<Expr>,
@@ -88,8 +88,7 @@ impl Masks {
         Ok(())
     }
 
-    /// All masks combined to numbers that are added to the scores: minus infinity for scores that
-    /// are not allowed.
+    /// Combines the masks to one bias. It is minus infinity for scores that are not allowed.
     pub fn bias(&self, n: &mut Node<'_, '_>, dtype: DType) -> Result<Option<Expr>, Problem> {
         let added = match self.added {
             Some(added) => Some(n.cast(added, dtype)?),
@@ -105,8 +104,7 @@ impl Masks {
     }
 }
 
-/// Positions of queries minus those of keys, `(queries, keys)`. The first query is at position
-/// `first`.
+/// The positions of queries minus those of keys, as `(queries, keys)`. `first` is the position of the first query. Default: 0.
 pub(in crate::ops) fn query_key_distances(
     n: &mut Node<'_, '_>,
     queries: Sym,
@@ -122,7 +120,7 @@ pub(in crate::ops) fn query_key_distances(
     }
 }
 
-/// An int64 number per batch element, reshaped to `(batch, 1, 1, 1)`.
+/// Reshapes one integer per batch element to `(batch, 1, 1, 1)`, as int64.
 pub(in crate::ops) fn reshape_per_batch(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let count = n.dims(x)?;
     let (batch, one) = (n.func().syms.product(count), n.func().syms.int(1));
@@ -130,7 +128,7 @@ pub(in crate::ops) fn reshape_per_batch(n: &mut Node<'_, '_>, x: Expr) -> ExprRe
     n.cast(x, DType::Int64)
 }
 
-/// The mask input. Keys beyond the end of the mask are not allowed.
+/// Adds the mask input. A mask may be shorter than the keys; keys beyond its end are not allowed.
 fn add_mask_input(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Problem> {
     let Some(mut mask) = n.optional_tensor(3)? else { return Ok(()) };
     let dtype = n.dtype(mask)?;
@@ -165,7 +163,7 @@ fn add_mask_input(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<
     }
 }
 
-/// The causal mask, sliding windows, and the number of valid keys.
+/// Adds the causal mask, the sliding windows, and the mask of keys beyond the valid length.
 fn add_window_masks(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
@@ -264,7 +262,7 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
         None => capped,
     };
     let weights = masked_softmax(n, biased, bias)?;
-    // Values may have another type; the result has the type of the queries.
+    // Values may have another dtype. The result has the dtype of the queries.
     let both = to_common_type(n, vec![weights, v])?;
     let y = n.op("relax.matmul", &both)?;
     let y = n.cast(y, dtype)?;
@@ -278,7 +276,7 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok([y, present.0, present.1, qk_output].map(Value::from).to_vec())
 }
 
-/// `cap * tanh(x / cap)`, or `x` if there is no cap.
+/// `cap * tanh(x / cap)`; `x` if there is no cap.
 pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> ExprResult {
     if cap <= 0.0 {
         return Ok(x);
@@ -290,7 +288,7 @@ pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> ExprRe
     n.op("relax.multiply", &[y, cap])
 }
 
-/// The softmax in the requested precision. A query without allowed keys gets zero weights.
+/// The softmax of the scores, in the dtype that `softmax_precision` selects. The weights of a query without allowed keys are 0.
 fn masked_softmax(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> ExprResult {
     let dtype = n.dtype(x)?;
     let precision = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
@@ -310,7 +308,7 @@ fn masked_softmax(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> ExprResu
     n.op("relax.where", &[none_allowed, zero, y])
 }
 
-/// Attention whose scores and weights are modified by graphs of the model.
+/// `FlexAttention`: graphs in attributes modify the scores and the weights.
 fn flex_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let scale = n.attrs().float("scale")?;
     let [q, k, v] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
@@ -336,7 +334,7 @@ fn flex_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-/// Applies the graph of an attribute to a tensor, if present.
+/// Applies the graph in attribute `name` to a tensor, if the attribute is present.
 fn apply_modifier_graph(n: &mut Node<'_, '_>, name: &str, x: Expr) -> ExprResult {
     if !n.attrs().has(name) {
         return Ok(x);
@@ -351,8 +349,8 @@ fn apply_modifier_graph(n: &mut Node<'_, '_>, name: &str, x: Expr) -> ExprResult
 
 // ---- rotary positions ----
 
-/// Rotates the first `2 * half` elements of `(batch, length, heads, size)` by angles
-/// `(batch or 1, length, 1, half)`.
+/// Rotary embedding: rotates the first `2 * half` elements of `(batch, length, heads, size)` by angles `(batch or 1, length, 1,
+/// half)`.
 pub(in crate::ops) fn apply_rotary(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -392,7 +390,7 @@ pub(in crate::ops) fn apply_rotary(
     n.concat(&[y, rest], 3)
 }
 
-/// The rows of an angle cache at the given positions, or the whole cache, with a dim for the heads.
+/// The rows of a cosine or sine cache at the given positions, with a new dim for the heads. Without positions, the whole cache.
 pub(in crate::ops) fn rotary_angles(
     n: &mut Node<'_, '_>,
     cache: Expr,

@@ -1,4 +1,4 @@
-//! Convolutions.
+//! Convolutions, including quantised and transposed ones.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType, Sym};
@@ -17,7 +17,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("QLinearConv", qlinear_conv),
 ];
 
-/// The sizes of the filter: those of the weight, with which the attribute must agree.
+/// The spatial dims of the filter, from the weight. The attribute `kernel_shape` must agree.
 fn filter_shape(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem> {
     let dims = n.dims(weight)?;
     if let Some(filter) = n.attrs().ints("kernel_shape")? {
@@ -40,7 +40,7 @@ fn filter_shape(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem>
     sizes.ok_or_else(|| Problem::known_only_at_run_time("the size of its kernel"))
 }
 
-/// The operator name for the number of spatial axes: `conv1d`, `conv2d` or `conv3d`.
+/// The name of the operator for the number of spatial axes, such as `relax.nn.conv2d`.
 fn op_for_rank(what: &str, axes: usize, tail: &str) -> Result<String, Problem> {
     match axes {
         1..=3 => Ok(format!("relax.nn.{what}{axes}d{tail}")),
@@ -48,8 +48,7 @@ fn op_for_rank(what: &str, axes: usize, tail: &str) -> Result<String, Problem> {
     }
 }
 
-/// The input with as many channels as the weight is for, `of_weight` times `groups`. If its own number of channels is computed at
-/// run time, by a Pad for example, it is checked there.
+/// Requires the input to have `of_weight * groups` channels. If the number of channels is non-constant, it is checked at run time.
 fn with_channels(n: &mut Node<'_, '_>, x: Expr, of_weight: Sym, groups: i64) -> ExprResult {
     let groups = n.func().syms.int(groups);
     let channels = n.func().syms.mul(of_weight, groups);
@@ -59,7 +58,7 @@ fn with_channels(n: &mut Node<'_, '_>, x: Expr, of_weight: Sym, groups: i64) -> 
     }
 }
 
-/// Convolves two tensors with the node's attributes.
+/// Convolves `x` with `weight`, using the node's attributes.
 fn convolve(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> ExprResult {
     let groups = n.attrs().int("group")?.unwrap_or(1);
     let of_weight = n.dims_with_min_rank(weight, 2)?[1];
@@ -78,7 +77,7 @@ pub(in crate::ops) fn conv(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![add_channel_bias(n, y, bias)?.into()])
 }
 
-/// A depthwise convolution over a sequence and its past, which becomes the state of the next call.
+/// `CausalConvWithState`: a depthwise convolution over a sequence and its past. The last elements become the past of the next call.
 fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let activation = n.attrs().choice("activation", &["none", "silu", "swish"])?;
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
@@ -114,7 +113,7 @@ fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), state.into()])
 }
 
-/// Subtracts the zero points and convolves in int32.
+/// `ConvInteger`: subtracts the zero points and convolves in int32.
 fn conv_integer(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let (x_zero, w_zero) = (n.optional_tensor(2)?, n.optional_tensor(3)?);
@@ -135,7 +134,7 @@ fn qlinear_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![requantize_conv(n, sum, [x_scale, w_scale, y_scale], y_zero)?.into()])
 }
 
-/// Adds a number per channel.
+/// Adds a bias per channel, if present.
 fn add_channel_bias(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> ExprResult {
     let Some(bias) = bias else { return Ok(y) };
     let dims = n.dims_with_min_rank(y, 2)?;
@@ -180,7 +179,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
             for k in 0..axes {
                 let extent = dilations[k] * (filter[k] - 1) + 1;
                 let (total, extension) = match &output_shape {
-                    // The size of the output is that of the input times the stride.
+                    // The output size is the input size times the stride.
                     None => {
                         crop_and_extension(i128::from(extra[k] + extent), i128::from(strides[k]))?
                     }
@@ -216,8 +215,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![add_channel_bias(n, y, bias)?.into()])
 }
 
-/// The number of elements to crop from an output of size `natural`, and to append, to get size
-/// `wanted`.
+/// How many elements to crop from an output of size `natural`, and how many to append, to get size `wanted`.
 fn crop_and_extension(natural: i128, output_shape: i128) -> Result<(i64, i64), Problem> {
     let part = |size: i128| {
         let size =

@@ -1,4 +1,4 @@
-//! Image operators: sampling at grids, regions of interest, and reassembly of patches.
+//! Image operators: grid sampling, regions of interest, non-maximum suppression, `Col2Im` and deformable convolution.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -19,7 +19,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("RoiAlign", roi_align),
 ];
 
-/// Moves the coordinates from the last dim (ONNX) to the second, or back.
+/// Moves the coordinates of a grid from the last dim, where ONNX has them, to the second dim, or back.
 fn move_coordinates(n: &mut Node<'_, '_>, grid: Expr, back: bool) -> ExprResult {
     let rank = n.dims_with_min_rank(grid, 2)?.len();
     let mut order: Vec<usize> = (0..rank).collect();
@@ -71,7 +71,7 @@ fn affine_grid(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![move_coordinates(n, grid, true)?.into()])
 }
 
-/// Prepends the index of its image to each region.
+/// Prepends to each region the index of its image.
 fn prepend_image_index(n: &mut Node<'_, '_>, rois: Expr, images: Expr) -> ExprResult {
     let dtype = n.dtype(rois)?;
     let count = n.dims_with_min_rank(images, 1)?[0];
@@ -112,7 +112,7 @@ fn max_roi_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.vision.roi_pool", &args, attrs)?.into()])
 }
 
-/// Selected boxes for each class, as rows (image, class, box).
+/// `NonMaxSuppression`: the selected boxes of each class, as rows (image, class, box).
 fn non_max_suppression(n: &mut Node<'_, '_>) -> ConvertResult {
     let centred = n.attrs().int("center_point_box")?.unwrap_or(0) != 0;
     let (mut boxes, scores) = (n.tensor(0)?, n.tensor(1)?);
@@ -136,7 +136,7 @@ fn non_max_suppression(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.slice_axis(rows, 0, zero, count)?.into()])
 }
 
-/// Converts boxes from centre and size to corners.
+/// Converts boxes from centre and size to two corners.
 fn boxes_to_corners(n: &mut Node<'_, '_>, boxes: Expr) -> ExprResult {
     let dtype = n.dtype(boxes)?;
     let [zero, two, four] = [0, 2, 4].map(|v| n.func().syms.int(v));
@@ -148,8 +148,7 @@ fn boxes_to_corners(n: &mut Node<'_, '_>, boxes: Expr) -> ExprResult {
     n.concat(&[low, high], 2)
 }
 
-/// Sums columns of patches, `(batch, channels * patch, positions)`, at their positions in the
-/// image.
+/// `Col2Im`: adds up patches, given as columns `(batch, channels * patch, positions)`, at their positions in the image.
 fn col2im(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
@@ -197,7 +196,7 @@ fn col2im(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.reshape(y, &whole)?.into()])
 }
 
-/// The number of positions of a patch along axis `k`.
+/// The number of patch positions along axis `k`.
 fn patch_position_count(
     n: &mut Node<'_, '_>,
     image: Sym,
@@ -218,7 +217,7 @@ fn patch_position_count(
     syms.add(steps, one)
 }
 
-/// A deformable convolution: elements are read at offsets given by an input.
+/// `DeformConv`: a convolution that reads the input at positions displaced by an offset input.
 fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let (groups, offset_groups) =
@@ -243,7 +242,7 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let (b, c, h, width, out, each) = (*b, *c, *h, *width, *out, *each);
     let (kh, kw, oh, ow) = (*kh, *kw, *oh, *ow);
-    // Positions are mapped to -1 .. 1 and back; narrower types would displace them.
+    // Positions are mapped to -1 .. 1 and back. In a narrower dtype, rounding would displace them.
     let (input_dtype, dtype) = (n.dtype(x)?, DType::Float64);
     let (x, offset) = (n.cast(x, dtype)?, n.cast(offset, dtype)?);
     let syms = &mut n.func().syms;
@@ -254,8 +253,7 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let channels = syms.floordiv(c, offset_groups);
     let rows = syms.mul(patch, oh);
     let area = syms.mul(oh, ow);
-    // The positions at which each element of the filter is read: (images, kh, kw, oh, ow) for each
-    // axis.
+    // The input position of each filter element and output element, per axis: (images, kh, kw, oh, ow).
     let offset = n.reshape(offset, &[images, kh, kw, two, oh, ow])?;
     let mut axes = Vec::with_capacity(2);
     for (k, (size, block, count)) in [(h, kh, oh), (width, kw, ow)].into_iter().enumerate() {
@@ -274,7 +272,7 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         let moved = n.slice_axis(offset, 3, coordinate, next)?;
         let moved = n.reshape(moved, &[images, kh, kw, oh, ow])?;
         let position = n.op("relax.add", &[position, moved])?;
-        // Maps pixels to -1 .. 1, the edges of the first and the last pixel.
+        // Map pixel positions to -1 .. 1, where the bounds are the outer edges of the first and the last pixel.
         let size = n.size_scalar(size)?;
         let size = n.cast(size, dtype)?;
         let (scale, shift) = (n.scalar_as(2.0, dtype)?, n.scalar_as(1.0, dtype)?);

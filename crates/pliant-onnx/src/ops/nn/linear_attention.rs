@@ -1,4 +1,4 @@
-//! `LinearAttention`: a state per head, which every step reads and updates.
+//! `LinearAttention`: a recurrent attention with one state matrix per head. Each step updates the state and reads it.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -80,7 +80,7 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.cast(y, dtype)?.into(), n.cast(state, state_dtype)?.into()])
 }
 
-/// All outputs `(batch, heads, steps, size)`, and the final state.
+/// The outputs of all steps as `(batch, heads, steps, size)`, and the final state.
 fn attention_steps(
     n: &mut Node<'_, '_>,
     all: &Operands,
@@ -129,7 +129,7 @@ fn attention_step(
     }
     let (key, mut value) = (column(n, all.key)?, row(n, all.value)?);
     if let Some(beta) = all.beta {
-        // Subtract what the state already contains for the key.
+        // Delta rule: subtract the value that the state already holds for the key.
         let key_row = row(n, all.key)?;
         let stored = n.op("relax.matmul", &[key_row, state])?;
         value = n.op("relax.subtract", &[value, stored])?;

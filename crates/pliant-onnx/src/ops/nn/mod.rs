@@ -1,5 +1,4 @@
-//! Operators of neural networks: convolutions, poolings, normalisations, activations, attention,
-//! images.
+//! Operators of neural networks: convolutions, poolings, normalisations, activations, attention and images.
 
 mod activation;
 pub(super) mod attention;

@@ -27,7 +27,7 @@ fn epsilon(n: &Node<'_, '_>) -> Result<f64, Problem> {
     Ok(n.attrs().float("epsilon")?.unwrap_or(1e-5))
 }
 
-/// Reshapes a vector over the channels so that it broadcasts with a tensor of the given dims.
+/// Reshapes a vector with one element per channel so that it broadcasts with a tensor of the given dims.
 fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> ExprResult {
     let [channel_count] = n.dims(v)?[..] else {
         return Err(Problem::invalid("scale, bias, mean and variance must be vectors"));
@@ -43,7 +43,7 @@ fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> ExprResult {
     n.reshape(v, &shape)
 }
 
-/// `(x - mean) / sqrt(var + epsilon)` with given statistics.
+/// `(x - mean) / sqrt(var + epsilon)`.
 fn normalize(n: &mut Node<'_, '_>, x: Expr, mean: Expr, var: Expr, eps: f64) -> ExprResult {
     let dtype = n.dtype(var)?;
     let eps = n.scalar_as(eps, dtype)?;
@@ -62,7 +62,7 @@ fn scale_per_deviation(n: &mut Node<'_, '_>, scale: Expr, var: Expr, eps: f64) -
     n.op("relax.divide", &[scale, deviation])
 }
 
-/// Mean and variance over axes, which are kept with size 1.
+/// Mean and variance over axes. The reduced dims are kept as 1.
 fn statistics(n: &mut Node<'_, '_>, x: Expr, axes: &[i64]) -> Result<(Expr, Expr), Problem> {
     let attrs = Attrs::default()
         .with("axis", AttrValue::ints(axes.iter().copied()))
@@ -101,14 +101,14 @@ fn batch_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let all: Vec<Expr> = all.into_iter().map(|t| n.cast(t, wide)).collect::<Result<_, _>>()?;
     let (x, parts) = (all[0], &all[1..]);
     if !training {
-        // Two operations per element, as ONNX Runtime: the parameters are usually constants, and folded.
+        // Two operations per element, as in ONNX Runtime. The parameters are usually constants, so scale and shift are folded.
         let scale = scale_per_deviation(n, parts[0], parts[3], eps)?;
         let moved = n.op("relax.multiply", &[parts[2], scale])?;
         let shift = n.op("relax.subtract", &[parts[1], moved])?;
         let y = scale_and_shift(n, x, scale, shift)?;
         return Ok(vec![n.cast(y, input_dtype)?.into()]);
     }
-    // The statistics of this batch, which update the running ones.
+    // Training: the running statistics are updated with those of the batch.
     let axes: Vec<i64> = (0..rank as i64).filter(|&a| a != 1).collect();
     let (mean, var) = statistics(n, x, &axes)?;
     let y = normalize(n, x, mean, var, eps)?;
@@ -128,7 +128,7 @@ fn batch_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(outputs)
 }
 
-/// Casts the tensors to the widest of their types. Different 16-bit types are cast to float32.
+/// Casts tensors to the widest of their dtypes. The common dtype of float16 and bfloat16 is float32.
 pub(super) fn to_common_type(
     n: &mut Node<'_, '_>,
     tensors: Vec<Expr>,
@@ -145,7 +145,7 @@ pub(super) fn to_common_type(
     tensors.into_iter().map(|t| n.cast(t, wide)).collect()
 }
 
-/// Applies scale and bias per channel, in the type of `y`.
+/// Applies the scale and bias inputs per channel, in the dtype of `y`.
 fn scale_and_shift_channels(n: &mut Node<'_, '_>, y: Expr) -> ExprResult {
     let (dtype, dims) = (n.dtype(y)?, n.dims(y)?);
     let mut of = [n.tensor(1)?, n.tensor(2)?];
@@ -169,7 +169,7 @@ fn instance_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// Scale and bias are per group in opset 18, and per channel since opset 21.
+/// `GroupNormalization`: scale and bias are per group before opset 21, and per channel since then.
 fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let groups = n.attrs().int("num_groups")?.unwrap_or(0);
     if groups < 1 {
@@ -202,8 +202,7 @@ fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// Layer normalisation over the axes from `axis` on. Mean and inverse deviation are optional
-/// outputs.
+/// `LayerNormalization` over the axes from `axis` on. Mean and inverse deviation are optional outputs.
 fn layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n)?;
     let x = n.tensor(0)?;
@@ -241,7 +240,7 @@ fn layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some(shift) = n.optional_tensor(2)? {
         y = n.op_unidirectional("relax.add", y, shift, "the bias")?;
     }
-    // Mean and deviation have the type given by 'stash_type'.
+    // Mean and inverse deviation have the dtype that `stash_type` selects.
     let stash = match n.attrs().int("stash_type")?.unwrap_or(1) {
         1 => DType::Float32,
         code => crate::tensor::checked_dtype(code)?,
@@ -250,7 +249,7 @@ fn layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), mean.into(), inverse.into()])
 }
 
-/// Whether a parameter may have fewer elements than the given dims.
+/// Whether a parameter may be broadcast to the given dims.
 fn may_broadcast(n: &mut Node<'_, '_>, parameter: Expr, dims: &[Sym]) -> Result<bool, Problem> {
     let parameter_dims = n.dims(parameter)?;
     let syms = &n.func().syms;
@@ -263,7 +262,7 @@ fn may_broadcast(n: &mut Node<'_, '_>, parameter: Expr, dims: &[Sym]) -> Result<
 fn rms_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n)?;
     let (x, scale) = (n.tensor(0)?, n.tensor(1)?);
-    // The result has the type of the scale.
+    // The result has the dtype of the scale.
     let (rank, dtype) = (n.rank(x)?, n.dtype(scale)?);
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(-1), rank)?;
     let attrs = Attrs::default()
@@ -292,7 +291,7 @@ fn mean_variance_norm(n: &mut Node<'_, '_>) -> ConvertResult {
         let centred = n.op("relax.subtract", &[x, mean])?;
         let deviation = n.op("relax.sqrt", &[var])?;
         let dtype = n.dtype(deviation)?;
-        // Added to the root rather than under it, as in the function that defines the operator.
+        // The constant is added to the deviation, not to the variance, as in ONNX's function body for this operator.
         let min = n.scalar_as(1e-9, dtype)?;
         let deviation = n.op("relax.add", &[deviation, min])?;
         n.op("relax.divide", &[centred, deviation])
@@ -300,7 +299,7 @@ fn mean_variance_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// Divides by the norm along an axis. If the norm is 0, the result is 0.
+/// `LpNormalization`: divides by the norm along an axis. Where the norm is 0, the result is 0.
 fn lp_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(-1);
     let p = n.attrs().int("p")?.unwrap_or(2);
@@ -324,7 +323,7 @@ fn lp_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// Divides by a power of the sum of squares over neighbouring channels.
+/// `LRN`: divides by a power of the sum of squares over neighbouring channels.
 fn lrn(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let size = attrs.int("size")?.unwrap_or(0);
@@ -343,7 +342,7 @@ fn lrn(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// Maximum number of channels in an `LRN` window. Each one is a separate addition.
+/// Maximum number of channels in a window of `LRN`. Each channel is a separate addition.
 const MAX_WINDOW_CHANNELS: i64 = 1024;
 
 /// `x / (bias + alpha / size * sum of squares) ** beta`, over a window of `size` channels.
@@ -357,7 +356,7 @@ fn local_response_norm(
     let dtype = n.dtype(x)?;
     let squares = n.op("relax.multiply", &[x, x])?;
     let (mut before, mut after) = ((size - 1) / 2, size - 1 - (size - 1) / 2);
-    // The window is cut at the first and the last channel.
+    // The window ends at the first and at the last channel.
     if let Some(channels) = n.func().syms.as_int(dims[1]) {
         let max_value = (channels - 1).max(0);
         (before, after) = (before.min(max_value), after.min(max_value));

@@ -1,4 +1,4 @@
-//! Padding.
+//! `Pad` and `CenterCropPad`.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -11,7 +11,7 @@ use crate::ops::{OnnxOp, op};
 
 pub(super) static OPS: &[OnnxOp] = &[op("CenterCropPad", center_crop_pad), op("Pad", pad)];
 
-/// Pads with zeros. `width` lists the padding before and after axis 0, axis 1, and so on.
+/// Pads with zeros. `width` lists the amounts before and after axis 0, then those of axis 1, and so on.
 pub(super) fn pad_with_zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
     let attrs = Attrs::default()
         .with("pad_width", AttrValue::ints(width.iter().copied()))
@@ -20,7 +20,7 @@ pub(super) fn pad_with_zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Ex
     n.op_with("relax.nn.pad", &[x], attrs)
 }
 
-/// Pads one axis by symbolic amounts.
+/// Pads one axis by symbolic amounts with a constant value.
 pub(in crate::ops) fn pad_axis(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -43,14 +43,14 @@ pub(in crate::ops) fn pad_axis(
     n.concat(&parts, axis as i64)
 }
 
-/// The cropping and the padding of one axis, at both ends.
+/// How many elements to crop from both ends of an axis, and how many to append to them.
 #[derive(Clone, Copy)]
 struct AxisPadding {
     crop: (Sym, Sym),
     pad: (Sym, Sym),
 }
 
-/// `Pad`: amounts and value were attributes before opset 11. Negative amounts crop.
+/// `Pad`: amounts and value are attributes before opset 11. A negative amount crops.
 fn pad(n: &mut Node<'_, '_>) -> ConvertResult {
     let mode = n.attrs().choice("mode", &["constant", "reflect", "edge", "wrap"])?;
     let x = n.tensor(0)?;
@@ -58,7 +58,7 @@ fn pad(n: &mut Node<'_, '_>) -> ConvertResult {
     let value = match n.attrs().float("value")? {
         Some(v) => Some(v),
         None if !n.has_input(2) => Some(0.0),
-        // A number that float64 cannot represent remains a tensor.
+        // A value that float64 cannot represent remains a tensor.
         None => n
             .const_floats(2)
             .and_then(|v| v.first().copied())
@@ -82,7 +82,7 @@ fn pad(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// The amounts before and after each axis, if they are constant.
+/// The amounts before and after each axis, if all of them are constant.
 fn constant_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>, Problem> {
     let pads = match n.attrs().ints("pads")? {
         Some(pads) => Some(pads.to_vec()),
@@ -136,7 +136,8 @@ fn pad_constant_widths(
     Ok(vec![n.op_with("relax.nn.pad", &[y], attrs)?.into()])
 }
 
-/// The slice that negative amounts leave. Ends are counted from the end of an axis, so that no size depends on a comparison.
+/// Crops the axes with negative amounts. Slice ends are relative to the end of the axis, so that no dim of the result contains a
+/// comparison.
 fn crop_constant_widths(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
     let dims = n.dims(x)?;
     let [mut axes, mut begin, mut end] = [const { Vec::new() }; 3];
@@ -160,8 +161,8 @@ fn crop_constant_widths(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprRes
     n.op("relax.strided_slice", &[x, axes, begin, end, steps])
 }
 
-/// Requires that the cropped elements exist. Both ends are checked separately first, because their
-/// sum may overflow.
+/// Checks that an axis has the elements that are cropped from it. Each end is checked separately first, because the sum may
+/// overflow.
 fn check_crop(n: &mut Node<'_, '_>, before: Sym, after: Sym, size: Sym) -> Result<(), Problem> {
     let text = "it cuts {} off an axis of {}";
     n.require_at_most(before, size, text)?;
@@ -170,7 +171,7 @@ fn check_crop(n: &mut Node<'_, '_>, before: Sym, after: Sym, size: Sym) -> Resul
     n.require_at_most(all, size, text)
 }
 
-/// The symbolic cropping and padding of each axis.
+/// The symbolic amounts to crop and to pad for each axis.
 fn axis_paddings(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, Problem> {
     let zero = n.func().syms.int(0);
     if !n.has_input(3)
@@ -199,14 +200,14 @@ fn axis_paddings(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, 
     };
     let want = n.func().syms.add(named, named);
     n.require_equal(count, want, "'pads' has {} numbers, but must have {}")?;
-    // No axis is longer, and twice this amount fits 63 bits.
+    // No axis is longer than `MAX_PAD`, and twice that amount fits in 63 bits.
     let (min, max) = (n.scalar(-MAX_PAD)?, n.scalar(MAX_PAD)?);
     let above = n.op("relax.greater_equal", &[pads, min])?;
     let below = n.op("relax.less_equal", &[pads, max])?;
     let in_range = n.op("relax.logical_and", &[above, below])?;
     n.require(in_range, &format!("{{}} of 'pads' is beyond {MAX_PAD}"), &[pads])?;
     if let Some(axes) = axes {
-        // Scatter into zeros for the other axes.
+        // Scatter the amounts of the given axes into zeros.
         let size = n.func().syms.int(rank as i64);
         n.axes_mask(axes, size)?;
         let axes = n.normalize_axes(axes, size)?;
@@ -268,7 +269,7 @@ fn crop_and_pad(
     n.take(y, indices, axis)
 }
 
-/// For each position of the padded axis, the index of its element.
+/// For each position of the padded axis, the index of the input element to copy.
 fn source_indices(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -293,7 +294,7 @@ fn source_indices(
         }
         "wrap" => n.op("relax.floor_mod", &[position, size]),
         _ => {
-            // A round trip has twice the size, minus the two ends.
+            // Reflection walks to the end and back: a period is twice the size, without the two ends.
             let (one, two) = (n.scalar(1i64)?, n.scalar(2i64)?);
             let round_trip = n.op("relax.multiply", &[last, two])?;
             let period = n.op("relax.maximum", &[round_trip, one])?;
@@ -304,7 +305,7 @@ fn source_indices(
     }
 }
 
-/// Crops or pads axes equally at both ends, to sizes that are an input.
+/// `CenterCropPad`: crops or pads axes to the sizes in an input, equally at both ends.
 fn center_crop_pad(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);

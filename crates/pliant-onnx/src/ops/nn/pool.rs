@@ -52,13 +52,11 @@ fn max_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), maximum_indices(n, (x, padded), y, &window, min)?.into()])
 }
 
-/// Maximum number of elements of a window for the index of its maximum. Each element is a separate
-/// comparison.
+/// Maximum number of window elements if the indices of the maxima are used. Each element needs a separate comparison.
 const MAX_WINDOW_ELEMENTS: i64 = 1024;
 
-/// The flat index of each window's maximum in the input. Every position of the window is compared
-/// with the maximum, last position first, so that the first of equal elements wins. Takes the input
-/// and the explicitly padded input.
+/// The flat index of each window's maximum in the input. Each window position is compared with the maximum, from the last to the
+/// first, so the first of equal elements wins. `padded` is the input with the explicit padding of `auto_pad`.
 fn maximum_indices(
     n: &mut Node<'_, '_>,
     (x, padded): (Expr, Expr),
@@ -71,7 +69,7 @@ fn maximum_indices(
     let (rank, axes) = (dims.len(), window.kernel.len());
     let min = n.scalar_as(min, dtype)?;
     let of_nan = if dtype.is_float() { Some(n.op("relax.isnan", &[y])?) } else { None };
-    // Pad the end of each axis as far as the last windows require.
+    // Pad the end of each axis so that all windows are complete.
     let mut wide = padded;
     for k in 0..axes {
         let syms = &mut n.func().syms;
@@ -113,7 +111,7 @@ fn maximum_indices(
             let coordinate = n.op("relax.multiply", &[coordinate, step])?;
             let coordinate = n.op("relax.add", &[coordinate, shift])?;
             let size = n.size_scalar(dims[k + 2])?;
-            // Padding has the least value of the type, and is not a position of the input.
+            // Padding equals the smallest value of the dtype, but is not a position of the input.
             let zero = n.scalar(0i64)?;
             for inside in [
                 n.op("relax.greater_equal", &[coordinate, zero])?,
@@ -126,7 +124,7 @@ fn maximum_indices(
         }
         indices = n.op("relax.where", &[hit, index, indices])?;
     }
-    // Add the offset of the plane (batch and channel).
+    // Add the offset of the plane, which is one channel of one batch element.
     let planes = n.func().syms.mul(dims[0], dims[1]);
     let area = n.func().syms.product(dims[2..].iter().copied());
     let planes = n.iota(planes)?;
@@ -138,7 +136,7 @@ fn maximum_indices(
     n.op("relax.add", &[indices, planes])
 }
 
-/// The elements at one position of each window.
+/// The elements at one position of every window.
 fn window_elements(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -160,7 +158,7 @@ fn window_elements(
     n.op("relax.strided_slice", &[x, lists[0], lists[1], lists[2], lists[3]])
 }
 
-/// Writes the elements to the positions given by the indices, among zeros.
+/// `MaxUnpool`: writes the elements into zeros at the positions in the index input.
 fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
     let window_dims = window_shape(n)?;
     let axes = window_dims.len();
@@ -220,7 +218,7 @@ fn average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     if padded == x || count {
         return Ok(vec![y.into()]);
     }
-    // The explicit padding was counted: divide by the fraction of each window that is in the input.
+    // The explicit padding was counted as part of the windows. Divide by the fraction of each window that is in the input.
     let dtype = n.dtype(x)?;
     let ones = Attrs::default().with("dtype", AttrValue::DType(dtype));
     let ones = n.op_with("relax.ones_like", &[x], ones)?;
@@ -237,7 +235,7 @@ fn norm_exponent(n: &Node<'_, '_>) -> Result<i64, Problem> {
     }
 }
 
-/// The p-norm: the root of the mean of powers times the window size.
+/// `LpPool`: the p-norm of each window. It is computed as the root of the mean of powers times the window size.
 fn lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let p = norm_exponent(n)?;
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
@@ -273,8 +271,7 @@ fn window_norms(
     n.op("relax.power", &[y, root])
 }
 
-/// The mean of each window, where the last windows may extend beyond the padding; zeros are assumed
-/// there.
+/// The mean of each window with `ceil_mode`. The last windows may extend beyond the padding, where zeros are assumed.
 fn mean_of_extended_windows(
     n: &mut Node<'_, '_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! Recurrent layers. Relax's operators have the same operands as ONNX, in the same order.
+//! Recurrent layers. Relax's operators have the same operands as those of ONNX, in the same order.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};

@@ -1,8 +1,7 @@
-//! Resizing. Each axis is interpolated separately, from the elements near each position and their
-//! weights.
+//! `Resize` and `Upsample`. An image operator resizes the spatial axes together if it supports the attributes. Otherwise, each axis
+//! is interpolated separately from the input elements near each position.
 //!
-//! Scales, sizes and regions may be non-constant. Positions are computed in float64, as the
-//! specification requires.
+//! Scales, sizes and regions may be non-constant. Positions are computed in float64, as the specification requires.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -28,7 +27,7 @@ const TRANSFORMS: [&str; 7] = [
 
 const POLICIES: [&str; 3] = ["stretch", "not_larger", "not_smaller"];
 
-/// The attributes.
+/// The attributes of the node.
 struct ResizeAttrs {
     mode: &'static str,
     transform: &'static str,
@@ -39,14 +38,14 @@ struct ResizeAttrs {
     antialias: bool,
 }
 
-/// The resizing of one axis.
+/// How one axis is resized.
 #[derive(Clone, Copy)]
 struct AxisResize {
     axis: usize,
     from: Sym,
     to: Sym,
     scale: Scale,
-    /// The first and last position of the region, as fractions of the axis.
+    /// The start and end of the region, as fractions of the axis.
     region: Option<(Expr, Expr)>,
 }
 
@@ -56,12 +55,12 @@ enum Scale {
     Known(f64),
     /// A non-constant float64 scalar.
     NonConstant(Expr),
-    /// The quotient of the two sizes.
+    /// The quotient of output size and input size.
     SizeRatio,
 }
 
 impl AxisResize {
-    /// Whether resizing copies every element of the axis. A crop (`region`) is not considered.
+    /// Whether resizing copies every element of the axis unchanged. Regions are not considered.
     fn is_unchanged(&self, one: Sym) -> bool {
         let same = matches!(self.scale, Scale::Known(1.0) | Scale::SizeRatio) || self.from == one;
         self.from == self.to && same
@@ -134,7 +133,7 @@ fn resize(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![resize_axes(n, x, &resize_attrs, &list)?.into()])
 }
 
-/// `Upsample` of opsets 7 and 9: scales are an attribute or an input.
+/// `Upsample`: the scales are an attribute (opset 7) or an input (opset 9).
 fn upsample(n: &mut Node<'_, '_>) -> ConvertResult {
     let resize_attrs = ResizeAttrs {
         mode: n.attrs().choice("mode", &["nearest", "linear"])?,
@@ -179,7 +178,7 @@ fn axes_from_sizes(
     if policy == "stretch" {
         return Ok(list);
     }
-    // One scale for all axes: the smallest or largest of the requested ones.
+    // With an aspect ratio policy, all axes have the smallest or the largest of the requested scales.
     let pick = if policy == "not_larger" { "relax.minimum" } else { "relax.maximum" };
     let mut common: Option<Expr> = None;
     for axis in &list {
@@ -201,7 +200,7 @@ fn axes_from_sizes(
     Ok(list)
 }
 
-/// A non-constant scalar, rounded down, as a size.
+/// Rounds a non-constant scalar down and returns it as a size.
 fn floor_to_size(n: &mut Node<'_, '_>, size: Expr) -> Result<Sym, Problem> {
     let size = n.op("relax.floor", &[size])?;
     let size = n.cast(size, DType::Int64)?;
@@ -270,8 +269,8 @@ fn axes_from_scales(
     Ok(list)
 }
 
-/// Scales computed from sizes. If a scale is the quotient of a size and the size of its axis, the
-/// output has exactly that size, independent of rounding.
+/// Reads scales that the model computes from sizes. If a scale is the quotient of a size and the size of its axis, the output has
+/// exactly that size, whatever the rounding.
 fn axes_from_quotients(
     n: &mut Node<'_, '_>,
     dims: &[Sym],
@@ -304,7 +303,7 @@ fn axes_from_quotients(
     Ok(list)
 }
 
-/// A size times a non-constant scale. Both are float32, and so is the product, as in ONNX Runtime.
+/// A size times a non-constant scale, rounded down. The product is computed in float32, as in ONNX Runtime.
 fn non_constant_size(n: &mut Node<'_, '_>, from: Sym, scale: Expr) -> Result<Sym, Problem> {
     let (from, scale) = (n.size_scalar(from)?, n.cast(scale, DType::Float32)?);
     let from = n.cast(from, DType::Float32)?;
@@ -312,7 +311,7 @@ fn non_constant_size(n: &mut Node<'_, '_>, from: Sym, scale: Expr) -> Result<Sym
     floor_to_size(n, size)
 }
 
-/// A size times a scale, rounded down; symbolic if the scale is a simple fraction.
+/// A size times a constant scale, rounded down. It remains symbolic if the scale is a simple fraction.
 fn scaled_size(n: &mut Node<'_, '_>, size: Sym, scale: f64) -> Result<Sym, Problem> {
     if let Some(size) = n.func().syms.as_int(size) {
         return Ok(n.func().syms.int((size as f32 * scale as f32).floor() as i64));
@@ -348,7 +347,8 @@ fn resize_axes(
     resize_by_axis(n, x, attrs, list)
 }
 
-/// Resizes an image whose non-constant sizes include those of batch and channels, which rarely differ from those of the data.
+/// Resizes an image whose requested sizes include batch and channels. These rarely change. If they do not at run time, the image
+/// operator is used, else each axis is resized separately.
 fn resize_image_or_axes(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -423,7 +423,7 @@ fn resize_by_axis(
     Ok(y)
 }
 
-/// Whether the image resize operator, which handles all axes at once, applies: to images with 2 or 3 spatial dims whose scales are
+/// Whether the image operator supports the node: the input has 2 or 3 spatial dims, only these are resized, and the scales are
 /// constants or quotients of sizes.
 fn is_image(
     n: &mut Node<'_, '_>,
@@ -444,8 +444,8 @@ fn is_image(
     Ok(!rounds || scales.is_some())
 }
 
-/// The scales of the spatial dims if they are constants, and whether one is fractional. Integral scales equal the quotients of the
-/// sizes.
+/// The scales of the spatial dims if all of them are constants, and whether one of them is fractional. Integer scales equal the
+/// quotients of the sizes, so they need not be passed to the operator.
 fn image_scales(list: &[AxisResize], rank: usize) -> (Option<Vec<f64>>, bool) {
     let scale = |k: usize| match list.iter().find(|a| a.axis == k).map(|a| a.scale) {
         None => Some(1.0),
@@ -457,7 +457,7 @@ fn image_scales(list: &[AxisResize], rank: usize) -> (Option<Vec<f64>>, bool) {
     (scales.into_iter().collect(), rounds)
 }
 
-/// The call of the image resize operator.
+/// Calls the image operator for all spatial axes.
 fn resize_image(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -491,7 +491,7 @@ fn resize_image(
     n.op_with(op, &[x, size], attrs)
 }
 
-/// The position in the input for each element of the output, in float64.
+/// For each output element, its position in the input, in float64.
 fn source_positions(n: &mut Node<'_, '_>, attrs: &ResizeAttrs, axis: &AxisResize) -> ExprResult {
     let position = n.iota(axis.to)?;
     let position = n.cast(position, DType::Float64)?;
@@ -505,7 +505,7 @@ fn source_positions(n: &mut Node<'_, '_>, attrs: &ResizeAttrs, axis: &AxisResize
         let centre = n.op("relax.add", &[position, half])?;
         n.op("relax.divide", &[centre, scale])
     };
-    // The distance of two adjacent positions if the ends of both axes are aligned.
+    // The distance between adjacent positions if the ends of both axes are aligned.
     let step = |n: &mut Node<'_, '_>| {
         let steps = n.op("relax.subtract", &[whole, one])?;
         let is_single = n.op("relax.equal", &[steps, zero])?;
@@ -549,7 +549,7 @@ fn source_positions(n: &mut Node<'_, '_>, attrs: &ResizeAttrs, axis: &AxisResize
             if other != "pytorch_half_pixel" {
                 return Ok(y);
             }
-            // A single output element is at the first position, not in the middle.
+            // A single output element is at the first input position, not in the middle.
             let to = float_size(n, axis.to)?;
             let many = n.op("relax.greater", &[to, one])?;
             n.op("relax.where", &[many, y, zero])
@@ -594,7 +594,7 @@ fn is_outside(n: &mut Node<'_, '_>, position: Expr, size: Sym) -> ExprResult {
     n.op("relax.logical_or", &[low, high])
 }
 
-/// The weight of an element at a distance, in float64.
+/// The weight of an input element by its distance from the position, in float64.
 fn interpolation_weight(n: &mut Node<'_, '_>, attrs: &ResizeAttrs, distance: Expr) -> ExprResult {
     let mut number = |v: f64| n.scalar_as(v, DType::Float64);
     let (zero, one, two) = (number(0.0)?, number(1.0)?, number(2.0)?);
@@ -606,8 +606,7 @@ fn interpolation_weight(n: &mut Node<'_, '_>, attrs: &ResizeAttrs, distance: Exp
         return n.op("relax.maximum", &[y, zero]);
     }
     let [c0, c1, c2, c3, c4, c5] = coefficients;
-    // `(a + 2) d^3 - (a + 3) d^2 + 1` for `d <= 1`, `a d^3 - 5 a d^2 + 8 a d - 4 a` for `d <= 2`,
-    // else 0.
+    // `(a + 2) d^3 - (a + 3) d^2 + 1` for `d <= 1`, `a d^3 - 5 a d^2 + 8 a d - 4 a` for `d <= 2`, else 0.
     let y = n.op("relax.multiply", &[d, c0?])?;
     let y = n.op("relax.add", &[y, c1?])?;
     let y = n.op("relax.multiply", &[y, d])?;
@@ -642,7 +641,7 @@ fn zero_outside_weights(
     n.op("relax.where", &[inside, weights, zero])
 }
 
-/// The weighted sum of the 2 or 4 elements around each position.
+/// Interpolates each position from the 2 (linear) or 4 (cubic) elements around it.
 fn interpolate(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -687,8 +686,8 @@ fn interpolate(
     y.ok_or_else(|| Problem::invalid("it has no weights"))
 }
 
-/// With antialiasing the filter has the width of an output element. It is applied as a product with
-/// a matrix of all weights.
+/// Resizes one axis with antialiasing: the filter is as wide as an output element. It is applied as a matrix product with the
+/// weights of all input elements.
 fn antialiased(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -700,7 +699,7 @@ fn antialiased(
     let scale = axis.scale.value(n, axis.from, axis.to)?;
     let one = n.scalar_as(1.0, DType::Float64)?;
     let scale = n.op("relax.minimum", &[scale, one])?;
-    // The number of elements beyond the edge that a filter covers. They have the value of the edge.
+    // How many elements beyond the edge a filter covers. They have the value of the edge.
     let margin = if resize_attrs.exclude {
         n.func().syms.int(0)
     } else {
@@ -729,7 +728,7 @@ fn antialiased(
     let weights = n.cast(weights, dtype)?;
     let elements = clamp_index(n, elements, axis.from)?;
     let x = n.take(x, elements, axis.axis)?;
-    // Transpose the axis to the second-to-last position, over which the product sums.
+    // Transpose the axis to the second-to-last position, over which the matrix product sums.
     let mut order: Vec<usize> = (0..rank).filter(|&a| a != axis.axis).collect();
     order.insert((rank - 1).saturating_sub(1), axis.axis);
     if rank == 1 {

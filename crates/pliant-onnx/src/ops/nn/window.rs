@@ -1,4 +1,4 @@
-//! The windows of convolutions and poolings: filter sizes, strides, dilations and padding.
+//! The windows of convolutions and poolings: filter dims, strides, dilations and padding.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};
@@ -8,27 +8,26 @@ use super::pad::pad_axis;
 use crate::error::Problem;
 use crate::node::{ExprResult, Node};
 
-/// Maximum filter size, stride or dilation; their products stay below 2^63.
+/// Maximum filter dim, stride or dilation. Products of two of these stay below 2^63.
 const MAX_WINDOW_SIZE: i64 = 1 << 30;
-/// Maximum padding of an axis, or cropping for negative values.
+/// Maximum amount of padding at one end of an axis, and of cropping.
 pub(super) const MAX_PAD: i64 = 1 << 40;
 
-/// The windows of one node.
+/// The windows of a convolution or pooling node.
 #[derive(Clone)]
 pub(super) struct Window {
     pub kernel: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilations: Vec<i64>,
-    /// The constant padding before each axis, followed by that after each axis, for the operator's
-    /// attribute.
+    /// The constant padding before each axis, then that after each axis. It is passed to the operator as an attribute.
     pub pads: Vec<i64>,
-    /// The padding before each axis; symbolic if `auto_pad` is expanded to explicit padding.
+    /// The padding before each axis. It is symbolic if `auto_pad` pads the input explicitly.
     pub before: Vec<Sym>,
 }
 
 impl Window {
-    /// Reads the attributes. For symbolic sizes, `auto_pad` is expanded: the input is explicitly
-    /// padded with `fill`, and the operator's own padding is 0.
+    /// Reads the attributes. If `auto_pad` depends on symbolic sizes, the input is padded explicitly with `fill`, and `pads` is 0.
+    /// Returns the windows and the input.
     pub fn read(
         n: &mut Node<'_, '_>,
         x: Expr,
@@ -68,7 +67,7 @@ impl Window {
         }
     }
 
-    /// Pads such that the output size is the input size over the stride, rounded up.
+    /// Pads the input so that the output size is the input size divided by the stride, rounded up.
     fn pad_same(&mut self, n: &mut Node<'_, '_>, x: Expr, lower: bool, fill: f64) -> ExprResult {
         let axes = self.kernel.len();
         let dims = n.dims_with_min_rank(x, axes + 2)?;
@@ -97,13 +96,14 @@ impl Window {
         Ok(y)
     }
 
-    /// The total padding: `max((ceil(size / stride) - 1) * stride + reach - size, 0)`.
+    /// The total padding of axis `k`: `max((ceil(size / stride) - 1) * stride + extent - size, 0)`, where `extent` is the size of
+    /// the dilated filter.
     fn same_padding(&self, n: &mut Node<'_, '_>, size: Sym, k: usize) -> Sym {
         let syms = &mut n.func().syms;
         let [one, zero] = [syms.int(1), syms.int(0)];
         let stride = syms.int(self.strides[k]);
         let extent = syms.int(self.dilations[k] * (self.kernel[k] - 1) + 1);
-        // With stride 1 the sizes cancel. That is also correct for size 0.
+        // With stride 1, the sizes cancel. The result is also correct for size 0.
         let count = syms.ceildiv(size, stride);
         let steps = syms.sub(count, one);
         let span = syms.mul(steps, stride);
@@ -112,7 +112,7 @@ impl Window {
         syms.max(missing, zero)
     }
 
-    /// The common attributes of convolutions.
+    /// The attributes that all convolution operators have.
     pub fn conv_attrs(&self) -> Attrs {
         Attrs::default()
             .with("strides", AttrValue::ints(self.strides.iter().copied()))
@@ -120,7 +120,7 @@ impl Window {
             .with("dilation", AttrValue::ints(self.dilations.iter().copied()))
     }
 
-    /// The common attributes of poolings.
+    /// The attributes that all pooling operators have.
     pub fn pool_attrs(&self, ceil_mode: bool, count_include_pad: bool) -> Attrs {
         let ints = |v: &[i64]| AttrValue::ints(v.iter().copied());
         Attrs::default()
@@ -133,7 +133,7 @@ impl Window {
     }
 }
 
-/// Filter sizes, strides and dilations must be positive, and small enough for their products.
+/// Checks that filter dims, strides and dilations are positive, and small enough for their products.
 pub(super) fn check_sizes(sizes: [&[i64]; 3]) -> Result<(), Problem> {
     if sizes.into_iter().flatten().all(|v| (1..=MAX_WINDOW_SIZE).contains(v)) {
         return Ok(());
@@ -143,7 +143,7 @@ pub(super) fn check_sizes(sizes: [&[i64]; 3]) -> Result<(), Problem> {
     )))
 }
 
-/// Padding must be small enough to be added to sizes.
+/// Checks that padding is small enough to be added to sizes.
 pub(super) fn check_pads(pads: &[i64]) -> Result<(), Problem> {
     match pads.iter().find(|pad| !(-MAX_PAD..=MAX_PAD).contains(*pad)) {
         Some(pad) => Err(Problem::invalid(format!("{pad} of 'pads' is beyond {MAX_PAD}"))),
