@@ -135,7 +135,7 @@ def test_all_that_is_not_supported_is_told_at_once() -> None:
         ([node("Add", "x b", "y"), node("Relu", "y", "b")], "before"),
         ([node("Add", "x y", "y")], "cycle"),
         ([node("Relu", "x", "y"), node("Relu", "x", "y")], "another value"),
-        ([node("Relu", "x", "z")], "output 'y' is computed by no node"),
+        ([node("Relu", "x", "z")], "no node computes the output 'y'"),
     ],
 )
 def test_broken_graphs_are_refused(nodes: list[Any], part: str) -> None:

@@ -28,10 +28,10 @@ def test_attributes_and_inputs_are_those_of_the_version() -> None:
     x = {"x": ["n", 4]}
     refused(model_of([node("Softmax", "x", "y", axiss=1)], x, ["y"]), "no attribute 'axiss' in opset 18")
     assert "did you mean 'axis'" in str(check(model_of([node("Softmax", "x", "y", axiss=1)], x, ["y"])))
-    refused(model_of([node("Relu", "x x x", "y")], x, ["y"]), "it has 3 inputs, but at most 1")
-    refused(model_of([node("Relu", "x", "y z")], x, ["y"]), "it has 2 outputs, but at most 1")
-    refused(model_of([node("Gelu", "x", "y")], x, ["y"]), "of opset 18, but it came with 20")
-    refused(model_of([node("Upsample", "x x", "y")], x, ["y"]), "gone since 10")
+    refused(model_of([node("Relu", "x x x", "y")], x, ["y"]), "it has 3 inputs, but opset 18 allows at most 1")
+    refused(model_of([node("Relu", "x", "y z")], x, ["y"]), "it has 2 outputs, but opset 18 allows at most 1")
+    refused(model_of([node("Gelu", "x", "y")], x, ["y"]), "opset 18, but the operator exists since opset 20")
+    refused(model_of([node("Upsample", "x x", "y")], x, ["y"]), "removed in opset 10")
     refused(model_of([node("Concat", "x x", "y")], x, ["y"]), "'axis' is missing")
     # A problem after another one is reported, too.
     both = [node("Softmax", "x", "t", axiss=1), node("Relu", "t", "y", alpha=1.0)]
@@ -41,11 +41,11 @@ def test_attributes_and_inputs_are_those_of_the_version() -> None:
 
 def test_models_say_which_versions_they_use() -> None:
     made = model_of([node("Relu", "x", "y")], {"x": ["n"]}, ["y"], opset=99)
-    refused(made, "opset 99 is not known: the newest that is, is 28")
+    refused(made, "opset 99 is not known; the newest known version is 28")
     del made.opset_import[:]
-    refused(made, "does not say which opset of ONNX's own operators it uses")
+    refused(made, "uses ONNX's own operators, but does not import an opset of it")
     gelu = model_of([node("Gelu", "x", "y", domain="com.microsoft")], {"x": ["n"]}, ["y"])
-    refused(gelu, "does not say which opset of com.microsoft it uses")
+    refused(gelu, "uses com.microsoft, but does not import an opset of it")
     gelu.opset_import.append(helper.make_opsetid("com.microsoft", 1))
     assert check(gelu).ok
     old = model_of([node("Relu", "x", "y")], {"x": ["n"]}, ["y"], opset=6)
@@ -79,10 +79,10 @@ def test_calls_of_functions_are_what_these_take() -> None:
     refused(calling(node("f", "x", "y", **own), function("f", "tilt")), "'alpha' refers to 'tilt', which the function 'f'")
     outside = function("f", "slope").node[0]
     outside.input[0], outside.output[0] = "x", "y"
-    refused(model_of([outside], {"x": ["n"]}, ["y"]), "'alpha' refers to 'slope' of a function, but stands in none")
+    refused(model_of([outside], {"x": ["n"]}, ["y"]), "'alpha' refers to attribute 'slope' of a function, but the node is not in a function")
     twice = model_of([node("Relu", "x", "y")], {"x": ["n"]}, ["y"])
     twice.opset_import.append(helper.make_opsetid("ai.onnx", 11))
-    refused(twice, "the model says two opsets of ONNX's own operators")
+    refused(twice, "the model imports two opset versions of ONNX's own operators")
 
 
 def test_what_is_declared_is_what_is_computed() -> None:
@@ -266,14 +266,14 @@ def test_results_that_cannot_be_are_told_with_their_node() -> None:
     for op in ("Expand", "Reshape"):
         refused(model_of([node(op, "x to", "y")], x, ["y"], {"to": huge}), f"{op} 'y'")
     expanded = model_of([node("Expand", "x to", "y")], x, ["y"], {"to": huge})
-    refused(expanded, "its output 'y' is of shape [4611686018427387904, 4]: 64 bits do not count its bytes")
+    refused(expanded, "its output 'y' has the shape [4611686018427387904, 4], whose size in bytes exceeds 64 bits")
     refused(model_of([node("Expand", "x to", "y")], x, ["y"], {"to": np.array([-1])}), "the size -1 is negative")
     pads = node("Conv", "x w", "y", pads=[2**31] * 4)
     padded = model_of([pads], {"x": ["n", 1, "h", "v"]}, ["y"], {"w": np.ones((1, 1, 1, 1), np.float32)})
-    refused(padded, "64 bits do not count its bytes")
+    refused(padded, "whose size in bytes exceeds 64 bits")
     many = model_of([node("Unsqueeze", "x axes", "y")], x, ["y"], {"axes": np.arange(64)})
-    refused(many, "its output 'y' has 65 dims; at most 64 are taken")
-    with pytest.raises(CompileError, match="input 'x' has 2 dims; at most 1 are taken"):
+    refused(many, "its output 'y' has 65 dims, but the limit is 64")
+    with pytest.raises(CompileError, match="input 'x' has 2 dims, but the limit is 1"):
         pliant.frontend.onnx.from_onnx(model_of([node("Relu", "x", "y")], {"x": ["a", "b"]}, ["y"]), limits=Limits(rank=1))
 
 
@@ -314,7 +314,7 @@ def test_options_are_told_by_their_types() -> None:
 
 def test_mistakes_are_no_lack_of_support() -> None:
     number = model_of([node("Cast", "x", "y", to=77)], {"x": ["n"]}, ["y"])
-    refused(number, "77 is no element type")
+    refused(number, "77 is not an element type")
     assert check(number).findings[0].kind == "invalid"
     refused(model_of([node("Cast", "x", "y", to=8)], {"x": ["n"]}, ["y"]), "STRING is not supported")
     untyped = model_of([node("Relu", "x", "y")], {"x": ["n"]}, ["y"])
@@ -404,14 +404,14 @@ def test_parts_and_steps_of_the_run() -> None:
     ]
     compiled = pliant.compile(model_of(nodes, {"x": ["n"]}, ["a", "b"], {"four": np.array([4])}))
     assert [len(part) for part in compiled.run(None, {"x": np.zeros(6, "float32")})] == [2, 4]
-    with pytest.raises(pliant.AssertionFailed, match="a part has at least 0 elements, and one would have"):
+    with pytest.raises(pliant.AssertionFailed, match="each part must have at least 0 elements, but one has"):
         compiled.run(None, {"x": np.zeros(3, "float32")})
     nodes = [node("Shape", "x", "n"), node("Squeeze", "n", "step"), node("Range", "zero ten step", "y")]
     constants = {"zero": np.array(0), "ten": np.array(10)}
     compiled = pliant.compile(model_of(nodes, {"x": ["n"]}, ["y"], constants))
     for n in (1, 3, 10, 40):
         assert compiled.run(None, {"x": np.zeros(n, "float32")})[0].tolist() == list(range(0, 10, n))
-    with pytest.raises(pliant.VMError, match="its step is 0"):
+    with pytest.raises(pliant.VMError, match="its step must not be 0"):
         compiled.run(None, {"x": np.zeros(0, "float32")})
 
 

@@ -122,7 +122,7 @@ def test_frames_are_as_long_as_their_window() -> None:
     made = node("STFT", "a b c d", "y")
     signal, window = np.ones((1, 16, 1), F32), np.ones(6, F32)
     inputs = {"a": [1, 16, 1], "b": (INT64, []), "c": ["n"], "d": (INT64, [])}
-    with pytest.raises(AssertionFailed, match="the window has 6 numbers for frames of 8"):
+    with pytest.raises(AssertionFailed, match="the window has 6 elements, but the frames have 8"):
         pliant.compile(model_of([made], inputs, ["y"])).run(None, given(signal, np.int64(4), window, np.int64(8)))
 
 
@@ -132,7 +132,7 @@ def test_the_numbers_of_a_spectrum_are_no_axis_of_it() -> None:
     compiled = pliant.compile(model)
     x = np.ones((2, 6, 2), F32)
     assert compiled(x, np.array(1)).shape == (2, 6, 2)
-    with pytest.raises(AssertionFailed, match="axis 2 is none that it can go along"):
+    with pytest.raises(AssertionFailed, match="it cannot use axis 2"):
         compiled(x, np.array(2))
 
 
@@ -147,7 +147,7 @@ def test_whether_an_ngram_is_there() -> None:
 @pytest.mark.parametrize("parts", [[1, 1], [3, 3]])
 def test_parts_of_a_sequence_make_up_the_axis(parts: list[int]) -> None:
     nodes = [node("SplitToSequence", "x c", "s"), node("SequenceLength", "s", "y")]
-    with pytest.raises(CompileError, match=f"its parts make up {sum(parts)} of an axis of 4"):
+    with pytest.raises(CompileError, match=f"its parts have {sum(parts)} elements together, but the axis has 4"):
         pliant.compile(model_of(nodes, {"x": [4]}, ["y"], {"c": np.array(parts)}))
 
 
@@ -182,7 +182,7 @@ def test_updates_of_a_cache_fit_it() -> None:
     made = node("TensorScatter", "a b c", "y", mode="circular", axis=1)
     cache, update = np.zeros((1, 3, 1), F32), np.ones((1, 2, 1), F32)
     assert first(made, cache, update, np.int64([2]), opset=24).reshape(-1).tolist() == [1, 0, 1]
-    with pytest.raises(AssertionFailed, match="has 4 places, but its cache 3"):
+    with pytest.raises(AssertionFailed, match="has 4 positions, but its cache has 3"):
         first(made, cache, np.ones((1, 4, 1), F32), np.int64([0]), opset=24)
     with pytest.raises(AssertionFailed, match="must not be negative"):
         first(made, cache, update, np.int64([-1]), opset=24)
@@ -211,7 +211,7 @@ def test_ranges_are_counted_in_wide_numbers() -> None:
     np.testing.assert_allclose(first(made, F32(0), F32(0.3), F32(0.1)), [0, 0.1, 0.2, 0.3], rtol=1e-6)
     assert first(made, I16(-30000), I16(30000), I16(20000)).tolist() == [-30000, -10000, 10000]
     assert first(made, I32(-(2**31)), I32(2**31 - 1), I32(2**30)).tolist() == [-(2**31), -(2**30), 0, 2**30]
-    with pytest.raises(AssertionFailed, match="there is no range"):
+    with pytest.raises(AssertionFailed, match="has no finite number of elements"):
         first(made, F32(0), F32("nan"), F32(1))
 
 
@@ -234,7 +234,7 @@ def test_what_is_kept_of_nothing_is_the_same_known_or_not(shape: list[int]) -> N
     ],
 )
 def test_axes_of_the_run_are_there_and_named_once(made: Any, arrays: list[Any]) -> None:
-    with pytest.raises(AssertionFailed, match="name one twice|is out of range"):
+    with pytest.raises(AssertionFailed, match="contain an axis twice|is out of range"):
         first(made, *arrays)
 
 
@@ -311,7 +311,7 @@ def test_rules_of_linear_attention_take_what_they_read(rule: str, extra: str) ->
     [
         (node("TopK", "a b", "y z"), [np.ones((2, 3), F32), np.array([1, 1])], "has 2 numbers, but must have 1"),
         (node("Slice", "a b c", "y"), [np.ones((2, 3), F32), np.array([0, 0]), np.array([1])], "have 1 and 2 numbers"),
-        (node("Pad", "a b c d", "y"), [np.ones((2, 3), F32), np.ones(4, np.int64), F32(0), np.array([0, 0])], "name one twice"),
+        (node("Pad", "a b c d", "y"), [np.ones((2, 3), F32), np.ones(4, np.int64), F32(0), np.array([0, 0])], "contain an axis twice"),
     ],
 )
 def test_lists_of_the_run_fit(made: Any, arrays: list[Any], words: str) -> None:

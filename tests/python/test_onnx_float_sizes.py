@@ -162,7 +162,7 @@ def test_a_computed_size_of_0_beside_minus_1_is_the_one_that_is_meant() -> None:
     assert result(model, ones(2, 3, 4)).shape == (4, 6)
     assert result(model, ones(2, 0, 4)).shape == (4, 0)
     assert result(model, ones(0, 3, 0)).shape == (0, 0)
-    with pytest.raises(pliant.PliantError, match="comes out as 0, which keeps the input's 2") as told:
+    with pytest.raises(pliant.PliantError, match="a dim of the new shape is 0 at run time, which means the input's dim 2") as told:
         result(model, ones(2, 3, 0))
     assert "Reshape 'y'" in str(told.value)
     assert result(reshaped(allowzero=1), ones(2, 3, 0)).shape == (0, 6)
@@ -213,6 +213,6 @@ def test_sizes_that_int32_does_not_hold_are_told() -> None:
     ]
     model = pliant.compile(model_of(nodes, {"x": ["n"]}, ["y"], {"large": np.array([2**30], np.int32)}))
     assert result(model, ones(1)) == [2**30]
-    with pytest.raises(pliant.PliantError, match="int32 does not hold its result 2147483648") as told:
+    with pytest.raises(pliant.PliantError, match="its result 2147483648 does not fit in int32") as told:
         result(model, ones(2))
     assert "Mul 'j'" in str(told.value)

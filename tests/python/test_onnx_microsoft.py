@@ -92,7 +92,7 @@ def test_caches_of_grouped_attention_end_with_the_new_keys() -> None:
     compiled(*cached(2, 3, 0, [2, 1]))  # Prompts may differ in length.
     compiled(*cached(0, 1, 4, []))
     for args in (cached(2, 1, 4, [4, 2]), cached(1, 1, 10, [4]), cached(1, 3, 0, [3])):
-        with pytest.raises(pliant.PliantError, match=r"its caches end at different places: seqlens_k \+ 1 must be"):
+        with pytest.raises(pliant.PliantError, match=r"its sequences end at different positions: seqlens_k \+ 1 must be"):
             compiled(*args)
 
 
@@ -123,7 +123,7 @@ def test_packed_queries_fill_their_columns() -> None:
     inputs = GROUPED | {"q": ["b", "s", 34]}
     order = ["q", "", "", *list(GROUPED)[3:]]
     del inputs["k"], inputs["v"]
-    with pytest.raises(pliant.CompileError, match="have 34 columns, of which their heads fill 32"):
+    with pytest.raises(pliant.CompileError, match="have 34 columns, but their heads need 32"):
         pliant.compile(model("GroupQueryAttention", inputs, ["y", "nk", "nv"], order, num_heads=2, kv_num_heads=1))
 
 
@@ -157,7 +157,7 @@ def test_buffers_and_beams_of_attention_of_many_heads_are_refused() -> None:
 
 def test_queries_without_a_place_among_the_keys_are_refused() -> None:
     """By the compiler if the sizes are known, otherwise at run time."""
-    words = "unidirectional=1 over keys that may outnumber the queries"
+    words = "unidirectional=1 with a number of keys that may differ from that of the queries"
     q, k, v = floats(1, 3, 8), floats(1, 3, 8), floats(1, 3, 8)
     with pytest.raises(pliant.UnsupportedError, match=words):
         pliant.compile(multi_head(["y"], queries=3, keys=5, causal=1))
@@ -221,10 +221,10 @@ def test_scales_of_many_dims_do_not_widen_what_they_are_applied_to() -> None:
     want = np.clip(np.rint(x), 0, 255).astype(np.uint8)
     np.testing.assert_array_equal(made(x, np.ones((2, 1), np.float32)), want)
     np.testing.assert_array_equal(made(x, np.ones((1, 1), np.float32)), want)
-    with pytest.raises(pliant.PliantError, match="a scale or zero point has 4 where what it is applied to has 1"):
+    with pytest.raises(pliant.PliantError, match="a scale or zero point has a dim of 4 where the tensor has 1"):
         made(x, np.ones((2, 4), np.float32))
 
 
 def test_a_past_of_keys_alone_is_invalid() -> None:
-    with pytest.raises(pliant.CompileError, match="of its past, inputs 6 and 7, one is left out"):
+    with pytest.raises(pliant.CompileError, match="past keys and values .inputs 6 and 7. must both be present or both be absent"):
         pliant.compile(multi_head(["y"], pk=(6, ["b", 2, "p", 4])))

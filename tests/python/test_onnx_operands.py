@@ -22,16 +22,16 @@ def ones(*shape: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("made", "types", "words"),
     [
-        (node("Not", "x", "y"), [FLOAT], "input 0 is of float32; opset 18 takes bool"),
-        (node("And", "x z", "y"), [FLOAT, FLOAT], "input 0 is of float32; opset 18 takes bool"),
-        (node("Floor", "x", "y"), [INT64], "input 0 is of int64; opset 18 takes float32"),
-        (node("Abs", "x", "y"), [BOOL], "input 0 is of bool; opset 18 takes"),
-        (node("Neg", "x", "y"), [TensorProto.UINT8], "input 0 is of uint8; opset 18 takes"),
-        (node("BitShift", "x z", "y", direction="LEFT"), [INT64, INT64], "opset 18 takes uint8"),
+        (node("Not", "x", "y"), [FLOAT], "input 0 is of float32, but opset 18 accepts bool"),
+        (node("And", "x z", "y"), [FLOAT, FLOAT], "input 0 is of float32, but opset 18 accepts bool"),
+        (node("Floor", "x", "y"), [INT64], "input 0 is of int64, but opset 18 accepts float32"),
+        (node("Abs", "x", "y"), [BOOL], "input 0 is of bool, but opset 18 accepts"),
+        (node("Neg", "x", "y"), [TensorProto.UINT8], "input 0 is of uint8, but opset 18 accepts"),
+        (node("BitShift", "x z", "y", direction="LEFT"), [INT64, INT64], "opset 18 accepts uint8"),
         (node("Clip", "x", "y"), [BOOL], "input 0 is of bool"),
         (node("Add", "x z", "y"), [FLOAT, INT64], "inputs 0 and 1 must be of one type, but are of float32 and int64"),
         (node("Concat", "x x z", "y", axis=0), [FLOAT, INT64], "inputs 0 and 2 must be of one type"),
-        (node("Gather", "x z", "y"), [FLOAT, FLOAT], "input 1 is of float32; opset 18 takes int32, int64"),
+        (node("Gather", "x z", "y"), [FLOAT, FLOAT], "input 1 is of float32, but opset 18 accepts int32, int64"),
     ],
 )
 def test_element_types_are_those_of_the_operator(made: Any, types: list[int], words: str) -> None:
@@ -43,7 +43,7 @@ def test_element_types_are_those_of_the_operator(made: Any, types: list[int], wo
 
 def test_a_later_opset_that_takes_a_type_is_named() -> None:
     inputs = {"x": (TensorProto.INT8, ["n"])}
-    with pytest.raises(CompileError, match="opset 14 takes it: onnx.version_converter"):
+    with pytest.raises(CompileError, match="opset 14 accepts it: onnx.version_converter"):
         pliant.compile(model_of([node("Add", "x x", "y")], inputs, ["y"], opset=13))
     model = pliant.compile(model_of([node("Add", "x x", "y")], inputs, ["y"], opset=14))
     assert model(np.ones(2, np.int8)).numpy().tolist() == [2, 2]
@@ -56,14 +56,14 @@ SPREAD = [node("PRelu", "x s", "y"), node("LayerNormalization", "x s", "y", axis
 def test_what_is_spread_over_a_tensor_does_not_widen_it(made: Any) -> None:
     inputs = {"x": ["n", 3], "w": [3, 3]}
     feeds = {"x": ones(2, 3), "w": ones(3, 3)}
-    for shape, words in (([5, 2, 3], "has 3 dims, but what it is applied to has 2"), ([1, 4], "has 4 where .* has 3")):
+    for shape, words in (([5, 2, 3], "has 3 dims, but the tensor has 2"), ([1, 4], "has a dim of 4 where .* has 3")):
         with pytest.raises(CompileError, match=words):
             pliant.compile(model_of([made], {**inputs, "s": shape}, ["y"]))
     model = pliant.compile(model_of([made], {**inputs, "s": ["m", 3]}, ["y"]))
     for rows in (1, 2):
         assert model.run(None, {**feeds, "s": ones(rows, 3)})[0].shape == (2, 3)
     for x, rows in ((2, 3), (1, 3), (3, 0)):
-        with pytest.raises(AssertionFailed, match=f"has {rows} where what it is applied to has {x}\n  at {made.op_type}"):
+        with pytest.raises(AssertionFailed, match=f"has a dim of {rows} where the tensor has {x}\n  at {made.op_type}"):
             model.run(None, {**feeds, "x": ones(x, 3), "s": ones(rows, 3)})
 
 
@@ -97,10 +97,10 @@ def test_scales_along_an_axis_have_a_number_for_each_place() -> None:
 @pytest.mark.parametrize("mode", ["constant", "wrap", "edge", "reflect"])
 def test_pads_beyond_any_axis_are_refused(pads: list[int], mode: str) -> None:
     made = node("Pad", "x p", "y", mode=mode)
-    with pytest.raises(CompileError, match="of 'pads' is beyond"):
+    with pytest.raises(CompileError, match="'pads' contains .* whose absolute value exceeds"):
         pliant.compile(model_of([made], {"x": ["n", "m"]}, ["y"], {"p": np.array(pads)}))
     model = pliant.compile(model_of([made], {"x": ["n", "m"], "p": (INT64, [4])}, ["y"]))
-    with pytest.raises(AssertionFailed, match="of 'pads' is beyond"):
+    with pytest.raises(AssertionFailed, match="'pads' contains .* whose absolute value exceeds"):
         model(ones(2, 3), np.array(pads))
 
 
@@ -130,6 +130,6 @@ def test_same_padding_of_a_kernel_below_its_stride(side: str) -> None:
 
 def test_an_axis_without_elements_has_no_largest_one() -> None:
     model = model_of([node("ArgMax", "e", "y", axis=0)], {"x": ["n"]}, ["y"], {"e": ones(0, 3)})
-    with pytest.raises(CompileError, match="ArgMax 'y': axis 0 has no elements"):
+    with pytest.raises(CompileError, match="ArgMax 'y': axis 0 is empty"):
         pliant.compile(model)
-    assert "axis 0 has no elements" in str(check(model))
+    assert "axis 0 is empty" in str(check(model))

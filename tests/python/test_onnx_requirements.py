@@ -43,15 +43,15 @@ def test_parts_make_up_the_axis(parts: list[int], constant: bool) -> None:
     model = model_of([node("Split", "x c", "y z", name="cut")], {"x": ["n", 1], **inputs}, ["y", "z"], constants)
     error = failure(model, {"x": ones(4, 1), **feeds})
     assert isinstance(error, AssertionFailed), error
-    assert f"its parts make up {sum(parts)} of an axis of 4\n  at Split 'cut'" in str(error)
+    assert f"its parts have {sum(parts)} elements together, but the axis has 4\n  at Split 'cut'" in str(error)
     fits = model_of([node("Split", "x c", "y z")], {"x": ["n", 1], **inputs}, ["y", "z"], constants)
     assert [p.shape for p in pliant.compile(fits, allow_specialization=True).run(None, {"x": ones(sum(parts), 1), **feeds})] == [(p, 1) for p in parts]
 
 
 def test_parts_of_an_attribute_make_up_the_axis() -> None:
     model = model_of([node("Split", "x", "y z", split=[3, 3])], {"x": ["n"]}, ["y", "z"], opset=11)
-    assert "make up 6 of an axis of 4" in str(failure(model, {"x": ones(4)}))
-    for split, words in (([3, 3], "make up 6 of an axis of 4"), ([5, -1], "length -1"), ([4], "2 outputs")):
+    assert "have 6 elements together, but the axis has 4" in str(failure(model, {"x": ones(4)}))
+    for split, words in (([3, 3], "have 6 elements together, but the axis has 4"), ([5, -1], "length -1"), ([4], "2 outputs")):
         known = model_of([node("Split", "x", "y z", split=split)], {"x": [4]}, ["y", "z"], opset=11)
         with pytest.raises(CompileError, match=words):
             pliant.compile(known)
@@ -89,7 +89,7 @@ STATIC = {
         helper.make_node("Resize", ["x", "", "s"], ["y"], axes=[0, 0]),
         {"x": [2, 2]},
         {"s": np.array([2, 2], np.float32)},
-        "names axis 0 twice",
+        "contains axis 0 twice",
     ),
     "resize policy": (
         helper.make_node("Resize", ["x", "", "s"], ["y"], keep_aspect_ratio_policy="foo"),
@@ -101,17 +101,17 @@ STATIC = {
         node("OneHot", "i d v", "y"),
         {"i": (INT64, ["n"])},
         {"d": np.array(3), "v": np.arange(3.0)},
-        "it has 3 values, but takes 2",
+        "it has 3 values, but must have 2",
     ),
     "tile": (node("Tile", "x c", "y"), {"x": ["n", 2]}, {"c": np.array([2])}, "1 numbers for an input of rank 2"),
     "tile below 0": (node("Tile", "x c", "y"), {"x": ["n", 2]}, {"c": np.array([-1, 1])}, "one is -1"),
-    "pad": (node("Pad", "x c", "y"), {"x": [3, 2]}, {"c": np.array([-2, 0, -2, 0])}, "it cuts 4 off an axis of 3"),
+    "pad": (node("Pad", "x c", "y"), {"x": [3, 2]}, {"c": np.array([-2, 0, -2, 0])}, "it crops 4 elements from an axis of 3"),
     "top k": (node("TopK", "x c", "y z"), {"x": [3]}, {"c": np.array([5])}, "k is 5, but its axis has 3"),
     "range step": (
         node("Range", "a b c", "y"),
         {},
         {"a": np.array(0), "b": np.array(9), "c": np.array(0)},
-        "its step is 0",
+        "its step must not be 0",
     ),
     "range wraps": (
         node("Range", "a b c", "y"),
@@ -164,14 +164,14 @@ AT_RUN: dict[str, tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any], str
         {"x": ["n", 2], "c": (INT64, [4])},
         {},
         {"x": ones(3, 2), "c": np.array([-5, 0, 0, 0])},
-        "it cuts 5 off an axis of 3",
+        "it crops 5 elements from an axis of 3",
     ),
     "pad of known widths": (
         node("Pad", "x c", "y"),
         {"x": ["n", 2]},
         {"c": np.array([-5, 0, 0, 0])},
         {"x": ones(3, 2)},
-        "it cuts 5 off an axis of 3",
+        "it crops 5 elements from an axis of 3",
     ),
     "top k": (
         node("TopK", "x c", "y z"),
@@ -192,7 +192,7 @@ AT_RUN: dict[str, tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any], str
         {k: (INT64, []) for k in "abc"},
         {},
         {"a": np.array(0), "b": np.array(9), "c": np.array(0)},
-        "its step is 0",
+        "its step must not be 0",
     ),
     "range wraps": (
         node("Range", "a b c", "y"),
@@ -327,7 +327,7 @@ def test_indices_may_go_through_any_number_of_axes() -> None:
     for index in ([[1], [0]], [[1, 2], [0, 1]], [[1, 2, 3], [0, 0, 0]]):
         (y,) = model.run(None, {"x": x, "i": np.array(index)})
         np.testing.assert_array_equal(y, np.stack([x[tuple(i)] for i in index]))
-    for index, words in (([[0, 0, 0, 0]], "go through 4 axes, but there are 3"), ([[], []], "at least")):
+    for index, words in (([[0, 0, 0, 0]], "select 4 axes, but the tensor has 3"), ([[], []], "at least")):
         error = failure_of(model, {"x": x, "i": np.array(index, np.int64).reshape(len(index), -1)})
         assert words in error and "at GatherND 'y'" in error
 
@@ -389,9 +389,9 @@ def test_what_a_scan_goes_over_is_of_one_length() -> None:
     scan = helper.make_node("Scan", ["c0", "x", "k"], ["last", "y"], body=body, num_scan_inputs=2)
     model = pliant.compile(model_of([scan], {"x": ["n"], "k": ["m"]}, ["y"], {"c0": np.float32(0)}))
     np.testing.assert_array_equal(model.run(None, {"x": ones(3), "k": ones(3)})[0], [2, 4, 6])
-    with pytest.raises(pliant.PliantError, match="it scans inputs of 3 and of 4 slices"):
+    with pytest.raises(pliant.PliantError, match="it scans inputs with 3 and 4 slices"):
         model.run(None, {"x": ones(3), "k": ones(4)})
-    with pytest.raises(pliant.PliantError, match="it scans inputs of 3 and of 4 slices"):
+    with pytest.raises(pliant.PliantError, match="it scans inputs with 3 and 4 slices"):
         pliant.compile(model_of([scan], {"x": [3], "k": [4]}, ["y"], {"c0": np.float32(0)}))
 
 

@@ -195,7 +195,7 @@ def test_an_empty_optional_has_nothing_to_get() -> None:
 @pytest.mark.parametrize(
     ("then", "other", "cond", "part"),
     [
-        ("Identity", "Identity", FLOAT, "input 0 is of float32; opset 18 takes bool"),
+        ("Identity", "Identity", FLOAT, "input 0 is of float32, but opset 18 accepts bool"),
         ("Identity", "SequenceConstruct", BOOL, "its output 0: it is a tensor in one case and a sequence in another"),
         ("Identity", "Cast", BOOL, "elements are of float32 in one case and of int64 in another"),
     ],
@@ -215,7 +215,7 @@ def test_branches_of_another_number_of_outputs_are_refused() -> None:
     two = graph([node("Identity", "x", "a")], [], ["a", "a"])
     one = graph([node("Identity", "x", "b")], [], ["b"])
     own = helper.make_node("If", ["c"], ["y"], name="choice", then_branch=two, else_branch=one)
-    with pytest.raises(pliant.CompileError, match="If 'choice': its then-branch gives 2 values, but the node 1"):
+    with pytest.raises(pliant.CompileError, match="If 'choice': its then-branch has 2 outputs, but the node has 1"):
         pliant.compile(model_of([own], {"c": (BOOL, []), "x": ["n"]}, ["y"]))
 
 
@@ -224,7 +224,7 @@ def test_branches_of_another_number_of_outputs_are_refused() -> None:
     [
         (helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.STRING, None)), "STRING is not supported"),
         (helper.make_map_type_proto(INT64, helper.make_tensor_type_proto(FLOAT, None)), "is a map"),
-        (onnx.TypeProto(sequence_type=onnx.TypeProto.Sequence()), "does not say what it holds"),
+        (onnx.TypeProto(sequence_type=onnx.TypeProto.Sequence()), "does not declare the type of its contents"),
     ],
 )
 def test_inputs_of_other_types_are_refused_by_name(ty: onnx.TypeProto, part: str) -> None:
@@ -269,7 +269,7 @@ def test_bits_and_determinants() -> None:
         np.testing.assert_allclose(d, np.linalg.det(x), rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(bits, x.view(np.int32))
     wide = model_of([node("BitCast", "x", "y", to=TensorProto.INT64)], {"x": ["n"]}, ["y"], opset=26)
-    with pytest.raises(pliant.CompileError, match="the bits of an element of float32 are not those of one of int64"):
+    with pytest.raises(pliant.CompileError, match="it casts float32 to int64, whose elements have another number of bits"):
         pliant.compile(wide)
 
 

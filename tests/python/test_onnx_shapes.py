@@ -29,7 +29,7 @@ def test_dims_of_the_file_become_symbols_with_ranges() -> None:
     for shape in [(1, 8), (3, 5), (2, 64)]:
         x = np.ones(shape, np.float32)
         np.testing.assert_array_equal(model(x), x)
-    with pytest.raises(pliant.PliantError, match="seq must be at most 64, as it is declared"):
+    with pytest.raises(pliant.PliantError, match="seq must be at most 64, as declared"):
         model(np.ones((1, 65), np.float32))
 
 

@@ -85,8 +85,9 @@ impl<'a> AttrReader<'a> {
     /// A graph attribute, which must be present.
     pub fn graph(&self, name: &str) -> AttrResult<&'a GraphProto> {
         let attr = self.find(name, &[AttributeType::Graph])?;
-        attr.and_then(|a| a.g.as_ref())
-            .ok_or_else(|| Problem::invalid(format!("it has no graph '{name}'")))
+        attr.and_then(|a| a.g.as_ref()).ok_or_else(|| {
+            Problem::invalid(format!("attribute '{name}', which must be a graph, is missing"))
+        })
     }
 }
 

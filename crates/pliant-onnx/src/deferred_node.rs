@@ -96,7 +96,7 @@ impl DeferredNode {
     /// # Errors
     /// If the text does not encode a node.
     pub fn from_text(text: &str) -> Result<DeferredNode, Problem> {
-        let wrong = || Problem::invalid("this is no node of an ONNX model");
+        let wrong = || Problem::invalid("the text does not encode an ONNX node");
         let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
         let pair = |p: &[u8]| Some(digit(p[0])? << 4 | digit(*p.get(1)?)?);
         let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(pair).collect();
@@ -130,7 +130,8 @@ impl DeferredNode {
     /// The model with the operands' types as input types. Operands with fixed values become initializers.
     fn model(&self, operands: &[OperandSpec]) -> Result<Model, Problem> {
         let mut proto = self.proto.clone();
-        let wrong = || Problem::invalid("a node has other operands than it was made for");
+        let wrong =
+            || Problem::invalid("the node is called with another number of operands than it has");
         let graph = proto.graph.as_mut().ok_or_else(wrong)?;
         if graph.input.len() != operands.len() {
             return Err(wrong());

@@ -48,8 +48,8 @@ impl ExternalData {
     fn open(&mut self, location: &str) -> Result<File, String> {
         let path = relative_path(location)?;
         let Some(folder) = &self.folder else {
-            return Err("lies beside the model, but the model came as bytes, without a folder; \
-                        compile it by its path"
+            return Err("is a file next to the model, but the model was loaded from bytes and has no folder; \
+                        load the model by its path"
                 .into());
         };
         if self.handle.is_none() {
@@ -114,7 +114,9 @@ fn open_error(e: rustix::io::Errno) -> String {
     match e {
         rustix::io::Errno::LOOP => "is a symbolic link, which is not followed".into(),
         rustix::io::Errno::XDEV => "leaves the model's folder".into(),
-        rustix::io::Errno::NOTDIR => "is not inside a folder, or is behind a symbolic link".into(),
+        rustix::io::Errno::NOTDIR => {
+            "is not in a folder, or its path contains a symbolic link".into()
+        }
         e => format!("cannot be opened: {e}"),
     }
 }
@@ -129,7 +131,8 @@ fn check_regular_file(file: &File) -> Result<(), String> {
     }
     if meta.nlink() > 1 {
         return Err(
-            "is a hard link: it may be a file from outside the model's folder; copy it".into()
+            "is a hard link, which may refer to a file outside the model's folder; copy the file"
+                .into(),
         );
     }
     Ok(())

@@ -94,7 +94,7 @@ impl<'m> GraphChecker<'m> {
         self.check_nodes(&graph.node);
         for output in graph.output.iter().filter(|o| !self.is_defined(o.name())).collect::<Vec<_>>()
         {
-            let message = format!("output '{}' is computed by no node", output.name());
+            let message = format!("no node computes the output '{}'", output.name());
             self.report(Problem::invalid(message));
         }
         self.scopes.pop();
@@ -105,7 +105,7 @@ impl<'m> GraphChecker<'m> {
         self.check_nodes(&function.node);
         for output in function.output.iter().filter(|o| !self.is_defined(o)).collect::<Vec<_>>() {
             let name = function.name();
-            let message = format!("output '{output}' of function '{name}' is computed by no node");
+            let message = format!("no node computes the output '{output}' of function '{name}'");
             self.report(Problem::invalid(message));
         }
     }
@@ -130,7 +130,7 @@ impl<'m> GraphChecker<'m> {
             }
             for output in node.output.iter().filter(|o| !o.is_empty()) {
                 if !self.define(output) {
-                    let message = format!("its output '{output}' is the name of another value");
+                    let message = format!("its output '{output}' has the name of another value");
                     self.report(Problem::invalid(message).at(&label(node), node.op_type()));
                 }
             }
@@ -174,7 +174,7 @@ impl<'m> GraphChecker<'m> {
             let (name, to) = (attr.name(), attr.ref_attr_name());
             let message = match self.function {
                 None => format!(
-                    "its attribute '{name}' refers to '{to}' of a function, but stands in none"
+                    "its attribute '{name}' refers to attribute '{to}' of a function, but the node is not in a function"
                 ),
                 Some(function) if !function_attributes(function).any(|known| known == to) => {
                     format!(
@@ -208,19 +208,21 @@ impl<'m> GraphChecker<'m> {
     ) {
         let (message, help) = match definition {
             None => (
-                format!("it reads '{name}', which is no input, initializer or output of a node"),
+                format!(
+                    "it reads '{name}', which is neither an input, an initializer nor an output of a node"
+                ),
                 "a part of the model is missing: export it again, or cut it with onnx.utils.extract_model",
             ),
             Some((true, _)) => (
                 format!("it reads its own output '{name}': the graph has a cycle"),
-                "what a loop carries goes through a Loop or Scan node",
+                "pass loop-carried values through a Loop or Scan node",
             ),
             Some((false, definition)) => (
                 format!(
-                    "it reads '{name}' before {} computes it: nodes must be in order, and without cycles",
+                    "it reads '{name}' before {} computes it: nodes must be in topological order, without cycles",
                     label(definition)
                 ),
-                "write the nodes in the order in which they compute",
+                "sort the nodes topologically",
             ),
         };
         let problem = Problem::invalid(message).with_help(help);

@@ -69,7 +69,7 @@ impl Model {
     fn decode(bytes: Bytes, limits: Limits) -> Result<Model, ImportError> {
         let describe = |e: String| {
             Problem::invalid(format!("this is not an ONNX model: {e}")).with_help(
-                "it is a file of another kind, or it was cut off while it was written or copied",
+                "it is a file of another kind, or it was truncated while it was written or copied",
             )
         };
         let size = decoded_size(&bytes, limits.decoded_bytes).map_err(describe)?;
@@ -80,7 +80,7 @@ impl Model {
         }
         let proto = ModelProto::decode(bytes).map_err(|e| describe(e.to_string()))?;
         if proto.graph.is_none() {
-            return Err(describe("it holds no graph".into()).into());
+            return Err(describe("it has no graph".into()).into());
         }
         Ok(Model { proto, folder: None, limits })
     }
@@ -152,8 +152,8 @@ fn check_size(len: u64, limits: &Limits) -> Result<(), ImportError> {
     if len <= limits.file_bytes {
         return Ok(());
     }
-    let help = "large weights belong into external data";
-    let message = format!("the model has {len} bytes; at most {} are taken", limits.file_bytes);
+    let help = "store large weights as external data";
+    let message = format!("the model has {len} bytes, but the limit is {}", limits.file_bytes);
     Err(Problem::invalid(message).with_help(help).into())
 }
 

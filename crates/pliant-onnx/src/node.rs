@@ -216,19 +216,17 @@ impl<'n, 'm> Node<'n, 'm> {
             Value::Narrow(ty, storage) if crate::subbyte_types::is_narrow_float(*ty) => {
                 let _ = storage;
                 Err(Problem::unsupported(format!(
-                    "it computes with elements of {}",
+                    "it computes with elements of type {}, which is not supported",
                     ty.as_str_name()
                 ))
-                .with_help("Cast and DequantizeLinear make numbers of them"))
+                .with_help("convert them with Cast or DequantizeLinear first"))
             }
             Value::Narrow(_, storage) => self.materialize(storage),
             Value::Sequence(_) => Err(Problem::invalid("a sequence is used as a tensor")),
             Value::Object(_, kind) => {
                 Err(Problem::invalid(format!("{} is used as a tensor", kind.name())))
             }
-            Value::Absent | Value::Failed => {
-                Err(Problem::invalid("a value that is left out is read"))
-            }
+            Value::Absent | Value::Failed => Err(Problem::invalid("it reads an absent value")),
         }
     }
 
@@ -353,7 +351,7 @@ impl<'n, 'm> Node<'n, 'm> {
 /// either.
 fn rank_unknown() -> Problem {
     Problem::known_only_at_run_time("the rank of its input").with_help(
-        "say it in the file: an entry of value_info for that input, with symbols for its dims",
+        "declare it in the file: add a value_info entry for that input, with symbols for its dims",
     )
 }
 

@@ -19,8 +19,8 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> 
     if nodes <= max {
         return Ok(());
     }
-    let has = if model.functions.is_empty() { "" } else { " with its functions written out" };
-    let message = format!("the model has {nodes} nodes{has}; at most {max} are taken");
+    let has = if model.functions.is_empty() { "" } else { " with its functions inlined" };
+    let message = format!("the model has {nodes} nodes{has}, but the limit is {max}");
     Err(Problem::invalid(message))
 }
 

@@ -102,7 +102,7 @@ impl Node<'_, '_> {
         let vector = self.tensor(i)?;
         let length = self.constant_length(vector)?.or(count);
         let length =
-            length.ok_or_else(|| Problem::known_only_at_run_time("how many sizes it has"))?;
+            length.ok_or_else(|| Problem::known_only_at_run_time("the number of its sizes"))?;
         let (actual, expected) = (self.dims(vector)?[0], self.func().syms.int(length as i64));
         let text = format!("input {i} has {{}} sizes, but must have {{}}");
         self.require_equal(actual, expected, &text)?;
@@ -179,7 +179,8 @@ impl Node<'_, '_> {
     pub fn reshape_along(&mut self, vector: Expr, axis: usize, rank: usize) -> ExprResult {
         let size = self.dims(vector)?;
         let mut dims = vec![self.func().syms.int(1); rank];
-        dims[axis] = *size.first().ok_or_else(|| Problem::invalid("it needs a vector"))?;
+        dims[axis] =
+            *size.first().ok_or_else(|| Problem::invalid("its operand must be a vector"))?;
         self.reshape(vector, &dims)
     }
 
@@ -249,7 +250,7 @@ impl Node<'_, '_> {
         let hits = self.op_with("relax.sum", &[hits], ints_attr("axis", 0))?;
         let (zero, once) = (self.scalar(0i64)?, self.scalar(1i64)?);
         let unique = self.op("relax.less_equal", &[hits, once])?;
-        self.require(unique, "its axes {} name one twice", &[axes])?;
+        self.require(unique, "its axes {} contain an axis twice", &[axes])?;
         self.op("relax.greater", &[hits, zero])
     }
 
@@ -305,8 +306,10 @@ impl Node<'_, '_> {
         build: &mut dyn FnMut(&mut Self, usize) -> ExprResult,
     ) -> ExprResult {
         if let Some(known) = self.const_ints(i) {
-            let axis =
-                known.first().copied().ok_or_else(|| Problem::invalid("it needs an axis"))?;
+            let axis = known
+                .first()
+                .copied()
+                .ok_or_else(|| Problem::invalid("its axis input is empty"))?;
             let axis = self.axis(axis, rank)?;
             return build(self, axis);
         }
@@ -317,7 +320,7 @@ impl Node<'_, '_> {
         if count < rank {
             let end = self.scalar(count as i64)?;
             let in_range = self.op("relax.less", &[axis, end])?;
-            self.require(in_range, "axis {} is none that it can go along", &[axis])?;
+            self.require(in_range, "it cannot use axis {}", &[axis])?;
         }
         self.select_by_value(axis, 0, count, build)
     }
@@ -363,7 +366,7 @@ impl Node<'_, '_> {
     pub fn to_condition(&mut self, cond: Expr, what: &str) -> ExprResult {
         if let Some(dtype) = self.func().ty(cond).dtype().filter(|d| !d.is_bool()) {
             return Err(Problem::invalid(format!("{what} is of {dtype}, but must be of bool"))
-                .with_help("a Cast to bool before the node makes it one"));
+                .with_help("add a Cast to bool before the node"));
         }
         self.to_scalar(cond)
     }

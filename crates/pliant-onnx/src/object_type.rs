@@ -135,7 +135,7 @@ impl ObjectType {
             ObjectType::Tensor { .. } => "a tensor",
             ObjectType::Sequence(_) => "a sequence",
             ObjectType::Optional(_) => "an optional",
-            ObjectType::Internal => "a value of the importer",
+            ObjectType::Internal => "an internal value",
         }
     }
 
@@ -147,7 +147,7 @@ impl ObjectType {
     pub fn declared(ty: &TypeProto, syms: &mut SymArena) -> Result<ObjectType, Problem> {
         let mut inner = |elem: &Option<Box<TypeProto>>| match elem {
             Some(elem) => ObjectType::declared(elem, syms).map(Box::new),
-            None => Err(Problem::invalid("does not say what it holds")),
+            None => Err(Problem::invalid("does not declare the type of its contents")),
         };
         match &ty.value {
             Some(TypeValue::TensorType(tensor)) => {
@@ -175,11 +175,11 @@ impl ObjectType {
                 Ok(ObjectType::Optional(inner(&optional.elem_type)?))
             }
             Some(TypeValue::MapType(_)) => Err(Problem::unsupported("is a map")
-                .with_help("make a tensor of its values before the model, and feed that")),
+                .with_help("convert it to a tensor before the model")),
             Some(TypeValue::SparseTensorType(_)) => Err(Problem::unsupported("is a sparse tensor")
-                .with_help("declare and feed a dense one")),
+                .with_help("declare and pass a dense tensor")),
             Some(TypeValue::OpaqueType(_)) => Err(Problem::unsupported("is opaque")
-                .with_help("export the model with tensors in its place")),
+                .with_help("export the model with a tensor instead")),
             None => Err(Problem::invalid("has no type")),
         }
     }
@@ -291,7 +291,9 @@ impl Node<'_, '_> {
     pub fn value_of_object(&mut self, e: Expr, object_type: &ObjectType) -> Result<Value, Problem> {
         let ObjectType::Tensor { dtype, narrow, dims } = object_type else {
             if *object_type == ObjectType::Unknown {
-                return Err(Problem::invalid("it takes something out of what is always empty"));
+                return Err(Problem::invalid(
+                    "it takes a value from a sequence or optional that is always empty",
+                ));
             }
             return Ok(Value::Object(e, object_type.clone()));
         };

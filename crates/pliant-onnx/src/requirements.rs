@@ -70,7 +70,7 @@ impl Node<'_, '_> {
         full_size: Sym,
         what: &str,
     ) -> Result<(), Problem> {
-        let text = format!("{what} has {{}} where what it is applied to has {{}}");
+        let text = format!("{what} has a dim of {{}} where the tensor has {{}}");
         let one = self.func().syms.int(1);
         let equal = pliant_ops::prove::equal(self.func(), actual, full_size);
         if equal == Some(true) || actual == one {
@@ -98,7 +98,7 @@ impl Node<'_, '_> {
         let (dims, size) = (self.dims(x)?, self.dims(part)?);
         let Some(lead) = dims.len().checked_sub(size.len()) else {
             let (more, rank) = (size.len(), dims.len());
-            let text = format!("{what} has {more} dims, but what it is applied to has {rank}");
+            let text = format!("{what} has {more} dims, but the tensor has {rank}");
             return Err(Problem::invalid(text));
         };
         for (&size, &full_size) in size.iter().zip(&dims[lead..]) {
@@ -134,7 +134,7 @@ impl Node<'_, '_> {
                     let operands = [self.size_scalar(a)?, self.size_scalar(b)?];
                     let holds = self.op("relax.less_equal", &operands)?;
                     let number = self.size_scalar(*elem)?;
-                    self.require(holds, "int32 does not hold its result {}", &[number])?;
+                    self.require(holds, "its result {} does not fit in int32", &[number])?;
                 }
             }
         }
@@ -155,7 +155,11 @@ impl Node<'_, '_> {
         let both = self.op("relax.multiply", &counts)?;
         let zero = self.scalar(0i64)?;
         let is_valid = self.op("relax.equal", &[both, zero])?;
-        self.require(is_valid, "the new shape has both 0 and -1, which allowzero=1 rules out", &[])
+        self.require(
+            is_valid,
+            "the new shape has both 0 and -1, which allowzero=1 does not allow",
+            &[],
+        )
     }
 
     fn require_comparison(&mut self, op: &str, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {

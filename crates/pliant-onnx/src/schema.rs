@@ -148,15 +148,16 @@ pub(crate) fn check_types(
         if !types.accepts(ty) {
             let accepted: Vec<String> = types.all().map(type_name).collect();
             let (actual, accepted) = (type_name(ty), accepted.join(", "));
-            let message = format!("input {i} is of {actual}; opset {version} takes {accepted}");
+            let message =
+                format!("input {i} is of {actual}, but opset {version} accepts {accepted}");
             let later = |s: &&Schema| {
                 let types =
                     s.signature.as_ref().and_then(|signature| input_types(&signature.types, i));
                 s.since > version && types.is_some_and(|types| types.accepts(ty))
             };
             let help = match all.iter().find(later) {
-                Some(s) => format!("opset {} takes it: {CONVERT_HELP}", s.since),
-                None => "a Cast before it makes it one of those".into(),
+                Some(s) => format!("opset {} accepts it: {CONVERT_HELP}", s.since),
+                None => "add a Cast before the node".into(),
             };
             return Err(Problem::invalid(message).with_help(help));
         }
@@ -168,7 +169,7 @@ pub(crate) fn check_types(
             let (ty, other) = (type_name(ty), type_name(other));
             let message =
                 format!("inputs {at} and {i} must be of one type, but are of {other} and {ty}");
-            return Err(Problem::invalid(message).with_help("a Cast before it makes them alike"));
+            return Err(Problem::invalid(message).with_help("add a Cast before the node"));
         }
     }
     Ok(())
@@ -198,12 +199,16 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
     let of = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
     let Some(schema) = schema_at(all, version) else {
         let first = all.first().map_or(1, |s| s.since);
-        let message = format!("the model is of opset {version}{of}, but it came with {first}");
+        let message = format!(
+            "the model uses opset {version}{of}, but the operator exists since opset {first}"
+        );
         return Err(Problem::invalid(message).with_help(CONVERT_HELP));
     };
     let Some(signature) = &schema.signature else {
-        let message =
-            format!("the model is of opset {version}{of}, but it is gone since {}", schema.since);
+        let message = format!(
+            "the model uses opset {version}{of}, but the operator was removed in opset {}",
+            schema.since
+        );
         return Err(Problem::invalid(message).with_help(CONVERT_HELP));
     };
     for (names, max, what) in [
@@ -213,7 +218,8 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
         // Trailing empty names mean absent inputs.
         let actual = names.iter().rposition(|n| !n.is_empty()).map_or(0, |last| last + 1);
         if let Some(max) = max.filter(|&max| actual > max) {
-            let message = format!("it has {actual} {what}, but at most {max} in opset {version}");
+            let message =
+                format!("it has {actual} {what}, but opset {version} allows at most {max}");
             return Err(Problem::invalid(message));
         }
     }
@@ -245,7 +251,7 @@ fn missing_input(signature: &Signature, inputs: &[String]) -> Option<usize> {
     (0..signature.min_inputs).find(|&i| !is_given(i) && !is_optional(i))
 }
 
-const CONVERT_HELP: &str = "onnx.version_converter brings a model to another opset";
+const CONVERT_HELP: &str = "onnx.version_converter converts a model to another opset";
 
 /// Checks that the opset versions that a model imports are known, and that all used domains are imported.
 pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
@@ -255,7 +261,8 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
         let domain = own_domain(import.domain());
         if !declared.insert(domain) {
             let of = if domain.is_empty() { "ONNX's own operators" } else { domain };
-            problems.push(Problem::invalid(format!("the model says two opsets of {of}")));
+            problems
+                .push(Problem::invalid(format!("the model imports two opset versions of {of}")));
         }
         let Some(&newest) = table().newest.get(domain) else { continue };
         let version = import.version();
@@ -263,8 +270,9 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
             continue;
         }
         let of = if domain.is_empty() { "" } else { " of " };
-        let message =
-            format!("opset {version}{of}{domain} is not known: the newest that is, is {newest}");
+        let message = format!(
+            "opset {version}{of}{domain} is not known; the newest known version is {newest}"
+        );
         problems.push(Problem::unsupported(message).with_help(CONVERT_HELP));
     }
     let mut used = Vec::new();
@@ -299,7 +307,7 @@ fn undeclared(used: &[&str], declared: &FxHashSet<&str>, who: &str, problems: &m
     for domain in used.iter().filter(|d| !declared.contains(**d)).filter(known) {
         let what = if domain.is_empty() { "ONNX's own operators" } else { domain };
         let message =
-            format!("{who} does not say which opset of {what} it uses (no opset_import of it)");
+            format!("{who} uses {what}, but does not import an opset of it (opset_import)");
         problems.push(
             Problem::invalid(message)
                 .with_help(format!("add onnx.helper.make_opsetid(\"{domain}\", VERSION)")),
@@ -351,7 +359,7 @@ mod tests {
         assert_eq!(error("Not", 17, &[Bool]), "");
         assert!(error("Not", 17, &[Float]).contains("input 0 is of float32"));
         assert_eq!(error("Add", 14, &[Int8, Int8]), "");
-        assert!(error("Add", 13, &[Int8, Int8]).contains("opset 14 takes it"));
+        assert!(error("Add", 13, &[Int8, Int8]).contains("opset 14 accepts it"));
         assert!(error("Add", 14, &[Float, Int64]).contains("must be of one type"));
         assert!(error("Concat", 13, &[Float, Float, Int64]).contains("inputs 0 and 2"));
         assert_eq!(error("Loop", 13, &[Int64, Bool, Float, Int64]), "");
@@ -365,9 +373,11 @@ mod tests {
         };
         assert_eq!(error(&node("Softmax", 1, &["axis"]), 18), "");
         assert!(error(&node("Softmax", 1, &["axiss"]), 18).contains("did you mean 'axis'"));
-        assert!(error(&node("Relu", 3, &[]), 18).contains("3 inputs, but at most 1"));
-        assert!(error(&node("Gelu", 1, &[]), 18).contains("came with 20"));
-        assert!(error(&node("Upsample", 2, &[]), 18).contains("gone since 10"));
+        assert!(
+            error(&node("Relu", 3, &[]), 18).contains("3 inputs, but opset 18 allows at most 1")
+        );
+        assert!(error(&node("Gelu", 1, &[]), 18).contains("exists since opset 20"));
+        assert!(error(&node("Upsample", 2, &[]), 18).contains("removed in opset 10"));
         assert!(error(&node("Concat", 2, &[]), 18).contains("'axis' is missing"));
         assert_eq!(error(&node("Concat", 200, &["axis"]), 18), "");
         let mut gaps = node("Clip", 3, &[]);

@@ -187,7 +187,7 @@ impl SymbolInfo {
         match c {
             Some(c) => {
                 let message = format!("no size{range} is left for the symbol {name}: {}", c.text());
-                let help = "declare a range that holds what the nodes need";
+                let help = "declare a range that contains the sizes that the nodes need";
                 Problem::invalid(message).with_help(help).at(&c.node, &c.operator)
             }
             None => Problem::invalid(format!("the symbol {name} has no size{range}"))

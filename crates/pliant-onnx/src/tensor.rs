@@ -17,7 +17,7 @@ use crate::proto::tensor_proto::{DataLocation, DataType};
 /// # Errors
 /// If the type is unknown or not supported.
 pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
-    let known = DataType::try_from(code).map_err(|_| format!("{code} is no element type"))?;
+    let known = DataType::try_from(code).map_err(|_| format!("{code} is not an element type"))?;
     Ok(match known {
         DataType::Bool => DType::Bool,
         DataType::Int8 | DataType::Int4 | DataType::Int2 => DType::Int8,
@@ -34,7 +34,7 @@ pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
         DataType::Bfloat16 => DType::BFloat16,
         DataType::Float => DType::Float32,
         DataType::Double => DType::Float64,
-        DataType::Undefined => return Err("its element type is not given".into()),
+        DataType::Undefined => return Err("it has no element type".into()),
         other => return Err(format!("element type {} is not supported", other.as_str_name())),
     })
 }
@@ -46,10 +46,11 @@ pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
 pub(crate) fn checked_dtype(code: i64) -> Result<DType, Problem> {
     let code = i32::try_from(code).unwrap_or(i32::MAX);
     let problem = |e| match DataType::try_from(code) {
-        Ok(DataType::String) => Problem::unsupported(e)
-            .with_help("make numbers of texts before the model, and feed these"),
+        Ok(DataType::String) => {
+            Problem::unsupported(e).with_help("convert strings to numbers before the model")
+        }
         Ok(DataType::Complex64 | DataType::Complex128) => Problem::unsupported(e)
-            .with_help("real and imaginary parts along an axis of 2, as DFT has them, are taken"),
+            .with_help("pass real and imaginary parts along an axis of size 2, as in DFT"),
         Ok(DataType::Undefined) | Err(_) => Problem::invalid(e),
         Ok(_) => Problem::unsupported(e),
     };
@@ -83,7 +84,7 @@ pub(crate) fn check_rank(rank: usize, limits: &Limits) -> Result<(), String> {
     if rank <= limits.rank {
         return Ok(());
     }
-    Err(format!("has {rank} dims; at most {} are taken", limits.rank))
+    Err(format!("has {rank} dims, but the limit is {}", limits.rank))
 }
 
 /// Reads a tensor of the file or of its external data.
@@ -100,9 +101,9 @@ pub(crate) fn read_tensor(
     read_elements(proto, dtype, nbytes, external).map_err(|e| {
         Problem::invalid(e).with_help(match proto.data_location() {
             DataLocation::External => {
-                "external data lies beside the model: onnx.save_model(model, path, save_as_external_data=True) puts it there"
+                "external data must be next to the model file: onnx.save_model(model, path, save_as_external_data=True) writes it there"
             }
-            DataLocation::Default => "the file is damaged there: export the model again",
+            DataLocation::Default => "the file is damaged: export the model again",
         })
     })
 }
@@ -115,7 +116,7 @@ fn checked_byte_size(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usi
     check_rank(shape.len(), limits).map_err(|e| format!("it {e}"))?;
     let nbytes = checked_nbytes(shape, dtype).map_err(|e| format!("its shape {shape:?}: {e}"))?;
     if nbytes as u64 > limits.tensor_bytes {
-        return Err(format!("it has {nbytes} bytes; at most {} are taken", limits.tensor_bytes));
+        return Err(format!("it has {nbytes} bytes, but the limit is {}", limits.tensor_bytes));
     }
     Ok(nbytes)
 }
@@ -175,7 +176,7 @@ fn duplicate_data(proto: &TensorProto) -> Option<String> {
         ("external_data", proto.data_location() == DataLocation::External),
     ];
     let present: Vec<&str> = fields.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
-    (present.len() > 1).then(|| format!("its elements stand in {}", present.join(" and in ")))
+    (present.len() > 1).then(|| format!("it has elements in {}", present.join(" and in ")))
 }
 
 /// A tensor that borrows bytes of the file. The bytes are copied if they are not aligned for the dtype.
@@ -220,7 +221,7 @@ fn external_bytes(
         Some(text) => text
             .parse::<u64>()
             .map(Some)
-            .map_err(|_| format!("its external data: {key} '{text}' is no number of bytes")),
+            .map_err(|_| format!("its external data: {key} '{text}' is not a number of bytes")),
     };
     let offset = number("offset")?.unwrap_or(0);
     if let Some(length) = number("length")?
@@ -238,7 +239,7 @@ fn external_bytes(
     let end = offset.checked_add(nbytes as u64).filter(|&end| end <= map.len() as u64);
     let (Ok(start), Some(end)) = (usize::try_from(offset), end) else {
         return Err(format!(
-            "its external data '{location}' has {} bytes; bytes {offset} to {offset} + {nbytes} are asked for",
+            "its external data '{location}' has {} bytes, but bytes {offset} to {offset} + {nbytes} are needed",
             map.len()
         ));
     };

@@ -105,7 +105,7 @@ def dims_that_overflow_to_the_right_size() -> ModelProto:
     return with_weight(change)
 
 
-@attack("at most")
+@attack("but the limit is")
 def a_weight_of_a_petabyte() -> ModelProto:
     def change(w: TensorProto) -> None:
         w.dims[:] = [2**48]
@@ -114,7 +114,7 @@ def a_weight_of_a_petabyte() -> ModelProto:
     return with_weight(change)
 
 
-@attack("no element type")
+@attack("is not an element type")
 def unknown_element_type() -> ModelProto:
     return with_weight(lambda w: setattr(w, "data_type", 77))
 
@@ -139,7 +139,7 @@ def a_missing_input() -> ModelProto:
     return model([node("Add", "x gone", "y")])
 
 
-@attack("computed by no node")
+@attack("no node computes the output")
 def a_missing_output() -> ModelProto:
     return model([node("Relu", "x", "z")])
 
@@ -198,19 +198,19 @@ def an_unknown_attribute() -> ModelProto:
     return model([node("Softmax", "x", "y", axiss=1)])
 
 
-@attack("it has 3 inputs, but at most 1")
+@attack("it has 3 inputs, but opset 18 allows at most 1")
 def too_many_inputs() -> ModelProto:
     return model([node("Relu", "x x x", "y")])
 
 
-@attack("the newest that is, is 28")
+@attack("the newest known version is 28")
 def an_opset_to_come() -> ModelProto:
     made = model([node("Relu", "x", "y")])
     made.opset_import[0].version = 2**62
     return made
 
 
-@attack("does not say which opset")
+@attack("does not import an opset")
 def no_opset() -> ModelProto:
     made = model([node("Relu", "x", "y")])
     del made.opset_import[:]
@@ -231,7 +231,7 @@ def a_value_of_another_shape() -> ModelProto:
     return made
 
 
-@attack("its parts make up 6 of an axis of 4")
+@attack("its parts have 6 elements together, but the axis has 4")
 def parts_beyond_the_axis() -> ModelProto:
     return model([node("Split", "x s", "y z", axis=1)], "y z", constants={"s": np.array([3, 3])})
 
@@ -306,7 +306,7 @@ def a_function_that_calls_itself() -> ModelProto:
     return with_functions([own_function("F0", [helper.make_node("F0", ["a"], ["b"], domain="own")])])
 
 
-@attack("with its functions written out")
+@attack("with its functions inlined")
 def functions_that_multiply() -> ModelProto:
     """Each function calls the next four times: a few hundred bytes become 4 to the power of 24
     nodes when inlined."""
@@ -347,7 +347,7 @@ def external_data_from_the_root() -> ModelProto:
     return external("/etc/passwd")
 
 
-@attack("no number of bytes")
+@attack("not a number of bytes")
 def external_data_at_no_offset() -> ModelProto:
     return external("w.bin", offset="-16")
 

@@ -30,7 +30,7 @@ def test_attacks_fail_well(name: str) -> None:
 def test_limits_can_be_set() -> None:
     path = TESTS / "corpus" / "onnx" / "elementwise.onnx"
     for limits, words in (
-        (Limits(file_bytes=10), "at most 10 are taken"),
+        (Limits(file_bytes=10), "but the limit is 10"),
         (Limits(decoded_bytes=100), "more than 100 bytes"),
         (Limits(nodes=2), "has 3 nodes"),
         (Limits(tensor_bytes=3), "it has 4 bytes"),

@@ -36,7 +36,7 @@ impl Importer<'_> {
         };
         if let Some(contradiction) = self.contradiction(&value, declared) {
             let problem = Problem::invalid(format!("its output '{name}' {contradiction}"));
-            let help = "the file is wrong there: infer its types anew (onnx.shape_inference)";
+            let help = "the declaration in the file is wrong: infer the types again (onnx.shape_inference)";
             self.problems.push(problem.with_help(help).at(&label(node), &operator_name(node)));
             return value;
         }

@@ -172,7 +172,7 @@ impl<'m> Importer<'m> {
         let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
         let Some(TypeValue::TensorType(tensor)) = value else {
             let problem = Problem::invalid(describe("has no type"));
-            return Err(problem.with_help("give it one: onnx.helper.make_tensor_value_info"));
+            return Err(problem.with_help("declare its type: onnx.helper.make_tensor_value_info"));
         };
         let dtype = tensor::checked_dtype(tensor.elem_type().into()).map_err(|p| Problem {
             message: describe(&format!("cannot be fed: {}", p.message)),
@@ -184,7 +184,7 @@ impl<'m> Importer<'m> {
         if let Some(dynamic) = dynamic {
             let Some(dims) = data.dims().map(<[Sym]>::to_vec) else {
                 return Err(Problem::invalid(describe(
-                    "has no rank, so that its dims cannot be named",
+                    "has no declared rank, so its dims cannot be declared",
                 )));
             };
             data = TypeData::tensor(self.apply_dynamic_dims(name, dims, dynamic)?, dtype);
@@ -245,9 +245,10 @@ impl<'m> Importer<'m> {
             self.symbols.check_range(dim).map_err(|e| Problem::invalid(describe(&e)))?;
             match &dim.name {
                 Some(text) if self.symbols.is_undefined(text) => {
-                    let what =
-                        format!("has the size '{text}' at dim {axis}, whose symbols no dim is");
-                    let help = "declare a dim for each of them, or give the size a name";
+                    let what = format!(
+                        "has the dim '{text}' at axis {axis}, but no input dim defines its symbols"
+                    );
+                    let help = "declare an input dim for each symbol, or use a plain name";
                     return Err(Problem::invalid(describe(&what)).with_help(help));
                 }
                 Some(text) => *dim_slot = self.symbols.parse_dim(func, text),
@@ -274,7 +275,7 @@ impl<'m> Importer<'m> {
             let Some(bound) = bound else { continue };
             let limit = node.scalar(bound)?;
             let holds = node.op(op, &[size, limit])?;
-            let text = format!("{name} must be {word} {bound}, as it is declared");
+            let text = format!("{name} must be {word} {bound}, as declared");
             node.require(holds, &text, &[])?;
         }
         Ok(())
@@ -352,7 +353,8 @@ impl<'m> Importer<'m> {
         for sparse in &graph.sparse_initializer {
             let name = sparse.values.as_ref().map_or("", |v| v.name());
             let message = format!("initializer '{name}' is sparse");
-            self.problems.push(Problem::unsupported(message).with_help("store it densely"));
+            self.problems
+                .push(Problem::unsupported(message).with_help("store it as a dense tensor"));
             self.define(name, Value::Failed);
         }
     }

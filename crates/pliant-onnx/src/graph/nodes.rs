@@ -262,7 +262,7 @@ pub(crate) fn unknown_operator(node: &NodeProto) -> Problem {
     let close = ops::closest(own_domain(node.domain()), node.op_type());
     let close = close.map_or_else(String::new, |close| format!("{close}; "));
     problem.with_help(format!(
-        "{close}export it as operators that are, give the model a function of that name, or register it: \
+        "{close}export the model with supported operators, add a model function of that name, or register the operator: \
          relax.op.register_op(\"{name}\")"
     ))
 }

@@ -46,7 +46,7 @@ fn check_byte_count(func: &Function, dims: &[Sym], width: i64) -> Result<(), Str
     };
     let sizes = || dims.iter().filter_map(|&d| func.syms.as_int(d));
     if let Some(size) = sizes().find(|&size| size < 0) {
-        return Err(format!("is of shape {}: {size} is no size", shown()));
+        return Err(format!("has the shape {}, but a dim cannot be {size}", shown()));
     }
     if sizes().any(|size| size == 0) {
         return Ok(());
@@ -59,6 +59,6 @@ fn check_byte_count(func: &Function, dims: &[Sym], width: i64) -> Result<(), Str
             Err(_) => Some(bytes),
         },
     );
-    let describe = || format!("is of shape {}: 64 bits do not count its bytes", shown());
+    let describe = || format!("has the shape {}, whose size in bytes exceeds 64 bits", shown());
     bytes.map(drop).ok_or_else(describe)
 }

@@ -26,7 +26,9 @@ impl Node<'_, '_> {
     /// If type inference fails.
     pub fn op_with(&mut self, name: &str, args: &[Expr], attrs: Attrs) -> ExprResult {
         let op = registry().lookup(name).ok_or_else(|| {
-            Problem::unsupported(format!("it needs {name}, which this version does not have"))
+            Problem::unsupported(format!(
+                "it needs the operator {name}, which this version of Pliant lacks"
+            ))
         })?;
         let call = self.importer.builder.call_op(op, args, attrs, &[]).map_err(infer_problem)?;
         if self.importer.symbol_constraints.tracks_operands(self.importer.builder.func(), args) {

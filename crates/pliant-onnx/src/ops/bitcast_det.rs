@@ -29,7 +29,8 @@ fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
     let to = tensor::checked_dtype(to)?;
     let from = n.dtype(x)?;
     if from.size() != to.size() {
-        let message = format!("the bits of an element of {from} are not those of one of {to}");
+        let message =
+            format!("it casts {from} to {to}, whose elements have another number of bits");
         return Err(Problem::invalid(message));
     }
     let y = if from == to { x } else { cast_bits(n, x, to)? };
@@ -40,7 +41,7 @@ fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 fn unsupported_bits(name: &str) -> Problem {
-    Problem::unsupported(format!("the bits of elements of {name}"))
+    Problem::unsupported(format!("bit casts of {name} are not supported"))
 }
 
 fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> ExprResult {
@@ -55,7 +56,7 @@ fn det(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
     let [batch @ .., rows, columns] = dims.as_slice() else {
-        return Err(Problem::invalid("it takes matrices"));
+        return Err(Problem::invalid("its input must have at least 2 dims"));
     };
     let square = n.func().syms.eq(*rows, *columns);
     n.importer.record_constraint(square);

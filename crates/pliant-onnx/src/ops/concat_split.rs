@@ -80,25 +80,29 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
 fn check_part_lengths(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result<(), Problem> {
     let named = n.proto.output.len();
     if lengths.len() != named {
-        let message = format!("it has {named} outputs, but lengths of {} parts", lengths.len());
+        let message = format!("it has {named} outputs, but the lengths of {} parts", lengths.len());
         return Err(Problem::invalid(message));
     }
     let known = lengths.iter().filter_map(|&l| n.func().syms.as_int(l)).collect::<Vec<i64>>();
     if let Some(length) = known.into_iter().find(|&l| l < 0) {
-        return Err(Problem::invalid(format!("a part of length {length}")));
+        return Err(Problem::invalid(format!("a part has the negative length {length}")));
     }
     let zero = n.func().syms.int(0);
     let mut sum = zero;
     for &length in lengths {
-        n.require_at_most(zero, length, "a part has at least {} elements, and one would have {}")?;
+        n.require_at_most(
+            zero,
+            length,
+            "each part must have at least {} elements, but one has {}",
+        )?;
         sum = n.func().syms.add(sum, length);
     }
-    n.require_equal(sum, dim, "its parts make up {} of an axis of {}")
+    n.require_equal(sum, dim, "its parts have {} elements together, but the axis has {}")
 }
 
 fn equal_parts(n: &mut Node<'_, '_>, dim: Sym, count: i64) -> Result<Vec<Sym>, Problem> {
     if count <= 0 {
-        return Err(Problem::invalid("it splits into no parts"));
+        return Err(Problem::invalid("it must split into at least one part"));
     }
     let syms = &mut n.func().syms;
     let parts = syms.int(count);
@@ -150,10 +154,9 @@ fn block_inputs(n: &mut Node<'_, '_>) -> Result<(Expr, [Sym; 4], Sym), Problem> 
         return Err(Problem::attribute("attribute 'blocksize' must be positive"));
     }
     let x = n.tensor(0)?;
-    let dims: [Sym; 4] = n
-        .dims(x)?
-        .try_into()
-        .map_err(|d: Vec<Sym>| Problem::invalid(format!("it takes 4 dims, not {}", d.len())))?;
+    let dims: [Sym; 4] = n.dims(x)?.try_into().map_err(|d: Vec<Sym>| {
+        Problem::invalid(format!("its input must have 4 dims, but has {}", d.len()))
+    })?;
     let size = n.func().syms.int(size);
     Ok((x, dims, size))
 }

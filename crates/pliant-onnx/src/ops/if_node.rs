@@ -19,7 +19,7 @@ fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
         let output_count = graph.output.len();
         if output_count != count {
             let message =
-                format!("its {which}-branch gives {output_count} values, but the node {count}");
+                format!("its {which}-branch has {output_count} outputs, but the node has {count}");
             return Err(Problem::invalid(message));
         }
     }

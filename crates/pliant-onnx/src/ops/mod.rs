@@ -84,5 +84,5 @@ pub fn find(domain: &str, name: &str) -> Option<&'static OnnxOp> {
 /// A help text with the supported operator whose name is most similar.
 pub(crate) fn closest(domain: &str, name: &str) -> Option<String> {
     let names = all().filter(|o| o.domain == domain).map(|o| o.name);
-    closest_name(name, names).map(|c| format!("{c} is"))
+    closest_name(name, names).map(|c| format!("the similar operator {c} is supported"))
 }

@@ -28,7 +28,9 @@ pub(super) fn integer_range(dtype: DType) -> Result<(f64, f64), Problem> {
         DType::Int16 => (-32768.0, 32767.0),
         DType::UInt16 => (0.0, 65535.0),
         DType::Int32 => (-2_147_483_648.0, 2_147_483_647.0),
-        other => return Err(Problem::unsupported(format!("it quantises to {other}"))),
+        other => {
+            return Err(Problem::unsupported(format!("quantisation to {other} is not supported")));
+        }
     })
 }
 
@@ -90,7 +92,9 @@ pub(super) fn broadcast_quant_param(
         }
         rank => {
             if rank != dims.len() {
-                return Err(Problem::invalid("blocks need a scale of the rank of the input"));
+                return Err(Problem::invalid(
+                    "with 'block_size', the scale must have the rank of the input",
+                ));
             }
             let axis = n.axis(axis, rank)?;
             for (k, (&param_dims, &dim)) in param_dims.iter().zip(&dims).enumerate() {
@@ -274,7 +278,7 @@ fn requantization_factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> ExprResult 
 fn qlinear_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let inputs = n.tensors()?;
     let [a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero] = inputs.as_slice() else {
-        return Err(Problem::invalid("it takes 8 inputs"));
+        return Err(Problem::invalid("it must have 8 inputs"));
     };
     let dtype = n.dtype(*y_zero)?;
     let left = subtract_zero_point(n, *a, Some(*a_zero), -2)?;

@@ -103,7 +103,7 @@ fn resolve_target(
     let zero = n.func().syms.int(0);
     if allow_zero && inferred.is_some() && dims.contains(&zero) {
         return Err(Problem::invalid(
-            "the new shape has both 0 and -1, which allowzero=1 rules out",
+            "the new shape has both 0 and -1, which allowzero=1 does not allow",
         ));
     }
     if let Some(inferred) = inferred {
@@ -141,13 +141,13 @@ fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(
     let is_valid = func.syms.or(differs, same);
     match func.syms.as_int(is_valid) {
         Some(1) => return Ok(()),
-        Some(_) => return Err(Problem::invalid("a size of its new shape is 0 at all sizes")),
+        Some(_) => return Err(Problem::invalid("a dim of the new shape is always 0")),
         None => {}
     }
     let is_valid = SymTensor { shape: Vec::new(), elems: vec![is_valid], dtype: DType::Bool };
     let (is_valid, size, kept) =
         (n.materialize(&is_valid.into())?, n.size_scalar(dim)?, n.size_scalar(kept)?);
-    let text = "a size of the new shape comes out as {}, which keeps the input's {}: with allowzero=1 it means itself";
+    let text = "a dim of the new shape is {} at run time, which means the input's dim {}; set allowzero=1 if it means 0";
     n.require(is_valid, text, &[size, kept])
 }
 
@@ -287,7 +287,7 @@ fn broadcast_dim(n: &mut Node<'_, '_>, a: Sym, b: Sym) -> Result<Sym, Problem> {
             let one = syms.int(1);
             let keeps = syms.eq(b, one);
             let wanted = syms.select(keeps, a, b);
-            n.require_equal(wanted, a, "a dim of {} is asked for where the input has {}")?;
+            n.require_equal(wanted, a, "the new shape has a dim of {} where the input has {}")?;
             a
         }
         // The size in the new shape wins, unless it is 1.
@@ -384,7 +384,7 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> ConvertResult {
         let rank = t.shape.len() + axes.len();
         let new = normalized_axes(n, Some(&axes), rank)?.unwrap_or_default();
         if let Some(k) = (1..new.len()).find(|&k| new[..k].contains(&new[k])) {
-            return Err(Problem::invalid(format!("its axes name axis {} twice", new[k])));
+            return Err(Problem::invalid(format!("its axes contain axis {} twice", new[k])));
         }
         let mut old = t.shape.iter().copied();
         let shape: Vec<usize> =

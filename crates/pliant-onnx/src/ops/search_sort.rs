@@ -31,7 +31,7 @@ fn arg_extremum(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let dims = n.dims(x)?;
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), dims.len())?;
     if n.func().syms.as_int(dims[axis]) == Some(0) {
-        return Err(Problem::invalid(format!("axis {axis} has no elements to find one among")));
+        return Err(Problem::invalid(format!("axis {axis} is empty")));
     }
     let attrs = ints_attr("axis", axis as i64).with("keepdims", AttrValue::Bool(keep));
     if !last {
@@ -84,10 +84,10 @@ fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
     let hit = n.op("relax.equal", &[indices, positions])?;
     let values = n.tensor(2)?;
     let [input] = n.dims(values)?[..] else {
-        return Err(Problem::invalid("its values must be a vector: off and on"));
+        return Err(Problem::invalid("its values must be a vector of two elements, off and on"));
     };
     let wanted = n.func().syms.int(2);
-    n.require_equal(input, wanted, "it has {} values, but takes {}: off and on")?;
+    n.require_equal(input, wanted, "it has {} values, but must have {}: off and on")?;
     let scalar: [Sym; 0] = [];
     let [off, on] = {
         let two = n.func().syms.int(2);
@@ -112,7 +112,7 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let zero = n.func().syms.int(0);
     n.require_at_most(zero, k, "k must be at least {}, but is {}")?;
-    n.require_at_most(k, dims[axis], "k is {}, but its axis has {}")?;
+    n.require_at_most(k, dims[axis], "k is {}, but its axis has {} elements")?;
     // ONNX orders NaN above all numbers, but `relax.topk` orders it last in both directions.
     let input = x;
     let nan_is_largest = largest && n.dtype(x)?.is_float();
@@ -174,7 +174,7 @@ fn trilu(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let dims = n.dims(x)?;
     let [.., rows, columns] = dims.as_slice() else {
-        return Err(Problem::invalid("it takes at least 2 dims"));
+        return Err(Problem::invalid("its input must have at least 2 dims"));
     };
     let (rows, columns) = (n.iota(*rows)?, n.iota(*columns)?);
     let (rows, columns) = (n.reshape_along(rows, 0, 2)?, n.reshape_along(columns, 1, 2)?);

@@ -105,7 +105,7 @@ fn constant_position(
     let position = usize::try_from(position).ok().filter(|&p| p < count);
     position.map(Some).ok_or_else(|| {
         Problem::invalid(format!(
-            "place {index} is out of range for a sequence with {count} places"
+            "position {index} is out of range for a sequence of {count} items"
         ))
     })
 }
@@ -153,7 +153,7 @@ fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
             let position =
                 usize::try_from(position).ok().filter(|&p| p <= end).ok_or_else(|| {
                     Problem::invalid(format!(
-                        "place {index} is out of range for a sequence of {end}"
+                        "position {index} is out of range for a sequence of {end} items"
                     ))
                 })?;
             items.insert(position, item);
@@ -199,7 +199,7 @@ fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
         parts.push(n.materialize(&item)?);
     }
     if parts.is_empty() {
-        return Err(Problem::invalid("it joins an empty sequence"));
+        return Err(Problem::invalid("it concatenates an empty sequence"));
     }
     if !new {
         let rank = n.rank(parts[0])?;
@@ -220,7 +220,7 @@ fn concat_dynamic(
 ) -> ConvertResult {
     let ObjectType::Tensor { dtype, narrow, dims } = object_type else {
         return Err(Problem::invalid(format!(
-            "it joins items each of which is {}",
+            "it concatenates items that must be tensors, but each is {}",
             object_type.name()
         )));
     };
@@ -257,15 +257,16 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
         _ => return split_dynamic(n, x, &dims, axis, keep),
     };
     let all = lengths.iter().try_fold(0i64, |sum, &length| sum.checked_add(length));
-    let all = all.ok_or_else(|| Problem::invalid("its parts are too long"))?;
+    let all = all.ok_or_else(|| Problem::invalid("the sum of its lengths overflows"))?;
     let all = n.func().syms.int(all);
-    n.require_equal(all, dims[axis], "its parts make up {} of an axis of {}")?;
+    n.require_equal(all, dims[axis], "its parts have {} elements together, but the axis has {}")?;
     let drops = !n.has_input(1) && !keep;
     let mut items = Vec::with_capacity(lengths.len());
     let mut from = 0i64;
     for length in lengths {
         let to = from.checked_add(length).filter(|_| length >= 0);
-        let to = to.ok_or_else(|| Problem::invalid(format!("parts of length {length}")))?;
+        let to =
+            to.ok_or_else(|| Problem::invalid(format!("a part has the negative length {length}")))?;
         let (a, b) = (n.func().syms.int(from), n.func().syms.int(to));
         let mut part = n.slice_axis(x, axis, a, b)?;
         if drops {
@@ -283,7 +284,9 @@ const MAX_UNROLLED_PARTS: i64 = 1024;
 
 fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, Problem> {
     if each < 1 {
-        return Err(Problem::invalid(format!("parts of length {each}")));
+        return Err(Problem::invalid(format!(
+            "the length of its parts must be positive, but is {each}"
+        )));
     }
     Ok((0..size).step_by(each as usize).map(|from| each.min(size - from)).collect())
 }

@@ -50,10 +50,10 @@ fn constant(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     if attrs.has("sparse_value") {
         let problem = Problem::unsupported("its constant is sparse");
-        return Err(problem.with_help("store it densely, in the attribute 'value'"));
+        return Err(problem.with_help("store it as a dense tensor, in the attribute 'value'"));
     }
     let problem = Problem::unsupported("its constant is of strings");
-    Err(problem.with_help("take out what works on texts, and do that before the model"))
+    Err(problem.with_help("remove the string operators from the model and apply them before it"))
 }
 
 /// `Shape`, which can be limited to a range of axes since opset 15. The elements of the result are the symbolic dims.
@@ -121,12 +121,12 @@ fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
         return Err(Problem::invalid(message));
     }
     match numbers[2] {
-        Some(0) => Err(Problem::invalid("its step is 0")),
+        Some(0) => Err(Problem::invalid("its step must not be 0")),
         Some(_) => Ok(()),
         None => {
             let (step, zero) = (n.size_scalar(bounds[2])?, n.scalar(0i64)?);
             let nonzero = n.op("relax.not_equal", &[step, zero])?;
-            n.require(nonzero, "its step is {}", &[step])
+            n.require(nonzero, "its step must not be 0, but is {}", &[step])
         }
     }
 }
@@ -158,7 +158,7 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
     let span = n.op("relax.subtract", &[limit, start])?;
     let zero_scalar = n.scalar_as(0.0, count_dtype)?;
     let nonzero = n.op("relax.not_equal", &[step, zero_scalar])?;
-    n.require(nonzero, "its step is {}", &[step])?;
+    n.require(nonzero, "its step must not be 0, but is {}", &[step])?;
     if dtype.is_integer() {
         // The difference and its negation must not overflow 64 bits.
         let min = n.scalar_as(-(2f64.powi(63)), count_dtype)?;
@@ -177,7 +177,11 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
     } else {
         let step_count = n.op("relax.divide", &[span, step])?;
         let finite = n.op("relax.isfinite", &[step_count])?;
-        n.require(finite, "there is no range from {} to {} in steps of {}", &wide)?;
+        n.require(
+            finite,
+            "the range from {} to {} in steps of {} has no finite number of elements",
+            &wide,
+        )?;
         n.op("relax.ceil", &[step_count])?
     };
     let [start, _, step] = inputs;

@@ -152,7 +152,7 @@ fn stft(n: &mut Node<'_, '_>) -> ConvertResult {
         let length = n.size_input(3)?;
         if n.has_input(2) {
             let window = n.dims_with_min_rank(args[2], 1)?[0];
-            n.require_equal(window, length, "the window has {} numbers for frames of {}")?;
+            n.require_equal(window, length, "the window has {} elements, but the frames have {}")?;
         }
         args.push(size_operand(n, length));
     }
@@ -170,7 +170,9 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
         let x = n.to_scalar(x)?;
         scalars.push(n.cast(x, DType::Float64)?);
     }
-    let [rate, low, high] = scalars[..] else { return Err(Problem::invalid("it takes 5 inputs")) };
+    let [rate, low, high] = scalars[..] else {
+        return Err(Problem::invalid("it must have 5 inputs"));
+    };
     let mut number = |v: f64| n.scalar_as(v, DType::Float64);
     let (zero, one, ten) = (number(0.0)?, number(1.0)?, number(10.0)?);
     let (factor, corner) = (number(2595.0)?, number(700.0)?);

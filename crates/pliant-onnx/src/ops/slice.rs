@@ -93,7 +93,11 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
         let [length] = n.dims(other)?[..] else {
             return Err(Problem::invalid("'starts', 'ends', 'axes' and 'steps' must be vectors"));
         };
-        n.require_equal(length, count, "its lists have {} and {} numbers")?;
+        n.require_equal(
+            length,
+            count,
+            "'starts', 'ends', 'axes' and 'steps' must have equal lengths, but have {} and {}",
+        )?;
     }
     let input_dims = n.dims(x)?;
     let (first, last, step) =

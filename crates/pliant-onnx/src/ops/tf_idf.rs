@@ -33,7 +33,7 @@ impl NgramPool<'_> {
             Some(&start) => usize::try_from(start).ok(),
             None => Some(self.items.len()),
         };
-        let wrong = || Problem::invalid("'ngram_counts' does not fit 'pool_int64s'");
+        let wrong = || Problem::invalid("'ngram_counts' does not match 'pool_int64s'");
         let (Some(from), Some(to)) = (index(length - 1), index(length)) else {
             return Err(wrong());
         };
@@ -50,12 +50,14 @@ fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
             value.ok_or_else(|| Problem::attribute(format!("attribute '{name}' is missing")))?;
         match value {
             v if v < 0 => Err(Problem::attribute(format!("attribute '{name}' is negative"))),
-            v if v > max_value => Err(Problem::unsupported(format!("'{name}' above {max_value}"))),
+            v if v > max_value => Err(Problem::unsupported(format!(
+                "attribute '{name}' above {max_value} is not supported"
+            ))),
             v => Ok(v),
         }
     };
     if attrs.has("pool_strings") {
-        return Err(Problem::unsupported("n-grams of strings (pool_strings)"));
+        return Err(Problem::unsupported("n-grams of strings (pool_strings) are not supported"));
     }
     let mode = attrs.choice("mode", &["TF", "IDF", "TFIDF"])?;
     let min = attr_up_to("min_gram_length", MAX_GRAM_LENGTH)?.max(1);
@@ -73,7 +75,7 @@ fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
     let (rows, length) = match dims[..] {
         [length] => (one, length),
         [rows, length] => (rows, length),
-        _ => return Err(Problem::invalid("it takes a vector or a matrix")),
+        _ => return Err(Problem::invalid("its input must have 1 or 2 dims")),
     };
     let x = n.reshape(x, &[rows, length])?;
     let mut counts = Vec::new();
@@ -161,7 +163,7 @@ fn counts_to_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> Exp
     let max_value = columns.iter().copied().max().unwrap_or(-1);
     let fits = columns.len() as i64 == known - 1 && columns.iter().all(|&c| c >= 0);
     if !fits || max_value >= known.saturating_mul(16) {
-        return Err(Problem::invalid("'ngram_indexes' does not fit 'pool_int64s'"));
+        return Err(Problem::invalid("'ngram_indexes' does not match 'pool_int64s'"));
     }
     let mut from = vec![known - 1; (max_value + 1) as usize];
     for (i, &column) in columns.iter().enumerate() {

@@ -46,7 +46,7 @@ struct TreeEnsemble {
 }
 
 fn broken_trees(what: &str) -> Problem {
-    Problem::invalid(format!("its trees are broken: {what}"))
+    Problem::invalid(format!("its trees are invalid: {what}"))
 }
 
 /// A list attribute, which must have `len` numbers if `len` is present.
@@ -77,7 +77,7 @@ impl TreeEnsemble {
         let modes: Vec<i64> =
             tensor_attribute(n, "nodes_modes")?.iter().map(|&m| m as i64).collect();
         if splits.len() != inner || modes.len() != inner || inner == 0 || leaves == 0 {
-            return Err(broken_trees("the lists of its nodes are not of one length"));
+            return Err(broken_trees("the lists of node attributes have different lengths"));
         }
         let side = |ids: &str, leafs: &str| -> Result<Vec<i64>, Problem> {
             let (ids, leafs) =
@@ -98,7 +98,7 @@ impl TreeEnsemble {
         missing.resize(inner, 0);
         let roots = int_list(attrs, "tree_roots", None)?;
         if roots.is_empty() || roots.iter().any(|&r| r < 0 || r >= inner as i64) {
-            return Err(broken_trees("a root is no node"));
+            return Err(broken_trees("a root is not a node"));
         }
         let members = membership_sets(&modes, &tensor_attribute(n, "membership_values")?)?;
         let mut trees = TreeEnsemble {
@@ -132,7 +132,7 @@ impl TreeEnsemble {
             level.sort_unstable();
             level.dedup();
         }
-        Err(broken_trees(&format!("a way through them is longer than {MAX_LEVELS}")))
+        Err(broken_trees(&format!("a path has more than {MAX_LEVELS} nodes")))
     }
 
     /// Adds the leaves as positions that lead to themselves.
@@ -155,7 +155,7 @@ impl TreeEnsemble {
 /// The membership set of each position, padded with NaN, which equals no number. Empty if no position tests membership.
 fn membership_sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
     if modes.iter().any(|&m| !(0..=MEMBERSHIP).contains(&m)) {
-        return Err(broken_trees("a comparison that is not known"));
+        return Err(broken_trees("a comparison mode is not known"));
     }
     if !modes.contains(&MEMBERSHIP) {
         return Ok(Vec::new());
@@ -172,7 +172,7 @@ fn membership_sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Probl
     // Every position, including leaves, takes the space of the longest set.
     if width.saturating_mul(2 * modes.len()) > MAX_MEMBERS {
         return Err(Problem::unsupported(format!(
-            "sets of up to {width} members at {} nodes take more room than {MAX_MEMBERS} numbers",
+            "sets of up to {width} members at {} nodes exceed the limit of {MAX_MEMBERS} members",
             modes.len()
         )));
     }
@@ -192,7 +192,7 @@ fn ensemble(n: &mut Node<'_, '_>) -> ConvertResult {
     let trees = TreeEnsemble::read(n, weights.len())?;
     let x = n.tensor(0)?;
     if n.rank(x)? != 2 {
-        return Err(Problem::invalid("it takes a matrix"));
+        return Err(Problem::invalid("its input must have 2 dims"));
     }
     let position = leaf_positions(n, &trees, x)?;
     let first = n.scalar(trees.inner as i64)?;
@@ -303,7 +303,9 @@ fn aggregate_scores(n: &mut Node<'_, '_>, scores: Expr, targets: Expr, trees: us
         0 | 1 => ("relax.sum", 0.0),
         2 => ("relax.min", f64::INFINITY),
         3 => ("relax.max", f64::NEG_INFINITY),
-        other => return Err(Problem::invalid(format!("there is no aggregate_function {other}"))),
+        other => {
+            return Err(Problem::invalid(format!("aggregate_function {other} does not exist")));
+        }
     };
     let missing_value = n.scalar_as(default, dtype)?;
     let parts = n.op("relax.where", &[own_target, scores, missing_value])?;
@@ -328,6 +330,8 @@ fn apply_post_transform(n: &mut Node<'_, '_>, y: Expr) -> ExprResult {
             n.op_with("relax.nn.softmax", &[y], attrs)
         }
         2 => n.op("relax.sigmoid", &[y]),
-        other => Err(Problem::unsupported(format!("post_transform {other}; 0, 1 and 2 are"))),
+        other => Err(Problem::unsupported(format!(
+            "post_transform {other} is not supported; 0, 1 and 2 are"
+        ))),
     }
 }

@@ -52,7 +52,7 @@ fn attr_value(attr: &AttributeProto) -> Result<AttrValue, Problem> {
         }
         kind => {
             return Err(Problem::unsupported(format!(
-                "attribute '{}' is {}, which an operator of your own cannot have",
+                "attribute '{}' is {}, which user-registered operators do not support",
                 attr.name(),
                 kind.as_str_name()
             )));

@@ -145,7 +145,7 @@ impl SymbolConstraints {
             }
         }
         let help = match allowed {
-            true => "it is allowed, and the model runs at no other size",
+            true => "this is allowed, and the model supports no other size",
             false => {
                 "export the model with that size dynamic, declare the number instead of a symbol, or allow it: \
                  allow_specialization=True, on the command line --allow-specialization"

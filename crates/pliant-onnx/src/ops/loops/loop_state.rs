@@ -103,7 +103,7 @@ impl LoopState {
         let mut wider = false;
         for (i, (&result, after)) in results.iter().zip(object_types).enumerate() {
             let with_context = |p: Problem| Problem {
-                message: format!("'{}' after a turn: {}", self.names[i], p.message),
+                message: format!("'{}' after an iteration: {}", self.names[i], p.message),
                 ..p
             };
             let object_type = self.object_types[i].join(after).map_err(with_context)?;
@@ -256,11 +256,13 @@ pub(super) fn while_loop(
 fn result_types(n: &mut Node<'_, '_>, func: Expr, count: usize) -> Result<Vec<Type>, Problem> {
     let ret = match n.func().ty(func) {
         TypeData::Callable { ret, .. } => *ret,
-        _ => return Err(Problem::invalid("its body is no function")),
+        _ => return Err(Problem::invalid("its body is not a function")),
     };
     match n.func().types.get(ret) {
         _ if count == 1 => Ok(vec![ret]),
         TypeData::Tuple(fields) if fields.len() == count => Ok(fields.to_vec()),
-        _ => Err(Problem::invalid("its body returns another number of values than it takes")),
+        _ => Err(Problem::invalid(
+            "its body returns another number of loop-carried values than it takes",
+        )),
     }
 }

@@ -50,7 +50,9 @@ fn loop_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let graph = n.attrs().graph("body")?;
     let carried = graph.input.len().saturating_sub(2);
     if n.len() < 2 || n.len() != carried + 2 || graph.output.len() <= carried {
-        return Err(Problem::invalid("its body does not fit what it carries"));
+        return Err(Problem::invalid(
+            "the inputs and outputs of its body do not match the loop-carried values",
+        ));
     }
     let max = match n.optional_tensor(0)? {
         Some(max) => {
@@ -69,7 +71,7 @@ fn loop_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
         let outputs = convert_body(n, graph, state.to_vec())?;
         let condition = n.materialize(&outputs[0])?;
-        let condition = n.to_condition(condition, "the condition that its body gives")?;
+        let condition = n.to_condition(condition, "the condition that its body returns")?;
         let mut after = vec![increment(n, &state[0])?, condition.into()];
         after.extend_from_slice(&outputs[1..=carried]);
         Ok((after, outputs[carried + 1..].to_vec()))

@@ -45,11 +45,11 @@ pub(super) fn scan(n: &mut Node<'_, '_>) -> ConvertResult {
     let count = n.attrs().int("num_scan_inputs")?.unwrap_or(0);
     let count = usize::try_from(count).unwrap_or(0);
     if count == 0 || input_count < count || graph.input.len() != input_count {
-        return Err(Problem::attribute("attribute 'num_scan_inputs' does not fit its inputs"));
+        return Err(Problem::attribute("attribute 'num_scan_inputs' does not match its inputs"));
     }
     let carried = input_count - count;
     if graph.output.len() < carried {
-        return Err(Problem::invalid("its body does not return what it carries"));
+        return Err(Problem::invalid("its body does not return all loop-carried values"));
     }
     if skipped_inputs > 0 {
         scan_batches(n, graph, carried)
@@ -71,7 +71,11 @@ fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Conv
     let iterations = n.dims(scanned[0].x)?[scanned[0].axis];
     for one in &scanned[1..] {
         let length = n.dims(one.x)?[one.axis];
-        n.require_equal(iterations, length, "it scans inputs of {} and of {} slices")?;
+        n.require_equal(
+            iterations,
+            length,
+            "it scans inputs with {} and {} slices, but all must have the same number",
+        )?;
     }
     let first = (0..carried).map(|i| n.input(i)).collect();
     let last = loop_over_slices(n, graph, first, &scanned, iterations)?;
@@ -97,8 +101,10 @@ fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Conv
 /// `Scan` of opset 8: scans each batch element separately, along axis 0 of its slices.
 fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     if n.has_input(0) {
-        return Err(Problem::unsupported("sequences of unequal lengths (input 0 of opset 8)")
-            .with_help("convert the model to opset 9 or newer"));
+        return Err(Problem::unsupported(
+            "sequences of unequal lengths (input 0 of opset 8) are not supported",
+        )
+        .with_help("convert the model to opset 9 or newer"));
     }
     let count = graph.input.len() - carried;
     let backward = directions(n, "directions", count)?;
@@ -107,11 +113,15 @@ fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Con
         all.push(n.tensor(i + 1)?);
     }
     let [batch, iterations, ..] = n.dims(all[carried])?[..] else {
-        return Err(Problem::invalid("what it scans must have a batch and a sequence axis"));
+        return Err(Problem::invalid("a scanned input must have a batch axis and a sequence axis"));
     };
     for &x in &all[carried + 1..] {
         let length = n.dims_with_min_rank(x, 2)?[1];
-        n.require_equal(iterations, length, "it scans inputs of {} and of {} slices")?;
+        n.require_equal(
+            iterations,
+            length,
+            "it scans inputs with {} and {} slices, but all must have the same number",
+        )?;
     }
     let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
         let at = n.materialize(&state[0])?;

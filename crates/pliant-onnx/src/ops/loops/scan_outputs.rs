@@ -36,8 +36,10 @@ impl ScanOutput {
     /// If the values are not tensors.
     pub fn stack(&self, n: &mut Node<'_, '_>, iterations: Sym) -> Result<Value, Problem> {
         let ObjectType::Tensor { dtype, narrow, dims } = &self.object_type else {
-            let message =
-                format!("a turn collects {}, but must collect a tensor", self.object_type.name());
+            let message = format!(
+                "an iteration collects {}, but must collect a tensor",
+                self.object_type.name()
+            );
             return Err(Problem::invalid(message));
         };
         let zero = n.func().syms.int(0);
@@ -82,7 +84,7 @@ pub(in crate::ops) fn collecting_loop(
         let (mut next, parts) = iteration(n, state)?;
         if next.len() != carried || parts.len() != count {
             return Err(Problem::invalid(
-                "its body returns another number of values than it takes",
+                "its body returns another number of loop-carried values than it takes",
             ));
         }
         object_types.clear();

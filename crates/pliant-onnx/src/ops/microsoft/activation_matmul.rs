@@ -166,7 +166,7 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
     let bits = attrs.int("bits")?.unwrap_or(4);
     if ![2, 4, 8].contains(&bits) {
         return Err(Problem::unsupported(format!(
-            "weights of {bits} bits; 2, 4 and 8 are supported"
+            "weights of {bits} bits are not supported; 2, 4 and 8 are"
         )));
     }
     if [depth, rows, block].iter().any(|&v| v > MAX_WEIGHT_SIZE) {
@@ -175,7 +175,7 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
         )));
     }
     if n.has_input(4) {
-        return Err(Problem::unsupported("weights in another order (g_idx, input 4)"));
+        return Err(Problem::unsupported("reordered weights (g_idx, input 4) are not supported"));
     }
     let blocks = (depth + block - 1) / block;
     if let Some(weights) = dequantized_constant_weights(n, (rows, depth), (bits, block))? {

@@ -94,7 +94,7 @@ fn add_key_mask(
             let wide = n.reshape(mask, &[*b, one, *q, *k])?;
             n.op("relax.greater", &[wide, zero_scalar])?
         }
-        _ => return Err(Problem::unsupported("a mask of 4 dims")),
+        _ => return Err(Problem::unsupported("a mask of 4 dims is not supported")),
     };
     let filter_value = n.attrs().float("mask_filter_value")?.unwrap_or(-10000.0);
     let (zero, filter_value) = (n.scalar(0f32)?, n.scalar(filter_value as f32)?);
@@ -115,7 +115,9 @@ pub(super) fn past_keys_values(
     match (n.optional_tensor(k)?, n.optional_tensor(v)?) {
         (Some(k), Some(v)) => Ok(Some((k, v))),
         (None, None) => Ok(None),
-        _ => Err(Problem::invalid(format!("of its past, inputs {k} and {v}, one is left out"))),
+        _ => Err(Problem::invalid(format!(
+            "past keys and values (inputs {k} and {v}) must both be present or both be absent"
+        ))),
     }
 }
 
@@ -147,7 +149,7 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
         .int(n, "past_present_share_buffer", &[0])?
         .int(n, "do_rotary", &[0])?
         .into_result(
-            "positions are not turned here, and 'present' is 'past' with the new keys behind it",
+            "rotary positions must be a separate node, and 'present' must be 'past' followed by the new keys",
         )?;
     let mut all = n.op("relax.matmul", &[x, weights])?;
     if let Some(bias) = n.optional_tensor(2)? {
@@ -212,14 +214,16 @@ fn multi_head_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let count = head_count(n, "num_heads")?;
     let mut q = n.tensor(0)?;
     let (Some(mut k), Some(mut v)) = (n.optional_tensor(1)?, n.optional_tensor(2)?) else {
-        return Err(Problem::unsupported("queries, keys and values packed in one tensor"));
+        return Err(Problem::unsupported(
+            "queries, keys and values packed in one tensor are not supported",
+        ));
     };
     UnsupportedFeatures::default()
         .input(n, 8, "past_sequence_length")
         .input(n, 9, "cache_indirection")
         .output(n, 3, "qk")
         .into_result(
-            "caches grow by the new keys and belong to one beam, and the weights stay inside",
+            "the cache must grow by the new keys and belong to one beam, and the weights must not be an output",
         )?;
     if let Some(bias) = n.optional_tensor(3)? {
         add_packed_bias(n, bias, [&mut q, &mut k, &mut v])?;
@@ -245,12 +249,11 @@ fn multi_head_attention(n: &mut Node<'_, '_>) -> ConvertResult {
         let positions_known = past.is_some() || prove::equal(n.func(), queries, keys) == Some(true);
         let mut unsupported = UnsupportedFeatures::default();
         if !positions_known {
-            unsupported =
-                unsupported.add("unidirectional=1 over keys that may outnumber the queries");
+            unsupported = unsupported.add(
+                "unidirectional=1 with a number of keys that may differ from that of the queries",
+            );
         }
-        unsupported.into_result(
-            "queries have places among the keys where there are as many of both, or a past",
-        )?;
+        unsupported.into_result("a causal mask needs past keys, or as many keys as queries")?;
         causal_mask(n, &mut masks, (queries, keys), past)?;
     }
     let y = attention_product(n, [q, k, v], &masks, 0.0)?;
@@ -286,7 +289,8 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some(scale) = attrs.float("scale")?.filter(|&s| s != 1.0) {
         unsupported = unsupported.add(format!("scale={scale}"));
     }
-    unsupported.into_result("each sequence has a row of its own, and positions are not scaled")?;
+    unsupported
+        .into_result("each sequence must have its own row, and positions must not be scaled")?;
     let interleaved = attrs.int("interleaved")?.unwrap_or(0) != 0;
     let (num_heads, width) =
         (attrs.int("num_heads")?.unwrap_or(0), attrs.int("rotary_embedding_dim")?.unwrap_or(0));
@@ -307,7 +311,10 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
         (rotary_angles(n, cos, Some(positions))?, rotary_angles(n, sin, Some(positions))?);
     let split = match dims.as_slice() {
         [b, l, hidden] => {
-            let half = *n.dims(cos)?.last().ok_or_else(|| Problem::invalid("no angles"))?;
+            let half = *n
+                .dims(cos)?
+                .last()
+                .ok_or_else(|| Problem::invalid("the cosine cache must not be a scalar"))?;
             let syms = &mut n.func().syms;
             let (size, heads) = if num_heads > 0 && width > 0 {
                 let heads = syms.int(num_heads);
@@ -320,7 +327,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
             n.reshape(x, &[*b, *l, heads, size])?
         }
         [_, _, _, _] => n.permute(x, &[0, 2, 1, 3])?,
-        _ => return Err(Problem::invalid("it takes 3 or 4 dims")),
+        _ => return Err(Problem::invalid("its input must have 3 or 4 dims")),
     };
     let y = apply_rotary(n, split, (cos, sin), interleaved)?;
     let y = if dims.len() == 3 { n.reshape(y, &dims)? } else { n.permute(y, &[0, 2, 1, 3])? };

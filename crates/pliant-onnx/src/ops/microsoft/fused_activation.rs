@@ -35,7 +35,7 @@ fn first_output(
     convert: fn(&mut Node<'_, '_>) -> ConvertResult,
 ) -> ExprResult {
     let outputs = convert(n)?;
-    let first = outputs.first().ok_or_else(|| Problem::invalid("it gives nothing"))?;
+    let first = outputs.first().ok_or_else(|| Problem::invalid("it has no output"))?;
     n.materialize(first)
 }
 
@@ -67,6 +67,6 @@ fn apply_activation(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> Ex
             let (low, high) = (constant_bound(n, y, low)?, constant_bound(n, y, high)?);
             clip_to_bounds(n, y, low, high)
         }
-        other => Err(Problem::unsupported(format!("activation '{other}'"))),
+        other => Err(Problem::unsupported(format!("activation '{other}' is not supported"))),
     }
 }

@@ -34,7 +34,7 @@ fn check_supported(n: &Node<'_, '_>) -> Result<(), Problem> {
         .str(n, "k_quant_type", "NONE")?
         .str(n, "v_quant_type", "NONE")?
         .into_result(
-            "its weights are a causal softmax of the keys alone, over caches of floats that grow",
+            "the weights must be a causal softmax over the keys alone, and the cache must be floating-point and grow",
         )
 }
 
@@ -90,8 +90,8 @@ fn check_sequence_ends(
         }
         holds = n.op("relax.logical_and", &[holds, full])?;
     }
-    let text = "its caches end at different places: seqlens_k + 1 must be {}, the length of past and new keys together, \
-                for each sequence (a prompt, before which there is nothing, may be shorter)";
+    let text = "its sequences end at different positions: seqlens_k + 1 must be {}, the number of past and new keys together, \
+                for each sequence (only a prompt, without past keys, may be shorter)";
     n.require(holds, text, &[keys])
 }
 
@@ -181,7 +181,7 @@ fn queries_keys_values(
     n.require_equal(
         whole,
         v_end,
-        "queries, keys and values have {} columns, of which their heads fill {}",
+        "queries, keys and values have {} columns, but their heads need {}",
     )?;
     Ok([
         n.slice_axis(q, 2, zero, q_end)?,

@@ -226,7 +226,9 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
         for (i, x) in qkv.iter_mut().enumerate() {
             let count = heads[usize::from(i > 0)].filter(|&h| h > 0);
             let count = count.ok_or_else(|| {
-                Problem::invalid("3 dims need attributes 'q_num_heads' and 'kv_num_heads'")
+                Problem::invalid(
+                    "an input with 3 dims needs the attributes 'q_num_heads' and 'kv_num_heads'",
+                )
             })?;
             let count = n.func().syms.int(count);
             *x = split_heads(n, *x, count)?;
@@ -358,7 +360,10 @@ pub(in crate::ops) fn apply_rotary(
     interleaved: bool,
 ) -> ExprResult {
     let dims = n.dims_with_min_rank(x, 4)?;
-    let half = *n.dims(cos)?.last().ok_or_else(|| Problem::invalid("the angles are scalars"))?;
+    let half = *n
+        .dims(cos)?
+        .last()
+        .ok_or_else(|| Problem::invalid("the rotary angles must not be scalars"))?;
     let syms = &mut n.func().syms;
     let (zero, one, two) = (syms.int(0), syms.int(1), syms.int(2));
     let whole = syms.mul(half, two);
@@ -420,7 +425,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
             n.reshape(x, &[*b, *l, heads, size])?
         }
         [_, _, _, _] => n.permute(x, &[0, 2, 1, 3])?,
-        _ => return Err(Problem::invalid("3 dims need the attribute 'num_heads'")),
+        _ => return Err(Problem::invalid("an input with 3 dims needs the attribute 'num_heads'")),
     };
     let y = apply_rotary(n, split, (tables[0], tables[1]), interleaved)?;
     let y = if dims.len() == 3 { n.reshape(y, &dims)? } else { n.permute(y, &[0, 2, 1, 3])? };

@@ -165,7 +165,9 @@ fn col2im(n: &mut Node<'_, '_>) -> ConvertResult {
     let pads = list(n, "pads", 2 * axes, 0)?;
     let lists = [block.len(), strides.len(), dilations.len()];
     if dims.len() != 3 || lists.iter().any(|&l| l != axes) || pads.len() != 2 * axes {
-        return Err(Problem::invalid("sizes, strides and pads must fit the input"));
+        return Err(Problem::invalid(
+            "block size, strides, dilations and pads must match the dims of the image",
+        ));
     }
     check_sizes([&[], &strides, &dilations])?;
     check_pads(&pads)?;
@@ -238,7 +240,9 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let ([b, c, h, width], [out, each, kh, kw], [_, _, oh, ow]) =
         (dims.as_slice(), filter.as_slice(), offset_dims.as_slice())
     else {
-        return Err(Problem::unsupported("other than 2 spatial dims"));
+        return Err(Problem::unsupported(
+            "inputs with other than 2 spatial dims are not supported",
+        ));
     };
     let (b, c, h, width, out, each) = (*b, *c, *h, *width, *out, *each);
     let (kh, kw, oh, ow) = (*kh, *kw, *oh, *ow);

@@ -86,7 +86,9 @@ fn batch_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     for (i, name) in (1..).zip(names).filter(|&(i, _)| !training || i > 2) {
         unsupported = unsupported.output(n, i, name);
     }
-    unsupported.into_result("statistics move in training_mode=1 of opset 14 and later alone")?;
+    unsupported.into_result(
+        "running statistics are updated only in training_mode=1 of opset 14 and later",
+    )?;
     let input = n.tensor(0)?;
     let (input_dtype, dims) = (n.dtype(input)?, n.dims(input)?);
     let rank = dims.len();
@@ -179,12 +181,16 @@ fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims_with_min_rank(x, 2)?;
     if dims.len() < 2 {
-        return Err(Problem::invalid("it takes at least 2 dims"));
+        return Err(Problem::invalid("its input must have at least 2 dims"));
     }
     let groups = n.func().syms.int(groups);
     let each = n.func().syms.floordiv(dims[1], groups);
     let whole = n.func().syms.mul(each, groups);
-    n.require_equal(dims[1], whole, "{} channels are not a multiple of 'num_groups' (up to {})")?;
+    n.require_equal(
+        dims[1],
+        whole,
+        "{} channels are not a multiple of 'num_groups' (the next lower multiple is {})",
+    )?;
     let mut apart = vec![dims[0], groups, each];
     apart.extend(&dims[2..]);
     let axes: Vec<i64> = (2..apart.len() as i64).collect();
@@ -335,7 +341,7 @@ fn lrn(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
     if dims.len() < 2 {
-        return Err(Problem::invalid("it takes at least 2 dims"));
+        return Err(Problem::invalid("its input must have at least 2 dims"));
     }
     let y =
         n.in_wide_float(x, |n, x| local_response_norm(n, x, &dims, size, [alpha, bias, beta]))?;

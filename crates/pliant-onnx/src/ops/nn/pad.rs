@@ -99,7 +99,7 @@ fn constant_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>
     }
     check_pads(&pads)?;
     if let Some(again) = (1..axes.len()).find(|&i| axes[..i].contains(&axes[i])) {
-        return Err(Problem::invalid(format!("'axes' names axis {} twice", axes[again])));
+        return Err(Problem::invalid(format!("'axes' contains axis {} twice", axes[again])));
     }
     let mut width = vec![0; 2 * rank];
     for (k, &axis) in axes.iter().enumerate() {
@@ -164,7 +164,7 @@ fn crop_constant_widths(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprRes
 /// Checks that an axis has the elements that are cropped from it. Each end is checked separately first, because the sum may
 /// overflow.
 fn check_crop(n: &mut Node<'_, '_>, before: Sym, after: Sym, size: Sym) -> Result<(), Problem> {
-    let text = "it cuts {} off an axis of {}";
+    let text = "it crops {} elements from an axis of {}";
     n.require_at_most(before, size, text)?;
     n.require_at_most(after, size, text)?;
     let all = n.func().syms.add(before, after);
@@ -205,7 +205,11 @@ fn axis_paddings(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, 
     let above = n.op("relax.greater_equal", &[pads, min])?;
     let below = n.op("relax.less_equal", &[pads, max])?;
     let in_range = n.op("relax.logical_and", &[above, below])?;
-    n.require(in_range, &format!("{{}} of 'pads' is beyond {MAX_PAD}"), &[pads])?;
+    n.require(
+        in_range,
+        &format!("'pads' contains {{}}, whose absolute value exceeds {MAX_PAD}"),
+        &[pads],
+    )?;
     if let Some(axes) = axes {
         // Scatter the amounts of the given axes into zeros.
         let size = n.func().syms.int(rank as i64);

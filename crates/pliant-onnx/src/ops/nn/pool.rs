@@ -83,7 +83,7 @@ fn maximum_indices(
     let all = window.kernel.iter().try_fold(1i64, |all, &size| all.checked_mul(size));
     let all = all.filter(|&all| all <= MAX_WINDOW_ELEMENTS).ok_or_else(|| {
         let text =
-            format!("the places of maxima of windows of more than {MAX_WINDOW_ELEMENTS} elements");
+            format!("indices of the maxima (output 1) are not supported for windows of more than {MAX_WINDOW_ELEMENTS} elements");
         Problem::unsupported(text)
     })?;
     for at in (0..all).rev() {
@@ -167,7 +167,9 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
     let strides = n.attrs().ints("strides")?.map_or_else(|| vec![1; axes], <[i64]>::to_vec);
     let pads = n.attrs().ints("pads")?.map_or_else(|| vec![0; 2 * axes], <[i64]>::to_vec);
     if dims.len() != axes + 2 || strides.len() != axes || pads.len() != 2 * axes {
-        return Err(Problem::invalid("kernel, strides and pads must fit the input"));
+        return Err(Problem::invalid(
+            "the lengths of 'kernel_shape', 'strides' and 'pads' must match the spatial dims of the input",
+        ));
     }
     check_sizes([&window_dims, &strides, &[]])?;
     check_pads(&pads)?;

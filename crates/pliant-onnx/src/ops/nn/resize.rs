@@ -114,7 +114,7 @@ fn resize(n: &mut Node<'_, '_>) -> ConvertResult {
         None => (0..dims.len()).collect(),
     };
     if let Some(twice) = axes.iter().enumerate().find(|(i, a)| axes[..*i].contains(a)) {
-        return Err(Problem::invalid(format!("'axes' names axis {} twice", twice.1)));
+        return Err(Problem::invalid(format!("'axes' contains axis {} twice", twice.1)));
     }
     let policy = n.attrs().choice("keep_aspect_ratio_policy", &POLICIES)?;
     let by_size = !old && n.has_input(3) && n.const_ints(3).is_none_or(|s| !s.is_empty());
@@ -188,7 +188,7 @@ fn axes_from_sizes(
             Some(common) => n.op(pick, &[common, scale])?,
         });
     }
-    let common = common.ok_or_else(|| Problem::invalid("it resizes no axes"))?;
+    let common = common.ok_or_else(|| Problem::invalid("it has no axes to resize"))?;
     for axis in &mut list {
         let half = n.scalar_as(0.5, DType::Float64)?;
         let size = float_size(n, axis.from)?;

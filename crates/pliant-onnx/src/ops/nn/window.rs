@@ -139,14 +139,16 @@ pub(super) fn check_sizes(sizes: [&[i64]; 3]) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::invalid(format!(
-        "kernel, strides and dilations must be from 1 to {MAX_WINDOW_SIZE}"
+        "filter dims, strides and dilations must be from 1 to {MAX_WINDOW_SIZE}"
     )))
 }
 
 /// Checks that padding is small enough to be added to sizes.
 pub(super) fn check_pads(pads: &[i64]) -> Result<(), Problem> {
     match pads.iter().find(|pad| !(-MAX_PAD..=MAX_PAD).contains(*pad)) {
-        Some(pad) => Err(Problem::invalid(format!("{pad} of 'pads' is beyond {MAX_PAD}"))),
+        Some(pad) => Err(Problem::invalid(format!(
+            "'pads' contains {pad}, whose absolute value exceeds {MAX_PAD}"
+        ))),
         None => Ok(()),
     }
 }
