@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_files_of_many_messages_are_found_out() {
+    fn estimates_the_memory_of_many_small_messages() {
         // 100,000 nodes of 2 bytes each in a graph.
         let nodes: Vec<u8> = [0x0a, 0x00].repeat(100_000);
         let mut file = vec![0x3a];
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_cost_nothing_and_nesting_ends() {
+    fn ignores_weights_and_limits_nesting() {
         let raw = TensorProto { raw_data: Some(vec![0; 1 << 20].into()), ..Default::default() };
         let graph = GraphProto { initializer: vec![raw], ..Default::default() };
         let model = ModelProto { graph: Some(graph), ..Default::default() };
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_scanned() {
+    fn scans_arbitrary_bytes_without_a_panic() {
         for seed in 0..2000u64 {
             let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
             let bytes: Vec<u8> = (0..seed % 97)

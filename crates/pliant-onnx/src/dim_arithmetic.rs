@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dims_come_out_for_sizes() {
+    fn evaluates_dim_texts_for_given_sizes() {
         let mut sizes = |name: &str| if name == "n" { Some(7) } else { None };
         assert_eq!(evaluate_dim("n * 2 + 1", &mut sizes), Some(15));
         assert_eq!(evaluate_dim("(n - 1) // 4 + n % 4", &mut sizes), Some(4));

@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arithmetic_is_read_and_other_text_is_a_name() {
+    fn parses_arithmetic_and_treats_other_text_as_a_name() {
         let mut func = Function::empty();
         let mut symbols = DimSymbols::default();
         let mut text = |t: &str| {
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_that_defines_nothing_is_a_name() {
+    fn treats_arithmetic_over_undefined_symbols_as_a_name() {
         let mut func = Function::empty();
         let mut symbols = DimSymbols::default();
         symbols.analyze_dims(&["c+d", "a+1", "a+b"], &["e*e", "f//2", "a*b"]);

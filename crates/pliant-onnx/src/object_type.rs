@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn dims_of_symbols_made_inside_are_not_known_outside() {
+    fn erases_dims_with_symbols_defined_inside() {
         let mut syms = SymArena::new();
         let q = syms.fresh_var("q");
         let outer = OuterSymbols::now(&syms);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_join_to_what_holds_both() {
+    fn joins_types_to_the_most_specific_common_type() {
         let mut syms = SymArena::new();
         let [two, three, four] = [2, 3, 4].map(|v| Some(syms.int(v)));
         let (a, b) = (tensor(&[two, three]), tensor(&[two, four]));

@@ -29,7 +29,7 @@ mod tests {
     use crate::proto::{GraphProto, ModelProto, NodeProto};
 
     #[test]
-    fn a_panic_is_a_problem_of_its_node() {
+    fn reports_a_panic_in_a_converter_as_a_problem() {
         let proto = ModelProto { graph: Some(GraphProto::default()), ..ModelProto::default() };
         let model = Model::from_bytes(proto.encode_to_vec(), Limits::default()).unwrap();
         let mut importer = Importer::new(&model);

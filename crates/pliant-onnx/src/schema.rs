@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn element_types_are_held_against_the_version() {
+    fn checks_element_types_against_the_opset_version() {
         let error = |op: &str, version, types: &[DataType]| {
             let actual: Vec<_> = types.iter().map(|&ty| Some(ty)).collect();
             let error = check_types(&node(op, types.len(), &[]), version, &actual);
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_held_against_their_version() {
+    fn checks_nodes_against_the_opset_version() {
         let error = |node: &NodeProto, version| {
             check(node, version).map_err(|p| p.to_string()).err().unwrap_or_default()
         };

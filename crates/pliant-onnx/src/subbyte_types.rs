@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_have_the_values_of_the_specification() {
+    fn decodes_bit_patterns_as_specified() {
         let value = |ty, code| float_format(ty).map(|f| f.decode(code));
         assert_eq!(value(DataType::Float8e4m3fn, 0x7e), Some(448.0));
         assert_eq!(value(DataType::Float8e4m3fnuz, 0x7f), Some(240.0));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_go_to_the_even_code() {
+    fn rounds_ties_to_the_even_bit_pattern() {
         let format = float_format(DataType::Float4e2m1);
         let thresholds = format.map(|f| f.thresholds(true)).unwrap_or_default();
         // The numbers of the format are 0, 0.5, 1, 1.5, 2, 3, 4, 6.
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_moving_operators_is_sorted() {
+    fn lists_data_movement_operators_in_sorted_order() {
         assert!(
             is_data_movement("Concat")
                 && is_data_movement("Unsqueeze")
