@@ -66,7 +66,7 @@ pub struct OperandSpec {
 
 impl OperandSpec {
     /// The properties of operand `i` that the given specialisation fixes.
-    pub fn of(value: &Tensor, i: usize, specialization: Specialization) -> OperandSpec {
+    pub fn from_tensor(value: &Tensor, i: usize, specialization: Specialization) -> OperandSpec {
         let (dtype, fixed) = (value.dtype(), specialization.fixes_sizes(i));
         let few = fixed && is_plain_int(dtype) && value.numel() <= MAX_SPECIALIZED_VALUES;
         let dims = value.shape().iter().map(|&d| fixed.then_some(d)).collect();

@@ -168,7 +168,7 @@ impl DimSymbols {
     /// Finds out which symbols the texts of the input dims define. A plain name defines its symbol. An equation defines a symbol if
     /// all its other symbols are defined.
     pub(crate) fn analyze_dims(&mut self, file: &[&str], user: &[&str]) {
-        let (mut defined, mut rest) = (FxHashSet::default(), Vec::new());
+        let (mut defined, mut equations) = (FxHashSet::default(), Vec::new());
         for (&text, from_file) in
             file.iter().zip(repeat(true)).chain(user.iter().zip(repeat(false)))
         {
@@ -180,7 +180,7 @@ impl DimSymbols {
                 }
                 Some(tree) => {
                     tree.undefined_names(&FxHashSet::default(), &mut names);
-                    rest.push((text, tree));
+                    equations.push((text, tree));
                 }
                 None => names.push(text.to_owned()),
             }
@@ -191,8 +191,8 @@ impl DimSymbols {
             }
         }
         loop {
-            let before = rest.len();
-            rest.retain(|(_, tree)| {
+            let before = equations.len();
+            equations.retain(|(_, tree)| {
                 let mut names = Vec::new();
                 let linear = tree.undefined_names(&defined, &mut names);
                 match names.as_slice() {
@@ -201,11 +201,11 @@ impl DimSymbols {
                     _ => true,
                 }
             });
-            if rest.len() == before {
+            if equations.len() == before {
                 break;
             }
         }
-        self.undefined = rest.into_iter().map(|(text, _)| text.to_owned()).collect();
+        self.undefined = equations.into_iter().map(|(text, _)| text.to_owned()).collect();
     }
 
     /// Whether a dim text contains symbols that no input dim defines.

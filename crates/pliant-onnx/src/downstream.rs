@@ -80,7 +80,7 @@ impl Importer<'_> {
     /// result.
     fn attribute_problem(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<Problem> {
         let domain = own_domain(node.domain());
-        let row = ops::find(domain, node.op_type())?;
+        let entry = ops::find(domain, node.op_type())?;
         // Converting the node would also convert its subgraphs, which are checked separately.
         if node.attribute.iter().any(|a| a.g.is_some() || !a.graphs.is_empty()) {
             return None;
@@ -92,7 +92,7 @@ impl Importer<'_> {
         });
         let inputs = inputs.collect();
         let symbol_constraints = self.symbol_constraints.clone();
-        let outcome = panic_guard::convert(row, &mut Node::new(self, node, opset, inputs));
+        let outcome = panic_guard::convert(entry, &mut Node::new(self, node, opset, inputs));
         self.symbol_constraints = symbol_constraints;
         let problem = outcome.err().filter(|problem| problem.in_attribute)?;
         Some(problem.at(&label(node), &operator_name(node)))

@@ -100,14 +100,15 @@ fn open_beneath(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, String> {
 
 /// Opens the path component by component. Used on systems and in sandboxes without `openat2`.
 fn open_by_component(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, String> {
-    let mut at: Option<OwnedFd> = None;
+    let mut current: Option<OwnedFd> = None;
     let mut parts = path.components().peekable();
     while let Some(part) = parts.next() {
         let inner = if parts.peek().is_some() { flags | OFlags::DIRECTORY } else { flags };
-        let next = openat(at.as_ref().unwrap_or(folder), part.as_os_str(), inner, Mode::empty());
-        at = Some(next.map_err(open_error)?);
+        let next =
+            openat(current.as_ref().unwrap_or(folder), part.as_os_str(), inner, Mode::empty());
+        current = Some(next.map_err(open_error)?);
     }
-    at.ok_or_else(|| "names no file".into())
+    current.ok_or_else(|| "names no file".into())
 }
 
 fn open_error(e: rustix::io::Errno) -> String {

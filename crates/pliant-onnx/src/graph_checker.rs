@@ -117,7 +117,7 @@ impl<'m> GraphChecker<'m> {
                 if !self.is_defined(name) {
                     let definitions = definitions.get_or_insert_with(|| defining_nodes(nodes));
                     let definition =
-                        definitions.get(name.as_str()).map(|&at| (at == i, &nodes[at]));
+                        definitions.get(name.as_str()).map(|&index| (index == i, &nodes[index]));
                     self.report_undefined(node, name, definition);
                 }
             }
@@ -233,9 +233,9 @@ impl<'m> GraphChecker<'m> {
 /// The name of a function for messages.
 fn function_label(function: &FunctionProto) -> String {
     let (domain, name, overload) = function_key(function);
-    let of = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
-    let which = if overload.is_empty() { String::new() } else { format!(" ({overload})") };
-    format!("'{name}'{which}{of}")
+    let domain_text = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
+    let overload_text = if overload.is_empty() { String::new() } else { format!(" ({overload})") };
+    format!("'{name}'{overload_text}{domain_text}")
 }
 
 /// The attributes that a function accepts.

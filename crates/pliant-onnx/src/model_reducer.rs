@@ -94,7 +94,7 @@ fn with_float_types(model: &ModelProto, rank: usize) -> ModelProto {
 
 /// Removes the parts of the model that are not needed to reproduce the finding. `None` if the model does not reproduce it.
 fn minimal_model(whole: &ModelProto, finding: &Finding, all: &[Finding]) -> Option<ModelProto> {
-    let until = Instant::now() + SEARCH_TIME_LIMIT;
+    let deadline = Instant::now() + SEARCH_TIME_LIMIT;
     let count = part_count(whole);
     let mut kept = vec![true; count];
     let mut best = None;
@@ -102,7 +102,7 @@ fn minimal_model(whole: &ModelProto, finding: &Finding, all: &[Finding]) -> Opti
     while size > 0 {
         for start in (0..count).step_by(size) {
             let range = start..(start + size).min(count);
-            if !kept[range.clone()].contains(&true) || Instant::now() > until {
+            if !kept[range.clone()].contains(&true) || Instant::now() > deadline {
                 continue;
             }
             let mut fewer = kept.clone();

@@ -342,10 +342,10 @@ impl Node<'_, '_> {
         }
         let index_scalar = self.scalar(index as i64)?;
         let matches = self.op("relax.equal", &[value, index_scalar])?;
-        let then = self.binding_block(|n| build(n, index))?;
-        let otherwise_block =
+        let then_block = self.binding_block(|n| build(n, index))?;
+        let else_block =
             self.binding_block(|n| n.select_by_value(value, index + 1, count, build))?;
-        Ok(self.emit_if(matches, then, otherwise_block))
+        Ok(self.emit_if(matches, then_block, else_block))
     }
 
     // ---- branches ----
@@ -378,13 +378,13 @@ impl Node<'_, '_> {
     pub fn if_else(
         &mut self,
         cond: Expr,
-        then: impl FnOnce(&mut Self) -> ExprResult,
-        otherwise_block: impl FnOnce(&mut Self) -> ExprResult,
+        then_block: impl FnOnce(&mut Self) -> ExprResult,
+        else_block: impl FnOnce(&mut Self) -> ExprResult,
     ) -> ExprResult {
         let cond = self.to_scalar(cond)?;
-        let then = self.binding_block(then)?;
-        let otherwise_block = self.binding_block(otherwise_block)?;
-        Ok(self.emit_if(cond, then, otherwise_block))
+        let then_block = self.binding_block(then_block)?;
+        let else_block = self.binding_block(else_block)?;
+        Ok(self.emit_if(cond, then_block, else_block))
     }
 
     /// Emits the bindings of a block of their own. Returns the block and its result.
@@ -410,12 +410,17 @@ impl Node<'_, '_> {
     }
 
     /// Emits a branch between two blocks and returns its result.
-    pub fn emit_if(&mut self, cond: Expr, then: (Seq, Expr), otherwise_block: (Seq, Expr)) -> Expr {
+    pub fn emit_if(
+        &mut self,
+        cond: Expr,
+        then_block: (Seq, Expr),
+        else_block: (Seq, Expr),
+    ) -> Expr {
         let func = self.func();
-        let (a, b) = (func.expr_ty(then.1), func.expr_ty(otherwise_block.1));
+        let (a, b) = (func.expr_ty(then_block.1), func.expr_ty(else_block.1));
         let ty = derive::lca(func, a, b);
-        let value =
-            func.add_expr(ExprData::If { cond, then_seq: then.0, else_seq: otherwise_block.0 }, ty);
+        let value = func
+            .add_expr(ExprData::If { cond, then_seq: then_block.0, else_seq: else_block.0 }, ty);
         self.importer.bind(value, self.proto)
     }
 

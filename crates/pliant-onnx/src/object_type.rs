@@ -209,9 +209,10 @@ impl Node<'_, '_> {
     pub fn call_host(&mut self, name: &str, args: &[Expr]) -> ExprResult {
         let func = self.func();
         let any = func.intern(TypeData::Any);
-        let mut all = vec![func.extern_func(name)];
-        all.extend(args);
-        let call = self.importer.builder.call_op(CALL_PURE_PACKED, &all, Attrs::default(), &[any]);
+        let mut operands = vec![func.extern_func(name)];
+        operands.extend(args);
+        let call =
+            self.importer.builder.call_op(CALL_PURE_PACKED, &operands, Attrs::default(), &[any]);
         let call = call.map_err(infer_problem)?;
         Ok(self.importer.bind(call, self.proto))
     }
@@ -245,15 +246,15 @@ impl Node<'_, '_> {
                 Ok((self.null_value()?, ObjectType::Optional(Box::new(ObjectType::Unknown))))
             }
             Value::Sequence(items) => {
-                let mut all = Vec::with_capacity(items.len());
+                let mut operands = Vec::with_capacity(items.len());
                 let mut object_type = ObjectType::Unknown;
                 for item in items {
                     let (e, inner) = self.to_object(item)?;
                     object_type = object_type.join(&inner)?;
-                    all.push(e);
+                    operands.push(e);
                 }
                 Ok((
-                    self.call_host(host::SEQUENCE, &all)?,
+                    self.call_host(host::SEQUENCE, &operands)?,
                     ObjectType::Sequence(Box::new(object_type)),
                 ))
             }

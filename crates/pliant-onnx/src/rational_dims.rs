@@ -55,14 +55,17 @@ impl RationalTensor {
         let shape: Vec<usize> = tensor.shape().iter().map(|&d| d as usize).collect();
         let (mut numerators, mut denominators) = (Vec::new(), Vec::new());
         for value in tensor.to_f64_vec().ok()? {
-            let below = (0..=12).map(|bits| f64::from(1 << bits));
-            let below = below.into_iter().find(|below| (value * below).fract() == 0.0)?;
+            let denominator = (0..=12).map(|bits| f64::from(1 << bits));
+            let denominator =
+                denominator.into_iter().find(|denominator| (value * denominator).fract() == 0.0)?;
             // Quotients have no minus zero.
-            if (value * below).abs() > MAX_NUMERATOR || value == 0.0 && value.is_sign_negative() {
+            if (value * denominator).abs() > MAX_NUMERATOR
+                || value == 0.0 && value.is_sign_negative()
+            {
                 return None;
             }
-            numerators.push(func.syms.int((value * below) as i64));
-            denominators.push(func.syms.int(below as i64));
+            numerators.push(func.syms.int((value * denominator) as i64));
+            denominators.push(func.syms.int(denominator as i64));
         }
         let whole = |elems| SymTensor { shape: shape.clone(), elems, dtype: DType::Int64 };
         Some(RationalTensor {
@@ -123,8 +126,8 @@ fn cancel(func: &mut Function, numerator: Sym, denominator: Sym) -> (Sym, Sym) {
     if func.syms.as_int(numerator).is_some() && func.syms.as_int(denominator).is_some() {
         return (numerator, denominator);
     }
-    let at = |func: &Function, e: Sym| func.syms.evaluate(e, &|_| Some(64)).ok();
-    let (Some(a), Some(b)) = (at(func, numerator), at(func, denominator)) else {
+    let sample = |func: &Function, e: Sym| func.syms.evaluate(e, &|_| Some(64)).ok();
+    let (Some(a), Some(b)) = (sample(func, numerator), sample(func, denominator)) else {
         return (numerator, denominator);
     };
     if b > 0 && a > 0 && a % b == 0 {
@@ -246,15 +249,15 @@ fn combine(
     exact: (bool, bool),
 ) -> Option<(Sym, Sym)> {
     // Scaling by a power of two does not round again.
-    let scales = |func: &Function, numerator: Sym| power_of_two(func, numerator).is_some();
+    let is_scale = |func: &Function, numerator: Sym| power_of_two(func, numerator).is_some();
     let allowed = match (exact, fold) {
         ((true, true), FoldOp::Add | FoldOp::Sub | FoldOp::Div) => true,
         // The product of two sizes may exceed the range of integers that floats represent exactly.
         ((true, true), FoldOp::Mul) => {
             func.syms.as_int(a).is_some() || func.syms.as_int(b).is_some()
         }
-        ((false, true), FoldOp::Mul | FoldOp::Div) => scales(func, b),
-        ((true, false), FoldOp::Mul) => scales(func, a),
+        ((false, true), FoldOp::Mul | FoldOp::Div) => is_scale(func, b),
+        ((true, false), FoldOp::Mul) => is_scale(func, a),
         _ => false,
     };
     if !allowed {

@@ -146,9 +146,9 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If type inference fails.
-    pub fn require_not_both(&mut self, zeros: Expr, open: Expr) -> Result<(), Problem> {
+    pub fn require_not_both(&mut self, zeros: Expr, inferred: Expr) -> Result<(), Problem> {
         let mut counts = Vec::with_capacity(2);
-        for mask in [zeros, open] {
+        for mask in [zeros, inferred] {
             let numbers = self.cast(mask, DType::Int64)?;
             counts.push(self.op("relax.sum", &[numbers])?);
         }

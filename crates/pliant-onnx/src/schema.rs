@@ -164,11 +164,12 @@ pub(crate) fn check_types(
         if types.name.is_empty() {
             continue;
         }
-        let (at, other) = *first.entry(types.name).or_insert((i, ty));
+        let (first_input, other) = *first.entry(types.name).or_insert((i, ty));
         if other != ty {
             let (ty, other) = (type_name(ty), type_name(other));
-            let message =
-                format!("inputs {at} and {i} must be of one type, but are of {other} and {ty}");
+            let message = format!(
+                "inputs {first_input} and {i} must be of one type, but are of {other} and {ty}"
+            );
             return Err(Problem::invalid(message).with_help("add a Cast before the node"));
         }
     }
@@ -196,17 +197,17 @@ fn type_name(ty: DataType) -> String {
 pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
     let domain = own_domain(node.domain());
     let Some(all) = versions(node) else { return Ok(()) };
-    let of = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
+    let domain_text = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
     let Some(schema) = schema_at(all, version) else {
         let first = all.first().map_or(1, |s| s.since);
         let message = format!(
-            "the model uses opset {version}{of}, but the operator exists since opset {first}"
+            "the model uses opset {version}{domain_text}, but the operator exists since opset {first}"
         );
         return Err(Problem::invalid(message).with_help(CONVERT_HELP));
     };
     let Some(signature) = &schema.signature else {
         let message = format!(
-            "the model uses opset {version}{of}, but the operator was removed in opset {}",
+            "the model uses opset {version}{domain_text}, but the operator was removed in opset {}",
             schema.since
         );
         return Err(Problem::invalid(message).with_help(CONVERT_HELP));
@@ -226,14 +227,15 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
     let known = || signature.attributes.iter().map(|a| a.0);
     if let Some(attr) = node.attribute.iter().find(|a| !known().any(|k| k == a.name())) {
         let (name, all) = (attr.name(), known().collect::<Vec<_>>().join(", "));
-        let problem =
-            Problem::invalid(format!("it has no attribute '{name}' in opset {version}{of}"));
+        let problem = Problem::invalid(format!(
+            "it has no attribute '{name}' in opset {version}{domain_text}"
+        ));
         let has = if all.is_empty() { "it has none".into() } else { format!("it has {all}") };
         return Err(problem.with_help(did_you_mean(name, known()).unwrap_or(has)));
     }
     let is_missing = |name: &str| !node.attribute.iter().any(|a| a.name() == name);
     if let Some((name, _)) =
-        signature.attributes.iter().find(|(name, must)| *must && is_missing(name))
+        signature.attributes.iter().find(|(name, required)| *required && is_missing(name))
     {
         return Err(Problem::attribute(format!("attribute '{name}' is missing")));
     }
@@ -260,18 +262,19 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
     for import in &model.opset_import {
         let domain = own_domain(import.domain());
         if !declared.insert(domain) {
-            let of = if domain.is_empty() { "ONNX's own operators" } else { domain };
-            problems
-                .push(Problem::invalid(format!("the model imports two opset versions of {of}")));
+            let domain_text = if domain.is_empty() { "ONNX's own operators" } else { domain };
+            problems.push(Problem::invalid(format!(
+                "the model imports two opset versions of {domain_text}"
+            )));
         }
         let Some(&newest) = table().newest.get(domain) else { continue };
         let version = import.version();
         if (1..=newest).contains(&version) {
             continue;
         }
-        let of = if domain.is_empty() { "" } else { " of " };
+        let domain_text = if domain.is_empty() { "" } else { " of " };
         let message = format!(
-            "opset {version}{of}{domain} is not known; the newest known version is {newest}"
+            "opset {version}{domain_text}{domain} is not known; the newest known version is {newest}"
         );
         problems.push(Problem::unsupported(message).with_help(CONVERT_HELP));
     }
@@ -302,12 +305,12 @@ fn function_label(function: &FunctionProto) -> String {
 }
 
 /// Reports known domains that are used without an opset import. Domains of user-registered operators have no versions.
-fn undeclared(used: &[&str], declared: &FxHashSet<&str>, who: &str, problems: &mut Vec<Problem>) {
+fn undeclared(used: &[&str], declared: &FxHashSet<&str>, owner: &str, problems: &mut Vec<Problem>) {
     let known = |d: &&&str| table().newest.contains_key(**d);
     for domain in used.iter().filter(|d| !declared.contains(**d)).filter(known) {
         let what = if domain.is_empty() { "ONNX's own operators" } else { domain };
         let message =
-            format!("{who} uses {what}, but does not import an opset of it (opset_import)");
+            format!("{owner} uses {what}, but does not import an opset of it (opset_import)");
         problems.push(
             Problem::invalid(message)
                 .with_help(format!("add onnx.helper.make_opsetid(\"{domain}\", VERSION)")),

@@ -37,7 +37,7 @@ pub struct SymbolInfo {
     /// The declared divisor.
     pub divisor: Option<i64>,
     /// The inputs and axes whose dims contain the symbol.
-    pub places: Vec<(String, usize)>,
+    pub occurrences: Vec<(String, usize)>,
     /// Who declares the symbol.
     pub declared: DeclaredBy,
 }
@@ -62,7 +62,7 @@ pub struct Constraint {
     pub chain: Vec<String>,
     pub(crate) operator: String,
     pub(crate) relation: SizeRelation,
-    pub(crate) within: ControlContext,
+    pub(crate) control: ControlContext,
 }
 
 impl Constraint {
@@ -74,7 +74,7 @@ impl Constraint {
             return false;
         };
         let fewer = values.len() < more.len() && values.iter().all(|v| more.contains(v));
-        term == same && fewer && (&self.node, &self.within) == (&other.node, &other.within)
+        term == same && fewer && (&self.node, &self.control) == (&other.node, &other.control)
     }
 }
 
@@ -107,21 +107,21 @@ impl Branch {
 impl Constraint {
     /// The constraint as a sentence without the node.
     pub(crate) fn text(&self) -> String {
-        let from = match self.chain.is_empty() || !matches!(self.relation, SizeRelation::OneOf(..))
-        {
-            true => String::new(),
-            false => format!("; the size comes from {}", self.chain.join(" of ")),
-        };
-        let way = match (self.path.split_first(), self.symbols.first()) {
+        let chain_text =
+            match self.chain.is_empty() || !matches!(self.relation, SizeRelation::OneOf(..)) {
+                true => String::new(),
+                false => format!("; the size comes from {}", self.chain.join(" of ")),
+            };
+        let path_text = match (self.path.split_first(), self.symbols.first()) {
             (Some((input, [])), Some(symbol)) => format!("; {symbol} comes from {input}"),
             (Some((input, nodes)), Some(symbol)) => {
                 format!("; {symbol} comes from {input} through {}", nodes.join(", "))
             }
             _ => String::new(),
         };
-        let branches = &self.within.branches;
-        let inside = branches.last().map_or_else(String::new, |b| format!("in {} ", b.text()));
-        format!("{inside}it needs {}{from}{way}", self.needs)
+        let branches = &self.control.branches;
+        let branch_text = branches.last().map_or_else(String::new, |b| format!("in {} ", b.text()));
+        format!("{branch_text}it needs {}{chain_text}{path_text}", self.needs)
     }
 }
 
@@ -149,13 +149,13 @@ impl std::fmt::Display for ShapeReport {
             if let Some(divisor) = symbol.divisor {
                 write!(f, ", divisible by {divisor}")?;
             }
-            let places: Vec<String> =
-                symbol.places.iter().map(|(input, axis)| format!("{input}[{axis}]")).collect();
-            let whose = match symbol.declared {
+            let occurrences: Vec<String> =
+                symbol.occurrences.iter().map(|(input, axis)| format!("{input}[{axis}]")).collect();
+            let source = match symbol.declared {
                 DeclaredBy::User => "declared",
                 DeclaredBy::File | DeclaredBy::Nobody => "of the file",
             };
-            writeln!(f, "  ({whose}; {})", places.join(", "))?;
+            writeln!(f, "  ({source}; {})", occurrences.join(", "))?;
             for c in self.constraints.iter().filter(|c| c.symbols.contains(&symbol.name)) {
                 writeln!(f, "  {}: {}", c.node, c.text())?;
             }

@@ -61,13 +61,13 @@ impl SymbolConstraints {
                     divisor,
                     name: divisible.map_or(name, |(divisible, _)| divisible.to_owned()),
                     range: (None, None),
-                    places: Vec::new(),
+                    occurrences: Vec::new(),
                     declared: DeclaredBy::Nobody,
                 });
                 self.report.symbols.len() - 1
             });
             let info = &mut self.report.symbols[index];
-            info.places.push((input.into(), axis));
+            info.occurrences.push((input.into(), axis));
             let source = if dynamic_dim.is_some() { DeclaredBy::User } else { declared_by };
             if !is_single {
                 continue;
@@ -111,11 +111,11 @@ impl SymbolConstraints {
         // Other symbols are computed at run time and may have any value.
         let known = !vars.is_empty() && vars.iter().all(|v| self.symbols.contains_key(v));
         if known && self.recorded.insert((cond, node)) {
-            let within = ControlContext {
+            let control = ControlContext {
                 conditional: self.graph_depth > 0,
                 branches: self.branches.clone(),
             };
-            self.conditions.push((cond, node, within));
+            self.conditions.push((cond, node, control));
         }
     }
 
@@ -128,7 +128,7 @@ impl SymbolConstraints {
     /// Turns the recorded conditions into constraints, and finds the symbols that they fix.
     pub(crate) fn analyze(&mut self, func: &mut Function, origins: &Origins, symbols: &DimSymbols) {
         let mut reported: FxHashSet<(String, String)> = FxHashSet::default();
-        for (cond, node, within) in std::mem::take(&mut self.conditions) {
+        for (cond, node, control) in std::mem::take(&mut self.conditions) {
             for relation in split_condition(&mut func.syms, cond) {
                 let source = origins.get(node);
                 let needs = symbols.display_text(&relation.text(&func.syms));
@@ -154,7 +154,7 @@ impl SymbolConstraints {
                     chain,
                     operator: source.operator.clone(),
                     relation,
-                    within: within.clone(),
+                    control: control.clone(),
                 });
             }
         }

@@ -128,8 +128,8 @@ fn read_elements(
     external: &mut ExternalData,
 ) -> Result<Tensor, String> {
     let shape = &proto.dims;
-    if let Some(twice) = duplicate_data(proto) {
-        return Err(twice);
+    if let Some(duplicate) = duplicate_data(proto) {
+        return Err(duplicate);
     }
     let packed = match DataType::try_from(proto.data_type()) {
         Ok(DataType::Int4 | DataType::Uint4 | DataType::Float4e2m1) => Some(4),

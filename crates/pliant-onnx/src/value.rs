@@ -125,7 +125,7 @@ pub fn broadcast_shape(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
 }
 
 fn linear_index(shape: &[usize], index: &[usize]) -> usize {
-    shape.iter().zip(index).fold(0, |at, (&d, &i)| at * d + i)
+    shape.iter().zip(index).fold(0, |linear, (&d, &i)| linear * d + i)
 }
 
 fn next_index(index: &mut [usize], shape: &[usize]) {

@@ -97,8 +97,8 @@ impl Importer<'_> {
             || dims.iter().zip(&shape.dim).any(
                 |(actual, d)| matches!((actual, size(&d.value)), (Some(actual), Some(declared_size)) if *actual != declared_size),
             );
-        let shown = |d: &Option<i64>| d.map_or("?".to_owned(), |d| d.to_string());
-        let actual: Vec<String> = dims.iter().map(shown).collect();
+        let dim_text = |d: &Option<i64>| d.map_or("?".to_owned(), |d| d.to_string());
+        let actual: Vec<String> = dims.iter().map(dim_text).collect();
         differs.then(|| {
             format!("is declared as [{}], but is [{}]", dims_text(shape), actual.join(", "))
         })

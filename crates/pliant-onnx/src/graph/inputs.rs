@@ -326,14 +326,14 @@ impl<'m> Importer<'m> {
         let params: FxHashSet<&str> = params.iter().map(|i| i.name()).collect();
         let declared: FxHashMap<&str, &ValueInfoProto> =
             graph.input.iter().map(|i| (i.name(), i)).collect();
-        let mut unread = IndexMap::<(String, Option<String>), (Problem, Vec<&str>)>::new();
+        let mut failures = IndexMap::<(String, Option<String>), (Problem, Vec<&str>)>::new();
         for proto in graph.initializer.iter().filter(|t| !params.contains(t.name())) {
             self.origin = self.origins.add_named(proto.name());
             let value = match tensor::read_tensor(proto, &mut self.external, &self.limits) {
                 Ok(tensor) if keep => self.initializer_param(proto.name(), tensor),
                 Ok(tensor) => constant_value(proto, tensor),
                 Err(p) => {
-                    let of = unread.entry((p.message.clone(), p.help.clone()));
+                    let of = failures.entry((p.message.clone(), p.help.clone()));
                     of.or_insert((p, Vec::new())).1.push(proto.name());
                     Value::Failed
                 }
@@ -348,8 +348,9 @@ impl<'m> Importer<'m> {
             self.origins.record_properties(self.origin, self.builder.func(), &value);
             self.define(proto.name(), value);
         }
-        self.problems
-            .extend(unread.into_values().map(|(problem, names)| combine_problems(problem, &names)));
+        self.problems.extend(
+            failures.into_values().map(|(problem, names)| combine_problems(problem, &names)),
+        );
         for sparse in &graph.sparse_initializer {
             let name = sparse.values.as_ref().map_or("", |v| v.name());
             let message = format!("initializer '{name}' is sparse");

@@ -45,11 +45,11 @@ impl<'m> Importer<'m> {
     }
 
     fn convert_node(&mut self, node: &NodeProto) {
-        let goes_on = self.deadline.has_time().unwrap_or_else(|problem| {
+        let time_left = self.deadline.has_time().unwrap_or_else(|problem| {
             self.problems.push(problem);
             false
         });
-        if !goes_on {
+        if !time_left {
             return node.output.iter().for_each(|name| self.define(name, Value::Failed));
         }
         let inputs: Vec<Value> = node
@@ -64,8 +64,8 @@ impl<'m> Importer<'m> {
             })
             .collect();
         let from = node.input.iter().map(|name| self.origin_of(name)).collect();
-        let result = self.origins.add_node(node, from);
-        let enclosing = std::mem::replace(&mut self.origin, result);
+        let node_origin = self.origins.add_node(node, from);
+        let enclosing = std::mem::replace(&mut self.origin, node_origin);
         let original_inputs = if self.recorder.is_some() { inputs.clone() } else { Vec::new() };
         let outputs = match self.node_outputs(node, inputs) {
             Ok(outputs) => outputs,
@@ -100,7 +100,7 @@ impl<'m> Importer<'m> {
                         Value::Failed
                     }
                 };
-                self.origins.record_properties(result, self.builder.func(), &value);
+                self.origins.record_properties(node_origin, self.builder.func(), &value);
                 self.define(name, value);
             }
         }
@@ -114,20 +114,20 @@ impl<'m> Importer<'m> {
     ) -> Result<Vec<Value>, Problem> {
         let domain = own_domain(node.domain());
         let function = self.functions.get(&(domain, node.op_type(), node.overload())).copied();
-        let row = ops::find(domain, node.op_type());
+        let entry = ops::find(domain, node.op_type());
         let user_op = ops::user_ops::find(domain, node.op_type());
-        if function.is_none() && row.is_none() && user_op.is_none() {
+        if function.is_none() && entry.is_none() && user_op.is_none() {
             return Err(unknown_operator(node));
         }
         let opset = self.opset_of(domain);
-        if function.is_none() && row.is_some() {
+        if function.is_none() && entry.is_some() {
             schema::check(node, opset)?;
         }
         // Problems that result from an upstream failure are not reported again.
         if inputs.iter().any(|v| matches!(v, Value::Failed)) {
             return Err(Problem::invalid(""));
         }
-        if function.is_none() && row.is_some() {
+        if function.is_none() && entry.is_some() {
             // Data movement operators accept narrow types, even if their schema in this opset does not.
             let narrow =
                 |v: &&Value| is_data_movement(node.op_type()) && matches!(v, Value::Narrow(..));
@@ -138,8 +138,8 @@ impl<'m> Importer<'m> {
         if let Some(function) = function {
             return self.inline_function(function, node, inputs);
         }
-        let row = match (row, user_op) {
-            (Some(row), _) => row,
+        let entry = match (entry, user_op) {
+            (Some(entry), _) => entry,
             (None, Some(op)) => {
                 return ops::user_ops::convert(&mut Node::new(self, node, opset, inputs), op);
             }
@@ -151,11 +151,11 @@ impl<'m> Importer<'m> {
             _ => None,
         };
         let Some(narrow) = narrow else {
-            if let Some(origin) = self.move_rational(row, node, opset, &inputs) {
+            if let Some(origin) = self.move_rational(entry, node, opset, &inputs) {
                 return Ok(origin);
             }
             let original_inputs = inputs.clone();
-            let outcome = panic_guard::convert(row, &mut Node::new(self, node, opset, inputs));
+            let outcome = panic_guard::convert(entry, &mut Node::new(self, node, opset, inputs));
             return outcome.or_else(|problem| self.defer_node(node, &original_inputs, problem));
         };
         let storages = inputs.into_iter().map(|v| match v {
@@ -163,7 +163,7 @@ impl<'m> Importer<'m> {
             other => other,
         });
         let outputs =
-            panic_guard::convert(row, &mut Node::new(self, node, opset, storages.collect()))?;
+            panic_guard::convert(entry, &mut Node::new(self, node, opset, storages.collect()))?;
         Ok(outputs.into_iter().map(|v| Value::Narrow(narrow, Box::new(v))).collect())
     }
 
@@ -184,14 +184,14 @@ impl<'m> Importer<'m> {
     /// Applies a data movement operator to rational sizes: separately to the numerators and the denominators.
     fn move_rational(
         &mut self,
-        row: &ops::OnnxOp,
+        entry: &ops::OnnxOp,
         node: &NodeProto,
         opset: i64,
         inputs: &[Value],
     ) -> Option<Vec<Value>> {
         let ([over, under], dtype) = rational_dims::split_quotients(self, node.op_type(), inputs)?;
-        let over = panic_guard::convert(row, &mut Node::new(self, node, opset, over)).ok()?;
-        let under = panic_guard::convert(row, &mut Node::new(self, node, opset, under)).ok()?;
+        let over = panic_guard::convert(entry, &mut Node::new(self, node, opset, over)).ok()?;
+        let under = panic_guard::convert(entry, &mut Node::new(self, node, opset, under)).ok()?;
         rational_dims::join_quotients(over, under, dtype)
     }
 

@@ -58,7 +58,7 @@ pub(super) fn constant_bound(
 }
 
 /// Input `i` as a bound; `None` if it is absent. NaN elements are replaced by `open`, the bound without effect, as in ONNX Runtime.
-fn bound_input(n: &mut Node<'_, '_>, i: usize, open: f64) -> Result<Option<Expr>, Problem> {
+fn bound_input(n: &mut Node<'_, '_>, i: usize, neutral: f64) -> Result<Option<Expr>, Problem> {
     let Some(bound) = n.optional_tensor(i)? else { return Ok(None) };
     let dtype = n.dtype(bound)?;
     if !dtype.is_float() {
@@ -68,8 +68,8 @@ fn bound_input(n: &mut Node<'_, '_>, i: usize, open: f64) -> Result<Option<Expr>
         Some(values) if values.iter().all(|v| !v.is_nan()) => Ok(Some(bound)),
         Some(values) if values.iter().all(|v| v.is_nan()) => Ok(None),
         _ => {
-            let (nan, open) = (n.op("relax.isnan", &[bound])?, n.scalar_as(open, dtype)?);
-            n.op("relax.where", &[nan, open, bound]).map(Some)
+            let (nan, neutral) = (n.op("relax.isnan", &[bound])?, n.scalar_as(neutral, dtype)?);
+            n.op("relax.where", &[nan, neutral, bound]).map(Some)
         }
     }
 }

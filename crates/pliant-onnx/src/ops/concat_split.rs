@@ -55,10 +55,11 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
         None if n.has_input(1) => Some(n.sizes_input(1, Some(n.proto.output.len()))?),
         None => None,
     };
-    let named = n.proto.output.len() as i64;
-    let count = n.attrs().int("num_outputs")?.unwrap_or(named);
-    if count != named {
-        let message = format!("attribute 'num_outputs' is {count}, but it has {named} outputs");
+    let output_count = n.proto.output.len() as i64;
+    let count = n.attrs().int("num_outputs")?.unwrap_or(output_count);
+    if count != output_count {
+        let message =
+            format!("attribute 'num_outputs' is {count}, but it has {output_count} outputs");
         return Err(Problem::invalid(message));
     }
     let lengths = match lengths {
@@ -78,9 +79,10 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// Checks that there is one length per output, and that the lengths add up to the size of the axis.
 fn check_part_lengths(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result<(), Problem> {
-    let named = n.proto.output.len();
-    if lengths.len() != named {
-        let message = format!("it has {named} outputs, but the lengths of {} parts", lengths.len());
+    let output_count = n.proto.output.len();
+    if lengths.len() != output_count {
+        let message =
+            format!("it has {output_count} outputs, but the lengths of {} parts", lengths.len());
         return Err(Problem::invalid(message));
     }
     let known = lengths.iter().filter_map(|&l| n.func().syms.as_int(l)).collect::<Vec<i64>>();
@@ -107,9 +109,9 @@ fn equal_parts(n: &mut Node<'_, '_>, dim: Sym, count: i64) -> Result<Vec<Sym>, P
     let syms = &mut n.func().syms;
     let parts = syms.int(count);
     let whole = syms.ceildiv(dim, parts);
-    let before = syms.int(count - 1);
-    let taken = syms.mul(whole, before);
-    let last = syms.sub(dim, taken);
+    let all_but_last = syms.int(count - 1);
+    let covered = syms.mul(whole, all_but_last);
+    let last = syms.sub(dim, covered);
     if n.opset < 18 {
         n.require_equal(last, whole, "its last part would have {} elements and the others {}")?;
     }
@@ -123,29 +125,29 @@ fn depth_to_space(n: &mut Node<'_, '_>) -> ConvertResult {
     let column_row = n.attrs().choice("mode", &["DCR", "CRD"])? == "CRD";
     let syms = &mut n.func().syms;
     let area = syms.mul(k, k);
-    let rest = syms.floordiv(c, area);
-    let (tall, wide) = (syms.mul(h, k), syms.mul(w, k));
-    let (apart, order) = if column_row {
-        ([b, rest, k, k, h, w], [0, 1, 4, 2, 5, 3])
+    let depth = syms.floordiv(c, area);
+    let (height, width) = (syms.mul(h, k), syms.mul(w, k));
+    let (split_shape, order) = if column_row {
+        ([b, depth, k, k, h, w], [0, 1, 4, 2, 5, 3])
     } else {
-        ([b, k, k, rest, h, w], [0, 3, 4, 1, 5, 2])
+        ([b, k, k, depth, h, w], [0, 3, 4, 1, 5, 2])
     };
-    let y = n.reshape(x, &apart)?;
+    let y = n.reshape(x, &split_shape)?;
     let y = n.permute(y, &order)?;
-    Ok(vec![n.reshape(y, &[b, rest, tall, wide])?.into()])
+    Ok(vec![n.reshape(y, &[b, depth, height, width])?.into()])
 }
 
 fn space_to_depth(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, [b, c, h, w], k) = block_inputs(n)?;
     let column_row = n.attrs().choice("mode", &["DCR", "CRD"])? == "CRD";
     let syms = &mut n.func().syms;
-    let (low, narrow) = (syms.floordiv(h, k), syms.floordiv(w, k));
+    let (rows, narrow) = (syms.floordiv(h, k), syms.floordiv(w, k));
     let area = syms.mul(k, k);
     let deep = syms.mul(c, area);
-    let y = n.reshape(x, &[b, c, low, k, narrow, k])?;
+    let y = n.reshape(x, &[b, c, rows, k, narrow, k])?;
     let order = if column_row { [0, 1, 3, 5, 2, 4] } else { [0, 3, 5, 1, 2, 4] };
     let y = n.permute(y, &order)?;
-    Ok(vec![n.reshape(y, &[b, deep, low, narrow])?.into()])
+    Ok(vec![n.reshape(y, &[b, deep, rows, narrow])?.into()])
 }
 
 fn block_inputs(n: &mut Node<'_, '_>) -> Result<(Expr, [Sym; 4], Sym), Problem> {

@@ -78,9 +78,13 @@ fn unary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
 /// `Floor` and `Ceil`. Rational sizes are rounded symbolically.
 fn round_op(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> ConvertResult {
     if let Value::Rational(r) = n.input(0)
-        && let Some(whole) = n.round_rational(&r, how)
+        && let Some(product) = n.round_rational(&r, how)
     {
-        return Ok(vec![Value::Rational(RationalTensor::from_integers(whole, r.dtype, n.func()))]);
+        return Ok(vec![Value::Rational(RationalTensor::from_integers(
+            product,
+            r.dtype,
+            n.func(),
+        ))]);
     }
     unary(n, op)
 }
@@ -138,8 +142,8 @@ fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     for input in &mut inputs {
         *input = n.cast(*input, wide)?;
     }
-    let (first, rest) = (inputs[0], &inputs[1..]);
-    let sum = rest.iter().try_fold(first, |sum, &x| n.op("relax.add", &[sum, x]))?;
+    let (first, remainder) = (inputs[0], &inputs[1..]);
+    let sum = remainder.iter().try_fold(first, |sum, &x| n.op("relax.add", &[sum, x]))?;
     let count = n.scalar_as(inputs.len() as f64, wide)?;
     let y = n.op("relax.divide", &[sum, count])?;
     Ok(vec![n.cast(y, input_dtype)?.into()])
@@ -169,19 +173,19 @@ fn modulo(n: &mut Node<'_, '_>) -> ConvertResult {
         return Ok(vec![n.op("relax.floor_mod", &[a, b])?.into()]);
     }
     let quotient = n.op("relax.divide", &[a, b])?;
-    let whole = n.op("relax.multiply", &[quotient, b])?;
-    Ok(vec![n.op("relax.subtract", &[a, whole])?.into()])
+    let product = n.op("relax.multiply", &[quotient, b])?;
+    Ok(vec![n.op("relax.subtract", &[a, product])?.into()])
 }
 
 /// The remainder of floats, with the sign of the dividend. It is computed from the absolute values: their remainder is exact,
 /// because it needs no correction of the sign.
 fn float_remainder(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> ExprResult {
     let dtype = n.dtype(a)?;
-    let (long, by) = (n.op("relax.abs", &[a])?, n.op("relax.abs", &[b])?);
-    let rest = n.op("relax.floor_mod", &[long, by])?;
-    let (zero, minus) = (n.scalar_as(0.0, dtype)?, n.op("relax.negative", &[rest])?);
+    let (dividend, divisor) = (n.op("relax.abs", &[a])?, n.op("relax.abs", &[b])?);
+    let remainder = n.op("relax.floor_mod", &[dividend, divisor])?;
+    let (zero, minus) = (n.scalar_as(0.0, dtype)?, n.op("relax.negative", &[remainder])?);
     let negative = n.op("relax.less", &[a, zero])?;
-    n.op("relax.where", &[negative, minus, rest])
+    n.op("relax.where", &[negative, minus, remainder])
 }
 
 fn power(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -229,8 +233,8 @@ fn fold_power(n: &mut Node<'_, '_>) -> Option<SymTensor> {
     let shape = broadcast_shape(&t.shape, &shape).filter(|s| *s == t.shape)?;
     let exponents = exponents.to_f64_vec().ok()?;
     let [e] = exponents[..] else { return None };
-    let whole = t.dtype != DType::Bool && e.fract() == 0.0 && (0.0..=8.0).contains(&e);
-    if !whole {
+    let is_whole = t.dtype != DType::Bool && e.fract() == 0.0 && (0.0..=8.0).contains(&e);
+    if !is_whole {
         return None;
     }
     let syms = &mut n.func().syms;
@@ -288,8 +292,8 @@ fn cast_like(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some((narrow, _)) = n.narrow_tensor(1)? {
         return cast_to_narrow(n, narrow);
     }
-    let like = n.tensor(1)?;
-    let to = n.dtype(like)?;
+    let like_tensor = n.tensor(1)?;
+    let to = n.dtype(like_tensor)?;
     cast_to(n, to)
 }
 
@@ -316,8 +320,8 @@ fn cast_symbolic(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
         }
         Value::Rational(r) if r.dtype == to => Some(Value::Rational(r)),
         Value::Rational(r) if matches!(to, DType::Int64 | DType::Int32) => {
-            let whole = n.round_rational(&r, Rounding::Zero)?;
-            Some(Value::Symbolic(SymTensor { dtype: to, ..whole }))
+            let product = n.round_rational(&r, Rounding::Zero)?;
+            Some(Value::Symbolic(SymTensor { dtype: to, ..product }))
         }
         _ => None,
     }
@@ -351,12 +355,12 @@ fn is_inf(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let dtype = n.dtype(x)?;
     let zero = n.scalar_as(0.0, dtype)?;
-    let side = match (positive, negative) {
+    let has_sign = match (positive, negative) {
         (true, _) => n.op("relax.greater", &[x, zero])?,
         (_, true) => n.op("relax.less", &[x, zero])?,
         _ => n.op("relax.not_equal", &[infinite, infinite])?,
     };
-    Ok(vec![n.op("relax.logical_and", &[infinite, side])?.into()])
+    Ok(vec![n.op("relax.logical_and", &[infinite, has_sign])?.into()])
 }
 
 fn select(n: &mut Node<'_, '_>) -> ConvertResult {

@@ -60,7 +60,7 @@ pub(super) fn round_and_saturate(
 /// Broadcasts a scale or zero point to `x`. It is per tensor, per channel along `axis`, or per block of `block` elements.
 pub(super) fn broadcast_quant_param(
     n: &mut Node<'_, '_>,
-    part: Expr,
+    param: Expr,
     x: Expr,
     axis: i64,
     block: i64,
@@ -69,16 +69,16 @@ pub(super) fn broadcast_quant_param(
         return Err(Problem::attribute("attribute 'block_size' must not be negative"));
     }
     let dims = n.dims(x)?;
-    let param_dims = n.dims(part)?;
+    let param_dims = n.dims(param)?;
     let one = n.func().syms.int(1);
     match param_dims.len() {
-        0 => Ok(part),
-        1 if param_dims[0] == one => n.to_scalar(part),
+        0 => Ok(param),
+        1 if param_dims[0] == one => n.to_scalar(param),
         1 if block == 0 => {
             let axis = n.axis(axis, dims.len())?;
             let text = "a scale or zero point is of size {} for an axis of {}";
             n.require_equal(param_dims[0], dims[axis], text)?;
-            n.reshape_along(part, axis, dims.len())
+            n.reshape_along(param, axis, dims.len())
         }
         rank if block == 0 => {
             // Each dim must be 1 or that of the quantised tensor, so that the shape of the result does not change.
@@ -88,7 +88,7 @@ pub(super) fn broadcast_quant_param(
             for (&param_dims, &dim) in param_dims.iter().zip(&dims[lead..]) {
                 n.require_broadcastable(param_dims, dim, "a scale or zero point")?;
             }
-            Ok(part)
+            Ok(param)
         }
         rank => {
             if rank != dims.len() {
@@ -106,16 +106,16 @@ pub(super) fn broadcast_quant_param(
                     "a scale or zero point has {} blocks, but must have {}",
                 )?;
             }
-            let each = n.func().syms.int(block);
+            let block_size = n.func().syms.int(block);
             let known = |n: &mut Node<'_, '_>, d: Sym| n.func().syms.as_int(d).is_some();
-            let both = known(n, param_dims[axis]) && known(n, dims[axis]);
-            if both || n.func().syms.mul(param_dims[axis], each) == dims[axis] {
-                return repeat_and_truncate(n, part, each, axis, dims[axis]);
+            let scale_product = known(n, param_dims[axis]) && known(n, dims[axis]);
+            if scale_product || n.func().syms.mul(param_dims[axis], block_size) == dims[axis] {
+                return repeat_and_truncate(n, param, block_size, axis, dims[axis]);
             }
             let positions = n.iota(dims[axis])?;
             let size = n.scalar(block)?;
             let positions = n.op("relax.floor_divide", &[positions, size])?;
-            n.take(part, positions, axis)
+            n.take(param, positions, axis)
         }
     }
 }
@@ -232,16 +232,16 @@ pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let (zero, max) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(255.0, DType::Float32)?);
     let (low, high) = (n.op("relax.min", &[x])?, n.op("relax.max", &[x])?);
     let (low, high) = (n.op("relax.minimum", &[low, zero])?, n.op("relax.maximum", &[high, zero])?);
-    let span = n.op("relax.subtract", &[high, low])?;
-    let scale = n.op("relax.divide", &[span, max])?;
+    let range_size = n.op("relax.subtract", &[high, low])?;
+    let scale = n.op("relax.divide", &[range_size, max])?;
     let (is_zero, one) = (n.op("relax.equal", &[scale, zero])?, n.scalar_as(1.0, DType::Float32)?);
     let divisor = n.op("relax.where", &[is_zero, one, scale])?;
-    let start = n.op("relax.divide", &[low, divisor])?;
-    let start = n.op("relax.negative", &[start])?;
-    let start = round_and_saturate(n, start, None, DType::UInt8, (0.0, 255.0))?;
+    let zero_point = n.op("relax.divide", &[low, divisor])?;
+    let zero_point = n.op("relax.negative", &[zero_point])?;
+    let zero_point = round_and_saturate(n, zero_point, None, DType::UInt8, (0.0, 255.0))?;
     let y = n.op("relax.divide", &[x, divisor])?;
-    let y = round_and_saturate(n, y, Some(start), DType::UInt8, (0.0, 255.0))?;
-    Ok(vec![y.into(), divisor.into(), start.into()])
+    let y = round_and_saturate(n, y, Some(zero_point), DType::UInt8, (0.0, 255.0))?;
+    Ok(vec![y.into(), divisor.into(), zero_point.into()])
 }
 
 /// Subtracts the zero point of an operand, in int32. The zero point is a scalar, or a vector with one element per row or column.
@@ -271,8 +271,8 @@ fn requantization_factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> ExprResult 
     for scale in scales {
         wide.push(n.cast(scale, DType::Float32)?);
     }
-    let both = n.op("relax.multiply", &[wide[0], wide[1]])?;
-    n.op("relax.divide", &[both, wide[2]])
+    let scale_product = n.op("relax.multiply", &[wide[0], wide[1]])?;
+    n.op("relax.divide", &[scale_product, wide[2]])
 }
 
 fn qlinear_matmul(n: &mut Node<'_, '_>) -> ConvertResult {

@@ -111,14 +111,14 @@ fn random_like(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
 
 /// `Bernoulli`: 1 with the given probability, else 0.
 fn bernoulli(n: &mut Node<'_, '_>) -> ConvertResult {
-    let p = n.tensor(0)?;
-    let (dims, input_dtype) = (n.dims(p)?, n.dtype(p)?);
+    let probability = n.tensor(0)?;
+    let (dims, input_dtype) = (n.dims(probability)?, n.dtype(probability)?);
     let dtype = output_dtype(n, input_dtype)?;
     let seed = seed(n)?;
     let draw = uniform_unit(n, &dims, seed)?;
-    let p = n.cast(p, DType::Float32)?;
-    let hit = n.op("relax.less", &[draw, p])?;
-    Ok(vec![n.cast(hit, dtype)?.into()])
+    let probability = n.cast(probability, DType::Float32)?;
+    let is_one = n.op("relax.less", &[draw, probability])?;
+    Ok(vec![n.cast(is_one, dtype)?.into()])
 }
 
 /// `Dropout`: elements are only dropped in training mode, which is an input since opset 12.
@@ -126,8 +126,8 @@ fn dropout(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.value(0)?;
     let wants_mask = n.proto.output.get(1).is_some_and(|o| !o.is_empty());
     let off = n.opset < 12 || !n.has_input(2) || n.const_ints(2).as_deref() == Some(&[0]);
-    let e = n.tensor(0)?;
-    let (dims, dtype) = (n.dims(e)?, n.dtype(e)?);
+    let x_tensor = n.tensor(0)?;
+    let (dims, dtype) = (n.dims(x_tensor)?, n.dtype(x_tensor)?);
     if off {
         if !wants_mask {
             return Ok(vec![x]);
@@ -148,10 +148,10 @@ fn dropout(n: &mut Node<'_, '_>) -> ConvertResult {
     let seed = seed(n)?;
     let draw = uniform_unit(n, &dims, seed)?;
     let mask = n.op("relax.greater_equal", &[draw, ratio])?;
-    let rest = n.op("relax.subtract", &[one, ratio])?;
-    let scale = n.op("relax.divide", &[one, rest])?;
+    let keep_ratio = n.op("relax.subtract", &[one, ratio])?;
+    let scale = n.op("relax.divide", &[one, keep_ratio])?;
     let scale = n.cast(scale, dtype)?;
-    let wide = n.op("relax.multiply", &[e, scale])?;
+    let wide = n.op("relax.multiply", &[x_tensor, scale])?;
     let zero_scalar = n.scalar_as(0.0, dtype)?;
     let y = n.op("relax.where", &[mask, wide, zero_scalar])?;
     Ok(vec![y.into(), mask.into()])

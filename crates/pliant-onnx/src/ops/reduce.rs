@@ -152,11 +152,11 @@ fn fold_or_reduce(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> Conve
 fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let reduction = Reduction::read(n, |n| n.rank(x))?;
-    in_float64_or_wide(n, x, |n, x| reduction.apply(n, "relax.mean", x, reduction.keep))
+    in_wide_float_type(n, x, |n, x| reduction.apply(n, "relax.mean", x, reduction.keep))
 }
 
 /// Computes integers in float64 and 16-bit floats in float32, then casts back.
-fn in_float64_or_wide(
+fn in_wide_float_type(
     n: &mut Node<'_, '_>,
     x: Expr,
     compute: impl FnOnce(&mut Node<'_, '_>, Expr) -> ExprResult,
@@ -176,16 +176,16 @@ fn reduce_with(n: &mut Node<'_, '_>, before: PreOp, op: &str, after: PostOp) -> 
     }
     // The squares of integers may overflow, although the root of their sum would fit.
     if matches!(after, PostOp::Sqrt | PostOp::Log) {
-        return in_float64_or_wide(n, x, |n, x| {
-            pre_reduce_post(n, x, &reduction, op, (before, after))
+        return in_wide_float_type(n, x, |n, x| {
+            map_reduce_map(n, x, &reduction, op, (before, after))
         });
     }
-    let y = n.in_wide_float(x, |n, x| pre_reduce_post(n, x, &reduction, op, (before, after)))?;
+    let y = n.in_wide_float(x, |n, x| map_reduce_map(n, x, &reduction, op, (before, after)))?;
     Ok(vec![y.into()])
 }
 
 /// Applies an elementwise operation, a reduction, and another elementwise operation.
-fn pre_reduce_post(
+fn map_reduce_map(
     n: &mut Node<'_, '_>,
     x: Expr,
     reduction: &Reduction,
@@ -212,7 +212,7 @@ fn log_sum_exp(n: &mut Node<'_, '_>) -> ConvertResult {
     if matches!(reduction.axes, Axes::NoOp) {
         return Ok(vec![x.into()]);
     }
-    in_float64_or_wide(n, x, |n, x| {
+    in_wide_float_type(n, x, |n, x| {
         let max = finite_maximum(n, &reduction, x, true)?;
         let shifted = n.op("relax.subtract", &[x, max])?;
         let powers = n.op("relax.exp", &[shifted])?;

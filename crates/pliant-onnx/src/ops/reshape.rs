@@ -116,11 +116,11 @@ fn resolve_target(
         let others = dims.iter().enumerate().filter(|(i, _)| *i != inferred);
         let others: Vec<Sym> = others.map(|(_, &dim)| dim).collect();
         let syms = &mut n.func().syms;
-        let (all, others) = syms.reduced_quotient(input_dims, &others);
+        let (all_dims, others) = syms.reduced_quotient(input_dims, &others);
         dims[inferred] = match syms.as_int(others) {
             // NumPy does not define this case. The tensor is empty in any case.
             Some(0) => syms.int(0),
-            _ => syms.floordiv(all, others),
+            _ => syms.floordiv(all_dims, others),
         };
     }
     Ok(dims)
@@ -159,7 +159,7 @@ fn non_constant_target(n: &mut Node<'_, '_>, input_dims: &[Sym], allow_zero: boo
     let length = n.dims(target)?[0];
     let mut known = n.known_elements(&target.into()).unwrap_or_default();
     let (minus, zero, one) = (n.scalar(-1i64)?, n.scalar(0i64)?, n.scalar(1i64)?);
-    let mut all = n.size_vector(input_dims)?;
+    let mut all_dims = n.size_vector(input_dims)?;
     let mut dims = target;
     let inferred = n.op("relax.equal", &[dims, minus])?;
     let valid = n.op("relax.greater_equal", &[dims, minus])?;
@@ -197,13 +197,13 @@ fn non_constant_target(n: &mut Node<'_, '_>, input_dims: &[Sym], allow_zero: boo
         dims = n.op("relax.where", &[keeps, kept, dims])?;
         // Kept dims cancel, so that -1 can be inferred even if they are 0.
         others = n.op("relax.where", &[keeps, one, others])?;
-        all = mask_kept_dims(n, all, keeps, input_dims.len())?;
+        all_dims = mask_kept_dims(n, all_dims, keeps, input_dims.len())?;
     }
     let others = n.op("relax.prod", &[others])?;
     let others = n.op("relax.maximum", &[others, one])?;
-    let all = n.op("relax.prod", &[all])?;
-    let rest = n.op("relax.floor_divide", &[all, others])?;
-    let sizes = n.op("relax.where", &[inferred, rest, dims])?;
+    let all_dims = n.op("relax.prod", &[all_dims])?;
+    let remaining = n.op("relax.floor_divide", &[all_dims, others])?;
+    let sizes = n.op("relax.where", &[inferred, remaining, dims])?;
     n.record_known_elements(sizes, known);
     Ok(sizes)
 }
@@ -233,12 +233,12 @@ fn expand(n: &mut Node<'_, '_>) -> ConvertResult {
     let target = n.sizes_input(1, None)?;
     let rank = input_dims.len().max(target.len());
     let one = n.func().syms.int(1);
-    let at = |dims: &[Sym], i: usize| {
+    let dim_from_end = |dims: &[Sym], i: usize| {
         if i + dims.len() < rank { one } else { dims[i + dims.len() - rank] }
     };
     let mut dims = Vec::with_capacity(rank);
     for i in 0..rank {
-        let (a, b) = (at(&input_dims, i), at(&target, i));
+        let (a, b) = (dim_from_end(&input_dims, i), dim_from_end(&target, i));
         dims.push(broadcast_dim(n, a, b)?);
     }
     let shape = n.func().shape(&dims);
@@ -260,8 +260,8 @@ fn expand_to_tensor(
     let filled = |n: &mut Node<'_, '_>, vector: Expr, length: Sym| {
         let missing = n.func().syms.sub(full_rank, length);
         let ones = n.full(&[missing], one)?;
-        let all = n.concat(&[ones, vector], 0)?;
-        n.reshape(all, &[full_rank])
+        let all_dims = n.concat(&[ones, vector], 0)?;
+        n.reshape(all_dims, &[full_rank])
     };
     let input_dims = n.size_vector(input_dims)?;
     let (input_dims, sizes) = (filled(n, input_dims, rank)?, filled(n, sizes, target)?);
@@ -286,8 +286,8 @@ fn broadcast_dim(n: &mut Node<'_, '_>, a: Sym, b: Sym) -> Result<Sym, Problem> {
         (Some(_), None) => {
             let one = syms.int(1);
             let keeps = syms.eq(b, one);
-            let wanted = syms.select(keeps, a, b);
-            n.require_equal(wanted, a, "the new shape has a dim of {} where the input has {}")?;
+            let required = syms.select(keeps, a, b);
+            n.require_equal(required, a, "the new shape has a dim of {} where the input has {}")?;
             a
         }
         // The size in the new shape wins, unless it is 1.
@@ -303,10 +303,13 @@ fn flatten(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
     let axis = n.attrs().int("axis")?.unwrap_or(1);
-    let at = if axis == dims.len() as i64 { dims.len() } else { n.axis(axis, dims.len())? };
+    let dim_from_end =
+        if axis == dims.len() as i64 { dims.len() } else { n.axis(axis, dims.len())? };
     let syms = &mut n.func().syms;
-    let (rows, columns) =
-        (syms.product(dims[..at].iter().copied()), syms.product(dims[at..].iter().copied()));
+    let (rows, columns) = (
+        syms.product(dims[..dim_from_end].iter().copied()),
+        syms.product(dims[dim_from_end..].iter().copied()),
+    );
     Ok(vec![n.reshape(x, &[rows, columns])?.into()])
 }
 
@@ -356,11 +359,11 @@ fn squeeze(n: &mut Node<'_, '_>) -> ConvertResult {
 fn squeeze_non_constant(n: &mut Node<'_, '_>, x: Expr) -> Result<Option<Expr>, Problem> {
     let dims = n.dims(x)?;
     let (one, two) = (n.func().syms.int(1), n.func().syms.int(2));
-    let rest: Vec<Sym> = dims.iter().copied().filter(|&d| d != one).collect();
+    let remaining: Vec<Sym> = dims.iter().copied().filter(|&d| d != one).collect();
     let mut may_be_one = |d: Sym| {
         n.func().syms.as_int(d).is_none() && prove::at_most(n.func(), two, d) != Some(true)
     };
-    if !rest.iter().any(|&d| may_be_one(d)) || n.declared_rank(0) == Some(rest.len()) {
+    if !remaining.iter().any(|&d| may_be_one(d)) || n.declared_rank(0) == Some(remaining.len()) {
         return Ok(None);
     }
     let (sizes, one) = (n.size_vector(&dims)?, n.scalar(1i64)?);
@@ -386,9 +389,10 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> ConvertResult {
         if let Some(k) = (1..new.len()).find(|&k| new[..k].contains(&new[k])) {
             return Err(Problem::invalid(format!("its axes contain axis {} twice", new[k])));
         }
-        let mut old = t.shape.iter().copied();
-        let shape: Vec<usize> =
-            (0..rank).map(|i| if new.contains(&i) { 1 } else { old.next().unwrap_or(1) }).collect();
+        let mut old_rank = t.shape.iter().copied();
+        let shape: Vec<usize> = (0..rank)
+            .map(|i| if new.contains(&i) { 1 } else { old_rank.next().unwrap_or(1) })
+            .collect();
         if let Some(t) = t.reshape(shape) {
             return Ok(vec![t.into()]);
         }
@@ -404,8 +408,8 @@ fn unsqueeze_non_constant(n: &mut Node<'_, '_>) -> ConvertResult {
     let input_dims = n.dims(x)?;
     n.constant_length(axes)?;
     let count = n.dims(axes)?[0];
-    let old = n.func().syms.int(input_dims.len() as i64);
-    let rank = n.func().syms.add(old, count);
+    let old_rank = n.func().syms.int(input_dims.len() as i64);
+    let rank = n.func().syms.add(old_rank, count);
     if input_dims.is_empty() {
         n.axes_mask(axes, rank)?;
         let one = n.scalar(1i64)?;

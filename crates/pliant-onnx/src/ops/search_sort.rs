@@ -79,9 +79,9 @@ fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
     let size = n.materialize(&SymTensor::scalar(depth).into())?;
     let zero_scalar = n.scalar(0i64)?;
     let negative = n.op("relax.less", &[indices, zero_scalar])?;
-    let moved = n.op("relax.add", &[indices, size])?;
-    let indices = n.op("relax.where", &[negative, moved, indices])?;
-    let hit = n.op("relax.equal", &[indices, positions])?;
+    let shifted = n.op("relax.add", &[indices, size])?;
+    let indices = n.op("relax.where", &[negative, shifted, indices])?;
+    let is_hit = n.op("relax.equal", &[indices, positions])?;
     let values = n.tensor(2)?;
     let [input] = n.dims(values)?[..] else {
         return Err(Problem::invalid("its values must be a vector of two elements, off and on"));
@@ -97,7 +97,7 @@ fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
         };
         [cut(n, zero, one)?, cut(n, one, two)?]
     };
-    Ok(vec![n.op("relax.where", &[hit, on, off])?.into()])
+    Ok(vec![n.op("relax.where", &[is_hit, on, off])?.into()])
 }
 
 fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -134,13 +134,13 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
         .with("ret_type", AttrValue::str("both"))
         .with("largest", AttrValue::Bool(largest))
         .with("dtype", AttrValue::DType(DType::Int64));
-    let both = n.op_with("relax.topk", &operands, attrs)?;
-    let mut both = n.tuple_fields(both, 2);
+    let topk = n.op_with("relax.topk", &operands, attrs)?;
+    let mut topk = n.tuple_fields(topk, 2);
     if nan_is_largest {
         let attrs = ints_attr("axis", axis as i64);
-        both[0] = n.op_with("relax.gather_elements", &[input, both[1]], attrs)?;
+        topk[0] = n.op_with("relax.gather_elements", &[input, topk[1]], attrs)?;
     }
-    Ok(both.into_iter().map(Value::from).collect())
+    Ok(topk.into_iter().map(Value::from).collect())
 }
 
 /// `CumSum` and `CumProd`, forward or backward.

@@ -107,8 +107,8 @@ fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> ConvertResult {
             }
         };
         // Truncate or zero-pad the spectrum to the number of bins for the signal length.
-        let half = n.func().syms.floordiv(length, two);
-        let bins = n.func().syms.add(half, one);
+        let two_sym = n.func().syms.floordiv(length, two);
+        let bins = n.func().syms.add(two_sym, one);
         let missing = n.func().syms.sub(bins, dims[axis]);
         let missing = n.func().syms.max(missing, zero);
         let nothing = n.scalar_as(0.0, dtype)?;
@@ -119,16 +119,16 @@ fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> ConvertResult {
         let bin_count = n.size_scalar(bins)?;
         let in_spectrum = n.op("relax.less", &[index, bin_count])?;
         let positions = n.op("relax.where", &[in_spectrum, index, mirrored])?;
-        let (plus, minus) = (n.scalar_as(1.0, dtype)?, n.scalar_as(-1.0, dtype)?);
-        let sign = n.op("relax.where", &[in_spectrum, plus, minus])?;
+        let (one_scalar, minus) = (n.scalar_as(1.0, dtype)?, n.scalar_as(-1.0, dtype)?);
+        let sign = n.op("relax.where", &[in_spectrum, one_scalar, minus])?;
         let sign = n.reshape_along(sign, axis, rank)?;
-        let whole = n.take(x, positions, axis)?;
-        let real = n.slice_axis(whole, rank - 1, zero, one)?;
-        let imaginary = n.slice_axis(whole, rank - 1, one, two)?;
+        let spectrum = n.take(x, positions, axis)?;
+        let real = n.slice_axis(spectrum, rank - 1, zero, one)?;
+        let imaginary = n.slice_axis(spectrum, rank - 1, one, two)?;
         let imaginary = n.op("relax.multiply", &[imaginary, sign])?;
-        let whole = n.concat(&[real, imaginary], rank as i64 - 1)?;
+        let spectrum = n.concat(&[real, imaginary], rank as i64 - 1)?;
         let attrs = ints_attr("axis", axis as i64).with("inverse", AttrValue::Bool(true));
-        let y = n.op_with("relax.signal.dft", &[whole], attrs)?;
+        let y = n.op_with("relax.signal.dft", &[spectrum], attrs)?;
         n.slice_axis(y, rank - 1, zero, one)
     };
     if n.has_input(2) {
@@ -186,7 +186,7 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let (low, high): (Expr, Expr) = (mel(n, low)?, mel(n, high)?);
     // The corners of the triangles: bins + 2 points on the mel scale, as indices of spectral lines.
-    let (two, half) = (n.func().syms.int(2), n.func().syms.int(2));
+    let (two, two_sym) = (n.func().syms.int(2), n.func().syms.int(2));
     let corners = n.func().syms.add(bins, two);
     let one_size = n.func().syms.int(1);
     let (index, steps) = (n.iota(corners)?, n.size_scalar(corners)?);
@@ -212,7 +212,7 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let (left, middle, right): (Expr, Expr, Expr) =
         (corner_from(n, 0)?, corner_from(n, 1)?, corner_from(n, 2)?);
-    let rows = n.func().syms.floordiv(length, half);
+    let rows = n.func().syms.floordiv(length, two_sym);
     let rows = n.func().syms.add(rows, one_size);
     let row = n.iota(rows)?;
     let row = n.cast(row, DType::Float64)?;
@@ -221,16 +221,16 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
     let side = |n: &mut Node<'_, '_>, above: (Expr, Expr), below: (Expr, Expr), step: &str| {
         let above = n.op("relax.subtract", &[above.0, above.1])?;
         let below = n.op("relax.subtract", &[below.0, below.1])?;
-        let flat = n.op("relax.equal", &[below, zero])?;
-        let below = n.op("relax.where", &[flat, one, below])?;
+        let is_flat = n.op("relax.equal", &[below, zero])?;
+        let below = n.op("relax.where", &[is_flat, one, below])?;
         let slope = n.op("relax.divide", &[above, below])?;
         let step = n.op(step, &[row, middle])?;
         let step = n.cast(step, DType::Float64)?;
-        n.op("relax.where", &[flat, step, slope])
+        n.op("relax.where", &[is_flat, step, slope])
     };
-    let up: Expr = side(n, (row, left), (middle, left), "relax.greater_equal")?;
-    let down: Expr = side(n, (right, row), (right, middle), "relax.less_equal")?;
-    let y = n.op("relax.minimum", &[up, down])?;
+    let rising: Expr = side(n, (row, left), (middle, left), "relax.greater_equal")?;
+    let falling: Expr = side(n, (right, row), (right, middle), "relax.less_equal")?;
+    let y = n.op("relax.minimum", &[rising, falling])?;
     let y = n.op("relax.maximum", &[y, zero])?;
     Ok(vec![n.cast(y, dtype)?.into()])
 }

@@ -69,9 +69,9 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
             let Some(values) = n.optional_tensor(input)? else { return Ok(None) };
             n.cast(values, DType::Int64).map(Some)
         };
-    let missing = |what: &str| Problem::invalid(format!("'{what}' is missing"));
-    let starts = vector(n, "starts", 1)?.ok_or_else(|| missing("starts"))?;
-    let ends = vector(n, "ends", 2)?.ok_or_else(|| missing("ends"))?;
+    let missing_input = |what: &str| Problem::invalid(format!("'{what}' is missing"));
+    let starts = vector(n, "starts", 1)?.ok_or_else(|| missing_input("starts"))?;
+    let ends = vector(n, "ends", 2)?.ok_or_else(|| missing_input("ends"))?;
     let count = n.dims(starts)?;
     let count = *count.first().ok_or_else(|| Problem::invalid("'starts' must be a vector"))?;
     let axes = match vector(n, "axes", 3)? {
@@ -89,8 +89,8 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
             n.full(&[count], one)?
         }
     };
-    for other in [ends, axes, steps] {
-        let [length] = n.dims(other)?[..] else {
+    for list in [ends, axes, steps] {
+        let [length] = n.dims(list)?[..] else {
             return Err(Problem::invalid("'starts', 'ends', 'axes' and 'steps' must be vectors"));
         };
         n.require_equal(
@@ -103,10 +103,10 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
     let (first, last, step) =
         (n.int_vector(&vec![0; rank])?, n.size_vector(&input_dims)?, n.int_vector(&vec![1; rank])?);
     let mut args = vec![x];
-    for (whole, part) in [(first, starts), (last, ends), (step, steps)] {
+    for (full_bounds, given_bounds) in [(first, starts), (last, ends), (step, steps)] {
         args.push(n.op_with(
             "relax.scatter_elements",
-            &[whole, axes, part],
+            &[full_bounds, axes, given_bounds],
             ints_attr("axis", 0),
         )?);
     }
@@ -118,16 +118,16 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
     args[1] = n.op("relax.where", &[is_backward, first, args[1]])?;
     let y = n.op("relax.dynamic_strided_slice", &args)?;
     // The dims of all other axes do not change.
-    let named = match (n.attrs().ints("axes")?, n.const_ints(3)) {
+    let sliced_axes = match (n.attrs().ints("axes")?, n.const_ints(3)) {
         (Some(axes), _) => Some(axes.to_vec()),
         (None, None) if !n.has_input(3) => {
             n.func().syms.as_int(count).map(|count| (0..count).collect())
         }
         (None, known) => known,
     };
-    let Some(named) = named else { return Ok(vec![y.into()]) };
+    let Some(sliced_axes) = sliced_axes else { return Ok(vec![y.into()]) };
     let mut kept: Vec<Option<Sym>> = input_dims.into_iter().map(Some).collect();
-    for axis in named {
+    for axis in sliced_axes {
         kept[n.axis(axis, rank)?] = None;
     }
     Ok(vec![n.with_dims(y, &kept)?.into()])

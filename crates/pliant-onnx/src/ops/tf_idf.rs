@@ -44,7 +44,7 @@ impl NgramPool<'_> {
 
 fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
-    let attr_up_to = |name: &str, max_value: i64| {
+    let int_attr = |name: &str, max_value: i64| {
         let value = attrs.int(name)?;
         let value =
             value.ok_or_else(|| Problem::attribute(format!("attribute '{name}' is missing")))?;
@@ -60,9 +60,9 @@ fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::unsupported("n-grams of strings (pool_strings) are not supported"));
     }
     let mode = attrs.choice("mode", &["TF", "IDF", "TFIDF"])?;
-    let min = attr_up_to("min_gram_length", MAX_GRAM_LENGTH)?.max(1);
-    let max_value = attr_up_to("max_gram_length", MAX_GRAM_LENGTH)?;
-    let skips = attr_up_to("max_skip_count", MAX_SKIPS)?;
+    let min = int_attr("min_gram_length", MAX_GRAM_LENGTH)?.max(1);
+    let max_value = int_attr("max_gram_length", MAX_GRAM_LENGTH)?;
+    let skips = int_attr("max_skip_count", MAX_SKIPS)?;
     let pool = NgramPool {
         items: attrs.ints("pool_int64s")?.unwrap_or_default(),
         starts: attrs.ints("ngram_counts")?.unwrap_or_default(),
@@ -127,7 +127,7 @@ fn count_ngrams(
         let (span, zero) = (syms.int(span), syms.int(0));
         let positions = syms.sub(length, span);
         let positions = syms.max(positions, zero);
-        let mut hits: Option<Expr> = None;
+        let mut matches: Option<Expr> = None;
         for k in 0..size {
             let index = n.iota(positions)?;
             let offset = n.scalar(k as i64 * step)?;
@@ -139,17 +139,17 @@ fn count_ngrams(
             let gram_elements = gram_elements.map_err(|e| Problem::invalid(e.to_string()))?;
             let gram_elements = n.importer.constant(&gram_elements);
             let same = n.op("relax.equal", &[elements, gram_elements])?;
-            hits = Some(match hits {
+            matches = Some(match matches {
                 Some(before) => n.op("relax.logical_and", &[before, same])?,
                 None => same,
             });
         }
-        let Some(hits) = hits else { continue };
-        let hits = n.cast(hits, DType::Float32)?;
-        let hits = n.op_with("relax.sum", &[hits], ints_attr("axis", 1))?;
+        let Some(matches) = matches else { continue };
+        let matches = n.cast(matches, DType::Float32)?;
+        let matches = n.op_with("relax.sum", &[matches], ints_attr("axis", 1))?;
         total = Some(match total {
-            Some(before) => n.op("relax.add", &[before, hits])?,
-            None => hits,
+            Some(before) => n.op("relax.add", &[before, matches])?,
+            None => matches,
         });
     }
     total.ok_or_else(|| Problem::invalid("an n-gram without elements"))
@@ -160,12 +160,12 @@ fn count_ngrams(
 fn counts_to_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> ExprResult {
     let known = n.dims(counts)?[1];
     let known = n.func().syms.as_int(known).unwrap_or(0);
-    let max_value = columns.iter().copied().max().unwrap_or(-1);
+    let max_column = columns.iter().copied().max().unwrap_or(-1);
     let fits = columns.len() as i64 == known - 1 && columns.iter().all(|&c| c >= 0);
-    if !fits || max_value >= known.saturating_mul(16) {
+    if !fits || max_column >= known.saturating_mul(16) {
         return Err(Problem::invalid("'ngram_indexes' does not match 'pool_int64s'"));
     }
-    let mut from = vec![known - 1; (max_value + 1) as usize];
+    let mut from = vec![known - 1; (max_column + 1) as usize];
     for (i, &column) in columns.iter().enumerate() {
         from[column as usize] = i as i64;
     }
@@ -177,8 +177,8 @@ fn apply_weights(n: &mut Node<'_, '_>, y: Expr, mode: &str) -> ExprResult {
     let mut y = y;
     if mode == "IDF" {
         let zero = n.scalar_as(0.0, DType::Float32)?;
-        let there = n.op("relax.greater", &[y, zero])?;
-        y = n.cast(there, DType::Float32)?;
+        let occurs = n.op("relax.greater", &[y, zero])?;
+        y = n.cast(occurs, DType::Float32)?;
     }
     let weights = n.attrs().floats("weights")?;
     let (Some(weights), true) = (weights, mode != "TF") else { return Ok(y) };

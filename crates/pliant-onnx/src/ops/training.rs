@@ -54,8 +54,8 @@ fn float_attr(n: &mut Node<'_, '_>, name: &str, default: f64) -> ExprResult {
 /// `gradient + norm_coefficient * x`.
 fn regularized_gradient(n: &mut Node<'_, '_>, x: Expr, gradient: Expr) -> ExprResult {
     let norm = float_attr(n, "norm_coefficient", 0.0)?;
-    let pull = n.op("relax.multiply", &[norm, x])?;
-    n.op("relax.add", &[pull, gradient])
+    let decay_term = n.op("relax.multiply", &[norm, x])?;
+    n.op("relax.add", &[decay_term, gradient])
 }
 
 /// `a * x + b * y`.

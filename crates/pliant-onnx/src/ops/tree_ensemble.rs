@@ -249,13 +249,13 @@ fn compare_values(
     (splits, modes): (Expr, Expr),
 ) -> ExprResult {
     let split = n.take(splits, position, 0)?;
-    let mut all: Option<Expr> = None;
+    let mut accumulated: Option<Expr> = None;
     for mode in (0..=MEMBERSHIP).filter(|m| trees.modes[..trees.inner].contains(m)) {
         let holds = match COMPARISONS.get(mode as usize) {
             Some(name) => n.op(name, &[value, split])?,
             None => is_member(n, trees, value, position)?,
         };
-        all = Some(match all {
+        accumulated = Some(match accumulated {
             Some(others) => {
                 let (own_target, mode) = (n.take(modes, position, 0)?, n.scalar(mode)?);
                 let own_target = n.op("relax.equal", &[own_target, mode])?;
@@ -264,7 +264,7 @@ fn compare_values(
             None => holds,
         });
     }
-    all.ok_or_else(|| broken_trees("there is no comparison"))
+    accumulated.ok_or_else(|| broken_trees("there is no comparison"))
 }
 
 fn is_member(
@@ -283,9 +283,9 @@ fn is_member(
     let value = n.reshape(value, &dims)?;
     let same = n.op("relax.equal", &[value, own_target])?;
     let same = n.cast(same, DType::Int64)?;
-    let hits = n.op_with("relax.sum", &[same], ints_attr("axis", -1))?;
+    let match_count = n.op_with("relax.sum", &[same], ints_attr("axis", -1))?;
     let missing_value = n.scalar(0i64)?;
-    n.op("relax.greater", &[hits, missing_value])
+    n.op("relax.greater", &[match_count, missing_value])
 }
 
 /// Aggregates the scores of all trees for each target: `(rows, targets)`.
@@ -296,8 +296,8 @@ fn aggregate_scores(n: &mut Node<'_, '_>, scores: Expr, targets: Expr, trees: us
     dims.push(n.func().syms.int(1));
     let (scores, targets) = (n.reshape(scores, &dims)?, n.reshape(targets, &dims)?);
     let count = n.func().syms.int(count.max(0));
-    let all = n.iota(count)?;
-    let own_target = n.op("relax.equal", &[targets, all])?;
+    let accumulated = n.iota(count)?;
+    let own_target = n.op("relax.equal", &[targets, accumulated])?;
     let zero = n.scalar_as(0.0, dtype)?;
     let (reduce, default) = match n.attrs().int("aggregate_function")?.unwrap_or(1) {
         0 | 1 => ("relax.sum", 0.0),

@@ -47,14 +47,14 @@ impl SymbolConstraints {
         let mut paths: FxHashMap<String, BranchPaths> = FxHashMap::default();
         for (c, names) in self.report.constraints.iter().zip(&all) {
             for name in names {
-                paths.entry(name.clone()).or_default().add(&c.within.branches);
+                paths.entry(name.clone()).or_default().add(&c.control.branches);
             }
         }
         for (c, names) in self.report.constraints.iter_mut().zip(all) {
             let (always, sometimes): (Vec<String>, Vec<String>) =
                 names.into_iter().partition(|name| paths[name].cover_all());
             c.fixes = always;
-            if !c.within.branches.iter().any(|b| b.by_sizes) {
+            if !c.control.branches.iter().any(|b| b.by_sizes) {
                 c.may_fix = sometimes;
             }
         }
@@ -74,7 +74,7 @@ impl SymbolConstraints {
             }
             let (mut low, mut high) = (info.range.0.unwrap_or(0).max(0), info.range.1);
             let mut last = None;
-            for c in self.report.constraints.iter().filter(|c| !c.within.conditional) {
+            for c in self.report.constraints.iter().filter(|c| !c.control.conditional) {
                 let (min_value, max_value) = match &c.relation {
                     SizeRelation::OneOf(term, values) if func.syms.as_var(*term) == Some(var) => {
                         let fits = |v: &&i64| **v >= low && high.is_none_or(|h| **v <= h);

@@ -33,7 +33,7 @@ pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
         let specs: Vec<OperandSpec> = tensors
             .iter()
             .enumerate()
-            .map(|(i, t)| OperandSpec::of(t, i, specialization))
+            .map(|(i, t)| OperandSpec::from_tensor(t, i, specialization))
             .collect();
         let program = TABLE.program((text.to_string(), specs.clone()), || made(text, &specs));
         match &*program {

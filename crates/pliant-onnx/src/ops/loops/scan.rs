@@ -108,14 +108,14 @@ fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Con
     }
     let count = graph.input.len() - carried;
     let backward = directions(n, "directions", count)?;
-    let mut all = Vec::with_capacity(carried + count);
+    let mut tensors = Vec::with_capacity(carried + count);
     for i in 0..carried + count {
-        all.push(n.tensor(i + 1)?);
+        tensors.push(n.tensor(i + 1)?);
     }
-    let [batch, iterations, ..] = n.dims(all[carried])?[..] else {
+    let [batch, iterations, ..] = n.dims(tensors[carried])?[..] else {
         return Err(Problem::invalid("a scanned input must have a batch axis and a sequence axis"));
     };
-    for &x in &all[carried + 1..] {
+    for &x in &tensors[carried + 1..] {
         let length = n.dims_with_min_rank(x, 2)?[1];
         n.require_equal(
             iterations,
@@ -124,10 +124,10 @@ fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Con
         )?;
     }
     let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
-        let at = n.materialize(&state[0])?;
-        let mut slices = Vec::with_capacity(all.len());
-        for &x in &all {
-            slices.push(n.take(x, at, 0)?);
+        let index = n.materialize(&state[0])?;
+        let mut slices = Vec::with_capacity(tensors.len());
+        for &x in &tensors {
+            slices.push(n.take(x, index, 0)?);
         }
         let first = slices[..carried].iter().map(|&e| e.into()).collect();
         let scanned = slices[carried..].iter().zip(&backward);
@@ -165,14 +165,14 @@ fn loop_over_slices(
         let mut inputs = state[1..].to_vec();
         let counter = n.materialize(&state[0])?;
         for s in scanned {
-            let mut at = counter;
+            let mut index = counter;
             if s.backward {
                 let one = n.func().syms.int(1);
                 let last = n.func().syms.sub(iterations, one);
                 let last = n.size_scalar(last)?;
-                at = n.op("relax.subtract", &[last, at])?;
+                index = n.op("relax.subtract", &[last, index])?;
             }
-            inputs.push(n.take(s.x, at, s.axis)?.into());
+            inputs.push(n.take(s.x, index, s.axis)?.into());
         }
         let outputs = convert_body(n, graph, inputs)?;
         let mut after = vec![increment(n, &state[0])?];

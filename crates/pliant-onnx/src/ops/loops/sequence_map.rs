@@ -42,9 +42,9 @@ fn unroll(
     count: usize,
 ) -> ConvertResult {
     let mut outputs = vec![Vec::with_capacity(count); graph.output.len()];
-    for at in 0..count {
+    for index in 0..count {
         let items = inputs.iter().map(|input| match input {
-            Value::Sequence(items) => items[at].clone(),
+            Value::Sequence(items) => items[index].clone(),
             other => other.clone(),
         });
         let result = convert_body(n, graph, items.collect())?;
@@ -68,12 +68,12 @@ fn map_in_loop(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Co
     let length = n.call_host(host::SEQUENCE_LENGTH, &[first])?;
     let length = n.object_to_tensor(length, Some(&[]), DType::Int64);
     let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
-        let at = n.materialize(&state[0])?;
+        let index = n.materialize(&state[0])?;
         let mut items = Vec::with_capacity(all.len());
         for input in &all {
             items.push(match input {
                 Value::Object(e, ObjectType::Sequence(object_type)) => {
-                    let item = n.call_host(host::SEQUENCE_AT, &[*e, at])?;
+                    let item = n.call_host(host::SEQUENCE_AT, &[*e, index])?;
                     n.value_of_object(item, object_type)?
                 }
                 other => other.clone(),

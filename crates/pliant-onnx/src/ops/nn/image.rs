@@ -194,8 +194,8 @@ fn col2im(n: &mut Node<'_, '_>) -> ConvertResult {
         .with("padding", AttrValue::ints(pads))
         .with("dilation", AttrValue::ints(dilations));
     let y = n.op_with("relax.image.col2im", &[patches, size], attrs)?;
-    let whole = [&[dims[0], channels], image.as_slice()].concat();
-    Ok(vec![n.reshape(y, &whole)?.into()])
+    let full_shape = [&[dims[0], channels], image.as_slice()].concat();
+    Ok(vec![n.reshape(y, &full_shape)?.into()])
 }
 
 /// The number of patch positions along axis `k`.
@@ -212,10 +212,10 @@ fn patch_position_count(
     let (one, dilation, stride) = (syms.int(1), syms.int(dilation), syms.int(stride));
     let extent = syms.sub(block, one);
     let extent = syms.mul(extent, dilation);
-    let whole = syms.add(image, padding);
-    let whole = syms.sub(whole, extent);
-    let whole = syms.sub(whole, one);
-    let steps = syms.floordiv(whole, stride);
+    let full_shape = syms.add(image, padding);
+    let full_shape = syms.sub(full_shape, extent);
+    let full_shape = syms.sub(full_shape, one);
+    let steps = syms.floordiv(full_shape, stride);
     syms.add(steps, one)
 }
 
@@ -273,9 +273,9 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         let position = n.cast(position, dtype)?;
         let coordinate = n.func().syms.int(k as i64);
         let next = n.func().syms.int(k as i64 + 1);
-        let moved = n.slice_axis(offset, 3, coordinate, next)?;
-        let moved = n.reshape(moved, &[images, kh, kw, oh, ow])?;
-        let position = n.op("relax.add", &[position, moved])?;
+        let displacement = n.slice_axis(offset, 3, coordinate, next)?;
+        let displacement = n.reshape(displacement, &[images, kh, kw, oh, ow])?;
+        let position = n.op("relax.add", &[position, displacement])?;
         // Map pixel positions to -1 .. 1, where the bounds are the outer edges of the first and the last pixel.
         let size = n.size_scalar(size)?;
         let size = n.cast(size, dtype)?;
@@ -293,18 +293,18 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         .with("layout", AttrValue::str("NCHW"))
         .with("padding_mode", AttrValue::str("zeros"))
         .with("align_corners", AttrValue::Bool(false));
-    let read = n.op_with("relax.image.grid_sample", &[x, grid], attrs)?;
-    let read = n.cast(read, input_dtype)?;
-    let mut read = n.reshape(read, &[images, channels, patch, area])?;
+    let sampled = n.op_with("relax.image.grid_sample", &[x, grid], attrs)?;
+    let sampled = n.cast(sampled, input_dtype)?;
+    let mut sampled = n.reshape(sampled, &[images, channels, patch, area])?;
     if let Some(mask) = n.optional_tensor(4)? {
         let mask = n.reshape(mask, &[images, one, patch, area])?;
-        read = n.op("relax.multiply", &[read, mask])?;
+        sampled = n.op("relax.multiply", &[sampled, mask])?;
     }
     let syms = &mut n.func().syms;
     let (deep, per_group) = (syms.mul(each, patch), syms.floordiv(out, groups));
-    let read = n.reshape(read, &[b, groups, deep, area])?;
+    let sampled = n.reshape(sampled, &[b, groups, deep, area])?;
     let w = n.reshape(w, &[one, groups, per_group, deep])?;
-    let y = n.op("relax.matmul", &[w, read])?;
+    let y = n.op("relax.matmul", &[w, sampled])?;
     let mut y = n.reshape(y, &[b, out, oh, ow])?;
     if let Some(bias) = n.optional_tensor(3)? {
         let bias = n.reshape_along(bias, 1, 4)?;

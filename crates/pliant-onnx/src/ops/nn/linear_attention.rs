@@ -74,8 +74,8 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
             (n.full(&[dims[0], dims[1], dims[3], size], zero)?, dtype)
         }
     };
-    let all = Operands { query, key, value, decay, beta, scale, heads: q_heads };
-    let (y, state) = attention_steps(n, &all, state, dims[2])?;
+    let operands = Operands { query, key, value, decay, beta, scale, heads: q_heads };
+    let (y, state) = attention_steps(n, &operands, state, dims[2])?;
     let y = merge_heads(n, y)?;
     Ok(vec![n.cast(y, dtype)?.into(), n.cast(state, state_dtype)?.into()])
 }
@@ -83,7 +83,7 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
 /// The outputs of all steps as `(batch, heads, steps, size)`, and the final state.
 fn attention_steps(
     n: &mut Node<'_, '_>,
-    all: &Operands,
+    operands: &Operands,
     state: Expr,
     count: Sym,
 ) -> Result<(Expr, Expr), Problem> {
@@ -92,7 +92,7 @@ fn attention_steps(
     let mut condition = |n: &mut Node<'_, '_>, state: &[Value]| is_below(n, &state[0], max);
     let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
         let (index, new_state) = (n.materialize(&state[0])?, n.materialize(&state[1])?);
-        let (new_state, y) = attention_step(n, all, index, new_state)?;
+        let (new_state, y) = attention_step(n, operands, index, new_state)?;
         Ok((vec![increment(n, &state[0])?, new_state.into()], vec![y.into()]))
     };
     let last = collecting_loop(n, first, (1, true), &mut condition, &mut iteration)?;
@@ -105,7 +105,7 @@ fn attention_steps(
 /// The state after one step, and the output of the step.
 fn attention_step(
     n: &mut Node<'_, '_>,
-    all: &Operands,
+    operands: &Operands,
     index: Expr,
     state: Expr,
 ) -> Result<(Expr, Expr), Problem> {
@@ -122,15 +122,15 @@ fn attention_step(
         n.reshape(x, &dims)
     };
     let mut state = state;
-    if let Some(decay) = all.decay {
+    if let Some(decay) = operands.decay {
         let decay = column(n, decay)?;
         let share = n.op("relax.exp", &[decay])?;
         state = n.op("relax.multiply", &[state, share])?;
     }
-    let (key, mut value) = (column(n, all.key)?, row(n, all.value)?);
-    if let Some(beta) = all.beta {
+    let (key, mut value) = (column(n, operands.key)?, row(n, operands.value)?);
+    if let Some(beta) = operands.beta {
         // Delta rule: subtract the value that the state already holds for the key.
-        let key_row = row(n, all.key)?;
+        let key_row = row(n, operands.key)?;
         let stored = n.op("relax.matmul", &[key_row, state])?;
         value = n.op("relax.subtract", &[value, stored])?;
         let beta = column(n, beta)?;
@@ -138,9 +138,9 @@ fn attention_step(
     }
     let update = n.op("relax.multiply", &[key, value])?;
     state = n.op("relax.add", &[state, update])?;
-    let query_state = repeat_kv_heads(n, state, all.heads)?;
-    let query = row(n, all.query)?;
-    let query = n.op("relax.multiply", &[query, all.scale])?;
+    let query_state = repeat_kv_heads(n, state, operands.heads)?;
+    let query = row(n, operands.query)?;
+    let query = n.op("relax.multiply", &[query, operands.scale])?;
     let y = n.op("relax.matmul", &[query, query_state])?;
     let dims = n.dims(y)?;
     let y = n.reshape(y, &[dims[0], dims[1], dims[3]])?;

@@ -66,38 +66,38 @@ fn maximum_indices(
 ) -> ExprResult {
     let columns_first = n.attrs().int("storage_order")?.unwrap_or(0) != 0;
     let (dims, out, dtype) = (n.dims(x)?, n.dims(y)?, n.dtype(x)?);
-    let (rank, axes) = (dims.len(), window.kernel.len());
+    let (rank, axes) = (dims.len(), window.filter.len());
     let min = n.scalar_as(min, dtype)?;
     let of_nan = if dtype.is_float() { Some(n.op("relax.isnan", &[y])?) } else { None };
     // Pad the end of each axis so that all windows are complete.
-    let mut wide = padded;
+    let mut extended = padded;
     for k in 0..axes {
         let syms = &mut n.func().syms;
         let before = syms.int(window.pads[k]);
         let after = syms.int(
-            window.pads[k + axes] + window.kernel[k] * window.dilations[k] + window.strides[k],
+            window.pads[k + axes] + window.filter[k] * window.dilations[k] + window.strides[k],
         );
-        wide = super::pad::pad_axis(n, wide, k + 2, (before, after), min)?;
+        extended = super::pad::pad_axis(n, extended, k + 2, (before, after), min)?;
     }
     let mut indices = n.scalar(0i64)?;
-    let all = window.kernel.iter().try_fold(1i64, |all, &size| all.checked_mul(size));
+    let all = window.filter.iter().try_fold(1i64, |all, &size| all.checked_mul(size));
     let all = all.filter(|&all| all <= MAX_WINDOW_ELEMENTS).ok_or_else(|| {
         let text =
             format!("indices of the maxima (output 1) are not supported for windows of more than {MAX_WINDOW_ELEMENTS} elements");
         Problem::unsupported(text)
     })?;
     for at in (0..all).rev() {
-        let (mut rest, mut offset) = (at, vec![0; axes]);
+        let (mut remaining, mut offset) = (at, vec![0; axes]);
         for k in (0..axes).rev() {
-            offset[k] = rest % window.kernel[k] * window.dilations[k];
-            rest /= window.kernel[k];
+            offset[k] = remaining % window.filter[k] * window.dilations[k];
+            remaining /= window.filter[k];
         }
-        let part = window_elements(n, wide, &out, window, &offset)?;
-        let mut hit = n.op("relax.equal", &[part, y])?;
+        let part = window_elements(n, extended, &out, window, &offset)?;
+        let mut is_maximum = n.op("relax.equal", &[part, y])?;
         if let Some(of_nan) = of_nan {
             let nan = n.op("relax.isnan", &[part])?;
             let both = n.op("relax.logical_and", &[of_nan, nan])?;
-            hit = n.op("relax.logical_or", &[hit, both])?;
+            is_maximum = n.op("relax.logical_or", &[is_maximum, both])?;
         }
         let mut index = n.scalar(0i64)?;
         let order: Vec<usize> =
@@ -117,12 +117,12 @@ fn maximum_indices(
                 n.op("relax.greater_equal", &[coordinate, zero])?,
                 n.op("relax.less", &[coordinate, size])?,
             ] {
-                hit = n.op("relax.logical_and", &[hit, inside])?;
+                is_maximum = n.op("relax.logical_and", &[is_maximum, inside])?;
             }
             index = n.op("relax.multiply", &[index, size])?;
             index = n.op("relax.add", &[index, coordinate])?;
         }
-        indices = n.op("relax.where", &[hit, index, indices])?;
+        indices = n.op("relax.where", &[is_maximum, index, indices])?;
     }
     // Add the offset of the plane, which is one channel of one batch element.
     let planes = n.func().syms.mul(dims[0], dims[1]);
@@ -145,7 +145,7 @@ fn window_elements(
     offset: &[i64],
 ) -> ExprResult {
     let func = n.func();
-    let axes = window.kernel.len();
+    let axes = window.filter.len();
     let mut lists: [Vec<pliant_sym::Sym>; 4] = Default::default();
     for k in 0..axes {
         let (from, step) = (func.syms.int(offset[k]), func.syms.int(window.strides[k]));
@@ -256,7 +256,7 @@ fn window_norms(
 ) -> ExprResult {
     let dtype = n.dtype(x)?;
     let (window, x) = Window::read(n, x, window_dims, 0.0)?;
-    let count = window.kernel.iter().map(|&size| size as f64).product::<f64>();
+    let count = window.filter.iter().map(|&size| size as f64).product::<f64>();
     let [power, root, count] = [
         n.scalar_as(p as f64, dtype)?,
         n.scalar_as(1.0 / p as f64, dtype)?,
@@ -283,16 +283,16 @@ fn mean_of_extended_windows(
     let rounded_up = n.op_with(name, &[x], window.pool_attrs(true, true))?;
     let (out, dtype) = (n.dims(rounded_up)?, n.dtype(x)?);
     let zero = n.scalar_as(0.0, dtype)?;
-    let axes = window.kernel.len();
-    let mut wide = x;
+    let axes = window.filter.len();
+    let mut extended = x;
     for k in 0..axes {
-        let extent = window.kernel[k] * window.dilations[k] + window.strides[k];
+        let extent = window.filter[k] * window.dilations[k] + window.strides[k];
         let syms = &mut n.func().syms;
         let padding = (syms.int(window.pads[k]), syms.int(window.pads[k + axes] + extent));
-        wide = super::pad::pad_axis(n, wide, k + 2, padding, zero)?;
+        extended = super::pad::pad_axis(n, extended, k + 2, padding, zero)?;
     }
     let plain = Window { pads: vec![0; 2 * axes], ..window.clone() };
-    let mut y = n.op_with(name, &[wide], plain.pool_attrs(false, true))?;
+    let mut y = n.op_with(name, &[extended], plain.pool_attrs(false, true))?;
     let zero_scalar = n.func().syms.int(0);
     for (axis, &size) in out.iter().enumerate().skip(2) {
         y = n.slice_axis(y, axis, zero_scalar, size)?;

@@ -16,7 +16,7 @@ pub(super) const MAX_PAD: i64 = 1 << 40;
 /// The windows of a convolution or pooling node.
 #[derive(Clone)]
 pub(super) struct Window {
-    pub kernel: Vec<i64>,
+    pub filter: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilations: Vec<i64>,
     /// The constant padding before each axis, then that after each axis. It is passed to the operator as an attribute.
@@ -31,21 +31,21 @@ impl Window {
     pub fn read(
         n: &mut Node<'_, '_>,
         x: Expr,
-        kernel: Vec<i64>,
+        filter: Vec<i64>,
         fill: f64,
     ) -> Result<(Window, Expr), Problem> {
-        let axes = kernel.len();
+        let axes = filter.len();
         let attrs = n.attrs();
         let list = |name: &str, default: i64| -> Result<Vec<i64>, Problem> {
             let values = attrs.ints(name)?.map_or_else(|| vec![default; axes], <[i64]>::to_vec);
             if values.len() == axes { Ok(values) } else { Err(wrong_list_length(name, axes)) }
         };
         let (strides, dilations) = (list("strides", 1)?, list("dilations", 1)?);
-        check_sizes([&kernel, &strides, &dilations])?;
+        check_sizes([&filter, &strides, &dilations])?;
         let choices = ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"];
         let auto = attrs.choice("auto_pad", &choices)?;
         let before = vec![n.func().syms.int(0); axes];
-        let mut window = Window { kernel, strides, dilations, pads: vec![0; 2 * axes], before };
+        let mut window = Window { filter, strides, dilations, pads: vec![0; 2 * axes], before };
         match auto {
             "NOTSET" => {
                 if let Some(pads) = attrs.ints("pads")? {
@@ -69,7 +69,7 @@ impl Window {
 
     /// Pads the input so that the output size is the input size divided by the stride, rounded up.
     fn pad_same(&mut self, n: &mut Node<'_, '_>, x: Expr, lower: bool, fill: f64) -> ExprResult {
-        let axes = self.kernel.len();
+        let axes = self.filter.len();
         let dims = n.dims_with_min_rank(x, axes + 2)?;
         let mut padding = Vec::with_capacity(axes);
         for k in 0..axes {
@@ -102,7 +102,7 @@ impl Window {
         let syms = &mut n.func().syms;
         let [one, zero] = [syms.int(1), syms.int(0)];
         let stride = syms.int(self.strides[k]);
-        let extent = syms.int(self.dilations[k] * (self.kernel[k] - 1) + 1);
+        let extent = syms.int(self.dilations[k] * (self.filter[k] - 1) + 1);
         // With stride 1, the sizes cancel. The result is also correct for size 0.
         let count = syms.ceildiv(size, stride);
         let steps = syms.sub(count, one);
@@ -124,7 +124,7 @@ impl Window {
     pub fn pool_attrs(&self, ceil_mode: bool, count_include_pad: bool) -> Attrs {
         let ints = |v: &[i64]| AttrValue::ints(v.iter().copied());
         Attrs::default()
-            .with("pool_size", ints(&self.kernel))
+            .with("pool_size", ints(&self.filter))
             .with("strides", ints(&self.strides))
             .with("padding", ints(&self.pads))
             .with("dilation", ints(&self.dilations))
