@@ -13,6 +13,7 @@ pub(crate) struct AttrReader<'a>(pub &'a NodeProto);
 type AttrResult<T> = Result<T, Problem>;
 
 impl<'a> AttrReader<'a> {
+    /// Finds an attribute and checks that its type is one of `kinds`.
     fn find(&self, name: &str, kinds: &[AttributeType]) -> AttrResult<Option<&'a AttributeProto>> {
         let Some(attr) = self.0.attribute.iter().find(|a| a.name() == name) else {
             return Ok(None);

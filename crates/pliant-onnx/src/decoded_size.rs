@@ -126,12 +126,14 @@ pub(crate) fn decoded_size(file: &[u8], max: u64) -> Result<u64, String> {
     Ok(scan.total)
 }
 
+/// The state of the scan.
 struct DecodedSizeScan {
     total: u64,
     max: u64,
 }
 
 impl DecodedSizeScan {
+    /// Scans a message and the messages nested in it.
     fn message(&mut self, mut rest: &[u8], kind: FieldKind, depth: usize) -> Result<(), String> {
         if depth > MAX_DEPTH {
             return Err(format!("messages are nested more than {MAX_DEPTH} deep"));
@@ -167,12 +169,14 @@ impl DecodedSizeScan {
         Ok(())
     }
 
+    /// Skips a list item of fixed size and counts it.
     fn fixed(&mut self, rest: &mut &[u8], bytes: u64) -> Option<()> {
         self.total = self.total.saturating_add(2 * bytes);
         take(rest, bytes).map(|_| ())
     }
 }
 
+/// Reads a base-128 varint.
 fn varint(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -186,6 +190,7 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
+/// Takes `len` bytes from the front.
 fn take<'a>(rest: &mut &'a [u8], len: u64) -> Option<&'a [u8]> {
     let (head, tail) = rest.split_at_checked(usize::try_from(len).ok()?)?;
     *rest = tail;

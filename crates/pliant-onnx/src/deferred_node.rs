@@ -80,6 +80,7 @@ impl OperandSpec {
     }
 }
 
+/// Whether the dtype is that of axes, sizes or flags.
 fn is_plain_int(dtype: DType) -> bool {
     matches!(dtype, DType::Int64 | DType::Int32 | DType::Bool)
 }
@@ -105,6 +106,7 @@ impl DeferredNode {
         Ok(DeferredNode { proto: model.proto })
     }
 
+    /// Encodes the node as a text that a program can store: hexadecimal protobuf.
     fn text(&self) -> String {
         self.proto.encode_to_vec().iter().map(|b| format!("{b:02x}")).collect()
     }

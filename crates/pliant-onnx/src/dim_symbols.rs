@@ -97,6 +97,7 @@ impl DimSymbols {
         Some((name, self.divisor(name)))
     }
 
+    /// The declared divisor of a size. Default: 1.
     fn divisor(&self, name: &str) -> i64 {
         self.divisible.get(name).copied().unwrap_or(1)
     }
@@ -221,6 +222,7 @@ impl DimSymbols {
         }
     }
 
+    /// Converts parsed arithmetic to a term.
     fn build_term(&mut self, func: &mut Function, tree: &DimExpr) -> Sym {
         let (op, a, b) = match tree {
             DimExpr::Int(v) => return func.syms.int(*v),

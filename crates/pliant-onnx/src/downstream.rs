@@ -39,6 +39,7 @@ impl Importer<'_> {
         }
     }
 
+    /// Checks the operators and attributes of nodes, including the nodes of their subgraphs and functions.
     fn check_nodes_without_inputs(
         &self,
         nodes: &[NodeProto],
@@ -68,6 +69,7 @@ impl Importer<'_> {
         }
     }
 
+    /// Checks the nodes of a function with its own opset imports.
     fn check_function_without_inputs(&self, function: &FunctionProto, problems: &mut Vec<Problem>) {
         let opset = |domain: &str| {
             let mut imports = function.opset_import.iter();

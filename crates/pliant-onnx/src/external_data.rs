@@ -45,6 +45,7 @@ impl ExternalData {
         Ok(map)
     }
 
+    /// Opens the file at `location`, which must be an ordinary file below the folder.
     fn open(&mut self, location: &str) -> Result<File, String> {
         let path = relative_path(location)?;
         let Some(folder) = &self.folder else {
@@ -111,6 +112,7 @@ fn open_by_component(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<Own
     current.ok_or_else(|| "names no file".into())
 }
 
+/// Describes why a file could not be opened.
 fn open_error(e: rustix::io::Errno) -> String {
     match e {
         rustix::io::Errno::LOOP => "is a symbolic link, which is not followed".into(),

@@ -188,6 +188,7 @@ impl Importer<'_> {
         Some(())
     }
 
+    /// The tensor of symbolic terms, if all terms are constant.
     fn constant_of(&mut self, syms: &crate::value::SymTensor) -> Option<pliant_tensor::Tensor> {
         let identity = NodeProto::default();
         let values = vec![Value::Symbolic(syms.clone())];

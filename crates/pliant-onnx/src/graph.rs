@@ -318,6 +318,7 @@ impl<'m> Importer<'m> {
         Some(ConvertedGraph { inputs, defaults, outputs, result })
     }
 
+    /// Ends the function `main` and builds the result of the import.
     fn build_module(self, parts: ConvertedGraph, warnings: Vec<Problem>) -> Imported {
         let count = parts.inputs.len() as i64;
         let mut func = self.builder.finish(parts.result, None, self.pure);

@@ -51,6 +51,7 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> GraphCheck {
     GraphCheck { problems: checker.problems, within_limits: checker.within_limits }
 }
 
+/// The state of the check.
 struct GraphChecker<'m> {
     limits: &'m Limits,
     problems: Vec<Problem>,
@@ -110,6 +111,7 @@ impl<'m> GraphChecker<'m> {
         }
     }
 
+    /// Checks nodes in order and defines the names of their outputs.
     fn check_nodes(&mut self, nodes: &'m [NodeProto]) {
         let mut definitions: Option<FxHashMap<&str, usize>> = None;
         for (i, node) in nodes.iter().enumerate() {
@@ -188,10 +190,12 @@ impl<'m> GraphChecker<'m> {
         }
     }
 
+    /// Defines a name. Returns whether it is new in the innermost graph.
     fn define(&mut self, name: &'m str) -> bool {
         self.scopes.last_mut().is_some_and(|s| s.insert(name))
     }
 
+    /// Whether the current graph or an enclosing one defines a name.
     fn is_defined(&self, name: &str) -> bool {
         self.scopes.iter().rev().any(|s| s.contains(name))
     }
@@ -200,6 +204,8 @@ impl<'m> GraphChecker<'m> {
         self.problems.push(problem);
     }
 
+    /// Reports that a node reads a name before its definition. `definition` is the node that defines the name, if any, and whether
+    /// that is the reading node itself.
     fn report_undefined(
         &mut self,
         node: &NodeProto,

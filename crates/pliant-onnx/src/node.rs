@@ -355,6 +355,7 @@ fn rank_unknown() -> Problem {
     )
 }
 
+/// A tensor with the given integer or bool elements.
 fn integers(shape: &[i64], values: &[i64], dtype: DType) -> Result<Tensor, Problem> {
     let result = match dtype {
         DType::Int64 => Tensor::from_slice(shape, values),

@@ -269,6 +269,7 @@ impl Node<'_, '_> {
         }
     }
 
+    /// The object type of a tensor expression.
     fn tensor_object_type(
         &mut self,
         e: Expr,

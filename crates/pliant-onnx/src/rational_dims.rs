@@ -110,6 +110,7 @@ impl RationalTensor {
         self.numerators.elems.iter().copied().zip(self.denominators.elems.iter().copied())
     }
 
+    /// Whether floats represent all quotients exactly.
     fn is_exact(&self, func: &Function) -> bool {
         self.denominators.elems.iter().all(|&e| power_of_two(func, e).is_some())
     }

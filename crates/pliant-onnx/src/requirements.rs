@@ -162,12 +162,14 @@ impl Node<'_, '_> {
         )
     }
 
+    /// Checks a comparison of two sizes at run time.
     fn require_comparison(&mut self, op: &str, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {
         let operands = [self.size_scalar(a)?, self.size_scalar(b)?];
         let holds = self.op(op, &operands)?;
         self.require(holds, text, &operands)
     }
 
+    /// The problem that a requirement is violated, with the sizes in place of the `{}` in `text`.
     fn requirement_error(&mut self, text: &str, a: Sym, b: Sym) -> Problem {
         let func = self.func();
         let mut parts = text.splitn(3, "{}");

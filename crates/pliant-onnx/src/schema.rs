@@ -22,6 +22,7 @@ struct Schema {
     signature: Option<Signature>,
 }
 
+/// The inputs, outputs and attributes of an operator in one version.
 struct Signature {
     /// Minimum number of inputs. It includes optional inputs before the last required one.
     min_inputs: usize,
@@ -105,10 +106,12 @@ fn table() -> &'static Table {
     })
 }
 
+/// The lower bound of a range such as `1-3`.
 fn min_count(range: &str) -> usize {
     range.split_once('-').and_then(|(min, _)| min.parse().ok()).unwrap_or(0)
 }
 
+/// The upper bound of a range such as `1-3`; `None` if there is none.
 fn max_count(range: &str) -> Option<usize> {
     range.split_once('-').and_then(|(_, max)| max.parse().ok())
 }
@@ -123,6 +126,7 @@ fn versions(node: &NodeProto) -> Option<&[Schema]> {
     table().schemas.get(&(own_domain(node.domain()), node.op_type())).map(Vec::as_slice)
 }
 
+/// The schema that is valid in an opset version.
 fn schema_at(all: &[Schema], version: i64) -> Option<&Schema> {
     all.iter().rev().find(|s| s.since <= version)
 }

@@ -103,6 +103,7 @@ impl FoldOp {
         Some(func.syms.select(below, up, down))
     }
 
+    /// Whether the result is bool.
     fn is_predicate(self) -> bool {
         !matches!(
             self,

@@ -23,6 +23,7 @@ struct FloatFormat {
     no_minus_zero: bool,
 }
 
+/// The format of a narrow float type that has a sign.
 fn float_format(ty: DataType) -> Option<FloatFormat> {
     let of = |bits, mantissa, bias, largest, nan, no_minus_zero| {
         Some(FloatFormat { bits, mantissa, bias, largest, nan, no_minus_zero })
@@ -181,6 +182,7 @@ fn count_thresholds(n: &mut Node<'_, '_>, x: Expr, thresholds: &[f32], right: bo
     n.op_with("relax.bucketize", &[x, thresholds], attrs)
 }
 
+/// Rounds float32 numbers to the bit patterns of a format.
 fn encode_floats(
     n: &mut Node<'_, '_>,
     format: &FloatFormat,

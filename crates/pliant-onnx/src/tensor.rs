@@ -121,6 +121,7 @@ fn checked_byte_size(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usi
     Ok(nbytes)
 }
 
+/// Reads the elements from the field or the file that holds them.
 fn read_elements(
     proto: &TensorProto,
     dtype: DType,

@@ -124,10 +124,12 @@ pub fn broadcast_shape(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
         .collect()
 }
 
+/// The row-major offset of an index.
 fn linear_index(shape: &[usize], index: &[usize]) -> usize {
     shape.iter().zip(index).fold(0, |linear, (&d, &i)| linear * d + i)
 }
 
+/// Advances an index in row-major order.
 fn next_index(index: &mut [usize], shape: &[usize]) {
     for (i, &d) in index.iter_mut().zip(shape).rev() {
         *i += 1;

@@ -52,6 +52,7 @@ impl Importer<'_> {
         self.emit_deferred_call(node, &deferred, &operands, &results, all_typed)
     }
 
+    /// Emits the call of the host function, and casts its results to their inferred types.
     fn emit_deferred_call(
         &mut self,
         node: &NodeProto,
@@ -147,6 +148,7 @@ impl Importer<'_> {
         Some((DeferredNode { proto }, operands))
     }
 
+    /// What is statically known about the type of a value.
     fn partial_type(&self, value: &Value) -> PartialType {
         let numbers = |shape: &mut dyn Iterator<Item = i64>| Some(shape.map(Some).collect());
         match value {

@@ -7,8 +7,8 @@ use pliant_ir::relax::{Type, TypeData};
 use super::{DeferredNode, MAX_SPECIALIZED_VALUES, OperandSpec, Specialization, is_plain_int};
 use crate::error::{Problem, ProblemKind};
 
-/// If several operands have unknown ranks, only some combinations are tried. At least this many ranks of the first operand must
-/// succeed before the result ranks are trusted for all combinations.
+/// Minimum number of ranks of the first operand for which the import must succeed. It applies if several operands have unknown
+/// ranks, because only some combinations of ranks are tried. With fewer successes, the result ranks count as unknown.
 const MIN_SUCCESSFUL_RANKS: usize = 3;
 /// The ranks to try.
 const TRIED_RANKS: std::ops::RangeInclusive<usize> = 0..=6;

@@ -104,6 +104,7 @@ impl Importer<'_> {
         })
     }
 
+    /// The inferred type of a tensor; `None` for values that are not tensors.
     fn type_of(&self, value: &Value) -> Option<InferredType> {
         let numbers = |shape: &[i64]| Some(shape.iter().map(|&d| Some(d)).collect());
         Some(match value {
@@ -133,6 +134,7 @@ impl Importer<'_> {
     }
 }
 
+/// The declared dims as text, with `?` for an undeclared dim.
 fn dims_text(shape: &TensorShapeProto) -> String {
     let text = |d: &Option<dimension::Value>| match d {
         Some(dimension::Value::DimValue(size)) => size.to_string(),

@@ -83,6 +83,7 @@ impl<'m> Importer<'m> {
         (inputs, defaults.into_iter().map(|i| i.name().to_owned()).collect())
     }
 
+    /// Creates the parameter for an input and defines its name.
     fn create_param(&mut self, info: &ValueInfoProto, options: &ImportOptions) {
         if let Some(ty) = info.r#type.as_ref()
             && !matches!(ty.value, Some(TypeValue::TensorType(_)) | None)
@@ -161,6 +162,7 @@ impl<'m> Importer<'m> {
         Ok(Value::Expr(converted))
     }
 
+    /// The type of the parameter for a tensor input.
     fn param_type(
         &mut self,
         info: &ValueInfoProto,
@@ -360,6 +362,7 @@ impl<'m> Importer<'m> {
         }
     }
 
+    /// Creates the parameter for an initializer.
     fn initializer_param(&mut self, name: &str, tensor: Tensor) -> Value {
         let func = self.builder.func_mut();
         let dims: Vec<Sym> = tensor.shape().iter().map(|&d| func.syms.int(d)).collect();
@@ -383,7 +386,7 @@ fn combine_problems(problem: Problem, names: &[&str]) -> Problem {
     Problem { message, ..problem }
 }
 
-/// A tensor of the file as a constant value.
+/// The constant value for a tensor of the file. Its element type may be narrow.
 pub(crate) fn constant_value(proto: &TensorProto, tensor: Tensor) -> Value {
     let value = Value::Const(tensor);
     match narrow_type(i64::from(proto.data_type())) {

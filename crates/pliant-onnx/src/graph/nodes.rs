@@ -44,6 +44,7 @@ impl<'m> Importer<'m> {
         self.builder.set_span(enclosing);
     }
 
+    /// Converts a node and defines its outputs. If it fails, its outputs are placeholders or failed values.
     fn convert_node(&mut self, node: &NodeProto) {
         let time_left = self.deadline.has_time().unwrap_or_else(|problem| {
             self.problems.push(problem);
@@ -107,6 +108,7 @@ impl<'m> Importer<'m> {
         self.origin = enclosing;
     }
 
+    /// The outputs of a node. Inlines its function or calls its converter; if the converter fails, the node may be deferred.
     fn node_outputs(
         &mut self,
         node: &NodeProto,
@@ -252,6 +254,7 @@ pub(crate) fn operator_name(node: &NodeProto) -> String {
     }
 }
 
+/// The problem that an operator is not supported.
 pub(crate) fn unknown_operator(node: &NodeProto) -> Problem {
     let operator = operator_name(node);
     let problem = Problem::unsupported(format!("operator {operator} is not supported"));

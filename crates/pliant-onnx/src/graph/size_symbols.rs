@@ -43,6 +43,7 @@ impl Importer<'_> {
         self.size_symbols.symbols.retain(|_, (_, at)| *at <= open);
     }
 
+    /// Whether a term is so large that a symbol replaces it.
     fn is_large(&self, sym: Sym) -> bool {
         self.builder.func().syms.written_size(sym, MAX_TERM_NODES) >= MAX_TERM_NODES
     }

@@ -19,7 +19,7 @@ pub(super) struct SourceSpans {
 }
 
 impl SourceSpans {
-    /// The span of bindings that are created for inputs. It is empty; messages about these bindings name the input.
+    /// An empty span, for bindings that are created for inputs. Messages about these bindings name the input.
     pub fn input_span(&mut self) -> Span {
         let Some(file) = self.file else { return Span::NONE };
         if self.text.is_empty() {
@@ -29,6 +29,7 @@ impl SourceSpans {
         Span { file, start: 0, end: 0 }
     }
 
+    /// The span of a node's label in the text.
     pub fn node_span(&mut self, node: &NodeProto) -> Span {
         let Some(file) = self.file else { return Span::NONE };
         let name = label(node).replace(|c: char| c.is_control(), " ");

@@ -102,6 +102,7 @@ fn check_part_lengths(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result
     n.require_equal(sum, dim, "its parts have {} elements together, but the axis has {}")
 }
 
+/// The lengths of `count` equal parts. The last part may be smaller.
 fn equal_parts(n: &mut Node<'_, '_>, dim: Sym, count: i64) -> Result<Vec<Sym>, Problem> {
     if count <= 0 {
         return Err(Problem::invalid("it must split into at least one part"));
@@ -150,6 +151,7 @@ fn space_to_depth(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.reshape(y, &[b, deep, rows, narrow])?.into()])
 }
 
+/// Input 0, its four dims, and the attribute `blocksize`.
 fn block_inputs(n: &mut Node<'_, '_>) -> Result<(Expr, [Sym; 4], Sym), Problem> {
     let size = n.attrs().int("blocksize")?.unwrap_or(0);
     if size <= 0 {

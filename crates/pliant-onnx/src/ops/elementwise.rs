@@ -100,6 +100,7 @@ fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult
     Ok(vec![n.op(op, &[a, b])?.into()])
 }
 
+/// Folds a binary operator on shape computations; `None` if it cannot be folded.
 fn fold_inputs(n: &mut Node<'_, '_>, fold: FoldOp) -> Result<Option<Value>, Problem> {
     if let Some(result) = n.fold_rational(fold) {
         return Ok(Some(result));
@@ -111,6 +112,7 @@ fn fold_inputs(n: &mut Node<'_, '_>, fold: FoldOp) -> Result<Option<Value>, Prob
     }
 }
 
+/// Folds an operator over any number of shape computations; `None` if it cannot be folded.
 fn fold_all_inputs(n: &mut Node<'_, '_>, fold: FoldOp) -> Option<SymTensor> {
     let mut all = (0..n.len()).map(|i| n.symbolic(i)).collect::<Option<Vec<_>>>()?.into_iter();
     let first = all.next()?;
@@ -128,6 +130,7 @@ fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResu
     Ok(vec![accumulate(n, op)?.into()])
 }
 
+/// Applies a binary operator to all inputs, from left to right.
 fn accumulate(n: &mut Node<'_, '_>, op: &str) -> ExprResult {
     let mut inputs = n.tensors()?.into_iter();
     let first = inputs.next().ok_or_else(|| Problem::invalid("it has no inputs"))?;
@@ -297,6 +300,7 @@ fn cast_like(n: &mut Node<'_, '_>) -> ConvertResult {
     cast_to(n, to)
 }
 
+/// Casts input 0. The cast of a shape computation is folded.
 fn cast_to(n: &mut Node<'_, '_>, to: DType) -> ConvertResult {
     if n.is_symbolic(0)
         && let Some(t) = n.symbolic(0)

@@ -145,6 +145,7 @@ fn scatter_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.scatter_nd", &[x, indices, updates], attrs)?.into()])
 }
 
+/// The attribute `reduction`, translated to Relax's names.
 fn reduction(n: &Node<'_, '_>) -> Result<AttrValue, Problem> {
     let kind = n.attrs().choice("reduction", &["none", "add", "mul", "min", "max"])?;
     Ok(AttrValue::str(if kind == "none" { "update" } else { kind }))

@@ -19,6 +19,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 type Distribution = fn(&mut Node<'_, '_>, &[Sym]) -> ExprResult;
 
+/// The seed of the node.
 fn seed(n: &Node<'_, '_>) -> Result<u32, Problem> {
     // The seed of `Dropout` is an integer, that of other operators is a float.
     if let Ok(Some(seed)) = n.attrs().int("seed") {
@@ -55,6 +56,7 @@ fn uniform_unit(n: &mut Node<'_, '_>, dims: &[Sym], seed: u32) -> ExprResult {
     n.reshape(x, dims)
 }
 
+/// Uniform numbers from the attribute `low` to the attribute `high`.
 fn uniform(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     let low = n.attrs().float("low")?.unwrap_or(0.0);
     let high = n.attrs().float("high")?.unwrap_or(1.0);
@@ -86,6 +88,7 @@ fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     n.op("relax.add", &[y, mean])
 }
 
+/// The dtype in the attribute `dtype`, else the default.
 fn output_dtype(n: &Node<'_, '_>, default: DType) -> Result<DType, Problem> {
     match n.attrs().int("dtype")? {
         Some(code) => crate::tensor::checked_dtype(code),
@@ -93,6 +96,7 @@ fn output_dtype(n: &Node<'_, '_>, default: DType) -> Result<DType, Problem> {
     }
 }
 
+/// Random numbers whose shape is an attribute.
 fn random_of_shape(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
     let shape = n.attrs().ints("shape")?.unwrap_or_default().to_vec();
     let dims: Vec<Sym> = shape.iter().map(|&d| n.func().syms.int(d)).collect();
@@ -101,6 +105,7 @@ fn random_of_shape(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult 
     Ok(vec![n.cast(x, dtype)?.into()])
 }
 
+/// Random numbers in the shape of the input.
 fn random_like(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, input_dtype) = (n.dims(x)?, n.dtype(x)?);

@@ -23,6 +23,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("ReduceSumSquare", |n| reduce_with(n, PreOp::Square, "relax.sum", PostOp::Identity)),
 ];
 
+/// The elementwise operation before a reduction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PreOp {
     Identity,
@@ -30,6 +31,7 @@ enum PreOp {
     Square,
 }
 
+/// The elementwise operation after a reduction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PostOp {
     Identity,
@@ -43,6 +45,7 @@ struct Reduction {
     keep: bool,
 }
 
+/// The axes of a reduction.
 enum Axes {
     /// There are no axes and `noop_with_empty_axes` is set: the tensor is unchanged.
     NoOp,
@@ -53,6 +56,7 @@ enum Axes {
 }
 
 impl Reduction {
+    /// Reads the attributes and the axes. `rank` computes the rank of the reduced tensor.
     fn read(
         n: &mut Node<'_, '_>,
         rank: impl FnOnce(&mut Node<'_, '_>) -> Result<usize, Problem>,
@@ -168,6 +172,7 @@ fn in_wide_float_type(
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
+/// Reduces input 0, with elementwise operations before and after the reduction.
 fn reduce_with(n: &mut Node<'_, '_>, before: PreOp, op: &str, after: PostOp) -> ConvertResult {
     let x = n.tensor(0)?;
     let reduction = Reduction::read(n, |n| n.rank(x))?;

@@ -75,6 +75,7 @@ fn input_dims(
     n.elements_as_symbols(count, 1).map(Some)
 }
 
+/// Resolves the 0 and -1 in a new shape whose sizes are known symbolically.
 fn resolve_target(
     n: &mut Node<'_, '_>,
     input_dims: &[Sym],
@@ -371,6 +372,7 @@ fn squeeze_non_constant(n: &mut Node<'_, '_>, x: Expr) -> Result<Option<Expr>, P
     n.drop_axes(x, mask, None).map(Some)
 }
 
+/// Normalises axes, so that none is negative.
 fn normalized_axes(
     n: &Node<'_, '_>,
     axes: Option<&[i64]>,

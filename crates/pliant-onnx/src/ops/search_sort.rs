@@ -23,6 +23,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Unique", unique),
 ];
 
+/// `ArgMax` and `ArgMin`.
 fn arg_extremum(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let attrs = n.attrs();
     let keep = attrs.int("keepdims")?.unwrap_or(1) != 0;

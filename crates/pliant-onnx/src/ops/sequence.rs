@@ -211,6 +211,7 @@ fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.stack", &[tuple], attrs)?.into()])
 }
 
+/// `ConcatFromSequence` of a dynamic sequence.
 fn concat_dynamic(
     n: &mut Node<'_, '_>,
     items: Expr,
@@ -282,6 +283,7 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
 /// Maximum size of an axis that is split into slices during the import. Longer axes are split at run time.
 const MAX_UNROLLED_PARTS: i64 = 1024;
 
+/// The lengths of parts with `each` elements. The last part may be smaller.
 fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, Problem> {
     if each < 1 {
         return Err(Problem::invalid(format!(
@@ -291,6 +293,7 @@ fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, Problem> {
     Ok((0..size).step_by(each as usize).map(|from| each.min(size - from)).collect())
 }
 
+/// `SplitToSequence` whose parts are only known at run time.
 fn split_dynamic(
     n: &mut Node<'_, '_>,
     x: Expr,

@@ -42,6 +42,7 @@ fn window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> ConvertResult {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
+/// The dtype in the attribute `output_datatype`. Default: float32.
 fn output_dtype(n: &Node<'_, '_>) -> Result<DType, Problem> {
     match n.attrs().int("output_datatype")? {
         Some(code) => crate::tensor::checked_dtype(code),

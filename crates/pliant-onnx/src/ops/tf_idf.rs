@@ -102,6 +102,7 @@ fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
     }])
 }
 
+/// Zero counts for `columns` n-grams.
 fn zero_counts(n: &mut Node<'_, '_>, rows: Sym, columns: i64) -> ExprResult {
     let zero = n.scalar_as(0.0, DType::Float32)?;
     let columns = n.func().syms.int(columns);
@@ -173,6 +174,7 @@ fn counts_to_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> Exp
     n.take(counts, from, 1)
 }
 
+/// Applies the attributes `mode` and `weights` to the counts.
 fn apply_weights(n: &mut Node<'_, '_>, y: Expr, mode: &str) -> ExprResult {
     let mut y = y;
     if mode == "IDF" {

@@ -46,6 +46,7 @@ fn optimizer_steps(
     Ok(outputs)
 }
 
+/// A float attribute as a scalar.
 fn float_attr(n: &mut Node<'_, '_>, name: &str, default: f64) -> ExprResult {
     let value = n.attrs().float(name)?.unwrap_or(default);
     n.scalar_as(value, DType::Float32)

@@ -45,6 +45,7 @@ struct TreeEnsemble {
     levels: usize,
 }
 
+/// The problem that the trees are invalid.
 fn broken_trees(what: &str) -> Problem {
     Problem::invalid(format!("its trees are invalid: {what}"))
 }
@@ -69,6 +70,7 @@ fn tensor_attribute(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<f64>, Proble
 }
 
 impl TreeEnsemble {
+    /// Reads and validates the attributes.
     fn read(n: &mut Node<'_, '_>, leaves: usize) -> Result<TreeEnsemble, Problem> {
         let attrs = n.attrs();
         let features = int_list(attrs, "nodes_featureids", None)?;
@@ -267,6 +269,7 @@ fn compare_values(
     accumulated.ok_or_else(|| broken_trees("there is no comparison"))
 }
 
+/// Whether each value is in the membership set of its position.
 fn is_member(
     n: &mut Node<'_, '_>,
     trees: &TreeEnsemble,

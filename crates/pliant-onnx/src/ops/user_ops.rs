@@ -34,6 +34,7 @@ pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> ConvertResult {
     Ok((0..count).map(|i| n.func().tuple_get_item(result, i).into()).collect())
 }
 
+/// Converts an ONNX attribute to one of a Relax operator.
 fn attr_value(attr: &AttributeProto) -> Result<AttrValue, Problem> {
     let text = |bytes: &[u8]| {
         std::str::from_utf8(bytes).map(AttrValue::str).map_err(|_| {

@@ -189,6 +189,7 @@ struct EqualSymbols {
 }
 
 impl EqualSymbols {
+    /// The representative of a symbol's set.
     fn representative(&self, mut var: SymVar) -> SymVar {
         while let Some(&next) = self.parent.get(&var) {
             var = next;
@@ -196,6 +197,7 @@ impl EqualSymbols {
         var
     }
 
+    /// Merges the sets of two symbols.
     fn unite(&mut self, a: SymVar, b: SymVar) {
         let (a, b) = (self.representative(a), self.representative(b));
         if a != b {

@@ -62,6 +62,7 @@ impl LoopState {
         Ok(state)
     }
 
+    /// Converts the parameters of the body or the condition to the values of the state.
     fn to_values(&self, n: &mut Node<'_, '_>, params: &[Expr]) -> Result<Vec<Value>, Problem> {
         params
             .iter()

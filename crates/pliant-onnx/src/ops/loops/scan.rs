@@ -58,6 +58,7 @@ pub(super) fn scan(n: &mut Node<'_, '_>) -> ConvertResult {
     }
 }
 
+/// `Scan` since opset 9.
 fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     let count = graph.input.len() - carried;
     let axes = int_list(n, "scan_input_axes", count)?;

@@ -35,6 +35,7 @@ fn all_static(inputs: &[Value], count: usize) -> bool {
     })
 }
 
+/// Converts the body once for each item of the known sequences.
 fn unroll(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,
@@ -53,6 +54,7 @@ fn unroll(
     Ok(outputs.into_iter().map(Value::Sequence).collect())
 }
 
+/// Emits a loop over the items.
 fn map_in_loop(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> ConvertResult {
     let mut all = Vec::with_capacity(inputs.len());
     for input in inputs {

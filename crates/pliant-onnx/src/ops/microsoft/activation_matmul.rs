@@ -39,6 +39,7 @@ fn quick_gelu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
 }
 
+/// `FusedMatMul`: optionally transposes the operands, and scales the product by `alpha`.
 fn fused_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let mut operands = [n.tensor(0)?, n.tensor(1)?];

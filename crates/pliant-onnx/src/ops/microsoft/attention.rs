@@ -22,6 +22,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("RotaryEmbedding", rotary_embedding),
 ];
 
+/// A number of heads, which is a required attribute.
 pub(super) fn head_count(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
     let count = n.attrs().int(name)?.filter(|&h| h > 0);
     let count =

@@ -30,6 +30,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     }),
 ];
 
+/// The first output of the given converter.
 fn first_output(
     n: &mut Node<'_, '_>,
     convert: fn(&mut Node<'_, '_>) -> ConvertResult,

@@ -64,6 +64,7 @@ fn quantize_result(n: &mut Node<'_, '_>, y: Expr, i: usize) -> ExprResult {
     round_and_saturate(n, y, zero, dtype, bounds)
 }
 
+/// Dequantises both operands, applies an operator and quantises the result.
 fn quantized_binary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let (a, b) = (dequantize_input(n, 0)?, dequantize_input(n, 3)?);
     let y = n.op(op, &[a, b])?;

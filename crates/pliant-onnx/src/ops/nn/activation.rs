@@ -43,6 +43,7 @@ fn relu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.nn.relu", &[x])?.into()])
 }
 
+/// A scalar constant in the dtype of another tensor.
 fn constant_like(n: &mut Node<'_, '_>, like: Expr, value: f64) -> ExprResult {
     let dtype = n.dtype(like)?;
     n.scalar_as(value, dtype)
@@ -80,6 +81,7 @@ fn elu(n: &mut Node<'_, '_>, gamma: f64) -> ConvertResult {
     Ok(vec![scaled_exponential(n, x, alpha, gamma)?.into()])
 }
 
+/// `gamma * alpha * (exp(x) - 1)` for negative `x`, else `gamma * x`.
 fn scaled_exponential(n: &mut Node<'_, '_>, x: Expr, alpha: f64, gamma: f64) -> ExprResult {
     let [one, alpha] = [constant_like(n, x, 1.0)?, constant_like(n, x, alpha)?];
     let power = n.op("relax.exp", &[x])?;
@@ -225,6 +227,7 @@ fn hardmax(n: &mut Node<'_, '_>) -> ConvertResult {
     along_axis_or_flattened(n, &mut one_hot_maximum)
 }
 
+/// 1 at the first maximum along `axis`, else 0. The axis may be empty.
 fn one_hot_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> ExprResult {
     let dims = n.dims(x)?;
     let axis = n.axis(axis, dims.len())?;
@@ -243,6 +246,7 @@ fn one_hot_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> ExprResult {
     n.with_dims(result, &dims)
 }
 
+/// 1 at the first maximum along `axis`, else 0. The axis must not be empty.
 fn one_hot_argmax(n: &mut Node<'_, '_>, x: Expr, axis: usize) -> ExprResult {
     let dims = n.dims(x)?;
     let attrs = ints_attr("axis", axis as i64).with("keepdims", pliant_ir::AttrValue::Bool(true));

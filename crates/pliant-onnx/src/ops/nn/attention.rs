@@ -128,7 +128,7 @@ pub(in crate::ops) fn reshape_per_batch(n: &mut Node<'_, '_>, x: Expr) -> ExprRe
     n.cast(x, DType::Int64)
 }
 
-/// Adds the mask input. A mask may be shorter than the keys; keys beyond its end are not allowed.
+/// Adds the mask input to `masks`. The input may be shorter than the keys; keys beyond its end are not allowed.
 fn add_mask_input(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Problem> {
     let Some(mut mask) = n.optional_tensor(3)? else { return Ok(()) };
     let dtype = n.dtype(mask)?;
@@ -163,7 +163,7 @@ fn add_mask_input(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<
     }
 }
 
-/// Adds the causal mask, the sliding windows, and the mask of keys beyond the valid length.
+/// Adds the causal mask, the sliding windows, and the mask of keys beyond the valid length to `masks`.
 fn add_window_masks(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,

@@ -43,7 +43,7 @@ pub(in crate::ops) fn pad_axis(
     n.concat(&parts, axis as i64)
 }
 
-/// How many elements to crop from both ends of an axis, and how many to append to them.
+/// How many elements to crop and to pad at each end of an axis.
 #[derive(Clone, Copy)]
 struct AxisPadding {
     crop: (Sym, Sym),
@@ -112,6 +112,7 @@ fn wrong_pad_count(want: usize) -> Problem {
     Problem::invalid(format!("'pads' must have {want} numbers"))
 }
 
+/// Crops and pads by constant amounts with a constant value.
 fn pad_constant_widths(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -247,6 +248,7 @@ fn axis_paddings(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, 
     Ok((0..rank).map(change).collect())
 }
 
+/// Crops and pads one axis by symbolic amounts.
 fn crop_and_pad(
     n: &mut Node<'_, '_>,
     x: Expr,

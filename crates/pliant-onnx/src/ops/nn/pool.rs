@@ -18,6 +18,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("MaxUnpool", max_unpool),
 ];
 
+/// The attribute `kernel_shape`, which is required.
 fn window_shape(n: &Node<'_, '_>) -> Result<Vec<i64>, Problem> {
     let window_dims = n.attrs().ints("kernel_shape")?;
     Ok(window_dims
@@ -25,6 +26,7 @@ fn window_shape(n: &Node<'_, '_>) -> Result<Vec<i64>, Problem> {
         .to_vec())
 }
 
+/// The name of the pooling operator for the number of spatial axes.
 fn op_for_rank(what: &str, axes: usize) -> Result<String, Problem> {
     match axes {
         1..=3 => Ok(format!("relax.nn.{what}{axes}d")),
@@ -248,6 +250,7 @@ fn lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
+/// The p-norm of each window.
 fn window_norms(
     n: &mut Node<'_, '_>,
     name: &str,
@@ -318,6 +321,7 @@ fn global_lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
+/// Reduces all spatial axes to size 1.
 fn global_pool(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let x: Expr = n.tensor(0)?;
     let rank = n.rank(x)? as i64;

@@ -68,6 +68,7 @@ impl AxisResize {
 }
 
 impl Scale {
+    /// The scale as a float64 scalar.
     fn value(self, n: &mut Node<'_, '_>, from: Sym, to: Sym) -> ExprResult {
         match self {
             Scale::Known(v) => n.scalar_as(v, DType::Float64),
@@ -80,6 +81,7 @@ impl Scale {
     }
 }
 
+/// A size as a float64 scalar.
 fn float_size(n: &mut Node<'_, '_>, size: Sym) -> ExprResult {
     let size = n.size_scalar(size)?;
     n.cast(size, DType::Float64)
@@ -153,6 +155,7 @@ fn upsample(n: &mut Node<'_, '_>) -> ConvertResult {
 
 // ---- sizes ----
 
+/// Reads the output sizes from input 3.
 fn axes_from_sizes(
     n: &mut Node<'_, '_>,
     dims: &[Sym],
@@ -209,6 +212,7 @@ fn floor_to_size(n: &mut Node<'_, '_>, size: Expr) -> Result<Sym, Problem> {
     Ok(n.elements_as_symbols(size, 1)?[0])
 }
 
+/// Reads the scales from the attribute `scales` or from input `input`.
 fn axes_from_scales(
     n: &mut Node<'_, '_>,
     dims: &[Sym],
@@ -329,6 +333,7 @@ fn scaled_size(n: &mut Node<'_, '_>, size: Sym, scale: f64) -> Result<Sym, Probl
 
 // ---- the result ----
 
+/// Resizes with the image operator if it supports the node, else axis by axis.
 fn resize_axes(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -557,6 +562,7 @@ fn source_positions(n: &mut Node<'_, '_>, attrs: &ResizeAttrs, axis: &AxisResize
     }
 }
 
+/// Rounds each position to an index, according to `nearest_mode`.
 fn nearest_index(n: &mut Node<'_, '_>, attrs: &ResizeAttrs, position: Expr) -> ExprResult {
     let half = n.scalar_as(0.5, DType::Float64)?;
     let near = match attrs.nearest {
