@@ -191,14 +191,14 @@ impl Node<'_, '_> {
     pub fn vector_element(&mut self, vector: Expr, i: usize) -> ExprResult {
         let (from, to) = (self.func().syms.int(i as i64), self.func().syms.int(i as i64 + 1));
         let part = self.slice_axis(vector, 0, from, to)?;
-        self.to_scalar(part)
+        self.reshape_to_scalar(part)
     }
 
     /// Reshapes a tensor with one element to a scalar.
     ///
     /// # Errors
     /// If type inference fails.
-    pub fn to_scalar(&mut self, x: Expr) -> ExprResult {
+    pub fn reshape_to_scalar(&mut self, x: Expr) -> ExprResult {
         let zero: [Sym; 0] = [];
         self.reshape(x, &zero)
     }
@@ -279,7 +279,7 @@ impl Node<'_, '_> {
         let dims = self.dims(x)?;
         let remaining = count.map(|count| dims.len().saturating_sub(count));
         if remaining == Some(0) || dims.is_empty() {
-            return self.to_scalar(x);
+            return self.reshape_to_scalar(x);
         }
         let input_sizes = self.size_vector(&dims)?;
         let kept = self.op("relax.logical_not", &[mask])?;
@@ -314,7 +314,7 @@ impl Node<'_, '_> {
             return build(self, axis);
         }
         let axis = self.tensor(i)?;
-        let axis = self.to_scalar(axis)?;
+        let axis = self.reshape_to_scalar(axis)?;
         let size = self.func().syms.int(rank as i64);
         let axis = self.normalize_axes(axis, size)?;
         if count < rank {
@@ -356,19 +356,19 @@ impl Node<'_, '_> {
     /// If it is not a bool tensor with one element. `what` is the subject of the message.
     pub fn condition_input(&mut self, i: usize, what: &str) -> ExprResult {
         let cond = self.tensor(i)?;
-        self.to_condition(cond, what)
+        self.branch_condition(cond, what)
     }
 
     /// Converts a tensor to a branch condition.
     ///
     /// # Errors
     /// If it is not a bool tensor with one element.
-    pub fn to_condition(&mut self, cond: Expr, what: &str) -> ExprResult {
+    pub fn branch_condition(&mut self, cond: Expr, what: &str) -> ExprResult {
         if let Some(dtype) = self.func().ty(cond).dtype().filter(|d| !d.is_bool()) {
             return Err(Problem::invalid(format!("{what} is of {dtype}, but must be of bool"))
                 .with_help("add a Cast to bool before the node"));
         }
-        self.to_scalar(cond)
+        self.reshape_to_scalar(cond)
     }
 
     /// Emits a branch. Only one of the two values is computed.
@@ -381,7 +381,7 @@ impl Node<'_, '_> {
         then_block: impl FnOnce(&mut Self) -> ExprResult,
         else_block: impl FnOnce(&mut Self) -> ExprResult,
     ) -> ExprResult {
-        let cond = self.to_scalar(cond)?;
+        let cond = self.reshape_to_scalar(cond)?;
         let then_block = self.binding_block(then_block)?;
         let else_block = self.binding_block(else_block)?;
         Ok(self.emit_if(cond, then_block, else_block))

@@ -239,7 +239,7 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// If the value is that of a failed node.
-    pub fn to_object(&mut self, value: &Value) -> Result<(Expr, ObjectType), Problem> {
+    pub fn object_of_value(&mut self, value: &Value) -> Result<(Expr, ObjectType), Problem> {
         match value {
             Value::Object(e, object_type) => Ok((*e, object_type.clone())),
             Value::Absent => {
@@ -249,7 +249,7 @@ impl Node<'_, '_> {
                 let mut operands = Vec::with_capacity(items.len());
                 let mut object_type = ObjectType::Unknown;
                 for item in items {
-                    let (e, inner) = self.to_object(item)?;
+                    let (e, inner) = self.object_of_value(item)?;
                     object_type = object_type.join(&inner)?;
                     operands.push(e);
                 }

@@ -50,7 +50,7 @@ impl Importer<'_> {
             // A sequence becomes a tuple.
             Value::Sequence(items) => {
                 let items: Result<Vec<Expr>, Problem> =
-                    items.iter().map(|item| node.to_object(item).map(|(e, _)| e)).collect();
+                    items.iter().map(|item| node.object_of_value(item).map(|(e, _)| e)).collect();
                 return items.map(|items| node.func().tuple(&items));
             }
             Value::Object(e, _) => return Ok(*e),

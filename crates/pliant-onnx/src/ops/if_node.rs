@@ -77,7 +77,7 @@ fn branch_block(
         let outputs = convert_subgraph(n, graph)?;
         let mut values = Vec::with_capacity(outputs.len());
         for output in &outputs {
-            let (e, object_type) = n.to_object(output)?;
+            let (e, object_type) = n.object_of_value(output)?;
             values.push(e);
             object_types.push(object_type);
         }

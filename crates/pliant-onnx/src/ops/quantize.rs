@@ -73,7 +73,7 @@ pub(super) fn broadcast_quant_param(
     let one = n.func().syms.int(1);
     match param_dims.len() {
         0 => Ok(param),
-        1 if param_dims[0] == one => n.to_scalar(param),
+        1 if param_dims[0] == one => n.reshape_to_scalar(param),
         1 if block == 0 => {
             let axis = n.axis(axis, dims.len())?;
             let text = "a scale or zero point is of size {} for an axis of {}";
@@ -312,13 +312,13 @@ pub(super) fn requantize_conv(
             let rank = n.rank(sum)?;
             n.reshape_along(scales[1], 1, rank)?
         }
-        _ => n.to_scalar(scales[1])?,
+        _ => n.reshape_to_scalar(scales[1])?,
     };
-    let (x_scale, y_scale) = (n.to_scalar(scales[0])?, n.to_scalar(scales[2])?);
+    let (x_scale, y_scale) = (n.reshape_to_scalar(scales[0])?, n.reshape_to_scalar(scales[2])?);
     let factor = requantization_factor(n, [x_scale, w_scale, y_scale])?;
     let y = n.cast(sum, DType::Float32)?;
     let y = n.op("relax.multiply", &[y, factor])?;
-    let zero = n.to_scalar(zero)?;
+    let zero = n.reshape_to_scalar(zero)?;
     let bounds = integer_range(dtype)?;
     round_and_saturate(n, y, Some(zero), dtype, bounds)
 }

@@ -142,12 +142,12 @@ fn dropout(n: &mut Node<'_, '_>) -> ConvertResult {
         return Ok(vec![x, n.full(&dims, one)?.into()]);
     }
     let ratio = match n.optional_tensor(1)? {
-        Some(ratio) => n.to_scalar(ratio)?,
+        Some(ratio) => n.reshape_to_scalar(ratio)?,
         None => n.scalar_as(0.5, DType::Float32)?,
     };
     let ratio = n.cast(ratio, DType::Float32)?;
     let training = n.tensor(2)?;
-    let training = n.to_scalar(training)?;
+    let training = n.reshape_to_scalar(training)?;
     let (zero, one) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(1.0, DType::Float32)?);
     let ratio = n.op("relax.where", &[training, ratio, zero])?;
     let seed = seed(n)?;

@@ -180,7 +180,7 @@ fn trilu(n: &mut Node<'_, '_>) -> ConvertResult {
     let (rows, columns) = (n.iota(*rows)?, n.iota(*columns)?);
     let (rows, columns) = (n.reshape_along(rows, 0, 2)?, n.reshape_along(columns, 1, 2)?);
     let k = n.tensor(1)?;
-    let k = n.to_scalar(k)?;
+    let k = n.reshape_to_scalar(k)?;
     let k = n.cast(k, DType::Int64)?;
     let diagonal = n.op("relax.subtract", &[columns, rows])?;
     let side = if upper { "relax.greater_equal" } else { "relax.less_equal" };

@@ -81,7 +81,7 @@ fn sequence_input(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
 /// Input 0, which must be a sequence, as an object.
 fn sequence_object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> {
     let value = n.value(0)?;
-    match n.to_object(&value)? {
+    match n.object_of_value(&value)? {
         (e, ObjectType::Sequence(object_type)) => Ok((e, *object_type)),
         (_, object_type) => {
             Err(Problem::invalid(format!("it needs a sequence, but gets {}", object_type.name())))
@@ -165,7 +165,7 @@ fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
         }
     }
     let (items, object_type) = sequence_object(n)?;
-    let (item, item_type) = n.to_object(&item)?;
+    let (item, item_type) = n.object_of_value(&item)?;
     let position = position_operand(n, 2)?;
     let more = n.call_host(host::SEQUENCE_INSERT, &[items, item, position])?;
     Ok(vec![Value::Object(more, ObjectType::Sequence(Box::new(object_type.join(&item_type)?)))])

@@ -168,7 +168,7 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut scalars = Vec::with_capacity(3);
     for i in 2..5 {
         let x = n.tensor(i)?;
-        let x = n.to_scalar(x)?;
+        let x = n.reshape_to_scalar(x)?;
         scalars.push(n.cast(x, DType::Float64)?);
     }
     let [rate, low, high] = scalars[..] else {

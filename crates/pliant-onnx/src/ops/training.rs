@@ -32,7 +32,7 @@ fn optimizer_steps(
         )));
     }
     let (rate, update_count) = (n.tensor(0)?, n.tensor(1)?);
-    let (rate, update_count) = (n.to_scalar(rate)?, n.to_scalar(update_count)?);
+    let (rate, update_count) = (n.reshape_to_scalar(rate)?, n.reshape_to_scalar(update_count)?);
     let mut outputs = vec![Value::Absent; (tensors_per_step - 1) * count];
     for i in 0..count {
         let mut tensors = Vec::with_capacity(tensors_per_step);

@@ -50,7 +50,7 @@ impl LoopState {
             outer: OuterSymbols::now(&n.func().syms),
         };
         for (name, value) in first {
-            let (e, object_type) = n.to_object(&value)?;
+            let (e, object_type) = n.object_of_value(&value)?;
             let value_type = n.func().expr_ty(e);
             let ty =
                 if is_tensor(&object_type) { value_type } else { n.func().intern(TypeData::Any) };
@@ -207,7 +207,7 @@ fn convert_until_stable(
             let values = state.to_values(n, params)?;
             let mut out = Vec::with_capacity(values.len());
             for value in body_fn(n, &values)? {
-                let (e, object_type) = n.to_object(&value)?;
+                let (e, object_type) = n.object_of_value(&value)?;
                 out.push(e);
                 object_types.push(object_type);
             }

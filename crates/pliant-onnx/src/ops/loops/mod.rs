@@ -56,7 +56,7 @@ fn loop_node(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let max = match n.optional_tensor(0)? {
         Some(max) => {
-            let max = n.to_scalar(max)?;
+            let max = n.reshape_to_scalar(max)?;
             Some(n.cast(max, DType::Int64)?)
         }
         None => None,
@@ -71,7 +71,7 @@ fn loop_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
         let outputs = convert_body(n, graph, state.to_vec())?;
         let condition = n.materialize(&outputs[0])?;
-        let condition = n.to_condition(condition, "the condition that its body returns")?;
+        let condition = n.branch_condition(condition, "the condition that its body returns")?;
         let mut after = vec![increment(n, &state[0])?, condition.into()];
         after.extend_from_slice(&outputs[1..=carried]);
         Ok((after, outputs[carried + 1..].to_vec()))

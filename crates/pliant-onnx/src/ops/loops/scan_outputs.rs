@@ -89,7 +89,8 @@ pub(in crate::ops) fn collecting_loop(
         }
         object_types.clear();
         for (chain, part) in chains.iter().zip(&parts) {
-            let ((chain, _), (part, object_type)) = (n.to_object(chain)?, n.to_object(part)?);
+            let ((chain, _), (part, object_type)) =
+                (n.object_of_value(chain)?, n.object_of_value(part)?);
             object_types.push(object_type.erase_inner_symbols(&n.func().syms, outer));
             let same_type = n.int_operand(i64::from(same_type));
             let more = n.call_host(host::CHAIN_PUSH, &[chain, part, same_type])?;
@@ -100,7 +101,7 @@ pub(in crate::ops) fn collecting_loop(
     let chains = all.split_off(carried);
     let mut parts = Vec::with_capacity(count);
     for (chain, object_type) in chains.iter().zip(object_types) {
-        let (chain, _) = n.to_object(chain)?;
+        let (chain, _) = n.object_of_value(chain)?;
         parts.push(ScanOutput { chain, object_type });
     }
     Ok(LoopResult { state: all, parts })

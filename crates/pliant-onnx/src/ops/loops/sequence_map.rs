@@ -60,13 +60,13 @@ fn map_in_loop(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Co
     for input in inputs {
         all.push(match input {
             Value::Sequence(_) | Value::Object(_, ObjectType::Sequence(_)) => {
-                let (e, object_type) = n.to_object(input)?;
+                let (e, object_type) = n.object_of_value(input)?;
                 Value::Object(e, object_type)
             }
             other => other.clone(),
         });
     }
-    let (first, _) = n.to_object(&all[0])?;
+    let (first, _) = n.object_of_value(&all[0])?;
     let length = n.call_host(host::SEQUENCE_LENGTH, &[first])?;
     let length = n.object_to_tensor(length, Some(&[]), DType::Int64);
     let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {

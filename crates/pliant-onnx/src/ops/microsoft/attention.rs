@@ -301,7 +301,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
     let length = if dims.len() == 4 { dims[2] } else { dims[1] };
     let positions = match n.rank(positions)? {
         1 => {
-            let first = n.to_scalar(positions)?;
+            let first = n.reshape_to_scalar(positions)?;
             let first = n.cast(first, DType::Int64)?;
             let indices = n.iota(length)?;
             n.op("relax.add", &[indices, first])?

@@ -42,22 +42,22 @@ pub(super) static OPS: &[OnnxOp] = &[
 fn dequantize_input(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     let (x, scale, zero) = (n.tensor(i)?, n.tensor(i + 1)?, n.optional_tensor(i + 2)?);
     let zero = match zero {
-        Some(zero) => Some(n.to_scalar(zero)?),
+        Some(zero) => Some(n.reshape_to_scalar(zero)?),
         None => None,
     };
     let wide = subtract_zero_point(n, x, zero, -1)?;
     let wide = n.cast(wide, DType::Float32)?;
-    let scale = n.to_scalar(scale)?;
+    let scale = n.reshape_to_scalar(scale)?;
     n.op("relax.multiply", &[wide, scale])
 }
 
 /// Quantises a result. Input `i` is the scale, and the following input is the zero point.
 fn quantize_result(n: &mut Node<'_, '_>, y: Expr, i: usize) -> ExprResult {
     let (scale, zero) = (n.tensor(i)?, n.optional_tensor(i + 1)?);
-    let scale = n.to_scalar(scale)?;
+    let scale = n.reshape_to_scalar(scale)?;
     let y = n.op("relax.divide", &[y, scale])?;
     let (dtype, zero) = match zero {
-        Some(zero) => (n.dtype(zero)?, Some(n.to_scalar(zero)?)),
+        Some(zero) => (n.dtype(zero)?, Some(n.reshape_to_scalar(zero)?)),
         None => (DType::UInt8, None),
     };
     let bounds = integer_range(dtype)?;
@@ -164,7 +164,7 @@ fn qgemm(n: &mut Node<'_, '_>) -> ConvertResult {
         sum = n.op("relax.add", &[sum, bias])?;
     }
     let (a_scale, b_scale) =
-        (n.to_scalar(a_scale)?, broadcast_quant_param(n, b_scale, operands[1], -1, 0)?);
+        (n.reshape_to_scalar(a_scale)?, broadcast_quant_param(n, b_scale, operands[1], -1, 0)?);
     let factor = n.op("relax.multiply", &[a_scale, b_scale])?;
     let alpha = n.scalar_as(alpha, DType::Float32)?;
     let factor = n.op("relax.multiply", &[factor, alpha])?;

@@ -124,7 +124,7 @@ fn non_max_suppression(n: &mut Node<'_, '_>) -> ConvertResult {
     let defaults = [(DType::Int64, 0.0), (dtype, 0.0), (dtype, f64::NEG_INFINITY)];
     for (i, (dtype, value)) in defaults.into_iter().enumerate() {
         limits.push(match n.optional_tensor(2 + i)? {
-            Some(input) => n.to_scalar(input)?,
+            Some(input) => n.reshape_to_scalar(input)?,
             None => n.scalar_as(value, dtype)?,
         });
     }

@@ -72,7 +72,7 @@ fn pad(n: &mut Node<'_, '_>) -> ConvertResult {
         Some(v) => n.scalar_as(v, dtype)?,
         None => {
             let v = n.tensor(2)?;
-            n.to_scalar(v)?
+            n.reshape_to_scalar(v)?
         }
     };
     let mut y = x;
