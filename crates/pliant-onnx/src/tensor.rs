@@ -101,7 +101,8 @@ pub(crate) fn read_tensor(
     read_elements(proto, dtype, nbytes, external).map_err(|e| {
         Problem::invalid(e).with_help(match proto.data_location() {
             DataLocation::External => {
-                "external data must be next to the model file: onnx.save_model(model, path, save_as_external_data=True) writes it there"
+                "external data must be next to the model file: \
+                 onnx.save_model(model, path, save_as_external_data=True) writes it there"
             }
             DataLocation::Default => "the file is damaged: export the model again",
         })
