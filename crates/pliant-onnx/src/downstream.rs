@@ -4,7 +4,7 @@
 use pliant_ir::relax::{TensorShape, TypeData};
 
 use crate::error::Problem;
-use crate::graph::{Importer, operator_name, own_domain, unknown_operator};
+use crate::graph::{Importer, normalized_domain, operator_name, unknown_operator};
 use crate::node::{Node, label};
 use crate::ops;
 use crate::panic_guard;
@@ -27,7 +27,7 @@ impl Importer<'_> {
                 &mut entry,
             );
         }
-        let key = (own_domain(node.domain()), node.op_type(), node.overload());
+        let key = (normalized_domain(node.domain()), node.op_type(), node.overload());
         match self.model_function(&key) {
             Some(function) => self.check_function_without_inputs(function, &mut entry),
             None => entry.extend(inputs.and_then(|inputs| self.attribute_problem(node, inputs))),
@@ -47,7 +47,7 @@ impl Importer<'_> {
         problems: &mut Vec<Problem>,
     ) {
         for node in nodes {
-            let domain = own_domain(node.domain());
+            let domain = normalized_domain(node.domain());
             if let Some(function) = self.model_function(&(domain, node.op_type(), node.overload()))
             {
                 self.check_function_without_inputs(function, problems);
@@ -58,11 +58,11 @@ impl Importer<'_> {
                 false => Err(unknown_operator(node)),
                 true if !known => Ok(()),
                 true => {
-                    let version = opset(domain).unwrap_or_else(|| schema::newest(domain));
+                    let version = opset(domain).unwrap_or_else(|| schema::newest_opset(domain));
                     schema::check(node, version)
                 }
             };
-            problems.extend(outcome.err().map(|p| p.at(&label(node), &operator_name(node))));
+            problems.extend(outcome.err().map(|p| p.at_node(&label(node), &operator_name(node))));
             for graph in node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
                 self.check_nodes_without_inputs(&graph.node, opset, problems);
             }
@@ -73,7 +73,7 @@ impl Importer<'_> {
     fn check_function_without_inputs(&self, function: &FunctionProto, problems: &mut Vec<Problem>) {
         let opset = |domain: &str| {
             let mut imports = function.opset_import.iter();
-            imports.find(|o| own_domain(o.domain()) == domain).map(|o| o.version())
+            imports.find(|o| normalized_domain(o.domain()) == domain).map(|o| o.version())
         };
         self.check_nodes_without_inputs(&function.node, &opset, problems);
     }
@@ -81,7 +81,7 @@ impl Importer<'_> {
     /// The first problem with an attribute of a node. Converts the node with tensors of unknown type as inputs, and discards the
     /// result.
     fn attribute_problem(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<Problem> {
-        let domain = own_domain(node.domain());
+        let domain = normalized_domain(node.domain());
         let entry = ops::find(domain, node.op_type())?;
         // Converting the node would also convert its subgraphs, which are checked separately.
         if node.attribute.iter().any(|a| a.g.is_some() || !a.graphs.is_empty()) {
@@ -97,7 +97,7 @@ impl Importer<'_> {
         let outcome = panic_guard::convert(entry, &mut Node::new(self, node, opset, inputs));
         self.symbol_constraints = symbol_constraints;
         let problem = outcome.err().filter(|problem| problem.in_attribute)?;
-        Some(problem.at(&label(node), &operator_name(node)))
+        Some(problem.at_node(&label(node), &operator_name(node)))
     }
 
     /// A tensor of unknown type.

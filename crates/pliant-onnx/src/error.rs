@@ -80,7 +80,7 @@ impl Problem {
 
     /// Sets the node and its operator, unless the problem already has a node.
     #[must_use]
-    pub fn at(mut self, node: &str, operator: &str) -> Self {
+    pub fn at_node(mut self, node: &str, operator: &str) -> Self {
         if self.node.is_empty() {
             self.node = node.into();
             self.operator = operator.into();

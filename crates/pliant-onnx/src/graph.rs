@@ -164,7 +164,7 @@ impl<'m> Importer<'m> {
     pub(crate) fn new(model: &'m Model) -> Self {
         let mut opsets = FxHashMap::default();
         for import in &model.proto.opset_import {
-            opsets.insert(own_domain(import.domain()), import.version());
+            opsets.insert(normalized_domain(import.domain()), import.version());
         }
         Importer {
             builder: FunctionBuilder::new(registry()),
@@ -244,7 +244,7 @@ impl<'m> Importer<'m> {
 
     /// The version of the opset that the model imports for a domain. Default: the newest known version.
     pub(crate) fn opset_of(&self, domain: &str) -> i64 {
-        self.opsets.get(domain).copied().unwrap_or_else(|| schema::newest(domain))
+        self.opsets.get(domain).copied().unwrap_or_else(|| schema::newest_opset(domain))
     }
 
     /// The opset imports for a model that contains only this node: all domains of the file, of the node and of its subgraphs.
@@ -381,11 +381,11 @@ pub(crate) type FunctionKey<'m> = (&'m str, &'m str, &'m str);
 
 /// The key of a function.
 pub(crate) fn function_key(function: &FunctionProto) -> FunctionKey<'_> {
-    (own_domain(function.domain()), function.name(), function.overload())
+    (normalized_domain(function.domain()), function.name(), function.overload())
 }
 
 /// Normalises the domain name: `ai.onnx` and the empty name both denote ONNX's own domain.
-pub(crate) fn own_domain(domain: &str) -> &str {
+pub(crate) fn normalized_domain(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
 }
 

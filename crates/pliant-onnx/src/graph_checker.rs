@@ -5,7 +5,7 @@ use pliant_diag::suggest::did_you_mean;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Problem;
-use crate::graph::{FunctionKey, function_key, own_domain};
+use crate::graph::{FunctionKey, function_key, normalized_domain};
 use crate::limits::Limits;
 use crate::node::label;
 use crate::node_count;
@@ -133,7 +133,7 @@ impl<'m> GraphChecker<'m> {
             for output in node.output.iter().filter(|o| !o.is_empty()) {
                 if !self.define(output) {
                     let message = format!("its output '{output}' has the name of another value");
-                    self.report(Problem::invalid(message).at(&label(node), node.op_type()));
+                    self.report(Problem::invalid(message).at_node(&label(node), node.op_type()));
                 }
             }
         }
@@ -141,7 +141,7 @@ impl<'m> GraphChecker<'m> {
 
     /// Checks the inputs, outputs and attributes of a call against the function's signature. A call may omit trailing ones.
     fn check_call(&mut self, node: &NodeProto) {
-        let key = (own_domain(node.domain()), node.op_type(), node.overload());
+        let key = (normalized_domain(node.domain()), node.op_type(), node.overload());
         let Some(&function) = self.functions.get(&key) else { return };
         let operands = [
             (node.input.len(), function.input.len(), "inputs"),
@@ -151,7 +151,7 @@ impl<'m> GraphChecker<'m> {
             if actual > max {
                 let name = function_label(function);
                 let message = format!("it has {actual} {what}, but the function {name} has {max}");
-                self.report(Problem::invalid(message).at(&label(node), node.op_type()));
+                self.report(Problem::invalid(message).at_node(&label(node), node.op_type()));
             }
         }
         for attr in &node.attribute {
@@ -161,7 +161,7 @@ impl<'m> GraphChecker<'m> {
                     function_label(function),
                     attr.name()
                 );
-                let problem = Problem::invalid(message).at(&label(node), node.op_type());
+                let problem = Problem::invalid(message).at_node(&label(node), node.op_type());
                 self.report(match did_you_mean(attr.name(), function_attributes(function)) {
                     Some(help) => problem.with_help(help),
                     None => problem,
@@ -186,7 +186,7 @@ impl<'m> GraphChecker<'m> {
                 }
                 Some(_) => continue,
             };
-            self.report(Problem::invalid(message).at(&label(node), node.op_type()));
+            self.report(Problem::invalid(message).at_node(&label(node), node.op_type()));
         }
     }
 
@@ -232,7 +232,7 @@ impl<'m> GraphChecker<'m> {
             ),
         };
         let problem = Problem::invalid(message).with_help(help);
-        self.report(problem.at(&label(node), node.op_type()));
+        self.report(problem.at_node(&label(node), node.op_type()));
     }
 }
 

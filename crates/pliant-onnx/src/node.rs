@@ -281,7 +281,7 @@ impl<'n, 'm> Node<'n, 'm> {
     pub fn dims(&mut self, e: Expr) -> Result<Vec<Sym>, Problem> {
         match self.func().ty(e) {
             TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => Ok(dims.to_vec()),
-            _ => Err(rank_unknown()),
+            _ => Err(unknown_rank_problem()),
         }
     }
 
@@ -322,7 +322,7 @@ impl<'n, 'm> Node<'n, 'm> {
     pub fn rank(&mut self, e: Expr) -> Result<usize, Problem> {
         let func = self.func();
         let ty = func.expr_ty(e);
-        func.rank_of(ty).map(|r| r as usize).ok_or_else(rank_unknown)
+        func.rank_of(ty).map(|r| r as usize).ok_or_else(unknown_rank_problem)
     }
 
     /// The element type of a tensor.
@@ -349,7 +349,7 @@ impl<'n, 'm> Node<'n, 'm> {
 
 /// The problem that a converter needs a rank that is only known at run time. The user sees it if the node cannot be deferred
 /// either.
-fn rank_unknown() -> Problem {
+fn unknown_rank_problem() -> Problem {
     Problem::known_only_at_run_time("the rank of its input").with_help(
         "declare it in the file: add a value_info entry for that input, with symbols for its dims",
     )

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::error::Problem;
-use crate::graph::{FunctionKey, function_key, operator_name, own_domain};
+use crate::graph::{FunctionKey, function_key, normalized_domain, operator_name};
 use crate::limits::Limits;
 use crate::node::label;
 use crate::proto::{FunctionProto, ModelProto, NodeProto};
@@ -50,7 +50,7 @@ impl<'m> NodeCounter<'m> {
             for graph in node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
                 add(self.count(&graph.node, depth + 1, Some(node))?);
             }
-            let key = (own_domain(node.domain()), node.op_type(), node.overload());
+            let key = (normalized_domain(node.domain()), node.op_type(), node.overload());
             let Some(&function) = self.functions.get(&key) else { continue };
             let subtotal = match self.counted.get(&key) {
                 // The function may have been counted at a smaller depth, so check the depth here, too.
@@ -75,7 +75,7 @@ impl<'m> NodeCounter<'m> {
         let message = format!("graphs or calls of functions are nested more than {max} deep");
         let problem = Problem::invalid(message);
         Err(match parent {
-            Some(node) => problem.at(&label(node), &operator_name(node)),
+            Some(node) => problem.at_node(&label(node), &operator_name(node)),
             None => problem,
         })
     }

@@ -191,7 +191,7 @@ pub struct OuterSymbols(Option<SymVar>);
 
 impl OuterSymbols {
     /// The symbols defined so far.
-    pub fn now(syms: &SymArena) -> OuterSymbols {
+    pub fn current(syms: &SymArena) -> OuterSymbols {
         OuterSymbols(syms.vars().last())
     }
 
@@ -340,7 +340,7 @@ mod tests {
     fn erases_dims_with_symbols_defined_inside() {
         let mut syms = SymArena::new();
         let q = syms.fresh_var("q");
-        let outer = OuterSymbols::now(&syms);
+        let outer = OuterSymbols::current(&syms);
         let inner = syms.fresh_var("own");
         let (q, inner) = (syms.var(q), syms.var(inner));
         let whole = syms.mul(q, inner);

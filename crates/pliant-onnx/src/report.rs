@@ -73,7 +73,7 @@ pub fn check(model: &Model, options: &ImportOptions) -> Report {
         add_problem(&mut findings, problem, None);
     }
     if let Some(graph) = &model.proto.graph {
-        report.count(graph);
+        report.count_operators(graph);
         if checked.within_limits {
             report.notes.extend(conversion_problems(model, graph, options, &mut findings));
         }
@@ -132,7 +132,7 @@ impl Report {
         }
     }
 
-    fn count(&mut self, graph: &GraphProto) {
+    fn count_operators(&mut self, graph: &GraphProto) {
         let mut pending = vec![graph];
         while let Some(graph) = pending.pop() {
             for node in &graph.node {

@@ -7,7 +7,7 @@ use pliant_diag::suggest::did_you_mean;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Problem;
-use crate::graph::own_domain;
+use crate::graph::normalized_domain;
 use crate::model::Model;
 use crate::proto::tensor_proto::DataType;
 use crate::proto::{FunctionProto, ModelProto, NodeProto};
@@ -47,7 +47,7 @@ struct InputTypes {
 }
 
 impl InputTypes {
-    fn read(word: &'static str) -> InputTypes {
+    fn parse(word: &'static str) -> InputTypes {
         let (word, many) = word.strip_suffix('*').map_or((word, false), |word| (word, true));
         let (word, optional) = word.strip_suffix('?').map_or((word, false), |word| (word, true));
         let (name, letters) = word.split_once('=').unwrap_or(("", word));
@@ -93,7 +93,7 @@ fn table() -> &'static Table {
                     max_outputs: words.next().and_then(max_count),
                     types: match words.next() {
                         None | Some("-") => Vec::new(),
-                        Some(types) => types.split(',').map(InputTypes::read).collect(),
+                        Some(types) => types.split(',').map(InputTypes::parse).collect(),
                     },
                     attributes: words
                         .map(|w| w.strip_suffix('!').map_or((w, false), |name| (name, true)))
@@ -117,13 +117,13 @@ fn max_count(range: &str) -> Option<usize> {
 }
 
 /// The newest known opset version of a domain.
-pub(crate) fn newest(domain: &str) -> i64 {
+pub(crate) fn newest_opset(domain: &str) -> i64 {
     table().newest.get(domain).copied().unwrap_or(1)
 }
 
 /// The schemas of a node's operator, from the oldest to the newest.
-fn versions(node: &NodeProto) -> Option<&[Schema]> {
-    table().schemas.get(&(own_domain(node.domain()), node.op_type())).map(Vec::as_slice)
+fn schemas_of(node: &NodeProto) -> Option<&[Schema]> {
+    table().schemas.get(&(normalized_domain(node.domain()), node.op_type())).map(Vec::as_slice)
 }
 
 /// The schema that is valid in an opset version.
@@ -141,7 +141,7 @@ pub(crate) fn check_types(
     version: i64,
     actual: &[Option<DataType>],
 ) -> Result<(), Problem> {
-    let all = versions(node).unwrap_or_default();
+    let all = schemas_of(node).unwrap_or_default();
     let Some(Signature { types, .. }) = schema_at(all, version).and_then(|s| s.signature.as_ref())
     else {
         return Ok(());
@@ -199,8 +199,8 @@ fn type_name(ty: DataType) -> String {
 /// If the version does not contain the operator, the node has too many inputs or outputs, an input is missing, or an attribute is
 /// unknown or missing.
 pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
-    let domain = own_domain(node.domain());
-    let Some(all) = versions(node) else { return Ok(()) };
+    let domain = normalized_domain(node.domain());
+    let Some(all) = schemas_of(node) else { return Ok(()) };
     let domain_text = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
     let Some(schema) = schema_at(all, version) else {
         let first = all.first().map_or(1, |s| s.since);
@@ -264,7 +264,7 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut declared = FxHashSet::default();
     for import in &model.opset_import {
-        let domain = own_domain(import.domain());
+        let domain = normalized_domain(import.domain());
         if !declared.insert(domain) {
             let domain_text = if domain.is_empty() { "ONNX's own operators" } else { domain };
             problems.push(Problem::invalid(format!(
@@ -286,12 +286,13 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
     if let Some(graph) = &model.graph {
         domains_of(&graph.node, &mut used);
     }
-    undeclared(&used, &declared, "the model", &mut problems);
+    report_unimported_domains(&used, &declared, "the model", &mut problems);
     for function in &model.functions {
-        let declared = function.opset_import.iter().map(|o| own_domain(o.domain())).collect();
+        let declared =
+            function.opset_import.iter().map(|o| normalized_domain(o.domain())).collect();
         let mut used = Vec::new();
         domains_of(&function.node, &mut used);
-        undeclared(&used, &declared, &function_label(function), &mut problems);
+        report_unimported_domains(&used, &declared, &function_label(function), &mut problems);
     }
     problems
 }
@@ -309,7 +310,12 @@ fn function_label(function: &FunctionProto) -> String {
 }
 
 /// Reports known domains that are used without an opset import. Domains of user-registered operators have no versions.
-fn undeclared(used: &[&str], declared: &FxHashSet<&str>, owner: &str, problems: &mut Vec<Problem>) {
+fn report_unimported_domains(
+    used: &[&str],
+    declared: &FxHashSet<&str>,
+    owner: &str,
+    problems: &mut Vec<Problem>,
+) {
     let known = |d: &&&str| table().newest.contains_key(**d);
     for domain in used.iter().filter(|d| !declared.contains(**d)).filter(known) {
         let what = if domain.is_empty() { "ONNX's own operators" } else { domain };
@@ -327,7 +333,7 @@ pub(crate) fn domains_of<'m>(nodes: &'m [NodeProto], used: &mut Vec<&'m str>) {
     let mut pending = vec![nodes];
     while let Some(nodes) = pending.pop() {
         for node in nodes {
-            let domain = own_domain(node.domain());
+            let domain = normalized_domain(node.domain());
             if !used.contains(&domain) {
                 used.push(domain);
             }

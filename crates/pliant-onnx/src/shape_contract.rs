@@ -188,7 +188,7 @@ impl SymbolInfo {
             Some(c) => {
                 let message = format!("no size{range} is left for the symbol {name}: {}", c.text());
                 let help = "declare a range that contains the sizes that the nodes need";
-                Problem::invalid(message).with_help(help).at(&c.node, &c.operator)
+                Problem::invalid(message).with_help(help).at_node(&c.node, &c.operator)
             }
             None => Problem::invalid(format!("the symbol {name} has no size{range}"))
                 .with_help("the ranges of dims that share a symbol must overlap"),

@@ -37,7 +37,7 @@ impl Importer<'_> {
         if let Some(contradiction) = self.contradiction(&value, declared) {
             let problem = Problem::invalid(format!("its output '{name}' {contradiction}"));
             let help = "the declaration in the file is wrong: infer the types again (onnx.shape_inference)";
-            self.problems.push(problem.with_help(help).at(&label(node), &operator_name(node)));
+            self.problems.push(problem.with_help(help).at_node(&label(node), &operator_name(node)));
             return value;
         }
         match (&value, &declared.shape) {

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::inputs::constant_value;
-use super::{FunctionKey, Importer, identifier, own_domain};
+use super::{FunctionKey, Importer, identifier, normalized_domain};
 use crate::error::Problem;
 use crate::node::{Node, label};
 use crate::ops;
@@ -80,7 +80,7 @@ impl<'m> Importer<'m> {
             Err(problem) => {
                 let message = self.symbols.display_text(&problem.message);
                 let problem = Problem { message, ..problem };
-                let problem = problem.at(&label(node), &operator_name(node));
+                let problem = problem.at_node(&label(node), &operator_name(node));
                 let outputs = self.record_failure(node, &original_inputs, &problem);
                 self.problems.push(problem);
                 if self.recorder.is_some() {
@@ -97,7 +97,7 @@ impl<'m> Importer<'m> {
                 let value = match self.check_result_size(name, &value) {
                     Ok(()) => self.check_declared_type(node, name, value),
                     Err(problem) => {
-                        self.problems.push(problem.at(&label(node), &operator_name(node)));
+                        self.problems.push(problem.at_node(&label(node), &operator_name(node)));
                         Value::Failed
                     }
                 };
@@ -114,7 +114,7 @@ impl<'m> Importer<'m> {
         node: &NodeProto,
         inputs: Vec<Value>,
     ) -> Result<Vec<Value>, Problem> {
-        let domain = own_domain(node.domain());
+        let domain = normalized_domain(node.domain());
         let function = self.functions.get(&(domain, node.op_type(), node.overload())).copied();
         let entry = ops::find(domain, node.op_type());
         let user_op = ops::user_ops::find(domain, node.op_type());
@@ -218,7 +218,7 @@ impl<'m> Importer<'m> {
         // The body of a function sees only its own names and opset imports.
         let scopes = std::mem::replace(&mut self.scopes, vec![scope]);
         let function_opsets =
-            function.opset_import.iter().map(|o| (own_domain(o.domain()), o.version()));
+            function.opset_import.iter().map(|o| (normalized_domain(o.domain()), o.version()));
         let opsets = std::mem::replace(&mut self.opsets, function_opsets.collect());
         let declared = std::mem::take(&mut self.declared);
         self.convert_nodes(&body);
@@ -248,7 +248,7 @@ impl<'m> Importer<'m> {
 
 /// The operator name in messages: `Conv`, `com.microsoft.Attention`.
 pub(crate) fn operator_name(node: &NodeProto) -> String {
-    match own_domain(node.domain()) {
+    match normalized_domain(node.domain()) {
         "" => node.op_type().into(),
         domain => format!("{domain}.{}", node.op_type()),
     }
@@ -258,11 +258,11 @@ pub(crate) fn operator_name(node: &NodeProto) -> String {
 pub(crate) fn unknown_operator(node: &NodeProto) -> Problem {
     let operator = operator_name(node);
     let problem = Problem::unsupported(format!("operator {operator} is not supported"));
-    let name = match own_domain(node.domain()) {
+    let name = match normalized_domain(node.domain()) {
         "" => node.op_type().to_owned(),
         domain => format!("{domain}.{}", node.op_type()),
     };
-    let close = ops::closest(own_domain(node.domain()), node.op_type());
+    let close = ops::closest_operator_help(normalized_domain(node.domain()), node.op_type());
     let close = close.map_or_else(String::new, |close| format!("{close}; "));
     problem.with_help(format!(
         "{close}export the model with supported operators, add a model function of that name, or register the operator: \

@@ -66,7 +66,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Sum", |n| variadic(n, "relax.add", Some(FoldOp::Add))),
     op("Tan", |n| unary(n, "relax.tan")),
     op("Tanh", |n| unary(n, "relax.tanh")),
-    op("Where", select),
+    op("Where", where_op),
     op("Xor", |n| binary(n, "relax.logical_xor", None)),
 ];
 
@@ -367,7 +367,7 @@ fn is_inf(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.logical_and", &[infinite, has_sign])?.into()])
 }
 
-fn select(n: &mut Node<'_, '_>) -> ConvertResult {
+fn where_op(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.is_symbolic(0) || n.is_symbolic(1) || n.is_symbolic(2) {
         let parts = (n.symbolic(0), n.symbolic(1), n.symbolic(2));
         if let (Some(c), Some(a), Some(b)) = parts

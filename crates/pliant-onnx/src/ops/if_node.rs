@@ -28,7 +28,7 @@ fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some([c]) = n.const_ints(0).as_deref() {
         return convert_subgraph(n, if *c != 0 { then } else { other });
     }
-    let outer = OuterSymbols::now(&n.func().syms);
+    let outer = OuterSymbols::current(&n.func().syms);
     let (then, then_types) = convert_in_branch(n, true, |n| branch_block(n, then))?;
     let (other, else_types) = convert_in_branch(n, false, |n| branch_block(n, other))?;
     let mut object_types = Vec::with_capacity(count);

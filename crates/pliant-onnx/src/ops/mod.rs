@@ -82,7 +82,7 @@ pub fn find(domain: &str, name: &str) -> Option<&'static OnnxOp> {
 }
 
 /// A help text with the supported operator whose name is most similar.
-pub(crate) fn closest(domain: &str, name: &str) -> Option<String> {
+pub(crate) fn closest_operator_help(domain: &str, name: &str) -> Option<String> {
     let names = all().filter(|o| o.domain == domain).map(|o| o.name);
     closest_name(name, names).map(|c| format!("the similar operator {c} is supported"))
 }

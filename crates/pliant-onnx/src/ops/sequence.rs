@@ -14,25 +14,25 @@ use crate::object_type::ObjectType;
 use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[
-    op("ConcatFromSequence", concat),
+    op("ConcatFromSequence", concat_from_sequence),
     op("Optional", |n| Ok(vec![n.input(0)])),
-    op("OptionalGetElement", get_element),
-    op("OptionalHasElement", has_element),
-    op("SequenceAt", at),
+    op("OptionalGetElement", optional_get_element),
+    op("OptionalHasElement", optional_has_element),
+    op("SequenceAt", sequence_at),
     op("SequenceConstruct", |n| {
         let items = (0..n.len()).map(|i| n.value(i)).collect::<Result<_, _>>()?;
         Ok(vec![Value::Sequence(items)])
     }),
     op("SequenceEmpty", |_| Ok(vec![Value::Sequence(Vec::new())])),
-    op("SequenceErase", erase),
-    op("SequenceInsert", insert),
-    op("SequenceLength", length),
-    op("SplitToSequence", split),
+    op("SequenceErase", sequence_erase),
+    op("SequenceInsert", sequence_insert),
+    op("SequenceLength", sequence_length),
+    op("SplitToSequence", split_to_sequence),
 ];
 
 // ---- optionals ----
 
-fn has_element(n: &mut Node<'_, '_>) -> ConvertResult {
+fn optional_has_element(n: &mut Node<'_, '_>) -> ConvertResult {
     match n.input(0) {
         Value::Object(e, ObjectType::Optional(_)) => {
             let has = n.call_host(host::OPTIONAL_HAS, &[e])?;
@@ -46,7 +46,7 @@ fn has_element(n: &mut Node<'_, '_>) -> ConvertResult {
     }
 }
 
-fn get_element(n: &mut Node<'_, '_>) -> ConvertResult {
+fn optional_get_element(n: &mut Node<'_, '_>) -> ConvertResult {
     match n.value(0)? {
         Value::Object(e, ObjectType::Optional(object_type)) => {
             let content = n.call_host(host::OPTIONAL_GET, &[e])?;
@@ -115,7 +115,7 @@ fn position_operand(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     if n.has_input(i) { n.tensor(i) } else { n.null_value() }
 }
 
-fn at(n: &mut Node<'_, '_>) -> ConvertResult {
+fn sequence_at(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Sequence::Known(items) = sequence_input(n)?
         && let Some(position) = constant_position(n, 1, items.len(), None)?
     {
@@ -127,7 +127,7 @@ fn at(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.value_of_object(item, &object_type)?])
 }
 
-fn erase(n: &mut Node<'_, '_>) -> ConvertResult {
+fn sequence_erase(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Sequence::Known(mut items) = sequence_input(n)? {
         if items.is_empty() {
             return Err(Problem::invalid("it erases from an empty sequence"));
@@ -143,7 +143,7 @@ fn erase(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![Value::Object(rest, ObjectType::Sequence(Box::new(object_type)))])
 }
 
-fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
+fn sequence_insert(n: &mut Node<'_, '_>) -> ConvertResult {
     let item = n.value(1)?;
     if let Sequence::Known(mut items) = sequence_input(n)? {
         let end = items.len();
@@ -171,7 +171,7 @@ fn insert(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![Value::Object(more, ObjectType::Sequence(Box::new(object_type.join(&item_type)?)))])
 }
 
-fn length(n: &mut Node<'_, '_>) -> ConvertResult {
+fn sequence_length(n: &mut Node<'_, '_>) -> ConvertResult {
     match sequence_input(n)? {
         Sequence::Known(items) => {
             let length = n.func().syms.int(items.len() as i64);
@@ -184,7 +184,7 @@ fn length(n: &mut Node<'_, '_>) -> ConvertResult {
     }
 }
 
-fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
+fn concat_from_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?;
     let axis = axis.ok_or_else(|| Problem::attribute("attribute 'axis' is missing"))?;
     let new = n.attrs().int("new_axis")?.unwrap_or(0) != 0;
@@ -245,7 +245,7 @@ fn concat_dynamic(
 
 /// `SplitToSequence`: splits into parts of the given lengths, of one length, or of length 1. Parts of length 1 lose the axis unless
 /// `keepdims` is set.
-fn split(n: &mut Node<'_, '_>) -> ConvertResult {
+fn split_to_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
     let keep = n.attrs().int("keepdims")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;

@@ -9,16 +9,16 @@ use crate::error::Problem;
 use crate::node::{ConvertResult, Node, ints_attr};
 
 pub(super) static OPS: &[OnnxOp] = &[
-    op("BlackmanWindow", |n| window(n, &[0.42, -0.5, 0.08])),
+    op("BlackmanWindow", |n| cosine_window(n, &[0.42, -0.5, 0.08])),
     op("DFT", dft),
-    op("HammingWindow", |n| window(n, &[25.0 / 46.0, -21.0 / 46.0])),
-    op("HannWindow", |n| window(n, &[0.5, -0.5])),
+    op("HammingWindow", |n| cosine_window(n, &[25.0 / 46.0, -21.0 / 46.0])),
+    op("HannWindow", |n| cosine_window(n, &[0.5, -0.5])),
     op("MelWeightMatrix", mel_weights),
     op("STFT", stft),
 ];
 
 /// A cosine window: `c0 + c1 cos(2 pi i / size) + c2 cos(4 pi i / size)`.
-fn window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> ConvertResult {
+fn cosine_window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> ConvertResult {
     let periodic = n.attrs().int("periodic")?.unwrap_or(1) != 0;
     let dtype = output_dtype(n)?;
     let size = n.size_input(0)?;

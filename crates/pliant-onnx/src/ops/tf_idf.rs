@@ -9,7 +9,7 @@ use super::{OnnxOp, op};
 use crate::error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 
-pub(super) static OPS: &[OnnxOp] = &[op("TfIdfVectorizer", vectorize)];
+pub(super) static OPS: &[OnnxOp] = &[op("TfIdfVectorizer", tf_idf_vectorizer)];
 
 /// Maximum skip distance. Each skip distance is unrolled.
 const MAX_SKIPS: i64 = 64;
@@ -28,7 +28,7 @@ struct NgramPool<'a> {
 
 impl NgramPool<'_> {
     /// The n-grams of the given length, concatenated.
-    fn of_length(&self, length: usize) -> Result<&[i64], Problem> {
+    fn grams_of_length(&self, length: usize) -> Result<&[i64], Problem> {
         let index = |i: usize| match self.starts.get(i) {
             Some(&start) => usize::try_from(start).ok(),
             None => Some(self.items.len()),
@@ -42,7 +42,7 @@ impl NgramPool<'_> {
     }
 }
 
-fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
+fn tf_idf_vectorizer(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let int_attr = |name: &str, max_value: i64| {
         let value = attrs.int(name)?;
@@ -80,7 +80,7 @@ fn vectorize(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.reshape(x, &[rows, length])?;
     let mut counts = Vec::new();
     for size in 1..=pool.starts.len() {
-        let grams = pool.of_length(size)?;
+        let grams = pool.grams_of_length(size)?;
         if !grams.is_empty() {
             let gram_elements = (min..=max_value).contains(&(size as i64));
             // An n-gram with one element has no gaps to skip.

@@ -12,7 +12,7 @@ use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::tensor;
 
 pub(super) static OPS: &[OnnxOp] =
-    &[OnnxOp { domain: "ai.onnx.ml", name: "TreeEnsemble", convert: ensemble }];
+    &[OnnxOp { domain: "ai.onnx.ml", name: "TreeEnsemble", convert: tree_ensemble }];
 
 /// The comparison operators by their number in the file. The number after the last one tests membership in a set.
 const COMPARISONS: &[&str] = &[
@@ -189,7 +189,7 @@ fn constant(n: &mut Node<'_, '_>, shape: &[i64], values: &[f64], dtype: DType) -
     n.cast(wide, dtype)
 }
 
-fn ensemble(n: &mut Node<'_, '_>) -> ConvertResult {
+fn tree_ensemble(n: &mut Node<'_, '_>) -> ConvertResult {
     let weights = tensor_attribute(n, "leaf_weights")?;
     let trees = TreeEnsemble::read(n, weights.len())?;
     let x = n.tensor(0)?;

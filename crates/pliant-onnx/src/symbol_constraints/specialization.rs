@@ -124,7 +124,7 @@ impl SymbolConstraints {
             let message = format!("it leaves {names} no other size where it runs: {}", c.text());
             let problem = Problem::invalid(message);
             let help = "a run that takes the other branch may have any size";
-            warnings.push(problem.with_help(help).at(&c.node, &c.operator));
+            warnings.push(problem.with_help(help).at_node(&c.node, &c.operator));
         }
         (problems, warnings)
     }
@@ -151,7 +151,7 @@ impl SymbolConstraints {
                  allow_specialization=True, on the command line --allow-specialization"
             }
         };
-        Problem::invalid(message).with_help(help).at(&c.node, &c.operator)
+        Problem::invalid(message).with_help(help).at_node(&c.node, &c.operator)
     }
 }
 

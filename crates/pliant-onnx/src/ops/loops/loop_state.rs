@@ -47,7 +47,7 @@ impl LoopState {
             object_types: Vec::with_capacity(count),
             types: Vec::with_capacity(count),
             body_symbols: FxHashSet::default(),
-            outer: OuterSymbols::now(&n.func().syms),
+            outer: OuterSymbols::current(&n.func().syms),
         };
         for (name, value) in first {
             let (e, object_type) = n.object_of_value(&value)?;

@@ -16,7 +16,7 @@ use crate::proto::GraphProto;
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] =
-    &[op("Loop", loop_node), op("Scan", scan::scan), op("SequenceMap", sequence_map::map)];
+    &[op("Loop", loop_node), op("Scan", scan::scan), op("SequenceMap", sequence_map::sequence_map)];
 
 /// Converts the body for the given inputs, in a new scope, and returns its outputs.
 pub(super) fn convert_body(

@@ -71,7 +71,7 @@ pub(in crate::ops) fn collecting_loop(
     condition: LoopCondition<'_>,
     iteration: CollectingBody<'_>,
 ) -> Result<LoopResult, Problem> {
-    let outer = OuterSymbols::now(&n.func().syms);
+    let outer = OuterSymbols::current(&n.func().syms);
     let (carried, mut first) = (first.len(), first);
     for k in 0..count {
         let empty_chain = n.null_value()?;

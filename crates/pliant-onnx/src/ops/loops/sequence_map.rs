@@ -10,7 +10,7 @@ use crate::object_type::ObjectType;
 use crate::proto::GraphProto;
 use crate::value::Value;
 
-pub(super) fn map(n: &mut Node<'_, '_>) -> ConvertResult {
+pub(super) fn sequence_map(n: &mut Node<'_, '_>) -> ConvertResult {
     let graph = n.attrs().graph("body")?;
     let inputs = (0..n.len()).map(|i| n.value(i)).collect::<Result<Vec<Value>, Problem>>()?;
     match inputs.first() {
