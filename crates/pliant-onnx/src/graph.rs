@@ -328,7 +328,7 @@ impl<'m> Importer<'m> {
             let divisible = divisible.iter().map(|w| AttrValue::str(w)).collect();
             func.attrs.insert(DIVISIBLE.into(), AttrValue::List(divisible));
         }
-        // Callers may modify the inputs after the call without affecting the results.
+        // // The results must not alias the inputs: callers may modify these after the call.
         func.attrs.insert(FRESH_RESULTS.into(), AttrValue::Bool(true));
         func.attrs.insert(NUM_INPUT.into(), AttrValue::Int(count));
         // Names of the file need not be valid identifiers in a script.

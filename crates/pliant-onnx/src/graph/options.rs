@@ -23,8 +23,8 @@ pub struct ImportOptions {
     pub dynamic: IndexMap<String, IndexMap<usize, DynamicDim>>,
     /// Divisors of sizes, by symbol name.
     pub divisible: IndexMap<String, i64>,
-    /// Whether the model may restrict declared symbols, including those of the file, to few sizes. If true, that is a warning, else
-    /// an error.
+    /// Whether the model may restrict declared symbols, including those of the file, to few sizes. If so, a restriction is a
+    /// warning, else an error.
     pub allow_specialization: bool,
     /// The file in a [`pliant_diag::SourceMap`] that the source locations refer to. Its text is [`Imported::nodes`].
     pub file: Option<FileId>,

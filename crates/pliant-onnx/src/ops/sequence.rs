@@ -61,7 +61,7 @@ fn optional_get_element(n: &mut Node<'_, '_>) -> ConvertResult {
 /// Input 0, which must be a sequence.
 enum Sequence {
     Known(Vec<Value>),
-    /// A dynamic sequence with items of the given type.
+    /// A dynamic sequence: the object and the type of its items.
     Dynamic(Expr, ObjectType),
 }
 
