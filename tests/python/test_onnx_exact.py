@@ -310,7 +310,7 @@ def test_rules_of_linear_attention_take_what_they_read(rule: str, extra: str) ->
     ("made", "arrays", "words"),
     [
         (node("TopK", "a b", "y z"), [np.ones((2, 3), F32), np.array([1, 1])], "has 2 numbers, but must have 1"),
-        (node("Slice", "a b c", "y"), [np.ones((2, 3), F32), np.array([0, 0]), np.array([1])], "have 1 and 2 numbers"),
+        (node("Slice", "a b c", "y"), [np.ones((2, 3), F32), np.array([0, 0]), np.array([1])], "have 1 and 2"),
         (node("Pad", "a b c d", "y"), [np.ones((2, 3), F32), np.ones(4, np.int64), F32(0), np.array([0, 0])], "contain an axis twice"),
     ],
 )

@@ -120,16 +120,16 @@ fn limits_are_kept() {
         })
         .collect();
     let bytes = model(nodes, &["v49"]).encode_to_vec();
-    let told = |limits: Limits| {
+    let error_of = |limits: Limits| {
         let opened = onnx::Model::from_bytes(bytes.clone(), limits);
         let imported = opened.and_then(|m| onnx::import(&m, &ImportOptions::default()));
         imported.err().map_or(String::new(), |e| e.to_string())
     };
     let all = Limits::default();
-    assert_eq!(told(all), "");
-    assert!(told(Limits { nodes: 49, ..all }).contains("50 nodes"));
-    assert!(told(Limits { file_bytes: 100, ..all }).contains("at most 100"));
-    assert!(told(Limits { decoded_bytes: 1000, ..all }).contains("once it is decoded"));
+    assert_eq!(error_of(all), "");
+    assert!(error_of(Limits { nodes: 49, ..all }).contains("50 nodes"));
+    assert!(error_of(Limits { file_bytes: 100, ..all }).contains("the limit is 100"));
+    assert!(error_of(Limits { decoded_bytes: 1000, ..all }).contains("once it is decoded"));
     let time = Some(std::time::Duration::ZERO);
-    assert!(told(Limits { time, ..all }).contains("longer than 0 seconds"));
+    assert!(error_of(Limits { time, ..all }).contains("longer than 0 seconds"));
 }
