@@ -261,6 +261,17 @@ def test_qlinear_concat() -> None:
     near(contrib("QLinearConcat", inputs, axis=1), want)
 
 
+def test_qlinear_concat_keeps_integers_of_the_same_scale() -> None:
+    a, b = np.arange(256, dtype=np.uint8).reshape(2, 128), np.full((2, 3), 7, np.uint8)
+    constants = {"s": np.array(0.3, np.float32), "z": np.array(5, np.uint8), "t": np.array(0.6, np.float32)}
+    joined = node("QLinearConcat", "s z a s z b t z", "y", axis=1, domain="com.microsoft")
+    inputs = {"a": (TensorProto.UINT8, ["n", 128]), "b": (TensorProto.UINT8, ["n", 3])}
+    graph = model_of([joined], inputs, ["y"], constants)
+    graph.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    model = pliant.compile(graph)
+    np.testing.assert_array_equal(model(a, b).numpy(), np.concatenate([a, np.full((2, 3), 9, np.uint8)], axis=1))
+
+
 def test_results_that_cannot_be_are_told_with_their_node() -> None:
     x, huge = {"x": ["n"]}, np.array([2**62, 4])
     for op in ("Expand", "Reshape"):

@@ -89,12 +89,27 @@ fn qlinear_concat(n: &mut Node<'_, '_>) -> ConvertResult {
     if n.len() < 5 || !(n.len() - 2).is_multiple_of(3) {
         return Err(Problem::invalid("each part needs a scale and a zero point"));
     }
-    let mut is_fractional = Vec::new();
+    let mut parts = Vec::new();
     for i in (2..n.len()).step_by(3) {
-        is_fractional.push(dequantize_input(n, i)?);
+        parts.push(requantize_input(n, i, 0)?);
     }
-    let y = n.concat(&is_fractional, axis)?;
-    Ok(vec![quantize_result(n, y, 0)?.into()])
+    Ok(vec![n.concat(&parts, axis)?.into()])
+}
+
+/// Converts input `i` to the scale at input `result` and the zero point that follows it. If both are those of the input, the
+/// integers do not change.
+fn requantize_input(n: &mut Node<'_, '_>, i: usize, result: usize) -> ExprResult {
+    let scale = |i: usize| n.const_floats(i).filter(|s| s.len() == 1).map(|s| s[0]);
+    let (from, to) = (scale(i + 1), scale(result));
+    // Products and quotients by other scales may overflow or lose bits.
+    let is_exact = from.is_some_and(|s| (1e-30..1e30).contains(&s));
+    let zero = |i: usize| n.constant(i).map(|t| t.dtype()).zip(n.const_ints(i));
+    let (zero_from, zero_to) = (zero(i + 2), zero(result + 1));
+    if is_exact && from == to && zero_from.is_some() && zero_from == zero_to {
+        return n.tensor(i);
+    }
+    let x = dequantize_input(n, i)?;
+    quantize_result(n, x, result)
 }
 
 fn qlinear_global_average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
