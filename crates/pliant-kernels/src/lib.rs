@@ -16,6 +16,7 @@
 //! | [`product`] | the product kernels, for packed and for non-constant operands |
 //! | [`quantized`] | products of 8-bit integers |
 //! | [`recurrent`] | LSTM, GRU and plain recurrent layers of float32 |
+//! | [`resize`] | images of another size |
 //! | [`rows`] | kernels on rows: sorting, positions of extremes, Fourier transforms |
 //! | [`rules`] | which implementation of a kernel runs for which shape, with measurements |
 //! | [`scalar`] | scalar elementary functions and number formats without machine instructions |
@@ -45,6 +46,7 @@ pub mod product;
 pub mod quantized;
 pub mod recurrent;
 pub mod registry;
+pub mod resize;
 pub mod rows;
 pub mod rules;
 pub mod scalar;
@@ -74,6 +76,7 @@ static ENTRIES: &[(&str, Entry)] = &[
     named::<quantized::Int8Conv>(),
     named::<quantized::Int8Product>(),
     named::<recurrent::call::Recurrent>(),
+    named::<resize::Resize>(),
     named::<rows::arg_reduce::ArgReduce>(),
     named::<rows::fft::Fft>(),
     named::<rows::sort::Sort>(),

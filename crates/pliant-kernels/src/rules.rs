@@ -32,6 +32,7 @@
 //! | [`recurrent`] | ranges of steps |
 //! | [`arg_reduce`] | pieces and parts of rows |
 //! | [`fft`] | pieces of rows |
+//! | [`resize`] | pieces of rows |
 //! | [`softmax`] | pieces of rows |
 //! | [`sort`] | algorithms and pieces of rows |
 //! | [`transpose`] | tiles and pieces of copies |
@@ -576,6 +577,18 @@ pub mod fft {
         pliant_machine::Machine::host().rates.copied
     }
     /// Operations of a piece, about 16 microseconds.
+    pub fn piece() -> usize {
+        16 * unit()
+    }
+}
+
+/// Resizing of images.
+pub mod resize {
+    /// Elements that are copied in a microsecond.
+    pub fn unit() -> usize {
+        pliant_machine::Machine::host().rates.copied
+    }
+    /// Elements of a piece, about 16 microseconds of copies: a piece resizes the rows above its first one again.
     pub fn piece() -> usize {
         16 * unit()
     }

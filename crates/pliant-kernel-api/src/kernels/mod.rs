@@ -11,6 +11,7 @@ pub mod matmul_int8;
 pub mod pack_int8;
 pub mod pool;
 pub mod recurrent;
+pub mod resize;
 pub mod softmax;
 pub mod sort;
 pub mod transpose;
@@ -31,6 +32,7 @@ pub static KERNELS: &[&Kernel] = &[
     &pack_int8::KERNEL,
     &pool::KERNEL,
     &recurrent::KERNEL,
+    &resize::KERNEL,
     &softmax::KERNEL,
     &sort::KERNEL,
     &transpose::KERNEL,

@@ -22,6 +22,21 @@ pub trait Permute: Lanes<Elem = f32> {
     /// # Safety
     /// As for [`Permute::order`].
     unsafe fn permute(self, order: Self::Order) -> Self;
+
+    /// The elements at these offsets from an address.
+    ///
+    /// # Safety
+    /// As for [`Permute::order`]; the first `N` offsets are below 2^31, and their elements are readable.
+    #[inline(always)]
+    unsafe fn gather(from: *const f32, offsets: &[u32; MOST]) -> Self {
+        let mut lanes = [0f32; MOST];
+        for (lane, &offset) in lanes.iter_mut().zip(offsets).take(Self::N) {
+            // SAFETY: guaranteed by the caller.
+            *lane = unsafe { *from.add(offset as usize) };
+        }
+        // SAFETY: as above.
+        unsafe { Self::load(lanes.as_ptr()) }
+    }
 }
 
 impl Permute for Array<f32, 4> {
@@ -86,6 +101,15 @@ mod x86 {
             // SAFETY: as above.
             unsafe { F32x16(_mm512_permutexvar_ps(order, self.0)) }
         }
+
+        #[inline(always)]
+        unsafe fn gather(from: *const f32, offsets: &[u32; MOST]) -> Self {
+            // SAFETY: as above.
+            unsafe {
+                let offsets = _mm512_loadu_si512(offsets.as_ptr().cast());
+                F32x16(_mm512_i32gather_ps::<4>(offsets, from))
+            }
+        }
     }
 
     impl Permute for F32x8 {
@@ -102,6 +126,15 @@ mod x86 {
             // SAFETY: as above.
             unsafe { F32x8(_mm256_permutevar8x32_ps(self.0, order)) }
         }
+
+        #[inline(always)]
+        unsafe fn gather(from: *const f32, offsets: &[u32; MOST]) -> Self {
+            // SAFETY: as above, of eight numbers.
+            unsafe {
+                let offsets = _mm256_loadu_si256(offsets.as_ptr().cast());
+                F32x8(_mm256_i32gather_ps::<4>(from, offsets))
+            }
+        }
     }
 }
 
@@ -116,6 +149,28 @@ mod tests {
     unsafe fn one<L: Permute>(order: &[u32; MOST], from: *const f32, to: *mut f32) {
         // SAFETY: the caller's promise.
         unsafe { L::load(from).permute(L::order(order)).store(to) }
+    }
+
+    /// # Safety
+    /// As for [`one`]; there are elements at these offsets.
+    #[inline(always)]
+    unsafe fn gathered<L: Permute>(offsets: &[u32; MOST], from: *const f32, to: *mut f32) {
+        // SAFETY: the caller's promise.
+        unsafe { L::gather(from, offsets).store(to) }
+    }
+
+    #[test]
+    fn each_lane_is_the_element_at_its_offset() {
+        let from: [f32; 99] = std::array::from_fn(|i| i as f32 + 0.5);
+        let offsets: [u32; MOST] = std::array::from_fn(|i| (i as u32 * 37) % 99);
+        for isa in available() {
+            let (run, n) =
+                for_isa!(isa, gathered(offsets: &[u32; MOST], from: *const f32, to: *mut f32));
+            let mut to = [0f32; MOST];
+            // SAFETY: the machine has the instructions, and the offsets are inside the array.
+            unsafe { run(&offsets, from.as_ptr(), to.as_mut_ptr()) };
+            assert!((0..n).all(|i| to[i] == from[offsets[i] as usize]), "{isa:?}");
+        }
     }
 
     #[test]

@@ -4,3 +4,4 @@ pub mod col2im;
 mod cubic;
 pub mod grid;
 pub mod resize;
+mod resize_kernel;

@@ -12,6 +12,7 @@ use pliant_ir::{AttrValue, DType, Sym};
 use super::super::nn::layout::{self, Layout};
 use super::super::statistical::accumulator;
 use super::cubic;
+use super::resize_kernel::{self, Images};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
@@ -45,7 +46,7 @@ macro_rules! row {
             ("scales", Default::None),
         ])
         .dims(DimTrait::Layout("layout"))
-        .te(Pattern::Injective, |ctx| te_resize(ctx, $n))
+        .te(Pattern::Opaque, |ctx| te_resize(ctx, $n))
         .onnx(&["Resize", "Upsample"])
         .limits(layout::LIMITS)
     };
@@ -170,15 +171,15 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
 }
 
 /// The source elements for one axis of the result.
-struct Source {
+pub(super) struct Source {
     /// The float64 position in the data for each index.
     place: Tensor,
     /// The size of the axis in the data.
     from: Expr,
     /// The nearest element, or the one before the position.
-    base: Tensor,
-    /// The weights of the neighbours.
-    weights: Vec<Tensor>,
+    pub(super) base: Tensor,
+    /// The weights of the neighbours; none for the nearest element.
+    pub(super) weights: Vec<Tensor>,
 }
 
 impl Spec {
@@ -214,6 +215,14 @@ impl Spec {
     fn keeps(&self, k: usize) -> bool {
         let whole = self.scales.as_ref().is_some_and(|scales| scales[k] == 1.0);
         whole && self.mode != "tf_half_pixel_for_nn"
+    }
+
+    /// How the library kernel sees the images, if it supports this resizing.
+    fn kernel_images(&self, from: DType, to: DType) -> Option<Images> {
+        let is_averaged = matches!(from, DType::Float32 | DType::Float16 | DType::BFloat16);
+        let is_supported =
+            self.mode != CROP && from == to && (self.method == Method::Nearest || is_averaged);
+        is_supported.then(|| Images::of_axes(&self.layout.spatial_axes(), self.layout.axis('C')))?
     }
 
     /// The float64 position in the data for index `i`, where `scale` is the ratio of the sizes before the size of the result was
@@ -327,6 +336,11 @@ impl Source {
         te::or(&before, &te::gt(&place, &last))
     }
 
+    /// The position of the first neighbour relative to `base`.
+    pub(super) fn first_neighbor(&self) -> i64 {
+        if self.weights.len() == 4 { -1 } else { 0 }
+    }
+
     /// The elements that contribute to index `i` of the axis, with their weights.
     fn elements(&self, i: &Expr) -> Vec<(Expr, Option<Expr>)> {
         let at = std::slice::from_ref(i);
@@ -335,7 +349,7 @@ impl Source {
         if self.weights.is_empty() {
             return vec![(inside(self.base.at(at)), None)];
         }
-        let first = if self.weights.len() == 4 { -1 } else { 0 };
+        let first = self.first_neighbor();
         let weight = |(j, w): (usize, &Tensor)| {
             (inside(self.base.at(at) + (j as i64 + first)), Some(w.at(at)))
         };
@@ -360,14 +374,22 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
     let resized = (0..n).filter(|&k| !spec.keeps(k));
     let along: Vec<(usize, &Source)> = resized.map(|k| (axes[k], &sources[k])).collect();
     let read = |at: &[Expr]| te::cast(&x.at(at), wide);
+    let checks = own.iter().zip(&to).map(|(from, to)| {
+        let cond = te::or(&te::ge(from, &te::int(1)), &te::eq(to, &te::int(0)));
+        (cond, format!("{op}: the data has no elements to be resized"))
+    });
+    let checks: Vec<_> = checks.filter(|(cond, _)| cond.as_int() != Some(1)).collect();
+    if let Some(images) = spec.kernel_images(x.dtype(), dtype) {
+        let axis = |k: usize| resize_kernel::Axis {
+            source: &sources[k],
+            size: &to[k],
+            is_kept: spec.keeps(k),
+        };
+        return Ok(resize_kernel::resized(&x, &shape, images, [axis(0), axis(1)], &checks));
+    }
     // Each stage checks before it reads.
     let checked = |stage: Tensor| {
-        own.iter().zip(&to).fold(stage, |stage, (from, to)| {
-            let cond = te::or(&te::ge(from, &te::int(1)), &te::eq(to, &te::int(0)));
-            if cond.as_int() == Some(1) {
-                return stage;
-            }
-            let message = format!("{op}: the data has no elements to be resized");
+        checks.iter().cloned().fold(stage, |stage, (cond, message)| {
             stage.with_check(Check { axes: Vec::new(), cond, message: message.into() })
         })
     };

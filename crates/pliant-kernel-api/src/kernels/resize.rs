@@ -1,0 +1,138 @@
+//! Resizing of images.
+
+use pliant_tensor::DType::{BFloat16, Float16, Float32, Int64};
+
+use super::transpose::OTHERS;
+use crate::reference::{Args, Number, Result, indices};
+use crate::{Dims, Kernel, Operand, View};
+
+/// Maximum number of neighbors of a result along an axis.
+pub const MAX_TAPS: i64 = 16;
+
+/// Maximum number of columns of an image.
+pub const MAX_COLUMNS: i64 = 1 << 30;
+
+/// The declaration.
+pub static KERNEL: Kernel = Kernel {
+    name: "resize",
+    doc: "Images of another size (ONNX `Resize`): each result is a weighted sum of neighbors, first along its row, then along its \
+          column. A position outside the image denotes the nearest row or column. Without weights of an axis, the results have one \
+          neighbor along that axis. Channels are adjacent in memory; images with channels first are images of one channel.",
+    operands: &[
+        Operand::input(
+            "x",
+            Float32,
+            Dims::Fixed(&["*images", "in_rows", "in_columns", "channels"]),
+            "images; with weights, of floats of at most 32 bits",
+        )
+        .or(OTHERS),
+        Operand::input(
+            "row_positions",
+            Int64,
+            Dims::Fixed(&["row_taps", "out_rows"]),
+            "the rows of the neighbors",
+        ),
+        Operand::input(
+            "row_weights",
+            Float32,
+            Dims::Fixed(&["row_taps", "out_rows"]),
+            "their weights",
+        )
+        .optional(),
+        Operand::input(
+            "column_positions",
+            Int64,
+            Dims::Fixed(&["column_taps", "out_columns"]),
+            "the columns of the neighbors",
+        ),
+        Operand::input(
+            "column_weights",
+            Float32,
+            Dims::Fixed(&["column_taps", "out_columns"]),
+            "their weights",
+        )
+        .optional(),
+        Operand::output(
+            "out",
+            Float32,
+            Dims::Fixed(&["*images", "out_rows", "out_columns", "channels"]),
+            "results",
+        )
+        .or(OTHERS),
+    ],
+    attrs: &[],
+    derived: &[],
+    relations: |call, sizes| {
+        let (x, out) = (call.operand("x"), call.operand("out"));
+        let dtype = |view: Option<&View>| view.map_or(Float32, |view| view.dtype);
+        if dtype(x) != dtype(out) {
+            return Err(format!("operand out is {}, but operand x is {}", dtype(out), dtype(x)));
+        }
+        let mut is_weighted = false;
+        for [taps, weights, from, to] in [
+            ["row_taps", "row_weights", "in_rows", "out_rows"],
+            ["column_taps", "column_weights", "in_columns", "out_columns"],
+        ] {
+            let has_weights = call.operand(weights).is_some();
+            is_weighted |= has_weights;
+            let count = sizes.get(taps);
+            if !(1..=MAX_TAPS).contains(&count) || count > 1 && !has_weights {
+                return Err(format!(
+                    "{taps} is {count}, expected 1 to {MAX_TAPS}, and 1 without {weights}"
+                ));
+            }
+            if sizes.get(from) == 0 && sizes.get(to) > 0 {
+                return Err(format!("{from} is 0, but {to} is {}", sizes.get(to)));
+            }
+        }
+        if sizes.get("in_columns") > MAX_COLUMNS {
+            let columns = sizes.get("in_columns");
+            return Err(format!("in_columns is {columns}, expected at most {MAX_COLUMNS}"));
+        }
+        match dtype(x) {
+            Float32 | Float16 | BFloat16 => Ok(()),
+            other if is_weighted => {
+                Err(format!("operand x is {other}, expected a float of at most 32 bits"))
+            }
+            _ => Ok(()),
+        }
+    },
+    flops: |call, sizes| {
+        let size = |name: &str| sizes.get(name) as f64;
+        let operations =
+            |weights: &str, taps: &str| call.operand(weights).map_or(0.0, |_| 2.0 * size(taps));
+        let operations =
+            operations("row_weights", "row_taps") + operations("column_weights", "column_taps");
+        let results = ["images", "out_rows", "out_columns", "channels"].map(size);
+        results.iter().product::<f64>() * operations
+    },
+    reference,
+};
+
+fn reference(args: &mut Args<'_>) -> Result<()> {
+    let size = |name: &str| args.sizes.get(name);
+    let results = ["images", "out_rows", "out_columns", "channels"].map(size);
+    let (row_taps, column_taps) = (size("row_taps"), size("column_taps"));
+    let (last_row, last_column) = (size("in_rows") - 1, size("in_columns") - 1);
+    let is_weighted = args.has("row_weights") || args.has("column_weights");
+    for [image, row, column, channel] in indices(results) {
+        let mut sum = 0.0;
+        for [i, j] in indices([row_taps, column_taps]) {
+            args.step(1)?;
+            let y = args.read_at("row_positions", &[i, row])?.int()?.clamp(0, last_row);
+            let x = args.read_at("column_positions", &[j, column])?.int()?.clamp(0, last_column);
+            let element = args.read_at("x", &[image, y, x, channel])?;
+            if !is_weighted {
+                args.set_at("out", &[image, row, column, channel], element)?;
+                continue;
+            }
+            let weight = args.get_or("row_weights", &[i, row], 1.0)?
+                * args.get_or("column_weights", &[j, column], 1.0)?;
+            sum += weight * element.float()?;
+        }
+        if is_weighted {
+            args.set_at("out", &[image, row, column, channel], Number::Float(sum))?;
+        }
+    }
+    Ok(())
+}

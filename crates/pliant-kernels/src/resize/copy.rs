@@ -1,0 +1,230 @@
+//! Results that are copies of elements.
+//!
+//! Where 16 bytes of results come from a window of 16 bytes of the image, which is so unless the image becomes smaller, one
+//! instruction selects them from the window. The windows and selections are computed once for all rows.
+
+use std::ops::Range;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_OK};
+use pliant_machine::isa::{Isa, Vectors, isa};
+
+use super::Images;
+use crate::scratch::Scratch;
+
+thread_local! {
+    static BLOCKS: Scratch = const { Scratch::new() };
+}
+
+/// Bytes of a block of results.
+const BYTES: usize = 16;
+
+/// Memory of a block, aligned for any element.
+#[repr(align(16))]
+struct Bytes([u8; BYTES]);
+
+/// A block of results.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+struct Block {
+    /// For each byte, its position in the window.
+    selection: [u8; BYTES],
+    /// The first element of the window.
+    first: u32,
+    /// Whether all elements are in the window.
+    is_selected: bool,
+}
+
+/// Copies the elements of all results.
+///
+/// # Safety
+/// The operands are valid, and have elements of type `T`. There are results.
+pub unsafe fn run<T: Copy>(runtime: &KernelRuntime, images: &Images) -> i64 {
+    let lanes = BYTES / size_of::<T>();
+    let blocks = if images.channels == 1 { images.columns.to.div_ceil(lanes) } else { 0 };
+    let copy_row = row_copier::<T>(isa());
+    BLOCKS.with(|memory| {
+        memory.with(blocks, |blocks_memory: *mut Block| {
+            for b in 0..blocks {
+                // SAFETY: there is memory for this many blocks; guaranteed by the caller for the positions.
+                unsafe { blocks_memory.add(b).write(block::<T>(images, b * lanes)) };
+            }
+            // SAFETY: the blocks have been written.
+            let blocks = unsafe { std::slice::from_raw_parts(blocks_memory.cast_const(), blocks) };
+            let rows = |rows: Range<usize>| {
+                let mut last: Option<(usize, usize, *const T)> = None;
+                for row in rows {
+                    let (image, result) = (row / images.rows.to, row % images.rows.to);
+                    // SAFETY: guaranteed by the caller; pieces write different rows.
+                    unsafe {
+                        let source = images.rows.position(0, result);
+                        let to = images.result::<T>(row);
+                        match last {
+                            Some((i, s, from)) if (i, s) == (image, source) => {
+                                to.copy_from_nonoverlapping(from, images.row_lengths().1);
+                            }
+                            _ => copy_row(images, blocks, images.row(image, source), to),
+                        }
+                        last = Some((image, source, to));
+                    }
+                }
+                STATUS_OK
+            };
+            // SAFETY: the runtime is valid, and nothing unwinds.
+            unsafe { images.share_rows(runtime, 1, rows) }
+        })
+    })
+}
+
+/// The block of results from column `first` on.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn block<T>(images: &Images, first: usize) -> Block {
+    let (size, columns) = (size_of::<T>(), &images.columns);
+    let lanes = BYTES / size;
+    let mut positions = [0; BYTES];
+    for (lane, position) in positions[..lanes].iter_mut().enumerate() {
+        // SAFETY: guaranteed by the caller.
+        *position = unsafe { columns.position(0, (first + lane).min(columns.to - 1)) };
+    }
+    let least = positions[..lanes].iter().copied().min().unwrap_or(0);
+    // The window ends at most at the end of the row, unless the row is shorter.
+    let start = least.min(columns.from.saturating_sub(lanes));
+    let mut block = Block { selection: [0; BYTES], first: start as u32, is_selected: true };
+    for (lane, &position) in positions[..lanes].iter().enumerate() {
+        let in_window = position.saturating_sub(start);
+        block.is_selected &= in_window < lanes;
+        for byte in 0..size {
+            block.selection[lane * size + byte] = (in_window * size + byte) as u8;
+        }
+    }
+    block
+}
+
+/// Copies the elements of one row.
+type CopyRow<T> = unsafe fn(&Images, &[Block], *const T, *mut T);
+
+/// The function that copies a row with the vectors of an instruction set.
+fn row_copier<T: Copy>(isa: Isa) -> CopyRow<T> {
+    match isa.vectors() {
+        #[cfg(target_arch = "x86_64")]
+        Vectors::Avx512 | Vectors::Avx2 => x86::copy_row::<T>,
+        #[cfg(target_arch = "aarch64")]
+        Vectors::Neon => neon::copy_row::<T>,
+        _ => portable::<T>,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{_mm_load_si128, _mm_loadu_si128, _mm_shuffle_epi8, _mm_storeu_si128};
+
+    use super::*;
+
+    /// # Safety
+    /// The machine has AVX2; as for [`super::copy_row`].
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn copy_row<T: Copy>(images: &Images, blocks: &[Block], from: *const T, to: *mut T) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            super::copy_row(images, blocks, from, to, |window, block, to| {
+                let selection = _mm_load_si128(block.selection.as_ptr().cast());
+                let bytes = _mm_shuffle_epi8(_mm_loadu_si128(window.cast()), selection);
+                _mm_storeu_si128(to.cast(), bytes);
+            });
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use std::arch::aarch64::{vld1q_u8, vqtbl1q_u8, vst1q_u8};
+
+    use super::*;
+
+    /// # Safety
+    /// As for [`super::copy_row`].
+    pub unsafe fn copy_row<T: Copy>(images: &Images, blocks: &[Block], from: *const T, to: *mut T) {
+        // SAFETY: guaranteed by the caller; every AArch64 machine has these instructions.
+        unsafe {
+            super::copy_row(images, blocks, from, to, |window, block, to| {
+                let selection = vld1q_u8(block.selection.as_ptr());
+                vst1q_u8(to, vqtbl1q_u8(vld1q_u8(window), selection));
+            });
+        }
+    }
+}
+
+/// # Safety
+/// As for [`copy_row`].
+unsafe fn portable<T: Copy>(images: &Images, blocks: &[Block], from: *const T, to: *mut T) {
+    // SAFETY: guaranteed by the caller; selections are below the size of the window.
+    unsafe {
+        copy_row(images, blocks, from, to, |window, block, to| {
+            let bytes = block.selection.map(|byte| *window.add(usize::from(byte)));
+            to.cast::<[u8; BYTES]>().write_unaligned(bytes);
+        });
+    }
+}
+
+/// Copies the elements of one row. `select` writes the bytes of a window that a block selects.
+///
+/// # Safety
+/// As for [`run`]; the rows are valid. The caller has enabled the instructions of `select`.
+#[inline(always)]
+unsafe fn copy_row<T: Copy>(
+    images: &Images,
+    blocks: &[Block],
+    from: *const T,
+    to: *mut T,
+    select: impl Fn(*const u8, &Block, *mut u8),
+) {
+    let (channels, columns) = (images.channels, &images.columns);
+    let lanes = BYTES / size_of::<T>();
+    // SAFETY: guaranteed by the caller; windows lie inside the row.
+    unsafe {
+        if channels > 1 {
+            for column in 0..columns.to {
+                let from = from.add(columns.position(0, column) * channels);
+                to.add(column * channels).copy_from_nonoverlapping(from, channels);
+            }
+            return;
+        }
+        let mut short_row = Bytes([0; BYTES]);
+        let window: *const T = if columns.from < lanes {
+            short_row.0.as_mut_ptr().cast::<T>().copy_from_nonoverlapping(from, columns.from);
+            short_row.0.as_ptr().cast()
+        } else {
+            from
+        };
+        for (b, block) in blocks.iter().enumerate() {
+            let (first, count) = (b * lanes, lanes.min(columns.to - b * lanes));
+            if !block.is_selected {
+                copy_elements(images, first..first + count, from, to);
+            } else if count == lanes {
+                select(window.add(block.first as usize).cast(), block, to.add(first).cast());
+            } else {
+                let mut bytes = Bytes([0; BYTES]);
+                select(window.add(block.first as usize).cast(), block, bytes.0.as_mut_ptr());
+                to.add(first).copy_from_nonoverlapping(bytes.0.as_ptr().cast(), count);
+            }
+        }
+    }
+}
+
+/// Copies single elements of a row.
+///
+/// # Safety
+/// As for [`copy_row`].
+#[inline(always)]
+unsafe fn copy_elements<T: Copy>(
+    images: &Images,
+    columns: Range<usize>,
+    from: *const T,
+    to: *mut T,
+) {
+    for column in columns {
+        // SAFETY: guaranteed by the caller.
+        unsafe { *to.add(column) = *from.add(images.columns.position(0, column)) };
+    }
+}

@@ -1,0 +1,429 @@
+//! Results that are weighted sums of neighbors.
+//!
+//! The neighbors of a vector of results are one permutation of a vector of the image if they lie within it, which is so unless the
+//! image becomes smaller. Other neighbors are loaded one by one. The permutations and offsets are computed once for all rows. Resized
+//! rows are kept while the following rows of results need them.
+
+use std::ops::Range;
+use std::ptr::null;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_OK};
+use pliant_machine::isa::{Isa, isa};
+use pliant_tensor::DType;
+
+use super::{Axis, Images};
+use crate::lanes::permute::{MOST, Permute};
+use crate::lanes::{for_isa, load};
+use crate::scratch::Scratch;
+use crate::vector::half::{NarrowFn, WidenFn, narrow, narrow_bf16, widen, widen_bf16};
+
+thread_local! {
+    static BLOCKS: Scratch = const { Scratch::new() };
+    static ROWS: Scratch = const { Scratch::new() };
+}
+
+/// The neighbors of a vector of results.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Block {
+    /// For each result, the distance of its neighbor to the first element. There are results after the end of the row, too.
+    offsets: [u32; MOST],
+    /// The first element in the row.
+    first: usize,
+    /// Whether all neighbors are in the vector that begins at the first element, or in a row that is shorter than a vector.
+    is_permuted: bool,
+}
+
+/// Resizes a row.
+struct RowResize<'a> {
+    axis: &'a Axis,
+    channels: usize,
+    /// The blocks of each neighbor, for images of one channel.
+    blocks: &'a [Block],
+    from: *const f32,
+    to: *mut f32,
+}
+
+/// Adds resized rows.
+struct Sum<'a> {
+    /// The rows and their weights.
+    rows: &'a [(*const f32, f32)],
+    to: *mut f32,
+    len: usize,
+}
+
+/// The functions of an instruction set.
+struct Functions {
+    resize_row: unsafe fn(&RowResize<'_>),
+    add_rows: unsafe fn(&Sum<'_>),
+    /// Elements of a vector.
+    lanes: usize,
+}
+
+impl Functions {
+    fn new(isa: Isa) -> Functions {
+        let (resize_row, lanes) = for_isa!(isa, resize_row(row: &RowResize<'_>));
+        Functions { resize_row, lanes, add_rows: for_isa!(isa, add_rows(sum: &Sum<'_>)).0 }
+    }
+}
+
+/// The conversion of rows from and to float32; none for float32 itself.
+#[derive(Clone, Copy)]
+struct Conversion {
+    widen: WidenFn,
+    narrow: NarrowFn,
+}
+
+impl Conversion {
+    fn of(dtype: DType, isa: Isa) -> Option<Conversion> {
+        match dtype {
+            DType::Float16 => Some(Conversion { widen: widen(isa), narrow: narrow(isa) }),
+            DType::BFloat16 => Some(Conversion { widen: widen_bf16, narrow: narrow_bf16 }),
+            _ => None,
+        }
+    }
+}
+
+/// Computes all results.
+///
+/// # Safety
+/// The operands are valid, and images and results have elements of type `dtype`. There are results.
+pub unsafe fn run(runtime: &KernelRuntime, images: &Images, dtype: DType) -> i64 {
+    let (isa, columns) = (isa(), &images.columns);
+    let functions = Functions::new(isa);
+    let conversion = Conversion::of(dtype, isa);
+    let lanes = functions.lanes;
+    let each = if images.channels == 1 { columns.to.div_ceil(lanes) } else { 0 };
+    BLOCKS.with(|memory| {
+        memory.with(each * columns.taps, |memory: *mut Block| {
+            for b in 0..each * columns.taps {
+                // SAFETY: there is memory for this many blocks; guaranteed by the caller for the positions.
+                unsafe { memory.add(b).write(block(columns, b / each, b % each * lanes, lanes)) };
+            }
+            // SAFETY: the blocks have been written.
+            let blocks =
+                unsafe { std::slice::from_raw_parts(memory.cast_const(), each * columns.taps) };
+            let piece = |rows: Range<usize>| {
+                let (from, to) = images.row_lengths();
+                ROWS.with(|memory| {
+                    let len = images.rows.taps * from.max(to) + from + to;
+                    memory.with(len, |memory: *mut f32| {
+                        let work = Piece {
+                            images,
+                            functions: &functions,
+                            conversion,
+                            blocks,
+                            sums_first: images.rows.from > images.rows.to,
+                            terms: memory,
+                            image_row: memory.wrapping_add(len - from - to),
+                            result_row: memory.wrapping_add(len - to),
+                        };
+                        // SAFETY: guaranteed by the caller; pieces write different rows.
+                        unsafe { work.run(runtime, rows) };
+                        STATUS_OK
+                    })
+                })
+            };
+            let taps = images.rows.taps + columns.taps;
+            // SAFETY: the runtime is valid, and nothing unwinds.
+            unsafe { images.share_rows(runtime, taps, piece) }
+        })
+    })
+}
+
+/// The neighbors `tap` of the results from column `first` on.
+///
+/// # Safety
+/// As for [`Axis::position`].
+unsafe fn block(columns: &Axis, tap: usize, first: usize, lanes: usize) -> Block {
+    let mut positions = [0; MOST];
+    for (lane, position) in positions[..lanes].iter_mut().enumerate() {
+        // SAFETY: guaranteed by the caller.
+        *position = unsafe { columns.position(tap, (first + lane).min(columns.to - 1)) };
+    }
+    let least = positions[..lanes].iter().copied().min().unwrap_or(0);
+    // The vector ends at most at the end of the row.
+    let start = least.min(columns.from.saturating_sub(lanes));
+    // Rows have at most 2^30 columns.
+    let offsets = positions.map(|position| position.saturating_sub(start) as u32);
+    let is_permuted = offsets[..lanes].iter().all(|&offset| (offset as usize) < lanes);
+    Block { offsets, first: start, is_permuted }
+}
+
+/// Some rows of results.
+struct Piece<'a> {
+    images: &'a Images,
+    functions: &'a Functions,
+    conversion: Option<Conversion>,
+    blocks: &'a [Block],
+    /// Whether rows of the image are added, and their sum is resized, which takes less time if there are fewer rows of results.
+    /// Otherwise resized rows are added.
+    sums_first: bool,
+    /// Memory for the rows that are added.
+    terms: *mut f32,
+    /// Memory for a row of an image.
+    image_row: *mut f32,
+    /// Memory for a row of results.
+    result_row: *mut f32,
+}
+
+/// The image and the row that a term is computed from.
+type Source = (usize, usize);
+
+/// Maximum number of rows that are added.
+const MAX_TAPS: usize = pliant_kernel_api::kernels::resize::MAX_TAPS as usize;
+
+impl Piece<'_> {
+    /// Computes rows of results, counted over all images.
+    ///
+    /// # Safety
+    /// The operands and the memory are valid.
+    unsafe fn run(&self, runtime: &KernelRuntime, rows: Range<usize>) {
+        let axis = &self.images.rows;
+        let taps = axis.taps;
+        let mut kept: [Option<Source>; MAX_TAPS] = [None; MAX_TAPS];
+        for row in rows {
+            let (image, result) = (row / axis.to, row % axis.to);
+            let mut sources = [(image, 0); MAX_TAPS];
+            for (tap, source) in sources[..taps].iter_mut().enumerate() {
+                // SAFETY: guaranteed by the caller.
+                source.1 = unsafe { axis.position(tap, result) };
+            }
+            let sources = &sources[..taps];
+            let mut terms = [(null(), 0f32); MAX_TAPS];
+            for (tap, term) in terms[..taps].iter_mut().enumerate() {
+                // SAFETY: guaranteed by the caller.
+                *term = unsafe {
+                    (self.term(runtime, &mut kept[..taps], sources, tap), weight(axis, tap, result))
+                };
+            }
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.write_row(runtime, row, &terms[..taps]) };
+        }
+    }
+
+    /// The row of neighbor `tap` that is added. `kept` are the sources of the terms in memory.
+    ///
+    /// # Safety
+    /// As for [`Self::run`].
+    unsafe fn term(
+        &self,
+        runtime: &KernelRuntime,
+        kept: &mut [Option<Source>],
+        sources: &[Source],
+        tap: usize,
+    ) -> *const f32 {
+        let (source, (from_len, to_len)) = (sources[tap], self.images.row_lengths());
+        if self.sums_first && self.conversion.is_none() {
+            // SAFETY: guaranteed by the caller.
+            return unsafe { self.images.row(source.0, source.1) };
+        }
+        let known = kept.iter().position(|k| *k == Some(source));
+        // There is memory that no neighbor needs, since there is as much memory as there are neighbors.
+        let is_free = |k: &Option<Source>| k.is_none_or(|k| !sources.contains(&k));
+        let slot = known.or_else(|| kept.iter().position(is_free)).unwrap_or(tap);
+        let term = self.terms.wrapping_add(slot * from_len.max(to_len));
+        if known.is_none() {
+            kept[slot] = Some(source);
+            // SAFETY: guaranteed by the caller; there is memory for a row of an image or of results.
+            unsafe {
+                if self.sums_first {
+                    self.read_row(runtime, source, term);
+                } else {
+                    let row = self.read_row(runtime, source, self.image_row);
+                    self.resize_row(row, term);
+                }
+            }
+        }
+        term
+    }
+
+    /// A row of an image, which is converted in `memory`.
+    ///
+    /// # Safety
+    /// As for [`Self::run`]; `memory` has room for the row.
+    unsafe fn read_row(
+        &self,
+        runtime: &KernelRuntime,
+        (image, row): Source,
+        memory: *mut f32,
+    ) -> *const f32 {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let Some(conversion) = self.conversion else { return self.images.row(image, row) };
+            let len = self.images.row_lengths().0 as i64;
+            (conversion.widen)(runtime, memory, self.images.row(image, row), len);
+            memory
+        }
+    }
+
+    /// Resizes a row of an image.
+    ///
+    /// # Safety
+    /// As for [`Self::run`]; `to` has room for a row of results.
+    unsafe fn resize_row(&self, from: *const f32, to: *mut f32) {
+        let (axis, channels) = (&self.images.columns, self.images.channels);
+        let row = RowResize { axis, channels, blocks: self.blocks, from, to };
+        // SAFETY: guaranteed by the caller.
+        unsafe { (self.functions.resize_row)(&row) }
+    }
+
+    /// Writes the weighted sum of terms.
+    ///
+    /// # Safety
+    /// As for [`Self::run`].
+    unsafe fn write_row(&self, runtime: &KernelRuntime, row: usize, rows: &[(*const f32, f32)]) {
+        let (from_len, to_len) = self.images.row_lengths();
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let to = match self.conversion {
+                None => self.images.result(row),
+                Some(_) => self.result_row,
+            };
+            if self.sums_first {
+                (self.functions.add_rows)(&Sum { rows, to: self.image_row, len: from_len });
+                self.resize_row(self.image_row, to);
+            } else {
+                (self.functions.add_rows)(&Sum { rows, to, len: to_len });
+            }
+            if let Some(conversion) = self.conversion {
+                (conversion.narrow)(runtime, self.images.result(row), to, to_len as i64);
+            }
+        }
+    }
+}
+
+/// The weighted sum of rows.
+///
+/// # Safety
+/// The machine has the instructions of `L`. The rows are valid.
+#[inline(always)]
+unsafe fn add_rows<L: Permute>(sum: &Sum<'_>) {
+    let whole = sum.len / L::N * L::N;
+    // SAFETY: guaranteed by the caller; vectors end at most at the end of the row.
+    unsafe {
+        for at in (0..whole).step_by(L::N) {
+            let mut total = L::zero();
+            for &(row, weight) in sum.rows {
+                total = L::load(row.add(at)).mul_add(L::splat(weight), total);
+            }
+            total.store(sum.to.add(at));
+        }
+        for at in whole..sum.len {
+            let mut total = 0f32;
+            for &(row, weight) in sum.rows {
+                total = (*row.add(at)).mul_add(weight, total);
+            }
+            *sum.to.add(at) = total;
+        }
+    }
+}
+
+/// The weighted sums of the neighbors in a row.
+///
+/// # Safety
+/// The machine has the instructions of `L`. The rows, positions and weights are valid.
+#[inline(always)]
+unsafe fn resize_row<L: Permute>(row: &RowResize<'_>) {
+    if row.channels > 1 {
+        // SAFETY: guaranteed by the caller.
+        return unsafe { resize_pixels::<L>(row) };
+    }
+    let axis = row.axis;
+    let (each, whole) = (axis.to.div_ceil(L::N), axis.to / L::N);
+    for b in 0..each {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if b < whole {
+                resize_block::<L, true>(row, each, b);
+            } else {
+                resize_block::<L, false>(row, each, b);
+            }
+        }
+    }
+}
+
+/// A vector of results, or without `WHOLE` those up to the end of the row.
+///
+/// # Safety
+/// As for [`resize_row`].
+#[inline(always)]
+unsafe fn resize_block<L: Permute, const WHOLE: bool>(row: &RowResize<'_>, each: usize, b: usize) {
+    let (axis, first) = (row.axis, b * L::N);
+    let count = if WHOLE { L::N } else { axis.to - first };
+    // SAFETY: guaranteed by the caller.
+    let mut total = unsafe { L::zero() };
+    for tap in 0..axis.taps {
+        let block = &row.blocks[tap * each + b];
+        // SAFETY: guaranteed by the caller; vectors and offsets lie inside the row.
+        unsafe {
+            let from = row.from.add(block.first);
+            let neighbors = if !block.is_permuted {
+                L::gather(from, &block.offsets)
+            } else if axis.from < L::N {
+                L::load_first(from, axis.from).permute(L::order(&block.offsets))
+            } else {
+                L::load(from).permute(L::order(&block.offsets))
+            };
+            total = match axis.weights.is_null() {
+                true => neighbors,
+                false => {
+                    let weights = axis.weights.add(tap * axis.to + first);
+                    neighbors.mul_add(load::<L, WHOLE>(weights, count), total)
+                }
+            };
+        }
+    }
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let to = row.to.add(first);
+        if WHOLE { total.store(to) } else { total.store_first(to, count) }
+    }
+}
+
+/// The weight of neighbor `tap` of a result.
+///
+/// # Safety
+/// The weights are valid.
+#[inline(always)]
+unsafe fn weight(axis: &Axis, tap: usize, result: usize) -> f32 {
+    // SAFETY: guaranteed by the caller.
+    if axis.weights.is_null() { 1.0 } else { unsafe { *axis.weights.add(tap * axis.to + result) } }
+}
+
+/// As [`resize_row`], for images of several channels.
+///
+/// # Safety
+/// As for [`resize_row`].
+#[inline(always)]
+unsafe fn resize_pixels<L: Permute>(row: &RowResize<'_>) {
+    let (axis, channels) = (row.axis, row.channels);
+    let whole = channels / L::N * L::N;
+    let rest = channels - whole;
+    for result in 0..axis.to {
+        // SAFETY: guaranteed by the caller; vectors end at most at the last channel.
+        unsafe {
+            let to = row.to.add(result * channels);
+            let neighbor = |tap: usize| {
+                let from = row.from.add(axis.position(tap, result) * channels);
+                (from, L::splat(weight(axis, tap, result)))
+            };
+            for at in (0..whole).step_by(L::N) {
+                let mut total = L::zero();
+                for tap in 0..axis.taps {
+                    let (from, weight) = neighbor(tap);
+                    total = L::load(from.add(at)).mul_add(weight, total);
+                }
+                total.store(to.add(at));
+            }
+            if rest > 0 {
+                let mut total = L::zero();
+                for tap in 0..axis.taps {
+                    let (from, weight) = neighbor(tap);
+                    total = L::load_first(from.add(whole), rest).mul_add(weight, total);
+                }
+                total.store_first(to.add(whole), rest);
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Resizing by the library kernel: the positions and weights of the neighbors along both axes, and the call.
+
+use pliant_kernel_api::kernels::resize::KERNEL;
+use pliant_tensor::DType;
+
+use super::resize::Source;
+use crate::te::{self, Body, Expr, KernelCall, Tensor, TensorView};
+
+/// How the kernel sees images with this layout; `None` if it does not support the layout.
+#[derive(Clone, Copy)]
+pub(super) enum Images {
+    /// Each channel is an image.
+    ChannelsFirst,
+    /// A pixel has several channels.
+    ChannelsLast,
+}
+
+impl Images {
+    /// The kind of images whose rows, columns and channels are these dims of four.
+    pub(super) fn of_axes(spatial: &[usize], channels: usize) -> Option<Images> {
+        match (spatial, channels) {
+            ([2, 3], _) => Some(Images::ChannelsFirst),
+            ([1, 2], 3) => Some(Images::ChannelsLast),
+            _ => None,
+        }
+    }
+
+    fn view(self, tensor: &Tensor) -> TensorView<'_> {
+        match self {
+            Images::ChannelsFirst => TensorView::from(tensor).unsqueeze(4),
+            Images::ChannelsLast => TensorView::from(tensor),
+        }
+    }
+}
+
+/// The neighbors along one axis.
+pub(super) struct Axis<'a> {
+    pub source: &'a Source,
+    /// The size of the result.
+    pub size: &'a Expr,
+    /// Whether the axis keeps its elements.
+    pub is_kept: bool,
+}
+
+impl Axis<'_> {
+    /// Writes the positions of the neighbors and, unless each result has one neighbor, their weights.
+    fn tables(&self, b: &mut Body, name: &str) -> (Tensor, Option<Tensor>) {
+        let weights = if self.is_kept { &[] } else { self.source.weights.as_slice() };
+        let taps = weights.len().max(1);
+        let shape = [te::int(taps as i64), self.size.clone()];
+        let positions = b.alloc(&format!("{name}_positions"), &shape, DType::Int64);
+        let first = self.source.first_neighbor();
+        for tap in 0..taps {
+            b.for_("i", self.size, |b, i| {
+                let position = match self.is_kept {
+                    true => i.clone(),
+                    false => self.source.base.at(std::slice::from_ref(i)) + (tap as i64 + first),
+                };
+                b.store(&positions, &[te::int(tap as i64), i.clone()], &position);
+            });
+        }
+        let table = (!weights.is_empty()).then(|| {
+            let table = b.alloc(&format!("{name}_weights"), &shape, DType::Float32);
+            for (tap, weight) in weights.iter().enumerate() {
+                b.for_("i", self.size, |b, i| {
+                    let value = weight.at(std::slice::from_ref(i));
+                    b.store(&table, &[te::int(tap as i64), i.clone()], &value);
+                });
+            }
+            table
+        });
+        (positions, table)
+    }
+}
+
+/// Resizes images by the kernel. The checks are asserted first.
+pub(super) fn resized(
+    x: &Tensor,
+    shape: &[Expr],
+    images: Images,
+    [rows, columns]: [Axis<'_>; 2],
+    checks: &[(Expr, String)],
+) -> Vec<Tensor> {
+    te::extern_("resize", &[(shape.to_vec(), x.dtype())], |b, out| {
+        for (condition, message) in checks {
+            b.assert(condition, message.clone());
+        }
+        let (row_positions, row_weights) = rows.tables(b, "row");
+        let (column_positions, column_weights) = columns.tables(b, "column");
+        let call = KernelCall::new(&KERNEL)
+            .operand("x", images.view(x))
+            .operand("row_positions", &row_positions)
+            .optional("row_weights", row_weights.as_ref())
+            .operand("column_positions", &column_positions)
+            .optional("column_weights", column_weights.as_ref())
+            .operand("out", images.view(&out[0]));
+        b.evaluate(call.finish());
+    })
+}
