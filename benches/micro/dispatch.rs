@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use pliant_exec::{ExecBuilder, Param, Reg};
-use pliant_vm::{KernelTable, Value, VirtualMachine, VmError, VmOptions};
+use pliant_vm::{LoopFuncTable, Value, VirtualMachine, VmError, VmOptions};
 
 const CALLS: u32 = 1000;
 
@@ -28,7 +28,7 @@ fn straight_line() -> VirtualMachine {
         functions: [("successor".to_string(), Arc::new(successor) as _)].into_iter().collect(),
         ..VmOptions::default()
     };
-    VirtualMachine::with_options(Arc::new(exe), KernelTable::new(), options)
+    VirtualMachine::with_options(Arc::new(exe), LoopFuncTable::new(), options)
         .expect("the program links")
 }
 
@@ -89,7 +89,7 @@ fn loops() -> VirtualMachine {
     closures(&mut b);
     only_calls(&mut b);
     let exe = b.get().expect("the program is valid");
-    VirtualMachine::new(Arc::new(exe), KernelTable::new()).expect("the program links")
+    VirtualMachine::new(Arc::new(exe), LoopFuncTable::new()).expect("the program links")
 }
 
 fn closures(b: &mut ExecBuilder) {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use pliant_exec::abi::KernelFn;
+use pliant_exec::abi::LoopFn;
 use pliant_ir::tir::{PrimFunc, VarTy};
 use pliant_tensor::DType;
 
@@ -63,7 +63,7 @@ impl KernelSignature {
 #[derive(Clone, Debug)]
 pub struct CompiledKernel {
     /// The entry point.
-    pub entry: KernelFn,
+    pub entry: LoopFn,
     /// Its parameters.
     pub signature: KernelSignature,
     /// The meaning of a positive result `k`: `messages[k - 1]`.

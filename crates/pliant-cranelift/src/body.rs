@@ -15,7 +15,7 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Module, ModuleError};
 use pliant_codegen::{CodegenError, CodegenOptions, CompiledBodies};
 use pliant_exec::body::{
-    ATTEND, BODY_PIECE, BodyEntries, BodyFn, FAILED, JUMP, OFFSET_ATTENTION, OFFSET_ENTRIES,
+    ATTENTION, BODY_PIECE, BodyEntries, BodyFn, FAILED, JUMP, OFFSET_ATTENTION, OFFSET_ENTRIES,
     OFFSET_SEEN, RETURN,
 };
 use pliant_exec::{Executable, FuncDef, Instr, VmFunction, builtin_arity};
@@ -250,7 +250,7 @@ impl BodyGen {
         let now = b.ins().atomic_load(types::I64, mem(), self.attention);
         let seen = b.ins().load(types::I64, mem(), self.context, OFFSET_SEEN as i32);
         let differs = b.ins().icmp(IntCC::NotEqual, now, seen);
-        let code = b.ins().iconst(types::I64, (ATTEND | at as u64) as i64);
+        let code = b.ins().iconst(types::I64, (ATTENTION | at as u64) as i64);
         self.exit_if(b, differs, code);
     }
 
@@ -266,7 +266,7 @@ impl BodyGen {
 fn call_entry(callee: &FuncDef) -> usize {
     match callee {
         FuncDef::Vm(_) => offset_of!(BodyEntries, function),
-        FuncDef::Kernel(_) => offset_of!(BodyEntries, kernel),
+        FuncDef::LoopFunc(_) => offset_of!(BodyEntries, loop_func),
         FuncDef::Packed(name) => match &**name {
             "vm.builtin.invoke_closure"
             | "vm.builtin.invoke_closure_tail"

@@ -8,7 +8,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::FunctionBuilder;
 use cranelift_module::{Module, ModuleError};
-use pliant_exec::abi::{MAX_TOLD, OFFSET_TOLD};
+use pliant_exec::abi::{MAX_ASSERT_ARGS, OFFSET_ASSERT_ARGS};
 use pliant_ir::tir::{Buffer, Expr, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::{ExternFn, ExternTy, extern_fn};
 use pliant_tensor::Failed;
@@ -126,14 +126,14 @@ impl FuncGen<'_, '_> {
         self.fail_if(bad, status);
     }
 
-    /// Fails the loop function if `bad` holds, with a message that contains the first [`MAX_TOLD`] of these integers.
+    /// Fails the loop function if `bad` holds, with a message that contains the first [`MAX_ASSERT_ARGS`] of these integers.
     pub fn check_telling(
         &mut self,
         bad: Value,
         message: impl Into<Arc<str>>,
         values: &[Expr],
     ) -> Gen<()> {
-        let values = &values[..values.len().min(MAX_TOLD)];
+        let values = &values[..values.len().min(MAX_ASSERT_ARGS)];
         self.fail_with(bad, message, |g| values.iter().map(|&e| g.scalar(e)).collect())
     }
 
@@ -154,7 +154,7 @@ impl FuncGen<'_, '_> {
         self.b.set_cold_block(failed);
         let memo = self.memo.clone();
         let status = self.b.ins().iconst(types::I64, status);
-        let offset = OFFSET_TOLD as i32;
+        let offset = OFFSET_ASSERT_ARGS as i32;
         let room = self.b.ins().load(types::I64, constant_mem(), self.runtime, offset);
         self.b.ins().store(mem(), status, room, 0);
         for (i, value) in values(self)?.into_iter().enumerate() {

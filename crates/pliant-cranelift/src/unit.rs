@@ -16,7 +16,7 @@ use pliant_codegen::error::Unsupported;
 use pliant_codegen::{
     CodegenError, CodegenOptions, CompiledKernel, CompiledKernels, KernelSignature, KernelSource,
 };
-use pliant_exec::abi::KernelFn;
+use pliant_exec::abi::LoopFn;
 use pliant_ir::tir::PrimFunc;
 use pliant_kernels::{ExternFn, ExternTy, extern_fn, extern_fns};
 use rustc_hash::FxHashMap;
@@ -279,8 +279,8 @@ fn finish(mut unit: Unit, built: Vec<Built>) -> Result<CompiledKernels, CodegenE
     let mut kernels = IndexMap::with_capacity(built.len());
     for one in built {
         let code = unit.module.get_finalized_function(one.id);
-        // SAFETY: `entry` generated this function with the signature of `KernelFn`.
-        let entry = unsafe { std::mem::transmute::<*const u8, KernelFn>(code) };
+        // SAFETY: `entry` generated this function with the signature of `LoopFn`.
+        let entry = unsafe { std::mem::transmute::<*const u8, LoopFn>(code) };
         let kernel =
             CompiledKernel { entry, signature: one.signature, messages: one.messages.into() };
         kernels.insert(one.name, kernel);

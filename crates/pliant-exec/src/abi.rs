@@ -1,15 +1,15 @@
 //! The calling convention of compiled loop functions.
 //!
-//! A loop function is a C function of two arguments: an array of 64-bit words, one per parameter,
-//! and the services of the runtime. The contents of a word depend on the kind of the parameter:
-//! - tensor: the address of its [`DLTensor`]. `byte_offset` is 0, `strides` is never null, and the
-//!   addresses of shape, strides and data do not change during the call;
-//! - integer: the value as `i64` (smaller types sign- or zero-extended);
-//! - float: the bits of the value as `f64`, whatever the parameter's own width;
+//! A loop function is a C function of two arguments: an array of 64-bit words, one per parameter, and a [`KernelRuntime`] with the
+//! services of the caller. The content of a word depends on the parameter:
+//! - tensor: the address of its [`DLTensor`]. `byte_offset` is 0 and `strides` is never null. The addresses of shape, strides and
+//!   data do not change during the call;
+//! - integer: the value as `i64` (smaller types are sign- or zero-extended);
+//! - float: the bits of the value as `f64`, for every float type;
 //! - bool: 0 or 1.
 //!
-//! It returns 0 on success, `k > 0` if its check number `k` failed (message `k - 1` of its table),
-//! or one of the negative codes below. It does not unwind.
+//! The return value is a status: 0 on success, `k > 0` if check number `k` failed (its message is entry `k - 1` of
+//! [`crate::LoopFuncInfo::checks`]), or one of the negative `STATUS_*` codes. A loop function does not unwind.
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -19,29 +19,26 @@ pub use pliant_tensor::DLTensor;
 use pliant_tensor::Failed;
 
 /// A compiled loop function.
-pub type KernelFn = unsafe extern "C" fn(args: *const u64, runtime: *const KernelRuntime) -> i64;
+pub type LoopFn = unsafe extern "C" fn(args: *const u64, runtime: *const KernelRuntime) -> i64;
 
-/// The body of a parallel loop in a loop function. Runs iterations `begin..end` and returns a
-/// status.
+/// The body of a parallel loop: `(context, begin, end)`. Runs the iterations `begin..end` and returns a status.
 pub type ParallelBody = unsafe extern "C" fn(context: *mut c_void, begin: i64, end: i64) -> i64;
 
-/// Runs a parallel loop: `(team, body, context, extent, grain)`. Returns 0 or the first nonzero
-/// status of the body. A positive `grain` is the number of iterations that take about a
-/// microsecond; a negative one is minus the number of microseconds that an iteration takes.
+/// Runs a parallel loop: `(team, body, context, extent, grain)`. Returns 0 or the first nonzero status of the body. A positive
+/// `grain` is the number of iterations that together take about a microsecond. A negative `grain` is minus the number of
+/// microseconds per iteration.
 pub type ParallelLaunch =
     unsafe extern "C" fn(*const c_void, ParallelBody, *mut c_void, i64, i64) -> i64;
 
-/// Allocates the given number of bytes of scratch memory, 64-byte aligned. Returns null if out of
-/// memory.
+/// Allocates scratch memory: `(bytes)`. The memory is 64-byte aligned. Returns null if out of memory.
 pub type AllocWorkspace = unsafe extern "C" fn(u64) -> *mut c_void;
 
-/// Frees scratch memory. Must be called on the thread that allocated it; null is ignored.
+/// Frees scratch memory on the thread that allocated it. Ignores null.
 pub type FreeWorkspace = unsafe extern "C" fn(*mut c_void);
 
-/// Calls a packed function:
-/// `(runtime, name, length of the name, arguments, number of arguments, result)`. The kind of the
-/// result is set by the caller; if the function returns a value of another kind, the call fails.
-/// Returns 0 or a status, and does not unwind. Can be called from the threads of a parallel loop.
+/// Calls a packed function: `(runtime, name, length of the name, arguments, number of arguments, result)`. The caller sets the kind
+/// of the result; the call fails if the function returns another kind. Returns a status and does not unwind. The threads of a
+/// parallel loop may call it.
 pub type CallPacked = unsafe extern "C" fn(
     *const KernelRuntime,
     *const u8,
@@ -51,18 +48,18 @@ pub type CallPacked = unsafe extern "C" fn(
     *mut PackedWord,
 ) -> i64;
 
-/// Reports the error of a library kernel: `(runtime, kind, UTF-8 text, its length)`. The kind is
-/// one of the `FAILED_*` constants. Returns the status that the kernel must return.
+/// Reports the error of a library kernel: `(runtime, kind, UTF-8 message, length of the message)`. The kind is one of the
+/// `FAILED_*` constants. Returns the status that the kernel must return.
 pub type ReportError = unsafe extern "C" fn(*const KernelRuntime, u64, *const u8, u64) -> i64;
 
-/// An operand is missing or has the wrong type.
+/// Error kind: an operand is missing or has the wrong type.
 pub const FAILED_TYPE: u64 = 0;
-/// Sizes are incompatible.
+/// Error kind: sizes are incompatible.
 pub const FAILED_SHAPE: u64 = 1;
-/// An attribute is out of range, or buffers overlap.
+/// Error kind: an attribute is out of range, or buffers overlap.
 pub const FAILED_VALUE: u64 = 2;
 
-/// An argument of a packed function, or its result.
+/// An argument or the result of a packed function, or an operand of a library kernel.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PackedWord {
@@ -70,119 +67,114 @@ pub struct PackedWord {
     pub kind: u64,
     /// The value, encoded according to the kind.
     pub word: u64,
-    /// The length of a text in bytes, or the number of dims of a tensor.
+    /// The length of a string in bytes, or the number of dims of a tensor.
     pub len: u64,
 }
 
-/// An `i64`.
+/// Kind: an `i64`.
 pub const PACKED_INT: u64 = 0;
-/// The bits of an `f64`.
+/// Kind: the bits of an `f64`.
 pub const PACKED_FLOAT: u64 = 1;
-/// 0 or 1.
+/// Kind: a bool as 0 or 1.
 pub const PACKED_BOOL: u64 = 2;
-/// The tensor that was passed to the loop function as the parameter with this index.
+/// Kind: the tensor that the loop function received as the parameter with this index.
 pub const PACKED_PARAM: u64 = 3;
-/// The address of a UTF-8 text.
+/// Kind: the address of a UTF-8 string.
 pub const PACKED_TEXT: u64 = 4;
-/// A result that is ignored: the function is called for its side effect.
+/// Kind of a result that is ignored: the function is called for its side effect.
 pub const PACKED_UNUSED: u64 = 5;
-/// A compact tensor in the loop function's own memory. `word` is the address of 64-bit words: the
-/// address of the elements, the data type (DLPack's code and bits in the two lowest bytes), and
-/// `len` dims.
+/// Kind: a contiguous tensor in the loop function's own memory. `word` is the address of these 64-bit words: the address of the
+/// elements, the data type (DLPack's code and bits in the two lowest bytes), and `len` dims.
 pub const PACKED_MEMORY: u64 = 6;
 
-/// As [`PACKED_MEMORY`], followed by one stride per dim, in elements. For operands of library
-/// kernels only.
+/// Kind: as [`PACKED_MEMORY`], followed by `len` strides in elements. Only for operands of library kernels.
 pub const PACKED_STRIDED: u64 = 7;
-/// An absent optional operand of a library kernel.
+/// Kind: an absent optional operand of a library kernel.
 pub const PACKED_ABSENT: u64 = 8;
-/// A view of a buffer. `word` is the address of 64-bit words: the address of the buffer's elements,
-/// the data type as in [`PACKED_MEMORY`], the number of elements of the buffer, the offset of the
-/// view, `len` dims and `len` strides. For operands of library kernels only; the kernel checks that
-/// the view lies within the buffer.
+/// Kind: a view of a buffer. `word` is the address of these 64-bit words: the address of the buffer's elements, the data type as in
+/// [`PACKED_MEMORY`], the number of elements in the buffer, the offset of the view in elements, `len` dims and `len` strides. Only
+/// for operands of library kernels. The kernel checks that the view is inside the buffer.
 pub const PACKED_VIEW: u64 = 9;
 
-/// The function succeeded.
+/// Status: success.
 pub const STATUS_OK: i64 = 0;
-/// The function ran out of scratch memory.
+/// Status: out of scratch memory.
 pub const STATUS_NO_MEMORY: i64 = -1;
-/// The function stopped because the interrupt flag was set.
+/// Status: stopped because the interrupt flag was set.
 pub const STATUS_CANCELLED: i64 = -2;
-/// The function does not support the arguments.
+/// Status: the arguments are not supported.
 pub const STATUS_BAD_ARGUMENTS: i64 = -3;
-/// A packed function called by the function failed; the runtime has recorded its error.
+/// Status: a called packed function failed, and the runtime has recorded its error.
 pub const STATUS_PACKED: i64 = -4;
 
-/// The services that the caller offers to loop functions and library kernels. The layout is part of
-/// the ABI; see the `OFFSET_*` constants.
+/// The services that the caller provides to loop functions and library kernels. The layout is part of the ABI; see the `OFFSET_*`
+/// constants.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct KernelRuntime {
     /// Runs a parallel loop on `team`.
     pub parallel_launch: ParallelLaunch,
-    /// The first argument for `parallel_launch`; null runs loops serially.
+    /// The worker team, passed to `parallel_launch`. If null, loops run serially.
     pub team: *const c_void,
     /// Allocates scratch memory.
     pub alloc_workspace: AllocWorkspace,
     /// Frees scratch memory.
     pub free_workspace: FreeWorkspace,
-    /// Cancellation flag. Once it is true, long-running kernels should return [`STATUS_CANCELLED`].
-    /// Never null; it outlives the runtime. Rust code reads it with
-    /// [`KernelRuntime::is_interrupted`].
+    /// The interrupt flag. When it becomes true, long-running kernels should return [`STATUS_CANCELLED`]. Never null; the flag
+    /// outlives the runtime. Rust code reads it with [`KernelRuntime::is_interrupted`].
     pub interrupt: *const AtomicBool,
     /// Calls packed functions.
     pub call_packed: CallPacked,
     /// State of the current call, for `call_packed`.
     pub call: *const c_void,
     /// Where a failed check stores its status and the integers of its message. Never null.
-    pub told: *const Told,
+    pub assert_args: *const AssertArgs,
     /// Reports the error of a library kernel.
     pub report_error: ReportError,
-    /// The counter of floating-point operations of library kernels; null unless the run is profiled.
+    /// Counts the floating-point operations of library kernels. Null unless an instrument is set.
     pub flops: *const Flops,
 }
 
-/// The floating-point operations of library kernels in a profiled call, additions and multiplications counted separately.
+/// A counter of floating-point operations of library kernels. Additions and multiplications count separately.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Flops(AtomicU64);
 
 impl Flops {
-    /// Adds the operations of a kernel call. The sum saturates.
+    /// Adds the operations of one kernel call. The sum saturates.
     pub fn add(&self, flops: f64) {
         let add = |sum: u64| Some(sum.saturating_add(flops as u64));
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
-    /// The sum so far, which becomes 0.
+    /// Returns the sum and resets it to 0.
     pub fn take(&self) -> u64 {
         self.0.swap(0, Ordering::Relaxed)
     }
 }
 
-/// Maximum number of integers in a message.
-pub const MAX_TOLD: usize = Failed::MAX_TOLD;
+/// Maximum number of integers in the message of a check.
+pub const MAX_ASSERT_ARGS: usize = Failed::MAX_ASSERT_ARGS;
 
-/// The status of a failed check, then the integers of its message. If several threads of a parallel
-/// loop fail, it holds the values of one of them.
+/// The integer arguments of a failed check's message, preceded by the status of the check. If several threads of a parallel loop
+/// fail, the values of one of them are stored.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct Told([AtomicI64; 1 + MAX_TOLD]);
+pub struct AssertArgs([AtomicI64; 1 + MAX_ASSERT_ARGS]);
 
-impl Told {
-    /// The message with `{0}`, `{1}`, ... replaced by the stored integers if they belong to
-    /// `status`; otherwise the message unchanged.
+impl AssertArgs {
+    /// Replaces `{0}`, `{1}`, ... in `message` by the stored integers. Returns the message unchanged if the integers belong to
+    /// another status.
     pub fn fill(&self, status: i64, message: &str) -> String {
         if self.0[0].load(Ordering::Relaxed) != status {
             return message.to_string();
         }
         let values: Vec<i64> = self.0[1..].iter().map(|v| v.load(Ordering::Relaxed)).collect();
-        Failed::told(message, &values)
+        Failed::fill_args(message, &values)
     }
 }
 
-// SAFETY: the pointers refer to a team and a flag that are Sync and outlive the users of the
-// runtime.
+// SAFETY: the pointers refer to a team and a flag that are Sync and outlive the users of the runtime.
 unsafe impl Send for KernelRuntime {}
 // SAFETY: as for Send.
 unsafe impl Sync for KernelRuntime {}
@@ -198,8 +190,8 @@ pub const OFFSET_FREE_WORKSPACE: usize = offset_of!(KernelRuntime, free_workspac
 /// Byte offset of `interrupt` in [`KernelRuntime`].
 pub const OFFSET_INTERRUPT: usize = offset_of!(KernelRuntime, interrupt);
 
-/// Byte offset of `told` in [`KernelRuntime`].
-pub const OFFSET_TOLD: usize = offset_of!(KernelRuntime, told);
+/// Byte offset of `assert_args` in [`KernelRuntime`].
+pub const OFFSET_ASSERT_ARGS: usize = offset_of!(KernelRuntime, assert_args);
 
 /// Byte offset of `call_packed` in [`KernelRuntime`].
 pub const OFFSET_CALL_PACKED: usize = offset_of!(KernelRuntime, call_packed);
@@ -254,7 +246,7 @@ unsafe extern "C" fn drop_error(
     STATUS_BAD_ARGUMENTS
 }
 
-/// A scratch block starts with one cache line that holds its size.
+/// A workspace block starts with one cache line that stores its size.
 const HEADER: usize = 64;
 
 unsafe extern "C" fn system_alloc(bytes: u64) -> *mut c_void {
@@ -289,8 +281,7 @@ fn workspace_layout(bytes: u64) -> Option<std::alloc::Layout> {
 }
 
 impl KernelRuntime {
-    /// Whether cancellation was requested. Long-running code polls this and, if it is true, returns
-    /// [`STATUS_CANCELLED`].
+    /// Whether an interrupt was requested. Long-running code polls this function and returns [`STATUS_CANCELLED`] if it is true.
     #[inline]
     pub fn is_interrupted(&self) -> bool {
         // SAFETY: by the field's contract the pointer is never null and the flag outlives the
@@ -298,17 +289,16 @@ impl KernelRuntime {
         unsafe { (*self.interrupt).load(Ordering::Relaxed) }
     }
 
-    /// Reports the error of a library kernel, and returns the status that the kernel must return.
+    /// Reports an error of a library kernel. Returns the status that the kernel must return.
     pub fn fail(&self, kind: u64, message: &str) -> i64 {
         // SAFETY: the text is valid during the call, and the runtime is this one.
         unsafe { (self.report_error)(self, kind, message.as_ptr(), message.len() as u64) }
     }
 
-    /// A runtime for calls outside the virtual machine: serial loops, memory from the system
-    /// allocator, no packed functions, and no error messages.
+    /// A runtime for calls outside the VM: serial loops, memory from the system allocator, no packed functions, no error messages.
     pub fn serial() -> KernelRuntime {
         static NEVER: AtomicBool = AtomicBool::new(false);
-        static UNREAD: Told = Told([const { AtomicI64::new(0) }; 1 + MAX_TOLD]);
+        static UNREAD: AssertArgs = AssertArgs([const { AtomicI64::new(0) }; 1 + MAX_ASSERT_ARGS]);
         KernelRuntime {
             parallel_launch: serial_launch,
             team: std::ptr::null(),
@@ -317,7 +307,7 @@ impl KernelRuntime {
             interrupt: &raw const NEVER,
             call_packed: no_packed,
             call: std::ptr::null(),
-            told: &raw const UNREAD,
+            assert_args: &raw const UNREAD,
             report_error: drop_error,
             flops: std::ptr::null(),
         }
@@ -329,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_serial_runtime_allocates_and_loops() {
+    fn the_serial_runtime_allocates_memory_and_runs_loops() {
         let runtime = KernelRuntime::serial();
         unsafe extern "C" fn body(context: *mut c_void, begin: i64, end: i64) -> i64 {
             // SAFETY: the test passes an i64.
@@ -353,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_interrupts_the_run() {
+    fn is_interrupted_reads_the_flag() {
         let flag = AtomicBool::new(false);
         let runtime = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
         assert!(!runtime.is_interrupted() && !KernelRuntime::serial().is_interrupted());

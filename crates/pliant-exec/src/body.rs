@@ -1,43 +1,41 @@
 //! The calling convention of native bodies of bytecode functions.
 //!
-//! In the execution mode `compiled`, every bytecode function has machine code: its control flow is
-//! native, and each call goes to the runtime entry for the kind of its callee. Registers and frames
-//! stay in the virtual machine as for interpreted bytecode. So a body keeps no state across a call
-//! and can be left and resumed at every instruction. A body never calls another body. To enter a
-//! bytecode function, the runtime entry pushes a frame and the body returns [`ENTERED`] to the
-//! driver, which continues with the function on top. So neither recursion nor a chain of tail calls
-//! uses native stack.
+//! In the execution mode `compiled`, every bytecode function has machine code. Its control flow is native, and every call goes
+//! through a runtime entry for the kind of callee. Registers and frames stay in the VM, as for interpreted bytecode. Therefore a
+//! body keeps no state across calls and can be left and resumed at every instruction.
 //!
-//! A body consists of pieces of [`BODY_PIECE`] instructions. Each piece is a C function of two
-//! arguments: the context and the instruction to start at, which must be in the piece. It returns
-//! one of the codes below.
+//! A body never calls another body. To enter a bytecode function, the runtime entry pushes a frame, and the body returns
+//! [`ENTERED`] to the driver, which runs the function of the top frame. Therefore neither recursion nor tail calls use native
+//! stack.
+//!
+//! A body is split into pieces of [`BODY_PIECE`] instructions. A piece is a C function of the context and the index of the
+//! instruction to start at, which must be in the piece. It returns one of the codes below.
 
 use std::mem::offset_of;
 use std::sync::atomic::AtomicU64;
 
-/// The number of instructions in a piece of a body: piece `k` starts at instruction
-/// `k * BODY_PIECE`. This bounds the time that the code generator spends on one machine function.
+/// Number of instructions in a piece. Piece `k` starts at instruction `k * BODY_PIECE`. The split limits the time that the code
+/// generator spends on one machine function.
 pub const BODY_PIECE: usize = 1024;
 
 /// A piece of a body. Takes the context and an instruction, and returns a code.
 pub type BodyFn = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// Executes the call at an instruction of the running function. Returns 0 to continue; any other
-/// code is returned by the body immediately.
+/// Executes the call at instruction `at` of the running function. Returns 0 to continue. The body returns any other code to the
+/// driver immediately.
 pub type BodyCall = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// Evaluates the condition of the branch at an instruction of the running function. Returns 0, 1,
-/// or [`FAILED`].
+/// Evaluates the condition of the branch at instruction `at` of the running function. Returns 0, 1, or [`FAILED`].
 pub type BodyCondition = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// The function returns the register in the low half of the code.
+/// The function returns. The low half is the register of the result.
 pub const RETURN: u64 = 1 << 32;
-/// A callee was pushed as the top frame and must be started.
+/// A callee was pushed as the top frame and must be run from its start.
 pub const ENTERED: u64 = 2 << 32;
-/// Execution continues in another piece, at the instruction in the low half.
+/// Execution continues in another piece. The low half is the instruction.
 pub const JUMP: u64 = 3 << 32;
-/// The attention word has changed. Execution continues at the instruction in the low half.
-pub const ATTEND: u64 = 4 << 32;
+/// The attention word has changed. After handling it, execution continues at the instruction in the low half.
+pub const ATTENTION: u64 = 4 << 32;
 /// An error occurred; the runtime has recorded it.
 pub const FAILED: u64 = 5 << 32;
 
@@ -51,37 +49,35 @@ pub fn code_payload(code: u64) -> u32 {
     code as u32
 }
 
-/// The part of the driver's state that bodies access. The layout is part of the ABI.
+/// The part of the driver's state that bodies read. The layout is part of the ABI.
 #[repr(C)]
 #[derive(Debug)]
 pub struct BodyContext {
-    /// The attention word of the virtual machine. A body reads it before every call and every
-    /// backward jump.
+    /// The attention word of the VM, which interrupts change. A body reads it before every call and every backward jump.
     pub attention: *const AtomicU64,
-    /// The value of the attention word that was last handled. If it differs, the body returns
-    /// [`ATTEND`].
+    /// The value of the attention word that was handled last. If the word differs, the body returns [`ATTENTION`].
     pub seen: u64,
     /// The runtime entries.
     pub entries: *const BodyEntries,
 }
 
-/// The runtime entries: one for each kind of callee. None of them unwinds.
+/// The runtime entries, one for each kind of callee. They do not unwind.
 #[repr(C)]
 #[derive(Debug)]
 pub struct BodyEntries {
-    /// Calls a builtin that only needs its operands.
+    /// Calls a builtin that is a function of its operands.
     pub builtin: BodyCall,
-    /// Calls a builtin that clears a register.
+    /// Clears a register.
     pub release: BodyCall,
     /// Calls a compiled loop function.
-    pub kernel: BodyCall,
-    /// Calls a loop function that is passed as an operand.
+    pub loop_func: BodyCall,
+    /// Calls a loop function passed as an operand.
     pub dynamic: BodyCall,
     /// Calls a packed function.
     pub packed: BodyCall,
     /// Enters a bytecode function; never returns 0.
     pub function: BodyCall,
-    /// Enters or calls a closure.
+    /// Enters a bytecode closure or calls another closure.
     pub closure: BodyCall,
     /// Evaluates a branch condition.
     pub condition: BodyCondition,

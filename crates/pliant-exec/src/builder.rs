@@ -1,4 +1,4 @@
-//! Builds executables, function by function.
+//! [`ExecBuilder`]: builds an executable, function by function.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use pliant_tensor::{DType, Tensor};
 use rustc_hash::FxHashMap;
 
 use crate::program::{
-    Arg, Constant, Executable, FuncDef, FuncId, Instr, KernelInfo, Param, Reg, VmFunction,
+    Arg, Constant, Executable, FuncDef, FuncId, Instr, LoopFuncInfo, Param, Reg, VmFunction,
 };
 use crate::validate::validate;
 use crate::{ArgValue, ExecError};
 
-/// The key under which a constant is shared. Tensors have no key, because they are not compared.
+/// The key for deduplicating a constant. Tensors are not compared and have no key.
 #[derive(PartialEq, Eq, Hash)]
-enum Key {
+enum ConstantKey {
     Shape(Arc<[i64]>),
     Int(i64),
     Float(u64),
@@ -24,21 +24,20 @@ enum Key {
     None,
 }
 
-fn key(constant: &Constant) -> Option<Key> {
+fn constant_key(constant: &Constant) -> Option<ConstantKey> {
     Some(match constant {
         Constant::Tensor(_) => return None,
-        Constant::Shape(shape) => Key::Shape(Arc::clone(shape)),
-        Constant::Int(value) => Key::Int(*value),
-        Constant::Float(value) => Key::Float(value.to_bits()),
-        Constant::Bool(value) => Key::Bool(*value),
-        Constant::Str(text) => Key::Str(Arc::clone(text)),
-        Constant::DType(dtype) => Key::DType(*dtype),
-        Constant::None => Key::None,
+        Constant::Shape(shape) => ConstantKey::Shape(Arc::clone(shape)),
+        Constant::Int(value) => ConstantKey::Int(*value),
+        Constant::Float(value) => ConstantKey::Float(value.to_bits()),
+        Constant::Bool(value) => ConstantKey::Bool(*value),
+        Constant::Str(text) => ConstantKey::Str(Arc::clone(text)),
+        Constant::DType(dtype) => ConstantKey::DType(*dtype),
+        Constant::None => ConstantKey::None,
     })
 }
 
-/// Builds an [`Executable`]: declare and define functions, emit instructions, and
-/// [`get`](ExecBuilder::get) the result.
+/// Builds an [`Executable`]: declare functions, emit their instructions, then call [`get`](ExecBuilder::get).
 ///
 /// ```
 /// use pliant_exec::{ExecBuilder, Param, Reg};
@@ -57,14 +56,13 @@ pub struct ExecBuilder {
     names: Vec<String>,
     by_name: FxHashMap<String, FuncId>,
     constants: Vec<Constant>,
-    shared: FxHashMap<Key, u32>,
+    shared: FxHashMap<ConstantKey, u32>,
     current: Option<(FuncId, VmFunction)>,
     kernels: Vec<u8>,
     metadata: BTreeMap<String, String>,
     files: Vec<String>,
     file_ids: FxHashMap<String, u32>,
-    /// The first misuse. `get` reports it, so that the emitting functions need not return
-    /// `Result`s.
+    /// The first misuse of the builder. `get` reports it, so that the emitting methods need not return a `Result`.
     error: Option<ExecError>,
 }
 
@@ -74,12 +72,11 @@ impl ExecBuilder {
         ExecBuilder::default()
     }
 
-    fn misuse(&mut self, place: &str, message: impl Into<String>) {
-        self.error.get_or_insert_with(|| ExecError::invalid(place, message));
+    fn misuse(&mut self, location: &str, message: impl Into<String>) {
+        self.error.get_or_insert_with(|| ExecError::invalid(location, message));
     }
 
-    /// The index of the function `name`; declares it if it is new. A name that is never defined as
-    /// bytecode or as a loop function becomes a packed function.
+    /// The index of the function `name`. A new name is declared. A declared name that is never defined becomes a packed function.
     pub fn declare_function(&mut self, name: &str) -> FuncId {
         if let Some(&id) = self.by_name.get(name) {
             return id;
@@ -95,20 +92,20 @@ impl ExecBuilder {
         let slot = &mut self.funcs[id as usize];
         if slot.is_some() {
             let name = def.name().to_string();
-            self.misuse(&name, "the function is defined twice");
+            self.misuse(&name, "the function is already defined");
         } else {
             *slot = Some(def);
         }
     }
 
     /// Defines a compiled loop function.
-    pub fn kernel(&mut self, info: KernelInfo) -> FuncId {
+    pub fn loop_func(&mut self, info: LoopFuncInfo) -> FuncId {
         let id = self.declare_function(&info.name);
-        self.define(id, FuncDef::Kernel(info));
+        self.define(id, FuncDef::LoopFunc(info));
         id
     }
 
-    /// Starts a bytecode function. Its parameters are in registers 0, 1, and so on.
+    /// Starts a bytecode function. Its parameters are in the first registers.
     pub fn begin_function(
         &mut self,
         name: &str,
@@ -117,7 +114,7 @@ impl ExecBuilder {
     ) -> FuncId {
         if let Some((_, open)) = &self.current {
             let open = open.name.clone();
-            self.misuse(&open, format!("'{name}' starts inside it"));
+            self.misuse(&open, format!("'{name}' starts before it ends (call end_function first)"));
             self.end_function();
         }
         let id = self.declare_function(name);
@@ -132,25 +129,25 @@ impl ExecBuilder {
         id
     }
 
-    /// Ends the bytecode function.
+    /// Ends the current bytecode function.
     pub fn end_function(&mut self) {
         match self.current.take() {
             Some((id, mut function)) => {
-                // Remove a line entry that has no instructions.
+                // Remove a line entry without instructions.
                 function.set_lines(None);
                 function.lines.pop_if(|run| run.start as usize == function.instrs.len());
                 self.define(id, FuncDef::Vm(function));
             }
-            None => self.misuse("builder", "end_function without begin_function"),
+            None => self.misuse("builder", "end_function was called without begin_function"),
         }
     }
 
-    /// Sets the source location of the instructions that follow in this function:
-    /// `(file, first line, last line)`, counted from 1. `None` marks generated instructions.
-    pub fn set_lines(&mut self, place: Option<(&str, u32, u32)>) {
-        let place = place.map(|(file, first, last)| (self.file(file), first, last));
+    /// Sets the source location `(file, first line, last line)` of the instructions emitted next in this function. Lines are
+    /// counted from 1. `None` marks generated instructions.
+    pub fn set_lines(&mut self, location: Option<(&str, u32, u32)>) {
+        let location = location.map(|(file, first, last)| (self.file(file), first, last));
         if let Some((_, function)) = &mut self.current {
-            function.set_lines(place);
+            function.set_lines(location);
         }
     }
 
@@ -171,13 +168,16 @@ impl ExecBuilder {
                 function.instrs.len() - 1
             }
             None => {
-                self.misuse("builder", "an instruction is emitted outside a function");
+                self.misuse(
+                    "builder",
+                    "an instruction was emitted outside a function (call begin_function first)",
+                );
                 0
             }
         }
     }
 
-    fn saw_register(&mut self, reg: Reg) {
+    fn note_register(&mut self, reg: Reg) {
         if let Some((_, function)) = &mut self.current
             && !reg.is_void()
         {
@@ -185,19 +185,18 @@ impl ExecBuilder {
         }
     }
 
-    /// Emits a call of the function `name`, declaring it if it is new. Returns the index of the
-    /// instruction.
+    /// Emits a call of the function `name`, which is declared if it is new. Returns the index of the instruction.
     pub fn emit_call(&mut self, name: &str, args: &[Arg], dst: Reg) -> usize {
         let func = self.declare_function(name);
         self.emit_call_id(func, args, dst)
     }
 
-    /// Emits a call of a function given by index. Returns the index of the instruction.
+    /// Emits a call of a function given by its index. Returns the index of the instruction.
     pub fn emit_call_id(&mut self, func: FuncId, args: &[Arg], dst: Reg) -> usize {
-        self.saw_register(dst);
+        self.note_register(dst);
         for arg in args {
             if let Some(ArgValue::Reg(reg)) = arg.decode() {
-                self.saw_register(reg);
+                self.note_register(reg);
             }
         }
         let mut args_start = 0;
@@ -208,26 +207,25 @@ impl ExecBuilder {
         self.emit(Instr::Call { func, args_start, args_len: args.len() as u32, dst })
     }
 
-    /// Emits a return. Returns the index of the instruction.
+    /// Emits a return of register `reg`. Returns the index of the instruction.
     pub fn emit_ret(&mut self, reg: Reg) -> usize {
-        self.saw_register(reg);
+        self.note_register(reg);
         self.emit(Instr::Ret { reg })
     }
 
-    /// Emits a jump by `offset` instructions, relative to the jump. Returns the index of the
-    /// instruction.
+    /// Emits a jump. `offset` is in instructions, relative to the jump itself. Returns the index of the instruction.
     pub fn emit_goto(&mut self, offset: i32) -> usize {
         self.emit(Instr::Goto { offset })
     }
 
-    /// Emits a branch that falls through if `cond` holds and else jumps by `false_offset`
+    /// Emits a branch. If `cond` is true, execution continues with the next instruction, otherwise it jumps by `false_offset`
     /// instructions. Returns the index of the instruction.
     pub fn emit_if(&mut self, cond: Reg, false_offset: i32) -> usize {
-        self.saw_register(cond);
+        self.note_register(cond);
         self.emit(Instr::If { cond, false_offset })
     }
 
-    /// The index of the next instruction.
+    /// The index of the next emitted instruction in the current function.
     pub fn here(&self) -> usize {
         self.current.as_ref().map_or(0, |(_, function)| function.instrs.len())
     }
@@ -240,7 +238,10 @@ impl ExecBuilder {
             (Some(Instr::Goto { offset: slot } | Instr::If { false_offset: slot, .. }), Ok(o)) => {
                 *slot = o;
             }
-            _ => self.misuse("builder", format!("instruction {at} is no jump to patch")),
+            _ => self.misuse(
+                "builder",
+                format!("instruction {at} is not a jump or branch and cannot be patched"),
+            ),
         }
     }
 
@@ -249,17 +250,17 @@ impl ExecBuilder {
         Arg::reg(Reg(reg))
     }
 
-    /// An integer as an operand. It becomes a constant if it does not fit in an immediate.
+    /// An integer as an operand. It becomes a constant if it does not fit in 56 bits.
     pub fn imm(&mut self, value: i64) -> Arg {
         Arg::imm(value).unwrap_or_else(|| self.c(Constant::Int(value)))
     }
 
-    /// A constant as an operand. Equal constants are stored once, except for tensors.
+    /// A constant as an operand. Equal constants are shared, except tensors.
     pub fn c(&mut self, constant: Constant) -> Arg {
         Arg::constant(self.constant(constant))
     }
 
-    /// A text constant as an operand.
+    /// A string constant as an operand.
     pub fn str(&mut self, text: &str) -> Arg {
         self.c(Constant::Str(text.into()))
     }
@@ -269,14 +270,14 @@ impl ExecBuilder {
         self.c(Constant::Shape(dims.into()))
     }
 
-    /// A function as an operand; declares it if it is new.
+    /// A function as an operand. It is declared if it is new.
     pub fn f(&mut self, name: &str) -> Arg {
         Arg::func(self.declare_function(name))
     }
 
-    /// Adds a constant and returns its index. Equal constants are stored once, except for tensors.
+    /// Adds a constant and returns its index. Equal constants are shared, except tensors.
     pub fn constant(&mut self, constant: Constant) -> u32 {
-        let key = key(&constant);
+        let key = constant_key(&constant);
         if let Some(&index) = key.as_ref().and_then(|key| self.shared.get(key)) {
             return index;
         }
@@ -285,15 +286,15 @@ impl ExecBuilder {
             self.shared.insert(key, index);
         }
         let constant = match constant {
-            Constant::Tensor(tensor) => Constant::Tensor(self.own(tensor)),
+            Constant::Tensor(tensor) => Constant::Tensor(self.read_only_row_major(tensor)),
             other => other,
         };
         self.constants.push(constant);
         index
     }
 
-    /// Makes a constant tensor read-only and row-major.
-    fn own(&mut self, tensor: Tensor) -> Tensor {
+    /// Returns a read-only, row-major version of a constant tensor.
+    fn read_only_row_major(&mut self, tensor: Tensor) -> Tensor {
         match tensor.to_contiguous() {
             Ok(tensor) => tensor.as_read_only(),
             Err(error) => {
@@ -303,12 +304,12 @@ impl ExecBuilder {
         }
     }
 
-    /// Sets the contents of the kernels section.
+    /// Sets the contents of the `kernels` section, from which the compiler restores machine code.
     pub fn set_kernels(&mut self, kernels: Vec<u8>) {
         self.kernels = kernels;
     }
 
-    /// Sets a metadata entry of the program.
+    /// Sets a metadata entry of the executable.
     pub fn set_metadata(&mut self, key: impl Into<String>, value: impl Into<String>) {
         self.metadata.insert(key.into(), value.into());
     }
@@ -320,7 +321,7 @@ impl ExecBuilder {
     pub fn get(mut self) -> Result<Executable, ExecError> {
         if let Some((_, open)) = &self.current {
             let name = open.name.clone();
-            self.misuse(&name, "the function is not ended");
+            self.misuse(&name, "the function is not ended (call end_function)");
         }
         if let Some(error) = self.error {
             return Err(error);

@@ -1,6 +1,6 @@
-//! The names and arities of the virtual machine's builtins, and the codes used in their operands.
+//! Names and arities of the VM's builtins, and the codes in their operands.
 
-/// The number of operands that a builtin takes.
+/// The number of operands of a builtin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BuiltinArity {
     /// The name.
@@ -23,8 +23,7 @@ const fn at_least(name: &'static str, min: u32) -> BuiltinArity {
     BuiltinArity { name, min, max: u32::MAX }
 }
 
-/// All builtins of the virtual machine, sorted by name. Their operands are documented in
-/// `pliant-vm`.
+/// All builtins of the VM, sorted by name. `pliant-vm` documents their operands.
 pub const BUILTINS: &[BuiltinArity] = &[
     exactly("vm.builtin.alloc_shape_heap", 1),
     between("vm.builtin.alloc_storage", 1, 4),
@@ -85,27 +84,27 @@ pub fn builtin_arity(name: &str) -> Option<BuiltinArity> {
     BUILTINS.binary_search_by(|b| b.name.cmp(name)).ok().map(|i| BUILTINS[i])
 }
 
-/// How `vm.builtin.match_shape` handles a dimension. Each code is followed by an operand.
+/// What `vm.builtin.match_shape` does with a dim. Each code is followed by an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i64)]
 pub enum MatchShapeCode {
-    /// The dimension must equal the operand.
+    /// Check that the dim equals the operand.
     AssertEqualToImm = 0,
-    /// The dimension is stored into the heap slot given by the operand.
+    /// Store the dim in the heap slot with the index in the operand.
     StoreToHeap = 1,
-    /// The dimension is not checked; the operand is ignored.
+    /// Do nothing. The operand is ignored.
     NoOp = 2,
-    /// The dimension must equal the heap slot given by the operand.
+    /// Check that the dim equals the value of the heap slot with the index in the operand.
     AssertEqualToLoad = 3,
 }
 
-/// How `vm.builtin.make_shape` obtains a dimension. Each code is followed by an operand.
+/// Where `vm.builtin.make_shape` gets a dim from. Each code is followed by an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i64)]
 pub enum MakeShapeCode {
-    /// The dimension is the operand.
+    /// The operand is the dim.
     UseImm = 0,
-    /// The dimension is in the heap slot given by the operand.
+    /// The operand is the index of a heap slot that contains the dim.
     LoadShape = 1,
 }
 
@@ -114,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_sorted() {
+    fn builtins_are_sorted_by_name() {
         assert!(BUILTINS.is_sorted_by(|a, b| a.name < b.name));
         assert_eq!(builtin_arity("vm.builtin.alloc_tensor").map(|b| b.min), Some(4));
         assert_eq!(builtin_arity("my.function"), None);

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// The reason why an executable cannot be built, read or written.
+/// The reason why an executable could not be built, read or written.
 #[derive(Debug)]
 pub enum ExecError {
-    /// The bytes are not a Pliant executable, or are damaged.
+    /// The bytes are not a Pliant executable, or they are damaged.
     Format(String),
-    /// The executable was created by another version of Pliant.
+    /// Another version of Pliant created the executable.
     Version {
         /// The format version of the file.
         found: u32,
@@ -16,8 +16,8 @@ pub enum ExecError {
     },
     /// The program violates a rule of the bytecode.
     Invalid {
-        /// The function, and the instruction if known: `main` or `main, instruction 3`.
-        place: String,
+        /// The function, with the instruction if known: `main` or `main, instruction 3`.
+        location: String,
         /// Describes the violated rule.
         message: String,
     },
@@ -30,8 +30,8 @@ impl ExecError {
         ExecError::Format(message.into())
     }
 
-    pub(crate) fn invalid(place: impl Into<String>, message: impl Into<String>) -> ExecError {
-        ExecError::Invalid { place: place.into(), message: message.into() }
+    pub(crate) fn invalid(location: impl Into<String>, message: impl Into<String>) -> ExecError {
+        ExecError::Invalid { location: location.into(), message: message.into() }
     }
 }
 
@@ -44,8 +44,8 @@ impl fmt::Display for ExecError {
                 "the executable has format version {found}, but this build reads version {expected}; \
                  compile the model again"
             ),
-            ExecError::Invalid { place, message } => {
-                write!(f, "invalid executable: {place}: {message}")
+            ExecError::Invalid { location, message } => {
+                write!(f, "invalid executable: {location}: {message}")
             }
             ExecError::Io(error) => write!(f, "{error}"),
         }

@@ -1,4 +1,4 @@
-//! The file format: a header, a table of sections and the sections, with every bit verified.
+//! The file format of executables: a header, a section table, and the sections. Checksums cover every bit.
 //!
 //! ```text
 //!  0  magic "PLIANTEX"      8  version u32     12  number of sections u32
@@ -6,10 +6,9 @@
 //! 32  per section: kind u32, CRC-32 u32, offset u64, length u64
 //!     CRC-32 of all the above u32
 //! ```
-//! All numbers are little-endian. Sections follow in the order of the table. Each starts at the
-//! next multiple of 64, with zeros as padding, and the last one ends the file. So every bit has a
-//! known value or is covered by a checksum, and a file in which one bit has changed is rejected.
-//! Tensors in the constants section can be used in place, for example in a mapped file.
+//! All numbers are little-endian. Sections follow in the order of the table. Each section starts at the next multiple of 64, after
+//! zero padding, and the last section ends the file. Every bit is either covered by a checksum or has a fixed value, so a file with
+//! one flipped bit is rejected. Tensors in the constants section can be used without copying, for example in a mapped file.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
@@ -27,16 +26,16 @@ use crate::{ExecError, wire};
 const MAGIC: &[u8; 8] = b"PLIANTEX";
 /// Version of the file format and of the ABI of loop functions.
 const VERSION: u32 = 3;
-const FIXED: usize = 32;
-const ENTRY: usize = 24;
+const FIXED_HEADER_LEN: usize = 32;
+const TABLE_ENTRY_LEN: usize = 24;
 const ALIGN: u64 = 64;
-/// The kinds of sections in their mandatory order.
-const KINDS: [(u32, &str); 3] = [(1, "program"), (2, "constants"), (3, "kernels")];
-/// Larger program sections are rejected before decoding.
+/// Kind and name of each section, in the required order.
+const SECTIONS: [(u32, &str); 3] = [(1, "program"), (2, "constants"), (3, "kernels")];
+/// Maximum size of the program section in bytes. Larger sections are rejected before decoding.
 const MAX_PROGRAM: u64 = 256 << 20;
 
 const fn schema_hash() -> u64 {
-    // FNV-1a, because it can be computed at compile time.
+    // FNV-1a can be computed at compile time.
     let text = wire::SCHEMA.as_bytes();
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut i = 0;
@@ -47,9 +46,9 @@ const fn schema_hash() -> u64 {
     hash
 }
 
-const HEADER: usize = FIXED + ENTRY * KINDS.len() + 4;
+const HEADER_LEN: usize = FIXED_HEADER_LEN + TABLE_ENTRY_LEN * SECTIONS.len() + 4;
 
-/// Adds the path to an I/O error, because the system's message does not contain it.
+/// Adds the path to an I/O error. The operating system's message does not contain it.
 fn at_path(path: &Path, error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
@@ -62,7 +61,7 @@ impl Executable {
     pub fn write_to(&self, out: &mut dyn Write) -> Result<(), ExecError> {
         if cfg!(target_endian = "big") {
             return Err(ExecError::format(
-                "executables are written on little-endian machines only",
+                "executables can only be written on little-endian machines",
             ));
         }
         let (program, tensors) = wire::encode(self)?;
@@ -74,8 +73,8 @@ impl Executable {
         })?;
         let sums = [crc32fast::hash(&program), crc.finalize(), crc32fast::hash(&self.kernels)];
         let lens = [program.len() as u64, constants_len, self.kernels.len() as u64];
-        let (mut table, mut end) = (Vec::new(), HEADER as u64);
-        for (((kind, _), sum), len) in KINDS.into_iter().zip(sums).zip(lens) {
+        let (mut table, mut end) = (Vec::new(), HEADER_LEN as u64);
+        for (((kind, _), sum), len) in SECTIONS.into_iter().zip(sums).zip(lens) {
             let offset = end.next_multiple_of(ALIGN);
             end = offset + len;
             table.extend(kind.to_le_bytes());
@@ -85,7 +84,7 @@ impl Executable {
         }
         let mut header = MAGIC.to_vec();
         header.extend(VERSION.to_le_bytes());
-        header.extend((KINDS.len() as u32).to_le_bytes());
+        header.extend((SECTIONS.len() as u32).to_le_bytes());
         header.extend(schema_hash().to_le_bytes());
         header.extend(end.to_le_bytes());
         header.extend(table);
@@ -107,7 +106,7 @@ impl Executable {
         Ok(())
     }
 
-    /// Serialises the executable. [`Executable::from_bytes`] reads it.
+    /// Serialises the executable. [`Executable::from_bytes`] is the inverse.
     ///
     /// # Errors
     /// As [`Executable::write_to`].
@@ -117,18 +116,18 @@ impl Executable {
         Ok(bytes)
     }
 
-    /// Saves the executable to a file. It is written to a temporary file in the same directory and
-    /// then renamed, so programs loaded from the previous file stay valid.
+    /// Saves the executable to a file. Writes a temporary file in the same directory and renames it, so that executables mapped
+    /// from the previous file stay valid.
     ///
     /// # Errors
     /// As [`Executable::write_to`].
     pub fn save(&self, path: &Path) -> Result<(), ExecError> {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        // The name is unique among all processes and saves.
+        // Makes the name of the temporary file unique among processes and saves.
         static SAVED: AtomicU64 = AtomicU64::new(0);
         let (process, save) = (std::process::id(), SAVED.fetch_add(1, Ordering::Relaxed));
         let beside = path.with_file_name(format!(".{name}.{process}-{save}.part"));
-        // A device or a pipe must be written directly.
+        // Write devices and pipes directly, because renaming would replace them.
         let plain = std::fs::metadata(path).map_or(true, |meta| meta.is_file());
         let to = if plain { &beside } else { path };
         let written = self.write_file(to);
@@ -137,7 +136,7 @@ impl Executable {
             other => other,
         };
         if plain && placed.is_err() {
-            // Remove the incomplete file. The error reported is that of writing.
+            // Remove the incomplete file. Report the error of writing, not of removing.
             let _ = std::fs::remove_file(to);
         }
         placed
@@ -151,26 +150,25 @@ impl Executable {
         Ok(())
     }
 
-    /// Loads an executable from a file by mapping it. The file must not be modified while the
-    /// executable or anything created from it exists.
+    /// Loads an executable by mapping a file into memory. The file must not be modified while the executable or a tensor of it
+    /// exists.
     ///
     /// # Errors
     /// `Io`, `Format`, `Version`, `Invalid`.
     pub fn load(path: &Path) -> Result<Executable, ExecError> {
-        // Checked before opening, because opening a pipe blocks until there is a writer.
+        // Checked before opening, because opening a pipe blocks until it has a writer.
         if !std::fs::metadata(path).map_err(|e| at_path(path, &e))?.is_file() {
-            return Err(ExecError::format(format!("'{}' is not a file", path.display())));
+            return Err(ExecError::format(format!("'{}' is not a regular file", path.display())));
         }
         let mut file = File::open(path).map_err(|e| at_path(path, &e))?;
         let meta = file.metadata()?;
-        // Check the header before reading the rest.
-        let mut header = Vec::with_capacity(HEADER);
-        Read::by_ref(&mut file).take(HEADER as u64).read_to_end(&mut header)?;
+        // Check the header before mapping the rest.
+        let mut header = Vec::with_capacity(HEADER_LEN);
+        Read::by_ref(&mut file).take(HEADER_LEN as u64).read_to_end(&mut header)?;
         check_header(&header, meta.len())?;
         // SAFETY: the documentation requires that the file does not change while it is mapped.
         let map = unsafe { Mmap::map(&file) }.map_err(|e| at_path(path, &e))?;
-        // The checksums read the whole file, so prefetching avoids page faults. Not every system
-        // supports it.
+        // Prefetch the file, because the checksums read all of it. Not every operating system supports this.
         let _ = map.advise(Advice::WillNeed);
         let (start, len) = (map.as_ptr().cast_mut(), map.len());
         // SAFETY: the mapping stays at its address until the storage drops it, and nothing writes
@@ -192,8 +190,8 @@ impl Executable {
         Executable::from_storage(storage)
     }
 
-    /// Reads an executable from memory that it continues to share, such as a mapped file: constant
-    /// tensors are views of the storage. Memory that is not 64-byte aligned is copied.
+    /// Reads an executable from memory that it continues to share, such as a mapped file. Constant tensors are views of the
+    /// storage. Memory that is not 64-byte aligned is copied.
     ///
     /// # Errors
     /// As [`Executable::from_bytes`].
@@ -210,10 +208,12 @@ impl Executable {
             return Executable::from_bytes(bytes);
         }
         let sections = check_header(bytes, bytes.len() as u64)?;
-        let mut at = HEADER;
-        for (section, (_, name)) in sections.iter().zip(KINDS) {
+        let mut at = HEADER_LEN;
+        for (section, (_, name)) in sections.iter().zip(SECTIONS) {
             if bytes[at..section.start].iter().any(|&b| b != 0) {
-                return Err(ExecError::format(format!("damaged padding before section '{name}'")));
+                return Err(ExecError::format(format!(
+                    "the executable is damaged: the padding before section '{name}' is not zero"
+                )));
             }
             if checksum(&bytes[section.start..section.end]) != section.crc {
                 return Err(ExecError::format(format!(
@@ -231,10 +231,10 @@ impl Executable {
     }
 }
 
-/// Number of bytes in one chunk of a parallel checksum.
+/// Number of bytes per chunk of a parallel checksum.
 const CHUNK: usize = 256 << 10;
 
-/// The CRC-32 of a section. Large sections are processed in parallel on the worker team.
+/// The CRC-32 of a section. The worker team processes large sections in parallel.
 fn checksum(bytes: &[u8]) -> u32 {
     let parts: Vec<&[u8]> = bytes.chunks(CHUNK).collect();
     if parts.len() < 2 {
@@ -258,7 +258,7 @@ fn checksum(bytes: &[u8]) -> u32 {
     whole.finalize()
 }
 
-/// A section within the file, after the previous one.
+/// The position of a section in the file, in bytes, and its checksum.
 #[derive(Clone, Copy)]
 struct Section {
     start: usize,
@@ -275,7 +275,7 @@ fn zeros(at: u64) -> Vec<u8> {
 }
 
 fn write_tensors(
-    tensors: &wire::PlacedTensors,
+    tensors: &wire::TensorOffsets,
     put: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
 ) -> Result<(), ExecError> {
     let mut end = 0u64;
@@ -288,24 +288,23 @@ fn write_tensors(
     Ok(())
 }
 
-/// Checks everything except the contents of the sections. `bytes` holds the start of a file of
-/// `len` bytes, including its header.
-fn check_header(bytes: &[u8], len: u64) -> Result<[Section; KINDS.len()], ExecError> {
+/// Checks the header and the section table. `bytes` is the start of a file of `len` bytes and contains the header.
+fn check_header(bytes: &[u8], len: u64) -> Result<[Section; SECTIONS.len()], ExecError> {
     let magic = bytes.get(..MAGIC.len()).unwrap_or(bytes);
     if !MAGIC.starts_with(magic) {
         return Err(ExecError::format("this is not a Pliant executable"));
     }
-    let Some(header) = bytes.get(..HEADER) else {
+    let Some(header) = bytes.get(..HEADER_LEN) else {
         return Err(ExecError::format("the executable is truncated"));
     };
     let version = u32_at(header, 8);
     if version != VERSION {
         return Err(ExecError::Version { found: version, expected: VERSION });
     }
-    if u32_at(header, 12) as usize != KINDS.len() {
-        return Err(ExecError::format("the executable's header is damaged"));
+    if u32_at(header, 12) as usize != SECTIONS.len() {
+        return Err(ExecError::format("the executable's header is damaged (number of sections)"));
     }
-    if u32_at(header, HEADER - 4) != crc32fast::hash(&header[..HEADER - 4]) {
+    if u32_at(header, HEADER_LEN - 4) != crc32fast::hash(&header[..HEADER_LEN - 4]) {
         return Err(ExecError::format("the executable's header is damaged (checksum)"));
     }
     if u64_at(header, 16) != schema_hash() {
@@ -321,16 +320,18 @@ fn check_header(bytes: &[u8], len: u64) -> Result<[Section; KINDS.len()], ExecEr
     if len > stated {
         return Err(ExecError::format("the executable has bytes after its end"));
     }
-    let mut sections = [Section { start: 0, end: 0, crc: 0 }; KINDS.len()];
-    let mut end = HEADER as u64;
-    for (i, (kind, name)) in KINDS.into_iter().enumerate() {
-        let at = FIXED + i * ENTRY;
+    let mut sections = [Section { start: 0, end: 0, crc: 0 }; SECTIONS.len()];
+    let mut end = HEADER_LEN as u64;
+    for (i, (kind, name)) in SECTIONS.into_iter().enumerate() {
+        let at = FIXED_HEADER_LEN + i * TABLE_ENTRY_LEN;
         let (start, size) = (u64_at(header, at + 8), u64_at(header, at + 16));
         let next = start.checked_add(size).filter(|&next| next <= len);
         let expected = end.checked_next_multiple_of(ALIGN);
         let (Some(next), true, true) = (next, u32_at(header, at) == kind, expected == Some(start))
         else {
-            return Err(ExecError::format(format!("the entry of section '{name}' is bad")));
+            return Err(ExecError::format(format!(
+                "the executable is damaged: the table entry of section '{name}' is invalid"
+            )));
         };
         sections[i] =
             Section { start: start as usize, end: next as usize, crc: u32_at(header, at + 4) };
@@ -340,7 +341,7 @@ fn check_header(bytes: &[u8], len: u64) -> Result<[Section; KINDS.len()], ExecEr
         return Err(ExecError::format("the executable has bytes after its last section"));
     }
     if (sections[0].end - sections[0].start) as u64 > MAX_PROGRAM {
-        return Err(ExecError::format("the program section is too large"));
+        return Err(ExecError::format("the program section exceeds 256 MiB"));
     }
     Ok(sections)
 }
@@ -362,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_of_parts_are_the_sum_of_the_whole() {
+    fn the_parallel_checksum_equals_the_serial_one() {
         for len in [0, 1, CHUNK - 1, CHUNK + 1, 3 * CHUNK + 12345] {
             let bytes: Vec<u8> = (0..len).map(|i| (i * 31 % 251) as u8).collect();
             assert_eq!(checksum(&bytes), crc32fast::hash(&bytes), "{len}");

@@ -1,10 +1,9 @@
-//! The executable, which the compiler passes to the virtual machine, and its file format.
+//! The executable that the compiler produces and the VM runs, with its file format.
 //!
-//! An [`Executable`] is a table of functions (bytecode, compiled loop functions, packed functions),
-//! a table of constants, and an opaque `kernels` section from which the compiler crates restore
-//! machine code. It is built with [`ExecBuilder`] or read from bytes. In both cases the validator
-//! checks it without trusting the input. The calling convention of loop functions is in [`abi`],
-//! that of native function bodies in [`body`].
+//! An [`Executable`] consists of a function table (bytecode, compiled loop functions, packed functions), a constant table, and an
+//! opaque `kernels` section from which the compiler restores machine code. [`ExecBuilder`] creates executables;
+//! [`Executable::load`] reads them from a file. Both run the validator, which does not trust its input. [`abi`] specifies the
+//! calling convention of loop functions, [`body`] that of native function bodies.
 
 pub mod abi;
 pub mod body;
@@ -21,9 +20,9 @@ mod wire;
 pub use builder::ExecBuilder;
 pub use builtins::{BUILTINS, BuiltinArity, MakeShapeCode, MatchShapeCode, builtin_arity};
 pub use error::ExecError;
-pub use lines::{LineRun, NODE, Place};
+pub use lines::{LineRun, NODE, SourceLocation};
 pub use program::{
-    Arg, ArgValue, Constant, EXEC_MODE, Executable, FuncDef, FuncId, Instr, KernelArg, KernelInfo,
-    Param, Reg, VmFunction,
+    Arg, ArgValue, Constant, EXEC_MODE, Executable, FuncDef, FuncId, Instr, LoopFuncInfo,
+    LoopFuncParam, Param, Reg, VmFunction,
 };
 pub use validate::MAX_REGS;

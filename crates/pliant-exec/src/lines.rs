@@ -1,12 +1,13 @@
-//! Source locations of instructions. Each bytecode function has a table of runs of instructions
-//! that come from the same source lines. It is used in messages only.
+//! Source locations of instructions, for error messages. Each bytecode function has a table of runs of instructions with the same
+//! source lines.
 
 use crate::program::{Executable, FuncDef, FuncId, VmFunction};
 
-/// The line number of instructions that come from graph nodes; the file name then names the nodes.
+/// The line number of instructions that come from graph nodes. The file name is then the names of the nodes.
 pub const NODE: u32 = u32::MAX;
 
-/// Source lines of the instructions from `start` to the next run. Line 0 means no source location.
+/// The source lines of a run of instructions: those from `start` to the start of the next run. Line 0 means that there is no source
+/// location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LineRun {
     /// The index of the first instruction.
@@ -15,14 +16,13 @@ pub struct LineRun {
     pub file: u32,
     /// The first line, starting at 1; 0 for generated instructions.
     pub line: u32,
-    /// The last line. It differs from the first if several computations were combined into one
-    /// instruction.
+    /// The last line. It differs from the first if computations from several lines were fused.
     pub last: u32,
 }
 
-/// A source location, and the bytecode function that was compiled from it.
+/// A source location and the bytecode function compiled from it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Place<'a> {
+pub struct SourceLocation<'a> {
     /// The bytecode function.
     pub function: &'a str,
     /// The path of the file, or a name in angle brackets.
@@ -34,17 +34,21 @@ pub struct Place<'a> {
 }
 
 impl Executable {
-    /// The source files from which the program was compiled, as far as they are known.
+    /// The known source files of the program.
     pub fn files(&self) -> &[String] {
         &self.files
     }
 
     /// The source location of an instruction of a bytecode function; `None` if unknown.
-    pub fn place(&self, function: FuncId, instruction: usize) -> Option<Place<'_>> {
+    pub fn source_location(
+        &self,
+        function: FuncId,
+        instruction: usize,
+    ) -> Option<SourceLocation<'_>> {
         let FuncDef::Vm(function) = self.funcs.get(function as usize)? else { return None };
         let run = function.line_of(instruction)?;
         let file = self.files.get(run.file as usize)?;
-        Some(Place { function: &function.name, file, line: run.line, last: run.last })
+        Some(SourceLocation { function: &function.name, file, line: run.line, last: run.last })
     }
 }
 

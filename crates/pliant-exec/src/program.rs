@@ -1,4 +1,4 @@
-//! The in-memory program: functions, instructions, constants.
+//! The program in memory: functions, instructions and constants.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,12 +9,12 @@ use rustc_hash::FxHashMap;
 
 use crate::lines::LineRun;
 
-/// A register of a frame. The first registers hold the parameters.
+/// A register of a frame. The first registers contain the parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Reg(pub u32);
 
 impl Reg {
-    /// The destination register that discards the result.
+    /// A destination register that discards the result.
     pub const VOID: Reg = Reg(u32::MAX);
 
     /// Whether this is [`Reg::VOID`].
@@ -32,7 +32,7 @@ impl fmt::Display for Reg {
 /// The index of a function in [`Executable::funcs`].
 pub type FuncId = u32;
 
-/// An operand of a call: its kind in the top byte and 56 bits of payload.
+/// An encoded operand of a call: the kind in the top byte and a payload of 56 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Arg(pub(crate) u64);
 
@@ -58,7 +58,7 @@ impl Arg {
         Arg(u64::from(reg.0))
     }
 
-    /// An integer; `None` if it does not fit in 56 bits and must be a constant instead.
+    /// An integer. `None` if it does not fit in 56 bits and must be a constant.
     pub fn imm(value: i64) -> Option<Arg> {
         let shift = 64 - PAYLOAD_BITS;
         let fits = value << shift >> shift == value;
@@ -98,14 +98,14 @@ impl fmt::Debug for Arg {
     }
 }
 
-/// An instruction. Jump offsets count instructions, relative to the jump itself.
+/// An instruction. Jump offsets are in instructions, relative to the jump itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Instr {
     /// Calls a function.
     Call {
         /// The function.
         func: FuncId,
-        /// The index of its first operand in [`VmFunction::args`].
+        /// The index of the first operand in [`VmFunction::args`].
         args_start: u32,
         /// The number of operands.
         args_len: u32,
@@ -117,11 +117,11 @@ pub enum Instr {
         /// The register.
         reg: Reg,
     },
-    /// Falls through if the condition holds, else jumps.
+    /// Continues with the next instruction if the condition is true, else jumps.
     If {
         /// A bool or integer scalar, or a tensor with one element.
         cond: Reg,
-        /// The jump offset if the condition does not hold.
+        /// The jump offset if the condition is false.
         false_offset: i32,
     },
     /// Jumps unconditionally.
@@ -136,7 +136,7 @@ pub enum Instr {
 pub struct Param {
     /// The parameter's name in the source.
     pub name: String,
-    /// The type as text for messages, such as `Tensor(("n", 4), "float32")`. May be empty.
+    /// The type as text for error messages, such as `Tensor(("n", 4), "float32")`. May be empty.
     pub ty: String,
 }
 
@@ -174,15 +174,14 @@ pub struct VmFunction {
     pub instrs: Vec<Instr>,
     /// The operands of all calls.
     pub args: Vec<Arg>,
-    /// The source locations of the instructions, in ascending order.
+    /// The source locations of the instructions, in order of instructions.
     pub lines: Vec<LineRun>,
 }
 
-/// The value that a loop function expects for a parameter. The virtual machine checks it at every
-/// call.
+/// What a loop function accepts for a parameter. The VM checks every argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum KernelArg {
-    /// Any value: a tensor (row-major, as for `strided: false`) or a scalar.
+pub enum LoopFuncParam {
+    /// Any scalar or row-major tensor.
     Any,
     /// A tensor.
     Tensor {
@@ -190,28 +189,27 @@ pub enum KernelArg {
         dtype: Option<DType>,
         /// The rank, if known.
         ndim: Option<u8>,
-        /// Whether the function writes to the tensor. Read-only tensors are then rejected.
+        /// Whether the function writes to the tensor. If so, read-only tensors are rejected.
         written: bool,
-        /// Whether the function uses the strides. If not, a strided tensor is passed as a row-major
-        /// copy.
+        /// Whether the function reads the strides. If not, a strided tensor is passed as a row-major copy.
         strided: bool,
     },
-    /// An integer of this type. Values out of its range are rejected.
+    /// An integer of this dtype. Values out of range are rejected.
     Int(DType),
-    /// A float; integers are converted.
+    /// A float. Integers are converted.
     Float,
     /// A bool.
     Bool,
 }
 
-/// A compiled loop function: the information needed to call it. Its code is in the kernels section.
+/// The signature of a compiled loop function. Its code is restored from the `kernels` section.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct KernelInfo {
+pub struct LoopFuncInfo {
     /// The function's name.
     pub name: String,
-    /// The expected arguments.
-    pub args: Vec<KernelArg>,
-    /// The messages of the function's checks: status `k` means that `checks[k - 1]` failed.
+    /// What each parameter accepts.
+    pub args: Vec<LoopFuncParam>,
+    /// The messages of the function's checks. Status `k` means that check `checks[k - 1]` failed.
     pub checks: Vec<String>,
 }
 
@@ -221,9 +219,8 @@ pub enum FuncDef {
     /// A bytecode function.
     Vm(VmFunction),
     /// A compiled loop function.
-    Kernel(KernelInfo),
-    /// A function that is looked up by name when the executable is loaded: a builtin or a
-    /// registered function.
+    LoopFunc(LoopFuncInfo),
+    /// A builtin or registered host function, looked up by name when the executable is linked.
     Packed(String),
 }
 
@@ -232,7 +229,7 @@ impl FuncDef {
     pub fn name(&self) -> &str {
         match self {
             FuncDef::Vm(f) => &f.name,
-            FuncDef::Kernel(k) => &k.name,
+            FuncDef::LoopFunc(k) => &k.name,
             FuncDef::Packed(name) => name,
         }
     }
@@ -255,15 +252,14 @@ pub enum Constant {
     Str(Arc<str>),
     /// An element type.
     DType(DType),
-    /// The absence of a value.
+    /// No value.
     None,
 }
 
-/// The metadata key of the execution mode of bytecode functions; see [`Executable::exec_mode`].
+/// The metadata key of the execution mode. See [`Executable::exec_mode`].
 pub const EXEC_MODE: &str = "exec_mode";
 
-/// A validated program: functions, constants and the kernels section. It is immutable, and virtual
-/// machines share it.
+/// A validated program: functions, constants and the `kernels` section. It is immutable, and VMs share it.
 #[derive(Debug)]
 pub struct Executable {
     pub(crate) funcs: Vec<FuncDef>,
@@ -286,28 +282,27 @@ impl Executable {
         &self.constants
     }
 
-    /// The opaque section from which the compiler restores the machine code of loop functions.
+    /// The contents of the `kernels` section, from which the compiler restores the machine code of loop functions.
     pub fn kernels(&self) -> &[u8] {
         &self.kernels
     }
 
-    /// Properties of the program as text, such as its target.
+    /// Properties of the program as text, such as its compilation target.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
     }
 
-    /// The execution mode of bytecode functions: `bytecode`, or `compiled` if they have native
-    /// bodies.
+    /// The execution mode of bytecode functions: `bytecode`, or `compiled` if they have native bodies.
     pub fn exec_mode(&self) -> &str {
         self.metadata.get(EXEC_MODE).map_or("bytecode", |mode| mode)
     }
 
-    /// The index of the function `name`.
+    /// The index of the function `name`; `None` if there is no such function.
     pub fn find(&self, name: &str) -> Option<FuncId> {
         self.by_name.get(name).copied()
     }
 
-    /// The bytecode function `name`.
+    /// The bytecode function `name`; `None` if there is no such function.
     pub fn vm_function(&self, name: &str) -> Option<&VmFunction> {
         match &self.funcs[self.find(name)? as usize] {
             FuncDef::Vm(function) => Some(function),
@@ -320,18 +315,18 @@ impl Executable {
         self.funcs.iter().filter_map(|f| if let FuncDef::Vm(f) = f { Some(f) } else { None })
     }
 
-    /// Replaces the check messages of a loop function, in the order of their statuses. Recompiled
-    /// code may number them differently. Does nothing if there is no such function.
-    pub fn set_kernel_checks(&mut self, kernel: &str, checks: Vec<String>) {
-        let id = self.by_name.get(kernel).copied();
-        if let Some(FuncDef::Kernel(info)) = id.and_then(|id| self.funcs.get_mut(id as usize)) {
+    /// Replaces the check messages of the loop function `name`, because recompiled code may number its checks differently. Does
+    /// nothing if there is no such function.
+    pub fn set_loop_func_checks(&mut self, name: &str, checks: Vec<String>) {
+        let id = self.by_name.get(name).copied();
+        if let Some(FuncDef::LoopFunc(info)) = id.and_then(|id| self.funcs.get_mut(id as usize)) {
             info.checks = checks;
         }
     }
 
     /// The compiled loop functions, in table order.
-    pub fn kernel_infos(&self) -> impl Iterator<Item = &KernelInfo> {
-        self.funcs.iter().filter_map(|f| if let FuncDef::Kernel(k) = f { Some(k) } else { None })
+    pub fn loop_funcs(&self) -> impl Iterator<Item = &LoopFuncInfo> {
+        self.funcs.iter().filter_map(|f| if let FuncDef::LoopFunc(k) = f { Some(k) } else { None })
     }
 
     /// The names of the packed functions, in table order.

@@ -1,11 +1,11 @@
-//! The program as text: an assembly listing, builder calls that recreate it, and statistics.
+//! Text forms of a program: an assembly listing, Python builder calls, and statistics.
 
 use std::fmt::Write;
 
 use crate::program::{Arg, ArgValue, Constant, Executable, FuncDef, Instr, VmFunction};
 
 impl Executable {
-    /// The assembly listing.
+    /// The assembly listing of the program.
     pub fn as_text(&self) -> String {
         let mut out = String::new();
         if self.exec_mode() != "bytecode" {
@@ -14,8 +14,8 @@ impl Executable {
         for def in &self.funcs {
             let result = match def {
                 FuncDef::Packed(name) => writeln!(out, "@{name} packed_func;\n"),
-                FuncDef::Kernel(kernel) => {
-                    writeln!(out, "@{} num_inputs={} kernel;\n", kernel.name, kernel.args.len())
+                FuncDef::LoopFunc(info) => {
+                    writeln!(out, "@{} num_inputs={} kernel;\n", info.name, info.args.len())
                 }
                 FuncDef::Vm(function) => self.function_text(&mut out, function),
             };
@@ -43,7 +43,7 @@ impl Executable {
         writeln!(out)
     }
 
-    /// Python code with the builder calls that recreate the program.
+    /// Python code that recreates the bytecode with builder calls.
     pub fn as_python(&self) -> String {
         let mut out = String::from("ib = relax.ExecBuilder()\n");
         for function in self.vm_functions() {
@@ -105,7 +105,7 @@ impl Executable {
         }
     }
 
-    /// Human-readable statistics: constants, functions and sizes.
+    /// Human-readable statistics: the constants, functions and sizes.
     pub fn stats(&self) -> String {
         let mut bytes = 0usize;
         let mut constants = Vec::new();
@@ -134,7 +134,7 @@ impl Executable {
                 format!("{} ({} instructions, {} registers)", f.name, f.instrs.len(), f.num_regs)
             })
             .collect();
-        let kernels: Vec<&str> = self.kernel_infos().map(|k| &*k.name).collect();
+        let kernels: Vec<&str> = self.loop_funcs().map(|k| &*k.name).collect();
         let packed: Vec<&str> = self.packed_names().collect();
         format!(
             "Relax VM executable statistics:\n  Execution mode: {}\n  Constants (#{}, {bytes} bytes in tensors): [{}]\n  \
@@ -153,7 +153,7 @@ impl Executable {
 }
 
 impl VmFunction {
-    /// The operands of a call in this function's body; empty for other instructions.
+    /// The operands of a call of this function. Empty for other instructions.
     pub fn call_args(&self, instr: &Instr) -> &[Arg] {
         match *instr {
             Instr::Call { args_start, args_len, .. } => {

@@ -1,19 +1,15 @@
 //! The validator. It checks every rule of the bytecode without trusting the input:
 //!
-//! - Function names are not empty and unique. A function has at most [`MAX_REGS`] registers,
-//!   including the parameters.
-//! - A body ends in a return or a jump, and every jump target is in the same body.
-//! - Every index of a function, constant, operand or register is valid, and operands can be
-//!   decoded.
-//! - The operands of all calls are adjacent in the table, in the order of the calls, without
-//!   sharing.
+//! - Function names are nonempty and unique. A function has at most [`MAX_REGS`] registers, including parameters.
+//! - A body ends in a return or a jump. Every jump target is in the same body.
+//! - Every index of a function, constant, operand or register is valid. Every operand can be decoded.
+//! - The operands of all calls are adjacent in the operand table, in the order of the calls. Calls do not share operands.
 //! - Calls of bytecode functions, loop functions and builtins have the right number of operands.
-//! - Line entries are in ascending order of instructions and refer to files of the program.
+//! - Line entries are in the order of instructions and refer to existing files.
 //! - Every path writes a register before it reads it.
 //!
-//! Memory safety of the virtual machine relies on the first five rules. Registers start out empty,
-//! so the last rule only reports a run-time error early. It is skipped for bodies with too many
-//! branches.
+//! The memory safety of the VM relies on the first five rules. The last rule only reports errors early, because registers are
+//! initially empty. It is skipped for bodies with too many branches.
 
 use rustc_hash::FxHashSet;
 
@@ -22,9 +18,9 @@ use crate::{ExecError, builtin_arity};
 
 /// Maximum number of registers of a function.
 pub const MAX_REGS: u32 = 1 << 22;
-/// Maximum number of bitset words that the definite-assignment analysis stores.
+/// Maximum number of bitset words stored by the definite-assignment analysis.
 const MAX_ANALYSIS_WORDS: usize = 1 << 24;
-/// Maximum number of bitset words, instructions and operands that the analysis processes.
+/// Maximum number of bitset words, instructions and operands visited by the analysis.
 const MAX_ANALYSIS_STEPS: usize = 1 << 28;
 
 /// Checks all rules.
@@ -39,15 +35,15 @@ pub(crate) fn validate(exe: &Executable) -> Result<(), ExecError> {
             return Err(ExecError::invalid("executable", "a function has no name"));
         }
         if !names.insert(def.name()) {
-            return Err(ExecError::invalid(def.name(), "the function is defined twice"));
+            return Err(ExecError::invalid(def.name(), "the function name is not unique"));
         }
     }
     for (i, constant) in exe.constants.iter().enumerate() {
         if let Constant::Tensor(tensor) = constant
             && !(tensor.is_contiguous() && tensor.is_read_only())
         {
-            let place = format!("constant {i}");
-            return Err(ExecError::invalid(place, "the tensor is not row-major and read-only"));
+            let location = format!("constant {i}");
+            return Err(ExecError::invalid(location, "the tensor must be row-major and read-only"));
         }
     }
     exe.vm_functions().try_for_each(|function| Checker { exe, function }.check())
@@ -67,11 +63,14 @@ impl Checker<'_> {
         let f = self.function;
         let whole = |message: String| Err(ExecError::invalid(&*f.name, message));
         if f.num_regs > MAX_REGS {
-            return whole(format!("{} registers are more than {MAX_REGS}", f.num_regs));
+            return whole(format!(
+                "the function has {} registers (maximum: {MAX_REGS})",
+                f.num_regs
+            ));
         }
         if f.params.len() > f.num_regs as usize {
             return whole(format!(
-                "{} parameters do not fit {} registers",
+                "{} parameters do not fit in {} registers",
                 f.params.len(),
                 f.num_regs
             ));
@@ -82,13 +81,13 @@ impl Checker<'_> {
         if !matches!(f.instrs.last(), Some(Instr::Ret { .. } | Instr::Goto { .. })) {
             return whole("the body does not end in a return or a jump".into());
         }
-        // If calls could share operands, a small file could expand to a program of any size.
+        // If calls shared operands, a small file could expand to a program of any size.
         let mut operands_end = 0usize;
         for (at, instr) in f.instrs.iter().enumerate() {
             match *instr {
                 Instr::Call { func, args_start, args_len, dst } => {
                     if args_start as usize != operands_end {
-                        let message = "the operands do not follow those of the call before";
+                        let message = "the operands do not follow those of the previous call";
                         return Err(self.fail(at, message));
                     }
                     if !dst.is_void() {
@@ -111,15 +110,18 @@ impl Checker<'_> {
         let mut next = 0;
         for run in &f.lines {
             if run.start < next || run.start as usize >= f.instrs.len() {
-                return whole("the table of lines is not in order".into());
+                return whole("the line table is not in order of instructions".into());
             }
             if run.line != 0 && run.file as usize >= self.exe.files.len() || run.last < run.line {
-                return whole("a line is of a file that is not there".into());
+                return whole(
+                    "a line entry refers to a file that does not exist, or its lines are reversed"
+                        .into(),
+                );
             }
             next = run.start + 1;
         }
         if operands_end != f.args.len() {
-            return whole("the table has operands of no call".into());
+            return whole("the operand table has operands that belong to no call".into());
         }
         self.definite_assignment()
     }
@@ -136,7 +138,7 @@ impl Checker<'_> {
         usize::try_from(target)
             .ok()
             .filter(|&t| t < self.function.instrs.len())
-            .ok_or_else(|| self.fail(at, format!("the jump leads to {target}, outside the body")))
+            .ok_or_else(|| self.fail(at, format!("the jump target {target} is outside the body")))
     }
 
     fn operands(&self, at: usize, start: u32, len: u32) -> Result<&[Arg], ExecError> {
@@ -144,7 +146,7 @@ impl Checker<'_> {
         start
             .checked_add(len)
             .and_then(|end| self.function.args.get(start..end))
-            .ok_or_else(|| self.fail(at, "the operands lie outside the table"))
+            .ok_or_else(|| self.fail(at, "the operands are outside the operand table"))
     }
 
     fn call(&self, at: usize, func: u32, args: &[Arg]) -> Result<(), ExecError> {
@@ -168,7 +170,7 @@ impl Checker<'_> {
         }
         let (min, max) = match def {
             FuncDef::Vm(callee) => (callee.params.len(), callee.params.len()),
-            FuncDef::Kernel(kernel) => (kernel.args.len(), kernel.args.len()),
+            FuncDef::LoopFunc(info) => (info.args.len(), info.args.len()),
             FuncDef::Packed(name) => match builtin_arity(name) {
                 Some(arity) => (arity.min as usize, arity.max as usize),
                 None => return Ok(()),
@@ -181,7 +183,8 @@ impl Checker<'_> {
                 _ => format!("{min} to {max}"),
             };
             let given = args.len();
-            let message = format!("'{}' takes {takes} operands, not {given}", def.name());
+            let message =
+                format!("'{}' takes {takes} operands, but {given} were given", def.name());
             return Err(self.fail(at, message));
         }
         Ok(())
@@ -195,8 +198,7 @@ impl Checker<'_> {
         if starts.len().saturating_mul(words) > MAX_ANALYSIS_WORDS {
             return Ok(());
         }
-        // The registers that are written on all known paths to each block; `None` until a path is
-        // found.
+        // The registers written on every path to each block that the analysis has found so far. `None` if no path was found yet.
         let mut entry: Vec<Option<Vec<u64>>> = vec![None; starts.len()];
         let mut first = vec![0u64; words];
         (0..f.params.len()).for_each(|i| set(&mut first, i as u32));
@@ -251,7 +253,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks one instruction and updates `written`. Returns the number of operands.
+    /// Checks that one instruction reads only registers in `written`, and adds the register that it writes. Returns the number of
+    /// operands.
     fn step(&self, at: usize, written: &mut [u64]) -> Result<usize, ExecError> {
         let read = |reg: Reg, written: &[u64]| {
             if is_set(written, reg.0) {
@@ -286,7 +289,7 @@ fn is_set(bits: &[u64], index: u32) -> bool {
     bits[index as usize / 64] >> (index % 64) & 1 != 0
 }
 
-/// Intersects `into` with `other`. Returns whether that changed it.
+/// Intersects `into` with `other`. Returns whether `into` changed.
 fn meet(into: &mut Option<Vec<u64>>, other: &[u64]) -> bool {
     let Some(bits) = into else {
         *into = Some(other.to_vec());
@@ -326,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn operands_belong_to_one_call() {
+    fn calls_cannot_share_or_skip_operands() {
         let args = || (0..4).map(|i| Arg::imm(i).unwrap()).collect::<Vec<_>>();
         assert!(validate(&program(args(), &[(0, 2), (2, 0), (2, 2)])).is_ok());
         for (ranges, expected) in [
@@ -334,8 +337,8 @@ mod tests {
             (&[(0, 2), (1, 3)], "do not follow"),
             (&[(2, 2), (0, 2)], "do not follow"),
             (&[(0, 2), (3, 1)], "do not follow"),
-            (&[(0, 2)], "operands of no call"),
-            (&[(0, 5)], "outside the table"),
+            (&[(0, 2)], "belong to no call"),
+            (&[(0, 5)], "outside the operand table"),
         ] {
             let error = validate(&program(args(), ranges)).unwrap_err().to_string();
             assert!(error.contains(expected), "{ranges:?}: {error}");

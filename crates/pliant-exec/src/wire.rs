@@ -1,22 +1,22 @@
-//! The program section: its representation in postcard format.
+//! The program section, serialised in postcard format.
 //!
-//! These types define the file format. Any change to them requires a new [`SCHEMA`] text, so that
-//! files of other builds are rejected instead of misread.
+//! These types define the file format. Any change to them requires a new [`SCHEMA`] text, so that files of other builds are
+//! rejected instead of misread.
 
 use serde::{Deserialize, Serialize};
 
 use crate::lines::LineRun;
 use crate::program::{
-    Arg, Constant, FuncDef, Instr, KernelArg, KernelInfo, Param, Reg, VmFunction,
+    Arg, Constant, FuncDef, Instr, LoopFuncInfo, LoopFuncParam, Param, Reg, VmFunction,
 };
 use crate::{ExecError, program::Executable};
 use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
 
-/// Identifies the version of the types below. Its hash is stored in every file.
+/// Describes the types below. Every file contains the hash of this text.
 pub(crate) const SCHEMA: &str = "2 Program{funcs constants metadata files} Func{Vm: lines} Func{Vm Kernel Packed} \
     Constant{Tensor Shape Int Float Bool Str DType None} KernelArg{Any Tensor Int Float Bool}";
 
-/// The alignment of tensors in the constants section.
+/// Alignment in bytes of tensors in the constants section.
 pub(crate) const TENSOR_ALIGN: u64 = 64;
 
 #[derive(Serialize, Deserialize)]
@@ -75,16 +75,15 @@ enum Const {
     None,
 }
 
-/// Constant tensors in order, with their offsets in the constants section.
-pub(crate) type PlacedTensors = Vec<(u64, Tensor)>;
+/// Constant tensors in order, with their byte offsets in the constants section.
+pub(crate) type TensorOffsets = Vec<(u64, Tensor)>;
 
 fn dtype(index: u8) -> Result<DType, ExecError> {
     DType::from_index(index).ok_or_else(|| ExecError::format(format!("unknown dtype {index}")))
 }
 
-/// Encodes the program section of `exe`. Also returns the tensors of the constants section in
-/// order, with their offsets.
-pub(crate) fn encode(exe: &Executable) -> Result<(Vec<u8>, PlacedTensors), ExecError> {
+/// Encodes the program section of `exe`. Also returns the tensors of the constants section with their offsets.
+pub(crate) fn encode(exe: &Executable) -> Result<(Vec<u8>, TensorOffsets), ExecError> {
     let mut tensors = Vec::new();
     let mut end = 0u64;
     let constants = exe.constants.iter().map(|constant| match constant {
@@ -116,10 +115,10 @@ pub(crate) fn encode(exe: &Executable) -> Result<(Vec<u8>, PlacedTensors), ExecE
 fn encode_func(def: &FuncDef) -> Func {
     match def {
         FuncDef::Packed(name) => Func::Packed(name.clone()),
-        FuncDef::Kernel(kernel) => Func::Kernel {
-            name: kernel.name.clone(),
-            args: kernel.args.iter().map(|arg| encode_kernel_arg(*arg)).collect(),
-            checks: kernel.checks.clone(),
+        FuncDef::LoopFunc(info) => Func::Kernel {
+            name: info.name.clone(),
+            args: info.args.iter().map(|arg| encode_loop_func_param(*arg)).collect(),
+            checks: info.checks.clone(),
         },
         FuncDef::Vm(f) => Func::Vm {
             name: f.name.clone(),
@@ -133,15 +132,15 @@ fn encode_func(def: &FuncDef) -> Func {
     }
 }
 
-fn encode_kernel_arg(arg: KernelArg) -> KArg {
+fn encode_loop_func_param(arg: LoopFuncParam) -> KArg {
     match arg {
-        KernelArg::Any => KArg::Any,
-        KernelArg::Tensor { dtype, ndim, written, strided } => {
+        LoopFuncParam::Any => KArg::Any,
+        LoopFuncParam::Tensor { dtype, ndim, written, strided } => {
             KArg::Tensor { dtype: dtype.map(|d| d as u8), ndim, written, strided }
         }
-        KernelArg::Int(dtype) => KArg::Int(dtype as u8),
-        KernelArg::Float => KArg::Float,
-        KernelArg::Bool => KArg::Bool,
+        LoopFuncParam::Int(dtype) => KArg::Int(dtype as u8),
+        LoopFuncParam::Float => KArg::Float,
+        LoopFuncParam::Bool => KArg::Bool,
     }
 }
 
@@ -156,9 +155,7 @@ fn encode_instr(instr: Instr) -> Op {
     }
 }
 
-/// Decodes the program section. The constants section is `start..start + len` of `storage`.
-///
-/// The result is not validated.
+/// Decodes the program section without validating the result. The constants section is `start..start + len` of `storage`.
 pub(crate) fn decode(
     bytes: &[u8],
     storage: &Storage,
@@ -177,19 +174,19 @@ pub(crate) fn decode(
             Const::Tensor { dtype: index, shape, offset } => {
                 let dtype = dtype(index)?;
                 let bad = |why: String| ExecError::format(format!("a constant tensor {why}"));
-                let nbytes =
-                    checked_nbytes(&shape, dtype).map_err(|e| bad(format!("is bad: {e}")))?;
-                // The tensors must be adjacent, so that they neither overlap nor leave gaps.
+                let nbytes = checked_nbytes(&shape, dtype)
+                    .map_err(|e| bad(format!("has an invalid shape: {e}")))?;
+                // Tensors must be adjacent, so that they neither overlap nor leave gaps.
                 if end.checked_next_multiple_of(TENSOR_ALIGN) != Some(offset) {
-                    return Err(bad("does not follow the one before it".into()));
+                    return Err(bad("does not follow the previous one".into()));
                 }
                 end = offset.saturating_add(nbytes as u64);
                 if end > len as u64 {
-                    return Err(bad("reaches beyond the constants section".into()));
+                    return Err(bad("exceeds the constants section".into()));
                 }
                 let at = start + offset as usize;
                 let tensor = Tensor::from_storage(storage.clone(), at, &shape, dtype)
-                    .map_err(|e| bad(format!("is bad: {e}")))?;
+                    .map_err(|e| bad(format!("is invalid: {e}")))?;
                 Constant::Tensor(tensor.as_read_only())
             }
             Const::Shape(shape) => Constant::Shape(shape.into()),
@@ -215,8 +212,8 @@ fn decode_func(func: Func) -> Result<FuncDef, ExecError> {
     Ok(match func {
         Func::Packed(name) => FuncDef::Packed(name),
         Func::Kernel { name, args, checks } => {
-            let args = args.into_iter().map(decode_kernel_arg).collect::<Result<_, _>>()?;
-            FuncDef::Kernel(KernelInfo { name, args, checks })
+            let args = args.into_iter().map(decode_loop_func_param).collect::<Result<_, _>>()?;
+            FuncDef::LoopFunc(LoopFuncInfo { name, args, checks })
         }
         Func::Vm { name, params, ret_ty, num_regs, instrs, args, lines } => {
             FuncDef::Vm(VmFunction {
@@ -235,15 +232,15 @@ fn decode_func(func: Func) -> Result<FuncDef, ExecError> {
     })
 }
 
-fn decode_kernel_arg(arg: KArg) -> Result<KernelArg, ExecError> {
+fn decode_loop_func_param(arg: KArg) -> Result<LoopFuncParam, ExecError> {
     Ok(match arg {
-        KArg::Any => KernelArg::Any,
+        KArg::Any => LoopFuncParam::Any,
         KArg::Tensor { dtype: index, ndim, written, strided } => {
-            KernelArg::Tensor { dtype: index.map(dtype).transpose()?, ndim, written, strided }
+            LoopFuncParam::Tensor { dtype: index.map(dtype).transpose()?, ndim, written, strided }
         }
-        KArg::Int(index) => KernelArg::Int(dtype(index)?),
-        KArg::Float => KernelArg::Float,
-        KArg::Bool => KernelArg::Bool,
+        KArg::Int(index) => LoopFuncParam::Int(dtype(index)?),
+        KArg::Float => LoopFuncParam::Float,
+        KArg::Bool => LoopFuncParam::Bool,
     })
 }
 

@@ -192,7 +192,7 @@ pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Re
 fn alloc_shape_heap(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
     let slots = a.int(0)?;
     if !(0..=MAX_SLOTS).contains(&slots) {
-        let text = format!("a shape heap of {slots} slots is refused");
+        let text = format!("cannot create a shape heap of {slots} slots");
         return Err(InterpError::type_error(text));
     }
     Ok(m.alloc_tensor(&[slots], DType::Int64)?.into())
@@ -223,7 +223,7 @@ fn tuple_getitem(a: Args<'_>) -> Result<Value> {
     let index = a.int(1)?;
     let item = usize::try_from(index).ok().and_then(|i| items.get(i)).cloned();
     let len = plural(items.len() as i64, "value");
-    item.ok_or_else(|| InterpError::type_error(format!("a tuple of {len} has no item {index}")))
+    item.ok_or_else(|| InterpError::type_error(format!("tuple index {index} is out of range: the tuple has {len} items")))
 }
 
 /// `call_tir_dyn(function, tensors.., sizes)`: the sizes of a shape become the last arguments.
@@ -340,7 +340,7 @@ fn store_shape(a: Args<'_>) -> Result<()> {
     };
     let slots = a.0.len().saturating_sub(2);
     if dims.len() != slots {
-        let text = format!("a shape of {} dims is stored in {slots} slots", dims.len());
+        let text = format!("store_shape: cannot store a shape of {} dims in {slots} slots", dims.len());
         return Err(InterpError::check(text));
     }
     dims.iter().enumerate().try_for_each(|(i, &dim)| a.store(1, a.int(i + 2)?, dim))
@@ -412,7 +412,7 @@ fn compute_prim(a: Args<'_>) -> Result<Value> {
     }
     Ok(Value::Bool(match a.int(0)? {
         0 => {
-            let text = || InterpError::check(format!("an integer of {sum} does not fit 64 bits"));
+            let text = || InterpError::check(format!("the computed size {sum} does not fit 64 bits"));
             return i64::try_from(sum).map(Value::Int).map_err(|_| text());
         }
         1 => sum < 0,

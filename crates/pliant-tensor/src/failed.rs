@@ -36,11 +36,11 @@ impl Failed {
     }
 
     /// Maximum number of integers in a message.
-    pub const MAX_TOLD: usize = 6;
+    pub const MAX_ASSERT_ARGS: usize = 6;
 
     /// The message with `{0}`, `{1}`, ... replaced by the values. `{0u}` formats a value as
     /// unsigned.
-    pub fn told(message: &str, values: &[i64]) -> String {
+    pub fn fill_args(message: &str, values: &[i64]) -> String {
         values.iter().enumerate().fold(message.to_string(), |text, (k, value)| {
             text.replace(&format!("{{{k}}}"), &value.to_string())
                 .replace(&format!("{{{k}u}}"), &value.cast_unsigned().to_string())
@@ -72,6 +72,6 @@ mod tests {
 
     #[test]
     fn a_message_tells_signed_and_unsigned_integers() {
-        assert_eq!(Failed::told("{0} of {1}, {0u}", &[-1, 7]), "-1 of 7, 18446744073709551615");
+        assert_eq!(Failed::fill_args("{0} of {1}, {0u}", &[-1, 7]), "-1 of 7, 18446744073709551615");
     }
 }

@@ -327,7 +327,7 @@ impl Tensor {
 
     /// Whether this is the only handle to the tensor and to its memory, and the memory was
     /// allocated for it by Pliant. If so, another tensor can reuse the memory.
-    pub fn is_sole(&self) -> bool {
+    pub fn is_unique(&self) -> bool {
         let object = &*self.0;
         let sole = Arc::strong_count(&self.0) == 1
             && Arc::weak_count(&self.0) == 0

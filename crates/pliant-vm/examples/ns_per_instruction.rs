@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pliant_exec::abi::KernelRuntime;
-use pliant_exec::{Arg, Constant, ExecBuilder, KernelArg, KernelInfo, Param, Reg};
+use pliant_exec::{Arg, Constant, ExecBuilder, LoopFuncInfo, LoopFuncParam, Param, Reg};
 use pliant_tensor::{DType, Tensor};
-use pliant_vm::{KernelTable, PackedFunc, Value, VirtualMachine, VmOptions};
+use pliant_vm::{LoopFuncTable, PackedFunc, Value, VirtualMachine, VmOptions};
 
 /// Instructions per invocation, enough to make the overhead of the invocation negligible.
 const REPEAT: u32 = 6_000;
@@ -22,13 +22,13 @@ unsafe extern "C" fn nothing(_: *const u64, _: *const KernelRuntime) -> i64 {
 /// in nanoseconds per instruction.
 fn measure(name: &str, per_round: u32, mut emit: impl FnMut(&mut ExecBuilder, u32)) {
     let mut b = ExecBuilder::new();
-    let tensor = KernelArg::Tensor {
+    let tensor = LoopFuncParam::Tensor {
         dtype: Some(DType::Float32),
         ndim: Some(2),
         written: false,
         strided: false,
     };
-    b.kernel(KernelInfo { name: "kernel".into(), args: vec![tensor; 3], checks: vec![] });
+    b.loop_func(LoopFuncInfo { name: "kernel".into(), args: vec![tensor; 3], checks: vec![] });
     b.begin_function("callee", vec![Param::new("x")], "");
     b.emit_ret(Reg(0));
     b.end_function();
@@ -42,7 +42,7 @@ fn measure(name: &str, per_round: u32, mut emit: impl FnMut(&mut ExecBuilder, u3
     }
     b.emit_ret(Reg(0));
     b.end_function();
-    let mut kernels = KernelTable::new();
+    let mut kernels = LoopFuncTable::new();
     // SAFETY: the kernel ignores its arguments.
     unsafe { kernels.insert("kernel", nothing) };
     let host: PackedFunc = Arc::new(|args: &[Value]| Ok(args[0].clone()));

@@ -1,4 +1,4 @@
-//! The operands of a builtin, accessed in place in registers and constants.
+//! The operands of a builtin call, read in place from registers and constants.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_tensor::{DType, Storage, Tensor};
@@ -6,7 +6,7 @@ use pliant_tensor::{DType, Storage, Tensor};
 use crate::link::Operand;
 use crate::{FuncValue, Value, VmError};
 
-/// The number of elements that a builtin processes between two polls of the interrupt flag.
+/// Number of elements that a builtin processes between two polls of the interrupt flag.
 pub(crate) const POLL_INTERVAL: usize = 1 << 16;
 
 /// Fails if the run was interrupted.
@@ -17,14 +17,14 @@ pub(crate) fn poll(runtime: &KernelRuntime) -> Result<(), VmError> {
     if runtime.is_interrupted() { Err(VmError::Interrupted) } else { Ok(()) }
 }
 
-/// The operands of one call. Values are not copied; they stay in registers and constants.
+/// The operands of one builtin call. They are read in place from the registers and the constant table, without copies.
 #[derive(Clone, Copy)]
 pub struct Args<'a> {
     pub(crate) name: &'static str,
     pub(crate) regs: &'a [Value],
     pub(crate) consts: &'a [Value],
     pub(crate) operands: &'a [Operand],
-    /// The runtime that the run passes to loop functions.
+    /// The runtime that is also passed to loop functions. Contains the interrupt flag and the worker team.
     pub(crate) runtime: &'a KernelRuntime,
 }
 
@@ -39,8 +39,7 @@ impl<'a> Args<'a> {
         self.operands.is_empty()
     }
 
-    /// Fails if the run was interrupted. Builtins call this every [`POLL_INTERVAL`] elements if
-    /// possible.
+    /// Fails if the run was interrupted. Builtins poll at least every [`POLL_INTERVAL`] elements where possible.
     ///
     /// # Errors
     /// `Interrupted`.
@@ -94,7 +93,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i` as an integer. A bool counts as 0 or 1.
+    /// Operand `i` as an integer. A bool is converted to 0 or 1.
     ///
     /// # Errors
     /// `Type` if it is not an integer.
@@ -118,10 +117,10 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i` as a dtype. The name of a dtype is accepted, too.
+    /// Operand `i` as a dtype, given as a dtype value or as its name.
     ///
     /// # Errors
-    /// `Type` if it is not a dtype.
+    /// `Type` if it is neither a dtype nor the name of one.
     pub fn dtype(&self, i: usize) -> Result<DType, VmError> {
         match self.get(i) {
             Some(Value::DType(dtype)) => Ok(*dtype),

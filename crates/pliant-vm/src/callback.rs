@@ -1,4 +1,4 @@
-//! Calls of packed functions from loop functions (`T.call_packed`).
+//! Calls of packed functions from loop functions (`T.call_packed`), and error reports of library kernels.
 
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,30 +13,30 @@ use pliant_tensor::{DType, Tensor, checked_nbytes};
 
 use crate::builtins::element;
 use crate::link::{Operand, find_host};
-use crate::machine::Inner;
 use crate::registry::HostFunc;
 use crate::run::panic_text;
+use crate::virtual_machine::Inner;
 use crate::{CheckKind, Value, VmError};
 
-/// The state of one call of a loop function, for the packed functions that it calls.
-pub(crate) struct KernelCall<'a> {
+/// The state of one loop function call. Packed functions that the loop function calls use it.
+pub(crate) struct LoopCall<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) regs: &'a [Value],
     pub(crate) operands: &'a [Operand],
     /// Row-major copies of strided tensors that were passed to the loop function.
     pub(crate) copies: &'a [Tensor],
     pub(crate) words: &'a [u64],
-    /// The first error of a packed function.
+    /// The first error that a packed function returned or a library kernel reported.
     pub(crate) error: Mutex<Option<VmError>>,
 }
 
-impl KernelCall<'_> {
-    /// Takes the error recorded by a packed function.
+impl LoopCall<'_> {
+    /// Takes the recorded error.
     pub(crate) fn take_error(&self) -> Option<VmError> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The arguments of the loop function, for messages: `float32(3, 4), 7`.
+    /// Describes the loop function's arguments in error messages, for example `float32(3, 4), 7`.
     pub(crate) fn arguments(&self) -> String {
         let mut text = String::new();
         for operand in self.operands {
@@ -53,7 +53,7 @@ impl KernelCall<'_> {
         text
     }
 
-    /// The tensor of a parameter: the one that the loop function itself works on.
+    /// The tensor that the loop function received as parameter `position`: the row-major copy if there is one.
     fn param(&self, position: u64) -> Option<Value> {
         let position = usize::try_from(position).ok()?;
         let word = *self.words.get(position)?;
@@ -71,43 +71,45 @@ impl KernelCall<'_> {
         args: &[PackedWord],
     ) -> Result<Value, VmError> {
         let Some(func) = find_host(name, &self.inner.functions) else {
-            return Err(VmError::MissingFunctions { packed: vec![name.into()], kernels: vec![] });
+            return Err(VmError::MissingFunctions {
+                packed: vec![name.into()],
+                loop_funcs: vec![],
+            });
         };
         let mut values = Vec::with_capacity(args.len());
-        let mut lent = Vec::new();
+        let mut buffers = Vec::new();
         for arg in args {
             values.push(match arg.kind {
                 PACKED_INT => Value::Int(arg.word as i64),
                 PACKED_FLOAT => Value::Float(f64::from_bits(arg.word)),
                 PACKED_BOOL => Value::Bool(arg.word != 0),
                 PACKED_TEXT => {
-                    // SAFETY: the loop function passes the address and length of a text that it
-                    // owns.
+                    // SAFETY: the loop function passes the address and length of a string that it owns.
                     let text = unsafe { text(arg.word as *const u8, arg.len) };
-                    Value::Str(text.ok_or_else(malformed)?.into())
+                    Value::Str(text.ok_or_else(malformed_argument)?.into())
                 }
-                PACKED_PARAM => self.param(arg.word).ok_or_else(malformed)?,
+                PACKED_PARAM => self.param(arg.word).ok_or_else(malformed_argument)?,
                 PACKED_MEMORY => {
-                    // SAFETY: the loop function describes its own memory, which lives until it
-                    // returns.
-                    let memory = unsafe { Lent::new(arg.word as *const u64, arg.len) }?;
-                    // Memory that is passed twice becomes one tensor.
-                    let known = lent.iter().find(|l: &&Lent| l.is_of(&memory));
+                    // SAFETY: the loop function describes its own memory, which lives until it returns.
+                    let memory = unsafe { BorrowedBuffer::new(arg.word as *const u64, arg.len) }?;
+                    // The same buffer passed twice becomes the same tensor.
+                    let known =
+                        buffers.iter().find(|l: &&BorrowedBuffer| l.is_same_buffer(&memory));
                     let tensor = known.map_or(&memory.tensor, |l| &l.tensor).clone();
                     if known.is_none() {
-                        lent.push(memory);
+                        buffers.push(memory);
                     }
                     Value::Tensor(tensor)
                 }
-                _ => return Err(malformed()),
+                _ => return Err(malformed_argument()),
             });
         }
-        let result = self.guarded(&func, runtime, name, &values);
-        lent.iter().for_each(Lent::give_back);
+        let result = self.call_guarded(&func, runtime, name, &values);
+        buffers.iter().for_each(BorrowedBuffer::copy_back);
         result
     }
 
-    fn guarded(
+    fn call_guarded(
         &self,
         func: &HostFunc,
         runtime: &KernelRuntime,
@@ -123,23 +125,23 @@ impl KernelCall<'_> {
     }
 }
 
-/// Memory of a loop function passed to a packed function. The packed function gets a tensor that
-/// may outlive the call, so the contents are copied in both directions.
-struct Lent {
+/// A buffer of a loop function that is passed to a packed function. The packed function receives a tensor with a copy of the
+/// contents, because it may keep the tensor after the call. The contents are copied back when the packed function returns.
+struct BorrowedBuffer {
     tensor: Tensor,
     memory: *mut u8,
 }
 
-impl Lent {
+impl BorrowedBuffer {
     /// # Safety
-    /// `told` is the address of words as described at [`PACKED_MEMORY`]. The memory that they
-    /// describe is live and not used otherwise until the result is dropped.
-    unsafe fn new(told: *const u64, rank: u64) -> Result<Lent, VmError> {
-        let rank = usize::try_from(rank).map_err(|_| malformed())?;
+    /// `descriptor` is the address of words in the format of [`PACKED_MEMORY`]. The memory that they describe is live, and nothing
+    /// else uses it until the result is dropped.
+    unsafe fn new(descriptor: *const u64, rank: u64) -> Result<BorrowedBuffer, VmError> {
+        let rank = usize::try_from(rank).map_err(|_| malformed_argument())?;
         // SAFETY: guaranteed by the caller: an address, a data type and `rank` dims.
-        let words = unsafe { std::slice::from_raw_parts(told, rank + 2) };
+        let words = unsafe { std::slice::from_raw_parts(descriptor, rank + 2) };
         let [code, bits, ..] = words[1].to_le_bytes();
-        let dtype = DType::from_dlpack(code, bits).ok_or_else(malformed)?;
+        let dtype = DType::from_dlpack(code, bits).ok_or_else(malformed_argument)?;
         let shape: Vec<i64> = words[2..].iter().map(|&dim| dim as i64).collect();
         let bytes = checked_nbytes(&shape, dtype)?;
         let memory = words[0] as *mut u8;
@@ -149,16 +151,16 @@ impl Lent {
             // SAFETY: guaranteed by the caller: the bytes of a compact buffer.
             _ => unsafe { std::slice::from_raw_parts(memory, bytes) },
         };
-        Ok(Lent { tensor: Tensor::from_bytes(&shape, dtype, bytes)?, memory })
+        Ok(BorrowedBuffer { tensor: Tensor::from_bytes(&shape, dtype, bytes)?, memory })
     }
 
-    /// Whether both refer to the same buffer.
-    fn is_of(&self, other: &Lent) -> bool {
+    /// Whether both describe the same buffer.
+    fn is_same_buffer(&self, other: &BorrowedBuffer) -> bool {
         self.memory == other.memory && self.tensor.shape() == other.tensor.shape()
     }
 
-    /// Copies the tensor's contents back to the loop function's memory.
-    fn give_back(&self) {
+    /// Copies the tensor's contents back to the buffer of the loop function.
+    fn copy_back(&self) {
         let (from, bytes) = (self.tensor.data_ptr(), self.tensor.nbytes());
         if bytes > 0 {
             // SAFETY: the tensor is compact and has the size of the memory; `new` requires the
@@ -169,12 +171,14 @@ impl Lent {
 }
 
 #[cold]
-fn malformed() -> VmError {
-    VmError::type_error("a kernel calls a packed function with a malformed argument")
+fn malformed_argument() -> VmError {
+    VmError::type_error(
+        "a loop function passed a malformed argument to a packed function (a bug in Pliant)",
+    )
 }
 
-/// Converts a result to a word of the kind that the caller expects.
-fn word(kind: u64, value: &Value) -> Result<u64, VmError> {
+/// Encodes the result of a packed function as a word of the expected kind.
+fn encode_result(kind: u64, value: &Value) -> Result<u64, VmError> {
     if kind == PACKED_UNUSED {
         return Ok(0);
     }
@@ -192,18 +196,24 @@ fn word(kind: u64, value: &Value) -> Result<u64, VmError> {
             let wanted = if kind == PACKED_FLOAT { "a number" } else { "an integer" };
             let help = match element {
                 Value::Float(_) => {
-                    " (help: T.call_packed(..., dtype=\"float32\") says what it returns)"
+                    " (help: T.call_packed(..., dtype=\"float32\") declares a float result)"
                 }
                 _ => "",
             };
-            let text = format!("the loop function wants {wanted}, and it returned {value:?}{help}");
+            let text = format!(
+                "the loop function expects {wanted}, but the packed function returned {value:?}{help}"
+            );
             Err(VmError::external(text))
         }
     }
 }
 
+/// Decodes a string of a loop function. `None` if it is not valid UTF-8.
+///
 /// # Safety
 /// `start` is the address of `len` bytes that live as long as the caller uses them.
+///
+/// Decodes a string passed by a loop function. `None` if it is not valid UTF-8.
 unsafe fn text<'t>(start: *const u8, len: u64) -> Option<&'t str> {
     // SAFETY: guaranteed by the caller.
     let bytes = unsafe { std::slice::from_raw_parts(start, usize::try_from(len).ok()?) };
@@ -221,9 +231,10 @@ pub(crate) unsafe extern "C" fn report_error(
     len: u64,
 ) -> i64 {
     // SAFETY: the VM's runtime and the current call live until the loop function returns.
-    let call = unsafe { &*(*runtime).call.cast::<KernelCall<'_>>() };
+    let call = unsafe { &*(*runtime).call.cast::<LoopCall<'_>>() };
     // SAFETY: the kernel passes the address and length of the text.
-    let message = unsafe { text(message, len) }.unwrap_or("a kernel failed");
+    let message =
+        unsafe { text(message, len) }.unwrap_or("a library kernel failed without a message");
     let kind = match kind {
         FAILED_TYPE => CheckKind::Type,
         FAILED_SHAPE => CheckKind::Shape,
@@ -249,7 +260,7 @@ pub(crate) unsafe extern "C" fn call_packed(
     // SAFETY: the VM's runtime lives until the loop function returns.
     let runtime = unsafe { &*runtime };
     // SAFETY: the VM set `call` to the current call, which lives until the loop function returns.
-    let call = unsafe { &*runtime.call.cast::<KernelCall<'_>>() };
+    let call = unsafe { &*runtime.call.cast::<LoopCall<'_>>() };
     // SAFETY: the loop function passes the address and length of the name.
     let Some(name) = (unsafe { text(name, name_len) }) else { return STATUS_BAD_ARGUMENTS };
     // SAFETY: the loop function passes `count` arguments.
@@ -258,9 +269,11 @@ pub(crate) unsafe extern "C" fn call_packed(
     let result = unsafe { &mut *result };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let value = call.call(runtime, name, args)?;
-        word(result.kind, &value).map_err(|error| error.in_packed(name))
+        encode_result(result.kind, &value).map_err(|error| error.in_packed(name))
     }))
-    .unwrap_or_else(|_| Err(VmError::type_error("a packed function's result cannot be kept")));
+    .unwrap_or_else(|_| {
+        Err(VmError::type_error("the result of a packed function could not be converted"))
+    });
     match outcome {
         Ok(word) => {
             result.word = word;

@@ -1,25 +1,25 @@
-//! The working memory of an invocation. It is cached per thread and reused.
+//! The working memory of an invocation. Each thread caches and reuses it.
 
 use std::cell::{Cell, RefCell};
 
 use pliant_tensor::Tensor;
 
-use crate::memory::{Owner, Running};
-use crate::spares::Spares;
+use crate::memory::{Owner, RunGuard};
+use crate::tensor_cache::TensorCache;
 use crate::{Value, VmError};
 
-/// Maximum number of nested invocations on one thread. A program can call the host, which calls a
-/// program again, and each level uses native stack.
+/// Maximum number of nested invocations on one thread. They nest when a program calls a host function that invokes a program. Each
+/// level uses native stack.
 const MAX_NESTING: usize = 64;
-/// Minimum native stack in bytes for a nested invocation. Threads may have small stacks, and the
-/// stack use of the host's functions is unknown.
+/// Minimum free native stack in bytes for a nested invocation. Threads may have small stacks, and the stack use of host functions
+/// is unknown.
 const MIN_STACK: usize = 128 << 10;
 /// Maximum number of contexts cached per thread.
-const MAX_KEPT: usize = 4;
-/// A context with a larger register stack is not cached.
-const MAX_KEPT_REGS: usize = 1 << 16;
+const MAX_CACHED: usize = 4;
+/// Maximum capacity, in registers, of a cached context.
+const MAX_CACHED_REGS: usize = 1 << 16;
 
-/// A suspended caller.
+/// The saved state of a caller.
 pub(crate) struct Frame {
     pub(crate) function: u32,
     pub(crate) pc: usize,
@@ -31,44 +31,44 @@ pub(crate) struct Frame {
 /// Registers, frames and argument words of one invocation.
 #[derive(Default)]
 pub(crate) struct Context {
-    /// The registers of all frames. Those of the running frame are last.
+    /// The registers of all frames. The running frame is last.
     pub(crate) regs: Vec<Value>,
     pub(crate) frames: Vec<Frame>,
     /// The argument words of the current call of a loop function.
     pub(crate) words: Vec<u64>,
-    /// Row-major copies of strided tensors, kept during the call of a loop function.
+    /// Row-major copies of strided tensors, cached during the call of a loop function.
     pub(crate) copies: Vec<Tensor>,
     /// The arguments of the current call of a host function.
     pub(crate) host_args: Vec<Value>,
-    /// Small tensors that this invocation has released, for reuse.
-    pub(crate) spares: Spares,
+    /// Small tensors released by this invocation, for reuse.
+    pub(crate) tensor_cache: TensorCache,
 }
 
 thread_local! {
     #[expect(clippy::vec_box, reason = "a lease moves one word, not the context")]
-    static KEPT: RefCell<Vec<Box<Context>>> = const { RefCell::new(Vec::new()) };
+    static CACHED: RefCell<Vec<Box<Context>>> = const { RefCell::new(Vec::new()) };
     static NESTING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A context in use. On drop, it is emptied and returned to the thread's cache.
-pub(crate) struct Lease {
+/// A context in use. When dropped, it is cleared and returned to the thread's cache.
+pub(crate) struct ContextLease {
     context: Option<Box<Context>>,
-    /// Dropped last, so that memory freed by the context is still attributed to the VM.
-    _running: Running,
+    /// Must be dropped last, so that memory freed by the context is still attributed to the VM.
+    _running: RunGuard,
 }
 
-impl Lease {
+impl ContextLease {
     /// # Errors
     /// `StackOverflow` if too many invocations are nested on this thread.
-    pub(crate) fn new(owner: &Owner) -> Result<Lease, VmError> {
+    pub(crate) fn new(owner: &Owner) -> Result<ContextLease, VmError> {
         let depth = NESTING.get();
         let is_short = || stacker::remaining_stack().is_some_and(|left| left < MIN_STACK);
         if depth >= MAX_NESTING || (depth > 0 && is_short()) {
             return Err(VmError::StackOverflow { depth, function: String::new() });
         }
         NESTING.set(depth + 1);
-        let kept = KEPT.try_with(|kept| kept.borrow_mut().pop()).ok().flatten();
-        Ok(Lease { context: Some(kept.unwrap_or_default()), _running: owner.begin() })
+        let cached = CACHED.try_with(|cached| cached.borrow_mut().pop()).ok().flatten();
+        Ok(ContextLease { context: Some(cached.unwrap_or_default()), _running: owner.begin() })
     }
 
     pub(crate) fn get(&mut self) -> &mut Context {
@@ -76,7 +76,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for ContextLease {
     fn drop(&mut self) {
         NESTING.set(NESTING.get() - 1);
         let Some(mut context) = self.context.take() else { return };
@@ -84,12 +84,12 @@ impl Drop for Lease {
         context.frames.clear();
         context.host_args.clear();
         context.copies.clear();
-        context.spares.clear();
-        if context.regs.capacity() <= MAX_KEPT_REGS {
-            let _ = KEPT.try_with(|kept| {
-                let mut kept = kept.borrow_mut();
-                if kept.len() < MAX_KEPT {
-                    kept.push(context);
+        context.tensor_cache.clear();
+        if context.regs.capacity() <= MAX_CACHED_REGS {
+            let _ = CACHED.try_with(|cached| {
+                let mut cached = cached.borrow_mut();
+                if cached.len() < MAX_CACHED {
+                    cached.push(context);
                 }
             });
         }

@@ -8,7 +8,7 @@ use pliant_exec::NODE;
 use pliant_tensor::Failed;
 use pliant_tensor::TensorError;
 
-/// The kind of a failed check.
+/// The kind of a failed check. Hosts map it to an exception type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CheckKind {
     /// A rank, dim or size is wrong.
@@ -25,7 +25,7 @@ pub enum CheckKind {
     Index,
     /// A divisor is zero.
     Division,
-    /// Generated code misbehaved: a bug in Pliant.
+    /// Generated code violated an internal invariant: a bug in Pliant.
     Internal,
 }
 
@@ -41,24 +41,24 @@ impl From<Failed> for CheckKind {
     }
 }
 
-/// The reason why an invocation, or loading an executable, failed.
+/// The reason why loading an executable or invoking a function failed.
 #[derive(Debug)]
 pub enum VmError {
-    /// Functions that the executable calls do not exist.
+    /// The executable calls functions that do not exist.
     MissingFunctions {
         /// The names of packed functions that are not registered.
         packed: Vec<String>,
         /// The names of loop functions without machine code.
-        kernels: Vec<String>,
+        loop_funcs: Vec<String>,
     },
-    /// There is no function with the requested name.
+    /// The executable has no function with the requested name.
     UnknownFunction {
         /// The requested name.
         name: String,
         /// The names of the existing functions.
         known: Vec<String>,
     },
-    /// The wrong number of arguments.
+    /// A function was called with the wrong number of arguments.
     Arity {
         /// The function, with its parameters: `main(x: Tensor(("n",), "float32"))`.
         signature: String,
@@ -67,10 +67,9 @@ pub enum VmError {
         /// The actual number of arguments.
         given: usize,
     },
-    /// A check failed: an argument or an intermediate value does not match what the program was
-    /// compiled for.
+    /// A check failed: an argument or intermediate value does not match the types that the program was compiled for.
     Check(CheckKind, String),
-    /// An instruction received a value of the wrong kind, or a builtin was misused.
+    /// An instruction or builtin received a value of the wrong kind.
     Type(String),
     /// A tensor could not be created or viewed.
     Tensor(TensorError),
@@ -81,57 +80,52 @@ pub enum VmError {
         /// The error of the function.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// An error returned by a packed function. The VM reports it as [`VmError::Packed`].
+    /// An error returned by a packed function. The VM converts it to [`VmError::Packed`].
     External(Box<dyn Error + Send + Sync>),
-    /// An error that a packed function returns and that the VM passes on unchanged, because it
-    /// already says what failed.
+    /// An error returned by a packed function that the VM returns unchanged, because its message already names the function.
     Plain(Box<VmError>),
-    /// A loop function failed with a status that has no message.
-    Kernel {
+    /// A loop function returned a status without a message.
+    LoopFunc {
         /// The name of the function.
         name: String,
-        /// The status.
+        /// The status; see the `STATUS_*` constants of `pliant_exec::abi`.
         status: i64,
     },
     /// Calls are nested too deeply.
     StackOverflow {
         /// The nesting depth.
         depth: usize,
-        /// The function that was called last; empty if the limit was exceeded by nested invocations
-        /// of VMs.
+        /// The function called last. Empty if the limit on nested invocations of VMs was exceeded.
         function: String,
     },
     /// The invocation was interrupted.
     Interrupted,
-    /// The invocation exceeded the time limit of its [`RunOptions`](crate::RunOptions) and was
-    /// stopped.
+    /// The invocation exceeded its time limit ([`RunOptions::time_limit`](crate::RunOptions)) and was stopped.
     TimeLimit {
         /// The invoked function.
         function: String,
         /// The time limit.
         limit: Duration,
     },
-    /// An invocation with a time limit was not started, because the system could not start the
-    /// timer thread.
+    /// An invocation with a time limit was not started, because the operating system could not create the timer thread.
     NoTimer(std::io::Error),
-    /// An error with its source locations.
+    /// An error with the source locations where it occurred.
     Traced {
         /// The error.
         error: Box<VmError>,
-        /// The source locations, innermost first: the one that failed, then those of the enclosing
-        /// calls.
+        /// The source locations, innermost first: the failed instruction, then the enclosing calls.
         trace: Vec<TraceEntry>,
     },
 }
 
-/// The source lines of an instruction. There are several if several computations were fused.
+/// The source lines of an instruction. Fused computations come from several lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceEntry {
     /// The name of the function in the program.
     pub function: String,
-    /// The path of the source file, a name in angle brackets, or the name of a graph node.
+    /// The path of the source file, a name in angle brackets, or the names of graph nodes.
     pub file: String,
-    /// The first line, starting at 1; [`NODE`] for a graph node.
+    /// The first line, counted from 1. [`NODE`] for graph nodes.
     pub line: u32,
     /// The last line.
     pub last: u32,
@@ -156,12 +150,12 @@ impl VmError {
         VmError::Check(kind, message.into())
     }
 
-    /// Creates the error of a value of the wrong kind.
+    /// Creates the error for a value of the wrong kind.
     pub fn type_error(message: impl Into<String>) -> VmError {
         VmError::Type(message.into())
     }
 
-    /// Wraps an error of the host, for packed functions to return.
+    /// Wraps an error of the host. Packed functions return it.
     pub fn external(error: impl Into<Box<dyn Error + Send + Sync>>) -> VmError {
         VmError::External(error.into())
     }
@@ -174,7 +168,7 @@ impl VmError {
         }
     }
 
-    /// Whether the cause is a bug in Pliant.
+    /// Whether the cause is a bug in Pliant rather than in the program or its inputs.
     pub fn is_internal(&self) -> bool {
         matches!(self.root(), VmError::Check(CheckKind::Internal, _))
     }
@@ -199,8 +193,7 @@ impl VmError {
         }
     }
 
-    /// Attributes the error to the packed function `name`, unless the error already says where it
-    /// comes from.
+    /// Attributes the error to the packed function `name`, unless the error already names its origin.
     pub(crate) fn in_packed(self, name: &str) -> VmError {
         let source = match self {
             VmError::External(source) => source,
@@ -219,16 +212,16 @@ impl VmError {
 impl fmt::Display for VmError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            VmError::MissingFunctions { packed, kernels } => {
+            VmError::MissingFunctions { packed, loop_funcs } => {
                 let mut and = "";
                 if !packed.is_empty() {
                     let names = packed.join(", ");
-                    write!(f, "functions that the program calls are not registered: {names}")?;
+                    write!(f, "the program calls functions that are not registered: {names}")?;
                     and = "; ";
                 }
-                if !kernels.is_empty() {
-                    let names = kernels.join(", ");
-                    write!(f, "{and}kernels of the program have no machine code: {names}")?;
+                if !loop_funcs.is_empty() {
+                    let names = loop_funcs.join(", ");
+                    write!(f, "{and}these loop functions have no machine code: {names}")?;
                 }
                 Ok(())
             }
@@ -247,14 +240,14 @@ impl fmt::Display for VmError {
             }
             VmError::External(source) => source.fmt(f),
             VmError::Plain(error) => error.fmt(f),
-            VmError::Kernel { name, status } => match *status {
+            VmError::LoopFunc { name, status } => match *status {
                 pliant_exec::abi::STATUS_NO_MEMORY => {
-                    write!(f, "kernel '{name}' ran out of memory")
+                    write!(f, "loop function '{name}' ran out of memory")
                 }
                 pliant_exec::abi::STATUS_BAD_ARGUMENTS => {
-                    write!(f, "kernel '{name}' was called with arguments that it cannot take")
+                    write!(f, "loop function '{name}' does not support its arguments")
                 }
-                status => write!(f, "kernel '{name}' failed with status {status}"),
+                status => write!(f, "loop function '{name}' failed with status {status}"),
             },
             VmError::StackOverflow { depth, function } => {
                 write!(f, "calls are nested too deeply (more than {depth})")?;

@@ -1,12 +1,11 @@
-//! Determines the first use of a newly allocated tensor. Memory is recycled, so a tensor whose
-//! elements may be read before they are written is cleared on allocation. The linker decides that
-//! for each allocation itself, because the bytecode is not trusted.
+//! Analyses the first use of a newly allocated tensor. Memory is reused, so a tensor must be zero-filled on allocation if an
+//! element may be read before it is written. The linker runs this analysis itself, because bytecode is untrusted.
 
 use pliant_exec::{Arg, ArgValue, Executable, FuncDef, Instr, Reg, VmFunction};
 
-use crate::link::KernelTable;
+use crate::link::LoopFuncTable;
 
-/// Number of instructions searched for the first use of a tensor. The limit keeps linking linear.
+/// Maximum number of instructions searched for the first use. The limit keeps linking linear.
 const LOOKAHEAD: usize = 64;
 
 /// The effect of the first use of a new tensor.
@@ -19,10 +18,10 @@ pub(crate) enum FirstUse {
 }
 
 impl FirstUse {
-    /// The first use of the result of the call at index `at` of a function.
+    /// The first use of the result of the call at index `at` of `function`.
     pub(crate) fn of(
         exe: &Executable,
-        kernels: &KernelTable,
+        loop_funcs: &LoopFuncTable,
         function: &VmFunction,
         at: usize,
     ) -> FirstUse {
@@ -36,13 +35,13 @@ impl FirstUse {
             match *instr {
                 Instr::Ret { reg } if reg == *dst => return FirstUse::Unknown,
                 Instr::Ret { .. } => return FirstUse::WritesAll,
-                // Other paths may use the tensor earlier.
+                // Another path may use the tensor earlier.
                 Instr::If { .. } | Instr::Goto { .. } => return FirstUse::Unknown,
                 Instr::Call { func, dst: result, .. } => {
                     let args = function.call_args(instr);
                     let uses = args.iter().filter(|a| is_reg(**a, *dst)).count();
                     if uses > 0 {
-                        return call(exe, kernels, (func, args, result), *dst);
+                        return call(exe, loop_funcs, (func, args, result), *dst);
                     }
                     if result == *dst {
                         return FirstUse::WritesAll;
@@ -58,36 +57,36 @@ fn is_reg(arg: Arg, reg: Reg) -> bool {
     matches!(arg.decode(), Some(ArgValue::Reg(r)) if r == reg)
 }
 
-/// The effect of a call on the tensor in a register that is one of its arguments.
+/// The effect of a call on a tensor. Its register `tensor` is one of the arguments.
 fn call(
     exe: &Executable,
-    kernels: &KernelTable,
+    loop_funcs: &LoopFuncTable,
     (func, args, result): (u32, &[Arg], Reg),
     tensor: Reg,
 ) -> FirstUse {
     // `call_tir_dyn(function, arguments..., sizes)` forwards its arguments.
     let (func, args) = match (exe.funcs().get(func as usize), args.split_first()) {
-        (Some(FuncDef::Packed(name)), Some((kernel, rest)))
+        (Some(FuncDef::Packed(name)), Some((loop_func, rest)))
             if name == "vm.builtin.call_tir_dyn" =>
         {
-            match kernel.decode() {
+            match loop_func.decode() {
                 Some(ArgValue::Func(index)) => (index, rest),
                 _ => return FirstUse::Unknown,
             }
         }
         _ => (func, args),
     };
-    // With another destination, these builtins return the tensor.
+    // If they have another destination, these builtins return the tensor, so it stays in use.
     let releases = |name: &str| {
         matches!(name, "vm.builtin.kill_object" | "vm.builtin.free_tensor")
             && (result.is_void() || result == tensor)
     };
     let writes_all = match exe.funcs().get(func as usize) {
         Some(FuncDef::Packed(name)) => releases(name),
-        Some(FuncDef::Kernel(info)) => {
+        Some(FuncDef::LoopFunc(info)) => {
             let mut uses = args.iter().enumerate().filter(|(_, a)| is_reg(**a, tensor));
             let (first, second) = (uses.next(), uses.next());
-            second.is_none() && first.is_some_and(|(at, _)| kernels.writes_all(&info.name, at))
+            second.is_none() && first.is_some_and(|(at, _)| loop_funcs.writes_all(&info.name, at))
         }
         _ => false,
     };

@@ -1,4 +1,4 @@
-//! Instrumentation: a callback before and after each call.
+//! Instruments: callbacks before and after each call of a program.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use crate::Value;
 pub struct CallEvent<'a> {
     /// The function whose body contains the call.
     pub function: &'a str,
-    /// The index of the instruction.
+    /// The index of the call instruction.
     pub instruction: usize,
     /// The called function.
     pub callee: &'a str,
-    /// What kind of function it is.
+    /// The kind of the called function.
     pub kind: CalleeKind,
     /// The arguments.
     pub args: &'a [Value],
-    /// The result. `None` before the call, and after calls of bytecode functions, whose result is
-    /// only known when they return.
+    /// The result. `None` before the call. Also `None` after a call of a bytecode function, whose result is known only when it
+    /// returns.
     pub result: Option<&'a Value>,
-    /// The floating-point operations that library kernels computed in the call, by the formulas of their declarations. 0
-    /// before the call, and for generated code.
+    /// Floating-point operations of library kernels during the call, computed from their declared formulas. 0 before the call and
+    /// for generated code.
     pub flops: u64,
-    /// Whether this is the event before the call.
+    /// True before the call, false after it.
     pub before: bool,
 }
 
@@ -37,16 +37,16 @@ pub enum CalleeKind {
     Builtin,
     /// A packed function.
     Packed,
-    /// A graph function or a closure. There is no event when it returns.
+    /// A graph function or a closure. No event is reported when it returns.
     GraphFunction,
 }
 
-/// What to do with a call. The action is ignored after the call.
+/// Decides whether a call runs. Ignored in the event after the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InstrumentAction {
     /// Run the call.
     Continue,
-    /// Skip the call. Its destination is left empty.
+    /// Skip the call. Its destination register becomes empty.
     Skip,
 }
 
@@ -54,7 +54,8 @@ pub enum InstrumentAction {
 #[derive(Clone)]
 pub struct Instrument {
     callback: Arc<dyn Fn(&CallEvent<'_>) -> InstrumentAction + Send + Sync>,
-    /// Whether it may skip calls. Tensors that a skipped call would have written are cleared when they are allocated.
+    /// Whether the callback may skip calls. If so, every tensor is zero-filled on allocation, because the call that writes it may
+    /// be skipped.
     pub(crate) may_skip: bool,
 }
 
@@ -66,7 +67,7 @@ impl Instrument {
         Instrument { callback: Arc::new(callback), may_skip: true }
     }
 
-    /// An instrument that only observes calls, so that runs take about their usual time.
+    /// An instrument that only observes calls. It has little effect on the run time.
     pub fn observer(observe: impl Fn(&CallEvent<'_>) + Send + Sync + 'static) -> Self {
         let callback = move |event: &CallEvent<'_>| {
             observe(event);

@@ -1,11 +1,12 @@
-//! The virtual machine (VM). It runs [`Executable`](pliant_exec::Executable)s with any shapes, from
-//! any thread.
+//! The virtual machine (VM): runs an [`Executable`](pliant_exec::Executable) with inputs of any shape, from any thread.
 //!
-//! A [`VirtualMachine`] links an executable's calls to builtins, packed functions and compiled loop
-//! functions once. Then [`invoke`](VirtualMachine::invoke) runs a function on reusable frames
-//! without locks. Values are of type [`Value`]. A host function is a [`PackedFunc`], looked up by
-//! name in the global registry ([`register_func`]), or a [`LibraryFunc`], which uses the VM's
-//! worker team and can be interrupted like a loop function ([`register_library_func`]).
+//! [`VirtualMachine::new`] links the calls of an executable to builtins, packed functions and compiled loop functions.
+//! [`invoke`](VirtualMachine::invoke) then runs a function without locks, on register frames that are reused. Every argument,
+//! register and result is a [`Value`].
+//!
+//! The host provides two kinds of functions. A [`PackedFunc`] is a plain callback ([`register_func`]). A [`LibraryFunc`] also
+//! receives the VM's worker team and interrupt flag, like a loop function ([`register_library_func`]). Programs look up both by
+//! name in the global registry.
 
 mod args;
 mod builtins;
@@ -13,31 +14,31 @@ mod callback;
 mod context;
 mod error;
 mod first_use;
+mod gc_traverse;
 mod instrument;
+mod interrupt_flags;
 mod link;
-mod machine;
 mod memory;
 mod native;
 mod owner_ids;
 mod poison_check;
-mod reach;
 mod registry;
 mod run;
-mod spares;
-mod stop;
+mod tensor_cache;
 mod time_limit;
 mod value;
+mod virtual_machine;
 
 pub use args::Args;
 pub use builtins::builtin_names;
 pub use error::{CheckKind, TraceEntry, VmError};
+pub use gc_traverse::uniquely_held_objects;
 pub use instrument::{CallEvent, CalleeKind, Instrument, InstrumentAction};
-pub use link::KernelTable;
-pub use machine::{DEFAULT_DEPTH, RunOptions, VirtualMachine, VmOptions, VmStats, WeakMachine};
+pub use link::LoopFuncTable;
 pub use memory::{pooled_bytes, release_pooled, set_pool_limit};
-pub use reach::sole_objects;
 pub use registry::{
     LibraryFunc, PackedFunc, func_names, get_func, register_func, register_library_func,
     unregister_func,
 };
 pub use value::{FuncValue, Object, Tuple, Value};
+pub use virtual_machine::{DEFAULT_DEPTH, RunOptions, VirtualMachine, VmOptions, VmStats, WeakVm};

@@ -1,66 +1,65 @@
-//! Linking: resolves an executable's indices and names to pointers, once per VM.
+//! Links an executable: resolves its indices and names to pointers, once per VM.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use pliant_exec::abi::KernelFn;
+use pliant_exec::abi::LoopFn;
 use pliant_exec::body::{BODY_PIECE, BodyFn};
-use pliant_exec::{Arg, ArgValue, Executable, FuncDef, Instr, KernelInfo, VmFunction};
+use pliant_exec::{Arg, ArgValue, Executable, FuncDef, Instr, LoopFuncInfo, VmFunction};
 use rustc_hash::FxHashMap;
 
 use crate::builtins::{Builtin, BuiltinFn, BuiltinKind, alloc_tensor_unwritten, find_builtin};
 use crate::first_use::FirstUse;
-use crate::machine::Inner;
 use crate::registry::{HostFunc, find_func};
 use crate::value::FuncTarget;
+use crate::virtual_machine::Inner;
 use crate::{FuncValue, PackedFunc, Value, VmError};
 
-/// The machine code of an executable's loop functions, and of its bytecode functions if they have
-/// native bodies. Also keeps alive whatever owns that code.
+/// Machine code for an executable: its loop functions, and optionally native bodies of its bytecode functions. The table also keeps
+/// the owners of the code alive.
 #[derive(Default, Clone)]
-pub struct KernelTable {
-    functions: FxHashMap<String, KernelFn>,
+pub struct LoopFuncTable {
+    functions: FxHashMap<String, LoopFn>,
     bodies: FxHashMap<String, Arc<[BodyFn]>>,
     full_writes: FxHashMap<String, Box<[bool]>>,
     owners: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
-impl KernelTable {
+impl LoopFuncTable {
     /// Creates an empty table.
-    pub fn new() -> KernelTable {
-        KernelTable::default()
+    pub fn new() -> LoopFuncTable {
+        LoopFuncTable::default()
     }
 
     /// Adds a loop function.
     ///
     /// # Safety
     /// `function` must follow the ABI, accept arguments as described in the executable, and stay
-    /// callable as long as the owners passed to [`KernelTable::keep_alive`] exist.
-    pub unsafe fn insert(&mut self, name: impl Into<String>, function: KernelFn) {
+    /// callable as long as the owners passed to [`LoopFuncTable::keep_alive`] exist.
+    pub unsafe fn insert(&mut self, name: impl Into<String>, function: LoopFn) {
         self.functions.insert(name.into(), function);
     }
 
-    /// Adds the native body of the bytecode function `name`, in pieces. A VM uses native bodies
-    /// only if all bytecode functions of its executable have one.
+    /// Adds the native body of the bytecode function `name`, split into pieces. A VM uses native bodies only if every bytecode
+    /// function of the executable has one.
     ///
     /// # Safety
     /// The pieces must be as described in `pliant_exec::body`, generated from exactly this function
     /// of this executable, and stay callable as long as the owners passed to
-    /// [`KernelTable::keep_alive`] exist.
+    /// [`LoopFuncTable::keep_alive`] exist.
     pub unsafe fn insert_body(&mut self, name: impl Into<String>, pieces: Arc<[BodyFn]>) {
         self.bodies.insert(name.into(), pieces);
     }
 
-    /// Sets which parameters the loop function `name` writes completely before it reads them, in
-    /// every successful call. A tensor whose first use is such a parameter is not cleared on
-    /// allocation, so a wrong value exposes old memory contents. By default, no parameter is
-    /// assumed to be written completely.
+    /// Declares which parameters of the loop function `name` are written completely before any element is read, in every successful
+    /// call. A tensor whose first use is such a parameter is not zero-filled on allocation, so a wrong declaration exposes old
+    /// memory contents. Default: none.
     pub fn set_full_writes(&mut self, name: impl Into<String>, params: impl Into<Box<[bool]>>) {
         self.full_writes.insert(name.into(), params.into());
     }
 
-    /// Whether the loop function `name` writes a parameter completely before reading it.
+    /// Whether the loop function `name` writes parameter `param` completely before it reads it.
     pub(crate) fn writes_all(&self, name: &str, param: usize) -> bool {
         self.full_writes.get(name).and_then(|params| params.get(param)).copied().unwrap_or(false)
     }
@@ -70,8 +69,8 @@ impl KernelTable {
         self.owners.push(owner);
     }
 
-    /// The loop function `name`.
-    pub fn get(&self, name: &str) -> Option<KernelFn> {
+    /// The loop function `name`; `None` if it was not added.
+    pub fn get(&self, name: &str) -> Option<LoopFn> {
         self.functions.get(name).copied()
     }
 
@@ -86,13 +85,13 @@ impl KernelTable {
     }
 }
 
-impl fmt::Debug for KernelTable {
+impl fmt::Debug for LoopFuncTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KernelTable({} kernels)", self.functions.len())
+        write!(f, "LoopFuncTable({} functions)", self.functions.len())
     }
 }
 
-/// The location of an operand: a register, or (if the top bit is set) a linked constant.
+/// An operand: a register index, or the index of a linked constant if the top bit is set.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand(pub(crate) u32);
 
@@ -109,33 +108,32 @@ impl Operand {
     }
 }
 
-/// A destination that discards the result.
+/// The destination of a call whose result is discarded.
 pub(crate) const VOID: u32 = u32::MAX;
 
 /// The target of a linked call.
 #[derive(Clone, Copy)]
 pub(crate) enum Callee {
-    /// A builtin that only needs its operands.
+    /// A builtin that is a function of its operands.
     Builtin(&'static Builtin, BuiltinFn),
-    /// A compiled loop function, as an index into [`Linked::kernels`].
-    Kernel(u32),
-    /// `call_tir_dyn`: calls a loop function passed as an operand, and expands a shape to trailing
-    /// integers.
-    KernelDyn,
+    /// A compiled loop function, as an index into [`Linked::loop_funcs`].
+    LoopFunc(u32),
+    /// `call_tir_dyn`: calls the loop function in the first operand. The dims of the shape in the last operand become trailing
+    /// integer arguments.
+    LoopFuncDyn,
     /// A host function, as an index into [`Linked::packed`].
     Packed(u32),
     /// A bytecode function, as an index into [`Linked::functions`].
     Vm(u32),
     /// A closure passed as an operand.
     Closure,
-    /// Allocates a tensor with its own storage. It is cleared unless its first use writes all of
-    /// it.
+    /// Allocates a tensor with its own storage. The tensor is zero-filled unless its first use writes all elements.
     Alloc(&'static Builtin, FirstUse),
     /// Clears a register.
     Kill(u32),
 }
 
-/// A linked instruction; jump targets are absolute.
+/// A linked instruction. Jump targets are absolute.
 #[derive(Clone, Copy)]
 pub(crate) enum Op {
     Call {
@@ -144,8 +142,8 @@ pub(crate) enum Op {
         args_len: u32,
         dst: u32,
     },
-    /// A call whose result is the result of the running function. If it calls a bytecode function,
-    /// the new frame replaces the running one. Any other result is stored as that of a normal call.
+    /// A call in tail position: its result is the result of the running function. A bytecode callee replaces the running frame. The
+    /// result of any other callee is stored in `dst`.
     TailCall {
         callee: Callee,
         args_start: u32,
@@ -170,22 +168,22 @@ pub(crate) struct LinkedFunction {
     pub(crate) num_regs: usize,
     pub(crate) ops: Box<[Op]>,
     pub(crate) operands: Box<[Operand]>,
-    /// The pieces of the native body; empty if there is none.
+    /// The pieces of the native body. Empty if there is none.
     pub(crate) native: Arc<[BodyFn]>,
-    /// The index in the executable's function table, used to print the signature in messages.
+    /// The index in the executable's function table, for error messages.
     pub(crate) index: u32,
 }
 
-pub(crate) struct LinkedKernel {
-    pub(crate) function: KernelFn,
-    pub(crate) info: KernelInfo,
+pub(crate) struct LinkedLoopFunc {
+    pub(crate) function: LoopFn,
+    pub(crate) info: LoopFuncInfo,
 }
 
-/// A linked entry of the function table.
+/// A linked entry of the executable's function table.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry {
     Vm(u32),
-    Kernel(u32),
+    LoopFunc(u32),
     Packed(u32),
     Builtin(&'static Builtin),
 }
@@ -195,14 +193,14 @@ pub(crate) struct Linked {
     pub(crate) functions: Vec<LinkedFunction>,
     /// Whether all functions have native bodies.
     pub(crate) native: bool,
-    pub(crate) kernels: Vec<LinkedKernel>,
+    pub(crate) loop_funcs: Vec<LinkedLoopFunc>,
     pub(crate) packed: Vec<(String, HostFunc)>,
     pub(crate) entries: Vec<Entry>,
-    /// The executable's constants, followed by immediates and functions that are used as operands.
+    /// The executable's constants, followed by the immediates and functions used as operands.
     pub(crate) consts: Vec<Value>,
 }
 
-/// Looks up a host function by name. Functions of this VM take precedence over registered ones.
+/// Looks up a host function. Functions local to the VM take precedence over registered ones.
 pub(crate) fn find_host(name: &str, local: &FxHashMap<String, PackedFunc>) -> Option<HostFunc> {
     local.get(name).cloned().map(HostFunc::Packed).or_else(|| find_func(name))
 }
@@ -213,19 +211,19 @@ pub(crate) fn find_host(name: &str, local: &FxHashMap<String, PackedFunc>) -> Op
 /// `MissingFunctions` with all names that were not found.
 pub(crate) fn link(
     exe: &Executable,
-    kernels: &KernelTable,
+    loop_funcs: &LoopFuncTable,
     local: &FxHashMap<String, PackedFunc>,
-    machine: &Weak<Inner>,
+    vm: &Weak<Inner>,
 ) -> Result<Linked, VmError> {
     let mut linked = Linked {
         functions: Vec::new(),
         native: false,
-        kernels: Vec::new(),
+        loop_funcs: Vec::new(),
         packed: Vec::new(),
         entries: Vec::new(),
         consts: exe.constants().iter().map(Value::from).collect(),
     };
-    let (mut no_packed, mut no_kernel) = (Vec::new(), Vec::new());
+    let (mut missing_packed, mut missing_loop_funcs) = (Vec::new(), Vec::new());
     let mut vm_count = 0u32;
     for def in exe.funcs() {
         let entry = match def {
@@ -233,14 +231,14 @@ pub(crate) fn link(
                 vm_count += 1;
                 Entry::Vm(vm_count - 1)
             }
-            FuncDef::Kernel(info) => {
-                match kernels.get(&info.name) {
+            FuncDef::LoopFunc(info) => {
+                match loop_funcs.get(&info.name) {
                     Some(function) => {
-                        linked.kernels.push(LinkedKernel { function, info: info.clone() });
+                        linked.loop_funcs.push(LinkedLoopFunc { function, info: info.clone() });
                     }
-                    None => no_kernel.push(info.name.clone()),
+                    None => missing_loop_funcs.push(info.name.clone()),
                 }
-                Entry::Kernel((linked.kernels.len() as u32).wrapping_sub(1))
+                Entry::LoopFunc((linked.loop_funcs.len() as u32).wrapping_sub(1))
             }
             FuncDef::Packed(name) => match find_builtin(name) {
                 Some(builtin) => Entry::Builtin(builtin),
@@ -249,10 +247,10 @@ pub(crate) fn link(
                         linked.packed.push((name.clone(), func));
                         Entry::Packed(linked.packed.len() as u32 - 1)
                     }
-                    None => match oldest_builtin(name) {
+                    None => match legacy_builtin(name) {
                         Some(builtin) => Entry::Builtin(builtin),
                         None => {
-                            no_packed.push(name.clone());
+                            missing_packed.push(name.clone());
                             Entry::Packed(u32::MAX)
                         }
                     },
@@ -261,13 +259,16 @@ pub(crate) fn link(
         };
         linked.entries.push(entry);
     }
-    if !no_packed.is_empty() || !no_kernel.is_empty() {
-        return Err(VmError::MissingFunctions { packed: no_packed, kernels: no_kernel });
+    if !missing_packed.is_empty() || !missing_loop_funcs.is_empty() {
+        return Err(VmError::MissingFunctions {
+            packed: missing_packed,
+            loop_funcs: missing_loop_funcs,
+        });
     }
     let mut linker = Linker {
         exe,
-        kernels,
-        machine,
+        loop_funcs,
+        vm,
         linked,
         immediates: FxHashMap::default(),
         func_values: FxHashMap::default(),
@@ -275,7 +276,7 @@ pub(crate) fn link(
     for (index, def) in (0u32..).zip(exe.funcs()) {
         if let FuncDef::Vm(function) = def {
             let mut linked = linker.function(function, index)?;
-            if let Some(pieces) = kernels.bodies.get(&function.name)
+            if let Some(pieces) = loop_funcs.bodies.get(&function.name)
                 && pieces.len() == function.instrs.len().div_ceil(BODY_PIECE)
             {
                 linked.native = Arc::clone(pieces);
@@ -288,7 +289,7 @@ pub(crate) fn link(
     Ok(linked)
 }
 
-/// Converts calls that can enter bytecode and whose result is returned immediately to tail calls.
+/// Converts a call of a bytecode function or closure whose result is returned immediately into a tail call.
 fn mark_tail_calls(ops: &mut [Op]) {
     for at in 1..ops.len() {
         let (Op::Call { callee, args_start, args_len, dst }, Op::Ret { reg }) =
@@ -302,8 +303,8 @@ fn mark_tail_calls(ops: &mut [Op]) {
     }
 }
 
-/// Looks up a builtin by the short name that programs of 2022 use.
-fn oldest_builtin(name: &str) -> Option<&'static Builtin> {
+/// Looks up a builtin by the short name used in executables of TVM from 2022.
+fn legacy_builtin(name: &str) -> Option<&'static Builtin> {
     const NAMES: &[&str] =
         &["alloc_shape_heap", "free_storage", "free_tensor", "load_shape", "store_shape"];
     if !NAMES.contains(&name) {
@@ -314,8 +315,8 @@ fn oldest_builtin(name: &str) -> Option<&'static Builtin> {
 
 struct Linker<'a> {
     exe: &'a Executable,
-    kernels: &'a KernelTable,
-    machine: &'a Weak<Inner>,
+    loop_funcs: &'a LoopFuncTable,
+    vm: &'a Weak<Inner>,
     linked: Linked,
     immediates: FxHashMap<i64, Operand>,
     func_values: FxHashMap<u32, Operand>,
@@ -326,7 +327,7 @@ impl Linker<'_> {
         let mut operands = Vec::with_capacity(f.args.len());
         let mut ops = Vec::with_capacity(f.instrs.len());
         for (at, instr) in f.instrs.iter().enumerate() {
-            // The validator has checked that jump targets are inside the body.
+            // The validator guarantees that jump targets are inside the body.
             let jump = |offset: i32| (at as i64 + i64::from(offset)) as u32;
             ops.push(match *instr {
                 Instr::Ret { reg } => Op::Ret { reg: reg.0 },
@@ -340,8 +341,9 @@ impl Linker<'_> {
                     for arg in args {
                         operands.push(self.operand(*arg)?);
                     }
-                    let callee = self
-                        .callee(func, args, dst.0, || FirstUse::of(self.exe, self.kernels, f, at));
+                    let callee = self.callee(func, args, dst.0, || {
+                        FirstUse::of(self.exe, self.loop_funcs, f, at)
+                    });
                     let (args_len, dst) = (args.len() as u32, dst.0);
                     if self.is_tail_closure(func) {
                         Op::TailCall { callee, args_start, args_len, dst }
@@ -370,7 +372,7 @@ impl Linker<'_> {
         }
     }
 
-    /// The target of a call. `first_use` is the first use of the result if it is a new tensor.
+    /// The target of a call. `first_use` analyses the first use of the result, for allocations.
     fn callee(
         &self,
         func: u32,
@@ -380,22 +382,22 @@ impl Linker<'_> {
     ) -> Callee {
         match self.linked.entries[func as usize] {
             Entry::Vm(i) => Callee::Vm(i),
-            Entry::Kernel(i) => Callee::Kernel(i),
+            Entry::LoopFunc(i) => Callee::LoopFunc(i),
             Entry::Packed(i) => Callee::Packed(i),
             Entry::Builtin(builtin) => match (builtin.name, builtin.kind) {
                 (_, BuiltinKind::Closure | BuiltinKind::TailClosure) => Callee::Closure,
-                (_, BuiltinKind::KernelDyn) => Callee::KernelDyn,
+                (_, BuiltinKind::LoopFuncDyn) => Callee::LoopFuncDyn,
                 ("vm.builtin.alloc_tensor_with_storage", _) => Callee::Alloc(builtin, first_use()),
                 ("vm.builtin.alloc_tensor", _) if first_use() == FirstUse::WritesAll => {
                     Callee::Builtin(builtin, alloc_tensor_unwritten)
                 }
-                // The old contents of the register must be released immediately.
+                // A `Kill` releases the old contents of the register immediately.
                 ("vm.builtin.null_value", _) if dst != VOID => Callee::Kill(dst),
                 (
                     "vm.builtin.kill_object" | "vm.builtin.free_tensor" | "vm.builtin.free_storage",
                     BuiltinKind::Plain(function),
                 ) => match args.first().and_then(|arg| arg.decode()) {
-                    // The destination must not keep its previous value.
+                    // Only if no other register receives the result.
                     Some(ArgValue::Reg(reg)) if dst == VOID || dst == reg.0 => Callee::Kill(reg.0),
                     _ => Callee::Builtin(builtin, function),
                 },
@@ -425,7 +427,7 @@ impl Linker<'_> {
                 self.func_values.insert(index, operand);
                 Ok(operand)
             }
-            None => Err(VmError::type_error("an operand of the executable is malformed")),
+            None => Err(VmError::type_error("the executable has a malformed operand")),
         }
     }
 
@@ -433,7 +435,7 @@ impl Linker<'_> {
         let name = self.exe.funcs()[index as usize].name().to_string();
         let target = match self.linked.entries[index as usize] {
             Entry::Packed(i) => FuncTarget::Packed(self.linked.packed[i as usize].1.clone()),
-            _ => FuncTarget::Linked { machine: Weak::clone(self.machine), index },
+            _ => FuncTarget::Linked { vm: Weak::clone(self.vm), index },
         };
         FuncValue::new(name, target, Vec::new())
     }

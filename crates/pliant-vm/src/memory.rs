@@ -1,12 +1,12 @@
-//! Memory of running programs: a lock-free pool of blocks per thread, with limited size.
+//! Memory of running programs: each thread has a lock-free pool of free blocks with a size limit.
 //!
-//! A released storage goes to the pool of the thread that releases it, and the next storage of a
-//! similar size reuses it. The size of the pool is limited ([`set_pool_limit`]), so memory use adapts to the current shapes:
-//! blocks beyond the limit are returned to the system when the run ends, and those beyond [`WHILE_RUNNING`] times the limit
-//! immediately. If blocks were returned between the layers of a model, each page of the next layer's blocks would fault.
+//! A released storage goes to the pool of the releasing thread. The next storage of a similar size reuses it. The limit
+//! ([`set_pool_limit`]) makes memory use follow the current shapes: blocks beyond it are returned to the system at the end of the
+//! run, and blocks beyond [`RUNNING_FACTOR`] times the limit immediately. Returning blocks between the layers of a model would
+//! cause page faults in every next layer.
 //!
-//! A block belongs to the VM that allocated it and is never reused by another VM. When a VM is
-//! dropped, its blocks are removed from the pools of all threads ([`Owner`]).
+//! A block belongs to the VM that allocated it; no other VM reuses it. When a VM is dropped, its blocks are removed from the pools
+//! of all threads ([`Owner`]).
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_void;
@@ -22,10 +22,9 @@ use crate::owner_ids::{KERNEL_OWNER, NO_OWNER, end_owner, is_live, new_owner};
 
 /// Default size limit of a thread's pool in bytes.
 const DEFAULT_LIMIT: usize = 64 << 20;
-/// By how much the pool of a thread may exceed the limit while a VM runs on the thread.
-const WHILE_RUNNING: usize = 4;
-/// Sizes are rounded up to one of four steps per power of two, so at most a quarter of a block is
-/// wasted.
+/// While a VM runs on a thread, the thread's pool may exceed the limit by this factor.
+const RUNNING_FACTOR: usize = 4;
+/// Number of size classes: four per power of two. Rounding wastes at most a quarter of a block.
 const CLASSES: usize = 4 * usize::BITS as usize;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
@@ -35,7 +34,7 @@ pub fn set_pool_limit(bytes: usize) {
     LIMIT.store(bytes, Ordering::Relaxed);
 }
 
-/// The number of bytes in this thread's pool.
+/// Size of this thread's pool in bytes.
 pub fn pooled_bytes() -> usize {
     with_pool(|pool| pool.bytes).unwrap_or(0)
 }
@@ -45,7 +44,7 @@ pub fn release_pooled() {
     drop(with_pool(Pool::take_all));
 }
 
-/// Returns all pooled and cached memory to the system. Running threads do so when their runs end.
+/// Returns all pooled and cached memory to the system. A thread that is running a VM does so when its run ends.
 fn release_all() {
     release_pooled();
     POOLS.empty(Pool::take_all);
@@ -54,10 +53,10 @@ fn release_all() {
 
 #[derive(Default)]
 struct Pool {
-    /// Free blocks by size class; empty until the first block is freed.
+    /// Free blocks by size class. Empty until the first block is freed.
     free: Vec<Vec<AlignedBuf>>,
     bytes: usize,
-    /// The owner number of the VM running on this thread; [`NO_OWNER`] if there is none.
+    /// The owner of the VM running on this thread; [`NO_OWNER`] if there is none.
     running: u64,
 }
 
@@ -67,38 +66,36 @@ static POOLS: ThreadCaches<Pool> = ThreadCaches::new();
 thread_local! {
     /// This thread's pool.
     static CACHE: OnceCell<ThreadCache<Pool>> = const { OnceCell::new() };
-    /// This thread's pool while a VM runs on the thread and nothing else is using the pool.
-    /// [`Running`] keeps the pool entered during that time. It has no destructor, so that access is
-    /// cheap.
+    /// This thread's pool, set while a VM runs on the thread and no code is using the pool. [`RunGuard`] holds the pool during that
+    /// time. The cell has no destructor, so access is cheap.
     static CURRENT: Cell<Option<NonNull<Pool>>> = const { Cell::new(None) };
 }
 
-/// Enters this thread's pool. `None` during thread exit, or while the pool is in use.
+/// Acquires this thread's pool. `None` during thread exit and while the pool is in use.
 #[cold]
 fn enter() -> Option<InUse<'static, Pool>> {
     let claim = || {
-        // Register the function that releases pooled memory when memory is short.
+        // Release pooled memory when the process runs short of memory.
         on_shortage(release_all);
         POOLS.claim()
     };
     CACHE.try_with(|cache| cache.get_or_init(claim).enter()).ok().flatten()
 }
 
-/// Calls `f` with this thread's pool. Returns `None` in the same cases as [`enter`].
+/// Calls `f` with this thread's pool. `None` in the same cases as [`enter`].
 #[inline(always)]
 fn with_pool<R>(f: impl FnOnce(&mut Pool) -> R) -> Option<R> {
     let Some(mut pool) = CURRENT.take() else {
         return enter().map(|mut pool| f(&mut pool));
     };
-    // SAFETY: `Running` keeps the pool entered and clears the pointer before leaving it. The
+    // SAFETY: `RunGuard` keeps the pool entered and clears the pointer before leaving it. The
     // pointer was taken, so there is no second reference.
     let result = f(unsafe { pool.as_mut() });
     CURRENT.set(Some(pool));
     Some(result)
 }
 
-/// A VM as an owner of memory. Dropping it frees all pooled blocks of the VM and memory cached by
-/// library kernels.
+/// A VM as an owner of memory. Dropping it frees all pooled blocks of the VM and the memory cached by library kernels.
 pub(crate) struct Owner {
     id: u64,
     /// Whether dropping the owner also trims the C allocator.
@@ -115,19 +112,19 @@ impl Owner {
         self.id
     }
 
-    /// Makes the VM the owner of this thread's allocations until the result is dropped. If the pool
-    /// is not available, the allocations have no owner and are not pooled.
-    pub(crate) fn begin(&self) -> Running {
+    /// Makes the VM the owner of this thread's allocations until the result is dropped. If the pool is unavailable, allocations
+    /// have no owner and are not pooled.
+    pub(crate) fn begin(&self) -> RunGuard {
         let mut pool = if CURRENT.get().is_none() { enter() } else { None };
         if let Some(pool) = &mut pool {
             CURRENT.set(Some(NonNull::from(&mut **pool)));
         }
         let outer = set_running(self.id);
-        Running { outer, pool, not_send: PhantomData }
+        RunGuard { outer, pool, not_send: PhantomData }
     }
 }
 
-/// Sets the VM running on this thread. Returns the previous one.
+/// Sets the VM that runs on this thread. Returns the previous one.
 fn set_running(owner: u64) -> u64 {
     let Some(mut pool) = CURRENT.get() else { return NO_OWNER };
     // SAFETY: as in `with_pool`. There is no reference to the pool, because the pointer is not
@@ -138,7 +135,7 @@ fn set_running(owner: u64) -> u64 {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // Must come first, so that blocks freed from now on are not pooled.
+        // Must come first, so that blocks freed from here on are not pooled.
         end_owner(self.id);
         let take =
             |pool: &mut Pool| pool.extract(|owner| owner == self.id || owner == KERNEL_OWNER);
@@ -151,37 +148,36 @@ impl Drop for Owner {
     }
 }
 
-/// Marks that a VM runs on this thread, until dropped. Not `Send`, because the pool belongs to the
-/// thread.
-pub(crate) struct Running {
+/// Marks a VM as running on this thread until dropped. Not `Send`, because the pool belongs to the thread.
+pub(crate) struct RunGuard {
     /// The owner number of the calling VM, if any.
     outer: u64,
-    /// The thread's pool, unless the calling VM has entered it.
+    /// The thread's pool. `None` if the calling VM already holds it.
     pool: Option<InUse<'static, Pool>>,
     not_send: PhantomData<*const ()>,
 }
 
-impl Drop for Running {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         set_running(self.outer);
         if let Some(pool) = &mut self.pool {
             CURRENT.set(None);
             let limit = LIMIT.load(Ordering::Relaxed);
             if pool.bytes > limit {
-                pool.make_room(limit);
+                pool.evict_to(limit);
             }
         }
     }
 }
 
-/// The size class of a request and the block size of that class; `None` if rounding overflows.
+/// The size class of a request and the block size of the class. `None` on overflow.
 fn class_of(bytes: usize) -> Option<(usize, usize)> {
     let bytes = bytes.max(ALIGNMENT);
     let log = (bytes - 1).ilog2();
-    // Sizes between 2^log and 2^(log + 1) are rounded to steps of a quarter. `log` is at least 5
-    // here, so a step is at least 8 bytes.
+    // Sizes between 2^log and 2^(log + 1) are rounded up to a multiple of 2^(log - 2). `log` is at least 5, so the step is at least
+    // 8 bytes.
     let step = 1usize << (log - 2);
-    // `next_multiple_of` would use a division.
+    // `next_multiple_of` would divide.
     let size = bytes.checked_add(step - 1)? & !(step - 1);
     let quarter = (size >> (log - 2)) - 4;
     Some((4 * log as usize + quarter, size))
@@ -198,15 +194,15 @@ impl Pool {
         Some(block)
     }
 
-    /// The maximum number of bytes of the pool now.
+    /// The current size limit of the pool in bytes.
     fn limit(&self) -> usize {
         let limit = LIMIT.load(Ordering::Relaxed);
-        if self.running == NO_OWNER { limit } else { limit.saturating_mul(WHILE_RUNNING) }
+        if self.running == NO_OWNER { limit } else { limit.saturating_mul(RUNNING_FACTOR) }
     }
 
-    /// Adds a block to the pool. Its owner must still exist.
+    /// Adds a block to the pool. The block is freed instead if its VM was dropped or it exceeds the limit.
     #[inline(always)]
-    fn give(&mut self, block: AlignedBuf) {
+    fn insert(&mut self, block: AlignedBuf) {
         let limit = self.limit();
         let Some((class, size)) = class_of(block.len()) else { return };
         let owner = block.owner();
@@ -215,16 +211,16 @@ impl Pool {
             return;
         }
         if self.bytes + size > limit || self.free.is_empty() {
-            self.make_room(limit - size);
+            self.evict_to(limit - size);
         }
         self.bytes += size;
         self.free[class].push(block);
     }
 
-    /// Frees blocks until the pool has at most `limit` bytes. The largest blocks are freed first,
-    /// because they are the least likely to be reused.
+    /// Frees blocks until the pool has at most `limit` bytes. Frees the largest blocks first, because they are the least likely to
+    /// be reused.
     #[cold]
-    fn make_room(&mut self, limit: usize) {
+    fn evict_to(&mut self, limit: usize) {
         if self.free.is_empty() {
             self.free.resize_with(CLASSES, Vec::new);
         }
@@ -254,21 +250,21 @@ impl Pool {
     }
 }
 
-/// Takes a block from this thread's pool or allocates one. It belongs to the VM running on this
-/// thread, or to `other` if there is none.
-fn take_block(bytes: usize, other: u64) -> Result<AlignedBuf, TensorError> {
+/// Takes a block from this thread's pool or allocates one. The block belongs to the VM running on this thread, or to
+/// `default_owner` if there is none.
+fn take_block(bytes: usize, default_owner: u64) -> Result<AlignedBuf, TensorError> {
     let (class, size) = class_of(bytes).ok_or(TensorError::OutOfMemory { bytes })?;
-    let mut owner = other;
+    let mut owner = default_owner;
     let block = with_pool(|pool| {
-        owner = if pool.running == NO_OWNER { other } else { pool.running };
+        owner = if pool.running == NO_OWNER { default_owner } else { pool.running };
         pool.take(class, owner)
     });
     let block = match block.flatten() {
         Some(block) => block,
-        // Zeroed, so that elements that are never written are not uninitialised memory.
+        // Zero-filled, so that reading an unwritten element is never undefined behaviour.
         None => {
             let mut block = AlignedBuf::zeroed(size)?;
-            block.set_pool(owner, give_block);
+            block.set_pool(owner, recycle_block);
             block
         }
     };
@@ -277,22 +273,21 @@ fn take_block(bytes: usize, other: u64) -> Result<AlignedBuf, TensorError> {
     Ok(block)
 }
 
-fn give_block(block: AlignedBuf) {
-    // During thread exit there is no pool, and the block is freed.
-    let _ = with_pool(|pool| pool.give(block));
+fn recycle_block(block: AlignedBuf) {
+    // During thread exit there is no pool, so the block is freed.
+    let _ = with_pool(|pool| pool.insert(block));
 }
 
-/// Allocates a storage of at least `bytes` bytes. Its contents are arbitrary, but never another
-/// VM's data.
+/// Allocates a storage of at least `bytes` bytes. Its contents are arbitrary, but never data of another VM.
 pub(crate) fn alloc_storage(bytes: usize) -> Result<Storage, TensorError> {
     Ok(Storage::from_buf(take_block(bytes, NO_OWNER)?))
 }
 
-/// A scratch block starts with one cache line that holds the block itself, as its owner.
+/// A workspace block starts with one cache line that stores the block's own handle.
 const HEADER: usize = ALIGNMENT;
 const _: () = assert!(size_of::<AlignedBuf>() <= HEADER, "the owner fits the header");
 
-/// `KernelRuntime::alloc_workspace`: allocates scratch memory from this thread's pool.
+/// Implements `KernelRuntime::alloc_workspace`: allocates scratch memory from this thread's pool.
 pub(crate) unsafe extern "C" fn alloc_workspace(bytes: u64) -> *mut c_void {
     let size = usize::try_from(bytes).ok().and_then(|bytes| bytes.checked_add(HEADER));
     let block = size.map(|size| take_block(size, KERNEL_OWNER));
@@ -306,14 +301,14 @@ pub(crate) unsafe extern "C" fn alloc_workspace(bytes: u64) -> *mut c_void {
     }
 }
 
-/// `KernelRuntime::free_workspace`.
+/// Implements `KernelRuntime::free_workspace`.
 pub(crate) unsafe extern "C" fn free_workspace(block: *mut c_void) {
     if block.is_null() {
         return;
     }
     // SAFETY: the pointer came from `alloc_workspace`, so the header before it holds the block.
     let block = unsafe { block.cast::<u8>().sub(HEADER).cast::<AlignedBuf>().read() };
-    give_block(block);
+    recycle_block(block);
 }
 
 #[cfg(test)]
@@ -322,13 +317,13 @@ mod tests {
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     /// Serialises the tests of this module, because dropping a VM empties the pools of all threads.
-    fn alone() -> MutexGuard<'static, ()> {
-        static ALONE: Mutex<()> = Mutex::new(());
-        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    fn serialize_tests() -> MutexGuard<'static, ()> {
+        static LOCK: Mutex<()> = Mutex::new(());
+        LOCK.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[test]
-    fn classes_waste_at_most_a_quarter() {
+    fn size_classes_waste_at_most_a_quarter() {
         let mut last = 0;
         for bytes in (0..100_000).chain([1 << 20, (1 << 20) + 1, 1 << 40]) {
             let (class, size) = class_of(bytes).unwrap();
@@ -342,11 +337,11 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_reused_and_bounded() {
-        let _alone = alone();
+    fn blocks_are_reused_within_the_pool_limit() {
+        let _guard = serialize_tests();
         std::thread::spawn(|| {
-            let machine = Owner::new(false);
-            let running = machine.begin();
+            let owner = Owner::new(false);
+            let running = owner.begin();
             let first = alloc_storage(1000).unwrap();
             let at = first.as_ptr();
             drop(first);
@@ -355,9 +350,9 @@ mod tests {
             let big: Vec<_> = (0..20).map(|_| alloc_storage(20 << 20).unwrap()).collect();
             drop(big);
             assert!(pooled_bytes() > DEFAULT_LIMIT);
-            assert!(pooled_bytes() <= WHILE_RUNNING * DEFAULT_LIMIT);
-            drop(alloc_storage(WHILE_RUNNING * DEFAULT_LIMIT + 1).unwrap());
-            assert!(pooled_bytes() <= WHILE_RUNNING * DEFAULT_LIMIT);
+            assert!(pooled_bytes() <= RUNNING_FACTOR * DEFAULT_LIMIT);
+            drop(alloc_storage(RUNNING_FACTOR * DEFAULT_LIMIT + 1).unwrap());
+            assert!(pooled_bytes() <= RUNNING_FACTOR * DEFAULT_LIMIT);
             drop(running);
             assert!(pooled_bytes() <= DEFAULT_LIMIT);
             release_pooled();
@@ -369,10 +364,10 @@ mod tests {
     }
 
     #[test]
-    fn blocks_stay_with_their_machine() {
-        let _alone = alone();
+    fn blocks_are_reused_only_by_their_vm() {
+        let _guard = serialize_tests();
         std::thread::spawn(|| {
-            let (one, other) = (Owner::new(false), Owner::new(false));
+            let (one, default_owner) = (Owner::new(false), Owner::new(false));
             let first = {
                 let _running = one.begin();
                 let first = alloc_storage(1000).unwrap();
@@ -380,7 +375,7 @@ mod tests {
                 unsafe { first.as_ptr().write_bytes(7, 1000) };
                 let at = first.as_ptr();
                 drop(first);
-                let _inner = other.begin();
+                let _inner = default_owner.begin();
                 let second = alloc_storage(1000).unwrap();
                 assert_ne!(second.as_ptr(), at);
                 drop(second);
@@ -393,7 +388,7 @@ mod tests {
             let again = alloc_storage(1000).unwrap();
             assert_eq!(again.as_ptr(), first);
             drop(running);
-            drop(other);
+            drop(default_owner);
             assert_eq!(pooled_bytes(), 0);
             drop(one);
             drop(again);
@@ -404,16 +399,16 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_is_dropped_leaves_nothing_on_other_threads() {
-        let _alone = alone();
+    fn dropping_a_vm_frees_its_blocks_in_the_pools_of_other_threads() {
+        let _guard = serialize_tests();
         use std::sync::mpsc::channel;
-        let machine = Owner::new(false);
+        let owner = Owner::new(false);
         let (say, said) = channel::<()>();
         let (ask, asked) = channel::<()>();
         std::thread::scope(|scope| {
-            let machine = &machine;
+            let owner = &owner;
             scope.spawn(move || {
-                let running = machine.begin();
+                let running = owner.begin();
                 drop(alloc_storage(5000).unwrap());
                 drop(running);
                 // SAFETY: the block is freed once.
@@ -424,15 +419,15 @@ mod tests {
                 assert_eq!(pooled_bytes(), 0);
             });
             said.recv().unwrap();
-            drop(Owner { ..*machine });
+            drop(Owner { ..*owner });
             ask.send(()).unwrap();
         });
-        std::mem::forget(machine);
+        std::mem::forget(owner);
     }
 
     #[test]
-    fn workspaces_come_and_go() {
-        let _alone = alone();
+    fn workspaces_are_pooled_after_release() {
+        let _guard = serialize_tests();
         // SAFETY: each block is written within its size and freed once.
         unsafe {
             let a = alloc_workspace(100);

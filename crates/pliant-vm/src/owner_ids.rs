@@ -1,21 +1,19 @@
-//! Owners of pooled memory. Each VM has a unique number that is never reused, not even after it is
-//! dropped.
+//! Identifiers of the owners of pooled memory. Each VM has a unique id that is never reused, even after the VM is dropped.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// Maximum number of live VMs that can own memory. Memory freed by further VMs is returned to the
-/// system.
+/// Maximum number of live VMs that own pooled memory. Further VMs return freed memory to the system.
 const MAX_OWNERS: usize = 4096;
 
-/// Marks memory without an owner, which is never reused.
+/// The owner id of memory that is never reused.
 pub(crate) const NO_OWNER: u64 = 0;
-/// Owns the scratch memory of kernels on threads where no VM runs.
+/// The owner id of kernel workspaces on threads where no VM runs.
 pub(crate) const KERNEL_OWNER: u64 = u64::MAX;
 
-/// For each slot, how often it was taken and released. The count is odd while a VM holds the slot.
+/// For each slot, the number of acquisitions plus releases. The count is odd while a VM holds the slot.
 static SLOTS: [AtomicU32; MAX_OWNERS] = [const { AtomicU32::new(0) }; MAX_OWNERS];
 
-/// Takes a number for a new VM. Returns [`NO_OWNER`] if there are too many VMs.
+/// Returns an id for a new VM, or [`NO_OWNER`] if there are too many VMs.
 pub(crate) fn new_owner() -> u64 {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let first = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -24,21 +22,21 @@ pub(crate) fn new_owner() -> u64 {
 
 fn take(at: usize) -> Option<u64> {
     let count = SLOTS[at].load(Ordering::Relaxed);
-    // A slot whose counter is exhausted is not taken again, so that numbers stay unique.
+    // A slot whose counter is exhausted is not acquired again, so that ids stay unique.
     let is_free = count.is_multiple_of(2) && count < u32::MAX - 1;
     let take =
         |count| SLOTS[at].compare_exchange(count, count + 1, Ordering::SeqCst, Ordering::Relaxed);
     (is_free && take(count).is_ok()).then(|| (at as u64) << 32 | u64::from(count + 1))
 }
 
-/// Releases the number of a VM.
+/// Releases the id of a VM.
 pub(crate) fn end_owner(owner: u64) {
     if owner != NO_OWNER {
         SLOTS[(owner >> 32) as usize].fetch_add(1, Ordering::SeqCst);
     }
 }
 
-/// Whether the owner with this number still exists, so that its memory may be reused.
+/// Whether the owner still exists. If not, its memory must not be reused.
 pub(crate) fn is_live(owner: u64) -> bool {
     match owner {
         NO_OWNER => false,
@@ -52,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_unique_and_end() {
+    fn owner_ids_are_unique_and_expire_when_released() {
         let (a, b) = (new_owner(), new_owner());
         assert!(a != b && is_live(a) && is_live(b) && !is_live(NO_OWNER) && is_live(KERNEL_OWNER));
         end_owner(a);

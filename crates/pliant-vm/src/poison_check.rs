@@ -1,9 +1,9 @@
-//! Checks that no result of a run contains poison, in builds that poison uninitialised memory.
+//! Checks the results of a run for reads of uninitialised memory. Builds with poisoning fill such memory with a pattern (poison).
 
 use crate::error::CheckKind;
 use crate::{Value, VmError};
 
-/// Maximum number of values searched. Tuples that share members can have exponentially many leaves.
+/// Maximum number of values inspected. Tuples that share items can have exponentially many leaves.
 const SEARCHED: usize = 10_000;
 
 /// Checks the result of a function.
@@ -12,7 +12,9 @@ const SEARCHED: usize = 10_000;
 /// `Internal` if a tensor in `result` contains poison and no argument does.
 pub(crate) fn check_poison(function: &str, args: &[Value], result: &Value) -> Result<(), VmError> {
     if holds_poison([result]) && !holds_poison(args) {
-        let message = format!("a result of '{function}' holds memory that was never written");
+        let message = format!(
+            "a result of '{function}' contains memory that was never written (a bug in Pliant)"
+        );
         return Err(VmError::check(CheckKind::Internal, message));
     }
     Ok(())
@@ -56,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_poison_of_an_argument_may_be_returned() {
+    fn poison_from_an_argument_may_be_returned() {
         let args = [Value::Tensor(poisoned())];
         assert!(check_poison("main", &args, &args[0]).is_ok());
     }

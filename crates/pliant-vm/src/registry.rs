@@ -1,4 +1,4 @@
-//! The global registry of packed functions: host functions that programs call by name.
+//! The global registry of host functions that programs call by name.
 
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
@@ -8,15 +8,15 @@ use rustc_hash::FxHashMap;
 use crate::memory::{alloc_workspace, free_workspace};
 use crate::{Value, VmError};
 
-/// A host function.
+/// A host function called with the values of its arguments.
 pub type PackedFunc = Arc<dyn Fn(&[Value]) -> Result<Value, VmError> + Send + Sync>;
 
-/// A host function that behaves like a kernel: it gets the caller's worker team for parallel loops
-/// and the flag that interrupts it. It cannot call packed functions through the runtime.
+/// A host function that behaves like a library kernel: it receives the caller's runtime with the worker team for parallel loops and
+/// the interrupt flag. It cannot call packed functions through the runtime.
 pub type LibraryFunc =
     Arc<dyn Fn(&KernelRuntime, &[Value]) -> Result<Value, VmError> + Send + Sync>;
 
-/// A registered function, of either kind.
+/// A registered host function of either kind.
 #[derive(Clone)]
 pub(crate) enum HostFunc {
     Packed(PackedFunc),
@@ -24,7 +24,7 @@ pub(crate) enum HostFunc {
 }
 
 impl HostFunc {
-    /// Calls the function from a run whose loop functions get `runtime`.
+    /// Calls the function from a run. `runtime` is the runtime of the run's loop functions.
     pub(crate) fn call(&self, runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
         match self {
             HostFunc::Packed(func) => func(args),
@@ -35,7 +35,7 @@ impl HostFunc {
         }
     }
 
-    /// Calls the function outside of any run. It uses the global team and cannot be interrupted.
+    /// Calls the function outside any run: with the global team and without interrupts.
     pub(crate) fn call_outside(&self, args: &[Value]) -> Result<Value, VmError> {
         match self {
             HostFunc::Packed(func) => func(args),
@@ -63,8 +63,8 @@ fn outside_runtime() -> KernelRuntime {
 
 static REGISTRY: LazyLock<RwLock<FxHashMap<String, HostFunc>>> = LazyLock::new(RwLock::default);
 
-/// Registers `func` under `name` for VMs created from now on. If the name exists and `replace` is
-/// false, nothing changes and the result is false.
+/// Registers `func` under `name` for VMs created later. Returns false, without any change, if the name is taken and `replace` is
+/// false.
 pub fn register_func(name: &str, func: PackedFunc, replace: bool) -> bool {
     register(name, HostFunc::Packed(func), replace)
 }
@@ -80,18 +80,18 @@ fn register(name: &str, func: HostFunc, replace: bool) -> bool {
         return false;
     }
     let old = registry.insert(name.to_string(), func);
-    // Dropping a function may run host code that uses the registry, so the lock is released first.
+    // Dropping a function may run host code that uses the registry, so release the lock first.
     drop(registry);
     drop(old);
     true
 }
 
-/// The function registered under `name`; `None` if there is none.
+/// The function registered under `name` as a packed function; `None` if there is none.
 pub fn get_func(name: &str) -> Option<PackedFunc> {
     find_func(name).map(HostFunc::into_packed)
 }
 
-/// As [`get_func`], but returns the function in the form in which it was registered.
+/// The function registered under `name` in its original form; `None` if there is none.
 pub(crate) fn find_func(name: &str) -> Option<HostFunc> {
     REGISTRY.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
 }

@@ -1,58 +1,58 @@
-//! The bytecode interpreter loop.
+//! The bytecode interpreter.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use pliant_exec::KernelArg;
-use pliant_exec::abi::{Flops, KernelRuntime, STATUS_CANCELLED, STATUS_OK, STATUS_PACKED, Told};
+use pliant_exec::LoopFuncParam;
+use pliant_exec::abi::{
+    AssertArgs, Flops, KernelRuntime, STATUS_CANCELLED, STATUS_OK, STATUS_PACKED,
+};
 use pliant_tensor::Failed;
 use pliant_tensor::{DType, Tensor};
 
 use crate::args::{Args, poll};
 use crate::builtins::{Builtin, alloc_own_tensor_unwritten, bytes, clear};
-use crate::callback::KernelCall;
+use crate::callback::LoopCall;
 use crate::context::{Context, Frame};
 use crate::error::TraceEntry;
 use crate::first_use::FirstUse;
 use crate::instrument::{CallEvent, CalleeKind, InstrumentAction};
-use crate::link::{Callee, Entry, LinkedKernel, Op, Operand, VOID};
-use crate::machine::Inner;
+use crate::interrupt_flags::InterruptFlag;
+use crate::link::{Callee, Entry, LinkedLoopFunc, Op, Operand, VOID};
 use crate::registry::HostFunc;
-use crate::stop::StopFlag;
 use crate::time_limit::Limit;
 use crate::value::{FuncTarget, holds_int};
+use crate::virtual_machine::Inner;
 use crate::{FuncValue, Instrument, Value, VmError};
 
 /// Maximum number of registers (24 bytes each) in all frames of an invocation.
 const MAX_STACK: usize = 1 << 24;
-/// Maximum number of source locations in an error: the innermost one and those of the enclosing
-/// calls.
-const MAX_TRACE: usize = 8;
+/// Maximum number of source locations in an error: those of the failed instruction and the enclosing calls.
+const MAX_TRACE_ENTRIES: usize = 8;
 /// Maximum number of frames searched for source locations.
-const MAX_TRACED: usize = 1 << 10;
+const MAX_TRACED_FRAMES: usize = 1 << 10;
 
-/// The state of an invocation. `regs[base..]` of the context is the running frame.
+/// The state of an invocation. The running frame is `regs[base..]` of the context.
 pub(crate) struct Runner<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) context: &'a mut Context,
     instrument: Option<&'a Instrument>,
-    /// Counts the floating-point operations of library kernels in the current call, for the instrument.
+    /// Counts the floating-point operations of library kernels in the current call, for instruments.
     flops: Flops,
     pub(crate) function: usize,
     pub(crate) base: usize,
-    /// The VM's attention word when the invocation began.
+    /// The last attention word that the run has handled.
     pub(crate) attention: u64,
-    /// The flag that interrupts of this VM set. It also counts the run.
-    flag: &'a StopFlag,
-    /// The runtime passed to loop functions; that of the outer run if this run is nested.
+    /// The flag set by interrupts of this VM. It also counts this run.
+    flag: &'a InterruptFlag,
+    /// The runtime passed to loop functions. A nested run uses the runtime of the outer run.
     pub(crate) runtime: &'a KernelRuntime,
-    /// Whether the run is nested. Interrupts of the outer run do not change this VM's attention
-    /// word.
+    /// Whether the run is nested. An interrupt of the outer run does not change this VM's attention word, so it needs a separate
+    /// check.
     nested: bool,
-    /// The time limit. `None` after an interrupt, so that the interrupt is reported even if the
-    /// limit expires meanwhile.
+    /// The time limit. Becomes `None` after an interrupt, so that the interrupt is reported even if the limit expires meanwhile.
     limit: Option<&'a Limit>,
     /// The invoked function.
     entry: usize,
@@ -60,29 +60,29 @@ pub(crate) struct Runner<'a> {
 
 /// A call site.
 #[derive(Clone, Copy)]
-pub(crate) struct Site {
+pub(crate) struct CallSite {
     pub(crate) pc: usize,
     pub(crate) dst: u32,
-    /// Whether the running function returns the call's result, so that its frame can be reused.
+    /// Whether the call is in tail position, so that the callee may replace the frame.
     pub(crate) tail: bool,
 }
 
-/// The outcome of a call.
-pub(crate) enum Called {
-    /// The call is complete; this is its result.
+/// The state after a call.
+pub(crate) enum CallOutcome {
+    /// The call is complete and returned this value, which is not stored yet.
     Value(Value),
-    /// The call is complete and has written its destination.
-    Done,
-    /// The call has entered a bytecode function.
+    /// The call is complete and its destination register is set.
+    Stored,
+    /// The frame of a bytecode function was pushed. The function has not run yet.
     Entered,
 }
 
-/// The outcome of a return.
-pub(crate) enum Left {
+/// The state after a return.
+pub(crate) enum ReturnOutcome {
     /// The run is complete; this is its result.
-    Run(Value),
-    /// The function has returned to its caller, which continues at this instruction.
-    Call(usize),
+    RunDone(Value),
+    /// The function returned to its caller, which resumes at this instruction.
+    Resume(usize),
 }
 
 impl Drop for Runner<'_> {
@@ -99,7 +99,7 @@ impl<'a> Runner<'a> {
         outer: Option<&'a KernelRuntime>,
     ) -> Runner<'a> {
         let (attention, flag) = inner.begin_run();
-        context.spares.owner = inner.owner.id();
+        context.tensor_cache.owner = inner.owner.id();
         let runtime = outer.unwrap_or(&flag.runtime);
         let nested = outer.is_some();
         let (function, base, entry) = (0, 0, 0);
@@ -119,7 +119,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Creates a run with a time limit. `runtime` has the flag of the limit.
+    /// Creates a run with a time limit. The interrupt flag of `runtime` is the one that the limit sets.
     pub(crate) fn limited(
         inner: &'a Inner,
         context: &'a mut Context,
@@ -132,21 +132,21 @@ impl<'a> Runner<'a> {
         runner
     }
 
-    /// Runs a bytecode function. The number of arguments has already been checked.
+    /// Runs a bytecode function. The caller has checked the number of arguments.
     pub(crate) fn run(mut self, function: u32, args: &[Value]) -> Result<Value, VmError> {
         (self.function, self.entry) = (function as usize, function as usize);
         self.context.regs.extend_from_slice(args);
         let size = self.frame_size(self.base, self.function)?;
         self.context.regs.resize(size, Value::None);
         match self.instrument {
-            // An instrument must see every call, so the bytecode is interpreted.
+            // An instrument must see every call, so native bodies are not used.
             Some(_) => self.execute::<true>(),
             None if self.inner.linked.native => crate::native::execute(&mut self),
             None => self.execute::<false>(),
         }
     }
 
-    /// The size of the register stack if the function's frame starts at `base`.
+    /// The required size of the register stack if the function's frame starts at `base`.
     fn frame_size(&self, base: usize, function: usize) -> Result<usize, VmError> {
         let size = base + self.inner.linked.functions[function].num_regs;
         if size > MAX_STACK {
@@ -155,8 +155,8 @@ impl<'a> Runner<'a> {
         Ok(size)
     }
 
-    /// Adds to an error of the running function the source locations of the instruction and the
-    /// enclosing calls.
+    /// Adds source locations to an error of instruction `pc` of the running function: those of the instruction and the enclosing
+    /// calls.
     #[cold]
     pub(crate) fn traced(&self, error: VmError, pc: usize) -> VmError {
         let error = match error {
@@ -169,18 +169,20 @@ impl<'a> Runner<'a> {
         let frames = self.context.frames.iter().rev();
         let around = frames.map(|f| (f.function as usize, f.pc.saturating_sub(1)));
         let mut trace: Vec<TraceEntry> = Vec::new();
-        for (function, pc) in [(self.function, pc)].into_iter().chain(around).take(MAX_TRACED) {
-            // A recursion adds its location only once.
-            let place = self.inner.place(function, pc);
-            trace.extend(place.filter(|place| trace.last() != Some(place)));
-            if trace.len() == MAX_TRACE {
+        for (function, pc) in
+            [(self.function, pc)].into_iter().chain(around).take(MAX_TRACED_FRAMES)
+        {
+            // Recursive calls from the same location are listed once.
+            let location = self.inner.source_location(function, pc);
+            trace.extend(location.filter(|location| trace.last() != Some(location)));
+            if trace.len() == MAX_TRACE_ENTRIES {
                 break;
             }
         }
         error.traced(trace)
     }
 
-    /// The error of the time limit, if that is the reason why the run stops.
+    /// The time limit error, if the expired limit caused the interrupt.
     fn time_limit_error(&self) -> Option<VmError> {
         let limit = self.limit.filter(|limit| limit.has_expired())?;
         if self.inner.is_interrupted_since(self.attention) {
@@ -196,7 +198,7 @@ impl<'a> Runner<'a> {
         VmError::StackOverflow { depth, function }
     }
 
-    fn execute<const WATCHED: bool>(&mut self) -> Result<Value, VmError> {
+    fn execute<const INSTRUMENTED: bool>(&mut self) -> Result<Value, VmError> {
         let inner = self.inner;
         let mut pc = 0usize;
         let mut function = &inner.linked.functions[self.function];
@@ -207,26 +209,26 @@ impl<'a> Runner<'a> {
                     self.check_attention(pc)?;
                     let start = args_start as usize;
                     let operands = &function.operands[start..start + args_len as usize];
-                    let site = Site { pc, dst, tail: matches!(op, Op::TailCall { .. }) };
-                    let called = if WATCHED {
-                        self.watched_call(callee, operands, site)
+                    let site = CallSite { pc, dst, tail: matches!(op, Op::TailCall { .. }) };
+                    let outcome = if INSTRUMENTED {
+                        self.instrumented_call(callee, operands, site)
                     } else {
                         self.call(callee, operands, site)
                     };
-                    let called = called.map_err(|error| self.traced(error, pc))?;
+                    let outcome = outcome.map_err(|error| self.traced(error, pc))?;
                     pc += 1;
-                    match called {
-                        Called::Value(value) => self.put(dst, value),
-                        Called::Done => {}
-                        Called::Entered => {
+                    match outcome {
+                        CallOutcome::Value(value) => self.set_register(dst, value),
+                        CallOutcome::Stored => {}
+                        CallOutcome::Entered => {
                             pc = 0;
                             function = &inner.linked.functions[self.function];
                         }
                     }
                 }
-                Op::Ret { reg } => match self.leave(reg) {
-                    Left::Run(value) => return Ok(value),
-                    Left::Call(next) => {
+                Op::Ret { reg } => match self.return_from_frame(reg) {
+                    ReturnOutcome::RunDone(value) => return Ok(value),
+                    ReturnOutcome::Resume(next) => {
                         pc = next;
                         function = &inner.linked.functions[self.function];
                     }
@@ -241,31 +243,31 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Stores the result of an instruction in its destination.
+    /// Sets a destination register. The old value is recycled.
     #[inline]
-    pub(crate) fn put(&mut self, dst: u32, value: Value) {
+    pub(crate) fn set_register(&mut self, dst: u32, value: Value) {
         if dst != VOID {
             let context = &mut *self.context;
             let old = std::mem::replace(&mut context.regs[self.base + dst as usize], value);
-            context.spares.offer(old);
+            context.tensor_cache.recycle(old);
         }
     }
 
-    /// Returns the value of a register, and makes the caller's frame the running one.
-    pub(crate) fn leave(&mut self, reg: u32) -> Left {
+    /// Returns the value of register `reg` to the caller: pops the running frame and restores the caller's.
+    pub(crate) fn return_from_frame(&mut self, reg: u32) -> ReturnOutcome {
         let context = &mut *self.context;
         let value = std::mem::take(&mut context.regs[self.base + reg as usize]);
         for old in context.regs.drain(self.base..) {
-            context.spares.offer(old);
+            context.tensor_cache.recycle(old);
         }
-        let Some(frame) = context.frames.pop() else { return Left::Run(value) };
+        let Some(frame) = context.frames.pop() else { return ReturnOutcome::RunDone(value) };
         self.function = frame.function as usize;
         self.base = frame.base;
-        self.put(frame.dst, value);
-        Left::Call(frame.pc)
+        self.set_register(frame.dst, value);
+        ReturnOutcome::Resume(frame.pc)
     }
 
-    /// Jumps check for interrupts, because a loop may contain no calls.
+    /// Backward jumps check for interrupts, because a loop may contain no calls.
     fn jump(&mut self, pc: usize, target: u32) -> Result<usize, VmError> {
         let target = target as usize;
         if target <= pc {
@@ -275,20 +277,20 @@ impl<'a> Runner<'a> {
         Ok(target)
     }
 
-    /// Fails if the outer run was interrupted. Every loop and every recursion must call this.
+    /// Fails if the outer run was interrupted. Every loop and every recursion must call this function.
     pub(crate) fn check_outer(&self) -> Result<(), VmError> {
         if self.nested { poll(self.runtime) } else { Ok(()) }
     }
 
     fn check_attention(&mut self, pc: usize) -> Result<(), VmError> {
         let now = self.inner.attention.load(Ordering::Relaxed);
-        if now == self.attention { Ok(()) } else { self.attend(pc) }
+        if now == self.attention { Ok(()) } else { self.handle_attention(pc) }
     }
 
-    /// Handles a changed attention word at an instruction of the running function.
+    /// Handles a changed attention word at instruction `pc` of the running function.
     #[cold]
-    pub(crate) fn attend(&mut self, pc: usize) -> Result<(), VmError> {
-        match self.inner.attend(self.attention) {
+    pub(crate) fn handle_attention(&mut self, pc: usize) -> Result<(), VmError> {
+        match self.inner.handle_attention(self.attention) {
             Ok(attention) => self.attention = attention,
             Err(error) => {
                 self.limit = None;
@@ -305,8 +307,8 @@ impl<'a> Runner<'a> {
         &mut self,
         callee: Callee,
         operands: &[Operand],
-        site: Site,
-    ) -> Result<Called, VmError> {
+        site: CallSite,
+    ) -> Result<CallOutcome, VmError> {
         let inner = self.inner;
         match callee {
             Callee::Builtin(builtin, function) => {
@@ -317,42 +319,42 @@ impl<'a> Runner<'a> {
                     operands,
                     runtime: self.runtime,
                 };
-                function(args).map(Called::Value)
+                function(args).map(CallOutcome::Value)
             }
-            Callee::Kernel(index) => {
-                let kernel = &inner.linked.kernels[index as usize];
-                self.call_kernel(kernel, operands, None)?;
-                Ok(Called::Value(Value::None))
+            Callee::LoopFunc(index) => {
+                let loop_func = &inner.linked.loop_funcs[index as usize];
+                self.call_loop_func(loop_func, operands, None)?;
+                Ok(CallOutcome::Value(Value::None))
             }
             Callee::Alloc(builtin, first_use) => {
-                self.alloc(builtin, first_use, operands).map(Called::Value)
+                self.alloc(builtin, first_use, operands).map(CallOutcome::Value)
             }
             Callee::Kill(reg) => {
-                self.put(reg, Value::None);
-                Ok(Called::Done)
+                self.set_register(reg, Value::None);
+                Ok(CallOutcome::Stored)
             }
             Callee::Vm(index) => {
                 self.enter(index, operands, None, site)?;
-                Ok(Called::Entered)
+                Ok(CallOutcome::Entered)
             }
             Callee::Packed(index) => {
                 let (name, func) = &inner.linked.packed[index as usize];
-                self.call_host(name, func, operands, &[]).map(Called::Value)
+                self.call_host(name, func, operands, &[]).map(CallOutcome::Value)
             }
             Callee::Closure => self.call_closure(operands, site),
-            Callee::KernelDyn => self.call_dynamic(operands),
+            Callee::LoopFuncDyn => self.call_dynamic(operands),
         }
     }
 
-    /// `alloc_tensor_with_storage(bytes, shape, dtype)`: allocates a tensor with its own storage,
-    /// or reuses a released one.
+    /// `alloc_tensor_with_storage(bytes, shape, dtype)`: allocates a tensor with its own storage, or takes one from the tensor
+    /// cache.
     pub(crate) fn alloc(
         &mut self,
         builtin: &'static Builtin,
         first_use: FirstUse,
         operands: &[Operand],
     ) -> Result<Value, VmError> {
-        let Context { regs, spares, .. } = &mut *self.context;
+        let Context { regs, tensor_cache, .. } = &mut *self.context;
         let regs = &regs[self.base..];
         let args = Args {
             name: builtin.name,
@@ -362,11 +364,11 @@ impl<'a> Runner<'a> {
             runtime: self.runtime,
         };
         let bytes = bytes(args)?;
-        let value = match spares.take(bytes, args.shape(1)?, args.dtype(2)?) {
+        let value = match tensor_cache.take(bytes, args.shape(1)?, args.dtype(2)?) {
             Some(tensor) => Value::Tensor(tensor),
             None => alloc_own_tensor_unwritten(args)?,
         };
-        // An instrument may skip the call that writes the tensor.
+        // An instrument may skip the call that would write the tensor.
         let may_skip = self.instrument.is_some_and(|instrument| instrument.may_skip);
         if first_use == FirstUse::Unknown || may_skip {
             clear(&value);
@@ -374,15 +376,14 @@ impl<'a> Runner<'a> {
         Ok(value)
     }
 
-    /// Enters a bytecode function. Its frame is pushed on the register stack or replaces the
-    /// running frame. `closure` is the location of the function value whose captured values follow
-    /// the operands.
+    /// Enters a bytecode function. The new frame is pushed on the register stack, or replaces the running frame in a tail call.
+    /// `closure` is the operand of the function value whose captured values follow the arguments.
     pub(crate) fn enter(
         &mut self,
         index: u32,
         operands: &[Operand],
         closure: Option<Operand>,
-        site: Site,
+        site: CallSite,
     ) -> Result<(), VmError> {
         self.check_outer()?;
         let callee = &self.inner.linked.functions[index as usize];
@@ -394,7 +395,7 @@ impl<'a> Runner<'a> {
         };
         let bound = captured(&context.regs[self.base..]);
         if operands.len() + bound != callee.num_params {
-            return Err(self.inner.arity(callee.index, operands.len(), bound));
+            return Err(self.inner.arity_error(callee.index, operands.len(), bound));
         }
         let limit = self.inner.max_depth.load(std::sync::atomic::Ordering::Relaxed);
         if !site.tail && context.frames.len() >= limit {
@@ -409,18 +410,16 @@ impl<'a> Runner<'a> {
             context.regs.push(value);
         }
         for i in 0..bound {
-            // The function value may be in the register stack, which grows here, so it is looked up
-            // every time.
+            // Look up the function value in every iteration, because it may be in the register stack, which grows here.
             let func = closure.map(|c| c.get(&context.regs[self.base..], consts));
             let Some(Value::Func(func)) = func else { break };
             let value = func.captured()[i].clone();
             context.regs.push(value);
         }
         if site.tail {
-            // The arguments move to the start of the running frame, whose registers are no longer
-            // needed.
+            // Move the arguments to the start of the running frame. Its registers are dead.
             for old in context.regs.drain(self.base..base) {
-                context.spares.offer(old);
+                context.tensor_cache.recycle(old);
             }
         } else {
             context.frames.push(Frame {
@@ -459,7 +458,7 @@ impl<'a> Runner<'a> {
                 Err(VmError::external(format!("panic: {}", panic_text(&*panic))).in_packed(name))
             }
         };
-        // Arguments must not outlive the call, so that killed tensors release their memory.
+        // Drop the arguments now, so that killing their registers releases the memory.
         self.context.host_args.clear();
         result
     }
@@ -467,36 +466,37 @@ impl<'a> Runner<'a> {
     pub(crate) fn call_closure(
         &mut self,
         operands: &[Operand],
-        site: Site,
-    ) -> Result<Called, VmError> {
+        site: CallSite,
+    ) -> Result<CallOutcome, VmError> {
         let inner = self.inner;
         let Some((&closure, rest)) = operands.split_first() else {
-            return Err(VmError::type_error("vm.builtin.invoke_closure: the function is missing"));
+            return Err(VmError::type_error(
+                "vm.builtin.invoke_closure: operand 0 (the function) is missing",
+            ));
         };
         let callee = closure.get(&self.context.regs[self.base..], &inner.linked.consts);
-        // A function of this program is entered directly. Any other function is kept alive during
-        // its call.
+        // A function of this program is entered directly. Any other function value is cloned to keep it alive during the call.
         let Value::Func(func) = callee else {
             let caller = &inner.linked.functions[self.function].name;
             return Err(not_callable(caller, callee));
         };
-        if let FuncTarget::Linked { machine, index } = func.target()
-            && inner.is(machine)
+        if let FuncTarget::Linked { vm, index } = func.target()
+            && inner.is(vm)
             && let Entry::Vm(index) = inner.linked.entries[*index as usize]
         {
             self.enter(index, rest, Some(closure), site)?;
-            return Ok(Called::Entered);
+            return Ok(CallOutcome::Entered);
         }
         let func = func.clone();
         match func.target() {
             FuncTarget::Packed(packed) => {
-                self.call_host(func.name(), packed, rest, func.captured()).map(Called::Value)
+                self.call_host(func.name(), packed, rest, func.captured()).map(CallOutcome::Value)
             }
-            FuncTarget::Linked { machine, index } if inner.is(machine) => {
+            FuncTarget::Linked { vm, index } if inner.is(vm) => {
                 match inner.linked.entries[*index as usize] {
-                    Entry::Kernel(i) if func.captured().is_empty() => {
-                        self.call_kernel(&inner.linked.kernels[i as usize], rest, None)?;
-                        Ok(Called::Value(Value::None))
+                    Entry::LoopFunc(i) if func.captured().is_empty() => {
+                        self.call_loop_func(&inner.linked.loop_funcs[i as usize], rest, None)?;
+                        Ok(CallOutcome::Value(Value::None))
                     }
                     _ => Err(VmError::type_error(format!(
                         "'{}' cannot be called as a closure",
@@ -508,12 +508,12 @@ impl<'a> Runner<'a> {
                 let regs = &self.context.regs[self.base..];
                 let consts = &inner.linked.consts;
                 let args: Vec<Value> = rest.iter().map(|o| o.get(regs, consts).clone()).collect();
-                func.call_within(&args, self.runtime).map(Called::Value)
+                func.call_within(&args, self.runtime).map(CallOutcome::Value)
             }
         }
     }
 
-    /// The function in the first operand, and the other operands.
+    /// The function in operand 0, and the remaining operands.
     fn leading_func<'o>(
         &self,
         name: &'static str,
@@ -529,13 +529,14 @@ impl<'a> Runner<'a> {
         Ok((args.func(0)?.clone(), &operands[1..]))
     }
 
-    /// `call_tir_dyn(f, args.., shape)`: calls a loop function. The dims of the shape become
-    /// trailing integers.
-    pub(crate) fn call_dynamic(&mut self, operands: &[Operand]) -> Result<Called, VmError> {
+    /// `call_tir_dyn(f, args.., shape)`: calls a loop function. The dims of the shape become trailing integer arguments.
+    pub(crate) fn call_dynamic(&mut self, operands: &[Operand]) -> Result<CallOutcome, VmError> {
         let inner = self.inner;
         let (func, rest) = self.leading_func("vm.builtin.call_tir_dyn", operands)?;
         let Some((last, rest)) = rest.split_last() else {
-            return Err(VmError::type_error("vm.builtin.call_tir_dyn: the shape is missing"));
+            return Err(VmError::type_error(
+                "vm.builtin.call_tir_dyn: the last operand (the shape) is missing",
+            ));
         };
         let regs = &self.context.regs[self.base..];
         let Value::Shape(dims) = last.get(regs, &inner.linked.consts).clone() else {
@@ -546,36 +547,39 @@ impl<'a> Runner<'a> {
         match func.target() {
             FuncTarget::Packed(packed) => {
                 let dims: Vec<Value> = dims.iter().map(|&dim| Value::Int(dim)).collect();
-                self.call_host(func.name(), packed, rest, &dims).map(Called::Value)
+                self.call_host(func.name(), packed, rest, &dims).map(CallOutcome::Value)
             }
-            FuncTarget::Linked { machine, index } if inner.is(machine) => {
-                let Entry::Kernel(i) = inner.linked.entries[*index as usize] else {
-                    let text = format!("vm.builtin.call_tir_dyn: '{}' is no kernel", func.name());
+            FuncTarget::Linked { vm, index } if inner.is(vm) => {
+                let Entry::LoopFunc(i) = inner.linked.entries[*index as usize] else {
+                    let text = format!(
+                        "vm.builtin.call_tir_dyn: '{}' is not a loop function",
+                        func.name()
+                    );
                     return Err(VmError::type_error(text));
                 };
-                self.call_kernel(&inner.linked.kernels[i as usize], rest, Some(&dims))?;
-                Ok(Called::Value(Value::None))
+                self.call_loop_func(&inner.linked.loop_funcs[i as usize], rest, Some(&dims))?;
+                Ok(CallOutcome::Value(Value::None))
             }
-            FuncTarget::Linked { .. } => {
-                Err(VmError::type_error("vm.builtin.call_tir_dyn: a kernel of another machine"))
-            }
+            FuncTarget::Linked { .. } => Err(VmError::type_error(
+                "vm.builtin.call_tir_dyn: the loop function belongs to another VM",
+            )),
         }
     }
 
-    pub(crate) fn call_kernel(
+    pub(crate) fn call_loop_func(
         &mut self,
-        kernel: &LinkedKernel,
+        loop_func: &LinkedLoopFunc,
         operands: &[Operand],
         dims: Option<&[i64]>,
     ) -> Result<(), VmError> {
         let Context { regs, words, copies, .. } = &mut *self.context;
         let regs = &regs[self.base..];
-        let expected = &kernel.info.args;
+        let expected = &loop_func.info.args;
         let dims = dims.unwrap_or_default();
         if operands.len() + dims.len() != expected.len() {
             return Err(VmError::type_error(format!(
-                "kernel '{}' takes {} arguments, but {} were given",
-                kernel.info.name,
+                "loop function '{}' takes {} arguments, but {} were given",
+                loop_func.info.name,
                 expected.len(),
                 operands.len() + dims.len()
             )));
@@ -583,12 +587,12 @@ impl<'a> Runner<'a> {
         words.clear();
         for (i, (operand, expected)) in operands.iter().zip(expected).enumerate() {
             let value = operand.get(regs, &self.inner.linked.consts);
-            let Some(mut word) = kernel_word(value, *expected) else {
-                return Err(bad_kernel_argument(kernel, i, value));
+            let Some(mut word) = encode_arg(value, *expected) else {
+                return Err(bad_loop_func_arg(loop_func, i, value));
             };
             if let Value::Tensor(tensor) = value
                 && !tensor.is_plain()
-                && let Some(copy) = plain_copy(tensor, *expected)?
+                && let Some(copy) = row_major_copy(tensor, *expected)?
             {
                 word = std::ptr::from_ref(copy.dl()) as u64;
                 copies.push(copy);
@@ -597,36 +601,29 @@ impl<'a> Runner<'a> {
         }
         for (&dim, (i, expected)) in dims.iter().zip(expected.iter().enumerate().skip(words.len()))
         {
-            match kernel_word(&Value::Int(dim), *expected) {
+            match encode_arg(&Value::Int(dim), *expected) {
                 Some(word) => words.push(word),
-                None => return Err(bad_kernel_argument(kernel, i, &Value::Int(dim))),
+                None => return Err(bad_loop_func_arg(loop_func, i, &Value::Int(dim))),
             }
         }
-        let call = KernelCall {
-            inner: self.inner,
-            regs,
-            operands,
-            copies,
-            words,
-            error: Mutex::new(None),
-        };
-        let told = Told::default();
+        let call =
+            LoopCall { inner: self.inner, regs, operands, copies, words, error: Mutex::new(None) };
+        let assert_args = AssertArgs::default();
         let runtime = KernelRuntime {
             call: (&raw const call).cast(),
-            told: &raw const told,
+            assert_args: &raw const assert_args,
             flops: match self.instrument {
                 Some(_) => &raw const self.flops,
                 None => std::ptr::null(),
             },
             ..*self.runtime
         };
-        // SAFETY: the provider of the table guarantees that the function follows the ABI and
-        // accepts these arguments. Registers and constants keep the tensors alive during the call,
-        // and the VM the runtime.
-        let status = unsafe { (kernel.function)(words.as_ptr(), &raw const runtime) };
+        // SAFETY: the provider of the table guarantees that the function follows the ABI and accepts these arguments. Registers and
+        // constants keep the tensors alive during the call, and the VM keeps the runtime alive.
+        let status = unsafe { (loop_func.function)(words.as_ptr(), &raw const runtime) };
         let result = match status {
             STATUS_OK => Ok(()),
-            _ => Err(kernel_error(kernel, status, &call, &told)),
+            _ => Err(loop_func_error(loop_func, status, &call, &assert_args)),
         };
         if !copies.is_empty() {
             copies.clear();
@@ -635,12 +632,12 @@ impl<'a> Runner<'a> {
     }
 
     #[cold]
-    fn watched_call(
+    fn instrumented_call(
         &mut self,
         callee: Callee,
         operands: &[Operand],
-        site: Site,
-    ) -> Result<Called, VmError> {
+        site: CallSite,
+    ) -> Result<CallOutcome, VmError> {
         let inner = self.inner;
         let Some(instrument) = self.instrument else { return self.call(callee, operands, site) };
         let regs = &self.context.regs[self.base..];
@@ -648,10 +645,10 @@ impl<'a> Runner<'a> {
         let args: Vec<Value> = operands.iter().map(|o| o.get(regs, consts).clone()).collect();
         let callee_name = match callee {
             Callee::Builtin(builtin, _) => builtin.name,
-            Callee::Kernel(i) => &inner.linked.kernels[i as usize].info.name,
+            Callee::LoopFunc(i) => &inner.linked.loop_funcs[i as usize].info.name,
             Callee::Packed(i) => &inner.linked.packed[i as usize].0,
             Callee::Vm(i) => &inner.linked.functions[i as usize].name,
-            Callee::KernelDyn => "vm.builtin.call_tir_dyn",
+            Callee::LoopFuncDyn => "vm.builtin.call_tir_dyn",
             Callee::Closure => "vm.builtin.invoke_closure",
             Callee::Alloc(builtin, _) => builtin.name,
             Callee::Kill(_) => "vm.builtin.kill_object",
@@ -661,7 +658,7 @@ impl<'a> Runner<'a> {
             instruction: site.pc,
             callee: callee_name,
             kind: match callee {
-                Callee::Kernel(_) | Callee::KernelDyn => CalleeKind::LoopFunction,
+                Callee::LoopFunc(_) | Callee::LoopFuncDyn => CalleeKind::LoopFunction,
                 Callee::Packed(_) => CalleeKind::Packed,
                 Callee::Vm(_) | Callee::Closure => CalleeKind::GraphFunction,
                 Callee::Builtin(..) | Callee::Alloc(..) | Callee::Kill(_) => CalleeKind::Builtin,
@@ -672,19 +669,24 @@ impl<'a> Runner<'a> {
             before: true,
         };
         if instrument.report(&event) == InstrumentAction::Skip {
-            return Ok(Called::Value(Value::None));
+            return Ok(CallOutcome::Value(Value::None));
         }
         self.flops.take();
-        let called = self.call(callee, operands, site)?;
-        let result = if let Called::Value(value) = &called { Some(value) } else { None };
+        let outcome = self.call(callee, operands, site)?;
+        let result = if let CallOutcome::Value(value) = &outcome { Some(value) } else { None };
         let flops = self.flops.take();
         instrument.report(&CallEvent { result, flops, before: false, ..event });
-        Ok(called)
+        Ok(outcome)
     }
 }
 
 #[cold]
-fn kernel_error(kernel: &LinkedKernel, status: i64, call: &KernelCall<'_>, told: &Told) -> VmError {
+fn loop_func_error(
+    loop_func: &LinkedLoopFunc,
+    status: i64,
+    call: &LoopCall<'_>,
+    assert_args: &AssertArgs,
+) -> VmError {
     match status {
         STATUS_CANCELLED => return VmError::Interrupted,
         STATUS_PACKED => {
@@ -695,52 +697,51 @@ fn kernel_error(kernel: &LinkedKernel, status: i64, call: &KernelCall<'_>, told:
         _ => {}
     }
     let message =
-        usize::try_from(status.saturating_sub(1)).ok().and_then(|k| kernel.info.checks.get(k));
+        usize::try_from(status.saturating_sub(1)).ok().and_then(|k| loop_func.info.checks.get(k));
     match message {
         Some(message) => {
             let (failed, message) = Failed::split(message);
-            let (given, message) = (call.arguments(), told.fill(status, message));
+            let (given, message) = (call.arguments(), assert_args.fill(status, message));
             let given = if given.is_empty() { given } else { format!(", called with {given}") };
-            let text = format!("{message} (in loop function '{}'{given})", kernel.info.name);
+            let text = format!("{message} (in loop function '{}'{given})", loop_func.info.name);
             VmError::check(failed.into(), text)
         }
-        None => VmError::Kernel { name: kernel.info.name.clone(), status },
+        None => VmError::LoopFunc { name: loop_func.info.name.clone(), status },
     }
 }
 
-/// Encodes `value` as the argument word of a parameter that expects `expected`; `None` if it does
-/// not fit.
-fn kernel_word(value: &Value, expected: KernelArg) -> Option<u64> {
+/// Encodes `value` as the argument word for a parameter that expects `expected`. `None` if the value does not match.
+fn encode_arg(value: &Value, expected: LoopFuncParam) -> Option<u64> {
     match (value, expected) {
-        (Value::Tensor(tensor), KernelArg::Tensor { dtype, ndim, written, .. }) => {
+        (Value::Tensor(tensor), LoopFuncParam::Tensor { dtype, ndim, written, .. }) => {
             let fits = dtype.is_none_or(|dtype| dtype == tensor.dtype())
                 && ndim.is_none_or(|ndim| usize::from(ndim) == tensor.ndim())
                 && !(written && tensor.is_read_only());
             fits.then_some(std::ptr::from_ref(tensor.dl()) as u64)
         }
-        (Value::Tensor(tensor), KernelArg::Any) => Some(std::ptr::from_ref(tensor.dl()) as u64),
-        (Value::Int(value), KernelArg::Any) => Some(*value as u64),
-        (Value::Int(value), KernelArg::Int(dtype)) => {
+        (Value::Tensor(tensor), LoopFuncParam::Any) => Some(std::ptr::from_ref(tensor.dl()) as u64),
+        (Value::Int(value), LoopFuncParam::Any) => Some(*value as u64),
+        (Value::Int(value), LoopFuncParam::Int(dtype)) => {
             holds_int(dtype, *value).then_some(*value as u64)
         }
-        (Value::Int(value), KernelArg::Float) => Some((*value as f64).to_bits()),
-        (Value::Int(value @ (0 | 1)), KernelArg::Bool) => Some(*value as u64),
-        (Value::Float(value), KernelArg::Float | KernelArg::Any) => Some(value.to_bits()),
-        (Value::Bool(value), KernelArg::Bool | KernelArg::Int(_) | KernelArg::Any) => {
+        (Value::Int(value), LoopFuncParam::Float) => Some((*value as f64).to_bits()),
+        (Value::Int(value @ (0 | 1)), LoopFuncParam::Bool) => Some(*value as u64),
+        (Value::Float(value), LoopFuncParam::Float | LoopFuncParam::Any) => Some(value.to_bits()),
+        (Value::Bool(value), LoopFuncParam::Bool | LoopFuncParam::Int(_) | LoopFuncParam::Any) => {
             Some(u64::from(*value))
         }
         _ => None,
     }
 }
 
-/// Creates a row-major, aligned copy of a tensor if the loop function requires one.
+/// Copies a tensor to row-major, aligned memory if the loop function needs that. `None` if it does not.
 #[cold]
-fn plain_copy(tensor: &Tensor, expected: KernelArg) -> Result<Option<Tensor>, VmError> {
+fn row_major_copy(tensor: &Tensor, expected: LoopFuncParam) -> Result<Option<Tensor>, VmError> {
     match expected {
-        KernelArg::Tensor { strided: true, .. } if tensor.is_aligned() => Ok(None),
-        // Writes to a copy would be lost.
-        KernelArg::Tensor { written: true, .. } => Err(VmError::type_error(format!(
-            "a kernel cannot write into {tensor:?} with strides {:?}",
+        LoopFuncParam::Tensor { strided: true, .. } if tensor.is_aligned() => Ok(None),
+        // A write to a copy would be lost.
+        LoopFuncParam::Tensor { written: true, .. } => Err(VmError::type_error(format!(
+            "a loop function cannot write to {tensor:?} with strides {:?}; pass a row-major tensor",
             tensor.strides()
         ))),
         _ => Ok(Some(tensor.copy()?)),
@@ -748,15 +749,15 @@ fn plain_copy(tensor: &Tensor, expected: KernelArg) -> Result<Option<Tensor>, Vm
 }
 
 #[cold]
-fn bad_kernel_argument(kernel: &LinkedKernel, i: usize, value: &Value) -> VmError {
-    let name = &kernel.info.name;
-    let expected = match kernel.info.args[i] {
-        KernelArg::Any => "a tensor or a number".to_string(),
-        KernelArg::Int(DType::Int64) => "an integer".to_string(),
-        KernelArg::Int(dtype) => format!("an integer that {dtype} holds"),
-        KernelArg::Float => "a number".to_string(),
-        KernelArg::Bool => "a bool".to_string(),
-        KernelArg::Tensor { dtype, ndim, written, .. } => {
+fn bad_loop_func_arg(loop_func: &LinkedLoopFunc, i: usize, value: &Value) -> VmError {
+    let name = &loop_func.info.name;
+    let expected = match loop_func.info.args[i] {
+        LoopFuncParam::Any => "a tensor or a number".to_string(),
+        LoopFuncParam::Int(DType::Int64) => "an integer".to_string(),
+        LoopFuncParam::Int(dtype) => format!("an integer in the range of {dtype}"),
+        LoopFuncParam::Float => "a number".to_string(),
+        LoopFuncParam::Bool => "a bool".to_string(),
+        LoopFuncParam::Tensor { dtype, ndim, written, .. } => {
             let dtype = dtype.map_or(String::new(), |dtype| format!("{dtype} "));
             let ndim = ndim.map_or(String::new(), |ndim| format!(" of {ndim} dims"));
             let writable = if written { "writable " } else { "" };
@@ -764,18 +765,18 @@ fn bad_kernel_argument(kernel: &LinkedKernel, i: usize, value: &Value) -> VmErro
         }
     };
     VmError::type_error(format!(
-        "kernel '{name}': argument {i} must be {expected}, but is {value:?}"
+        "loop function '{name}': argument {i} must be {expected}, but is {value:?}"
     ))
 }
 
-/// Whether a branch condition holds.
+/// The truth value of a branch condition: a bool or integer scalar, or a tensor with one such element.
 pub(crate) fn condition(value: &Value) -> Result<bool, VmError> {
     match value {
         Value::Bool(value) => Ok(*value),
         Value::Int(value) => Ok(*value != 0),
         Value::Tensor(tensor) if tensor.numel() == 1 && !tensor.dtype().is_float() => {
             let is_true = match (tensor.dtype(), tensor.as_bytes()) {
-                // Fast path for the common case.
+                // Fast path for the most common dtype.
                 (DType::Bool, Ok(bytes)) => bytes[0] != 0,
                 _ => tensor.to_i64_vec()?[0] != 0,
             };
@@ -790,7 +791,7 @@ pub(crate) fn condition(value: &Value) -> Result<bool, VmError> {
 #[cold]
 fn not_callable(caller: &str, callee: &Value) -> VmError {
     let kind = callee.kind();
-    VmError::type_error(format!("{caller}: what is called must be a function, but is {kind}"))
+    VmError::type_error(format!("{caller}: the callee must be a function, but is {kind}"))
 }
 
 #[cold]
@@ -801,7 +802,7 @@ pub(crate) fn in_function(error: VmError, name: &str) -> VmError {
     }
 }
 
-/// The message of a panic.
+/// The message of a caught panic.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()

@@ -1,9 +1,9 @@
-//! Time limits of runs. One timer thread for the whole process stops each run at its deadline. The
-//! first limit starts the thread.
+//! Time limits of runs. One timer thread per process interrupts each run at its deadline. The first run with a limit starts the
+//! thread.
 //!
-//! A run with a limit has its own interrupt flag ([`LimitedRun`]), so its deadline does not affect
-//! other runs. The VM owns the flag, because its interrupts set it too. A run is removed from the
-//! timer before it returns its flag, so a deadline never affects a later run.
+//! A run with a limit has its own interrupt flag ([`DeadlineFlag`]), so its deadline does not affect other runs. The VM owns the
+//! flags, because its interrupts set them too. A run is removed from the timer before it releases its flag, so a deadline never
+//! affects a later run.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,30 +13,29 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use crate::VmError;
-use crate::machine::Inner;
+use crate::virtual_machine::Inner;
 
-/// The interrupt flag of a run with a time limit. It is reused by later runs of the same VM.
+/// The interrupt flag of a run with a time limit. Later runs of the same VM reuse it.
 #[derive(Default)]
-pub(crate) struct LimitedRun {
-    /// Polled by the loop functions and builtins of the run.
+pub(crate) struct DeadlineFlag {
+    /// The loop functions and builtins of the run poll this flag.
     pub(crate) interrupt: AtomicBool,
     /// Whether the deadline set the flag.
     expired: AtomicBool,
     in_use: AtomicBool,
 }
 
-/// The flags of all runs of a VM with a time limit, as a list that only grows. Its length is the
-/// maximum number of simultaneous runs. It has no lock, because another thread could hold one
-/// during a fork.
+/// The flags of a VM's runs with a time limit, as a linked list that only grows. Its length is the largest number of such runs at
+/// the same time. The list has no lock, because a fork could copy a lock while another thread holds it.
 #[derive(Default)]
-pub(crate) struct LimitedRuns {
-    run: Arc<LimitedRun>,
-    next: OnceLock<Box<LimitedRuns>>,
+pub(crate) struct DeadlineFlags {
+    run: Arc<DeadlineFlag>,
+    next: OnceLock<Box<DeadlineFlags>>,
 }
 
-impl LimitedRuns {
-    /// Takes a cleared flag that no other run uses.
-    fn acquire(&self) -> Arc<LimitedRun> {
+impl DeadlineFlags {
+    /// Acquires a flag that no other run uses. The flag is cleared.
+    fn acquire(&self) -> Arc<DeadlineFlag> {
         let mut list = self;
         loop {
             let run = &list.run;
@@ -49,7 +48,7 @@ impl LimitedRuns {
         }
     }
 
-    /// Sets the flags of all runs.
+    /// Interrupts all runs with a time limit.
     pub(crate) fn interrupt(&self) {
         let mut next = Some(self);
         while let Some(list) = next {
@@ -61,27 +60,27 @@ impl LimitedRuns {
     }
 }
 
-/// The time limit of a run. Dropping it removes the deadline.
+/// The time limit of a running invocation. Dropping it removes the deadline and releases the flag.
 pub(crate) struct Limit {
-    run: Arc<LimitedRun>,
+    run: Arc<DeadlineFlag>,
     key: Key,
     time: Duration,
 }
 
 impl Limit {
-    /// Sets the deadline of a run of `machine`. The caller must keep the VM alive as long as the
-    /// limit. Returns `None` if the clock cannot represent the deadline.
+    /// Sets the deadline of a run of `vm`. The caller keeps the VM alive at least as long as the limit. Returns `None` if the
+    /// deadline is too far in the future for the clock.
     ///
     /// # Errors
-    /// `NoTimer` if the timer thread cannot be started.
+    /// `NoTimer` if the operating system cannot create the timer thread.
     pub(crate) fn start(
-        runs: &LimitedRuns,
-        machine: &Weak<Inner>,
+        runs: &DeadlineFlags,
+        vm: &Weak<Inner>,
         time: Duration,
     ) -> Result<Option<Limit>, VmError> {
         let Some(deadline) = Instant::now().checked_add(time) else { return Ok(None) };
         let run = runs.acquire();
-        match TIMER.add(deadline, Entry { run: Arc::clone(&run), machine: Weak::clone(machine) }) {
+        match TIMER.add(deadline, Entry { run: Arc::clone(&run), vm: Weak::clone(vm) }) {
             Ok(key) => Ok(Some(Limit { run, key, time })),
             Err(error) => {
                 run.in_use.store(false, Ordering::SeqCst);
@@ -113,23 +112,23 @@ impl Drop for Limit {
     }
 }
 
-/// The deadline of a run, and a number that makes the key unique.
+/// A deadline, with a number that makes it a unique key.
 type Key = (Instant, u64);
 
 /// A run with a deadline.
 struct Entry {
-    run: Arc<LimitedRun>,
-    machine: Weak<Inner>,
+    run: Arc<DeadlineFlag>,
+    vm: Weak<Inner>,
 }
 
 impl Entry {
-    /// Interrupts the run. The timer is locked, so the run has not ended and its caller keeps the
-    /// VM alive. Therefore the VM is not dropped here.
+    /// Interrupts the run. The caller holds the timer's lock, so the run has not ended and its invoker still keeps the VM alive. So
+    /// dropping the upgraded reference does not drop the VM.
     fn expire(&self) {
         self.run.expired.store(true, Ordering::SeqCst);
         self.run.interrupt.store(true, Ordering::SeqCst);
-        if let Some(machine) = self.machine.upgrade() {
-            machine.wake_runs();
+        if let Some(vm) = self.vm.upgrade() {
+            vm.wake_runs();
         }
     }
 }
@@ -140,7 +139,7 @@ struct Deadlines {
     next_id: u64,
     /// Whether the timer thread exists in this process.
     has_thread: bool,
-    /// When the thread will wake up; `None` if it waits for an entry.
+    /// When the timer thread wakes up; `None` if it waits for a deadline to be added.
     wakes: Option<Instant>,
 }
 
@@ -160,7 +159,7 @@ static TIMER: Timer = Timer {
 };
 
 impl Timer {
-    /// A thread that holds this lock takes no other lock.
+    /// Locks the deadlines. A thread that holds this lock takes no other lock.
     fn lock(&self) -> MutexGuard<'_, Deadlines> {
         self.deadlines.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -205,8 +204,8 @@ impl Timer {
     }
 }
 
-/// A forked child does not inherit the timer thread. The forking thread holds the lock during the
-/// fork, so that it is free in the child. The child's next run with a limit starts a new thread.
+/// Fork handlers. A forked child does not inherit the timer thread. The forking thread holds the lock during the fork, so the lock
+/// is free in the child. The next run with a limit in the child starts a new thread.
 #[cfg(unix)]
 mod forks {
     use std::cell::RefCell;
@@ -237,9 +236,8 @@ mod forks {
     pub(super) fn prepare() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
-            // SAFETY: the handlers live as long as the process; they lock, store and unlock. No
-            // thread forks while it holds the lock. If registration fails (out of memory), forks
-            // are not handled.
+            // SAFETY: the handlers live as long as the process; they lock, store and unlock. No thread forks while it holds the
+            // lock. If registration fails (out of memory), forks are not handled.
             let _ = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
         });
     }
@@ -247,6 +245,6 @@ mod forks {
 
 #[cfg(not(unix))]
 mod forks {
-    /// Other systems have no `fork`.
+    /// Other operating systems have no `fork`.
     pub(super) fn prepare() {}
 }

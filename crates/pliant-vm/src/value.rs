@@ -1,4 +1,4 @@
-//! The values that registers contain and that functions take and return.
+//! [`Value`]: the contents of registers, and the arguments and results of functions.
 
 use std::any::Any;
 use std::fmt;
@@ -9,17 +9,17 @@ use pliant_exec::Constant;
 use pliant_exec::abi::KernelRuntime;
 use pliant_tensor::{DType, Storage, Tensor};
 
-use crate::machine::{How, Inner, VirtualMachine};
 use crate::registry::HostFunc;
+use crate::virtual_machine::{Inner, InvokeMode, VirtualMachine};
 use crate::{PackedFunc, RunOptions, VmError};
 
 /// A shared object of the host. The VM does not access its contents.
 pub type Object = Arc<dyn Any + Send + Sync>;
 
-/// A run-time value. Cloning is cheap, because large contents are shared.
+/// A run-time value. Cloning is cheap: large contents are shared.
 #[derive(Clone, Default)]
 pub enum Value {
-    /// The absence of a value; the contents of an unused register.
+    /// No value. Unused registers contain it.
     #[default]
     None,
     /// A tensor.
@@ -64,7 +64,7 @@ impl Value {
         Value::Str(text.into())
     }
 
-    /// The kind of the value, with an article: `a tensor`.
+    /// The kind of the value with an article, for error messages: `a tensor`.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::None => "no value",
@@ -73,7 +73,7 @@ impl Value {
             Value::Int(_) => "an integer",
             Value::Float(_) => "a float",
             Value::Bool(_) => "a bool",
-            Value::Str(_) => "a text",
+            Value::Str(_) => "a string",
             Value::DType(_) => "a dtype",
             Value::Tuple(_) => "a tuple",
             Value::Storage(_) => "a storage",
@@ -101,7 +101,7 @@ impl Value {
         }
     }
 
-    /// The value of a scalar as a float; `None` for other values.
+    /// The value of a numeric scalar as a float; `None` for other values.
     pub fn as_float(&self) -> Option<f64> {
         match self {
             Value::Float(value) => Some(*value),
@@ -125,13 +125,13 @@ impl Value {
     }
 }
 
-/// Whether an integer type can represent the value.
+/// Whether `value` is in the range of the integer type `dtype`.
 pub(crate) fn holds_int(dtype: DType, value: i64) -> bool {
     dtype.has_int(value) && (dtype != DType::UInt64 || value >= 0)
 }
 
-/// Limits for printing: deeper tuples and further items print as `..`. A program can build tuples
-/// of any depth, and small ones with exponentially long text because they share parts.
+/// Limits for printing: deeper tuples and further items print as `..`. Tuples can be nested to any depth, and a tuple whose items
+/// share parts can have exponentially long text.
 const MAX_PRINT_DEPTH: usize = 8;
 const MAX_PRINT_ITEMS: usize = 200;
 
@@ -206,14 +206,14 @@ impl From<&Constant> for Value {
     }
 }
 
-/// The shared values of a tuple.
+/// A tuple with shared items.
 ///
-/// A separate type, because its drop must not recurse: programs can nest tuples to any depth.
+/// This is a separate type because dropping it must not recurse: programs can nest tuples to any depth.
 #[derive(Clone)]
 pub struct Tuple(Arc<[Value]>);
 
 impl Tuple {
-    /// The address of the values, and the number of references to them.
+    /// The address of the items, and the number of references to them.
     pub fn shared(&self) -> (*const (), usize) {
         (Arc::as_ptr(&self.0).cast(), Arc::strong_count(&self.0))
     }
@@ -247,8 +247,7 @@ impl Drop for Tuple {
     }
 }
 
-/// Moves values that may contain further tuples out of `items`, so that dropping the items does not
-/// recurse.
+/// Moves items that may contain further tuples to `nested`, so that dropping `items` does not recurse.
 fn take_nested(items: Option<&mut [Value]>, nested: &mut Vec<Value>) {
     for item in items.into_iter().flatten() {
         if matches!(item, Value::Tuple(_) | Value::Func(_)) {
@@ -257,7 +256,7 @@ fn take_nested(items: Option<&mut [Value]>, nested: &mut Vec<Value>) {
     }
 }
 
-/// A function value: a host function, a function of a program, or a closure of either.
+/// A function value: a host function, a function of a program, or a closure over either.
 #[derive(Clone)]
 pub struct FuncValue(Arc<FuncInner>);
 
@@ -272,9 +271,9 @@ struct FuncInner {
 #[derive(Clone)]
 pub(crate) enum FuncTarget {
     Packed(HostFunc),
-    /// Entry `index` of the function table of a VM. Weak, because a VM contains such values.
+    /// Entry `index` of the function table of a VM. The reference is weak because the VM itself contains such values.
     Linked {
-        machine: Weak<Inner>,
+        vm: Weak<Inner>,
         index: u32,
     },
 }
@@ -285,8 +284,8 @@ impl FuncValue {
         Self::new(name.into(), FuncTarget::Packed(HostFunc::Packed(func)), Vec::new())
     }
 
-    /// As [`FuncValue::packed`], for a function that represents a host object. [`FuncValue::host`]
-    /// returns the object. `func` must reference the object, too.
+    /// As [`FuncValue::packed`], for a function that represents a host object, which [`FuncValue::host`] returns. The closure
+    /// `func` must hold a reference to the object as well.
     pub fn hosted(name: impl Into<String>, func: PackedFunc, host: Object) -> FuncValue {
         let name: String = name.into();
         let (name, target) = (name.into(), FuncTarget::Packed(HostFunc::Packed(func)));
@@ -297,31 +296,29 @@ impl FuncValue {
         FuncValue(Arc::new(FuncInner { name: name.into(), target, bound, host: None }))
     }
 
-    /// The host object that the function represents. `None` if values are captured.
+    /// The host object that the function represents. `None` for closures with captured values.
     pub fn host(&self) -> Option<&Object> {
         self.0.host.as_ref()
     }
 
-    /// The VM to whose program the function belongs, if it exists. Keep the VM alive to call the
-    /// function later.
-    pub fn machine(&self) -> Option<VirtualMachine> {
+    /// The VM of the function; `None` for host functions and if the VM was dropped. Hold the result to keep the function callable.
+    pub fn vm(&self) -> Option<VirtualMachine> {
         match &self.0.target {
             FuncTarget::Packed(_) => None,
-            FuncTarget::Linked { machine, .. } => machine.upgrade().map(VirtualMachine::from_inner),
+            FuncTarget::Linked { vm, .. } => vm.upgrade().map(VirtualMachine::from_inner),
         }
     }
 
-    /// The same function with additional captured values, which are passed after the arguments.
+    /// The function with additional captured values. A call passes them after the arguments.
     pub(crate) fn bind(&self, captured: impl Iterator<Item = Value>) -> FuncValue {
-        // The order is: arguments, then the newly captured values, then those captured before.
+        // Argument order: arguments, newly captured values, previously captured values.
         let bound = captured.chain(self.0.bound.iter().cloned()).collect();
         let (name, target) = (Arc::clone(&self.0.name), self.0.target.clone());
         FuncValue(Arc::new(FuncInner { name, target, bound, host: None }))
     }
 
-    /// The captured values if this is the only reference to the function value, else an empty
-    /// slice.
-    pub fn sole_captured(&self) -> &[Value] {
+    /// The captured values if this is the only reference to the function value, otherwise an empty slice.
+    pub fn captured_if_unique(&self) -> &[Value] {
         if Arc::strong_count(&self.0) == 1 { &self.0.bound } else { &[] }
     }
 
@@ -330,9 +327,9 @@ impl FuncValue {
         (Arc::as_ptr(&self.0).cast(), Arc::strong_count(&self.0))
     }
 
-    /// The captured values. Also the host object if only this function value and its function
-    /// reference it.
-    pub(crate) fn reach(&self) -> (&[Value], Option<&Object>) {
+    /// The values reachable from the function for a cycle collector: the captured values, and the host object if only this function
+    /// value and its closure reference it.
+    pub(crate) fn gc_children(&self) -> (&[Value], Option<&Object>) {
         let own = match &self.0.target {
             FuncTarget::Packed(HostFunc::Packed(func)) => Arc::strong_count(func) == 1,
             _ => false,
@@ -345,12 +342,12 @@ impl FuncValue {
         Arc::get_mut(&mut self.0).map(|inner| &mut inner.bound[..])
     }
 
-    /// The function's name.
+    /// The name of the function.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The captured values, which are passed after the arguments.
+    /// The captured values. A call passes them after the arguments.
     pub fn captured(&self) -> &[Value] {
         &self.0.bound
     }
@@ -362,32 +359,30 @@ impl FuncValue {
     /// Calls the function.
     ///
     /// # Errors
-    /// The errors of the function; `Type` if its VM does not exist any more.
+    /// The error of the function; `Type` if its VM was dropped.
     pub fn call(&self, args: &[Value]) -> Result<Value, VmError> {
-        self.call_how(args, How::Alone(None))
+        self.call_in_mode(args, InvokeMode::TopLevel(None))
     }
 
-    /// As [`FuncValue::call`], with options. A time limit is only supported for functions of
-    /// programs.
+    /// As [`FuncValue::call`], with options. Host functions do not support a time limit.
     ///
     /// # Errors
-    /// As [`FuncValue::call`]; `TimeLimit` and `NoTimer` with a time limit; `Type` for a host
-    /// function with a time limit.
+    /// As [`FuncValue::call`]; with a time limit also `TimeLimit` and `NoTimer`, or `Type` for a host function.
     pub fn call_with(&self, args: &[Value], options: &RunOptions) -> Result<Value, VmError> {
-        self.call_how(args, How::Alone(options.time_limit))
+        self.call_in_mode(args, InvokeMode::TopLevel(options.time_limit))
     }
 
-    /// As [`FuncValue::call`], for a function of another VM, nested in the run that has the runtime
-    /// `outer`. Interrupting that run also stops the call.
+    /// As [`FuncValue::call`], for a function of another VM, nested in the run with the runtime `outer`. Interrupting that run also
+    /// stops the call.
     pub(crate) fn call_within(
         &self,
         args: &[Value],
         outer: &KernelRuntime,
     ) -> Result<Value, VmError> {
-        self.call_how(args, How::Within(outer))
+        self.call_in_mode(args, InvokeMode::Nested(outer))
     }
 
-    fn call_how(&self, args: &[Value], how: How<'_>) -> Result<Value, VmError> {
+    fn call_in_mode(&self, args: &[Value], mode: InvokeMode<'_>) -> Result<Value, VmError> {
         let all: Vec<Value>;
         let args = if self.0.bound.is_empty() {
             args
@@ -396,9 +391,9 @@ impl FuncValue {
             &all[..]
         };
         match &self.0.target {
-            FuncTarget::Packed(_) if matches!(how, How::Alone(Some(_))) => {
+            FuncTarget::Packed(_) if matches!(mode, InvokeMode::TopLevel(Some(_))) => {
                 let text = format!(
-                    "'{}' is a function of the host, which no time limit stops",
+                    "'{}' is a function of the host; time limits apply only to functions of programs",
                     self.0.name
                 );
                 Err(VmError::type_error(text))
@@ -406,12 +401,15 @@ impl FuncValue {
             FuncTarget::Packed(func) => {
                 func.call_outside(args).map_err(|error| error.in_packed(&self.0.name))
             }
-            FuncTarget::Linked { machine, index } => {
-                let Some(inner) = machine.upgrade() else {
-                    let text = format!("the machine of function '{}' is gone", self.0.name);
+            FuncTarget::Linked { vm, index } => {
+                let Some(inner) = vm.upgrade() else {
+                    let text = format!(
+                        "the VM of function '{}' was dropped; keep the VM alive while its functions are called",
+                        self.0.name
+                    );
                     return Err(VmError::type_error(text));
                 };
-                VirtualMachine::from_inner(inner).start(*index, args, self.0.bound.len(), how)
+                VirtualMachine::from_inner(inner).start(*index, args, self.0.bound.len(), mode)
             }
         }
     }
@@ -422,7 +420,7 @@ impl Drop for FuncInner {
         if !self.bound.iter().any(|value| matches!(value, Value::Tuple(_) | Value::Func(_))) {
             return;
         }
-        // Dropping a tuple does not recurse, so captured values are dropped as a tuple.
+        // Captured values are dropped as a tuple, which does not recurse.
         drop(std::mem::take(&mut self.bound).into_iter().collect::<Tuple>());
     }
 }

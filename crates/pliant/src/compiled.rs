@@ -7,7 +7,7 @@ use pliant_codegen::CodegenOptions;
 use pliant_exec::Executable;
 use pliant_ir::IRModule;
 use pliant_pass::TimingEntry;
-use pliant_vm::{KernelTable, VirtualMachine, VmOptions};
+use pliant_vm::{LoopFuncTable, VirtualMachine, VmOptions};
 
 use crate::compile::{Phase, pass_context};
 use crate::error::Error;
@@ -23,7 +23,7 @@ pub struct CompiledModule(Arc<Inner>);
 
 struct Inner {
     executable: Arc<Executable>,
-    kernels: KernelTable,
+    kernels: LoopFuncTable,
     module: Option<IRModule>,
     signatures: Vec<Signature>,
     stats: CompileStats,
@@ -54,7 +54,7 @@ impl Drop for Trim {
 impl CompiledModule {
     pub(crate) fn new(
         executable: Executable,
-        kernels: KernelTable,
+        kernels: LoopFuncTable,
         module: Option<IRModule>,
         signatures: Vec<Signature>,
         stats: CompileStats,
@@ -73,7 +73,7 @@ impl CompiledModule {
     }
 
     /// The machine code of the kernels.
-    pub fn kernels(&self) -> &KernelTable {
+    pub fn kernels(&self) -> &LoopFuncTable {
         &self.0.kernels
     }
 

@@ -10,7 +10,7 @@ use pliant_codegen::{
 use pliant_cranelift::CraneliftBackend;
 use pliant_diag::Diagnostic;
 use pliant_diag::codes::PL0002;
-use pliant_exec::{ExecError, Executable, KernelArg, KernelInfo};
+use pliant_exec::{ExecError, Executable, LoopFuncParam, LoopFuncInfo};
 use pliant_ir::attr_names::KERNELS;
 use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::tir::PrimFunc;
@@ -18,7 +18,7 @@ use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::PassContext;
 use pliant_pool::map;
 use pliant_tir::full_writes::fully_written_params;
-use pliant_vm::KernelTable;
+use pliant_vm::LoopFuncTable;
 
 use crate::error::Error;
 use crate::inspect::verify;
@@ -89,14 +89,14 @@ pub(crate) fn compile(
 
 /// What the VM must know about a compiled kernel; `declared` is the information from its loop
 /// function.
-pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: KernelInfo) -> KernelInfo {
+pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: LoopFuncInfo) -> LoopFuncInfo {
     declared.checks = kernel.messages.iter().map(|m| m.to_string()).collect();
     let kinds = kernel.signature.params.iter().map(|(_, kind)| kind);
     for (arg, kind) in declared.args.iter_mut().zip(kinds) {
         match kind {
-            ParamKind::Int(dtype) if dtype.is_bool() => *arg = KernelArg::Bool,
-            ParamKind::Int(dtype) => *arg = KernelArg::Int(*dtype),
-            ParamKind::Float(_) => *arg = KernelArg::Float,
+            ParamKind::Int(dtype) if dtype.is_bool() => *arg = LoopFuncParam::Bool,
+            ParamKind::Int(dtype) => *arg = LoopFuncParam::Int(*dtype),
+            ParamKind::Float(_) => *arg = LoopFuncParam::Float,
             ParamKind::Tensor { .. } => {}
         }
     }
@@ -104,8 +104,8 @@ pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: KernelInfo) -> 
 }
 
 /// The VM's table of compiled kernels; `module` has their loop functions before lowering.
-pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> KernelTable {
-    let mut table = KernelTable::new();
+pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> LoopFuncTable {
+    let mut table = LoopFuncTable::new();
     let loops: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
     let full_writes =
         |(name, f): (&Arc<str>, &Arc<PrimFunc>)| (name.to_string(), fully_written_params(f));
@@ -126,7 +126,7 @@ pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> Kerne
 /// # Errors
 /// A defect of the code generator, or if the machine cannot run generated code.
 pub(crate) fn add_bodies(
-    table: &mut KernelTable,
+    table: &mut LoopFuncTable,
     executable: &Executable,
     target: Target,
     options: &CodegenOptions,
@@ -206,7 +206,7 @@ pub(crate) fn adopt(
     compiled: &CompiledKernels,
 ) -> Result<(), Error> {
     let mut checks = Vec::new();
-    for info in executable.kernel_infos() {
+    for info in executable.loop_funcs() {
         let func = loops.get(&info.name).and_then(|f| f.as_prim());
         let (Some(func), Some(kernel)) = (func, compiled.get(&info.name)) else {
             let why = format!("the kernel '{}' is missing", info.name);
@@ -220,7 +220,7 @@ pub(crate) fn adopt(
         checks.push((own.name, own.checks));
     }
     for (name, checks) in checks {
-        executable.set_kernel_checks(&name, checks);
+        executable.set_loop_func_checks(&name, checks);
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use pliant_diag::SourceMap;
 use pliant_exec::{
-    Arg, Constant, ExecBuilder, ExecError, Executable, KernelArg, KernelInfo, Param, Reg,
+    Arg, Constant, ExecBuilder, ExecError, Executable, LoopFuncParam, LoopFuncInfo, Param, Reg,
 };
 use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_PURE_PACKED};
 use pliant_ir::relax::visit::{bindings, operand_vars};
@@ -43,7 +43,7 @@ pub type TypeText<'a> = dyn Fn(&Function, pliant_ir::relax::Type) -> String + 'a
 pub struct CodegenInputs<'a> {
     /// The signature and messages of a compiled kernel; `None` to derive them from the loop
     /// function.
-    pub kernel_info: &'a dyn Fn(&str) -> Option<KernelInfo>,
+    pub kernel_info: &'a dyn Fn(&str) -> Option<LoopFuncInfo>,
     /// The text of a type.
     pub type_text: &'a TypeText<'a>,
     /// The kernels section.
@@ -70,7 +70,7 @@ pub fn codegen(
         let info = (inputs.kernel_info)(name);
         let info = info.unwrap_or_else(|| default_kernel_info(name, func));
         kernels.insert(name.clone(), info.clone());
-        exec.kernel(info);
+        exec.loop_func(info);
     }
     let inlined = Inlined::of(module);
     for (name, func) in module.relax_funcs().filter(|(name, _)| !inlined.is_moved(name)) {
@@ -87,27 +87,27 @@ pub fn codegen(
 }
 
 /// The signature of a kernel as declared by its loop function.
-pub fn default_kernel_info(name: &str, func: &PrimFunc) -> KernelInfo {
+pub fn default_kernel_info(name: &str, func: &PrimFunc) -> LoopFuncInfo {
     let written = pliant_tir::accesses::written_buffers(func);
     let args = func
         .params
         .iter()
         .map(|&p| match func.var(p).ty {
-            VarTy::Value(ty) if ty.dtype.is_float() => KernelArg::Float,
-            VarTy::Value(ty) if ty.dtype.is_bool() => KernelArg::Bool,
-            VarTy::Value(ty) => KernelArg::Int(ty.dtype),
+            VarTy::Value(ty) if ty.dtype.is_float() => LoopFuncParam::Float,
+            VarTy::Value(ty) if ty.dtype.is_bool() => LoopFuncParam::Bool,
+            VarTy::Value(ty) => LoopFuncParam::Int(ty.dtype),
             VarTy::Handle => match func.buffer_map.get(&p) {
-                Some(&b) => KernelArg::Tensor {
+                Some(&b) => LoopFuncParam::Tensor {
                     dtype: Some(func.buffer(b).dtype),
                     ndim: u8::try_from(func.buffer(b).shape.len()).ok(),
                     written: written.contains(&b),
                     strided: !func.buffer(b).strides.is_empty(),
                 },
-                None => KernelArg::Any,
+                None => LoopFuncParam::Any,
             },
         })
         .collect();
-    KernelInfo { name: name.into(), args, checks: Vec::new() }
+    LoopFuncInfo { name: name.into(), args, checks: Vec::new() }
 }
 
 /// A tensor that is the only one in its storage.
@@ -143,7 +143,7 @@ fn whole_storage(func: &Function, bindings: &[Binding]) -> Option<WholeStorage> 
 struct FunctionGen<'a> {
     module: &'a IRModule,
     /// The signatures of the loop functions.
-    kernels: &'a FxHashMap<Arc<str>, KernelInfo>,
+    kernels: &'a FxHashMap<Arc<str>, LoopFuncInfo>,
     func: &'a Function,
     sources: Option<&'a SourceMap>,
     exec: &'a mut ExecBuilder,
@@ -175,7 +175,7 @@ struct FunctionGen<'a> {
 
 impl<'a> FunctionGen<'a> {
     fn new(
-        (module, kernels): (&'a IRModule, &'a FxHashMap<Arc<str>, KernelInfo>),
+        (module, kernels): (&'a IRModule, &'a FxHashMap<Arc<str>, LoopFuncInfo>),
         func: &'a Function,
         inlined: &'a Inlined,
         sources: Option<&'a SourceMap>,

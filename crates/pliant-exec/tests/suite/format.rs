@@ -1,28 +1,28 @@
-//! Saving and loading: round trips, and rejection of damaged files without a panic.
+//! Tests saving and loading of executables: round trips, and rejection of damaged files without a panic.
 
 use std::sync::Arc;
 
 use pliant_exec::{
-    Arg, Constant, ExecBuilder, ExecError, Executable, KernelArg, KernelInfo, Param, Reg,
+    Arg, Constant, ExecBuilder, ExecError, Executable, LoopFuncInfo, LoopFuncParam, Param, Reg,
 };
 use pliant_tensor::{DType, Tensor};
 use proptest::prelude::*;
 
 fn sample() -> Executable {
     let mut b = ExecBuilder::new();
-    b.kernel(KernelInfo {
+    b.loop_func(LoopFuncInfo {
         name: "add".into(),
         args: vec![
-            KernelArg::Tensor {
+            LoopFuncParam::Tensor {
                 dtype: Some(DType::Float32),
                 ndim: Some(2),
                 written: false,
                 strided: true,
             },
-            KernelArg::Any,
-            KernelArg::Int(DType::Int64),
-            KernelArg::Float,
-            KernelArg::Bool,
+            LoopFuncParam::Any,
+            LoopFuncParam::Int(DType::Int64),
+            LoopFuncParam::Float,
+            LoopFuncParam::Bool,
         ],
         checks: vec!["the sizes differ".into()],
     });
@@ -61,7 +61,7 @@ fn sample() -> Executable {
 }
 
 #[test]
-fn round_trip() {
+fn executables_survive_serialisation() {
     let exe = sample();
     let bytes = exe.to_bytes().unwrap();
     let back = Executable::from_bytes(&bytes).unwrap();
@@ -70,11 +70,11 @@ fn round_trip() {
     assert_eq!((back.kernels(), back.metadata()), (exe.kernels(), exe.metadata()));
     assert_eq!(back.find("main"), exe.find("main"));
     let main = back.find("main").unwrap();
-    let place = |at| back.place(main, at).map(|p| (p.function, p.file, p.line, p.last));
+    let place = |at| back.source_location(main, at).map(|p| (p.function, p.file, p.line, p.last));
     let lines: Vec<_> = (0..6).map(place).collect();
     let (first, second) = (Some(("main", "model.py", 12, 12)), Some(("main", "<str>", 3, 5)));
     assert_eq!(lines, [first, first, first, first, second, None]);
-    assert_eq!(back.place(back.find("add").unwrap(), 0), None);
+    assert_eq!(back.source_location(back.find("add").unwrap(), 0), None);
     let Constant::Tensor(w) = &back.constants()[0] else { panic!("not a tensor") };
     assert_eq!(w.as_slice::<f32>().unwrap(), [1., 2., 3., 4., 5., 6.]);
     assert!(w.is_read_only() && (w.data_ptr() as usize).is_multiple_of(64));
@@ -89,7 +89,7 @@ fn round_trip() {
 }
 
 #[test]
-fn every_bit_is_guarded() {
+fn every_flipped_bit_is_detected() {
     let bytes = sample().to_bytes().unwrap();
     for at in 0..bytes.len() {
         for bit in 0..8 {
@@ -101,7 +101,7 @@ fn every_bit_is_guarded() {
 }
 
 #[test]
-fn every_truncation_is_refused() {
+fn every_truncation_is_detected() {
     let bytes = sample().to_bytes().unwrap();
     for len in 0..bytes.len() {
         let text = Executable::from_bytes(&bytes[..len]).unwrap_err().to_string();
@@ -112,7 +112,7 @@ fn every_truncation_is_refused() {
 }
 
 #[test]
-fn foreign_files_are_named_so() {
+fn other_files_and_versions_are_rejected() {
     let text = |bytes: &[u8]| Executable::from_bytes(bytes).unwrap_err().to_string();
     assert_eq!(text(b"\x7fELF\x02\x01\x01\0"), "this is not a Pliant executable");
     let mut bytes = sample().to_bytes().unwrap();
@@ -163,7 +163,7 @@ fn program_section() -> Vec<u8> {
 }
 
 #[test]
-fn forged_files_with_right_checksums_are_decoded() {
+fn invalid_programs_with_valid_checksums_are_rejected() {
     assert!(Executable::from_bytes(&forge(&program_section())).is_ok());
     assert!(Executable::from_bytes(&forge(b"")).is_err());
 }
@@ -172,13 +172,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn random_bytes_are_rejected_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         prop_assert!(Executable::from_bytes(&bytes).is_err());
         let _ = Executable::from_bytes(&forge(&bytes));
     }
 
     #[test]
-    fn damaged_programs_never_panic(
+    fn damaged_program_sections_are_rejected_without_a_panic(
         edits in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6),
         cut in any::<proptest::sample::Index>(),
     ) {
@@ -195,7 +195,7 @@ proptest! {
     }
 
     #[test]
-    fn operands_survive(value in any::<i64>()) {
+    fn integer_operands_of_any_size_survive_serialisation(value in any::<i64>()) {
         let mut b = ExecBuilder::new();
         let arg: Arg = b.imm(value);
         b.begin_function("f", vec![], "");
@@ -208,7 +208,7 @@ proptest! {
 }
 
 #[test]
-fn a_file_that_lies_about_its_size_is_refused_by_its_header() {
+fn a_wrong_file_length_is_detected_from_the_header() {
     let path = std::env::temp_dir().join(format!("pliant-exec-{}.bin", std::process::id()));
     let bytes = sample().to_bytes().unwrap();
     std::fs::write(&path, &bytes).unwrap();

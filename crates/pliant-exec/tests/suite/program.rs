@@ -1,10 +1,10 @@
-//! Tests of the builder, the listings and the rules of the validator.
+//! Tests the builder, the listings and the validator.
 
-use pliant_exec::{Constant, ExecBuilder, Executable, KernelInfo, Param, Reg};
+use pliant_exec::{Constant, ExecBuilder, Executable, LoopFuncInfo, Param, Reg};
 use pliant_tensor::Tensor;
 
 #[test]
-fn listings() {
+fn programs_print_as_assembly_and_python() {
     let mut b = ExecBuilder::new();
     b.begin_function("main", vec![Param::new("a"), Param::new("b")], "");
     let args = [b.r(0), b.imm(-2), b.c(Constant::Int(5)), b.f("main")];
@@ -25,7 +25,7 @@ fn listings() {
 }
 
 #[test]
-fn equal_constants_are_kept_once() {
+fn equal_constants_are_stored_once() {
     let mut b = ExecBuilder::new();
     assert_eq!(b.str("a"), b.str("a"));
     assert_ne!(b.str("a"), b.str("b"));
@@ -37,74 +37,74 @@ fn equal_constants_are_kept_once() {
 
 fn build(body: impl FnOnce(&mut ExecBuilder)) -> Result<Executable, String> {
     let mut b = ExecBuilder::new();
-    b.kernel(KernelInfo { name: "k".into(), args: vec![], checks: vec![] });
+    b.loop_func(LoopFuncInfo { name: "k".into(), args: vec![], checks: vec![] });
     b.begin_function("main", vec![Param::new("x")], "");
     body(&mut b);
     b.end_function();
     b.get().map_err(|error| error.to_string())
 }
 
-fn refused(expected: &str, body: impl FnOnce(&mut ExecBuilder)) {
+fn rejected(expected: &str, body: impl FnOnce(&mut ExecBuilder)) {
     let error = build(body).unwrap_err();
     assert!(error.contains(expected), "{error}");
 }
 
 #[test]
-fn the_rules_are_kept() {
-    refused("does not end", |_| {});
-    refused("does not end", |b| {
+fn invalid_programs_are_rejected() {
+    rejected("does not end", |_| {});
+    rejected("does not end", |b| {
         b.emit_if(Reg(0), 0);
     });
-    refused("main, instruction 0: the jump leads to 2", |b| {
+    rejected("main, instruction 0: the jump target 2", |b| {
         b.emit_goto(2);
         b.emit_ret(Reg(0));
     });
-    refused("leads to -1", |b| {
+    rejected("jump target -1", |b| {
         b.emit_goto(-1);
     });
-    refused("register %1 is read before it is written", |b| {
+    rejected("register %1 is read before it is written", |b| {
         b.emit_ret(Reg(1));
     });
-    refused("register %void does not exist", |b| {
+    rejected("register %void does not exist", |b| {
         b.emit_ret(Reg::VOID);
     });
-    refused("constant 3 does not exist", |b| {
+    rejected("constant 3 does not exist", |b| {
         b.emit_call("f", &[pliant_exec::Arg::constant(3)], Reg(1));
         b.emit_ret(Reg(1));
     });
-    refused("function 99 does not exist", |b| {
+    rejected("function 99 does not exist", |b| {
         b.emit_call_id(99, &[], Reg(1));
         b.emit_ret(Reg(1));
     });
-    refused("'main' takes 1 operands, not 0", |b| {
+    rejected("'main' takes 1 operands, but 0 were given", |b| {
         b.emit_call("main", &[], Reg(1));
         b.emit_ret(Reg(1));
     });
-    refused("'k' takes 0 operands, not 1", |b| {
+    rejected("'k' takes 0 operands, but 1 were given", |b| {
         b.emit_call("k", &[b.r(0)], Reg(1));
         b.emit_ret(Reg(1));
     });
-    refused("'vm.builtin.alloc_storage' takes 1 to 4 operands, not 0", |b| {
+    rejected("'vm.builtin.alloc_storage' takes 1 to 4 operands, but 0 were given", |b| {
         b.emit_call("vm.builtin.alloc_storage", &[], Reg(1));
         b.emit_ret(Reg(1));
     });
-    refused("takes at least 3 operands", |b| {
+    rejected("takes at least 3 operands", |b| {
         b.emit_call("vm.builtin.match_shape", &[], Reg(1));
         b.emit_ret(Reg(1));
     });
-    refused("defined twice", |b| {
+    rejected("already defined", |b| {
         b.end_function();
         b.begin_function("k", vec![], "");
         b.emit_goto(0);
     });
-    refused("no jump to patch", |b| {
+    rejected("not a jump or branch", |b| {
         b.emit_ret(Reg(0));
         b.patch(0, 0);
     });
 }
 
 #[test]
-fn both_branches_must_write() {
+fn registers_must_be_written_on_both_branches() {
     let branches = |both: bool| {
         build(|b| {
             let branch = b.emit_if(Reg(0), 0);
@@ -123,9 +123,9 @@ fn both_branches_must_write() {
 }
 
 #[test]
-fn loops_are_analysed() {
+fn definite_assignment_covers_loops() {
     // The register is written in the loop body but read in the loop header.
-    refused("register %1 is read before", |b| {
+    rejected("register %1 is read before", |b| {
         b.emit_if(Reg(1), 3);
         b.emit_call("f", &[], Reg(1));
         b.emit_goto(-2);
@@ -144,7 +144,7 @@ fn loops_are_analysed() {
 }
 
 #[test]
-fn misuse_of_the_builder_is_reported() {
+fn builder_misuse_is_reported() {
     let mut b = ExecBuilder::new();
     b.emit_ret(Reg(0));
     assert!(b.get().unwrap_err().to_string().contains("outside a function"));
@@ -157,7 +157,7 @@ fn misuse_of_the_builder_is_reported() {
 }
 
 #[test]
-fn long_straight_bodies_validate_fast() {
+fn long_bodies_without_branches_validate_in_linear_time() {
     let mut b = ExecBuilder::new();
     b.begin_function("main", vec![Param::new("x")], "");
     for i in 0..200_000 {

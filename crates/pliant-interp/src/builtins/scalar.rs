@@ -19,7 +19,7 @@ pub(super) fn item(a: Args<'_>) -> Result<Value> {
 /// The element of a tensor of one element.
 pub(crate) fn element(t: &Tensor) -> Result<Value> {
     if t.numel() != 1 {
-        let text = format!("a scalar is made of a tensor of one element, not of {}", t.numel());
+        let text = format!("item: expected a tensor of one element, but got {} elements", t.numel());
         return Err(InterpError::check(text));
     }
     Ok(match t.dtype() {
@@ -27,7 +27,7 @@ pub(crate) fn element(t: &Tensor) -> Result<Value> {
         DType::Bool => Value::Bool(t.to_i64_vec()?[0] != 0),
         d => match t.to_i64_vec()?[0] {
             v if v < 0 && d.is_uint() => {
-                let text = format!("the element {} does not fit 63 bits", v as u64);
+                let text = format!("item: the uint64 value {} does not fit a signed 64-bit integer", v as u64);
                 return Err(InterpError::check(text));
             }
             v => Value::Int(v),
@@ -44,6 +44,6 @@ pub(super) fn trip_count(a: Args<'_>) -> Result<Value> {
     }
     let (way, step) = (i128::from(stop) - i128::from(start), i128::from(step));
     let turns = if (way > 0) == (step > 0) { way / step + i128::from(way % step != 0) } else { 0 };
-    let text = || format!("R.range({start}, {stop}) has more than 2^63 turns");
+    let text = || format!("R.range({start}, {stop}) has more than 2^63 iterations");
     i64::try_from(turns).map(Value::Int).map_err(|_| InterpError::check(text()))
 }

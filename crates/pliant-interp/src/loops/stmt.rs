@@ -54,7 +54,7 @@ impl Loops<'_, '_, '_> {
                 let (holds, told) = self.assertion(*cond)?;
                 if !holds {
                     let (kind, message) = Failed::split(message);
-                    let message = Failed::told(message, &told);
+                    let message = Failed::fill_args(message, &told);
                     return Err(InterpError::new(kind.into(), format!("{}: {message}", self.name)));
                 }
                 self.stmt(*body)

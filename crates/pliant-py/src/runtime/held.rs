@@ -9,7 +9,7 @@
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pliant_vm::{PackedFunc, VirtualMachine, VmError, WeakMachine};
+use pliant_vm::{PackedFunc, VirtualMachine, VmError, WeakVm};
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
@@ -31,7 +31,7 @@ pub struct Table {
     /// The Python object that owns them.
     owner: OnceLock<Py<PyWeakrefReference>>,
     /// The VM, whose inputs and results belong to it.
-    machine: OnceLock<WeakMachine>,
+    machine: OnceLock<WeakVm>,
 }
 
 /// The owner of the Python objects that a VM refers to.
@@ -46,7 +46,7 @@ impl Held {
         let Ok(objects) = self.0.objects.try_lock() else { return Ok(()) };
         objects.functions.iter().try_for_each(|f| visit.call(f))?;
         objects.instrument.iter().try_for_each(|f| visit.call(f))?;
-        match self.0.machine.get().and_then(WeakMachine::upgrade) {
+        match self.0.machine.get().and_then(WeakVm::upgrade) {
             Some(machine) => visit_kept(&machine, &visit),
             None => Ok(()),
         }
@@ -80,7 +80,7 @@ impl Table {
 
     /// The table of a VM that was created from Python.
     pub fn of(vm: &VirtualMachine) -> Option<&Table> {
-        let owned: &(dyn Any + Send + Sync) = &**vm.owned()?;
+        let owned: &(dyn Any + Send + Sync) = &**vm.attachment()?;
         owned.downcast_ref()
     }
 

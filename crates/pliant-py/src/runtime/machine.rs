@@ -317,7 +317,7 @@ impl VirtualMachine {
         let options = vm::VmOptions {
             functions,
             max_depth,
-            owned: Some(table.clone()),
+            attachment: Some(table.clone()),
             ..vm::VmOptions::default()
         };
         let vm = rt_mod.get().compiled.vm_with(options)?;
@@ -425,7 +425,7 @@ impl VirtualMachine {
     /// `None` removes the instrument. If the function returns `VMInstrumentReturnKind.SKIP_RUN` (1)
     /// before a call, the call is skipped.
     fn set_instrument(&self, instrument: Option<Py<PyAny>>) {
-        let table = Table::of(&self.machine.vm).and_then(|_| self.machine.vm.owned().cloned());
+        let table = Table::of(&self.machine.vm).and_then(|_| self.machine.vm.attachment().cloned());
         let (Some(own), Some(any)) = (Table::of(&self.machine.vm), table) else { return };
         let is_set = instrument.is_some();
         own.set_instrument(instrument);

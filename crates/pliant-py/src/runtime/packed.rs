@@ -38,7 +38,7 @@ pub struct PackedFunction {
 impl PackedFunction {
     /// The function as a callable, which may outlive all other handles of its VM.
     pub fn new(py: Python<'_>, func: FuncValue) -> PackedFunction {
-        let machine = func.machine();
+        let machine = func.vm();
         let held = machine.as_ref().and_then(Table::of).and_then(|table| table.held(py));
         PackedFunction { func, machine, watched: OnceLock::new(), held, calls: AtomicUsize::new(0) }
     }

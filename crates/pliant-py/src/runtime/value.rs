@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use pliant_vm::{FuncValue, PackedFunc, Value, VirtualMachine, sole_objects};
+use pliant_vm::{FuncValue, PackedFunc, Value, VirtualMachine, uniquely_held_objects};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
@@ -120,7 +120,7 @@ pub fn visit_captured(
 ) -> std::result::Result<(), PyTraverseError> {
     let mut result = Ok(());
     // Only values without another holder are visited: `func` itself may be shared.
-    sole_objects(func.sole_captured(), &mut |any| {
+    uniquely_held_objects(func.captured_if_unique(), &mut |any| {
         if let (Ok(()), Some(object)) = (&result, opaque(any)) {
             result = visit.call(object);
         }
@@ -137,7 +137,7 @@ pub fn visit_kept(
     visit: &PyVisit<'_>,
 ) -> std::result::Result<(), PyTraverseError> {
     let mut result = Ok(());
-    machine.sole_objects(&mut |any| {
+    machine.uniquely_held_objects(&mut |any| {
         if let (Ok(()), Some(object)) = (&result, opaque(any)) {
             result = visit.call(object);
         }

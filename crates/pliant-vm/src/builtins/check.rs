@@ -1,6 +1,5 @@
-//! Builtins that check the kinds of values, mostly of arguments. The last operand of each is a
-//! context text that names the value, such as `main: 'x'`. The error states what is expected and
-//! what was found.
+//! Builtins that check the kind of a value, mostly of an argument. The last operand of each is a context string that names the
+//! value, such as `main: 'x'`. On failure, the error states the expected and the actual kind.
 
 use pliant_tensor::DType;
 
@@ -8,7 +7,7 @@ use crate::args::Args;
 use crate::value::holds_int;
 use crate::{CheckKind, Value, VmError};
 
-/// Describes a value for messages: a tensor with its type, other values by kind.
+/// Describes a value in error messages: a tensor by dtype and shape, a shape by rank, a tuple by length, any other value by kind.
 fn describe(value: &Value) -> String {
     match value {
         Value::Tensor(tensor) => {
@@ -44,7 +43,7 @@ fn optional_dtype(args: &Args<'_>, i: usize) -> Result<Option<DType>, VmError> {
     }
 }
 
-/// `check_tensor_info(value, ndim or -1, dtype or none, context)`.
+/// `check_tensor_info(value, ndim or -1, dtype or none, context)`: checks that the value is a tensor of this rank and dtype.
 pub(super) fn tensor_info(args: Args<'_>) -> Result<Value, VmError> {
     let (ndim, dtype) = (args.int(1)?, optional_dtype(&args, 2)?);
     if let Value::Tensor(tensor) = args.value(0)?
@@ -63,10 +62,10 @@ pub(super) fn tensor_info(args: Args<'_>) -> Result<Value, VmError> {
     Err(failed(&args, kind, 3, &format!("a {dtype}tensor{rank}")))
 }
 
-/// `check_apart(output, other, whether the loop function reads strides, names of both)`: the
-/// tensors must not overlap. A function that does not read strides gets a copy of a tensor that is
-/// not row-major, so that tensor cannot overlap.
-pub(super) fn apart(args: Args<'_>) -> Result<Value, VmError> {
+/// `check_apart(output, other, strided, name of output, name of other)`: fails if the two tensors overlap in memory. `strided`
+/// states whether the loop function reads strides. A loop function that does not read strides receives a row-major copy of a
+/// strided tensor, which cannot overlap, so a strided tensor passes the check.
+pub(super) fn no_overlap(args: Args<'_>) -> Result<Value, VmError> {
     let (output, other) = (args.tensor(0)?, args.tensor(1)?);
     if (other.is_plain() || args.int(2)? != 0) && output.overlaps(other) {
         let [output, other] = [3, 4].map(|i| subject(&args, i));
@@ -78,7 +77,7 @@ pub(super) fn apart(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::None)
 }
 
-/// `check_shape_info(value, ndim or -1, context)`.
+/// `check_shape_info(value, ndim or -1, context)`: checks that the value is a shape of this rank.
 pub(super) fn shape_info(args: Args<'_>) -> Result<Value, VmError> {
     let ndim = args.int(1)?;
     if let Value::Shape(shape) = args.value(0)?
@@ -92,7 +91,7 @@ pub(super) fn shape_info(args: Args<'_>) -> Result<Value, VmError> {
     Err(failed(&args, kind, 2, &format!("a shape{rank}")))
 }
 
-/// `check_tuple_info(value, length or -1, context)`.
+/// `check_tuple_info(value, length or -1, context)`: checks that the value is a tuple of this length.
 pub(super) fn tuple_info(args: Args<'_>) -> Result<Value, VmError> {
     let len = args.int(1)?;
     if let Value::Tuple(items) = args.value(0)?
@@ -104,8 +103,8 @@ pub(super) fn tuple_info(args: Args<'_>) -> Result<Value, VmError> {
     Err(failed(&args, CheckKind::Type, 2, &format!("a tuple{size}")))
 }
 
-/// `check_prim_value_info(value, dtype, context)`: a scalar of the dtype's family whose value the
-/// dtype can represent.
+/// `check_prim_value_info(value, dtype, context)`: checks that the value is a scalar of the dtype's kind (integer, float or bool)
+/// and in its range.
 pub(super) fn prim_value_info(args: Args<'_>) -> Result<Value, VmError> {
     let dtype = optional_dtype(&args, 1)?;
     let fits = match (args.value(0)?, dtype) {
@@ -124,13 +123,13 @@ pub(super) fn prim_value_info(args: Args<'_>) -> Result<Value, VmError> {
     if let (Value::Int(v), Some(dtype)) = (args.value(0)?, dtype)
         && dtype.is_integer()
     {
-        let text = format!("{} must be {wanted}, and {v} is out of its range", subject(&args, 2));
+        let text = format!("{} must be {wanted}, and {v} is out of range", subject(&args, 2));
         return Err(VmError::check(kind, text));
     }
     Err(failed(&args, kind, 2, &wanted))
 }
 
-/// `check_func_info(value, context)`.
+/// `check_func_info(value, context)`: checks that the value is a function.
 pub(super) fn func_info(args: Args<'_>) -> Result<Value, VmError> {
     match args.value(0)? {
         Value::Func(_) => Ok(Value::None),

@@ -1,4 +1,4 @@
-//! Builtins on memory, tensors, tuples and closures.
+//! Builtins that create storages, tensors, tuples and closures, or access them.
 
 use pliant_tensor::{Tensor, TensorError, checked_nbytes};
 
@@ -7,9 +7,8 @@ use crate::memory;
 use crate::run::condition;
 use crate::{CheckKind, Value, VmError};
 
-/// `alloc_storage(size, device, dtype, scope)`: allocates `size` bytes (an integer, or a shape of
-/// one dim), or the memory of a tensor of shape `size` (two dims or more) and `dtype`. There is
-/// only one device and one scope.
+/// `alloc_storage(size, device, dtype, scope)`: allocates a storage. `size` is a number of bytes (an integer or a shape of one dim)
+/// or the shape of a tensor of `dtype` (two or more dims). `device` and `scope` are ignored, because there is only one of each.
 pub(super) fn alloc_storage(args: Args<'_>) -> Result<Value, VmError> {
     let bytes = match args.value(0)? {
         Value::Shape(shape) if shape.len() != 1 => checked_nbytes(shape, args.dtype(2)?)?,
@@ -18,7 +17,7 @@ pub(super) fn alloc_storage(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Storage(memory::alloc_storage(bytes)?))
 }
 
-/// Operand 0 as a number of bytes. It is an integer, or a shape of one dim.
+/// The number of bytes in operand 0, which is an integer or a shape of one dim.
 pub(crate) fn bytes(args: Args<'_>) -> Result<usize, VmError> {
     match args.value(0)? {
         Value::Shape(shape) if shape.len() == 1 => size(shape[0]),
@@ -28,38 +27,36 @@ pub(crate) fn bytes(args: Args<'_>) -> Result<usize, VmError> {
 
 fn size(bytes: i64) -> Result<usize, VmError> {
     usize::try_from(bytes).map_err(|_| {
-        let text = format!("a size is negative: {bytes} bytes cannot be allocated");
+        let text = format!("cannot allocate {bytes} bytes: the size is negative");
         VmError::check(CheckKind::Shape, text)
     })
 }
 
-/// `alloc_tensor(storage, offset in bytes, shape, dtype)`: creates a tensor of zeros in a storage.
+/// `alloc_tensor(storage, offset, shape, dtype)`: creates a zero-filled tensor in a storage, at an offset in bytes.
 pub(super) fn alloc_tensor(args: Args<'_>) -> Result<Value, VmError> {
     alloc_tensor_unwritten(args).inspect(clear)
 }
 
-/// As [`alloc_tensor`], but with arbitrary elements. The tensor must be written before it is read.
+/// As [`alloc_tensor`], but without initialising the elements. The program must write them before it reads them.
 pub(crate) fn alloc_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
     let (storage, shape, dtype) = (args.storage(0)?, args.shape(2)?, args.dtype(3)?);
     let offset = size(args.int(1)?)?;
     Ok(Value::Tensor(Tensor::from_storage(storage.clone(), offset, shape, dtype)?))
 }
 
-/// `alloc_tensor_with_storage(bytes, shape, dtype)`: creates a tensor of zeros in a storage of its
-/// own of `bytes` bytes.
+/// `alloc_tensor_with_storage(bytes, shape, dtype)`: creates a zero-filled tensor in its own storage of `bytes` bytes.
 pub(super) fn alloc_tensor_with_storage(args: Args<'_>) -> Result<Value, VmError> {
     alloc_own_tensor_unwritten(args).inspect(clear)
 }
 
-/// As [`alloc_tensor_with_storage`], but with arbitrary elements. The tensor must be written before
-/// it is read.
+/// As [`alloc_tensor_with_storage`], but without initialising the elements. The program must write them before it reads them.
 pub(crate) fn alloc_own_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
     let (shape, dtype) = (args.shape(1)?, args.dtype(2)?);
     let storage = memory::alloc_storage(bytes(args)?)?;
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))
 }
 
-/// Sets all elements of a newly allocated tensor to zero.
+/// Fills a newly allocated tensor with zeros.
 pub(crate) fn clear(value: &Value) {
     let Value::Tensor(tensor) = value else { return };
     // SAFETY: a newly allocated tensor is contiguous, so `nbytes` bytes at its address are
@@ -67,8 +64,8 @@ pub(crate) fn clear(value: &Value) {
     unsafe { tensor.data_ptr().cast::<u8>().write_bytes(0, tensor.nbytes()) };
 }
 
-/// `reshape(tensor, shape, text?)`: a view if the tensor is row-major, else a copy. The text is the
-/// symbolic shape for messages.
+/// `reshape(tensor, shape, symbolic?)`: returns a view if the tensor is row-major, else a copy. `symbolic` is the symbolic shape as
+/// a string for error messages.
 pub(super) fn reshape(args: Args<'_>) -> Result<Value, VmError> {
     let (tensor, shape) = (args.tensor(0)?, args.shape(1)?);
     let reshaped = tensor.to_contiguous()?.reshape(shape).map_err(|error| match error {
@@ -90,7 +87,7 @@ pub(super) fn reshape(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Tensor(reshaped))
 }
 
-/// `copy(value)` and `to_device(value, ..)`: return the value itself, sharing tensors.
+/// `copy(value)` and `to_device(value, ..)`: return the operand unchanged, without copying tensors.
 pub(super) fn identity(args: Args<'_>) -> Result<Value, VmError> {
     args.value(0).cloned()
 }
@@ -100,21 +97,22 @@ pub(super) fn copy_tensor(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Tensor(args.tensor(0)?.copy()?))
 }
 
-/// `null_value()`, and `kill_object(constant)` with its aliases `free_tensor` and `free_storage`.
-pub(super) fn nothing(_args: Args<'_>) -> Result<Value, VmError> {
+/// `null_value()`, and `kill_object` of a constant with its aliases `free_tensor` and `free_storage`: return no value.
+pub(super) fn none(_args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::None)
 }
 
-/// `tuple_getitem(tuple, index)`.
+/// `tuple_getitem(tuple, index)`: the item of the tuple.
 pub(super) fn tuple_getitem(args: Args<'_>) -> Result<Value, VmError> {
     let (items, index) = (args.tuple(0)?, args.int(1)?);
     usize::try_from(index).ok().and_then(|i| items.get(i)).cloned().ok_or_else(|| {
-        let text = format!("a tuple of {} values has no item {index}", items.len());
+        let text =
+            format!("tuple index {index} is out of range: the tuple has {} items", items.len());
         VmError::check(CheckKind::Value, text)
     })
 }
 
-/// `make_tuple(values..)`.
+/// `make_tuple(values..)`: creates a tuple.
 pub(super) fn make_tuple(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::tuple(args.iter().cloned()))
 }
@@ -124,8 +122,7 @@ pub(super) fn read_if_cond(args: Args<'_>) -> Result<Value, VmError> {
     condition(args.value(0)?).map(Value::Bool)
 }
 
-/// `make_closure(function, captured..)`: creates a closure. Captured values are passed after the
-/// arguments.
+/// `make_closure(function, captured..)`: creates a closure. On a call, the captured values follow the arguments.
 pub(super) fn make_closure(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Func(args.func(0)?.bind(args.iter().skip(1).cloned())))
 }

@@ -1,7 +1,7 @@
 //! Builtins whose result shape depends on the values of their operands.
 //!
-//! Elements are compared by keys: unsigned integers in the same order as the elements, and equal
-//! exactly if the elements are equal.
+//! Elements are compared by keys. A key is an unsigned integer that orders like the element, and two keys are equal exactly if the
+//! elements are equal.
 
 use pliant_tensor::{DType, Reserved, Tensor, TensorError, checked_nbytes};
 
@@ -14,7 +14,7 @@ const SIGN: u64 = 1 << 63;
 const NAN_KEY: u64 = u64::MAX;
 
 fn float_key(value: f64) -> u64 {
-    // Adding 0.0 turns -0.0 into 0.0, because the two are equal.
+    // Adding 0.0 maps -0.0 to 0.0, because the two compare equal.
     let bits = (value + 0.0).to_bits();
     match value.is_nan() {
         true => NAN_KEY,
@@ -23,8 +23,8 @@ fn float_key(value: f64) -> u64 {
     }
 }
 
-/// An empty vector with capacity for `len` items.
-fn list<T>(len: usize) -> Result<Vec<T>, TensorError> {
+/// An empty vector with capacity for `len` items. Fails with `OutOfMemory` instead of aborting.
+fn vec_with_capacity<T>(len: usize) -> Result<Vec<T>, TensorError> {
     let mut list = Vec::new();
     let bytes = len.saturating_mul(size_of::<T>());
     list.try_reserve_exact(len).map_err(|_| TensorError::OutOfMemory { bytes })?;
@@ -63,20 +63,19 @@ struct Slices {
     shape: Vec<i64>,
     axis: usize,
     len: usize,
-    /// The product of the dims before the axis. `inner` is that of the dims after it.
+    /// The product of the dims before the axis; `inner` is the product of the dims after it.
     outer: usize,
     inner: usize,
     /// The keys of slice 0, then those of slice 1, and so on.
     keys: Vec<u64>,
-    /// Whether a slice that contains a NaN differs from every other slice.
+    /// Whether a slice that contains NaN differs from every slice, itself included.
     nan_differs: bool,
     _memory: Reserved,
 }
 
-/// Reserves the memory that `unique` needs: three words per element (value, key, key by slice) and
-/// six per slice (five vectors and the buffer of the sort). A tensor with a dim of 0 can have more
-/// slices than elements.
-fn memory_of(numel: usize, slices: usize) -> Result<Reserved, TensorError> {
+/// Reserves memory in the budget for `unique`: three words per element (value, key, key by slice) and six per slice (five vectors
+/// and the sort buffer). With a dim of 0, a tensor can have more slices than elements.
+fn reserve_memory(numel: usize, slices: usize) -> Result<Reserved, TensorError> {
     Reserved::new(numel.saturating_mul(24).saturating_add(slices.saturating_mul(48)))
 }
 
@@ -84,7 +83,7 @@ impl Slices {
     fn new(args: Args<'_>, tensor: &Tensor, axis: Option<i64>) -> Result<Slices, VmError> {
         let numel = tensor.numel();
         let Some(axis) = axis else {
-            let memory = memory_of(numel, numel)?;
+            let memory = reserve_memory(numel, numel)?;
             return Ok(Slices {
                 shape: vec![numel as i64],
                 axis: 0,
@@ -106,7 +105,7 @@ impl Slices {
         let outer: usize = shape[..axis].iter().map(|&d| d as usize).product();
         let inner: usize = shape[axis + 1..].iter().map(|&d| d as usize).product();
         let len = shape[axis] as usize;
-        let memory = memory_of(numel, len)?;
+        let memory = reserve_memory(numel, len)?;
         let keys = keys(tensor)?;
         let mut by_slice = Vec::with_capacity(keys.len());
         let mut polled = 0;
@@ -137,14 +136,12 @@ impl Slices {
         &self.keys[slice * width..(slice + 1) * width]
     }
 
-    /// Groups equal slices. Slices in a group are in ascending order of position, and groups are
-    /// sorted by value.
+    /// Groups equal slices. Groups are sorted by value; the slices of a group are sorted by position.
     fn groups(&self, args: Args<'_>) -> Result<Groups, VmError> {
-        let mut order: Vec<usize> = list(self.len)?;
+        let mut order: Vec<usize> = vec_with_capacity(self.len)?;
         order.extend(0..self.len);
-        // A merge sort that polls between chunks. Each pass sorts chunks of twice the size. The
-        // halves of a chunk are sorted already, so the standard sort merges them. It is stable, so
-        // equal slices keep their order.
+        // A merge sort that polls the interrupt flag between chunks. Each pass sorts chunks of twice the previous size. Both halves
+        // of a chunk are already sorted, so the standard sort only merges them. The sort is stable: equal slices keep their order.
         let mut size = POLL_INTERVAL;
         loop {
             for chunk in order.chunks_mut(size) {
@@ -207,12 +204,11 @@ impl Groups {
     }
 }
 
-/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: the distinct elements,
-/// or the distinct slices along `axis` (an integer; an empty tuple or no value selects elements).
-/// They are sorted, or in the order of first occurrence if `sorted` is false. With flags, the
-/// result is a tuple that also has int64 vectors: the position of the first occurrence of each
-/// value, the index of each slice's value, and the number of occurrences of each value. NaN is
-/// sorted last and equals NaN, but slices of rank 1 or more that contain a NaN are all distinct.
+/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: the distinct elements, or the distinct slices along
+/// `axis` (an integer; an empty tuple or no value compares elements). The result is sorted, or in order of first occurrence if
+/// `sorted` is false. Each `return_*` flag appends an int64 vector to the result, which then is a tuple: the position of the first
+/// occurrence of each distinct value, the index of each slice's value, and the number of occurrences of each value. NaN sorts last.
+/// NaN elements are equal to each other, but slices of rank 1 or more that contain NaN are all distinct.
 pub(super) fn unique(args: Args<'_>) -> Result<Value, VmError> {
     let axis = match args.get(5) {
         None | Some(Value::None) => None,
@@ -260,7 +256,7 @@ mod tests {
     use crate::builtins::slice::dynamic_strided_slice;
     use crate::link::Operand;
 
-    /// Calls a builtin with the given operands in an interrupted run.
+    /// Calls a builtin in an interrupted run.
     fn interrupted(
         builtin: fn(Args<'_>) -> Result<Value, VmError>,
         regs: &[Value],

@@ -1,12 +1,12 @@
-//! Builtins that return properties of a tensor, or view its memory as another tensor.
+//! Builtins that return a property of a tensor, or view its memory as another tensor.
 
 use pliant_tensor::Tensor;
 
 use crate::args::Args;
 use crate::{CheckKind, Value, VmError};
 
-/// The entry for one axis of a list with one entry per dim, such as shape or strides.
-fn at(args: Args<'_>, list: fn(&Tensor) -> &[i64]) -> Result<Value, VmError> {
+/// The entry for one axis of a per-dim list such as the shape or the strides.
+fn dim_entry(args: Args<'_>, list: fn(&Tensor) -> &[i64]) -> Result<Value, VmError> {
     let (tensor, axis) = (args.tensor(0)?, args.int(1)?);
     let entry = usize::try_from(axis).ok().and_then(|i| list(tensor).get(i).copied());
     entry.map(Value::Int).ok_or_else(|| {
@@ -15,37 +15,37 @@ fn at(args: Args<'_>, list: fn(&Tensor) -> &[i64]) -> Result<Value, VmError> {
     })
 }
 
-/// `shape_i(tensor, axis)`.
+/// `shape_i(tensor, axis)`: the size of one dim.
 pub(super) fn shape_i(args: Args<'_>) -> Result<Value, VmError> {
-    at(args, Tensor::shape)
+    dim_entry(args, Tensor::shape)
 }
 
-/// `stride_i(tensor, axis)`, in elements.
+/// `stride_i(tensor, axis)`: the stride of one dim, in elements.
 pub(super) fn stride_i(args: Args<'_>) -> Result<Value, VmError> {
-    at(args, Tensor::strides)
+    dim_entry(args, Tensor::strides)
 }
 
-/// `ndim(tensor)`.
+/// `ndim(tensor)`: the rank.
 pub(super) fn ndim(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(args.tensor(0)?.ndim() as i64))
 }
 
-/// `dtype_code(tensor)`: DLPack's type code.
+/// `dtype_code(tensor)`: the type code of DLPack.
 pub(super) fn dtype_code(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(i64::from(args.tensor(0)?.dtype().to_dlpack().0)))
 }
 
-/// `dtype_bits(tensor)`.
+/// `dtype_bits(tensor)`: the size of an element in bits.
 pub(super) fn dtype_bits(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(i64::from(args.tensor(0)?.dtype().bits())))
 }
 
-/// `dtype_lanes(tensor)`: always 1, because there are no vector element types.
+/// `dtype_lanes(tensor)`: always 1, because vector element types are not supported.
 pub(super) fn dtype_lanes(args: Args<'_>) -> Result<Value, VmError> {
     args.tensor(0).map(|_| Value::Int(1))
 }
 
-/// `byte_offset(tensor)`: DLPack's `byte_offset`. It is 0 for tensors of programs.
+/// `byte_offset(tensor)`: the `byte_offset` of DLPack; 0 for tensors created by a program.
 pub(super) fn byte_offset(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(args.tensor(0)?.dl().byte_offset as i64))
 }
@@ -56,8 +56,8 @@ pub(super) fn elem_offset(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(tensor.dl().byte_offset as i64 / tensor.dtype().size() as i64))
 }
 
-/// `tensor_view(tensor, shape, dtype, offset in bytes)`: a view of the tensor's memory. Each of the
-/// last three operands may be `None` or `()` to keep the tensor's own.
+/// `tensor_view(tensor, shape, dtype, offset)`: a view of the tensor's memory at an offset in bytes. Each of the last three
+/// operands may be `None` or `()` to keep the value of the tensor.
 pub(super) fn tensor_view(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
     let given = |i: usize| match args.get(i) {

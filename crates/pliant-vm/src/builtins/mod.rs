@@ -1,4 +1,4 @@
-//! The builtins: the table of all builtins, and one file per group.
+//! The table of builtins. Each submodule implements one group.
 
 mod check;
 mod data;
@@ -19,24 +19,24 @@ use crate::{Value, VmError};
 /// The implementation of a builtin.
 pub(crate) type BuiltinFn = fn(Args<'_>) -> Result<Value, VmError>;
 
-/// A row of the table.
+/// A row of the builtin table.
 pub(crate) struct Builtin {
     pub(crate) name: &'static str,
     pub(crate) kind: BuiltinKind,
 }
 
-/// How a builtin is executed.
+/// How the VM executes a builtin.
 #[derive(Clone, Copy)]
 pub(crate) enum BuiltinKind {
-    /// The builtin only needs its operands.
+    /// A function of its operands.
     Plain(BuiltinFn),
     /// The VM calls a closure.
     Closure,
-    /// The VM calls a closure. If the closure is a bytecode function, its result becomes the result
-    /// of the running function. Otherwise the result is stored as that of a normal call.
+    /// The VM calls a closure in tail position. If the closure is a bytecode function, its result becomes the result of the running
+    /// function. Otherwise the result is stored in the destination, as for a normal call.
     TailClosure,
     /// The VM calls a loop function passed as an operand.
-    KernelDyn,
+    LoopFuncDyn,
 }
 
 const fn plain(name: &'static str, function: BuiltinFn) -> Builtin {
@@ -47,15 +47,15 @@ const fn special(name: &'static str, kind: BuiltinKind) -> Builtin {
     Builtin { name, kind }
 }
 
-/// All builtins, sorted by name. Their arities are in `pliant_exec::BUILTINS`.
+/// All builtins, sorted by name. `pliant_exec::BUILTINS` lists their arities.
 static TABLE: &[Builtin] = &[
     plain("vm.builtin.alloc_shape_heap", shape::alloc_shape_heap),
     plain("vm.builtin.alloc_storage", data::alloc_storage),
     plain("vm.builtin.alloc_tensor", data::alloc_tensor),
     plain("vm.builtin.alloc_tensor_with_storage", data::alloc_tensor_with_storage),
     plain("vm.builtin.assert_op", text::assert_op),
-    special("vm.builtin.call_tir_dyn", BuiltinKind::KernelDyn),
-    plain("vm.builtin.check_apart", check::apart),
+    special("vm.builtin.call_tir_dyn", BuiltinKind::LoopFuncDyn),
+    plain("vm.builtin.check_apart", check::no_overlap),
     plain("vm.builtin.check_func_info", check::func_info),
     plain("vm.builtin.check_prim_value_info", check::prim_value_info),
     plain("vm.builtin.check_shape_info", check::shape_info),
@@ -66,8 +66,8 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.copy_tensor", data::copy_tensor),
     plain("vm.builtin.debug_print", data::debug_print),
     plain("vm.builtin.dynamic_strided_slice", slice::dynamic_strided_slice),
-    plain("vm.builtin.free_storage", data::nothing),
-    plain("vm.builtin.free_tensor", data::nothing),
+    plain("vm.builtin.free_storage", data::none),
+    plain("vm.builtin.free_tensor", data::none),
     plain("vm.builtin.inspect.byte_offset", inspect::byte_offset),
     plain("vm.builtin.inspect.dtype_bits", inspect::dtype_bits),
     plain("vm.builtin.inspect.dtype_code", inspect::dtype_code),
@@ -80,7 +80,7 @@ static TABLE: &[Builtin] = &[
     special("vm.builtin.invoke_closure_tail", BuiltinKind::TailClosure),
     special("vm.builtin.invoke_pure_closure", BuiltinKind::Closure),
     plain("vm.builtin.item", scalar::item),
-    plain("vm.builtin.kill_object", data::nothing),
+    plain("vm.builtin.kill_object", data::none),
     plain("vm.builtin.load_shape", shape::load_shape),
     plain("vm.builtin.make_closure", data::make_closure),
     plain("vm.builtin.make_prim_value", shape::make_prim_value),
@@ -89,7 +89,7 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.match_prim_value", shape::match_prim_value),
     plain("vm.builtin.match_shape", shape::match_shape),
     plain("vm.builtin.nonzero", nonzero::nonzero),
-    plain("vm.builtin.null_value", data::nothing),
+    plain("vm.builtin.null_value", data::none),
     plain("vm.builtin.print", text::print),
     plain("vm.builtin.read_if_cond", data::read_if_cond),
     plain("vm.builtin.reshape", data::reshape),
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_agrees_with_the_arities() {
+    fn the_table_has_the_builtins_that_the_executable_format_declares() {
         assert!(builtin_names().is_sorted());
         assert!(builtin_names().eq(pliant_exec::BUILTINS.iter().map(|b| b.name)));
     }

@@ -1,4 +1,4 @@
-//! `vm.builtin.nonzero`: chunks of elements are counted in parallel, then each writes its indices.
+//! `vm.builtin.nonzero`: counts the nonzero elements of each chunk in parallel, then writes their indices in parallel.
 
 use std::ops::{BitAnd, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,17 +11,17 @@ use crate::args::Args;
 use crate::memory;
 use crate::{Value, VmError};
 
-/// The number of elements of a chunk. Their positions fit the first-level cache.
+/// Number of elements in a chunk. The positions of a chunk fit in the L1 cache.
 const CHUNK: usize = 4096;
-/// The number of adjacent elements that are skipped at once if all are 0.
+/// Number of adjacent elements that are skipped together if all are zero.
 const BLOCK: usize = 64;
 
-/// `nonzero(x)`: the indices of the elements that are not 0, as int64 of shape (rank of x, count).
-/// There is one row per dim, in row-major order. NaN counts as nonzero.
+/// `nonzero(x)`: the indices of the nonzero elements of `x` in row-major order, as an int64 tensor of shape (rank of x, count). NaN
+/// is nonzero.
 pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
     let tensor = if tensor.is_plain() { tensor.clone() } else { tensor.copy()? };
-    // The sign of a float does not matter.
+    // Shift out the sign bit of floats, because -0.0 is zero.
     let shift = u32::from(tensor.dtype().is_float());
     match tensor.dtype().size() {
         1 => indices(args, &tensor, u8::MAX),
@@ -31,17 +31,17 @@ pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
     }
 }
 
-/// The bits of an element.
-trait Bits: Copy + Default + PartialEq + BitAnd<Output = Self> + Sync {}
+/// The bits of an element as an unsigned integer.
+trait ElementBits: Copy + Default + PartialEq + BitAnd<Output = Self> + Sync {}
 
-impl<T: Copy + Default + PartialEq + BitAnd<Output = T> + Sync> Bits for T {}
+impl<T: Copy + Default + PartialEq + BitAnd<Output = T> + Sync> ElementBits for T {}
 
 #[inline]
-fn is_set<T: Bits>(bits: T, mask: T) -> bool {
+fn is_set<T: ElementBits>(bits: T, mask: T) -> bool {
     bits & mask != T::default()
 }
 
-/// Calls `body` with ranges of chunks in parallel, unless the run was interrupted.
+/// Calls `body` with ranges of chunks in parallel. Stops if the run was interrupted.
 fn in_parallel(
     runtime: &KernelRuntime,
     chunks: usize,
@@ -60,7 +60,7 @@ fn in_parallel(
     crate::args::poll(runtime)
 }
 
-fn indices<T: Bits>(args: Args<'_>, tensor: &Tensor, mask: T) -> Result<Value, VmError> {
+fn indices<T: ElementBits>(args: Args<'_>, tensor: &Tensor, mask: T) -> Result<Value, VmError> {
     let dims = tensor.shape();
     let elements: &[T] = match tensor.numel() {
         0 => &[],
@@ -86,12 +86,12 @@ fn indices<T: Bits>(args: Args<'_>, tensor: &Tensor, mask: T) -> Result<Value, V
     in_parallel(args.runtime, chunks, &|c| {
         let begin = counts[c].load(Ordering::Relaxed);
         let end = counts.get(c + 1).map_or(total, |next| next.load(Ordering::Relaxed));
-        let mut found = [0u16; CHUNK];
-        let count = positions(chunk(c), mask, &mut found);
-        // Another thread may have changed elements since they were counted.
-        found[count..].fill(0);
+        let mut positions = [0u16; CHUNK];
+        let count = nonzero_positions(chunk(c), mask, &mut positions);
+        // Another thread may have changed elements since they were counted, so unused positions are zeroed.
+        positions[count..].fill(0);
         // SAFETY: the ranges of chunks are disjoint, and the storage has `total` elements per dim.
-        unsafe { rows.write(c * CHUNK, &found[..end - begin], begin) };
+        unsafe { rows.write(c * CHUNK, &positions[..end - begin], begin) };
     })?;
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, &shape, DType::Int64)?))
 }
@@ -104,14 +104,14 @@ fn counters(len: usize) -> Result<Vec<AtomicUsize>, TensorError> {
     Ok(list)
 }
 
-/// Stores the positions of the nonzero elements of a chunk, and returns their number.
-fn positions<T: Bits>(chunk: &[T], mask: T, found: &mut [u16; CHUNK]) -> usize {
+/// Stores the positions of the nonzero elements of a chunk in `positions` and returns their count.
+fn nonzero_positions<T: ElementBits>(chunk: &[T], mask: T, positions: &mut [u16; CHUNK]) -> usize {
     let mut count = 0;
     for (first, block) in (0u16..).step_by(BLOCK).zip(chunk.chunks(BLOCK)) {
-        // Without a branch per element, the compiler uses vectors.
+        // The compiler vectorises this loop because it has no branch per element.
         if block.iter().fold(false, |any, &bits| any | is_set(bits, mask)) {
             for (at, &bits) in (first..).zip(block) {
-                found[count] = at;
+                positions[count] = at;
                 count += usize::from(is_set(bits, mask));
             }
         }
@@ -119,7 +119,7 @@ fn positions<T: Bits>(chunk: &[T], mask: T, found: &mut [u16; CHUNK]) -> usize {
     count
 }
 
-/// The rows of the result, one per dim.
+/// The output tensor. It has one row per dim of the input.
 struct Rows<'a> {
     first: *mut i64,
     len: usize,
@@ -130,28 +130,28 @@ struct Rows<'a> {
 unsafe impl Sync for Rows<'_> {}
 
 impl Rows<'_> {
-    /// Writes the indices of elements to columns from `begin` on. `found` are the positions of the elements in a chunk that starts
-    /// at element `start`, in ascending order.
+    /// Writes the indices of nonzero elements to the columns from `begin` on. `positions` are their offsets, in ascending order,
+    /// from element `start` of the input.
     ///
     /// # Safety
     /// The columns exist, and no other thread accesses them.
-    unsafe fn write(&self, start: usize, found: &[u16], begin: usize) {
+    unsafe fn write(&self, start: usize, positions: &[u16], begin: usize) {
         let Some((&last, outer)) = self.dims.split_last() else { return };
         // SAFETY: guaranteed by the caller.
         let row = |dim: usize, from: usize, len: usize| unsafe {
             std::slice::from_raw_parts_mut(self.first.add(dim * self.len + begin + from), len)
         };
         let mut from = 0;
-        while from < found.len() {
-            let at = (start + found[from] as usize) as i64;
+        while from < positions.len() {
+            let at = (start + positions[from] as usize) as i64;
             let (mut line, column) = (at / last, at % last);
-            // The following elements of the same line.
-            let end = i64::from(found[from]) + last - column;
-            let more = found[from + 1..].iter().take_while(|&&at| i64::from(at) < end).count();
+            // Elements that share all outer indices with this one.
+            let end = i64::from(positions[from]) + last - column;
+            let more = positions[from + 1..].iter().take_while(|&&at| i64::from(at) < end).count();
             let len = more + 1;
-            let first = i64::from(found[from]) - column;
+            let first = i64::from(positions[from]) - column;
             let columns = row(outer.len(), from, len);
-            for (to, &at) in columns.iter_mut().zip(&found[from..]) {
+            for (to, &at) in columns.iter_mut().zip(&positions[from..]) {
                 *to = i64::from(at) - first;
             }
             for (dim, &size) in outer.iter().enumerate().rev() {

@@ -1,19 +1,19 @@
-//! Builtins that compute scalars: the element of a tensor, the trip count of a range.
+//! Builtins that return a scalar: the element of a tensor, and the trip count of a range.
 
 use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
 use crate::{CheckKind, Value, VmError};
 
-/// `item(tensor)`: the only element of the tensor.
+/// `item(tensor)`: the element of a one-element tensor as a scalar.
 pub(super) fn item(args: Args<'_>) -> Result<Value, VmError> {
     element(args.tensor(0)?)
 }
 
-/// The only element of a tensor.
+/// The element of a one-element tensor as a scalar value.
 pub(crate) fn element(tensor: &Tensor) -> Result<Value, VmError> {
     if tensor.numel() != 1 {
-        let text = format!("a scalar is made of a tensor of one element, not of {tensor:?}");
+        let text = format!("item: expected a tensor of one element, but got {tensor:?}");
         return Err(VmError::check(CheckKind::Shape, text));
     }
     let dtype = tensor.dtype();
@@ -24,19 +24,22 @@ pub(crate) fn element(tensor: &Tensor) -> Result<Value, VmError> {
     match dtype {
         DType::Bool => Ok(Value::Bool(value != 0)),
         DType::UInt64 if value < 0 => {
-            let text = format!("the element {} does not fit 63 bits", value as u64);
+            let text = format!(
+                "item: the uint64 value {} does not fit a signed 64-bit integer",
+                value as u64
+            );
             Err(VmError::check(CheckKind::Value, text))
         }
         _ => Ok(Value::Int(value)),
     }
 }
 
-/// `trip_count(start, stop, step)`: the number of integers in the range.
+/// `trip_count(start, stop, step)`: the number of integers in the range, as in Python's `range`.
 pub(super) fn trip_count(args: Args<'_>) -> Result<Value, VmError> {
-    turns(args.int(0)?, args.int(1)?, args.int(2)?).map(Value::Int)
+    iterations(args.int(0)?, args.int(1)?, args.int(2)?).map(Value::Int)
 }
 
-fn turns(start: i64, stop: i64, step: i64) -> Result<i64, VmError> {
+fn iterations(start: i64, stop: i64, step: i64) -> Result<i64, VmError> {
     if step == 0 {
         let text = format!("R.range({start}, {stop}, 0): the step must not be 0");
         return Err(VmError::check(CheckKind::Division, text));
@@ -45,17 +48,17 @@ fn turns(start: i64, stop: i64, step: i64) -> Result<i64, VmError> {
     let step = i128::from(step).abs();
     let turns = if way <= 0 { 0 } else { (way + step - 1) / step };
     i64::try_from(turns).map_err(|_| {
-        let text = format!("R.range({start}, {stop}) has more than 2^63 turns");
+        let text = format!("R.range({start}, {stop}) has more than 2^63 iterations");
         VmError::check(CheckKind::Value, text)
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::turns;
+    use super::iterations;
 
     #[test]
-    fn a_range_has_as_many_turns_as_pythons() {
+    fn the_trip_count_equals_the_length_of_a_python_range() {
         for (start, stop, step, expected) in [
             (0, 5, 2, Some(3)),
             (0, 6, 2, Some(3)),
@@ -68,7 +71,7 @@ mod tests {
             (i64::MIN, i64::MAX, i64::MAX, Some(3)),
             (i64::MAX, i64::MIN, i64::MIN, Some(2)),
         ] {
-            assert_eq!(turns(start, stop, step).ok(), expected, "{start} {stop} {step}");
+            assert_eq!(iterations(start, stop, step).ok(), expected, "{start} {stop} {step}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Builtins on shapes and on the shape heap, which stores the symbolic dims of a function.
+//! Builtins on shapes and on the shape heap, which stores the values of a function's symbolic dims.
 //!
-//! The heap is an `int64` tensor with one slot per symbol or derived size. A context text makes
-//! errors readable:
-//! - Its first line names the value: `main: 'mask'` (function and parameter).
-//! - For `match_shape`, line `i + 1` describes dimension `i`: the expression that it must equal,
-//!   then optionally a tab and the origin of that expression's value: `seq<TAB>'ids' dim 1`. The
-//!   error reads: `main: 'mask' dim 1 must equal seq = 7 (from 'ids' dim 1), but is 9`.
+//! The heap is an `int64` tensor with one slot per symbol or derived size. A context string describes the checked value in error
+//! messages:
+//! - Line 1 names the value: `main: 'mask'` (function and parameter).
+//! - For `match_shape`, line `i + 1` describes dim `i`: the expression that it must equal, optionally followed by a tab and the
+//!   origin of that value: `seq<TAB>'ids' dim 1`. The error then reads: `main: 'mask' dim 1 must equal seq = 7 (from 'ids' dim 1),
+//!   but is 9`.
 
 use pliant_exec::{MakeShapeCode, MatchShapeCode};
 use pliant_tensor::{DType, Tensor};
@@ -14,14 +14,16 @@ use crate::args::Args;
 use crate::memory;
 use crate::{CheckKind, Value, VmError};
 
-/// A larger heap is rejected; no real program has that many symbols.
+/// Maximum number of heap slots. No real program has that many symbols.
 const MAX_SLOTS: i64 = 1 << 24;
 
-/// `alloc_shape_heap(n)`: creates a heap of `n` zeros.
+/// `alloc_shape_heap(n)`: creates a heap of `n` slots with value 0.
 pub(super) fn alloc_shape_heap(args: Args<'_>) -> Result<Value, VmError> {
     let slots = args.int(0)?;
     if !(0..=MAX_SLOTS).contains(&slots) {
-        return Err(VmError::type_error(format!("a shape heap of {slots} slots is refused")));
+        return Err(VmError::type_error(format!(
+            "cannot create a shape heap of {slots} slots (allowed: 0 to {MAX_SLOTS})"
+        )));
     }
     let bytes = slots as usize * DType::Int64.size();
     let storage = memory::alloc_storage(bytes)?;
@@ -44,7 +46,10 @@ impl Heap {
             && tensor.is_aligned()
             && !tensor.is_read_only();
         if !usable {
-            return Err(VmError::type_error(format!("{}: {tensor:?} is no shape heap", args.name)));
+            return Err(VmError::type_error(format!(
+                "{}: {tensor:?} is not a shape heap (a writable int64 vector)",
+                args.name
+            )));
         }
         Ok(Heap { slots: tensor.data_ptr().cast(), len: tensor.numel() })
     }
@@ -71,8 +76,8 @@ impl Heap {
     }
 }
 
-/// `match_shape(value, heap, n, (code, operand) * n, context)`: binds and checks the dims of a
-/// tensor or a shape.
+/// `match_shape(value, heap, n, (code, operand) * n, context)`: checks or stores each dim of a tensor or shape, as its
+/// [`MatchShapeCode`] says.
 pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
     let dims = match args.value(0)? {
         Value::Tensor(tensor) => tensor.shape(),
@@ -96,17 +101,23 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
         let text = format!("{subject} must have {count} dim{plural}, but has shape {dims:?}");
         return Err(VmError::check(CheckKind::Shape, text));
     }
-    // A program without symbols has no heap.
+    // The heap is absent if the program has no symbolic dims.
     let heap =
         if matches!(args.value(1)?, Value::None) { None } else { Some(Heap::new(&args, 1)?) };
-    let heap = || heap.as_ref().ok_or_else(|| VmError::type_error("there is no shape heap"));
+    let heap = || {
+        heap.as_ref().ok_or_else(|| {
+            VmError::type_error(
+                "vm.builtin.match_shape: a dim refers to the shape heap, but the heap is missing",
+            )
+        })
+    };
     for (i, &dim) in dims.iter().enumerate() {
         let (code, operand) = (args.int(3 + 2 * i)?, args.int(4 + 2 * i)?);
         let expected = match code {
             c if c == MatchShapeCode::AssertEqualToImm as i64 => operand,
             c if c == MatchShapeCode::AssertEqualToLoad as i64 => heap()?.load(operand)?,
             c if c == MatchShapeCode::StoreToHeap as i64 => {
-                // The dims of a tensor are never negative, but a shape value comes from the user.
+                // Dims of a tensor are never negative, but a shape value may contain anything.
                 if dim < 0 {
                     let subject = subject(&args, context_at);
                     let text = format!("{subject} dim {i} must not be negative, but is {dim}");
@@ -125,7 +136,7 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::None)
 }
 
-/// The first line of the context.
+/// The name of the checked value: the first line of the context string.
 fn subject<'a>(args: &Args<'a>, context_at: usize) -> &'a str {
     args.text_or(context_at, "value").lines().next().unwrap_or("value")
 }
@@ -155,7 +166,7 @@ fn dim_mismatch(
     )
 }
 
-/// `make_shape(heap, n, (code, operand) * n)`: creates a shape from immediates and heap slots.
+/// `make_shape(heap, n, (code, operand) * n)`: creates a shape from immediates and heap slots, as each [`MakeShapeCode`] says.
 pub(super) fn make_shape(args: Args<'_>) -> Result<Value, VmError> {
     let count = usize::try_from(args.int(1)?).unwrap_or(usize::MAX);
     if count.checked_mul(2).and_then(|n| n.checked_add(2)) != Some(args.len()) {
@@ -170,13 +181,13 @@ pub(super) fn make_shape(args: Args<'_>) -> Result<Value, VmError> {
         &mut spilled[..]
     };
     for (i, dim) in dims.iter_mut().enumerate() {
-        *dim = coded(&args, 2 + 2 * i)?;
+        *dim = eval_code(&args, 2 + 2 * i)?;
     }
     Ok(Value::Shape((&*dims).into()))
 }
 
-/// Evaluates the operands (code, operand) at `at`. The heap is operand 0.
-fn coded(args: &Args<'_>, at: usize) -> Result<i64, VmError> {
+/// Evaluates the pair (code, operand) at operand index `at`. The heap is operand 0.
+fn eval_code(args: &Args<'_>, at: usize) -> Result<i64, VmError> {
     let (code, operand) = (args.int(at)?, args.int(at + 1)?);
     match code {
         c if c == MakeShapeCode::UseImm as i64 => Ok(operand),
@@ -185,8 +196,7 @@ fn coded(args: &Args<'_>, at: usize) -> Result<i64, VmError> {
     }
 }
 
-/// `store_shape(value, heap, slots..)`: stores each dim of a shape or tensor in the corresponding
-/// slot.
+/// `store_shape(value, heap, slots..)`: stores dim `i` of a shape or tensor in the `i`-th listed slot.
 pub(super) fn store_shape(args: Args<'_>) -> Result<Value, VmError> {
     let dims = match args.value(0)? {
         Value::Tensor(tensor) => tensor.shape(),
@@ -194,7 +204,8 @@ pub(super) fn store_shape(args: Args<'_>) -> Result<Value, VmError> {
     };
     let count = args.len().saturating_sub(2);
     if dims.len() != count {
-        let text = format!("a shape of {} dims is stored in {count} slots", dims.len());
+        let text =
+            format!("store_shape: cannot store a shape of {} dims in {count} slots", dims.len());
         return Err(VmError::check(CheckKind::Shape, text));
     }
     let heap = Heap::new(&args, 1)?;
@@ -204,7 +215,7 @@ pub(super) fn store_shape(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::tuple([]))
 }
 
-/// `load_shape(heap, slots..)`: creates a shape from the values in the slots.
+/// `load_shape(heap, slots..)`: creates a shape from the values of the listed slots.
 pub(super) fn load_shape(args: Args<'_>) -> Result<Value, VmError> {
     let heap = Heap::new(&args, 0)?;
     let dims: Result<Vec<i64>, VmError> =
@@ -212,7 +223,7 @@ pub(super) fn load_shape(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Shape(dims?.into()))
 }
 
-/// `match_prim_value(value, heap, code, operand, context)`: as `match_shape`, but for one integer.
+/// `match_prim_value(value, heap, code, operand, context)`: checks or stores one integer, like `match_shape`.
 pub(super) fn match_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     let Some(value) = args.value(0)?.as_int() else {
         let (subject, kind) = (subject(&args, 4), args.value(0)?.kind());
@@ -246,12 +257,11 @@ pub(super) fn match_prim_value(args: Args<'_>) -> Result<Value, VmError> {
 
 /// `make_prim_value(heap, code, operand)`: creates an integer from an immediate or a heap slot.
 pub(super) fn make_prim_value(args: Args<'_>) -> Result<Value, VmError> {
-    coded(&args, 1).map(Value::Int)
+    eval_code(&args, 1).map(Value::Int)
 }
 
-/// `compute_prim_value(op, constant, (coef, value)..)`: computes the sum of the constant and the
-/// products. `op` selects the result: the sum (0), or whether it is less than 0 (1), at most 0 (2),
-/// equal to 0 (3), or different from 0 (4).
+/// `compute_prim_value(op, constant, (coef, value)..)`: evaluates `constant + coef * value + ...`. `op` selects the result: the sum
+/// itself (0), or whether the sum is < 0 (1), <= 0 (2), == 0 (3), or != 0 (4).
 pub(super) fn compute_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     let mut sum = i128::from(args.int(1)?);
     for at in (2..args.len()).step_by(2) {
@@ -263,7 +273,7 @@ pub(super) fn compute_prim_value(args: Args<'_>) -> Result<Value, VmError> {
             let value = i64::try_from(sum).map_err(|_| {
                 VmError::check(
                     CheckKind::Shape,
-                    format!("an integer of {sum} does not fit 64 bits"),
+                    format!("the computed size {sum} does not fit 64 bits"),
                 )
             })?;
             return Ok(Value::Int(value));
@@ -281,11 +291,12 @@ pub(super) fn shape_of(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::shape(args.tensor(0)?.shape()))
 }
 
-/// `tensor_to_shape(tensor)`: the shape whose dims are the elements of an integer tensor of rank 1.
+/// `tensor_to_shape(tensor)`: creates a shape from the elements of an integer vector.
 pub(super) fn tensor_to_shape(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
     if tensor.ndim() != 1 || !tensor.dtype().is_integer() {
-        let text = format!("a shape is made of an integer tensor of 1 dim, not of {tensor:?}");
+        let text =
+            format!("tensor_to_shape: expected an integer tensor of 1 dim, but got {tensor:?}");
         let kind = if tensor.ndim() == 1 { CheckKind::DType } else { CheckKind::Shape };
         return Err(VmError::check(kind, text));
     }

@@ -1,30 +1,30 @@
-//! Slices with dynamic bounds.
+//! The builtin for slices with non-constant bounds.
 
 use pliant_tensor::{Tensor, TensorError, checked_nbytes};
 
 use crate::args::Args;
 use crate::{CheckKind, Value, VmError, memory};
 
-/// First index, step and length of one dim's slice.
-struct Part {
+/// The slice of one dim: first index, step and length.
+struct DimSlice {
     first: i64,
     step: i64,
     len: i64,
 }
 
 /// The slice `begin:end:step` of a dim, with Python's semantics.
-fn part(dim: i64, begin: i64, end: i64, step: i64) -> Part {
+fn slice_dim(dim: i64, begin: i64, end: i64, step: i64) -> DimSlice {
     let (low, high) = if step > 0 { (0, dim) } else { (-1, dim - 1) };
     let bound = |b: i64| (if b < 0 { b.saturating_add(dim) } else { b }).clamp(low, high);
     let (first, last) = (bound(begin), bound(end));
     let span = if step > 0 { last - first } else { first - last };
     let size = step.unsigned_abs().min(i64::MAX as u64) as i64;
-    // Both values are at most the size of the dim, so nothing overflows.
+    // Both values are at most the size of the dim, so the sum cannot overflow.
     let len = if span <= 0 { 0 } else { (span - 1) / size + 1 };
-    Part { first, step, len }
+    DimSlice { first, step, len }
 }
 
-fn parts(args: Args<'_>, tensor: &Tensor) -> Result<Vec<Part>, VmError> {
+fn dim_slices(args: Args<'_>, tensor: &Tensor) -> Result<Vec<DimSlice>, VmError> {
     let fail = |text: String| VmError::check(CheckKind::Value, text);
     let names = ["begin", "end", "strides"];
     let mut lists = Vec::with_capacity(3);
@@ -43,16 +43,17 @@ fn parts(args: Args<'_>, tensor: &Tensor) -> Result<Vec<Part>, VmError> {
         if lists[2][d] == 0 {
             return Err(fail(format!("relax.dynamic_strided_slice: the stride of dim {d} is 0")));
         }
-        parts.push(part(dim, lists[0][d], lists[1][d], lists[2][d]));
+        parts.push(slice_dim(dim, lists[0][d], lists[1][d], lists[2][d]));
     }
     Ok(parts)
 }
 
-/// `dynamic_strided_slice(x, begin, end, strides)`: slices each dim.
+/// `dynamic_strided_slice(x, begin, end, strides)`: slices every dim of `x`, as `x[begin:end:stride]` does in Python. The other
+/// operands are int64 vectors with one element per dim.
 pub(super) fn dynamic_strided_slice(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
-    let parts = parts(args, tensor)?;
-    let list = |of: fn(&Part) -> i64| -> Vec<i64> { parts.iter().map(of).collect() };
+    let parts = dim_slices(args, tensor)?;
+    let list = |of: fn(&DimSlice) -> i64| -> Vec<i64> { parts.iter().map(of).collect() };
     let shape = list(|p| p.len);
     let view = tensor.slice(&list(|p| p.first), &list(|p| p.step), &shape)?;
     let storage = memory::alloc_storage(checked_nbytes(&shape, tensor.dtype())?)?;
@@ -69,10 +70,10 @@ pub(super) fn dynamic_strided_slice(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Tensor(out))
 }
 
-/// Elements that are copied between two polls of the interrupt flag.
+/// Number of elements copied between two polls of the interrupt flag.
 const POLL_ELEMENTS: i64 = 1 << 24;
 
-/// A view of `count` rows from `first` on; of a scalar itself.
+/// A view of `count` rows starting at row `first`. A scalar is returned unchanged.
 fn rows_of(t: &Tensor, first: i64, count: i64) -> Result<Tensor, TensorError> {
     let mut shape = t.shape().to_vec();
     let Some(rows) = shape.first_mut() else { return Ok(t.clone()) };

@@ -1,5 +1,4 @@
-//! Builtins that format values as text: a program's prints and assertions. They return the empty
-//! tuple.
+//! Builtins that format values as text: `print` and `assert_op`. They return an empty tuple.
 
 use std::io::Write;
 
@@ -9,8 +8,8 @@ use crate::args::Args;
 use crate::run::condition;
 use crate::{CheckKind, Value, VmError};
 
-/// `print(format, values..)`: prints a line to standard output. The format is Python's with `{}`,
-/// `{0}`, `{{` and `}}`. With an empty format, the values are separated by spaces.
+/// `print(format, values..)`: prints a line to standard output. The format supports Python's `{}`, `{0}`, `{{` and `}}`. An empty
+/// format prints the values separated by spaces.
 pub(super) fn print(args: Args<'_>) -> Result<Value, VmError> {
     let mut line = text(&args, 0, " ")?;
     line.push('\n');
@@ -19,8 +18,7 @@ pub(super) fn print(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::tuple([]))
 }
 
-/// `assert_op(condition, format, values..)`: fails with the formatted text unless the bool scalar
-/// is true.
+/// `assert_op(condition, format, values..)`: fails with the formatted message if the condition is false.
 pub(super) fn assert_op(args: Args<'_>) -> Result<Value, VmError> {
     if condition(args.value(0)?)? {
         return Ok(Value::tuple([]));
@@ -31,17 +29,17 @@ pub(super) fn assert_op(args: Args<'_>) -> Result<Value, VmError> {
     Err(VmError::check(CheckKind::Assertion, text))
 }
 
-/// The format in operand `at`, filled with the operands after it.
+/// Formats operand `at` with the operands after it as values.
 fn text(args: &Args<'_>, at: usize, separator: &str) -> Result<String, VmError> {
     let Some(Value::Str(format)) = args.get(at) else {
-        return Err(VmError::type_error(format!("{}: operand {at} must be a text", args.name)));
+        return Err(VmError::type_error(format!("{}: operand {at} must be a string", args.name)));
     };
-    let values: Vec<String> = args.iter().skip(at + 1).map(show).collect();
+    let values: Vec<String> = args.iter().skip(at + 1).map(display_value).collect();
     fill_format(format, &values, separator).map_err(VmError::type_error)
 }
 
-/// Formats a value for the user: a tensor by its elements.
-fn show(value: &Value) -> String {
+/// Formats a value for output. A tensor is printed by its elements.
+fn display_value(value: &Value) -> String {
     match value {
         Value::Str(text) => text.to_string(),
         Value::Shape(dims) => shape_text(dims),

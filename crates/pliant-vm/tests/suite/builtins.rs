@@ -1,11 +1,11 @@
-//! Tests of the builtins through the VM: results and error messages.
+//! Tests the results and error messages of builtins through the VM.
 
-use crate::common::{builder, machine};
+use crate::common::{build_vm, builder};
 use pliant_exec::{Arg, Constant, ExecBuilder, Param, Reg};
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{Value, VirtualMachine};
 
-/// A VM whose `main` passes its arguments, followed by those of `extra`, to one builtin.
+/// A VM whose `main` calls one builtin with its own arguments, followed by those of `extra`.
 fn one(
     name: &str,
     params: usize,
@@ -19,7 +19,7 @@ fn one(
     b.emit_call(name, &args, dst);
     b.emit_ret(dst);
     b.end_function();
-    machine(b)
+    build_vm(b)
 }
 
 fn call(vm: &VirtualMachine, args: &[Value]) -> Result<String, String> {
@@ -52,11 +52,11 @@ fn matching() -> VirtualMachine {
     b.emit_call("vm.builtin.make_shape", &[b.r(2), c3, c1, c1, c1, c0, c0, nine], Reg(3));
     b.emit_ret(Reg(3));
     b.end_function();
-    machine(b)
+    build_vm(b)
 }
 
 #[test]
-fn shapes_are_matched_and_mismatches_named() {
+fn match_shape_binds_dims_and_reports_mismatches() {
     let vm = matching();
     let run =
         |ids: &[i64], mask: &[i64]| call(&vm, &[tensor(ids, DType::Int64), Value::shape(mask)]);
@@ -79,7 +79,7 @@ fn shapes_are_matched_and_mismatches_named() {
 }
 
 #[test]
-fn scalars_are_matched() {
+fn match_prim_value_binds_integers_and_reports_mismatches() {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("n"), Param::new("m")], "");
     let [c0, c1, c3] = [0, 1, 3].map(|i| b.imm(i));
@@ -91,7 +91,7 @@ fn scalars_are_matched() {
     b.emit_call("vm.builtin.make_prim_value", &[b.r(2), c1, c0], Reg(3));
     b.emit_ret(Reg(3));
     b.end_function();
-    let vm = machine(b);
+    let vm = build_vm(b);
     assert_eq!(call(&vm, &[5.into(), 5.into()]), Ok("5".into()));
     assert_eq!(
         call(&vm, &[5.into(), 6.into()]).unwrap_err(),
@@ -104,21 +104,23 @@ fn scalars_are_matched() {
 }
 
 #[test]
-fn heaps_are_bounded_and_checked() {
+fn shape_heap_builtins_reject_invalid_heaps_slots_and_codes() {
     let vm = one("vm.builtin.alloc_shape_heap", 1, |_| vec![]);
     assert_eq!(call(&vm, &[3.into()]), Ok("Tensor([3], int64)".into()));
     assert!(call(&vm, &[(-1).into()]).is_err() && call(&vm, &[i64::MAX.into()]).is_err());
-    // A constant cannot be used as a writable heap, and slots must exist.
+    // A constant is not writable, so it cannot be the heap. Slots must exist.
     let vm = one("vm.builtin.match_prim_value", 2, |b| vec![b.imm(1), b.imm(0)]);
     let constant = Tensor::zeros(&[1], DType::Int64).unwrap();
     assert!(
         call(&vm, &[1.into(), constant.as_read_only().into()])
             .unwrap_err()
-            .contains("no shape heap")
+            .contains("not a shape heap")
     );
     assert!(call(&vm, &[1.into(), tensor(&[0], DType::Int64)]).unwrap_err().contains("no slot 0"));
     assert!(
-        call(&vm, &[1.into(), tensor(&[4], DType::Int32)]).unwrap_err().contains("no shape heap")
+        call(&vm, &[1.into(), tensor(&[4], DType::Int32)])
+            .unwrap_err()
+            .contains("not a shape heap")
     );
     let vm = one("vm.builtin.make_shape", 1, |b| vec![b.imm(1), b.imm(7), b.imm(0)]);
     assert!(call(&vm, &[Value::None]).unwrap_err().contains("unknown make_shape code 7"));
@@ -129,7 +131,7 @@ fn heaps_are_bounded_and_checked() {
 }
 
 #[test]
-fn tensors_are_checked() {
+fn check_tensor_info_checks_rank_and_dtype() {
     let vm = one("vm.builtin.check_tensor_info", 1, |b| {
         vec![b.imm(2), b.c(Constant::DType(DType::Float32)), b.str("main: 'x'")]
     });
@@ -155,7 +157,7 @@ fn tensors_are_checked() {
 }
 
 #[test]
-fn outputs_lie_apart_from_other_operands() {
+fn check_apart_rejects_overlapping_outputs() {
     let checked = |strided| {
         one("vm.builtin.check_apart", 2, move |b| {
             vec![b.imm(strided), b.str("'out'"), b.str("'x'")]
@@ -184,14 +186,14 @@ fn outputs_lie_apart_from_other_operands() {
     }
     // A loop function that does not read strides gets a copy of a strided tensor.
     let storage = whole.storage().clone();
-    let turned = Tensor::from_storage_strided(storage, 0, &[4, 6], &[1, 4], DType::Float32);
-    let turned = Value::Tensor(turned.expect("the tensor's elements"));
-    assert_eq!(call(&checked(0), &[rows([0, 3]), turned.clone()]), fine);
-    assert_eq!(call(&checked(1), &[rows([0, 3]), turned]), refused);
+    let transposed = Tensor::from_storage_strided(storage, 0, &[4, 6], &[1, 4], DType::Float32);
+    let transposed = Value::Tensor(transposed.expect("the tensor's elements"));
+    assert_eq!(call(&checked(0), &[rows([0, 3]), transposed.clone()]), fine);
+    assert_eq!(call(&checked(1), &[rows([0, 3]), transposed]), refused);
 }
 
 #[test]
-fn other_kinds_are_checked() {
+fn shapes_tuples_scalars_and_functions_are_checked() {
     let shape = one("vm.builtin.check_shape_info", 1, |b| vec![b.imm(1), b.str("f: 's'")]);
     assert_eq!(call(&shape, &[Value::shape(&[4])]), Ok("None".into()));
     assert_eq!(
@@ -219,7 +221,7 @@ fn other_kinds_are_checked() {
 }
 
 #[test]
-fn storages_and_tensors() {
+fn tensors_are_allocated_in_storages_with_bounds_checks() {
     let mut b = builder();
     b.begin_function(
         "main",
@@ -233,7 +235,7 @@ fn storages_and_tensors() {
     b.emit_call("vm.builtin.make_tuple", &[b.r(3), b.r(4)], Reg(5));
     b.emit_ret(Reg(5));
     b.end_function();
-    let vm = machine(b);
+    let vm = build_vm(b);
     let run = |size: Value, offset: i64, shape: &[i64]| {
         call(&vm, &[size, offset.into(), Value::shape(shape)])
     };
@@ -243,7 +245,7 @@ fn storages_and_tensors() {
     assert_eq!(run(0.into(), 0, &[0, 3]), Ok("[None, Tensor([0, 3], float32)]".into()));
     assert!(run(64.into(), 0, &[17]).unwrap_err().contains("outside a storage of 64 bytes"));
     assert!(run(64.into(), -4, &[1]).unwrap_err().contains("-4 bytes"));
-    assert!(run((-1).into(), 0, &[0]).unwrap_err().contains("-1 bytes cannot be allocated"));
+    assert!(run((-1).into(), 0, &[0]).unwrap_err().contains("cannot allocate -1 bytes"));
     assert!(run(64.into(), 0, &[-1]).unwrap_err().contains("negative"));
     assert!(run(64.into(), 0, &[i64::MAX, 4]).unwrap_err().contains("too large to address"));
     assert!(run(Value::shape(&[i64::MAX, 4]), 0, &[1]).unwrap_err().contains("too large"));
@@ -252,7 +254,7 @@ fn storages_and_tensors() {
 }
 
 #[test]
-fn views_and_shapes() {
+fn reshape_shape_of_and_tensor_to_shape() {
     let vm = one("vm.builtin.reshape", 2, |_| vec![]);
     let x = Tensor::from_slice(&[2, 3], &[1i32, 2, 3, 4, 5, 6]).unwrap();
     let out = vm.invoke("main", &[x.clone().into(), Value::shape(&[3, 2])]).unwrap();
@@ -272,10 +274,13 @@ fn views_and_shapes() {
 }
 
 #[test]
-fn tuples_and_conditions() {
+fn tuple_getitem_and_read_if_cond() {
     let vm = one("vm.builtin.tuple_getitem", 1, |b| vec![b.imm(1)]);
     assert_eq!(call(&vm, &[Value::tuple([1.into(), true.into()])]), Ok("true".into()));
-    assert_eq!(call(&vm, &[Value::tuple([])]).unwrap_err(), "a tuple of 0 values has no item 1");
+    assert_eq!(
+        call(&vm, &[Value::tuple([])]).unwrap_err(),
+        "tuple index 1 is out of range: the tuple has 0 items"
+    );
     assert!(call(&vm, &[1.into()]).unwrap_err().contains("must be a tuple, but is an integer"));
     let vm = one("vm.builtin.read_if_cond", 1, |_| vec![]);
     assert_eq!(call(&vm, &[Tensor::scalar(true).unwrap().into()]), Ok("true".into()));
@@ -287,7 +292,7 @@ fn tuples_and_conditions() {
 
 /// Bytecode may come from a malicious file, so the linker decides which tensors to clear.
 #[test]
-fn new_tensors_are_zero_whatever_their_memory_held() {
+fn new_tensors_are_zero_filled_even_in_reused_memory() {
     let mut b = builder();
     let names = [("whole", true), ("part", false)];
     for (name, whole) in names {
@@ -306,7 +311,7 @@ fn new_tensors_are_zero_whatever_their_memory_held() {
         b.emit_ret(Reg(0));
         b.end_function();
     }
-    let vm = machine(b);
+    let vm = build_vm(b);
     for (name, _) in names {
         for run in 0..5 {
             let Value::Tensor(tensor) = vm.invoke(name, &[]).unwrap() else { panic!("a tensor") };
@@ -333,7 +338,7 @@ fn killed_memory_is_reused_within_a_run() {
     }
     b.emit_ret(Reg(0));
     b.end_function();
-    let vm = machine(b);
+    let vm = build_vm(b);
     std::thread::spawn(move || {
         // Other tests drop VMs at the same time, which empties the pools of running threads.
         let reuses = (0..1000).any(|_| {

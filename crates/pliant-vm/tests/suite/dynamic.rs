@@ -1,7 +1,7 @@
-//! Tests of builtins whose results depend on values (`unique`, `nonzero`), of those that format
+//! Tests of builtins whose results depend on values (`unique`, `nonzero`), of builtins that format
 //! text (`print`, `assert_op`), and of the short names that old programs use.
 
-use crate::common::{builder, machine};
+use crate::common::{build_vm, builder};
 use pliant_exec::{Arg, Constant, ExecBuilder, Param, Reg};
 use pliant_tensor::{DType, Element, Tensor};
 use pliant_vm::{Value, VirtualMachine};
@@ -15,7 +15,7 @@ fn one(name: &str, extra: impl FnOnce(&mut ExecBuilder) -> Vec<Arg>) -> VirtualM
     b.emit_call(name, &args, Reg(1));
     b.emit_ret(Reg(1));
     b.end_function();
-    machine(b)
+    build_vm(b)
 }
 
 /// A VM with `unique(x, sorted, return_index, return_inverse, return_counts, axis)`.
@@ -32,7 +32,7 @@ fn unique(flags: [i64; 4], axis: Option<i64>) -> VirtualMachine {
     b.emit_call("vm.builtin.unique", &args, Reg(2));
     b.emit_ret(Reg(2));
     b.end_function();
-    machine(b)
+    build_vm(b)
 }
 
 fn tensor<T: Element>(shape: &[i64], data: &[T]) -> Value {
@@ -57,7 +57,7 @@ fn error(vm: &VirtualMachine, x: Value) -> String {
 }
 
 #[test]
-fn unique_elements_with_their_places_and_counts() {
+fn unique_returns_elements_indices_and_counts() {
     let vm = unique([1, 1, 1, 1], None);
     let out = run(&vm, tensor(&[2, 3], &[3i64, 1, 3, -7, 1, 3]));
     assert_eq!(
@@ -84,7 +84,7 @@ fn unique_elements_with_their_places_and_counts() {
 }
 
 #[test]
-fn unique_slices_along_an_axis() {
+fn unique_compares_slices_along_an_axis() {
     let rows = [2i8, 1, 0, 5, 2, 1];
     for axis in [0, -2] {
         let out = run(&unique([1, 1, 0, 0], Some(axis)), tensor(&[3, 2], &rows));
@@ -109,7 +109,7 @@ fn unique_slices_along_an_axis() {
 }
 
 #[test]
-fn unique_of_nan_as_in_numpy() {
+fn unique_treats_nan_as_numpy_does() {
     let nan = f32::NAN;
     let out = run(&unique([1, 1, 1, 1], None), tensor(&[5], &[nan, 0.0, -nan, -0.0, -1.0]));
     assert_eq!(out[0].1[..2], [-1.0, 0.0]);
@@ -124,7 +124,7 @@ fn unique_of_nan_as_in_numpy() {
 }
 
 #[test]
-fn unique_of_every_dtype() {
+fn unique_supports_every_dtype() {
     let vm = unique([1, 0, 0, 0], None);
     for dtype in DType::all() {
         let x = Tensor::zeros(&[4], dtype).unwrap();
@@ -144,7 +144,7 @@ fn unique_of_every_dtype() {
 }
 
 #[test]
-fn strided_tensors_are_read_by_their_strides() {
+fn unique_and_nonzero_respect_strides() {
     let x = Tensor::from_slice(&[2, 3], &[1i64, 2, 3, 1, 5, 3]).unwrap();
     let t = Tensor::from_storage_strided(x.storage().clone(), 0, &[3, 2], &[1, 3], DType::Int64);
     let t: Value = t.unwrap().into();
@@ -154,7 +154,7 @@ fn strided_tensors_are_read_by_their_strides() {
 }
 
 #[test]
-fn nonzero_gives_a_row_per_dim() {
+fn nonzero_returns_one_row_per_dim() {
     let vm = one("vm.builtin.nonzero", |_| vec![]);
     let x = tensor(&[2, 3], &[0.0f32, f32::NAN, -0.0, 2.0, 0.0, -1.0]);
     assert_eq!(run(&vm, x), [(vec![2, 3], vec![0.0, 1.0, 1.0, 1.0, 0.0, 2.0])]);
@@ -170,7 +170,7 @@ fn nonzero_gives_a_row_per_dim() {
 }
 
 #[test]
-fn assertions_fail_with_their_text() {
+fn assert_op_formats_its_message() {
     let vm = |format: &str| {
         one("vm.builtin.assert_op", |b| {
             let values = Tensor::from_slice(&[2, 2], &[0.1f32, 1.0, f32::NAN, -2.0]).unwrap();
@@ -193,7 +193,7 @@ fn assertions_fail_with_their_text() {
 }
 
 #[test]
-fn large_tensors_are_shown_by_their_ends() {
+fn large_tensors_print_their_first_and_last_elements() {
     let vm = one("vm.builtin.assert_op", |b| {
         let data: Vec<i64> = (0..2000).collect();
         vec![b.str("{}"), b.c(Constant::Tensor(Tensor::from_slice(&[2, 1000], &data).unwrap()))]
@@ -210,15 +210,15 @@ fn large_tensors_are_shown_by_their_ends() {
 }
 
 #[test]
-fn prints_go_to_standard_output() {
+fn print_returns_an_empty_tuple_and_checks_its_format() {
     let vm = one("vm.builtin.print", |b| vec![b.imm(3)]);
     assert_eq!(format!("{:?}", vm.invoke("main", &[Value::str("n = {}")]).unwrap()), "[]");
     assert!(error(&vm, Value::str("{} {}")).contains("asks for value 1"));
-    assert!(error(&vm, Value::Int(1)).contains("operand 0 must be a text"));
+    assert!(error(&vm, Value::Int(1)).contains("operand 0 must be a string"));
 }
 
 #[test]
-fn shapes_are_stored_and_loaded_as_in_the_oldest_programs() {
+fn legacy_builtin_names_store_and_load_shapes() {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("x")], "");
     let [zero, one, three] = [0, 1, 3].map(|i| b.imm(i));
@@ -231,16 +231,16 @@ fn shapes_are_stored_and_loaded_as_in_the_oldest_programs() {
     b.emit_call("vm.builtin.make_tuple", &[b.r(1), b.r(2), b.r(3)], Reg(4));
     b.emit_ret(Reg(4));
     b.end_function();
-    let vm = machine(b);
+    let vm = build_vm(b);
     let run = |x: Value| vm.invoke("main", &[x]).map(|v| format!("{v:?}"));
     assert_eq!(run(Value::shape(&[4, 0])).unwrap(), "[None, Shape([0, 4, 0]), None]");
     let x = Tensor::zeros(&[7, 2], DType::Bool).unwrap();
     assert_eq!(run(x.into()).unwrap(), "[None, Shape([2, 7, 2]), None]");
     let text = run(Value::shape(&[4])).unwrap_err().to_string();
-    assert_eq!(text, "a shape of 1 dims is stored in 2 slots");
+    assert_eq!(text, "store_shape: cannot store a shape of 1 dims in 2 slots");
     let load = one_slot(5);
     assert!(error(&load, tensor(&[2], &[1i64, 2])).contains("no slot 5"));
-    assert!(error(&load, tensor(&[2], &[1i32, 2])).contains("no shape heap"));
+    assert!(error(&load, tensor(&[2], &[1i32, 2])).contains("not a shape heap"));
 }
 
 fn one_slot(slot: i64) -> VirtualMachine {

@@ -4,6 +4,6 @@
 mod builtins;
 mod common;
 mod dynamic;
-mod machine;
 mod random;
 mod time_limits;
+mod virtual_machine;

@@ -1,9 +1,9 @@
-//! Random programs that use the builtins. The VM must return a value or an error for all of them.
+//! Property test: runs random programs that use the builtins. The VM must return a value or an error for all of them.
 
 use std::sync::{Mutex, Once};
 use std::time::Duration;
 
-use crate::common::{builder, machine};
+use crate::common::{build_vm, builder};
 use pliant_exec::{Arg, BUILTINS, Constant, ExecBuilder, Param, Reg};
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{Value, VirtualMachine};
@@ -55,7 +55,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
-    fn nothing_crashes(
+    fn random_programs_return_a_value_or_an_error(
         calls in proptest::collection::vec((any::<u8>(), any::<[(u8, u8); 10]>(), any::<u8>()), 1..30),
     ) {
         let mut b = builder();
@@ -77,7 +77,7 @@ proptest! {
         }
         b.emit_ret(Reg(0));
         b.end_function();
-        let vm = machine(b);
+        let vm = build_vm(b);
         let x = Tensor::from_slice(&[2, 3], &[1i64, 2, 3, 4, 5, 6]).unwrap();
         let view = Tensor::from_storage_strided(x.storage().clone(), 0, &[3, 2], &[1, 3], DType::Int64);
         let args = [

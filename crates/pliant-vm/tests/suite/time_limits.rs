@@ -1,12 +1,12 @@
-//! Time limits of runs.
+//! Tests the time limits of runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED};
-use pliant_exec::{KernelInfo, Param, Reg};
-use pliant_vm::{KernelTable, PackedFunc, RunOptions, Value, VirtualMachine, VmError, VmOptions};
+use pliant_exec::{LoopFuncInfo, Param, Reg};
+use pliant_vm::{LoopFuncTable, PackedFunc, RunOptions, Value, VirtualMachine, VmError, VmOptions};
 
 use crate::common::builder;
 
@@ -15,7 +15,7 @@ fn within(seconds: f64) -> RunOptions {
 }
 
 /// Runs until it is interrupted.
-unsafe extern "C" fn endless_kernel(_args: *const u64, runtime: *const KernelRuntime) -> i64 {
+unsafe extern "C" fn endless_loop_func(_args: *const u64, runtime: *const KernelRuntime) -> i64 {
     // SAFETY: the VM passes its runtime.
     let runtime = unsafe { &*runtime };
     while !runtime.is_interrupted() {
@@ -26,9 +26,9 @@ unsafe extern "C" fn endless_kernel(_args: *const u64, runtime: *const KernelRun
 
 /// Functions of the program: `kernel` and `goto` are endless, `calls` calls the endless `kernel`,
 /// `short` returns its argument, and `calls_back` calls the packed function `back`.
-fn machine(back: PackedFunc) -> VirtualMachine {
+fn build_vm(back: PackedFunc) -> VirtualMachine {
     let mut b = builder();
-    b.kernel(KernelInfo { name: "endless".into(), args: vec![], checks: vec![] });
+    b.loop_func(LoopFuncInfo { name: "endless".into(), args: vec![], checks: vec![] });
     b.begin_function("kernel", vec![], "");
     b.emit_call("endless", &[], Reg(0));
     b.emit_ret(Reg(0));
@@ -48,16 +48,16 @@ fn machine(back: PackedFunc) -> VirtualMachine {
     b.emit_call("back", &[], Reg(0));
     b.emit_ret(Reg(0));
     b.end_function();
-    let mut kernels = KernelTable::new();
+    let mut loop_funcs = LoopFuncTable::new();
     // SAFETY: the function follows the ABI and takes no arguments.
-    unsafe { kernels.insert("endless", endless_kernel) };
+    unsafe { loop_funcs.insert("endless", endless_loop_func) };
     let functions = [("back".to_string(), back)].into_iter().collect();
     let options = VmOptions { functions, ..VmOptions::default() };
-    VirtualMachine::with_options(Arc::new(b.get().unwrap()), kernels, options).unwrap()
+    VirtualMachine::with_options(Arc::new(b.get().unwrap()), loop_funcs, options).unwrap()
 }
 
-fn plain_machine() -> VirtualMachine {
-    machine(Arc::new(|_| Ok(Value::None)))
+fn plain_vm() -> VirtualMachine {
+    build_vm(Arc::new(|_| Ok(Value::None)))
 }
 
 fn short(vm: &VirtualMachine, options: &RunOptions) -> Result<i64, VmError> {
@@ -70,8 +70,8 @@ fn exceeded(result: &Result<Value, VmError>, name: &str) -> bool {
 }
 
 #[test]
-fn a_limit_stops_kernels_and_loops() {
-    let vm = plain_machine();
+fn a_time_limit_stops_loop_functions_and_bytecode_loops() {
+    let vm = plain_vm();
     for name in ["kernel", "calls", "goto"] {
         let result = vm.invoke_with(name, &[], &within(0.02));
         assert!(exceeded(&result, name), "{name}: {result:?}");
@@ -92,10 +92,10 @@ fn a_limit_stops_kernels_and_loops() {
 }
 
 #[test]
-fn zero_runs_nothing_and_the_largest_limit_is_none() {
+fn a_zero_limit_runs_nothing_and_the_largest_limit_is_unlimited() {
     let calls = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&calls);
-    let vm = machine(Arc::new(move |_| {
+    let vm = build_vm(Arc::new(move |_| {
         counter.fetch_add(1, Ordering::Relaxed);
         Ok(Value::None)
     }));
@@ -111,8 +111,8 @@ fn zero_runs_nothing_and_the_largest_limit_is_none() {
 }
 
 #[test]
-fn interrupts_stop_runs_with_limits_and_are_told_apart() {
-    let vm = plain_machine();
+fn interrupts_of_limited_runs_are_not_reported_as_time_limits() {
+    let vm = plain_vm();
     for name in ["kernel", "goto"] {
         std::thread::scope(|scope| {
             let runs: Vec<_> = (0..3)
@@ -139,10 +139,10 @@ fn interrupts_stop_runs_with_limits_and_are_told_apart() {
 }
 
 #[test]
-fn a_limit_stops_its_own_run_only() {
+fn a_time_limit_stops_only_its_own_run() {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
-    let vm = machine(Arc::new(move |_| {
+    let vm = build_vm(Arc::new(move |_| {
         while !flag.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
@@ -163,8 +163,8 @@ fn a_limit_stops_its_own_run_only() {
 }
 
 #[test]
-fn a_limit_that_passes_at_the_end_of_a_run_reaches_no_later_run() {
-    let vm = plain_machine();
+fn a_limit_that_expires_at_the_end_of_a_run_does_not_affect_later_runs() {
+    let vm = plain_vm();
     let end = Instant::now() + Duration::from_secs(1);
     let stopped = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -198,8 +198,8 @@ fn a_limit_that_passes_at_the_end_of_a_run_reaches_no_later_run() {
 }
 
 #[test]
-fn a_limit_stops_nested_runs_and_is_noticed_after_functions_of_the_host() {
-    let inner = plain_machine();
+fn a_time_limit_stops_nested_runs_and_takes_effect_after_host_functions() {
+    let inner = plain_vm();
     let nested = move |runtime: &KernelRuntime, args: &[Value]| {
         let name = ["kernel", "goto"][args[0].as_int().unwrap() as usize];
         // SAFETY: the runtime is that of the running call.
@@ -212,13 +212,13 @@ fn a_limit_stops_nested_runs_and_is_noticed_after_functions_of_the_host() {
     b.emit_ret(Reg(1));
     b.end_function();
     let exe = Arc::new(b.get().unwrap());
-    let outer = VirtualMachine::new(exe, KernelTable::new()).unwrap();
+    let outer = VirtualMachine::new(exe, LoopFuncTable::new()).unwrap();
     for which in 0..2 {
         let result = outer.invoke_with("main", &[Value::Int(which)], &within(0.02));
         assert!(exceeded(&result, "main"), "{result:?}");
     }
 
-    let vm = machine(Arc::new(|_| {
+    let vm = build_vm(Arc::new(|_| {
         std::thread::sleep(Duration::from_millis(50));
         Err(VmError::external("its own failure"))
     }));

@@ -3,7 +3,7 @@
 //! that it shares no memory with the other operands. Outputs that the function allocates have
 //! their own memory.
 
-use pliant_exec::{KernelArg, KernelInfo, Reg};
+use pliant_exec::{LoopFuncParam, LoopFuncInfo, Reg};
 use pliant_ir::relax::visit::bindings;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
 use pliant_opt::common::names::VM_ALLOC_TENSOR;
@@ -32,7 +32,7 @@ impl FunctionGen<'_> {
     /// Emits checks of the memory that a call of a loop function writes to.
     pub(super) fn check_given(
         &mut self,
-        kernel: &KernelInfo,
+        kernel: &LoopFuncInfo,
         args: &[Expr],
         temps: &mut Vec<Reg>,
     ) -> Result<(), PassError> {
@@ -44,7 +44,7 @@ impl FunctionGen<'_> {
             for (j, (other, kind)) in pairs() {
                 // A pair of outputs is checked once, for the first of them.
                 let seen = j < i && self.is_given(other, kind);
-                if let KernelArg::Tensor { strided, .. } = kind
+                if let LoopFuncParam::Tensor { strided, .. } = kind
                     && i != j
                     && !seen
                 {
@@ -56,9 +56,9 @@ impl FunctionGen<'_> {
     }
 
     /// Whether an operand is written to and was not allocated by this function.
-    fn is_given(&self, e: Expr, kind: &KernelArg) -> bool {
+    fn is_given(&self, e: Expr, kind: &LoopFuncParam) -> bool {
         let own = matches!(self.func.expr(e), ExprData::Var(v) if self.allocated.contains(v));
-        matches!(kind, KernelArg::Tensor { written: true, .. }) && !own
+        matches!(kind, LoopFuncParam::Tensor { written: true, .. }) && !own
     }
 
     fn check_apart(

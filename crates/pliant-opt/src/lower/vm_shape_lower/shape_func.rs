@@ -212,7 +212,7 @@ impl<'a> ShapeFunc<'a> {
     ) -> Result<(), SymVar> {
         let mut message = format!("{}: {text}{}", self.place, self.of);
         let vars = self.syms.free_vars(sym);
-        if values.len() + vars.len() <= Failed::MAX_TOLD {
+        if values.len() + vars.len() <= Failed::MAX_ASSERT_ARGS {
             for (k, var) in vars.into_iter().enumerate() {
                 let slot = (self.slots)(self.syms.var(var)).ok_or(var)?;
                 let index = self.func.int(i64::from(slot));

@@ -1,4 +1,4 @@
-//! Interrupt flags. An interrupt stops the runs that have begun, but no later run.
+//! Interrupt flags. An interrupt stops all runs that have begun, but no later run.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -7,39 +7,37 @@ use pliant_exec::abi::KernelRuntime;
 use pliant_pool::Team;
 
 use crate::memory::{alloc_workspace, free_workspace};
-use crate::time_limit::LimitedRuns;
+use crate::time_limit::DeadlineFlags;
 
-/// The number of flags. While interrupted runs still use all the others, new runs share the last
-/// one.
+/// Number of flags of a VM. If interrupted runs still use all other flags, new runs share the last one.
 const FLAGS: usize = 4;
 
 /// An interrupt flag and the number of runs that use it.
-pub(crate) struct StopFlag {
-    /// The runtime passed to the loop functions of these runs. It contains the flag's address.
+pub(crate) struct InterruptFlag {
+    /// The runtime passed to the loop functions of these runs. It contains the address of the flag.
     pub(crate) runtime: KernelRuntime,
     raised: Box<AtomicBool>,
     runs: AtomicUsize,
 }
 
-impl StopFlag {
+impl InterruptFlag {
     /// Ends a run.
     pub(crate) fn leave(&self) {
         self.runs.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-/// The flags of a VM. New runs share one flag. An interrupt sets it and makes later runs use
-/// another.
-pub(crate) struct StopFlags {
-    flags: [StopFlag; FLAGS],
+/// The interrupt flags of a VM. New runs share the current flag. An interrupt sets it and selects another flag for later runs.
+pub(crate) struct InterruptFlags {
+    flags: [InterruptFlag; FLAGS],
     current: AtomicUsize,
     raising: Mutex<()>,
-    /// Runs with a time limit have their own flags.
-    pub(crate) limited: LimitedRuns,
+    /// The flags of runs with a time limit, one per run.
+    pub(crate) deadline_flags: DeadlineFlags,
 }
 
-impl StopFlags {
-    pub(crate) fn new(team: *const Team) -> StopFlags {
+impl InterruptFlags {
+    pub(crate) fn new(team: *const Team) -> InterruptFlags {
         let flag = |_| {
             let raised = Box::new(AtomicBool::new(false));
             let runtime = KernelRuntime {
@@ -51,37 +49,36 @@ impl StopFlags {
                 call_packed: crate::callback::call_packed,
                 report_error: crate::callback::report_error,
                 call: std::ptr::null(),
-                told: KernelRuntime::serial().told,
+                assert_args: KernelRuntime::serial().assert_args,
                 flops: std::ptr::null(),
             };
-            StopFlag { runtime, raised, runs: AtomicUsize::new(0) }
+            InterruptFlag { runtime, raised, runs: AtomicUsize::new(0) }
         };
-        StopFlags {
+        InterruptFlags {
             flags: std::array::from_fn(flag),
             current: AtomicUsize::new(0),
             raising: Mutex::new(()),
-            limited: LimitedRuns::default(),
+            deadline_flags: DeadlineFlags::default(),
         }
     }
 
-    /// The runtime of a run that has its own interrupt flag. The flag must outlive the runtime.
+    /// The runtime of a run with its own interrupt flag. The flag must outlive the runtime.
     pub(crate) fn runtime(&self, interrupt: &AtomicBool) -> KernelRuntime {
         KernelRuntime { interrupt, ..self.flags[0].runtime }
     }
 
-    /// Begins a run, and returns its flag.
-    pub(crate) fn enter(&self) -> &StopFlag {
+    /// Begins a run and returns its flag.
+    pub(crate) fn enter(&self) -> &InterruptFlag {
         loop {
             let current = self.current.load(Ordering::SeqCst);
             let flag = &self.flags[current];
             let others = flag.runs.fetch_add(1, Ordering::SeqCst);
-            // The current flag is only set if no other flag was free. The last interrupted run has
-            // ended, so clear it.
+            // The current flag is set only if no other flag was free at the last interrupt. All runs that used it have ended, so
+            // clear it.
             if others == 0 && flag.raised.load(Ordering::SeqCst) {
                 flag.raised.store(false, Ordering::SeqCst);
             }
-            // An interrupt may have happened in between: the flag may be set for earlier runs only,
-            // so retry.
+            // If an interrupt selected another flag in between, this flag may be set, so retry.
             if self.current.load(Ordering::SeqCst) == current {
                 return flag;
             }
@@ -89,13 +86,13 @@ impl StopFlags {
         }
     }
 
-    /// Interrupts the loop functions of all runs that have begun.
+    /// Interrupts the loop functions of all runs that have begun, including those with a time limit.
     pub(crate) fn raise(&self) {
         let _one = self.raising.lock().unwrap_or_else(PoisonError::into_inner);
         let current = self.current.load(Ordering::SeqCst);
-        // The flags of earlier interrupted runs are set already.
+        // Flags other than the current one were set by earlier interrupts.
         self.flags[current].raised.store(true, Ordering::SeqCst);
-        self.limited.interrupt();
+        self.deadline_flags.interrupt();
         let free =
             (0..FLAGS).find(|&i| i != current && self.flags[i].runs.load(Ordering::SeqCst) == 0);
         if let Some(next) = free {
@@ -109,13 +106,13 @@ impl StopFlags {
 mod tests {
     use super::*;
 
-    fn raised(flag: &StopFlag) -> bool {
+    fn raised(flag: &InterruptFlag) -> bool {
         flag.raised.load(Ordering::SeqCst)
     }
 
     #[test]
-    fn an_interrupt_stops_the_runs_before_it_only() {
-        let flags = StopFlags::new(std::ptr::null());
+    fn an_interrupt_stops_earlier_runs_but_no_later_run() {
+        let flags = InterruptFlags::new(std::ptr::null());
         let (first, second) = (flags.enter(), flags.enter());
         flags.raise();
         let third = flags.enter();
@@ -125,8 +122,8 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_used_again() {
-        let flags = StopFlags::new(std::ptr::null());
+    fn flags_are_reused_after_their_runs_end() {
+        let flags = InterruptFlags::new(std::ptr::null());
         for _ in 0..3 * FLAGS {
             let run = flags.enter();
             assert!(!raised(run));
@@ -134,7 +131,7 @@ mod tests {
             assert!(raised(run));
             run.leave();
         }
-        // If no flag is free, the last one is shared until its runs end.
+        // If no flag is free, new runs share the last one until the interrupted runs end.
         let runs: Vec<_> = (0..FLAGS)
             .map(|_| {
                 let run = flags.enter();

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-use crate::common::{builder, machine, machine_with};
+use crate::common::{build_vm, build_vm_with, builder};
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED};
-use pliant_exec::{Arg, Constant, ExecBuilder, KernelArg, KernelInfo, Param, Reg};
+use pliant_exec::{Arg, Constant, ExecBuilder, LoopFuncInfo, LoopFuncParam, Param, Reg};
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{
-    FuncValue, Instrument, InstrumentAction, KernelTable, PackedFunc, Value, VirtualMachine,
+    FuncValue, Instrument, InstrumentAction, LoopFuncTable, PackedFunc, Value, VirtualMachine,
     VmError, VmOptions,
 };
 
@@ -28,7 +28,7 @@ fn arithmetic() -> Vec<(&'static str, PackedFunc)> {
 }
 
 #[test]
-fn calls_and_the_callers_registers() {
+fn a_call_preserves_the_registers_of_the_caller() {
     let mut b = builder();
     b.begin_function("twice", vec![Param::new("x")], "");
     b.emit_call("add", &[b.r(0), b.r(0)], Reg(1));
@@ -40,18 +40,18 @@ fn calls_and_the_callers_registers() {
     b.emit_call("vm.builtin.make_tuple", &[b.r(0), b.r(1), b.r(2)], Reg(3));
     b.emit_ret(Reg(3));
     b.end_function();
-    let vm = machine_with(b, arithmetic());
+    let vm = build_vm_with(b, arithmetic());
     let out = vm.invoke("main", &[Value::Int(5)]).unwrap();
     assert_eq!(format!("{out:?}"), "[5, 10, 20]");
     assert_eq!(vm.stats().invocations, 1);
     let twice = vm.function("twice").unwrap();
     assert_eq!(twice.call(&[Value::Int(4)]).unwrap().as_int(), Some(8));
     drop(vm);
-    assert!(twice.call(&[Value::Int(4)]).unwrap_err().to_string().contains("is gone"));
+    assert!(twice.call(&[Value::Int(4)]).unwrap_err().to_string().contains("was dropped"));
 }
 
 /// `while i < n { acc += i; i += 1 } acc`
-fn loop_machine() -> VirtualMachine {
+fn loop_vm() -> VirtualMachine {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("n")], "");
     let (zero, one) = (b.imm(0), b.imm(1));
@@ -64,20 +64,20 @@ fn loop_machine() -> VirtualMachine {
     b.emit_goto(-4);
     b.emit_ret(Reg(2));
     b.end_function();
-    machine_with(b, arithmetic())
+    build_vm_with(b, arithmetic())
 }
 
 #[test]
-fn loops() {
-    let vm = loop_machine();
+fn a_loop_computes_a_sum() {
+    let vm = loop_vm();
     for n in [0i64, 1, 2, 1000] {
         assert_eq!(vm.invoke("main", &[n.into()]).unwrap().as_int(), Some(n * (n - 1) / 2));
     }
 }
 
 #[test]
-fn many_threads_share_one_machine() {
-    let vm = loop_machine();
+fn many_threads_share_one_vm() {
+    let vm = loop_vm();
     std::thread::scope(|scope| {
         for t in 0..4i64 {
             let vm = &vm;
@@ -93,7 +93,7 @@ fn many_threads_share_one_machine() {
 }
 
 #[test]
-fn conditions() {
+fn branch_conditions_accept_bool_and_integer_scalars() {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("c")], "");
     b.emit_if(Reg(0), 3);
@@ -103,7 +103,7 @@ fn conditions() {
     b.emit_call("vm.builtin.copy", &[no], Reg(1));
     b.emit_ret(Reg(1));
     b.end_function();
-    let vm = machine(b);
+    let vm = build_vm(b);
     let run = |value: Value| vm.invoke("main", &[value]).map(|v| v.as_int().unwrap());
     assert_eq!(run(Value::Bool(true)).unwrap(), 1);
     assert_eq!(run(Value::Int(0)).unwrap(), 0);
@@ -116,7 +116,7 @@ fn conditions() {
 }
 
 #[test]
-fn wrong_arguments_are_named() {
+fn wrong_calls_report_the_signature_or_known_functions() {
     let mut b = builder();
     b.begin_function(
         "main",
@@ -125,7 +125,7 @@ fn wrong_arguments_are_named() {
     );
     b.emit_ret(Reg(0));
     b.end_function();
-    let vm = machine(b);
+    let vm = build_vm(b);
     assert_eq!(
         vm.invoke("main", &[Value::None]).unwrap_err().to_string(),
         "main(x: Tensor((\"n\",), \"float32\"), k) takes 2 arguments, but 1 was given"
@@ -137,32 +137,32 @@ fn wrong_arguments_are_named() {
 }
 
 #[test]
-fn all_missing_functions_are_named_at_once() {
+fn all_missing_functions_are_reported_at_once() {
     let mut b = builder();
-    b.kernel(KernelInfo { name: "k1".into(), ..KernelInfo::default() });
+    b.loop_func(LoopFuncInfo { name: "k1".into(), ..LoopFuncInfo::default() });
     b.begin_function("main", vec![], "");
     b.emit_call("no.such.a", &[], Reg(0));
     b.emit_call("no.such.b", &[], Reg(0));
     b.emit_call("k1", &[], Reg::VOID);
     b.emit_ret(Reg(0));
     b.end_function();
-    let error = VirtualMachine::new(Arc::new(b.get().unwrap()), KernelTable::new()).unwrap_err();
+    let error = VirtualMachine::new(Arc::new(b.get().unwrap()), LoopFuncTable::new()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "functions that the program calls are not registered: no.such.a, no.such.b; \
-         kernels of the program have no machine code: k1"
+        "the program calls functions that are not registered: no.such.a, no.such.b; \
+         these loop functions have no machine code: k1"
     );
 }
 
 #[test]
-fn recursion_is_bounded() {
+fn recursion_depth_is_limited() {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("x")], "");
     b.emit_call("main", &[b.r(0)], Reg(1));
     b.emit_call("vm.builtin.copy", &[b.r(1)], Reg(2));
     b.emit_ret(Reg(2));
     b.end_function();
-    let vm = machine(b);
+    let vm = build_vm(b);
     for _ in 0..3 {
         assert!(matches!(
             vm.invoke("main", &[Value::Int(1)]),
@@ -200,11 +200,11 @@ fn countdown() -> VirtualMachine {
     b.emit_ret(Reg(1));
     b.end_function();
     let minus_one = packed(|v| Ok(Value::Int(v[0].as_int().unwrap_or(0) - 1)));
-    machine_with(b, vec![("minus_one", minus_one)])
+    build_vm_with(b, vec![("minus_one", minus_one)])
 }
 
 #[test]
-fn tail_calls_take_the_place_of_their_caller() {
+fn tail_calls_reuse_the_frame_of_the_caller() {
     let vm = countdown();
     let through = Value::Func(vm.function("through").unwrap());
     for n in [0, 1, 2, 100_000] {
@@ -219,7 +219,7 @@ fn tail_calls_take_the_place_of_their_caller() {
 }
 
 #[test]
-fn endless_tail_calls_are_interrupted() {
+fn infinite_tail_calls_can_be_interrupted() {
     let vm = countdown();
     let other = vm.clone();
     let run = std::thread::spawn(move || other.invoke("forever", &[Value::Int(1)]));
@@ -231,7 +231,7 @@ fn endless_tail_calls_are_interrupted() {
 }
 
 #[test]
-fn a_watched_machine_has_tail_calls_too() {
+fn tail_calls_work_with_an_instrument() {
     let vm = countdown();
     let calls = Arc::new(AtomicUsize::new(0));
     let count = calls.clone();
@@ -246,14 +246,14 @@ fn a_watched_machine_has_tail_calls_too() {
 }
 
 #[test]
-fn recursion_through_the_host_is_bounded() {
+fn recursion_through_host_functions_is_limited() {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("f")], "");
     b.emit_call("apply", &[b.r(0)], Reg(1));
     b.emit_ret(Reg(1));
     b.end_function();
     let apply = packed(|v| v[0].as_func().unwrap().call(&v[..1]));
-    let vm = machine_with(b, vec![("apply", apply)]);
+    let vm = build_vm_with(b, vec![("apply", apply)]);
     let main = Value::Func(vm.function("main").unwrap());
     assert!(matches!(vm.invoke("main", &[main]), Err(VmError::StackOverflow { depth: 64, .. })));
 }
@@ -269,7 +269,7 @@ fn deep_tuples_do_not_overflow_the_stack() {
 }
 
 #[test]
-fn closures_capture_after_the_arguments() {
+fn closures_pass_captured_values_after_the_arguments() {
     let mut b = builder();
     b.begin_function("lifted", vec![Param::new("x"), Param::new("captured")], "");
     b.emit_call("vm.builtin.make_tuple", &[b.r(0), b.r(1)], Reg(2));
@@ -287,7 +287,7 @@ fn closures_capture_after_the_arguments() {
     b.emit_call("vm.builtin.invoke_pure_closure", &[b.r(0), b.r(1)], Reg(2));
     b.emit_ret(Reg(2));
     b.end_function();
-    let vm = machine(b);
+    let vm = build_vm(b);
     let out = vm.invoke("main", &[Value::Int(7)]).unwrap();
     let out = out.as_tuple().unwrap();
     assert_eq!(format!("{:?}", out[1]), "[1, 7]");
@@ -302,7 +302,7 @@ fn closures_capture_after_the_arguments() {
 }
 
 #[test]
-fn errors_and_panics_of_the_host_are_errors() {
+fn errors_and_panics_of_host_functions_become_errors() {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("x")], "");
     b.emit_call("host", &[b.r(0)], Reg(1));
@@ -315,7 +315,7 @@ fn errors_and_panics_of_the_host_are_errors() {
         Some(3) => Err(VmError::Interrupted),
         _ => Ok(v[0].clone()),
     });
-    let vm = machine_with(b, vec![("host", host)]);
+    let vm = build_vm_with(b, vec![("host", host)]);
     let error = |x: i64| vm.invoke("main", &[x.into()]).unwrap_err().to_string();
     assert_eq!(error(0), "packed function 'host' failed: no zeros");
     assert_eq!(error(1), "packed function 'host' failed: bad one");
@@ -324,7 +324,7 @@ fn errors_and_panics_of_the_host_are_errors() {
     assert_eq!(vm.invoke("main", &[Value::Int(4)]).unwrap().as_int(), Some(4));
 }
 
-unsafe extern "C" fn add_kernel(args: *const u64, _: *const KernelRuntime) -> i64 {
+unsafe extern "C" fn add_loop_func(args: *const u64, _: *const KernelRuntime) -> i64 {
     // SAFETY: called with three float32 tensors, an integer and a float.
     unsafe {
         let tensor = |i: usize| &*(*args.add(i) as *const pliant_exec::abi::DLTensor);
@@ -341,7 +341,7 @@ unsafe extern "C" fn add_kernel(args: *const u64, _: *const KernelRuntime) -> i6
     0
 }
 
-unsafe extern "C" fn status_kernel(args: *const u64, runtime: *const KernelRuntime) -> i64 {
+unsafe extern "C" fn status_loop_func(args: *const u64, runtime: *const KernelRuntime) -> i64 {
     // SAFETY: called with one integer and the VM's runtime.
     unsafe {
         let block = ((*runtime).alloc_workspace)(100);
@@ -350,28 +350,28 @@ unsafe extern "C" fn status_kernel(args: *const u64, runtime: *const KernelRunti
     }
 }
 
-fn kernel_machine() -> VirtualMachine {
+fn loop_func_vm() -> VirtualMachine {
     let mut b = builder();
-    let tensor = |written| KernelArg::Tensor {
+    let tensor = |written| LoopFuncParam::Tensor {
         dtype: Some(DType::Float32),
         ndim: Some(1),
         written,
         strided: false,
     };
-    b.kernel(KernelInfo {
+    b.loop_func(LoopFuncInfo {
         name: "add".into(),
         args: vec![
             tensor(false),
             tensor(false),
             tensor(true),
-            KernelArg::Int(DType::Int64),
-            KernelArg::Float,
+            LoopFuncParam::Int(DType::Int64),
+            LoopFuncParam::Float,
         ],
         checks: vec!["unused".into(), "main: 'a' dim 0 must equal n".into()],
     });
-    b.kernel(KernelInfo {
+    b.loop_func(LoopFuncInfo {
         name: "status".into(),
-        args: vec![KernelArg::Any],
+        args: vec![LoopFuncParam::Any],
         checks: vec!["check one".into()],
     });
     let params = ["a", "b", "out", "n", "s"].map(Param::new).to_vec();
@@ -388,18 +388,18 @@ fn kernel_machine() -> VirtualMachine {
     b.emit_call("status", &[b.r(0)], Reg::VOID);
     b.emit_ret(Reg(0));
     b.end_function();
-    let mut kernels = KernelTable::new();
+    let mut loop_funcs = LoopFuncTable::new();
     // SAFETY: the functions follow the ABI and take the described arguments.
     unsafe {
-        kernels.insert("add", add_kernel);
-        kernels.insert("status", status_kernel);
+        loop_funcs.insert("add", add_loop_func);
+        loop_funcs.insert("status", status_loop_func);
     }
-    VirtualMachine::new(Arc::new(b.get().unwrap()), kernels).unwrap()
+    VirtualMachine::new(Arc::new(b.get().unwrap()), loop_funcs).unwrap()
 }
 
 #[test]
-fn kernels() {
-    let vm = kernel_machine();
+fn loop_functions_receive_checked_arguments() {
+    let vm = loop_func_vm();
     let t = |v: &[f32]| Value::Tensor(Tensor::from_slice(&[v.len() as i64], v).unwrap());
     let run = |a: Value, b: Value, out: Value, n: Value, s: Value| {
         vm.invoke("main", &[a, b, out, n, s])
@@ -441,18 +441,18 @@ fn kernels() {
 }
 
 #[test]
-fn kernel_statuses() {
-    let vm = kernel_machine();
+fn loop_function_statuses_become_errors() {
+    let vm = loop_func_vm();
     let status =
         |x: i64| vm.invoke("status_of", &[x.into()]).map(|_| ()).map_err(|e| e.to_string());
     assert_eq!(status(0), Ok(()));
     assert_eq!(status(1).unwrap_err(), "check one (in loop function 'status', called with 1)");
-    assert_eq!(status(2).unwrap_err(), "kernel 'status' failed with status 2");
-    assert_eq!(status(-1).unwrap_err(), "kernel 'status' ran out of memory");
+    assert_eq!(status(2).unwrap_err(), "loop function 'status' failed with status 2");
+    assert_eq!(status(-1).unwrap_err(), "loop function 'status' ran out of memory");
     assert_eq!(status(STATUS_CANCELLED).unwrap_err(), "interrupted");
     assert_eq!(
         status(i64::MIN).unwrap_err(),
-        format!("kernel 'status' failed with status {}", i64::MIN)
+        format!("loop function 'status' failed with status {}", i64::MIN)
     );
     let t = Value::Tensor(Tensor::zeros(&[1], DType::Float32).unwrap());
     let dynamic = |dims: &[i64]| {
@@ -463,17 +463,17 @@ fn kernel_statuses() {
     assert_eq!(dynamic(&[1]).unwrap_err(), "check one (in loop function 'status')");
     assert_eq!(
         dynamic(&[0, 0]).unwrap_err(),
-        "kernel 'status' takes 1 arguments, but 2 were given"
+        "loop function 'status' takes 1 arguments, but 2 were given"
     );
 }
 
 #[test]
-fn interrupts_stop_endless_loops() {
+fn interrupts_stop_infinite_loops() {
     let mut b = builder();
     b.begin_function("main", vec![], "");
     b.emit_goto(0);
     b.end_function();
-    let vm = machine(b);
+    let vm = build_vm(b);
     let runner = vm.clone();
     let thread = std::thread::spawn(move || runner.invoke("main", &[]));
     while !thread.is_finished() {
@@ -496,7 +496,7 @@ fn interrupts_stop_endless_loops() {
 }
 
 /// Runs until the VM's interrupt flag is set. Sets its argument when it starts.
-unsafe extern "C" fn endless_kernel(args: *const u64, runtime: *const KernelRuntime) -> i64 {
+unsafe extern "C" fn endless_loop_func(args: *const u64, runtime: *const KernelRuntime) -> i64 {
     // SAFETY: called with an int64 tensor of one element and the VM's runtime. Other threads access
     // the element atomically.
     let (begun, stop) = unsafe {
@@ -511,9 +511,13 @@ unsafe extern "C" fn endless_kernel(args: *const u64, runtime: *const KernelRunt
 }
 
 #[test]
-fn a_new_run_leaves_an_interrupt_of_others_alone() {
+fn an_interrupt_does_not_stop_a_later_run() {
     let mut b = builder();
-    b.kernel(KernelInfo { name: "endless".into(), args: vec![KernelArg::Any], checks: vec![] });
+    b.loop_func(LoopFuncInfo {
+        name: "endless".into(),
+        args: vec![LoopFuncParam::Any],
+        checks: vec![],
+    });
     b.begin_function("long", vec![Param::new("x")], "");
     b.emit_call("endless", &[b.r(0)], Reg::VOID);
     b.emit_ret(Reg(0));
@@ -521,15 +525,15 @@ fn a_new_run_leaves_an_interrupt_of_others_alone() {
     b.begin_function("short", vec![Param::new("x")], "");
     b.emit_ret(Reg(0));
     b.end_function();
-    let mut kernels = KernelTable::new();
+    let mut loop_funcs = LoopFuncTable::new();
     // SAFETY: the function follows the ABI and takes the argument above.
-    unsafe { kernels.insert("endless", endless_kernel) };
-    let vm = VirtualMachine::new(Arc::new(b.get().unwrap()), kernels).unwrap();
+    unsafe { loop_funcs.insert("endless", endless_loop_func) };
+    let vm = VirtualMachine::new(Arc::new(b.get().unwrap()), loop_funcs).unwrap();
     for _ in 0..50 {
         let flag = Tensor::zeros(&[1], DType::Int64).unwrap();
         let (runner, arg) = (vm.clone(), Value::Tensor(flag.clone()));
         let thread = std::thread::spawn(move || runner.invoke("long", &[arg]));
-        // SAFETY: the element lives as long as the tensor, and the kernel accesses it atomically.
+        // SAFETY: the element lives as long as the tensor, and the loop function accesses it atomically.
         let begun = unsafe { AtomicI64::from_ptr(flag.data_ptr().cast()) };
         while begun.load(Ordering::SeqCst) == 0 {
             std::thread::yield_now();
@@ -541,7 +545,7 @@ fn a_new_run_leaves_an_interrupt_of_others_alone() {
 }
 
 #[test]
-fn library_functions_share_the_team_and_the_interrupt_of_the_machine() {
+fn library_functions_use_the_team_and_interrupt_flag_of_the_vm() {
     let seen = Arc::new(AtomicUsize::new(0));
     let waits = {
         let seen = Arc::clone(&seen);
@@ -568,7 +572,7 @@ fn library_functions_share_the_team_and_the_interrupt_of_the_machine() {
     let team = Arc::new(pliant_pool::Team::new(2));
     let options = VmOptions { team: Some(Arc::clone(&team)), ..VmOptions::default() };
     let exe = Arc::new(b.get().unwrap());
-    let vm = VirtualMachine::with_options(exe, KernelTable::new(), options).unwrap();
+    let vm = VirtualMachine::with_options(exe, LoopFuncTable::new(), options).unwrap();
     assert_eq!(vm.invoke("short", &[]).unwrap().as_int(), Some(7));
     assert_eq!(seen.swap(0, Ordering::SeqCst), Arc::as_ptr(&team) as usize);
     std::thread::scope(|scope| {
@@ -587,16 +591,16 @@ fn library_functions_share_the_team_and_the_interrupt_of_the_machine() {
 }
 
 #[test]
-fn an_interrupt_without_a_run_stops_nothing() {
-    let vm = loop_machine();
+fn an_interrupt_without_a_run_has_no_effect() {
+    let vm = loop_vm();
     vm.interrupt();
     vm.request_poll();
     assert_eq!(vm.invoke("main", &[Value::Int(3)]).unwrap().as_int(), Some(3));
 }
 
 #[test]
-fn stateful_calls() {
-    let vm = loop_machine();
+fn set_input_invoke_stateful_and_get_outputs() {
+    let vm = loop_vm();
     assert!(vm.invoke_stateful("main").unwrap_err().to_string().contains("set_input"));
     assert!(matches!(vm.set_input("main", vec![]), Err(VmError::Arity { .. })));
     vm.set_input("main", vec![Value::Int(5)]).unwrap();
@@ -606,8 +610,8 @@ fn stateful_calls() {
 }
 
 #[test]
-fn instruments_see_and_skip_calls() {
-    let vm = loop_machine();
+fn instruments_observe_and_skip_calls() {
+    let vm = loop_vm();
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
     vm.set_instrument(Some(Instrument::new(move |event| {
@@ -639,7 +643,7 @@ fn registered_functions_are_found() {
     b.emit_call("test.machine.count", &args, Reg(0));
     b.emit_ret(Reg(0));
     b.end_function();
-    let vm = machine(b);
+    let vm = build_vm(b);
     assert_eq!(vm.invoke("main", &[]).unwrap().as_int(), Some(3));
     assert!(pliant_vm::func_names().contains(&"test.machine.count".to_string()));
     assert!(pliant_vm::unregister_func("test.machine.count").is_some());
@@ -647,7 +651,7 @@ fn registered_functions_are_found() {
 }
 
 #[test]
-fn machines_are_send_and_sync() {
+fn vms_are_send_and_sync() {
     fn check<T: Send + Sync>() {}
     check::<VirtualMachine>();
     check::<Value>();

@@ -12,25 +12,25 @@ use pliant_pool::Team;
 use pliant_tensor::POISONS;
 use rustc_hash::FxHashMap;
 
-use crate::context::{Context, Lease};
+use crate::context::{Context, ContextLease};
 use crate::error::TraceEntry;
-use crate::link::{Entry, KernelTable, Linked, link};
+use crate::interrupt_flags::{InterruptFlag, InterruptFlags};
+use crate::link::{Entry, Linked, LoopFuncTable, link};
 use crate::memory::Owner;
 use crate::poison_check::check_poison;
 use crate::run::Runner;
-use crate::stop::{StopFlag, StopFlags};
 use crate::time_limit::Limit;
 use crate::{FuncValue, Instrument, Object, PackedFunc, Value, VmError};
 
-/// Layout of the attention word. Bit 0 requests a poll. The other bits of the lower half count
-/// interrupts. The upper half counts expired time limits: whenever it changes, every run checks its
+/// Layout of the attention word, which running invocations compare with the value that they saw last. Bit 0 requests a poll. The
+/// other bits of the lower half count interrupts. The upper half counts expired time limits; when it changes, every run checks its
 /// own limit.
 const POLL: u64 = 1;
 const INTERRUPT: u64 = 2;
 const INTERRUPTS: u64 = (1 << 32) - INTERRUPT;
 const TIME_LIMIT: u64 = 1 << 32;
 
-/// A callback that asks the host whether to stop. Returning true interrupts the invocation.
+/// A callback that asks the host whether to stop. Returns true to interrupt the invocation.
 type Poll = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The default of [`VmOptions::max_depth`].
@@ -39,40 +39,39 @@ pub const DEFAULT_DEPTH: usize = 100_000;
 /// Options for creating a VM.
 #[derive(Default, Clone)]
 pub struct VmOptions {
-    /// The team that runs parallel loops. Default: the global team.
+    /// The worker team for parallel loops. Default: the global team.
     pub team: Option<Arc<Team>>,
-    /// Packed functions of this VM only. They take precedence over registered ones.
+    /// Packed functions local to this VM. They take precedence over registered ones.
     pub functions: FxHashMap<String, PackedFunc>,
-    /// Interpret bytecode even if there are native bodies.
+    /// Interpret the bytecode even if native bodies exist.
     pub bytecode: bool,
-    /// Maximum nesting of calls of the program's functions in one invocation. Default:
-    /// [`DEFAULT_DEPTH`]. Independently, all frames together have at most 16 million registers.
+    /// Maximum nesting depth of calls within one invocation. Default: [`DEFAULT_DEPTH`]. Independently, all frames together are
+    /// limited to 16 million registers.
     pub max_depth: Option<usize>,
-    /// Return free memory of the allocator to the system when the VM is dropped.
+    /// When the VM is dropped, also return the allocator's free memory to the system.
     pub trim: bool,
-    /// An object of the host that the VM keeps alive; returned by [`VirtualMachine::owned`].
-    pub owned: Option<Arc<dyn Any + Send + Sync>>,
+    /// A host object that the VM keeps alive. [`VirtualMachine::attachment`] returns it.
+    pub attachment: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// Options for invoking a function.
+/// Options for one invocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RunOptions {
-    /// Time limit of the run. Default: unlimited. After the limit, the run stops at its next poll
-    /// of the interrupt flag and fails with [`VmError::TimeLimit`]. Host functions are not
-    /// interrupted. With a limit of zero, nothing runs.
+    /// Time limit of the run. Default: unlimited. When it expires, the run stops at the next poll of the interrupt flag and fails
+    /// with [`VmError::TimeLimit`]. Running host functions are not interrupted. With a limit of zero, the run fails immediately.
     pub time_limit: Option<Duration>,
 }
 
 /// Statistics of a VM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VmStats {
-    /// Number of invocations by the host.
+    /// Number of invocations by the host so far.
     pub invocations: u64,
 }
 
-/// The inputs and the result of a function that is called through the stateful interface.
+/// The inputs and the result of a function that is called with `set_input` and `invoke_stateful`.
 #[derive(Default)]
-struct Stateful {
+struct StatefulCall {
     inputs: Vec<Value>,
     output: Option<Value>,
 }
@@ -80,31 +79,31 @@ struct Stateful {
 /// The shared state of a VM.
 pub(crate) struct Inner {
     pub(crate) linked: Linked,
-    stop: StopFlags,
+    interrupt_flags: InterruptFlags,
     pub(crate) attention: AtomicU64,
-    /// The packed functions of this VM only.
+    /// Packed functions local to this VM.
     pub(crate) functions: FxHashMap<String, PackedFunc>,
-    owned: Option<Arc<dyn Any + Send + Sync>>,
+    attachment: Option<Arc<dyn Any + Send + Sync>>,
     pub(crate) max_depth: AtomicUsize,
     exe: Arc<Executable>,
-    me: Weak<Inner>,
+    weak_self: Weak<Inner>,
     poll: RwLock<Option<Poll>>,
     instrument: RwLock<Option<Instrument>>,
-    watched: AtomicBool,
-    stateful: Mutex<FxHashMap<String, Stateful>>,
+    has_instrument: AtomicBool,
+    stateful: Mutex<FxHashMap<String, StatefulCall>>,
     invocations: AtomicU64,
-    /// Keeps the machine code and the team alive.
-    _owners: (KernelTable, Option<Arc<Team>>),
-    /// Must be the last field: dropping it also releases memory freed by the other fields.
+    /// Keep the machine code and the worker team alive.
+    _owners: (LoopFuncTable, Option<Arc<Team>>),
+    /// Must be the last field, because dropping it also releases memory that the other fields free.
     pub(crate) owner: Owner,
 }
 
-/// The context of an invocation.
-pub(crate) enum How<'a> {
+/// Whether an invocation is top-level or nested.
+pub(crate) enum InvokeMode<'a> {
     /// A top-level run, optionally with a time limit.
-    Alone(Option<Duration>),
-    /// Nested in the run that has this runtime.
-    Within(&'a KernelRuntime),
+    TopLevel(Option<Duration>),
+    /// Nested in the run that owns this runtime.
+    Nested(&'a KernelRuntime),
 }
 
 /// Runs the functions of an executable. Clones share the same VM. All methods can be called from
@@ -114,9 +113,9 @@ pub struct VirtualMachine(Arc<Inner>);
 
 /// A weak reference to a VM.
 #[derive(Clone)]
-pub struct WeakMachine(Weak<Inner>);
+pub struct WeakVm(Weak<Inner>);
 
-impl WeakMachine {
+impl WeakVm {
     /// The VM, if it still exists.
     pub fn upgrade(&self) -> Option<VirtualMachine> {
         self.0.upgrade().map(VirtualMachine)
@@ -130,12 +129,12 @@ impl fmt::Debug for VirtualMachine {
 }
 
 impl VirtualMachine {
-    /// Links `exe` with the machine code of its loop functions and the registered packed functions.
+    /// Links `exe` with its machine code and the registered packed functions.
     ///
     /// # Errors
-    /// `MissingFunctions` with all names that were not found.
-    pub fn new(exe: Arc<Executable>, kernels: KernelTable) -> Result<VirtualMachine, VmError> {
-        Self::with_options(exe, kernels, VmOptions::default())
+    /// `MissingFunctions` lists all names that were not found.
+    pub fn new(exe: Arc<Executable>, loop_funcs: LoopFuncTable) -> Result<VirtualMachine, VmError> {
+        Self::with_options(exe, loop_funcs, VmOptions::default())
     }
 
     /// As [`VirtualMachine::new`], with options.
@@ -144,43 +143,44 @@ impl VirtualMachine {
     /// As [`VirtualMachine::new`].
     pub fn with_options(
         exe: Arc<Executable>,
-        kernels: KernelTable,
+        loop_funcs: LoopFuncTable,
         options: VmOptions,
     ) -> Result<VirtualMachine, VmError> {
         let team: *const Team = match &options.team {
             Some(team) => Arc::as_ptr(team),
             None => pliant_pool::global(),
         };
-        let stop = StopFlags::new(team);
+        let interrupt_flags = InterruptFlags::new(team);
         let mut failure = None;
-        let inner = Arc::new_cyclic(|me| {
-            let mut linked = link(&exe, &kernels, &options.functions, me).unwrap_or_else(|error| {
-                failure = Some(error);
-                Linked {
-                    functions: Vec::new(),
-                    native: false,
-                    kernels: Vec::new(),
-                    packed: Vec::new(),
-                    entries: Vec::new(),
-                    consts: Vec::new(),
-                }
-            });
+        let inner = Arc::new_cyclic(|weak_self| {
+            let mut linked =
+                link(&exe, &loop_funcs, &options.functions, weak_self).unwrap_or_else(|error| {
+                    failure = Some(error);
+                    Linked {
+                        functions: Vec::new(),
+                        native: false,
+                        loop_funcs: Vec::new(),
+                        packed: Vec::new(),
+                        entries: Vec::new(),
+                        consts: Vec::new(),
+                    }
+                });
             linked.native &= !options.bytecode;
             Inner {
                 linked,
-                stop,
+                interrupt_flags,
                 attention: AtomicU64::new(0),
                 functions: options.functions,
-                owned: options.owned,
+                attachment: options.attachment,
                 max_depth: AtomicUsize::new(options.max_depth.unwrap_or(DEFAULT_DEPTH)),
                 exe,
-                me: Weak::clone(me),
+                weak_self: Weak::clone(weak_self),
                 poll: RwLock::new(None),
                 instrument: RwLock::new(None),
-                watched: AtomicBool::new(false),
+                has_instrument: AtomicBool::new(false),
                 stateful: Mutex::default(),
                 invocations: AtomicU64::new(0),
-                _owners: (kernels, options.team),
+                _owners: (loop_funcs, options.team),
                 owner: Owner::new(options.trim),
             }
         });
@@ -199,17 +199,17 @@ impl VirtualMachine {
         &self.0.exe
     }
 
-    /// The object passed as [`VmOptions::owned`].
-    pub fn owned(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
-        self.0.owned.as_ref()
+    /// The object passed in [`VmOptions::attachment`].
+    pub fn attachment(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
+        self.0.attachment.as_ref()
     }
 
-    /// The names of all functions that can be invoked.
+    /// The names of all functions that [`VirtualMachine::invoke`] accepts.
     pub fn function_names(&self) -> Vec<&str> {
         self.0.linked.functions.iter().map(|f| &*f.name).collect()
     }
 
-    /// Whether functions run as native bodies (`exec_mode="compiled"`) rather than as bytecode.
+    /// Whether functions run as native bodies (`exec_mode="compiled"`) instead of interpreted bytecode.
     pub fn is_native(&self) -> bool {
         self.0.linked.native
     }
@@ -231,7 +231,7 @@ impl VirtualMachine {
     /// As [`VirtualMachine::invoke`], with options.
     ///
     /// # Errors
-    /// As [`VirtualMachine::invoke`], and `TimeLimit` and `NoTimer` with a time limit.
+    /// As [`VirtualMachine::invoke`]; with a time limit also `TimeLimit` and `NoTimer`.
     pub fn invoke_with(
         &self,
         name: &str,
@@ -241,17 +241,17 @@ impl VirtualMachine {
         self.invoke_index_with(self.index_of(name)?, args, options)
     }
 
-    /// The function `name` as a value. It can be called as long as the VM exists.
+    /// The function `name` as a value. Calls fail after the VM is dropped.
     ///
     /// # Errors
     /// `UnknownFunction`.
     pub fn function(&self, name: &str) -> Result<FuncValue, VmError> {
         let index = self.index_of(name)?;
-        let target = crate::value::FuncTarget::Linked { machine: self.0.me.clone(), index };
+        let target = crate::value::FuncTarget::Linked { vm: self.0.weak_self.clone(), index };
         Ok(FuncValue::new(name.to_string(), target, Vec::new()))
     }
 
-    /// The table index of the function `name`, for [`VirtualMachine::invoke_index`].
+    /// The table index of the function `name`. [`VirtualMachine::invoke_index`] accepts it.
     ///
     /// # Errors
     /// `UnknownFunction`.
@@ -266,13 +266,12 @@ impl VirtualMachine {
         }
     }
 
-    /// Calls the function with the given table index. As [`VirtualMachine::invoke`], without the
-    /// name lookup.
+    /// As [`VirtualMachine::invoke`], for a function given by table index. Saves the name lookup.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke`].
     pub fn invoke_index(&self, index: u32, args: &[Value]) -> Result<Value, VmError> {
-        self.start(index, args, 0, How::Alone(None))
+        self.start(index, args, 0, InvokeMode::TopLevel(None))
     }
 
     /// As [`VirtualMachine::invoke_index`], with options.
@@ -285,12 +284,12 @@ impl VirtualMachine {
         args: &[Value],
         options: &RunOptions,
     ) -> Result<Value, VmError> {
-        self.start(index, args, 0, How::Alone(options.time_limit))
+        self.start(index, args, 0, InvokeMode::TopLevel(options.time_limit))
     }
 
-    /// As [`VirtualMachine::invoke`], nested in another run whose runtime is `outer`. Loop
-    /// functions use the team of that run, and interrupting that run also stops this one.
-    /// Interrupts of this VM stop the nested run between instructions only.
+    /// As [`VirtualMachine::invoke`], but nested in another run. `outer` is the runtime of that run: its worker team runs the
+    /// parallel loops, and an interrupt of that run also stops this one. An interrupt of this VM takes effect only between
+    /// instructions.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke`].
@@ -304,48 +303,50 @@ impl VirtualMachine {
         name: &str,
         args: &[Value],
     ) -> Result<Value, VmError> {
-        // Library functions cannot call packed functions, but the loop functions of this run can.
+        // The outer runtime may belong to a library function, which cannot call packed functions. The loop functions of this run
+        // can.
         let runtime = KernelRuntime {
             call_packed: crate::callback::call_packed,
             report_error: crate::callback::report_error,
             ..*outer
         };
-        self.start(self.index_of(name)?, args, 0, How::Within(&runtime))
+        self.start(self.index_of(name)?, args, 0, InvokeMode::Nested(&runtime))
     }
 
-    /// Invokes the function with the given table index. The last `bound` arguments are captured by
-    /// a closure.
+    /// Invokes the function with the given table index. The last `bound` arguments are values captured by a closure.
     pub(crate) fn start(
         &self,
         index: u32,
         args: &[Value],
         bound: usize,
-        how: How<'_>,
+        mode: InvokeMode<'_>,
     ) -> Result<Value, VmError> {
         let inner = &*self.0;
         let Some(Entry::Vm(function)) = inner.linked.entries.get(index as usize).copied() else {
             let name = inner.exe.funcs().get(index as usize).map_or("?", FuncDef::name);
-            return Err(VmError::type_error(format!("'{name}' cannot be invoked from outside")));
+            return Err(VmError::type_error(format!(
+                "'{name}' is not a bytecode function and cannot be invoked by the host"
+            )));
         };
         if args.len() != inner.linked.functions[function as usize].num_params {
-            return Err(inner.arity(index, args.len().saturating_sub(bound), bound));
+            return Err(inner.arity_error(index, args.len().saturating_sub(bound), bound));
         }
         inner.invocations.fetch_add(1, Ordering::Relaxed);
-        let instrument = if inner.watched.load(Ordering::Acquire) {
+        let instrument = if inner.has_instrument.load(Ordering::Acquire) {
             inner.instrument.read().unwrap_or_else(PoisonError::into_inner).clone()
         } else {
             None
         };
-        let mut lease = Lease::new(&inner.owner)?;
+        let mut lease = ContextLease::new(&inner.owner)?;
         let context = lease.get();
-        let result = match how {
-            How::Alone(None) => {
+        let result = match mode {
+            InvokeMode::TopLevel(None) => {
                 Runner::new(inner, context, instrument.as_ref(), None).run(function, args)
             }
-            How::Alone(Some(time)) => {
+            InvokeMode::TopLevel(Some(time)) => {
                 inner.run_limited(function, args, time, (context, instrument.as_ref()))
             }
-            How::Within(outer) => {
+            InvokeMode::Nested(outer) => {
                 Runner::new(inner, context, instrument.as_ref(), Some(outer)).run(function, args)
             }
         }?;
@@ -355,17 +356,17 @@ impl VirtualMachine {
         Ok(result)
     }
 
-    /// Stores `args` for [`VirtualMachine::invoke_stateful`].
+    /// Stores the arguments for the next [`VirtualMachine::invoke_stateful`].
     ///
     /// # Errors
     /// `UnknownFunction`, `Arity`.
     pub fn set_input(&self, name: &str, args: Vec<Value>) -> Result<(), VmError> {
         let index = self.index_of(name)?;
         if args.len() != self.params(name).map_or(0, <[Param]>::len) {
-            return Err(self.0.arity(index, args.len(), 0));
+            return Err(self.0.arity_error(index, args.len(), 0));
         }
         let mut stateful = self.0.stateful.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = stateful.insert(name.to_string(), Stateful { inputs: args, output: None });
+        let old = stateful.insert(name.to_string(), StatefulCall { inputs: args, output: None });
         drop(stateful);
         drop(old);
         Ok(())
@@ -383,12 +384,14 @@ impl VirtualMachine {
     /// As [`VirtualMachine::invoke_stateful`], with options.
     ///
     /// # Errors
-    /// As [`VirtualMachine::invoke_stateful`], and `TimeLimit` and `NoTimer` with a time limit.
+    /// As [`VirtualMachine::invoke_stateful`]; with a time limit also `TimeLimit` and `NoTimer`.
     pub fn invoke_stateful_with(&self, name: &str, options: &RunOptions) -> Result<(), VmError> {
         let lock = || self.0.stateful.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(args) = lock().get(name).map(|state| state.inputs.clone()) else {
             self.index_of(name)?;
-            return Err(VmError::type_error(format!("'{name}': set_input was not called")));
+            return Err(VmError::type_error(format!(
+                "'{name}' has no inputs: call set_input first"
+            )));
         };
         let output = self.invoke_with(name, &args, options)?;
         if let Some(state) = lock().get_mut(name) {
@@ -403,25 +406,24 @@ impl VirtualMachine {
     /// `Type` if the function has not been invoked since its inputs were set.
     pub fn get_outputs(&self, name: &str) -> Result<Value, VmError> {
         let stateful = self.0.stateful.lock().unwrap_or_else(PoisonError::into_inner);
-        stateful
-            .get(name)
-            .and_then(|state| state.output.clone())
-            .ok_or_else(|| VmError::type_error(format!("'{name}': invoke_stateful was not called")))
+        stateful.get(name).and_then(|state| state.output.clone()).ok_or_else(|| {
+            VmError::type_error(format!("'{name}' has no output: call invoke_stateful first"))
+        })
     }
 
-    /// Calls `visit` for each host object that is kept alive only by the stored inputs and results.
-    /// Does nothing while another thread is accessing these.
-    pub fn sole_objects(&self, visit: &mut dyn FnMut(&Object)) {
+    /// Calls `visit` for each host object that only the stored inputs and results keep alive. Does nothing while another thread
+    /// accesses them.
+    pub fn uniquely_held_objects(&self, visit: &mut dyn FnMut(&Object)) {
         let Ok(stateful) = self.0.stateful.try_lock() else { return };
-        crate::sole_objects(
+        crate::uniquely_held_objects(
             stateful.values().flat_map(|s| s.inputs.iter().chain(&s.output)),
             visit,
         );
     }
 
     /// A weak reference to the VM.
-    pub fn downgrade(&self) -> WeakMachine {
-        WeakMachine(self.0.me.clone())
+    pub fn downgrade(&self) -> WeakVm {
+        WeakVm(self.0.weak_self.clone())
     }
 
     /// Maximum nesting of calls of the program's functions in one invocation.
@@ -429,14 +431,14 @@ impl VirtualMachine {
         self.0.max_depth.load(Ordering::Relaxed)
     }
 
-    /// Sets the maximum nesting of calls. It takes effect at the next call.
+    /// Sets the maximum nesting depth of calls. Running invocations use it from their next call on.
     pub fn set_max_depth(&self, depth: usize) {
         self.0.max_depth.store(depth, Ordering::Relaxed);
     }
 
-    /// Interrupts all running invocations. They return `Interrupted` at their next instruction.
+    /// Interrupts all running invocations. Each returns `Interrupted` at its next instruction or poll.
     pub fn interrupt(&self) {
-        self.0.stop.raise();
+        self.0.interrupt_flags.raise();
         self.0.attention.fetch_add(INTERRUPT, Ordering::Relaxed);
     }
 
@@ -445,16 +447,15 @@ impl VirtualMachine {
         *self.0.poll.write().unwrap_or_else(PoisonError::into_inner) = poll;
     }
 
-    /// Makes one running invocation call the poll callback at its next instruction, on its own
-    /// thread. The invocation is interrupted if the callback returns true. Hosts that handle
-    /// signals on a specific thread use this to check for them.
+    /// Makes one running invocation call the poll callback ([`VirtualMachine::set_poll`]) on its own thread at its next
+    /// instruction. Hosts that handle signals on a specific thread use it to check for signals.
     pub fn request_poll(&self) {
         self.0.attention.fetch_or(POLL, Ordering::Relaxed);
     }
 
-    /// Sets or removes the callback around each call. Running invocations are not affected.
+    /// Sets or removes the callback around each call. Running invocations keep the previous one.
     pub fn set_instrument(&self, instrument: Option<Instrument>) {
-        self.0.watched.store(instrument.is_some(), Ordering::Release);
+        self.0.has_instrument.store(instrument.is_some(), Ordering::Release);
         *self.0.instrument.write().unwrap_or_else(PoisonError::into_inner) = instrument;
     }
 
@@ -467,19 +468,18 @@ impl VirtualMachine {
 impl Inner {
     /// Whether `other` refers to this VM.
     pub(crate) fn is(&self, other: &Weak<Inner>) -> bool {
-        Weak::ptr_eq(&self.me, other)
+        Weak::ptr_eq(&self.weak_self, other)
     }
 
-    /// The attention word at the start of an invocation, without a pending poll, and the flag that
-    /// stops the loop functions of the run.
-    pub(crate) fn begin_run(&self) -> (u64, &StopFlag) {
-        // The word is read first, so that an interrupt in between applies to this run too.
+    /// The attention word at the start of a run, without a pending poll, and the interrupt flag of the run's loop functions.
+    pub(crate) fn begin_run(&self) -> (u64, &InterruptFlag) {
+        // Read the word first, so that an interrupt in between also stops this run.
         let attention = self.attention.load(Ordering::Relaxed) & !POLL;
-        (attention, self.stop.enter())
+        (attention, self.interrupt_flags.enter())
     }
 
-    /// Handles a changed attention word. Returns the new value to compare with.
-    pub(crate) fn attend(&self, seen: u64) -> Result<u64, VmError> {
+    /// Handles a changed attention word. Returns the new value for comparison.
+    pub(crate) fn handle_attention(&self, seen: u64) -> Result<u64, VmError> {
         let now = self.attention.fetch_and(!POLL, Ordering::Relaxed);
         if (now ^ seen) & INTERRUPTS != 0 {
             return Err(VmError::Interrupted);
@@ -491,12 +491,12 @@ impl Inner {
         }
     }
 
-    /// Whether the VM was interrupted since a run read this attention word.
+    /// Whether the VM was interrupted after a run read this attention word.
     pub(crate) fn is_interrupted_since(&self, seen: u64) -> bool {
         (self.attention.load(Ordering::Relaxed) ^ seen) & INTERRUPTS != 0
     }
 
-    /// Makes all runs check whether their time limit has expired.
+    /// Makes all runs check whether their time limits have expired.
     pub(crate) fn wake_runs(&self) {
         self.attention.fetch_add(TIME_LIMIT, Ordering::Relaxed);
     }
@@ -514,30 +514,36 @@ impl Inner {
             let function = self.linked.functions[function as usize].name.to_string();
             return Err(VmError::TimeLimit { function, limit: time });
         }
-        let Some(limit) = Limit::start(&self.stop.limited, &self.me, time)? else {
+        let Some(limit) =
+            Limit::start(&self.interrupt_flags.deadline_flags, &self.weak_self, time)?
+        else {
             return Runner::new(self, context, instrument, None).run(function, args);
         };
-        let runtime = self.stop.runtime(limit.interrupt());
+        let runtime = self.interrupt_flags.runtime(limit.interrupt());
         Runner::limited(self, context, instrument, &limit, &runtime).run(function, args)
     }
 
-    /// The source location of an instruction of a linked function.
+    /// The source location of an instruction of a linked function; `None` if unknown.
     #[cold]
-    pub(crate) fn place(&self, function: usize, instruction: usize) -> Option<TraceEntry> {
+    pub(crate) fn source_location(
+        &self,
+        function: usize,
+        instruction: usize,
+    ) -> Option<TraceEntry> {
         let index = self.linked.functions.get(function)?.index;
-        let place = self.exe.place(index, instruction)?;
+        let location = self.exe.source_location(index, instruction)?;
         Some(TraceEntry {
-            function: place.function.to_string(),
-            file: place.file.to_string(),
-            line: place.line,
-            last: place.last,
+            function: location.function.to_string(),
+            file: location.file.to_string(),
+            line: location.line,
+            last: location.last,
         })
     }
 
-    /// The error for a call of table entry `index` with `given` arguments. The last `bound`
-    /// parameters are not counted, because a closure supplies them.
+    /// The error for a call of function `index` with the wrong number of arguments. The last `bound` parameters are not counted,
+    /// because a closure supplies them.
     #[cold]
-    pub(crate) fn arity(&self, index: u32, given: usize, bound: usize) -> VmError {
+    pub(crate) fn arity_error(&self, index: u32, given: usize, bound: usize) -> VmError {
         let def = &self.exe.funcs()[index as usize];
         let empty = VmFunction::default();
         let function = if let FuncDef::Vm(function) = def { function } else { &empty };

@@ -1,0 +1,54 @@
+//! Traverses values for hosts with a cycle collector: finds the host objects that only these values keep alive.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::Value;
+
+/// Calls `visit` for each host object whose references are all reachable from `values`. A cycle collector may count exactly these
+/// objects as owned by the holder of `values`. Each object is visited once.
+///
+/// A hosted function ([`FuncValue::hosted`](crate::FuncValue::hosted)) counts as one object, although its closure also references
+/// the host object.
+pub fn uniquely_held_objects<'a>(
+    values: impl IntoIterator<Item = &'a Value>,
+    visit: &mut dyn FnMut(&Arc<dyn Any + Send + Sync>),
+) {
+    let mut counts = ReferenceCounts::default();
+    let mut stack: Vec<&Value> = values.into_iter().collect();
+    while let Some(value) = stack.pop() {
+        match value {
+            Value::Tuple(tuple) if counts.is_last(tuple.shared()) => stack.extend(tuple.iter()),
+            Value::Func(func) if counts.is_last(func.shared()) => {
+                let (captured, host) = func.gc_children();
+                stack.extend(captured);
+                host.into_iter().for_each(&mut *visit);
+            }
+            Value::Object(object) => {
+                let shared = (Arc::as_ptr(object).cast::<()>(), Arc::strong_count(object));
+                if counts.is_last(shared) {
+                    visit(object);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The number of references found so far to each shared allocation.
+#[derive(Default)]
+struct ReferenceCounts(FxHashMap<*const (), usize>);
+
+impl ReferenceCounts {
+    /// Whether all references to the allocation have been found, including this one.
+    fn is_last(&mut self, (address, references): (*const (), usize)) -> bool {
+        if references == 1 {
+            return true;
+        }
+        let seen = self.0.entry(address).or_default();
+        *seen += 1;
+        *seen == references
+    }
+}
