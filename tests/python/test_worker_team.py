@@ -156,7 +156,7 @@ def test_what_is_no_number_of_threads_is_told_where_it_is_ours(value: str, grant
     assert team(tmp_path, OMP_NUM_THREADS=value) == granted
     ran = large(tmp_path, PLIANT_NUM_THREADS=value)
     assert ran.returncode == 1
-    assert f'PLIANT_NUM_THREADS is "{value}", which is no positive number' in ran.stderr
+    assert f'PLIANT_NUM_THREADS is "{value}", which is not a positive number' in ran.stderr
 
 
 def test_models_of_as_many_threads_share_a_team() -> None:

@@ -19,7 +19,7 @@ use pliant_exec::body::{
     OFFSET_SEEN, RETURN,
 };
 use pliant_exec::{Executable, FuncDef, Instr, VmFunction, builtin_arity};
-use pliant_pool::map;
+use pliant_pool::parallel_map;
 
 use crate::function::{constant_mem, mem};
 use crate::unit::{UnitMemory, host_isa};

@@ -45,7 +45,7 @@ use pliant_codegen::{
     Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernels, KernelSource,
 };
 use pliant_exec::Executable;
-use pliant_pool::{helpers, map};
+use pliant_pool::{compile_threads, parallel_map};
 
 /// The Cranelift code generator. It compiles for the machine that it runs on.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl Backend for CraneliftBackend {
     ) -> Result<CompiledKernels, CodegenError> {
         let isa = unit::host_isa()?;
         let threads = match options.compile_threads {
-            0 => helpers(),
+            0 => compile_threads(),
             n => n,
         };
         // Each thread gets several units to balance the load, because the sizes of functions differ much.
@@ -87,7 +87,7 @@ impl Backend for CraneliftBackend {
         let units: Vec<_> = if threads == 1 || funcs.len() <= chunk {
             funcs.chunks(chunk.max(1)).map(compile).collect()
         } else {
-            map(funcs.chunks(chunk).collect(), compile)
+            parallel_map(funcs.chunks(chunk).collect(), compile)
         };
         join(units)
     }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use pliant_ir::{BaseFunc, IRModule, relax};
-use pliant_pool::map;
+use pliant_pool::parallel_map;
 
 use crate::context::PassContext;
 use crate::error::PassError;

@@ -1,5 +1,5 @@
-//! Measures the overhead of sharing a loop among threads, and the speedup of short loops. Prints a
-//! table. It does not use criterion, because the team would park between criterion's samples.
+//! Measures the overhead of running a loop on several threads and the speedup of short loops. Prints a table. Criterion is not
+//! used, because workers would park between its samples.
 
 #![expect(clippy::print_stdout, reason = "the table is what the benchmark is for")]
 
@@ -8,15 +8,15 @@ use std::time::Instant;
 
 use pliant_pool::{Team, default_threads, fork_join, wake_up};
 
-/// Number of rounds (the median counts), and the number of loops in a round.
+/// Number of rounds, of which the median is reported, and number of loops per round.
 const ROUNDS: usize = 101;
 const LOOPS: usize = 200;
-/// Loop lengths in microseconds on one thread.
+/// Serial run time of the measured loops in microseconds.
 const LENGTHS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 5.0, 20.0];
-/// Number of steps used to measure the time of one step.
+/// Number of steps used to calibrate the time of one step.
 const STEPS: usize = 1000;
 
-/// A dependency chain: every step needs the result of the previous one.
+/// A dependency chain: each step needs the result of the previous one.
 fn chain(steps: usize) {
     let mut x = 1.0f32;
     for _ in 0..steps {
@@ -25,7 +25,7 @@ fn chain(steps: usize) {
     black_box(x);
 }
 
-/// The time of a call in microseconds: the median over the rounds.
+/// The time of a call in microseconds: the median of all rounds.
 fn micros(mut call: impl FnMut()) -> f64 {
     let round = |_| {
         let begin = Instant::now();
@@ -39,7 +39,7 @@ fn micros(mut call: impl FnMut()) -> f64 {
 
 fn main() {
     if cfg!(debug_assertions) {
-        eprintln!("error: this is a debug build, whose times mean nothing\nhelp: cargo bench");
+        eprintln!("error: timings of a debug build are meaningless\nhelp: cargo bench");
         std::process::exit(1);
     }
     let threads = default_threads();

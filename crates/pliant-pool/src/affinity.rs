@@ -1,10 +1,9 @@
 //! Keeps a waking worker off the caller's CPU.
 //!
-//! The operating system tends to queue a woken thread on the waker's own CPU. There the worker
-//! waits while the caller spins for it, for milliseconds until the load balancer acts. So the
-//! caller's CPU is removed from the worker's affinity mask while the worker wakes. The worker
-//! restores its mask once it is awake, or before it next sleeps, unless another mask was set in the
-//! meantime.
+//! Operating systems tend to queue a woken thread on the CPU of the thread that woke it. There the worker cannot run while the
+//! caller spins waiting for it, possibly for milliseconds until the load balancer acts. Therefore the caller's CPU is removed from
+//! the worker's affinity mask while the worker wakes. The worker restores its mask once it is awake or before it sleeps again,
+//! unless another mask was set in the meantime.
 
 #[cfg(target_os = "linux")]
 mod imp {
@@ -18,11 +17,11 @@ mod imp {
     #[derive(Default)]
     pub(crate) struct Placement {
         thread: OnceLock<pid_t>,
-        narrowed: Mutex<Option<Narrowed>>,
+        narrowed: Mutex<Option<RestrictedMask>>,
     }
 
-    /// The mask of a worker that is being woken, and the mask it had before.
-    struct Narrowed {
+    /// The restricted affinity mask of a worker that is being woken, and its original mask.
+    struct RestrictedMask {
         before: cpu_set_t,
         now: cpu_set_t,
     }
@@ -36,22 +35,21 @@ mod imp {
         (got == 0).then_some(mask)
     }
 
-    /// Sets the affinity mask of a thread. Returns whether that succeeded; a failure only costs
-    /// speed.
-    fn confine(thread: pid_t, mask: &cpu_set_t) -> bool {
+    /// Sets the affinity mask of a thread. Returns whether that succeeded. A failure only reduces speed.
+    fn set_mask(thread: pid_t, mask: &cpu_set_t) -> bool {
         // SAFETY: the set is readable and its size is passed. For a thread that has ended, the call
         // fails.
         unsafe { libc::sched_setaffinity(thread, size_of_val(mask), mask) == 0 }
     }
 
     impl Placement {
-        /// Called by the worker when it starts.
+        /// The worker calls this when it starts.
         pub(crate) fn register(&self) {
             // SAFETY: takes no arguments and cannot fail.
             let _ = self.thread.set(unsafe { libc::gettid() });
         }
 
-        /// Called by the thread that is about to wake the worker.
+        /// The thread that is about to wake the worker calls this.
         pub(crate) fn avoid_this_cpu(&self) {
             // SAFETY: takes no arguments; a negative result means unknown.
             let cpu = unsafe { libc::sched_getcpu() };
@@ -69,19 +67,19 @@ mod imp {
             unsafe { libc::CPU_CLR(cpu, &mut now) };
             // SAFETY: reads the sets only.
             let useful = unsafe { libc::CPU_COUNT(&now) > 0 && !libc::CPU_EQUAL(&now, &before) };
-            if useful && confine(thread, &now) {
-                *narrowed = Some(Narrowed { before, now });
+            if useful && set_mask(thread, &now) {
+                *narrowed = Some(RestrictedMask { before, now });
             }
         }
 
-        /// Restores the mask. Called by the worker when it wakes and before it sleeps.
-        pub(crate) fn take_back(&self) {
+        /// Restores the original mask. The worker calls this when it wakes and before it sleeps.
+        pub(crate) fn restore_mask(&self) {
             let narrowed = lock(&self.narrowed).take();
-            if let Some(Narrowed { before, now }) = narrowed
+            if let Some(RestrictedMask { before, now }) = narrowed
                 // SAFETY: reads the sets only.
                 && mask(0).is_some_and(|mask| unsafe { libc::CPU_EQUAL(&mask, &now) })
             {
-                confine(0, &before);
+                set_mask(0, &before);
             }
         }
     }
@@ -89,14 +87,14 @@ mod imp {
 
 #[cfg(not(target_os = "linux"))]
 mod imp {
-    /// On other systems the scheduler's placement is used.
+    /// On other operating systems, threads are placed by the scheduler.
     #[derive(Default)]
     pub(crate) struct Placement;
 
     impl Placement {
         pub(crate) fn register(&self) {}
         pub(crate) fn avoid_this_cpu(&self) {}
-        pub(crate) fn take_back(&self) {}
+        pub(crate) fn restore_mask(&self) {}
     }
 }
 

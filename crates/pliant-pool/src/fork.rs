@@ -1,4 +1,4 @@
-//! Detects that this process is a fork. A fork does not inherit the threads of a team.
+//! Detects whether this process is a fork, because a forked child does not inherit the threads of a team.
 
 #[cfg(unix)]
 mod imp {
@@ -11,7 +11,7 @@ mod imp {
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Starts counting forks of this process.
+    /// Starts counting the forks of this process.
     pub(crate) fn watch() {
         static WATCH: Once = Once::new();
         WATCH.call_once(|| {
@@ -30,7 +30,7 @@ mod imp {
 
 #[cfg(not(unix))]
 mod imp {
-    /// Other systems have no `fork`.
+    /// Other operating systems have no `fork`.
     pub(crate) fn watch() {}
 
     pub(crate) fn generation() -> u32 {

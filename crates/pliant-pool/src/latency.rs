@@ -1,4 +1,4 @@
-//! Measures how long a team takes to distribute a loop.
+//! Measures the latency of distributing a loop to a team.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -9,23 +9,22 @@ use crossbeam_utils::CachePadded;
 
 use crate::Team;
 
-/// Number of loops to measure awake threads, and to warm up before.
+/// Number of measured loops with awake threads, and of warm-up loops before them.
 const HOT_LOOPS: usize = 20_000;
 /// Number of measured wake-ups.
 const WAKE_UPS: usize = 200;
-/// A pause longer than a worker spins before it parks.
+/// A pause that is longer than a worker spins before it parks.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Upper limit of a measured wake-up.
+/// Measured wake-up times are limited to this.
 const LATE: Duration = Duration::from_millis(20);
 
-/// The time of an empty loop whose shares run on awake threads: the median of many loops. Loops in
-/// which the caller ran chunks of other threads are discarded. `None` if all loops are discarded,
-/// as on a busy machine.
+/// The overhead of a loop on awake threads: the median time of many empty loops. Loops in which the caller ran chunks of other
+/// threads do not count. `None` if none counts, as on a busy machine.
 pub fn fork_join(team: &Team) -> Option<Duration> {
     thread_local!(static HERE: u8 = const { 0 });
     let here = || HERE.with(|here| std::ptr::from_ref(here).addr());
     let (whole, caller) = (2 * team.threads(), here());
-    // Written by the caller only, on its own cache line.
+    // Written only by the caller, in a separate cache line.
     let own = CachePadded::new(AtomicUsize::new(0));
     let empty = |range: Range<usize>| {
         if here() == caller {
@@ -45,8 +44,8 @@ pub fn fork_join(team: &Team) -> Option<Duration> {
     times.get(times.len() / 2).copied()
 }
 
-/// The time from the start of a loop until a parked worker runs a part of it: the median and the
-/// 99th percentile. `None` if the team has no workers.
+/// The time from the start of a loop until a parked worker runs a part of it, as (median, 99th percentile). `None` if the team has
+/// no workers.
 pub fn wake_up(team: &Team) -> Option<(Duration, Duration)> {
     if team.threads() == 1 {
         return None;
@@ -59,21 +58,21 @@ pub fn wake_up(team: &Team) -> Option<(Duration, Duration)> {
 fn one_wake_up(team: &Team) -> Duration {
     std::thread::sleep(PAUSE);
     let caller = std::thread::current().id();
-    let come = AtomicBool::new(false);
+    let arrived = AtomicBool::new(false);
     let first = Mutex::new(LATE);
     let begin = Instant::now();
     team.parallel_for(64 * team.threads(), 1, &|_| {
         let now = begin.elapsed();
         if std::thread::current().id() != caller {
-            if !come.swap(true, Ordering::Relaxed)
+            if !arrived.swap(true, Ordering::Relaxed)
                 && let Ok(mut first) = first.lock()
             {
                 *first = now.min(LATE);
             }
             return;
         }
-        // The caller stays in its first chunk until a worker has arrived, as in a long loop.
-        while !come.load(Ordering::Relaxed) && begin.elapsed() < LATE {
+        // The caller stays in its first chunk until a worker arrives, as in a long loop.
+        while !arrived.load(Ordering::Relaxed) && begin.elapsed() < LATE {
             std::hint::spin_loop();
         }
     });
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_team_of_one_has_nobody_to_wake() {
+    fn a_team_of_one_has_no_wake_up_time() {
         assert_eq!(wake_up(&Team::new(1)), None);
         assert!(fork_join(&Team::new(1)).is_some_and(|time| time < LATE));
     }

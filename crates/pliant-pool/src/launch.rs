@@ -1,4 +1,4 @@
-//! The C interface of a team. Compiled loops call it through a function pointer.
+//! The C interface of a team. Compiled loop functions call it through a function pointer.
 
 use std::ffi::c_void;
 use std::mem::transmute;
@@ -6,14 +6,13 @@ use std::mem::transmute;
 use crate::Team;
 use crate::slot::Context;
 
-/// A compiled loop body, which runs iterations `begin..end`. A nonzero result stops the loop and
-/// becomes its status.
+/// A compiled loop body. Runs the iterations `begin..end`. A nonzero result stops the loop and becomes its status.
 pub type ParallelBody = unsafe extern "C" fn(context: *mut c_void, begin: i64, end: i64) -> i64;
 
-/// Runs `body` over `0..extent` on a team. Returns 0, or the first nonzero status of a chunk.
+/// Runs `body` over `0..extent` on a team. Returns 0 or the first nonzero status of a chunk.
 ///
-/// A positive `grain` is the number of iterations in a unit of work that is worth distributing
-/// (about a microsecond). A negative `grain` is minus the number of such units in one iteration.
+/// A grain is a unit of work that is worth distributing, about a microsecond. A positive `grain` is the number of iterations per
+/// grain. A negative `grain` is minus the number of grains per iteration.
 ///
 /// # Safety
 /// `team` is null (run serially) or points to a live [`Team`]; `body` may be called with `context`

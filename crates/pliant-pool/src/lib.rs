@@ -1,35 +1,36 @@
-//! The worker team: data-parallel loops over `0..extent`, for compiled code and for Rust code.
+//! Worker teams: data-parallel loops over `0..extent`, for compiled code and for Rust code.
 //!
-//! A [`Team`] is a fixed set of threads. They spin for a short time after each loop and then park.
-//! Each thread gets an even share of a loop's chunks and steals unclaimed chunks of other threads
-//! when its own are done, so a late worker does not delay the loop. Nested loops, and loops started
-//! while another thread uses the team, run serially on the calling thread. A team survives `fork`.
+//! A [`Team`] is a fixed set of threads. After each loop they spin for a short time and then park. Each thread gets an even share
+//! of a loop's chunks. When its own chunks are done, it steals unclaimed chunks of other threads, so a late worker does not delay
+//! the loop. Nested loops, and loops started while another thread uses the team, run serially on the calling thread. A team
+//! survives `fork`.
 //!
-//! [`Stages`] is a loop with a barrier between its stages.
+//! [`Stages`] is a parallel job with a barrier between its stages. [`ThreadCaches`] are per-thread caches that other threads can
+//! empty.
 
 mod affinity;
-mod board;
-mod crew;
+mod compile_threads;
 mod fork;
-mod held_up;
-mod helpers;
+mod global_teams;
+mod job_queue;
 mod latency;
 mod launch;
-mod shared;
-mod size;
+mod preemption_backoff;
 mod slot;
 mod stages;
 mod sync;
 mod team;
 mod thread_cache;
+mod thread_count;
 mod thread_start;
+mod workers;
 
-pub use helpers::{helpers, map};
+pub use compile_threads::{compile_threads, parallel_map};
+pub use global_teams::{global, shared_team};
 pub use latency::{fork_join, wake_up};
 pub use launch::{ParallelBody, parallel_launch};
-pub use shared::{global, shared};
-pub use size::{MAX_THREADS, check_threads, default_threads};
-pub use stages::{MOST_PIECES, Stages};
+pub use stages::{MAX_PIECES, Stages};
 pub use team::Team;
-pub use thread_cache::{InUse, ThreadCache, ThreadCaches, on_release, release, trim};
+pub use thread_cache::{CacheGuard, ThreadCache, ThreadCaches, on_release, release, trim};
+pub use thread_count::{MAX_THREADS, check_threads, default_threads};
 pub use thread_start::{start_helper, start_scoped};

@@ -1,22 +1,20 @@
-//! One thread's share of a parallel loop: the atomic word from which chunks are claimed, and the
-//! job.
+//! One thread's share of a parallel loop: the job, and the atomic word through which threads claim chunks.
 //!
-//! A share is passed in one cache line, which stays with its thread while it runs. Two threads
-//! write the same line only if one steals chunks of the other.
+//! A share is one cache line, which stays with its thread while the thread works. Two threads write the same line only if one
+//! steals chunks from the other.
 
 use std::ops::Range;
 
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 
-/// Runs iterations `begin..end`. A nonzero result stops the loop.
+/// Runs the iterations `begin..end`. A nonzero result stops the loop.
 pub(crate) type Body = unsafe fn(context: Context, begin: i64, end: i64) -> i64;
 
-/// The arguments of a loop body, passed by value. A cache line written by the caller and read by a
-/// worker takes about 200 ns; this way the arguments are in the same line as the job.
+/// The arguments of a loop body. They are stored in the same cache line as the job, because a worker takes about 200 ns to read a
+/// line written by the caller.
 pub(crate) type Context = [*const (); 3];
 
-/// A loop to execute. Written by the thread that owns the team, and read by the threads that have
-/// claimed one of its chunks.
+/// A loop to run. The thread that uses the team writes it. A thread that has claimed a chunk of it reads it.
 #[derive(Clone, Copy)]
 pub(crate) struct Job {
     pub(crate) body: Body,
@@ -25,22 +23,22 @@ pub(crate) struct Job {
     pub(crate) chunks: u32,
 }
 
-/// A share of chunks.
+/// One thread's share of chunks.
 ///
-/// The word holds the range of unclaimed chunks (the owner takes from the front, other threads from
-/// the back), the number of chunks not finished yet, and whether the owner sleeps. A successful
-/// compare-exchange on the word claims a chunk of the job that is current at that moment. A job
-/// ends only when all its chunks are done, so a late thread never runs a chunk of an earlier job.
+/// The atomic word contains the range of unclaimed chunks (the owner claims from the front, other threads from the back), the
+/// number of unfinished chunks, and whether the owner sleeps. A successful compare-exchange on the word claims a chunk of the job
+/// that is current at that moment. A job ends only when all its chunks are finished, so a late thread never runs a chunk of an
+/// earlier job.
 pub(crate) struct Slot {
     word: AtomicU64,
     share: UnsafeCell<Share>,
 }
 
-// A worker that reads its share waits for one cache line, not two.
+// A worker waits for one cache line to read its share, not for two.
 #[cfg(all(not(loom), target_pointer_width = "64"))]
 const _: () = assert!(size_of::<Slot>() <= 64);
 
-/// A job, and the index of the first chunk of the share.
+/// A job, and the index of the first chunk of this share.
 #[derive(Clone, Copy)]
 struct Share {
     job: Job,
@@ -55,38 +53,38 @@ unsafe impl Sync for Slot {}
 // run on any thread.
 unsafe impl Send for Slot {}
 
-/// The end of a share from which a chunk is claimed.
+/// The end of a share from which a thread claims a chunk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Front,
     Back,
 }
 
-/// Set while the slot's thread sleeps or is about to sleep.
+/// Set while the owner sleeps or is about to sleep.
 const ASLEEP: u64 = 1 << 48;
-/// One unfinished chunk in the count of the word.
+/// One unfinished chunk, as added to the word.
 const PENDING: u64 = 1 << 32;
-/// Width in bits of each end of the range, and of the count of unfinished chunks.
+/// Width in bits of the start of the range, of its end, and of the count of unfinished chunks.
 const BITS: u32 = 16;
 const MASK: u64 = (1 << BITS) - 1;
 /// Maximum number of chunks in a share.
-pub(crate) const MOST_CHUNKS: u32 = MASK as u32;
+pub(crate) const MAX_CHUNKS: u32 = MASK as u32;
 
 fn range(word: u64) -> Range<u64> {
     word & MASK..word >> BITS & MASK
 }
 
-unsafe fn nothing(_: Context, _: i64, _: i64) -> i64 {
+unsafe fn no_op(_: Context, _: i64, _: i64) -> i64 {
     0
 }
 
 impl Slot {
     pub(crate) fn new() -> Slot {
-        let job = Job { body: nothing, context: [std::ptr::null(); 3], extent: 0, chunks: 0 };
+        let job = Job { body: no_op, context: [std::ptr::null(); 3], extent: 0, chunks: 0 };
         Slot { word: AtomicU64::new(0), share: UnsafeCell::new(Share { job, first: 0 }) }
     }
 
-    /// Whether a chunk can be claimed.
+    /// Whether there are unclaimed chunks.
     pub(crate) fn has_work(&self) -> bool {
         !range(self.word.load(Ordering::Acquire)).is_empty()
     }
@@ -96,23 +94,22 @@ impl Slot {
         self.word.load(Ordering::Acquire) & (MASK * PENDING) == 0
     }
 
-    /// Makes `chunks` chunks of the job claimable, starting at index `first`. Returns whether the
-    /// slot's thread was asleep; it then counts as woken.
+    /// Makes the `chunks` chunks of `job` from index `first` claimable. Returns whether the owner was asleep; it is then marked as
+    /// awake, and the caller must wake it.
     ///
     /// # Safety
     /// The previous job has ended, the caller is the only publisher, and `body` may be called with
-    /// `context` on any thread until [`Slot::is_done`]. There are at most [`MOST_CHUNKS`].
+    /// `context` on any thread until [`Slot::is_done`]. There are at most [`MAX_CHUNKS`].
     pub(crate) unsafe fn publish(&self, job: Job, first: u32, chunks: u32) -> bool {
-        debug_assert!(chunks <= MOST_CHUNKS, "a share counts its chunks in {BITS} bits");
+        debug_assert!(chunks <= MAX_CHUNKS, "a share counts its chunks in {BITS} bits");
         // SAFETY: no chunk is claimable or running, so no one reads the share.
-        self.share.with_mut(|place| unsafe { *place = Share { job, first } });
+        self.share.with_mut(|cell| unsafe { *cell = Share { job, first } });
         let chunks = u64::from(chunks);
         let old = self.word.swap((chunks << BITS) | (chunks * PENDING), Ordering::AcqRel);
         old & ASLEEP != 0
     }
 
-    /// Claims a chunk. Returns the job and the iterations of the chunk. The caller must then call
-    /// [`Slot::finish`].
+    /// Claims a chunk. Returns the job and the iterations of the chunk. The caller must call [`Slot::finish`] afterwards.
     pub(crate) fn claim(&self, from: End) -> Option<(Job, Range<i64>)> {
         let mut word = self.word.load(Ordering::Acquire);
         loop {
@@ -128,7 +125,7 @@ impl Slot {
                 Ok(_) => {
                     // SAFETY: this thread holds a claimed chunk, so the share is current and not
                     // being written.
-                    let Share { job, first } = self.share.with(|place| unsafe { *place });
+                    let Share { job, first } = self.share.with(|cell| unsafe { *cell });
                     return Some((job, chunk_range(first + chunk as u32, job.chunks, job.extent)));
                 }
                 Err(actual) => word = actual,
@@ -141,13 +138,11 @@ impl Slot {
         self.word.fetch_sub(PENDING, Ordering::Release);
     }
 
-    /// Marks the slot's thread as asleep, unless there is work. Returns whether the thread may
-    /// sleep. [`Slot::publish`] then reports that the thread sleeps, unless [`Slot::rouse`] was
-    /// called before.
-    pub(crate) fn lie_down(&self) -> bool {
+    /// Marks the owner as asleep unless there are unclaimed chunks. Returns whether the owner may sleep. If so, the next
+    /// [`Slot::publish`] reports that it sleeps, unless [`Slot::wake`] was called before.
+    pub(crate) fn try_sleep(&self) -> bool {
         let word = self.word.load(Ordering::Relaxed);
-        // Publishing a share changes the word, so either this thread sees the share or its
-        // publisher sees the sleeper.
+        // Publishing a share changes the word. So either the owner sees the share, or the publisher sees that the owner sleeps.
         range(word).is_empty()
             && self
                 .word
@@ -155,18 +150,18 @@ impl Slot {
                 .is_ok()
     }
 
-    /// Returns whether the slot's thread was asleep, and marks it as woken.
-    pub(crate) fn rouse(&self) -> bool {
+    /// Marks the owner as awake. Returns whether it was asleep.
+    pub(crate) fn wake(&self) -> bool {
         self.word.fetch_and(!ASLEEP, Ordering::AcqRel) & ASLEEP != 0
     }
 
-    /// Whether the slot's thread is still marked as asleep.
-    pub(crate) fn sleeps(&self) -> bool {
+    /// Whether the owner is marked as asleep.
+    pub(crate) fn is_asleep(&self) -> bool {
         self.word.load(Ordering::Acquire) & ASLEEP != 0
     }
 }
 
-/// The iterations of chunk `index` of `chunks`. Chunk sizes differ by at most one.
+/// The iterations of chunk `index` of `chunks`. The sizes of chunks differ by at most one.
 pub(crate) fn chunk_range(index: u32, chunks: u32, extent: i64) -> Range<i64> {
     let (size, rest) = (extent / i64::from(chunks), extent % i64::from(chunks));
     let start = |i: i64| i * size + i.min(rest);
@@ -195,9 +190,9 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_taken_from_both_ends() {
+    fn chunks_are_claimed_from_both_ends() {
         let slot = Slot::new();
-        let job = Job { body: nothing, context: [std::ptr::null(); 3], extent: 40, chunks: 4 };
+        let job = Job { body: no_op, context: [std::ptr::null(); 3], extent: 40, chunks: 4 };
         assert!(slot.is_done() && !slot.has_work());
         // SAFETY: nothing was published before, and the body takes any context.
         assert!(!unsafe { slot.publish(job, 1, 3) });
@@ -214,18 +209,18 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeper_is_told_of_once() {
+    fn a_sleeping_owner_is_reported_once() {
         let slot = Slot::new();
-        let job = Job { body: nothing, context: [std::ptr::null(); 3], extent: 1, chunks: 1 };
-        assert!(slot.lie_down() && slot.sleeps());
-        assert!(slot.rouse() && !slot.sleeps() && !slot.rouse());
-        assert!(slot.lie_down());
+        let job = Job { body: no_op, context: [std::ptr::null(); 3], extent: 1, chunks: 1 };
+        assert!(slot.try_sleep() && slot.is_asleep());
+        assert!(slot.wake() && !slot.is_asleep() && !slot.wake());
+        assert!(slot.try_sleep());
         // SAFETY: nothing was published before, and the body takes any context.
         assert!(unsafe { slot.publish(job, 0, 1) });
-        assert!(!slot.sleeps() && !slot.lie_down(), "there is work");
+        assert!(!slot.is_asleep() && !slot.try_sleep(), "there is work");
         assert!(slot.claim(End::Front).is_some());
-        assert!(slot.lie_down(), "another thread's chunk may be running");
+        assert!(slot.try_sleep(), "another thread's chunk may be running");
         slot.finish();
-        assert!(slot.is_done() && slot.sleeps());
+        assert!(slot.is_done() && slot.is_asleep());
     }
 }

@@ -1,48 +1,45 @@
-//! A job in stages. A stage begins when all pieces of the previous one are done.
+//! A parallel job in stages. A stage begins when all pieces of the previous stage are finished.
 //!
-//! Threads claim pieces, starting with those of their own share. The share is the same in every
-//! stage, so the data of a piece stays in the cache of one core. No thread waits for one that has
-//! not arrived: waiting threads take pieces that remain unclaimed for a while. So one thread can
-//! run the whole job, and any number of threads can join at any time.
+//! Threads claim pieces, beginning with their own share. The share of a thread is the same in every stage, so the data of a piece
+//! stays in the cache of one core. No thread waits for a thread that has not arrived: a waiting thread takes over pieces that stay
+//! unclaimed for a while. Therefore one thread can run the whole job, and threads can join at any time.
 
 use crossbeam_utils::CachePadded;
 
 use crate::slot::chunk_range;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, pause, yield_now};
 
-/// Maximum number of pieces in a stage. It is small under loom, which explores all interleavings.
-pub const MOST_PIECES: usize = if cfg!(loom) { 2 } else { 128 };
-/// Number of spins that take about a microsecond.
+/// Maximum number of pieces in a stage. Small under loom, which explores all interleavings.
+pub const MAX_PIECES: usize = if cfg!(loom) { 2 } else { 128 };
+/// Number of spins per microsecond, approximately.
 const SPINS: usize = 40;
-/// Number of spins between two yields. The thread that has the last piece may be queued on this
-/// CPU.
+/// Number of spins between two yields. The thread with the last piece may be queued on this CPU.
 const SPINS_PER_YIELD: usize = if cfg!(loom) { 1 } else { 2000 };
 
-/// A job, which threads join by [`Stages::take_part`].
+/// A job in stages. Threads run it by calling [`Stages::join`].
 pub struct Stages<'a, F, S> {
     stages: usize,
     counts: &'a [usize],
     piece: &'a F,
     stop: &'a S,
-    /// Number of spins after which a waiting thread takes pieces of other shares.
-    patience: usize,
-    /// For each piece, the number of stages in which it has been claimed.
-    claims: [CachePadded<AtomicUsize>; MOST_PIECES],
-    /// The number of finished pieces of all stages.
+    /// Number of spins after which a waiting thread takes over pieces of other threads.
+    steal_after: usize,
+    /// For each piece, the number of the last stage in which it was claimed, plus 1.
+    claims: [CachePadded<AtomicUsize>; MAX_PIECES],
+    /// The number of finished pieces in all stages.
     done: CachePadded<AtomicUsize>,
-    /// The number of threads that have arrived.
+    /// The number of threads that have joined.
     arrived: CachePadded<AtomicUsize>,
     stopped: AtomicBool,
 }
 
 impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
-    /// Creates a job that calls `piece(stage, index)` for each stage below `rounds * counts.len()`,
-    /// with each index below the count of that stage. `counts` holds the counts of one round. A
-    /// piece takes about `micros` microseconds and must not unwind. The job ends early if `stop`
-    /// returns true.
+    /// Creates a job of `rounds` rounds. Each round has `counts.len()` stages, and stage `i` of a round has `counts[i]` pieces.
+    /// `piece(stage, index)` runs one piece, where `stage` counts through all rounds. It takes about `micros` microseconds and must
+    /// not unwind. The job ends early when `stop` returns true.
     ///
     /// # Panics
-    /// If a count exceeds [`MOST_PIECES`], or if the total number of pieces overflows.
+    /// If a count exceeds [`MAX_PIECES`], or if the total number of pieces overflows.
     pub fn new(
         rounds: usize,
         counts: &'a [usize],
@@ -50,7 +47,7 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
         piece: &'a F,
         stop: &'a S,
     ) -> Stages<'a, F, S> {
-        assert!(counts.iter().all(|&n| n <= MOST_PIECES), "a stage has too many pieces");
+        assert!(counts.iter().all(|&n| n <= MAX_PIECES), "a stage has too many pieces");
         let all = counts.iter().sum::<usize>().checked_mul(rounds);
         let stages = rounds.checked_mul(counts.len());
         let (Some(_), Some(stages)) = (all, stages) else { panic!("too many stages") };
@@ -60,7 +57,7 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
             counts,
             piece,
             stop,
-            patience: ((micros * 2.0) as usize).saturating_add(1).saturating_mul(SPINS),
+            steal_after: ((micros * 2.0) as usize).saturating_add(1).saturating_mul(SPINS),
             claims: std::array::from_fn(|_| zero()),
             done: zero(),
             arrived: zero(),
@@ -73,11 +70,11 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
         self.counts[stage % self.counts.len()]
     }
 
-    /// Runs a piece unless another thread has claimed it. Returns whether it ran.
+    /// Claims and runs a piece unless another thread has claimed it. Returns whether it ran.
     fn claim(&self, stage: usize, piece: usize) -> bool {
         let claim = &self.claims[piece];
         let old = claim.load(Ordering::Relaxed);
-        // The piece's inputs became visible when this thread read the count of the previous stage.
+        // The inputs of the piece are visible since this thread saw that the previous stage was finished.
         let mine = old <= stage
             && claim.compare_exchange(old, stage + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if mine {
@@ -93,15 +90,15 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Runs pieces of all stages until the last one is done. Returns false if the job was stopped.
-    pub fn take_part(&self) -> bool {
+    /// Runs pieces until the last stage is finished. Returns false if the job was stopped.
+    pub fn join(&self) -> bool {
         let full: usize = self.counts.iter().sum();
         if self.stages == 0
             || self.done.load(Ordering::Acquire) >= full * (self.stages / self.counts.len())
         {
             return true;
         }
-        let me = self.arrived.fetch_add(1, Ordering::Relaxed);
+        let thread = self.arrived.fetch_add(1, Ordering::Relaxed);
         let mut target = 0;
         for stage in 0..self.stages {
             let count = self.count(stage);
@@ -112,8 +109,8 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
             if self.is_stopped() {
                 return false;
             }
-            let all = self.arrived.load(Ordering::Relaxed).max(me + 1);
-            let own = share(count, me, all);
+            let all = self.arrived.load(Ordering::Relaxed).max(thread + 1);
+            let own = share(count, thread, all);
             let ran = own.filter(|&piece| self.claim(stage, piece)).count();
             if ran > 0 {
                 self.done.fetch_add(ran, Ordering::AcqRel);
@@ -125,13 +122,13 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
         true
     }
 
-    /// Waits until `target` pieces are done, and runs unclaimed pieces meanwhile. Returns false if
-    /// the job was stopped.
+    /// Waits until `target` pieces are finished, and meanwhile takes over pieces that stay unclaimed. Returns false if the job was
+    /// stopped.
     fn wait(&self, stage: usize, target: usize) -> bool {
         let mut spins = 0usize;
         while self.done.load(Ordering::Acquire) < target {
             spins += 1;
-            if spins.is_multiple_of(self.patience) {
+            if spins.is_multiple_of(self.steal_after) {
                 for piece in 0..self.count(stage) {
                     if self.claim(stage, piece) {
                         self.done.fetch_add(1, Ordering::AcqRel);
@@ -150,11 +147,11 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
     }
 }
 
-/// The pieces of thread `me` of `all`.
-fn share(count: usize, me: usize, all: usize) -> std::ops::Range<usize> {
-    // Counts are at most [`MOST_PIECES`], so threads with larger numbers get no pieces.
+/// The pieces of one thread out of `threads`.
+fn share(count: usize, thread: usize, threads: usize) -> std::ops::Range<usize> {
+    // There are at most [`MAX_PIECES`] pieces, so threads with larger numbers get none.
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let range = chunk_range(number(me), number(all), count as i64);
+    let range = chunk_range(number(thread), number(threads), count as i64);
     range.start as usize..range.end as usize
 }
 
@@ -164,41 +161,41 @@ mod tests {
 
     #[test]
     fn one_thread_runs_every_piece_in_order() {
-        for counts in [&[5usize][..], &[7, 2], &[1], &[3, 0, 2], &[MOST_PIECES, 1], &[0]] {
+        for counts in [&[5usize][..], &[7, 2], &[1], &[3, 0, 2], &[MAX_PIECES, 1], &[0]] {
             let seen = std::sync::Mutex::new(Vec::new());
             let piece = |stage, piece| seen.lock().expect("no panic").push((stage, piece));
-            assert!(Stages::new(3, counts, 1.0, &piece, &|| false).take_part());
+            assert!(Stages::new(3, counts, 1.0, &piece, &|| false).join());
             let want = (0..3 * counts.len())
                 .flat_map(|stage| (0..counts[stage % counts.len()]).map(move |p| (stage, p)));
             assert_eq!(seen.into_inner().expect("no panic"), want.collect::<Vec<_>>());
         }
         let none = |_, _| panic!("there is no piece");
-        assert!(Stages::new(0, &[3], 1.0, &none, &|| false).take_part());
-        assert!(Stages::new(3, &[], 1.0, &none, &|| false).take_part());
+        assert!(Stages::new(0, &[3], 1.0, &none, &|| false).join());
+        assert!(Stages::new(3, &[], 1.0, &none, &|| false).join());
     }
 
     #[test]
-    fn a_job_that_is_stopped_runs_nothing_more() {
+    fn a_stopped_job_runs_no_further_pieces() {
         let ran = AtomicUsize::new(0);
         let piece = |_, _| {
             ran.fetch_add(1, Ordering::Relaxed);
         };
         let stop = || ran.load(Ordering::Relaxed) >= 4;
-        assert!(!Stages::new(100, &[2], 1.0, &piece, &stop).take_part());
+        assert!(!Stages::new(100, &[2], 1.0, &piece, &stop).join());
         assert_eq!(ran.load(Ordering::Relaxed), 4);
     }
 
     #[test]
-    fn counts_are_limited() {
+    fn too_many_pieces_panic() {
         let none = |_, _| ();
         let result = std::panic::catch_unwind(|| {
-            Stages::new(1, &[MOST_PIECES + 1], 1.0, &none, &|| false).take_part()
+            Stages::new(1, &[MAX_PIECES + 1], 1.0, &none, &|| false).join()
         });
         assert!(result.is_err());
     }
 }
 
-/// Threads that synchronise after each stage, under the model checker.
+/// Threads that synchronise after each stage, tested with the loom model checker.
 #[cfg(all(test, loom))]
 mod models {
     use loom::thread;
@@ -206,7 +203,7 @@ mod models {
     use super::*;
     use crate::sync::UnsafeCell;
 
-    /// The data that pieces read and write: one cell for each piece of each of two stages.
+    /// The data that pieces read and write: one cell per piece and stage.
     struct Cells([[UnsafeCell<usize>; 2]; 2]);
 
     // SAFETY: a piece writes its own cell only; the model checks that.
@@ -238,36 +235,35 @@ mod models {
     /// The address is that of a live job with these type parameters.
     unsafe fn enter<F: Fn(usize, usize), S: Fn() -> bool>(job: *const ()) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { (*job.cast::<Stages<'_, F, S>>()).take_part() }
+        unsafe { (*job.cast::<Stages<'_, F, S>>()).join() }
     }
 
-    /// Two threads join a job at arbitrary times. Returns for each whether it reached the end. A
-    /// waiting thread takes pieces of the other every `patience` spins. (With three threads, two
-    /// could wait while the checker never schedules the third.)
+    /// Two threads join a job at arbitrary times. Returns for each whether it reached the end. A waiting thread takes over pieces
+    /// of the other every `steal_after` spins. (With three threads, two could wait while the checker never schedules the third.)
     fn shared<F: Fn(usize, usize), S: Fn() -> bool>(
         mut job: Stages<'_, F, S>,
-        patience: usize,
+        steal_after: usize,
     ) -> [bool; 2] {
-        job.patience = patience;
+        job.steal_after = steal_after;
         let (enter, at): (unsafe fn(*const ()) -> bool, _) =
             (enter::<F, S>, (&raw const job).expose_provenance());
         let other = thread::spawn(move || {
             // SAFETY: the job has these type parameters and lives until the thread is joined.
             unsafe { enter(std::ptr::with_exposed_provenance(at)) }
         });
-        let ended = job.take_part();
+        let ended = job.join();
         [ended, other.join().expect("the thread ends")]
     }
 
     /// Explores all interleavings with at most three preemptions.
-    fn check(rounds: usize, counts: &'static [usize], patience: usize) {
+    fn check(rounds: usize, counts: &'static [usize], steal_after: usize) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
             let cells = Cells::new();
             let piece = |stage, piece| cells.piece(counts, stage, piece);
             let job = Stages::new(rounds, counts, 0.0, &piece, &|| false);
-            assert!(shared(job, patience).iter().all(|&ended| ended));
+            assert!(shared(job, steal_after).iter().all(|&ended| ended));
             for stage in 0..rounds * counts.len() {
                 for cell in &cells.0[stage][..counts[stage % counts.len()]] {
                     // SAFETY: all threads have ended.
@@ -278,25 +274,25 @@ mod models {
     }
 
     #[test]
-    fn stages_meet_where_pieces_of_others_are_taken_at_once() {
+    fn stages_are_ordered_with_immediate_stealing() {
         check(2, &[2], 1);
     }
 
     #[test]
-    fn stages_meet_where_pieces_of_others_are_left_for_a_while() {
+    fn stages_are_ordered_with_delayed_stealing() {
         check(2, &[2], 2);
     }
 
     #[test]
-    fn stages_of_fewer_pieces_than_threads_meet() {
+    fn stages_with_fewer_pieces_than_threads_are_ordered() {
         check(1, &[2, 1], 1);
         check(1, &[1, 2], 1);
         check(2, &[1], 1);
     }
 
-    /// A stopped job ends for all threads, whatever stages they are in.
+    /// A stopped job ends for all threads, no matter which stage they are in.
     #[test]
-    fn no_thread_waits_for_a_job_that_was_stopped() {
+    fn no_thread_waits_for_a_stopped_job() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {

@@ -1,5 +1,5 @@
-//! Synchronisation primitives: those of the standard library, or those of the loom model checker if
-//! the crate is built with `--cfg loom`. Also how the crate locks a mutex.
+//! Synchronisation primitives of the standard library, or of the loom model checker with `--cfg loom`, and the function that locks
+//! a mutex.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +16,7 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize
 #[cfg(not(loom))]
 pub(crate) use std::{hint::spin_loop as pause, thread::yield_now};
 
-/// The standard cell with the accessors of loom's cell, which detects overlapping accesses.
+/// The standard cell with the interface of loom's cell, which detects overlapping accesses.
 #[cfg(not(loom))]
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
@@ -35,14 +35,13 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Locks a mutex and ignores poisoning: the data that this crate locks is consistent at every step.
+/// Locks a mutex and ignores poisoning, because the data behind the mutexes of this crate is always consistent.
 #[cfg(not(tsan))]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As above under ThreadSanitizer, which does not see the standard library's internal wait for a
-/// lock.
+/// As above, for ThreadSanitizer, which does not see the standard library's internal wait for a lock.
 #[cfg(tsan)]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     use std::sync::TryLockError;

@@ -1,4 +1,4 @@
-//! The team: a handle to its threads that survives `fork`, and the functions that run loops on it.
+//! [`Team`]: a handle to worker threads that survives `fork`, and the functions that run loops on them.
 
 use std::any::Any;
 use std::mem::transmute;
@@ -8,69 +8,68 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::MAX_THREADS;
-use crate::crew::Crew;
 use crate::slot::{Body, Context, Job};
 use crate::sync::lock;
+use crate::workers::Workers;
 
 /// The body of [`Team::parallel_for`], called with ranges of iterations.
 type LoopBody<'a> = &'a (dyn Fn(Range<usize>) + Sync);
 
-/// A fixed set of threads that run parallel loops together with the thread that starts them.
+/// A fixed set of threads that run parallel loops together with the calling thread.
 ///
-/// A child of `fork` has none of the threads, so its first loop starts them again. If a loop body
-/// forks, the child must not return to that loop.
+/// A child of `fork` does not inherit the threads, so its first loop starts them again. If a loop body forks, the child must not
+/// return to that loop.
 pub struct Team {
     threads: usize,
-    /// From `Box::into_raw`. Replaced once in each forked child, and freed only by `drop`.
-    crew: AtomicPtr<Crew>,
+    /// From `Box::into_raw`. Replaced once in each forked child; freed only by `drop`.
+    workers: AtomicPtr<Workers>,
 }
 
 impl Team {
-    /// Starts a team of `threads` threads including the caller, so `threads - 1` threads are
-    /// started. The number is clamped to `1..=MAX_THREADS`; see [`MAX_THREADS`].
-    ///
-    /// The team is smaller if the system cannot start that many threads.
+    /// Starts a team of `threads` threads including the caller, that is, `threads - 1` workers. The count is clamped to
+    /// `1..=`[`MAX_THREADS`]. If the operating system cannot start that many threads, the team is smaller.
     pub fn new(threads: usize) -> Team {
         let threads = threads.clamp(1, MAX_THREADS);
-        Team { threads, crew: AtomicPtr::new(Box::into_raw(Box::new(Crew::new(threads - 1)))) }
+        Team {
+            threads,
+            workers: AtomicPtr::new(Box::into_raw(Box::new(Workers::new(threads - 1)))),
+        }
     }
 
     /// The number of threads, including the caller.
     pub fn threads(&self) -> usize {
-        self.crew().workers() + 1
+        self.workers().count() + 1
     }
 
-    fn crew(&self) -> &Crew {
+    fn workers(&self) -> &Workers {
         // SAFETY: the pointer comes from a box that is freed only when the team is dropped.
-        let crew = unsafe { &*self.crew.load(Ordering::Acquire) };
-        if crew.is_here() { crew } else { self.renew(crew) }
+        let workers = unsafe { &*self.workers.load(Ordering::Acquire) };
+        if workers.in_this_process() { workers } else { self.restart_after_fork(workers) }
     }
 
-    /// Starts the threads again in a forked child. The old crew is kept: its threads cannot be
-    /// joined here, and other threads may be using it.
+    /// Starts the threads again in a forked child. The old object is leaked: its threads cannot be joined here, and other threads
+    /// may use it.
     #[cold]
-    fn renew(&self, gone: &Crew) -> &Crew {
-        let new = Box::into_raw(Box::new(Crew::new(self.threads - 1)));
-        let gone = std::ptr::from_ref(gone).cast_mut();
-        match self.crew.compare_exchange(gone, new, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: as in `crew`.
+    fn restart_after_fork(&self, stale: &Workers) -> &Workers {
+        let new = Box::into_raw(Box::new(Workers::new(self.threads - 1)));
+        let stale = std::ptr::from_ref(stale).cast_mut();
+        match self.workers.compare_exchange(stale, new, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: as in `workers`.
             Ok(_) => unsafe { &*new },
-            Err(others) => {
+            Err(existing) => {
                 // SAFETY: the box was created above and no other thread has seen it.
-                unsafe { Box::from_raw(new) }.end();
-                // SAFETY: as in `crew`.
-                unsafe { &*others }
+                unsafe { Box::from_raw(new) }.shut_down();
+                // SAFETY: as in `workers`.
+                unsafe { &*existing }
             }
         }
     }
 
-    /// Calls `body` with disjoint ranges that cover `0..extent`, on several threads if that is
-    /// faster.
+    /// Calls `body` with disjoint ranges that cover `0..extent`, on several threads if that is faster.
     ///
-    /// `grain` is the number of iterations in a unit of work that is worth distributing (about a
-    /// microsecond). Loops of fewer than two grains run serially. So do nested loops, loops started
-    /// while another thread uses the team, and short loops while all workers sleep or for some time
-    /// after a worker was preempted.
+    /// `grain` is the number of iterations in a unit of work that is worth distributing, about a microsecond. The loop runs
+    /// serially if it has fewer than two grains, if it is nested in another loop, or if another thread uses the team. A short loop
+    /// also runs serially while all workers sleep, and for some time after a worker was preempted.
     ///
     /// # Panics
     /// Resumes a panic of `body` after all running chunks have ended.
@@ -84,12 +83,12 @@ impl Team {
                 Ok(()) => 0,
                 Err(panic) => {
                     // SAFETY: the mutex below, which outlives the loop.
-                    let place = unsafe { &*panicked.cast::<Panicked>() };
-                    let mut place = lock(place);
-                    if place.is_none() {
-                        *place = Some(panic);
+                    let slot = unsafe { &*panicked.cast::<Panicked>() };
+                    let mut slot = lock(slot);
+                    if slot.is_none() {
+                        *slot = Some(panic);
                     } else {
-                        // Dropping the panic could panic again, and nothing would catch that here.
+                        // Dropping the panic payload could panic again, which nothing would catch here.
                         std::mem::forget(panic);
                     }
                     1
@@ -110,8 +109,7 @@ impl Team {
         }
     }
 
-    /// Runs `body` over `0..extent` in chunks, and returns the first nonzero status, or 0. A
-    /// negative `grain` is minus the number of grains in an iteration.
+    /// Runs `body` over `0..extent` in chunks. Returns 0 or the first nonzero status. See [`crate::parallel_launch`] for `grain`.
     ///
     /// # Safety
     /// `body` may be called with `context` on several threads at once until this returns, and does
@@ -132,19 +130,19 @@ impl Team {
             _ => extent / grain.max(1),
         };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.crew().run(job, grains) }
+        unsafe { self.workers().run(job, grains) }
     }
 }
 
 impl Drop for Team {
     fn drop(&mut self) {
         // SAFETY: the pointer comes from a box, and the team has no other user.
-        let crew = unsafe { Box::from_raw(*self.crew.get_mut()) };
-        if crew.is_here() {
-            crew.end();
+        let workers = unsafe { Box::from_raw(*self.workers.get_mut()) };
+        if workers.in_this_process() {
+            workers.shut_down();
         } else {
-            // Threads of the process that this one was forked from cannot be joined.
-            std::mem::forget(crew);
+            // The threads belong to the parent process and cannot be joined.
+            std::mem::forget(workers);
         }
     }
 }

@@ -1,29 +1,28 @@
-//! Per-thread caches that persist between calls. Other threads can empty them while they are idle.
+//! Per-thread caches that persist between calls. Other threads can empty them.
 //!
-//! Every thread has its own cache, in a list that only grows. A thread enters and leaves its cache
-//! with one atomic operation each, without blocking. A thread that empties the caches empties idle
-//! ones immediately and marks those in use; their threads empty them when they leave them.
+//! Every thread has its own cache in a list that only grows. A thread enters and leaves its cache with one atomic operation each,
+//! without blocking. A thread that empties the caches empties idle ones immediately and marks caches in use; a marked cache is
+//! emptied when its thread leaves it.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
-/// No thread owns the cache.
+/// State: no thread owns the cache.
 const FREE: u8 = 0;
-/// The owning thread is not using the cache.
+/// State: the owner is not using the cache.
 const IDLE: u8 = 1;
-/// The owning thread is using the cache.
+/// State: the owner is using the cache.
 const BUSY: u8 = 2;
-/// The owning thread is using the cache, and will empty it on leaving.
-const ASKED: u8 = 3;
-/// Another thread is emptying the cache.
-const TAKEN: u8 = 4;
-/// Maximum number of yields while another thread is emptying a cache. In a forked child that thread
-/// may not exist.
+/// State: the owner is using the cache and will empty it when leaving.
+const BUSY_EMPTY_LATER: u8 = 3;
+/// State: another thread is emptying the cache.
+const EMPTYING: u8 = 4;
+/// Maximum number of yields while another thread empties a cache. In a forked child that thread may not exist.
 const YIELDS: usize = 1000;
 
-/// The caches of all threads.
+/// The caches of all threads, for one type of contents.
 pub struct ThreadCaches<T> {
     first: AtomicPtr<Node<T>>,
 }
@@ -35,19 +34,18 @@ struct Node<T> {
     next: *const Node<T>,
 }
 
-// SAFETY: `next` never changes. Only the thread whose exchange set the state to BUSY or TAKEN
+// SAFETY: `next` never changes. Only the thread whose exchange set the state to BUSY or EMPTYING
 // accesses the value.
 unsafe impl<T: Send> Sync for Node<T> {}
 
-/// The calling thread's cache. Dropping it empties the cache and makes it available to other
-/// threads.
+/// The cache of the calling thread. Dropping it empties the cache and makes it available to other threads.
 pub struct ThreadCache<T: Default + Send + 'static>(&'static Node<T>);
 
-/// A cache in use.
-pub struct InUse<'a, T: Default>(&'a Node<T>);
+/// Access to a cache in use. Dropping it leaves the cache.
+pub struct CacheGuard<'a, T: Default>(&'a Node<T>);
 
 impl<T: Default + Send> ThreadCaches<T> {
-    /// An empty list.
+    /// Creates an empty list of caches.
     pub const fn new() -> Self {
         ThreadCaches { first: AtomicPtr::new(null_mut()) }
     }
@@ -59,10 +57,9 @@ impl<T: Default + Send> ThreadCaches<T> {
         std::iter::successors(first, |node| unsafe { node.next.as_ref() })
     }
 
-    /// Returns a cache for the calling thread: one released by a thread that has ended, or a new
-    /// one.
+    /// Returns a cache for the calling thread: the cache of a thread that has ended, or a new one.
     pub fn claim(&'static self) -> ThreadCache<T> {
-        let adopted = self.nodes().find(|node| node.change(FREE, IDLE));
+        let adopted = self.nodes().find(|node| node.exchange(FREE, IDLE));
         ThreadCache(adopted.unwrap_or_else(|| self.add()))
     }
 
@@ -82,25 +79,24 @@ impl<T: Default + Send> ThreadCaches<T> {
         }
     }
 
-    /// Calls `take` on each idle cache and drops the results. A cache in use is emptied when its
-    /// thread leaves it.
+    /// Calls `take` on each idle cache and drops the results. A cache in use is emptied when its thread leaves it.
     pub fn empty<R>(&'static self, take: impl Fn(&mut T) -> R) {
         for node in self.nodes() {
             let mut yields = 0;
             loop {
                 let state = node.state.load(Ordering::Acquire);
                 match state {
-                    IDLE if node.change(IDLE, TAKEN) => {
+                    IDLE if node.exchange(IDLE, EMPTYING) => {
                         // SAFETY: the exchange gives this thread exclusive access until the store.
                         let taken = take(unsafe { &mut *node.value.get() });
                         node.state.store(IDLE, Ordering::Release);
                         drop(taken);
                         break;
                     }
-                    BUSY if node.change(BUSY, ASKED) => break,
-                    FREE | ASKED => break,
-                    TAKEN if yields == YIELDS => break,
-                    TAKEN => {
+                    BUSY if node.exchange(BUSY, BUSY_EMPTY_LATER) => break,
+                    FREE | BUSY_EMPTY_LATER => break,
+                    EMPTYING if yields == YIELDS => break,
+                    EMPTYING => {
                         yields += 1;
                         std::thread::yield_now();
                     }
@@ -118,16 +114,16 @@ impl<T: Default + Send> Default for ThreadCaches<T> {
 }
 
 impl<T> Node<T> {
-    fn change(&self, from: u8, to: u8) -> bool {
+    fn exchange(&self, from: u8, to: u8) -> bool {
         self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 }
 
 impl<T: Default + Send> ThreadCache<T> {
-    /// Enters the cache. `None` while the cache is in use or being emptied.
+    /// Enters the cache. `None` if it is in use or being emptied.
     #[inline]
-    pub fn enter(&self) -> Option<InUse<'static, T>> {
-        self.0.change(IDLE, BUSY).then(|| InUse(self.0))
+    pub fn enter(&self) -> Option<CacheGuard<'static, T>> {
+        self.0.exchange(IDLE, BUSY).then(|| CacheGuard(self.0))
     }
 }
 
@@ -145,17 +141,17 @@ impl<T: Default + Send> Drop for ThreadCache<T> {
     }
 }
 
-impl<T: Default> Deref for InUse<'_, T> {
+impl<T: Default> Deref for CacheGuard<'_, T> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the state is BUSY or ASKED, so only this thread accesses the value.
+        // SAFETY: the state is BUSY or BUSY_EMPTY_LATER, so only this thread accesses the value.
         unsafe { &*self.0.value.get() }
     }
 }
 
-impl<T: Default> DerefMut for InUse<'_, T> {
+impl<T: Default> DerefMut for CacheGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`. Only one guard exists at a time, because `enter` checks the state.
@@ -163,10 +159,10 @@ impl<T: Default> DerefMut for InUse<'_, T> {
     }
 }
 
-impl<T: Default> Drop for InUse<'_, T> {
+impl<T: Default> Drop for CacheGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if !self.0.change(BUSY, IDLE) {
+        if !self.0.exchange(BUSY, IDLE) {
             **self = T::default();
             self.0.state.store(IDLE, Ordering::Release);
         }
@@ -176,7 +172,7 @@ impl<T: Default> Drop for InUse<'_, T> {
 /// The functions registered by [`on_release`].
 static RELEASES: [AtomicPtr<()>; 8] = [const { AtomicPtr::new(null_mut()) }; 8];
 
-/// Registers a function that [`release`] calls. Registering it again has no effect.
+/// Registers a function that [`release`] calls. Registering a function again has no effect.
 ///
 /// # Panics
 /// If more than 8 functions are registered.
@@ -189,7 +185,7 @@ pub fn on_release(f: fn()) {
     assert!(known, "more than 8 release functions");
 }
 
-/// Calls the functions registered by [`on_release`]. They empty the caches of all threads.
+/// Calls the functions registered with [`on_release`], which empty the caches of all threads.
 pub fn release() {
     for place in &RELEASES {
         let f = place.load(Ordering::Acquire);
@@ -201,7 +197,7 @@ pub fn release() {
     }
 }
 
-/// Returns free memory of the C allocator to the system, if the C library supports it.
+/// Returns free memory of the C allocator to the operating system, if the C library supports that.
 pub fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: takes no pointers and may be called at any time.
@@ -217,7 +213,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn an_idle_cache_is_emptied_at_once_and_one_in_use_when_it_is_left() {
+    fn idle_caches_are_emptied_at_once_and_caches_in_use_when_left() {
         static CACHES: ThreadCaches<Vec<u8>> = ThreadCaches::new();
         let (to_thread, next) = channel::<()>();
         let (to_test, done) = channel::<Vec<u8>>();
@@ -249,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_reuses_the_emptied_cache_of_an_ended_one() {
+    fn a_thread_reuses_the_emptied_cache_of_an_ended_thread() {
         static CACHES: ThreadCaches<Vec<u8>> = ThreadCaches::new();
         for _ in 0..5 {
             thread::spawn(|| {
@@ -265,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn caches_are_used_while_others_empty_them() {
+    fn threads_use_caches_while_others_empty_them() {
         static CACHES: ThreadCaches<Vec<usize>> = ThreadCaches::new();
         thread::scope(|scope| {
             for _ in 0..3 {

@@ -1,26 +1,22 @@
-//! Starting threads when memory may be short.
+//! Starts threads safely when memory may be short.
 //!
-//! A newly started thread can still lack memory for its first accesses: its thread-local data, its
-//! signal stack, the allocator's structures. In that case the C library or the standard library
-//! aborts the process. Therefore a thread is started only if all of that fits beside its stack, and
-//! the starting thread waits until the new one has touched it.
+//! A new thread needs memory for its first accesses: thread-local data, signal stack, allocator structures. If that memory is
+//! missing, the C library or the standard library aborts the process. Therefore a thread is started only if this memory is
+//! available besides its stack, and the starting thread waits until the new thread has touched the memory.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
-/// The default stack size.
-const STACK: usize = 2 << 20;
-/// The address space that must be free before a helper is started. glibc's allocator reserves 128
-/// MiB for the first allocations of a thread and keeps 64 MiB of it; the rest is for the helper's
-/// work.
-const ROOM: usize = 256 << 20;
-/// The memory that a thread needs besides its stack: thread-local data, signal stack, first
-/// allocations.
-const FIRST: usize = 16 << 20;
+/// The default stack size in bytes.
+const DEFAULT_STACK: usize = 2 << 20;
+/// Address space in bytes that must be free to start a helper. glibc's allocator reserves 128 MiB for the first allocations of a
+/// thread and keeps 64 MiB. The rest is for the work of the helper.
+const MIN_ADDRESS_SPACE: usize = 256 << 20;
+/// Memory in bytes that a thread needs besides its stack: thread-local data, signal stack, first allocations.
+const MIN_WRITABLE: usize = 16 << 20;
 
-/// Starts a helper thread with the default stack size. Other threads can do its work, so it is not
-/// started if memory is low.
+/// Starts a helper thread with the default stack size. A helper is optional, so it is not started if memory is low.
 ///
 /// # Errors
 /// If the system cannot start another thread or memory is low.
@@ -28,18 +24,17 @@ pub fn start_helper<T: Send + 'static>(
     builder: Builder,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
-    check(STACK + ROOM, STACK + FIRST)?;
-    let (started, starter) = Started::new();
-    let handle = builder.stack_size(STACK).spawn(move || {
-        started.tell();
+    check(DEFAULT_STACK + MIN_ADDRESS_SPACE, DEFAULT_STACK + MIN_WRITABLE)?;
+    let (started, starter) = StartSignal::new();
+    let handle = builder.stack_size(DEFAULT_STACK).spawn(move || {
+        started.send();
         work()
     })?;
     starter.wait();
     Ok(handle)
 }
 
-/// Starts a scoped thread with a stack of `stack` bytes, for work that the starting thread waits
-/// for.
+/// Starts a scoped thread with a stack of `stack` bytes. The starting thread waits for its work.
 ///
 /// # Errors
 /// If the system cannot start another thread or memory is low.
@@ -49,47 +44,45 @@ pub fn start_scoped<'scope, T: Send + 'scope>(
     stack: usize,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> io::Result<ScopedJoinHandle<'scope, T>> {
-    check(stack.saturating_add(FIRST), stack.saturating_add(FIRST))?;
-    let (started, starter) = Started::new();
+    check(stack.saturating_add(MIN_WRITABLE), stack.saturating_add(MIN_WRITABLE))?;
+    let (started, starter) = StartSignal::new();
     let handle = builder.stack_size(stack).spawn_scoped(scope, move || {
-        started.tell();
+        started.send();
         work()
     })?;
     starter.wait();
     Ok(handle)
 }
 
-/// Notifies the starting thread that the new thread has touched the memory that it needs first.
-struct Started(SyncSender<()>);
+/// The new thread sends this signal when it has touched the memory for its first accesses.
+struct StartSignal(SyncSender<()>);
 
-struct Starter(Receiver<()>);
+struct StartWaiter(Receiver<()>);
 
-impl Started {
-    fn new() -> (Started, Starter) {
-        let (told, starter) = sync_channel(1);
-        (Started(told), Starter(starter))
+impl StartSignal {
+    fn new() -> (StartSignal, StartWaiter) {
+        let (sender, receiver) = sync_channel(1);
+        (StartSignal(sender), StartWaiter(receiver))
     }
 
-    fn tell(self) {
-        // The first allocation creates the thread's allocator arena; the handle creates its
-        // thread-local data.
+    fn send(self) {
+        // The first allocation creates the allocator arena of the thread. The handle creates its thread-local data.
         let first =
             std::hint::black_box((Vec::<u8>::with_capacity(1 << 10), std::thread::current()));
         drop(first);
-        // The starter waits for this message.
+        // Cannot fail: the starting thread waits for this message.
         let _ = self.0.send(());
     }
 }
 
-impl Starter {
+impl StartWaiter {
     fn wait(self) {
-        // A thread that ends without a message has started, too.
+        // A thread that ended without a message has started too.
         let _ = self.0.recv();
     }
 }
 
-/// Checks that `space` bytes of address space and `writable` bytes of writable memory can still be
-/// mapped.
+/// Checks that `space` bytes of address space and `writable` bytes of writable memory can be mapped.
 fn check(space: usize, writable: usize) -> io::Result<()> {
     imp::probe(space, false)?;
     imp::probe(writable, true)
@@ -117,7 +110,7 @@ mod imp {
 
 #[cfg(not(unix))]
 mod imp {
-    /// Not checked: on other systems, starting the thread fails instead.
+    /// Not checked on other operating systems, where starting the thread fails instead.
     pub(super) fn probe(_bytes: usize, _writable: bool) -> std::io::Result<()> {
         Ok(())
     }

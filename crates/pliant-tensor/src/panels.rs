@@ -87,7 +87,7 @@ pub(crate) fn fill_panels<T: Send>(
     let parallel = out.len() >= PARALLEL && out.len() >= 2 * panel_len;
     let panels = out.chunks_exact_mut(panel_len.max(1)).enumerate();
     match parallel {
-        true => drop(pliant_pool::map(panels.collect(), |(index, panel)| fill(index, panel))),
+        true => drop(pliant_pool::parallel_map(panels.collect(), |(index, panel)| fill(index, panel))),
         false => panels.for_each(|(index, panel)| fill(index, panel)),
     }
 }

@@ -15,7 +15,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pliant_pool::{InUse, ThreadCache, ThreadCaches};
+use pliant_pool::{CacheGuard, ThreadCache, ThreadCaches};
 use pliant_tensor::{ALIGNMENT, AlignedBuf, Storage, TensorError, on_shortage, poison};
 
 use crate::owner_ids::{KERNEL_OWNER, NO_OWNER, end_owner, is_live, new_owner};
@@ -73,7 +73,7 @@ thread_local! {
 
 /// Acquires this thread's pool. `None` during thread exit and while the pool is in use.
 #[cold]
-fn enter() -> Option<InUse<'static, Pool>> {
+fn enter() -> Option<CacheGuard<'static, Pool>> {
     let claim = || {
         // Release pooled memory when the process runs short of memory.
         on_shortage(release_all);
@@ -153,7 +153,7 @@ pub(crate) struct RunGuard {
     /// The owner number of the calling VM, if any.
     outer: u64,
     /// The thread's pool. `None` if the calling VM already holds it.
-    pool: Option<InUse<'static, Pool>>,
+    pool: Option<CacheGuard<'static, Pool>>,
     not_send: PhantomData<*const ()>,
 }
 

@@ -102,7 +102,7 @@ impl CompiledModule {
     /// # Errors
     /// `Runtime` if packed functions are not registered; the error names them.
     pub fn vm(&self) -> Result<VirtualMachine, Error> {
-        let team = self.0.threads.and_then(pliant_pool::shared);
+        let team = self.0.threads.and_then(pliant_pool::shared_team);
         self.vm_with(VmOptions { team, ..VmOptions::default() })
     }
 

@@ -16,7 +16,7 @@ use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::PassContext;
-use pliant_pool::map;
+use pliant_pool::parallel_map;
 use pliant_tir::full_writes::fully_written_params;
 use pliant_vm::LoopFuncTable;
 

@@ -6,7 +6,7 @@ use pliant_diag::suggest::closest;
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::{ModulePass, PassContext, PassError};
-use pliant_pool::map;
+use pliant_pool::parallel_map;
 
 use crate::error::Error;
 

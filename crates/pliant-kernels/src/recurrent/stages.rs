@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
-pub use pliant_pool::MOST_PIECES as MOST;
+pub use pliant_pool::MAX_PIECES as MOST;
 use pliant_pool::Stages;
 
 /// Calls `piece` with each stage below `rounds * counts.len()` and each number below the count of
@@ -26,7 +26,7 @@ pub unsafe fn run<F: Fn(usize, usize)>(
         _: i64,
     ) -> i64 {
         // SAFETY: `run` passes its job, which outlives the loop.
-        match unsafe { (*job.cast::<Stages<'_, F, S>>()).take_part() } {
+        match unsafe { (*job.cast::<Stages<'_, F, S>>()).join() } {
             true => STATUS_OK,
             false => STATUS_CANCELLED,
         }
@@ -43,7 +43,7 @@ pub unsafe fn run<F: Fn(usize, usize)>(
     // Threads that synchronise once per stage need more work than the synchronisation takes.
     let alone = widest < 2 || micros * widest as f64 * 2.0 < 1.5;
     if alone {
-        return if job.take_part() { STATUS_OK } else { STATUS_CANCELLED };
+        return if job.join() { STATUS_OK } else { STATUS_CANCELLED };
     }
     let all: usize = counts.iter().sum();
     let grains = (micros * all as f64 * rounds as f64).min(1e9) as i64;

@@ -1,4 +1,4 @@
-//! Teams in a child of `fork`: the child has none of the parent's threads and starts them again.
+//! Tests teams in a child of `fork`. The child inherits no threads and starts them again.
 #![cfg(unix)]
 
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::locked;
 use pliant_pool::Team;
 
-/// Whether several threads take part in the team's loops.
+/// Whether several threads run the team's loops.
 fn helps(team: &Team) -> bool {
     let seen = Mutex::new(HashSet::new());
     let begin = Instant::now();
@@ -24,7 +24,7 @@ fn helps(team: &Team) -> bool {
     false
 }
 
-/// Runs `child` in a forked process and returns its result.
+/// Runs `child` in a forked process. Returns its result.
 fn in_child(child: impl FnOnce() -> bool) -> bool {
     // SAFETY: after a fork of a process with several threads, Rust code in the child may find locks
     // held by threads that do not exist. The child only takes the allocator's locks, which the C
@@ -43,7 +43,7 @@ fn in_child(child: impl FnOnce() -> bool) -> bool {
 }
 
 #[test]
-fn a_team_runs_in_a_forked_child_and_on_in_the_parent() {
+fn a_team_works_in_a_forked_child_and_still_in_the_parent() {
     let team = Team::new(2);
     assert!(helps(&team));
     assert!(in_child(|| helps(&team) && in_child(|| helps(&team))));
@@ -51,7 +51,7 @@ fn a_team_runs_in_a_forked_child_and_on_in_the_parent() {
 }
 
 #[test]
-fn a_forked_child_may_drop_what_it_inherits() {
+fn a_forked_child_can_drop_an_inherited_team() {
     let team = Team::new(2);
     let inherited = &team;
     assert!(in_child(|| {

@@ -1,4 +1,4 @@
-//! Idle workers use no CPU time.
+//! Tests that idle workers use no CPU time.
 #![cfg(target_os = "linux")]
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Tests of the public interface of the team.
+//! The integration tests of `pliant-pool`, in one binary.
 #![cfg(not(loom))]
 
 mod fork;
@@ -8,8 +8,7 @@ mod team;
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// Takes a lock in a way that ThreadSanitizer can follow; it does not see the standard library's
-/// internal wait for a lock.
+/// Locks a mutex in a way that ThreadSanitizer can follow. It does not see the standard library's internal wait for a lock.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     loop {
         match mutex.try_lock() {
@@ -20,8 +19,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     }
 }
 
-/// Runs `work` with 0 to 3 on one thread each, and joins every thread. ThreadSanitizer does not see
-/// the synchronisation at the end of a scope, which happens inside the standard library.
+/// Runs `work` with 0 to 3 on one thread each and joins the threads. ThreadSanitizer does not see the synchronisation at the end of
+/// a scope, which is inside the standard library.
 fn on_four_threads(work: impl Fn(usize) + Sync) {
     std::thread::scope(|scope| {
         let work = &work;

@@ -1,12 +1,11 @@
-//! Loops that pass plain, non-atomic memory between threads. `make race` checks them for data
-//! races.
+//! Tests loops that pass non-atomic memory between threads. `make race` checks them for data races.
 
 use std::cell::UnsafeCell;
 
 use crate::on_four_threads;
 use pliant_pool::Team;
 
-/// Numbers that several threads write, each thread its own.
+/// Numbers written by several threads. Each thread writes its own.
 struct Shared(Vec<UnsafeCell<u64>>);
 
 // SAFETY: the loops below write disjoint numbers and read only those of a loop that has ended.
@@ -28,8 +27,7 @@ impl Shared {
     }
 }
 
-/// Each loop reads backwards what the previous one wrote forwards, so threads read each other's
-/// data.
+/// Each loop reads in reverse order what the previous loop wrote, so threads read data of other threads.
 fn hand_over(team: &Team, count: usize, rounds: u64) {
     let (mut from, mut to) = (Shared::zeros(count), Shared::zeros(count));
     for round in 0..rounds {
@@ -39,7 +37,7 @@ fn hand_over(team: &Team, count: usize, rounds: u64) {
             }
         });
         std::mem::swap(&mut from, &mut to);
-        // The caller writes too, between the loops.
+        // The caller writes between the loops, too.
         from.set(round as usize % count, from.get(round as usize % count));
     }
     let each = |at: usize| {
@@ -54,7 +52,7 @@ fn hand_over(team: &Team, count: usize, rounds: u64) {
 }
 
 #[test]
-fn what_a_loop_wrote_the_next_one_reads() {
+fn a_loop_reads_what_the_previous_loop_wrote() {
     for threads in [1, 2, 3, 5] {
         let team = Team::new(threads);
         for count in [1, 2, 7, 64] {
@@ -64,13 +62,13 @@ fn what_a_loop_wrote_the_next_one_reads() {
 }
 
 #[test]
-fn callers_who_share_a_team_hand_over_their_own() {
+fn concurrent_callers_of_one_team_read_their_own_writes() {
     let team = Team::new(3);
     on_four_threads(|caller| hand_over(&team, 16 + caller, 500));
 }
 
 #[test]
-fn workers_that_slept_see_what_was_written_meanwhile() {
+fn woken_workers_see_earlier_writes() {
     let team = Team::new(3);
     for _ in 0..20 {
         std::thread::sleep(std::time::Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! The team: coverage, nesting, contention, panics, statuses, parking and shutdown.
+//! Tests teams: coverage, nesting, contention, panics, statuses, parking and shutdown.
 
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -32,7 +32,7 @@ fn every_iteration_runs_once() {
 }
 
 #[test]
-fn many_loops_in_a_row_and_after_a_pause() {
+fn loops_run_in_succession_and_after_a_pause() {
     let team = Team::new(3);
     for round in 0..20_000usize {
         let sum = AtomicUsize::new(0);
@@ -49,7 +49,7 @@ fn many_loops_in_a_row_and_after_a_pause() {
 }
 
 #[test]
-fn workers_do_help() {
+fn workers_run_chunks() {
     let team = Team::new(2);
     let ids = Mutex::new(std::collections::BTreeSet::new());
     // Chunks are long enough that the worker arrives before the caller finishes.
@@ -66,7 +66,7 @@ fn workers_do_help() {
 }
 
 #[test]
-fn nested_and_concurrent_loops_run() {
+fn nested_and_concurrent_loops_complete() {
     let team = Team::new(2);
     let total = AtomicUsize::new(0);
     team.parallel_for(8, 1, &|outer| {
@@ -85,7 +85,7 @@ fn nested_and_concurrent_loops_run() {
 }
 
 #[test]
-fn a_panic_reaches_the_caller_and_the_team_survives() {
+fn a_panic_propagates_to_the_caller_and_the_team_survives() {
     let team = Team::new(3);
     for _ in 0..20 {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -108,7 +108,7 @@ unsafe extern "C" fn add_or_fail(context: *mut c_void, begin: i64, end: i64) -> 
 }
 
 #[test]
-fn compiled_bodies_report_their_status() {
+fn compiled_bodies_return_their_status() {
     let team = Team::new(2);
     let launch = |team: *const Team, extent| {
         let sum = AtomicI64::new(0);
@@ -127,7 +127,7 @@ fn compiled_bodies_report_their_status() {
 }
 
 #[test]
-fn iterations_may_be_worth_many_grains() {
+fn one_iteration_can_be_many_grains() {
     unsafe extern "C" fn count(context: *mut c_void, begin: i64, end: i64) -> i64 {
         // SAFETY: the test passes this.
         let calls = unsafe { &*context.cast::<[AtomicI64; 2]>() };
@@ -136,7 +136,7 @@ fn iterations_may_be_worth_many_grains() {
         0
     }
     let team = Team::new(2);
-    // The extent, the number of grains in an iteration, and the resulting number of calls.
+    // Extent, grains per iteration, and the expected number of calls.
     for (extent, worth, calls) in
         [(1, 1000, 1), (2, 1000, 2), (3, 1000, 3), (100, 1000, 8), (3, 1, 2), (7, i64::MAX, 7)]
     {
@@ -155,7 +155,7 @@ fn iterations_may_be_worth_many_grains() {
 }
 
 #[test]
-fn the_global_team_is_one() {
+fn there_is_one_global_team() {
     assert!(std::ptr::eq(global(), global()));
     check_cover(global(), 1000, 1);
 }

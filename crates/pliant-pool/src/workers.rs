@@ -1,4 +1,4 @@
-//! The threads of a team in one process: how they wait, sleep and wake, and how loops reach them.
+//! The worker threads of a team in one process: how they wait, sleep and wake, and how they get loops.
 
 use std::sync::Arc;
 use std::thread::{JoinHandle, Thread};
@@ -7,30 +7,29 @@ use std::time::{Duration, Instant};
 use crossbeam_utils::CachePadded;
 
 use crate::affinity::Placement;
-use crate::board::Board;
 use crate::fork;
-use crate::held_up::HeldUp;
+use crate::job_queue::JobQueue;
+use crate::preemption_backoff::PreemptionBackoff;
 use crate::slot::Job;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crate::thread_start::start_helper;
 
-/// Chunks per thread: enough that other threads can take most of the share of a preempted thread.
+/// Chunks per thread. Other threads can steal most of the share of a preempted thread.
 const CHUNKS_PER_THREAD: i64 = 4;
-/// A loop with fewer grains per thread gets one chunk per thread, because a share finishes before
-/// another thread could steal a part of it.
-const WORTH_CUTTING: i64 = 8;
-/// How long an idle worker spins before it parks. This covers the gaps between loops of one
-/// inference.
-const SPIN: Duration = Duration::from_micros(200);
-/// A loop with fewer grains (of about a microsecond each) does not wait for parked workers, because
-/// waking one takes longer than the loop.
-const WORTH_WAKING: i64 = 32;
-/// The number of spins between two yields, while the caller waits after finishing its own chunks.
+/// A loop with fewer grains per thread gets one chunk per thread, because a share finishes before another thread could steal a part
+/// of it.
+const MIN_GRAINS_TO_SPLIT: i64 = 8;
+/// How long an idle worker spins before it parks. Covers the gaps between the loops of one inference.
+const SPIN_TIME: Duration = Duration::from_micros(200);
+/// A loop with fewer grains (of about a microsecond each) does not wait for parked workers, because waking one takes longer than
+/// the loop.
+const MIN_GRAINS_TO_WAKE: i64 = 32;
+/// Number of spins between two yields while the caller waits for the workers' chunks.
 const SPINS_PER_YIELD: u32 = 2000;
 
 struct Shared {
-    board: Board,
-    /// Set while a loop is published on the board.
+    queue: JobQueue,
+    /// True while a loop is published in the queue.
     busy: CachePadded<AtomicBool>,
     /// The approximate number of sleeping workers.
     sleepers: CachePadded<AtomicUsize>,
@@ -38,22 +37,22 @@ struct Shared {
     placements: Box<[Placement]>,
 }
 
-/// The workers of a team, in the process that started them.
-pub(crate) struct Crew {
+/// The worker threads of a team, in the process that started them.
+pub(crate) struct Workers {
     shared: Arc<Shared>,
     handles: Vec<JoinHandle<()>>,
-    workers: Vec<Thread>,
-    held_up: HeldUp,
-    /// The fork generation of the process that has the threads.
-    born: u32,
+    threads: Vec<Thread>,
+    backoff: PreemptionBackoff,
+    /// The fork generation of the process that started the threads.
+    fork_generation: u32,
 }
 
-impl Crew {
-    /// Starts `count` workers, or fewer if the system cannot start more.
-    pub(crate) fn new(count: usize) -> Crew {
+impl Workers {
+    /// Starts `count` workers, or fewer if the operating system cannot start as many.
+    pub(crate) fn new(count: usize) -> Workers {
         fork::watch();
         let shared = Arc::new(Shared {
-            board: Board::new(count),
+            queue: JobQueue::new(count),
             busy: CachePadded::new(AtomicBool::new(false)),
             sleepers: CachePadded::new(AtomicUsize::new(0)),
             shutdown: AtomicBool::new(false),
@@ -68,21 +67,27 @@ impl Crew {
                 Err(_) => break,
             }
         }
-        let workers = handles.iter().map(|handle| handle.thread().clone()).collect();
-        Crew { shared, handles, workers, held_up: HeldUp::new(), born: fork::generation() }
+        let threads = handles.iter().map(|handle| handle.thread().clone()).collect();
+        Workers {
+            shared,
+            handles,
+            threads,
+            backoff: PreemptionBackoff::new(),
+            fork_generation: fork::generation(),
+        }
     }
 
-    pub(crate) fn workers(&self) -> usize {
-        self.workers.len()
+    pub(crate) fn count(&self) -> usize {
+        self.threads.len()
     }
 
-    /// Whether the threads belong to this process rather than to the parent of a fork.
-    pub(crate) fn is_here(&self) -> bool {
-        self.born == fork::generation()
+    /// Whether the threads belong to this process. False in a child of `fork`.
+    pub(crate) fn in_this_process(&self) -> bool {
+        self.fork_generation == fork::generation()
     }
 
-    /// Runs the job's loop on the caller and the workers. Returns 0 or the first nonzero status.
-    /// `grains` is the size of the loop in units of work that are worth distributing.
+    /// Runs the loop of `job` on the caller and the workers. Returns 0 or the first nonzero status. `grains` is the length of the
+    /// loop in grains of about a microsecond.
     ///
     /// # Safety
     /// The job's body may be called with its context on several threads at once until this returns,
@@ -90,20 +95,21 @@ impl Crew {
     pub(crate) unsafe fn run(&self, mut job: Job, grains: i64) -> i64 {
         let shared = &*self.shared;
         if grains.min(job.extent) <= 1
-            || self.workers.is_empty()
-            || self.held_up.stays_alone(grains)
+            || self.threads.is_empty()
+            || self.backoff.run_serial(grains)
             || shared.busy.load(Ordering::Relaxed)
             || shared.busy.swap(true, Ordering::Acquire)
         {
             // SAFETY: the caller's promise.
             return unsafe { (job.body)(job.context, 0, job.extent) };
         }
-        let threads = self.workers.len() + 1;
-        if shared.sleepers.load(Ordering::Relaxed) == self.workers.len() && grains < WORTH_WAKING {
-            // The loop is too short to wait for the workers, but waking them prepares the next
-            // loop.
+        let threads = self.threads.len() + 1;
+        if shared.sleepers.load(Ordering::Relaxed) == self.threads.len()
+            && grains < MIN_GRAINS_TO_WAKE
+        {
+            // The loop is too short to wait for the workers. Wake them for the next loop.
             (1..threads)
-                .filter(|&thread| shared.board.slot(thread).rouse())
+                .filter(|&thread| shared.queue.slot(thread).wake())
                 .for_each(|thread| self.wake(thread));
             shared.busy.store(false, Ordering::Release);
             // SAFETY: the caller's promise.
@@ -111,30 +117,30 @@ impl Crew {
         }
         job.chunks = chunks(grains, job.extent, threads);
         // SAFETY: `busy` is held, so the previous job has ended and there is no other publisher.
-        unsafe { shared.board.publish(job, threads, |thread| self.wake(thread)) };
-        shared.board.work(0);
+        unsafe { shared.queue.publish(job, threads, |thread| self.wake(thread)) };
+        shared.queue.run_chunks(0);
         self.wait(grains);
-        let status = shared.board.status();
+        let status = shared.queue.status();
         shared.busy.store(false, Ordering::Release);
         status
     }
 
-    /// Waits for the chunks that workers have claimed.
+    /// Waits until the workers have finished the chunks that they claimed.
     fn wait(&self, grains: i64) {
         let mut spins = 0u32;
         let mut since: Option<Instant> = None;
-        while !self.shared.board.is_done() {
+        while !self.shared.queue.is_done() {
             spins = spins.wrapping_add(1);
             if spins.is_multiple_of(SPINS_PER_YIELD) {
                 since.get_or_insert_with(Instant::now);
-                // The worker that has the last chunk may be queued on the caller's CPU.
+                // The worker with the last chunk may be queued on this CPU.
                 std::thread::yield_now();
             } else {
                 std::hint::spin_loop();
             }
         }
         if let Some(since) = since {
-            self.held_up.waited(grains, since.elapsed());
+            self.backoff.record_wait(grains, since.elapsed());
         }
     }
 
@@ -142,38 +148,38 @@ impl Crew {
     fn wake(&self, thread: usize) {
         let worker = thread - 1;
         self.shared.placements[worker].avoid_this_cpu();
-        self.workers[worker].unpark();
+        self.threads[worker].unpark();
     }
 
     /// Stops and joins the threads.
-    pub(crate) fn end(mut self) {
+    pub(crate) fn shut_down(mut self) {
         self.shared.shutdown.store(true, Ordering::SeqCst);
-        for worker in &self.workers {
+        for worker in &self.threads {
             worker.unpark();
         }
         for handle in self.handles.drain(..) {
-            // Workers catch panics of bodies, so joining cannot fail in a way that matters here.
+            // Workers catch panics of loop bodies, so a join error can be ignored.
             let _ = handle.join();
         }
     }
 }
 
-/// The number of chunks of a loop with the given number of grains and iterations.
+/// The number of chunks of a loop with `extent` iterations.
 fn chunks(grains: i64, extent: i64, threads: usize) -> u32 {
     let threads = threads as i64;
-    let each = if grains / threads < WORTH_CUTTING { 1 } else { CHUNKS_PER_THREAD };
+    let each = if grains / threads < MIN_GRAINS_TO_SPLIT { 1 } else { CHUNKS_PER_THREAD };
     grains.min(threads * each).min(extent) as u32
 }
 
 fn worker(shared: &Shared, index: usize) {
     shared.placements[index].register();
     let thread = index + 1;
-    let slot = shared.board.slot(thread);
+    let slot = shared.queue.slot(thread);
     let mut idle_since: Option<Instant> = None;
     let mut spins = 0u32;
     while !shared.shutdown.load(Ordering::Relaxed) {
         if slot.has_work() {
-            shared.board.work(thread);
+            shared.queue.run_chunks(thread);
             (idle_since, spins) = (None, 0);
             continue;
         }
@@ -182,17 +188,17 @@ fn worker(shared: &Shared, index: usize) {
             std::hint::spin_loop();
             continue;
         }
-        if idle_since.get_or_insert_with(Instant::now).elapsed() < SPIN {
+        if idle_since.get_or_insert_with(Instant::now).elapsed() < SPIN_TIME {
             continue;
         }
-        shared.placements[index].take_back();
-        if slot.lie_down() {
+        shared.placements[index].restore_mask();
+        if slot.try_sleep() {
             shared.sleepers.fetch_add(1, Ordering::Relaxed);
-            while slot.sleeps() && !shared.shutdown.load(Ordering::SeqCst) {
+            while slot.is_asleep() && !shared.shutdown.load(Ordering::SeqCst) {
                 std::thread::park();
             }
             shared.sleepers.fetch_sub(1, Ordering::Relaxed);
-            shared.placements[index].take_back();
+            shared.placements[index].restore_mask();
         }
         (idle_since, spins) = (None, 0);
     }

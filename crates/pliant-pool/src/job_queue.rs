@@ -1,25 +1,24 @@
-//! The parallel loop that a team executes: one slot per thread, and the first failure.
+//! The parallel loop that a team is running: one slot of chunks per thread, and the first failure.
 //!
-//! Chunks are distributed evenly in advance, and each thread gets the same part of the data in
-//! every loop. A thread that has finished its own chunks steals unclaimed ones of other threads
-//! from the back.
+//! Chunks are distributed evenly in advance. A thread gets the same part of the data in every loop. A thread that has finished its
+//! own chunks steals unclaimed chunks of other threads from the back.
 
 use crossbeam_utils::CachePadded;
 
 use crate::slot::{End, Job, Slot, chunk_range};
 use crate::sync::{AtomicI64, Ordering};
 
-/// The shared state through which a loop is published to the workers.
-pub(crate) struct Board {
-    /// The slot of the caller, then those of the workers.
+/// Publishes a loop to the workers.
+pub(crate) struct JobQueue {
+    /// The slot of the caller, followed by those of the workers.
     slots: Box<[CachePadded<Slot>]>,
     status: CachePadded<AtomicI64>,
 }
 
-impl Board {
-    /// Creates the board for a caller and the given number of workers.
-    pub(crate) fn new(workers: usize) -> Board {
-        Board {
+impl JobQueue {
+    /// Creates a queue for a caller and `workers` workers.
+    pub(crate) fn new(workers: usize) -> JobQueue {
+        JobQueue {
             slots: (0..=workers).map(|_| CachePadded::new(Slot::new())).collect(),
             status: CachePadded::new(AtomicI64::new(0)),
         }
@@ -30,19 +29,18 @@ impl Board {
         &self.slots[thread]
     }
 
-    /// Distributes the job's chunks among the first `threads` threads, and calls `wake` for each of
-    /// them that sleeps.
+    /// Distributes the chunks of `job` among the first `threads` threads. Calls `wake` for each of them that is asleep.
     ///
     /// # Safety
     /// The previous job has ended, the caller is the only publisher, and `body` may be called with
-    /// `context` on any thread until [`Board::is_done`]. No thread gets more than
-    /// [`crate::slot::MOST_CHUNKS`] chunks.
+    /// `context` on any thread until [`JobQueue::is_done`]. No thread gets more than
+    /// [`crate::slot::MAX_CHUNKS`] chunks.
     pub(crate) unsafe fn publish(&self, job: Job, threads: usize, wake: impl Fn(usize)) {
-        // Workers read this cache line for every chunk, so it is written only if its value changes.
+        // Workers read this cache line for every chunk, so it is written only if the value changes.
         if self.status() != 0 {
             self.status.store(0, Ordering::Relaxed);
         }
-        // The workers' slots are published first, because workers take longer to start.
+        // Publish to the workers first, because they take longer to start than the caller.
         for thread in (0..threads).rev() {
             let share = chunk_range(thread as u32, threads as u32, i64::from(job.chunks));
             if share.is_empty() {
@@ -56,24 +54,23 @@ impl Board {
         }
     }
 
-    /// Claims and runs chunks until none is left: first the thread's own, then unclaimed ones of
-    /// others.
-    pub(crate) fn work(&self, thread: usize) {
-        self.empty(&self.slots[thread], End::Front);
+    /// Claims and runs chunks until none is left: first the thread's own chunks, then unclaimed chunks of other threads.
+    pub(crate) fn run_chunks(&self, thread: usize) {
+        self.drain(&self.slots[thread], End::Front);
         let (before, from) = self.slots.split_at(thread);
         for slot in from[1..].iter().chain(before) {
-            self.empty(slot, End::Back);
+            self.drain(slot, End::Back);
         }
     }
 
-    fn empty(&self, slot: &Slot, from: End) {
+    fn drain(&self, slot: &Slot, from: End) {
         while let Some((job, range)) = slot.claim(from) {
             // After a failure, the remaining chunks are claimed but not run.
             if self.status() == 0 {
                 // SAFETY: the publisher promised that the body may run until the job is done.
                 let status = unsafe { (job.body)(job.context, range.start, range.end) };
                 if status != 0 {
-                    // The first failure is the one reported.
+                    // Only the first failure is kept.
                     let order = Ordering::Relaxed;
                     let _ = self.status.compare_exchange(0, status, order, order);
                 }
@@ -87,7 +84,7 @@ impl Board {
         self.slots.iter().all(|slot| slot.is_done())
     }
 
-    /// The first nonzero status; valid once the job is done.
+    /// The first nonzero status. Valid once the job is done.
     pub(crate) fn status(&self) -> i64 {
         self.status.load(Ordering::Relaxed)
     }
@@ -135,35 +132,35 @@ mod models {
         Job { body, context, extent: 2, chunks: 2 }
     }
 
-    fn wait(board: &Board) {
-        while !board.is_done() {
+    fn wait(queue: &JobQueue) {
+        while !queue.is_done() {
             thread::yield_now();
         }
     }
 
-    /// Two loops, the second published as soon as the first is done, and a worker that arrives at
-    /// any time. Each thread has a slot, or both take from one slot of two chunks. Explores all
-    /// interleavings with at most three preemptions.
+    /// Runs two loops, the second published as soon as the first is done, while a worker arrives at an arbitrary time. With two
+    /// shares, each thread has its own slot; with one share, both take from one slot of two chunks. Explores all interleavings with
+    /// at most three preemptions.
     fn loops(shares: usize) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
-            let board = Arc::new(Board::new(1));
+            let queue = Arc::new(JobQueue::new(1));
             let sums = Sums::new();
             let worker = {
-                let board = Arc::clone(&board);
+                let queue = Arc::clone(&queue);
                 let sums = Arc::clone(&sums);
                 thread::spawn(move || {
-                    board.work(1);
-                    board.work(1);
+                    queue.run_chunks(1);
+                    queue.run_chunks(1);
                     drop(sums);
                 })
             };
             for round in 1..=2 {
                 // SAFETY: the previous job is done, and the sums outlive the worker.
-                unsafe { board.publish(job(&sums, add), shares, |_| ()) };
-                board.work(0);
-                wait(&board);
+                unsafe { queue.publish(job(&sums, add), shares, |_| ()) };
+                queue.run_chunks(0);
+                wait(&queue);
                 for cell in &sums.cells {
                     // SAFETY: the job is done.
                     assert_eq!(cell.with(|cell| unsafe { *cell }), round);
@@ -174,12 +171,12 @@ mod models {
     }
 
     #[test]
-    fn chunks_run_once_and_no_job_is_stale() {
+    fn each_chunk_runs_once_and_never_for_an_earlier_job() {
         loops(2);
     }
 
     #[test]
-    fn chunks_of_one_share_run_once() {
+    fn chunks_of_a_shared_slot_run_once() {
         loops(1);
     }
 
@@ -188,46 +185,45 @@ mod models {
     }
 
     #[test]
-    fn a_failure_of_either_thread_is_the_status() {
+    fn the_status_reports_a_failure_of_either_thread() {
         loom::model(|| {
-            let board = Arc::new(Board::new(1));
+            let queue = Arc::new(JobQueue::new(1));
             let sums = Sums::new();
             let worker = {
-                let board = Arc::clone(&board);
-                thread::spawn(move || board.work(1))
+                let queue = Arc::clone(&queue);
+                thread::spawn(move || queue.run_chunks(1))
             };
             // SAFETY: nothing was published before.
-            unsafe { board.publish(job(&sums, fail_at_one), 2, |_| ()) };
-            board.work(0);
-            wait(&board);
-            assert_eq!(board.status(), 7);
+            unsafe { queue.publish(job(&sums, fail_at_one), 2, |_| ()) };
+            queue.run_chunks(0);
+            wait(&queue);
+            assert_eq!(queue.status(), 7);
             worker.join().expect("the worker ends");
         });
     }
 
-    /// A worker that goes to sleep either sees the job or is seen by the publisher, so no loop
-    /// misses it.
+    /// Either a worker that goes to sleep sees the job, or the publisher sees the sleeping worker. So the worker cannot miss a
+    /// loop.
     #[test]
-    fn no_sleeper_is_forgotten() {
+    fn a_worker_that_falls_asleep_is_woken() {
         loom::model(|| {
-            let board = Arc::new(Board::new(1));
+            let queue = Arc::new(JobQueue::new(1));
             let sums = Sums::new();
             let worker = {
-                let board = Arc::clone(&board);
+                let queue = Arc::clone(&queue);
                 thread::spawn(move || {
-                    if board.slot(1).lie_down() {
-                        while board.slot(1).sleeps() {
+                    if queue.slot(1).try_sleep() {
+                        while queue.slot(1).is_asleep() {
                             thread::park();
                         }
                     }
                 })
             };
             // SAFETY: nothing was published before.
-            unsafe { board.publish(job(&sums, add), 2, |_| worker.thread().unpark()) };
-            // A worker that parked unseen would never be joined, which the checker reports as a
-            // deadlock.
+            unsafe { queue.publish(job(&sums, add), 2, |_| worker.thread().unpark()) };
+            // A worker that parked without being seen would never be joined, which the checker reports as a deadlock.
             worker.join().expect("the worker ends");
-            board.work(0);
+            queue.run_chunks(0);
         });
     }
 }

@@ -1,25 +1,25 @@
-//! The teams of the process, one for each requested number of threads. All models share them.
+//! The teams of the process: one for each requested thread count, shared by all models.
 
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use crate::sync::lock;
 use crate::{MAX_THREADS, Team, default_threads};
 
-/// The team of the whole process with [`default_threads`] threads. The first call starts it.
+/// The team of the process with [`default_threads`] threads. It starts on the first call.
 pub fn global() -> &'static Team {
     static GLOBAL: OnceLock<Team> = OnceLock::new();
     GLOBAL.get_or_init(|| Team::new(global_threads()))
 }
 
-/// The thread count of [`global`]'s team. It is determined on the first call and does not change.
+/// The thread count of the global team. It is determined on the first call and does not change afterwards.
 fn global_threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(default_threads)
 }
 
-/// The team with the given number of threads. Callers that request the same number share it, and it
-/// ends when the last of them drops it. `None` if the number is that of [`global`]'s team.
-pub fn shared(threads: usize) -> Option<Arc<Team>> {
+/// The team with `threads` threads. All callers with the same count share it, and it ends when the last of them drops it. `None` if
+/// the count is that of the [`global`] team.
+pub fn shared_team(threads: usize) -> Option<Arc<Team>> {
     static TEAMS: Mutex<Vec<(usize, Weak<Team>)>> = Mutex::new(Vec::new());
     let threads = threads.clamp(1, MAX_THREADS);
     if threads == global_threads() {
@@ -32,11 +32,11 @@ pub fn shared(threads: usize) -> Option<Arc<Team>> {
     if let Some(team) = known(&lock(&TEAMS)) {
         return Some(team);
     }
-    // The lock is not held here: a child forked in the meantime could never take it.
+    // Do not hold the lock while starting threads. A child forked in the meantime could never acquire it.
     let own = Arc::new(Team::new(threads));
     let mut teams = lock(&TEAMS);
     if let Some(others) = known(&teams) {
-        // Release the lock before the drop of `own` joins its threads.
+        // Release the lock before dropping `own`, which joins its threads.
         drop(teams);
         return Some(others);
     }

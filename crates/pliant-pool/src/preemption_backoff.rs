@@ -1,0 +1,71 @@
+//! Runs small loops serially for a while after a worker was preempted.
+//!
+//! If the threads of another runtime spin on every CPU, a worker that has claimed a chunk can lose its CPU for milliseconds, and a
+//! loop of a few microseconds waits for it. This is likely to happen again until the other runtime stops spinning, typically after
+//! about ten milliseconds.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// If the caller waits longer than this for the workers, and longer than the loop takes, a worker was probably preempted.
+const MIN_WAIT: Duration = Duration::from_micros(150);
+/// After a preemption, loops with fewer grains (of about a microsecond each) run serially.
+const SMALL_LOOP_GRAINS: i64 = 400;
+/// How long small loops run serially after a preemption.
+const BACKOFF: Duration = Duration::from_millis(30);
+
+/// The preemption state of a team.
+pub(crate) struct PreemptionBackoff {
+    start: Instant,
+    /// Small loops run serially until this time, in nanoseconds after `start`. 0 means that they do not, without reading the clock.
+    serial_until: AtomicU64,
+}
+
+impl PreemptionBackoff {
+    pub(crate) fn new() -> PreemptionBackoff {
+        PreemptionBackoff { start: Instant::now(), serial_until: AtomicU64::new(0) }
+    }
+
+    /// Whether a loop of this many grains should run on the caller only.
+    pub(crate) fn run_serial(&self, grains: i64) -> bool {
+        let serial_until = self.serial_until.load(Ordering::Relaxed);
+        if serial_until == 0 || grains >= SMALL_LOOP_GRAINS {
+            return false;
+        }
+        let serial = self.now() < serial_until;
+        if !serial {
+            self.serial_until.store(0, Ordering::Relaxed);
+        }
+        serial
+    }
+
+    /// Records how long the caller waited for the workers at the end of a loop of this many grains.
+    pub(crate) fn record_wait(&self, grains: i64, wait: Duration) {
+        if grains < SMALL_LOOP_GRAINS
+            && wait > MIN_WAIT.max(Duration::from_micros(grains.unsigned_abs()))
+        {
+            self.serial_until.store(self.now() + BACKOFF.as_nanos() as u64, Ordering::Relaxed);
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_loops_run_serially_only_after_a_long_wait() {
+        let backoff = PreemptionBackoff::new();
+        assert!(!backoff.run_serial(10));
+        backoff.record_wait(10, Duration::from_micros(20));
+        backoff.record_wait(SMALL_LOOP_GRAINS, Duration::from_millis(5));
+        assert!(!backoff.run_serial(10));
+        backoff.record_wait(10, Duration::from_millis(5));
+        assert!(backoff.run_serial(10));
+        assert!(!backoff.run_serial(SMALL_LOOP_GRAINS));
+    }
+}

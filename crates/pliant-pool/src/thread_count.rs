@@ -1,0 +1,60 @@
+//! The thread count of teams.
+
+use std::thread::available_parallelism;
+
+/// The environment variable that limits the thread count.
+const PLIANT_VARIABLE: &str = "PLIANT_NUM_THREADS";
+/// The variable that limits the thread count of OpenMP programs. It is respected too.
+const OPENMP_VARIABLE: &str = "OMP_NUM_THREADS";
+/// Maximum thread count. A larger request is probably a typing error and is clamped.
+pub const MAX_THREADS: usize = 1024;
+
+/// The thread count of the global team. This is the number of CPUs available to the process, considering its CPU affinity and
+/// container quota. A smaller positive `PLIANT_NUM_THREADS` or `OMP_NUM_THREADS` reduces it.
+pub fn default_threads() -> usize {
+    let granted = available_parallelism().map_or(1, usize::from);
+    let limits = [PLIANT_VARIABLE, OPENMP_VARIABLE]
+        .into_iter()
+        .filter_map(|name| limit(name).ok().flatten());
+    limits.fold(granted, usize::min).min(MAX_THREADS)
+}
+
+/// Checks `PLIANT_NUM_THREADS`. Compiling and loading call this function, because [`default_threads`] ignores an invalid value.
+/// `OMP_NUM_THREADS` is not checked, because other programs use it too.
+///
+/// # Errors
+/// A message if the value is not a positive number.
+pub fn check_threads() -> Result<(), String> {
+    limit(PLIANT_VARIABLE).map(drop)
+}
+
+/// The limit set by a variable. `None` if the variable is absent or empty.
+fn limit(name: &str) -> Result<Option<usize>, String> {
+    let Some(text) = std::env::var_os(name).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    match text.to_str().and_then(parse_count) {
+        Some(threads) => Ok(Some(threads)),
+        None => Err(format!("{name} is {text:?}, which is not a positive number")),
+    }
+}
+
+/// Parses a positive number, or the first number of a list: OpenMP accepts a list for nested loops.
+fn parse_count(text: &str) -> Option<usize> {
+    text.split(',').next()?.trim().parse().ok().filter(|&n| n > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_limits_are_positive_numbers() {
+        assert_eq!(parse_count(" 3 "), Some(3));
+        assert_eq!(parse_count("4,2"), Some(4));
+        for bad in ["0", "-1", "two", ""] {
+            assert_eq!(parse_count(bad), None);
+        }
+        assert!((1..=MAX_THREADS).contains(&default_threads()));
+    }
+}
