@@ -47,7 +47,7 @@ pub(crate) fn compile(
     let units: Vec<Result<Unit, CodegenError>> = if options.compile_threads == 1 {
         pieces.chunks(UNIT_PIECES).map(unit).collect()
     } else {
-        map(pieces.chunks(UNIT_PIECES).collect(), unit)
+        parallel_map(pieces.chunks(UNIT_PIECES).collect(), unit)
     };
     let (mut code, mut memory) = (Vec::with_capacity(pieces.len()), Vec::new());
     for unit in units {

@@ -245,7 +245,7 @@ pub fn for_each_relax(
         let result = ctx.check_cancelled().and_then(|()| f(name, Arc::make_mut(func)));
         result.err().map(|e| e.in_function(name))
     };
-    let errors = map(functions, apply).into_iter().flatten().collect();
+    let errors = parallel_map(functions, apply).into_iter().flatten().collect();
     PassError::join(errors).map_or(Ok(()), Err)
 }
 
@@ -281,7 +281,7 @@ pub fn update_each_relax(
     let apply = |(name, func): (&Arc<str>, &mut Arc<relax::Function>)| {
         update(name, func).err().map(|e: PassError| e.in_function(name))
     };
-    let errors = map(functions, apply).into_iter().flatten().collect();
+    let errors = parallel_map(functions, apply).into_iter().flatten().collect();
     PassError::join(errors).map_or(Ok(()), Err)
 }
 

@@ -1,4 +1,4 @@
-//! The analyzer: an arena, the facts about its variables, and memoised answers.
+//! [`Analyzer`]: answers queries about terms of an arena under facts, with memoisation.
 
 use rustc_hash::FxHashMap;
 
@@ -8,12 +8,11 @@ use crate::facts::Facts;
 use crate::kind::Sym;
 use crate::modular::ModularSet;
 
-/// Step budget of one query to the prover. A query that exceeds it is answered with
-/// [`Proof::Unknown`](crate::Proof::Unknown). One step is one coefficient that the linear solver
-/// touches.
+/// Step budget of one query to the prover. If a query exceeds it, the answer is [`Proof::Unknown`](crate::Proof::Unknown). A step
+/// is one coefficient that the linear solver touches.
 pub const DEFAULT_BUDGET: u32 = 50_000;
 
-/// Total budget of a simplification, as a multiple of the budget of one query.
+/// Budget of a whole simplification, as a multiple of the budget of one query.
 const POOL_FACTOR: u32 = 4;
 
 /// Subterms nested deeper than this are treated as unknown integers.
@@ -27,18 +26,17 @@ pub struct Analyzer<'a> {
     pub(crate) bound_memo: FxHashMap<Sym, Bound>,
     pub(crate) modular_memo: FxHashMap<Sym, ModularSet>,
     budget: u32,
-    /// Step budget of the current query, and the steps that remain of it.
+    /// Step budget of the current query, and what remains of it.
     granted: u32,
     pub(crate) steps: u32,
-    /// Steps that remain for all queries of the current simplification.
+    /// What remains of the shared budget of the current simplification.
     pool: Option<u32>,
-    /// Depth of the queries that the prover issues while it answers another query.
+    /// Nesting depth of the queries that the prover issues to answer another query.
     pub(crate) nesting: u32,
 }
 
 impl<'a> Analyzer<'a> {
-    /// Creates an analyzer with [`DEFAULT_BUDGET`]. The arena is borrowed mutably because proofs
-    /// create terms.
+    /// Creates an analyzer with [`DEFAULT_BUDGET`]. It borrows the arena mutably, because proofs create terms.
     pub fn new(arena: &'a mut SymArena, facts: &'a Facts) -> Self {
         Self::with_budget(arena, facts, DEFAULT_BUDGET)
     }
@@ -58,7 +56,7 @@ impl<'a> Analyzer<'a> {
         }
     }
 
-    /// The arena, for building the terms of further queries.
+    /// The arena, to build terms for further queries.
     pub fn arena(&mut self) -> &mut SymArena {
         self.arena
     }
@@ -68,7 +66,7 @@ impl<'a> Analyzer<'a> {
         self.facts
     }
 
-    /// Starts a query with a fresh budget. A nested query keeps the budget of the outer one.
+    /// Starts a query with a full budget. A nested query shares the budget of the outer one.
     pub(crate) fn refill(&mut self) {
         if self.nesting > 0 {
             return;
@@ -80,19 +78,19 @@ impl<'a> Analyzer<'a> {
         self.steps = self.granted;
     }
 
-    /// Consumes steps. The caller must give up when none remain.
+    /// Consumes steps. The caller must stop when none remain.
     pub(crate) fn charge(&mut self, steps: usize) {
         self.steps = self.steps.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX));
     }
 
-    /// Starts a group of queries that share one budget.
+    /// Starts a group of queries with one shared budget.
     pub(crate) fn open_pool(&mut self) {
         self.pool = None;
         self.refill();
         self.pool = Some(self.budget.saturating_mul(POOL_FACTOR));
     }
 
-    /// Ends the group. Returns whether its budget was sufficient.
+    /// Ends the group. Returns whether the budget was sufficient.
     pub(crate) fn close_pool(&mut self) -> bool {
         self.refill();
         let left = self.pool.take();

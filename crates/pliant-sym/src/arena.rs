@@ -1,4 +1,4 @@
-//! The arena: term storage, hash-consing, variables, and access to terms.
+//! [`SymArena`]: stores terms with hash-consing, creates variables, and gives access to terms.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -8,14 +8,14 @@ use rustc_hash::FxHasher;
 
 use crate::kind::{Node, Range, Sym, SymKind, SymVar, Term};
 
-/// The term is a `FloorMod` by a constant, or has one as a factor or an addend.
+/// The term is, or contains as a factor or addend, a `FloorMod` by a constant.
 pub(crate) const HAS_MOD: u8 = 1;
-/// The term is a `FloorDiv` by a constant, or has one as a factor or an addend.
+/// The term is, or contains as a factor or addend, a `FloorDiv` by a constant.
 pub(crate) const HAS_DIV: u8 = 2;
-/// The node is a predicate: its value is 0 or 1.
+/// The term is a predicate: its value is 0 or 1.
 pub(crate) const IS_BOOL: u8 = 4;
 
-/// A term that is not interned yet. Its operand lists are outside the pools.
+/// A term before interning. Its operand lists are outside the arena.
 #[derive(Copy, Clone)]
 pub(crate) enum Draft<'a> {
     Leaf(Node),
@@ -29,8 +29,7 @@ pub(crate) enum Draft<'a> {
 
 /// An append-only store of symbolic integers in normal form.
 ///
-/// Cloning copies flat tables. Ids stay valid in the clone; terms added later exist in one arena
-/// only.
+/// A clone copies flat tables. Ids remain valid in the clone; terms added afterwards exist only in the arena where they were added.
 #[derive(Clone, Debug, Default)]
 pub struct SymArena {
     nodes: Vec<Node>,
@@ -38,8 +37,7 @@ pub struct SymArena {
     weights: Vec<u32>,
     terms: Vec<Term>,
     lists: Vec<Sym>,
-    /// Open-addressing hash table over `nodes`: an entry is a term id plus 1, and 0 marks an empty
-    /// slot.
+    /// Open-addressing hash table over `nodes`. An entry is a term id plus 1; 0 marks an empty slot.
     table: Vec<u32>,
     names: Vec<Box<str>>,
     var_syms: Vec<Sym>,
@@ -61,7 +59,7 @@ impl SymArena {
         self.nodes.is_empty()
     }
 
-    /// Creates a variable. The name is used for printing only and need not be unique.
+    /// Creates a variable. Its name is only used for printing and need not be unique.
     pub fn fresh_var<'n>(&mut self, name: impl Into<Cow<'n, str>>) -> SymVar {
         let var = SymVar::new(self.names.len());
         self.names.push(name.into().into_owned().into_boxed_str());
@@ -70,7 +68,7 @@ impl SymArena {
         var
     }
 
-    /// The term that consists of the variable `var`, which must belong to this arena.
+    /// The term of a variable of this arena.
     pub fn var(&self, var: SymVar) -> Sym {
         self.var_syms[var.index()]
     }
@@ -138,8 +136,7 @@ impl SymArena {
         self.flags[sym.index()]
     }
 
-    /// The number of nodes of a term when it is written as a tree, so shared subterms count every
-    /// time. Saturates at `u32::MAX`.
+    /// Number of nodes of the term written as a tree, where a shared subterm counts at every occurrence. Saturates at `u32::MAX`.
     pub(crate) fn weight(&self, sym: Sym) -> u32 {
         self.weights[sym.index()]
     }
@@ -148,8 +145,7 @@ impl SymArena {
         &self.lists[r.start as usize..(r.start + r.len) as usize]
     }
 
-    /// Returns the id of a term, and creates the term if it is new. The draft must be in normal
-    /// form.
+    /// Returns the id of a term, which is created if it is new. The draft must be in normal form.
     pub(crate) fn intern(&mut self, draft: Draft<'_>) -> Sym {
         if self.table.len() < (self.nodes.len() + 1) * 2 {
             self.grow();

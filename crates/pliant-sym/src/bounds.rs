@@ -1,12 +1,12 @@
-//! Constant bounds: interval arithmetic over terms, refined by linear relations between them.
+//! Constant bounds of terms: interval arithmetic, refined by linear relations between terms.
 
 use crate::analyzer::{Analyzer, MAX_DEPTH};
 use crate::arena::IS_BOOL;
 use crate::kind::{Node, Sym, SymKind};
-use crate::lin::Lin;
+use crate::linear_form::LinearForm;
 
-/// The integers from `min` to `max`, both inclusive. [`Bound::NEG_INF`] and [`Bound::POS_INF`] mean
-/// unbounded. The set is empty if `min > max`.
+/// A set of integers: from `min` to `max`, both inclusive. [`Bound::NEG_INF`] and [`Bound::POS_INF`] mean unbounded. The set is
+/// empty if `min > max`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The least member, or `NEG_INF`.
@@ -15,13 +15,13 @@ pub struct Bound {
     pub max: i64,
 }
 
-/// An end of an interval in 128-bit arithmetic. `None` is infinity on that side.
+/// One end of an interval in 128-bit arithmetic. `None` is infinity.
 type End = Option<i128>;
 
 impl Bound {
-    /// Marks an interval without a lower end.
+    /// `min` of a set without a lower bound.
     pub const NEG_INF: i64 = i64::MIN;
-    /// Marks an interval without an upper end.
+    /// `max` of a set without an upper bound.
     pub const POS_INF: i64 = i64::MAX;
     /// All integers.
     pub const EVERYTHING: Bound = Bound { min: Bound::NEG_INF, max: Bound::POS_INF };
@@ -31,12 +31,12 @@ impl Bound {
         Bound { min, max }
     }
 
-    /// The bound that holds one integer.
+    /// The set of one integer.
     pub fn point(value: i64) -> Bound {
         Bound { min: value, max: value }
     }
 
-    /// The only member of the bound; `None` unless there is exactly one.
+    /// The only member; `None` unless there is exactly one.
     pub fn as_point(self) -> Option<i64> {
         let finite = self.min != Bound::NEG_INF && self.max != Bound::POS_INF;
         (self.min == self.max && finite).then_some(self.min)
@@ -71,8 +71,8 @@ impl Bound {
         (self.lo().map(i128::from), self.hi().map(i128::from))
     }
 
-    /// An end outside 64 bits becomes infinity or the nearest representable integer, whichever
-    /// keeps every member in the bound.
+    /// Converts ends to 64 bits. An end that does not fit becomes infinity or the nearest representable integer, so that no member
+    /// is lost.
     fn from_ends(lo: End, hi: End) -> Bound {
         let clamp = |v: i128| v.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
         Bound { min: lo.map_or(Bound::NEG_INF, clamp), max: hi.map_or(Bound::POS_INF, clamp) }
@@ -101,7 +101,7 @@ impl Bound {
             return self.scale(k);
         }
         let ((a, b), (c, d)) = (self.ends(), other.ends());
-        // An unbounded side makes the product unbounded unless the signs exclude that.
+        // If a side is unbounded, so is the product, unless the signs exclude it.
         let (left_pos, right_pos) = (self.min >= 0, other.min >= 0);
         match (a, b, c, d) {
             (Some(a), Some(b), Some(c), Some(d)) => {
@@ -119,7 +119,7 @@ impl Bound {
         }
     }
 
-    /// The possible quotients for divisors of at least 1.
+    /// The possible values of `self // divisor` for divisors of at least 1.
     fn div_positive(self, divisor: Bound) -> Bound {
         let ((a, b), (c, d)) = (self.ends(), divisor.ends());
         let least = c.unwrap_or(1).max(1);
@@ -138,8 +138,7 @@ impl Bound {
 }
 
 impl Analyzer<'_> {
-    /// The smallest and largest value that a term can take under the facts, as far as they are
-    /// known.
+    /// The smallest and largest value of a term under the facts, as far as the analysis can tell.
     pub fn const_int_bound(&mut self, sym: Sym) -> Bound {
         let bound = self.bound_at(sym, 0);
         if bound.lo().is_some() && bound.hi().is_some() {
@@ -181,7 +180,7 @@ impl Analyzer<'_> {
                 }
             }
             SymKind::Sum { terms, constant } => {
-                let lin = Lin { terms: terms.into(), constant };
+                let lin = LinearForm { terms: terms.into(), constant };
                 self.interval(&lin, depth)
             }
             SymKind::Product(_) | SymKind::BigMul(..) => self.bound_product(&children, depth),
@@ -206,7 +205,7 @@ impl Analyzer<'_> {
         let mut i = 0;
         while i < factors.len() {
             let bound = self.bound_at(factors[i], depth);
-            // Factors are sorted, so equal factors are adjacent. An even power is never negative.
+            // Factors are sorted, so equal ones are adjacent. An even power is never negative.
             if factors.get(i + 1) == Some(&factors[i]) {
                 let square = bound.mul(bound);
                 let low = if bound.contains(0) { 0 } else { square.min.max(0) };
@@ -233,8 +232,8 @@ impl Analyzer<'_> {
         out
     }
 
-    /// Interval arithmetic over a sum that treats the terms as independent.
-    pub(crate) fn interval(&mut self, lin: &Lin, depth: u32) -> Bound {
+    /// Interval arithmetic over a sum whose terms are treated as independent.
+    pub(crate) fn interval(&mut self, lin: &LinearForm, depth: u32) -> Bound {
         let mut out = Bound::point(lin.constant);
         for &(k, t) in &lin.terms {
             out = out.add(self.bound_at(t, depth).scale(k));
@@ -245,17 +244,16 @@ impl Analyzer<'_> {
         out
     }
 
-    /// Bounds an expanded form after replacing quotients by their dividends, newest first:
-    /// `x - c + 1 <= c * (x // c) <= x`. This finds bounds of `n - n // 2`, where plain intervals
-    /// treat `n` and `n // 2` as independent.
-    pub(crate) fn relaxed_bound(&mut self, lin: &Lin) -> Bound {
+    /// Bounds an expanded form by replacing quotients with their dividends, newest first, using `x - c + 1 <= c * (x // c) <= x`.
+    /// This relates `n` and `n // 2` in `n - n // 2`, which plain interval arithmetic treats as independent.
+    pub(crate) fn relaxed_bound(&mut self, lin: &LinearForm) -> Bound {
         let min = self.relaxed_end(lin);
         let max = lin.scale(-1).and_then(|l| self.relaxed_end(&l));
         Bound::from_ends(min, max.map(|v| -v))
     }
 
     /// The lower end of [`relaxed_bound`](Self::relaxed_bound).
-    fn relaxed_end(&mut self, lin: &Lin) -> End {
+    fn relaxed_end(&mut self, lin: &LinearForm) -> End {
         let mut lin = lin.clone();
         let mut scale = 1i64;
         let mut best = self.interval(&lin, 0).ends().0;
@@ -270,10 +268,9 @@ impl Analyzer<'_> {
             let Some((k, t, x, c)) = quotient else { break };
             let dividend = self.arena.lin_mut(x);
             let next = || {
-                let without = lin.sub(&Lin::term(k, t))?.scale(c)?;
+                let without = lin.sub(&LinearForm::term(k, t))?.scale(c)?;
                 let replaced = without.add_scaled(k, &dividend)?;
-                // For a lower bound, a positive multiple of the quotient is up to `c - 1` below its
-                // dividend.
+                // For a lower bound with `k > 0`: `c * (x // c)` is at most `c - 1` below `x`.
                 replaced.add_const(if k > 0 { k.checked_mul(1 - c)? } else { 0 })
             };
             let Some(next) = next() else { break };

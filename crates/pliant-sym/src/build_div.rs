@@ -2,9 +2,9 @@
 
 use crate::arena::{Draft, HAS_DIV, IS_BOOL, SymArena};
 use crate::kind::{Node, Sym, SymKind};
-use crate::lin::{Lin, floor_div, gcd};
+use crate::linear_form::{LinearForm, floor_div, gcd};
 
-/// Dividend terms with a larger total weight are not split into multiple and remainder.
+/// If the terms of a dividend weigh more, it is not split into a multiple and a remainder.
 const MAX_COPIED: u32 = 32;
 
 impl SymArena {
@@ -47,7 +47,7 @@ impl SymArena {
     }
 
     /// The quotient by a constant. `None` if the constant is 0 or on overflow.
-    pub(crate) fn div_by_const(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
+    pub(crate) fn div_by_const(&mut self, lin: &LinearForm, c: i64) -> Option<Sym> {
         match c {
             0 => None,
             1 => Some(self.of_lin(lin)),
@@ -65,24 +65,24 @@ impl SymArena {
     /// writes `e` twice, so applying it repeatedly to its own result would double the tree every
     /// time. Therefore only terms of small weight are split. The decision depends on the form
     /// alone, so it is independent of the order in which the dividend was built.
-    fn div_positive(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
-        let mut whole = Lin::int(floor_div(lin.constant, c)?);
-        let mut rest = Lin::int(lin.constant.rem_euclid(c));
+    fn div_positive(&mut self, lin: &LinearForm, c: i64) -> Option<Sym> {
+        let mut whole = LinearForm::int(floor_div(lin.constant, c)?);
+        let mut rest = LinearForm::int(lin.constant.rem_euclid(c));
         let copied = lin.terms.iter().filter(|t| t.0 / c != 0 && t.0 % c != 0);
         let copied = copied.fold(0, |w: u32, t| w.saturating_add(self.weight(t.1)));
         for &(k, t) in &lin.terms {
             if k % c != 0 && copied > MAX_COPIED {
-                rest = rest.add(&Lin::term(k, t))?;
+                rest = rest.add(&LinearForm::term(k, t))?;
                 continue;
             }
-            whole = whole.add(&Lin::term(k / c, t))?;
-            rest = rest.add(&Lin::term(k % c, t))?;
+            whole = whole.add(&LinearForm::term(k / c, t))?;
+            rest = rest.add(&LinearForm::term(k % c, t))?;
         }
         if rest.terms.is_empty() {
             return Some(self.of_lin(&whole));
         }
         let quotient = self.div_reduced(rest, c)?;
-        if whole == Lin::default() {
+        if whole == LinearForm::default() {
             return Some(quotient);
         }
         let quotient = self.lin_mut(quotient);
@@ -91,11 +91,11 @@ impl SymArena {
     }
 
     /// Divides a form whose coefficients are not multiples of `c` and whose constant is in `0..c`.
-    fn div_reduced(&mut self, lin: Lin, c: i64) -> Option<Sym> {
+    fn div_reduced(&mut self, lin: LinearForm, c: i64) -> Option<Sym> {
         let common = i64::try_from(gcd(lin.gcd(), c.unsigned_abs())).ok()?;
         if common > 1 {
             let terms = lin.terms.iter().map(|&(k, t)| (k / common, t)).collect();
-            let lin = Lin { terms, constant: lin.constant / common };
+            let lin = LinearForm { terms, constant: lin.constant / common };
             return self.div_by_const(&lin, c / common);
         }
         if let Some(quotient) = self.div_without_low_part(&lin, c) {
@@ -110,7 +110,7 @@ impl SymArena {
     }
 
     /// Applies `(y + x // d) // c == (y * d + x) // (d * c)` if `x // d` is the only such quotient.
-    fn div_nested(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
+    fn div_nested(&mut self, lin: &LinearForm, c: i64) -> Option<Sym> {
         let parts = |s: &SymArena, t: Sym| match s.kind(t) {
             SymKind::FloorDiv(x, d) => Some((x, s.as_int(d).filter(|&d| d > 0)?)),
             _ => None,
@@ -121,18 +121,18 @@ impl SymArena {
         if quotients.next().is_some() {
             return None;
         }
-        let others = lin.sub(&Lin::term(1, inner))?.scale(d)?;
+        let others = lin.sub(&LinearForm::term(1, inner))?.scale(d)?;
         let dividend = self.lin_mut(x).add(&others)?;
         self.div_by_const(&dividend, d.checked_mul(c)?)
     }
 
     /// Applies `(g * y + r) // (g * d) == y // d` if `r` is in `0..g` by its form.
-    fn div_without_low_part(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
+    fn div_without_low_part(&mut self, lin: &LinearForm, c: i64) -> Option<Sym> {
         let bounded = HAS_DIV | IS_BOOL;
         if !lin.terms.iter().any(|t| self.flags(t.1) & bounded != 0) {
             return None;
         }
-        let shown = self.sugar(lin);
+        let shown = self.recover_mod(lin);
         for (g, high, low) in split_candidates(&shown, c) {
             if self.form_bounds(&low).is_some_and(|(lo, hi)| lo >= 0 && hi < i128::from(g)) {
                 let high = self.intern_lin(&high);
@@ -144,7 +144,7 @@ impl SymArena {
     }
 
     /// Bounds that follow from the form alone, because remainders and predicates are bounded.
-    pub(crate) fn form_bounds(&self, lin: &Lin) -> Option<(i128, i128)> {
+    pub(crate) fn form_bounds(&self, lin: &LinearForm) -> Option<(i128, i128)> {
         let (mut lo, mut hi) = (i128::from(lin.constant), i128::from(lin.constant));
         for &(k, t) in &lin.terms {
             let top = match self.kind(t) {
@@ -161,7 +161,7 @@ impl SymArena {
 }
 
 /// The ways to write a form as `g * high + low`, where `g` divides `c`, in descending order of `g`.
-pub(crate) fn split_candidates(lin: &Lin, c: i64) -> Vec<(i64, Lin, Lin)> {
+pub(crate) fn split_candidates(lin: &LinearForm, c: i64) -> Vec<(i64, LinearForm, LinearForm)> {
     let mut divisors = vec![c];
     for t in &lin.terms {
         if let Ok(g) = i64::try_from(gcd(t.0.unsigned_abs(), c.unsigned_abs()))
@@ -173,8 +173,8 @@ pub(crate) fn split_candidates(lin: &Lin, c: i64) -> Vec<(i64, Lin, Lin)> {
     }
     divisors.sort_unstable_by(|a, b| b.cmp(a));
     let split = |g: i64| {
-        let mut high = Lin::int(lin.constant.div_euclid(g));
-        let mut low = Lin::int(lin.constant.rem_euclid(g));
+        let mut high = LinearForm::int(lin.constant.div_euclid(g));
+        let mut low = LinearForm::int(lin.constant.rem_euclid(g));
         for &(k, t) in &lin.terms {
             let (part, value) = if k % g == 0 { (&mut high, k / g) } else { (&mut low, k) };
             part.terms.push((value, t));

@@ -2,9 +2,9 @@
 
 use crate::arena::{Draft, IS_BOOL, SymArena};
 use crate::kind::{CmpOp, Node, Sym, SymKind, SymList};
-use crate::lin::{Lin, floor_div};
+use crate::linear_form::{LinearForm, floor_div};
 
-/// Longer operand lists are kept nested, so that a chain takes linear memory.
+/// Longer operand lists stay nested, so that a chain of operators takes linear memory.
 const MAX_OPERANDS: usize = 64;
 
 impl SymArena {
@@ -103,8 +103,7 @@ impl SymArena {
         }
     }
 
-    /// Converts a term to a predicate: a predicate is returned unchanged, any other term becomes
-    /// `a != 0`.
+    /// Converts a term to a predicate: returns a predicate unchanged and any other term as `a != 0`.
     pub(crate) fn truth(&mut self, a: Sym) -> Sym {
         if self.flags(a) & IS_BOOL != 0 {
             return a;
@@ -113,7 +112,7 @@ impl SymArena {
         self.ne(a, zero)
     }
 
-    fn difference(&mut self, a: Sym, b: Sym) -> Option<Lin> {
+    fn difference(&mut self, a: Sym, b: Sym) -> Option<LinearForm> {
         let (la, lb) = (self.lin_mut(a), self.lin_mut(b));
         la.sub(&lb)
     }
@@ -123,12 +122,12 @@ impl SymArena {
     }
 
     /// `lin <= 0`, after dividing the coefficients by their greatest common divisor.
-    pub(crate) fn le_zero(&mut self, lin: Lin) -> Option<Sym> {
+    pub(crate) fn le_zero(&mut self, lin: LinearForm) -> Option<Sym> {
         if lin.terms.is_empty() {
             return Some(self.int(i64::from(lin.constant <= 0)));
         }
         let lin = divide_le(lin)?;
-        let shown = self.sugar(&lin);
+        let shown = self.recover_mod(&lin);
         if let Some((lo, hi)) = self.form_bounds(&shown) {
             if hi <= 0 {
                 return Some(self.int(1));
@@ -147,7 +146,7 @@ impl SymArena {
     }
 
     /// `lin == 0` (or `lin != 0`), after making the first coefficient positive.
-    fn eq_zero(&mut self, lin: Lin, equal: bool) -> Option<Sym> {
+    fn eq_zero(&mut self, lin: LinearForm, equal: bool) -> Option<Sym> {
         if lin.terms.is_empty() {
             return Some(self.int(i64::from((lin.constant == 0) == equal)));
         }
@@ -157,11 +156,11 @@ impl SymArena {
         }
         let divisor = if lin.terms[0].0 < 0 { -divisor } else { divisor };
         let terms = lin.terms.iter().map(|&(k, t)| Some((k.checked_div(divisor)?, t)));
-        let lin = Lin {
+        let lin = LinearForm {
             terms: terms.collect::<Option<_>>()?,
             constant: lin.constant.checked_div(divisor)?,
         };
-        let shown = self.sugar(&lin);
+        let shown = self.recover_mod(&lin);
         if self.form_bounds(&shown).is_some_and(|(lo, hi)| lo > 0 || hi < 0) {
             return Some(self.int(i64::from(!equal)));
         }
@@ -176,8 +175,13 @@ impl SymArena {
         Some(self.intern(Draft::Leaf(Node::Cmp(op, lhs, rhs))))
     }
 
-    /// Moves the constant to the side where it is positive, or to a side that has no terms.
-    fn place_constant(&mut self, mut plus: Lin, mut minus: Lin, k: i64) -> Option<(Sym, Sym)> {
+    /// Moves the constant to the side where it is positive, or to a side without terms.
+    fn place_constant(
+        &mut self,
+        mut plus: LinearForm,
+        mut minus: LinearForm,
+        k: i64,
+    ) -> Option<(Sym, Sym)> {
         let on_left = if minus.terms.is_empty() {
             false
         } else if plus.terms.is_empty() {
@@ -193,8 +197,8 @@ impl SymArena {
         Some((self.renormal(&plus), self.renormal(&minus)))
     }
 
-    /// Renormalises a linear form that is part of a normal form.
-    fn renormal(&mut self, part: &Lin) -> Sym {
+    /// Interns a part of a normal form, which is a normal form again.
+    fn renormal(&mut self, part: &LinearForm) -> Sym {
         let sym = self.intern_lin(part);
         let lin = self.lin_mut(sym);
         self.of_lin(&lin)
@@ -211,7 +215,7 @@ impl SymArena {
         }
         kept.sort_unstable();
         kept.dedup();
-        // The neutral constant is dropped; the absorbing constant determines the result.
+        // Drops the neutral constant. The absorbing constant is the result.
         if kept.iter().any(|&s| self.as_int(s).is_some_and(|v| (v != 0) != is_and)) {
             return self.int(i64::from(!is_and));
         }
@@ -239,18 +243,18 @@ impl SymArena {
     }
 }
 
-/// Divides `lin <= 0` by the greatest common divisor of its coefficients and tightens the constant.
-pub(crate) fn divide_le(lin: Lin) -> Option<Lin> {
+/// Divides `lin <= 0` by the greatest common divisor of its coefficients, rounding the constant.
+pub(crate) fn divide_le(lin: LinearForm) -> Option<LinearForm> {
     let g = i64::try_from(lin.gcd()).ok()?;
     if g <= 1 {
         return Some(lin);
     }
     let constant = floor_div(lin.constant.checked_neg()?, g)?.checked_neg()?;
-    Some(Lin { terms: lin.terms.iter().map(|&(k, t)| (k / g, t)).collect(), constant })
+    Some(LinearForm { terms: lin.terms.iter().map(|&(k, t)| (k / g, t)).collect(), constant })
 }
 
-fn split_signs(lin: &Lin) -> Option<(Lin, Lin)> {
-    let (mut plus, mut minus) = (Lin::default(), Lin::default());
+fn split_signs(lin: &LinearForm) -> Option<(LinearForm, LinearForm)> {
+    let (mut plus, mut minus) = (LinearForm::default(), LinearForm::default());
     for &(k, t) in &lin.terms {
         if k > 0 {
             plus.terms.push((k, t));

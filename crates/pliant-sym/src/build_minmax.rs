@@ -3,7 +3,7 @@
 use crate::arena::{Draft, SymArena};
 use crate::kind::{Sym, SymKind, SymList};
 
-/// Longer operand lists are kept nested, so that a chain takes linear memory.
+/// Longer operand lists stay nested, so that a chain of operators takes linear memory.
 const MAX_OPERANDS: usize = 64;
 
 impl SymArena {
@@ -33,7 +33,7 @@ impl SymArena {
         self.extremum_of(kept, is_min)
     }
 
-    /// The minimum or maximum of operands among which no redundancy is known.
+    /// The minimum or maximum of operands that are not known to be redundant.
     pub(crate) fn extremum_of(&mut self, mut kept: SymList, is_min: bool) -> Sym {
         kept.sort_unstable();
         kept.dedup();
@@ -44,8 +44,7 @@ impl SymArena {
         }
     }
 
-    /// The operands of a minimum or maximum of the given kind. A constant addend is distributed
-    /// over them: `max(a, b) + c` is `max(a + c, b + c)`.
+    /// The operands of a minimum or maximum. A constant addend is distributed over them: `max(a, b) + c` is `max(a + c, b + c)`.
     fn extremum_operands(&mut self, sym: Sym, is_min: bool) -> SymList {
         let (inner, constant) = match self.kind(sym) {
             SymKind::Sum { terms: &[(1, inner)], constant } => (inner, constant),
@@ -63,8 +62,7 @@ impl SymArena {
         list
     }
 
-    /// Adds `x` unless an operand makes it redundant, and drops the operands that `x` makes
-    /// redundant.
+    /// Adds operand `x` unless another operand makes it redundant, and removes operands that `x` makes redundant.
     fn insert_operand(&self, kept: &mut SymList, x: Sym, is_min: bool) {
         let mut i = 0;
         while i < kept.len() {
@@ -79,8 +77,8 @@ impl SymArena {
         kept.push(x);
     }
 
-    /// Syntactic redundancy: `Some(true)` if `a` makes `b` redundant, `Some(false)` if `b` makes
-    /// `a` redundant, `None` if neither is known.
+    /// Syntactic redundancy: `Some(true)` if `a` makes `b` redundant, `Some(false)` if `b` makes `a` redundant, `None` if neither
+    /// is known.
     fn decides(&self, a: Sym, b: Sym, is_min: bool) -> Option<bool> {
         if a == b {
             return Some(true);

@@ -1,4 +1,4 @@
-//! The value of a term at given values of its variables, with checked arithmetic.
+//! Evaluates a term for given values of its variables, with checked arithmetic.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use rustc_hash::FxHashMap;
 
 use crate::arena::SymArena;
 use crate::kind::{Sym, SymKind, SymVar};
-use crate::lin::{floor_div, floor_mod};
+use crate::linear_form::{floor_div, floor_mod};
 
-/// Why a term has no value.
+/// The reason why a term has no value.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum EvalError {
     /// A variable has no value.
@@ -32,7 +32,7 @@ impl fmt::Display for EvalError {
 impl std::error::Error for EvalError {}
 
 impl SymArena {
-    /// The value of a term. Of a `select`, only the chosen operand is evaluated.
+    /// Evaluates a term. Only the selected operand of a `select` is evaluated.
     ///
     /// # Errors
     /// [`EvalError`] if a variable has no value, a value exceeds 64 bits, or a divisor is 0.
@@ -59,10 +59,10 @@ impl SymArena {
                 stack.pop();
             }
         }
-        narrow(done[&sym])
+        to_i64(done[&sym])
     }
 
-    /// Pushes the operands that must be evaluated next.
+    /// Pushes the operands that must be evaluated before `sym`.
     fn push_needed(&self, sym: Sym, done: &FxHashMap<Sym, i128>, stack: &mut Vec<Sym>) {
         if let SymKind::Select(c, a, b) = self.kind(sym) {
             let next = match done.get(&c) {
@@ -79,9 +79,8 @@ impl SymArena {
         stack.extend(missing);
     }
 
-    /// The value of a term whose operands are evaluated. Sums, products, selects and comparisons
-    /// work on 128 bits: the factored form of a product may fit 64 bits although its expanded terms
-    /// do not. Quotients, minima and maxima require operands that fit 64 bits.
+    /// The value of a term whose operands are evaluated. Sums, products, selects and comparisons use 128 bits, because a product
+    /// may fit 64 bits although its expanded terms do not. Operands of quotients, minima and maxima must fit 64 bits.
     fn value_of(
         &self,
         sym: Sym,
@@ -89,7 +88,7 @@ impl SymArena {
         value: &dyn Fn(SymVar) -> Option<i64>,
     ) -> Result<i128, EvalError> {
         let wide = |s: Sym| done[&s];
-        let of = |s: Sym| narrow(done[&s]);
+        let of = |s: Sym| to_i64(done[&s]);
         let divide = |f: fn(i64, i64) -> Option<i64>, a: Sym, b: Sym| match of(b)? {
             0 => Err(EvalError::DivideByZero),
             d => f(of(a)?, d).ok_or(EvalError::Overflow).map(i128::from),
@@ -124,11 +123,11 @@ impl SymArena {
     }
 }
 
-fn narrow(value: i128) -> Result<i64, EvalError> {
+fn to_i64(value: i128) -> Result<i64, EvalError> {
     i64::try_from(value).map_err(|_| EvalError::Overflow)
 }
 
-/// The product of the factors. A factor 0 makes it 0 even if the other factors overflow.
+/// The product of the factors. If a factor is 0, so is the product, even if the other factors overflow.
 fn product(factors: impl IntoIterator<Item = i128>) -> Result<i128, EvalError> {
     let mut result = Some(1i128);
     for factor in factors {

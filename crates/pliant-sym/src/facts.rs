@@ -1,4 +1,4 @@
-//! What is known about variables: ranges, divisibility, bindings, assumed predicates.
+//! [`Facts`]: what is known about variables: ranges, divisibility, bindings, and assumed predicates.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -7,19 +7,19 @@ use crate::bounds::Bound;
 use crate::kind::{CmpOp, Sym, SymKind, SymVar};
 use crate::modular::ModularSet;
 
-/// Facts about the variables of one arena. To open a scope, clone the facts, add assumptions to the
-/// clone, and drop it at the end of the scope.
+/// Facts about the variables of one arena. To open a scope, clone the facts, add assumptions to the clone, and drop the clone at
+/// the end of the scope.
 ///
-/// Contradictory facts are allowed; they imply every predicate.
+/// Facts may contradict each other. Contradictory facts imply every predicate.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     var_ranges: FxHashMap<SymVar, Bound>,
-    /// Ranges of terms that are not variables, derived from assumed predicates.
+    /// Ranges of terms other than variables, derived from assumed predicates.
     term_ranges: FxHashMap<Sym, Bound>,
     residues: FxHashMap<SymVar, ModularSet>,
     bindings: FxHashMap<SymVar, Sym>,
     predicates: Vec<Sym>,
-    /// The set of `predicates`, so that assuming one again has no effect.
+    /// The same predicates as a set, so that assuming one twice has no effect.
     assumed: FxHashSet<Sym>,
 }
 
@@ -29,14 +29,14 @@ impl Facts {
         Self::default()
     }
 
-    /// Assumes `lo <= var <= hi`; `None` means unbounded. Intersects with the known range.
+    /// Assumes `lo <= var <= hi`, in addition to the known range. `None` means unbounded.
     pub fn assume_range(&mut self, var: SymVar, lo: Option<i64>, hi: Option<i64>) {
         let bound = Bound::new(lo.unwrap_or(Bound::NEG_INF), hi.unwrap_or(Bound::POS_INF));
         let entry = self.var_ranges.entry(var).or_insert(Bound::EVERYTHING);
         *entry = entry.intersect(bound);
     }
 
-    /// Assumes that the variable is a size, that is, at least 0.
+    /// Assumes `var >= 0`, as for a size.
     pub fn assume_size(&mut self, var: SymVar) {
         self.assume_range(var, Some(0), None);
     }
@@ -70,7 +70,7 @@ impl Facts {
         }
     }
 
-    /// Binds a variable to a term, which must not depend on the variable itself.
+    /// Binds a variable to a term that does not depend on the variable.
     pub fn bind(&mut self, var: SymVar, value: Sym) {
         self.bindings.insert(var, value);
     }
@@ -90,7 +90,7 @@ impl Facts {
         self.bindings.get(&var).copied()
     }
 
-    /// The assumed predicates that are not represented as ranges or residues.
+    /// The assumed predicates that ranges and residues cannot represent.
     pub fn predicates(&self) -> &[Sym] {
         &self.predicates
     }
@@ -103,8 +103,8 @@ impl Facts {
         self.term_ranges.get(&sym).copied()
     }
 
-    /// Records a comparison between one term and a constant as a range or a residue. Returns
-    /// whether the predicate is fully represented by that.
+    /// Records a comparison of one term with a constant as a range or a residue. Returns whether that represents the predicate
+    /// completely.
     fn assume_comparison(&mut self, arena: &SymArena, op: CmpOp, a: Sym, b: Sym) -> bool {
         let Some(difference) = arena.lin(a).sub(&arena.lin(b)) else { return false };
         if op == CmpOp::Eq
@@ -115,7 +115,7 @@ impl Facts {
             return true;
         }
         let [(coef, term)] = difference.terms.as_slice() else { return false };
-        // The normal form divides by the common divisor, so the only coefficient is 1 or -1.
+        // The normal form is divided by its greatest common divisor, so the only coefficient is 1 or -1.
         let bound = match (op, coef, difference.constant.checked_neg()) {
             (CmpOp::Le, 1, Some(k)) => Bound::new(Bound::NEG_INF, k),
             (CmpOp::Le, -1, Some(k)) => match k.checked_neg() {
@@ -133,8 +133,7 @@ impl Facts {
             None => {
                 let entry = self.term_ranges.entry(*term).or_insert(Bound::EVERYTHING);
                 *entry = entry.intersect(bound);
-                // The prover also relates the term to its operands, so the predicate is kept as
-                // well.
+                // Also keep the predicate, because the prover relates the term to its operands.
                 return false;
             }
         }

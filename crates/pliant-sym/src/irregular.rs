@@ -1,22 +1,20 @@
-//! Finds subterms of sizes that loop functions take as parameters instead of computing them.
+//! Finds subterms of sizes that are passed to loop functions as parameters instead of being computed inside.
 
 use rustc_hash::FxHashSet;
 
 use crate::{Sym, SymArena, SymKind};
 
 impl SymArena {
-    /// The largest subterms of a size that make loop bounds and indices hard to analyse: selects,
-    /// quotients and remainders by a non-constant, and sums and products that are too long to fold.
-    /// Each subterm is listed once.
+    /// The largest subterms of a size that make loop bounds and indices hard to analyse: selects, quotients and remainders by a
+    /// non-constant, and sums and products that are too long to fold. No subterm is listed twice.
     ///
-    /// Inside a condition only selects are listed, because the condition may guard its quotients
-    /// against division by 0.
+    /// Only selects are listed inside a condition, because the condition may guard its quotients against division by 0.
     pub fn irregular_terms(&self, size: Sym) -> Vec<Sym> {
         self.terms_to_name(size, false)
     }
 
-    /// The largest selects in a term that may be evaluated only under a condition. Its quotients
-    /// are not listed, because computing them in advance could divide by 0.
+    /// The largest selects in a term that may be evaluated conditionally. Its quotients are not listed, because evaluating them in
+    /// advance could divide by 0.
     pub fn conditional_terms(&self, number: Sym) -> Vec<Sym> {
         self.terms_to_name(number, true)
     }
@@ -51,7 +49,7 @@ impl SymArena {
         found
     }
 
-    /// A name for a size: its first two variables joined by `_`, or `size` if it has none.
+    /// A readable name for a size: its first two variables joined by `_`, or `size` if it has no variables.
     pub fn short_name(&self, size: Sym) -> String {
         let names: Vec<&str> = self.free_vars(size).iter().take(2).map(|&v| self.name(v)).collect();
         if names.is_empty() { "size".to_string() } else { names.join("_") }
@@ -63,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditionals_and_quotients_by_symbols_are_irregular() {
+    fn selects_and_quotients_by_variables_are_irregular() {
         let mut s = SymArena::new();
         let [n, m] = ["n", "m"].map(|name| {
             let v = s.fresh_var(name);

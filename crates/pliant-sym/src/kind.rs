@@ -1,30 +1,28 @@
-//! Basic types of terms: ids, comparison operators, the stored node and its public view.
+//! Basic types: ids of terms, comparison operators, the stored node, and its public view.
 
 use cranelift_entity::entity_impl;
 use smallvec::SmallVec;
 
 /// A symbolic integer: the id of a term in a [`SymArena`](crate::SymArena).
 ///
-/// Terms are hash-consed in normal form, so within one arena two ids are equal exactly if their
-/// normal forms are equal. For equality under facts see
-/// [`Analyzer::prove_eq`](crate::Analyzer::prove_eq).
+/// Terms are hash-consed in normal form: within one arena, two ids are equal exactly if the normal forms are equal.
+/// [`Analyzer::prove_eq`](crate::Analyzer::prove_eq) proves equality under facts.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sym(u32);
 entity_impl!(Sym, "sym");
 
-/// A variable of a [`SymArena`](crate::SymArena). Different variables may have the same name.
+/// A variable of a [`SymArena`](crate::SymArena). Several variables may have the same name.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SymVar(u32);
 entity_impl!(SymVar, "v");
 
-/// A coefficient and the term that it multiplies.
+/// A term with its coefficient.
 pub type Term = (i64, Sym);
 
 /// A short list of terms, used by the builders.
 pub(crate) type SymList = SmallVec<[Sym; 6]>;
 
-/// The comparison operators of the normal form. `>` and `>=` are expressed by swapping the
-/// operands.
+/// The comparison operators of the normal form. `>` and `>=` swap the operands.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CmpOp {
     /// `a < b`
@@ -86,7 +84,7 @@ pub enum SymKind<'a> {
     Min(&'a [Sym]),
     /// The maximum of two or more operands.
     Max(&'a [Sym]),
-    /// The second operand if the first (a predicate) holds, else the third.
+    /// The second operand if the first (a predicate) is true, else the third.
     Select(Sym, Sym, Sym),
     /// A comparison.
     Cmp(CmpOp, Sym, Sym),
@@ -96,31 +94,30 @@ pub enum SymKind<'a> {
     Or(&'a [Sym]),
     /// Negation of an `And` or an `Or`. The negation of a comparison is another comparison.
     Not(Sym),
-    /// `a + b`, not folded because the result would overflow 64 bits or grow too long.
+    /// `a + b` that is not folded, because the result would overflow 64 bits or be too long.
     BigAdd(Sym, Sym),
-    /// `a * b`, not folded because the result would overflow 64 bits or grow too long.
+    /// `a * b` that is not folded, because the result would overflow 64 bits or be too long.
     BigMul(Sym, Sym),
 }
 
-/// A range in one of the arena's pools.
+/// A range of one of the arena's operand lists.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub start: u32,
     pub len: u32,
 }
 
-/// The stored form of a term. Lists live in the arena's pools.
+/// The stored form of a term. Operand lists are stored in the arena.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
     Int(i64),
     Var(SymVar),
-    /// A range of the term pool. Its first entry holds the constant.
+    /// A range of the list of coefficients and terms. The first entry holds the constant.
     Sum(Range),
     Product(Range),
     FloorDiv(Sym, Sym),
-    /// The third field is the quotient `a // c` if the divisor is a constant `c` other than 0, so
-    /// that `a % c` can be read as `a - c * (a // c)` without creating a term. Otherwise it repeats
-    /// `a`.
+    /// If the divisor is a constant `c` other than 0, the third field is the quotient `a // c`, so that `a % c` can be read as `a -
+    /// c * (a // c)` without creating a term. Otherwise the third field repeats `a`.
     FloorMod(Sym, Sym, Sym),
     Min(Range),
     Max(Range),

@@ -1,29 +1,27 @@
 //! Symbolic integers for the sizes, strides and indices of programs with dynamic shapes.
 //!
-//! A [`SymArena`] holds terms over named variables, hash-consed and in normal form: building the
-//! same polynomial, quotient or comparison twice, in any order, returns the same [`Sym`]. Values
-//! are mathematical integers, and `//` and `%` have Python's semantics. Nothing wraps and nothing
-//! panics: an operation whose folding would overflow is kept unfolded. Sizes 0 and 1 get no special
-//! treatment.
+//! A [`SymArena`] holds terms over named variables. Terms are hash-consed and in normal form: building the same polynomial,
+//! quotient or comparison twice, in any order, returns the same [`Sym`]. Values are mathematical integers, and `//` and `%` have
+//! Python's semantics. Nothing wraps or panics: an operation that would overflow stays unfolded. Sizes 0 and 1 are not special.
 //!
-//! | file | owns |
+//! | file | contents |
 //! |---|---|
 //! | `kind` | ids, [`SymKind`], the stored node |
 //! | `arena` | storage, hash-consing, variables |
-//! | `lin`, `sugar` | the linear form behind the normal form; recovering `%` from it |
+//! | `linear_form`, `recover_mod` | the linear form behind the normal form; converting it back to terms with `%` |
 //! | `build_linear`, `build_div`, `build_minmax`, `build_logic` | the builders, by operator family |
 //! | `quotient` | exact division of polynomials |
 //! | `print` | text in Python's syntax |
-//! | `irregular` | subterms of sizes that loop functions take as parameters |
-//! | `measure` | the number of nodes of a term when it is written as a tree |
+//! | `irregular` | subterms of sizes that are passed to loop functions as parameters |
+//! | `tree_size` | the number of nodes of a term written as a tree |
 //! | `substitute` | traversals: children, free variables, substitution, import |
 //! | `evaluate` | the value of a term for given sizes |
-//! | `solve` | solving a shape pattern for the variable that it defines |
+//! | `solve` | solves a shape pattern for the variable that it defines |
 //! | `facts` | [`Facts`]: ranges, divisibility, bindings, assumed predicates |
 //! | `analyzer` | [`Analyzer`]: an arena and facts, the entry point for queries |
 //! | `bounds`, `modular` | constant bounds; residues |
 //! | `simplify` | simplification under facts |
-//! | `prove`, `system`, `linear` | the prover: queries, constraints of atoms, the linear solver |
+//! | `prove`, `constraints`, `linear_solver` | the prover: queries, constraints on terms, the solver for linear constraints |
 
 mod analyzer;
 mod arena;
@@ -32,22 +30,22 @@ mod build_div;
 mod build_linear;
 mod build_logic;
 mod build_minmax;
+mod constraints;
 mod evaluate;
 mod facts;
 mod irregular;
 mod kind;
-mod lin;
-mod linear;
-mod measure;
+mod linear_form;
+mod linear_solver;
 mod modular;
 mod print;
 mod prove;
 mod quotient;
+mod recover_mod;
 mod simplify;
 mod solve;
 mod substitute;
-mod sugar;
-mod system;
+mod tree_size;
 
 pub use analyzer::{Analyzer, DEFAULT_BUDGET};
 pub use arena::SymArena;

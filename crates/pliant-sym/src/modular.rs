@@ -1,11 +1,11 @@
-//! Divisibility: the residues that a term can take.
+//! Divisibility: the residues of a term.
 
 use crate::analyzer::{Analyzer, MAX_DEPTH};
 use crate::kind::{Node, Sym, SymKind};
-use crate::lin::{floor_div, floor_mod, gcd};
+use crate::linear_form::{floor_div, floor_mod, gcd};
 
-/// The integers `coeff * k + base` for all integers `k`. If `coeff` is 0, the set is the constant
-/// `base`; otherwise `0 <= base < coeff`.
+/// The set of integers `coeff * k + base` for all integers `k`. If `coeff` is 0, its only member is `base`. Otherwise `0 <= base <
+/// coeff`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct ModularSet {
     /// The distance between adjacent members, at least 0.
@@ -18,7 +18,7 @@ impl ModularSet {
     /// All integers.
     pub const EVERYTHING: ModularSet = ModularSet { coeff: 1, base: 0 };
 
-    /// The set with the given step and member. The sign of the step is ignored.
+    /// The set with this step and a member of it. The sign of the step is ignored.
     pub fn new(coeff: i64, base: i64) -> ModularSet {
         match coeff.checked_abs() {
             Some(0) => ModularSet { coeff: 0, base },
@@ -32,7 +32,7 @@ impl ModularSet {
         ModularSet { coeff: 0, base }
     }
 
-    /// The residue of all members modulo `m > 0`; `None` if they differ.
+    /// The common residue of all members modulo `m > 0`; `None` if they have different residues.
     pub fn residue(self, m: i64) -> Option<i64> {
         let common = if self.coeff == 0 { Some(0) } else { self.coeff.checked_rem(m) };
         if common == Some(0) { floor_mod(self.base, m) } else { None }
@@ -76,7 +76,7 @@ impl ModularSet {
         ModularSet::raw(coeff, Some(self.base))
     }
 
-    /// A superset of the intersection: exact if representable, else one of the two operands.
+    /// A superset of the intersection: exact if it can be represented, else one of the operands.
     pub fn intersect(self, other: ModularSet) -> ModularSet {
         let (large, small) = if self.coeff == 0 || (other.coeff != 0 && self.coeff >= other.coeff) {
             (self, other)
@@ -92,7 +92,7 @@ impl ModularSet {
         else {
             return large;
         };
-        // Finding the residue takes up to `small.coeff` steps, so the search is limited.
+        // Finding the residue takes up to `small.coeff` steps, so limit the search.
         let steps = small.coeff.min(4096);
         let member = (0..steps)
             .filter_map(|i| large.coeff.checked_mul(i)?.checked_add(large.base))
@@ -106,7 +106,7 @@ fn gcd_i64(a: i64, b: i64) -> Option<i64> {
 }
 
 impl Analyzer<'_> {
-    /// The residues that a term can take under the facts.
+    /// The possible residues of a term under the facts.
     pub fn modular_set(&mut self, sym: Sym) -> ModularSet {
         self.modular_at(sym, 0)
     }

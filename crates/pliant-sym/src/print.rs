@@ -1,9 +1,7 @@
-//! Prints terms as Python expressions, with the fewest parentheses that still parse to the same
-//! term.
+//! Prints terms as Python expressions with as few parentheses as possible.
 //!
-//! The order of operands in the text depends only on the structure of the term and on the names of
-//! its variables, so printing a term that was parsed from printed text reproduces that text. The
-//! printer uses an explicit stack, so deep terms cannot overflow the thread's stack.
+//! The order of operands depends only on the structure of the term and the names of its variables. Therefore parsing the text and
+//! printing it again reproduces it. The printer uses an explicit stack, so deep terms cannot overflow the thread's stack.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -12,7 +10,7 @@ use std::fmt;
 use crate::arena::SymArena;
 use crate::kind::{CmpOp, Sym, SymKind, SymVar, Term};
 
-/// Operands that differ only below this depth are not ordered.
+/// Operands that differ only below this depth stay in the order of their ids.
 const MAX_ORDER_DEPTH: u32 = 6;
 
 // Precedence levels of Python's operators.
@@ -22,13 +20,13 @@ const MUL: u8 = 3;
 const UNARY: u8 = 4;
 const ATOM: u8 = 5;
 
-/// Maps a variable to its name in the text.
+/// Maps a variable to its printed name.
 pub type Naming<'a> = dyn Fn(SymVar) -> Cow<'a, str> + 'a;
 
 enum Job {
     Text(&'static str),
     Int(i64),
-    /// A term, and the minimum precedence at which it needs no parentheses.
+    /// A term, and the lowest precedence at which it needs no parentheses.
     Sym(Sym, u8),
 }
 
@@ -45,12 +43,12 @@ impl fmt::Display for Display<'_> {
 }
 
 impl SymArena {
-    /// Displays the term as Python text with the variables' own names.
+    /// Displays the term as Python text with the names of its variables.
     pub fn display(&self, sym: Sym) -> impl fmt::Display + '_ {
         Display { arena: self, sym }
     }
 
-    /// Writes the term as Python text. `naming` supplies the names of variables.
+    /// Writes the term as Python text. `naming` returns the names of variables.
     pub fn write<'n>(
         &self,
         sym: Sym,
@@ -61,8 +59,7 @@ impl SymArena {
         while let Some(job) = printer.jobs.pop() {
             match job {
                 Job::Text(text) => out.write_str(text)?,
-                // The magnitude of `i64::MIN` does not fit 64 bits, so it is written as a
-                // difference.
+                // The magnitude of `i64::MIN` does not fit 64 bits, so write it as a difference.
                 Job::Int(i64::MIN) => write!(out, "({} - 1)", i64::MIN + 1)?,
                 Job::Int(v) => write!(out, "{v}")?,
                 Job::Sym(s, strength) => match self.kind(s) {
@@ -85,7 +82,7 @@ struct Printer<'a, 'n> {
 }
 
 impl Printer<'_, '_> {
-    /// Pushes the parts of a term in reverse, so that the first part is on top of the stack.
+    /// Pushes the parts of a term in reverse order, so that the first part is on top of the stack.
     fn expand(&mut self, sym: Sym, strength: u8) {
         let mut parts = Vec::new();
         let own = self.parts(sym, &mut parts);
@@ -96,7 +93,7 @@ impl Printer<'_, '_> {
         self.jobs.extend(parts.into_iter().rev());
     }
 
-    /// Appends the parts of a term to `out`, and returns the precedence of the whole.
+    /// Appends the parts of a term to `out`. Returns the precedence of the whole.
     fn parts(&self, sym: Sym, out: &mut Vec<Job>) -> u8 {
         match self.arena.kind(sym) {
             SymKind::Int(v) => {
@@ -162,7 +159,7 @@ impl Printer<'_, '_> {
         COMPARE
     }
 
-    /// Prints `f(f(a, b), c)`, because the functions of the script language take two operands.
+    /// Prints `f(f(a, b), c)`, because the functions of the script language have two parameters.
     fn nested(&self, open: &'static str, list: &[Sym], out: &mut Vec<Job>) -> u8 {
         out.extend((1..list.len()).map(|_| Job::Text(open)));
         for (i, s) in self.ordered(list).into_iter().enumerate() {
@@ -177,8 +174,7 @@ impl Printer<'_, '_> {
         ATOM
     }
 
-    /// Positive terms come first, then negative ones. The constant comes last unless it is the only
-    /// positive part.
+    /// Writes positive terms first, then negative terms. The constant comes last unless it is the only positive part.
     fn sum(&self, terms: &[Term], constant: i64, out: &mut Vec<Job>) -> u8 {
         let mut terms = terms.to_vec();
         terms.sort_by(|a, b| {

@@ -1,20 +1,20 @@
-//! The prover. Answers yes, no or unknown; an answer of yes or no is always correct.
+//! The prover. It answers yes, no or unknown; yes and no are always correct.
 
 use crate::analyzer::Analyzer;
+use crate::constraints::Constraint;
 use crate::kind::{CmpOp, Sym, SymKind, SymList};
-use crate::lin::Lin;
+use crate::linear_form::LinearForm;
 use crate::modular::ModularSet;
-use crate::system::Claim;
 
-/// The prover's answer for a predicate. It covers all variable values that the facts allow and for
-/// which the predicate has a value.
+/// The prover's answer about a predicate, for all values of the variables that satisfy the facts and for which the predicate has a
+/// value.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Proof {
     /// The predicate always holds.
     Yes,
     /// The predicate never holds.
     No,
-    /// Neither was proved.
+    /// Neither could be proved.
     Unknown,
 }
 
@@ -39,15 +39,14 @@ impl Proof {
 }
 
 impl Analyzer<'_> {
-    /// Decides whether a predicate holds. Any term is accepted; a value other than 0 counts as
-    /// true.
+    /// Decides whether a predicate holds. A term that is not a predicate is true if it is not 0.
     pub fn prove(&mut self, predicate: Sym) -> Proof {
         self.refill();
         let proof = self.prove_at(predicate, 0);
         if proof != Proof::Unknown || self.nesting > 0 {
             return proof;
         }
-        // The simplified sides may allow a proof that the constraints of their atoms do not.
+        // The simplified operands may allow a proof that the constraints on their atoms do not.
         let SymKind::Cmp(op, a, b) = self.arena.kind(predicate) else { return proof };
         self.nesting += 1;
         let sides = (self.simplify(a), self.simplify(b));
@@ -108,10 +107,10 @@ impl Analyzer<'_> {
         if quick != Proof::Unknown {
             return quick;
         }
-        if self.contradictory([Claim::Holds(predicate, false)]) {
+        if self.contradictory([Constraint::Holds(predicate, false)]) {
             return Proof::Yes;
         }
-        if self.contradictory([Claim::Holds(predicate, true)]) {
+        if self.contradictory([Constraint::Holds(predicate, true)]) {
             return Proof::No;
         }
         Proof::Unknown
@@ -144,7 +143,7 @@ impl Analyzer<'_> {
     }
 
     /// Decides `d <= 0`.
-    fn prove_le_zero(&mut self, d: &Lin) -> Proof {
+    fn prove_le_zero(&mut self, d: &LinearForm) -> Proof {
         let bound = self.relaxed_bound(d);
         if bound.hi().is_some_and(|hi| hi <= 0) {
             return Proof::Yes;
@@ -161,9 +160,9 @@ impl Analyzer<'_> {
         if never { Proof::No } else { Proof::Unknown }
     }
 
-    fn always_le_zero(&mut self, d: &Lin, depth: u32) -> bool {
+    fn always_le_zero(&mut self, d: &LinearForm, depth: u32) -> bool {
         if let Some(above) = d.clone().add_const(-1)
-            && self.contradictory([Claim::Ge(above)])
+            && self.contradictory([Constraint::Ge(above)])
         {
             return true;
         }
@@ -179,21 +178,21 @@ impl Analyzer<'_> {
     }
 
     /// A common factor of all terms, and the form divided by it.
-    fn common_factor(&mut self, d: &Lin) -> Option<(Sym, Lin)> {
+    fn common_factor(&mut self, d: &LinearForm) -> Option<(Sym, LinearForm)> {
         if d.constant != 0 || d.terms.len() < 2 {
             return None;
         }
         let candidates = self.arena.factors(d.terms[0].1);
         let has = |s: &Self, t: Sym, f: Sym| s.arena.factors(t).contains(&f);
         let factor = candidates.into_iter().find(|&f| d.terms.iter().all(|t| has(self, t.1, f)))?;
-        let mut rest = Lin::int(0);
+        let mut rest = LinearForm::int(0);
         for &(k, t) in &d.terms {
             let mut factors = self.arena.factors(t);
             let at = factors.iter().position(|&f| f == factor)?;
             factors.remove(at);
             let part = match factors.len() {
-                0 => Lin::int(k),
-                _ => Lin::term(k, self.arena.product_of(factors)?),
+                0 => LinearForm::int(k),
+                _ => LinearForm::term(k, self.arena.product_of(factors)?),
             };
             rest = rest.add(&part)?;
         }
@@ -201,7 +200,7 @@ impl Analyzer<'_> {
     }
 
     /// Decides `d == 0`.
-    fn prove_zero(&mut self, d: &Lin) -> Proof {
+    fn prove_zero(&mut self, d: &LinearForm) -> Proof {
         let bound = self.relaxed_bound(d);
         if bound.as_point() == Some(0) {
             return Proof::Yes;
@@ -211,15 +210,15 @@ impl Analyzer<'_> {
         }
         let (above, below) = (d.clone().add_const(-1), d.scale(-1).and_then(|n| n.add_const(-1)));
         if let (Some(above), Some(below)) = (above, below)
-            && self.contradictory([Claim::Ge(above)])
-            && self.contradictory([Claim::Ge(below)])
+            && self.contradictory([Constraint::Ge(above)])
+            && self.contradictory([Constraint::Ge(below)])
         {
             return Proof::Yes;
         }
-        if self.contradictory([Claim::Eq(d.clone())]) { Proof::No } else { Proof::Unknown }
+        if self.contradictory([Constraint::Eq(d.clone())]) { Proof::No } else { Proof::Unknown }
     }
 
-    fn residues_of(&mut self, d: &Lin) -> ModularSet {
+    fn residues_of(&mut self, d: &LinearForm) -> ModularSet {
         let sym = self.arena.of_lin(d);
         self.modular_at(sym, 0)
     }

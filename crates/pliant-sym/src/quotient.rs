@@ -1,24 +1,22 @@
-//! Exact division of polynomials over atoms, used to infer sizes from a known element count.
+//! Exact division of polynomials over atoms. It infers sizes from a known number of elements.
 
 use smallvec::SmallVec;
 
 use crate::arena::SymArena;
 use crate::kind::{Sym, SymList};
-use crate::lin::{Lin, gcd};
+use crate::linear_form::{LinearForm, gcd};
 
-/// Dividends and quotients with more terms are not handled.
+/// Maximum number of terms of dividends and quotients.
 const MAX_QUOTIENT_TERMS: usize = 32;
 
-/// A coefficient and the sorted atoms that it multiplies.
+/// A coefficient, and its sorted factors.
 type Monomial = (i64, SymList);
 
 impl SymArena {
-    /// The polynomial `q` with `a == q * b` for all values of the variables. `None` if there is
-    /// none or `b` is 0.
+    /// The polynomial `q` with `a == q * b` for all values of the variables. `None` if there is none or `b` is 0.
     ///
-    /// If `b` is 0 at run time, so is `a`, and any value of `q` satisfies the equation. The result
-    /// is therefore valid as the inferred size (`-1`) of a reshape, also for size 0. It equals
-    /// `a // b` only if `b` is not 0.
+    /// If `b` is 0 at run time, so is `a`, and every `q` satisfies the equation. Therefore the result is valid as the inferred size
+    /// (`-1`) of a reshape, even for empty tensors. It equals `a // b` only if `b` is not 0.
     pub fn exact_quotient(&mut self, a: Sym, b: Sym) -> Option<Sym> {
         let (mut rest, by) = (self.monomials(a)?, self.monomials(b)?);
         let (lead_coef, lead) = by.first()?.clone();
@@ -38,41 +36,43 @@ impl SymArena {
         Some(self.sum(terms))
     }
 
-    /// The quotient of two products of sizes in lowest terms: numerator and denominator. Sizes that
-    /// occur in both products cancel even if they are 0, because the inferred size of a reshape
-    /// does not depend on them.
-    pub fn reduced_quotient(&mut self, over: &[Sym], under: &[Sym]) -> (Sym, Sym) {
-        let mut over = SymList::from_slice(over);
+    /// The quotient of two products of sizes in lowest terms, as (numerator, denominator). Sizes that occur in both products cancel
+    /// even if they may be 0, because the inferred size of a reshape does not depend on them.
+    pub fn reduced_quotient(&mut self, numerator: &[Sym], denominator: &[Sym]) -> (Sym, Sym) {
+        let mut numerator = SymList::from_slice(numerator);
         let is_left = |d: &&Sym| {
-            let at = over.iter().position(|o| o == *d);
-            at.map(|at| over.remove(at)).is_none()
+            let at = numerator.iter().position(|o| o == *d);
+            at.map(|at| numerator.remove(at)).is_none()
         };
-        let under: SymList = under.iter().filter(is_left).copied().collect();
-        let (over, under) = (self.product(over), self.product(under));
-        match self.exact_quotient(over, under) {
+        let denominator: SymList = denominator.iter().filter(is_left).copied().collect();
+        let (numerator, denominator) = (self.product(numerator), self.product(denominator));
+        match self.exact_quotient(numerator, denominator) {
             Some(quotient) => (quotient, self.int(1)),
-            None => self.without_common_factor(over, under),
+            None => self.without_common_factor(numerator, denominator),
         }
     }
 
-    /// Both terms, divided by the constant and the atoms that divide both.
+    /// Divides both terms by their common constant and common atoms.
     fn without_common_factor(&mut self, a: Sym, b: Sym) -> (Sym, Sym) {
-        let (Some(over), Some(under)) = (self.monomials(a), self.monomials(b)) else {
+        let (Some(numerator), Some(denominator)) = (self.monomials(a), self.monomials(b)) else {
             return (a, b);
         };
-        let (Some(first), false) = (over.first(), under.is_empty()) else { return (a, b) };
-        let all = || over.iter().chain(&under);
+        let (Some(first), false) = (numerator.first(), denominator.is_empty()) else {
+            return (a, b);
+        };
+        let all = || numerator.iter().chain(&denominator);
         let divisor = all().fold(0, |g, m| gcd(g, m.0.unsigned_abs()));
         let common = all().fold(first.1.clone(), |common, m| shared(&common, &m.1));
         match i64::try_from(divisor) {
-            Ok(divisor) if divisor > 1 || !common.is_empty() => {
-                (self.divided(&over, divisor, &common), self.divided(&under, divisor, &common))
-            }
+            Ok(divisor) if divisor > 1 || !common.is_empty() => (
+                self.divided(&numerator, divisor, &common),
+                self.divided(&denominator, divisor, &common),
+            ),
             _ => (a, b),
         }
     }
 
-    /// Divides a polynomial by a constant and a product that divide all of its terms.
+    /// Divides a polynomial by a constant and by a product that divide all of its terms.
     fn divided(&mut self, list: &[Monomial], divisor: i64, common: &[Sym]) -> Sym {
         let quotient = |(coef, factors): &Monomial| {
             (coef / divisor, without(factors, common).unwrap_or_default())
@@ -81,9 +81,9 @@ impl SymArena {
         self.sum(terms)
     }
 
-    /// The terms of a polynomial, leading term first. `None` if there are too many.
+    /// The monomials of a polynomial, leading monomial first. `None` if there are too many.
     fn monomials(&mut self, sym: Sym) -> Option<Vec<Monomial>> {
-        let Lin { terms, constant } = self.lin_mut(sym);
+        let LinearForm { terms, constant } = self.lin_mut(sym);
         if terms.len() >= MAX_QUOTIENT_TERMS {
             return None;
         }
@@ -108,15 +108,14 @@ fn sorted(mut factors: SymList) -> SymList {
     factors
 }
 
-/// Monomial order, leading monomial first: lexicographic by exponents. The product with the higher
-/// power of the first atom in which the two differ comes first. Multiplying both by a third product
-/// keeps their order.
+/// Monomial order, leading monomial first: lexicographic by exponents. At the first atom whose powers differ, the product with the
+/// higher power comes first. Multiplying both products by a third one keeps their order.
 fn leading_first(a: &[Sym], b: &[Sym]) -> std::cmp::Ordering {
     let differ = a.iter().zip(b).find(|(x, y)| x != y);
     differ.map_or_else(|| b.len().cmp(&a.len()), |(x, y)| x.cmp(y))
 }
 
-/// The factors divided by those of `divisor`. `None` if a factor of the divisor is missing.
+/// The factors without those of `divisor`. `None` if a factor of `divisor` is missing.
 fn without(factors: &[Sym], divisor: &[Sym]) -> Option<SymList> {
     let mut left = SymList::from_slice(factors);
     for d in divisor {
@@ -140,7 +139,7 @@ fn shared(a: &[Sym], b: &[Sym]) -> SymList {
     a.iter().filter(is_shared).copied().collect()
 }
 
-/// Adds a monomial to a sorted polynomial. `None` on overflow or beyond the length limit.
+/// Adds a monomial to a sorted polynomial. `None` on overflow or if the result is too long.
 fn add(list: &mut Vec<Monomial>, (coef, factors): Monomial) -> Option<()> {
     match list.binary_search_by(|m| leading_first(&m.1, &factors)) {
         Ok(at) => {
@@ -159,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn polynomials_divide_exactly_or_not_at_all() {
+    fn exact_quotient_divides_polynomials_exactly() {
         let mut s = SymArena::new();
         let [h, w, b] = ["h", "w", "b"].map(|n| {
             let v = s.fresh_var(n);
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn quotients_of_sizes_are_reduced() {
+    fn reduced_quotient_cancels_common_sizes() {
         let mut s = SymArena::new();
         let [h, w] = ["h", "w"].map(|n| {
             let v = s.fresh_var(n);

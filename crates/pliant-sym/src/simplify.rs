@@ -1,23 +1,22 @@
-//! Simplification under facts. It preserves the value wherever the facts hold, and is idempotent.
+//! Simplifies terms under facts. The value stays the same wherever the facts hold, and simplifying twice has no further effect.
 
 use rustc_hash::FxHashMap;
 
 use crate::analyzer::Analyzer;
 use crate::build_div::split_candidates;
+use crate::constraints::Constraint;
 use crate::kind::{Sym, SymKind, SymList};
-use crate::lin::Lin;
+use crate::linear_form::LinearForm;
 use crate::prove::Proof;
-use crate::substitute::Owned;
-use crate::system::Claim;
+use crate::substitute::OwnedKind;
 
-/// A term that still changes after this many rounds is returned unchanged.
+/// Maximum number of rounds. A term that still changes is returned unsimplified.
 const MAX_ROUNDS: usize = 8;
-/// Terms with more nodes are returned unchanged.
+/// Maximum number of nodes. Larger terms are returned unsimplified.
 const MAX_NODES: usize = 4096;
 
 impl Analyzer<'_> {
-    /// Returns an equal term that is no more complex, under the facts. Simplifying the result again
-    /// returns the same term.
+    /// Returns a term that is equal under the facts and not more complex. Simplifying the result again returns the same term.
     pub fn simplify(&mut self, sym: Sym) -> Sym {
         if self.nesting > 0 {
             return self.simplify_rounds(sym).unwrap_or(sym);
@@ -25,7 +24,7 @@ impl Analyzer<'_> {
         self.open_pool();
         let simple = self.simplify_rounds(sym);
         let sufficed = self.close_pool();
-        // A result cut short by the budget would not be idempotent.
+        // If the budget was exhausted, the result might not be idempotent.
         simple.filter(|_| sufficed).unwrap_or(sym)
     }
 
@@ -71,21 +70,21 @@ impl Analyzer<'_> {
         let map = |c: Sym| done.get(&c).copied().unwrap_or(c);
         let width = self.arena.lin(sym).terms.len();
         self.charge(4 + width * width);
-        let built = match self.arena.owned(sym) {
-            Owned::Int(_) => return sym,
-            Owned::Var(v) => self.facts.binding(v).unwrap_or(sym),
-            Owned::FloorDiv(a, b) => self.simplify_div(map(a), map(b)),
-            Owned::FloorMod(a, b) => self.simplify_mod(map(a), map(b)),
+        let built = match self.arena.owned_kind(sym) {
+            OwnedKind::Int(_) => return sym,
+            OwnedKind::Var(v) => self.facts.binding(v).unwrap_or(sym),
+            OwnedKind::FloorDiv(a, b) => self.simplify_div(map(a), map(b)),
+            OwnedKind::FloorMod(a, b) => self.simplify_mod(map(a), map(b)),
             owned => self.arena.rebuild(sym, owned, map),
         };
         if let Some(value) = self.constant_value(built) {
             return self.arena.int(value);
         }
-        match self.arena.owned(built) {
-            Owned::Sum(..) => self.simplify_sum(built),
-            Owned::Min(list) => self.simplify_extremum(built, &list, true),
-            Owned::Max(list) => self.simplify_extremum(built, &list, false),
-            Owned::Cmp(..) | Owned::And(_) | Owned::Or(_) | Owned::Not(_) => {
+        match self.arena.owned_kind(built) {
+            OwnedKind::Sum(..) => self.simplify_sum(built),
+            OwnedKind::Min(list) => self.simplify_extremum(built, &list, true),
+            OwnedKind::Max(list) => self.simplify_extremum(built, &list, false),
+            OwnedKind::Cmp(..) | OwnedKind::And(_) | OwnedKind::Or(_) | OwnedKind::Not(_) => {
                 self.refill();
                 match self.prove(built) {
                     Proof::Yes => self.arena.int(1),
@@ -97,7 +96,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The value of a term, if bounds or residues leave only one.
+    /// The value of a term whose bounds or residues allow only one value.
     fn constant_value(&mut self, sym: Sym) -> Option<i64> {
         let bound = self.const_int_bound(sym);
         if let Some(v) = bound.as_point() {
@@ -133,7 +132,7 @@ impl Analyzer<'_> {
     /// Applies `(g * y + r) // (g * d) == y // d` if `r` is in `0..g` under the facts.
     fn div_low_part(&mut self, a: Sym, c: i64) -> Option<Sym> {
         let lin = self.arena.lin_mut(a);
-        let shown = self.arena.sugar(&lin);
+        let shown = self.arena.recover_mod(&lin);
         for (g, high, low) in split_candidates(&shown, c) {
             if low.terms.is_empty() && low.constant == 0 {
                 continue;
@@ -148,9 +147,8 @@ impl Analyzer<'_> {
         None
     }
 
-    /// Quotient and remainder by a non-constant divisor that is not 0. If the polynomials divide,
-    /// the result is exact. Otherwise the terms that contain the divisor are divided, and the rest
-    /// is the remainder if it is provably below the divisor.
+    /// Quotient and remainder for a non-constant divisor other than 0. If the polynomials divide, the quotient is exact. Otherwise
+    /// the terms that contain the divisor are divided, and the rest is the remainder if it is provably less than the divisor.
     fn div_by_term(&mut self, a: Sym, b: Sym) -> Option<(Sym, Sym)> {
         let divisor = self.bound_at(b, 0);
         self.refill();
@@ -163,11 +161,11 @@ impl Analyzer<'_> {
         }
         let lin = self.arena.lin_mut(a);
         let needed = self.arena.factors(b);
-        let (mut whole, mut rest) = (Lin::int(0), Lin::int(lin.constant));
+        let (mut whole, mut rest) = (LinearForm::int(0), LinearForm::int(lin.constant));
         for &(k, t) in &lin.terms {
             match self.without_factors(t, &needed) {
                 Some(part) => whole = whole.add(&part.scale(k)?)?,
-                None => rest = rest.add(&Lin::term(k, t))?,
+                None => rest = rest.add(&LinearForm::term(k, t))?,
             }
         }
         let zero = self.arena.int(0);
@@ -192,15 +190,15 @@ impl Analyzer<'_> {
         self.prove_le(zero, r).is_yes() && self.prove_lt(r, d).is_yes()
     }
 
-    fn without_factors(&mut self, term: Sym, needed: &SymList) -> Option<Lin> {
+    fn without_factors(&mut self, term: Sym, needed: &SymList) -> Option<LinearForm> {
         let mut factors = self.arena.factors(term);
         for n in needed {
             let at = factors.iter().position(|f| f == n)?;
             factors.remove(at);
         }
         match factors.len() {
-            0 => Some(Lin::int(1)),
-            _ => Some(Lin::term(1, self.arena.product_of(factors)?)),
+            0 => Some(LinearForm::int(1)),
+            _ => Some(LinearForm::term(1, self.arena.product_of(factors)?)),
         }
     }
 
@@ -213,7 +211,8 @@ impl Analyzer<'_> {
             let Some(c) = self.arena.as_int(d).filter(|&c| c > 1 && k % c == 0) else { continue };
             let Some(residue) = self.modular_at(x, 0).residue(c) else { continue };
             let dividend = self.arena.lin_mut(x).add_const(-residue);
-            let replaced = dividend.and_then(|x| lin.sub(&Lin::term(k, t))?.add_scaled(k / c, &x));
+            let replaced =
+                dividend.and_then(|x| lin.sub(&LinearForm::term(k, t))?.add_scaled(k / c, &x));
             if let Some(next) = replaced {
                 lin = next;
                 changed = true;
@@ -241,12 +240,12 @@ impl Analyzer<'_> {
         self.arena.extremum_of(kept, is_min)
     }
 
-    /// Whether `keep <= x` (for a minimum) or `keep >= x` (for a maximum).
+    /// Whether `keep` makes `x` redundant: `keep <= x` for a minimum, `keep >= x` for a maximum.
     fn makes_redundant(&mut self, keep: Sym, x: Sym, is_min: bool) -> bool {
         self.refill();
         let (low, high) = if is_min { (keep, x) } else { (x, keep) };
         let (low, high) = (self.arena.lin_mut(low), self.arena.lin_mut(high));
         let Some(gap) = low.sub(&high).and_then(|d| d.add_const(-1)) else { return false };
-        self.contradictory([Claim::Ge(gap)])
+        self.contradictory([Constraint::Ge(gap)])
     }
 }

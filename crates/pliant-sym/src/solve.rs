@@ -1,31 +1,31 @@
-//! Solves a shape pattern for the variable that it defines, as `match_cast` requires.
+//! Solves a shape pattern for the variable that it defines, as `match_cast` needs.
 
 use smallvec::SmallVec;
 
 use crate::arena::SymArena;
 use crate::kind::{Sym, SymVar};
-use crate::lin::Lin;
+use crate::linear_form::LinearForm;
 
 /// How to compute a variable from an observed size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Solution {
-    /// The variable that the pattern defines.
+    /// The variable defined by the pattern.
     pub var: SymVar,
-    /// A fresh variable that stands for the observed size.
+    /// A fresh variable for the observed size.
     pub observed: SymVar,
-    /// The value of `var`, over `observed` and the known variables. It is valid only if `checks`
-    /// hold, so evaluate it after them.
+    /// The value of `var` in terms of `observed` and the known variables. It is valid only if all `checks` hold, so evaluate
+    /// them first.
     pub value: Sym,
-    /// Predicates over `observed` and the known variables, to be checked in this order: the divisor
-    /// is not 0, the division is exact, the size is not negative.
+    /// Predicates over `observed` and the known variables, to check in this order: the divisor is not 0, the division is
+    /// exact, the size is not negative.
     pub checks: SmallVec<[Sym; 3]>,
 }
 
-/// Solves `pattern == observed` for the only variable of the pattern that is not `known`.
-/// `observed` is the name of the variable for the observed size.
+/// Solves `pattern == observed` for the only variable of the pattern that is not `known`. `observed` is the name of the fresh
+/// variable for the observed size.
 ///
-/// The pattern must be linear in the unknown variable: `n`, `2 * n`, `n + 1`, `n * 4 + m`, and
-/// `n * m` with known `m`. Returns `None` if it is not, or unless exactly one variable is unknown.
+/// The pattern must be linear in the unknown variable: `n`, `2 * n`, `n + 1`, `n * 4 + m`, or `n * m` with known `m`. Returns
+/// `None` if it is not linear or the number of unknown variables is not one.
 pub fn solve_match(
     arena: &mut SymArena,
     pattern: Sym,
@@ -55,8 +55,7 @@ pub fn solve_match(
             arena.floordiv(rest, slope)
         }
     };
-    // An observed size is not negative. If it is a positive multiple of the variable, the variable
-    // is not negative either.
+    // Observed sizes are not negative. If the size is a positive multiple of the variable, the variable is not negative either.
     let positive_multiple = arena.as_int(slope).is_some_and(|k| k > 0) && offset == zero;
     if !positive_multiple {
         checks.push(arena.ge(value, zero));
@@ -68,10 +67,10 @@ pub fn solve_match(
 fn split_linear(arena: &mut SymArena, pattern: Sym, var: SymVar) -> Option<(Sym, Sym)> {
     let own = arena.var(var);
     let lin = arena.lin_mut(pattern);
-    let (mut slope, mut offset) = (Lin::int(0), Lin::int(lin.constant));
+    let (mut slope, mut offset) = (LinearForm::int(0), LinearForm::int(lin.constant));
     for &(k, t) in &lin.terms {
         if !arena.contains_var(t, var) {
-            offset = offset.add(&Lin::term(k, t))?;
+            offset = offset.add(&LinearForm::term(k, t))?;
             continue;
         }
         let mut factors = arena.factors(t);
@@ -81,12 +80,12 @@ fn split_linear(arena: &mut SymArena, pattern: Sym, var: SymVar) -> Option<(Sym,
             return None;
         }
         let part = match factors.len() {
-            0 => Lin::int(k),
-            _ => Lin::term(k, arena.product_of(factors)?),
+            0 => LinearForm::int(k),
+            _ => LinearForm::term(k, arena.product_of(factors)?),
         };
         slope = slope.add(&part)?;
     }
-    if slope == Lin::default() {
+    if slope == LinearForm::default() {
         return None;
     }
     Some((arena.of_lin(&slope), arena.of_lin(&offset)))

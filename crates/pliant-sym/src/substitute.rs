@@ -1,17 +1,16 @@
-//! Traversal and rebuilding of terms: children, free variables, substitution, import from other
-//! arenas.
+//! Traverses and rebuilds terms: children, free variables, substitution, import from other arenas.
 //!
-//! Every traversal uses an explicit stack and visits each shared term once.
+//! Traversals use an explicit stack and visit shared terms once.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::arena::SymArena;
 use crate::kind::{CmpOp, Sym, SymKind, SymList, SymVar, Term};
-use crate::lin::Lin;
+use crate::linear_form::LinearForm;
 
-/// A node with its lists copied out of the arena, so that the arena can be modified.
-pub(crate) enum Owned {
+/// A node whose lists are copied out of the arena, so that the arena can be modified.
+pub(crate) enum OwnedKind {
     Int(i64),
     Var(SymVar),
     Sum(SmallVec<[Term; 6]>, i64),
@@ -30,7 +29,7 @@ pub(crate) enum Owned {
 }
 
 impl SymArena {
-    /// The operands of a term, in order. For a sum these are its terms without the coefficients.
+    /// The operands of a term in order. For a sum, its terms without coefficients.
     pub fn children(&self, sym: Sym) -> SmallVec<[Sym; 6]> {
         match self.kind(sym) {
             SymKind::Int(_) | SymKind::Var(_) => SmallVec::new(),
@@ -50,28 +49,30 @@ impl SymArena {
         }
     }
 
-    pub(crate) fn owned(&self, sym: Sym) -> Owned {
+    pub(crate) fn owned_kind(&self, sym: Sym) -> OwnedKind {
         let list = SymList::from_slice;
         match self.kind(sym) {
-            SymKind::Int(v) => Owned::Int(v),
-            SymKind::Var(v) => Owned::Var(v),
-            SymKind::Sum { terms, constant } => Owned::Sum(SmallVec::from_slice(terms), constant),
-            SymKind::Product(l) => Owned::Product(list(l)),
-            SymKind::FloorDiv(a, b) => Owned::FloorDiv(a, b),
-            SymKind::FloorMod(a, b) => Owned::FloorMod(a, b),
-            SymKind::Min(l) => Owned::Min(list(l)),
-            SymKind::Max(l) => Owned::Max(list(l)),
-            SymKind::Select(c, a, b) => Owned::Select(c, a, b),
-            SymKind::Cmp(op, a, b) => Owned::Cmp(op, a, b),
-            SymKind::And(l) => Owned::And(list(l)),
-            SymKind::Or(l) => Owned::Or(list(l)),
-            SymKind::Not(a) => Owned::Not(a),
-            SymKind::BigAdd(a, b) => Owned::BigAdd(a, b),
-            SymKind::BigMul(a, b) => Owned::BigMul(a, b),
+            SymKind::Int(v) => OwnedKind::Int(v),
+            SymKind::Var(v) => OwnedKind::Var(v),
+            SymKind::Sum { terms, constant } => {
+                OwnedKind::Sum(SmallVec::from_slice(terms), constant)
+            }
+            SymKind::Product(l) => OwnedKind::Product(list(l)),
+            SymKind::FloorDiv(a, b) => OwnedKind::FloorDiv(a, b),
+            SymKind::FloorMod(a, b) => OwnedKind::FloorMod(a, b),
+            SymKind::Min(l) => OwnedKind::Min(list(l)),
+            SymKind::Max(l) => OwnedKind::Max(list(l)),
+            SymKind::Select(c, a, b) => OwnedKind::Select(c, a, b),
+            SymKind::Cmp(op, a, b) => OwnedKind::Cmp(op, a, b),
+            SymKind::And(l) => OwnedKind::And(list(l)),
+            SymKind::Or(l) => OwnedKind::Or(list(l)),
+            SymKind::Not(a) => OwnedKind::Not(a),
+            SymKind::BigAdd(a, b) => OwnedKind::BigAdd(a, b),
+            SymKind::BigMul(a, b) => OwnedKind::BigMul(a, b),
         }
     }
 
-    /// The variables of a term without duplicates, in the order of first occurrence.
+    /// The variables of a term in order of first occurrence, without duplicates.
     pub fn free_vars(&self, sym: Sym) -> SmallVec<[SymVar; 4]> {
         let mut out = SmallVec::new();
         let mut seen = FxHashSet::default();
@@ -93,15 +94,15 @@ impl SymArena {
         self.free_vars(sym).contains(&var)
     }
 
-    /// Substitutes variables. Variables for which `map` returns `None` stay.
+    /// Substitutes variables. A variable for which `map` returns `None` stays.
     pub fn substitute(&mut self, sym: Sym, map: &dyn Fn(SymVar) -> Option<Sym>) -> Sym {
         let mut done: FxHashMap<Sym, Sym> = FxHashMap::default();
         let mut stack = vec![sym];
         while let Some(&s) = stack.last() {
             if done.contains_key(&s) || !push_missing(&self.children(s), &done, &mut stack) {
                 if !done.contains_key(&s) {
-                    let built = match self.owned(s) {
-                        Owned::Var(v) => map(v).unwrap_or(s),
+                    let built = match self.owned_kind(s) {
+                        OwnedKind::Var(v) => map(v).unwrap_or(s),
                         owned => self.rebuild(s, owned, |c| done.get(&c).copied().unwrap_or(c)),
                     };
                     done.insert(s, built);
@@ -112,8 +113,7 @@ impl SymArena {
         done.get(&sym).copied().unwrap_or(sym)
     }
 
-    /// Copies a term of another arena into this one. `map` returns the term for each of its
-    /// variables.
+    /// Copies a term of another arena to this one. `map` returns the term of this arena for a variable of the other.
     pub fn import(
         &mut self,
         other: &SymArena,
@@ -123,7 +123,7 @@ impl SymArena {
         self.import_terms(other, sym, &FxHashMap::default(), map)
     }
 
-    /// As [`Self::import`]. `terms` maps whole terms of the other arena to terms of this one.
+    /// As [`Self::import`]. `terms` maps terms of the other arena to terms of this one.
     pub fn import_terms(
         &mut self,
         other: &SymArena,
@@ -139,9 +139,9 @@ impl SymArena {
             }
             if done.contains_key(&s) || !push_missing(&other.children(s), &done, &mut stack) {
                 if !done.contains_key(&s) {
-                    let built = match other.owned(s) {
-                        Owned::Var(v) => map(self, v),
-                        Owned::Int(v) => self.int(v),
+                    let built = match other.owned_kind(s) {
+                        OwnedKind::Var(v) => map(self, v),
+                        OwnedKind::Int(v) => self.int(v),
                         owned => self.combine(owned, |c| done.get(&c).copied().unwrap_or(c)),
                     };
                     done.insert(s, built);
@@ -152,37 +152,37 @@ impl SymArena {
         done.get(&sym).copied().expect("the walk ends after its root is built")
     }
 
-    /// Rebuilds a term of this arena over new operands. Returns the term itself if none changed.
-    pub(crate) fn rebuild(&mut self, sym: Sym, owned: Owned, map: impl Fn(Sym) -> Sym) -> Sym {
+    /// Rebuilds a term of this arena with mapped operands. Returns the term itself if no operand changed.
+    pub(crate) fn rebuild(&mut self, sym: Sym, owned: OwnedKind, map: impl Fn(Sym) -> Sym) -> Sym {
         if self.children(sym).into_iter().all(|c| map(c) == c) {
             return sym;
         }
         self.combine(owned, map)
     }
 
-    /// Builds a node over mapped operands.
-    pub(crate) fn combine(&mut self, owned: Owned, map: impl Fn(Sym) -> Sym) -> Sym {
+    /// Builds a node with mapped operands.
+    pub(crate) fn combine(&mut self, owned: OwnedKind, map: impl Fn(Sym) -> Sym) -> Sym {
         match owned {
-            Owned::Int(v) => self.int(v),
-            Owned::Var(v) => self.var(v),
-            Owned::Sum(terms, constant) => self.combine_sum(&terms, constant, map),
-            Owned::Product(list) => self.product(list.into_iter().map(map)),
-            Owned::FloorDiv(a, b) => self.floordiv(map(a), map(b)),
-            Owned::FloorMod(a, b) => self.floormod(map(a), map(b)),
-            Owned::Min(list) => self.fold(list, map, SymArena::min),
-            Owned::Max(list) => self.fold(list, map, SymArena::max),
-            Owned::Select(c, a, b) => self.select(map(c), map(a), map(b)),
-            Owned::Cmp(op, a, b) => self.cmp(op, map(a), map(b)),
-            Owned::And(list) => self.fold(list, map, SymArena::and),
-            Owned::Or(list) => self.fold(list, map, SymArena::or),
-            Owned::Not(a) => self.not(map(a)),
-            Owned::BigAdd(a, b) => self.add(map(a), map(b)),
-            Owned::BigMul(a, b) => self.mul(map(a), map(b)),
+            OwnedKind::Int(v) => self.int(v),
+            OwnedKind::Var(v) => self.var(v),
+            OwnedKind::Sum(terms, constant) => self.combine_sum(&terms, constant, map),
+            OwnedKind::Product(list) => self.product(list.into_iter().map(map)),
+            OwnedKind::FloorDiv(a, b) => self.floordiv(map(a), map(b)),
+            OwnedKind::FloorMod(a, b) => self.floormod(map(a), map(b)),
+            OwnedKind::Min(list) => self.fold(list, map, SymArena::min),
+            OwnedKind::Max(list) => self.fold(list, map, SymArena::max),
+            OwnedKind::Select(c, a, b) => self.select(map(c), map(a), map(b)),
+            OwnedKind::Cmp(op, a, b) => self.cmp(op, map(a), map(b)),
+            OwnedKind::And(list) => self.fold(list, map, SymArena::and),
+            OwnedKind::Or(list) => self.fold(list, map, SymArena::or),
+            OwnedKind::Not(a) => self.not(map(a)),
+            OwnedKind::BigAdd(a, b) => self.add(map(a), map(b)),
+            OwnedKind::BigMul(a, b) => self.mul(map(a), map(b)),
         }
     }
 
     fn combine_sum(&mut self, terms: &[Term], constant: i64, map: impl Fn(Sym) -> Sym) -> Sym {
-        let mut sum = Some(Lin::int(constant));
+        let mut sum = Some(LinearForm::int(constant));
         for &(coef, t) in terms {
             let part = self.lin_mut(map(t));
             sum = sum.and_then(|s| s.add_scaled(coef, &part));

@@ -53,7 +53,7 @@ pub(crate) fn lower(module: &IRModule, ctx: &PassContext) -> Result<IRModule, Er
         ctx.check_cancelled()?;
         lower_one(name, func)
     };
-    let lowered = map(sources.clone(), lower);
+    let lowered = parallel_map(sources.clone(), lower);
     let mut out = IRModule::new();
     for ((name, _), func) in sources.into_iter().zip(lowered) {
         out.insert(name.clone(), func?);
@@ -109,7 +109,7 @@ pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> LoopF
     let loops: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
     let full_writes =
         |(name, f): (&Arc<str>, &Arc<PrimFunc>)| (name.to_string(), fully_written_params(f));
-    for (name, params) in map(loops, full_writes) {
+    for (name, params) in parallel_map(loops, full_writes) {
         table.set_full_writes(name, params);
     }
     for (name, kernel) in kernels.iter() {

@@ -261,7 +261,7 @@ impl ModulePass for LoopPass {
                 .err()
                 .map(|e| PassError::unsupported(format!("'{name}' in {}", e.pass), e.message))
         };
-        let errors = map(functions, apply).into_iter().flatten().collect();
+        let errors = parallel_map(functions, apply).into_iter().flatten().collect();
         PassError::join(errors).map_or(Ok(module), Err)
     }
 }

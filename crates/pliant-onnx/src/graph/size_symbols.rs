@@ -45,7 +45,7 @@ impl Importer<'_> {
 
     /// Whether a term is so large that a symbol replaces it.
     fn is_large(&self, sym: Sym) -> bool {
-        self.builder.func().syms.written_size(sym, MAX_TERM_NODES) >= MAX_TERM_NODES
+        self.builder.func().syms.tree_size(sym, MAX_TERM_NODES) >= MAX_TERM_NODES
     }
 
     /// The tensor type of a variable, with new symbols in place of large and unknown dims. `None` if nothing changes.

@@ -1,4 +1,4 @@
-//! Random expressions with a reference evaluation, to compare terms against.
+//! Random expressions with a reference evaluator.
 
 use pliant_sym::{Sym, SymArena, SymVar};
 use proptest::prelude::*;
@@ -34,14 +34,14 @@ pub enum Op {
 pub const VARS: [&str; 3] = ["n", "m", "k"];
 
 impl Expr {
-    /// The value by Python's semantics; `None` on a division by 0.
+    /// The value with Python's semantics; `None` on a division by 0.
     pub fn value(&self, at: &[i64]) -> Option<i64> {
         Some(match self {
             Expr::Int(v) => *v,
             Expr::Var(i) => at[*i],
             Expr::Not(a) => i64::from(a.value(at)? == 0),
             Expr::Select(c, a, b) => {
-                // All operands must have a value: the normal form may evaluate any of them.
+                // All operands must have a value, because the normal form may evaluate any of them.
                 let (c, a, b) = (c.value(at)?, a.value(at)?, b.value(at)?);
                 if c != 0 { a } else { b }
             }
@@ -181,7 +181,7 @@ pub fn arena() -> (SymArena, Vec<SymVar>) {
     (a, vars)
 }
 
-/// All points of the box `lo..=hi` in each of the variables.
+/// All points of a box with these ranges of the three variables.
 pub fn points(ranges: &[(i64, i64)]) -> Vec<[i64; 3]> {
     let side = |i: usize| ranges[i].0..=ranges[i].1;
     let mut out = Vec::new();

@@ -2,9 +2,9 @@
 //! linked separately.
 
 mod common;
-mod hostile;
 mod normal_form;
 mod properties;
 mod shape_facts;
 mod solve;
+mod stress;
 mod text;

@@ -1,4 +1,4 @@
-//! Examples of the normal form: folding, printing, independence of construction order.
+//! Tests examples of the normal form: folding, printing, independence of construction order.
 
 use pliant_sym::{EvalError, Sym, SymArena};
 
@@ -15,7 +15,7 @@ fn vars(a: &mut SymArena) -> (Sym, Sym, Sym) {
 }
 
 #[test]
-fn sums_and_products_fold_and_print() {
+fn sums_and_products_are_folded_and_printed() {
     let a = &mut SymArena::new();
     let (n, m, _) = vars(a);
     let (one, four) = (a.int(1), a.int(4));
@@ -37,7 +37,7 @@ fn sums_and_products_fold_and_print() {
 }
 
 #[test]
-fn division_identities() {
+fn division_identities_hold() {
     let a = &mut SymArena::new();
     let (n, m, _) = vars(a);
     let (three, four, six) = (a.int(3), a.int(4), a.int(6));
@@ -67,7 +67,7 @@ fn division_identities() {
     assert_eq!(a.floormod(flat, twelve), flat);
     assert_eq!(a.floordiv(flat, four), mm);
     assert_eq!(a.floormod(flat, four), r);
-    // Splits an index into digits and joins them again.
+    // Split an index into digits and join them again.
     let eight = a.int(8);
     let high = a.floordiv(n, eight);
     let two = a.int(2);
@@ -79,7 +79,7 @@ fn division_identities() {
 }
 
 #[test]
-fn extrema_and_logic() {
+fn minima_maxima_and_logic_are_normalised() {
     let a = &mut SymArena::new();
     let (n, m, k) = vars(a);
     let one = a.int(1);

@@ -1,4 +1,4 @@
-//! Compares building, simplifying and proving with brute-force evaluation of random expressions.
+//! Property tests: compare building, simplifying and proving with brute-force evaluation of random expressions.
 
 use crate::common::{Expr, Op, arena, arith, points, predicate, two};
 use crate::text::parse;
@@ -28,7 +28,7 @@ fn facts_of(a: &mut SymArena, vars: &[SymVar], sides: &[(i64, i64)], assumed: &[
     facts
 }
 
-/// The points of the box at which all assumptions hold.
+/// The points of the box that satisfy all assumptions.
 fn allowed(sides: &[(i64, i64)], assumed: &[Expr]) -> Vec<[i64; 3]> {
     let mut all = points(sides);
     all.retain(|at| assumed.iter().all(|p| p.value(at).is_some_and(|v| v != 0)));
@@ -39,7 +39,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
     #[test]
-    fn building_keeps_the_value(e in prop_oneof![arith(), predicate()]) {
+    fn building_preserves_the_value(e in prop_oneof![arith(), predicate()]) {
         let (mut a, vars) = arena();
         let s = e.build(&mut a, &vars);
         for at in points(&BOX) {
@@ -53,7 +53,7 @@ proptest! {
     fn rebuilding_gives_the_same_term(e in prop_oneof![arith(), predicate()]) {
         let (mut a, vars) = arena();
         let s = e.build(&mut a, &vars);
-        // Importing into another arena and back builds every node again, there in another order.
+        // Importing to another arena and back rebuilds every node, in another order.
         let (mut other, _) = (SymArena::new(), ());
         let back: Vec<SymVar> = vars.iter().rev().map(|&v| other.fresh_var(a.name(v))).collect();
         let there = other.import(&a, s, &mut |o, v| {
@@ -68,14 +68,14 @@ proptest! {
     }
 
     #[test]
-    fn printing_reads_back(e in prop_oneof![arith(), predicate()]) {
+    fn printed_terms_parse_to_the_same_term(e in prop_oneof![arith(), predicate()]) {
         let (mut a, vars) = arena();
         let s = e.build(&mut a, &vars);
         let text = a.display(s).to_string();
         let find = |name: &str| vars[crate::common::VARS.iter().position(|v| *v == name).expect("n, m, k")];
         let again = parse(&mut a, &text, &mut |a, name| a.var(find(name)));
         prop_assert_eq!(again, s, "{} / {}", text, a.display(again));
-        // Elsewhere, where the variables are made in the order of the text, it prints the same.
+        // In another arena, whose variables are created in the order of the text, it prints the same.
         let mut other = SymArena::new();
         let mut made: Vec<(String, SymVar)> = Vec::new();
         let there = parse(&mut other, &text, &mut |o, name| {
@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn simplifying_keeps_the_value_and_is_idempotent(
+    fn simplifying_preserves_the_value_and_is_idempotent(
         e in prop_oneof![arith(), predicate()],
         sides in ranges(),
         assumed in proptest::collection::vec(predicate(), 0..2),
@@ -148,7 +148,7 @@ proptest! {
         let s = p.build(&mut a, &vars);
         let mut facts = Facts::new();
         for (i, (v, &(lo, hi))) in vars.iter().zip(&sides).enumerate() {
-            // Some sides are left open: a proof must then hold for the box all the more.
+            // Leave some ranges without an upper bound. A proof must then hold for the box, too.
             facts.assume_range(*v, Some(lo), (open >> i & 1 == 0).then_some(hi));
         }
         for q in &assumed {
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn divisible_variables(e in arith(), modulus in 1..7i64, residue in 0..7i64) {
+    fn assumed_residues_are_respected(e in arith(), modulus in 1..7i64, residue in 0..7i64) {
         let (mut a, vars) = arena();
         let s = e.build(&mut a, &vars);
         let mut facts = Facts::new();
@@ -188,7 +188,7 @@ proptest! {
     }
 
     #[test]
-    fn digits_join_again(coefs in [-9..9i64, -9..9, -9..9, -9..9], c in 1..9i64, d in 1..9i64) {
+    fn splitting_and_joining_digits_is_the_identity(coefs in [-9..9i64, -9..9, -9..9, -9..9], c in 1..9i64, d in 1..9i64) {
         let (mut a, vars) = arena();
         let term = |i: usize| two(Op::Mul, Expr::Var(i), Expr::Int(coefs[i]));
         let e = two(Op::Add, two(Op::Add, term(0), term(1)), Expr::Int(coefs[3]));

@@ -1,10 +1,10 @@
-//! Facts about shapes that occur in compilers and that the prover must prove.
+//! Tests that the prover proves typical facts about shapes in compilers.
 
 use pliant_sym::{Analyzer, Facts, Proof, Sym, SymArena, SymVar};
 
 use crate::text::parse;
 
-/// Assumed predicates, and the goal. All sizes are at least 0.
+/// Assumed predicates and the predicate to prove. All sizes are at least 0.
 struct Case(&'static [&'static str], &'static str);
 
 const FACTS: &[Case] = &[
@@ -140,7 +140,7 @@ const FACTS: &[Case] = &[
     Case(&[], "or(n < m, or(n == m, n > m))"),
 ];
 
-/// Variables that are assumed to be at least 0. The others can be any integer.
+/// Variables that are assumed to be at least 0. The others are arbitrary integers.
 const SIZES: &[&str] = &["n", "m", "k", "h", "p", "s"];
 
 fn prove(assumed: &[&str], goal: &str) -> Proof {
@@ -188,7 +188,7 @@ fn typical_shape_facts_are_proved() {
 }
 
 #[test]
-fn what_is_not_always_true_stays_open() {
+fn predicates_that_do_not_always_hold_are_not_proved() {
     let open: &[Case] = &[
         Case(&[], "n >= 1"),
         Case(&[], "n // 2 * 2 == n"),
@@ -205,7 +205,7 @@ fn what_is_not_always_true_stays_open() {
 }
 
 #[test]
-fn a_spent_budget_is_unknown() {
+fn an_exhausted_budget_gives_unknown() {
     let mut arena = SymArena::new();
     let vars: Vec<Sym> = (0..30)
         .map(|i| {

@@ -1,4 +1,4 @@
-//! Patterns of `match_cast`: their solutions, verified by brute force.
+//! Tests the solutions of `match_cast` patterns by brute force.
 
 use pliant_sym::{Sym, SymArena, SymVar, solve_match};
 
@@ -8,8 +8,8 @@ fn setup() -> (SymArena, SymVar, SymVar) {
     (a, n, m)
 }
 
-/// For every `n` and `m`, checks that the solution recovers `n` from the value of the pattern, and
-/// that it rejects observed sizes that no `n` produces.
+/// Checks, for every `n` and `m`, that the solution computes `n` from the value of the pattern, and that it rejects observed sizes
+/// that no `n` produces.
 fn check(a: &mut SymArena, pattern: Sym, n: SymVar, m: SymVar) {
     let s = solve_match(a, pattern, "observed", &|v| v == m).expect("the pattern is linear in n");
     assert_eq!(s.var, n);
@@ -38,7 +38,7 @@ fn check(a: &mut SymArena, pattern: Sym, n: SymVar, m: SymVar) {
 }
 
 #[test]
-fn linear_patterns_solve() {
+fn linear_patterns_are_solved() {
     let (mut a, n, m) = setup();
     let (vn, vm) = (a.var(n), a.var(m));
     let (one, two, four) = (a.int(1), a.int(2), a.int(4));
@@ -58,7 +58,7 @@ fn linear_patterns_solve() {
 }
 
 #[test]
-fn other_patterns_do_not() {
+fn nonlinear_patterns_are_not_solved() {
     let (mut a, n, m) = setup();
     let (vn, vm) = (a.var(n), a.var(m));
     let two = a.int(2);

@@ -1,4 +1,4 @@
-//! A small parser of Python-like expressions for tests: `+ - * // %`, comparisons, calls.
+//! A small parser for Python-like expressions: `+ - * // %`, comparisons, calls.
 
 use pliant_sym::{Sym, SymArena};
 
@@ -11,7 +11,7 @@ struct Parser<'a, 'b> {
     lookup: &'a mut Lookup<'b>,
 }
 
-/// Builds the term that `text` describes. Panics on a syntax error.
+/// Builds the term described by `text`. Panics on a syntax error.
 pub fn parse(arena: &mut SymArena, text: &str, lookup: &mut Lookup<'_>) -> Sym {
     let mut p = Parser { arena, tokens: tokens(text), at: 0, lookup };
     let sym = p.comparison();

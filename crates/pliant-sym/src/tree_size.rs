@@ -1,14 +1,14 @@
-//! Sizes of terms as trees: shared subterms count at every occurrence.
+//! Sizes of terms written as trees, where shared subterms count at every occurrence.
 
 use rustc_hash::FxHashMap;
 
 use crate::{Sym, SymArena, SymKind};
 
 impl SymArena {
-    /// The number of nodes of a term when it is written as a tree, capped at `most`.
-    pub fn written_size(&self, sym: Sym, most: usize) -> usize {
+    /// The number of nodes of the term written as a tree, at most `max`.
+    pub fn tree_size(&self, sym: Sym, max: usize) -> usize {
         if let SymKind::Int(_) | SymKind::Var(_) = self.kind(sym) {
-            return 1.min(most);
+            return 1.min(max);
         }
         let mut sizes: FxHashMap<Sym, usize> = FxHashMap::default();
         let mut stack = vec![sym];
@@ -17,11 +17,11 @@ impl SymArena {
             let open = stack.len();
             stack.extend(below.iter().copied().filter(|c| !sizes.contains_key(c)));
             if stack.len() == open {
-                let size = below.iter().fold(1, |n: usize, c| n.saturating_add(sizes[c]).min(most));
+                let size = below.iter().fold(1, |n: usize, c| n.saturating_add(sizes[c]).min(max));
                 sizes.insert(s, size);
                 stack.pop();
             }
         }
-        sizes[&sym].min(most)
+        sizes[&sym].min(max)
     }
 }

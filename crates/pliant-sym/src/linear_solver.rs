@@ -1,19 +1,19 @@
-//! Decides whether linear constraints over integers are contradictory. Equalities are substituted
-//! first; then Fourier-Motzkin eliminates the variables, tightening every row to integers.
+//! Decides whether linear constraints over integers contradict each other: substitutes equalities, then eliminates variables with
+//! Fourier-Motzkin, tightening every row to integers.
 //!
-//! `true` is always correct. `false` also means that no contradiction was found within the budget.
+//! The answer `true` is always correct. `false` may also mean that the budget did not suffice.
 
 use rustc_hash::FxHashMap;
 
 use crate::kind::Sym;
-use crate::lin::{Lin, floor_div, gcd};
+use crate::linear_form::{LinearForm, floor_div, gcd};
 
-/// The solver gives up on systems with more rows.
+/// Maximum number of rows. The solver gives up on larger systems.
 const MAX_ROWS: usize = 160;
-/// The solver gives up on systems with more variables.
+/// Maximum number of variables. The solver gives up on larger systems.
 const MAX_COLUMNS: usize = 48;
 
-/// One constraint `coefs * x + constant >= 0`; the constant is the last entry.
+/// A constraint `coefs * x + constant >= 0`. The last entry is the constant.
 type Row = Vec<i64>;
 
 /// The result of tightening a row.
@@ -21,13 +21,12 @@ enum Tightened {
     Keep(Row),
     /// The row holds for all values of the variables.
     Trivial,
-    /// The row holds for no values.
+    /// The row holds for no values of the variables.
     Contradiction,
 }
 
-/// Whether no integers satisfy `form >= 0` for all forms in `ge` and `form == 0` for all forms in
-/// `eq`.
-pub(crate) fn infeasible(ge: &[Lin], eq: &[Lin], steps: &mut u32) -> bool {
+/// Whether the constraints `form >= 0` for all forms in `ge` and `form == 0` for all forms in `eq` have no integer solution.
+pub(crate) fn infeasible(ge: &[LinearForm], eq: &[LinearForm], steps: &mut u32) -> bool {
     let mut ge = ge.to_vec();
     let mut eq = eq.to_vec();
     match substitute_equalities(&mut ge, &mut eq, steps) {
@@ -47,7 +46,7 @@ pub(crate) fn infeasible(ge: &[Lin], eq: &[Lin], steps: &mut u32) -> bool {
     }
     let width = columns.len();
     let mut rows = Vec::with_capacity(ge.len() + 2 * eq.len());
-    let mut push = |lin: &Lin, sign: i64| {
+    let mut push = |lin: &LinearForm, sign: i64| {
         let mut row = vec![0i64; width + 1];
         for &(k, t) in &lin.terms {
             row[columns[&t]] = k.checked_mul(sign)?;
@@ -57,7 +56,7 @@ pub(crate) fn infeasible(ge: &[Lin], eq: &[Lin], steps: &mut u32) -> bool {
         Some(())
     };
     for lin in &ge {
-        // A row that cannot be represented is dropped. That is sound: it can only lose proofs.
+        // Drop a row that cannot be represented. This is sound: it can only lose proofs.
         let _ = push(lin, 1);
     }
     for lin in &eq {
@@ -67,9 +66,13 @@ pub(crate) fn infeasible(ge: &[Lin], eq: &[Lin], steps: &mut u32) -> bool {
     eliminate(rows, width, steps)
 }
 
-/// Solves equalities that have a coefficient of 1 or -1, and substitutes them into all other rows.
-/// Returns `Some(true)` on a contradiction, and `None` when the budget is exhausted.
-fn substitute_equalities(ge: &mut [Lin], eq: &mut Vec<Lin>, steps: &mut u32) -> Option<bool> {
+/// Solves equalities with a coefficient of 1 or -1 and substitutes them into all other rows. Returns `Some(true)` on a
+/// contradiction, `None` if the budget is exhausted.
+fn substitute_equalities(
+    ge: &mut [LinearForm],
+    eq: &mut Vec<LinearForm>,
+    steps: &mut u32,
+) -> Option<bool> {
     loop {
         for lin in eq.iter() {
             let g = i64::try_from(lin.gcd()).ok()?;
@@ -81,7 +84,7 @@ fn substitute_equalities(ge: &mut [Lin], eq: &mut Vec<Lin>, steps: &mut u32) -> 
                 return Some(true);
             }
         }
-        let unit = |l: &Lin| l.terms.iter().find(|t| t.0.unsigned_abs() == 1).copied();
+        let unit = |l: &LinearForm| l.terms.iter().find(|t| t.0.unsigned_abs() == 1).copied();
         let Some((at, (k, var))) = eq.iter().enumerate().find_map(|(i, l)| unit(l).map(|t| (i, t)))
         else {
             return Some(false);
@@ -93,7 +96,7 @@ fn substitute_equalities(ge: &mut [Lin], eq: &mut Vec<Lin>, steps: &mut u32) -> 
                 continue;
             }
             *steps = steps.checked_sub(lin.terms.len() as u32 + 1)?;
-            // `k` is 1 or -1, so adding `-have * k` times the equality cancels the variable.
+            // `k` is 1 or -1, so adding the equality `-have * k` times cancels the variable.
             let replaced = have.checked_mul(-k).and_then(|by| lin.add_scaled(by, &solved));
             *lin = replaced.unwrap_or_default();
         }
@@ -167,7 +170,7 @@ fn cheapest_column(rows: &[Row], width: usize) -> Option<usize> {
     best.map(|b| b.1)
 }
 
-/// A positive combination of two rows in which the column cancels. `None` on overflow.
+/// A positive combination of two rows that cancels the column. `None` on overflow.
 fn combine(positive: &Row, negative: &Row, column: usize) -> Option<Row> {
     let (p, n) = (positive[column], negative[column]);
     let g = i64::try_from(gcd(p.unsigned_abs(), n.unsigned_abs())).ok()?;
@@ -194,7 +197,7 @@ fn tighten(mut row: Row) -> Tightened {
     }
 }
 
-/// Keeps the tightest of all rows with equal coefficients.
+/// Keeps only the tightest of the rows with equal coefficients.
 fn prune(rows: &mut Vec<Row>) {
     rows.sort_unstable();
     rows.dedup_by(|b, a| {

@@ -1,41 +1,39 @@
-//! Linear forms `constant + sum(coef * atom)` with checked arithmetic. All builders and the prover
-//! work on them.
+//! Linear forms `constant + sum(coef * atom)` with checked arithmetic, the basis of all builders and of the prover.
 //!
-//! A linear form is *expanded*: `a % c` by a constant is written `a - c * (a // c)`, also inside
-//! products. So two expressions that are equal as polynomials over variables and quotients have the
-//! same linear form, independent of the order of construction. [`crate::sugar`] converts the form
-//! back into a readable one, and expanding that one yields the same form again.
+//! A linear form is *expanded*: `a % c` by a constant is written as `a - c * (a // c)`, also inside products. Two expressions that
+//! are equal as polynomials over variables and quotients have the same linear form, in whatever order they are built.
+//! [`crate::recover_mod`] converts it to a readable term; expanding that term gives the same linear form.
 
 use smallvec::SmallVec;
 
 use crate::arena::{Draft, HAS_MOD, SymArena};
 use crate::kind::{Node, Sym, SymKind, SymList, Term};
 
-/// Longer sums are kept unfolded, so that a chain of additions takes linear memory.
+/// Maximum number of terms. Longer sums stay unfolded, so that a chain of additions takes linear memory.
 pub(crate) const MAX_TERMS: usize = 128;
-/// Longer products are kept unfolded.
+/// Maximum number of factors. Longer products stay unfolded.
 pub(crate) const MAX_FACTORS: usize = 24;
 /// Remainders nested deeper than this are treated as atoms.
 const MAX_EXPAND_DEPTH: u32 = 64;
 
-/// A sum of terms, sorted by id, with non-zero coefficients.
+/// A linear form. Terms are sorted by id, and coefficients are not zero.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Lin {
+pub(crate) struct LinearForm {
     pub terms: SmallVec<[Term; 6]>,
     pub constant: i64,
 }
 
-impl Lin {
-    pub fn int(constant: i64) -> Lin {
-        Lin { terms: SmallVec::new(), constant }
+impl LinearForm {
+    pub fn int(constant: i64) -> LinearForm {
+        LinearForm { terms: SmallVec::new(), constant }
     }
 
-    pub fn term(coef: i64, sym: Sym) -> Lin {
+    pub fn term(coef: i64, sym: Sym) -> LinearForm {
         let mut terms = SmallVec::new();
         if coef != 0 {
             terms.push((coef, sym));
         }
-        Lin { terms, constant: 0 }
+        LinearForm { terms, constant: 0 }
     }
 
     /// The coefficient of a term; 0 if it does not occur.
@@ -46,8 +44,8 @@ impl Lin {
         }
     }
 
-    /// `self + scale * other`. `None` on overflow or beyond the length limit.
-    pub fn add_scaled(&self, scale: i64, other: &Lin) -> Option<Lin> {
+    /// `self + scale * other`. `None` on overflow or if the result is too long.
+    pub fn add_scaled(&self, scale: i64, other: &LinearForm) -> Option<LinearForm> {
         let constant = self.constant.checked_add(other.constant.checked_mul(scale)?)?;
         let mut terms = SmallVec::new();
         let (mut i, mut j) = (0, 0);
@@ -78,24 +76,24 @@ impl Lin {
                 terms.push((coef, sym));
             }
         }
-        (terms.len() <= MAX_TERMS).then_some(Lin { terms, constant })
+        (terms.len() <= MAX_TERMS).then_some(LinearForm { terms, constant })
     }
 
-    pub fn add(&self, other: &Lin) -> Option<Lin> {
+    pub fn add(&self, other: &LinearForm) -> Option<LinearForm> {
         self.add_scaled(1, other)
     }
 
-    pub fn sub(&self, other: &Lin) -> Option<Lin> {
+    pub fn sub(&self, other: &LinearForm) -> Option<LinearForm> {
         self.add_scaled(-1, other)
     }
 
-    pub fn add_const(mut self, k: i64) -> Option<Lin> {
+    pub fn add_const(mut self, k: i64) -> Option<LinearForm> {
         self.constant = self.constant.checked_add(k)?;
         Some(self)
     }
 
-    pub fn scale(&self, k: i64) -> Option<Lin> {
-        Lin::default().add_scaled(k, self)
+    pub fn scale(&self, k: i64) -> Option<LinearForm> {
+        LinearForm::default().add_scaled(k, self)
     }
 
     /// The greatest common divisor of the coefficients; 0 if there are no terms.
@@ -128,22 +126,22 @@ pub(crate) fn floor_mod(a: i64, b: i64) -> Option<i64> {
 }
 
 impl SymArena {
-    /// The expanded linear form of a term. If that would grow too long, the term itself as an atom.
-    pub(crate) fn lin(&self, sym: Sym) -> Lin {
-        self.expand(sym, 0).unwrap_or_else(|| Lin::term(1, sym))
+    /// The expanded linear form of a term. If it would be too long, the term itself is an atom.
+    pub(crate) fn lin(&self, sym: Sym) -> LinearForm {
+        self.expand(sym, 0).unwrap_or_else(|| LinearForm::term(1, sym))
     }
 
-    fn expand(&self, sym: Sym, depth: u32) -> Option<Lin> {
+    fn expand(&self, sym: Sym, depth: u32) -> Option<LinearForm> {
         match self.kind(sym) {
-            SymKind::Int(v) => Some(Lin::int(v)),
+            SymKind::Int(v) => Some(LinearForm::int(v)),
             SymKind::Sum { terms, constant } if self.flags(sym) & HAS_MOD == 0 => {
-                Some(Lin { terms: SmallVec::from_slice(terms), constant })
+                Some(LinearForm { terms: SmallVec::from_slice(terms), constant })
             }
             _ if self.flags(sym) & HAS_MOD == 0 || depth > MAX_EXPAND_DEPTH => {
-                Some(Lin::term(1, sym))
+                Some(LinearForm::term(1, sym))
             }
             SymKind::Sum { terms, constant } => {
-                let mut sum = Lin::int(constant);
+                let mut sum = LinearForm::int(constant);
                 for &(coef, t) in terms {
                     sum = sum.add_scaled(coef, &self.expand(t, depth + 1)?)?;
                 }
@@ -152,22 +150,23 @@ impl SymArena {
             SymKind::FloorMod(a, b) => {
                 let Node::FloorMod(_, _, quotient) = self.node(sym) else { return None };
                 let c = self.as_int(b)?;
-                self.expand(a, depth + 1)?.add_scaled(c.checked_neg()?, &Lin::term(1, quotient))
+                self.expand(a, depth + 1)?
+                    .add_scaled(c.checked_neg()?, &LinearForm::term(1, quotient))
             }
-            // Expanding a product that contains `%` creates products, which requires `expand_mut`.
-            _ => Some(Lin::term(1, sym)),
+            // Expanding a product that contains `%` creates products, which needs `expand_mut`.
+            _ => Some(LinearForm::term(1, sym)),
         }
     }
 
-    /// As [`lin`](Self::lin), but also multiplies out products that contain `%`.
-    pub(crate) fn lin_mut(&mut self, sym: Sym) -> Lin {
+    /// As [`lin`](Self::lin), and also expands products that contain `%`.
+    pub(crate) fn lin_mut(&mut self, sym: Sym) -> LinearForm {
         let lin = self.lin(sym);
         if self.flags(sym) & HAS_MOD == 0 || !self.holds_mod_product(&lin) {
             return lin;
         }
-        let mut out = Lin::int(lin.constant);
+        let mut out = LinearForm::int(lin.constant);
         for &(coef, t) in &lin.terms {
-            let part = self.expand_product(t).unwrap_or_else(|| Lin::term(1, t));
+            let part = self.expand_product(t).unwrap_or_else(|| LinearForm::term(1, t));
             match out.add_scaled(coef, &part) {
                 Some(sum) => out = sum,
                 None => return lin,
@@ -176,21 +175,21 @@ impl SymArena {
         out
     }
 
-    fn holds_mod_product(&self, lin: &Lin) -> bool {
+    fn holds_mod_product(&self, lin: &LinearForm) -> bool {
         lin.terms.iter().any(|t| {
             self.flags(t.1) & HAS_MOD != 0 && matches!(self.kind(t.1), SymKind::Product(_))
         })
     }
 
-    fn expand_product(&mut self, sym: Sym) -> Option<Lin> {
+    fn expand_product(&mut self, sym: Sym) -> Option<LinearForm> {
         if self.flags(sym) & HAS_MOD == 0 {
-            return Some(Lin::term(1, sym));
+            return Some(LinearForm::term(1, sym));
         }
         let factors = self.factors(sym);
         if factors.len() == 1 {
-            return Some(Lin::term(1, sym));
+            return Some(LinearForm::term(1, sym));
         }
-        let mut out = Lin::int(1);
+        let mut out = LinearForm::int(1);
         for f in factors {
             let lf = self.lin_mut(f);
             out = self.mul_lin(&out, &lf)?;
@@ -206,7 +205,7 @@ impl SymArena {
         }
     }
 
-    /// The product of atoms in any order. The list must not be empty.
+    /// The product of atoms in any order. There must be at least one.
     pub(crate) fn product_of(&mut self, mut factors: SymList) -> Option<Sym> {
         if factors.len() > MAX_FACTORS {
             return None;
@@ -225,8 +224,8 @@ impl SymArena {
         self.product_of(factors)
     }
 
-    /// Multiplies out. `None` on overflow or beyond the length limits.
-    pub(crate) fn mul_lin(&mut self, a: &Lin, b: &Lin) -> Option<Lin> {
+    /// The product of two linear forms, multiplied out. `None` on overflow or if the result is too long.
+    pub(crate) fn mul_lin(&mut self, a: &LinearForm, b: &LinearForm) -> Option<LinearForm> {
         if a.terms.is_empty() {
             return b.scale(a.constant);
         }
@@ -238,18 +237,18 @@ impl SymArena {
         }
         let mut out = b.scale(a.constant)?;
         for &(ca, ta) in &a.terms {
-            let mut row = Lin::term(ca.checked_mul(b.constant)?, ta);
+            let mut row = LinearForm::term(ca.checked_mul(b.constant)?, ta);
             for &(cb, tb) in &b.terms {
                 let product = self.mul_atoms(ta, tb)?;
-                row = row.add(&Lin::term(ca.checked_mul(cb)?, product))?;
+                row = row.add(&LinearForm::term(ca.checked_mul(cb)?, product))?;
             }
             out = out.add(&row)?;
         }
         Some(out)
     }
 
-    /// Interns a linear form as it is, without recovering `%`.
-    pub(crate) fn intern_lin(&mut self, lin: &Lin) -> Sym {
+    /// Interns a linear form unchanged, without recovering `%`.
+    pub(crate) fn intern_lin(&mut self, lin: &LinearForm) -> Sym {
         match lin.terms.as_slice() {
             [] => self.int(lin.constant),
             [(1, sym)] if lin.constant == 0 => *sym,
@@ -257,9 +256,9 @@ impl SymArena {
         }
     }
 
-    /// The term of an expanded linear form, in normal form.
-    pub(crate) fn of_lin(&mut self, lin: &Lin) -> Sym {
-        let sugared = self.sugar(lin);
+    /// The normal form of an expanded linear form.
+    pub(crate) fn of_lin(&mut self, lin: &LinearForm) -> Sym {
+        let sugared = self.recover_mod(lin);
         self.intern_lin(&sugared)
     }
 }

@@ -1,53 +1,52 @@
-//! Recovers `%` from an expanded linear form: `n - 4 * (n // 4)` becomes `n % 4`.
+//! Recovers `%` from expanded linear forms: `n - 4 * (n // 4)` becomes `n % 4`.
 //!
-//! The result is a function of the expanded form alone, and expanding it returns that form. So the
-//! normal form does not depend on the order in which an expression is built.
+//! The result depends only on the expanded form, and expanding the result gives that form again. Therefore the normal form does not
+//! depend on the order in which an expression is built.
 
 use smallvec::SmallVec;
 
 use crate::arena::{Draft, HAS_DIV, SymArena};
 use crate::kind::{Node, Sym, SymKind, SymList};
-use crate::lin::{Lin, floor_mod};
+use crate::linear_form::{LinearForm, floor_mod};
 
-/// The rewriting stops after this many rounds.
+/// Maximum number of rewriting rounds.
 const MAX_ROUNDS: usize = 8;
 
-/// An occurrence of a quotient in a term, and its cofactor there.
-struct Site {
+/// A quotient in a term of the form, and its cofactor there.
+struct QuotientSite {
     term: Sym,
     quotient: Sym,
     divisor: i64,
     rest: SymList,
 }
 
-/// A possible interpretation of a quotient: `quotient == dividend // divisor`.
-struct Reading {
-    dividend: Lin,
-    /// The normal form of the dividend, if available.
+/// One way to interpret a quotient: `quotient == dividend // divisor`.
+struct QuotientReading {
+    dividend: LinearForm,
+    /// The dividend in normal form, if available.
     shown: Option<Sym>,
     divisor: i64,
 }
 
 impl SymArena {
-    /// Replaces quotients by remainders if the form contains their dividends.
-    pub(crate) fn sugar(&mut self, lin: &Lin) -> Lin {
+    /// Replaces quotients by remainders where the form contains their dividends.
+    pub(crate) fn recover_mod(&mut self, lin: &LinearForm) -> LinearForm {
         let mut out = lin.clone();
         if !out.terms.iter().any(|t| self.flags(t.1) & HAS_DIV != 0) {
             return out;
         }
         for _ in 0..MAX_ROUNDS {
-            if !self.sugar_round(&mut out) {
+            if !self.recover_mod_round(&mut out) {
                 break;
             }
         }
         out
     }
 
-    /// Performs one round of replacements, and returns whether there were any. Replacements that
-    /// use up a quotient come before those that leave a part of it, and large divisors before small
-    /// ones, so that the result does not depend on the order of ids.
-    fn sugar_round(&mut self, lin: &mut Lin) -> bool {
-        let mut sites: Vec<Site> = Vec::new();
+    /// Performs one round of replacements. Returns whether it made any. Replacements that use up a quotient come before those that
+    /// leave a part of it, and large divisors come before small ones, so that the result does not depend on the order of ids.
+    fn recover_mod_round(&mut self, lin: &mut LinearForm) -> bool {
+        let mut sites: Vec<QuotientSite> = Vec::new();
         for &(_, term) in &lin.terms {
             if self.flags(term) & HAS_DIV == 0 {
                 continue;
@@ -59,7 +58,7 @@ impl SymArena {
                 };
                 let mut rest = factors.clone();
                 rest.remove(i);
-                sites.push(Site { term, quotient, divisor: c, rest });
+                sites.push(QuotientSite { term, quotient, divisor: c, rest });
             }
         }
         sites.sort_by_key(|site| std::cmp::Reverse(site.divisor));
@@ -85,9 +84,13 @@ impl SymArena {
         changed
     }
 
-    /// The interpretations of `q = x // C`: `q` itself, and `(e + k) // (C / c)` for each other
-    /// quotient `e = y // c` in the form (with the same cofactor) where `x == y + k * c`.
-    fn readings(&self, sites: &[Site], site: &Site) -> SmallVec<[Reading; 2]> {
+    /// The ways to interpret `q = x // C`: as itself, and as `(e + k) // (C / c)` for each other quotient `e = y // c` of the form
+    /// with the same cofactor where `x == y + k * c`.
+    fn readings(
+        &self,
+        sites: &[QuotientSite],
+        site: &QuotientSite,
+    ) -> SmallVec<[QuotientReading; 2]> {
         let mut out = SmallVec::new();
         let Some((x, c)) = self.quotient_parts(site.quotient) else { return out };
         let lx = self.lin(x);
@@ -99,12 +102,12 @@ impl SymArena {
             let Some((y, cy)) = self.quotient_parts(other.quotient) else { continue };
             let Some(delta) = lx.sub(&self.lin(y)) else { continue };
             if delta.terms.is_empty() && floor_mod(delta.constant, cy) == Some(0) {
-                let mut dividend = Lin::term(1, other.quotient);
+                let mut dividend = LinearForm::term(1, other.quotient);
                 dividend.constant = delta.constant / cy;
-                out.push(Reading { dividend, shown: None, divisor: c / cy });
+                out.push(QuotientReading { dividend, shown: None, divisor: c / cy });
             }
         }
-        out.insert(0, Reading { dividend: lx, shown: Some(x), divisor: c });
+        out.insert(0, QuotientReading { dividend: lx, shown: Some(x), divisor: c });
         out
     }
 
@@ -115,20 +118,20 @@ impl SymArena {
         }
     }
 
-    /// Subtracts `times * rest * dividend` from the form and adds `times * rest * (dividend % c)`,
-    /// if the form contains all terms of the dividend.
+    /// If the form contains all terms of the dividend, subtracts `times * rest * dividend` and adds `times * rest * (dividend %
+    /// c)`.
     fn apply_reading(
         &mut self,
-        lin: &Lin,
+        lin: &LinearForm,
         coef: i64,
-        site: &Site,
-        reading: &Reading,
-    ) -> Option<Lin> {
-        let Site { term, quotient, ref rest, .. } = *site;
+        site: &QuotientSite,
+        reading: &QuotientReading,
+    ) -> Option<LinearForm> {
+        let QuotientSite { term, quotient, ref rest, .. } = *site;
         let c = reading.divisor;
         let times = nearest_multiple(coef, c)?;
         let dividend = self.cofactor_times(rest, &reading.dividend)?;
-        // Without a cofactor the constant is not a term and is always available.
+        // Without a cofactor, the constant is always available.
         let available = dividend.terms.iter().all(|&(k, t)| {
             let (have, need) = (lin.coef(t), i128::from(times) * i128::from(k));
             let enough = i128::from(have).unsigned_abs() >= need.unsigned_abs();
@@ -139,7 +142,7 @@ impl SymArena {
         }
         let taken = lin
             .add_scaled(times.checked_neg()?, &dividend)?
-            .add(&Lin::term(times.checked_mul(c)?, term))?;
+            .add(&LinearForm::term(times.checked_mul(c)?, term))?;
         let shown = match reading.shown {
             Some(shown) => shown,
             None => self.of_lin(&reading.dividend),
@@ -149,21 +152,20 @@ impl SymArena {
         let mut factors = rest.clone();
         factors.push(remainder);
         let product = self.product_of(factors)?;
-        taken.add(&Lin::term(times, product))
+        taken.add(&LinearForm::term(times, product))
     }
 
-    /// `rest * lin`. An empty `rest` means 1.
-    fn cofactor_times(&mut self, rest: &SymList, lin: &Lin) -> Option<Lin> {
+    /// `rest * lin`. An empty `rest` is 1.
+    fn cofactor_times(&mut self, rest: &SymList, lin: &LinearForm) -> Option<LinearForm> {
         if rest.is_empty() {
             return Some(lin.clone());
         }
         let product = self.product_of(rest.clone())?;
-        self.mul_lin(lin, &Lin::term(1, product))
+        self.mul_lin(lin, &LinearForm::term(1, product))
     }
 }
 
-/// The best number of `x % c` to extract from `coef * (x // c)`: `-coef / c` rounded, ties towards
-/// 0.
+/// The best number of `x % c` to extract from `coef * (x // c)`: `-coef / c`, rounded to nearest with ties towards 0.
 fn nearest_multiple(coef: i64, c: i64) -> Option<i64> {
     let magnitude = (2 * i128::from(coef).abs() + i128::from(c) - 1) / (2 * i128::from(c));
     let magnitude = i64::try_from(magnitude).ok()?;

@@ -1,5 +1,4 @@
-//! Translates terms into linear constraints: the definitions of atoms, and the case distinctions
-//! that a proof needs.
+//! Translates terms to linear constraints: the definitions of atoms, and the case distinctions of a proof.
 
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHashSet;
@@ -8,52 +7,52 @@ use smallvec::SmallVec;
 use crate::analyzer::{Analyzer, MAX_DEPTH};
 use crate::arena::IS_BOOL;
 use crate::kind::{CmpOp, Sym, SymKind, SymList};
-use crate::lin::Lin;
-use crate::linear;
+use crate::linear_form::LinearForm;
+use crate::linear_solver;
 
-/// Atoms beyond this number get no definition.
+/// Maximum number of atoms with a definition.
 const MAX_ATOMS: usize = 40;
-/// Case distinctions nested deeper than this are not tried.
+/// Maximum nesting of case distinctions.
 const MAX_SPLITS: u32 = 6;
 /// Maximum nesting of queries within a proof.
 const MAX_NESTING: u32 = 2;
 
-/// The maximum number of rows created by multiplication.
+/// Maximum number of rows created by multiplication.
 const MAX_MULTIPLIED: usize = 16;
-/// Case distinctions by residue are made for divisors up to this.
+/// Maximum divisor for case distinctions by residue.
 const MAX_RESIDUES: i64 = 8;
 
-/// One constraint of a case.
+/// One constraint. A case is a list of them.
 #[derive(Clone, Debug)]
-pub(crate) enum Claim {
+pub(crate) enum Constraint {
     /// The form is at least 0.
-    Ge(Lin),
+    Ge(LinearForm),
     /// The form equals 0.
-    Eq(Lin),
-    /// The predicate is true or false.
+    Eq(LinearForm),
+    /// The predicate has this truth value.
     Holds(Sym, bool),
 }
 
-type Case = SmallVec<[Claim; 2]>;
+type Case = SmallVec<[Constraint; 2]>;
 
-/// Constraints that are to be proved contradictory.
+/// A system of constraints that the prover tries to show contradictory.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct System {
-    ge: Vec<Lin>,
-    eq: Vec<Lin>,
-    /// Case distinctions: of each entry, at least one case holds.
+pub(crate) struct ConstraintSystem {
+    ge: Vec<LinearForm>,
+    eq: Vec<LinearForm>,
+    /// Case distinctions. At least one case of each entry holds.
     splits: Vec<Vec<Case>>,
     seen: FxHashSet<Sym>,
     pending: Vec<Sym>,
-    /// Quotients by small constants, as divisor and remainder, for case distinctions by residue.
-    quotients: Vec<(i64, Lin)>,
-    /// Indices of the assumed predicates that were added.
+    /// Quotients by small constants, as (divisor, remainder), for case distinctions by residue.
+    quotients: Vec<(i64, LinearForm)>,
+    /// Indices of the assumed predicates that are part of the system.
     used: FxHashSet<usize>,
     fresh: u32,
 }
 
-impl System {
-    fn note(&mut self, lin: &Lin) {
+impl ConstraintSystem {
+    fn note(&mut self, lin: &LinearForm) {
         for t in &lin.terms {
             if self.seen.len() < MAX_ATOMS && self.seen.insert(t.1) {
                 self.pending.push(t.1);
@@ -61,14 +60,14 @@ impl System {
         }
     }
 
-    fn push_ge(&mut self, lin: Option<Lin>) {
+    fn push_ge(&mut self, lin: Option<LinearForm>) {
         if let Some(lin) = lin {
             self.note(&lin);
             self.ge.push(lin);
         }
     }
 
-    fn push_eq(&mut self, lin: Option<Lin>) {
+    fn push_eq(&mut self, lin: Option<LinearForm>) {
         if let Some(lin) = lin {
             self.note(&lin);
             self.eq.push(lin);
@@ -77,7 +76,7 @@ impl System {
 
     /// `lo <= atom <= hi`.
     fn push_range(&mut self, atom: Sym, lo: Option<i64>, hi: Option<i64>) {
-        let at = |k: i64, c: Option<i64>| Lin::term(k, atom).add_const(c?);
+        let at = |k: i64, c: Option<i64>| LinearForm::term(k, atom).add_const(c?);
         if let Some(lo) = lo {
             self.push_ge(at(1, lo.checked_neg()));
         }
@@ -86,16 +85,15 @@ impl System {
         }
     }
 
-    /// Distinguishes the residues of a dividend that two quotients share up to a constant. Each
-    /// pair is handled once.
+    /// Distinguishes the residues of a dividend that two quotients share up to a constant. Handles each pair once.
     fn residue_split(&mut self) -> Option<Vec<Case>> {
-        let shared = |(c, rest): &(i64, Lin), others: &[(i64, Lin)]| {
-            let same = |o: &(i64, Lin)| o.0 == *c && same_but_last_and_constant(&o.1, rest);
+        let shared = |(c, rest): &(i64, LinearForm), others: &[(i64, LinearForm)]| {
+            let same = |o: &(i64, LinearForm)| o.0 == *c && same_but_last_and_constant(&o.1, rest);
             others.iter().filter(|o| same(o)).count() > 1
         };
         let at = self.quotients.iter().position(|q| shared(q, &self.quotients))?;
         let (c, rest) = self.quotients.remove(at);
-        let case = |r: i64| Some(Case::from_iter([Claim::Eq(rest.clone().add_const(-r)?)]));
+        let case = |r: i64| Some(Case::from_iter([Constraint::Eq(rest.clone().add_const(-r)?)]));
         (0..c).map(case).collect()
     }
 
@@ -106,10 +104,10 @@ impl System {
     }
 }
 
-/// Whether two remainders `x - c * (x // c)` have the same dividend up to a constant. A quotient is
-/// newer than its dividend, so it is the last term.
-fn same_but_last_and_constant(a: &Lin, b: &Lin) -> bool {
-    let parts = |l: &Lin| l.terms.len().checked_sub(1);
+/// Whether two remainders `x - c * (x // c)` have the same dividend up to a constant. A quotient is newer than its dividend, so it
+/// is the last term.
+fn same_but_last_and_constant(a: &LinearForm, b: &LinearForm) -> bool {
+    let parts = |l: &LinearForm| l.terms.len().checked_sub(1);
     match (parts(a), parts(b)) {
         (Some(i), Some(j)) => a.terms[..i] == b.terms[..j],
         _ => false,
@@ -117,32 +115,32 @@ fn same_but_last_and_constant(a: &Lin, b: &Lin) -> bool {
 }
 
 /// `x - y`. `None` on overflow or beyond the length limit.
-fn minus(x: &Lin, y: &Lin) -> Option<Lin> {
+fn minus(x: &LinearForm, y: &LinearForm) -> Option<LinearForm> {
     x.sub(y)
 }
 
 impl Analyzer<'_> {
-    /// Whether the claims contradict each other and the facts.
-    pub(crate) fn contradictory(&mut self, claims: impl IntoIterator<Item = Claim>) -> bool {
+    /// Whether the constraints contradict each other and the facts.
+    pub(crate) fn contradictory(&mut self, claims: impl IntoIterator<Item = Constraint>) -> bool {
         if self.steps == 0 {
             return false;
         }
-        let mut system = System::default();
+        let mut system = ConstraintSystem::default();
         for claim in claims {
             self.assert(&mut system, claim);
         }
         self.infeasible(system, 0)
     }
 
-    fn infeasible(&mut self, mut system: System, depth: u32) -> bool {
+    fn infeasible(&mut self, mut system: ConstraintSystem, depth: u32) -> bool {
         self.close(&mut system);
         self.charge(4 * (system.ge.len() + system.eq.len()));
-        if linear::infeasible(&system.ge, &system.eq, &mut self.steps) {
+        if linear_solver::infeasible(&system.ge, &system.eq, &mut self.steps) {
             return true;
         }
         if self.multiply_rows(&mut system) {
             self.close(&mut system);
-            if linear::infeasible(&system.ge, &system.eq, &mut self.steps) {
+            if linear_solver::infeasible(&system.ge, &system.eq, &mut self.steps) {
                 return true;
             }
         }
@@ -168,9 +166,9 @@ impl Analyzer<'_> {
         true
     }
 
-    /// Multiplies rows by non-negative factors if the resulting products are already atoms:
-    /// multiplying `i < n` by `m` relates `i * m` to `n * m`. Returns whether there were any.
-    fn multiply_rows(&mut self, system: &mut System) -> bool {
+    /// Multiplies rows by nonnegative factors if the products are already atoms: multiplying `i < n` by `m` relates `i * m` to `n *
+    /// m`. Returns whether it added rows.
+    fn multiply_rows(&mut self, system: &mut ConstraintSystem) -> bool {
         let mut products: SymList =
             system.seen.iter().copied().filter(|&s| self.arena.factors(s).len() > 1).collect();
         if products.is_empty() {
@@ -188,7 +186,9 @@ impl Analyzer<'_> {
                 if self.steps == 0 || made.len() >= MAX_MULTIPLIED {
                     break;
                 }
-                let Some(product) = self.arena.mul_lin(row, &Lin::term(1, f)) else { continue };
+                let Some(product) = self.arena.mul_lin(row, &LinearForm::term(1, f)) else {
+                    continue;
+                };
                 if product.terms.iter().all(|t| t.1 == f || system.seen.contains(&t.1)) {
                     made.push(product);
                 }
@@ -200,15 +200,21 @@ impl Analyzer<'_> {
         any
     }
 
-    pub(crate) fn assert(&mut self, system: &mut System, claim: Claim) {
+    pub(crate) fn assert(&mut self, system: &mut ConstraintSystem, claim: Constraint) {
         match claim {
-            Claim::Ge(lin) => system.push_ge(Some(lin)),
-            Claim::Eq(lin) => system.push_eq(Some(lin)),
-            Claim::Holds(sym, truth) => self.assert_predicate(system, sym, truth, 0),
+            Constraint::Ge(lin) => system.push_ge(Some(lin)),
+            Constraint::Eq(lin) => system.push_eq(Some(lin)),
+            Constraint::Holds(sym, truth) => self.assert_predicate(system, sym, truth, 0),
         }
     }
 
-    fn assert_predicate(&mut self, system: &mut System, sym: Sym, truth: bool, depth: u32) {
+    fn assert_predicate(
+        &mut self,
+        system: &mut ConstraintSystem,
+        sym: Sym,
+        truth: bool,
+        depth: u32,
+    ) {
         // Omitting a constraint is sound.
         self.charge(4);
         if depth > MAX_DEPTH || self.steps == 0 {
@@ -226,7 +232,7 @@ impl Analyzer<'_> {
                 children.into_iter().for_each(|c| self.assert_predicate(system, c, false, depth));
             }
             SymKind::And(_) | SymKind::Or(_) => {
-                let case = |c| Case::from_iter([Claim::Holds(c, truth)]);
+                let case = |c| Case::from_iter([Constraint::Holds(c, truth)]);
                 system.splits.push(children.into_iter().map(case).collect());
             }
             _ => {
@@ -236,7 +242,12 @@ impl Analyzer<'_> {
         }
     }
 
-    fn assert_comparison(&mut self, system: &mut System, cmp: (CmpOp, Sym, Sym), truth: bool) {
+    fn assert_comparison(
+        &mut self,
+        system: &mut ConstraintSystem,
+        cmp: (CmpOp, Sym, Sym),
+        truth: bool,
+    ) {
         let (op, a, b) = cmp;
         let (la, lb) = (self.arena.lin_mut(a), self.arena.lin_mut(b));
         let Some(d) = minus(&la, &lb) else { return };
@@ -250,8 +261,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Adds `lin == 0` if `zero`, else `lin >= 1 or lin <= -1`.
-    fn assert_zero(&mut self, system: &mut System, lin: Lin, zero: bool) {
+    /// Adds `lin == 0` if `zero`, else the case distinction `lin >= 1` or `lin <= -1`.
+    fn assert_zero(&mut self, system: &mut ConstraintSystem, lin: LinearForm, zero: bool) {
         if zero {
             system.push_eq(Some(lin));
             return;
@@ -260,13 +271,13 @@ impl Analyzer<'_> {
         let below = lin.scale(-1).and_then(|l| l.add_const(-1));
         if let (Some(above), Some(below)) = (above, below) {
             system.note(&lin);
-            let case = |l| Case::from_iter([Claim::Ge(l)]);
+            let case = |l| Case::from_iter([Constraint::Ge(l)]);
             system.splits.push(vec![case(above), case(below)]);
         }
     }
 
-    /// Adds the definitions of all atoms and the assumed predicates about their variables.
-    fn close(&mut self, system: &mut System) {
+    /// Adds the definitions of all atoms, and the assumed predicates about their variables.
+    fn close(&mut self, system: &mut ConstraintSystem) {
         loop {
             while let Some(atom) = system.pending.pop() {
                 self.charge(8);
@@ -286,7 +297,7 @@ impl Analyzer<'_> {
         }
     }
 
-    fn define(&mut self, system: &mut System, atom: Sym) {
+    fn define(&mut self, system: &mut ConstraintSystem, atom: Sym) {
         let bound = self.bound_at(atom, 0);
         system.push_range(atom, bound.lo(), bound.hi());
         let children: SymList = self.arena.children(atom);
@@ -299,35 +310,39 @@ impl Analyzer<'_> {
             SymKind::Max(_) => self.define_extremum(system, atom, &children, -1),
             SymKind::Select(c, a, b) => {
                 let (la, lb) = (self.arena.lin_mut(a), self.arena.lin_mut(b));
-                let own = Lin::term(1, atom);
+                let own = LinearForm::term(1, atom);
                 if let (Some(then), Some(other)) = (minus(&own, &la), minus(&own, &lb)) {
                     system.splits.push(vec![
-                        Case::from_iter([Claim::Holds(c, true), Claim::Eq(then)]),
-                        Case::from_iter([Claim::Holds(c, false), Claim::Eq(other)]),
+                        Case::from_iter([Constraint::Holds(c, true), Constraint::Eq(then)]),
+                        Case::from_iter([Constraint::Holds(c, false), Constraint::Eq(other)]),
                     ]);
                 }
             }
             _ if atom.index() < self.arena.len() && self.arena.flags(atom) & IS_BOOL != 0 => {
-                let one = Lin { constant: -1, ..Lin::term(1, atom) };
+                let one = LinearForm { constant: -1, ..LinearForm::term(1, atom) };
                 system.splits.push(vec![
-                    Case::from_iter([Claim::Holds(atom, true), Claim::Eq(one)]),
-                    Case::from_iter([Claim::Holds(atom, false), Claim::Eq(Lin::term(1, atom))]),
+                    Case::from_iter([Constraint::Holds(atom, true), Constraint::Eq(one)]),
+                    Case::from_iter([
+                        Constraint::Holds(atom, false),
+                        Constraint::Eq(LinearForm::term(1, atom)),
+                    ]),
                 ]);
             }
             _ => {}
         }
     }
 
-    fn define_var(&mut self, system: &mut System, atom: Sym, var: crate::kind::SymVar) {
+    fn define_var(&mut self, system: &mut ConstraintSystem, atom: Sym, var: crate::kind::SymVar) {
         if let Some(value) = self.facts.binding(var) {
             let value = self.arena.lin_mut(value);
-            system.push_eq(minus(&Lin::term(1, atom), &value));
+            system.push_eq(minus(&LinearForm::term(1, atom), &value));
         }
         let set = self.facts.residue(var);
         if set.coeff > 1 {
-            let multiple = Lin::term(set.coeff, system.fresh_atom());
-            // The unknown multiple has no definition, so it is not recorded as an atom.
-            if let Some(eq) = multiple.sub(&Lin::term(1, atom)).and_then(|l| l.add_const(set.base))
+            let multiple = LinearForm::term(set.coeff, system.fresh_atom());
+            // The unknown multiple has no definition, so do not record it as an atom.
+            if let Some(eq) =
+                multiple.sub(&LinearForm::term(1, atom)).and_then(|l| l.add_const(set.base))
             {
                 system.eq.push(eq);
             }
@@ -335,18 +350,18 @@ impl Analyzer<'_> {
     }
 
     /// Adds `d * q <= x <= d * q + d - 1` for a divisor of at least 1.
-    fn define_quotient(&mut self, system: &mut System, atom: Sym, x: Sym, d: Sym) {
+    fn define_quotient(&mut self, system: &mut ConstraintSystem, atom: Sym, x: Sym, d: Sym) {
         let lx = self.arena.lin_mut(x);
         if let Some(c) = self.arena.as_int(d) {
             if c < 1 {
                 return;
             }
-            // The remainder is restricted to the residues that the dividend can have.
+            // Restrict the remainder to the possible residues of the dividend.
             let set = self.modular_at(x, 0);
-            let step = crate::lin::gcd(set.coeff.unsigned_abs(), c.unsigned_abs());
+            let step = crate::linear_form::gcd(set.coeff.unsigned_abs(), c.unsigned_abs());
             let step = i64::try_from(step).unwrap_or(1).max(1);
             let least = set.base.rem_euclid(step);
-            let rest = minus(&lx, &Lin::term(c, atom));
+            let rest = minus(&lx, &LinearForm::term(c, atom));
             if let Some(rest) = rest.clone().filter(|_| c <= MAX_RESIDUES) {
                 system.quotients.push((c, rest));
             }
@@ -359,26 +374,26 @@ impl Analyzer<'_> {
             return;
         }
         let ld = self.arena.lin_mut(d);
-        let Some(product) = self.arena.mul_lin(&Lin::term(1, atom), &ld) else { return };
+        let Some(product) = self.arena.mul_lin(&LinearForm::term(1, atom), &ld) else { return };
         let rest = minus(&lx, &product);
         system.push_ge(rest.clone());
         let slack = rest.and_then(|r| minus(&ld, &r)?.add_const(-1));
         system.push_ge(slack);
         if self.is_at_least(x, 0) {
             system.push_range(atom, Some(0), None);
-            system.push_ge(minus(&lx, &Lin::term(1, atom)));
+            system.push_ge(minus(&lx, &LinearForm::term(1, atom)));
         }
     }
 
     /// Adds `0 <= r < d` and `d * q + r == x` for a non-constant divisor of at least 1.
-    fn define_remainder(&mut self, system: &mut System, atom: Sym, x: Sym, d: Sym) {
+    fn define_remainder(&mut self, system: &mut ConstraintSystem, atom: Sym, x: Sym, d: Sym) {
         if self.arena.as_int(d).is_some()
             || (self.bound_at(d, 0).min < 1 && !self.is_at_least(d, 1))
         {
             return;
         }
         let (lx, ld) = (self.arena.lin_mut(x), self.arena.lin_mut(d));
-        let own = Lin::term(1, atom);
+        let own = LinearForm::term(1, atom);
         system.push_range(atom, Some(0), None);
         system.push_ge(minus(&ld, &own).and_then(|l| l.add_const(-1)));
         let quotient = self.arena.floordiv(x, d);
@@ -393,7 +408,7 @@ impl Analyzer<'_> {
 
     /// Adds `(f - f_lo) * (r - r_lo) >= 0` and its three counterparts for each factor `f` and the
     /// product `r` of the other factors.
-    fn define_product(&mut self, system: &mut System, atom: Sym, factors: &[Sym]) {
+    fn define_product(&mut self, system: &mut ConstraintSystem, atom: Sym, factors: &[Sym]) {
         for (i, &f) in factors.iter().enumerate() {
             if i > 0 && factors[i - 1] == f {
                 continue;
@@ -402,7 +417,7 @@ impl Analyzer<'_> {
             rest.remove(i);
             let Some(rest) = self.arena.product_of(rest) else { continue };
             let (bf, br) = (self.bound_at(f, 0), self.bound_at(rest, 0));
-            system.note(&Lin::term(1, f));
+            system.note(&LinearForm::term(1, f));
             for (cf, sf) in [(bf.lo(), 1), (bf.hi(), -1)] {
                 for (cr, sr) in [(br.lo(), 1), (br.hi(), -1)] {
                     if let (Some(cf), Some(cr)) = (cf, cr) {
@@ -417,18 +432,24 @@ impl Analyzer<'_> {
     }
 
     /// Adds `sign * (m - x) <= 0` for each operand, with equality for at least one of them.
-    fn define_extremum(&mut self, system: &mut System, atom: Sym, items: &[Sym], sign: i64) {
+    fn define_extremum(
+        &mut self,
+        system: &mut ConstraintSystem,
+        atom: Sym,
+        items: &[Sym],
+        sign: i64,
+    ) {
         let mut cases = Vec::new();
         for &x in items {
             let lx = self.arena.lin_mut(x);
-            let Some(gap) = minus(&lx, &Lin::term(1, atom)) else { return };
+            let Some(gap) = minus(&lx, &LinearForm::term(1, atom)) else { return };
             system.push_ge(gap.scale(sign));
-            cases.push(Case::from_iter([Claim::Eq(gap)]));
+            cases.push(Case::from_iter([Constraint::Eq(gap)]));
         }
         system.splits.push(cases);
     }
 
-    /// Proves from within a proof that a term is at least `least`.
+    /// Proves, within a proof, that a term is at least `least`.
     pub(crate) fn is_at_least(&mut self, sym: Sym, least: i64) -> bool {
         let lin = self.arena.lin_mut(sym);
         if self.relaxed_bound(&lin).lo().is_some_and(|lo| lo >= least) {
@@ -441,17 +462,22 @@ impl Analyzer<'_> {
             return false;
         };
         self.nesting += 1;
-        let proved = self.contradictory([Claim::Ge(below)]);
+        let proved = self.contradictory([Constraint::Ge(below)]);
         self.nesting -= 1;
         proved
     }
 }
 
 /// The row `sign * (f - cf) * (r - cr) >= 0`, where the product `f * r` is an atom.
-fn product_row(atom: Sym, (f, cf): (Sym, i64), (r, cr): (Sym, i64), sign: i64) -> Option<Lin> {
-    Lin::term(1, atom)
-        .add(&Lin::term(cr.checked_neg()?, f))?
-        .add(&Lin::term(cf.checked_neg()?, r))?
+fn product_row(
+    atom: Sym,
+    (f, cf): (Sym, i64),
+    (r, cr): (Sym, i64),
+    sign: i64,
+) -> Option<LinearForm> {
+    LinearForm::term(1, atom)
+        .add(&LinearForm::term(cr.checked_neg()?, f))?
+        .add(&LinearForm::term(cf.checked_neg()?, r))?
         .add_const(cf.checked_mul(cr)?)?
         .scale(sign)
 }

@@ -1,4 +1,4 @@
-//! Stress tests with very deep, very long and very large terms. Nothing panics, hangs or wraps.
+//! Tests terms that are very deep, very long or very large. Nothing may panic, hang or wrap.
 
 use pliant_sym::{Analyzer, Facts, Sym, SymArena};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ fn var(a: &mut SymArena, name: &str) -> Sym {
     a.var(v)
 }
 
-/// Asks every query about one term.
+/// Runs every query on one term.
 fn ask(a: &mut SymArena, facts: &Facts, s: Sym) {
     let zero = a.int(0);
     let mut z = Analyzer::new(a, facts);
@@ -26,7 +26,7 @@ fn ask(a: &mut SymArena, facts: &Facts, s: Sym) {
 }
 
 #[test]
-fn deep_nests() {
+fn deeply_nested_terms_are_handled() {
     let a = &mut SymArena::new();
     let (n, m) = (var(a, "n"), var(a, "m"));
     let one = a.int(1);
@@ -74,7 +74,7 @@ fn deep_nests() {
 }
 
 #[test]
-fn long_lists_and_large_powers() {
+fn long_sums_and_large_powers_are_handled() {
     let a = &mut SymArena::new();
     let n = var(a, "n");
     let (mut sum, mut low, mut product, mut all, mut digits) = (n, n, n, n, n);
@@ -108,7 +108,7 @@ fn long_lists_and_large_powers() {
 }
 
 #[test]
-fn extreme_constants() {
+fn constants_near_the_limits_of_i64_do_not_wrap() {
     let a = &mut SymArena::new();
     let v = a.fresh_var("n");
     let n = a.var(v);
@@ -156,7 +156,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_terms_with_extreme_constants(
+    fn random_terms_with_extreme_constants_do_not_wrap(
         term in extreme_arith(),
         other in extreme_arith(),
         assumed in proptest::collection::vec(predicate_over(extreme_arith()), 0..3),
@@ -175,7 +175,7 @@ proptest! {
 }
 
 #[test]
-fn contradictory_and_circular_facts() {
+fn contradictory_and_circular_facts_are_handled() {
     let a = &mut SymArena::new();
     let (v, w) = (a.fresh_var("n"), a.fresh_var("m"));
     let (n, m) = (a.var(v), a.var(w));
@@ -203,7 +203,7 @@ fn resampled(a: &mut SymArena, n: Sym, steps: &[(i64, i64, i64)], levels: usize)
 }
 
 #[test]
-fn repeated_scaling_grows_in_step_with_its_levels() {
+fn repeated_scaling_grows_linearly() {
     let chains: [&[(i64, i64, i64)]; 6] = [
         &[(3, 1, 2)],
         &[(2, 0, 3)],
