@@ -1,4 +1,4 @@
-//! [`Diagnostic`]: one finding about a program, written for its author.
+//! [`Diagnostic`]: one error, warning or note about a program, written for its author.
 
 use std::fmt;
 
@@ -24,22 +24,22 @@ pub struct Label {
     pub text: String,
 }
 
-/// One finding about a program.
+/// One error, warning or note about a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The error code; see [`codes`](crate::codes).
     pub code: &'static str,
     /// The severity.
     pub severity: Severity,
-    /// Describes the problem, naming variables, dims and types.
+    /// The problem, with the names of the variables, dims and types involved.
     pub message: String,
     /// The primary source location.
     pub span: Span,
     /// The text beside the caret at the primary location.
     pub label: Option<String>,
-    /// Secondary source locations.
+    /// Secondary source locations, each with a text.
     pub labels: Vec<Label>,
-    /// How to fix the problem, if that is known.
+    /// How to fix the problem, if known.
     pub help: Option<String>,
     /// Further information.
     pub notes: Vec<String>,
@@ -103,19 +103,19 @@ impl Diagnostic {
         self
     }
 
-    /// Sets the function, unless one is set already.
+    /// Sets the function, unless it is set already.
     pub fn in_function(mut self, name: impl Into<String>) -> Self {
         self.function.get_or_insert(name.into());
         self
     }
 
-    /// Whether the diagnostic makes the compiler reject the program.
+    /// Whether the diagnostic is an error, which rejects the program.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// Formats the diagnostic as one line without source text.
+/// Formats the diagnostic as one line, without source text.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let severity = match self.severity {

@@ -1,4 +1,4 @@
-//! [`Error`]: either errors in the user's program, unsupported features, or a compiler bug.
+//! [`Error`]: the reason why a compilation failed: errors in the user's program, unsupported features, or a compiler bug.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,18 +8,17 @@ use crate::diagnostic::Diagnostic;
 /// The reason why a compilation failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The program is invalid. Holds all errors found, at least one.
+    /// The program is invalid. Contains all errors found, at least one.
     User(Vec<Diagnostic>),
-    /// The program is valid but uses unsupported features. Holds one diagnostic for each, at least
-    /// one.
+    /// The program is valid but uses unsupported features. Contains at least one diagnostic, one per feature.
     Unsupported(Vec<Diagnostic>),
-    /// A compiler bug, with the information needed to report it.
+    /// A bug in the compiler, with the information for a report.
     Internal {
         /// The pass in which the bug was detected.
         pass: String,
-        /// Describes what went wrong.
+        /// What went wrong.
         message: String,
-        /// The file with the program as the pass received it, if it was saved.
+        /// The file that contains the input of the pass, if it was saved.
         dump: Option<PathBuf>,
     },
 }
@@ -35,7 +34,7 @@ impl Error {
         Error::Internal { pass: pass.into(), message: message.into(), dump: None }
     }
 
-    /// The diagnostics of a user error or an unsupported feature; empty for a compiler bug.
+    /// The diagnostics; empty for a compiler bug.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Error::User(list) | Error::Unsupported(list) => list,
@@ -59,7 +58,7 @@ impl fmt::Display for Error {
             Error::Internal { pass, message, dump } => {
                 write!(f, "internal error in {pass}: {message} (this is a bug in Pliant")?;
                 match dump {
-                    Some(path) => write!(f, "; what it received is in {})", path.display()),
+                    Some(path) => write!(f, "; its input was saved to {})", path.display()),
                     None => f.write_str(")"),
                 }
             }

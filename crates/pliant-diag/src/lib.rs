@@ -1,11 +1,11 @@
-//! Spans, diagnostics, the table of error codes, and their rendering.
+//! Source locations, diagnostics, error codes, and their rendering as text.
 //!
-//! | file | owns |
+//! | file | contents |
 //! |---|---|
 //! | `span` | source locations: [`Span`], [`SourceMap`] |
 //! | `codes` | the table of all error codes |
-//! | `diagnostic` | [`Diagnostic`]: one finding about a program |
-//! | `render` | diagnostics as text with the user's source lines |
+//! | `diagnostic` | [`Diagnostic`]: one error, warning or note about a program |
+//! | `render` | rendering of diagnostics with source lines |
 //! | `suggest` | suggestions for misspelt names |
 //! | `error` | [`Error`]: a user error, an unsupported feature, or a compiler bug |
 

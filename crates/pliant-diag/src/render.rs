@@ -1,4 +1,4 @@
-//! Renders diagnostics as text: file, line, column, the source line, a caret and the help text.
+//! Renders diagnostics as text: file, line, column, source lines with a caret, and the help text.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::span::{FileId, SourceFile, SourceMap, Span};
 
-/// Maximum number of source lines shown for one diagnostic.
+/// Maximum number of source lines printed for one diagnostic.
 const MAX_LINES: usize = 40;
 
-/// Renders a diagnostic with its source lines, coloured or plain. The text ends with a newline.
+/// Renders a diagnostic with its source lines, with or without colours. The text ends with a newline.
 pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
     let title = match &diagnostic.function {
         Some(name) if source_of(diagnostic, sources).is_none() => {
@@ -56,7 +56,7 @@ fn source_of<'a>(diagnostic: &Diagnostic, sources: &'a SourceMap) -> Option<&'a 
     sources.get(diagnostic.span.file)
 }
 
-/// A part of a source file and the marks in it.
+/// An excerpt of a source file, with the marked ranges in it.
 struct Window {
     name: String,
     first_line: usize,
@@ -64,7 +64,7 @@ struct Window {
     marks: Vec<(Range<usize>, bool, Option<String>)>,
 }
 
-/// The source excerpts that a diagnostic refers to. The file of the primary location comes first.
+/// The source excerpts of a diagnostic. The file of the primary location comes first.
 fn windows(diagnostic: &Diagnostic, sources: &SourceMap) -> Vec<Window> {
     let mut marks = vec![(diagnostic.span, true, diagnostic.label.clone())];
     marks.extend(diagnostic.labels.iter().map(|l| (l.span, false, Some(l.text.clone()))));
@@ -87,7 +87,7 @@ fn windows(diagnostic: &Diagnostic, sources: &SourceMap) -> Vec<Window> {
         .collect()
 }
 
-/// The span as a byte range of the text, moved to character boundaries.
+/// The span as a byte range of the file's text, clamped to the text and moved to character boundaries.
 fn clamp(file: &SourceFile, span: Span) -> Range<usize> {
     let boundary = |mut i: usize| {
         i = i.min(file.text.len());
@@ -100,7 +100,7 @@ fn clamp(file: &SourceFile, span: Span) -> Range<usize> {
     start..end.max(start)
 }
 
-/// The lines that contain the marks, with the removed indentation restored.
+/// The lines that contain the marks, with their original indentation.
 fn window(file: &SourceFile, marks: &[(Range<usize>, bool, Option<String>)]) -> Window {
     let text = &file.text;
     let first = marks.iter().map(|m| m.0.start).min().unwrap_or(0);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_line_is_shown() {
+    fn the_source_line_is_printed_with_a_caret() {
         let (map, file) = map();
         let d = Diagnostic::error(crate::codes::PL0104, "no operator 'ad'")
             .with_span(Span { file, start: 18, end: 22 })
@@ -169,7 +169,7 @@ error[PL0104]: no operator 'ad'
     }
 
     #[test]
-    fn no_source_and_bad_spans_are_fine() {
+    fn missing_sources_and_invalid_spans_are_accepted() {
         let (map, file) = map();
         let d = Diagnostic::error(crate::codes::PL0203, "no variable 'z'").in_function("f");
         let text = render(&d, &map, false);

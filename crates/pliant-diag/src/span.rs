@@ -1,4 +1,4 @@
-//! Source locations: [`Span`], and the source files that spans refer to.
+//! Source locations: [`Span`], and [`SourceMap`] with the files that spans refer to.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
-/// A byte range of a source file. [`Span::NONE`] is the location of generated code.
+/// A byte range of a source file. Generated code has the location [`Span::NONE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The file.
@@ -18,7 +18,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The location of things that do not come from a source file.
+    /// The location of code without a source file.
     pub const NONE: Span = Span { file: FileId(u32::MAX), start: 0, end: 0 };
 
     /// Whether the span is [`Span::NONE`].
@@ -26,7 +26,7 @@ impl Span {
         self.file.0 == u32::MAX
     }
 
-    /// The smallest span that covers both. Both must be in the same file.
+    /// The smallest span that covers both spans, which must be in the same file.
     pub fn join(self, other: Span) -> Span {
         if self.is_none() {
             return other;
@@ -44,15 +44,14 @@ impl Default for Span {
     }
 }
 
-/// One source text. `first_line` and `dedent` locate it in a larger file, for example a decorated
-/// function in a user's script.
+/// A source text. `first_line` and `dedent` locate it in a larger file, for example a decorated function in a script.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceFile {
     /// The path of the file, or a name in angle brackets.
     pub name: Arc<str>,
     /// The source text.
     pub text: Arc<str>,
-    /// The line number of the first line in the user's file; 1 for a whole file.
+    /// The number of its first line in the user's file; 1 if the text is the whole file.
     pub first_line: u32,
     /// The number of columns of indentation that were removed from every line.
     pub dedent: u32,
@@ -62,9 +61,9 @@ pub struct SourceFile {
 #[derive(Clone, Debug)]
 struct Entry {
     file: SourceFile,
-    /// The byte offset of every line.
+    /// The byte offset of the start of each line.
     starts: Arc<[u32]>,
-    /// Whether the source is a graph. Each line of its text is the name of a node.
+    /// Whether the source is a graph. If so, each line of the text is the name of a node.
     graph: bool,
 }
 
@@ -76,7 +75,7 @@ impl Entry {
     }
 }
 
-/// The source files that the spans of one compilation refer to. Clones share the texts.
+/// The source files of one compilation. Clones share the texts.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: Vec<Entry>,
@@ -97,8 +96,7 @@ impl SourceMap {
         FileId(id.expect("fewer than 2^32 source files"))
     }
 
-    /// Adds a graph, such as a model file, as a source. Its nodes are named later by
-    /// [`name_nodes`](Self::name_nodes).
+    /// Adds a graph, such as a model file, as a source. [`name_nodes`](Self::name_nodes) sets the names of its nodes.
     pub fn add_graph(&mut self, name: &str) -> FileId {
         let id =
             self.add(SourceFile { name: name.into(), text: "".into(), first_line: 1, dedent: 0 });
@@ -106,10 +104,9 @@ impl SourceMap {
         id
     }
 
-    /// Sets the names of a graph's nodes, one per line. Spans of the graph are byte ranges of this
-    /// text.
+    /// Sets the names of a graph's nodes, one per line. Spans of the graph are byte ranges of `names`.
     pub fn name_nodes(&mut self, graph: FileId, names: &str) {
-        if let Some(entry) = self.place(graph).and_then(|i| self.files.get_mut(i)) {
+        if let Some(entry) = self.index_of(graph).and_then(|i| self.files.get_mut(i)) {
             *entry = Entry::new(SourceFile { text: names.into(), ..entry.file.clone() }, true);
         }
     }
@@ -119,7 +116,7 @@ impl SourceMap {
         self.files.iter().map(|entry| &entry.file)
     }
 
-    /// Removes the files that were added first, and returns them. Spans in them become invalid.
+    /// Removes the oldest `count` files and returns them. Spans in them become invalid.
     pub fn forget_oldest(&mut self, count: usize) -> Vec<SourceFile> {
         let count = count.min(self.files.len());
         self.forgotten += count as u32;
@@ -131,15 +128,15 @@ impl SourceMap {
         self.entry(id).map(|entry| &entry.file)
     }
 
-    fn place(&self, id: FileId) -> Option<usize> {
+    fn index_of(&self, id: FileId) -> Option<usize> {
         id.0.checked_sub(self.forgotten).map(|i| i as usize)
     }
 
     fn entry(&self, id: FileId) -> Option<&Entry> {
-        self.files.get(self.place(id)?)
+        self.files.get(self.index_of(id)?)
     }
 
-    /// Line and column of the start of a span in the user's file, both starting at 1.
+    /// Line and column of the start of a span in the user's file, both counted from 1.
     pub fn line_column(&self, span: Span) -> Option<(u32, u32)> {
         let Entry { file, starts, .. } = self.entry(span.file)?;
         let line = starts.partition_point(|&start| start <= span.start).checked_sub(1)?;
@@ -148,8 +145,8 @@ impl SourceMap {
         Some((file.first_line + line as u32, column + file.dedent + 1))
     }
 
-    /// The name of the node that a span of a graph covers, or a text with the first and the last of
-    /// several.
+    /// The names of the graph nodes that a span covers: the name of one or two nodes, or those of the first and the last. `None` if
+    /// the span is not in a graph.
     pub fn nodes(&self, span: Span) -> Option<String> {
         let entry = self.entry(span.file).filter(|entry| entry.graph)?;
         let (_, first, last) = self.lines(span)?;
@@ -165,7 +162,7 @@ impl SourceMap {
         })
     }
 
-    /// The file name, and the first and last line of a span in the user's file, starting at 1.
+    /// The file name, first line and last line of a span in the user's file. Lines are counted from 1.
     pub fn lines(&self, span: Span) -> Option<(&Arc<str>, u32, u32)> {
         let (line, _) = self.line_column(span)?;
         let end = span.end.saturating_sub(1).max(span.start);
@@ -179,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_forgotten_has_no_lines() {
+    fn spans_of_removed_files_have_no_lines() {
         let mut map = SourceMap::new();
         let file = |name: &str| SourceFile {
             name: name.into(),
@@ -197,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_columns_count_from_the_users_file() {
+    fn lines_and_columns_are_those_of_the_users_file() {
         let mut map = SourceMap::new();
         let text = "ab\n\ncäe\n";
         map.add(SourceFile { name: "first".into(), text: "".into(), first_line: 1, dedent: 0 });
@@ -226,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_of_a_graph_name_its_nodes() {
+    fn spans_of_a_graph_are_described_by_node_names() {
         let mut map = SourceMap::new();
         let file = map.add_graph("model.onnx");
         let at = |map: &SourceMap, start, end| map.nodes(Span { file, start, end });

@@ -1,6 +1,6 @@
 //! Suggestions for misspelt names.
 
-/// The candidate most similar to `name`; `None` if none is similar enough.
+/// The candidate most similar to `name`; `None` if no candidate is similar enough.
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = match name.chars().count() {
         0 => return None,
@@ -13,12 +13,12 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter(|c| *c != name && !c.starts_with('_'))
         .filter_map(|c| Some((edit_distance(name, c, limit)?, c)))
         .min()
-        // Replacing all letters is not a similarity.
+        // Replacing every letter does not count as similar.
         .filter(|(d, c)| *d < name.len().max(c.len()))
         .map(|(_, c)| c)
 }
 
-/// The text "did you mean ...?" for the most similar candidate.
+/// "did you mean ...?" with the most similar candidate; `None` if no candidate is similar enough.
 pub fn did_you_mean<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -26,7 +26,7 @@ pub fn did_you_mean<'a>(
     closest(name, candidates).map(|c| format!("did you mean '{c}'?"))
 }
 
-/// The number of letters to insert, delete, replace or swap; `None` if it exceeds the limit.
+/// The number of letters to insert, delete, replace or swap to change `a` into `b`; `None` if it exceeds `limit`.
 fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     let (a, b): (Vec<char>, Vec<char>) =
         (a.chars().take(64).collect(), b.chars().take(64).collect());
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn suggestions_are_close() {
+    fn only_similar_names_are_suggested() {
         assert_eq!(closest("mathmul", ["add", "matmul", "multiply"]), Some("matmul"));
         assert_eq!(closest("dataflwo", ["dataflow", "output"]), Some("dataflow"));
         assert_eq!(closest("x", ["y", "zebra"]), None);
