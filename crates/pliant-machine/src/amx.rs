@@ -1,7 +1,7 @@
 //! Whether this process may use tile registers (AMX of x86-64).
 
-/// Whether the machine has tile registers for bytes and bfloat16, and the system lets this process use them. The first call
-/// requests permission for all threads; without it, the system kills a process at the first use.
+/// Whether the CPU has tile registers for bytes and bfloat16, and the operating system lets this process use them. The first call
+/// requests permission for all threads. Without permission, the operating system kills the process when it uses a tile register.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn is_available() -> bool {
     use std::sync::OnceLock;
@@ -9,7 +9,7 @@ pub(crate) fn is_available() -> bool {
     *AVAILABLE.get_or_init(|| has_instructions() && request_permission())
 }
 
-/// Whether the processor has these instructions, and those that prepare the rows.
+/// Whether the CPU has these instructions and the vector instructions that prepare their operands.
 #[cfg(target_arch = "x86_64")]
 fn has_instructions() -> bool {
     // Leaf 7 exists on every processor with AVX-512.

@@ -1,9 +1,9 @@
-//! The sizes of the data caches: those that the CPU reports, or those that `PLIANT_CACHES` names.
+//! The sizes of the data caches: as reported by the CPU, or as set by `PLIANT_CACHES`.
 
 use std::fmt;
 use std::sync::OnceLock;
 
-/// The environment variable that replaces the reported sizes, for virtual machines that report wrong ones.
+/// The environment variable that overrides the reported sizes, for virtual machines that report wrong ones.
 pub const VARIABLE: &str = "PLIANT_CACHES";
 
 const KB: usize = 1 << 10;
@@ -12,11 +12,11 @@ const MB: usize = 1 << 20;
 /// The sizes of the data caches in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caches {
-    /// The first level, of one core.
+    /// Size of the first-level cache of a core.
     pub l1: usize,
-    /// The second level, of one core.
+    /// Size of the second-level cache of a core.
     pub l2: usize,
-    /// The third level, or the second if there is no third; all cores that share an instance use it together.
+    /// Size of the third-level cache, which several cores share. If there is none, size of the second level.
     pub l3: usize,
 }
 
@@ -24,7 +24,7 @@ impl Caches {
     /// The sizes for a CPU that reports none: those of small current cores.
     pub const UNKNOWN: Caches = Caches { l1: 32 * KB, l2: 512 * KB, l3: 4 * MB };
 
-    /// The same sizes within limits that every rule is computed for, each level at least as large as the one before.
+    /// Clamps the sizes to the range that the heuristics support, where each level is at least as large as the previous one.
     fn plausible(self) -> Caches {
         let l1 = self.l1.clamp(16 * KB, MB);
         let l2 = self.l2.clamp(l1.max(128 * KB), 64 * MB);
@@ -32,7 +32,7 @@ impl Caches {
     }
 }
 
-/// Why `PLIANT_CACHES` cannot be applied.
+/// `PLIANT_CACHES` is invalid. Contains its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachesError(String);
 
@@ -51,20 +51,20 @@ impl std::error::Error for CachesError {}
 /// Checks `PLIANT_CACHES`.
 ///
 /// # Errors
-/// If it does not name three sizes.
+/// If the value is not three sizes.
 pub fn check() -> Result<(), CachesError> {
-    forced().map(drop)
+    from_variable().map(drop)
 }
 
-/// The sizes that the variable names; `None` if it is absent or empty.
-fn forced() -> Result<Option<Caches>, CachesError> {
+/// The sizes set by the variable; `None` if it is absent or empty.
+fn from_variable() -> Result<Option<Caches>, CachesError> {
     match std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) {
         Some(text) => parse(&text.to_string_lossy()).map(Some),
         None => Ok(None),
     }
 }
 
-/// Three sizes such as `48K,2M,32M`.
+/// Parses three sizes such as `48K,2M,32M`.
 fn parse(text: &str) -> Result<Caches, CachesError> {
     let sizes: Option<Vec<usize>> = text.split(',').map(|size| parse_size(size.trim())).collect();
     match sizes.as_deref() {
@@ -73,7 +73,7 @@ fn parse(text: &str) -> Result<Caches, CachesError> {
     }
 }
 
-/// A positive number of bytes, with an optional suffix `K` or `M`.
+/// Parses a positive number of bytes with an optional suffix `K` or `M`.
 fn parse_size(text: &str) -> Option<usize> {
     let (digits, unit) = match text.as_bytes().last()? {
         b'K' | b'k' => (&text[..text.len() - 1], KB),
@@ -83,16 +83,16 @@ fn parse_size(text: &str) -> Option<usize> {
     digits.parse::<usize>().ok().filter(|&size| size > 0)?.checked_mul(unit)
 }
 
-/// The sizes of this machine, determined by the first call.
+/// The sizes of the host's data caches. The first call determines them.
 pub fn host() -> Caches {
     static HOST: OnceLock<Caches> = OnceLock::new();
-    *HOST.get_or_init(|| match forced() {
+    *HOST.get_or_init(|| match from_variable() {
         Ok(Some(caches)) => caches,
         _ => reported().unwrap_or(Caches::UNKNOWN).plausible(),
     })
 }
 
-/// The sizes from the data caches that the machine lists, as (level, bytes).
+/// The sizes from a list of data caches, as (level, bytes).
 fn by_level(listed: impl Iterator<Item = (u8, usize)>) -> Option<Caches> {
     let mut levels = [0; 3];
     for (level, bytes) in listed {
@@ -114,7 +114,7 @@ fn reported() -> Option<Caches> {
     let is_data = |c: &raw_cpuid::CacheParameter| {
         matches!(c.cache_type(), CacheType::Data | CacheType::Unified)
     };
-    // Leaf 4 of Intel, and the leaf of the same layout of AMD.
+    // Leaf 4 of Intel, and the leaf of AMD with the same layout.
     by_level(cpuid.get_cache_parameters()?.filter(is_data).map(|c| (c.level(), bytes(&c))))
 }
 
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_variable_names_three_sizes() {
+    fn the_variable_contains_three_sizes() {
         let sizes = Caches { l1: 48 * KB, l2: 2 * MB, l3: 32 * MB };
         assert_eq!(parse("48K, 2m,33554432"), Ok(sizes));
         for bad in ["", "48K", "48K,2M", "48K,2M,32M,1G", "0,2M,32M", "-1,2M,3M", "a,b,c", "K,M,M"]
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_plausible() {
+    fn sizes_are_clamped_to_the_supported_range() {
         let tiny = parse("1,1,1").unwrap();
         assert_eq!(tiny, Caches { l1: 16 * KB, l2: 128 * KB, l3: 128 * KB });
         let huge = parse("9999M,9999M,99999M").unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_third_level_is_the_second() {
+    fn a_missing_third_level_gets_the_size_of_the_second() {
         let listed = [(1, 32 * KB), (2, MB), (7, 1)];
         assert_eq!(by_level(listed.into_iter()), Some(Caches { l1: 32 * KB, l2: MB, l3: MB }));
         assert_eq!(by_level([(1, KB)].into_iter()), None);

@@ -1,52 +1,53 @@
-//! The cost model: blocks that stay in a cache, pieces of work for threads, and the time that work takes.
+//! The cost model: sizes of blocks that fit in a cache, and the number of pieces of work for threads.
 //!
-//! The loops are those of Low et al., "Analytical modeling is enough for high-performance BLIS" (2016): a slice of a panel of B
-//! stays in the first level while the rows of A and C pass by, and a block of rows of A in the second. How much of a level they
-//! may take was measured on Emerald Rapids (48 KB, 2 MB) and Zen 5 (48 KB, 1 MB), with one thread of `cargo bench -p
-//! pliant-kernels`. Zen 5 loses 2 % with slices of 20 KB instead of 32, 1 % with 66 rows of A instead of 126, and 2 % with a
-//! depth of 256 of packed panels instead of 512.
+//! The loops of matrix products are those of Low et al., "Analytical modeling is enough for high-performance BLIS" (2016): a slice
+//! of a panel of B stays in the first-level cache while the rows of A and C are streamed, and a block of rows of A stays in the
+//! second-level cache. The fraction of each level that may be used was measured on Emerald Rapids (48 KB, 2 MB) and Zen 5 (48 KB, 1
+//! MB), with one thread of `cargo bench -p pliant-kernels`. Zen 5 loses 2 % with slices of 20 KB instead of 32, 1 % with 66 rows of
+//! A instead of 126, and 2 % with a depth of 256 for packed panels instead of 512.
 
 use crate::Machine;
 
-/// Bytes of a float32.
+/// Size of a float32 in bytes.
 const FLOAT: usize = 4;
-/// The unit of slices in bytes, so that a slice of any panel has whole steps.
+/// Slices are multiples of this many bytes, so that they contain whole rows of every panel width.
 const SLICE_UNIT: usize = 4096;
-/// The maximum number of pieces that work is cut into.
+/// Maximum number of pieces that work is divided into.
 pub const MAX_PIECES: usize = 256;
-/// Depth of a block of A in a packed product; a deeper one is cut into equal parts.
+/// Maximum depth of a block of A in a packed product. A greater depth is divided into equal parts.
 pub const BLOCK_DEPTH: usize = 1536;
-/// Rows of A in a block of a packed product, at most.
+/// Maximum number of rows of a block of A in a packed product.
 const MAX_BLOCK_ROWS: usize = 132;
-/// Rows of A in a block of a packed product, at least.
+/// Minimum number of rows of a block of A in a packed product.
 const MIN_BLOCK_ROWS: usize = 24;
 
 impl Machine {
-    /// The number of pieces that enough work is cut into: four for each core, so that cores of different speed finish together.
-    /// Two cores with eight pieces were measured; more cores were not.
+    /// The number of pieces that a large amount of work is divided into: four per core, so that cores of different speed finish at
+    /// the same time. Measured with eight pieces on two cores, not with more cores.
     pub fn pieces(&self) -> usize {
         (4 * self.cores).clamp(8, MAX_PIECES)
     }
 
-    /// Bytes of a slice of a panel that all rows of a block read: two thirds of the first-level cache.
+    /// Size in bytes of a slice of a panel that all rows of a block read: two thirds of the first-level cache.
     pub fn slice_bytes(&self) -> usize {
         self.caches.l1 * 2 / 3 / SLICE_UNIT * SLICE_UNIT
     }
 
-    /// The number of rows of A of depth `depth` in float32 that stay in the second-level cache, in multiples of `unit`: three
-    /// quarters of it.
+    /// The number of float32 rows of A, of depth `depth`, that fit in three quarters of the second-level cache. A multiple of
+    /// `unit`.
     pub fn block_rows(&self, depth: usize, unit: usize) -> usize {
         let rows = self.caches.l2 / 4 * 3 / (depth.max(1) * FLOAT);
         (rows / unit * unit).clamp(MIN_BLOCK_ROWS, MAX_BLOCK_ROWS)
     }
 
-    /// Bytes of a part of the second-level cache, `numerator` of 16.
+    /// `numerator` sixteenths of the second-level cache, in bytes.
     pub fn l2_share(&self, numerator: usize) -> usize {
         self.caches.l2 / 16 * numerator
     }
 
-    /// Bytes of the weights of one layer that stay in a cache between images: those of the second level, or an eighth of the
-    /// third, which other layers need too. At most 4 MB, the largest that was measured with a whole model.
+    /// Maximum size in bytes of a layer's weights that stay in a cache from one image to the next: the size of the second-level
+    /// cache, or an eighth of the third-level cache, which other layers need too. At most 4 MB, the largest size that was measured
+    /// with a whole model.
     pub fn cached_weights(&self) -> usize {
         (self.caches.l3 / 8).max(self.caches.l2).min(4 << 20)
     }
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_follow_the_caches() {
+    fn block_sizes_depend_on_the_cache_sizes() {
         let emerald_rapids = machine(48, 2048, 2);
         assert_eq!(emerald_rapids.slice_bytes(), 32 << 10);
         assert_eq!(emerald_rapids.block_rows(1536, 6), 132);
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_follow_the_cores() {
+    fn the_number_of_pieces_depends_on_the_cores() {
         let pieces = |cores| machine(32, 1024, cores).pieces();
         assert_eq!([1, 2, 16, 1000].map(pieces), [8, 8, 64, 256]);
     }

@@ -1,16 +1,15 @@
-//! Selects the vector instructions of the kernels: the best of the machine, or those that
-//! `PLIANT_ISA` names.
+//! The vector instruction set that kernels use: the best one of the CPU, or the one that `PLIANT_ISA` selects.
 
 use std::fmt;
 use std::sync::OnceLock;
 
-/// The environment variable that forces an instruction set.
+/// The environment variable that selects an instruction set.
 pub const VARIABLE: &str = "PLIANT_ISA";
 
-/// The instruction sets that kernels exist for, best first.
+/// The instruction sets for which there are kernels, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
-    /// [`Isa::Avx512`] with products of bytes and bfloat16 in tile registers (AMX).
+    /// [`Isa::Avx512`] plus products of bytes and bfloat16 in tile registers (AMX).
     Amx,
     /// 512-bit vectors of x86-64 (AVX-512 F).
     Avx512,
@@ -18,25 +17,25 @@ pub enum Isa {
     Avx2,
     /// 128-bit vectors of AArch64.
     Neon,
-    /// Plain code, which the compiler vectorises for the baseline of its target.
+    /// Portable code, which the compiler vectorises for the baseline of its target.
     Portable,
 }
 
-/// The vectors of an instruction set.
+/// The vectors of an instruction set. They select kernels that do not use tile registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vectors {
-    /// Of 512 bits (x86-64).
+    /// 512 bits (x86-64).
     Avx512,
-    /// Of 256 bits (x86-64).
+    /// 256 bits (x86-64).
     Avx2,
-    /// Of 128 bits (AArch64).
+    /// 128 bits (AArch64).
     Neon,
-    /// Those that the compiler creates from plain code.
+    /// Those that the compiler chooses for portable code.
     Portable,
 }
 
 impl Isa {
-    /// Its vectors, which select kernels without tile registers.
+    /// The vectors of this instruction set.
     pub fn vectors(self) -> Vectors {
         match self {
             Isa::Amx | Isa::Avx512 => Vectors::Avx512,
@@ -46,7 +45,7 @@ impl Isa {
         }
     }
 
-    /// The number of float32 lanes of a vector. Portable code counts as two, because it has no fused multiply-add.
+    /// Number of float32 lanes of a vector. Portable code counts as two, because it has no fused multiply-add.
     pub fn float_lanes(self) -> usize {
         match self.vectors() {
             Vectors::Avx512 => 16,
@@ -56,10 +55,10 @@ impl Isa {
         }
     }
 
-    /// Every set, best first.
+    /// All instruction sets, best first.
     pub const ALL: [Isa; 5] = [Isa::Amx, Isa::Avx512, Isa::Avx2, Isa::Neon, Isa::Portable];
 
-    /// Its name in `PLIANT_ISA`.
+    /// The name in `PLIANT_ISA`.
     pub fn name(self) -> &'static str {
         match self {
             Isa::Amx => "amx",
@@ -70,7 +69,7 @@ impl Isa {
         }
     }
 
-    /// Whether this machine has it.
+    /// Whether the CPU supports the instruction set.
     pub fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -90,17 +89,17 @@ impl Isa {
     }
 }
 
-/// The sets that this machine has, best first.
+/// The instruction sets that the CPU supports, best first.
 pub fn available() -> impl Iterator<Item = Isa> {
     Isa::ALL.into_iter().filter(|isa| isa.is_available())
 }
 
-/// Why `PLIANT_ISA` cannot be applied.
+/// The reason why `PLIANT_ISA` cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IsaError {
-    /// It is not the name of an instruction set.
+    /// The value is not the name of an instruction set.
     Unknown(String),
-    /// The machine lacks the instruction set.
+    /// The CPU does not support the instruction set.
     Missing(Isa),
 }
 
@@ -111,12 +110,12 @@ impl fmt::Display for IsaError {
         match self {
             IsaError::Unknown(name) => write!(
                 f,
-                "{VARIABLE} is '{name}', which names no instructions; it may be {}",
+                "{VARIABLE} is '{name}', which is not an instruction set; valid values: {}",
                 join(&mut Isa::ALL.into_iter())
             ),
             IsaError::Missing(isa) => write!(
                 f,
-                "{VARIABLE} asks for {}, which this machine lacks; it has {}",
+                "{VARIABLE} is '{}', which this CPU does not support; it supports: {}",
                 isa.name(),
                 join(&mut available())
             ),
@@ -126,10 +125,10 @@ impl fmt::Display for IsaError {
 
 impl std::error::Error for IsaError {}
 
-/// The instruction set if the variable has the value `forced`.
+/// The instruction set for the value `forced` of the variable. `None` selects the best one.
 ///
 /// # Errors
-/// If the name is unknown, or the machine lacks the instructions.
+/// If the name is unknown or the CPU does not support the instruction set.
 pub fn choose(forced: Option<&str>) -> Result<Isa, IsaError> {
     let Some(name) = forced.map(str::trim).filter(|name| !name.is_empty()) else {
         return Ok(available().next().unwrap_or(Isa::Portable));
@@ -141,17 +140,16 @@ pub fn choose(forced: Option<&str>) -> Result<Isa, IsaError> {
     if isa.is_available() { Ok(isa) } else { Err(IsaError::Missing(isa)) }
 }
 
-/// The instruction set of this process, determined by the first call.
+/// The instruction set of this process. The first call determines it.
 ///
 /// # Errors
-/// If `PLIANT_ISA` cannot be applied. Compiling and loading call this first, so that kernels need
-/// not check.
+/// If `PLIANT_ISA` cannot be applied. Compiling and loading call this function first, so that kernels need not check.
 pub fn selected() -> Result<Isa, IsaError> {
     static CHOICE: OnceLock<Result<Isa, IsaError>> = OnceLock::new();
     CHOICE.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref())).clone()
 }
 
-/// The instruction set of this process; the best available one if `PLIANT_ISA` cannot be applied.
+/// The instruction set of this process. If `PLIANT_ISA` cannot be applied, the best available one.
 pub fn isa() -> Isa {
     static ISA: OnceLock<Isa> = OnceLock::new();
     *ISA.get_or_init(|| selected().or_else(|_| choose(None)).unwrap_or(Isa::Portable))
@@ -162,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_forced_set_must_be_known_and_present() {
+    fn a_selected_set_must_exist_and_be_supported() {
         for isa in Isa::ALL {
             let want = if isa.is_available() { Ok(isa) } else { Err(IsaError::Missing(isa)) };
             assert_eq!(choose(Some(isa.name())), want);
@@ -172,9 +170,13 @@ mod tests {
         let error = choose(Some("mmx")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "PLIANT_ISA is 'mmx', which names no instructions; it may be amx, avx512, avx2, neon, portable"
+            "PLIANT_ISA is 'mmx', which is not an instruction set; valid values: amx, avx512, avx2, neon, portable"
         );
         let error = IsaError::Missing(Isa::Neon).to_string();
-        assert!(error.starts_with("PLIANT_ISA asks for neon, which this machine lacks; it has "));
+        assert!(
+            error.starts_with(
+                "PLIANT_ISA is 'neon', which this CPU does not support; it supports: "
+            )
+        );
     }
 }

@@ -1,69 +1,69 @@
-//! The description of the host CPU, from which every heuristic derives: vector instructions, cache sizes, cores, and rates.
+//! The description of the host CPU: vector instructions, cache sizes, cores, and computing rates. All heuristics use it.
 //!
-//! Kernels and schedules choose blocks, pieces and algorithms by [`Machine`], never by the CPU that somebody measured. What was
-//! measured on a microarchitecture is a row of [`known::CPUS`]; other CPUs get the estimates of [`known::Rates::estimate`].
+//! Kernels and schedules choose block sizes, pieces and algorithms by [`Machine`], not by the name of a CPU. Measured rates of
+//! microarchitectures are in [`measured_cpus::CPUS`]. Other CPUs get [`measured_cpus::Rates::estimate`].
 //!
-//! | module | owns |
+//! | module | contents |
 //! |---|---|
-//! | [`isa`] | the instruction sets that kernels exist for, and `PLIANT_ISA` |
+//! | [`isa`] | the instruction sets with kernels, and `PLIANT_ISA` |
 //! | [`caches`] | the sizes of the data caches, and `PLIANT_CACHES` |
-//! | [`cost`] | the cost model: blocks that stay in a cache, pieces of work, times |
-//! | `profitable` | the cost model, continued: which algorithm is faster |
-//! | [`known`] | measured rates by microarchitecture, and estimates for others |
+//! | [`cost`] | the cost model: block sizes and pieces of work |
+//! | `algorithm_choice` | the cost model: which of two algorithms is faster |
+//! | [`measured_cpus`] | computing rates: measured or estimated |
 //! | `amx` | whether the process may use tile registers |
 
+mod algorithm_choice;
 mod amx;
 pub mod caches;
 pub mod cost;
 pub mod isa;
-pub mod known;
-mod profitable;
+pub mod measured_cpus;
 
 use std::sync::OnceLock;
 
 pub use caches::Caches;
 pub use isa::{Isa, Vectors};
-pub use known::Rates;
+pub use measured_cpus::Rates;
 
-/// A CPU, as far as heuristics need to know it.
+/// A CPU, as described to heuristics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// The microarchitecture; "unknown" if [`known::CPUS`] does not list it.
+    /// The microarchitecture. "unknown" if it is not in [`measured_cpus::CPUS`].
     pub name: &'static str,
     /// The instruction set of the kernels.
     pub isa: Isa,
     /// The sizes of the data caches.
     pub caches: Caches,
-    /// The number of CPUs available to this process, by affinity and the quota of its container.
+    /// The number of CPUs available to this process, considering its CPU affinity and container quota.
     pub cores: usize,
-    /// What a core computes in a microsecond.
+    /// What a core computes in about a microsecond.
     pub rates: Rates,
 }
 
 static HOST: OnceLock<Machine> = OnceLock::new();
 
 impl Machine {
-    /// The host. The first call determines it.
+    /// The host CPU. The first call detects it.
     pub fn host() -> &'static Machine {
         HOST.get_or_init(Machine::detect)
     }
 
-    /// Makes this description the host of the process. Returns false if the host was determined already. Tests of printed
-    /// schedules use it, so that these are the same on every machine.
+    /// Sets the description of the host. Returns false if it is set or detected already. Tests of printed schedules use this, so
+    /// that the schedules are the same on every machine.
     pub fn set_host(self) -> bool {
         HOST.set(self).is_ok()
     }
 
     fn detect() -> Machine {
         let isa = isa::isa();
-        let known = known::host();
+        let measured = measured_cpus::host();
         Machine {
-            name: known.map_or("unknown", |cpu| cpu.name),
+            name: measured.map_or("unknown", |cpu| cpu.name),
             isa,
             caches: caches::host(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            // What was measured with the best instructions does not hold for others.
-            rates: match known {
+            // Rates measured with the best instruction set do not apply to others.
+            rates: match measured {
                 Some(cpu) if cpu.isa == isa => cpu.rates,
                 _ => Rates::estimate(isa),
             },
@@ -71,11 +71,11 @@ impl Machine {
     }
 }
 
-/// The variables `PLIANT_ISA` and `PLIANT_CACHES`, if they cannot be applied.
+/// Checks the variables `PLIANT_ISA` and `PLIANT_CACHES`.
 ///
 /// # Errors
-/// A message that names the variable and its valid values. Compiling and loading call this first, so that kernels need not
-/// check.
+/// A message with the variable and its valid values, if one cannot be applied. Compiling and loading call this function first, so
+/// that kernels need not check.
 pub fn check_variables() -> Result<(), String> {
     isa::selected().map_err(|e| e.to_string())?;
     caches::check().map_err(|e| e.to_string())

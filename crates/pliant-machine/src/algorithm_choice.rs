@@ -1,31 +1,31 @@
-//! The cost model, continued: whether an algorithm or a kernel is faster than the alternative. Compile-time decisions, which hold
-//! for all shapes of a model, query these methods.
+//! The cost model for choosing between algorithms. Compile-time decisions use these methods, so they must hold for all shapes of a
+//! model.
 
 use crate::Machine;
 
-/// Bytes of a float32.
+/// Size of a float32 in bytes.
 const FLOAT: u64 = 4;
 /// Minimum number of channels and of filters for Winograd's algorithm.
 const WINOGRAD_CHANNELS: i64 = 64;
-/// The numbers of a transformed 3 x 3 filter in the form F(2x2), for which the limits were measured.
+/// Number of elements of a transformed 3 x 3 filter for F(2x2), for which the limits were measured.
 const WINOGRAD_NUMBERS: u64 = 16;
-/// Maximum ratio of the elements of a window to the sum of its sizes.
+/// Maximum ratio of the number of elements of a window to the sum of its sizes.
 const WINDOW_RATIO: i64 = 3;
-/// Minimum number of steps of a recurrent layer with non-constant weights.
+/// Minimum number of time steps of a recurrent layer with non-constant weights for packing to pay off.
 const RECURRENT_STEPS: i64 = 3;
-/// Minimum number of columns of a packed matrix.
+/// Minimum number of columns of a matrix for packing to pay off.
 const PACKED_COLUMNS: i64 = 8;
 
 impl Machine {
-    /// Whether Winograd's algorithm is faster than direct products for 3 x 3 filters with the given numbers of channels and
-    /// filters, at the sizes of most images. The weights are read for each image, so they must fit a cache.
+    /// Whether Winograd's algorithm is faster than direct convolution for 3 x 3 filters with this number of channels and filters,
+    /// for most image sizes. The weights are read for every image, so they must fit in a cache.
     ///
     /// Speedups on one thread of Emerald Rapids and Zen 5 (`cargo bench -p pliant-kernels --bench convolution`):
     /// - 64 by 64: 1.5x and 1.6x at 56 x 56.
     /// - 256 by 256: 2.0x and 2.2x at 14 x 14, 1.6x at 7 x 7, and none at 5 x 5.
-    /// - 32 by 32: 1.3x at 56 x 56, but the algorithm is not used, because direct sums halve the errors.
-    /// - 512 by 512: 1.6x and 1.8x at 7 x 7 if the weights are in the third-level cache. But they take 16 MB (16 numbers for 9),
-    ///   and for images of a few pixels reading them takes longer than multiplying.
+    /// - 32 by 32: 1.3x at 56 x 56. The algorithm is not used, because direct convolution halves the errors.
+    /// - 512 by 512: 1.6x and 1.8x at 7 x 7 if the weights are in the third-level cache. But the weights take 16 MB (16 elements
+    ///   instead of 9), and for images of a few pixels reading them takes longer than multiplying.
     pub fn winograd_is_faster(&self, channels: i64, filters: i64) -> bool {
         let bytes = (channels.unsigned_abs())
             .saturating_mul(filters.unsigned_abs())
@@ -33,26 +33,26 @@ impl Machine {
         channels.min(filters) >= WINOGRAD_CHANNELS && bytes <= self.cached_weights() as u64
     }
 
-    /// Whether reading whole windows of a pooling with channels last is faster than reducing one axis after the other, which writes
-    /// partial results.
+    /// Whether reducing whole windows of a channels-last pooling is faster than reducing one axis after the other, which writes
+    /// intermediate results.
     pub fn whole_windows_are_faster(&self, window: &[i64]) -> bool {
         let elements = window.iter().fold(1i64, |n, &k| n.saturating_mul(k));
         let sum = window.iter().fold(0i64, |n, &k| n.saturating_add(k));
         elements <= sum.saturating_mul(WINDOW_RATIO)
     }
 
-    /// Whether packing the non-constant weights of a recurrent layer is faster than loops, which read them as they are, for this
-    /// number of steps of all sequences.
+    /// Whether packing the non-constant weights of a recurrent layer is faster than loops that read the weights in place. `steps`
+    /// is the number of time steps of all sequences together.
     ///
-    /// Times for an LSTM of 256 units on Emerald Rapids, in loops, in the kernel with one thread, and in the kernel with two
+    /// Times for an LSTM of 256 units on Emerald Rapids with loops, with the kernel on one thread, and with the kernel on two
     /// threads: 0.16, 0.55 and 0.27 ms for one step; 0.29, 0.58 and 0.30 ms for two; 0.55, 0.60 and 0.32 ms for three; 2.3, 0.83
     /// and 0.42 ms for 16.
     pub fn packing_recurrent_weights_is_faster(&self, steps: i64) -> bool {
         steps >= RECURRENT_STEPS
     }
 
-    /// Whether a product by a packed constant is faster than by a constant in its own layout. With fewer columns, most of a panel
-    /// would be empty.
+    /// Whether a product with a packed constant is faster than with a constant in its original layout. With few columns, most of a
+    /// panel would be padding.
     pub fn packed_product_is_faster(&self, columns: i64) -> bool {
         columns >= PACKED_COLUMNS
     }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn winograd_weights_fit_the_cache() {
+    fn winograd_is_used_if_the_weights_fit_in_a_cache() {
         let machine = machine(Isa::Avx2);
         assert!(machine.winograd_is_faster(64, 64) && machine.winograd_is_faster(128, 256));
         assert!(!machine.winograd_is_faster(32, 512) && !machine.winograd_is_faster(512, 512));
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn large_windows_are_reduced_by_axis() {
+    fn large_pooling_windows_are_reduced_by_axis() {
         let machine = machine(Isa::Avx2);
         assert!(machine.whole_windows_are_faster(&[5, 5]));
         assert!(!machine.whole_windows_are_faster(&[13, 13]));

@@ -1,25 +1,25 @@
-//! What a core computes in about a microsecond: measured rates by microarchitecture, and estimates for the others.
+//! Computing rates of a core: measured for some microarchitectures, estimated for others.
 
 use crate::isa::Isa;
 
-/// What a core computes in about a microsecond, or a little less: the least work that gains from another thread. Work is cut
-/// into pieces by these rates.
+/// How much a core computes in about a microsecond. This is the least work for which another thread is worthwhile, and work is
+/// divided into pieces by these rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
     /// Float32 multiply-adds in matrix products.
     pub multiply_adds: usize,
-    /// Float32 multiply-adds in depthwise convolutions. It is lower because each loaded value is used only a few times.
+    /// Float32 multiply-adds in depthwise convolutions. The rate is lower because each loaded value is used only a few times.
     pub depthwise: usize,
-    /// Elements of float32 that are copied, from and to the second-level cache.
+    /// Float32 elements copied from and to the second-level cache.
     pub copied: usize,
-    /// Operations of generated loops, about one for each element and operator.
+    /// Operations of generated loops, about one per element and operator.
     pub generated: usize,
 }
 
 impl Rates {
-    /// The rates of a core of 2 GHz that issues two vector multiply-adds in a cycle: cut for it, work has pieces of one to two
-    /// microseconds on current cores. Depthwise convolutions reach half of its products, and copies move one element in the
-    /// time of 16 products: the ratios on Emerald Rapids.
+    /// The rates of a core with 2 GHz that issues two vector multiply-adds per cycle. Work divided by these rates has pieces of one
+    /// to two microseconds on current cores. Depthwise convolutions reach half the rate of products, and copying an element takes
+    /// the time of 16 multiply-adds; these ratios were measured on Emerald Rapids.
     pub fn estimate(isa: Isa) -> Rates {
         let multiply_adds = 2 * isa.float_lanes() * 2048;
         Rates {
@@ -31,27 +31,27 @@ impl Rates {
     }
 }
 
-/// A microarchitecture whose rates were measured.
+/// A microarchitecture with measured rates.
 #[derive(Clone, Copy, Debug)]
 pub struct Cpu {
-    /// Its name.
+    /// The name of the microarchitecture.
     pub name: &'static str,
-    /// The vendor, as CPUID reports it.
+    /// The vendor as reported by CPUID.
     pub vendor: &'static str,
-    /// The family, and the first and the last model.
+    /// The family, the first model and the last model.
     pub family: (u8, u8, u8),
-    /// The instruction set that was measured.
+    /// The instruction set with which the rates were measured.
     pub isa: Isa,
-    /// The rates.
+    /// The measured rates.
     pub rates: Rates,
 }
 
-/// The microarchitectures whose rates were measured by `cargo bench -p pliant-kernels --bench products`.
+/// The microarchitectures whose rates were measured with `cargo bench -p pliant-kernels --bench products`.
 ///
-/// - Emerald Rapids reached 78 to 124 thousand multiply-adds per microsecond with one thread; pieces of 64 thousand gain from a
+/// - Emerald Rapids reached 78 to 124 thousand multiply-adds per microsecond with one thread. Pieces of 64 thousand gain from a
 ///   second thread (docs/performance.md, "The worker team").
-/// - Zen 5 reached 125 to 129 thousand of a peak of 135. With a rate of 120 thousand instead of 64, two threads take 1.17 to 1.26
-///   times as long for one to four rows of 384 x 384, and the same for others.
+/// - Zen 5 reached 125 to 129 thousand, of a peak of 135 thousand. With a rate of 120 thousand instead of 64 thousand, two threads
+///   take 1.17 to 1.26 times as long for one to four rows of 384 x 384, and the same time for other sizes.
 pub const CPUS: &[Cpu] = &[
     Cpu {
         name: "Intel Emerald Rapids",
@@ -79,7 +79,7 @@ pub const CPUS: &[Cpu] = &[
     },
 ];
 
-/// The row of this machine; `None` for other CPUs.
+/// The entry for the host; `None` for other CPUs.
 pub(crate) fn host() -> Option<&'static Cpu> {
     identity().and_then(|(vendor, family, model)| find(&vendor, family, model))
 }
@@ -91,7 +91,7 @@ fn find(vendor: &str, family: u8, model: u8) -> Option<&'static Cpu> {
     })
 }
 
-/// The vendor, the family and the model of the CPU.
+/// The vendor, family and model of the host.
 #[cfg(target_arch = "x86_64")]
 fn identity() -> Option<(String, u8, u8)> {
     let cpuid = raw_cpuid::CpuId::new();
@@ -110,13 +110,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_found_by_vendor_family_and_model() {
+    fn cpus_are_found_by_vendor_family_and_model() {
         assert_eq!(find("GenuineIntel", 6, 0xcf).map(|cpu| cpu.name), Some("Intel Emerald Rapids"));
         assert!(find("AuthenticAMD", 6, 0xcf).is_none() && find("GenuineIntel", 6, 1).is_none());
     }
 
     #[test]
-    fn estimates_grow_with_the_vectors() {
+    fn estimated_rates_grow_with_the_vector_width() {
         let rates = [Isa::Portable, Isa::Neon, Isa::Avx2, Isa::Avx512]
             .map(|isa| Rates::estimate(isa).multiply_adds);
         assert!(rates.is_sorted(), "{rates:?}");
