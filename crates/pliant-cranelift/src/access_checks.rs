@@ -7,7 +7,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use pliant_ir::tir::{Buffer, Expr, ExprData, Ty};
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 
 use crate::function::{FuncGen, Gen};
 
@@ -85,6 +85,6 @@ impl FuncGen<'_, '_> {
         let message = format!(
             "element {{0}} of '{name}' is accessed without a check; it has elements {{1}} to {{2}} - 1"
         );
-        self.fail_with(outside, Failed::Internal.mark(&message), |_| Ok(vec![index, first, end]))
+        self.fail_with(outside, CheckFailure::Internal.mark(&message), |_| Ok(vec![index, first, end]))
     }
 }

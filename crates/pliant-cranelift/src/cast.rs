@@ -235,7 +235,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Rounds a float64 to odd as float32, as [`pliant_tensor::bf16_of`] does. The result rounds to the same narrow float as the
+    /// Rounds a float64 to odd as float32, as [`pliant_tensor::round_to_bf16`] does. The result rounds to the same narrow float as the
     /// float64.
     fn odd_f32(&mut self, v: Value) -> Value {
         let flags = cranelift_codegen::ir::MemFlagsData::new();
@@ -253,7 +253,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().bitcast(types::F32, flags, bits)
     }
 
-    /// Rounds a 64-bit integer to odd, so that float64 can represent it, as [`pliant_tensor::odd_f64`] does.
+    /// Rounds a 64-bit integer to odd, so that float64 can represent it, as [`pliant_tensor::round_to_odd_f64`] does.
     fn odd_bits(&mut self, v: Value, signed: bool) -> Value {
         let (lost, one) =
             (self.b.ins().iconst(types::I64, 0x7ff), self.b.ins().iconst(types::I64, 0x800));

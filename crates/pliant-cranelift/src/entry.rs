@@ -14,7 +14,7 @@ use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::tensor_arg::{TENSOR_FAULTS, dtype_word};
 use pliant_tensor::DType;
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 use pliant_tir::check_bounds::UNBOUNDED;
 use pliant_tir::fit::SIZE_LIMIT;
 use rustc_hash::FxHashMap;
@@ -161,9 +161,9 @@ impl FuncGen<'_, '_> {
         let arg = format!("argument {position} ('{name}')");
         let first = self.messages.len() as i64;
         let texts = [
-            Failed::Shape.mark(&format!("{arg} has another rank than {ndim}")),
-            Failed::Shape.mark(&format!("{arg} has another element type than {dtype}")),
-            Failed::Shape.mark(&format!("{arg} has no memory or is not contiguous")),
+            CheckFailure::Shape.mark(&format!("{arg} has another rank than {ndim}")),
+            CheckFailure::Shape.mark(&format!("{arg} has another element type than {dtype}")),
+            CheckFailure::Shape.mark(&format!("{arg} has no memory or is not contiguous")),
         ];
         debug_assert_eq!(texts.len(), TENSOR_FAULTS);
         self.messages.extend(texts.into_iter().map(Arc::from));

@@ -151,7 +151,7 @@ impl FuncGen<'_, '_> {
                 let v = pliant_kernels::scalar::f64_round_f16(value);
                 self.b.ins().f32const(v)
             }
-            DType::BFloat16 => self.b.ins().f32const(pliant_tensor::bf16_of(value).to_f32()),
+            DType::BFloat16 => self.b.ins().f32const(pliant_tensor::round_to_bf16(value).to_f32()),
             other => return internal(format!("a float constant of type {other}")),
         };
         Ok(self.repeat(s, ty))

@@ -11,7 +11,7 @@ use cranelift_module::{Module, ModuleError};
 use pliant_exec::abi::{MAX_ASSERT_ARGS, OFFSET_ASSERT_ARGS};
 use pliant_ir::tir::{Buffer, Expr, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::{ExternFn, ExternTy, extern_fn};
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 use rustc_hash::FxHashMap;
 
 use crate::access_checks::Limits;
@@ -116,7 +116,7 @@ impl FuncGen<'_, '_> {
 
     /// Fails the loop function with a message if `bad` holds. A message without a mark becomes a shape error.
     pub fn check_not(&mut self, bad: Value, message: &str) {
-        self.assert_not(bad, Failed::Shape.mark(message));
+        self.assert_not(bad, CheckFailure::Shape.mark(message));
     }
 
     /// Fails the loop function with exactly this message if `bad` holds.

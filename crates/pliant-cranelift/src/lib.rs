@@ -103,7 +103,7 @@ impl Backend for CraneliftBackend {
 
 /// Fails if the process is short of memory.
 fn check_memory() -> Result<(), CodegenError> {
-    pliant_tensor::shortage::check().map_err(|e| CodegenError::Host(e.to_string()))
+    pliant_tensor::memory_reserve::check().map_err(|e| CodegenError::Host(e.to_string()))
 }
 
 /// Joins the loop functions of all units in order. Collects the unsupported constructs of all units in one error.

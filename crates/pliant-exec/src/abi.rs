@@ -16,7 +16,7 @@ use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 pub use pliant_tensor::DLTensor;
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 
 /// A compiled loop function.
 pub type LoopFn = unsafe extern "C" fn(args: *const u64, runtime: *const KernelRuntime) -> i64;
@@ -154,7 +154,7 @@ impl Flops {
 }
 
 /// Maximum number of integers in the message of a check.
-pub const MAX_ASSERT_ARGS: usize = Failed::MAX_ASSERT_ARGS;
+pub const MAX_ASSERT_ARGS: usize = CheckFailure::MAX_ASSERT_ARGS;
 
 /// The integer arguments of a failed check's message, preceded by the status of the check. If several threads of a parallel loop
 /// fail, the values of one of them are stored.
@@ -170,7 +170,7 @@ impl AssertArgs {
             return message.to_string();
         }
         let values: Vec<i64> = self.0[1..].iter().map(|v| v.load(Ordering::Relaxed)).collect();
-        Failed::fill_args(message, &values)
+        CheckFailure::fill_args(message, &values)
     }
 }
 

@@ -3,7 +3,7 @@
 use pliant_interp::Value;
 use pliant_ir::relax::{Function, TensorShape, Type, TypeData};
 use pliant_sym::{Sym, SymVar};
-use pliant_tensor::{DType, Tensor, bf16_of, f16_of};
+use pliant_tensor::{DType, Tensor, round_to_bf16, round_to_f16};
 
 /// The value of a symbol, if the function mentions it.
 pub(crate) type Sizes<'a> = dyn Fn(SymVar) -> Option<i64> + 'a;
@@ -84,8 +84,8 @@ impl Maker<'_> {
             let int = (r % 4) as u8;
             match dtype {
                 DType::Bool => bytes.push(int & 1),
-                DType::Float16 => bytes.extend(f16_of(float).to_ne_bytes()),
-                DType::BFloat16 => bytes.extend(bf16_of(float).to_ne_bytes()),
+                DType::Float16 => bytes.extend(round_to_f16(float).to_ne_bytes()),
+                DType::BFloat16 => bytes.extend(round_to_bf16(float).to_ne_bytes()),
                 DType::Float32 => bytes.extend((float as f32).to_ne_bytes()),
                 DType::Float64 => bytes.extend(float.to_ne_bytes()),
                 _ => {

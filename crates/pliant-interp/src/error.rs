@@ -4,7 +4,7 @@ use std::fmt;
 
 use pliant_diag::{Diagnostic, SourceMap, Span, codes};
 use pliant_sym::EvalError;
-use pliant_tensor::{Failed, TensorError};
+use pliant_tensor::{CheckFailure, TensorError};
 
 /// Maximum number of frames in an error.
 const MAX_TRACE: usize = 12;
@@ -48,13 +48,13 @@ impl ErrorKind {
     }
 }
 
-impl From<Failed> for ErrorKind {
-    fn from(failed: Failed) -> ErrorKind {
+impl From<CheckFailure> for ErrorKind {
+    fn from(failed: CheckFailure) -> ErrorKind {
         match failed {
             // Only generated code fails internally.
-            Failed::Assertion | Failed::Shape | Failed::Internal => ErrorKind::Check,
-            Failed::Index => ErrorKind::Bounds,
-            Failed::Division => ErrorKind::DivideByZero,
+            CheckFailure::Assertion | CheckFailure::Shape | CheckFailure::Internal => ErrorKind::Check,
+            CheckFailure::Index => ErrorKind::Bounds,
+            CheckFailure::Division => ErrorKind::DivideByZero,
         }
     }
 }

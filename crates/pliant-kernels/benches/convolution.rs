@@ -68,7 +68,7 @@ fn convolution(c: &mut Criterion) {
             let output = (size + 2 * margin - dilation * (kernel - 1) - 1) / stride + 1;
             let k = kernel * kernel * channels / groups;
             // The values do not affect the time.
-            let stored = winograd.map_or(k, |form| form.numbers() * channels);
+            let stored = winograd.map_or(k, |form| form.filter_elements() * channels);
             let x = values(size * size * channels, 7);
             let weights = values(stored * filters, 5);
             let mut out = vec![0f32; output * output * filters];
@@ -97,7 +97,7 @@ fn convolution(c: &mut Criterion) {
                 weights: if alone || shared { weights.as_ptr() } else { packed.as_ptr() },
                 width: if shared { own as i64 } else { panels.shape()[2] },
                 out: image(out.as_mut_ptr(), output, filters),
-                winograd: winograd.map_or(0, |form| form.side() as i64 - 3),
+                winograd: winograd.map_or(0, |form| form.input_tile() as i64 - 3),
                 epilogue: None,
             };
             let work = Work::single(

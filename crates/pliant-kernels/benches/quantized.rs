@@ -8,7 +8,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values};
 use pliant_kernels::quantized::convolution::{self, Convolution, Counts};
-use pliant_kernels::quantized::{QuantizedGemm, pack_quads, run};
+use pliant_kernels::quantized::{QuantizedGemm, pack_vnni, run};
 use pliant_machine::isa::isa;
 use pliant_tensor::Tensor;
 
@@ -33,7 +33,7 @@ fn quantized(c: &mut Criterion) {
             let byte = |x: f32| (x * 120.0) as i8;
             let a: Vec<u8> = values(m * k, 7).into_iter().map(|x| byte(x) as u8).collect();
             let b: Vec<i8> = values(n * k, 5).into_iter().map(byte).collect();
-            let quads = pack_quads(&b, k, n).expect("a small matrix");
+            let quads = pack_vnni(&b, k, n).expect("a small matrix");
             // Tensors are aligned to cache lines, as constants of programs are.
             let b = Tensor::from_slice(&[quads.data.len() as i64], &quads.data).expect("memory");
             let mut out = vec![0i32; m * n];
@@ -93,7 +93,7 @@ fn convolutions(c: &mut Criterion) {
             // The values do not affect the time; only the order of taps differs.
             let stored = if alone { k.next_multiple_of(4) } else { k };
             let b: Vec<i8> = values(stored * filters, 5).into_iter().map(byte).collect();
-            let quads = pack_quads(&b, stored, filters).expect("a small matrix");
+            let quads = pack_vnni(&b, stored, filters).expect("a small matrix");
             let packed = if alone { &b } else { &quads.data };
             let weights = Tensor::from_slice(&[packed.len() as i64], packed).expect("memory");
             let mut out = vec![0i32; output * output * filters];

@@ -8,7 +8,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values, vectors};
 use pliant_kernels::recurrent::{Cell, Layer, run};
 use pliant_machine::isa::isa;
-use pliant_tensor::gates::{pack_bias, pack_input, pack_state};
+use pliant_tensor::rnn_weight_layout::{pack_bias, pack_input, pack_state};
 use pliant_tensor::{DType, Tensor};
 
 const STEPS: usize = 128;

@@ -1,7 +1,7 @@
 //! Scalar elementary functions and half-precision conversions as C functions.
 
 use half::f16;
-use pliant_tensor::f16_of;
+use pliant_tensor::round_to_f16;
 
 macro_rules! unary {
     ($($name32:ident $name64:ident = |$x:ident| $e32:expr, $e64:expr;)*) => {
@@ -104,5 +104,5 @@ pub extern "C" fn round_f16(value: f32) -> f32 {
 
 /// float64 rounded to float16 precision, as float32.
 pub extern "C" fn f64_round_f16(value: f64) -> f32 {
-    f16_of(value).to_f32()
+    round_to_f16(value).to_f32()
 }

@@ -15,7 +15,7 @@ use crate::relax::home::BUSY;
 /// # Errors
 /// The error of `work`, `InternalError` or `KeyboardInterrupt`.
 pub fn enter<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    pliant_tensor::shortage::check()?;
+    pliant_tensor::memory_reserve::check()?;
     let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
     py.check_signals()?;
     match outcome {

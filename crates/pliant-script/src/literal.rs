@@ -74,8 +74,8 @@ fn push_element(out: &mut Vec<u8>, n: Number, dtype: DType) -> Option<()> {
         DType::UInt32 => out.extend((int(0, (1 << 32) - 1)? as u32).to_le_bytes()),
         DType::Int64 => out.extend((int(i64::MIN.into(), i64::MAX.into())? as i64).to_le_bytes()),
         DType::UInt64 => out.extend((int(0, u64::MAX.into())? as u64).to_le_bytes()),
-        DType::Float16 => out.extend(pliant_tensor::f16_of(n.float).to_le_bytes()),
-        DType::BFloat16 => out.extend(pliant_tensor::bf16_of(n.float).to_le_bytes()),
+        DType::Float16 => out.extend(pliant_tensor::round_to_f16(n.float).to_le_bytes()),
+        DType::BFloat16 => out.extend(pliant_tensor::round_to_bf16(n.float).to_le_bytes()),
         DType::Float32 => out.extend((n.float as f32).to_le_bytes()),
         DType::Float64 => out.extend(n.float.to_le_bytes()),
     }

@@ -1,5 +1,4 @@
-//! The DLPack structures (stable C layout), and conversion of tensors to and from them without
-//! copying.
+//! The DLPack structures (stable C layout), and conversion of tensors to and from DLPack without copying.
 
 use std::ffi::c_void;
 
@@ -12,14 +11,14 @@ pub const DL_CPU: i32 = 1;
 pub const DLPACK_FLAG_READ_ONLY: u64 = 1;
 /// Flag of [`DLManagedTensorVersioned`]: the tensor is a copy made by the producer.
 pub const DLPACK_FLAG_COPIED: u64 = 2;
-/// Tensors with a higher rank are rejected as malformed.
+/// Tensors of a higher rank are rejected as malformed.
 const MAX_RANK: i32 = 64;
 
-/// `DLDevice`: the device on which the memory is.
+/// `DLDevice`: the device that owns the memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLDevice {
-    /// The device type; [`DL_CPU`] for all of Pliant's tensors.
+    /// The device type; [`DL_CPU`] for all tensors of Pliant.
     pub device_type: i32,
     /// The device index; 0 on the CPU.
     pub device_id: i32,
@@ -33,18 +32,18 @@ pub struct DLDataType {
     pub code: u8,
     /// The number of bits of one lane.
     pub bits: u8,
-    /// The number of lanes; 1 for all of Pliant's tensors.
+    /// The number of lanes; 1 for all tensors of Pliant.
     pub lanes: u16,
 }
 
 /// `DLTensor`: a view of memory.
 ///
-/// In Pliant's own tensors `byte_offset` is 0 and `strides` is never null; compiled code relies on
-/// that. The exception is rank 0, for which `shape` and `strides` may be invalid.
+/// Compiled code relies on `byte_offset == 0` and non-null `strides` in Pliant's own tensors. For rank 0, `shape` and `strides` may
+/// be invalid pointers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLTensor {
-    /// The start of the memory; in Pliant's own tensors, the first element.
+    /// The start of the memory. In Pliant's own tensors, the first element.
     pub data: *mut c_void,
     /// The device of the memory.
     pub device: DLDevice,
@@ -54,7 +53,7 @@ pub struct DLTensor {
     pub dtype: DLDataType,
     /// The `ndim` dimensions.
     pub shape: *mut i64,
-    /// The `ndim` strides in elements; null means row-major.
+    /// The `ndim` strides in elements. Null means row-major.
     pub strides: *mut i64,
     /// The offset of the first element from `data` in bytes.
     pub byte_offset: u64,
@@ -68,7 +67,7 @@ pub struct DLManagedTensor {
     pub dl_tensor: DLTensor,
     /// The producer's context.
     pub manager_ctx: *mut c_void,
-    /// Frees the structure and what it owns; may be null.
+    /// Frees the structure and what it owns. May be null.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
@@ -90,7 +89,7 @@ pub struct DLManagedTensorVersioned {
     pub version: DLPackVersion,
     /// The producer's context.
     pub manager_ctx: *mut c_void,
-    /// Frees the structure and what it owns; may be null.
+    /// Frees the structure and what it owns. May be null.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
     /// A combination of `DLPACK_FLAG_*`.
     pub flags: u64,
@@ -98,7 +97,7 @@ pub struct DLManagedTensorVersioned {
     pub dl_tensor: DLTensor,
 }
 
-/// A pointer that can be sent to other threads. DLPack deleters must be callable from any thread.
+/// A pointer that can be sent to other threads. DLPack deleters may be called from any thread.
 struct Handle<T>(*mut T);
 // SAFETY: managed DLPack tensors have no thread affinity.
 unsafe impl<T> Send for Handle<T> {}
@@ -106,7 +105,7 @@ unsafe impl<T> Send for Handle<T> {}
 unsafe impl<T> Sync for Handle<T> {}
 
 impl<T> Handle<T> {
-    /// Returns the pointer. As a method, it makes closures capture the whole handle.
+    /// Returns the pointer. It is a method so that closures capture the whole handle instead of the field.
     fn into_inner(self) -> *mut T {
         self.0
     }
@@ -178,11 +177,10 @@ impl Tensor {
         unsafe { import(&view, flags & DLPACK_FLAG_READ_ONLY != 0, release) }
     }
 
-    /// Exports the tensor to a consumer of DLPack before 1.0 without copying. The consumer calls
-    /// the deleter.
+    /// Exports the tensor without copying, for consumers of DLPack before 1.0. The consumer calls the deleter.
     ///
     /// # Errors
-    /// `ReadOnly`, because the old structure cannot express that.
+    /// `ReadOnly`, because the old structure cannot mark a tensor as read-only.
     pub fn to_dlpack(&self) -> Result<*mut DLManagedTensor, TensorError> {
         if self.is_read_only() {
             return Err(TensorError::ReadOnly);
@@ -194,8 +192,7 @@ impl Tensor {
         })))
     }
 
-    /// Exports the tensor to a consumer of DLPack 1.x without copying. The consumer calls the
-    /// deleter.
+    /// Exports the tensor without copying, for consumers of DLPack 1.x. The consumer calls the deleter.
     pub fn to_dlpack_versioned(&self) -> *mut DLManagedTensorVersioned {
         Box::into_raw(Box::new(DLManagedTensorVersioned {
             version: DLPackVersion { major: 1, minor: 0 },
@@ -229,7 +226,7 @@ unsafe extern "C" fn delete_versioned(managed: *mut DLManagedTensorVersioned) {
     }
 }
 
-/// Creates a tensor from a foreign view. `release` is dropped without being called on error.
+/// Creates a tensor from a foreign view. On error, `release` is dropped without being called.
 ///
 /// # Safety
 /// The view must be valid until `release` runs, and readable (writable unless `read_only`) from any
@@ -282,9 +279,16 @@ unsafe fn import(
     // SAFETY: the bytes from the lowest to the highest element belong to the view, which the caller
     // guarantees to be valid.
     let storage = unsafe { Storage::from_foreign(first, len, read_only, release) };
-    // The storage starts at the lowest element, so the first element is `-low` bytes after its
-    // start.
-    Ok(Tensor::over(storage, low.unsigned_abs(), &shape, &strides, dtype, numel, read_only))
+    // The storage starts at the lowest element, so the first element is `-low` bytes after its start.
+    Ok(Tensor::new_unchecked(
+        storage,
+        low.unsigned_abs(),
+        &shape,
+        &strides,
+        dtype,
+        numel,
+        read_only,
+    ))
 }
 
 /// # Safety

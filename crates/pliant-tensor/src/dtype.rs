@@ -1,12 +1,12 @@
-//! The element types of tensors and scalars, their names and their DLPack encoding.
+//! [`DType`]: the element types of tensors and scalars, with their names and DLPack encoding.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// The type of a tensor element or of a scalar.
 ///
-/// Displays and parses as the usual name: `float32`, `int64`, `bool`, `bfloat16`. The numbering
-/// (`as u8`) is part of the executable format, so new types must be appended.
+/// It is displayed and parsed as `float32`, `int64`, `bool`, `bfloat16` and so on. The numbering (`as u8`) is part of the
+/// executable format, so new types must be appended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum DType {
@@ -38,7 +38,7 @@ pub enum DType {
     Float64 = 12,
 }
 
-/// The family of a [`DType`], without its width.
+/// The kind of a [`DType`], without its width.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DTypeKind {
     /// `bool`.
@@ -60,7 +60,7 @@ mod code {
     pub(super) const BOOL: u8 = 6;
 }
 
-/// One row per type: type, name, DLPack code, bits, family. The index is `DType as u8`.
+/// One row per type: type, name, DLPack code, bits, kind. The index is `DType as u8`.
 const TABLE: [(DType, &str, u8, u8, DTypeKind); 13] = [
     (DType::Bool, "bool", code::BOOL, 8, DTypeKind::Bool),
     (DType::Int8, "int8", code::INT, 8, DTypeKind::Int),
@@ -78,12 +78,12 @@ const TABLE: [(DType, &str, u8, u8, DTypeKind); 13] = [
 ];
 
 impl DType {
-    /// All element types in the order of their numbers.
+    /// All element types in order of their numbers.
     pub fn all() -> impl ExactSizeIterator<Item = DType> {
         TABLE.iter().map(|row| row.0)
     }
 
-    /// The type with the number `index` (`DType as u8`); `None` if there is none.
+    /// The type with number `index` (`DType as u8`); `None` if there is none.
     pub fn from_index(index: u8) -> Option<DType> {
         TABLE.get(index as usize).map(|row| row.0)
     }
@@ -103,7 +103,7 @@ impl DType {
         TABLE[self as usize].3
     }
 
-    /// The family of the type.
+    /// The kind of the type.
     pub const fn kind(self) -> DTypeKind {
         TABLE[self as usize].4
     }
@@ -113,7 +113,7 @@ impl DType {
         matches!(self.kind(), DTypeKind::Float)
     }
 
-    /// The largest finite value of a floating-point type; `None` for other types.
+    /// The largest finite value of a float type; `None` for other types.
     pub fn largest_float(self) -> Option<f64> {
         Some(match self {
             DType::Float16 => half::f16::MAX.to_f64(),
@@ -144,8 +144,7 @@ impl DType {
         self.is_int() || self.is_uint()
     }
 
-    /// The smallest and the largest value of an integer type or bool, clamped to the range of
-    /// int64.
+    /// The smallest and largest value of an integer type or bool, clamped to the range of int64.
     pub const fn int_range(self) -> (i64, i64) {
         let bits = self.bits() as u32;
         match self.kind() {
@@ -156,8 +155,8 @@ impl DType {
         }
     }
 
-    /// Whether an integer or bool type has the given value; false for floats. For `uint64` every
-    /// `i64` is accepted, where negative ones stand for values above `i64::MAX`.
+    /// Whether an integer or bool type has this value; false for floats. For `uint64` every `i64` is accepted: negative numbers
+    /// stand for values above `i64::MAX`.
     pub const fn has_int(self, value: i64) -> bool {
         let bits = self.bits() as u32;
         match self.kind() {
@@ -168,13 +167,13 @@ impl DType {
         }
     }
 
-    /// Whether this is a float type in which the value does not overflow to infinity.
+    /// Whether this is a float type that can represent the value without overflow to infinity.
     pub fn has_float(self, value: f64) -> bool {
         self.largest_float().is_some_and(|most| !value.is_finite() || value.abs() <= most)
     }
 
-    /// Whether a cast from `from` to this type preserves every value, for integers and bool; false
-    /// for floats. A cast to bool preserves only bools.
+    /// Whether a cast from `from` to this type preserves every value. Only for integers and bool; false for floats. A cast to bool
+    /// preserves only bools.
     pub const fn holds_all_of(self, from: DType) -> bool {
         let (wide, narrow) = (self.bits(), from.bits());
         match (self.kind(), from.kind()) {
@@ -186,9 +185,9 @@ impl DType {
         }
     }
 
-    /// Type promotion: floats take precedence over integers, integers over bool, and the wider type
-    /// over the narrower. A signed and an unsigned integer promote to a signed one that holds both,
-    /// if there is one, and to int64 otherwise. float16 and bfloat16 promote to float32.
+    /// Type promotion. Floats take precedence over integers, integers over bool, and wider types over narrower ones. A signed and
+    /// an unsigned integer promote to the smallest signed type that holds both, or to int64 if there is none. float16 and bfloat16
+    /// promote to float32.
     pub const fn promote(self, other: DType) -> DType {
         use DTypeKind::*;
         let wider = if self.bits() >= other.bits() { self } else { other };
@@ -238,7 +237,7 @@ impl fmt::Display for DType {
     }
 }
 
-/// The error for a text that is not the name of an element type.
+/// The error for a string that is not the name of an element type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseDTypeError {
     /// The text.
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn families() {
+    fn kinds_of_types() {
         assert!(DType::BFloat16.is_float() && !DType::BFloat16.is_integer());
         assert!(DType::UInt8.is_uint() && !DType::UInt8.is_int() && DType::UInt8.is_integer());
         assert!(DType::Bool.is_bool() && !DType::Bool.is_integer());
@@ -309,7 +308,7 @@ mod tests {
         );
     }
 
-    /// Casts a value to an integer or bool type. Integers wrap around.
+    /// Casts a value to an integer or bool type, wrapping around.
     fn cast(value: i64, to: DType) -> i64 {
         match to {
             DType::Bool => i64::from(value != 0),
@@ -319,8 +318,7 @@ mod tests {
             DType::UInt16 => i64::from(value as u16),
             DType::Int32 => i64::from(value as i32),
             DType::UInt32 => i64::from(value as u32),
-            // As a 64-bit pattern: a negative value becomes one that no narrower type can
-            // represent.
+            // As a 64-bit pattern, a negative value is larger than any narrower type can represent.
             DType::UInt64 if value < 0 => i64::MAX,
             _ => value,
         }
@@ -357,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn values_beyond_the_largest_float_of_a_type_do_not_fit() {
+    fn values_beyond_the_largest_finite_float_are_rejected() {
         for dtype in DType::all().filter(|d| d.is_float()) {
             let largest = dtype.largest_float().unwrap();
             assert!(
@@ -371,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_are_refused() {
+    fn unknown_names_are_rejected() {
         assert!("float31".parse::<DType>().unwrap_err().to_string().contains("float32"));
         assert_eq!(DType::from_dlpack(5, 64), None);
         assert_eq!(DType::from_dlpack(1, 1), Some(DType::Bool));

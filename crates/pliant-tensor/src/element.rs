@@ -1,4 +1,4 @@
-//! The Rust types that can represent tensor elements.
+//! [`Element`]: the Rust types that represent tensor elements.
 
 use half::{bf16, f16};
 
@@ -17,7 +17,7 @@ pub unsafe trait Element: Copy + Send + Sync + sealed::Sealed + 'static {
     /// The element type.
     const DTYPE: DType;
 
-    /// Whether raw bytes of this element type can be viewed as a slice of `Self`.
+    /// Whether the raw bytes can be viewed as a slice of `Self`.
     #[doc(hidden)]
     fn is_valid(_bytes: &[u8]) -> bool {
         true

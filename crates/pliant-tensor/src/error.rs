@@ -1,4 +1,4 @@
-//! Errors of tensor operations, with messages for users.
+//! [`TensorError`]: errors of tensor operations, with messages for users.
 
 use std::fmt;
 
@@ -63,7 +63,7 @@ pub enum TensorError {
     },
     /// The tensor is read-only.
     ReadOnly,
-    /// The tensor's memory is shared, so it cannot be borrowed mutably.
+    /// The tensor's memory has other handles, so it cannot be borrowed mutably.
     Shared,
     /// A byte of a `bool` tensor is neither 0 nor 1.
     InvalidBool,
@@ -76,7 +76,7 @@ pub enum TensorError {
     MemoryLimit {
         /// The requested number of bytes.
         bytes: usize,
-        /// The number of bytes held already.
+        /// The number of bytes already held.
         held: usize,
         /// The limit in bytes.
         limit: usize,
@@ -86,12 +86,11 @@ pub enum TensorError {
         /// The value of the variable.
         text: String,
     },
-    /// A foreign tensor is not supported, for example because of its device. The text states the
-    /// reason.
+    /// A foreign tensor is not supported, for example because of its device. Contains the reason.
     Unsupported(String),
-    /// A foreign tensor has an element type that Pliant does not support. The text states the type.
+    /// The element type of a foreign tensor is not supported. Contains the type.
     UnsupportedDType(String),
-    /// A foreign tensor violates its protocol. The text states how.
+    /// A foreign tensor violates the DLPack protocol. Contains the violation.
     Malformed(String),
 }
 
@@ -125,7 +124,7 @@ impl fmt::Display for TensorError {
             TensorError::ReadOnly => f.write_str("the tensor is read-only"),
             TensorError::Shared => f.write_str("the tensor's memory is shared"),
             TensorError::InvalidBool => {
-                f.write_str("a bool tensor holds a byte that is neither 0 nor 1")
+                f.write_str("a bool tensor contains a byte that is neither 0 nor 1")
             }
             TensorError::OutOfMemory { bytes } => write!(f, "out of memory: {bytes} bytes"),
             TensorError::MemoryLimit { bytes, held, limit } => write!(

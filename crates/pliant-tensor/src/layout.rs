@@ -1,4 +1,4 @@
-//! Checked size arithmetic of shapes and strides.
+//! Checked arithmetic on shapes and strides.
 
 use crate::{DType, TensorError};
 
@@ -7,8 +7,7 @@ use crate::{DType, TensorError};
 /// # Errors
 /// `NegativeDim`, or `SizeOverflow` if the number of elements or bytes exceeds `isize::MAX`.
 pub fn checked_numel(shape: &[i64], dtype: DType) -> Result<usize, TensorError> {
-    // A zero dim makes the tensor empty, but the product of the other dims must still fit, because
-    // the strides are computed from it.
+    // The product of the other dims must fit even if a dim is zero, because strides are computed from it.
     let mut product: i64 = 1;
     let mut empty = false;
     for &dim in shape {
@@ -41,7 +40,7 @@ fn overflow(shape: &[i64], dtype: DType) -> TensorError {
     TensorError::SizeOverflow { shape: shape.to_vec(), dtype }
 }
 
-/// Writes the row-major strides of `shape`, in elements, to `strides` (of the same length).
+/// Writes the row-major strides of `shape`, in elements, to `strides`, which has the same length.
 ///
 /// `shape` must have been checked by [`checked_numel`].
 pub fn contiguous_strides(shape: &[i64], strides: &mut [i64]) {
@@ -52,7 +51,7 @@ pub fn contiguous_strides(shape: &[i64], strides: &mut [i64]) {
     }
 }
 
-/// Whether the elements are in row-major order without gaps. Dims of size 1 may have any stride.
+/// Whether the elements are in row-major order without gaps. The stride of a dim of size 1 does not matter.
 pub(crate) fn is_contiguous(shape: &[i64], strides: &[i64]) -> bool {
     let mut step: i64 = 1;
     let mut row_major = true;
@@ -61,15 +60,14 @@ pub(crate) fn is_contiguous(shape: &[i64], strides: &[i64]) -> bool {
             return true;
         }
         row_major &= dim == 1 || stride == step;
-        // Only broadcast views saturate, and these are not row-major anyway.
+        // Only broadcast views saturate, and those are not row-major anyway.
         step = step.saturating_mul(dim);
     }
     row_major
 }
 
-/// The byte range of a strided view relative to its first element: (lowest, one past the highest).
-///
-/// Computed in 128 bits, so that malicious strides cannot overflow.
+/// The byte range of a strided view, relative to its first element: (lowest, one past the highest). `None` if it does not fit 128
+/// bits.
 pub(crate) fn byte_span(shape: &[i64], strides: &[i64], dtype: DType) -> Option<(i128, i128)> {
     if shape.contains(&0) {
         return Some((0, 0));
@@ -87,11 +85,8 @@ pub(crate) fn byte_span(shape: &[i64], strides: &[i64], dtype: DType) -> Option<
     Some((low.checked_mul(size)?, high.checked_add(1)?.checked_mul(size)?))
 }
 
-/// Calls `visit(offset)` with the element offset of the start of each innermost row, in row-major
-/// order.
-///
-/// `shape` is the whole shape; its last dim is the row. The rank must be at least 1, and no dim may
-/// be 0.
+/// Calls `visit(offset)` for each innermost row in row-major order, with the element offset of its start. The last dim of `shape`
+/// is the row. The rank is at least 1, and no dim is 0.
 pub(crate) fn for_each_row(shape: &[i64], strides: &[i64], mut visit: impl FnMut(i64)) {
     let outer = shape.len() - 1;
     let mut index = vec![0i64; outer];
@@ -137,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn contiguity() {
+    fn contiguity_ignores_strides_of_unit_dims() {
         assert!(is_contiguous(&[2, 3], &[3, 1]));
         assert!(is_contiguous(&[2, 1, 3], &[3, 77, 1]));
         assert!(!is_contiguous(&[2, 3], &[1, 2]));
@@ -147,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn spans() {
+    fn byte_spans_of_strided_views() {
         assert_eq!(byte_span(&[2, 3], &[3, 1], DType::Int16), Some((0, 12)));
         assert_eq!(byte_span(&[3], &[-2], DType::Int8), Some((-4, 1)));
         assert_eq!(byte_span(&[0], &[-2], DType::Int8), Some((0, 0)));

@@ -1,30 +1,29 @@
 //! Tensors: element types, aligned storage, strided views and DLPack exchange.
 //!
-//! A [`Tensor`] is a cheap, shared handle (`Send + Sync`) to a view of a [`Storage`]. The object
-//! behind it contains a [`DLTensor`], so compiled code and foreign libraries access the tensor
-//! through one stable pointer.
+//! A [`Tensor`] is a cheap, shared handle (`Send + Sync`) to a view of a [`Storage`]. The object behind the handle contains a
+//! [`DLTensor`], so compiled code and foreign libraries access a tensor through one stable pointer.
 
-mod budget;
+mod check_failure;
 mod dlpack;
 mod dtype;
 mod element;
 mod error;
-mod failed;
-pub mod gates;
+mod float_rounding;
+mod format;
 mod layout;
-mod narrow;
+mod memory_limit;
+pub mod memory_reserve;
 mod panels;
 mod poison;
-mod quads;
-mod shared;
-pub mod shortage;
+mod quantized_weights;
+pub mod rnn_weight_layout;
+mod shared_panels;
 mod storage;
-mod stored;
 mod tensor;
-mod text;
+mod vnni_pack;
 mod winograd;
 
-pub use budget::{Reserved, held_bytes, memory_limit, on_shortage, set_memory_limit};
+pub use check_failure::CheckFailure;
 pub use dlpack::{
     DL_CPU, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPACK_FLAG_COPIED,
     DLPACK_FLAG_READ_ONLY, DLPackVersion, DLTensor,
@@ -32,16 +31,18 @@ pub use dlpack::{
 pub use dtype::{DType, DTypeKind, ParseDTypeError};
 pub use element::Element;
 pub use error::TensorError;
-pub use failed::Failed;
+pub use float_rounding::{
+    round_to_bf16, round_to_f16, round_to_odd_f64, round_to_odd_f64_unsigned,
+};
+pub use format::{fill_format, format_elements, format_shape};
 pub use half::{bf16, f16};
 pub use layout::{checked_nbytes, checked_numel, contiguous_strides};
-pub use narrow::{bf16_of, f16_of, odd_f64, odd_f64_unsigned};
+pub use memory_limit::{Reserved, held_bytes, memory_limit, on_low_memory, set_memory_limit};
 pub use panels::{is_panel_width, pack_panels, panel_width};
 pub use poison::{POISON_WORD, POISONS, poison};
-pub use quads::{Quads, pack_quads, quad_panel_width};
-pub use shared::{SHARED_FILTERS, may_share_panels, shared_place};
+pub use quantized_weights::{pack_bfloat16, pack_bytes, pack_nibbles};
+pub use shared_panels::{SHARED_FILTERS, may_share_panels, shared_panel_offset};
 pub use storage::{ALIGNMENT, AlignedBuf, Recycle, Storage};
-pub use stored::{pack_bfloat16, pack_bytes, pack_nibbles};
 pub use tensor::Tensor;
-pub use text::{elements_text, fill_format, shape_text};
+pub use vnni_pack::{VnniMatrix, pack_vnni, vnni_panel_width};
 pub use winograd::Winograd;

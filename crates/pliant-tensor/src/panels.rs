@@ -1,29 +1,28 @@
-//! Panels: the memory layout of a constant right operand of a matrix product, packed so that
-//! kernels read it sequentially.
+//! Panels: the packed memory layout of a constant right operand of a matrix product, which kernels read sequentially.
 //!
-//! A matrix `[k, n]` becomes `[panels, k, width]`: each panel has `width` adjacent columns, stored
-//! row by row. The layout does not depend on the host CPU, so it can be stored in an executable;
-//! kernels with narrow vectors read a panel in strips. The last panel is padded with zeros.
+//! A matrix `[k, n]` becomes `[panels, k, width]`. A panel has `width` adjacent columns, stored row by row. The last panel is
+//! padded with zeros. The layout does not depend on the host CPU, so executables can store it. Kernels with narrow vectors read a
+//! panel in strips.
 
 use crate::{DType, Element, Tensor, TensorError};
 
-/// The size of a row of the widest panel in bytes: four 512-bit vectors.
-const WIDEST: usize = 256;
+/// Size in bytes of a row of the widest panel: four 512-bit vectors.
+const MAX_ROW_BYTES: usize = 256;
 /// The number of columns of a panel is a multiple of this.
-const STEP: usize = 16;
+const COLUMN_STEP: usize = 16;
 
-/// The number of columns of a panel for a matrix with `n` columns. If all columns fit into the
-/// widest panel, there is one panel.
+/// The number of columns of a panel for a matrix of `n` columns. If all columns fit in the widest panel, there is one panel.
 pub fn panel_width(n: usize, dtype: DType) -> usize {
-    n.next_multiple_of(STEP).clamp(STEP, (WIDEST / dtype.size()).max(STEP))
+    n.next_multiple_of(COLUMN_STEP)
+        .clamp(COLUMN_STEP, (MAX_ROW_BYTES / dtype.size()).max(COLUMN_STEP))
 }
 
-/// Whether panels of some matrix of this type have `width` columns.
+/// Whether a matrix of this type can have panels of `width` columns.
 pub fn is_panel_width(width: usize, dtype: DType) -> bool {
-    width > 0 && width.is_multiple_of(STEP) && panel_width(width, dtype) == width
+    width > 0 && width.is_multiple_of(COLUMN_STEP) && panel_width(width, dtype) == width
 }
 
-/// Packs a float32 or float64 matrix of rank 2, or its transpose, into panels: a tensor of rank 3.
+/// Packs a float32 or float64 matrix of rank 2, or its transpose, into panels. The result has rank 3.
 ///
 /// # Errors
 /// `ShapeMismatch` (the rank is not 2), `DTypeMismatch`, `SizeOverflow`, `OutOfMemory`.
@@ -75,8 +74,8 @@ fn pack<T: Element>(
     Ok(out)
 }
 
-/// Minimum number of elements that are packed in parallel: for less, starting threads takes longer than packing.
-const PARALLEL: usize = 1 << 16;
+/// Minimum number of elements to pack in parallel. For fewer, starting threads takes longer than packing.
+const MIN_PARALLEL_ELEMENTS: usize = 1 << 16;
 
 /// Calls `fill` on each panel of `out` with its index, in parallel if there are many elements.
 pub(crate) fn fill_panels<T: Send>(
@@ -84,10 +83,12 @@ pub(crate) fn fill_panels<T: Send>(
     panel_len: usize,
     fill: impl Fn(usize, &mut [T]) + Send + Sync,
 ) {
-    let parallel = out.len() >= PARALLEL && out.len() >= 2 * panel_len;
+    let parallel = out.len() >= MIN_PARALLEL_ELEMENTS && out.len() >= 2 * panel_len;
     let panels = out.chunks_exact_mut(panel_len.max(1)).enumerate();
     match parallel {
-        true => drop(pliant_pool::parallel_map(panels.collect(), |(index, panel)| fill(index, panel))),
+        true => {
+            drop(pliant_pool::parallel_map(panels.collect(), |(index, panel)| fill(index, panel)))
+        }
         false => panels.for_each(|(index, panel)| fill(index, panel)),
     }
 }
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_element_has_its_place_and_the_rest_is_zero() {
+    fn every_element_is_packed_and_the_padding_is_zero() {
         for (k, n) in [(0, 3), (1, 1), (5, 16), (33, 70), (17, 129), (3, 0)] {
             let at = |row: usize, column: usize| (row * 1000 + column + 1) as f64;
             let plain: Vec<f64> = (0..k * n).map(|i| at(i / n, i % n)).collect();
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn widths_and_errors() {
+    fn panel_widths_and_invalid_matrices() {
         for (n, dtype, width) in [
             (1, DType::Float32, 16),
             (33, DType::Float32, 48),

@@ -1,14 +1,13 @@
-//! Poison for uninitialised memory. Builds with debug assertions fill memory that must be written
-//! before it is read with a byte pattern that is NaN in every float type and an unusual value in
-//! every integer type. They check that no result contains it.
+//! Detection of reads of uninitialised memory. Builds with debug assertions fill memory that must be written before it is read with
+//! a pattern (poison) that is NaN in every float type and an unusual value in every integer type. They check that no result
+//! contains it.
 
 use crate::Tensor;
 
-/// The repeated pattern is NaN as bfloat16, float16, float32 and float64. As int8, its bytes are
-/// -11 and -1.
+/// The repeated byte pattern. It is NaN as bfloat16, float16, float32 and float64. As int8, its bytes are -11 and -1.
 pub const POISON: [u8; 2] = 0xFFF5u16.to_le_bytes();
 
-/// [`POISON`] repeated to fill a 64-bit integer.
+/// [`POISON`] repeated to 64 bits.
 pub const POISON_WORD: u64 = {
     let [a, b] = POISON;
     u64::from_le_bytes([a, b, a, b, a, b, a, b])
@@ -17,7 +16,7 @@ pub const POISON_WORD: u64 = {
 /// Whether this build poisons memory.
 pub const POISONS: bool = cfg!(debug_assertions);
 
-/// Fills memory that must be written before it is read with poison, in builds that poison memory.
+/// Fills memory with poison, in builds that poison memory.
 ///
 /// # Safety
 /// The bytes must be writable.
@@ -37,14 +36,13 @@ pub unsafe fn poison(start: *mut u8, bytes: usize) {
 }
 
 impl Tensor {
-    /// Whether the tensor contains a poisoned element. An element of four or more bytes is poisoned
-    /// if all its bytes match the pattern. Smaller elements can match by chance, so eight adjacent
-    /// bytes must match. A bool is poisoned if it equals one of the two bytes.
+    /// Whether the tensor contains a poisoned element. An element of four or more bytes is poisoned if all its bytes match the
+    /// pattern. Smaller elements can match by chance, so eight adjacent bytes must match. A bool is poisoned if it equals one of
+    /// the two bytes.
     ///
-    /// Only compact tensors are searched; for others the result is false. A program that computes
-    /// the pattern deliberately, such as -655371 as int32, causes a false alarm in builds with
-    /// debug assertions.
-    pub fn holds_poison(&self) -> bool {
+    /// Returns false for tensors that are not contiguous. A program that computes the pattern deliberately, such as -655371 as
+    /// int32, causes a false alarm in builds with debug assertions.
+    pub fn contains_poison(&self) -> bool {
         let Ok(bytes) = self.as_bytes() else { return false };
         let word = POISON_WORD.to_le_bytes();
         if self.dtype().is_bool() {
@@ -71,8 +69,8 @@ mod tests {
     fn poison_is_found_in_tensors_of_every_type() {
         for dtype in DType::all() {
             let zeros = Tensor::zeros(&[16], dtype).expect("a small tensor");
-            assert!(!zeros.holds_poison(), "{dtype}");
-            assert_eq!(poisoned(&[16], dtype).holds_poison(), POISONS, "{dtype}");
+            assert!(!zeros.contains_poison(), "{dtype}");
+            assert_eq!(poisoned(&[16], dtype).contains_poison(), POISONS, "{dtype}");
         }
     }
 
@@ -84,7 +82,7 @@ mod tests {
             // SAFETY: the storage has nine elements.
             unsafe { poison(storage.as_ptr().offset(last as isize), dtype.size()) };
             let tensor = Tensor::from_storage(storage, 0, &[9], dtype).expect("it fits");
-            assert_eq!(tensor.holds_poison(), POISONS, "{dtype}");
+            assert_eq!(tensor.contains_poison(), POISONS, "{dtype}");
         }
     }
 

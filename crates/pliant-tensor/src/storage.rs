@@ -1,4 +1,4 @@
-//! The memory of tensors: aligned buffers owned by Pliant, and borrowed foreign memory.
+//! The memory of tensors: aligned buffers of Pliant, and borrowed foreign memory.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::fmt;
@@ -9,21 +9,20 @@ use std::sync::atomic::{Ordering, fence};
 
 use crate::poison::poison;
 use crate::tensor::OBJECT;
-use crate::{TensorError, budget};
+use crate::{TensorError, memory_limit};
 
-/// The alignment of memory allocated by Pliant: a cache line and an AVX-512 vector.
+/// Alignment in bytes of memory allocated by Pliant: the size of a cache line and of an AVX-512 vector.
 pub const ALIGNMENT: usize = 64;
 
-/// The overhead of a buffer in bytes: padding for alignment, the allocator's header, and the
-/// storage and tensor handles that most buffers have.
-const BESIDE: usize = ALIGNMENT + 2 * WORD + size_of::<Inner>() + 4 * WORD + OBJECT + 4 * WORD;
+/// Overhead of a buffer in bytes: padding for alignment, the allocator's header, and the storage and tensor handles that most
+/// buffers have.
+const OVERHEAD: usize = ALIGNMENT + 2 * WORD + size_of::<Inner>() + 4 * WORD + OBJECT + 4 * WORD;
 const WORD: usize = size_of::<usize>();
 
-/// Zeroed memory of at least this size is obtained from the system without touching it.
-const LARGE: usize = 128 << 10;
+/// Zeroed memory of at least this size comes from the operating system without being touched.
+const LARGE_ZEROED: usize = 128 << 10;
 
-/// An owned buffer of initialised bytes, aligned to [`ALIGNMENT`] and freed on drop. It may contain
-/// stale data.
+/// An aligned buffer of initialised bytes ([`ALIGNMENT`]), freed on drop. It may contain stale data.
 pub struct AlignedBuf(Arc<Inner>);
 
 // SAFETY: this is the only handle to memory that it owns. Code that uses the raw pointer is
@@ -48,7 +47,7 @@ impl AlignedBuf {
 
     /// Allocates `len` uninitialised bytes.
     ///
-    /// # Errors
+    /// `OutOfMemory` or `MemoryLimit` if the allocation fails.
     /// `OutOfMemory` if the system or the memory limit refuses the allocation.
     ///
     /// # Safety
@@ -62,14 +61,14 @@ impl AlignedBuf {
 
     /// Allocates `len` zero bytes.
     ///
-    /// # Errors
+    /// `OutOfMemory` or `MemoryLimit` if the allocation fails.
     /// `OutOfMemory` if the system or the memory limit refuses the allocation.
     pub fn zeroed(len: usize) -> Result<Self, TensorError> {
-        if len < LARGE {
+        if len < LARGE_ZEROED {
             return Self::with(len, len.max(ALIGNMENT), ALIGNMENT, alloc_zeroed);
         }
-        // Zeroed memory with a large alignment is cleared explicitly, page by page. With the
-        // allocator's own alignment, fresh pages are known to be zero and are not touched.
+        // The allocator clears zeroed memory with a large alignment explicitly, page by page. With its natural alignment, it knows
+        // that fresh pages are zero and does not touch them.
         let size = len.checked_add(ALIGNMENT).ok_or(TensorError::OutOfMemory { bytes: len })?;
         Self::with(len, size, align_of::<u128>(), alloc_zeroed)
     }
@@ -89,14 +88,13 @@ impl AlignedBuf {
         self.0.ptr
     }
 
-    /// The number of the owner whose data the buffer may contain, assigned by the pool that reuses
-    /// it. Initially 0.
+    /// The id of the owner whose data the buffer may contain. The pool that reuses the buffer assigns it. Initially 0.
     pub fn owner(&self) -> u64 {
         self.0.owner()
     }
 
-    /// Assigns the buffer to a pool. From now on it may contain data of `owner`, and it is passed
-    /// to `recycle` when its last [`Storage`] is dropped.
+    /// Assigns the buffer to a pool. From now on it may contain data of `owner`. When its last [`Storage`] is dropped, it is passed
+    /// to `recycle`.
     pub fn set_pool(&mut self, owner: u64, recycle: Recycle) {
         match Arc::get_mut(&mut self.0).map(|inner| &mut inner.memory) {
             Some(Memory::Own { owner: own, recycle: back, .. }) => {
@@ -107,18 +105,17 @@ impl AlignedBuf {
     }
 }
 
-/// Takes the buffer of a dropped [`Storage`] for reuse. Called on the thread that dropped it.
+/// Accepts the buffer of a dropped [`Storage`] for reuse. Called on the thread that dropped the storage.
 pub type Recycle = fn(AlignedBuf);
 
-/// Memory from the system allocator. It is counted by the memory limit and freed on drop.
+/// Memory from the system allocator. It counts towards the memory limit and is freed on drop.
 struct Allocation {
     base: NonNull<u8>,
     layout: Layout,
 }
 
 impl Allocation {
-    /// Allocates `size` bytes. Also returns the first aligned address in them, which is followed by
-    /// at least `len` bytes.
+    /// Allocates `size` bytes. Also returns the first aligned address, which is followed by at least `len` bytes.
     fn new(
         len: usize,
         size: usize,
@@ -127,19 +124,19 @@ impl Allocation {
     ) -> Result<(Self, NonNull<u8>), TensorError> {
         let refused = TensorError::OutOfMemory { bytes: len };
         let Ok(layout) = Layout::from_size_align(size, align) else { return Err(refused) };
-        let counted = size.checked_add(BESIDE).ok_or(TensorError::OutOfMemory { bytes: len })?;
-        budget::take(counted)?;
+        let counted = size.checked_add(OVERHEAD).ok_or(TensorError::OutOfMemory { bytes: len })?;
+        memory_limit::acquire(counted)?;
         // SAFETY: all callers request at least ALIGNMENT bytes, so the size is not zero.
         let allocated = || NonNull::new(unsafe { alloc(layout) });
         let base = allocated().or_else(|| {
-            budget::release();
+            memory_limit::release();
             allocated()
         });
         let Some(base) = base else {
-            budget::give(counted);
+            memory_limit::release_bytes(counted);
             return Err(refused);
         };
-        // Zero if the layout is aligned already. Otherwise `size` includes the skipped bytes.
+        // 0 if the layout is aligned already. Otherwise `size` includes the skipped bytes.
         let skip = base.align_offset(ALIGNMENT);
         // SAFETY: `size` is at least `len` plus the bytes that alignment can skip.
         Ok((Allocation { base, layout }, unsafe { base.add(skip) }))
@@ -150,7 +147,7 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         // SAFETY: the allocator returned the base for this layout.
         unsafe { dealloc(self.base.as_ptr(), self.layout) }
-        budget::give(self.layout.size() + BESIDE);
+        memory_limit::release_bytes(self.layout.size() + OVERHEAD);
     }
 }
 
@@ -222,14 +219,13 @@ impl Storage {
         Ok(Self::from_buf(AlignedBuf::zeroed(len)?))
     }
 
-    /// Creates a storage from a buffer. When the last handle is dropped, the buffer returns to its
-    /// pool ([`AlignedBuf::set_pool`]) or is freed.
+    /// Creates a storage from a buffer. When the last handle is dropped, the buffer returns to its pool ([`AlignedBuf::set_pool`])
+    /// or is freed.
     pub fn from_buf(buf: AlignedBuf) -> Self {
         Storage(ManuallyDrop::new(buf.0))
     }
 
-    /// Borrows foreign memory. `release` is called when the last handle is dropped. All tensors on
-    /// a `read_only` storage are read-only.
+    /// Borrows foreign memory. `release` is called when the last handle is dropped. Tensors on a `read_only` storage are read-only.
     ///
     /// # Safety
     /// `ptr` must be readable for `len` initialised bytes (and writable, unless `read_only`) from
@@ -260,7 +256,7 @@ impl Storage {
         self.0.len == 0
     }
 
-    /// The owner number of its buffer ([`AlignedBuf::owner`]); 0 for foreign memory.
+    /// The owner id of the buffer ([`AlignedBuf::owner`]); 0 for foreign memory.
     pub fn owner(&self) -> u64 {
         self.0.owner()
     }
@@ -270,8 +266,8 @@ impl Storage {
         self.0.read_only
     }
 
-    /// The address of the first byte. Code that writes through it must ensure that nothing else
-    /// accesses these bytes at the same time and that the storage is not read-only.
+    /// The address of the first byte. Code that writes through it must ensure that the storage is not read-only and that nothing
+    /// else accesses these bytes at the same time.
     pub fn as_ptr(&self) -> *mut u8 {
         self.0.ptr
     }
@@ -281,9 +277,8 @@ impl Storage {
         Arc::get_mut(&mut self.0).is_some()
     }
 
-    /// Whether this is the only handle to memory allocated by Pliant, so that no foreign code can
-    /// read it.
-    pub(crate) fn is_sole_buffer(&self) -> bool {
+    /// Whether this is the only handle to memory allocated by Pliant. If so, no foreign code can access it.
+    pub(crate) fn is_unique_buffer(&self) -> bool {
         matches!(self.0.memory, Memory::Own { .. })
             && !self.0.read_only
             && Arc::strong_count(&self.0) == 1
@@ -300,9 +295,8 @@ impl Drop for Storage {
     fn drop(&mut self) {
         // SAFETY: taken only here, and not used afterwards.
         let inner = unsafe { ManuallyDrop::take(&mut self.0) };
-        // There are no weak handles, and no other thread can clone the only handle. If two threads
-        // drop the last two handles simultaneously, neither sees a count of 1 and the buffer is
-        // freed instead of recycled.
+        // There are no weak handles, and no other thread can clone the only handle. If two threads drop the last two handles at the
+        // same time, neither sees a count of 1, and the buffer is freed instead of recycled.
         if let Memory::Own { recycle: Some(recycle), .. } = inner.memory
             && Arc::strong_count(&inner) == 1
         {

@@ -1,4 +1,4 @@
-//! The tensor: a shared, typed, strided view of a storage, which contains a DLPack view of itself.
+//! [`Tensor`]: a shared, typed, strided view of a storage that contains a DLPack view of itself.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::layout::{
 };
 use crate::{DType, Element, Storage, TensorError};
 
-/// Up to this rank, shape and strides are stored inside the object.
+/// Shape and strides up to this rank are stored inside the object.
 const INLINE_RANK: usize = 6;
 
 /// The shape, followed by the strides.
@@ -48,7 +48,7 @@ impl Dims {
     }
 }
 
-/// The object behind a handle. `dl` contains pointers into `dims`, so the object must not move.
+/// The object behind a handle. `dl` points into `dims`, so the object must not move.
 #[repr(C)]
 struct Object {
     dl: DLTensor,
@@ -61,14 +61,13 @@ struct Object {
     dims: Dims,
 }
 
-/// The size of a tensor object in bytes, without dims stored on the heap.
+/// Size of a tensor object in bytes, without dims stored on the heap.
 pub(crate) const OBJECT: usize = size_of::<Object>();
 
-/// A tensor in host memory: element type, shape, strides and a view of shared bytes.
+/// A tensor in host memory: element type, shape, strides, and a view of shared bytes.
 ///
-/// Clones share the data. The handle is `Send + Sync`. Reading through it is safe as long as code
-/// that writes through raw pointers (compiled code, [`Tensor::data_ptr`]) only writes to tensors
-/// that are not being read.
+/// Clones share the data. The handle is `Send + Sync`. Reading through it is safe as long as code that writes through raw pointers
+/// (compiled code, [`Tensor::data_ptr`]) does not write to tensors that are being read.
 #[derive(Clone)]
 pub struct Tensor(Arc<Object>);
 
@@ -79,8 +78,9 @@ unsafe impl Send for Tensor {}
 unsafe impl Sync for Tensor {}
 
 impl Tensor {
-    /// Constructs a tensor without checks; the caller has done them. Read-only if the storage is.
-    pub(crate) fn over(
+    /// Creates a tensor without checks. The caller guarantees that all elements are in the storage. The tensor is read-only if the
+    /// storage is.
+    pub(crate) fn new_unchecked(
         storage: Storage,
         byte_offset: usize,
         shape: &[i64],
@@ -117,7 +117,7 @@ impl Tensor {
         Tensor(object)
     }
 
-    /// Creates a row-major view of `storage` that starts at `byte_offset` bytes.
+    /// Creates a row-major view of `storage` that starts at `byte_offset`.
     ///
     /// # Errors
     /// `NegativeDim`, `SizeOverflow`, `OutOfBounds`.
@@ -138,16 +138,16 @@ impl Tensor {
             let mut strides = [0; INLINE_RANK];
             let strides = &mut strides[..shape.len()];
             contiguous_strides(shape, strides);
-            Ok(Self::over(storage, byte_offset, shape, strides, dtype, numel, false))
+            Ok(Self::new_unchecked(storage, byte_offset, shape, strides, dtype, numel, false))
         } else {
             let mut strides = vec![0; shape.len()];
             contiguous_strides(shape, &mut strides);
-            Ok(Self::over(storage, byte_offset, shape, &strides, dtype, numel, false))
+            Ok(Self::new_unchecked(storage, byte_offset, shape, &strides, dtype, numel, false))
         }
     }
 
-    /// Creates a strided view of `storage`. Strides are in elements and may be zero or negative.
-    /// All elements of the view must be inside the storage.
+    /// Creates a strided view of `storage`. Strides are in elements; they may be zero or negative. All elements must be inside the
+    /// storage.
     ///
     /// # Errors
     /// `ShapeMismatch` (wrong number of strides), `NegativeDim`, `SizeOverflow`, `OutOfBounds`.
@@ -169,16 +169,15 @@ impl Tensor {
         if begin < 0 || end > storage.len() as i128 {
             return Err(TensorError::OutOfBounds { begin, end, storage: storage.len() });
         }
-        Ok(Self::over(storage, byte_offset, shape, strides, dtype, numel, false))
+        Ok(Self::new_unchecked(storage, byte_offset, shape, strides, dtype, numel, false))
     }
 
-    /// Creates a row-major tensor for the caller to fill.
+    /// Creates a row-major tensor whose elements the caller will write.
     ///
     /// # Errors
     /// `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
     pub fn empty(shape: &[i64], dtype: DType) -> Result<Tensor, TensorError> {
-        // Zeroed, because safe code can read the elements. Fresh pages from the system are zero
-        // anyway.
+        // Zeroed, because safe code can read the elements. Fresh pages from the operating system are zero anyway.
         Self::zeros(shape, dtype)
     }
 
@@ -207,8 +206,7 @@ impl Tensor {
         Self::from_bytes(shape, T::DTYPE, bytes)
     }
 
-    /// Creates a row-major tensor of `shape` and `dtype` from the native-endian bytes of its
-    /// elements.
+    /// Creates a row-major tensor from the bytes of its elements in native byte order.
     ///
     /// # Errors
     /// `LengthMismatch` (in bytes), `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
@@ -275,12 +273,12 @@ impl Tensor {
 
     /// Whether the address is a multiple of the element size, as typed slices require.
     pub fn is_aligned(&self) -> bool {
-        // Element sizes are powers of two. Every call of a loop function executes this.
+        // Element sizes are powers of two. Every call of a loop function runs this check.
         self.0.dl.data as usize & (self.0.dtype.size() - 1) == 0
     }
 
-    /// Whether the tensor can be passed to code that requires row-major, aligned elements.
-    pub fn is_plain(&self) -> bool {
+    /// Whether the tensor is row-major and aligned, as most loop functions require.
+    pub fn is_row_major_aligned(&self) -> bool {
         self.0.contiguous && self.is_aligned()
     }
 
@@ -294,26 +292,25 @@ impl Tensor {
         self.0.byte_offset
     }
 
-    /// The DLPack view. It is stable as long as a handle exists, and has `byte_offset == 0` and
-    /// non-null strides.
+    /// The DLPack view. The pointer is valid as long as a handle exists. `byte_offset` is 0 and `strides` is not null.
     pub fn dl(&self) -> &DLTensor {
         &self.0.dl
     }
 
-    /// The address of the first element. Code that writes through it must ensure that nothing else
-    /// accesses these bytes at the same time and that the tensor is not read-only.
+    /// The address of the first element. Code that writes through it must ensure that the tensor is not read-only and that nothing
+    /// else accesses these bytes at the same time.
     pub fn data_ptr(&self) -> *mut u8 {
         self.0.dl.data.cast()
     }
 
-    /// Whether the byte ranges from the first to the last element of both tensors overlap. A tensor
-    /// without elements overlaps with nothing.
+    /// Whether the byte ranges from the lowest to the highest element of both tensors overlap. A tensor without elements overlaps
+    /// with nothing.
     pub fn overlaps(&self, other: &Tensor) -> bool {
         let ([a_begin, a_end], [b_begin, b_end]) = (self.bounds(), other.bounds());
         self.numel() > 0 && other.numel() > 0 && a_begin < b_end && b_begin < a_end
     }
 
-    /// The addresses of the first byte and of the end of a tensor that has elements.
+    /// The addresses of the first byte and of the end of a nonempty tensor.
     fn bounds(&self) -> [usize; 2] {
         let size = self.dtype().size();
         let (at, mut before, mut behind) = (self.data_ptr().addr(), 0usize, size);
@@ -325,13 +322,13 @@ impl Tensor {
         [at.saturating_sub(before), at.saturating_add(behind)]
     }
 
-    /// Whether this is the only handle to the tensor and to its memory, and the memory was
-    /// allocated for it by Pliant. If so, another tensor can reuse the memory.
+    /// Whether this is the only handle to the tensor and to its memory, and Pliant allocated the memory. If so, another tensor can
+    /// reuse the memory.
     pub fn is_unique(&self) -> bool {
         let object = &*self.0;
         let sole = Arc::strong_count(&self.0) == 1
             && Arc::weak_count(&self.0) == 0
-            && object.storage.is_sole_buffer()
+            && object.storage.is_unique_buffer()
             && !object.read_only
             && object.contiguous
             && object.byte_offset == 0;
@@ -351,7 +348,15 @@ impl Tensor {
             return self.clone();
         }
         let (o, storage) = (&*self.0, self.0.storage.clone());
-        Self::over(storage, o.byte_offset, self.shape(), self.strides(), o.dtype, o.numel, true)
+        Self::new_unchecked(
+            storage,
+            o.byte_offset,
+            self.shape(),
+            self.strides(),
+            o.dtype,
+            o.numel,
+            true,
+        )
     }
 
     /// The bytes of a contiguous tensor.
@@ -394,8 +399,7 @@ impl Tensor {
         Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), self.0.numel) })
     }
 
-    /// The elements of a contiguous tensor for writing. Requires that there is no other handle to
-    /// the tensor or its storage.
+    /// The elements of a contiguous tensor for writing. There must be no other handle to the tensor or its storage.
     ///
     /// # Errors
     /// As [`Tensor::as_slice`], and `ReadOnly`, `Shared`.
@@ -448,7 +452,7 @@ impl Tensor {
         Ok(copy)
     }
 
-    /// Copies the elements of `source` (same shape and type) into this row-major tensor.
+    /// Copies the elements of `source`, which has the same shape and type, to this row-major tensor.
     ///
     /// # Errors
     /// `ShapeMismatch`, `DTypeMismatch`, `ReadOnly`, `NotContiguous`.
@@ -486,21 +490,21 @@ impl Tensor {
             unsafe { std::ptr::copy_nonoverlapping(self.data_ptr(), out, self.nbytes()) };
             return;
         }
-        let (shape, strides) = merged_dims(self.shape(), self.strides());
+        let (shape, strides) = coalesce_dims(self.shape(), self.strides());
         let copy = match self.dtype().size() {
             1 => copy_rows::<1>,
             2 => copy_rows::<2>,
             4 => copy_rows::<4>,
             _ => copy_rows::<8>,
         };
-        // SAFETY: the constructors checked every element that the strides reach; the caller promises room for as many.
+        // SAFETY: the constructors checked every element that the strides reach; the caller guarantees space for as many.
         unsafe { copy(self.data_ptr(), &shape, &strides, out) };
     }
 
-    /// A view of the elements `first + i * step` of each dim, `shape` of them.
+    /// A strided view: element `i` of dim `d` is element `first[d] + i * step[d]` of this tensor. `shape` is the shape of the view.
     ///
     /// # Errors
-    /// `ShapeMismatch` (numbers of dims), `NegativeDim`, `SizeOverflow`, `OutOfBounds`: elements outside of the storage.
+    /// `ShapeMismatch` (number of dims), `NegativeDim`, `SizeOverflow`, `OutOfBounds` (elements outside the storage).
     pub fn slice(&self, first: &[i64], step: &[i64], shape: &[i64]) -> Result<Tensor, TensorError> {
         let (o, dtype) = (&*self.0, self.dtype());
         if [first.len(), step.len(), shape.len()].iter().any(|&n| n != self.ndim()) {
@@ -518,7 +522,7 @@ impl Tensor {
         {
             let offset = first.checked_mul(stride).and_then(|n| n.checked_mul(dtype.size() as i64));
             at = offset.and_then(|n| at.checked_add(n)).ok_or_else(overflow)?;
-            // The step of a single element is not taken.
+            // A dim with a single element needs no stride.
             strides.push(if len == 1 {
                 0
             } else {
@@ -528,11 +532,11 @@ impl Tensor {
         let at = usize::try_from(at).map_err(|_| overflow())?;
         let view = Self::from_storage_strided(o.storage.clone(), at, shape, &strides, dtype)?;
         let v = &*view.0;
-        Ok(Self::over(v.storage.clone(), at, shape, &strides, dtype, v.numel, o.read_only))
+        Ok(Self::new_unchecked(v.storage.clone(), at, shape, &strides, dtype, v.numel, o.read_only))
     }
 
-    /// Creates a tensor of the given shape and data type from the bytes of this one in row-major
-    /// order, starting at `offset`. As `bool`, every byte other than 0 is true.
+    /// Reinterprets the bytes of this tensor in row-major order, starting at `offset` bytes, as a tensor of another shape and data
+    /// type. As `bool`, every nonzero byte is true.
     ///
     /// # Errors
     /// `OutOfBounds`, `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
@@ -573,10 +577,18 @@ impl Tensor {
         let mut strides = vec![0; shape.len()];
         contiguous_strides(shape, &mut strides);
         let (o, storage) = (&*self.0, self.0.storage.clone());
-        Ok(Self::over(storage, o.byte_offset, shape, &strides, o.dtype, numel, o.read_only))
+        Ok(Self::new_unchecked(
+            storage,
+            o.byte_offset,
+            shape,
+            &strides,
+            o.dtype,
+            numel,
+            o.read_only,
+        ))
     }
 
-    /// The elements as `f64`, in row-major order; 64-bit integers are rounded.
+    /// The elements as `f64` in row-major order. 64-bit integers are rounded.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -591,7 +603,7 @@ impl Tensor {
         })
     }
 
-    /// The elements as `i64`, in row-major order; floats are truncated and `uint64` wraps.
+    /// The elements as `i64` in row-major order. Floats are truncated, and `uint64` wraps around.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -612,9 +624,9 @@ impl Tensor {
     }
 }
 
-/// Dims and strides of a view without dims of 1, neighbouring dims that are one walk through memory being one. The rank is at
-/// least 1.
-fn merged_dims(shape: &[i64], strides: &[i64]) -> (Vec<i64>, Vec<i64>) {
+/// Dims and strides of a view without dims of size 1. Adjacent dims that form one regular walk through memory are merged. The rank
+/// is at least 1.
+fn coalesce_dims(shape: &[i64], strides: &[i64]) -> (Vec<i64>, Vec<i64>) {
     let (mut dims, mut steps): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
     for (&dim, &stride) in shape.iter().zip(strides).filter(|d| *d.0 != 1) {
         match (dims.last_mut(), steps.last_mut()) {
@@ -633,10 +645,10 @@ fn merged_dims(shape: &[i64], strides: &[i64]) -> (Vec<i64>, Vec<i64>) {
     (dims, steps)
 }
 
-/// Copies the elements of `N` bytes of a view, row by row.
+/// Copies the elements of a view, which have `N` bytes, row by row.
 ///
 /// # Safety
-/// Every element of the view is readable, and `out` writable for as many. No dim is 0, and the rank is at least 1.
+/// Every element of the view is readable, and `out` is writable for as many elements. No dim is 0, and the rank is at least 1.
 unsafe fn copy_rows<const N: usize>(
     base: *const u8,
     shape: &[i64],
@@ -653,7 +665,7 @@ unsafe fn copy_rows<const N: usize>(
                 std::ptr::copy_nonoverlapping(source, out, row * N);
             } else {
                 for i in 0..row {
-                    // Wrapping: offsets of elements are within the storage.
+                    // Wrapping, because only the offsets of elements are known to be in the storage.
                     let element = source.wrapping_offset(i as isize * step * N as isize);
                     std::ptr::copy_nonoverlapping(element, out.add(i * N), N);
                 }

@@ -15,7 +15,7 @@ use pliant_ir::tir::{
     BlockData, Buffer, BufferData, Expr, ExprData, IterKind, IterVar, PrimFunc, Scope, Stmt,
     StmtData, Ty, Var, VarTy,
 };
-use pliant_tensor::{DType, Failed};
+use pliant_tensor::{DType, CheckFailure};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::LowerError;
@@ -295,7 +295,7 @@ impl Checker {
                 if let Some(inside) = c.facts.inside(f, iter.binding, iter.min, iter.extent) {
                     let name = &f.var(iter.var).name;
                     let message = format!("axis {name} of block {} leaves its range", b.name);
-                    inner.push(Guard::Check(inside, Failed::Index.mark(&message).into()));
+                    inner.push(Guard::Check(inside, CheckFailure::Index.mark(&message).into()));
                 }
                 c.facts.range(f, iter.var, iter.min, iter.extent);
             }

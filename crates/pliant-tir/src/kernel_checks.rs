@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, StmtData};
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 
 use crate::guards::{self, Guard};
 use crate::schedule::reach;
@@ -30,7 +30,7 @@ pub fn with_kernel_checks(f: &PrimFunc) -> PrimFunc {
                 continue;
             };
             let text = format!("{kind} is called without a check and reaches outside its buffers");
-            let message: Arc<str> = Failed::Internal.mark(&text).into();
+            let message: Arc<str> = CheckFailure::Internal.mark(&text).into();
             checks.extend(conditions.into_iter().map(|c| Guard::Check(c, message.clone())));
         }
         (!checks.is_empty()).then(|| guards::wrap(f, &checks, s))

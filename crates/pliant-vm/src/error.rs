@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use pliant_exec::NODE;
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 use pliant_tensor::TensorError;
 
 /// The kind of a failed check. Hosts map it to an exception type.
@@ -29,14 +29,14 @@ pub enum CheckKind {
     Internal,
 }
 
-impl From<Failed> for CheckKind {
-    fn from(failed: Failed) -> CheckKind {
+impl From<CheckFailure> for CheckKind {
+    fn from(failed: CheckFailure) -> CheckKind {
         match failed {
-            Failed::Assertion => CheckKind::Assertion,
-            Failed::Shape => CheckKind::Shape,
-            Failed::Index => CheckKind::Index,
-            Failed::Division => CheckKind::Division,
-            Failed::Internal => CheckKind::Internal,
+            CheckFailure::Assertion => CheckKind::Assertion,
+            CheckFailure::Shape => CheckKind::Shape,
+            CheckFailure::Index => CheckKind::Index,
+            CheckFailure::Division => CheckKind::Division,
+            CheckFailure::Internal => CheckKind::Internal,
         }
     }
 }

@@ -16,7 +16,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pliant_pool::{CacheGuard, ThreadCache, ThreadCaches};
-use pliant_tensor::{ALIGNMENT, AlignedBuf, Storage, TensorError, on_shortage, poison};
+use pliant_tensor::{ALIGNMENT, AlignedBuf, Storage, TensorError, on_low_memory, poison};
 
 use crate::owner_ids::{KERNEL_OWNER, NO_OWNER, end_owner, is_live, new_owner};
 
@@ -76,7 +76,7 @@ thread_local! {
 fn enter() -> Option<CacheGuard<'static, Pool>> {
     let claim = || {
         // Release pooled memory when the process runs short of memory.
-        on_shortage(release_all);
+        on_low_memory(release_all);
         POOLS.claim()
     };
     CACHE.try_with(|cache| cache.get_or_init(claim).enter()).ok().flatten()

@@ -11,7 +11,7 @@ const SEARCHED: usize = 10_000;
 /// # Errors
 /// `Internal` if a tensor in `result` contains poison and no argument does.
 pub(crate) fn check_poison(function: &str, args: &[Value], result: &Value) -> Result<(), VmError> {
-    if holds_poison([result]) && !holds_poison(args) {
+    if contains_poison([result]) && !contains_poison(args) {
         let message = format!(
             "a result of '{function}' contains memory that was never written (a bug in Pliant)"
         );
@@ -20,11 +20,11 @@ pub(crate) fn check_poison(function: &str, args: &[Value], result: &Value) -> Re
     Ok(())
 }
 
-fn holds_poison<'a>(values: impl IntoIterator<Item = &'a Value>) -> bool {
+fn contains_poison<'a>(values: impl IntoIterator<Item = &'a Value>) -> bool {
     let mut left: Vec<&Value> = values.into_iter().collect();
     for _ in 0..SEARCHED {
         match left.pop() {
-            Some(Value::Tensor(tensor)) if tensor.holds_poison() => return true,
+            Some(Value::Tensor(tensor)) if tensor.contains_poison() => return true,
             Some(Value::Tuple(items)) => left.extend(items.iter().take(SEARCHED)),
             Some(_) => {}
             None => return false,

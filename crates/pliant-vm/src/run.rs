@@ -9,7 +9,7 @@ use pliant_exec::LoopFuncParam;
 use pliant_exec::abi::{
     AssertArgs, Flops, KernelRuntime, STATUS_CANCELLED, STATUS_OK, STATUS_PACKED,
 };
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 use pliant_tensor::{DType, Tensor};
 
 use crate::args::{Args, poll};
@@ -591,7 +591,7 @@ impl<'a> Runner<'a> {
                 return Err(bad_loop_func_arg(loop_func, i, value));
             };
             if let Value::Tensor(tensor) = value
-                && !tensor.is_plain()
+                && !tensor.is_row_major_aligned()
                 && let Some(copy) = row_major_copy(tensor, *expected)?
             {
                 word = std::ptr::from_ref(copy.dl()) as u64;
@@ -700,7 +700,7 @@ fn loop_func_error(
         usize::try_from(status.saturating_sub(1)).ok().and_then(|k| loop_func.info.checks.get(k));
     match message {
         Some(message) => {
-            let (failed, message) = Failed::split(message);
+            let (failed, message) = CheckFailure::split(message);
             let (given, message) = (call.arguments(), assert_args.fill(status, message));
             let given = if given.is_empty() { given } else { format!(", called with {given}") };
             let text = format!("{message} (in loop function '{}'{given})", loop_func.info.name);

@@ -16,7 +16,7 @@ use pliant_pass::{
     CancelToken, DumpIr, Instrument, ModulePass, PassContext, Sequential, Timing, TimingEntry,
     Verify,
 };
-use pliant_tensor::shortage;
+use pliant_tensor::memory_reserve;
 
 use crate::compiled::{CompiledModule, OnDrop};
 use crate::error::Error;
@@ -63,7 +63,7 @@ pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledMod
     let stops = {
         let short = Arc::clone(&short);
         move || {
-            if shortage::check().is_err() {
+            if memory_reserve::check().is_err() {
                 short.store(true, Ordering::Relaxed);
             }
             short.load(Ordering::Relaxed) || cancel.is_cancelled() || is_late()

@@ -58,7 +58,7 @@ pub use pliant_pass::{
     CancelToken, DumpIr, FunctionPass, Instrument, ModulePass, PassContext, PassError, PassInfo,
     PrintIr, Remark, RemarkKind, Sequential, Timing, TimingEntry, Verify,
 };
-pub use pliant_tensor::shortage::{Allocator, prepare as prepare_for_shortage};
+pub use pliant_tensor::memory_reserve::{Allocator, prepare as prepare_for_shortage};
 pub use pliant_tensor::{Tensor, held_bytes, memory_limit, set_memory_limit};
 pub use pliant_vm::{
     CallEvent, CalleeKind, InstrumentAction, LibraryFunc, PackedFunc, RunOptions, TraceEntry,

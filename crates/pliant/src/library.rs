@@ -145,11 +145,11 @@ fn product<T: Real>(
     if out.dtype() != T::DTYPE || inputs.iter().any(|t| t.dtype() != T::DTYPE) {
         return Err(VmError::type_error(format!("{}: the dtypes differ", form.name)));
     }
-    if out.is_read_only() || !out.is_plain() {
+    if out.is_read_only() || !out.is_row_major_aligned() {
         let text = format!("{}: the output is read-only or not row-major", form.name);
         return Err(VmError::check(CheckKind::Value, text));
     }
-    let plain = |t: &Tensor| match t.is_plain() && !t.overlaps(out) {
+    let plain = |t: &Tensor| match t.is_row_major_aligned() && !t.overlaps(out) {
         true => Ok(t.clone()),
         false => t.copy(),
     };

@@ -8,7 +8,7 @@ use pliant_cranelift::CraneliftBackend;
 use pliant_exec::abi::{DLTensor, KernelRuntime};
 use pliant_ir::tir::PrimFunc;
 use pliant_pool::Team;
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 use pliant_tensor::{DLDataType, DLDevice, DType};
 
 /// The sizes that every differential test runs at.
@@ -120,7 +120,7 @@ impl Kernel {
         let status = unsafe { (kernel.entry)(words.as_ptr(), runtime) };
         match status {
             0 => Ok(()),
-            k if k > 0 => Err(Failed::split(&kernel.messages[k as usize - 1]).1.to_string()),
+            k if k > 0 => Err(CheckFailure::split(&kernel.messages[k as usize - 1]).1.to_string()),
             k => Err(format!("status {k}")),
         }
     }

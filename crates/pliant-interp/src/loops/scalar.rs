@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pliant_ir::DType;
 use pliant_ir::tir::BinOp;
-use pliant_tensor::{Tensor, bf16_of, f16_of, odd_f64, odd_f64_unsigned};
+use pliant_tensor::{Tensor, round_to_bf16, round_to_f16, round_to_odd_f64, round_to_odd_f64_unsigned};
 
 use super::view::View;
 use crate::InterpError;
@@ -109,8 +109,8 @@ pub(crate) fn wrap(v: i64, dtype: DType) -> i64 {
 /// The float rounded to the data type.
 pub(crate) fn round(v: f64, dtype: DType) -> f64 {
     match dtype {
-        DType::Float16 => f16_of(v).to_f64(),
-        DType::BFloat16 => bf16_of(v).to_f64(),
+        DType::Float16 => round_to_f16(v).to_f64(),
+        DType::BFloat16 => round_to_bf16(v).to_f64(),
         DType::Float32 => f64::from(v as f32),
         _ => v,
     }
@@ -145,8 +145,8 @@ fn int_to_float(v: i64, from: DType, to: DType) -> f64 {
     match (to, from == DType::UInt64) {
         (DType::Float32, false) => f64::from(v as f32),
         (DType::Float32, true) => f64::from(v as u64 as f32),
-        (DType::BFloat16, false) => round(odd_f64(v), to),
-        (DType::BFloat16, true) => round(odd_f64_unsigned(v as u64), to),
+        (DType::BFloat16, false) => round(round_to_odd_f64(v), to),
+        (DType::BFloat16, true) => round(round_to_odd_f64_unsigned(v as u64), to),
         (_, false) => round(v as f64, to),
         (_, true) => round(v as u64 as f64, to),
     }

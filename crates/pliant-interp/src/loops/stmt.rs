@@ -1,7 +1,7 @@
 //! Statements. Parallel, vectorized and unrolled loops run their iterations in sequence.
 
 use pliant_ir::tir::{BlockData, Buffer, Expr, ExprData, Intrin, IterKind, Stmt, StmtData, Var};
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 
 use super::Loops;
 use super::scalar::{Val, malformed, wrap};
@@ -53,8 +53,8 @@ impl Loops<'_, '_, '_> {
             StmtData::Assert(cond, message, body) => {
                 let (holds, told) = self.assertion(*cond)?;
                 if !holds {
-                    let (kind, message) = Failed::split(message);
-                    let message = Failed::fill_args(message, &told);
+                    let (kind, message) = CheckFailure::split(message);
+                    let message = CheckFailure::fill_args(message, &told);
                     return Err(InterpError::new(kind.into(), format!("{}: {message}", self.name)));
                 }
                 self.stmt(*body)

@@ -1,7 +1,7 @@
 //! [`View`]: a buffer at run time. Only this code accesses memory.
 
 use pliant_ir::DType;
-use pliant_tensor::{Tensor, bf16, bf16_of, f16, f16_of};
+use pliant_tensor::{Tensor, bf16, round_to_bf16, f16, round_to_f16};
 
 use super::scalar::{Val, malformed};
 use crate::InterpError;
@@ -273,8 +273,8 @@ pub(crate) fn encode(value: &Val, dtype: DType) -> Result<[u8; 8]> {
     let mut out = [0; 8];
     let mut put = |bytes: &[u8]| out[..bytes.len()].copy_from_slice(bytes);
     match dtype {
-        DType::Float16 => put(&f16_of(value.float()?).to_ne_bytes()),
-        DType::BFloat16 => put(&bf16_of(value.float()?).to_ne_bytes()),
+        DType::Float16 => put(&round_to_f16(value.float()?).to_ne_bytes()),
+        DType::BFloat16 => put(&round_to_bf16(value.float()?).to_ne_bytes()),
         DType::Float32 => put(&(value.float()? as f32).to_ne_bytes()),
         DType::Float64 => put(&value.float()?.to_ne_bytes()),
         DType::Bool => put(&[u8::from(value.int()? != 0)]),

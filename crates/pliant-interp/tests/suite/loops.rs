@@ -255,7 +255,7 @@ fn filters_transformed_for_winograd_are_read() {
     let want = flat(&convolved(&image, &kernel.map(|x| x as f32), "none", 16).unwrap());
     for (form, name) in [(Winograd::Two, "2x2"), (Winograd::Four, "4x4")] {
         let transformed: Vec<f32> =
-            form.turned_kernel(&kernel).into_iter().map(|x| x as f32).collect();
+            form.transform_filter(&kernel).into_iter().map(|x| x as f32).collect();
         let got = flat(&convolved(&image, &transformed, name, 16).unwrap());
         for (x, y) in got.iter().zip(&want) {
             assert!((x - y).abs() < 1e-3, "{form:?}: {got:?} {want:?}");

@@ -65,8 +65,8 @@ pub(crate) fn float_digits(value: f64, dtype: DType) -> String {
 /// Rounds `value` to a float type.
 pub(crate) fn round_to(value: f64, dtype: DType) -> f64 {
     match dtype {
-        DType::Float16 => pliant_tensor::f16_of(value).to_f64(),
-        DType::BFloat16 => pliant_tensor::bf16_of(value).to_f64(),
+        DType::Float16 => pliant_tensor::round_to_f16(value).to_f64(),
+        DType::BFloat16 => pliant_tensor::round_to_bf16(value).to_f64(),
         DType::Float32 => f64::from(value as f32),
         _ => value,
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cranelift_entity::PrimaryMap;
 use indexmap::IndexMap;
 use pliant_diag::Span;
-use pliant_tensor::{DType, bf16_of, f16_of};
+use pliant_tensor::{DType, round_to_bf16, round_to_f16};
 use rustc_hash::FxHashMap;
 
 use super::buffer::{Buffer, BufferData};
@@ -307,8 +307,8 @@ fn canonical(data: ExprData) -> ExprData {
             let value = f64::from_bits(bits);
             let value = match ty.dtype {
                 DType::Float32 => f64::from(value as f32),
-                DType::Float16 => f16_of(value).to_f64(),
-                DType::BFloat16 => bf16_of(value).to_f64(),
+                DType::Float16 => round_to_f16(value).to_f64(),
+                DType::BFloat16 => round_to_bf16(value).to_f64(),
                 _ => value,
             };
             ExprData::Float(value.to_bits(), ty)

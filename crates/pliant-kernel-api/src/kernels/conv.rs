@@ -1,7 +1,7 @@
 //! Convolution.
 
 use pliant_tensor::DType::Float32;
-use pliant_tensor::{Winograd, is_panel_width, may_share_panels, shared_place};
+use pliant_tensor::{Winograd, is_panel_width, may_share_panels, shared_panel_offset};
 
 use super::activation;
 use crate::reference::{Args, Result, Windows, indices};
@@ -246,7 +246,7 @@ fn winograd(call: &Call) -> Option<Winograd> {
 /// the third differ by the middle one, up to a factor.
 fn weight_rows(call: &Call, tap: i64) -> Vec<(i64, f64)> {
     let Some(form) = winograd(call) else { return vec![(tap, 1.0)] };
-    let side = form.side() as i64;
+    let side = form.input_tile() as i64;
     let (first, between) = match form {
         Winograd::Two => (1.0, 1.0),
         Winograd::Four => (4.0, -3.0),
@@ -273,10 +273,10 @@ fn weight_index(args: &Args<'_>, w: &Windows, (row, channel, filter): (i64, i64,
     if shares_panels(call, args.sizes) {
         let (size, row) = ((taps * channels, w.filters), row * channels + channel);
         let size = (size.0 as usize, size.1 as usize);
-        return shared_place(size, row as usize, filter as usize) as i64;
+        return shared_panel_offset(size, row as usize, filter as usize) as i64;
     }
     let width = call.int("panel_width");
-    let rows = winograd(call).map_or(taps, |form| form.numbers() as i64) * channels;
+    let rows = winograd(call).map_or(taps, |form| form.filter_elements() as i64) * channels;
     let (group, own) = (filter / filters, filter % filters);
     let panel = group * ((filters + width - 1) / width) + own / width;
     (panel * rows + row * channels + channel) * width + own % width

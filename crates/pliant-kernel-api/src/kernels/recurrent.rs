@@ -1,7 +1,7 @@
 //! Recurrent layers.
 
 use pliant_tensor::DType::{Float32, Int64};
-use pliant_tensor::gates::{Cell, INPUT_WIDTH, UNITS};
+use pliant_tensor::rnn_weight_layout::{Cell, INPUT_WIDTH, UNITS};
 
 use crate::reference::{Args, Result, indices, round_f32};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
@@ -23,7 +23,7 @@ const STATE: Dims =
 pub static KERNEL: Kernel = Kernel {
     name: "recurrent",
     doc: "An LSTM, GRU or plain recurrent layer, in one or both directions (ONNX `LSTM`, `GRU`, `RNN`). Weights are packed: \
-          the gates of 16 units lie side by side (`pliant_tensor::gates`).",
+          the gates of 16 units lie side by side (`pliant_tensor::rnn_weight_layout`).",
     operands: &[
         Operand::input("x", Float32, X, "inputs").strided_rows(),
         Operand::input("w", Float32, Dims::Fixed(&["input_weights"]), "packed input weights"),
@@ -192,7 +192,7 @@ impl Layer<'_, '_> {
     /// The product of a state with the weights of a gate.
     fn of_state(&self, d: i64, (gate, unit): (i64, i64), state: &[f64]) -> Result<f64> {
         let mut first = 0;
-        for p in self.cell.phases() {
+        for p in self.cell.state_products() {
             let (own, gates, width) = (gate - p.first as i64, p.gates as i64, p.width as i64);
             if own < gates {
                 let mut sum = 0.0;

@@ -20,7 +20,7 @@
 //! | `tile` | the micro-kernel |
 //! | `zeros` | subtracts zero points from sums |
 //!
-//! Right operands are packed by [`pack_quads`].
+//! Right operands are packed by [`pack_vnni`].
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
@@ -45,7 +45,7 @@ pub use call::Int8Product;
 pub use convolution::Int8Conv;
 pub use epilogue::{IntegerEpilogue, Requantization};
 use pliant_machine::isa::Isa;
-pub use pliant_tensor::{Quads, pack_quads};
+pub use pliant_tensor::{VnniMatrix, pack_vnni};
 use tile::{Kernels, Tile, kernels};
 use zeros::{ReadTile, add_rows, take_zeros};
 
@@ -68,7 +68,7 @@ pub struct QuantizedGemm {
     pub a_zeros: *const i32,
     /// The stride of the zero points: 0 if all rows share one.
     pub a_zeros_step: i64,
-    /// B, as packed by [`pack_quads`].
+    /// B, as packed by [`pack_vnni`].
     pub b: *const i8,
     /// Columns of a panel of B.
     pub width: i64,

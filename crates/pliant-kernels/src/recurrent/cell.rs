@@ -7,7 +7,7 @@
 //! Recipe: one pass over the gates of 16 units while their sums are in the nearest cache. Measured
 //! as a whole: "Recurrent layers" in `docs/performance.md`; the gates were not measured separately.
 
-use pliant_tensor::gates::{Cell, Phase, UNITS};
+use pliant_tensor::rnn_weight_layout::{Cell, StateProduct, UNITS};
 
 use crate::lanes::{MathLanes, for_isa};
 use crate::math;
@@ -64,8 +64,8 @@ impl Units {
         unsafe { finish(self) }
     }
 
-    fn phase(&self) -> Phase {
-        self.cell.phases()[self.phase]
+    fn phase(&self) -> StateProduct {
+        self.cell.state_products()[self.phase]
     }
 }
 

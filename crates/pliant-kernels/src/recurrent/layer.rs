@@ -10,7 +10,7 @@
 use std::mem::MaybeUninit;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, STATUS_OK};
-use pliant_tensor::gates::{Cell, INPUT_WIDTH, UNITS};
+use pliant_tensor::rnn_weight_layout::{Cell, INPUT_WIDTH, UNITS};
 
 use super::cell::Units;
 use super::stages::{self, MOST};
@@ -42,12 +42,12 @@ pub struct Layer {
     pub reverse: bool,
     /// Inputs, with the step and sequence strides.
     pub x: (*const f32, usize, usize),
-    /// Input weights ([`pliant_tensor::gates::pack_input`]), one direction after the other,
+    /// Input weights ([`pliant_tensor::rnn_weight_layout::pack_input`]), one direction after the other,
     /// as below.
     pub w: *const f32,
-    /// Recurrent weights ([`pliant_tensor::gates::pack_state`]).
+    /// Recurrent weights ([`pliant_tensor::rnn_weight_layout::pack_state`]).
     pub r: *const f32,
-    /// Biases ([`pliant_tensor::gates::pack_bias`]).
+    /// Biases ([`pliant_tensor::rnn_weight_layout::pack_bias`]).
     pub bias: *const f32,
     /// Peepholes `[3, hidden]` of the input, output and forget gates of an LSTM, or null.
     pub peepholes: *const f32,
@@ -223,7 +223,7 @@ impl Layer {
         scratch: Scratch,
         stretch: Stretch,
     ) -> i64 {
-        let phases = self.cell.phases();
+        let phases = self.cell.state_products();
         let panels: Vec<usize> =
             phases.iter().map(|p| (s.row * p.gates).div_ceil(p.width)).collect();
         let counts: Vec<usize> = panels.iter().map(|n| (n * self.directions).min(MOST)).collect();
@@ -264,7 +264,7 @@ impl Layer {
         (first, rows): (usize, usize),
     ) {
         let cell = self.cell;
-        let p = cell.phases()[phase];
+        let p = cell.state_products()[phase];
         let groups = p.width / (p.gates * UNITS);
         let (unit, groups) = (panel * groups * UNITS, groups.min(s.row / UNITS - panel * groups));
         let step = self.step(direction, index, stretch.steps);
@@ -331,9 +331,9 @@ impl Layer {
         groups: usize,
         sums: *mut f32,
     ) -> PackedProduct<f32> {
-        let phases = self.cell.phases();
+        let phases = self.cell.state_products();
         let p = phases[phase];
-        let columns = |p: &pliant_tensor::gates::Phase| (s.row * p.gates).next_multiple_of(p.width);
+        let columns = |p: &pliant_tensor::rnn_weight_layout::StateProduct| (s.row * p.gates).next_multiple_of(p.width);
         let (all, before): (usize, usize) =
             (phases.iter().map(columns).sum(), phases[..phase].iter().map(columns).sum());
         // SAFETY: the panels of a direction have that many columns.

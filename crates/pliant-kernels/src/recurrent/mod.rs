@@ -1,7 +1,7 @@
 //! Recurrent layers of float32: LSTM, GRU and plain cells, in one or both directions.
 //!
 //! Recipe: the input products of a range of steps are one packed product. Gates are interleaved in
-//! groups of 16 units ([`pliant_tensor::gates`]), so that a panel of the recurrent product contains
+//! groups of 16 units ([`pliant_tensor::rnn_weight_layout`]), so that a panel of the recurrent product contains
 //! everything that its units need; they are finished while the sums are in the nearest cache. The
 //! steps of a range are one job of the team: each thread keeps its own panels in all steps, so that
 //! they stay in its second-level cache, and synchronises with the others once per step. Both
@@ -20,4 +20,4 @@ pub mod layer;
 pub mod stages;
 
 pub use layer::{Layer, run};
-pub use pliant_tensor::gates::Cell;
+pub use pliant_tensor::rnn_weight_layout::Cell;

@@ -11,7 +11,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 use pliant_kernel_api::kernels::fft::KERNEL;
 use pliant_kernel_api::{Call, Kernel, Sizes, View};
 use pliant_pool::{ThreadCache, ThreadCaches, on_release};
-use pliant_tensor::{DType, f16_of, poison};
+use pliant_tensor::{DType, poison, round_to_f16};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft as Plan, FftPlanner};
 
@@ -65,7 +65,7 @@ macro_rules! parts {
 parts! {
     f64: f64::from, f64::from;
     f32: f64::from, |wide| wide as f32;
-    f16: f64::from, f16_of;
+    f16: f64::from, round_to_f16;
     bf16: f64::from, bf16::from_f64;
 }
 

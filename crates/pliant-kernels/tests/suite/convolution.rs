@@ -52,12 +52,12 @@ const PLAIN: Case = Case {
 
 /// Panels of transformed filters, and their width.
 fn turned(c: &Case, form: Winograd, at: impl Fn(usize, usize) -> f32) -> (Vec<f32>, usize) {
-    let numbers = form.numbers();
+    let numbers = form.filter_elements();
     let (channels, filters) = (c.channels, c.filters);
     let mut matrix = vec![0f32; numbers * channels * filters];
     for (channel, filter) in (0..channels).flat_map(|q| (0..filters).map(move |f| (q, f))) {
         let kernel = std::array::from_fn(|tap| f64::from(at(filter, tap * channels + channel)));
-        for (number, value) in form.turned_kernel(&kernel).into_iter().enumerate() {
+        for (number, value) in form.transform_filter(&kernel).into_iter().enumerate() {
             matrix[(number * channels + channel) * filters + filter] = value as f32;
         }
     }
@@ -157,7 +157,7 @@ impl Operands {
             x: image(self.x.as_ptr().cast_const(), c.channels, c.input, c.first[0]),
             weights: self.stored.as_ptr(),
             width: self.width as i64,
-            winograd: c.winograd.map_or(0, |form| form.side() as i64 - 3),
+            winograd: c.winograd.map_or(0, |form| form.input_tile() as i64 - 3),
             out: image(self.out.as_ptr(), c.filters, self.output, c.first[1]),
             epilogue: c.epilogue.then_some(epilogue),
         }

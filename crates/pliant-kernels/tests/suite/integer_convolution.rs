@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, STATUS_OK};
 use pliant_kernels::epilogue::{Activation, Epilogue};
 use pliant_kernels::quantized::convolution::{Convolution, Counts, run};
-use pliant_kernels::quantized::{IntegerEpilogue, Requantization, pack_quads};
+use pliant_kernels::quantized::{IntegerEpilogue, Requantization, pack_vnni};
 use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 
@@ -100,7 +100,7 @@ impl Operands {
         for group in 0..groups {
             let at = |j: usize, p: usize| weights[(group * each + j) * k + p];
             let matrix: Vec<i8> = (0..k * each).map(|i| at(i % each, i / each)).collect();
-            let quads = pack_quads(&matrix, k, each).unwrap();
+            let quads = pack_vnni(&matrix, k, each).unwrap();
             (packed, width) = ([packed, quads.data].concat(), quads.width);
             sums.extend(quads.sums);
         }

@@ -8,7 +8,7 @@ use pliant_kernel_api::{Call, View};
 use pliant_kernels::entry::Implementation;
 use pliant_kernels::epilogue::{Activation, Epilogue};
 use pliant_kernels::quantized::{
-    Int8Product, IntegerEpilogue, QuantizedGemm, Requantization, pack_quads, run,
+    Int8Product, IntegerEpilogue, QuantizedGemm, Requantization, pack_vnni, run,
 };
 use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
@@ -66,7 +66,7 @@ struct Operands {
 impl Operands {
     fn new(size @ (m, n, k): (usize, usize, usize), how: How) -> Operands {
         let b: Vec<i8> = bytes(k * n, 91).into_iter().map(|x| x as i8).collect();
-        let quads = pack_quads(&b, k, n).unwrap();
+        let quads = pack_vnni(&b, k, n).unwrap();
         let zeros: Vec<i32> = (0..n).map(|j| j as i32 % 5 - 2).collect();
         let rows = if how.a_zeros == Zeros::Rows { m } else { 1 };
         let of_rows: Vec<i32> = (0..rows).map(|i| 13 - 40 * i as i32).collect();
@@ -186,7 +186,7 @@ fn sums_do_not_saturate() {
         let how = How { signed: false, a_zeros: Zeros::None, b_zeros: false, at_end: true };
         let mut ops = Operands::new((m, n, k), how);
         ops.b = vec![-128; k * n];
-        let quads = pack_quads(&ops.b, k, n).unwrap();
+        let quads = pack_vnni(&ops.b, k, n).unwrap();
         ops.quads = Guarded::new(&quads.data, true);
         ops.a = Guarded::new(&vec![255u8; m * k], true);
         ops.rows.0 = k;
@@ -325,8 +325,8 @@ fn senseless_sizes_are_statuses() {
             assert_eq!(status, STATUS_BAD_ARGUMENTS, "{bad:?}");
         }
     }
-    assert_eq!(pack_quads(&[0; 7], 2, 3), None);
-    assert_eq!(pack_quads(&[], 0, usize::MAX), None);
-    assert_eq!(pack_quads(&[], usize::MAX, 2), None);
-    assert_eq!(pack_quads(&[], 0, 5).unwrap().sums, [0; 5]);
+    assert_eq!(pack_vnni(&[0; 7], 2, 3), None);
+    assert_eq!(pack_vnni(&[], 0, usize::MAX), None);
+    assert_eq!(pack_vnni(&[], usize::MAX, 2), None);
+    assert_eq!(pack_vnni(&[], 0, 5).unwrap().sums, [0; 5]);
 }

@@ -7,7 +7,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, ST
 use pliant_kernels::recurrent::{Cell, Layer, run};
 use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
-use pliant_tensor::gates::{pack_bias, pack_input, pack_state};
+use pliant_tensor::rnn_weight_layout::{pack_bias, pack_input, pack_state};
 
 use crate::guard::Guarded;
 

@@ -142,8 +142,8 @@ fn scalar_tensor(value: f64, dtype: DType) -> Result<Tensor, pliant_tensor::Tens
     match dtype {
         DType::Float64 => Tensor::scalar(value),
         DType::Float32 => Tensor::scalar(value as f32),
-        DType::Float16 => Tensor::scalar(pliant_tensor::f16_of(value)),
-        DType::BFloat16 => Tensor::scalar(pliant_tensor::bf16_of(value)),
+        DType::Float16 => Tensor::scalar(pliant_tensor::round_to_f16(value)),
+        DType::BFloat16 => Tensor::scalar(pliant_tensor::round_to_bf16(value)),
         DType::Bool => Tensor::scalar(value != 0.0),
         DType::Int8 => Tensor::scalar(value as i8),
         DType::Int16 => Tensor::scalar(value as i16),

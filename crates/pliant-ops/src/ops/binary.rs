@@ -3,7 +3,7 @@
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 
 use crate::broadcast::Target;
 use crate::decl::OpDecl;
@@ -215,7 +215,7 @@ fn integer_power(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             let mut value = product.get();
             if !dtype.is_uint() {
                 let negative = te::lt(&n, &of(0));
-                let message = Failed::Division.mark(&format!("{op}: 0 to a negative power"));
+                let message = CheckFailure::Division.mark(&format!("{op}: 0 to a negative power"));
                 b.assert(&te::or(&te::not(&negative), &te::ne(&x, &of(0))), message);
                 let sign = te::select(&odd(&n), &of(-1), &of(1));
                 let minus = te::select(&te::eq(&x, &of(-1)), &sign, &of(0));

@@ -7,7 +7,7 @@ use std::ops;
 use std::sync::Arc;
 
 use pliant_ir::tir::{BinOp, Intrin, IterKind, Ty};
-use pliant_tensor::{DType, bf16_of, f16_of};
+use pliant_tensor::{DType, round_to_bf16, round_to_f16};
 
 use super::expr::{CustomReducer, Expr, ExprKind, IterVar, Reduce, Reducer, Var};
 
@@ -110,8 +110,8 @@ pub fn cast(e: &Expr, ty: impl Into<Ty>) -> Expr {
 /// A float constant rounded to its type, because the literal may be more precise.
 fn rounded(v: f64, dtype: DType) -> f64 {
     match dtype {
-        DType::Float16 => f16_of(v).to_f64(),
-        DType::BFloat16 => bf16_of(v).to_f64(),
+        DType::Float16 => round_to_f16(v).to_f64(),
+        DType::BFloat16 => round_to_bf16(v).to_f64(),
         DType::Float32 => f64::from(v as f32),
         _ => v,
     }

@@ -14,7 +14,7 @@ use pliant_ir::tir::bind_calls::bind_calls;
 use pliant_ir::tir::{
     self, BlockData, BufferData, BufferRegion, ForKind, PrimFunc, Scope, Stmt, StmtData, Ty, VarTy,
 };
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TeError;
@@ -432,7 +432,7 @@ impl Create<'_> {
         let done = self.f.add_stmt(StmtData::Seq(Vec::new()));
         let body = self.f.add_stmt(StmtData::Assert(
             cond,
-            Failed::Shape.mark(&check.message).into(),
+            CheckFailure::Shape.mark(&check.message).into(),
             done,
         ));
         let name: Arc<str> = format!("{}_check", t.name()).into();

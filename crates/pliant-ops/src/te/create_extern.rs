@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pliant_ir::tir::{self, BlockData, Scope, StmtData};
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TeError;
@@ -143,7 +143,7 @@ impl Create<'_> {
                 }
                 Stmt::Assert(cond, message) => {
                     let cond = self.once(cond);
-                    let message = Failed::Shape.mark(message).into();
+                    let message = CheckFailure::Shape.mark(message).into();
                     let data = StmtData::Assert(cond, message, self.f.body);
                     open.push((data, std::mem::take(&mut now)));
                 }

@@ -7,7 +7,7 @@
 use pliant_ir::SymArena;
 use pliant_ir::tir::BinOp;
 use pliant_sym::{Analyzer, Facts, Sym, SymKind};
-use pliant_tensor::{DType, Failed};
+use pliant_tensor::{DType, CheckFailure};
 use rustc_hash::FxHashSet;
 
 use super::bridge::{VarMap, to_sym};
@@ -98,7 +98,7 @@ impl Finder {
         }
         if self.may_overflow(sym) {
             let cond = fits(size);
-            let message = Failed::Shape.mark(&format!("{what}, {size}, does not fit 64 bits"));
+            let message = CheckFailure::Shape.mark(&format!("{what}, {size}, does not fit 64 bits"));
             list.push(Check { axes: Vec::new(), cond, message: message.into() });
         }
         let mut facts = Facts::new();
@@ -110,7 +110,7 @@ impl Finder {
             return;
         }
         let cond = explain(&ge(size, &int(0)), std::slice::from_ref(size));
-        let message = Failed::Shape.mark(&format!("{what}, {size} = {{0}}, is negative"));
+        let message = CheckFailure::Shape.mark(&format!("{what}, {size} = {{0}}, is negative"));
         list.push(Check { axes: Vec::new(), cond, message: message.into() });
     }
 

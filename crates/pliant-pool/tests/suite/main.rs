@@ -1,4 +1,4 @@
-//! The integration tests of `pliant-pool`, in one binary.
+//! The integration tests of `pliant-pool`. They are one binary, which links faster than one binary per file.
 #![cfg(not(loom))]
 
 mod fork;

@@ -4,7 +4,7 @@ use pliant_ir::relax::derive;
 use pliant_ir::relax::{Expr, Function, Type};
 use pliant_ir::{AttrValue, DType};
 use pliant_ops::te;
-use pliant_tensor::{Tensor, bf16_of, f16_of};
+use pliant_tensor::{Tensor, round_to_bf16, round_to_f16};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -48,8 +48,8 @@ pub fn int_tensor(v: i64, dtype: DType) -> Result<Tensor> {
 /// If the data type cannot hold the number.
 pub fn float_tensor(v: f64, dtype: DType) -> Result<Tensor> {
     Ok(match dtype {
-        DType::Float16 => Tensor::scalar(f16_of(v))?,
-        DType::BFloat16 => Tensor::scalar(bf16_of(v))?,
+        DType::Float16 => Tensor::scalar(round_to_f16(v))?,
+        DType::BFloat16 => Tensor::scalar(round_to_bf16(v))?,
         DType::Float32 => Tensor::scalar(v as f32)?,
         DType::Float64 => Tensor::scalar(v)?,
         _ => int_tensor(v as i64, dtype)?,

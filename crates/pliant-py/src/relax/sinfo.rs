@@ -170,7 +170,7 @@ fn join<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     parts.join(", ")
 }
 
-fn shape_text(dims: &[te::Expr]) -> String {
+fn format_shape(dims: &[te::Expr]) -> String {
     let comma = if dims.len() == 1 { "," } else { "" };
     format!("({}{comma})", join(dims))
 }
@@ -188,7 +188,7 @@ impl fmt::Display for SInfo {
             SInfo::Tensor(shape, dtype) => {
                 let mut parts = Vec::new();
                 match shape {
-                    SShape::Dims(dims) => parts.push(shape_text(dims)),
+                    SShape::Dims(dims) => parts.push(format_shape(dims)),
                     SShape::Var(_) => parts.push("shape variable".to_string()),
                     SShape::Rank(_) | SShape::Unknown => {}
                 }

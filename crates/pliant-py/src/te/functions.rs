@@ -1,7 +1,7 @@
 //! `te.placeholder`, `te.compute`, `te.reduce_axis` and the reductions.
 
 use pliant_ops::te;
-use pliant_tensor::{DType, Failed};
+use pliant_tensor::{DType, CheckFailure};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
@@ -89,7 +89,7 @@ pub fn te_checked<'py>(
     failed: &str,
     message: &str,
 ) -> Result<Bound<'py, Tensor>> {
-    let failed = if failed == "index" { Failed::Index } else { Failed::Shape };
+    let failed = if failed == "index" { CheckFailure::Index } else { CheckFailure::Shape };
     let py = tensor.py();
     let axes = te::check_axes(&prim_list(shape)?);
     let vars: Vec<te::Var> = axes.iter().map(|a| a.var.clone()).collect();

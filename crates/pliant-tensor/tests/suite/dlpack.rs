@@ -1,5 +1,4 @@
-//! DLPack exchange: both structures, both directions, no copies, and exactly one call of the
-//! deleter.
+//! Tests DLPack exchange of both structures in both directions: no copies, and exactly one call of the deleter.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,7 +52,7 @@ fn foreign_tensors_are_borrowed_and_released_once() {
 }
 
 #[test]
-fn null_strides_and_empty_data() {
+fn tensors_with_null_strides_or_without_elements_are_accepted() {
     let mut data = [1f32, 2.0];
     let mut dims = [2i64, 1];
     let mut managed = foreign(data.as_mut_ptr().cast(), &mut dims, std::ptr::null_mut());
@@ -71,7 +70,7 @@ fn null_strides_and_empty_data() {
 }
 
 #[test]
-fn what_cannot_be_taken_is_refused() {
+fn unsupported_and_malformed_tensors_are_rejected() {
     let data = [0f32; 4];
     let refuse = |edit: &dyn Fn(&mut DLTensor)| {
         let mut dims = [4i64];
@@ -92,7 +91,7 @@ fn what_cannot_be_taken_is_refused() {
 }
 
 #[test]
-fn our_tensors_go_out_and_come_back() {
+fn exported_tensors_can_be_imported_again() {
     let t = Tensor::from_slice(&[2, 2], &[1i64, 2, 3, 4]).unwrap();
     // SAFETY: created by `to_dlpack` and taken once.
     let back = unsafe { Tensor::from_dlpack(t.to_dlpack().unwrap()) }.unwrap();

@@ -1,4 +1,4 @@
-//! Tests of storages: recycling of a buffer when its last handle is dropped.
+//! Tests the recycling of a buffer when the last handle of its storage is dropped.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Tests of tensors: construction, views, strided copies, typed access and its errors.
+//! Tests tensors: construction, views, strided copies, typed access and its errors.
 
 use pliant_tensor::{DType, Storage, Tensor, TensorError, f16};
 
@@ -11,7 +11,7 @@ fn handles_are_send_and_sync() {
 }
 
 #[test]
-fn made_from_a_slice() {
+fn a_tensor_from_a_slice_is_row_major() {
     let t = Tensor::from_slice(&[2, 3], &[1f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
     assert_eq!((t.shape(), t.strides(), t.dtype()), (&[2, 3][..], &[3, 1][..], DType::Float32));
     assert_eq!(t.as_slice::<f32>().unwrap()[4], 5.0);
@@ -27,7 +27,7 @@ fn made_from_a_slice() {
 }
 
 #[test]
-fn ranks_zero_and_many() {
+fn rank_zero_and_high_ranks_are_supported() {
     let s = Tensor::scalar(7i64).unwrap();
     assert_eq!((s.ndim(), s.numel(), s.as_slice::<i64>().unwrap()), (0, 1, &[7][..]));
     let t = Tensor::zeros(&[1, 1, 2, 1, 1, 1, 3, 1], DType::Int8).unwrap();
@@ -40,7 +40,7 @@ fn ranks_zero_and_many() {
 }
 
 #[test]
-fn views_stay_inside_their_storage() {
+fn views_outside_their_storage_are_rejected() {
     let storage = Storage::zeroed(64).unwrap();
     assert!(Tensor::from_storage(storage.clone(), 32, &[8], DType::Float32).is_ok());
     for (offset, shape) in [(36, 8), (usize::MAX, 1), (0, 17)] {
@@ -58,7 +58,7 @@ fn views_stay_inside_their_storage() {
 }
 
 #[test]
-fn strided_copies() {
+fn strided_views_are_copied_to_row_major() {
     let base = Tensor::from_slice(&[6], &[0i32, 1, 2, 3, 4, 5]).unwrap();
     let view = |offset: usize, shape: &[i64], strides: &[i64]| {
         let storage = base.storage().clone();
@@ -85,7 +85,7 @@ fn reshape_shares_the_memory() {
 }
 
 #[test]
-fn writing_needs_the_only_handle() {
+fn mutable_access_requires_the_only_handle() {
     let mut t = Tensor::zeros(&[2], DType::Int64).unwrap();
     t.as_mut_slice::<i64>().unwrap()[1] = 9;
     let other = t.clone();
@@ -99,7 +99,7 @@ fn writing_needs_the_only_handle() {
 }
 
 #[test]
-fn copy_from_checks_both_sides() {
+fn copy_from_checks_source_and_destination() {
     let (a, b) = (Tensor::zeros(&[2], DType::Int8).unwrap(), Tensor::scalar(1i8).unwrap());
     let c = Tensor::from_slice(&[2], &[3i8, 4]).unwrap();
     // SAFETY: nothing else uses these tensors.
@@ -112,7 +112,7 @@ fn copy_from_checks_both_sides() {
 }
 
 #[test]
-fn conversions() {
+fn elements_convert_to_f64_and_i64() {
     let t = Tensor::from_slice(&[2], &[f16::from_f32(1.5), f16::from_f32(-2.0)]).unwrap();
     assert_eq!(t.to_f64_vec().unwrap(), [1.5, -2.0]);
     assert_eq!(t.to_i64_vec().unwrap(), [1, -2]);
@@ -126,7 +126,7 @@ fn conversions() {
 }
 
 #[test]
-fn absurd_sizes_are_errors() {
+fn impossible_sizes_are_errors() {
     assert!(matches!(
         Tensor::zeros(&[1 << 40, 1 << 40], DType::Int8),
         Err(TensorError::SizeOverflow { .. })
@@ -150,7 +150,7 @@ fn large_zeroed_memory_is_aligned_and_zero() {
 }
 
 #[test]
-fn read_only_memory_stays_so_in_every_view() {
+fn views_of_read_only_memory_are_read_only() {
     static BYTES: [u8; 4] = [1, 2, 3, 4];
     let ptr = BYTES.as_ptr().cast_mut();
     // SAFETY: the bytes are static and only read.
@@ -168,7 +168,7 @@ fn read_only_memory_stays_so_in_every_view() {
 }
 
 #[test]
-fn slices_are_views_that_copy_row_by_row() {
+fn slices_are_strided_views() {
     let data: Vec<i16> = (0..2 * 3 * 4).collect();
     let t = Tensor::from_slice(&[2, 3, 4], &data).unwrap();
     let elements = |first: [i64; 3], step: [i64; 3], shape: [i64; 3]| -> Vec<i16> {
@@ -181,7 +181,7 @@ fn slices_are_views_that_copy_row_by_row() {
     assert_eq!(elements([0, 1, 0], [1, 1, 1], [2, 2, 4]).len(), 16);
     assert_eq!(elements([1, 1, 1], [1, 1, 2], [1, 2, 2]), [17, 19, 21, 23]);
     assert_eq!(elements([1, 2, 3], [-1, -2, -3], [2, 2, 2]), [23, 20, 15, 12, 11, 8, 3, 0]);
-    // The step of a single element is not taken, and an empty slice begins anywhere.
+    // The step of a single element is ignored. An empty slice may start anywhere.
     assert_eq!(elements([1, 2, 3], [i64::MAX, i64::MIN, 7], [1, 1, 1]), [23]);
     assert_eq!(elements([9, 0, 0], [1, 1, 1], [0, 3, 4]), [0i16; 0]);
     let outside = |first: [i64; 3], step: [i64; 3], shape: [i64; 3]| t.slice(&first, &step, &shape);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Ty};
-use pliant_tensor::{DType, Failed};
+use pliant_tensor::{DType, CheckFailure};
 
 use super::Checker;
 use crate::fit::SIZE_LIMIT;
@@ -155,7 +155,7 @@ impl Checker {
         match reach::reach(f, args).zip(reach::kind(f, args)) {
             Some((inside, kind)) => {
                 let message = format!("{kind} reaches outside its buffers");
-                let message: Arc<str> = Failed::Index.mark(&message).into();
+                let message: Arc<str> = CheckFailure::Index.mark(&message).into();
                 guards.extend(inside.into_iter().map(|p| Guard::Check(p, message.clone())));
             }
             None => {
@@ -325,13 +325,13 @@ fn span(f: &mut PrimFunc, data: &BufferData) -> (Expr, Vec<Expr>) {
 
 fn index_message(f: &PrimFunc, buffer: Buffer, dim: usize, n: Expr) -> Arc<str> {
     let (name, n) = (&f.buffer(buffer).name, crate::text::expr(f, n));
-    Failed::Index
+    CheckFailure::Index
         .mark(&format!("index out of bounds: dim {dim} of '{name}' has {n} elements"))
         .into()
 }
 
 fn flat_message(name: &str) -> Arc<str> {
-    Failed::Index.mark(&format!("index out of bounds: flat access of '{name}'")).into()
+    CheckFailure::Index.mark(&format!("index out of bounds: flat access of '{name}'")).into()
 }
 
 /// `p` if `c` holds, else true; `p` is evaluated only if `c` holds.

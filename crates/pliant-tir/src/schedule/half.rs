@@ -4,7 +4,7 @@
 //! rounded once, after the operation. Tiles leave the last rounding and the widening of loads to the run-time library.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};
-use pliant_tensor::{DType, bf16_of, f16_of};
+use pliant_tensor::{DType, round_to_bf16, round_to_f16};
 
 use super::stage::{Body, Stage};
 use crate::walk::ExprRewriter;
@@ -103,10 +103,10 @@ fn single(f: &mut PrimFunc, e: Expr) -> Expr {
     let ty = wide_type(f.expr_ty(e));
     match *f.expr(e) {
         ExprData::Float(bits, Ty { dtype: DType::Float16, .. }) => {
-            f.const_of(f16_of(f64::from_bits(bits)).to_f64(), DType::Float32)
+            f.const_of(round_to_f16(f64::from_bits(bits)).to_f64(), DType::Float32)
         }
         ExprData::Float(bits, _) => {
-            f.const_of(bf16_of(f64::from_bits(bits)).to_f64(), DType::Float32)
+            f.const_of(round_to_bf16(f64::from_bits(bits)).to_f64(), DType::Float32)
         }
         _ => f.add_expr(ExprData::Cast(ty, e)),
     }

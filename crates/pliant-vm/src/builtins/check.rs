@@ -67,7 +67,7 @@ pub(super) fn tensor_info(args: Args<'_>) -> Result<Value, VmError> {
 /// strided tensor, which cannot overlap, so a strided tensor passes the check.
 pub(super) fn no_overlap(args: Args<'_>) -> Result<Value, VmError> {
     let (output, other) = (args.tensor(0)?, args.tensor(1)?);
-    if (other.is_plain() || args.int(2)? != 0) && output.overlaps(other) {
+    if (other.is_row_major_aligned() || args.int(2)? != 0) && output.overlaps(other) {
         let [output, other] = [3, 4].map(|i| subject(&args, i));
         let text = format!(
             "{output} is written, but shares memory with {other}; give it memory of its own"

@@ -20,7 +20,7 @@ const BLOCK: usize = 64;
 /// is nonzero.
 pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
-    let tensor = if tensor.is_plain() { tensor.clone() } else { tensor.copy()? };
+    let tensor = if tensor.is_row_major_aligned() { tensor.clone() } else { tensor.copy()? };
     // Shift out the sign bit of floats, because -0.0 is zero.
     let shift = u32::from(tensor.dtype().is_float());
     match tensor.dtype().size() {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use pliant_tensor::{elements_text, fill_format, shape_text};
+use pliant_tensor::{format_elements, fill_format, format_shape};
 
 use crate::args::Args;
 use crate::run::condition;
@@ -42,8 +42,8 @@ fn text(args: &Args<'_>, at: usize, separator: &str) -> Result<String, VmError> 
 fn display_value(value: &Value) -> String {
     match value {
         Value::Str(text) => text.to_string(),
-        Value::Shape(dims) => shape_text(dims),
-        Value::Tensor(tensor) => elements_text(tensor).unwrap_or_else(|_| format!("{tensor:?}")),
+        Value::Shape(dims) => format_shape(dims),
+        Value::Tensor(tensor) => format_elements(tensor).unwrap_or_else(|_| format!("{tensor:?}")),
         other => format!("{other:?}"),
     }
 }

@@ -54,8 +54,8 @@ pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     Ok(Value::Tensor(match x.dtype() {
         DType::Float64 => Tensor::from_slice(batch, &values)?,
         DType::Float32 => Tensor::from_slice(batch, &narrow(&values, |v| v as f32))?,
-        DType::Float16 => Tensor::from_slice(batch, &narrow(&values, pliant_tensor::f16_of))?,
-        DType::BFloat16 => Tensor::from_slice(batch, &narrow(&values, pliant_tensor::bf16_of))?,
+        DType::Float16 => Tensor::from_slice(batch, &narrow(&values, pliant_tensor::round_to_f16))?,
+        DType::BFloat16 => Tensor::from_slice(batch, &narrow(&values, pliant_tensor::round_to_bf16))?,
         other => return Err(wrong(format!("determinants are of floats, not of {other}"))),
     }))
 }

@@ -30,8 +30,8 @@ fn bytes(dtype: DType, numbers: &[f64]) -> Vec<u8> {
     let of = |&v: &f64| match dtype {
         DType::Float64 => v.to_le_bytes().to_vec(),
         DType::Float32 => (v as f32).to_le_bytes().to_vec(),
-        DType::Float16 => pliant_tensor::f16_of(v).to_le_bytes().to_vec(),
-        _ => pliant_tensor::bf16_of(v).to_le_bytes().to_vec(),
+        DType::Float16 => pliant_tensor::round_to_f16(v).to_le_bytes().to_vec(),
+        _ => pliant_tensor::round_to_bf16(v).to_le_bytes().to_vec(),
     };
     numbers.iter().flat_map(of).collect()
 }

@@ -64,7 +64,7 @@ struct Work<'a> {
 /// stride and dilation 1 in 2 dims, channels last.
 pub(super) fn form(c: &Convolution, s: &Sizes) -> Option<Winograd> {
     let form = [Winograd::Two, Winograd::Four];
-    let form = form.into_iter().find(|form| form.side() as i64 - 3 == c.winograd)?;
+    let form = form.into_iter().find(|form| form.input_tile() as i64 - 3 == c.winograd)?;
     let applies = s.kernel == [1, 3, 3]
         && s.stride == [1; 3]
         && s.dilation == [1; 3]
@@ -89,7 +89,7 @@ pub(super) unsafe fn run(
     form: Winograd,
 ) -> i64 {
     let (tiles, numbers) =
-        ([s.output[1], s.output[2]].map(|d| d.div_ceil(form.results())), form.numbers());
+        ([s.output[1], s.output[2]].map(|d| d.div_ceil(form.output_tile())), form.filter_elements());
     let all = s.batch * tiles[0] * tiles[1];
     let width = c.width as usize;
     let most = block_tiles(numbers, s.channels);
@@ -141,12 +141,12 @@ impl Work<'_> {
 
     /// The number of elements of a tile's inputs.
     fn tile_size(&self) -> usize {
-        self.form.numbers() * self.s.channels
+        self.form.filter_elements() * self.s.channels
     }
 
     /// The number of elements of the sums of a block and a panel.
     fn sums(&self, block: usize) -> usize {
-        self.form.numbers() * self.tiles_of(block).len() * self.width
+        self.form.filter_elements() * self.tiles_of(block).len() * self.width
     }
 
     /// Threads transform the inputs of all blocks, then share the panels of each.
@@ -210,8 +210,8 @@ impl Work<'_> {
     unsafe fn turn(&self, block: usize, tiles: Range<usize>, v: *mut f32) {
         let (s, x) = (self.s, &self.c.x);
         let of_block = self.tiles_of(block);
-        let (inputs, step) = (transform::inputs(self.isa, self.form), self.form.results());
-        let side = self.form.side();
+        let (inputs, step) = (transform::inputs(self.isa, self.form), self.form.output_tile());
+        let side = self.form.input_tile();
         for tile in tiles {
             let (batch, down, across) = self.place(tile);
             let [top, left] = [(step * down, s.before[1]), (step * across, s.before[2])]
@@ -242,7 +242,7 @@ impl Work<'_> {
     /// # Safety
     /// As for [`run`]; `v` contains the inputs of the block, and `m` has room for its sums.
     unsafe fn filters(&self, block: usize, v: *const f32, m: *mut f32, panels: Range<usize>) {
-        let (s, tiles, numbers) = (self.s, self.tiles_of(block).len(), self.form.numbers());
+        let (s, tiles, numbers) = (self.s, self.tiles_of(block).len(), self.form.filter_elements());
         let sums = tiles * self.width;
         for panel in panels {
             for number in 0..numbers {
@@ -274,7 +274,7 @@ impl Work<'_> {
     unsafe fn finish(&self, block: usize, m: *const f32, panel: usize) {
         let (s, out) = (self.s, &self.c.out);
         let tiles = self.tiles_of(block);
-        let (column, step) = (panel * self.width, self.form.results());
+        let (column, step) = (panel * self.width, self.form.output_tile());
         let outputs = transform::outputs(self.isa, self.form);
         let columns = self.width.min(s.filters - column);
         let mut tile = tiles.start;

@@ -51,7 +51,7 @@ pub struct Convolution {
     pub signed: bool,
     /// Its zero point; null for 0.
     pub x_zero: *const i32,
-    /// Quads of `[taps * channels of a group, filters of a group]` for each group, one after the
+    /// VnniMatrix of `[taps * channels of a group, filters of a group]` for each group, one after the
     /// other. For depthwise convolutions, `[taps, channels]` bytes, padded with zeros to a multiple
     /// of four taps.
     pub weights: *const i8,

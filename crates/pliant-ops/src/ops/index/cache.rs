@@ -2,7 +2,7 @@
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 
 use super::safe;
 use crate::decl::{Default, OpDecl, Pattern};
@@ -98,7 +98,7 @@ fn te_tensor_scatter(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<Tensor>, LegalizeE
         let fits = te::or(&fits, &te::eq(&len, &te::int(0)));
         (
             te::explain(&fits, &[start, len.clone(), size.clone()]),
-            Failed::Index.mark(&message).into(),
+            CheckFailure::Index.mark(&message).into(),
         )
     });
     let short = te::explain(&te::le(&len, &size), &[len.clone(), size.clone()]);

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use pliant_tensor::{DType, Failed};
+use pliant_tensor::{DType, CheckFailure};
 
 use crate::te::{self, Body, Check, Expr};
 
@@ -38,7 +38,7 @@ pub fn in_range(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Expr, Arc<
     let cond = te::and(&te::ge(&place, &-size), &te::lt(&place, size));
     let told = if index.ty().dtype == DType::UInt64 { "{0u}" } else { "{0}" };
     let message = format!("{op}: index {told} is out of range for axis {axis} of size {{1}}");
-    (te::explain(&cond, &[index.clone(), size.clone()]), Failed::Index.mark(&message).into())
+    (te::explain(&cond, &[index.clone(), size.clone()]), CheckFailure::Index.mark(&message).into())
 }
 
 /// A check of a condition over all indices of a shape.

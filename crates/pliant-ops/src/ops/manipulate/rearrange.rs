@@ -12,7 +12,7 @@ use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::index::safe;
 use crate::rules::{require_integer, shared_dim};
 use crate::te::{self, Expr, Tensor};
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 
 type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
@@ -236,7 +236,7 @@ fn te_reverse(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         let inside = te::and(&te::ge(&n, &te::int(0)), &te::le(&n, &size));
         let message =
             "relax.reverse_sequence: the length {0} is out of range for a sequence of size {1}";
-        (te::explain(&inside, &[n, size.clone()]), Failed::Index.mark(message).into())
+        (te::explain(&inside, &[n, size.clone()]), CheckFailure::Index.mark(message).into())
     });
     Ok(vec![if trusted { out } else { out.with_check(check) }])
 }

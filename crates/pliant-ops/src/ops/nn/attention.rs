@@ -3,7 +3,7 @@
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 
 use super::super::index::safe;
 use super::super::statistical::accumulator;
@@ -381,7 +381,7 @@ impl Sequences {
             let message = format!(
                 "relax.nn.attention_var_len: the sequence of {what} from {{0}} to {{1}} is out of range for {{2}} places"
             );
-            let message = Failed::Index.mark(&message);
+            let message = CheckFailure::Index.mark(&message);
             (te::explain(&inside, &[from, to, len.clone()]), message.into())
         })
     }

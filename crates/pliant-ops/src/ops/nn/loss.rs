@@ -12,7 +12,7 @@ use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
 use crate::rules::{operand_types, require_float, require_integer, shared_dim, te_converted};
 use crate::te::{self, Check, Expr, IterVar, Tensor, Var};
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 
 type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
@@ -188,7 +188,7 @@ impl Nll {
         let cond = te::or(&te::not(&self.counts(&i)), &inside);
         let cond = te::explain(&cond, &[t, self.classes.clone()]);
         let message = "relax.nn.nll_loss: target {0} is out of range for {1} classes";
-        Check { axes, cond, message: Failed::Index.mark(message).into() }
+        Check { axes, cond, message: CheckFailure::Index.mark(message).into() }
     }
 }
 

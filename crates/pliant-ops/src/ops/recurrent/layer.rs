@@ -11,7 +11,7 @@ use crate::ops::index::safe;
 use crate::ops::statistical::accumulator;
 use crate::rules::{require_float, require_integer, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 
 /// The kind of layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -342,7 +342,7 @@ pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> Result<Vec<Tensor>
                         if !trusted {
                             b.assert(
                                 &te::explain(&inside, &[length.clone(), steps.clone()]),
-                                Failed::Index.mark(&message),
+                                CheckFailure::Index.mark(&message),
                             );
                         }
                         b.let_("ends", &te::maximum(&te::minimum(&length, &steps), &te::int(0)))

@@ -14,7 +14,7 @@ use crate::ops::index::safe;
 use crate::rules::{operand_types, require_float, require_integer, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
 use pliant_kernel_api::kernels::sort;
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 
 type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
@@ -179,7 +179,7 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             let valid = b.let_("valid", &safe::as_int64(&counts.at(std::slice::from_ref(i))));
             let inside = te::and(&te::ge(&valid, &te::int(0)), &te::le(&valid, &s[1]));
             let message = format!("{op}: valid_count {{0}} is out of range for {{1}} boxes");
-            let message = Failed::Index.mark(&message);
+            let message = CheckFailure::Index.mark(&message);
             b.assert(&te::explain(&inside, &[valid.clone(), s[1].clone()]), message);
             // Invalid boxes are sorted last.
             row.sort(b, |k| {

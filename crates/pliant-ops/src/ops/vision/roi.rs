@@ -15,7 +15,7 @@ use crate::ops::index::safe;
 use crate::ops::statistical::accumulator;
 use crate::rules::{require_float, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 
 type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
@@ -161,7 +161,7 @@ impl Pooling {
         let index = te::cast(&te::select(&inside, &value, &self.number(-1.0)), te::Ty::I64);
         let message =
             format!("{}: index {{0}} of rois is out of range for axis 0 of size {{1}}", self.op);
-        let message = Failed::Index.mark(&message);
+        let message = CheckFailure::Index.mark(&message);
         b.assert(&te::explain(&inside, &[value, images.clone()]), message);
         b.let_("batch", &safe::clamp(&index, images))
     }

@@ -8,7 +8,7 @@
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
 use pliant_ir::{DType, Sym, SymArena, SymVar};
 use pliant_sym::{CmpOp, SymKind};
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Values up to this count as sizes that fit 64 bits. It is slightly below 2^63, by more than
@@ -75,7 +75,7 @@ impl<'a> ShapeFunc<'a> {
             let zero = self.func.int(0);
             let holds = self.func.binary(BinOp::Ge, value, zero);
             let text = format!("the size {} = {{0}} is negative", self.syms.display(sym));
-            self.assert_told(holds, Failed::Shape, &text, vec![value], sym)?;
+            self.assert_told(holds, CheckFailure::Shape, &text, vec![value], sym)?;
         }
         let index = self.func.int(i64::from(slot));
         let store = self.func.store(self.heap, &[index], value);
@@ -158,7 +158,7 @@ impl<'a> ShapeFunc<'a> {
                 let divisor = self.value(b)?;
                 let (divisor, zero) = (self.as_int(divisor), self.func.int(0));
                 let holds = self.func.binary(BinOp::Ne, divisor, zero);
-                self.assert_told(holds, Failed::Division, &text, Vec::new(), sym)
+                self.assert_told(holds, CheckFailure::Division, &text, Vec::new(), sym)
             }
             _ if self.is_ring(sym) => {
                 let text = format!("{} does not fit 64 bits", self.syms.display(sym));
@@ -168,7 +168,7 @@ impl<'a> ShapeFunc<'a> {
                     let exact = self.below(terms, TERM_LIMIT);
                     holds = self.func.binary(BinOp::And, holds, exact);
                 }
-                self.assert_told(holds, Failed::Shape, &text, Vec::new(), sym)
+                self.assert_told(holds, CheckFailure::Shape, &text, Vec::new(), sym)
             }
             _ => Ok(()),
         }
@@ -205,14 +205,14 @@ impl<'a> ShapeFunc<'a> {
     fn assert_told(
         &mut self,
         holds: Expr,
-        failed: Failed,
+        failed: CheckFailure,
         text: &str,
         mut values: Vec<Expr>,
         sym: Sym,
     ) -> Result<(), SymVar> {
         let mut message = format!("{}: {text}{}", self.place, self.of);
         let vars = self.syms.free_vars(sym);
-        if values.len() + vars.len() <= Failed::MAX_ASSERT_ARGS {
+        if values.len() + vars.len() <= CheckFailure::MAX_ASSERT_ARGS {
             for (k, var) in vars.into_iter().enumerate() {
                 let slot = (self.slots)(self.syms.var(var)).ok_or(var)?;
                 let index = self.func.int(i64::from(slot));

@@ -4,7 +4,7 @@ use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_pass::PassError;
 use pliant_pass::pattern::RewriteCx;
-use pliant_tensor::{bf16_of, f16_of};
+use pliant_tensor::{round_to_bf16, round_to_f16};
 
 use super::matcher::Attention;
 use super::{CAST, Uses};
@@ -33,8 +33,8 @@ pub(super) type Rounding = Option<DType>;
 /// Rounds a number to a 16-bit type. Numbers out of its range become infinite.
 pub(super) fn rounded(x: f64, rounding: Rounding) -> f64 {
     match rounding {
-        Some(DType::Float16) => f16_of(x).to_f64(),
-        Some(DType::BFloat16) => bf16_of(x).to_f64(),
+        Some(DType::Float16) => round_to_f16(x).to_f64(),
+        Some(DType::BFloat16) => round_to_bf16(x).to_f64(),
         _ => x,
     }
 }

@@ -1,6 +1,6 @@
 //! Packs constant weights for the kernel.
 
-use pliant_tensor::{Tensor, TensorError, Winograd, pack_panels, shared_place};
+use pliant_tensor::{Tensor, TensorError, Winograd, pack_panels, shared_panel_offset};
 
 use super::matcher::Convolution;
 
@@ -65,7 +65,7 @@ fn shared(
     let mut all = vec![0f32; size.0 * size.1];
     for row in 0..taps * own {
         for filter in 0..c.filters {
-            let place = shared_place(size, row as usize, filter as usize);
+            let place = shared_panel_offset(size, row as usize, filter as usize);
             all[place] = at(filter, row % own, row / own);
         }
     }
@@ -80,17 +80,17 @@ fn turned(
     at: impl Fn(i64, i64, i64) -> f32,
 ) -> Result<Tensor, TensorError> {
     let count = (c.channels * c.filters) as usize;
-    let mut matrix = vec![0f32; form.numbers() * count];
+    let mut matrix = vec![0f32; form.filter_elements() * count];
     for channel in 0..c.channels {
         for filter in 0..c.filters {
             let kernel = std::array::from_fn(|tap| f64::from(at(filter, channel, tap as i64)));
             let place = (channel * c.filters + filter) as usize;
-            for (number, value) in form.turned_kernel(&kernel).into_iter().enumerate() {
+            for (number, value) in form.transform_filter(&kernel).into_iter().enumerate() {
                 matrix[number * count + place] = value as f32;
             }
         }
     }
-    let rows = form.numbers() as i64 * c.channels;
+    let rows = form.filter_elements() as i64 * c.channels;
     pack_panels(&Tensor::from_slice(&[rows, c.filters], &matrix)?, false)
 }
 

@@ -1,7 +1,7 @@
 //! # What it does
 //! Offloads int32 convolutions to int8 library kernels if the input is a cast int8 or uint8 tensor, with or without a zero point,
 //! and each filter of the constant weights fits 8 bits up to an offset. The constant is packed for the kernel
-//! ([`pliant_tensor::pack_quads`]), together with the sums of its filters. Operators that are the only readers of a result in its
+//! ([`pliant_tensor::pack_vnni`]), together with the sums of its filters. Operators that are the only readers of a result in its
 //! dataflow block become the epilogue, in this order: a per-filter int32 term, the cast to float32, a per-tensor factor, per-filter
 //! factors, a bias, an activation, and requantization (division by one number, rounding, shift, clipping). Results are bit-exact,
 //! except that an activation may change the sign of a zero.

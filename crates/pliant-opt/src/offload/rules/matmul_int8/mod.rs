@@ -1,7 +1,7 @@
 //! # What it does
 //! Offloads int32 matmuls to int8 library kernels if the left operand is a cast int8 or uint8 tensor, with or without a zero point,
 //! and each column of the constant right operand fits 8 bits up to an offset. The constant is packed for the kernel
-//! ([`pliant_tensor::pack_quads`]), together with the sums of its columns. A right operand that is a cast matrix is packed by the
+//! ([`pliant_tensor::pack_vnni`]), together with the sums of its columns. A right operand that is a cast matrix is packed by the
 //! kernel `pack_int8`. Operators that are the only readers of a result in its
 //! dataflow block become the epilogue, in this order: the cast to float32, a per-tensor or per-row factor, per-column factors, a
 //! bias, an activation. Results are bit-exact, except that an activation may change the sign of a zero.

@@ -5,7 +5,7 @@ use pliant_ir::relax::{Expr, TypeData};
 use pliant_ir::{Attrs, DType, Op};
 use pliant_kernel_api::kernels::pack_int8::KERNEL;
 use pliant_pass::PassError;
-use pliant_tensor::{Tensor, quad_panel_width};
+use pliant_tensor::{Tensor, vnni_panel_width};
 
 use super::matcher::NonConstant;
 use super::weights::Operands;
@@ -25,7 +25,7 @@ pub(super) fn packed(
         return Ok(Err("the shape of its right operand is unknown".into()));
     };
     let known = site.func.syms.as_int(columns).and_then(|n| usize::try_from(n).ok());
-    let width = quad_panel_width(known) as i64;
+    let width = vnni_panel_width(known) as i64;
     let ceil_div = |site: &mut Site<'_>, size, by: i64| {
         let (by, up) = (site.func.syms.int(by), site.func.syms.int(by - 1));
         let sum = site.func.syms.add(size, up);

@@ -1,7 +1,7 @@
 //! Packs constant right operands for the kernel.
 
 use pliant_ir::relax::{Expr, Function};
-use pliant_tensor::{Tensor, TensorError, pack_quads};
+use pliant_tensor::{Tensor, TensorError, pack_vnni};
 
 use crate::offload::dequantized::integers;
 
@@ -63,7 +63,7 @@ pub(crate) fn packed(matrix: &Tensor) -> Result<Option<Weights>, TensorError> {
         }
     }
     let bytes = data.iter().enumerate().map(|(at, &x)| x.wrapping_sub(offsets[at % n]) as i8);
-    let Some(quads) = pack_quads(&bytes.collect::<Vec<i8>>(), k, n) else {
+    let Some(quads) = pack_vnni(&bytes.collect::<Vec<i8>>(), k, n) else {
         return Ok(None);
     };
     let panels = n.div_ceil(quads.width);

@@ -8,7 +8,7 @@ use pliant_kernel_api::kernels::recurrent::{KERNEL, LAYOUTS, cell_name};
 use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, Tensor};
 use pliant_ops::{LegalizeError, te_call_sized};
-use pliant_tensor::Failed;
+use pliant_tensor::CheckFailure;
 
 use super::matcher::Layer;
 use crate::offload::kernel_attributes::KernelAttributes;
@@ -86,7 +86,7 @@ fn checked_lengths(b: &mut te::Body, l: &Layer, steps: &Expr, from: &Tensor, to:
         let name = l.op.name();
         let message = format!("{name}: the sequence length {{0}} is out of range for {{1}} steps");
         let told = te::explain(&inside, &[length.clone(), steps.clone()]);
-        b.assert(&told, Failed::Index.mark(&message));
+        b.assert(&told, CheckFailure::Index.mark(&message));
         b.store(to, n, &length);
     });
 }

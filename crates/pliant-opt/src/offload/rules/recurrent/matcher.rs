@@ -4,7 +4,7 @@ use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData
 use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_machine::Machine;
 use pliant_tensor::Tensor;
-use pliant_tensor::gates::Cell;
+use pliant_tensor::rnn_weight_layout::Cell;
 use rustc_hash::FxHashMap;
 
 use crate::common::names::is_left_out;

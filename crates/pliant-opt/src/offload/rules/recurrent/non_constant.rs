@@ -1,4 +1,4 @@
-//! Packs non-constant weights in the format of `pliant_tensor::gates` before the kernel reads them.
+//! Packs non-constant weights in the format of `pliant_tensor::rnn_weight_layout` before the kernel reads them.
 //!
 //! An iteration packs one gate of 16 units: it reads their weights in order and writes contiguous parts of a panel.
 
@@ -8,7 +8,7 @@ use pliant_ir::tir::BinOp;
 use pliant_ops::LegalizeError;
 use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, Tensor};
-use pliant_tensor::gates::{Cell, INPUT_WIDTH, UNITS};
+use pliant_tensor::rnn_weight_layout::{Cell, INPUT_WIDTH, UNITS};
 
 use super::matcher::Layer;
 use crate::offload::packing::packing;
@@ -90,7 +90,7 @@ pub(super) fn input(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing 
 /// A call that packs the recurrent weights, for each product of a step.
 pub(super) fn state(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing {
     let parts = || {
-        let phases = l.cell.phases().iter();
+        let phases = l.cell.state_products().iter();
         phases.map(|p| (p.first as i64, p.gates as i64, p.width as i64))
     };
     let all: i64 = parts().map(|part| columns(l, part)).sum();

@@ -1,6 +1,6 @@
 //! Packs constant weights for the kernel.
 
-use pliant_tensor::gates::{pack_bias, pack_input, pack_state};
+use pliant_tensor::rnn_weight_layout::{pack_bias, pack_input, pack_state};
 use pliant_tensor::{DType, Tensor, TensorError};
 
 use super::matcher::{Layer, Weights};

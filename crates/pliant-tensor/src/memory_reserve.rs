@@ -1,10 +1,9 @@
-//! A memory reserve for failed system allocations. Code that cannot handle a failed allocation
-//! continues on the reserve until it reaches a point where it can return an error.
+//! A memory reserve for failed allocations. Code that cannot handle a failed allocation continues on the reserve until it reaches a
+//! point where it can return an error.
 //!
-//! If a program has [`Allocator`] as its global allocator and has called [`prepare`], a failed
-//! small allocation does not abort it: the reserve is freed and the allocation is retried. From
-//! then on [`check`] fails until a new reserve can be allocated. Compilations and runs call
-//! [`check`] where they can stop with an error.
+//! A program uses [`Allocator`] as its global allocator and calls [`prepare`]. Then a failed small allocation does not abort the
+//! program: the reserve is freed and the allocation is retried. From then on, [`check`] fails until a new reserve can be allocated.
+//! Compilations and runs call [`check`] where they can stop with an error.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
@@ -12,33 +11,33 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::TensorError;
 
-/// The size of the reserve in bytes. The C allocator maps a block of this size separately, so
-/// freeing it returns its address space. Its pages are never touched.
-const RESERVE: usize = 40 << 20;
-/// A failed allocation that is larger than this is not retried; callers handle such failures.
-const SMALL: usize = 4 << 20;
+/// Size of the reserve in bytes. The C allocator maps a block of this size separately, so freeing it returns its address space. Its
+/// pages are never touched.
+const RESERVE_SIZE: usize = 40 << 20;
+/// Maximum size in bytes of a failed allocation that is retried. Callers handle failures of larger ones.
+const MAX_RETRIED: usize = 4 << 20;
 
-static KEPT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+static RESERVE_BLOCK: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 /// Whether an allocation has failed and no new reserve has been allocated since.
 static SHORT: AtomicBool = AtomicBool::new(false);
 /// Whether [`prepare`] was called.
 static PREPARED: AtomicBool = AtomicBool::new(false);
 
 fn layout() -> Layout {
-    const { Layout::new::<[u8; RESERVE]>() }
+    const { Layout::new::<[u8; RESERVE_SIZE]>() }
 }
 
-/// Allocates the reserve. If there is no memory for it, [`check`] fails until there is.
+/// Allocates the reserve. If this fails, [`check`] fails until there is enough memory.
 pub fn prepare() {
     PREPARED.store(true, Ordering::Relaxed);
-    if !set_aside() {
+    if !allocate_reserve() {
         SHORT.store(true, Ordering::Relaxed);
     }
 }
 
 /// Allocates the reserve if there is none. Returns whether there is one now.
-fn set_aside() -> bool {
-    if !KEPT.load(Ordering::Relaxed).is_null() {
+fn allocate_reserve() -> bool {
+    if !RESERVE_BLOCK.load(Ordering::Relaxed).is_null() {
         return true;
     }
     // SAFETY: the size of the layout is not zero.
@@ -46,7 +45,8 @@ fn set_aside() -> bool {
     if block.is_null() {
         return false;
     }
-    let others = KEPT.compare_exchange(null_mut(), block, Ordering::AcqRel, Ordering::Relaxed);
+    let others =
+        RESERVE_BLOCK.compare_exchange(null_mut(), block, Ordering::AcqRel, Ordering::Relaxed);
     if others.is_err() {
         // SAFETY: allocated above, with this layout, and not shared.
         unsafe { System.dealloc(block, layout()) };
@@ -54,41 +54,41 @@ fn set_aside() -> bool {
     true
 }
 
-/// Whether memory is short: an allocation has failed and the reserve is in use. Cheaper than
+/// Whether memory is low: an allocation has failed and used the reserve. Cheaper than [`check`].
 /// [`check`].
 pub fn is_short() -> bool {
     SHORT.load(Ordering::Relaxed)
 }
 
-/// Fails if memory is short and no new reserve can be allocated.
+/// Fails if memory is low and no new reserve can be allocated.
 ///
 /// # Errors
-/// `OutOfMemory` if memory is short.
+/// `OutOfMemory` if memory is low.
 pub fn check() -> Result<(), TensorError> {
     if !is_short() {
         return Ok(());
     }
-    if set_aside() {
+    if allocate_reserve() {
         SHORT.store(false, Ordering::Relaxed);
         return Ok(());
     }
-    Err(TensorError::OutOfMemory { bytes: RESERVE })
+    Err(TensorError::OutOfMemory { bytes: RESERVE_SIZE })
 }
 
 /// The system allocator, except that a failed small allocation frees the reserve and is retried.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator;
 
-/// Frees the reserve and retries a failed allocation.
+/// Frees the reserve and retries a failed allocation of `bytes` bytes.
 #[cold]
-fn again(bytes: usize, alloc: impl Fn() -> *mut u8) -> *mut u8 {
-    if bytes > SMALL || !PREPARED.load(Ordering::Relaxed) {
+fn retry(bytes: usize, alloc: impl Fn() -> *mut u8) -> *mut u8 {
+    if bytes > MAX_RETRIED || !PREPARED.load(Ordering::Relaxed) {
         return null_mut();
     }
     SHORT.store(true, Ordering::Relaxed);
-    let block = KEPT.swap(null_mut(), Ordering::AcqRel);
+    let block = RESERVE_BLOCK.swap(null_mut(), Ordering::AcqRel);
     if !block.is_null() {
-        // SAFETY: allocated by `set_aside` with this layout; the swap gave this thread ownership.
+        // SAFETY: allocated by `allocate_reserve` with this layout; the swap gave this thread ownership.
         unsafe { System.dealloc(block, layout()) };
     }
     // Retry in any case, because another thread may have freed the reserve.
@@ -101,21 +101,21 @@ unsafe impl GlobalAlloc for Allocator {
         // SAFETY: guaranteed by the caller.
         let alloc = || unsafe { System.alloc(layout) };
         let block = alloc();
-        if block.is_null() { again(layout.size(), alloc) } else { block }
+        if block.is_null() { retry(layout.size(), alloc) } else { block }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: guaranteed by the caller.
         let alloc = || unsafe { System.alloc_zeroed(layout) };
         let block = alloc();
-        if block.is_null() { again(layout.size(), alloc) } else { block }
+        if block.is_null() { retry(layout.size(), alloc) } else { block }
     }
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: guaranteed by the caller; a failed call leaves the block unchanged.
         let alloc = || unsafe { System.realloc(ptr, layout, new_size) };
         let block = alloc();
-        if block.is_null() { again(new_size, alloc) } else { block }
+        if block.is_null() { retry(new_size, alloc) } else { block }
     }
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
@@ -130,12 +130,14 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn the_reserve_is_spent_on_small_allocations_and_set_aside_again() {
+    fn failed_small_allocations_use_the_reserve_which_is_allocated_again() {
         prepare();
         assert!(!is_short() && check().is_ok());
-        assert!(!KEPT.load(Ordering::Relaxed).is_null());
+        assert!(!RESERVE_BLOCK.load(Ordering::Relaxed).is_null());
         // A large allocation fails without using the reserve.
-        assert!(again(SMALL + 1, || unreachable!("large allocations are not retried")).is_null());
+        assert!(
+            retry(MAX_RETRIED + 1, || unreachable!("large allocations are not retried")).is_null()
+        );
         assert!(!is_short());
         let calls = Cell::new(0);
         let alloc = || {
@@ -144,13 +146,13 @@ mod tests {
         };
         // Allocations of other tests may reallocate the reserve immediately.
         let is_spent = (1..=1000).any(|attempt| {
-            assert!(again(8, alloc).is_null());
+            assert!(retry(8, alloc).is_null());
             assert!(calls.get() <= attempt);
-            is_short() && KEPT.load(Ordering::Relaxed).is_null()
+            is_short() && RESERVE_BLOCK.load(Ordering::Relaxed).is_null()
         });
         assert!(is_spent);
         check().expect("this machine has memory");
-        assert!(!is_short() && !KEPT.load(Ordering::Relaxed).is_null());
+        assert!(!is_short() && !RESERVE_BLOCK.load(Ordering::Relaxed).is_null());
     }
 
     #[test]

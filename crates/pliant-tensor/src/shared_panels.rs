@@ -1,19 +1,17 @@
-//! The memory layout of weights of grouped convolutions with few filters per group: panels shared
-//! by several groups.
+//! The packed memory layout of weights of grouped convolutions with few filters per group: several groups share a panel.
 
-/// The number of filters of a shared panel. The last panel has the remaining filters.
+/// Number of filters in a shared panel. The last panel has the remaining filters.
 pub const SHARED_FILTERS: usize = 16;
 
-/// Whether groups with the given number of channels and filters can share panels. This requires
-/// several groups with 2, 4 or 8 filters each, and at most as many channels as filters.
+/// Whether the groups of a convolution can share panels. This requires several groups with 2, 4 or 8 filters each, and at most as
+/// many channels as filters per group.
 pub fn may_share_panels(groups: usize, channels: usize, filters: usize) -> bool {
     groups > 1 && matches!(filters, 2 | 4 | 8) && (1..=filters).contains(&channels)
 }
 
-/// The offset of the weight of a row and a filter, in panels with `rows` rows for `filters` filters
-/// of all groups. Rows are the channels of a group for the first tap of the filter, then for the
-/// next tap.
-pub fn shared_place((rows, filters): (usize, usize), row: usize, filter: usize) -> usize {
+/// The offset, in elements, of the weight of a row and a filter. There are `rows` rows and `filters` filters of all groups. Rows
+/// are the channels of a group for the first tap of the filter, then those for the next tap, and so on.
+pub fn shared_panel_offset((rows, filters): (usize, usize), row: usize, filter: usize) -> usize {
     let first = filter / SHARED_FILTERS * SHARED_FILTERS;
     let columns = SHARED_FILTERS.min(filters - first);
     first * rows + row * columns + filter - first
@@ -24,21 +22,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_all_there_are() {
+    fn offsets_cover_the_memory_exactly() {
         for (rows, filters) in [(1, 2), (9, 16), (3, 20), (5, 40)] {
             let mut places: Vec<usize> = (0..rows * filters)
-                .map(|i| shared_place((rows, filters), i / filters, i % filters))
+                .map(|i| shared_panel_offset((rows, filters), i / filters, i % filters))
                 .collect();
             places.sort_unstable();
             assert!(places.into_iter().eq(0..rows * filters), "{rows} {filters}");
         }
         // The second row of the first panel, and the first row of the last panel.
-        assert_eq!(shared_place((3, 20), 1, 0), 16);
-        assert_eq!(shared_place((3, 20), 0, 16), 48);
+        assert_eq!(shared_panel_offset((3, 20), 1, 0), 16);
+        assert_eq!(shared_panel_offset((3, 20), 0, 16), 48);
     }
 
     #[test]
-    fn few_filters_and_no_more_channels_are_shared() {
+    fn panels_are_shared_by_groups_of_few_filters() {
         assert!(may_share_panels(2, 1, 2) && may_share_panels(32, 8, 8));
         for (groups, channels, filters) in [(1, 4, 4), (2, 5, 4), (2, 0, 4), (2, 3, 3), (2, 16, 16)]
         {

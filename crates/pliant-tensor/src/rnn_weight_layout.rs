@@ -1,34 +1,32 @@
-//! The memory layout of the constant weights of recurrent layers, packed so that kernels read them
-//! sequentially.
+//! The packed memory layout of constant weights of recurrent layers, which kernels read sequentially.
 //!
-//! The rows of such weights are ordered by gate, and within a gate by unit. As columns of a right
-//! operand they are interleaved: for each group of [`UNITS`] units, the columns of one gate, then
-//! those of the next gate. Columns are split into panels as in [`crate::panels`]. The panels of the
-//! recurrent weights contain whole groups of units, so that the product with one panel provides all
-//! gates of its units. The last group is padded with zeros.
+//! The rows of the weights in ONNX are ordered by gate, then by unit. As columns of a right operand they are interleaved: for each
+//! group of [`UNITS`] units, the columns of the first gate, then those of the next gate, and so on. Columns are split into panels
+//! as in [`crate::pack_panels`]. A panel of the recurrent weights contains whole groups of units, so the product with one panel
+//! computes all gates of its units. The last group is padded with zeros.
 
-/// The number of units whose gates are adjacent: the number of lanes of the widest vector.
+/// Number of units in a group: the number of lanes of the widest vector.
 pub const UNITS: usize = 16;
-/// The number of columns of a panel of input weights.
+/// Number of columns of a panel of the input weights.
 pub const INPUT_WIDTH: usize = 64;
 
-/// The cells of recurrent layers, with their gates in ONNX order.
+/// The cell of a recurrent layer, with its gates in ONNX order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell {
     /// LSTM with the gates input, output, forget, cell.
     Lstm,
-    /// GRU with the gates update, reset, hidden. The reset gate is applied to the state before the
-    /// product.
+    /// GRU with the gates update, reset, hidden. The reset gate is applied to the state before the product with the recurrent
+    /// weights.
     Gru,
-    /// GRU (`linear_before_reset`) whose reset gate is applied to the product with the state.
+    /// GRU with `linear_before_reset`: the reset gate is applied to the product.
     LinearGru,
     /// Elman RNN: the hyperbolic tangent of the sums.
     Rnn,
 }
 
-/// A product with the state, which computes one or more gates.
+/// One product of the state with recurrent weights in a time step. It computes one or more gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Phase {
+pub struct StateProduct {
     /// The first gate.
     pub first: usize,
     /// The number of gates.
@@ -37,12 +35,12 @@ pub struct Phase {
     pub width: usize,
 }
 
-const fn phase(first: usize, gates: usize) -> Phase {
-    Phase { first, gates, width: 64 / (UNITS * gates) * UNITS * gates }
+const fn state_product(first: usize, gates: usize) -> StateProduct {
+    StateProduct { first, gates, width: 64 / (UNITS * gates) * UNITS * gates }
 }
 
 impl Cell {
-    /// All cells, in the order of their numbers.
+    /// All cells in order of their numbers.
     pub const ALL: [Cell; 4] = [Cell::Lstm, Cell::Gru, Cell::LinearGru, Cell::Rnn];
 
     /// The number that identifies the cell in programs.
@@ -64,18 +62,18 @@ impl Cell {
         }
     }
 
-    /// The number of biases of a unit. The input and the recurrent bias of a gate are added, except
-    /// for the hidden gate of [`Cell::LinearGru`], where the reset gate is applied between them.
+    /// The number of packed biases per unit. The input bias and the recurrent bias of a gate are summed, except for the hidden gate
+    /// of [`Cell::LinearGru`], where the reset gate is applied between them.
     pub fn biases(self) -> usize {
         if self == Cell::LinearGru { 4 } else { self.gates() }
     }
 
     /// The products with the state in one time step.
-    pub fn phases(self) -> &'static [Phase] {
-        const LSTM: [Phase; 1] = [phase(0, 4)];
-        const GRU: [Phase; 2] = [phase(0, 2), phase(2, 1)];
-        const LINEAR_GRU: [Phase; 1] = [phase(0, 3)];
-        const RNN: [Phase; 1] = [phase(0, 1)];
+    pub fn state_products(self) -> &'static [StateProduct] {
+        const LSTM: [StateProduct; 1] = [state_product(0, 4)];
+        const GRU: [StateProduct; 2] = [state_product(0, 2), state_product(2, 1)];
+        const LINEAR_GRU: [StateProduct; 1] = [state_product(0, 3)];
+        const RNN: [StateProduct; 1] = [state_product(0, 1)];
         match self {
             Cell::Lstm => &LSTM,
             Cell::Gru => &GRU,
@@ -89,10 +87,9 @@ impl Cell {
         columns(hidden, self.gates(), INPUT_WIDTH)
     }
 
-    /// The number of columns of the packed recurrent weights, over all products; `None` on
-    /// overflow.
+    /// The number of columns of the packed recurrent weights of all products; `None` on overflow.
     pub fn state_columns(self, hidden: usize) -> Option<usize> {
-        let each = self.phases().iter().map(|p| columns(hidden, p.gates, p.width));
+        let each = self.state_products().iter().map(|p| columns(hidden, p.gates, p.width));
         each.sum()
     }
 
@@ -102,13 +99,13 @@ impl Cell {
     }
 }
 
-/// The number of columns of the given gates of all units, rounded up to whole panels.
+/// The number of columns of some gates of all units, rounded up to whole panels.
 fn columns(hidden: usize, gates: usize, width: usize) -> Option<usize> {
     let columns = hidden.checked_next_multiple_of(UNITS)?.checked_mul(gates)?;
     columns.checked_next_multiple_of(width)
 }
 
-/// Appends the panels of some gates of weights `[gates * hidden, k]`.
+/// Appends the panels of some gates of the weights `[gates * hidden, k]`.
 fn pack(
     weights: &[f32],
     (hidden, k): (usize, usize),
@@ -135,8 +132,7 @@ fn fits(weights: &[f32], rows: usize, hidden: usize, k: usize) -> Option<()> {
     (weights.len() == rows.checked_mul(hidden)?.checked_mul(k)?).then_some(())
 }
 
-/// Packs the input weights `[gates * hidden, k]` of one direction into panels `[panels, k, 64]`.
-/// `None` if the sizes do not match.
+/// Packs the input weights `[gates * hidden, k]` of one direction into panels `[panels, k, 64]`. `None` if the sizes do not match.
 pub fn pack_input(cell: Cell, weights: &[f32], hidden: usize, k: usize) -> Option<Vec<f32>> {
     let mut out = Vec::new();
     fits(weights, cell.gates(), hidden, k)?;
@@ -144,19 +140,19 @@ pub fn pack_input(cell: Cell, weights: &[f32], hidden: usize, k: usize) -> Optio
     Some(out)
 }
 
-/// Packs the recurrent weights `[gates * hidden, hidden]` of one direction: the panels of every
-/// product of a time step. `None` if the sizes do not match.
+/// Packs the recurrent weights `[gates * hidden, hidden]` of one direction: the panels of all products of a time step. `None` if
+/// the sizes do not match.
 pub fn pack_state(cell: Cell, weights: &[f32], hidden: usize) -> Option<Vec<f32>> {
     let mut out = Vec::new();
     fits(weights, cell.gates(), hidden, hidden)?;
-    for p in cell.phases() {
+    for p in cell.state_products() {
         pack(weights, (hidden, hidden), (p.first, p.gates, p.width), &mut out)?;
     }
     Some(out)
 }
 
-/// Packs the biases `[2 * gates * hidden]` of one direction, input biases first; zeros if there are
-/// none. `None` if the sizes do not match.
+/// Packs the biases `[2 * gates * hidden]` of one direction, input biases first. Without biases the result is zeros. `None` if the
+/// sizes do not match.
 pub fn pack_bias(cell: Cell, biases: Option<&[f32]>, hidden: usize) -> Option<Vec<f32>> {
     let gates = cell.gates();
     let mut rows = vec![0f32; cell.biases().checked_mul(hidden)?];
@@ -164,11 +160,11 @@ pub fn pack_bias(cell: Cell, biases: Option<&[f32]>, hidden: usize) -> Option<Ve
         fits(biases, 2 * gates, hidden, 1)?;
         let (input, state) = biases.split_at(gates * hidden);
         rows[..gates * hidden].copy_from_slice(input);
-        // The bias to which the reset gate is applied is kept separate.
-        let apart = if cell == Cell::LinearGru { 2 * hidden } else { gates * hidden };
-        rows[..apart].iter_mut().zip(state).for_each(|(sum, x)| *sum += x);
+        // Keep the bias separate to which the reset gate is applied.
+        let separate_from = if cell == Cell::LinearGru { 2 * hidden } else { gates * hidden };
+        rows[..separate_from].iter_mut().zip(state).for_each(|(sum, x)| *sum += x);
         if cell == Cell::LinearGru {
-            rows[3 * hidden..].copy_from_slice(&state[apart..]);
+            rows[3 * hidden..].copy_from_slice(&state[separate_from..]);
         }
     }
     let mut out = Vec::new();
@@ -181,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_weight_has_its_place_and_the_rest_is_zero() {
+    fn every_weight_is_packed_and_the_padding_is_zero() {
         for cell in Cell::ALL {
             assert_eq!(Cell::from_number(cell.number()), Some(cell));
             for (hidden, k) in [(1, 1), (17, 3), (70, 2), (0, 3), (16, 0)] {
@@ -206,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn products_of_a_step_have_panels_of_whole_groups() {
+    fn panels_contain_whole_groups_of_units() {
         for cell in Cell::ALL {
             let weights: Vec<f32> = (1..=cell.gates() * 20 * 20).map(|i| i as f32).collect();
             let packed = pack_state(cell, &weights, 20).unwrap();
@@ -214,7 +210,7 @@ mod tests {
             let mut sorted: Vec<f32> = packed.into_iter().filter(|&x| x != 0.0).collect();
             sorted.sort_by(f32::total_cmp);
             assert_eq!(sorted, weights);
-            for p in cell.phases() {
+            for p in cell.state_products() {
                 assert_eq!(p.width % (UNITS * p.gates), 0);
             }
         }
@@ -222,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn biases_are_summed_but_for_what_is_reset() {
+    fn biases_are_summed_except_for_the_reset_hidden_gate() {
         let biases: Vec<f32> = (1..=6).map(|i| i as f32).collect();
         let first = |packed: Vec<f32>| packed.chunks(UNITS).map(|c| c[0]).collect::<Vec<_>>();
         let of = |cell| first(pack_bias(cell, Some(&biases), 1).unwrap());

@@ -1,20 +1,19 @@
-//! Formats values for program output, and fills format strings.
+//! Formats tensors and shapes as text, and fills format strings.
 
 use crate::{DType, Tensor, TensorError};
 
 /// Tensors with more elements are abbreviated.
 const MAX_ELEMENTS: usize = 1000;
-/// The number of elements shown at each end of an abbreviated dim.
+/// Number of elements printed at each end of an abbreviated dim.
 const EDGE: i64 = 3;
 
 /// A shape in Python syntax: `(2, 3)`, `(2,)`.
-pub fn shape_text(dims: &[i64]) -> String {
+pub fn format_shape(dims: &[i64]) -> String {
     let texts: Vec<String> = dims.iter().map(i64::to_string).collect();
     format!("({}{})", texts.join(", "), if dims.len() == 1 { "," } else { "" })
 }
 
-/// Fills a Python format string with `{}`, `{0}`, `{{` and `}}`. With an empty format, the values
-/// are joined by `separator`.
+/// Fills a Python format string that contains `{}`, `{0}`, `{{` and `}}`. An empty format joins the values with `separator`.
 ///
 /// # Errors
 /// A message if the format is invalid.
@@ -56,16 +55,15 @@ pub fn fill_format(format: &str, values: &[String], separator: &str) -> Result<S
     Ok(out)
 }
 
-/// The elements of a tensor in brackets. Large tensors show the first and last elements of each
-/// dim.
+/// The elements of a tensor in brackets. Of a large tensor, only the first and last elements of each dim.
 ///
 /// # Errors
 /// If the elements cannot be read.
-pub fn elements_text(tensor: &Tensor) -> Result<String, TensorError> {
+pub fn format_elements(tensor: &Tensor) -> Result<String, TensorError> {
     let texts: Vec<String> = match tensor.dtype() {
         DType::Bool => tensor.to_i64_vec()?.iter().map(|&v| (v != 0).to_string()).collect(),
         DType::UInt64 => tensor.to_i64_vec()?.iter().map(|&v| (v as u64).to_string()).collect(),
-        // Formatted as float32, so that 0.1 prints as 0.1.
+        // Format as float32, so that 0.1 prints as 0.1.
         dtype if dtype.is_float() && dtype != DType::Float64 => {
             tensor.to_f64_vec()?.iter().map(|&v| format!("{:?}", v as f32)).collect()
         }
@@ -84,8 +82,7 @@ fn nested(shape: &[i64], texts: &[String], edge: i64, out: &mut String) {
         return;
     };
     out.push('[');
-    // The dims of a tensor without elements can be arbitrarily large, so no brackets are printed
-    // for them.
+    // The dims of a tensor without elements can be arbitrarily large, so print no brackets for them.
     let (dim, size) = if texts.is_empty() { (0, 0) } else { (*dim, texts.len() / *dim as usize) };
     let mut i = 0;
     while i < dim {

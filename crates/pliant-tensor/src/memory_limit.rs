@@ -1,31 +1,30 @@
-//! The memory limit: a run that needs more memory fails with an error before the system kills the
-//! process.
+//! The memory limit: a run that needs too much memory fails with an error before the operating system kills the process.
 //!
-//! Every [`AlignedBuf`](crate::AlignedBuf) is counted, including the overhead of the allocator and
-//! of its handles. So are other allocations that grow with a run and reserve their size
-//! ([`Reserved`]). The limit is set by [`set_memory_limit`] or the environment variable
-//! `PLIANT_MEMORY_LIMIT` (a number of bytes, or with a binary unit: `512M`, `4G`). By default it is
-//! nine tenths of the sum of the memory held and the memory available. The available memory is the
-//! least of what the host, the process's control groups and its resource limits allow. It is
-//! determined again only as the memory held grows, so most allocations only cost one addition.
-//! Before an allocation is refused, cached memory is released ([`on_shortage`]).
+//! Every [`AlignedBuf`](crate::AlignedBuf) counts, including the overhead of the allocator and of its handles. Other allocations
+//! that grow with a run count too: they reserve their size ([`Reserved`]).
+//!
+//! [`set_memory_limit`] or the environment variable `PLIANT_MEMORY_LIMIT` sets the limit (a number of bytes, or with a binary unit:
+//! `512M`, `4G`). The default is nine tenths of the sum of held and available memory. Available memory is the least of what the
+//! host, the control groups and the resource limits of the process allow. It is determined again only when the held memory has
+//! grown, so most allocations cost one addition.
+//!
+//! Before an allocation fails, cached memory is released ([`on_low_memory`]).
 
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::{TensorError, shortage};
+use crate::{TensorError, memory_reserve};
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
-/// Up to this number of bytes held, allocations succeed without further checks.
+/// Allocations succeed without further checks while the number of bytes held does not exceed this.
 static CEILING: AtomicUsize = AtomicUsize::new(0);
 /// The limit set by the user; 0 if none is set.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 /// The callback that releases cached memory.
-static KEPT: OnceLock<fn()> = OnceLock::new();
+static RELEASE_CACHES: OnceLock<fn()> = OnceLock::new();
 
-/// Sets the maximum number of bytes that tensors, storages and scratch memory can hold at a time.
-/// `None` restores the default limit.
+/// Sets the maximum number of bytes that tensors, storages and scratch memory may hold at a time. `None` restores the default.
 pub fn set_memory_limit(bytes: Option<usize>) {
     let limit = bytes.map_or(0, |b| b.max(1));
     LIMIT.store(limit, Ordering::Relaxed);
@@ -35,53 +34,53 @@ pub fn set_memory_limit(bytes: Option<usize>) {
     }
 }
 
-/// Registers the callback that releases the calling thread's cached memory when memory is short.
-/// Only the first registration has an effect.
-pub fn on_shortage(give_back: fn()) {
-    let _ = KEPT.set(give_back);
+/// Registers the callback that releases the calling thread's cached memory when memory is low. Only the first registration has an
+/// effect.
+pub fn on_low_memory(release: fn()) {
+    let _ = RELEASE_CACHES.set(release);
 }
 
 /// Releases this thread's cached memory.
 pub(crate) fn release() {
-    if let Some(give_back) = KEPT.get() {
-        give_back();
+    if let Some(release) = RELEASE_CACHES.get() {
+        release();
     }
 }
 
-/// A number of bytes that count as held until this is dropped.
+/// A number of bytes that count as held until this value is dropped.
 #[derive(Debug)]
 pub struct Reserved(usize);
 
 impl Reserved {
-    /// Counts bytes that are about to be allocated by other means.
+    /// Counts bytes that are about to be allocated by other means than [`AlignedBuf`](crate::AlignedBuf).
     ///
     /// # Errors
     /// `MemoryLimit` if the limit would be exceeded.
     pub fn new(bytes: usize) -> Result<Reserved, TensorError> {
-        take(bytes)?;
+        acquire(bytes)?;
         Ok(Reserved(bytes))
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        give(self.0);
+        release_bytes(self.0);
     }
 }
 
-/// The limit that was set. `None` if the default applies or if the environment variable is invalid,
-/// which the next allocation reports.
+/// The limit that was set. `None` if the default applies, or if the environment variable is invalid, which the next allocation
+/// reports.
 pub fn memory_limit() -> Option<usize> {
-    asked_limit().ok().flatten()
+    requested_limit().ok().flatten()
 }
 
-/// The limit that was set; `None` if there is none.
+/// The limit set by the program or the environment; `None` if there is none.
 ///
 /// # Errors
 /// `WrongLimit` if the environment variable is invalid.
-fn asked_limit() -> Result<Option<usize>, TensorError> {
+fn requested_limit() -> Result<Option<usize>, TensorError> {
     match LIMIT.load(Ordering::Relaxed) {
-        0 => of_environment(),
+        0 => environment_limit(),
         limit => Ok(Some(limit)),
     }
 }
@@ -95,20 +94,20 @@ pub fn held_bytes() -> usize {
 ///
 /// # Errors
 /// `WrongLimit` if it is invalid.
-fn of_environment() -> Result<Option<usize>, TensorError> {
-    static SAID: OnceLock<Option<String>> = OnceLock::new();
-    let said = SAID.get_or_init(|| {
+fn environment_limit() -> Result<Option<usize>, TensorError> {
+    static VALUE: OnceLock<Option<String>> = OnceLock::new();
+    let said = VALUE.get_or_init(|| {
         std::env::var_os("PLIANT_MEMORY_LIMIT").map(|text| text.to_string_lossy().into_owned())
     });
     let Some(text) = said.as_deref().filter(|text| !text.trim().is_empty()) else {
         return Ok(None);
     };
     let wrong = || TensorError::WrongLimit { text: text.to_owned() };
-    bytes_of(text).map(Some).ok_or_else(wrong)
+    parse_bytes(text).map(Some).ok_or_else(wrong)
 }
 
-/// Parses a positive number of bytes, optionally with a binary unit: `4096`, `512M`, `4 GiB`.
-fn bytes_of(text: &str) -> Option<usize> {
+/// Parses a positive number of bytes with an optional binary unit: `4096`, `512M`, `4 GiB`.
+fn parse_bytes(text: &str) -> Option<usize> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let number: usize = text[..digits].parse().ok().filter(|&number| number > 0)?;
@@ -128,10 +127,10 @@ fn bytes_of(text: &str) -> Option<usize> {
 /// Counts bytes that are about to be allocated.
 ///
 /// # Errors
-/// `MemoryLimit` if the limit would be exceeded, even after cached memory is released.
-pub(crate) fn take(bytes: usize) -> Result<(), TensorError> {
-    // When memory is short, fallible allocations leave the reserve to infallible ones.
-    shortage::check()?;
+/// `MemoryLimit` if the limit would be exceeded even after releasing cached memory.
+pub(crate) fn acquire(bytes: usize) -> Result<(), TensorError> {
+    // When memory is low, allocations that can fail leave the reserve to those that cannot.
+    memory_reserve::check()?;
     count(bytes).or_else(|_| {
         release();
         count(bytes)
@@ -141,14 +140,14 @@ pub(crate) fn take(bytes: usize) -> Result<(), TensorError> {
 fn count(bytes: usize) -> Result<(), TensorError> {
     let (mut before, mut allowed) = (HELD.load(Ordering::Relaxed), false);
     loop {
-        // Bytes are counted only if they fit, so a refused request does not affect other threads.
+        // Count the bytes only if they fit, so that a rejected request does not affect other threads.
         match before.checked_add(bytes) {
             Some(held) if allowed || held <= CEILING.load(Ordering::Relaxed) => {
                 let counted =
                     HELD.compare_exchange_weak(before, held, Ordering::Relaxed, Ordering::Relaxed);
                 match counted {
                     Ok(_) => return Ok(()),
-                    // The number of bytes held may have increased, so the check is repeated.
+                    // The number of bytes held may have increased, so check again.
                     Err(now) => (allowed, before) = (allowed && now == before, now),
                 }
             }
@@ -161,30 +160,28 @@ fn count(bytes: usize) -> Result<(), TensorError> {
     }
 }
 
-/// Uncounts bytes that are freed.
-pub(crate) fn give(bytes: usize) {
+/// Uncounts bytes that were freed.
+pub(crate) fn release_bytes(bytes: usize) {
     HELD.fetch_sub(bytes, Ordering::Relaxed);
 }
 
-/// Checks whether `held` bytes are allowed, and updates the ceiling for further unchecked
-/// allocations.
+/// Checks whether `held` bytes are allowed, and raises the ceiling for unchecked allocations.
 #[cold]
 fn grow(before: usize, held: usize, bytes: usize) -> Result<(), TensorError> {
-    let limit = match asked_limit()? {
+    let limit = match requested_limit()? {
         Some(limit) => {
             CEILING.store(limit, Ordering::Relaxed);
             limit
         }
         None => {
-            let Some(left) = left() else {
+            let Some(left) = available() else {
                 CEILING.store(usize::MAX, Ordering::Relaxed);
                 return Ok(());
             };
-            // The limit is based on the sum of memory held and available, so it stays constant as
-            // more is held.
+            // The limit is based on the sum of held and available memory, so it stays constant as more is held.
             let limit = before.saturating_add(left) / 10 * 9;
             if held <= limit {
-                // Half of the remainder can be allocated before the next check.
+                // Allow half of the remainder before the next check.
                 CEILING.store(held + (limit - held) / 2, Ordering::Relaxed);
             }
             limit
@@ -196,19 +193,18 @@ fn grow(before: usize, held: usize, bytes: usize) -> Result<(), TensorError> {
     Err(TensorError::MemoryLimit { bytes, held: before, limit })
 }
 
-/// The number of bytes available according to the host, the control groups and the process's
-/// resource limits; `None` if unknown.
-fn left() -> Option<usize> {
+/// The number of bytes available according to the host, the control groups and the resource limits. `None` if unknown.
+fn available() -> Option<usize> {
     let machine = std::fs::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| field(&text, "MemAvailable:").and_then(|kib| kib.checked_mul(1024)));
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let of_groups = groups.lines().filter_map(left_in_group);
-    machine.into_iter().chain(of_groups).chain(left_of_limits()).min()
+    let of_groups = groups.lines().filter_map(available_in_cgroup);
+    machine.into_iter().chain(of_groups).chain(available_in_resource_limits()).min()
 }
 
-/// The number of bytes available within the process's resource limits (`ulimit -v`, `ulimit -d`).
-fn left_of_limits() -> Option<usize> {
+/// The number of bytes available within the resource limits (`ulimit -v`, `ulimit -d`).
+fn available_in_resource_limits() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let left = |(limit, used): (&str, &str)| {
@@ -226,9 +222,8 @@ fn field(text: &str, word: &str) -> Option<usize> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The number of bytes available in the control group on a line of `/proc/self/cgroup`: the least
-/// of the group and its ancestors.
-fn left_in_group(line: &str) -> Option<usize> {
+/// The number of bytes available in the control group on a line of `/proc/self/cgroup`: the least of the group and its ancestors.
+fn available_in_cgroup(line: &str) -> Option<usize> {
     let mut parts = line.splitn(3, ':');
     let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
     let (root, max, now, cached) = match controllers {
@@ -248,7 +243,7 @@ fn left_in_group(line: &str) -> Option<usize> {
     };
     let left = |group: &Path| {
         let (max, now) = (number(group, max)?, number(group, now)?);
-        // Cached file pages can be evicted.
+        // Cached file pages can be evicted, so they count as available.
         let stat = std::fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
         let now = now.saturating_sub(field(&stat, cached).unwrap_or(0));
         Some(max.saturating_sub(now))
@@ -261,37 +256,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_machine_says_what_is_left() {
+    fn available_memory_is_read_from_the_system() {
         if cfg!(target_os = "linux") {
-            assert!(left().is_some_and(|left| left > 0));
+            assert!(available().is_some_and(|left| left > 0));
         }
         assert_eq!(field("a: 1 kB\nMemAvailable:   23 kB\n", "MemAvailable:"), Some(23));
         let limits =
             "Max data size   unlimited unlimited bytes\nMax address space   4096 unlimited bytes\n";
         assert_eq!(field(limits, "Max address space"), Some(4096));
         assert_eq!(field(limits, "Max data size"), None);
-        assert_eq!(left_in_group("5:devices:/"), None);
-        assert_eq!(left_in_group("nonsense"), None);
+        assert_eq!(available_in_cgroup("5:devices:/"), None);
+        assert_eq!(available_in_cgroup("nonsense"), None);
     }
 
     #[test]
-    fn limits_are_bytes_or_multiples_of_1024() {
-        assert_eq!(bytes_of(" 4096 "), Some(4096));
-        assert_eq!(bytes_of("512M"), Some(512 << 20));
-        assert_eq!(bytes_of("4 GiB"), Some(4 << 30));
-        assert_eq!(bytes_of("2kb"), Some(2048));
-        assert_eq!(bytes_of("7B"), Some(7));
+    fn limits_are_parsed_with_binary_units() {
+        assert_eq!(parse_bytes(" 4096 "), Some(4096));
+        assert_eq!(parse_bytes("512M"), Some(512 << 20));
+        assert_eq!(parse_bytes("4 GiB"), Some(4 << 30));
+        assert_eq!(parse_bytes("2kb"), Some(2048));
+        assert_eq!(parse_bytes("7B"), Some(7));
         for wrong in
             ["", "abc", "0", "0G", "-5", "1.5G", "4X", "4iB", "99999999999999999999", "99999999T"]
         {
-            assert_eq!(bytes_of(wrong), None, "{wrong}");
+            assert_eq!(parse_bytes(wrong), None, "{wrong}");
         }
     }
 
     #[test]
-    fn what_no_machine_has_is_refused_and_not_counted() {
+    fn an_impossible_request_is_rejected_and_not_counted() {
         let before = held_bytes();
-        let refused = take(usize::MAX / 2);
+        let refused = acquire(usize::MAX / 2);
         assert!(matches!(refused, Err(TensorError::MemoryLimit { .. })), "{refused:?}");
         assert!(held_bytes() < before + (usize::MAX / 4));
         let text = refused.unwrap_err().to_string();

@@ -1,6 +1,5 @@
-//! Constant right operands of matrix products that are stored with fewer bits. The panels are as
-//! for float32 ([`crate::pack_panels`]), but with elements of 8 bits, 4 bits or bfloat16. The
-//! layout does not depend on the host CPU.
+//! Packed constant right operands of matrix products with elements of 8 bits, 4 bits or bfloat16. Panels are as for float32
+//! ([`crate::pack_panels`]). The layout does not depend on the host CPU.
 //!
 //! | format | shape | contents |
 //! |---|---|---|
@@ -15,8 +14,8 @@ use half::bf16;
 use crate::panels::fill_panels;
 use crate::{DType, Tensor, TensorError, panel_width};
 
-/// Fills the rows of panels. `put` gets a row of a panel, or one of a pair of rows: the memory of the row, its index in the
-/// matrix, and its columns.
+/// Fills the rows of all panels. For each row, or each pair of rows, `put` receives its memory, its row index in the matrix, and
+/// its columns.
 fn fill<T: Send>(
     out: &mut [T],
     (k, n): (usize, usize),
@@ -44,7 +43,7 @@ fn shape(k: usize, n: usize, paired: bool) -> [i64; 3] {
     [n.div_ceil(width), rows, width].map(|d| d as i64)
 }
 
-/// Packs an int8 matrix `[k, n]` into panels. `element` returns the element of a row and a column.
+/// Packs an int8 matrix `[k, n]` into panels. `element(row, column)` returns an element.
 ///
 /// # Errors
 /// `SizeOverflow`, `OutOfMemory`.
@@ -61,8 +60,7 @@ pub fn pack_bytes(
     Ok(out)
 }
 
-/// Packs a matrix `[k, n]` of 4-bit numbers into panels. The upper four bits of each element are
-/// dropped.
+/// Packs a matrix `[k, n]` of 4-bit integers into panels. Only the lower four bits of each element are used.
 ///
 /// # Errors
 /// As [`pack_bytes`].
@@ -103,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_element_has_its_place() {
+    fn every_element_is_packed() {
         for (k, n) in [(0, 3), (1, 1), (5, 16), (33, 70), (3, 0)] {
             let all: Vec<f32> = (0..k * n).map(|i| (i % 251) as f32).collect();
             let bytes: Vec<i8> = all.iter().map(|&x| (x - 125.0) as i8).collect();
