@@ -288,7 +288,7 @@ def test_a_size_beyond_its_bound_is_named_with_it(mode: str) -> None:
 @pytest.mark.parametrize(
     ("bounds", "text"),
     [
-        ("5", "a dict from the names of sizes"),
+        ("5", "a dict from size names"),
         ('{"n": "x"}', "the bound of 'n' must be an integer from 0 on"),
         ('{"n": -1}', "the bound of 'n' must be an integer from 0 on"),
         ('{"q": 5}', "no size of the parameters is called 'q'"),
@@ -322,7 +322,7 @@ class Module:
 
 
 def test_arguments_that_a_packed_call_makes_itself_are_refused() -> None:
-    with pytest.raises(pliant.error.ScriptError, match="tvm_stack_make_array: the call of a packed function makes"):
+    with pytest.raises(pliant.error.ScriptError, match="tvm_stack_make_array: T.call_packed creates"):
         from_source("""
 @T.prim_func
 def k(A: T.Buffer((4,), "float32")):

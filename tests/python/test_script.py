@@ -155,8 +155,8 @@ BAD = [
         4,
     ),
     ("@R.function\ndef f(x: R.Tensor((2, 3), 'float32'), y: R.Tensor((4,), 'float32')):\n    z = R.add(x, y)\n    return z\n", "add", 3),
-    ("x = 3\n", "no module and no function", 1),
-    ("", "no module and no function", None),
+    ("x = 3\n", "neither a module nor a function", 1),
+    ("", "neither a module nor a function", None),
 ]
 
 

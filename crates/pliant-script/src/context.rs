@@ -1,4 +1,4 @@
-//! State shared by all functions of one parse: source, environment, imported names, errors.
+//! The state shared by all functions of one parse: source, environment, imported names, errors.
 
 use std::cell::{Cell, RefCell};
 
@@ -6,13 +6,13 @@ use pliant_ir::{OpRegistry, Span};
 use pliant_tensor::{DType, Tensor};
 use rustc_hash::FxHashMap;
 
-use crate::dialect::{self, DEFAULT_NAMES, Ns};
+use crate::dialect::{self, DEFAULT_NAMES, Namespace};
 use crate::env::{HostEnv, HostValue};
-use crate::errors::{Errors, Kind, Reported, Res, ScriptError};
+use crate::errors::{ErrorKind, Errors, Reported, Res, ScriptError};
 use crate::python::ast::{Expr, ExprKind, Range};
 
 /// The shared state of the parse of one text.
-pub(crate) struct Cx<'s> {
+pub(crate) struct ParseContext<'s> {
     pub text: &'s str,
     env: Cell<&'s dyn HostEnv>,
     pub ops: &'s dyn OpRegistry,
@@ -23,28 +23,28 @@ pub(crate) struct Cx<'s> {
     pub class_name: Option<&'s str>,
     /// The large constants that `metadata[...]` refers to.
     pub metadata: Vec<Tensor>,
-    /// Cache: what names of the text mean in the language.
+    /// Cache: the path that each name of the source refers to in the script language.
     paths: RefCell<FxHashMap<&'s str, Option<String>>>,
-    /// Cache: the values of captured names, so that the host is queried once per name.
+    /// Cache: the values of captured names. The host is queried once per name.
     captured: RefCell<FxHashMap<&'s str, Option<HostValue>>>,
 }
 
 /// A resolved name of the language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
-    pub ns: Ns,
+    pub ns: Namespace,
     /// The name in the namespace; empty for the module itself.
     pub name: String,
 }
 
-impl<'s> Cx<'s> {
+impl<'s> ParseContext<'s> {
     pub fn new(
         text: &'s str,
         env: &'s dyn HostEnv,
         ops: &'s dyn OpRegistry,
         errors: Errors,
     ) -> Self {
-        Cx {
+        ParseContext {
             text,
             env: Cell::new(env),
             ops,
@@ -61,13 +61,13 @@ impl<'s> Cx<'s> {
         self.errors.span(range)
     }
 
-    pub fn error(&self, kind: Kind, range: Range, message: impl Into<String>) -> Reported {
+    pub fn error(&self, kind: ErrorKind, range: Range, message: impl Into<String>) -> Reported {
         self.errors.report(ScriptError::new(kind, range, message))
     }
 
     pub fn error_help(
         &self,
-        kind: Kind,
+        kind: ErrorKind,
         range: Range,
         message: impl Into<String>,
         help: impl Into<String>,
@@ -77,7 +77,7 @@ impl<'s> Cx<'s> {
 
     pub fn error_maybe(
         &self,
-        kind: Kind,
+        kind: ErrorKind,
         range: Range,
         message: impl Into<String>,
         help: Option<String>,
@@ -90,7 +90,7 @@ impl<'s> Cx<'s> {
         self.text.get(range.start as usize..range.end as usize).unwrap_or("")
     }
 
-    /// Runs `work` in the environment of a macro's definition.
+    /// Calls `work` in the environment where a macro is defined.
     pub fn in_env<T>(&self, env: &'s dyn HostEnv, work: impl FnOnce() -> T) -> T {
         let outer = self.env.replace(env);
         let (paths, captured) = (self.paths.take(), self.captured.take());
@@ -116,15 +116,14 @@ impl<'s> Cx<'s> {
         let text = self.slice(range);
         self.env.get().eval(text).map_err(|message| {
             self.error(
-                Kind::Host,
+                ErrorKind::Host,
                 range,
                 format!("cannot evaluate `{}`: {message}", first_line(text)),
             )
         })
     }
 
-    /// The path of the module or member of the language that a name refers to; `None` for other
-    /// names.
+    /// The path of the module or member of the script language that a name refers to; `None` for other names.
     fn root_path(&self, name: &'s str) -> Option<String> {
         if let Some(path) = self.paths.borrow().get(name) {
             return path.clone();
@@ -141,7 +140,7 @@ impl<'s> Cx<'s> {
         path
     }
 
-    /// The name of the language that a dotted expression refers to. The caller must rule out local
+    /// The name of the script language that a dotted expression refers to; `None` if there is none. The caller checks local
     /// variables first.
     pub fn path(&self, e: &Expr<'s>) -> Option<Path> {
         let parts = e.dotted()?;
@@ -154,7 +153,8 @@ impl<'s> Cx<'s> {
         Some(Path { ns, name: name.to_string() })
     }
 
-    /// The data type that an expression denotes: `"float32"`, `T.float32`, a captured data type.
+    /// The data type that an expression denotes: `"float32"`, `T.float32`, or a captured data type. `None` if it is not a data
+    /// type.
     pub fn dtype(&self, e: &Expr<'s>) -> Res<Option<DType>> {
         match &e.kind {
             ExprKind::None => Ok(None),
@@ -192,7 +192,11 @@ impl<'s> Cx<'s> {
             HostValue::DType(d) => Ok(Some(*d)),
             HostValue::None => Ok(None),
             HostValue::Str(s) => self.dtype_name(s, range).map(Some),
-            _ => Err(self.error(Kind::Value, range, "expected a data type, such as \"float32\"")),
+            _ => Err(self.error(
+                ErrorKind::Value,
+                range,
+                "expected a data type, such as \"float32\"",
+            )),
         }
     }
 
@@ -202,7 +206,7 @@ impl<'s> Cx<'s> {
             let names: Vec<&'static str> = DType::all().map(DType::name).collect();
             let help = crate::errors::did_you_mean(name, names.iter().copied())
                 .unwrap_or_else(|| format!("known data types: {}", names.join(", ")));
-            self.error_help(Kind::Value, range, format!("unknown data type '{name}'"), help)
+            self.error_help(ErrorKind::Value, range, format!("unknown data type '{name}'"), help)
         })
     }
 }
@@ -230,7 +234,7 @@ pub(crate) fn parse_dtype(name: &str) -> Option<DType> {
     })
 }
 
-/// The first line of a text, shortened for messages.
+/// The first line of a text, shortened for error messages.
 pub(crate) fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or("");
     let short: String = line.chars().take(60).collect();

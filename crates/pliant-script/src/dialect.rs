@@ -1,25 +1,24 @@
-//! The table of spellings: the meaning of every name in every dialect.
+//! The table of spellings: what every name means in every dialect.
 //!
-//! Three dialects are supported: that of the 2022 RFC, the `struct_info` dialect of TVM 0.13 to
-//! 0.22 (which the printer produces), and that of TVM 0.26. To support another spelling, add a row
-//! here.
+//! Three dialects are supported: that of the RFC of 2022, the `struct_info` dialect of TVM 0.13 to 0.22 (which the printer
+//! produces), and that of TVM 0.26. To support another spelling, add a row here.
 
 /// A namespace of the script language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Ns {
+pub(crate) enum Namespace {
     /// Modules: `I`.
     Ir,
     /// Graph functions: `R`.
     Relax,
     /// Loop functions: `T`.
     Tir,
-    /// Tensor expressions; scripts only use their variables.
+    /// Tensor expressions, of which scripts use only variables.
     Te,
     /// Parent modules of the above (`tvm`, `tvm.script`).
     Root,
 }
 
-/// Names that refer to a module unless the script defines them otherwise.
+/// Names that refer to a module unless the script defines them.
 pub(crate) const DEFAULT_NAMES: &[(&str, &str)] = &[
     ("R", "tvm.script.relax"),
     ("T", "tvm.script.tir"),
@@ -34,29 +33,28 @@ pub(crate) const DEFAULT_NAMES: &[(&str, &str)] = &[
 ];
 
 /// Module paths and their namespaces, longest first. `pliant` is equivalent to `tvm`.
-const MODULES: &[(&str, Ns)] = &[
-    ("tvm.script.relax", Ns::Relax),
-    ("tvm.relax.op", Ns::Relax),
-    ("tvm.relax", Ns::Relax),
-    ("tvm.script.tirx", Ns::Tir),
-    ("tvm.script.tir", Ns::Tir),
-    ("tvm.script.ty", Ns::Tir),
-    ("tvm.s_tir", Ns::Tir),
-    ("tvm.tirx", Ns::Tir),
-    ("tvm.tir", Ns::Tir),
-    ("tvm.te", Ns::Te),
-    ("tvm.script.ir", Ns::Ir),
-    ("tvm.ir", Ns::Ir),
-    ("relax", Ns::Relax),
-    ("tir", Ns::Tir),
-    ("tvm.script", Ns::Root),
-    ("tvm", Ns::Root),
-    ("pliant", Ns::Root),
+const MODULES: &[(&str, Namespace)] = &[
+    ("tvm.script.relax", Namespace::Relax),
+    ("tvm.relax.op", Namespace::Relax),
+    ("tvm.relax", Namespace::Relax),
+    ("tvm.script.tirx", Namespace::Tir),
+    ("tvm.script.tir", Namespace::Tir),
+    ("tvm.script.ty", Namespace::Tir),
+    ("tvm.s_tir", Namespace::Tir),
+    ("tvm.tirx", Namespace::Tir),
+    ("tvm.tir", Namespace::Tir),
+    ("tvm.te", Namespace::Te),
+    ("tvm.script.ir", Namespace::Ir),
+    ("tvm.ir", Namespace::Ir),
+    ("relax", Namespace::Relax),
+    ("tir", Namespace::Tir),
+    ("tvm.script", Namespace::Root),
+    ("tvm", Namespace::Root),
+    ("pliant", Namespace::Root),
 ];
 
-/// Splits a dotted path into its namespace and the name in it. Names of the root modules are looked
-/// up in [`ROOT`].
-pub(crate) fn split(path: &str) -> Option<(Ns, &str)> {
+/// Splits a dotted path into its namespace and the name in it. Names of the root modules are looked up in [`ROOT_NAMES`].
+pub(crate) fn split(path: &str) -> Option<(Namespace, &str)> {
     let owned;
     let normal = match path.strip_prefix("pliant") {
         Some(rest) if rest.is_empty() || rest.starts_with('.') => {
@@ -71,8 +69,8 @@ pub(crate) fn split(path: &str) -> Option<(Ns, &str)> {
         {
             let name = rest.trim_start_matches('.');
             let from = path.len() - name.len();
-            if *ns == Ns::Root
-                && let Some(row) = ROOT.iter().find(|row| row.0 == name)
+            if *ns == Namespace::Root
+                && let Some(row) = ROOT_NAMES.iter().find(|row| row.0 == name)
             {
                 return Some((row.1, row.2));
             }
@@ -83,13 +81,13 @@ pub(crate) fn split(path: &str) -> Option<(Ns, &str)> {
 }
 
 /// Names of the root modules that belong to another namespace.
-const ROOT: &[(&str, Ns, &str)] = &[
-    ("ir_module", Ns::Ir, "ir_module"),
-    ("ir", Ns::Ir, ""),
-    ("relax", Ns::Relax, ""),
-    ("tir", Ns::Tir, ""),
-    ("te", Ns::Te, ""),
-    ("ty", Ns::Tir, ""),
+const ROOT_NAMES: &[(&str, Namespace, &str)] = &[
+    ("ir_module", Namespace::Ir, "ir_module"),
+    ("ir", Namespace::Ir, ""),
+    ("relax", Namespace::Relax, ""),
+    ("tir", Namespace::Tir, ""),
+    ("te", Namespace::Te, ""),
+    ("ty", Namespace::Tir, ""),
 ];
 
 /// A construct of graph functions that is not an ordinary operator.
@@ -128,7 +126,7 @@ pub(crate) enum RelaxName {
 }
 
 /// The spellings of constructs of graph functions.
-const RELAX: &[(&str, RelaxName)] = &[
+const RELAX_NAMES: &[(&str, RelaxName)] = &[
     ("function", RelaxName::Function),
     ("func", RelaxName::Function),
     ("dataflow", RelaxName::Dataflow),
@@ -171,11 +169,11 @@ const RELAX: &[(&str, RelaxName)] = &[
 
 /// The construct with the given spelling.
 pub(crate) fn relax_name(name: &str) -> Option<RelaxName> {
-    RELAX.iter().find(|row| row.0 == name).map(|row| row.1)
+    RELAX_NAMES.iter().find(|row| row.0 == name).map(|row| row.1)
 }
 
 /// Alternative spellings of operators, without the prefix `relax.`.
-const OPS: &[(&str, &str)] = &[
+const OP_ALIASES: &[(&str, &str)] = &[
     ("dot", "matmul"),
     ("sub", "subtract"),
     ("mul", "multiply"),
@@ -217,21 +215,21 @@ const OPS: &[(&str, &str)] = &[
 
 /// The declared name for an alternative spelling of an operator.
 pub(crate) fn op_alias(name: &str) -> Option<&'static str> {
-    OPS.iter().find(|row| row.0 == name).map(|row| row.1)
+    OP_ALIASES.iter().find(|row| row.0 == name).map(|row| row.1)
 }
 
-/// Two operands whose order is swapped in the given spelling, the smaller index first.
-pub(crate) fn exchanged(name: &str) -> Option<(usize, usize)> {
+/// Indices of two operands whose order is swapped in this spelling, the smaller index first.
+pub(crate) fn swapped_operands(name: &str) -> Option<(usize, usize)> {
     // In the RFC the shape precedes the offset.
     (name == "runtime.builtin.alloc_tensor").then_some((1, 2))
 }
 
 /// All spellings of constructs and operators, for suggestions.
 pub(crate) fn relax_spellings() -> impl Iterator<Item = &'static str> {
-    RELAX.iter().map(|row| row.0).chain(OPS.iter().map(|row| row.0))
+    RELAX_NAMES.iter().map(|row| row.0).chain(OP_ALIASES.iter().map(|row| row.0))
 }
 
-/// The operator that a Python operator on tensors corresponds to.
+/// The operator on tensors for a Python operator.
 pub(crate) fn python_op(symbol: &str) -> Option<&'static str> {
     const TABLE: &[(&str, &str)] = &[
         ("+", "add"),
@@ -257,16 +255,16 @@ pub(crate) fn python_op(symbol: &str) -> Option<&'static str> {
     TABLE.iter().find(|row| row.0 == symbol).map(|row| row.1)
 }
 
-/// The keywords for result types in all dialects.
+/// The keywords for the result type of a call in all dialects.
 pub(crate) const TYPE_KEYWORDS: &[&str] =
     &["sinfo_args", "ty_args", "type_args", "out_sinfo", "out_ty", "out_struct_info"];
 
-/// Keywords of the RFC's memory builtins that are ignored, because all memory is CPU memory.
+/// Keywords of the RFC's memory builtins that are ignored, because there is only CPU memory.
 pub(crate) const IGNORED_KEYWORDS: &[&str] = &["device", "vdevice"];
 
-/// The default value of an operand that the oldest dialect omits.
+/// The default value of an operand that the dialect of 2022 omits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Missing {
+pub(crate) enum OperandDefault {
     /// A scalar.
     Int(i64),
     /// A string.
@@ -275,14 +273,13 @@ pub(crate) enum Missing {
     DType(pliant_tensor::DType),
 }
 
-/// The default value of an operand that the oldest dialect omits. Takes the operator and the
-/// operand name.
-pub(crate) fn missing_operand(op: &str, operand: &str) -> Option<Missing> {
+/// The default value of an operand that the dialect of 2022 omits, by operator and operand name.
+pub(crate) fn operand_default(op: &str, operand: &str) -> Option<OperandDefault> {
     let memory = matches!(op, "relax.memory.alloc_storage" | "relax.vm.alloc_storage");
     match operand {
-        "virtual_device_index" | "runtime_device_index" => Some(Missing::Int(0)),
-        "storage_scope" if memory => Some(Missing::Str("global")),
-        "dtype" if memory => Some(Missing::DType(pliant_tensor::DType::UInt8)),
+        "virtual_device_index" | "runtime_device_index" => Some(OperandDefault::Int(0)),
+        "storage_scope" if memory => Some(OperandDefault::Str("global")),
+        "dtype" if memory => Some(OperandDefault::DType(pliant_tensor::DType::UInt8)),
         _ => None,
     }
 }

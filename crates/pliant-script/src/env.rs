@@ -4,10 +4,10 @@ use pliant_diag::FileId;
 use pliant_ir::BaseFunc;
 use pliant_tensor::{DType, Tensor};
 
-/// The host program, as far as a script can access it. Files have none: [`NoHost`].
+/// The host program, from which a script can read values. Script files have no host: [`NoHost`].
 pub trait HostEnv {
-    /// The value of a captured name; `None` if undefined. Only called for plain names; attributes
-    /// of host objects are evaluated by [`eval`](Self::eval).
+    /// The value of a captured name; `None` if it is undefined. Called for plain names only. [`eval`](Self::eval) evaluates
+    /// attributes of host objects.
     fn lookup(&self, name: &str) -> Option<HostValue>;
 
     /// Evaluates an expression of the host language.
@@ -17,15 +17,15 @@ pub trait HostEnv {
     fn eval(&self, text: &str) -> Result<HostValue, String>;
 }
 
-/// A macro of the host program. Its text is appended to that of the script.
+/// A macro of the host program. Its source is appended to that of the script.
 pub struct HostMacro<'a> {
-    /// The byte offset at which its text starts.
+    /// The byte offset at which its source starts.
     pub start: u32,
-    /// The file of its text. Locations are relative to the start of the macro's text.
+    /// The file of its source. Locations are relative to the start of the macro's source.
     pub file: FileId,
-    /// Whether its names are resolved where it is defined rather than where it is used.
+    /// Whether names in it are resolved where it is defined. If not, where it is used.
     pub hygienic: bool,
-    /// The environment of its definition.
+    /// The environment in which it is defined.
     pub env: &'a dyn HostEnv,
 }
 
@@ -74,8 +74,7 @@ pub enum HostValue {
     Macro(u32),
     /// A named function, which is added to the module being parsed.
     Func(String, BaseFunc),
-    /// Any other value, as the name of its type. It can only be used in expressions that the host
-    /// evaluates.
+    /// Any other value, represented by the name of its type. Only expressions that the host evaluates can use it.
     Other(String),
 }
 

@@ -10,7 +10,7 @@ use crate::python::ast::Range;
 /// Maximum number of errors reported by one parse.
 const MAX_ERRORS: usize = 25;
 
-/// Marks that an error has been reported. The caller continues with the next statement.
+/// An error has been reported. The caller continues with the next statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reported;
 
@@ -19,7 +19,7 @@ pub(crate) type Res<T> = Result<T, Reported>;
 
 /// The kinds of script errors. Each has its own error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ErrorKind {
     /// The text is not valid Python.
     Syntax,
     /// Valid Python that scripts do not support.
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Value,
     /// A type mismatch.
     Type,
-    /// The operator's type inference failed.
+    /// The type inference of an operator failed.
     Infer,
     /// A dataflow variable is used outside its block.
     Dataflow,
@@ -46,21 +46,21 @@ pub(crate) enum Kind {
     Host,
 }
 
-impl Kind {
+impl ErrorKind {
     pub(crate) fn code(self) -> &'static str {
         match self {
-            Kind::Syntax => codes::PL0101,
-            Kind::Unsupported => codes::PL0102,
-            Kind::UnknownName => codes::PL0103,
-            Kind::UnknownConstruct => codes::PL0104,
-            Kind::Arguments => codes::PL0105,
-            Kind::Value => codes::PL0106,
-            Kind::Type => codes::PL0107,
-            Kind::Infer => codes::PL0108,
-            Kind::Dataflow => codes::PL0109,
-            Kind::Purity => codes::PL0110,
-            Kind::Structure => codes::PL0111,
-            Kind::Host => codes::PL0112,
+            ErrorKind::Syntax => codes::PL0101,
+            ErrorKind::Unsupported => codes::PL0102,
+            ErrorKind::UnknownName => codes::PL0103,
+            ErrorKind::UnknownConstruct => codes::PL0104,
+            ErrorKind::Arguments => codes::PL0105,
+            ErrorKind::Value => codes::PL0106,
+            ErrorKind::Type => codes::PL0107,
+            ErrorKind::Infer => codes::PL0108,
+            ErrorKind::Dataflow => codes::PL0109,
+            ErrorKind::Purity => codes::PL0110,
+            ErrorKind::Structure => codes::PL0111,
+            ErrorKind::Host => codes::PL0112,
         }
     }
 }
@@ -68,16 +68,16 @@ impl Kind {
 /// An error that has not been converted to a diagnostic yet.
 #[derive(Debug)]
 pub(crate) struct ScriptError {
-    kind: Kind,
+    kind: ErrorKind,
     range: Range,
     message: String,
     help: Option<String>,
-    /// The macro expansions that contain the error, innermost first.
+    /// The uses of macros that contain the error, innermost first.
     uses: Vec<(Range, String)>,
 }
 
 impl ScriptError {
-    pub(crate) fn new(kind: Kind, range: Range, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: ErrorKind, range: Range, message: impl Into<String>) -> Self {
         ScriptError { kind, range, message: message.into(), help: None, uses: Vec::new() }
     }
 
@@ -94,7 +94,7 @@ impl ScriptError {
 
 /// The errors of one parse.
 pub(crate) struct Errors {
-    /// The files that the text consists of, with the offset at which each starts.
+    /// The files of the source, with the offset at which each starts.
     files: Vec<(u32, FileId)>,
     list: RefCell<Vec<ScriptError>>,
 }
@@ -104,7 +104,7 @@ impl Errors {
         Errors { files: vec![(0, file)], list: RefCell::new(Vec::new()) }
     }
 
-    /// The text from `start` on belongs to another file.
+    /// Declares that the source from `start` on belongs to another file.
     pub(crate) fn add_file(&mut self, start: u32, file: FileId) {
         self.files.push((start, file));
     }
@@ -118,8 +118,8 @@ impl Errors {
         Reported
     }
 
-    /// Marks the errors from index `from` on as found in an expansion of the macro `name`.
-    pub(crate) fn used_at(&self, from: usize, range: Range, name: &str) {
+    /// Marks the errors from index `from` on as located in a use of the macro `name`.
+    pub(crate) fn mark_macro_use(&self, from: usize, range: Range, name: &str) {
         for error in self.list.borrow_mut().iter_mut().skip(from) {
             error.uses.push((range, format!("macro '{name}' is used here")));
         }
@@ -134,8 +134,8 @@ impl Errors {
         !self.list.borrow().is_empty()
     }
 
-    /// Whether the maximum number of errors is reached, so that parsing should stop.
-    pub(crate) fn full(&self) -> bool {
+    /// Whether the maximum number of errors is reached. If so, parsing should stop.
+    pub(crate) fn is_full(&self) -> bool {
         self.list.borrow().len() >= MAX_ERRORS
     }
 

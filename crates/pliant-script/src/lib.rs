@@ -1,20 +1,18 @@
-//! Parses TVMScript text to IR with source locations. It is the only parser, used for files and for
-//! Python's decorators.
+//! The parser: converts TVMScript source to IR with source locations. Files and Python decorators use the same parser.
 //!
-//! [`parse`] reads a text that contains a module (`@I.ir_module`) or a single function. Values of
-//! the surrounding Python program are obtained through [`HostEnv`]; files use [`NoHost`]. Errors
-//! are [`Diagnostic`]s with locations in the user's source, and several are reported at once. No
-//! input can make the parser panic or overflow the stack.
+//! [`parse`] reads a source text that contains a module (`@I.ir_module`) or a single function. Scripts read values of the
+//! surrounding Python program through [`HostEnv`]; files use [`NoHost`]. Errors are [`Diagnostic`]s with locations in the user's
+//! source, and one parse reports several. No input makes the parser panic or overflow the stack.
 //!
-//! The Python parser is hand-written, because crates that parse all of Python have dozens of
-//! dependencies, and the virtual machine also uses it to read loop functions.
+//! The Python syntax is parsed by hand-written code. Crates that parse all of Python have dozens of dependencies, and loading an
+//! executable also parses loop functions.
 //!
-//! | module | owns |
+//! | module | contents |
 //! |---|---|
 //! | [`python`] | the syntax: lexer, syntax tree, parser |
 //! | [`env`] | the interface to the host program |
 //! | `dialect` | the table of spellings of all dialects |
-//! | `context`, `errors`, `literal`, `walk` | shared by all functions |
+//! | `context`, `errors`, `literal`, `name_visitor` | shared by all functions |
 //! | `module` | imports, metadata, the module class, the order of functions |
 //! | `relax` | graph functions |
 //! | `tir` | loop functions |
@@ -25,10 +23,10 @@ pub mod env;
 mod errors;
 mod literal;
 mod module;
+mod name_visitor;
 pub mod python;
 mod relax;
 mod tir;
-mod walk;
 
 use std::sync::Arc;
 
@@ -36,7 +34,7 @@ pub use env::{HostEnv, HostMacro, HostSym, HostSymOp, HostValue, NoHost};
 use pliant_diag::{Diagnostic, FileId};
 use pliant_ir::{BaseFunc, IRModule, OpRegistry};
 
-use crate::errors::{Errors, Kind, ScriptError};
+use crate::errors::{ErrorKind, Errors, ScriptError};
 
 /// The result of parsing a text.
 #[derive(Clone, Debug)]
@@ -63,8 +61,8 @@ impl Parsed {
     }
 }
 
-/// Parses a text. Spans refer to `file`, `env` is the host program, and `ops` contains the
-/// operators. If there is no result, there is at least one error.
+/// Parses a source text. Spans refer to `file`, `env` is the host program, and `ops` contains the operators. If there is no result,
+/// there is at least one error.
 pub fn parse(
     text: &str,
     file: FileId,
@@ -74,7 +72,7 @@ pub fn parse(
     parse_with_macros(text, file, &[], env, ops)
 }
 
-/// As [`parse`], for a text to which macros of the host program are appended, in order.
+/// As [`parse`], for a text to which the macros of the host program are appended in order.
 pub fn parse_with_macros(
     text: &str,
     file: FileId,
@@ -85,16 +83,16 @@ pub fn parse_with_macros(
     let mut errors = Errors::new(file);
     macros.iter().for_each(|m| errors.add_file(m.start, m.file));
     let python::File { stmts, errors: syntax, depth } = python::parse_file(text);
-    python::with_room(depth, move || {
+    python::with_stack_for_depth(depth, move || {
         if !syntax.is_empty() {
             for error in syntax {
-                let e = ScriptError::new(Kind::Syntax, error.range, error.message);
+                let e = ScriptError::new(ErrorKind::Syntax, error.range, error.message);
                 errors.report(e.maybe_help(error.help));
             }
             drop(stmts);
             return (None, errors.finish());
         }
-        let mut cx = context::Cx::new(text, env, ops, errors);
+        let mut cx = context::ParseContext::new(text, env, ops, errors);
         let parsed = module::parse_top(&mut cx, &stmts, macros);
         let parsed = parsed.filter(|_| !cx.errors.any());
         (parsed, cx.errors.finish())

@@ -3,23 +3,23 @@
 use pliant_ir::AttrValue;
 use pliant_tensor::{DType, Tensor};
 
-use crate::context::{Cx, parse_dtype};
+use crate::context::{ParseContext, parse_dtype};
 use crate::env::HostValue;
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{BinOp, Expr, ExprKind, UnaryOp};
 
-/// One element of a constant.
+/// A numeric element of a constant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number {
     pub float: f64,
-    /// Wide enough for the integers of all types, and for one arithmetic operation on them.
+    /// Wide enough for all integer types and for the result of one operation on them.
     pub int: i128,
-    pub written: Written,
+    pub kind: LiteralKind,
 }
 
-/// The form of a literal, which determines its type if none is stated.
+/// The kind of a literal. It determines the data type if none is stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Written {
+pub(crate) enum LiteralKind {
     Bool,
     Int,
     Float,
@@ -27,30 +27,29 @@ pub(crate) enum Written {
 
 impl Number {
     pub fn of_bool(v: bool) -> Self {
-        Number { float: f64::from(u8::from(v)), int: i128::from(v), written: Written::Bool }
+        Number { float: f64::from(u8::from(v)), int: i128::from(v), kind: LiteralKind::Bool }
     }
 
     pub fn of_int(v: impl Into<i128>) -> Self {
         let int = v.into();
-        Number { float: int as f64, int, written: Written::Int }
+        Number { float: int as f64, int, kind: LiteralKind::Int }
     }
 
     pub fn of_float(v: f64) -> Self {
-        Number { float: v, int: v as i128, written: Written::Float }
+        Number { float: v, int: v as i128, kind: LiteralKind::Float }
     }
 }
 
-/// The default element type: bool if all items are bools, float32 if one is a float, else int32.
+/// The default data type: bool if all items are bools, float32 if one is a float, else int32.
 pub(crate) fn default_dtype(items: &[Number]) -> DType {
-    match items.iter().map(|n| n.written).max() {
-        Some(Written::Float) => DType::Float32,
-        Some(Written::Bool) => DType::Bool,
+    match items.iter().map(|n| n.kind).max() {
+        Some(LiteralKind::Float) => DType::Float32,
+        Some(LiteralKind::Bool) => DType::Bool,
         _ => DType::Int32,
     }
 }
 
-/// Creates a tensor. `None` if the number of items is wrong or an item is not representable in
-/// `dtype`.
+/// Creates a tensor. `None` if the number of items does not match the shape, or if `dtype` cannot represent an item.
 pub(crate) fn tensor(items: &[Number], shape: &[i64], dtype: DType) -> Option<Tensor> {
     let mut bytes = Vec::with_capacity(items.len().checked_mul(dtype.size())?);
     for n in items {
@@ -61,7 +60,7 @@ pub(crate) fn tensor(items: &[Number], shape: &[i64], dtype: DType) -> Option<Te
 
 fn push_element(out: &mut Vec<u8>, n: Number, dtype: DType) -> Option<()> {
     let int = |lo: i128, hi: i128| -> Option<i128> {
-        let exact = n.written != Written::Float || n.float == n.int as f64;
+        let exact = n.kind != LiteralKind::Float || n.float == n.int as f64;
         (exact && n.int >= lo && n.int <= hi).then_some(n.int)
     };
     match dtype {
@@ -82,8 +81,8 @@ fn push_element(out: &mut Vec<u8>, n: Number, dtype: DType) -> Option<()> {
     Some(())
 }
 
-/// Appends the elements of a number or nested list in row-major order, and returns its shape.
-/// `None` for other expressions and for ragged lists.
+/// Appends the elements of a number or nested list in row-major order. Returns the shape, or `None` for other expressions and
+/// ragged lists.
 pub(crate) fn nested(e: &Expr<'_>, items: &mut Vec<Number>) -> Option<Vec<i64>> {
     if let Some(n) = number(e) {
         items.push(n);
@@ -102,22 +101,22 @@ pub(crate) fn nested(e: &Expr<'_>, items: &mut Vec<Number>) -> Option<Vec<i64>> 
     Some(shape)
 }
 
-/// A number with its sign. Also `float("inf")` and similar calls.
+/// A number with an optional sign, or a call such as `float("inf")`.
 pub(crate) fn number(e: &Expr<'_>) -> Option<Number> {
     match &e.kind {
         ExprKind::Int(v) => Some(Number::of_int(*v)),
         ExprKind::BigInt(v) => Some(Number::of_int(*v)),
         ExprKind::Binary(op, a, b) => {
             let (a, b) = (number(a)?, number(b)?);
-            let whole = a.written == Written::Int && b.written == Written::Int;
+            let whole = a.kind == LiteralKind::Int && b.kind == LiteralKind::Int;
             whole.then(|| integer(*op, a.int, b.int)).flatten().map(Number::of_int)
         }
         ExprKind::Bool(v) => Some(Number::of_bool(*v)),
         ExprKind::Float(v) => Some(Number::of_float(*v)),
         ExprKind::Unary(UnaryOp::Neg, v) => {
             let n = number(v)?;
-            match n.written {
-                Written::Float => Some(Number::of_float(-n.float)),
+            match n.kind {
+                LiteralKind::Float => Some(Number::of_float(-n.float)),
                 _ => Some(Number::of_int(n.int.checked_neg()?)),
             }
         }
@@ -129,17 +128,15 @@ pub(crate) fn number(e: &Expr<'_>) -> Option<Number> {
     }
 }
 
-/// Folds a short expression of integer literals. `None` for other expressions and on overflow of 64
-/// bits.
+/// Evaluates a short expression of integer literals. `None` for other expressions and if the result does not fit 64 bits.
 pub(crate) fn integer_of(e: &Expr<'_>) -> Option<i64> {
-    // Each level visits all levels below it, so the depth is limited.
+    // Limit the depth, because each level visits all levels below it.
     const DEPTH: u16 = 8;
     let n = (e.depth <= DEPTH).then(|| number(e)).flatten()?;
-    (n.written == Written::Int).then_some(n.int)?.try_into().ok()
+    (n.kind == LiteralKind::Int).then_some(n.int)?.try_into().ok()
 }
 
-/// Integer arithmetic with Python's semantics. `None` on overflow of 128 bits or if the result is
-/// not an integer.
+/// Integer arithmetic with Python's semantics. `None` on overflow of 128 bits and if the result is not an integer.
 fn integer(op: BinOp, a: i128, b: i128) -> Option<i128> {
     match op {
         BinOp::Add => a.checked_add(b),
@@ -165,9 +162,9 @@ pub(crate) fn named_float(text: &str) -> Option<f64> {
 
 /// Parses the tensors of
 /// `metadata = {"relax.expr.Constant": [I.tensor(shape, dtype, base64), ...]}`.
-pub(crate) fn metadata<'s>(cx: &Cx<'s>, e: &Expr<'s>) -> Res<Vec<Tensor>> {
+pub(crate) fn metadata<'s>(cx: &ParseContext<'s>, e: &Expr<'s>) -> Res<Vec<Tensor>> {
     let bad =
-        |e: &Expr<'_>, what: &str| cx.error(Kind::Value, e.range, format!("metadata: {what}"));
+        |e: &Expr<'_>, what: &str| cx.error(ErrorKind::Value, e.range, format!("metadata: {what}"));
     let ExprKind::Dict(items) = &e.kind else {
         return Err(bad(e, "expected a dict"));
     };
@@ -187,7 +184,7 @@ pub(crate) fn metadata<'s>(cx: &Cx<'s>, e: &Expr<'s>) -> Res<Vec<Tensor>> {
                     .iter()
                     .map(|d| {
                         number(d)
-                            .filter(|n| n.written != Written::Float)
+                            .filter(|n| n.kind != LiteralKind::Float)
                             .and_then(|n| n.int.try_into().ok())
                     })
                     .collect();
@@ -232,7 +229,7 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// A literal as an attribute value; `None` if it is not constant.
+/// A literal as an attribute value; `None` if it is not a constant.
 pub(crate) fn attr(e: &Expr<'_>) -> Option<AttrValue> {
     Some(match &e.kind {
         ExprKind::None => AttrValue::None,
@@ -252,7 +249,7 @@ pub(crate) fn attr(e: &Expr<'_>) -> Option<AttrValue> {
             typed_attr(call.func.dotted()?.last()?, attr(&call.args[0])?)?
         }
         _ => match number(e)? {
-            n if n.written == Written::Float => AttrValue::float(n.float),
+            n if n.kind == LiteralKind::Float => AttrValue::float(n.float),
             n => AttrValue::Int(n.int.try_into().ok()?),
         },
     })

@@ -1,17 +1,17 @@
-//! The top level of a script: imports, metadata, the module class, single functions.
+//! The top level of a script: imports, metadata, the module class, and single functions.
 
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use rustc_hash::FxHashMap;
 
-use crate::context::Cx;
-use crate::dialect::Ns;
+use crate::context::ParseContext;
+use crate::dialect::Namespace;
 use crate::env::HostMacro;
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, ClassDef, Expr, ExprKind, FunctionDef, Stmt, StmtKind};
 use crate::relax::{Callees, Def, Flags, MacroDef, parse_function};
-use crate::{Parsed, literal, tir, walk};
+use crate::{Parsed, literal, name_visitor, tir};
 
-/// The kind of definition that a decorator declares.
+/// What a decorator declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Decorator {
     Module,
@@ -24,20 +24,20 @@ enum Decorator {
 
 /// Parses the top-level statements of a file.
 pub(crate) fn parse_top<'s>(
-    cx: &mut Cx<'s>,
+    cx: &mut ParseContext<'s>,
     stmts: &[Stmt<'s>],
     host: &[HostMacro<'s>],
 ) -> Option<Parsed> {
     let own = stmts.iter().take_while(|s| host.first().is_none_or(|m| s.range.start < m.start));
     let (stmts, behind) = stmts.split_at(own.count());
-    read_front(cx, stmts);
+    read_imports_and_metadata(cx, stmts);
     let cx = &*cx;
     let macros = &macros(cx, stmts, behind, host)?;
     let mut modules = Vec::new();
     let mut funcs = Vec::new();
     for stmt in stmts {
         match &stmt.kind {
-            StmtKind::ClassDef(def) if makes_module(decorator(cx, &def.decorators)) => {
+            StmtKind::ClassDef(def) if defines_module(decorator(cx, &def.decorators)) => {
                 modules.push(&**def);
             }
             StmtKind::FunctionDef(def)
@@ -48,13 +48,13 @@ pub(crate) fn parse_top<'s>(
             {
                 funcs.push(&**def);
             }
-            // Other statements belong to the host program.
+            // Other statements are part of the host program.
             _ => {}
         }
     }
     if let Some(second) = modules.get(1) {
-        let message = "a script has one module";
-        cx.error(Kind::Structure, second.name_range, message);
+        let message = "a script can contain only one module";
+        cx.error(ErrorKind::Structure, second.name_range, message);
     }
     match (modules.first(), funcs.as_slice()) {
         (Some(class), _) => {
@@ -67,9 +67,9 @@ pub(crate) fn parse_top<'s>(
         (None, []) => {
             let range = stmts.first().map(|s| s.range).unwrap_or_default();
             cx.error_help(
-                Kind::Structure,
+                ErrorKind::Structure,
                 range,
-                "the script has no module and no function",
+                "the script contains neither a module nor a function",
                 "decorate a class with @I.ir_module, or a function with @R.function or @T.prim_func",
             );
             None
@@ -86,9 +86,9 @@ pub(crate) fn parse_top<'s>(
     }
 }
 
-/// Collects the macros: those of the host program, then those of the script.
+/// Collects the macros of the host program, followed by those of the script.
 fn macros<'p, 's>(
-    cx: &Cx<'s>,
+    cx: &ParseContext<'s>,
     stmts: &'p [Stmt<'s>],
     behind: &'p [Stmt<'s>],
     host: &[HostMacro<'s>],
@@ -114,8 +114,8 @@ fn macros<'p, 's>(
     Some(out)
 }
 
-/// Reads imports and metadata, which are needed to parse everything else.
-fn read_front<'s>(cx: &mut Cx<'s>, stmts: &[Stmt<'s>]) {
+/// Reads the imports and the metadata, which everything else may refer to.
+fn read_imports_and_metadata<'s>(cx: &mut ParseContext<'s>, stmts: &[Stmt<'s>]) {
     for stmt in stmts {
         match &stmt.kind {
             StmtKind::Import(names) | StmtKind::ImportFrom(names) => {
@@ -138,7 +138,7 @@ fn read_front<'s>(cx: &mut Cx<'s>, stmts: &[Stmt<'s>]) {
                     cx.metadata = tensors;
                 }
             }
-            StmtKind::ClassDef(def) if makes_module(decorator(cx, &def.decorators)) => {
+            StmtKind::ClassDef(def) if defines_module(decorator(cx, &def.decorators)) => {
                 cx.class_name = Some(def.name);
             }
             _ => {}
@@ -146,28 +146,28 @@ fn read_front<'s>(cx: &mut Cx<'s>, stmts: &[Stmt<'s>]) {
     }
 }
 
-fn makes_module(decorator: Option<Decorator>) -> bool {
+fn defines_module(decorator: Option<Decorator>) -> bool {
     matches!(decorator, Some(Decorator::Module | Decorator::Rewriter))
 }
 
-/// The kind of definition that the decorators declare.
-fn decorator<'s>(cx: &Cx<'s>, decorators: &[Expr<'s>]) -> Option<Decorator> {
+/// What the decorators declare; `None` if they are unknown.
+fn decorator<'s>(cx: &ParseContext<'s>, decorators: &[Expr<'s>]) -> Option<Decorator> {
     decorators.iter().find_map(|e| {
         let path = cx.path(e.as_call().map_or(e, |c| &c.func))?;
         match (path.ns, path.name.as_str()) {
-            (Ns::Ir, "ir_module") => Some(Decorator::Module),
-            (Ns::Relax, "rewriter") => Some(Decorator::Rewriter),
-            (Ns::Ir, "pyfunc") => Some(Decorator::PyFunc),
-            (Ns::Relax, "function" | "func") => Some(Decorator::Relax),
-            (Ns::Relax, "macro") => Some(Decorator::Macro),
-            (Ns::Tir, "prim_func" | "func") => Some(Decorator::Prim),
+            (Namespace::Ir, "ir_module") => Some(Decorator::Module),
+            (Namespace::Relax, "rewriter") => Some(Decorator::Rewriter),
+            (Namespace::Ir, "pyfunc") => Some(Decorator::PyFunc),
+            (Namespace::Relax, "function" | "func") => Some(Decorator::Relax),
+            (Namespace::Relax, "macro") => Some(Decorator::Macro),
+            (Namespace::Tir, "prim_func" | "func") => Some(Decorator::Prim),
             _ => None,
         }
     })
 }
 
 /// The flags in the decorator of a graph function.
-pub(crate) fn relax_flags<'s>(cx: &Cx<'s>, def: &FunctionDef<'s>) -> Res<Flags> {
+pub(crate) fn relax_flags<'s>(cx: &ParseContext<'s>, def: &FunctionDef<'s>) -> Res<Flags> {
     let mut flags = Flags::default();
     for call in def.decorators.iter().filter_map(Expr::as_call) {
         for (name, value) in bool_keywords(cx, call, &["pure", "private", "check_well_formed"])? {
@@ -183,7 +183,7 @@ pub(crate) fn relax_flags<'s>(cx: &Cx<'s>, def: &FunctionDef<'s>) -> Res<Flags> 
 
 /// The Boolean keyword arguments of a decorator.
 pub(crate) fn bool_keywords<'s>(
-    cx: &Cx<'s>,
+    cx: &ParseContext<'s>,
     call: &Call<'s>,
     known: &[&'static str],
 ) -> Res<Vec<(&'static str, bool)>> {
@@ -193,10 +193,14 @@ pub(crate) fn bool_keywords<'s>(
             let help = crate::errors::did_you_mean(k.name, known.iter().copied())
                 .unwrap_or_else(|| format!("it takes: {}", known.join(", ")));
             let message = format!("the decorator has no parameter '{}'", k.name);
-            return Err(cx.error_help(Kind::Arguments, k.range, message, help));
+            return Err(cx.error_help(ErrorKind::Arguments, k.range, message, help));
         };
         let ExprKind::Bool(value) = k.value.kind else {
-            return Err(cx.error(Kind::Value, k.value.range, format!("'{name}' is True or False")));
+            return Err(cx.error(
+                ErrorKind::Value,
+                k.value.range,
+                format!("'{name}' is True or False"),
+            ));
         };
         out.push((*name, value));
     }
@@ -204,7 +208,7 @@ pub(crate) fn bool_keywords<'s>(
 }
 
 fn parse_class<'s>(
-    cx: &Cx<'s>,
+    cx: &ParseContext<'s>,
     class: &ClassDef<'s>,
     macros: &[MacroDef<'_, 's>],
 ) -> Option<IRModule> {
@@ -217,11 +221,11 @@ fn parse_class<'s>(
                 Some(Decorator::Relax | Decorator::Prim) => funcs.push(&**def),
                 Some(Decorator::PyFunc) => {
                     let message = "Python functions cannot be part of a module";
-                    cx.error(Kind::Unsupported, def.name_range, message);
+                    cx.error(ErrorKind::Unsupported, def.name_range, message);
                 }
                 _ => {
                     cx.error_help(
-                        Kind::Structure,
+                        ErrorKind::Structure,
                         def.name_range,
                         format!("'{}' is neither a graph function nor a loop function", def.name),
                         "decorate it with @R.function or @T.prim_func",
@@ -229,16 +233,16 @@ fn parse_class<'s>(
                 }
             },
             StmtKind::Expr(e) => match e.as_call().map(|c| (cx.path(&c.func), c)) {
-                Some((Some(p), call)) if p.ns == Ns::Ir && p.name == "module_attrs" => {
+                Some((Some(p), call)) if p.ns == Namespace::Ir && p.name == "module_attrs" => {
                     attrs.extend(module_attrs(cx, call));
                 }
-                Some((Some(p), _)) if p.ns == Ns::Ir && p.name == "module_global_infos" => {}
+                Some((Some(p), _)) if p.ns == Namespace::Ir && p.name == "module_global_infos" => {}
                 _ => {
-                    cx.error(Kind::Structure, stmt.range, "a module contains functions only");
+                    cx.error(ErrorKind::Structure, stmt.range, "a module contains functions only");
                 }
             },
             _ => {
-                cx.error(Kind::Structure, stmt.range, "a module contains functions only");
+                cx.error(ErrorKind::Structure, stmt.range, "a module contains functions only");
             }
         }
     }
@@ -249,9 +253,9 @@ fn parse_class<'s>(
     Some(module)
 }
 
-fn module_attrs<'s>(cx: &Cx<'s>, call: &Call<'s>) -> Vec<(String, AttrValue)> {
+fn module_attrs<'s>(cx: &ParseContext<'s>, call: &Call<'s>) -> Vec<(String, AttrValue)> {
     let Some(ExprKind::Dict(items)) = call.args.first().map(|e| &e.kind) else {
-        cx.error(Kind::Value, call.func.range, "I.module_attrs takes a dict");
+        cx.error(ErrorKind::Value, call.func.range, "I.module_attrs takes a dict");
         return Vec::new();
     };
     let mut out = Vec::new();
@@ -259,17 +263,16 @@ fn module_attrs<'s>(cx: &Cx<'s>, call: &Call<'s>) -> Vec<(String, AttrValue)> {
         match (key.as_str(), literal::attr(value)) {
             (Some(key), Some(value)) => out.push((key.to_string(), value)),
             _ => {
-                cx.error(Kind::Value, value.range, "expected a constant");
+                cx.error(ErrorKind::Value, value.range, "expected a constant");
             }
         }
     }
     out
 }
 
-/// Parses functions that may call each other: loop functions first, then graph functions, callees
-/// before callers.
+/// Parses functions that may call each other: first loop functions, then graph functions, callees before callers.
 fn parse_funcs<'s>(
-    cx: &Cx<'s>,
+    cx: &ParseContext<'s>,
     funcs: &[&FunctionDef<'s>],
     macros: &[MacroDef<'_, 's>],
 ) -> Option<IRModule> {
@@ -280,7 +283,7 @@ fn parse_funcs<'s>(
         let is_relax = decorator(cx, &def.decorators) == Some(Decorator::Relax);
         if index.insert(def.name, i).is_some() {
             let message = format!("two functions are called '{}'", def.name);
-            cx.error(Kind::Structure, def.name_range, message);
+            cx.error(ErrorKind::Structure, def.name_range, message);
         }
         callees.declare(def.name, if is_relax { Def::Relax(def) } else { Def::Prim });
     }
@@ -294,7 +297,7 @@ fn parse_funcs<'s>(
         let def = funcs[i];
         let func = relax_flags(cx, def).and_then(|flags| parse_function(cx, &callees, def, flags));
         callees.finish(def.name, func.ok().map(BaseFunc::from));
-        if cx.errors.full() {
+        if cx.errors.is_full() {
             break;
         }
     }
@@ -311,7 +314,7 @@ fn parse_funcs<'s>(
     Some(module)
 }
 
-/// Orders functions so that callees precede callers, except in cycles.
+/// Sorts functions so that callees precede callers, except in cycles.
 fn callees_first(
     funcs: &[&FunctionDef<'_>],
     relax: &[usize],
@@ -322,7 +325,7 @@ fn callees_first(
     let wanted: Vec<bool> = (0..funcs.len()).map(|i| relax.binary_search(&i).is_ok()).collect();
     let uses = |i: usize| {
         let mut out = Vec::new();
-        walk::names_read(&funcs[i].body, &mut |name, _| {
+        name_visitor::names_read(&funcs[i].body, &mut |name, _| {
             if let Some(&j) = index.get(name)
                 && wanted[j]
                 && j != i

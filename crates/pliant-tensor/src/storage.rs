@@ -47,8 +47,8 @@ impl AlignedBuf {
 
     /// Allocates `len` uninitialised bytes.
     ///
+    /// # Errors
     /// `OutOfMemory` or `MemoryLimit` if the allocation fails.
-    /// `OutOfMemory` if the system or the memory limit refuses the allocation.
     ///
     /// # Safety
     /// Every byte must be written before safe code can read it, for example through a tensor.
@@ -61,8 +61,8 @@ impl AlignedBuf {
 
     /// Allocates `len` zero bytes.
     ///
+    /// # Errors
     /// `OutOfMemory` or `MemoryLimit` if the allocation fails.
-    /// `OutOfMemory` if the system or the memory limit refuses the allocation.
     pub fn zeroed(len: usize) -> Result<Self, TensorError> {
         if len < LARGE_ZEROED {
             return Self::with(len, len.max(ALIGNMENT), ALIGNMENT, alloc_zeroed);

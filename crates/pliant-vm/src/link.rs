@@ -397,7 +397,7 @@ impl Linker<'_> {
                     "vm.builtin.kill_object" | "vm.builtin.free_tensor" | "vm.builtin.free_storage",
                     BuiltinKind::Plain(function),
                 ) => match args.first().and_then(|arg| arg.decode()) {
-                    // Only if no other register receives the result.
+                    // `Kill` writes no destination, so it must be void or the killed register.
                     Some(ArgValue::Reg(reg)) if dst == VOID || dst == reg.0 => Callee::Kill(reg.0),
                     _ => Callee::Builtin(builtin, function),
                 },

@@ -45,7 +45,7 @@ class Module:
         n = T.int64()
         for i in R.range(n):
             with R.dataflow():
-                break  # error: PL0109 a dataflow block contains no 'break'
+                break  # error: PL0109 'break' is not allowed in a dataflow block
         return x
 
     @R.function
@@ -53,13 +53,13 @@ class Module:
         n = T.int64()
         for i in R.range(n):
             with R.dataflow():
-                return x  # error: PL0109 a dataflow block does not return
+                return x  # error: PL0109 'return' is not allowed in a dataflow block
         return x
 
     @R.function
     def leaves_nothing(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
         if R.prim_value(True):
-            break  # error: PL0111 'break' stands outside of a loop
+            break  # error: PL0111 'break' is outside a loop
         return x
 
     # A local function is none of the loop's.
@@ -69,7 +69,7 @@ class Module:
         for i in R.range(n):
             @R.function
             def inner(y: R.Tensor(ndim=1)) -> R.Tensor(ndim=1):
-                continue  # error: PL0111 'continue' stands outside of a loop
+                continue  # error: PL0111 'continue' is outside a loop
             x = R.add(x, x)
         return x
 
@@ -78,7 +78,7 @@ class Module:
         n = T.int64()
         for i in R.range(n):
             break
-            x = R.add(x, x)  # error: PL0111 nothing can follow a break
+            x = R.add(x, x)  # error: PL0111 no statement can follow a break
         return x
 
     @R.function
@@ -100,7 +100,7 @@ class Module:
 
     @R.function
     def loops_over_values(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
-        for i in x:  # error: PL0102 a graph function loops over a range of integers
+        for i in x:  # error: PL0102 a graph function can only loop over a range of integers
             y = i
         return x
 
@@ -119,7 +119,7 @@ class Module:
     @R.function
     def in_dataflow(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
         with R.dataflow():
-            for i in R.range(3):  # error: PL0109 a dataflow block contains no loop
+            for i in R.range(3):  # error: PL0109 loops are not allowed in a dataflow block
                 y = R.add(x, x)
         return x
 

@@ -21,7 +21,7 @@ class Module:
     def no_result_type(x: R.Tensor(("n",), "float32")) -> R.Tensor:
         @R.function
         def inner(a: R.Tensor(ndim=1, dtype="float32")):
-            return inner(a)  # error: PL0111 'inner' calls itself: the type of its result must be declared
+            return inner(a)  # error: PL0111 'inner' calls itself, so its result type must be declared
 
         return inner(x)
 

@@ -54,7 +54,7 @@ class Module:
     # A lambda is no function, and a string no tensor.
     @R.function
     def lambda_value(x: R.Tensor((4,), "float32")) -> R.Object:
-        y = lambda a: a  # error: PL0106 a lambda is no value of the graph
+        y = lambda a: a  # error: PL0106 a lambda is not a value of the graph
         return y
 
     @R.function

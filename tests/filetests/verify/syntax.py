@@ -9,6 +9,6 @@ class Module:
     def main(x: R.Tensor(("n",), "float32")) -> R.Object:
         y = R.ad(x, x)  # error: PL0104 ad
         z = R.add(x)  # error: PL0105
-        for i in x:  # error: PL0102 loops over a range of integers
+        for i in x:  # error: PL0102 loop over a range of integers
             pass
         return x

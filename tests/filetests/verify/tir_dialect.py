@@ -10,7 +10,7 @@ class Module:
     def ret(A: T.Buffer((4,), "float32")):
         for i in range(4):
             A[i] = T.float32(0)
-        T.ret(0)  # error: PL0102 T.ret: a loop function returns nothing
+        T.ret(0)  # error: PL0102 T.ret: a loop function cannot return a value
 
     @T.prim_func
     def attr(A: T.Buffer((4,), "float32")):
@@ -19,7 +19,7 @@ class Module:
 
     @T.prim_func
     def data(A: T.Buffer((4,), "float32")):
-        B = T.decl_buffer((2,), "float32", data=A.data)  # error: PL0102 asks for a buffer over the memory of another one
+        B = T.decl_buffer((2,), "float32", data=A.data)  # error: PL0102 asks for a buffer in the memory of another one
         B[0] = T.float32(0)
 
     @T.prim_func
@@ -34,5 +34,5 @@ class Module:
     def step(a: T.handle):
         n = T.int64()
         A = T.match_buffer(a, (n,), "float32")
-        for i in range(0, n, n):  # error: PL0102 the step of a loop is a constant other than 0
+        for i in range(0, n, n):  # error: PL0102 the step of a loop must be a constant other than 0
             A[i] = T.float32(0)

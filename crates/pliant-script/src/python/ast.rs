@@ -25,8 +25,7 @@ pub struct Expr<'a> {
     pub kind: ExprKind<'a>,
     /// The source range.
     pub range: Range,
-    /// The nesting depth: one more than that of the deepest operand. Limited by
-    /// [`super::MAX_EXPR_DEPTH`].
+    /// The nesting depth: 1 plus the depth of the deepest operand. At most [`super::MAX_EXPR_DEPTH`].
     pub depth: u16,
 }
 
@@ -97,7 +96,7 @@ pub enum CmpOp {
     Gt,
     /// `>=`
     Ge,
-    /// `in`, `not in`, `is`, `is not`, which only host expressions support.
+    /// `in`, `not in`, `is` or `is not`. Only the host can evaluate these.
     Host,
 }
 
@@ -159,11 +158,9 @@ pub enum ExprKind<'a> {
     IfExp(Box<[Expr<'a>; 3]>),
     /// `*value`.
     Starred(Box<Expr<'a>>),
-    /// `lambda a, b: value` with plain parameters. The parser interprets it as an argument of
-    /// loops; elsewhere the host evaluates it.
+    /// `lambda a, b: value` with plain parameters. The parser accepts it as an argument of loops. Elsewhere the host evaluates it.
     Lambda(Box<Lambda<'a>>),
-    /// Any other Python expression, such as a comprehension or an f-string. Only the host can
-    /// evaluate it.
+    /// Any other Python expression, such as a comprehension or an f-string. Only the host can evaluate it.
     Host,
 }
 

@@ -1,14 +1,14 @@
-//! The expression parser (precedence climbing).
+//! The expression parser, which uses precedence climbing.
 
 use super::ast::*;
 use super::lexer::{Tok, op_code};
 use super::parser::{Parser, Result, SyntaxError, is_keyword};
 use super::strings::{Literal, Number, number_value, string_value};
-use super::{MAX_EXPR_DEPTH, on_stack};
+use super::{MAX_EXPR_DEPTH, with_stack_segment};
 
-/// The precedence of comparisons. `or`, `and` and `not` have lower ones.
+/// The precedence of comparisons. `or`, `and` and `not` bind less tightly.
 const COMPARE: u8 = 4;
-/// The lowest precedence above comparisons. The targets of `for` are parsed at this level.
+/// The lowest precedence above comparisons. Targets of `for` are parsed with it.
 const BIT_OR: u8 = 5;
 
 /// Left-associative operators with their precedences.
@@ -38,7 +38,7 @@ impl<'a> Parser<'a> {
         if operands >= MAX_EXPR_DEPTH {
             return Err(self.too_deep(range));
         }
-        self.deepest = self.deepest.max(operands + 1);
+        self.max_expr_depth = self.max_expr_depth.max(operands + 1);
         Ok(Expr { kind, range, depth: operands + 1 })
     }
 
@@ -47,7 +47,7 @@ impl<'a> Parser<'a> {
         if self.depth > MAX_EXPR_DEPTH {
             return Err(self.too_deep(self.cur.range));
         }
-        let out = on_stack(|| parse(self))?;
+        let out = with_stack_segment(|| parse(self))?;
         self.depth -= 1;
         Ok(out)
     }
@@ -56,13 +56,13 @@ impl<'a> Parser<'a> {
         Range { start, end: self.last_end.max(start) }
     }
 
-    /// One or more expressions separated by commas; several form a tuple.
+    /// One or more expressions separated by commas. Several form a tuple.
     pub(super) fn expression_list(&mut self) -> Result<Expr<'a>> {
         let first = self.starred_or_expression()?;
         self.rest_of_tuple(first, Self::starred_or_expression)
     }
 
-    /// One or more targets of `for` or `with`, up to `in`; several form a tuple.
+    /// One or more targets of `for` or `with`, up to `in`. Several form a tuple.
     pub(super) fn target_list(&mut self) -> Result<Expr<'a>> {
         let target = |p: &mut Self| p.nested(|p| p.binary(BIT_OR));
         let first = target(self)?;
@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
         self.node(kind, self.from(start), depth)
     }
 
-    /// A chain of binary operators with precedence `min` or higher.
+    /// A chain of binary operators of at least precedence `min`.
     fn binary(&mut self, min: u8) -> Result<Expr<'a>> {
         let mut left = self.unary(min)?;
         loop {
@@ -468,7 +468,7 @@ impl<'a> Parser<'a> {
             self.rest_of_tuple(first, Self::starred_or_expression)?
         };
         self.expect_op(")")?;
-        // The range of the expression includes the parentheses.
+        // Include the parentheses in the range of the expression.
         value.range = self.from(start);
         Ok(value)
     }
@@ -528,7 +528,7 @@ impl<'a> Parser<'a> {
         self.node(kind, self.from(start), depth)
     }
 
-    /// `element for target in iter ...`, or the element alone.
+    /// Parses `for target in iter ...` after the element of a comprehension. If there is none, returns the element.
     fn maybe_comprehension(&mut self, element: Expr<'a>, _start: u32) -> Result<Expr<'a>> {
         if !self.at_word("for") {
             return Ok(element);

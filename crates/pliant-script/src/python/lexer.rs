@@ -1,4 +1,4 @@
-//! The lexer. Produces tokens with byte ranges, line ends and indentation; brackets join lines.
+//! The lexer: produces tokens with byte ranges, including line ends and indentation. Lines inside brackets are joined.
 
 use super::MAX_INDENT;
 use super::ast::Range;
@@ -47,7 +47,7 @@ pub(super) struct Lexer<'a> {
     ended: bool,
 }
 
-/// Encodes the bytes of an operator as an integer, so that operators can be compared quickly.
+/// Encodes an operator as an integer, so that comparing operators is fast.
 pub(super) const fn op_code(op: &str) -> u32 {
     let bytes = op.as_bytes();
     let (mut code, mut i) = (0, 0);
@@ -98,7 +98,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Creates a lexer for one expression, in which newlines are ignored.
+    /// Creates a lexer for a single expression, in which newlines are ignored.
     pub(super) fn of_expression(text: &'a str) -> Self {
         let mut lexer = Lexer::new(text);
         lexer.brackets.push((b' ', 0));
@@ -118,7 +118,7 @@ impl<'a> Lexer<'a> {
         self.bytes.get(self.pos + ahead).copied().unwrap_or(0)
     }
 
-    /// Error recovery: closes all brackets and skips to the end of the physical line.
+    /// Error recovery: closes all brackets and skips to the end of the line.
     pub(super) fn skip_line(&mut self) {
         self.brackets.clear();
         while self.pos < self.bytes.len() && self.peek(0) != b'\n' {
@@ -126,7 +126,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// An error for a bracket that is never closed, which causes most errors inside brackets.
+    /// The error for a bracket that is never closed, which is the cause of most errors inside brackets.
     pub(super) fn unclosed(&self) -> Option<SyntaxError> {
         let &(open, at) = self.brackets.last()?;
         let depth = self.brackets.len();
@@ -202,7 +202,7 @@ impl<'a> Lexer<'a> {
         Ok(self.token(Tok::End, pos))
     }
 
-    /// Skips blanks, comments and line continuations; inside brackets also newlines.
+    /// Skips blanks, comments and line continuations. Inside brackets also skips newlines.
     fn skip_blank(&mut self) -> Result<(), SyntaxError> {
         loop {
             match self.peek(0) {
@@ -220,7 +220,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Processes the indentation of a new line. Blank lines and comments are skipped.
+    /// Processes the indentation of a new line. Skips blank lines and comments.
     fn indentation(&mut self) -> Result<Option<Token>, SyntaxError> {
         loop {
             let start = self.pos;
@@ -269,7 +269,7 @@ impl<'a> Lexer<'a> {
         }
         if self.indents.last() != Some(&width) {
             let range = self.range(start);
-            // Assume the enclosing level, so that the rest of the file can be parsed.
+            // Continue at the enclosing level, so that the rest of the file can be parsed.
             self.pending_dedents = dedents;
             return Err(SyntaxError::new(
                 range,
@@ -336,7 +336,7 @@ impl<'a> Lexer<'a> {
             match self.peek(0) {
                 0 if self.pos >= self.bytes.len() => return Err(self.unterminated(start)),
                 b'\n' if !triple => return Err(self.unterminated(start)),
-                // A backslash also escapes a quote in raw strings.
+                // A backslash escapes a quote even in a raw string.
                 b'\\' => self.pos += if raw || self.peek(1) < 0x80 { 2 } else { 1 },
                 c if c == quote && !triple => {
                     self.pos += 1;
@@ -390,7 +390,7 @@ impl<'a> Lexer<'a> {
             }
             Some(&(open, _)) if open != b' ' => {
                 let (c, open) = (c as char, open as char);
-                // Assume the matching bracket, so that the error is reported once.
+                // Pop the bracket as if it matched, so that the error is reported once.
                 self.brackets.pop();
                 let message = format!("closing '{c}' does not match opening '{open}'");
                 Err(SyntaxError::new(self.range(start), message))

@@ -1,18 +1,17 @@
-//! The statement parser. After an error it continues with the next statement, so that several
-//! errors are reported at once.
+//! The statement parser. After an error it continues with the next statement, so that one parse reports several errors.
 
 use super::ast::*;
 use super::lexer::{Lexer, Tok, Token, op_code};
-use super::{MAX_INDENT, MAX_SYNTAX_ERRORS, on_stack};
+use super::{MAX_INDENT, MAX_SYNTAX_ERRORS, with_stack_segment};
 
 /// A syntax error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     /// The source range.
     pub range: Range,
-    /// Describes the error.
+    /// What is wrong.
     pub message: String,
-    /// How to fix the error.
+    /// How to fix the error, if known.
     pub help: Option<String>,
     fatal: bool,
 }
@@ -22,7 +21,7 @@ impl SyntaxError {
         SyntaxError { range, message: message.into(), help: None, fatal: false }
     }
 
-    /// Creates an error after which parsing cannot continue.
+    /// Creates an error after which parsing stops.
     pub(super) fn fatal(range: Range, message: impl Into<String>) -> Self {
         SyntaxError { fatal: true, ..SyntaxError::new(range, message) }
     }
@@ -41,11 +40,11 @@ pub(super) struct Parser<'a> {
     pub(super) cur: Token,
     pub(super) last_end: u32,
     pub(super) depth: u16,
-    /// The maximum depth of the expressions read so far.
-    pub(super) deepest: u16,
+    /// The maximum depth of all expressions parsed so far.
+    pub(super) max_expr_depth: u16,
     blocks: usize,
-    /// The maximum number of simultaneously open blocks.
-    most_blocks: usize,
+    /// The maximum number of blocks that were open at the same time.
+    max_blocks: usize,
     errors: Vec<SyntaxError>,
     stopped: bool,
 }
@@ -57,7 +56,7 @@ pub struct File<'a> {
     pub stmts: Vec<Stmt<'a>>,
     /// The syntax errors.
     pub errors: Vec<SyntaxError>,
-    /// The maximum nesting depth of blocks and expressions together.
+    /// The maximum nesting depth of blocks plus that of expressions.
     pub depth: usize,
 }
 
@@ -74,7 +73,7 @@ pub fn parse_file(text: &str) -> File<'_> {
     while p.cur.kind != Tok::End && !p.stopped {
         p.statement_or_recover(&mut stmts);
     }
-    let depth = p.most_blocks + usize::from(p.deepest);
+    let depth = p.max_blocks + usize::from(p.max_expr_depth);
     File { stmts, errors: p.errors, depth }
 }
 
@@ -104,9 +103,9 @@ impl<'a> Parser<'a> {
             cur,
             last_end: 0,
             depth: 0,
-            deepest: 0,
+            max_expr_depth: 0,
             blocks: 0,
-            most_blocks: 0,
+            max_blocks: 0,
             errors: Vec::new(),
             stopped: false,
         }
@@ -184,7 +183,7 @@ impl<'a> Parser<'a> {
         self.errors.push(error);
     }
 
-    /// Repeats `step` until it succeeds, and reports its errors.
+    /// Calls `step` until it succeeds. Reports its errors.
     fn recovering(&mut self, mut step: impl FnMut(&mut Self) -> Result<()>) {
         while !self.stopped {
             match step(self) {
@@ -406,7 +405,7 @@ impl<'a> Parser<'a> {
         Ok(StmtKind::ImportFrom(names))
     }
 
-    /// An unsupported Python statement. It is skipped with its block.
+    /// Skips an unsupported Python statement and its block.
     fn other_stmt(&mut self) -> (StmtKind<'a>, u32) {
         let keyword = other_keyword(self.cur_text());
         let end = self.cur.range.end;
@@ -441,10 +440,10 @@ impl<'a> Parser<'a> {
             let message = format!("blocks are nested too deeply: at most {MAX_INDENT} levels");
             return Err(SyntaxError::fatal(self.cur.range, message));
         }
-        self.most_blocks = self.most_blocks.max(self.blocks);
+        self.max_blocks = self.max_blocks.max(self.blocks);
         self.recovering(Self::advance);
         while !self.stopped && !matches!(self.cur.kind, Tok::Dedent | Tok::End) {
-            on_stack(|| self.statement_or_recover(&mut body));
+            with_stack_segment(|| self.statement_or_recover(&mut body));
         }
         if self.cur.kind == Tok::Dedent {
             self.recovering(Self::advance);
@@ -460,13 +459,13 @@ impl<'a> Parser<'a> {
         let start = self.cur.range.start;
         let otherwise = if self.at_word("elif") {
             self.blocks += 1;
-            // `elif` branches are nested in the tree, though not in the text.
+            // `elif` branches are nested in the tree, although not in the source.
             if self.blocks >= MAX_INDENT {
                 let message = format!("too many branches: at most {MAX_INDENT}");
                 return Err(SyntaxError::fatal(self.cur.range, message));
             }
-            self.most_blocks = self.most_blocks.max(self.blocks);
-            let (kind, end) = on_stack(|| self.if_stmt())?;
+            self.max_blocks = self.max_blocks.max(self.blocks);
+            let (kind, end) = with_stack_segment(|| self.if_stmt())?;
             self.blocks -= 1;
             vec![Stmt { kind, range: Range { start, end } }]
         } else if self.eat_word("else")? {
@@ -510,7 +509,7 @@ impl<'a> Parser<'a> {
         Ok((StmtKind::With(items, body), end))
     }
 
-    /// The target of `with`. `as i, j:` is not valid Python, but scripts of 2022 use it.
+    /// The target of `with`. `as i, j:` is not valid Python, but scripts of 2022 contain it.
     fn with_target(&mut self) -> Result<Expr<'a>> {
         self.target_list()
     }

@@ -1,12 +1,12 @@
-//! The values of string and number literals.
+//! Evaluates string and number literals.
 
 use std::borrow::Cow;
 
-/// The meaning of a string literal.
+/// The value of a string literal.
 pub(super) enum Literal<'a> {
     /// A text.
     Text(Cow<'a, str>),
-    /// An f-string or bytes literal, which only the host can evaluate.
+    /// An f-string or bytes literal. Only the host can evaluate it.
     Host,
     /// The literal contains an invalid escape.
     BadEscape,
@@ -56,7 +56,7 @@ fn unescape(text: &str) -> Option<String> {
             'u' => out.push(hex(&mut chars, 4)?),
             'U' => out.push(hex(&mut chars, 8)?),
             c @ ('\\' | '\'' | '"') => out.push(c),
-            // Python keeps the backslash before any other character.
+            // As in Python, keep the backslash before any other character.
             c => {
                 out.push('\\');
                 out.push(c);

@@ -7,10 +7,10 @@ use pliant_ir::{DType, Sym};
 
 use super::FuncParser;
 use super::value::Val;
-use crate::dialect::{Ns, RelaxName, relax_name};
-use crate::errors::{Kind, Reported, Res};
+use crate::dialect::{Namespace, RelaxName, relax_name};
+use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
-use crate::python::{parse_expression, with_room};
+use crate::python::{parse_expression, with_stack_for_depth};
 
 /// The arguments of a type, in parentheses or brackets.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ impl<'s> FuncParser<'_, 's> {
             return None;
         }
         let name = match self.cx.path(e) {
-            Some(p) if p.ns == Ns::Relax => relax_name(&p.name),
+            Some(p) if p.ns == Namespace::Relax => relax_name(&p.name),
             Some(_) => None,
             // The oldest scripts write `Tensor(...)` without a module prefix.
             None => e.as_name().filter(|n| self.cx.lookup(n).is_none()).and_then(relax_name),
@@ -36,7 +36,7 @@ impl<'s> FuncParser<'_, 's> {
         name.filter(|n| matches!(n, TensorTy | ShapeTy | TupleTy | ObjectTy | PrimTy | CallableTy))
     }
 
-    /// Whether an expression is a type, judged by its callee or subscripted value.
+    /// Whether an expression is a type, according to its callee or subscripted value.
     pub(super) fn is_type(&self, e: &Expr<'s>) -> bool {
         match &e.kind {
             ExprKind::Call(call) => self.type_name(&call.func).is_some(),
@@ -84,23 +84,23 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Handles `x: T.int64`, captured data types, and errors.
+    /// Handles annotations such as `x: T.int64`, captured data types, and errors.
     fn other_annotation(&mut self, e: &Expr<'s>, call: Option<&Call<'s>>) -> Res<Type> {
         if call.is_none()
             && !self.is_local(e)
             && let Some(p) = self.cx.path(e)
         {
-            if p.ns == Ns::Tir
+            if p.ns == Namespace::Tir
                 && let Some(dtype) = crate::context::parse_dtype(&p.name)
             {
                 return Ok(self.intern(TypeData::Prim { dtype, value: None }));
             }
-            if p.ns == Ns::Relax {
+            if p.ns == Namespace::Relax {
                 let types = ["Tensor", "Shape", "Tuple", "Object", "Prim", "Callable"];
                 let help = crate::errors::did_you_mean(&p.name, types);
                 let message = format!("'{}' is not a type", p.name);
                 return Err(self.cx.error_maybe(
-                    Kind::UnknownConstruct,
+                    ErrorKind::UnknownConstruct,
                     self.range(e.range),
                     message,
                     help,
@@ -109,7 +109,7 @@ impl<'s> FuncParser<'_, 's> {
         }
         let text = crate::context::first_line(self.cx.slice(e.range));
         Err(self.error_help(
-            Kind::Type,
+            ErrorKind::Type,
             e.range,
             format!("expected a type, found `{text}`"),
             "types are R.Tensor, R.Shape, R.Tuple, R.Prim, R.Callable and R.Object",
@@ -131,7 +131,7 @@ impl<'s> FuncParser<'_, 's> {
         let help = crate::errors::did_you_mean(keyword.name, known.iter().copied())
             .unwrap_or_else(|| format!("{of} takes: {}", known.join(", ")));
         let message = format!("{of} has no parameter '{}'", keyword.name);
-        self.error_help(Kind::Arguments, keyword.range, message, help)
+        self.error_help(ErrorKind::Arguments, keyword.range, message, help)
     }
 
     // ---- tensors ----
@@ -149,7 +149,7 @@ impl<'s> FuncParser<'_, 's> {
                 "shape" => shape = Some(&k.value),
                 "dtype" => dtype = Some(&k.value),
                 "ndim" => ndim = Some(&k.value),
-                // Ignored, because all memory is CPU memory.
+                // Ignored, because there is only CPU memory.
                 "vdevice" => {}
                 _ => return Err(self.unknown_keyword(k, "R.Tensor", &["shape", "dtype", "ndim"])),
             }
@@ -168,7 +168,7 @@ impl<'s> FuncParser<'_, 's> {
             match &shape {
                 TensorShape::Dims(dims) if dims.len() != rank as usize => {
                     let message = format!("ndim is {rank}, but the shape has {} dims", dims.len());
-                    return Err(self.error(Kind::Type, args.range, message));
+                    return Err(self.error(ErrorKind::Type, args.range, message));
                 }
                 TensorShape::Unknown => shape = TensorShape::Rank(rank),
                 _ => {}
@@ -177,14 +177,14 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.intern(TypeData::Tensor { shape, dtype }))
     }
 
-    /// Evaluates `ndim=2`; -1 means an unknown rank.
+    /// Evaluates `ndim=2`. -1 means that the rank is unknown.
     fn rank(&mut self, e: &Expr<'s>) -> Res<Option<u32>> {
         let val = self.value(e)?;
         let value = self.as_sym(&val).and_then(|s| self.b.func().syms.as_int(s));
         match value {
             Some(-1) => Ok(None),
             Some(v) if (0..=i64::from(u16::MAX)).contains(&v) => Ok(Some(v as u32)),
-            _ => Err(self.error(Kind::Type, e.range, "ndim must be a small integer")),
+            _ => Err(self.error(ErrorKind::Type, e.range, "ndim must be a small integer")),
         }
     }
 
@@ -200,7 +200,7 @@ impl<'s> FuncParser<'_, 's> {
         self.shape_of_value(val, e.range)
     }
 
-    /// The shape denoted by a value of the graph.
+    /// The shape that a value of the graph denotes.
     pub(super) fn shape_of_value(&mut self, val: Val, range: Range) -> Res<TensorShape> {
         if let Some(dims) = self.as_dims(&val) {
             return Ok(TensorShape::Dims(dims.into()));
@@ -213,18 +213,18 @@ impl<'s> FuncParser<'_, 's> {
             }
             let ty = self.b.func().expr_ty(e);
             let message = format!("expected a shape, found a value of type {}", self.ty_text(ty));
-            return Err(self.error(Kind::Type, range, message));
+            return Err(self.error(ErrorKind::Type, range, message));
         }
         let message = format!("expected a shape, found {}", val.describe());
-        Err(self.error_help(Kind::Type, range, message, "write a shape as a tuple: (n, 4)"))
+        Err(self.error_help(ErrorKind::Type, range, message, "write a shape as a tuple: (n, 4)"))
     }
 
-    /// Evaluates a dim: an integer, a symbolic expression, or a symbolic expression in quotes.
+    /// Evaluates a dim: an integer or a symbolic expression, which may be in quotes.
     pub(super) fn dim(&mut self, e: &Expr<'s>) -> Res<Sym> {
         if let ExprKind::Str(text) = &e.kind {
             let Cow::Borrowed(text) = *text else {
                 return Err(self.error(
-                    Kind::Type,
+                    ErrorKind::Type,
                     e.range,
                     "a symbolic dim in quotes has no escapes",
                 ));
@@ -253,24 +253,24 @@ impl<'s> FuncParser<'_, 's> {
                 Val::Float(..) => "a dim must be an integer, not a float".to_string(),
                 other => format!("expected a dim, found {}", other.describe()),
             };
-            self.error(Kind::Type, e.range, message)
+            self.error(ErrorKind::Type, e.range, message)
         })
     }
 
-    /// Evaluates a dim in quotes. Names that the script does not define become symbols, even if the
-    /// host program defines them: a Python variable `n` must not turn the dim "n" into a constant.
+    /// Evaluates a dim in quotes. Names that the script does not define become symbols, even if the host program defines them: a
+    /// Python variable `n` must not change the meaning of the dim "n".
     fn quoted_dim(&mut self, text: &'s str, range: Range) -> Res<Sym> {
         let parsed = match parse_expression(text) {
             Ok(e) => e,
             Err(error) => {
                 let message = format!("invalid symbolic dim \"{text}\": {}", error.message);
-                return Err(self.error(Kind::Type, range, message));
+                return Err(self.error(ErrorKind::Type, range, message));
             }
         };
         let (implicit, at) = (self.implicit, self.at);
         self.implicit = true;
         self.at = Some(at.unwrap_or(range));
-        let dim = with_room(parsed.depth.into(), || {
+        let dim = with_stack_for_depth(parsed.depth.into(), || {
             let dim = self.dim(&parsed);
             drop(parsed);
             dim
@@ -379,7 +379,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 }
 
-/// Whether a tuple is written without parentheses: `(n, k), "float32"` is, `(n, k)` is not.
+/// Whether a tuple is written without parentheses, like `(n, k), "float32"` and unlike `(n, k)`.
 fn is_bare(tuple: &Expr<'_>, items: &[Expr<'_>]) -> bool {
     items.first().is_some_and(|first| first.range.start == tuple.range.start)
 }

@@ -1,8 +1,7 @@
 //! `if` statements. Both branches define the same variables or return the result of the function.
 //!
-//! If one branch returns and the other continues, the statements after the `if` become part of the
-//! continuing branch: the function's result is then the result of the `if`. If both branches may
-//! continue, the statements are duplicated.
+//! If one branch returns and the other continues, the statements after the `if` become part of the continuing branch, and the
+//! result of the `if` is the result of the function. If both branches may continue, those statements are duplicated.
 
 use pliant_ir::DType;
 use pliant_ir::print::DISCARDED;
@@ -11,23 +10,23 @@ use pliant_ir::relax::{Expr as IrExpr, ExprData, Seq, Type, TypeData, derive};
 use pliant_sym::Proof;
 use rustc_hash::FxHashSet;
 
-use super::exits::always_leaves;
+use super::exits::always_exits;
 use super::stmt::{Flow, Rest};
 use super::value::Val;
 use super::{FuncParser, Local};
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Expr, Range, Stmt, StmtKind};
-use crate::python::on_stack;
+use crate::python::with_stack_segment;
 
-/// Maximum number of `if`s that duplicate the following statements, along any path to the end.
+/// Maximum number of `if`s on any path that duplicate the statements after them.
 const MAX_COPIES: u32 = 256;
 
-/// Maximum nesting of `if`s with early returns. Each contains the statements that follow it.
+/// Maximum nesting of `if`s with early returns. Each of them contains the statements that follow it.
 const MAX_EARLY: u32 = 180;
 
-/// A branch after its statements have been parsed.
+/// A branch whose statements have been parsed.
 pub(super) struct Branch<'s> {
-    /// The meanings of its names at its end.
+    /// The names that it defines, with their meanings at its end.
     defined: Vec<(&'s str, Local)>,
     /// The bindings and the result.
     seq: Seq,
@@ -45,9 +44,9 @@ impl<'s> FuncParser<'_, 's> {
     ) -> Res<Flow> {
         if self.b.in_dataflow() {
             return Err(self.error_help(
-                Kind::Dataflow,
+                ErrorKind::Dataflow,
                 stmt.range,
-                "a dataflow block contains no 'if'",
+                "'if' is not allowed in a dataflow block",
                 "end the block before it",
             ));
         }
@@ -60,7 +59,7 @@ impl<'s> FuncParser<'_, 's> {
         let second = self.branch(otherwise, &joined, None)?;
         if first.returned != second.returned {
             return Err(self.error(
-                Kind::Structure,
+                ErrorKind::Structure,
                 stmt.range,
                 "either both branches return or none does",
             ));
@@ -82,7 +81,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(Flow::Open)
     }
 
-    /// Parses an `if` in which one branch returns early and execution may continue after the `if`.
+    /// Parses an `if` with an early return in one branch, after which execution may continue.
     pub(super) fn returning_if(
         &mut self,
         stmt: &Stmt<'s>,
@@ -92,8 +91,8 @@ impl<'s> FuncParser<'_, 's> {
         rest: &Rest<'_, 's>,
     ) -> Res<Flow> {
         if self.b.in_dataflow() {
-            let message = "a dataflow block contains no 'if'";
-            return Err(self.error(Kind::Dataflow, stmt.range, message));
+            let message = "'if' is not allowed in a dataflow block";
+            return Err(self.error(ErrorKind::Dataflow, stmt.range, message));
         }
         let cond_e = match self.condition(cond)? {
             Cond::Known(known) => {
@@ -101,7 +100,7 @@ impl<'s> FuncParser<'_, 's> {
             }
             Cond::Expr(e) => e,
         };
-        if !always_leaves(then) && !always_leaves(otherwise) {
+        if !always_exits(then) && !always_exits(otherwise) {
             self.copies += 1;
         }
         self.early_return(stmt.range, |p| {
@@ -111,7 +110,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// Parses branches of which one may return early.
+    /// Parses the branches of an `if`, of which one may return early.
     pub(super) fn early_return(
         &mut self,
         range: Range,
@@ -119,19 +118,19 @@ impl<'s> FuncParser<'_, 's> {
     ) -> Res<Flow> {
         if self.copies > MAX_COPIES || self.early >= MAX_EARLY {
             return Err(self.error_help(
-                Kind::Unsupported,
+                ErrorKind::Unsupported,
                 range,
                 "the function returns early in too many places",
-                "move a part of it into a function of its own",
+                "move a part of it into a separate function",
             ));
         }
         self.early += 1;
-        let flow = on_stack(|| read(self));
+        let flow = with_stack_segment(|| read(self));
         self.early -= 1;
         flow
     }
 
-    /// Creates the result of an `if` whose branches both return.
+    /// Creates the result of an `if` in which both branches return.
     pub(super) fn choice(
         &mut self,
         stmt: &Stmt<'s>,
@@ -141,7 +140,7 @@ impl<'s> FuncParser<'_, 's> {
     ) -> Res<Flow> {
         if !(first.returned && second.returned) {
             return Err(self.error_help(
-                Kind::Structure,
+                ErrorKind::Structure,
                 stmt.range,
                 "a branch of this 'if' returns a value, but the function can end without one",
                 "end the function with a return statement",
@@ -154,7 +153,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(Flow::Returned(self.b.operand(value)))
     }
 
-    /// Evaluates a condition. A condition known at parse time selects its branch, as in Python.
+    /// Evaluates a condition. A condition that is known at parse time selects its branch, as in Python.
     pub(super) fn condition(&mut self, cond: &Expr<'s>) -> Res<Cond> {
         let val = self.value(cond)?;
         if let Val::Bool(known) = val {
@@ -165,8 +164,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(Cond::Expr(e))
     }
 
-    /// The most specific type that covers both branches. It is an error if the branches have
-    /// unrelated types, unless the annotation states such a type.
+    /// The most specific type that covers both branches. If the types of the branches are unrelated, this is an error unless the
+    /// annotation states a covering type.
     fn joined_type(
         &mut self,
         stmt: &Stmt<'s>,
@@ -174,7 +173,7 @@ impl<'s> FuncParser<'_, 's> {
         first: &Branch<'s>,
         second: &Branch<'s>,
     ) -> Res<Type> {
-        let (a, b) = (self.forget_shape(first.ty), self.forget_shape(second.ty));
+        let (a, b) = (self.erase_shape(first.ty), self.erase_shape(second.ty));
         let ty = derive::lca(self.b.func_mut(), a, b);
         let types = &self.b.func().types;
         let lost = |a: Type, b: Type, ty: Type| {
@@ -199,9 +198,9 @@ impl<'s> FuncParser<'_, 's> {
             Some((a, b, what)) if !(joined.is_empty() && self.result_is_any) => {
                 let (a, b) = (self.ty_text(a), self.ty_text(b));
                 Err(self.error_help(
-                    Kind::Type,
+                    ErrorKind::Type,
                     stmt.range,
-                    format!("{what} is {a} in one branch and {b} in the other: no type but R.Object holds both"),
+                    format!("{what} is {a} in one branch and {b} in the other: only R.Object covers both"),
                     "return the same kind of value from both, or annotate it as R.Object",
                 ))
             }
@@ -215,12 +214,11 @@ impl<'s> FuncParser<'_, 's> {
             return Ok(());
         }
         let message = format!("a condition is a scalar bool, found {}", self.ty_text(ty));
-        Err(self.error(Kind::Type, range, message))
+        Err(self.error(ErrorKind::Type, range, message))
     }
 
-    /// The variables that the `if` defines for the following statements: those that are read later,
-    /// else the one that both branches assign last. A name assigned in only one branch keeps its
-    /// value in the other.
+    /// The variables that the `if` defines for the statements after it: those that are read later, or else the one that both
+    /// branches assign last. A name assigned in only one branch keeps its previous value in the other.
     fn joined_names(
         &mut self,
         stmt: &Stmt<'s>,
@@ -252,18 +250,17 @@ impl<'s> FuncParser<'_, 's> {
             _ if self.is_discarded(a) && self.is_discarded(b) => vec![DISCARDED],
             _ => Vec::new(),
         };
-        // A branch whose names are only used inside it defines nothing for the following
-        // statements.
+        // If the names of a branch are only used inside it, it defines nothing for the statements after the `if`.
         let effects = |s: &[Stmt<'s>]| {
             let mut names = Vec::new();
             assigned_anywhere(s, &mut names);
             !names.into_iter().any(later)
         };
-        // Two branches without results define nothing, and neither do two that return.
-        if last.is_empty() && !(always_leaves(a) && always_leaves(b)) {
+        // Two branches without results define nothing, nor do two branches that return.
+        if last.is_empty() && !(always_exits(a) && always_exits(b)) {
             if b.is_empty() && !effects(a) {
                 return Err(self.error_help(
-                    Kind::Structure,
+                    ErrorKind::Structure,
                     stmt.range,
                     "an 'if' needs an 'else'",
                     "both branches must define the variable that is used afterwards",
@@ -272,7 +269,7 @@ impl<'s> FuncParser<'_, 's> {
             let common = set_a.intersection(&set_b).next().is_some();
             if !common && !effects(a) && !effects(b) {
                 return Err(self.error_help(
-                    Kind::Structure,
+                    ErrorKind::Structure,
                     stmt.range,
                     "the branches of this 'if' define no variable in common",
                     "assign the result to the same name in both",
@@ -282,8 +279,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(last)
     }
 
-    /// Whether a branch ends as the printer prints branches of an unnamed `if`:
-    /// `_: R.Tuple = R.tuple()`.
+    /// Whether a branch ends with `_: R.Tuple = R.tuple()`, as the printer prints an `if` without a name.
     fn is_discarded(&self, branch: &[Stmt<'s>]) -> bool {
         let annotated = branch.last().filter(|last| annotation_of(last).is_some());
         annotated.and_then(plain_assignment).is_some_and(|(target, value)| {
@@ -304,7 +300,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// Parses a branch; `read` parses its statements.
+    /// Parses a branch. `read` parses its statements.
     pub(super) fn branch_of(
         &mut self,
         read: impl FnOnce(&mut Self) -> Res<BranchEnd>,
@@ -316,8 +312,7 @@ impl<'s> FuncParser<'_, 's> {
         let returned = matches!(ended, Ok(BranchEnd::Return(_)));
         let result = match ended {
             Ok(BranchEnd::Return(e) | BranchEnd::Value(e)) => e,
-            // The sequence is closed even after an error, so that the builder's state stays
-            // consistent.
+            // Close the sequence even after an error, to keep the state of the builder consistent.
             _ => self.b.func_mut().tuple(&[]),
         };
         let ty = self.b.func().expr_ty(result);
@@ -325,8 +320,7 @@ impl<'s> FuncParser<'_, 's> {
         ended.map(|_| Branch { defined, seq, ty, returned })
     }
 
-    /// Parses the statements of a branch. If the last one only names the result, its value is the
-    /// result.
+    /// Parses the statements of a branch. If the last statement only names the result, its value is the result.
     fn branch_body(
         &mut self,
         body: &[Stmt<'s>],
@@ -346,7 +340,7 @@ impl<'s> FuncParser<'_, 's> {
                 return Ok(BranchEnd::Value(self.b.operand(e)));
             }
             self.b.set_span(self.cx.span(value.range));
-            // The name belongs to the variable that the whole `if` defines.
+            // The name belongs to the variable defined by the whole `if`.
             let var = match annotation_of(last) {
                 Some(annotation) => self.bind_annotated(e, annotation, "gv", last.range)?,
                 None => self.b.emit(e),
@@ -377,7 +371,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// The type with which both branches annotate their results, if it is the same.
+    /// The type with which both branches annotate their results; `None` if it differs.
     fn annotated_type(
         &mut self,
         joined: &[&'s str],
@@ -431,7 +425,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Checks the result of a function against its annotation, as for a binding.
+    /// Checks the result of a function against its annotation, like that of a binding.
     pub(super) fn check_result(&mut self, result: IrExpr, want: Type, range: Range) -> Res<IrExpr> {
         let have = self.b.func().expr_ty(result);
         match derive::is_subtype(self.b.func_mut(), have, want) {
@@ -449,7 +443,7 @@ impl<'s> FuncParser<'_, 's> {
                     self.ty_text(want),
                     self.ty_text(have)
                 );
-                Err(self.error(Kind::Type, range, message))
+                Err(self.error(ErrorKind::Type, range, message))
             }
         }
     }
@@ -508,8 +502,8 @@ fn assigned<'s>(stmts: &[Stmt<'s>], out: &mut Vec<&'s str>) {
     }
 }
 
-/// Appends the names that may be defined anywhere in the statements, including nested branches and
-/// loops. Each name is listed once, in order.
+/// Appends the names that may be defined anywhere in the statements, including nested branches and loops. Lists each name once, in
+/// order.
 pub(super) fn assigned_anywhere<'s>(stmts: &[Stmt<'s>], out: &mut Vec<&'s str>) {
     let mut names = Vec::new();
     for stmt in stmts {

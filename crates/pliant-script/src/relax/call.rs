@@ -9,8 +9,8 @@ use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, Op, OpSignature, Sym, SymVar}
 use super::value::Val;
 use super::{FuncParser, Local};
 use crate::context::Path;
-use crate::dialect::{self, Ns, TYPE_KEYWORDS};
-use crate::errors::{Kind, Res};
+use crate::dialect::{self, Namespace, TYPE_KEYWORDS};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range};
 
 impl<'s> FuncParser<'_, 's> {
@@ -23,9 +23,9 @@ impl<'s> FuncParser<'_, 's> {
         if !self.is_local(func) {
             if let Some(path) = self.cx.path(func) {
                 return match path.ns {
-                    Ns::Relax => self.relax_call(&path.name, e, call),
-                    Ns::Tir | Ns::Te => self.scalar_call(&path, e, call),
-                    Ns::Ir | Ns::Root => self.unknown_construct(&path, func.range),
+                    Namespace::Relax => self.relax_call(&path.name, e, call),
+                    Namespace::Tir | Namespace::Te => self.scalar_call(&path, e, call),
+                    Namespace::Ir | Namespace::Root => self.unknown_construct(&path, func.range),
                 };
             }
             if let Some(name) = func.as_name()
@@ -40,7 +40,7 @@ impl<'s> FuncParser<'_, 's> {
                     return self.relax_call(name, e, call);
                 }
             }
-            if func.as_name() != Some("metadata") && self.hangs_on_host(func) {
+            if func.as_name() != Some("metadata") && self.depends_on_host(func) {
                 let captured = func.as_name().and_then(|n| self.cx.lookup(n));
                 if !matches!(captured, Some(crate::env::HostValue::Func(..))) {
                     let range = self.range(e.range);
@@ -64,13 +64,13 @@ impl<'s> FuncParser<'_, 's> {
             Val::Path(path) => return self.unknown_construct(&path, func.range),
             other => {
                 let message = format!("{} cannot be called", other.describe());
-                return Err(self.error(Kind::Value, func.range, message));
+                return Err(self.error(ErrorKind::Value, func.range, message));
             }
         };
         self.func_call(callee, e, call).map(Val::Expr)
     }
 
-    /// Evaluates calls of Python builtins whose value is a number.
+    /// Evaluates calls of Python builtins that return a number.
     fn builtin_call(&mut self, name: &'s str, e: &Expr<'s>, call: &Call<'s>) -> Res<Option<Val>> {
         if self.cx.lookup(name).is_some() {
             return Ok(None);
@@ -98,7 +98,7 @@ impl<'s> FuncParser<'_, 's> {
 
     pub(super) fn unknown_construct<T>(&self, path: &Path, range: Range) -> Res<T> {
         let (module, help) = match path.ns {
-            Ns::Relax => {
+            Namespace::Relax => {
                 let ops = self.cx.ops.names();
                 let ops = ops.iter().map(|n| n.strip_prefix("relax.").unwrap_or(n));
                 (
@@ -106,21 +106,25 @@ impl<'s> FuncParser<'_, 's> {
                     crate::errors::did_you_mean(&path.name, dialect::relax_spellings().chain(ops)),
                 )
             }
-            Ns::Tir => ("T", crate::errors::did_you_mean(&path.name, crate::tir::spellings())),
-            Ns::Ir => ("I", crate::errors::did_you_mean(&path.name, ["ir_module", "module_attrs"])),
-            Ns::Te => ("te", None),
-            Ns::Root => ("tvm", None),
+            Namespace::Tir => {
+                ("T", crate::errors::did_you_mean(&path.name, crate::tir::spellings()))
+            }
+            Namespace::Ir => {
+                ("I", crate::errors::did_you_mean(&path.name, ["ir_module", "module_attrs"]))
+            }
+            Namespace::Te => ("te", None),
+            Namespace::Root => ("tvm", None),
         };
         let message = match path.name.as_str() {
             "" => format!("'{module}' is a module, not a value"),
             name => format!("{module} has no '{name}'"),
         };
-        Err(self.cx.error_maybe(Kind::UnknownConstruct, self.range(range), message, help))
+        Err(self.cx.error_maybe(ErrorKind::UnknownConstruct, self.range(range), message, help))
     }
 
     // ---- operators ----
 
-    /// The operator with the given spelling, without the prefix `relax.`.
+    /// The operator with this spelling, without the prefix `relax.`.
     pub(super) fn find_op(&self, name: &str) -> Option<Op> {
         let ops = self.cx.ops;
         let full = format!("relax.{name}");
@@ -136,7 +140,7 @@ impl<'s> FuncParser<'_, 's> {
         match self.find_op(name) {
             Some(op) => self.op_call(op, name, e, call).map(Val::Expr),
             None => {
-                let path = Path { ns: Ns::Relax, name: name.to_string() };
+                let path = Path { ns: Namespace::Relax, name: name.to_string() };
                 let range = match call.func.kind {
                     ExprKind::Attribute(_, _, range) => range,
                     _ => call.func.range,
@@ -174,7 +178,7 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(op, &args, bound.attrs, &ty_args, e.range)
     }
 
-    /// How an operand determines the type of number literals next to it.
+    /// How an operand determines the data type of number literals among the other operands.
     fn written(&self, val: &Val) -> Written {
         match val {
             Val::Expr(x) => match self.ty_of(*x) {
@@ -190,7 +194,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Whether a value consists of integers that are not all known at parse time.
+    /// Whether a value consists of integers of which some are unknown at parse time.
     fn is_symbolic(&self, val: &Val) -> bool {
         let open = |s: &Sym| self.b.func().syms.as_int(*s).is_none();
         match val {
@@ -215,7 +219,7 @@ impl<'s> FuncParser<'_, 's> {
         sig: &OpSignature,
         e: &Expr<'s>,
         call: &Call<'s>,
-    ) -> Res<Bound> {
+    ) -> Res<SortedArgs> {
         let variadic = sig.operands.iter().position(|o| o.variadic);
         let mut operands: Vec<Option<(Val, Range)>> = Vec::new();
         let mut attrs: Vec<Option<AttrValue>> = vec![None; sig.attrs.len()];
@@ -235,13 +239,13 @@ impl<'s> FuncParser<'_, 's> {
                     op.short_name(),
                     call.args.len()
                 );
-                return Err(self.error(Kind::Arguments, arg.range, message));
+                return Err(self.error(ErrorKind::Arguments, arg.range, message));
             }
             self.no_tensor(op, sig, (i, place), (&val, arg.range))?;
             attrs[place] =
                 Some(self.attr_or_symbols(sig, place, (val, arg.range), &mut by_symbols)?);
         }
-        if let Some((a, b)) = dialect::exchanged(name)
+        if let Some((a, b)) = dialect::swapped_operands(name)
             && operands.len() > a
         {
             operands.resize_with(operands.len().max(b + 1), || None);
@@ -272,7 +276,7 @@ impl<'s> FuncParser<'_, 's> {
                     sig.operands.iter().map(|o| o.name).chain(sig.attrs.iter().map(|a| a.0));
                 let help = crate::errors::did_you_mean(k.name, known);
                 let message = format!("R.{} has no parameter '{}'", op.short_name(), k.name);
-                return Err(self.cx.error_maybe(Kind::Arguments, k.range, message, help));
+                return Err(self.cx.error_maybe(ErrorKind::Arguments, k.range, message, help));
             }
         }
         let mut operands = self.check_operands(op, sig, operands, e.range)?;
@@ -281,14 +285,14 @@ impl<'s> FuncParser<'_, 's> {
         for (value, (name, default)) in attrs.into_iter().zip(&sig.attrs) {
             let Some(value) = value.or_else(|| default.clone()) else {
                 let message = format!("R.{} needs '{name}'", op.short_name());
-                return Err(self.error(Kind::Arguments, e.range, message));
+                return Err(self.error(ErrorKind::Arguments, e.range, message));
             };
             out.0.push(((*name).into(), typed_attr(name, value, default.as_ref())));
         }
-        Ok(Bound { operands, attrs: out })
+        Ok(SortedArgs { operands, attrs: out })
     }
 
-    /// Rejects a tensor as attribute `i`: it is an excess operand.
+    /// Reports a tensor that is passed as attribute `i`, because it exceeds the operands.
     fn no_tensor(
         &self,
         op: Op,
@@ -309,11 +313,11 @@ impl<'s> FuncParser<'_, 's> {
             i + 1,
             sig.attrs[place].0
         );
-        Err(self.error(Kind::Arguments, range, message))
+        Err(self.error(ErrorKind::Arguments, range, message))
     }
 
-    /// The value of attribute `i`. If the attribute accepts symbols and the value has some, `None`
-    /// and the value as an operand.
+    /// The value of attribute `i`. If the attribute accepts symbols and the value contains some, returns `None` and the value as an
+    /// operand.
     fn attr_or_symbols(
         &self,
         sig: &OpSignature,
@@ -329,7 +333,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     fn given_twice(&self, name: &str, range: Range) -> crate::errors::Reported {
-        self.error(Kind::Arguments, range, format!("'{name}' is given twice"))
+        self.error(ErrorKind::Arguments, range, format!("'{name}' is given twice"))
     }
 
     fn check_operands(
@@ -343,15 +347,15 @@ impl<'s> FuncParser<'_, 's> {
             given.pop();
         }
         for (i, operand) in sig.operands.iter().enumerate().filter(|(_, o)| !o.optional) {
-            let Some(value) = dialect::missing_operand(op.name(), operand.name) else { continue };
+            let Some(value) = dialect::operand_default(op.name(), operand.name) else { continue };
             if given.len() <= i {
                 given.resize_with(i + 1, || None);
             }
             if given[i].is_none() {
                 let val = match value {
-                    dialect::Missing::Int(v) => Val::Sym(self.int(v), None),
-                    dialect::Missing::Str(s) => Val::Str(s.into()),
-                    dialect::Missing::DType(d) => Val::DType(d),
+                    dialect::OperandDefault::Int(v) => Val::Sym(self.int(v), None),
+                    dialect::OperandDefault::Str(s) => Val::Str(s.into()),
+                    dialect::OperandDefault::DType(d) => Val::DType(d),
                 };
                 given[i] = Some((val, range));
             }
@@ -362,16 +366,16 @@ impl<'s> FuncParser<'_, 's> {
             });
         if let Some((_, operand)) = missing {
             let message = format!("R.{} needs '{}'", op.short_name(), operand.name);
-            return Err(self.error(Kind::Arguments, range, message));
+            return Err(self.error(ErrorKind::Arguments, range, message));
         }
         Ok(given.into_iter().map(|g| g.unwrap_or((Val::None, range))).collect())
     }
 
-    /// Calls the operator with the given full name. Used for calls that the parser generates.
+    /// Calls the operator with this full name. For calls that the parser generates.
     pub(super) fn op_by_name(&mut self, name: &str, args: &[IrExpr], range: Range) -> Res<IrExpr> {
         let Some(op) = self.find_op(name.strip_prefix("relax.").unwrap_or(name)) else {
             let message = format!("operator {name} is not declared");
-            return Err(self.error(Kind::UnknownConstruct, range, message));
+            return Err(self.error(ErrorKind::UnknownConstruct, range, message));
         };
         let mut attrs = Attrs::default();
         if let Some(sig) = self.cx.ops.signature(op) {
@@ -384,7 +388,7 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(op, args, attrs, &[], range)
     }
 
-    /// Emits a call with its inferred type, and checks that it is allowed here.
+    /// Emits a call with its inferred type. Checks that the call is allowed here.
     pub(super) fn emit_op(
         &mut self,
         op: Op,
@@ -398,15 +402,15 @@ impl<'s> FuncParser<'_, 's> {
             self.effect(&format!("R.{}", op.short_name()), range)?;
         }
         self.b.call_op(op, args, attrs, ty_args).map_err(|error| {
-            self.cx.error_maybe(Kind::Infer, self.range(range), error.message, error.help)
+            self.cx.error_maybe(ErrorKind::Infer, self.range(range), error.message, error.help)
         })
     }
 
-    /// Records a call with side effects. They are not allowed in dataflow blocks.
+    /// Records a call with side effects. Dataflow blocks do not allow them.
     pub(super) fn effect(&mut self, what: &str, range: Range) -> Res<()> {
         if self.b.in_dataflow() {
             return Err(self.error_help(
-                Kind::Purity,
+                ErrorKind::Purity,
                 range,
                 format!("{what} has effects: it cannot be called in a dataflow block"),
                 "move the call out of the block, or use R.call_pure_packed if it has none",
@@ -414,7 +418,7 @@ impl<'s> FuncParser<'_, 's> {
         }
         if self.stated_pure == Some(true) && !self.forced_pure() {
             return Err(self.error_help(
-                Kind::Purity,
+                ErrorKind::Purity,
                 range,
                 format!("{what} has effects, but the function is declared pure"),
                 "declare it with @R.function(pure=False)",
@@ -424,8 +428,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(())
     }
 
-    /// Whether the function declares that its effects are ignored:
-    /// `R.func_attr({"relax.force_pure": True})`.
+    /// Whether the function ignores side effects: `R.func_attr({"relax.force_pure": True})`.
     pub(super) fn forced_pure(&self) -> bool {
         is_forced_pure(&self.b.func().attrs)
     }
@@ -437,7 +440,12 @@ impl<'s> FuncParser<'_, 's> {
         if !self.callees.contains(name) {
             let help = crate::errors::did_you_mean(name, self.callees.names());
             let message = format!("the module has no function '{name}'");
-            return Err(self.cx.error_maybe(Kind::UnknownName, self.range(range), message, help));
+            return Err(self.cx.error_maybe(
+                ErrorKind::UnknownName,
+                self.range(range),
+                message,
+                help,
+            ));
         }
         let ty = self.callee_type(name, range)?;
         Ok(self.b.func_mut().global(name, ty))
@@ -460,7 +468,7 @@ impl<'s> FuncParser<'_, 's> {
         for k in &call.keywords {
             if !TYPE_KEYWORDS.contains(&k.name) {
                 let message = format!("a call of a function has no parameter '{}'", k.name);
-                return Err(self.error(Kind::Arguments, k.range, message));
+                return Err(self.error(ErrorKind::Arguments, k.range, message));
             }
             ty_args = self.type_list(&k.value)?;
         }
@@ -470,7 +478,7 @@ impl<'s> FuncParser<'_, 's> {
             _ => {
                 let ty = self.b.func().expr_ty(callee);
                 let message = format!("a value of type {} cannot be called", self.ty_text(ty));
-                return Err(self.error(Kind::Type, call.func.range, message));
+                return Err(self.error(ErrorKind::Type, call.func.range, message));
             }
         };
         if !pure {
@@ -511,12 +519,11 @@ impl<'s> FuncParser<'_, 's> {
         };
         ty.map_err(|error| {
             let message = format!("{name}{}", error.message);
-            self.cx.error_maybe(Kind::Type, self.range(range), message, error.help)
+            self.cx.error_maybe(ErrorKind::Type, self.range(range), message, error.help)
         })
     }
 
-    /// The name of a function value and the names of its parameters for messages, as far as they
-    /// are known.
+    /// The name of a function value and the names of its parameters, for error messages, as far as they are known.
     fn callee_names(&self, callee: IrExpr) -> (String, Vec<String>) {
         let func = self.b.func();
         let ExprData::Var(v) = *func.expr(callee) else { return (String::new(), Vec::new()) };
@@ -528,7 +535,7 @@ impl<'s> FuncParser<'_, 's> {
         (format!("the call of '{}': ", func.var(v).name), params)
     }
 
-    /// The explicit result type of a call: one type, or several as a tuple.
+    /// The stated result type of a call: one type, or several as a tuple.
     pub(super) fn stated_type(&mut self, ty_args: &[Type]) -> Option<Type> {
         match ty_args {
             [] => None,
@@ -559,18 +566,18 @@ impl<'s> FuncParser<'_, 's> {
     }
 }
 
-/// The sorted arguments of an operator.
-struct Bound {
+/// The arguments of an operator, sorted into operands and attributes.
+struct SortedArgs {
     operands: Vec<(Val, Range)>,
     attrs: Attrs,
 }
 
-/// `axis` and `axes` are interchangeable.
+/// Whether two keywords mean the same parameter: `axis` and `axes` are interchangeable.
 fn same_keyword(declared: &str, written: &str) -> bool {
     declared == written || matches!((declared, written), ("axis", "axes") | ("axes", "axis"))
 }
 
-/// Converts a string to a data type if the declaration expects one.
+/// Converts a string to a data type if the declaration expects a data type.
 fn typed_attr(name: &str, value: AttrValue, default: Option<&AttrValue>) -> AttrValue {
     let wants = name.ends_with("dtype") || matches!(default, Some(AttrValue::DType(_)));
     match (&value, wants) {

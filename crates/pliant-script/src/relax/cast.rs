@@ -6,8 +6,8 @@ use pliant_sym::Proof;
 
 use super::value::Val;
 use super::{FuncParser, Local};
-use crate::dialect::{Ns, RelaxName, relax_name};
-use crate::errors::{Kind, Res};
+use crate::dialect::{Namespace, RelaxName, relax_name};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range};
 
 impl<'s> FuncParser<'_, 's> {
@@ -18,15 +18,15 @@ impl<'s> FuncParser<'_, 's> {
             return None;
         }
         let name = match self.cx.path(&call.func) {
-            Some(p) if p.ns == Ns::Relax => relax_name(&p.name)?,
+            Some(p) if p.ns == Namespace::Relax => relax_name(&p.name)?,
             Some(_) => return None,
             None => relax_name(call.func.as_name()?)?,
         };
         matches!(name, RelaxName::MatchCast | RelaxName::MatchShape).then_some((name, call))
     }
 
-    /// The value of a match, and the type to match. `targets` are the names on the left of
-    /// `n, m = R.match_shape(x.shape)`, which form the pattern.
+    /// The value of a match and the type to match. `targets` are the names on the left of `n, m = R.match_shape(x.shape)`; they
+    /// form the pattern.
     pub(super) fn match_parts(
         &mut self,
         name: RelaxName,
@@ -40,7 +40,7 @@ impl<'s> FuncParser<'_, 's> {
         };
         let value = call.args.first().or_else(|| keyword(&["value"]));
         let Some(value_e) = value else {
-            return Err(self.error(Kind::Arguments, e.range, format!("{what} needs a value")));
+            return Err(self.error(ErrorKind::Arguments, e.range, format!("{what} needs a value")));
         };
         let val = self.value(value_e)?;
         let value = self.operand(val, None, value_e.range)?;
@@ -63,7 +63,7 @@ impl<'s> FuncParser<'_, 's> {
             (None, None) => {
                 let help = format!("write the dims: {what}(x, (n, m))");
                 return Err(self.error_help(
-                    Kind::Arguments,
+                    ErrorKind::Arguments,
                     e.range,
                     format!("{what} needs a pattern"),
                     help,
@@ -89,8 +89,7 @@ impl<'s> FuncParser<'_, 's> {
         if derive::is_subtype(func, have, ty) != Proof::No {
             return Ok(());
         }
-        // A match that must fail is an error, unless it fails because of sizes: those are checked
-        // at run time.
+        // A match that always fails is an error, unless it fails because of sizes, which are checked at run time.
         let rank = |p: &Self, t| p.b.func().rank_of(t);
         let (a, b) = (self.b.func().types.get(have), self.b.func().types.get(ty));
         let same_kind = std::mem::discriminant(a) == std::mem::discriminant(b);
@@ -100,17 +99,17 @@ impl<'s> FuncParser<'_, 's> {
         }
         let message =
             format!("a value of type {} can never match {}", self.ty_text(have), self.ty_text(ty));
-        Err(self.error(Kind::Type, range, message))
+        Err(self.error(ErrorKind::Type, range, message))
     }
 
-    /// Binds a match to a variable. An annotation must agree with its type.
+    /// Binds a match to a variable.
     pub(super) fn bind_match(&mut self, value: IrExpr, ty: Type, hint: &str, range: Range) -> Var {
         self.b.set_span(self.cx.span(range));
         self.b.match_cast(value, ty, hint)
     }
 
-    /// Binds a value with an annotation. If the value provably has that type, it is bound directly.
-    /// If it provably does not, that is an error. Otherwise the type is checked at run time.
+    /// Binds a value with an annotation. If the value provably has the annotated type, it is bound directly. If it provably does
+    /// not, this is an error. Otherwise the type is checked at run time.
     pub(super) fn bind_annotated(
         &mut self,
         value: IrExpr,
@@ -123,7 +122,7 @@ impl<'s> FuncParser<'_, 's> {
         self.b.set_span(self.cx.span(range));
         match derive::is_subtype(self.b.func_mut(), have, want) {
             Proof::Yes => {
-                let ty = if self.says_little(annotation) { have } else { want };
+                let ty = if self.omits_shape(annotation) { have } else { want };
                 Ok(self.b.emit_typed(value, hint, ty))
             }
             Proof::Unknown if self.same_but_for_functions(have, want) => {
@@ -139,13 +138,13 @@ impl<'s> FuncParser<'_, 's> {
                     self.ty_text(want),
                     self.ty_text(have)
                 );
-                Err(self.error(Kind::Type, annotation.range, message))
+                Err(self.error(ErrorKind::Type, annotation.range, message))
             }
         }
     }
 
-    /// Whether a value of type `have` is of type `want`, ignoring the parameter and result types of
-    /// functions, which cannot be checked at run time.
+    /// Whether a value of type `have` has type `want`. Ignores parameter and result types of functions, which cannot be checked at
+    /// run time.
     pub(super) fn same_but_for_functions(&mut self, have: Type, want: Type) -> bool {
         let (have, want) = (self.without_functions(have), self.without_functions(want));
         derive::is_subtype(self.b.func_mut(), have, want) == Proof::Yes
@@ -162,9 +161,9 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Whether an annotation leaves the shape to inference: `R.Shape`, `R.Tensor[_, "float32"]`.
-    /// Printed programs contain no such annotations.
-    fn says_little(&self, annotation: &Expr<'s>) -> bool {
+    /// Whether an annotation leaves the shape to type inference: `R.Shape`, `R.Tensor[_, "float32"]`. The printer never prints such
+    /// annotations.
+    fn omits_shape(&self, annotation: &Expr<'s>) -> bool {
         match &annotation.kind {
             ExprKind::Subscript(_, index) => {
                 let first = match &index.kind {
@@ -190,7 +189,7 @@ impl<'s> FuncParser<'_, 's> {
             return false;
         }
         match self.cx.path(&call.func) {
-            Some(p) if matches!(p.ns, Ns::Tir | Ns::Te) => match p.name.as_str() {
+            Some(p) if matches!(p.ns, Namespace::Tir | Namespace::Te) => match p.name.as_str() {
                 "var" | "Var" | "size_var" | "SizeVar" => true,
                 name => {
                     call.args.is_empty()
@@ -201,10 +200,10 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// `n = T.int64()`: the symbol of that name in the signature, or a new one.
+    /// Parses `n = T.int64()`: the symbol of that name in the signature, or a new one.
     pub(super) fn declare_symbol(&mut self, target: &Expr<'s>) -> Res<()> {
         let Some(name) = target.as_name() else {
-            return Err(self.error(Kind::Structure, target.range, "a symbol needs a name"));
+            return Err(self.error(ErrorKind::Structure, target.range, "a symbol needs a name"));
         };
         match self.scope.get(name) {
             Some(Local::Sym(_)) => {}
@@ -219,8 +218,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(())
     }
 
-    /// The type without a symbolic shape variable, for joins: only the rank is kept.
-    pub(super) fn forget_shape(&mut self, ty: Type) -> Type {
+    /// The type without its symbolic shape variable: only the rank remains. For joins.
+    pub(super) fn erase_shape(&mut self, ty: Type) -> Type {
         match self.b.func().types.get(ty) {
             TypeData::Tensor { shape: TensorShape::Var(_), dtype } => {
                 let (rank, dtype) = (self.b.func().rank_of(ty), *dtype);

@@ -1,10 +1,9 @@
-//! `return`, `break` and `continue`: which statements exit a list early, and how exits from loops
-//! are encoded.
+//! `return`, `break` and `continue`: finds statements that exit early, and encodes exits from loops in the loop state.
 //!
-//! A loop iteration is a function of the loop state, so every exit from it must produce a state.
-//! `continue` produces the state of the next iteration. `break` sets the counter of a `for` to its
-//! end, or a flag that the condition of a `while` reads. `return` does the same, and also stores
-//! its value in the state; after the loop, an `if` on another flag returns that value.
+//! The body of a loop is a function from the state before an iteration to the state after it, so every exit must produce a state.
+//! `continue` produces the state of the next iteration. `break` sets the counter of a `for` loop to its end, or clears a flag that
+//! the condition of a `while` loop reads. `return` does the same and also stores its value in the state; an `if` after the loop
+//! returns this value if another flag is set.
 
 use pliant_ir::relax::{Expr as IrExpr, ExprData, Type, TypeData, derive};
 use pliant_ir::{DType, Sym};
@@ -13,20 +12,20 @@ use pliant_tensor::Tensor;
 use super::branch::BranchEnd;
 use super::stmt::{Flow, Rest};
 use super::{FuncParser, Local};
-use crate::errors::{Kind, Reported, Res};
+use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{Expr, ExprKind, Range, Stmt, StmtKind};
 
 /// How an iteration ends.
-pub(super) enum Leave {
+pub(super) enum Exit {
     /// Continues with the next iteration.
-    Next,
+    Continue,
     /// Continues after the loop.
     Break,
     /// Returns the given value from the function.
     Return(IrExpr),
 }
 
-/// The exits that a loop body contains.
+/// Which exits a loop body contains.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Exits {
     pub breaks: bool,
@@ -48,26 +47,25 @@ pub(super) struct Counter {
     pub end: Sym,
 }
 
-/// The loop iteration being parsed.
+/// The loop iteration that is being parsed.
 #[derive(Clone)]
-pub(super) struct Turn<'s> {
-    /// The names in the state, the counter first.
+pub(super) struct Iteration<'s> {
+    /// The names in the state. The counter is first.
     pub names: Vec<&'s str>,
     /// The parameters.
     pub params: Vec<IrExpr>,
     pub counter: Option<Counter>,
-    /// The value of the counter's name, if it differs from the count.
-    pub shown: Option<Sym>,
-    /// Whether the state has a flag that tells whether the loop continues.
+    /// The value of the loop variable, if it differs from the counter.
+    pub loop_var: Option<Sym>,
+    /// Whether the state contains a flag for whether the loop continues.
     pub flagged: bool,
-    /// Whether the state has a flag and a value for the result of the function.
+    /// Whether the state contains a flag and a value for the result of the function.
     pub returns: bool,
     /// The types of the returned values.
     pub returned: Vec<Type>,
 }
 
-/// The part of the loop state for the function's result: whether there is one, the value, and its
-/// type.
+/// The part of the loop state for the result of the function: whether there is a result, its value, and its type.
 pub(super) struct LoopResult {
     pub flag: IrExpr,
     pub value: IrExpr,
@@ -77,55 +75,64 @@ pub(super) struct LoopResult {
 impl<'s> FuncParser<'_, 's> {
     /// Parses `break` and `continue`.
     pub(super) fn jump_stmt(&mut self, word: &str, range: Range) -> Res<Flow> {
-        if self.turns.is_empty() {
-            let message = format!("'{word}' stands outside of a loop");
-            return Err(self.error(Kind::Structure, range, message));
+        if self.iterations.is_empty() {
+            let message = format!("'{word}' is outside a loop");
+            return Err(self.error(ErrorKind::Structure, range, message));
         }
         if self.b.in_dataflow() {
-            let message = format!("a dataflow block contains no '{word}'");
-            return Err(self.error_help(Kind::Dataflow, range, message, "end the block before it"));
+            let message = format!("'{word}' is not allowed in a dataflow block");
+            return Err(self.error_help(
+                ErrorKind::Dataflow,
+                range,
+                message,
+                "end the block before it",
+            ));
         }
-        let leave = if word == "break" { Leave::Break } else { Leave::Next };
-        self.leave(leave, range).map(Flow::Returned)
+        let exit = if word == "break" { Exit::Break } else { Exit::Continue };
+        self.exit_value(exit, range).map(Flow::Returned)
     }
 
-    /// The result of the innermost function, for a `return` or for the end of an iteration.
-    pub(super) fn leave(&mut self, leave: Leave, range: Range) -> Res<IrExpr> {
-        let Some(turn) = self.turns.last().cloned() else {
-            return match leave {
-                Leave::Return(e) => Ok(e),
+    /// The value with which the innermost function returns, for a `return` or for the end of an iteration.
+    pub(super) fn exit_value(&mut self, exit: Exit, range: Range) -> Res<IrExpr> {
+        let Some(iteration) = self.iterations.last().cloned() else {
+            return match exit {
+                Exit::Return(e) => Ok(e),
                 _ => Err(Reported),
             };
         };
         self.b.set_span(self.cx.span(range));
-        let returns = matches!(leave, Leave::Return(_));
-        let mut values = Vec::with_capacity(turn.params.len());
-        if let Some(counter) = turn.counter {
+        let returns = matches!(exit, Exit::Return(_));
+        let mut values = Vec::with_capacity(iteration.params.len());
+        if let Some(counter) = iteration.counter {
             let step = self.int(counter.step);
             let func = self.b.func_mut();
-            let next = match leave {
-                Leave::Next => func.syms.add(counter.value, step),
+            let next = match exit {
+                Exit::Continue => func.syms.add(counter.value, step),
                 _ => counter.end,
             };
             values.push(func.int_value(next, DType::Int64));
         }
-        for (i, name) in turn.names.iter().enumerate().skip(values.len()) {
-            // The other state is not read after a return.
-            values.push(if returns { turn.params[i] } else { self.carried_value(name, range)? });
+        for (i, name) in iteration.names.iter().enumerate().skip(values.len()) {
+            // After a return, the rest of the state is not read.
+            values.push(if returns {
+                iteration.params[i]
+            } else {
+                self.carried_value(name, range)?
+            });
         }
-        if turn.flagged {
-            values.push(self.truth(matches!(leave, Leave::Next)));
+        if iteration.flagged {
+            values.push(self.bool_const(matches!(exit, Exit::Continue)));
         }
-        if turn.returns {
-            values.push(self.truth(returns));
-            values.push(match leave {
-                Leave::Return(e) => e,
+        if iteration.returns {
+            values.push(self.bool_const(returns));
+            values.push(match exit {
+                Exit::Return(e) => e,
                 _ => self.b.func_mut().tuple(&[]),
             });
         }
-        if let Leave::Return(e) = leave {
+        if let Exit::Return(e) = exit {
             let ty = self.b.func().expr_ty(e);
-            self.turns.last_mut().ok_or(Reported)?.returned.push(ty);
+            self.iterations.last_mut().ok_or(Reported)?.returned.push(ty);
         }
         Ok(match values.as_slice() {
             [one] => *one,
@@ -143,25 +150,27 @@ impl<'s> FuncParser<'_, 's> {
             }
             Some(Local::Broken) => Err(Reported),
             Some(Local::Hidden) => Err(self.error_help(
-                Kind::Dataflow,
+                ErrorKind::Dataflow,
                 range,
-                format!("'{name}' of the next turn is local to its dataflow block"),
-                format!("put it out of the block with R.output({name})"),
+                format!(
+                    "'{name}' is needed by the next iteration, but is local to its dataflow block"
+                ),
+                format!("make it an output of the block: R.output({name})"),
             )),
             _ => {
                 let message = format!("'{name}' has no value at the end of the loop's body");
-                Err(self.error(Kind::Structure, range, message))
+                Err(self.error(ErrorKind::Structure, range, message))
             }
         }
     }
 
-    pub(super) fn truth(&mut self, value: bool) -> IrExpr {
+    pub(super) fn bool_const(&mut self, value: bool) -> IrExpr {
         let value = self.int(i64::from(value));
         self.b.func_mut().int_value(value, DType::Bool)
     }
 
-    /// The type of the loop's returned value: the most specific one that covers all returned
-    /// values, without symbols defined in the body.
+    /// The type of the value that the loop returns: the most specific type that covers all returned values, without symbols defined
+    /// in the body.
     pub(super) fn returned_type(
         &mut self,
         returned: &[Type],
@@ -180,9 +189,9 @@ impl<'s> FuncParser<'_, 's> {
             {
                 let (a, b) = (self.ty_text(before), self.ty_text(ty));
                 return Err(self.error_help(
-                    Kind::Type,
+                    ErrorKind::Type,
                     range,
-                    format!("the loop returns {a} in one place and {b} in another: no type but R.Object holds both"),
+                    format!("the loop returns {a} in one place and {b} in another: only R.Object covers both"),
                     "return the same kind of value everywhere, or declare the result as R.Object",
                 ));
             }
@@ -191,8 +200,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(joined.unwrap_or_else(|| self.intern(TypeData::Any)))
     }
 
-    /// Parses a loop that may return, and the statements after it, which are executed if it has not
-    /// returned.
+    /// Parses a loop that may return, and the statements after it, which run if the loop has not returned.
     pub(super) fn returning_loop(&mut self, stmt: &Stmt<'s>, rest: &Rest<'_, 's>) -> Res<Flow> {
         let Some(result) = self.loop_stmt(stmt)? else {
             return self.stmts_then(rest.stmts, rest.next);
@@ -206,7 +214,7 @@ impl<'s> FuncParser<'_, 's> {
                         p.b.func_mut().var_expr(var)
                     }
                 };
-                p.leave(Leave::Return(value), stmt.range).map(BranchEnd::Return)
+                p.exit_value(Exit::Return(value), stmt.range).map(BranchEnd::Return)
             })?;
             let second = p.branch_of(|p| match p.stmts_then(rest.stmts, rest.next)? {
                 Flow::Returned(e) => Ok(BranchEnd::Return(e)),
@@ -216,7 +224,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// The condition of a loop that a flag can end: the flag and `cond`.
+    /// The condition of a loop that a flag can end: the flag is true and so is `cond`.
     pub(super) fn flagged_condition(&mut self, flag: IrExpr, cond: &Expr<'s>) -> Res<IrExpr> {
         if matches!(cond.kind, ExprKind::Bool(true)) {
             return Ok(flag);
@@ -247,17 +255,16 @@ impl<'s> FuncParser<'_, 's> {
     }
 }
 
-/// Whether an `if` with these branches exits the list of statements in one branch but may also
-/// continue.
-pub(super) fn leaves_early(a: &[Stmt<'_>], b: &[Stmt<'_>]) -> bool {
-    (may_leave(a) || may_leave(b)) && !(always_leaves(a) && always_leaves(b))
+/// Whether an `if` with these branches exits the list of statements in one branch but may continue in the other.
+pub(super) fn exits_early(a: &[Stmt<'_>], b: &[Stmt<'_>]) -> bool {
+    (may_exit(a) || may_exit(b)) && !(always_exits(a) && always_exits(b))
 }
 
 /// Whether statements may exit the function or the current iteration.
-pub(super) fn may_leave(stmts: &[Stmt<'_>]) -> bool {
+pub(super) fn may_exit(stmts: &[Stmt<'_>]) -> bool {
     stmts.iter().any(|s| match &s.kind {
         StmtKind::Return(_) => true,
-        StmtKind::If(_, a, b) => may_leave(a) || may_leave(b),
+        StmtKind::If(_, a, b) => may_exit(a) || may_exit(b),
         _ => is_jump(s) || is_returning_loop(s),
     })
 }
@@ -291,10 +298,10 @@ fn may_break(stmts: &[Stmt<'_>]) -> bool {
 }
 
 /// Whether every path through the statements exits.
-pub(super) fn always_leaves(stmts: &[Stmt<'_>]) -> bool {
+pub(super) fn always_exits(stmts: &[Stmt<'_>]) -> bool {
     match stmts.last().map(|s| (&s.kind, is_jump(s))) {
         Some((StmtKind::Return(_), _) | (_, true)) => true,
-        Some((StmtKind::If(_, a, b), _)) => always_leaves(a) && always_leaves(b),
+        Some((StmtKind::If(_, a, b), _)) => always_exits(a) && always_exits(b),
         _ => false,
     }
 }

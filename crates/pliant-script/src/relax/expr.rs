@@ -7,14 +7,13 @@ use pliant_tensor::Tensor;
 
 use super::value::Val;
 use super::{FuncParser, Local};
-use crate::dialect::{Ns, python_op};
+use crate::dialect::{Namespace, python_op};
 use crate::env::HostValue;
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{BinOp, CmpOp, Expr, ExprKind, Range, UnaryOp};
 
 impl<'s> FuncParser<'_, 's> {
-    /// Evaluates an expression. Operands are computed from left to right as in Python, which
-    /// preserves the order of side effects.
+    /// Evaluates an expression. Operands are evaluated from left to right as in Python, which preserves the order of side effects.
     pub(super) fn value(&mut self, e: &Expr<'s>) -> Res<Val> {
         self.nesting += 1;
         let val = self.value_of(e);
@@ -25,7 +24,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Binds a call to a variable; other expressions are returned unchanged.
+    /// Binds a call to a variable. Returns other expressions unchanged.
     fn computed(&mut self, x: IrExpr) -> IrExpr {
         match self.b.func().expr(x) {
             ExprData::Call { .. } => self.b.operand(x),
@@ -33,7 +32,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Evaluates an expression at the nesting level of the enclosing one.
+    /// Evaluates an expression at the nesting level of the enclosing expression.
     pub(super) fn value_of(&mut self, e: &Expr<'s>) -> Res<Val> {
         match &e.kind {
             ExprKind::Name(name) => self.name(name, e),
@@ -41,7 +40,7 @@ impl<'s> FuncParser<'_, 's> {
             // Only uint64 can represent it.
             ExprKind::BigInt(v) => match Tensor::scalar(*v) {
                 Ok(tensor) => Ok(Val::Expr(self.b.func_mut().constant(tensor))),
-                Err(err) => Err(self.error(Kind::Value, e.range, err.to_string())),
+                Err(err) => Err(self.error(ErrorKind::Value, e.range, err.to_string())),
             },
             ExprKind::Float(v) => Ok(Val::Float(*v, None)),
             ExprKind::Str(s) => Ok(Val::Str(s.to_string())),
@@ -79,7 +78,7 @@ impl<'s> FuncParser<'_, 's> {
                                 Ok(Val::Sym(self.b.func_mut().syms.select(c, a, b), None))
                             }
                             _ => Err(self.error_help(
-                                Kind::Unsupported,
+                                ErrorKind::Unsupported,
                                 e.range,
                                 "a conditional expression chooses between integers",
                                 "write an if statement, or R.where",
@@ -88,10 +87,12 @@ impl<'s> FuncParser<'_, 's> {
                     }
                 }
             }
-            ExprKind::Starred(_) | ExprKind::Slice(..) => {
-                Err(self.error(Kind::Unsupported, e.range, "not an expression of a graph function"))
-            }
-            // A lambda is an index function, which operators take as text.
+            ExprKind::Starred(_) | ExprKind::Slice(..) => Err(self.error(
+                ErrorKind::Unsupported,
+                e.range,
+                "not an expression of a graph function",
+            )),
+            // A lambda is an index function. Operators take it as text.
             ExprKind::Lambda(_) => Ok(Val::Lambda(self.cx.slice(self.range(e.range)).to_string())),
             ExprKind::Host => self.host(e.range),
         }
@@ -116,7 +117,7 @@ impl<'s> FuncParser<'_, 's> {
                 (Some(dims), _) => out.extend(dims.into_iter().map(|d| Val::Sym(d, None))),
                 (None, other) => {
                     let message = format!("cannot unpack {}", other.describe());
-                    return Err(self.error(Kind::Value, item.range, message));
+                    return Err(self.error(ErrorKind::Value, item.range, message));
                 }
             }
         }
@@ -127,7 +128,7 @@ impl<'s> FuncParser<'_, 's> {
         let mut out = Vec::with_capacity(items.len());
         for (key, value) in items {
             let Some(name) = key.as_str() else {
-                return Err(self.error(Kind::Value, key.range, "keys must be strings"));
+                return Err(self.error(ErrorKind::Value, key.range, "keys must be strings"));
             };
             out.push((name.to_string(), self.value(value)?));
         }
@@ -150,8 +151,7 @@ impl<'s> FuncParser<'_, 's> {
             Some(local) => return Err(self.unusable(name, local, e.range)),
             None => {}
         }
-        // In signatures, names define symbols even if functions have the same name, because a dim
-        // is not a function.
+        // In signatures, names define symbols even if a function has the same name, because a dim is never a function.
         if !self.implicit {
             if self.callees.contains(name) {
                 return self.global(name, e.range).map(Val::Expr);
@@ -177,36 +177,35 @@ impl<'s> FuncParser<'_, 's> {
         if self.at.is_some() { None } else { self.cx.lookup(name) }
     }
 
-    /// Reports why a defined name has no value here.
+    /// Reports why a defined name cannot be used here.
     fn unusable(&self, name: &str, local: &Local, range: Range) -> crate::errors::Reported {
         let (kind, message, help) = match local {
             Local::Hidden => (
-                Kind::Dataflow,
+                ErrorKind::Dataflow,
                 format!("'{name}' is local to its dataflow block"),
-                format!("put it out of the block with R.output({name})"),
+                format!("make it an output of the block: R.output({name})"),
             ),
             Local::OneBranch => (
-                Kind::Structure,
+                ErrorKind::Structure,
                 format!("'{name}' is not defined in both branches of the 'if' before"),
                 format!("assign '{name}' in both branches"),
             ),
             Local::NoResultType => (
-                Kind::Structure,
-                format!("'{name}' calls itself: the type of its result must be declared"),
+                ErrorKind::Structure,
+                format!("'{name}' calls itself, so its result type must be declared"),
                 "annotate the result: def f(...) -> R.Tensor(...):".to_string(),
             ),
             _ => (
-                Kind::Structure,
-                format!("'{name}' is defined in the body of a loop, which may run no turn"),
+                ErrorKind::Structure,
+                format!("'{name}' is defined in the body of a loop, which may run zero iterations"),
                 format!("give '{name}' a value before the loop"),
             ),
         };
         self.error_help(kind, range, message, help)
     }
 
-    /// Whether an expression depends on a captured object, so that the host must evaluate it as a
-    /// whole.
-    pub(super) fn hangs_on_host(&self, e: &Expr<'s>) -> bool {
+    /// Whether an expression depends on a captured object. If so, the host must evaluate the whole expression.
+    pub(super) fn depends_on_host(&self, e: &Expr<'s>) -> bool {
         let mut at = e;
         loop {
             at = match &at.kind {
@@ -233,11 +232,11 @@ impl<'s> FuncParser<'_, 's> {
         if !self.is_local(e) {
             if let Some(path) = self.cx.path(e) {
                 return Ok(match crate::context::parse_dtype(&path.name) {
-                    Some(d) if path.ns == Ns::Tir => Val::DType(d),
+                    Some(d) if path.ns == Namespace::Tir => Val::DType(d),
                     _ => Val::Path(path),
                 });
             }
-            if self.hangs_on_host(e) {
+            if self.depends_on_host(e) {
                 return self.host(e.range);
             }
         }
@@ -254,18 +253,20 @@ impl<'s> FuncParser<'_, 's> {
             }
             (Val::Expr(x), "dtype") => match self.ty_of(*x).dtype() {
                 Some(d) => Ok(Val::DType(d)),
-                None => Err(self.error(Kind::Type, e.range, "the data type is not known here")),
+                None => {
+                    Err(self.error(ErrorKind::Type, e.range, "the data type is not known here"))
+                }
             },
             (Val::Expr(x), "ndim") => {
                 let ty = self.b.func().expr_ty(*x);
                 match self.b.func().rank_of(ty) {
                     Some(n) => Ok(Val::Sym(self.int(i64::from(n)), None)),
-                    None => Err(self.error(Kind::Type, e.range, "the rank is not known here")),
+                    None => Err(self.error(ErrorKind::Type, e.range, "the rank is not known here")),
                 }
             }
             _ => {
                 let message = format!("{} has no attribute '{name}'", base.describe());
-                Err(self.error(Kind::UnknownName, range, message))
+                Err(self.error(ErrorKind::UnknownName, range, message))
             }
         }
     }
@@ -277,7 +278,7 @@ impl<'s> FuncParser<'_, 's> {
         {
             return self.metadata(e, key, index);
         }
-        if self.hangs_on_host(e) {
+        if self.depends_on_host(e) {
             return self.host(e.range);
         }
         let base = self.value(value)?;
@@ -285,10 +286,10 @@ impl<'s> FuncParser<'_, 's> {
         let at = self.as_sym(&at).and_then(|s| self.b.func().syms.as_int(s));
         let Some(at) = at else {
             return Err(self.error_help(
-                Kind::Unsupported,
+                ErrorKind::Unsupported,
                 e.range,
-                "only tuples and shapes are indexed, by a constant",
-                "slice tensors with R.strided_slice, pick elements with R.take",
+                "only tuples and shapes can be indexed, with a constant",
+                "use R.strided_slice to slice tensors, R.take to select elements",
             ));
         };
         let len = match (&base, self.as_dims(&base)) {
@@ -300,13 +301,13 @@ impl<'s> FuncParser<'_, 's> {
                 _ => {
                     let ty = self.b.func().expr_ty(*x);
                     let message = format!("a value of type {} cannot be indexed", self.ty_text(ty));
-                    let help = "slice tensors with R.strided_slice, pick elements with R.take";
-                    return Err(self.error_help(Kind::Type, e.range, message, help));
+                    let help = "use R.strided_slice to slice tensors, R.take to select elements";
+                    return Err(self.error_help(ErrorKind::Type, e.range, message, help));
                 }
             },
             (other, None) => {
                 let message = format!("{} cannot be indexed", other.describe());
-                return Err(self.error(Kind::Type, e.range, message));
+                return Err(self.error(ErrorKind::Type, e.range, message));
             }
         };
         let real = if at < 0 { len.map_or(at, |n| at + n as i64) } else { at };
@@ -315,7 +316,7 @@ impl<'s> FuncParser<'_, 's> {
                 Some(n) => format!("index {at} is out of range: there are {n} fields"),
                 None => format!("index {at} is out of range"),
             };
-            return Err(self.error(Kind::Value, index.range, message));
+            return Err(self.error(ErrorKind::Value, index.range, message));
         }
         let real = real as usize;
         if let Val::Seq(mut items) = base {
@@ -340,9 +341,9 @@ impl<'s> FuncParser<'_, 's> {
                 Ok(Val::Expr(self.b.func_mut().constant(tensor)))
             }
             None => Err(self.error_help(
-                Kind::UnknownName,
+                ErrorKind::UnknownName,
                 e.range,
-                "the constant is not in the script's metadata",
+                "the script's metadata does not contain the constant",
                 "print the module with show_meta=True to keep its constants",
             )),
         }
@@ -370,7 +371,9 @@ impl<'s> FuncParser<'_, 's> {
                 let x = self.operand(val, None, value.range)?;
                 self.op_by_name(name, &[x], range).map(Val::Expr)
             }
-            _ => Err(self.error(Kind::Value, range, format!("bad operand: {}", val.describe()))),
+            _ => {
+                Err(self.error(ErrorKind::Value, range, format!("bad operand: {}", val.describe())))
+            }
         }
     }
 
@@ -392,7 +395,7 @@ impl<'s> FuncParser<'_, 's> {
                 BinOp::FloorDiv => (x / y).floor(),
                 BinOp::Mod => x - (x / y).floor() * y,
                 BinOp::Pow => x.powf(y),
-                _ => return Err(self.error(Kind::Value, range, "operator needs integers")),
+                _ => return Err(self.error(ErrorKind::Value, range, "operator needs integers")),
             };
             return Ok(Val::Float(value, dtype));
         }
@@ -448,7 +451,7 @@ impl<'s> FuncParser<'_, 's> {
         let syms = &mut self.b.func_mut().syms;
         let (x, y) = (syms.as_int(a), syms.as_int(b));
         if matches!(op, BinOp::FloorDiv | BinOp::Mod | BinOp::Div) && y == Some(0) {
-            return Err(self.error(Kind::Value, range, "division by zero"));
+            return Err(self.error(ErrorKind::Value, range, "division by zero"));
         }
         let sym = match op {
             BinOp::Add => syms.add(a, b),
@@ -472,7 +475,7 @@ impl<'s> FuncParser<'_, 's> {
                         self.small_int(Some(x >> y.min(63)), range)
                     }
                     _ => Err(self.error_help(
-                        Kind::Value,
+                        ErrorKind::Value,
                         range,
                         format!("'{}' is not defined on symbolic integers", op.symbol()),
                         "use // for division; sizes are integers",
@@ -481,7 +484,7 @@ impl<'s> FuncParser<'_, 's> {
             }
             _ => {
                 let message = format!("'{}' is not defined on symbolic integers", op.symbol());
-                return Err(self.error(Kind::Value, range, message));
+                return Err(self.error(ErrorKind::Value, range, message));
             }
         };
         Ok(Val::Sym(sym, None))
@@ -490,14 +493,14 @@ impl<'s> FuncParser<'_, 's> {
     fn small_int(&mut self, value: Option<i64>, range: Range) -> Res<Val> {
         match value {
             Some(v) => Ok(Val::Sym(self.int(v), None)),
-            None => Err(self.error(Kind::Value, range, "integer does not fit 64 bits")),
+            None => Err(self.error(ErrorKind::Value, range, "integer does not fit 64 bits")),
         }
     }
 
     fn tensor_binary(&mut self, symbol: &str, a: Val, b: Val, range: Range) -> Res<Val> {
         let ((Val::Expr(_), _) | (_, Val::Expr(_))) = (&a, &b) else {
             let message = format!("'{symbol}' does not take {} and {}", a.describe(), b.describe());
-            return Err(self.error(Kind::Value, range, message));
+            return Err(self.error(ErrorKind::Value, range, message));
         };
         let dtype = |p: &Self, v: &Val| match v {
             Val::Expr(e) => p.tensor_dtype(*e),
@@ -567,7 +570,7 @@ impl<'s> FuncParser<'_, 's> {
         }
         let word = if and { "and" } else { "or" };
         let message = format!("'{word}' does not take {} and {}", a.describe(), b.describe());
-        Err(self.error(Kind::Value, range, message))
+        Err(self.error(ErrorKind::Value, range, message))
     }
 
     /// Whether an expression is a tuple or has a tuple type.

@@ -1,4 +1,4 @@
-//! Graph functions: signatures, bodies, local functions, and their knowledge of each other.
+//! Graph functions: signatures, bodies, local functions, and the types of other functions.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::stmt::Flow;
 use super::{FuncParser, Local, MacroDef};
-use crate::context::Cx;
-use crate::errors::{Kind, Reported, Res};
+use crate::context::ParseContext;
+use crate::errors::{ErrorKind, Reported, Res};
+use crate::name_visitor;
 use crate::python::ast::{FunctionDef, Range, Stmt, StmtKind};
-use crate::walk;
 
-/// The definition of a function of the module.
+/// A function of the module before parsing.
 #[derive(Clone, Copy)]
 pub(crate) enum Def<'p, 's> {
     /// A graph function.
@@ -27,16 +27,15 @@ pub(crate) enum Def<'p, 's> {
     Prim,
 }
 
-/// The functions that a function can call.
+/// The functions that a graph function can call.
 #[derive(Default)]
 pub(crate) struct Callees<'p, 's> {
-    /// The macros. Those of the host program come first, in the order in which the host passed
-    /// them.
+    /// The macros. Those of the host program come first, in the order in which the host passes them.
     pub macros: &'p [MacroDef<'p, 's>],
     defs: FxHashMap<&'s str, Def<'p, 's>>,
-    /// The functions that have been parsed; `None` for those with errors.
+    /// The parsed functions; `None` for those with errors.
     done: RefCell<FxHashMap<&'s str, Option<BaseFunc>>>,
-    /// The functions of the host program that are called.
+    /// The called functions of the host program.
     captured: RefCell<Vec<(Arc<str>, BaseFunc)>>,
 }
 
@@ -98,7 +97,7 @@ pub(crate) struct Flags {
 
 /// Parses one graph function.
 pub(crate) fn parse_function<'p, 's>(
-    cx: &'p Cx<'s>,
+    cx: &'p ParseContext<'s>,
     callees: &'p Callees<'p, 's>,
     def: &FunctionDef<'s>,
     flags: Flags,
@@ -121,27 +120,27 @@ pub(crate) fn parse_function<'p, 's>(
         None => p.inferred_return(result),
     };
     let pure = flags.pure.unwrap_or(p.impure.is_none() || p.forced_pure());
-    let reread = p.rereads > 0;
+    let reparsed = p.reparses > 0;
     let mut func = p.b.finish(result, Some(ret), pure);
     func.private = flags.private;
-    // If a body was parsed repeatedly, copy the function to drop the results of earlier attempts.
-    Ok(if reread { copy_function(&func) } else { func })
+    // Repeated parses of a body leave unused results in the function. Copying it drops them.
+    Ok(if reparsed { copy_function(&func) } else { func })
 }
 
-/// A local function whose signature, but not body, has been parsed.
-struct Opened<'s> {
+/// A local function whose signature is parsed, but not its body.
+struct OpenFunction<'s> {
     open: OpenFunc,
-    /// The names that the signature defines.
+    /// The names defined by the signature.
     names: Vec<(&'s str, Local)>,
     want: Option<Type>,
-    /// The variable that was declared in advance, if the result type is annotated.
+    /// The variable, declared in advance if the result type is annotated.
     var: Option<Var>,
     flags: Flags,
 }
 
 impl<'p, 's> FuncParser<'p, 's> {
     fn new(
-        cx: &'p Cx<'s>,
+        cx: &'p ParseContext<'s>,
         callees: &'p Callees<'p, 's>,
         def: &FunctionDef<'s>,
         flags: Flags,
@@ -151,11 +150,11 @@ impl<'p, 's> FuncParser<'p, 's> {
             let slot = last_use.entry(name).or_insert(at);
             *slot = at.max(*slot);
         };
-        walk::names_read(&def.body, &mut |name, at| {
+        name_visitor::names_read(&def.body, &mut |name, at| {
             read(name, at);
-            // A non-hygienic macro reads names at the place of its use.
+            // A macro that is not hygienic reads names at the place of its use.
             if let Some(used) = callees.macro_named(cx, name).filter(|m| !m.hygienic) {
-                walk::names_read(&used.def.body, &mut |name, _| read(name, at));
+                name_visitor::names_read(&used.def.body, &mut |name, _| read(name, at));
             }
         });
         FuncParser {
@@ -178,10 +177,10 @@ impl<'p, 's> FuncParser<'p, 's> {
             outer_syms: FxHashMap::default(),
             result_is_any: false,
             carried: FxHashMap::default(),
-            turns: Vec::new(),
+            iterations: Vec::new(),
             early: 0,
             copies: 0,
-            rereads: 0,
+            reparses: 0,
             expanding: Vec::new(),
         }
     }
@@ -190,7 +189,7 @@ impl<'p, 's> FuncParser<'p, 's> {
     fn signature(&mut self, def: &FunctionDef<'s>) -> Res<Option<Type>> {
         if let Some(range) = def.unsupported {
             let message = "parameters have neither defaults nor '*'";
-            return Err(self.error(Kind::Unsupported, range, message));
+            return Err(self.error(ErrorKind::Unsupported, range, message));
         }
         self.implicit = true;
         for name in &def.type_params {
@@ -205,7 +204,7 @@ impl<'p, 's> FuncParser<'p, 's> {
             };
             if !names.insert(param.name) {
                 let message = format!("two parameters are called '{}'", param.name);
-                self.error(Kind::Structure, param.range, message);
+                self.error(ErrorKind::Structure, param.range, message);
                 ok = false;
             }
             match ty {
@@ -225,7 +224,7 @@ impl<'p, 's> FuncParser<'p, 's> {
     }
 
     fn param(&mut self, name: &'s str, ty: Type, range: Range) {
-        // In `x: R.Tensor((n,)), n: R.Prim("int64")` the scalar is the symbol.
+        // In `x: R.Tensor((n,)), n: R.Prim("int64")` the scalar defines the symbol.
         let ty = match (self.b.func().types.get(ty), self.scope.get(name)) {
             (TypeData::Prim { dtype, value: None }, Some(Local::Sym(s))) if dtype.is_integer() => {
                 let data = TypeData::Prim { dtype: *dtype, value: Some(*s) };
@@ -239,7 +238,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.define(name, Local::Var(e));
     }
 
-    /// Gives a scalar parameter that is used as a dim a symbol for its value.
+    /// Defines a symbol for a scalar parameter that is used as a dim.
     pub(super) fn scalar_as_symbol(&mut self, name: &str, e: IrExpr) {
         let ExprData::Var(var) = *self.b.func().expr(e) else { return };
         let TypeData::Prim { dtype, value: None } = *self.b.func().var_ty(var) else { return };
@@ -260,7 +259,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         match self.stmts(&def.body)? {
             Flow::Returned(e) => Ok(e),
             Flow::Open => Err(self.error_help(
-                Kind::Structure,
+                ErrorKind::Structure,
                 def.name_range,
                 format!("function '{}' returns nothing", def.name),
                 "end it with a return statement; return R.tuple() for no result",
@@ -268,7 +267,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         }
     }
 
-    /// The result type visible to callers, without symbols that are only defined in the body.
+    /// The result type as visible to callers: without symbols that are only defined in the body.
     fn inferred_return(&mut self, result: IrExpr) -> Type {
         let func = self.b.func();
         let mut known = FxHashSet::default();
@@ -281,7 +280,7 @@ impl<'p, 's> FuncParser<'p, 's> {
 
     // ---- local functions ----
 
-    /// Parses adjacent local functions. Each one can refer to all of them.
+    /// Parses adjacent local functions. Each of them can refer to the others.
     pub(super) fn local_functions(&mut self, run: &[Stmt<'s>]) -> Res<()> {
         let defs = run.iter().filter_map(|stmt| match &stmt.kind {
             StmtKind::FunctionDef(def) => Some(&**def),
@@ -303,10 +302,10 @@ impl<'p, 's> FuncParser<'p, 's> {
     }
 
     /// Parses the signature of a local function and declares its name.
-    fn open_function(&mut self, def: &FunctionDef<'s>) -> Res<Opened<'s>> {
+    fn open_function(&mut self, def: &FunctionDef<'s>) -> Res<OpenFunction<'s>> {
         if self.b.in_dataflow() {
-            let message = "a dataflow block defines no functions";
-            return Err(self.error(Kind::Dataflow, def.name_range, message));
+            let message = "functions cannot be defined in a dataflow block";
+            return Err(self.error(ErrorKind::Dataflow, def.name_range, message));
         }
         let flags = crate::module::relax_flags(self.cx, def)?;
         let outer_syms = self.b.func().syms.vars().len();
@@ -332,16 +331,16 @@ impl<'p, 's> FuncParser<'p, 's> {
             }
             None => self.define(def.name, Local::NoResultType),
         }
-        Ok(Opened { open, names, want, var, flags })
+        Ok(OpenFunction { open, names, want, var, flags })
     }
 
     /// Parses the body of a local function and binds it.
-    fn close_function(&mut self, def: &FunctionDef<'s>, opened: Opened<'s>) -> Res<()> {
-        let Opened { open, names, want, var, flags } = opened;
+    fn close_function(&mut self, def: &FunctionDef<'s>, opened: OpenFunction<'s>) -> Res<()> {
+        let OpenFunction { open, names, want, var, flags } = opened;
         let outer = (self.impure.take(), std::mem::replace(&mut self.stated_pure, flags.pure));
         let any = want.is_some_and(|ty| self.is_any(ty));
         let outer_any = std::mem::replace(&mut self.result_is_any, any);
-        let turns = std::mem::take(&mut self.turns);
+        let iterations = std::mem::take(&mut self.iterations);
         self.b.resume_func(open);
         let mark = self.open_scope();
         for (name, local) in names {
@@ -355,8 +354,8 @@ impl<'p, 's> FuncParser<'p, 's> {
         let pure = flags.pure.unwrap_or(self.impure.is_none() || self.forced_pure());
         (self.impure, self.stated_pure) = outer;
         self.result_is_any = outer_any;
-        self.turns = turns;
-        // The function is closed even after an error, so that the builder's state stays consistent.
+        self.iterations = iterations;
+        // Close the function even after an error, to keep the state of the builder consistent.
         let closing = result.as_ref().copied().unwrap_or(self.b.func_mut().tuple(&[]));
         let func = self.b.end_func(closing, want, pure);
         result?;
@@ -373,7 +372,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         Ok(())
     }
 
-    /// Whether the annotation `-> R.Tuple` accepts a tuple with any fields.
+    /// Whether the annotation `-> R.Tuple` accepts the result, a tuple with any fields.
     fn is_any_tuple(&self, def: &FunctionDef<'s>, want: Type, result: IrExpr) -> bool {
         let bare = def.returns.as_ref().is_some_and(|e| e.as_call().is_none());
         let fields = |ty: &TypeData| match ty {
@@ -423,12 +422,11 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.intern(TypeData::Callable { params: Some(params.into()), ret, pure: func.is_pure() })
     }
 
-    /// The type of a function that calls this one and is therefore not parsed yet, from its
-    /// annotations.
+    /// The type of a function according to its annotations. Used if the function calls this one and therefore is not parsed yet.
     fn declared_type(&mut self, def: &FunctionDef<'s>, range: Range) -> Res<Type> {
         if self.declaring.contains(&def.name) {
-            let message = format!("the signature of '{}' is stated in terms of itself", def.name);
-            return Err(self.error(Kind::Structure, range, message));
+            let message = format!("the signature of '{}' refers to itself", def.name);
+            return Err(self.error(ErrorKind::Structure, range, message));
         }
         self.declaring.push(def.name);
         let ty = self.type_of_signature(def, range);
@@ -439,14 +437,14 @@ impl<'p, 's> FuncParser<'p, 's> {
     fn type_of_signature(&mut self, def: &FunctionDef<'s>, range: Range) -> Res<Type> {
         let Some(returns) = &def.returns else {
             return Err(self.error_help(
-                Kind::Structure,
+                ErrorKind::Structure,
                 range,
-                format!("'{}' calls itself: the type of its result must be declared", def.name),
+                format!("'{}' calls itself, so its result type must be declared", def.name),
                 "annotate the result: def f(...) -> R.Tensor(...):",
             ));
         };
         let flags = crate::module::relax_flags(self.cx, def)?;
-        // Its symbols are independent of symbols with the same names here.
+        // The symbols of the other function are independent of symbols with the same names here.
         let scope = std::mem::take(&mut self.scope);
         let implicit = std::mem::replace(&mut self.implicit, true);
         let mark = self.open_scope();
@@ -469,7 +467,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         Ok(self.intern(data))
     }
 
-    /// The parsed function for a global name.
+    /// The parsed function that a reference to a global function denotes.
     pub(super) fn parsed_callee(&self, callee: IrExpr) -> Option<Arc<Function>> {
         let ExprData::Global(name) = self.b.func().expr(callee) else { return None };
         let func = self.callees.result(self.b.func().str(*name))?;

@@ -6,11 +6,11 @@ use pliant_ir::{AttrValue, Attrs};
 
 use super::FuncParser;
 use crate::dialect::TYPE_KEYWORDS;
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr};
 
 impl<'s> FuncParser<'_, 's> {
-    /// `R.call_tir_inplace(gvar, args, inplace_indices, out_sinfo, tir_vars)`.
+    /// Parses `R.call_tir_inplace(gvar, args, inplace_indices, out_sinfo, tir_vars)`.
     pub(super) fn call_tir_inplace(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         const WHAT: &str = "R.call_tir_inplace";
         let known = [TYPE_KEYWORDS, &["gvar", "func", "args", INPLACE_INDICES, "tir_vars"]];
@@ -20,11 +20,15 @@ impl<'s> FuncParser<'_, 's> {
         let (func, args) = (given(0, &["gvar", "func"]), given(1, &["args"]));
         let (indices, tir_vars) = (given(2, &[INPLACE_INDICES]), given(4, &["tir_vars"]));
         let Some(op) = self.find_op("call_tir_inplace") else {
-            return Err(self.error(Kind::UnknownConstruct, e.range, "R has no 'call_tir_inplace'"));
+            return Err(self.error(
+                ErrorKind::UnknownConstruct,
+                e.range,
+                "R has no 'call_tir_inplace'",
+            ));
         };
         let (Some(func), Some(args), Some(indices)) = (func, args, indices) else {
             let message = format!("{WHAT} needs a function, its arguments and 'inplace_indices'");
-            return Err(self.error(Kind::Arguments, e.range, message));
+            return Err(self.error(ErrorKind::Arguments, e.range, message));
         };
         let callee = self.callee(func)?;
         let (fields, mut vars) = self.call_args(args, Some(callee))?;
@@ -33,7 +37,11 @@ impl<'s> FuncParser<'_, 's> {
         if let Some(e) = tir_vars {
             let val = self.value(e)?;
             let Some(dims) = self.as_dims(&val) else {
-                return Err(self.error(Kind::Value, e.range, "tir_vars is a tuple of integers"));
+                return Err(self.error(
+                    ErrorKind::Value,
+                    e.range,
+                    "tir_vars is a tuple of integers",
+                ));
             };
             vars.extend(dims);
         }
@@ -60,7 +68,7 @@ impl<'s> FuncParser<'_, 's> {
         self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, &[INPLACE_INDICES]].concat())?;
         let Some(op) = self.find_op("call_inplace_packed") else {
             return Err(self.error(
-                Kind::UnknownConstruct,
+                ErrorKind::UnknownConstruct,
                 e.range,
                 "R has no 'call_inplace_packed'",
             ));
@@ -69,7 +77,7 @@ impl<'s> FuncParser<'_, 's> {
         let ty_args = self.packed_types(call)?;
         let Some(indices) = self.keyword(call, &[INPLACE_INDICES]) else {
             return Err(self.error(
-                Kind::Arguments,
+                ErrorKind::Arguments,
                 e.range,
                 format!("{WHAT} needs 'inplace_indices'"),
             ));

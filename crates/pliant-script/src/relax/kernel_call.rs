@@ -7,7 +7,7 @@ use pliant_ir::{AttrValue, Attrs};
 
 use super::FuncParser;
 use crate::dialect::TYPE_KEYWORDS;
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind};
 
 const WHAT: &str = "R.call_kernel";
@@ -17,10 +17,10 @@ impl<'s> FuncParser<'_, 's> {
     pub(super) fn kernel_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let Some(name) = call.args.first().and_then(Expr::as_str) else {
             let message = "R.call_kernel takes the name of a kernel, then operands and attributes as keyword arguments";
-            return Err(self.error(Kind::Arguments, e.range, message));
+            return Err(self.error(ErrorKind::Arguments, e.range, message));
         };
         let kernel = find_kernel(name).map_err(|(message, help)| {
-            self.error_help(Kind::UnknownName, call.args[0].range, message, help)
+            self.error_help(ErrorKind::UnknownName, call.args[0].range, message, help)
         })?;
         let (mut args, mut names) = (Vec::new(), Vec::new());
         if let Some(list) = call.args.get(1) {
@@ -29,7 +29,7 @@ impl<'s> FuncParser<'_, 's> {
             let own: Vec<_> = inputs.take(fields.len()).map(|o| AttrValue::str(o.name)).collect();
             if own.len() < fields.len() || call.args.len() > 2 {
                 let message = format!("kernel {name} reads {} operands", own.len());
-                return Err(self.error(Kind::Arguments, list.range, message));
+                return Err(self.error(ErrorKind::Arguments, list.range, message));
             }
             (args, names) = (fields, own);
         }
@@ -49,7 +49,7 @@ impl<'s> FuncParser<'_, 's> {
                 (AXES, AttrValue::Map(map)) => axes = map,
                 (AXES, _) => {
                     let message = "axes is a map from operands to lists of integers";
-                    return Err(self.error(Kind::Value, range, message));
+                    return Err(self.error(ErrorKind::Value, range, message));
                 }
                 (_, value) => attributes.push((key.into(), value)),
             }

@@ -1,25 +1,23 @@
-//! `for` and `while` statements, which are translated to `R.while_loop`.
+//! `for` and `while` statements, which become calls of `R.while_loop`.
 //!
-//! The body of a loop becomes a local function over the loop state: the names that the body assigns
-//! and that have a value before the loop. `state` infers the types of the state; `while_loop` emits
-//! the operator.
+//! The body of a loop becomes a local function over the loop state: the names that the body assigns and that have a value before
+//! the loop. The module `state` infers the types of the state, and `while_loop` emits the call.
 
 use pliant_ir::relax::{Expr as IrExpr, Type, TypeData};
 use pliant_ir::{DType, Sym, SymVar};
 use rustc_hash::FxHashSet;
 
 use super::branch::{Cond, assigned_anywhere};
-use super::exits::{Counter, Exits, Leave, LoopResult, Turn, may_leave};
-use super::range::Counting;
+use super::exits::{Counter, Exit, Exits, Iteration, LoopResult, may_exit};
+use super::range::LoopRange;
 use super::state::State;
 use super::stmt::{Flow, Rest};
 use super::{FuncParser, Local};
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Expr, ExprKind, Range, Stmt, StmtKind};
 
 impl<'s> FuncParser<'_, 's> {
-    /// Parses a loop. If it may return, the result describes the function's result in the loop
-    /// state.
+    /// Parses a loop. If it may return, the result describes where the loop state contains the function's result.
     pub(super) fn loop_stmt(&mut self, stmt: &Stmt<'s>) -> Res<Option<LoopResult>> {
         self.no_loop_in_dataflow(stmt.range)?;
         match &stmt.kind {
@@ -38,10 +36,10 @@ impl<'s> FuncParser<'_, 's> {
         body: &[Stmt<'s>],
     ) -> Res<Option<LoopResult>> {
         let Some(counter) = target.as_name() else {
-            let message = "a loop counts one name";
-            return Err(self.error(Kind::Structure, target.range, message));
+            let message = "a for loop has one loop variable";
+            return Err(self.error(ErrorKind::Structure, target.range, message));
         };
-        let Counting { lo, hi, step, shown } = self.range_args(iter)?;
+        let LoopRange { lo, hi, step, loop_var } = self.range_args(iter)?;
         let outer_syms = self.b.func().syms.vars().len();
         let mut state = self.carried_state(body, Some(counter));
         let func = self.b.func_mut();
@@ -53,13 +51,13 @@ impl<'s> FuncParser<'_, 's> {
         state.types.insert(0, ty);
         state.own.insert(var);
         let counter = Counter { value, step, end: hi };
-        let mut turn = self.turn(&mut state, Some(counter), body);
-        turn.shown = shown.map(|(first, step)| {
+        let mut iteration = self.iteration(&mut state, Some(counter), body);
+        iteration.loop_var = loop_var.map(|(first, step)| {
             let syms = &mut self.b.func_mut().syms;
             let way = syms.mul(value, step);
             syms.add(first, way)
         });
-        let body_fn = self.turns_of(&mut state, &mut turn, stmt.range, body)?;
+        let body_fn = self.parse_iteration(&mut state, &mut iteration, stmt.range, body)?;
         let (types, map) = self.renamed(&state);
         let at = map.get(&var).copied().unwrap_or(value);
         let cond_fn = self.loop_function(&state.names, &types, &mut |p, _| {
@@ -68,7 +66,7 @@ impl<'s> FuncParser<'_, 's> {
             Ok(p.b.func_mut().int_value(goes_on, DType::Bool))
         })?;
         let loop_e = self.emit_loop(cond_fn, body_fn, &state.inits, stmt.range)?;
-        self.after_loop(&turn, loop_e, outer_syms, stmt.range, body)
+        self.after_loop(&iteration, loop_e, outer_syms, stmt.range, body)
     }
 
     /// Parses `while cond:`.
@@ -80,36 +78,35 @@ impl<'s> FuncParser<'_, 's> {
     ) -> Res<Option<LoopResult>> {
         let outer_syms = self.b.func().syms.vars().len();
         let mut state = self.carried_state(body, None);
-        let mut turn = self.turn(&mut state, None, body);
-        if matches!(cond.kind, ExprKind::Bool(true)) && !turn.flagged {
+        let mut iteration = self.iteration(&mut state, None, body);
+        if matches!(cond.kind, ExprKind::Bool(true)) && !iteration.flagged {
             return Err(self.error_help(
-                Kind::Unsupported,
+                ErrorKind::Unsupported,
                 stmt.range,
                 "this loop never ends",
-                "write the condition behind 'while', or leave the loop with break or return",
+                "write the condition after 'while', or exit the loop with break or return",
             ));
         }
-        let body_fn = self.turns_of(&mut state, &mut turn, stmt.range, body)?;
+        let body_fn = self.parse_iteration(&mut state, &mut iteration, stmt.range, body)?;
         let (types, _) = self.renamed(&state);
         let cond_fn = self.loop_function(&state.names, &types, &mut |p, params| {
-            p.define_state(&turn.names, params);
-            match turn.flagged {
-                true => p.flagged_condition(params[turn.names.len()], cond),
+            p.define_state(&iteration.names, params);
+            match iteration.flagged {
+                true => p.flagged_condition(params[iteration.names.len()], cond),
                 false => p.condition_value(cond),
             }
         })?;
         let loop_e = self.emit_loop(cond_fn, body_fn, &state.inits, stmt.range)?;
-        self.after_loop(&turn, loop_e, outer_syms, stmt.range, body)
+        self.after_loop(&iteration, loop_e, outer_syms, stmt.range, body)
     }
 
-    /// Describes an iteration of a loop with the given state. Adds flags and a value to the state
-    /// for early exits.
-    fn turn(
+    /// Describes an iteration of a loop with this state. Adds flags and a value to the state for early exits.
+    fn iteration(
         &mut self,
         state: &mut State<'s>,
         counter: Option<Counter>,
         body: &[Stmt<'s>],
-    ) -> Turn<'s> {
+    ) -> Iteration<'s> {
         let (names, exits) = (state.names.clone(), Exits::of(body));
         let flagged = counter.is_none() && (exits.breaks || exits.returns);
         let flag = self.intern(TypeData::Prim { dtype: DType::Bool, value: None });
@@ -119,35 +116,36 @@ impl<'s> FuncParser<'_, 's> {
             state.types.push(ty);
         };
         if flagged {
-            add("goes_on", self.truth(true), flag);
+            add("goes_on", self.bool_const(true), flag);
         }
         if exits.returns {
-            add("returned", self.truth(false), flag);
+            add("returned", self.bool_const(false), flag);
             let (unit, any) = (self.b.func_mut().tuple(&[]), self.intern(TypeData::Any));
             add("returned_value", unit, any);
         }
         let returns = exits.returns;
         let (params, returned) = (Vec::new(), Vec::new());
-        Turn { names, params, counter, shown: None, flagged, returns, returned }
+        Iteration { names, params, counter, loop_var: None, flagged, returns, returned }
     }
 
-    /// Parses the body as a function. Afterwards `turn` contains the types of the returned values.
-    fn turns_of(
+    /// Parses the body as a function. Afterwards `iteration` contains the types of the returned values.
+    fn parse_iteration(
         &mut self,
         state: &mut State<'s>,
-        turn: &mut Turn<'s>,
+        iteration: &mut Iteration<'s>,
         range: Range,
         body: &[Stmt<'s>],
     ) -> Res<IrExpr> {
-        self.fixed_body(state, range, &mut |p, params| {
-            p.define_state(&turn.names, params);
-            if let (Some(value), Some(&name)) = (turn.shown, turn.names.first()) {
+        self.body_with_stable_types(state, range, &mut |p, params| {
+            p.define_state(&iteration.names, params);
+            if let (Some(value), Some(&name)) = (iteration.loop_var, iteration.names.first()) {
                 p.define(name, Local::Sym(value));
             }
-            turn.returned.clear();
-            p.turns.push(Turn { params: params.to_vec(), ..turn.clone() });
+            iteration.returned.clear();
+            p.iterations.push(Iteration { params: params.to_vec(), ..iteration.clone() });
             let end = p.loop_body(body, range);
-            turn.returned = p.turns.pop().map_or(Vec::new(), |turn| turn.returned);
+            iteration.returned =
+                p.iterations.pop().map_or(Vec::new(), |iteration| iteration.returned);
             end
         })
     }
@@ -156,8 +154,8 @@ impl<'s> FuncParser<'_, 's> {
         if !self.b.in_dataflow() {
             return Ok(());
         }
-        let message = "a dataflow block contains no loop";
-        Err(self.error_help(Kind::Dataflow, range, message, "end the block before it"))
+        let message = "loops are not allowed in a dataflow block";
+        Err(self.error_help(ErrorKind::Dataflow, range, message, "end the block before it"))
     }
 
     fn counter_type(&mut self, var: SymVar) -> (Sym, Type) {
@@ -165,7 +163,7 @@ impl<'s> FuncParser<'_, 's> {
         (value, self.intern(TypeData::Prim { dtype: DType::Int64, value: Some(value) }))
     }
 
-    /// The names that the body assigns and that have a value before the loop, with those values.
+    /// The names that the body assigns and that have a value before the loop, with their values.
     fn carried_state(&mut self, body: &[Stmt<'s>], counter: Option<&str>) -> State<'s> {
         let mut assigned = Vec::new();
         assigned_anywhere(body, &mut assigned);
@@ -187,7 +185,7 @@ impl<'s> FuncParser<'_, 's> {
             let ty = self.b.func().expr_ty(init);
             state.names.push(name);
             state.inits.push(init);
-            state.types.push(self.forget_shape(ty));
+            state.types.push(self.erase_shape(ty));
         }
         state
     }
@@ -205,10 +203,10 @@ impl<'s> FuncParser<'_, 's> {
         for name in &assigned {
             *self.carried.entry(name).or_default() += 1;
         }
-        // The end of the body ends the iteration, also for branches that reach it.
+        // Reaching the end of the body ends the iteration, also in branches.
         let end = [Stmt { kind: StmtKind::Other("continue"), range }];
         let rest = Rest { stmts: &end, next: None };
-        let flow = self.stmts_then(body, may_leave(body).then_some(&rest));
+        let flow = self.stmts_then(body, may_exit(body).then_some(&rest));
         for name in &assigned {
             if let Some(count) = self.carried.get_mut(name) {
                 *count -= 1;
@@ -218,22 +216,21 @@ impl<'s> FuncParser<'_, 's> {
             }
         }
         match flow? {
-            Flow::Open => self.leave(Leave::Next, range),
+            Flow::Open => self.exit_value(Exit::Continue, range),
             Flow::Returned(state) => Ok(state),
         }
     }
 
-    /// Defines names after the loop: those in the state have their last values, those only defined
-    /// in the body are undefined.
+    /// Defines names after the loop: names in the state have their last values, and names that only the body defines are undefined.
     fn after_loop(
         &mut self,
-        turn: &Turn<'s>,
+        iteration: &Iteration<'s>,
         value: IrExpr,
         outer_syms: usize,
         range: Range,
         body: &[Stmt<'s>],
     ) -> Res<Option<LoopResult>> {
-        let (names, skip) = (&turn.names, usize::from(turn.counter.is_some()));
+        let (names, skip) = (&iteration.names, usize::from(iteration.counter.is_some()));
         let mut assigned = Vec::new();
         assigned_anywhere(body, &mut assigned);
         for name in names[..skip].iter().chain(&assigned) {
@@ -241,8 +238,9 @@ impl<'s> FuncParser<'_, 's> {
                 self.define(name, Local::InLoop);
             }
         }
-        let count = names.len() + usize::from(turn.flagged) + 2 * usize::from(turn.returns);
-        if names.len() == skip && !turn.returns {
+        let count =
+            names.len() + usize::from(iteration.flagged) + 2 * usize::from(iteration.returns);
+        if names.len() == skip && !iteration.returns {
             self.b.emit_named(value, "_");
             return Ok(None);
         }
@@ -258,12 +256,12 @@ impl<'s> FuncParser<'_, 's> {
             let e = self.state_field(tuple, i, name);
             self.define(name, Local::Var(e));
         }
-        if !turn.returns {
+        if !iteration.returns {
             return Ok(None);
         }
         let flag = self.state_field(tuple, count - 2, "returned");
         let value = self.state_field(tuple, count - 1, "returned_value");
-        let ty = self.returned_type(&turn.returned, outer_syms, range)?;
+        let ty = self.returned_type(&iteration.returned, outer_syms, range)?;
         Ok(Some(LoopResult { flag, value, ty }))
     }
 

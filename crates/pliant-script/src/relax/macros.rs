@@ -1,17 +1,16 @@
-//! Macros. The statements of a macro are parsed where it is used, as if they were written there.
+//! Macros. The statements of a macro are parsed at every use, as if they were written there.
 //!
-//! A hygienic macro sees its arguments and the environment of its definition; other macros also see
-//! the names at the place of use. Names defined in a macro are local to it. If its last statement
-//! is a `return`, its value is the value of the macro call.
+//! A hygienic macro sees its arguments and the environment of its definition. Other macros also see the names at the place of use.
+//! Names defined in a macro are local to it. If its last statement is a `return`, its value is the value of the macro call.
 
 use super::stmt::Flow;
 use super::value::Val;
 use super::{Callees, FuncParser, Local};
-use crate::context::Cx;
+use crate::context::ParseContext;
 use crate::env::{HostEnv, HostValue};
-use crate::errors::{Kind, Reported, Res};
+use crate::errors::{ErrorKind, Reported, Res};
+use crate::name_visitor;
 use crate::python::ast::{Call, Expr, FunctionDef, Range, StmtKind};
-use crate::walk;
 use pliant_ir::DType;
 
 /// A macro.
@@ -23,13 +22,13 @@ pub(crate) struct MacroDef<'p, 's> {
     pub hygienic: bool,
     /// The environment of the definition; `None` for macros of the script itself.
     pub env: Option<&'s dyn HostEnv>,
-    /// Whether the macro is defined in the script, where its name refers to it.
+    /// Whether the macro is defined in the script itself.
     pub own: bool,
 }
 
 impl<'p, 's> Callees<'p, 's> {
     /// The macro that a name refers to, if any.
-    pub fn macro_named(&self, cx: &Cx<'s>, name: &'s str) -> Option<MacroDef<'p, 's>> {
+    pub fn macro_named(&self, cx: &ParseContext<'s>, name: &'s str) -> Option<MacroDef<'p, 's>> {
         if self.macros.is_empty() {
             return None;
         }
@@ -50,7 +49,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.callees.macro_named(self.cx, name)
     }
 
-    /// Expands a macro call. Returns its value.
+    /// Expands a macro call and returns its value.
     pub(super) fn expand(
         &mut self,
         used: MacroDef<'p, 's>,
@@ -72,11 +71,11 @@ impl<'p, 's> FuncParser<'p, 's> {
         } else {
             self.last_use.values_mut().for_each(|at| *at = u32::MAX);
         }
-        walk::names_read(&used.def.body, &mut |name, at| {
+        name_visitor::names_read(&used.def.body, &mut |name, at| {
             let slot = self.last_use.entry(name).or_insert(at);
             *slot = at.max(*slot);
         });
-        let turns = std::mem::take(&mut self.turns);
+        let iterations = std::mem::take(&mut self.iterations);
         self.expanding.push(name);
         let mark = self.open_scope();
         for (name, val) in args {
@@ -91,10 +90,10 @@ impl<'p, 's> FuncParser<'p, 's> {
             Some(env) => self.cx.in_env(env, || self.macro_body(used.def)),
             None => self.macro_body(used.def),
         };
-        self.cx.errors.used_at(errors, self.range(e.range), name);
+        self.cx.errors.mark_macro_use(errors, self.range(e.range), name);
         self.close_scope(mark);
         self.expanding.pop();
-        self.turns = turns;
+        self.iterations = iterations;
         self.last_use = outer_use;
         if let Some((scope, undo)) = outer_scope {
             (self.scope, self.undo) = (scope, undo);
@@ -102,11 +101,11 @@ impl<'p, 's> FuncParser<'p, 's> {
         val
     }
 
-    /// Reports a macro that invokes itself, directly or through others.
+    /// Reports a macro that uses itself, directly or through other macros.
     pub(super) fn recursive_macro(&self, name: &str, range: Range) -> Reported {
         let message = format!("macro '{name}' uses itself: macros cannot recurse");
         let help = "write a loop, or a function that calls itself";
-        self.error_help(Kind::Structure, range, message, help)
+        self.error_help(ErrorKind::Structure, range, message, help)
     }
 
     /// Parses the statements of a macro. Returns the value of the last one.
@@ -136,14 +135,14 @@ impl<'p, 's> FuncParser<'p, 's> {
     ) -> Res<Vec<(&'s str, Val)>> {
         if let Some(range) = def.unsupported {
             let message = "the parameters of a macro have neither defaults nor '*'";
-            return Err(self.error(Kind::Unsupported, range, message));
+            return Err(self.error(ErrorKind::Unsupported, range, message));
         }
         let mut given: Vec<Option<&Expr<'s>>> = vec![None; def.params.len()];
         let wrong = |p: &Self, what: String| {
             let names: Vec<&str> = def.params.iter().map(|p| p.name).collect();
             let help = format!("it takes: {}", names.join(", "));
             let message = format!("macro '{}' {what}", def.name);
-            Err(p.error_help(Kind::Arguments, e.range, message, help))
+            Err(p.error_help(ErrorKind::Arguments, e.range, message, help))
         };
         if call.args.len() > given.len() {
             let (many, args) = (given.len(), call.args.len());
@@ -173,7 +172,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         Ok(out)
     }
 
-    /// Binds the computations in a value to variables, so that they are executed once.
+    /// Binds the computations in a value to variables, so that they run once.
     fn bound(&mut self, val: Val) -> Val {
         match val {
             Val::Expr(e) => Val::Expr(self.b.operand(e)),
@@ -182,7 +181,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         }
     }
 
-    /// The data type that an expression denotes. It may be an argument of a macro.
+    /// The data type that an expression denotes, which may be an argument of a macro.
     pub(super) fn dtype(&self, e: &Expr<'s>) -> Res<Option<DType>> {
         match e.as_name().and_then(|n| self.scope.get(n)) {
             Some(Local::Value(Val::Str(name))) => self.cx.dtype_name(name, e.range).map(Some),

@@ -1,13 +1,13 @@
 //! Graph functions: translates syntax to IR.
 //!
-//! | file | owns |
+//! | file | contents |
 //! |---|---|
 //! | `value` | values of expressions whose context is not known yet, and their conversions |
 //! | `annotation` | types |
 //! | `expr` | expressions |
 //! | `call` | ordinary operators and calls of functions |
 //! | `scalar` | constants, scalars, shapes |
-//! | `special` | calls that cross levels: `call_tir`, `call_packed` and similar |
+//! | `special` | calls of loop functions, packed functions and builtins: `call_tir`, `call_packed` and similar |
 //! | `kernel_call` | `call_kernel` |
 //! | `macros` | expansion of `@R.macro` |
 //! | `inplace` | calls that overwrite arguments |
@@ -18,8 +18,8 @@
 //! | `range` | the range of a `for` |
 //! | `state` | the loop state and its types |
 //! | `while_loop` | `R.while_loop` and its functions |
-//! | `loop_of_itself` | loops whose body is the enclosing function |
-//! | `exits` | `return`, `break` and `continue`, also out of loops |
+//! | `self_recursive_loop` | loops whose body is the enclosing function |
+//! | `exits` | `return`, `break` and `continue`, and how they exit loops |
 //! | `function` | signatures, bodies, local functions |
 
 mod annotation;
@@ -31,11 +31,11 @@ mod expr;
 mod function;
 mod inplace;
 mod kernel_call;
-mod loop_of_itself;
 mod loops;
 mod macros;
 mod range;
 mod scalar;
+mod self_recursive_loop;
 mod special;
 mod state;
 mod stmt;
@@ -49,11 +49,11 @@ use pliant_ir::relax::{Expr as IrExpr, FunctionBuilder, Type, TypeData, Var};
 use pliant_ir::{DType, Sym, SymVar};
 use rustc_hash::FxHashMap;
 
-use crate::context::Cx;
-use crate::errors::{Kind, Reported};
+use crate::context::ParseContext;
+use crate::errors::{ErrorKind, Reported};
 use crate::python::ast::{Expr, Range};
 
-/// The meaning of a name inside a function.
+/// What a name means inside a function.
 #[derive(Clone, Debug)]
 pub(crate) enum Local {
     /// A variable.
@@ -64,7 +64,7 @@ pub(crate) enum Local {
     Value(value::Val),
     /// The module: `cls`.
     Module,
-    /// A name whose definition had an error. Its uses are not reported.
+    /// A name whose definition has an error. Uses of it are not reported.
     Broken,
     /// A variable of a dataflow block that is not one of its outputs.
     Hidden,
@@ -72,55 +72,54 @@ pub(crate) enum Local {
     OneBranch,
     /// A variable that is only defined in the body of a loop.
     InLoop,
-    /// A local function without an annotated result type, before its body is parsed.
+    /// A local function without an annotated result type whose body is not parsed yet.
     NoResultType,
 }
 
 /// The state of the parser of a graph function.
 pub(crate) struct FuncParser<'p, 's> {
-    pub cx: &'p Cx<'s>,
+    pub cx: &'p ParseContext<'s>,
     pub callees: &'p Callees<'p, 's>,
     pub b: FunctionBuilder<'p>,
     scope: FxHashMap<&'s str, Local>,
-    /// The previous meanings of names, restored when a scope closes.
+    /// The previous meanings of names, which closing a scope restores.
     undo: Vec<(&'s str, Option<Local>)>,
     host_syms: FxHashMap<u64, SymVar>,
-    /// Whether undefined names in dims define symbols: in signatures and in patterns of
-    /// `match_shape`.
+    /// Whether undefined names in dims define symbols, as in signatures and patterns of `match_shape`.
     implicit: bool,
-    /// Whether scalar parameters stand for their values: inside dims.
+    /// Whether scalar parameters stand for their values, as in dims.
     in_dim: bool,
     /// The types of other functions, imported into this one.
     callee_types: FxHashMap<&'s str, Type>,
-    /// The functions whose signatures are currently being parsed for their types.
+    /// The functions whose signatures are being parsed to get their types.
     declaring: Vec<&'s str>,
-    /// The range of the string while a quoted dim is parsed.
+    /// The range of the quoted dim that is being parsed.
     at: Option<Range>,
     /// The offset of the last use of each name.
     last_use: FxHashMap<&'s str, u32>,
     /// The first call with side effects.
     impure: Option<Range>,
-    /// Whether the current call is a statement whose result is unused.
+    /// Whether the current call is a statement whose result is not used.
     discarded: bool,
-    /// The number of expressions that enclose the current one in the statement.
+    /// The number of expressions of the statement that enclose the current one.
     nesting: u32,
-    /// The purity stated by the decorator.
+    /// The purity stated in the decorator.
     stated_pure: Option<bool>,
-    /// For the variable of each local function, the number of symbols defined before it. Symbols
-    /// with smaller indices belong to enclosing functions.
+    /// For the variable of each local function, the number of symbols defined before it. Symbols with smaller indices belong to the
+    /// enclosing functions.
     outer_syms: FxHashMap<Var, usize>,
     /// Whether the innermost function is declared to return `R.Object`.
     result_is_any: bool,
-    /// Names in the states of the enclosing loops. Assigned values are read in the next iteration.
+    /// The names in the states of the enclosing loops. The next iteration reads the values assigned to them.
     carried: FxHashMap<&'s str, u32>,
     /// The iterations of the enclosing loops in the innermost function, innermost last.
-    turns: Vec<exits::Turn<'s>>,
-    /// The nesting depth of `if`s with early returns. `copies` counts how often following
-    /// statements were parsed twice.
+    iterations: Vec<exits::Iteration<'s>>,
+    /// The current nesting depth of `if`s with early returns. `copies` counts how often the statements after an `if` were
+    /// duplicated.
     early: u32,
     copies: u32,
-    /// The number of times a loop body was parsed again with wider types.
-    rereads: u32,
+    /// How often a loop body was parsed again with wider types.
+    reparses: u32,
     /// The names of the macros being expanded, innermost last.
     expanding: Vec<&'s str>,
 }
@@ -130,13 +129,13 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.at.unwrap_or(range)
     }
 
-    fn error(&self, kind: Kind, range: Range, message: impl Into<String>) -> Reported {
+    fn error(&self, kind: ErrorKind, range: Range, message: impl Into<String>) -> Reported {
         self.cx.error(kind, self.range(range), message)
     }
 
     fn error_help(
         &self,
-        kind: Kind,
+        kind: ErrorKind,
         range: Range,
         message: impl Into<String>,
         help: impl Into<String>,
@@ -156,8 +155,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.undo.len()
     }
 
-    /// Closes a scope and restores the previous meanings of names. Returns the names that it
-    /// defined.
+    /// Closes a scope, restoring the previous meanings of names. Returns the names that it defined.
     fn close_scope(&mut self, mark: usize) -> Vec<(&'s str, Local)> {
         let mut defined = Vec::new();
         while self.undo.len() > mark {
@@ -170,7 +168,7 @@ impl<'p, 's> FuncParser<'p, 's> {
                 defined.push((name, now));
             }
         }
-        // Keep each name once, with its last meaning, which is the first in reverse order.
+        // Keep each name once, with its last meaning, which comes first in reverse order.
         let mut seen = rustc_hash::FxHashSet::default();
         defined.retain(|(name, _)| seen.insert(*name));
         defined.reverse();
@@ -185,7 +183,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         let local = self.scope.keys().copied();
         let help = crate::errors::did_you_mean(name, local.chain(self.callees.names()));
         self.cx.error_maybe(
-            Kind::UnknownName,
+            ErrorKind::UnknownName,
             self.range(range),
             format!("unknown name '{name}'"),
             help,
@@ -210,7 +208,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.b.func_mut().syms.int(value)
     }
 
-    /// The symbol with the given name. Creates it if it does not exist.
+    /// The symbol with this name. Creates it if it does not exist.
     fn symbol(&mut self, name: &'s str) -> Sym {
         if let Some(Local::Sym(s)) = self.scope.get(name) {
             return *s;

@@ -4,34 +4,34 @@ use pliant_ir::relax::{Expr as IrExpr, TypeData};
 use pliant_ir::{Attrs, DType, Op, Sym};
 
 use super::FuncParser;
-use crate::dialect::Ns;
-use crate::errors::{Kind, Res};
+use crate::dialect::Namespace;
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Expr, Range};
 
 const ITEM: Op = Op::new("relax.item");
 const TRIP_COUNT: Op = Op::new("relax.trip_count");
 
-/// The range of the loop counter.
-pub(super) struct Counting {
+/// The range of a `for` loop, as a trip count.
+pub(super) struct LoopRange {
     pub lo: Sym,
     pub hi: Sym,
     pub step: i64,
     /// The first value and the step of the loop variable, if it differs from the counter.
-    pub shown: Option<(Sym, Sym)>,
+    pub loop_var: Option<(Sym, Sym)>,
 }
 
 impl<'s> FuncParser<'_, 's> {
     /// Parses `R.range(hi)`, `R.range(lo, hi)`, `R.range(lo, hi, step)`.
-    pub(super) fn range_args(&mut self, iter: &Expr<'s>) -> Res<Counting> {
+    pub(super) fn range_args(&mut self, iter: &Expr<'s>) -> Res<LoopRange> {
         let call = iter.as_call().filter(|call| match self.cx.path(&call.func) {
-            Some(path) => path.ns == Ns::Relax && path.name == "range",
+            Some(path) => path.ns == Namespace::Relax && path.name == "range",
             None => call.func.as_name() == Some("range") && !self.scope.contains_key("range"),
         });
         let Some(call) = call else {
             return Err(self.error_help(
-                Kind::Unsupported,
+                ErrorKind::Unsupported,
                 iter.range,
-                "a graph function loops over a range of integers",
+                "a graph function can only loop over a range of integers",
                 "write: for i in R.range(n):",
             ));
         };
@@ -45,33 +45,36 @@ impl<'s> FuncParser<'_, 's> {
             [lo, hi, step] => (lo, hi, Some(step)),
             _ => {
                 let message = "R.range takes one to three integers";
-                return Err(self.error(Kind::Arguments, iter.range, message));
+                return Err(self.error(ErrorKind::Arguments, iter.range, message));
             }
         };
-        let Some(step) = step else { return Ok(Counting { lo, hi, step: 1, shown: None }) };
+        let Some(step) = step else { return Ok(LoopRange { lo, hi, step: 1, loop_var: None }) };
         match self.b.func().syms.as_int(step) {
             Some(0) => {
                 let message = "the step of R.range is not 0";
-                Err(self.error(Kind::Value, iter.range, message))
+                Err(self.error(ErrorKind::Value, iter.range, message))
             }
-            Some(step) => Ok(Counting { lo, hi, step, shown: None }),
+            Some(step) => Ok(LoopRange { lo, hi, step, loop_var: None }),
             None => {
-                let turns = self.trip_count([lo, hi, step], iter.range)?;
-                Ok(Counting { lo: self.int(0), hi: turns, step: 1, shown: Some((lo, step)) })
+                let iterations = self.trip_count([lo, hi, step], iter.range)?;
+                Ok(LoopRange {
+                    lo: self.int(0),
+                    hi: iterations,
+                    step: 1,
+                    loop_var: Some((lo, step)),
+                })
             }
         }
     }
 
-    /// The trip count of a range whose step is only known at run time. A step of 0 is a run-time
-    /// error.
+    /// The trip count of a range with a non-constant step. A step of 0 is a run-time error.
     fn trip_count(&mut self, range: [Sym; 3], at: Range) -> Res<Sym> {
         let operands = range.map(|sym| self.b.func_mut().int_value(sym, DType::Int64));
-        let turns = self.emit_op(TRIP_COUNT, &operands, Attrs::default(), &[], at)?;
-        self.matched(turns, DType::Int64, at)
+        let iterations = self.emit_op(TRIP_COUNT, &operands, Attrs::default(), &[], at)?;
+        self.matched(iterations, DType::Int64, at)
     }
 
-    /// An integer scalar as a symbolic integer. If its value is not known at parse time, a new
-    /// symbol is matched with it.
+    /// An integer scalar as a symbolic integer. If its value is not known at parse time, a new symbol is bound to it with a match.
     fn integer(&mut self, e: &Expr<'s>) -> Res<Sym> {
         let val = self.value(e)?;
         if let Some(s) = self.as_sym(&val) {
@@ -92,13 +95,13 @@ impl<'s> FuncParser<'_, 's> {
             _ => {
                 let ty = self.b.func().expr_ty(value);
                 let message = format!("expected an integer scalar, found {}", self.ty_text(ty));
-                let help = "sizes are n or x.shape[0]; a parameter n: R.Prim(\"int64\") serves too";
-                Err(self.error_help(Kind::Value, e.range, message, help))
+                let help = "use n, x.shape[0], or a parameter n: R.Prim(\"int64\")";
+                Err(self.error_help(ErrorKind::Value, e.range, message, help))
             }
         }
     }
 
-    /// Creates a symbol and matches it with an integer scalar.
+    /// Creates a symbol and binds it to an integer scalar with a match.
     fn matched(&mut self, scalar: IrExpr, dtype: DType, at: Range) -> Res<Sym> {
         let scalar = self.b.operand(scalar);
         let func = self.b.func_mut();

@@ -6,17 +6,16 @@ use pliant_ir::{DType, Sym};
 use super::FuncParser;
 use super::value::Val;
 use crate::context::Path;
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind};
 
 impl<'s> FuncParser<'_, 's> {
-    /// `R.const(value, dtype)`. The default type is bool for bools, float32 for floats and int32
-    /// for integers.
+    /// Parses `R.const(value, dtype)`. The default type is bool for bools, float32 for floats and int32 for integers.
     pub(super) fn constant(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let value = call.args.first().or_else(|| self.keyword(call, &["value"]));
         let dtype = call.args.get(1).or_else(|| self.keyword(call, &["dtype"]));
         let Some(value) = value else {
-            return Err(self.error(Kind::Arguments, e.range, "R.const needs a value"));
+            return Err(self.error(ErrorKind::Arguments, e.range, "R.const needs a value"));
         };
         let dtype = match dtype {
             Some(d) => self.dtype(d)?,
@@ -35,7 +34,7 @@ impl<'s> FuncParser<'_, 's> {
                     Some(shape) => shape,
                     None => {
                         let message = "R.const takes a number, a tensor, or lists of numbers of equal lengths";
-                        return Err(self.error(Kind::Value, value.range, message));
+                        return Err(self.error(ErrorKind::Value, value.range, message));
                     }
                 }
             }
@@ -43,9 +42,11 @@ impl<'s> FuncParser<'_, 's> {
         let dtype = dtype.unwrap_or_else(|| crate::literal::default_dtype(&items));
         match crate::literal::tensor(&items, &shape, dtype) {
             Some(t) => Ok(self.b.func_mut().constant(t)),
-            None => {
-                Err(self.error(Kind::Value, value.range, format!("the value does not fit {dtype}")))
-            }
+            None => Err(self.error(
+                ErrorKind::Value,
+                value.range,
+                format!("the value does not fit {dtype}"),
+            )),
         }
     }
 
@@ -79,7 +80,7 @@ impl<'s> FuncParser<'_, 's> {
         match &val {
             Val::Expr(x) if self.as_sym(&val).is_none() => match self.ty_of(*x) {
                 TypeData::Prim { .. } => Ok(val),
-                _ => Err(self.error(Kind::Value, arg.range, "R.prim_value takes a number")),
+                _ => Err(self.error(ErrorKind::Value, arg.range, "R.prim_value takes a number")),
             },
             Val::Sym(..) | Val::Float(..) | Val::Bool(_) | Val::Expr(_) => {
                 let e = self.expr_of(val, None, arg.range)?;
@@ -87,7 +88,7 @@ impl<'s> FuncParser<'_, 's> {
             }
             other => {
                 let message = format!("R.prim_value takes a number, found {}", other.describe());
-                Err(self.error(Kind::Value, arg.range, message))
+                Err(self.error(ErrorKind::Value, arg.range, message))
             }
         }
     }
@@ -104,7 +105,7 @@ impl<'s> FuncParser<'_, 's> {
                     Some(dims) => dims,
                     None => {
                         return Err(self.error(
-                            Kind::Value,
+                            ErrorKind::Value,
                             arg.range,
                             "R.shape takes a list of dims",
                         ));
@@ -115,7 +116,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.func_mut().shape(&dims))
     }
 
-    /// Scalar expressions of the loop level in dims and scalars: `T.min(n, 4)`, `T.int64(3)`.
+    /// Parses scalar expressions of the loop level in dims and scalars: `T.min(n, 4)`, `T.int64(3)`.
     pub(super) fn scalar_call(&mut self, path: &Path, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         if let Some(dtype) = crate::context::parse_dtype(&path.name) {
             return self.typed_scalar(dtype, e, call);
@@ -127,7 +128,7 @@ impl<'s> FuncParser<'_, 's> {
                 let val = self.value(&call.args[1])?;
                 match (self.as_sym(&val), dtype) {
                     (Some(s), Some(d)) => Ok(Val::Sym(s, Some(d))),
-                    _ => Err(self.error(Kind::Value, e.range, "only integers are cast here")),
+                    _ => Err(self.error(ErrorKind::Value, e.range, "only integers are cast here")),
                 }
             }
             ("And" | "Or", 2) => {
@@ -154,7 +155,7 @@ impl<'s> FuncParser<'_, 's> {
                 let syms = &mut self.b.func_mut().syms;
                 let divides = !matches!(name, "min" | "max");
                 if divides && syms.as_int(b) == Some(0) {
-                    return Err(self.error(Kind::Value, e.range, "division by zero"));
+                    return Err(self.error(ErrorKind::Value, e.range, "division by zero"));
                 }
                 let sym = match name {
                     "min" => syms.min(a, b),
@@ -166,9 +167,9 @@ impl<'s> FuncParser<'_, 's> {
                 Ok(Val::Sym(sym, None))
             }
             ("var" | "size_var" | "Var" | "SizeVar", _) => Err(self.error_help(
-                Kind::Structure,
+                ErrorKind::Structure,
                 e.range,
-                "a symbol is declared by a statement of its own",
+                "a symbol is declared by a separate statement",
                 "write: n = T.int64()",
             )),
             _ => self.unknown_construct(path, call.func.range),
@@ -178,9 +179,9 @@ impl<'s> FuncParser<'_, 's> {
     fn typed_scalar(&mut self, dtype: DType, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         let [arg] = call.args.as_slice() else {
             return Err(self.error_help(
-                Kind::Structure,
+                ErrorKind::Structure,
                 e.range,
-                "a symbol is declared by a statement of its own",
+                "a symbol is declared by a separate statement",
                 format!("write: n = T.{dtype}()"),
             ));
         };
@@ -189,20 +190,24 @@ impl<'s> FuncParser<'_, 's> {
             Val::Float(v, _) if dtype.is_float() => Ok(Val::Float(*v, Some(dtype))),
             Val::Str(s) if dtype.is_float() => match crate::literal::named_float(s) {
                 Some(v) => Ok(Val::Float(v, Some(dtype))),
-                None => Err(self.error(Kind::Value, arg.range, format!("\"{s}\" is not a number"))),
+                None => {
+                    Err(self.error(ErrorKind::Value, arg.range, format!("\"{s}\" is not a number")))
+                }
             },
             Val::Bool(b) if !dtype.is_float() => Ok(Val::Sym(self.int(i64::from(*b)), Some(dtype))),
             _ => match self.as_sym(&val) {
                 Some(s) if !dtype.is_float() => Ok(Val::Sym(s, Some(dtype))),
                 Some(s) => match self.b.func().syms.as_int(s) {
                     Some(v) => Ok(Val::Float(v as f64, Some(dtype))),
-                    None => {
-                        Err(self.error(Kind::Value, arg.range, "a symbol cannot be a float here"))
-                    }
+                    None => Err(self.error(
+                        ErrorKind::Value,
+                        arg.range,
+                        "a symbol cannot be a float here",
+                    )),
                 },
                 None => {
                     let message = format!("T.{dtype} takes a number, found {}", val.describe());
-                    Err(self.error(Kind::Value, arg.range, message))
+                    Err(self.error(ErrorKind::Value, arg.range, message))
                 }
             },
         }

@@ -1,5 +1,5 @@
-//! Constructs that are expressions, mainly the calls that cross levels (`call_tir`, `call_packed`
-//! and similar), in all dialects.
+//! Constructs that are expressions: mainly calls of loop functions, packed functions and builtins (`call_tir`, `call_packed` and
+//! similar), in all dialects.
 
 use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR};
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TensorShape, Type, TypeData};
@@ -8,7 +8,7 @@ use pliant_ir::{Attrs, BaseFunc, DType, Op, Sym};
 use super::FuncParser;
 use super::value::Val;
 use crate::dialect::{RelaxName, TYPE_KEYWORDS};
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
 
 impl<'s> FuncParser<'_, 's> {
@@ -42,7 +42,7 @@ impl<'s> FuncParser<'_, 's> {
                 let arg = self.one_arg("R.dtype", e, call)?;
                 match self.dtype(arg)? {
                     Some(d) => Ok(Val::Expr(self.b.func_mut().dtype_value(d))),
-                    None => Err(self.error(Kind::Value, e.range, "R.dtype needs a data type")),
+                    None => Err(self.error(ErrorKind::Value, e.range, "R.dtype needs a data type")),
                 }
             }
             TupleValue => {
@@ -56,7 +56,7 @@ impl<'s> FuncParser<'_, 's> {
             TupleGetItem => {
                 let [tuple, index] = call.args.as_slice() else {
                     return Err(self.error(
-                        Kind::Arguments,
+                        ErrorKind::Arguments,
                         e.range,
                         "R.TupleGetItem takes a tuple and an index",
                     ));
@@ -64,7 +64,11 @@ impl<'s> FuncParser<'_, 's> {
                 let (tuple, index) = (self.value(tuple)?, self.value(index)?);
                 let at = self.as_sym(&index).and_then(|s| self.b.func().syms.as_int(s));
                 let Some(at) = at.and_then(|i| u32::try_from(i).ok()) else {
-                    return Err(self.error(Kind::Value, e.range, "the index must be a constant"));
+                    return Err(self.error(
+                        ErrorKind::Value,
+                        e.range,
+                        "the index must be a constant",
+                    ));
                 };
                 let tuple = self.operand(tuple, None, e.range)?;
                 Ok(Val::Expr(self.b.func_mut().tuple_get_item(tuple, at)))
@@ -74,19 +78,19 @@ impl<'s> FuncParser<'_, 's> {
                 Ok(Val::Expr(self.b.func_mut().extern_func(&name)))
             }
             MatchCast | MatchShape => Err(self.error_help(
-                Kind::Structure,
+                ErrorKind::Structure,
                 e.range,
-                "a match binds a variable: it cannot be an operand",
-                "write it as a statement of its own: y = R.match_cast(x, R.Tensor((n, m)))",
+                "a match_cast must be bound to a variable: it cannot be an operand",
+                "write it as a separate statement: y = R.match_cast(x, R.Tensor((n, m)))",
             )),
             TensorTy | ShapeTy | TupleTy | ObjectTy | PrimTy | CallableTy => Err(self.error_help(
-                Kind::Value,
+                ErrorKind::Value,
                 e.range,
                 "a type cannot be a value",
                 "write a shape as R.shape([n, 4]) and a tuple as (x, y)",
             )),
             Function | Dataflow | Output | FuncAttr => Err(self.error(
-                Kind::Structure,
+                ErrorKind::Structure,
                 e.range,
                 format!("`{}` is not an expression", self.cx.slice(call.func.range)),
             )),
@@ -104,7 +108,9 @@ impl<'s> FuncParser<'_, 's> {
         match (call.args.as_slice(), call.keywords.as_slice()) {
             ([arg], _) => Ok(arg),
             ([], [k]) => Ok(&k.value),
-            _ => Err(self.error(Kind::Arguments, e.range, format!("{what} takes one argument"))),
+            _ => {
+                Err(self.error(ErrorKind::Arguments, e.range, format!("{what} takes one argument")))
+            }
         }
     }
 
@@ -112,7 +118,7 @@ impl<'s> FuncParser<'_, 's> {
         let arg = self.one_arg(what, e, call)?;
         match self.value(arg)? {
             Val::Str(s) => Ok(s),
-            _ => Err(self.error(Kind::Value, arg.range, format!("{what} takes a string"))),
+            _ => Err(self.error(ErrorKind::Value, arg.range, format!("{what} takes a string"))),
         }
     }
 
@@ -127,7 +133,7 @@ impl<'s> FuncParser<'_, 's> {
             Some(k) => {
                 let help = crate::errors::did_you_mean(k.name, known.iter().copied());
                 let message = format!("{what} has no parameter '{}'", k.name);
-                Err(self.cx.error_maybe(Kind::Arguments, k.range, message, help))
+                Err(self.cx.error_maybe(ErrorKind::Arguments, k.range, message, help))
             }
         }
     }
@@ -142,7 +148,7 @@ impl<'s> FuncParser<'_, 's> {
         ];
         self.check_keywords(WHAT, call, &known.concat())?;
         let mut positional: Vec<&Expr<'s>> = call.args.iter().collect();
-        // In the oldest dialect the shape is the first argument: (shape, f, args).
+        // In the dialect of 2022 the shape comes first: (shape, f, args).
         if positional.len() >= 3 && !self.is_callee(positional[0]) {
             positional[..3].rotate_left(1);
             let shape = positional.remove(2);
@@ -153,7 +159,7 @@ impl<'s> FuncParser<'_, 's> {
         let args = next.next().or_else(|| self.keyword(call, &["args"]));
         let (Some(func), Some(args)) = (func, args) else {
             return Err(self.error(
-                Kind::Arguments,
+                ErrorKind::Arguments,
                 e.range,
                 "R.call_tir needs a function and its arguments",
             ));
@@ -165,7 +171,11 @@ impl<'s> FuncParser<'_, 's> {
         if let Some(e) = tir_vars {
             let val = self.value(e)?;
             let Some(dims) = self.as_dims(&val) else {
-                return Err(self.error(Kind::Value, e.range, "tir_vars is a tuple of integers"));
+                return Err(self.error(
+                    ErrorKind::Value,
+                    e.range,
+                    "tir_vars is a tuple of integers",
+                ));
             };
             vars.extend(dims);
         }
@@ -196,7 +206,7 @@ impl<'s> FuncParser<'_, 's> {
         let args = call.args.get(1).or_else(|| self.keyword(call, &["args"]));
         let (Some(func), Some(args)) = (func, args) else {
             let message = "R.call_dps_packed needs a function and its arguments";
-            return Err(self.error(Kind::Arguments, e.range, message));
+            return Err(self.error(ErrorKind::Arguments, e.range, message));
         };
         let callee = self.callee(func)?;
         let (mut fields, vars) = self.call_args(args, None)?;
@@ -209,7 +219,7 @@ impl<'s> FuncParser<'_, 's> {
         self.special(CALL_DPS_PACKED, &[callee, tuple], &[out_ty], e.range)
     }
 
-    /// Whether an expression can be the callee of `call_tir` rather than a shape.
+    /// Whether an expression can be the callee of `call_tir`, as opposed to a shape.
     fn is_callee(&mut self, e: &Expr<'s>) -> bool {
         match &e.kind {
             ExprKind::Str(_) => true,
@@ -227,25 +237,24 @@ impl<'s> FuncParser<'_, 's> {
         path.is_some_and(|p| matches!(p.name.as_str(), "shape" | "ShapeExpr" | "shape_of"))
     }
 
-    /// The callee of a destination-passing or packed call: a function of the module, or the name of
-    /// a packed function.
+    /// The callee of a destination-passing or packed call: a function of the module, or the name of a packed function.
     pub(super) fn callee(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
         match self.value(e)? {
             Val::Str(name) => Ok(self.b.func_mut().extern_func(&name)),
             Val::Expr(x) => match self.b.func().expr(x) {
                 ExprData::Global(_) | ExprData::Extern(_) | ExprData::Var(_) => Ok(x),
-                _ => Err(self.error(Kind::Value, e.range, "expected a function")),
+                _ => Err(self.error(ErrorKind::Value, e.range, "expected a function")),
             },
             other => {
                 let message = format!("expected a function, found {}", other.describe());
-                Err(self.error(Kind::Value, e.range, message))
+                Err(self.error(ErrorKind::Value, e.range, message))
             }
         }
     }
 
-    /// The arguments of a destination-passing call: tensors, then scalars. The dialect of 2026
-    /// writes scalars at the end of the tuple, although they follow the outputs in the call. If the
-    /// loop function has a scalar at the position of the argument, the argument stays there.
+    /// The arguments of a destination-passing call: tensors, followed by scalars. The dialect of 2026 writes scalars at the end of
+    /// the tuple, although in the call they follow the outputs. If the loop function has a scalar parameter at the position of the
+    /// argument, the argument stays there.
     pub(super) fn call_args(
         &mut self,
         e: &Expr<'s>,
@@ -330,7 +339,7 @@ impl<'s> FuncParser<'_, 's> {
             .collect()
     }
 
-    /// The result type of a destination-passing call, given as types or as a shape and a data type.
+    /// The result type of a destination-passing call, stated as types or as a shape and a data type.
     pub(super) fn out_type(
         &mut self,
         what: &str,
@@ -350,12 +359,12 @@ impl<'s> FuncParser<'_, 's> {
         {
             let types = self.type_list(given)?;
             return self.stated_type(&types).ok_or_else(|| {
-                self.error(Kind::Arguments, given.range, format!("{what} needs a result type"))
+                self.error(ErrorKind::Arguments, given.range, format!("{what} needs a result type"))
             });
         }
         let Some(shape) = shape else {
             return Err(self.error_help(
-                Kind::Arguments,
+                ErrorKind::Arguments,
                 e.range,
                 format!("{what} needs the type of its result"),
                 "add out_sinfo=R.Tensor((n, m), dtype=\"float32\")",
@@ -367,7 +376,7 @@ impl<'s> FuncParser<'_, 's> {
         {
             if dtypes.len() != shapes.len() {
                 let message = format!("{} shapes, but {} data types", shapes.len(), dtypes.len());
-                return Err(self.error(Kind::Arguments, e.range, message));
+                return Err(self.error(ErrorKind::Arguments, e.range, message));
             }
             let mut types = Vec::with_capacity(dtypes.len());
             for (s, d) in shapes.iter().zip(dtypes) {
@@ -382,7 +391,7 @@ impl<'s> FuncParser<'_, 's> {
         };
         if dtype.is_none() {
             return Err(self.error_help(
-                Kind::Arguments,
+                ErrorKind::Arguments,
                 e.range,
                 format!("{what} needs the data type of its result"),
                 "add dtype=\"float32\"",
@@ -408,7 +417,7 @@ impl<'s> FuncParser<'_, 's> {
             }
             return self.emit_op(op, args, attrs, ty_args, range);
         }
-        // With a registry that lacks operators, programs that consist of calls can still be parsed.
+        // Built-in operators need no registry, so programs that consist of calls can be parsed with an incomplete one.
         self.b.set_span(self.cx.span(range));
         let args: Vec<IrExpr> = args.iter().map(|&a| self.b.operand(a)).collect();
         let ty = match self.stated_type(ty_args) {
@@ -429,7 +438,7 @@ impl<'s> FuncParser<'_, 's> {
     ) -> Res<(IrExpr, Vec<IrExpr>)> {
         let Some((func, rest)) = call.args.split_first() else {
             return Err(self.error(
-                Kind::Arguments,
+                ErrorKind::Arguments,
                 e.range,
                 format!("{what} needs the name of a function"),
             ));
@@ -443,7 +452,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok((callee, args))
     }
 
-    fn is_machine_builtin(&self, callee: IrExpr) -> bool {
+    fn is_vm_builtin(&self, callee: IrExpr) -> bool {
         let func = self.b.func();
         match func.expr(callee) {
             ExprData::Extern(name) => func.str(*name).starts_with("vm.builtin."),
@@ -461,13 +470,12 @@ impl<'s> FuncParser<'_, 's> {
     fn call_packed(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let (callee, mut args) = self.packed_parts("R.call_packed", e, call)?;
         let ty_args = self.packed_types(call)?;
-        // Keywords of VM builtins are operand names, because their operands are positional only.
-        let builtin = self.is_machine_builtin(callee);
+        // Keywords of VM builtins are names of operands, because the operands are positional only.
+        let builtin = self.is_vm_builtin(callee);
         if !builtin {
             self.check_keywords("R.call_packed", call, TYPE_KEYWORDS)?;
         }
-        // Programs of 2022 call packed functions in dataflow blocks, which promises that these are
-        // pure.
+        // Programs of 2022 call packed functions in dataflow blocks, which promises that these functions are pure.
         if self.b.in_dataflow() && ty_args.is_empty() && !self.discarded {
             let any = self.intern(TypeData::Any);
             let mut operands = vec![callee];
@@ -501,7 +509,7 @@ impl<'s> FuncParser<'_, 's> {
         self.special(CALL_PURE_PACKED, &operands, &ty_args, e.range)
     }
 
-    /// `R.call_py_func("name", (args...), out_sinfo)`: a packed function that returns its result.
+    /// Parses `R.call_py_func("name", (args...), out_sinfo)`: a packed function that returns its result.
     fn call_py_func(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         const WHAT: &str = "R.call_py_func";
         self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, &["func_name", "args"]].concat())?;
@@ -509,7 +517,7 @@ impl<'s> FuncParser<'_, 's> {
         let args = call.args.get(1).or_else(|| self.keyword(call, &["args"]));
         let (Some(func), Some(args)) = (func, args) else {
             let message = format!("{WHAT} needs the name of a function and its arguments");
-            return Err(self.error(Kind::Arguments, e.range, message));
+            return Err(self.error(ErrorKind::Arguments, e.range, message));
         };
         let callee = self.callee(func)?;
         let (fields, _) = self.call_args(args, None)?;
@@ -524,7 +532,7 @@ impl<'s> FuncParser<'_, 's> {
         let args = call.args.get(1).or_else(|| self.keyword(call, &["args"]));
         let (Some(func), Some(args)) = (call.args.first(), args) else {
             return Err(self.error(
-                Kind::Arguments,
+                ErrorKind::Arguments,
                 e.range,
                 format!("{WHAT} needs a function and its arguments"),
             ));

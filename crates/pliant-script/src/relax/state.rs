@@ -1,8 +1,7 @@
-//! The state that a loop passes from iteration to iteration, and its types.
+//! The state that a loop passes from one iteration to the next, and the inference of its types.
 //!
-//! The types are initially those of the first values. If an iteration produces other types, they
-//! are widened: a dim that changes becomes a symbol defined in the body. The body is parsed again
-//! with the wider types until they are stable.
+//! The types are initially those of the initial values. If an iteration produces other types, they are widened: a dim that changes
+//! becomes a symbol defined in the body. The body is parsed again with the wider types until they are stable.
 
 use pliant_ir::relax::derive::{erase_to_well_defined, is_subtype, prove_dims_equal, type_syms};
 use pliant_ir::relax::{Expr as IrExpr, TensorShape, Type, TypeData};
@@ -10,14 +9,14 @@ use pliant_ir::{Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::FuncParser;
-use super::while_loop::Read;
-use crate::errors::{Kind, Reported, Res};
+use super::while_loop::ParseBody;
+use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::Range;
-use crate::python::on_stack;
+use crate::python::with_stack_segment;
 
-/// Maximum number of times that loop bodies are parsed again in one function. Inner loops are
-/// parsed again for every attempt of the outer ones.
-const MAX_REREADS: u32 = 2000;
+/// Maximum number of times that loop bodies are parsed again in one function. Inner loops are parsed again for every attempt at an
+/// outer loop.
+const MAX_REPARSES: u32 = 2000;
 
 /// The state of a loop.
 pub(super) struct State<'s> {
@@ -25,22 +24,22 @@ pub(super) struct State<'s> {
     /// The initial values.
     pub inits: Vec<IrExpr>,
     pub types: Vec<Type>,
-    /// The symbols defined in the body.
+    /// The symbols that the body defines.
     pub own: FxHashSet<SymVar>,
 }
 
 impl<'s> FuncParser<'_, 's> {
     /// Parses the body as a function, repeatedly until the types of the state are stable.
-    pub(super) fn fixed_body(
+    pub(super) fn body_with_stable_types(
         &mut self,
         state: &mut State<'s>,
         range: Range,
-        read: Read<'_, Self>,
+        read: ParseBody<'_, Self>,
     ) -> Res<IrExpr> {
         loop {
             let mark = self.b.mark_names();
             let names = state.names.clone();
-            let func = on_stack(|| self.loop_function(&names, &state.types, read))?;
+            let func = with_stack_segment(|| self.loop_function(&names, &state.types, read))?;
             let results = self.results(func, state.types.len(), range)?;
             let mut wider = Vec::with_capacity(results.len());
             for ((&ty, &result), name) in state.types.iter().zip(&results).zip(&names) {
@@ -51,13 +50,13 @@ impl<'s> FuncParser<'_, 's> {
             }
             state.types = wider;
             self.b.give_back_names(mark);
-            self.rereads += 1;
-            if self.rereads > MAX_REREADS {
+            self.reparses += 1;
+            if self.reparses > MAX_REPARSES {
                 return Err(self.error_help(
-                    Kind::Unsupported,
+                    ErrorKind::Unsupported,
                     range,
-                    "loops are nested too deep to find the types of what they carry",
-                    "move the inner loops into functions of their own",
+                    "loops are nested too deeply to infer the types of their state",
+                    "move the inner loops into separate functions",
                 ));
             }
         }
@@ -75,17 +74,17 @@ impl<'s> FuncParser<'_, 's> {
                 let message = format!(
                     "the body must return the {count} state values as a tuple, but returns {ty}"
                 );
-                Err(self.error(Kind::Type, range, message))
+                Err(self.error(ErrorKind::Type, range, message))
             }
         }
     }
 
-    /// The types of the state with renamed symbols of the body, and the renaming.
+    /// The types of the state with fresh names for the symbols of the body, and the renaming.
     pub(super) fn renamed(&mut self, state: &State<'s>) -> (Vec<Type>, FxHashMap<SymVar, Sym>) {
         self.renamed_types(&state.types, &state.own)
     }
 
-    /// Types in which the symbols in `own` are renamed, and the renaming.
+    /// Types with fresh names for the symbols in `own`, and the renaming.
     pub(super) fn renamed_types(
         &mut self,
         types: &[Type],
@@ -114,8 +113,8 @@ impl<'s> FuncParser<'_, 's> {
         (types, map)
     }
 
-    /// The type that covers both the initial type `ty` and the type `result` after an iteration.
-    /// Dims that differ become new symbols of the body.
+    /// The type that covers both the initial type `ty` and the type `result` after an iteration. Dims that differ become new
+    /// symbols of the body.
     fn widen(&mut self, ty: Type, result: Type, name: &str, own: &mut FxHashSet<SymVar>) -> Type {
         if ty == result || is_subtype(self.b.func_mut(), result, ty).is_yes() {
             return ty;

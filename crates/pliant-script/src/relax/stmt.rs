@@ -5,11 +5,11 @@ use pliant_ir::attr_names::UPPER_BOUND;
 use pliant_ir::relax::derive::type_syms;
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData, Var};
 
-use super::exits::{Leave, is_returning_loop, leaves_early};
+use super::exits::{Exit, exits_early, is_returning_loop};
 use super::value::Val;
 use super::{FuncParser, Local};
-use crate::dialect::{Ns, RelaxName, relax_name};
-use crate::errors::{Kind, Reported, Res};
+use crate::dialect::{Namespace, RelaxName, relax_name};
+use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range, Stmt, StmtKind};
 
 /// How a list of statements ends.
@@ -21,19 +21,18 @@ pub(super) enum Flow {
     Returned(IrExpr),
 }
 
-/// The statements after a list, up to the end of the function.
+/// The statements after a list of statements, up to the end of the function.
 pub(super) struct Rest<'a, 's> {
     /// The statements directly after the list.
     pub stmts: &'a [Stmt<'s>],
-    /// The statements after those.
+    /// The statements after `stmts`.
     pub next: Option<&'a Rest<'a, 's>>,
 }
 
 impl<'s> FuncParser<'_, 's> {
-    /// Parses statements in order. An error only makes the names undefined that its statement would
-    /// define.
+    /// Parses statements in order. After an error in a statement, only the names that it defines are unusable.
     pub(super) fn stmts(&mut self, stmts: &[Stmt<'s>]) -> Res<Flow> {
-        // The statements of a macro are nested in the expression that calls it.
+        // The statements of a macro are nested in the expression that uses it.
         let around = std::mem::take(&mut self.nesting);
         let flow = self.stmts_then(stmts, None);
         self.nesting = around;
@@ -51,7 +50,7 @@ impl<'s> FuncParser<'_, 's> {
         while let Some(stmt) = stmts.get(at) {
             at += 1;
             let flow = match &stmt.kind {
-                StmtKind::If(cond, a, b) if leaves_early(a, b) => {
+                StmtKind::If(cond, a, b) if exits_early(a, b) => {
                     let rest = Rest { stmts: &stmts[at..], next: rest };
                     let flow = self.returning_if(stmt, cond, a, b, &rest);
                     return if failed { Err(Reported) } else { flow };
@@ -79,15 +78,15 @@ impl<'s> FuncParser<'_, 's> {
                             StmtKind::Other(word) => word,
                             _ => "return",
                         };
-                        let message = format!("nothing can follow a {word}");
-                        return Err(self.error(Kind::Structure, next.range, message));
+                        let message = format!("no statement can follow a {word}");
+                        return Err(self.error(ErrorKind::Structure, next.range, message));
                     }
                     return if failed { Err(Reported) } else { Ok(done) };
                 }
                 Err(Reported) => {
                     failed = true;
-                    self.spoil(stmt);
-                    if self.cx.errors.full() {
+                    self.mark_broken(stmt);
+                    if self.cx.errors.is_full() {
                         return Err(Reported);
                     }
                 }
@@ -101,18 +100,22 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     /// Marks the names that a statement would have defined as broken.
-    fn spoil(&mut self, stmt: &Stmt<'s>) {
+    fn mark_broken(&mut self, stmt: &Stmt<'s>) {
         let mut stack: Vec<&Expr<'s>> = match &stmt.kind {
             StmtKind::Assign(targets, _) => targets.iter().collect(),
             StmtKind::AnnAssign(target, ..) | StmtKind::AugAssign(target, ..) => vec![target],
             // Local functions mark their own names.
             StmtKind::FunctionDef(_) => return,
             StmtKind::For(_, _, body) | StmtKind::While(_, body) => {
-                return body.iter().for_each(|s| self.spoil_missing(s));
+                return body.iter().for_each(|s| self.mark_undefined_broken(s));
             }
-            StmtKind::If(_, a, b) => return a.iter().chain(b).for_each(|s| self.spoil_missing(s)),
-            // The nested statements have already been marked.
-            StmtKind::With(_, body) => return body.iter().for_each(|s| self.spoil_missing(s)),
+            StmtKind::If(_, a, b) => {
+                return a.iter().chain(b).for_each(|s| self.mark_undefined_broken(s));
+            }
+            // The nested statements are marked already.
+            StmtKind::With(_, body) => {
+                return body.iter().for_each(|s| self.mark_undefined_broken(s));
+            }
             _ => return,
         };
         while let Some(e) = stack.pop() {
@@ -123,10 +126,10 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// As [`spoil`](Self::spoil), for names that are still undefined.
-    fn spoil_missing(&mut self, stmt: &Stmt<'s>) {
+    /// As [`mark_broken`](Self::mark_broken), for names that are still undefined.
+    fn mark_undefined_broken(&mut self, stmt: &Stmt<'s>) {
         let mark = self.open_scope();
-        self.spoil(stmt);
+        self.mark_broken(stmt);
         let names = self.close_scope(mark);
         for (name, local) in names {
             if !self.scope.contains_key(name) {
@@ -142,9 +145,9 @@ impl<'s> FuncParser<'_, 's> {
             StmtKind::Assign(targets, value) => {
                 let [target] = targets.as_slice() else {
                     return Err(self.error(
-                        Kind::Unsupported,
+                        ErrorKind::Unsupported,
                         stmt.range,
-                        "one target is assigned at a time",
+                        "a statement can only assign one target",
                     ));
                 };
                 self.assign(target, value, None).map(|()| Flow::Open)
@@ -153,14 +156,14 @@ impl<'s> FuncParser<'_, 's> {
                 self.assign(target, value, Some(annotation)).map(|()| Flow::Open)
             }
             StmtKind::AnnAssign(_, annotation, None) => Err(self.error(
-                Kind::Structure,
+                ErrorKind::Structure,
                 annotation.range,
                 "an annotated name needs a value",
             )),
             StmtKind::AugAssign(..) => Err(self.error_help(
-                Kind::Unsupported,
+                ErrorKind::Unsupported,
                 stmt.range,
-                "values of the graph do not change",
+                "values of the graph are immutable",
                 "bind the result to a new variable: y = R.add(x, ...)",
             )),
             StmtKind::Return(value) => self.return_stmt(value.as_ref(), stmt.range),
@@ -172,7 +175,7 @@ impl<'s> FuncParser<'_, 's> {
             StmtKind::For(..) | StmtKind::While(..) => self.loop_stmt(stmt).map(|_| Flow::Open),
             StmtKind::Other(word @ ("break" | "continue")) => self.jump_stmt(word, stmt.range),
             StmtKind::Assert(..) => Err(self.error_help(
-                Kind::Unsupported,
+                ErrorKind::Unsupported,
                 stmt.range,
                 "graph functions have no assert statement",
                 "use R.assert_op(condition)",
@@ -182,8 +185,8 @@ impl<'s> FuncParser<'_, 's> {
             | StmtKind::ImportFrom(_)
             | StmtKind::Other(_) => {
                 let word = self.cx.slice(stmt.range).split_whitespace().next().unwrap_or("this");
-                let message = format!("a graph function contains no '{word}'");
-                Err(self.error(Kind::Unsupported, stmt.range, message))
+                let message = format!("'{word}' is not allowed in a graph function");
+                Err(self.error(ErrorKind::Unsupported, stmt.range, message))
             }
         }
     }
@@ -193,7 +196,7 @@ impl<'s> FuncParser<'_, 's> {
             return None;
         }
         match self.cx.path(e) {
-            Some(p) if p.ns == Ns::Relax => relax_name(&p.name),
+            Some(p) if p.ns == Namespace::Relax => relax_name(&p.name),
             _ => None,
         }
     }
@@ -263,7 +266,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.emit_named(value, name))
     }
 
-    /// Binds the operands of a tuple, because tuples of calls are not in A-normal form.
+    /// Binds the operands of a tuple to variables, because a tuple of calls is not in A-normal form.
     fn normal(&mut self, value: IrExpr) -> IrExpr {
         match self.b.func().expr(value) {
             ExprData::Tuple(_) => self.b.operand(value),
@@ -289,7 +292,7 @@ impl<'s> FuncParser<'_, 's> {
             return Ok(());
         }
         let Some(target_name) = target.as_name() else {
-            return Err(self.error(Kind::Structure, target.range, "expected a name"));
+            return Err(self.error(ErrorKind::Structure, target.range, "expected a name"));
         };
         let (value_e, ty) = self.match_parts(name, value, call, None)?;
         let var = self.bind_match(value_e, ty, target_name, target.range);
@@ -302,7 +305,7 @@ impl<'s> FuncParser<'_, 's> {
                     self.ty_text(want),
                     self.ty_text(ty)
                 );
-                return Err(self.error(Kind::Type, annotation.range, message));
+                return Err(self.error(ErrorKind::Type, annotation.range, message));
             }
         }
         self.name_var(target_name, var);
@@ -313,10 +316,10 @@ impl<'s> FuncParser<'_, 's> {
     fn unpack(&mut self, target: &Expr<'s>, val: Val, range: Range) -> Res<()> {
         let Some(names) = target.as_sequence() else {
             return Err(self.error_help(
-                Kind::Unsupported,
+                ErrorKind::Unsupported,
                 target.range,
-                "values of the graph do not change: only names can be assigned",
-                "elements are written inside a @T.prim_func",
+                "values of the graph are immutable: only names can be assigned",
+                "write elements in a @T.prim_func",
             ));
         };
         if let Val::Seq(items) = val {
@@ -346,7 +349,7 @@ impl<'s> FuncParser<'_, 's> {
             _ => {
                 let ty = self.b.func().expr_ty(tuple);
                 let message = format!("a value of type {} cannot be unpacked", self.ty_text(ty));
-                return Err(self.error(Kind::Type, range, message));
+                return Err(self.error(ErrorKind::Type, range, message));
             }
         };
         if count != names.len() {
@@ -375,7 +378,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     fn wrong_count(&self, names: usize, values: usize, range: Range) -> Reported {
-        self.error(Kind::Value, range, format!("{names} names for {values} values"))
+        self.error(ErrorKind::Value, range, format!("{names} names for {values} values"))
     }
 
     // ---- expression statements ----
@@ -406,7 +409,7 @@ impl<'s> FuncParser<'_, 's> {
             Val::Expr(value) if self.is_call(value) => value,
             _ => {
                 return Err(self.error_help(
-                    Kind::Structure,
+                    ErrorKind::Structure,
                     e.range,
                     "this statement has no effect",
                     "bind the value to a name, or call something",
@@ -420,10 +423,10 @@ impl<'s> FuncParser<'_, 's> {
 
     fn func_attr(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<()> {
         let [arg] = call.args.as_slice() else {
-            return Err(self.error(Kind::Arguments, e.range, "R.func_attr takes one dict"));
+            return Err(self.error(ErrorKind::Arguments, e.range, "R.func_attr takes one dict"));
         };
         let Val::Map(items) = self.value(arg)? else {
-            return Err(self.error(Kind::Value, arg.range, "R.func_attr takes a dict"));
+            return Err(self.error(ErrorKind::Value, arg.range, "R.func_attr takes a dict"));
         };
         for (key, value) in items {
             let value = self.attr(&value, arg.range)?;
@@ -435,14 +438,14 @@ impl<'s> FuncParser<'_, 's> {
         Ok(())
     }
 
-    /// `tir_var_upper_bound` sets the maximum values of sizes in the signature.
+    /// Parses `tir_var_upper_bound`, which sets maximum values for sizes in the signature.
     fn check_bounds(&self, value: &AttrValue, range: Range) -> Res<()> {
         let refuse = |message: String| {
             let help = "write: R.func_attr({\"tir_var_upper_bound\": {\"n\": 1024}})";
-            Err(self.error_help(Kind::Value, range, format!("{UPPER_BOUND}: {message}"), help))
+            Err(self.error_help(ErrorKind::Value, range, format!("{UPPER_BOUND}: {message}"), help))
         };
         let AttrValue::Map(items) = value else {
-            return refuse("a dict from the names of sizes to their greatest values".into());
+            return refuse("expected a dict from size names to maximum values".into());
         };
         let func = self.b.func();
         let params = func.params().iter();
@@ -454,7 +457,7 @@ impl<'s> FuncParser<'_, 's> {
             if !matches!(bound, AttrValue::Int(0..)) {
                 return refuse(format!("the bound of '{name}' must be an integer from 0 on"));
             }
-            // In late compilation stages there are no symbols any more.
+            // After lowering, there are no symbols left.
             if !sizes.is_empty() && !sizes.contains(&&**name) {
                 return refuse(format!("no size of the parameters is called '{name}'"));
             }
@@ -465,21 +468,21 @@ impl<'s> FuncParser<'_, 's> {
     fn return_stmt(&mut self, value: Option<&Expr<'s>>, range: Range) -> Res<Flow> {
         if self.b.in_dataflow() {
             return Err(self.error_help(
-                Kind::Dataflow,
+                ErrorKind::Dataflow,
                 range,
-                "a dataflow block does not return",
+                "'return' is not allowed in a dataflow block",
                 "end the block with R.output(...) and return after it",
             ));
         }
         let Some(e) = value else {
             let unit = self.b.func_mut().tuple(&[]);
-            return self.leave(Leave::Return(unit), range).map(Flow::Returned);
+            return self.exit_value(Exit::Return(unit), range).map(Flow::Returned);
         };
         let val = self.value(e)?;
         let value = self.expr_of(val, None, e.range)?;
         self.b.set_span(self.cx.span(e.range));
         let value = self.b.operand(value);
-        self.leave(Leave::Return(value), range).map(Flow::Returned)
+        self.exit_value(Exit::Return(value), range).map(Flow::Returned)
     }
 
     // ---- dataflow blocks ----
@@ -498,21 +501,21 @@ impl<'s> FuncParser<'_, 's> {
         match items {
             [(e, None)] if dataflow(self, e) => self.dataflow(stmt, body).map(|()| Flow::Open),
             _ => {
-                let message = "a graph function opens only dataflow blocks: with R.dataflow():";
-                Err(self.error(Kind::Unsupported, stmt.range, message))
+                let message =
+                    "the only 'with' statement of a graph function is: with R.dataflow():";
+                Err(self.error(ErrorKind::Unsupported, stmt.range, message))
             }
         }
     }
 
     fn dataflow(&mut self, stmt: &Stmt<'s>, body: &[Stmt<'s>]) -> Res<()> {
         if let Err(error) = self.b.begin_dataflow() {
-            return Err(self.error(Kind::Dataflow, stmt.range, error.message));
+            return Err(self.error(ErrorKind::Dataflow, stmt.range, error.message));
         }
         let mark = self.open_scope();
         let flow = self.stmts(body);
         self.b.end_dataflow();
-        // Outputs, symbols and broken names are visible after the block; other variables are
-        // hidden.
+        // After the block, outputs, symbols and broken names stay visible. Other variables are hidden.
         for (name, local) in self.close_scope(mark) {
             let hidden = match &local {
                 Local::Var(e) => match self.b.func().expr(*e) {
@@ -530,15 +533,15 @@ impl<'s> FuncParser<'_, 's> {
     fn output(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<()> {
         if !self.b.in_dataflow() {
             return Err(self.error(
-                Kind::Dataflow,
+                ErrorKind::Dataflow,
                 e.range,
-                "R.output belongs into a dataflow block",
+                "R.output is only allowed in a dataflow block",
             ));
         }
         for arg in &call.args {
             let Some(name) = arg.as_name() else {
                 return Err(self.error(
-                    Kind::Dataflow,
+                    ErrorKind::Dataflow,
                     arg.range,
                     "R.output takes variables of its block",
                 ));
@@ -556,7 +559,7 @@ impl<'s> FuncParser<'_, 's> {
                 Some(v) => self.b.mark_output(v),
                 None => {
                     let message = format!("'{name}' is not a variable of this dataflow block");
-                    return Err(self.error(Kind::Dataflow, arg.range, message));
+                    return Err(self.error(ErrorKind::Dataflow, arg.range, message));
                 }
             }
         }

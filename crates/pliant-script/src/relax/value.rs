@@ -7,16 +7,16 @@ use pliant_tensor::Tensor;
 use super::FuncParser;
 use crate::context::Path;
 use crate::env::{HostSym, HostSymOp, HostValue};
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::Range;
 
-/// The value of an expression. The context determines whether `(n, 4)` is a shape, a tuple or an
+/// The value of an expression before its context is known. The context determines whether `(n, 4)` is a shape, a tuple or an
 /// attribute.
 #[derive(Clone, Debug)]
 pub(crate) enum Val {
     /// An expression of the graph that is not bound yet.
     Expr(IrExpr),
-    /// An integer, symbolic or constant, with its type if that is stated.
+    /// A constant or symbolic integer, with its data type if stated.
     Sym(Sym, Option<DType>),
     /// A float.
     Float(f64, Option<DType>),
@@ -24,7 +24,7 @@ pub(crate) enum Val {
     Bool(bool),
     /// A string.
     Str(String),
-    /// The text of an index function, for attributes only.
+    /// The source of an index function, for attributes only.
     Lambda(String),
     /// `None`.
     None,
@@ -40,7 +40,7 @@ pub(crate) enum Val {
     Path(Path),
     /// The module.
     Module,
-    /// A host value without an equivalent in scripts, as the name of its type.
+    /// A host value that scripts cannot represent, as the name of its type.
     Other(String),
 }
 
@@ -121,8 +121,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The value as a symbolic integer: a symbol, or a scalar with a known value. `None` for other
-    /// values.
+    /// The value as a symbolic integer: a symbol, or a scalar whose value is known. `None` for other values.
     pub(super) fn as_sym(&self, val: &Val) -> Option<Sym> {
         match val {
             Val::Sym(s, _) => Some(*s),
@@ -152,14 +151,14 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The value as an operand. A tuple of integers is a shape, other tuples are tuples. A number
-    /// is a scalar, or a constant of the data type `like` if that is given.
+    /// The value as an operand. A tuple of integers becomes a shape; other tuples stay tuples. A number becomes a scalar, or a
+    /// constant of the data type `like` if that is set.
     pub(super) fn operand(&mut self, val: Val, like: Option<DType>, range: Range) -> Res<IrExpr> {
         let e = self.expr_of(val, like, range)?;
         Ok(self.b.operand(e))
     }
 
-    /// The value as an expression that may not be bound yet.
+    /// The value as an expression, which may not be bound yet.
     pub(super) fn expr_of(&mut self, val: Val, like: Option<DType>, range: Range) -> Res<IrExpr> {
         let val = match (like, &val) {
             (Some(d), Val::Sym(s, None)) => match self.b.func().syms.as_int(*s) {
@@ -200,9 +199,9 @@ impl<'s> FuncParser<'_, 's> {
             }
             Val::Lambda(_) => {
                 return Err(self.error_help(
-                    Kind::Value,
+                    ErrorKind::Value,
                     range,
-                    "a lambda is no value of the graph",
+                    "a lambda is not a value of the graph",
                     "write a local function: @R.function def f(x: ...): ...",
                 ));
             }
@@ -211,7 +210,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     fn not_a_value(&self, what: &str, range: Range) -> crate::errors::Reported {
-        self.error(Kind::Value, range, format!("expected a value of the graph, found {what}"))
+        self.error(ErrorKind::Value, range, format!("expected a value of the graph, found {what}"))
     }
 
     /// A scalar constant of the given type.
@@ -219,7 +218,7 @@ impl<'s> FuncParser<'_, 's> {
         let number = crate::literal::Number::of_float(float);
         let text = crate::literal::Number { int: int.into(), ..number };
         let tensor = crate::literal::tensor(&[text], &[], dtype).ok_or_else(|| {
-            self.error(Kind::Value, range, format!("{float} does not fit {dtype}"))
+            self.error(ErrorKind::Value, range, format!("{float} does not fit {dtype}"))
         })?;
         Ok(self.b.func_mut().constant(tensor))
     }
@@ -272,9 +271,9 @@ impl<'s> FuncParser<'_, 's> {
                     v => v.describe(),
                 };
                 return Err(self.error(
-                    Kind::Value,
+                    ErrorKind::Value,
                     range,
-                    format!("expected a value known while parsing, found {what}"),
+                    format!("expected a value known at parse time, found {what}"),
                 ));
             }
         })

@@ -1,4 +1,4 @@
-//! `R.while_loop(cond, body, *state)` and its functions.
+//! `R.while_loop(cond, body, *state)` and its condition and body functions.
 
 use pliant_ir::relax::derive::type_syms;
 use pliant_ir::relax::{Expr as IrExpr, Type, TypeData};
@@ -8,12 +8,11 @@ use rustc_hash::FxHashSet;
 use super::FuncParser;
 use super::state::State;
 use super::value::Val;
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Lambda, Range};
 
-/// A callback that parses the body of a function with the given parameters. Its result is an
-/// operand.
-pub(super) type Read<'f, P> = &'f mut dyn FnMut(&mut P, &[IrExpr]) -> Res<IrExpr>;
+/// A callback that parses the body of a function with these parameters. Returns an operand.
+pub(super) type ParseBody<'f, P> = &'f mut dyn FnMut(&mut P, &[IrExpr]) -> Res<IrExpr>;
 
 impl<'s> FuncParser<'_, 's> {
     /// Parses `R.while_loop(cond, body, *state)`. `cond` and `body` are functions or lambdas.
@@ -21,14 +20,14 @@ impl<'s> FuncParser<'_, 's> {
         let keyword = |name: &str| call.keywords.iter().find(|k| k.name == name).map(|k| &k.value);
         if let Some(k) = call.keywords.iter().find(|k| !matches!(k.name, "cond" | "body")) {
             let message = format!("R.while_loop has no parameter '{}'", k.name);
-            return Err(self.error(Kind::Arguments, k.range, message));
+            return Err(self.error(ErrorKind::Arguments, k.range, message));
         }
         let mut positional = call.args.iter();
         let cond = keyword("cond").or_else(|| positional.next());
         let body = keyword("body").or_else(|| positional.next());
         let (Some(cond), Some(body)) = (cond, body) else {
             let message = "R.while_loop needs a condition and a body";
-            return Err(self.error(Kind::Arguments, e.range, message));
+            return Err(self.error(ErrorKind::Arguments, e.range, message));
         };
         let mut inits = Vec::new();
         for arg in positional {
@@ -42,7 +41,7 @@ impl<'s> FuncParser<'_, 's> {
             }
         }
         let types = inits.iter().map(|&e| self.b.func().expr_ty(e)).collect::<Vec<_>>();
-        let types = types.into_iter().map(|ty| self.forget_shape(ty)).collect();
+        let types = types.into_iter().map(|ty| self.erase_shape(ty)).collect();
         let own = FxHashSet::default();
         let mut state = State { names: Vec::new(), inits, types, own };
         let body_fn = match &body.kind {
@@ -50,7 +49,7 @@ impl<'s> FuncParser<'_, 's> {
                 self.no_loop_in_dataflow(body.range)?;
                 state.names = self.lambda_params(lambda, state.inits.len(), body.range)?;
                 let names = state.names.clone();
-                self.fixed_body(&mut state, body.range, &mut |p, params| {
+                self.body_with_stable_types(&mut state, body.range, &mut |p, params| {
                     p.lambda_body(lambda, &names, params)
                 })?
             }
@@ -80,13 +79,13 @@ impl<'s> FuncParser<'_, 's> {
         self.operand(val, None, e.range)
     }
 
-    /// Sets the types of the state to those of the body's parameters, as far as they are known.
+    /// Sets the types of the state to those of the body's parameters where these are known.
     fn state_of(&mut self, body: IrExpr, state: &mut State<'s>) {
         let params = match self.ty_of(body) {
             TypeData::Callable { params: Some(params), .. } => params.to_vec(),
             _ => vec![self.intern(TypeData::Any); state.inits.len()],
         };
-        // A symbol that the initial values do not contain is defined by the body.
+        // A symbol that does not occur in the initial values is defined by the body.
         let func = self.b.func();
         let outside: FxHashSet<SymVar> =
             state.types.iter().flat_map(|&ty| type_syms(func, ty)).collect();
@@ -108,7 +107,7 @@ impl<'s> FuncParser<'_, 's> {
                 "the lambda takes {} parameters, but the loop has {count} state values",
                 lambda.params.len()
             );
-            return Err(self.error(Kind::Arguments, range, message));
+            return Err(self.error(ErrorKind::Arguments, range, message));
         }
         Ok(lambda.params.clone())
     }
@@ -124,7 +123,7 @@ impl<'s> FuncParser<'_, 's> {
         self.operand(val, None, lambda.body.range)
     }
 
-    /// Binds functions that have no name yet, and emits the operator.
+    /// Binds functions without a name to variables, and emits the call.
     pub(super) fn emit_loop(
         &mut self,
         cond: IrExpr,
@@ -135,7 +134,7 @@ impl<'s> FuncParser<'_, 's> {
         self.b.set_span(self.cx.span(range));
         let mut operands = Vec::with_capacity(inits.len() + 2);
         for (f, hint) in [(cond, "cond"), (body, "body")] {
-            let f = self.turning(f, inits, range)?;
+            let f = self.self_recursive_body(f, inits, range)?;
             let is_func = matches!(self.b.func().expr(f), pliant_ir::relax::ExprData::Func(_));
             operands.push(if is_func {
                 let var = self.b.emit_named(f, hint);
@@ -148,12 +147,12 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(pliant_ir::op::WHILE_LOOP, &operands, Attrs::default(), &[], range)
     }
 
-    /// Creates a local function with parameters of the given types.
+    /// Creates a local function with parameters of these types.
     pub(super) fn loop_function(
         &mut self,
         names: &[&'s str],
         types: &[Type],
-        read: Read<'_, Self>,
+        read: ParseBody<'_, Self>,
     ) -> Res<IrExpr> {
         self.b.begin_func();
         let scope = self.open_scope();
@@ -167,7 +166,7 @@ impl<'s> FuncParser<'_, 's> {
         self.close_scope(scope);
         let pure = self.impure.is_none() || self.forced_pure();
         self.impure = outer;
-        // The function is closed even after an error, so that the builder's state stays consistent.
+        // Close the function even after an error, to keep the state of the builder consistent.
         let closing = result.as_ref().copied().unwrap_or(self.b.func_mut().tuple(&[]));
         let func = self.b.end_func(closing, None, pure);
         result.map(|_| func)

@@ -11,10 +11,10 @@ use rustc_hash::FxHashSet;
 use super::loops::Loop;
 use super::{Local, PrimParser};
 use crate::env::HostValue;
-use crate::errors::{Kind, Reported, Res};
+use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{Call, Expr, Range, Stmt};
 
-/// An axis. Its binding is still missing in `with T.block([128]) as [i]`.
+/// An axis of a block. In `with T.block([128]) as [i]` its binding is still missing.
 struct Axis {
     var: Var,
     min: IrExpr,
@@ -32,7 +32,7 @@ pub(super) struct OpenBlock {
     pub writes: Option<Vec<BufferRegion>>,
     pub allocs: Vec<Buffer>,
     pub init: Option<IrStmt>,
-    pub notes: super::loops::Notes,
+    pub annotations: super::loops::Annotations,
 }
 
 impl<'s> PrimParser<'_, 's> {
@@ -80,7 +80,7 @@ impl<'s> PrimParser<'_, 's> {
         };
         if targets.len() != domains.len() {
             let message = format!("{} axes for {} domains", targets.len(), domains.len());
-            return Err(self.error(Kind::Arguments, range, message));
+            return Err(self.error(ErrorKind::Arguments, range, message));
         }
         let mut open = OpenBlock::default();
         for (target, domain) in targets.iter().zip(domains) {
@@ -94,8 +94,7 @@ impl<'s> PrimParser<'_, 's> {
             let (min, extent) = self.domain(domain)?;
             self.add_axis(&mut open, target, min, extent, kind, None)?;
         }
-        // These old forms omit the regions and are never printed. The regions are derived from the
-        // body.
+        // These old forms omit the regions and are never printed. Derive the regions from the body.
         let old = name.is_none() || target.is_some();
         let body = self.stmts(body, Some(&mut open))?;
         if old && open.reads.is_none() && open.writes.is_none() {
@@ -114,7 +113,7 @@ impl<'s> PrimParser<'_, 's> {
         binding: Option<IrExpr>,
     ) -> Res<()> {
         let Some(name) = target.as_name() else {
-            return Err(self.error(Kind::Structure, target.range, "an axis is a name"));
+            return Err(self.error(ErrorKind::Structure, target.range, "an axis is a name"));
         };
         let var = self.f.size_var(name);
         self.define(name, Local::Var(var));
@@ -122,7 +121,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// Finishes a block. Axes without a binding get their own loops around it.
+    /// Finishes a block. Axes without a binding get their own loops around the block.
     fn close_block(&mut self, open: OpenBlock, name: Option<String>, body: IrStmt) -> Res<IrStmt> {
         let mut nest = Vec::new();
         let mut iters = Vec::with_capacity(open.axes.len());
@@ -137,7 +136,7 @@ impl<'s> PrimParser<'_, 's> {
                         min,
                         extent,
                         kind: ForKind::Serial,
-                        notes: Vec::new(),
+                        annotations: Vec::new(),
                     });
                     self.f.var_expr(outer)
                 }
@@ -157,15 +156,15 @@ impl<'s> PrimParser<'_, 's> {
             allocs: open.allocs,
             init: open.init,
             body,
-            annotations: open.notes,
+            annotations: open.annotations,
         };
         let data = data.with_init_for_reductions_only(&mut self.f);
         let block = self.f.add_stmt(StmtData::Block(Box::new(data)));
         Ok(self.nest(nest, block))
     }
 
-    /// Derives the regions that a body of plain stores reads and writes, in order of appearance.
-    /// Reads of the updated element itself are ignored.
+    /// Derives the regions that a body of plain stores reads and writes, in order of appearance. Ignores reads of the element
+    /// that the store updates.
     fn complete_regions(&mut self, open: &mut OpenBlock, body: IrStmt) {
         let stores = match self.f.stmt(body) {
             StmtData::Seq(items) => items.clone(),
@@ -200,7 +199,7 @@ impl<'s> PrimParser<'_, 's> {
         regions.filter(|r| seen.insert(r.clone())).collect()
     }
 
-    /// The name of the first buffer that a statement writes, used to name a block without a name.
+    /// The name of the first buffer that a statement writes. It names a block without a name.
     fn written_name(&self, stmt: IrStmt) -> String {
         let mut stack = vec![stmt];
         while let Some(s) = stack.pop() {
@@ -247,7 +246,7 @@ impl<'s> PrimParser<'_, 's> {
         };
         let [domain, binding] = call.args.as_slice() else {
             let message = format!("T.{name} takes a domain and a value");
-            return Err(self.error(Kind::Arguments, value.range, message));
+            return Err(self.error(ErrorKind::Arguments, value.range, message));
         };
         let (min, extent) = self.domain(domain)?;
         let binding = self.index(binding)?;
@@ -267,7 +266,7 @@ impl<'s> PrimParser<'_, 's> {
         ) else {
             let message =
                 "T.axis.remap takes the kinds and the loop variables: remap(\"SR\", [i, j])";
-            return Err(self.error(Kind::Arguments, range, message));
+            return Err(self.error(ErrorKind::Arguments, range, message));
         };
         let targets = match target.as_sequence() {
             Some(items) => items,
@@ -280,9 +279,9 @@ impl<'s> PrimParser<'_, 's> {
                 kinds.chars().count(),
                 values.len()
             );
-            return Err(self.error(Kind::Arguments, range, message));
+            return Err(self.error(ErrorKind::Arguments, range, message));
         }
-        // The values refer to the outer loops, even if the axes have the same names.
+        // The values refer to the outer loops even if the axes have the same names.
         let mut parts = Vec::with_capacity(values.len());
         for (letter, value) in kinds.chars().zip(values) {
             let kind = match letter {
@@ -291,7 +290,7 @@ impl<'s> PrimParser<'_, 's> {
                 'O' => IterKind::Opaque,
                 _ => {
                     let message = format!("unknown kind '{letter}' of an axis: S, R or O");
-                    return Err(self.error(Kind::Value, range, message));
+                    return Err(self.error(ErrorKind::Value, range, message));
                 }
             };
             let binding = self.index(value)?;
@@ -301,7 +300,7 @@ impl<'s> PrimParser<'_, 's> {
             };
             let Some((min, extent)) = domain else {
                 return Err(self.error_help(
-                    Kind::Value,
+                    ErrorKind::Value,
                     value.range,
                     "T.axis.remap takes variables of the loops around the block",
                     "state the domain: v = T.axis.spatial(extent, value)",
@@ -315,8 +314,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// Parses `T.bind(vi, i)`, which scripts of 2021 use to bind axes. Returns whether the first
-    /// argument is an axis.
+    /// Parses `T.bind(vi, i)`, with which scripts of 2021 bind axes. Returns false if the first argument is not an axis.
     pub(super) fn bind_axis(&mut self, open: &mut OpenBlock, call: &Call<'s>) -> Res<bool> {
         let [target, value] = call.args.as_slice() else { return Ok(false) };
         let var = match target.as_name().and_then(|n| self.scope.get(n)) {
@@ -333,8 +331,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(true)
     }
 
-    /// Parses a statement that describes the block. Returns whether the statement is one.
-    pub(super) fn block_note(
+    /// Parses a statement that describes the block. Returns false for other statements.
+    pub(super) fn block_description(
         &mut self,
         open: &mut OpenBlock,
         name: &str,
@@ -354,7 +352,7 @@ impl<'s> PrimParser<'_, 's> {
             "where" => {
                 let [cond] = call.args.as_slice() else {
                     return Err(self.error(
-                        Kind::Arguments,
+                        ErrorKind::Arguments,
                         call.func.range,
                         "T.where takes a condition",
                     ));
@@ -362,15 +360,15 @@ impl<'s> PrimParser<'_, 's> {
                 open.predicate = Some(self.cond(cond)?);
             }
             "block_attr" | "sblock_attr" => {
-                let [notes] = call.args.as_slice() else {
+                let [annotations] = call.args.as_slice() else {
                     return Err(self.error(
-                        Kind::Arguments,
+                        ErrorKind::Arguments,
                         call.func.range,
                         "T.block_attr takes a dict",
                     ));
                 };
-                let notes = self.notes(notes)?;
-                open.notes.extend(notes);
+                let annotations = self.annotations(annotations)?;
+                open.annotations.extend(annotations);
             }
             "bind" => return self.bind_axis(open, call),
             _ => return Ok(false),

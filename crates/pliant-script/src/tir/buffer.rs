@@ -4,7 +4,7 @@ use pliant_ir::tir::{BinOp, Buffer, BufferData, BufferRegion, Expr as IrExpr, Ex
 use pliant_tensor::DType;
 
 use super::{Local, PrimParser};
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Expr, ExprKind, Keyword, Range};
 
 /// The arguments of a buffer type, in parentheses or brackets.
@@ -14,18 +14,17 @@ pub(super) struct BufferArgs<'e, 's> {
     range: Range,
 }
 
-/// Parameters that do not affect semantics and are ignored.
-const IGNORED: &[&str] = &["align", "offset_factor"];
+/// Parameters that do not affect the semantics. They are ignored.
+const IGNORED_PARAMETERS: &[&str] = &["align", "offset_factor"];
 
-/// Parameters that change the semantics of a buffer, with the reason for rejecting values other
-/// than the default.
-const REFUSED: &[(&str, &str)] = &[
-    ("data", "a buffer over the memory of another one; index that buffer instead"),
-    ("buffer_type", "a buffer that broadcasts its dims; only \"default\" buffers are known"),
-    ("axis_separators", "a buffer in several pieces"),
-    ("type", "a buffer type of its own; only \"default\" buffers are known"),
-    ("layout", "a buffer of a layout; row-major buffers and strides are known"),
-    ("allocated_addr", "a buffer at an address"),
+/// Parameters that change the semantics of a buffer, with the reason why values other than the default are rejected.
+const UNSUPPORTED_PARAMETERS: &[(&str, &str)] = &[
+    ("data", "a buffer in the memory of another one; index that buffer instead"),
+    ("buffer_type", "a broadcasting buffer; only \"default\" buffers are supported"),
+    ("axis_separators", "a buffer that is split into several allocations"),
+    ("type", "a custom buffer type; only \"default\" buffers are supported"),
+    ("layout", "a buffer with a custom layout; only row-major buffers and strides are supported"),
+    ("allocated_addr", "a buffer at a fixed address"),
 ];
 
 impl<'s> PrimParser<'_, 's> {
@@ -45,7 +44,7 @@ impl<'s> PrimParser<'_, 's> {
             }),
             ExprKind::Subscript(head, index) if is_buffer(head) => {
                 let positional = match &index.kind {
-                    // `T.Buffer[(n, 4)]` has a shape, `T.Buffer[(n, 4), "f32"]` a shape and a type.
+                    // `T.Buffer[(n, 4)]` contains a shape, `T.Buffer[(n, 4), "f32"]` a shape and a type.
                     ExprKind::Tuple(items)
                         if items.first().is_some_and(|f| f.range.start == index.range.start) =>
                     {
@@ -59,7 +58,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The properties of the buffer with the given name.
+    /// The properties of the buffer `name`.
     pub(super) fn buffer_type(&mut self, args: &BufferArgs<'_, 's>, name: &str) -> Res<BufferData> {
         let mut shape = args.positional.first();
         let mut dtype = args.positional.get(1);
@@ -71,18 +70,20 @@ impl<'s> PrimParser<'_, 's> {
                 "strides" => strides = Some(&k.value),
                 "elem_offset" => offset = Some(&k.value),
                 "scope" => scope = Some(&k.value),
-                name if IGNORED.contains(&name) => {}
-                name if REFUSED.iter().any(|r| r.0 == name) => self.refuse_parameter(k)?,
+                name if IGNORED_PARAMETERS.contains(&name) => {}
+                name if UNSUPPORTED_PARAMETERS.iter().any(|r| r.0 == name) => {
+                    self.refuse_parameter(k)?
+                }
                 _ => {
                     let known = ["shape", "dtype", "strides", "elem_offset", "scope"];
                     let help = crate::errors::did_you_mean(k.name, known);
                     let message = format!("a buffer has no parameter '{}'", k.name);
-                    return Err(self.cx.error_maybe(Kind::Arguments, k.range, message, help));
+                    return Err(self.cx.error_maybe(ErrorKind::Arguments, k.range, message, help));
                 }
             }
         }
         let Some(shape) = shape else {
-            return Err(self.error(Kind::Arguments, args.range, "a buffer needs a shape"));
+            return Err(self.error(ErrorKind::Arguments, args.range, "a buffer needs a shape"));
         };
         let dtype = match dtype {
             Some(e) => match self.ty_of_local(e)? {
@@ -98,7 +99,7 @@ impl<'s> PrimParser<'_, 's> {
         };
         if !strides.is_empty() && strides.len() != shape.len() {
             let message = format!("{} strides for {} dims", strides.len(), shape.len());
-            return Err(self.error(Kind::Arguments, args.range, message));
+            return Err(self.error(ErrorKind::Arguments, args.range, message));
         }
         let elem_offset = match offset {
             Some(e) if !matches!(e.kind, ExprKind::None) => Some(self.index(e)?),
@@ -109,7 +110,7 @@ impl<'s> PrimParser<'_, 's> {
                 Some(scope) => scope,
                 None => {
                     return Err(self.error_help(
-                        Kind::Value,
+                        ErrorKind::Value,
                         args.range,
                         format!("unknown scope \"{name}\""),
                         "scopes of a CPU are \"global\" and \"local\"",
@@ -132,12 +133,12 @@ impl<'s> PrimParser<'_, 's> {
         if default {
             return Ok(());
         }
-        let why = REFUSED.iter().find(|r| r.0 == k.name).map_or("", |r| r.1);
+        let why = UNSUPPORTED_PARAMETERS.iter().find(|r| r.0 == k.name).map_or("", |r| r.1);
         let message = format!("the parameter '{}' asks for {why}", k.name);
-        Err(self.error(Kind::Unsupported, k.range, message))
+        Err(self.error(ErrorKind::Unsupported, k.range, message))
     }
 
-    /// The dims that an expression denotes. A single value is a shape with one dim.
+    /// The dims that an expression denotes. A single value is one dim.
     fn exprs(&mut self, e: &Expr<'s>) -> Res<Vec<IrExpr>> {
         match e.as_sequence() {
             Some(items) => items.iter().map(|e| self.dim(e)).collect(),
@@ -150,7 +151,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Evaluates a dim. A plain name in quotes is equivalent to the name.
+    /// Evaluates a dim. A plain name in quotes is the same as the name.
     fn dim(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
         if let ExprKind::Str(std::borrow::Cow::Borrowed(name)) = e.kind
             && !name.is_empty()
@@ -173,12 +174,12 @@ impl<'s> PrimParser<'_, 's> {
     /// `A = T.match_buffer(a, (n, 4), "float32")`.
     pub(super) fn match_buffer(&mut self, target: &Expr<'s>, value: &Expr<'s>) -> Res<()> {
         let (Some(name), Some(call)) = (target.as_name(), value.as_call()) else {
-            return Err(self.error(Kind::Structure, target.range, "a buffer needs a name"));
+            return Err(self.error(ErrorKind::Structure, target.range, "a buffer needs a name"));
         };
         let param = call.args.first().or_else(|| keyword(&call.keywords, "param"));
         let Some(param) = param else {
             return Err(self.error(
-                Kind::Arguments,
+                ErrorKind::Arguments,
                 value.range,
                 "T.match_buffer needs a parameter",
             ));
@@ -191,7 +192,7 @@ impl<'s> PrimParser<'_, 's> {
             }
             _ if matches!(param.kind, ExprKind::Subscript(..)) => {
                 return Err(self.error_help(
-                    Kind::Unsupported,
+                    ErrorKind::Unsupported,
                     param.range,
                     "T.match_buffer of a region: a buffer over a part of another one",
                     "index the other buffer instead",
@@ -199,7 +200,7 @@ impl<'s> PrimParser<'_, 's> {
             }
             _ => {
                 return Err(self.error_help(
-                    Kind::Value,
+                    ErrorKind::Value,
                     param.range,
                     "T.match_buffer takes a handle parameter",
                     "declare the parameter as T.handle",
@@ -208,8 +209,8 @@ impl<'s> PrimParser<'_, 's> {
         };
         if self.f.buffer_map.contains_key(&handle) {
             let message =
-                format!("'{}' is matched with a buffer already", self.cx.slice(param.range));
-            return Err(self.error(Kind::Structure, value.range, message));
+                format!("'{}' is already matched with a buffer", self.cx.slice(param.range));
+            return Err(self.error(ErrorKind::Structure, value.range, message));
         }
         let rest = if call.args.is_empty() { &call.args[..] } else { &call.args[1..] };
         let keywords: &[Keyword<'s>] = &call.keywords;
@@ -227,17 +228,17 @@ impl<'s> PrimParser<'_, 's> {
     /// Creates a buffer from the arguments of an allocation.
     pub(super) fn allocation(&mut self, name: &'s str, value: &Expr<'s>) -> Res<Buffer> {
         let Some(call) = value.as_call() else {
-            return Err(self.error(Kind::Arguments, value.range, "a buffer needs a shape"));
+            return Err(self.error(ErrorKind::Arguments, value.range, "a buffer needs a shape"));
         };
         let args =
             BufferArgs { positional: &call.args, keywords: &call.keywords, range: value.range };
         let data = self.buffer_type(&args, name)?;
         if !data.strides.is_empty() || data.elem_offset.is_some() {
             return Err(self.error_help(
-                Kind::Unsupported,
+                ErrorKind::Unsupported,
                 value.range,
-                "an allocated buffer is row-major and starts at its memory's beginning",
-                "leave strides and elem_offset to buffers of parameters",
+                "an allocated buffer is row-major and starts at the beginning of its memory",
+                "strides and elem_offset are only for buffers of parameters",
             ));
         }
         let b = self.f.add_buffer(data);
@@ -247,7 +248,7 @@ impl<'s> PrimParser<'_, 's> {
 
     // ---- ranges ----
 
-    /// The extent of a range. Inverts the printing of ranges.
+    /// The extent of a range. Inverts how ranges are printed.
     pub(super) fn extent(&mut self, start: IrExpr, end: IrExpr) -> IrExpr {
         if let (Some(a), Some(b)) = (self.f.as_int(start), self.f.as_int(end))
             && let Some(n) = b.checked_sub(a)
@@ -265,7 +266,7 @@ impl<'s> PrimParser<'_, 's> {
         self.f.binary(BinOp::Sub, end, start)
     }
 
-    /// The start and extent of a slice. Missing ends default to those of the dim.
+    /// The start and extent of a slice. Missing ends are those of the dim.
     pub(super) fn slice(&mut self, e: &Expr<'s>, b: Buffer, dim: usize) -> Res<(IrExpr, IrExpr)> {
         let ExprKind::Slice(lower, upper, step) = &e.kind else {
             let start = self.index(e)?;
@@ -274,7 +275,7 @@ impl<'s> PrimParser<'_, 's> {
         if let Some(step) = step
             && !matches!(step.kind, ExprKind::Int(1))
         {
-            return Err(self.error(Kind::Unsupported, step.range, "slices have step 1"));
+            return Err(self.error(ErrorKind::Unsupported, step.range, "slices have step 1"));
         }
         let start = match lower {
             Some(e) => self.index(e)?,
@@ -301,14 +302,14 @@ impl<'s> PrimParser<'_, 's> {
             }
             _ => {
                 return Err(self.error(
-                    Kind::Value,
+                    ErrorKind::Value,
                     e.range,
                     "expected a region of a buffer: A[0:n, i]",
                 ));
             }
         };
         let Some(index) = index else {
-            // A buffer without indices means all of it.
+            // A buffer without indices is the whole buffer.
             let shape = self.f.buffer(buffer).shape.clone();
             let zero = self.f.int(0);
             return Ok(BufferRegion {

@@ -6,10 +6,10 @@ use pliant_tensor::{DType, DTypeKind};
 
 use super::PrimParser;
 use super::expr::{Val, fits};
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range};
 
-/// Functions of two operands and the corresponding operators.
+/// Functions that are equivalent to a binary operator.
 const BINARY: &[(&str, BinOp)] = &[
     ("min", BinOp::Min),
     ("max", BinOp::Max),
@@ -40,7 +40,7 @@ const BINARY: &[(&str, BinOp)] = &[
 ];
 
 /// Functions that printed programs also use without a module prefix.
-const BARE: &[&str] =
+const BARE_NAMES: &[&str] =
     &["min", "max", "floordiv", "floormod", "truncdiv", "truncmod", "indexdiv", "indexmod"];
 
 /// Alternative spellings of intrinsics.
@@ -108,9 +108,9 @@ impl<'s> PrimParser<'_, 's> {
             }
             "min_value" | "max_value" | "infinity" => self.limit(&name, e, call),
             "var" | "Var" | "SizeVar" | "size_var" => Err(self.error_help(
-                Kind::Structure,
+                ErrorKind::Structure,
                 e.range,
-                "a size is declared by a statement of its own",
+                "a size is declared by a separate statement",
                 "write: n = T.int64()",
             )),
             _ => {
@@ -139,7 +139,7 @@ impl<'s> PrimParser<'_, 's> {
                         return Ok(Val::Float(n.float));
                     }
                 }
-                (name, [a, b]) if BARE.contains(&name) => {
+                (name, [a, b]) if BARE_NAMES.contains(&name) => {
                     let row = BINARY.iter().find(|row| row.0 == name);
                     let (_, op) = row.expect("the bare names are among the operators");
                     return self.binary_call(*op, a, b, e.range);
@@ -159,7 +159,7 @@ impl<'s> PrimParser<'_, 's> {
         if path.is_some() {
             let text = crate::context::first_line(self.cx.slice(call.func.range));
             let message = format!("`{text}` cannot be called in a loop function");
-            return Err(self.error(Kind::Unsupported, call.func.range, message));
+            return Err(self.error(ErrorKind::Unsupported, call.func.range, message));
         }
         let value = self.cx.eval(e.range)?;
         self.host_val(value, e.range)
@@ -179,7 +179,7 @@ impl<'s> PrimParser<'_, 's> {
         let given = all.len();
         all.try_into().map_err(|_| {
             let message = format!("T.{name} takes {N} arguments, {given} given");
-            self.error(Kind::Arguments, e.range, message)
+            self.error(ErrorKind::Arguments, e.range, message)
         })
     }
 
@@ -187,9 +187,9 @@ impl<'s> PrimParser<'_, 's> {
         match self.val(e)? {
             Val::Int(v) if (1..=4096).contains(&v) => Ok(v as u16),
             _ => Err(self.error(
-                Kind::Value,
+                ErrorKind::Value,
                 e.range,
-                "the number of lanes is a constant from 1 to 4096",
+                "the number of lanes must be a constant from 1 to 4096",
             )),
         }
     }
@@ -202,7 +202,7 @@ impl<'s> PrimParser<'_, 's> {
         let (x, y) = (self.val(a)?, self.val(b)?);
         let divides = matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
         if divides && matches!(y, Val::Int(0)) {
-            return Err(self.error(Kind::Value, range, "division by zero"));
+            return Err(self.error(ErrorKind::Value, range, "division by zero"));
         }
         let (x, y) = self.unify(x, y, range)?;
         Ok(Val::Typed(self.f.binary(op, x, y)))
@@ -213,9 +213,9 @@ impl<'s> PrimParser<'_, 's> {
     /// `T.float32(0.5)`, `T.int32(x)`, `T.bool(True)`.
     fn typed_literal(&mut self, ty: Ty, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         let [arg] = call.args.as_slice() else {
-            let help = format!("declare a size by a statement of its own: n = T.{ty}()");
+            let help = format!("declare a size by a separate statement: n = T.{ty}()");
             return Err(self.error_help(
-                Kind::Structure,
+                ErrorKind::Structure,
                 e.range,
                 format!("T.{ty} takes one argument"),
                 help,
@@ -229,7 +229,7 @@ impl<'s> PrimParser<'_, 's> {
                 Some(v) => Val::Float(v),
                 None => {
                     return Err(self.error(
-                        Kind::Value,
+                        ErrorKind::Value,
                         arg.range,
                         format!("\"{s}\" is not a number"),
                     ));
@@ -246,12 +246,12 @@ impl<'s> PrimParser<'_, 's> {
                 self.int_const(v as i64, ty, arg.range).map(Val::Typed)
             }
             Val::Float(v) => {
-                Err(self.error(Kind::Value, arg.range, format!("{v:?} does not fit {ty}")))
+                Err(self.error(ErrorKind::Value, arg.range, format!("{v:?} does not fit {ty}")))
             }
             Val::Typed(x) => Ok(Val::Typed(self.f.cast(x, ty))),
             other => {
                 self.typed(other, None, arg.range)?;
-                Err(self.error(Kind::Value, arg.range, format!("T.{ty} takes a number")))
+                Err(self.error(ErrorKind::Value, arg.range, format!("T.{ty} takes a number")))
             }
         }
     }
@@ -262,7 +262,7 @@ impl<'s> PrimParser<'_, 's> {
         let ty = self.f.expr_ty(a);
         let by = self.f.as_int(b);
         if by == Some(0) {
-            return Err(self.error(Kind::Value, range, "division by zero"));
+            return Err(self.error(ErrorKind::Value, range, "division by zero"));
         }
         if by.is_some_and(|v| v < 0) {
             let zero = self.int_const(0, ty, range)?;
@@ -281,8 +281,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(Val::Typed(self.f.binary(BinOp::FloorDiv, sum, b)))
     }
 
-    /// Parses `T.Cast(dtype, value)` and `T.cast(value, dtype)`. If the arguments are swapped, a
-    /// type literal identifies the data type.
+    /// Parses `T.Cast(dtype, value)` and `T.cast(value, dtype)`. If the arguments are in the other order, the data type is
+    /// recognised as a type literal.
     fn cast_call(&mut self, e: &Expr<'s>, call: &Call<'s>, value_first: bool) -> Res<Val> {
         let [a, b] = self.args::<2>("Cast", e, call)?;
         let value_first = match (a.as_str(), b.as_str()) {
@@ -322,11 +322,11 @@ impl<'s> PrimParser<'_, 's> {
         }
         match self.cx.dtype(e)? {
             Some(d) => Ok(Ty::scalar(d)),
-            None => Err(self.error(Kind::Value, e.range, "expected a data type")),
+            None => Err(self.error(ErrorKind::Value, e.range, "expected a data type")),
         }
     }
 
-    /// The type that `A.dtype`, `A[i].dtype` or `v.dtype` denotes, for names of the function.
+    /// The type that `A.dtype`, `A[i].dtype` or `v.dtype` denotes for local names of the function.
     pub(super) fn ty_of_local(&mut self, e: &Expr<'s>) -> Res<Option<Ty>> {
         let ExprKind::Attribute(base, "dtype", _) = &e.kind else { return Ok(None) };
         let root = match &base.kind {
@@ -358,7 +358,7 @@ impl<'s> PrimParser<'_, 's> {
                 ExprData::Float((if low { -v } else { v }).to_bits(), ty)
             }
             _ if name == "infinity" => {
-                return Err(self.error(Kind::Value, e.range, format!("{d} has no infinity")));
+                return Err(self.error(ErrorKind::Value, e.range, format!("{d} has no infinity")));
             }
             DTypeKind::Bool => ExprData::Int(i64::from(!low), ty),
             DTypeKind::Int if low => ExprData::Int(i64::MIN >> (64 - u32::from(d.bits())), ty),
@@ -384,7 +384,7 @@ impl<'s> PrimParser<'_, 's> {
         if intrin.result() == IntrinResult::Explicit && intrin != Intrin::AddressOf {
             let Some((first, rest)) = args.split_first() else {
                 return Err(self.error(
-                    Kind::Arguments,
+                    ErrorKind::Arguments,
                     e.range,
                     format!("T.{name} needs the type of its result"),
                 ));
@@ -396,7 +396,7 @@ impl<'s> PrimParser<'_, 's> {
         {
             let s = if arity == 1 { "" } else { "s" };
             let message = format!("T.{name} takes {arity} argument{s}, {} given", args.len());
-            return Err(self.error(Kind::Arguments, e.range, message));
+            return Err(self.error(ErrorKind::Arguments, e.range, message));
         }
         let operands = match (intrin, args) {
             (Intrin::IfThenElse, [c, a, b]) => {
@@ -417,7 +417,7 @@ impl<'s> PrimParser<'_, 's> {
                 let x = self.scalar(a, None)?;
                 if !matches!(self.f.expr(x), ExprData::Load(..)) {
                     let message = "T.address_of takes an element of a buffer: T.address_of(A[i])";
-                    return Err(self.error(Kind::Value, a.range, message));
+                    return Err(self.error(ErrorKind::Value, a.range, message));
                 }
                 vec![x]
             }
@@ -456,7 +456,7 @@ impl<'s> PrimParser<'_, 's> {
                 "dtype" => ty = self.ty(&k.value)?,
                 _ => {
                     let message = format!("T.{} has no parameter '{}'", intrin.name(), k.name);
-                    return Err(self.error(Kind::Arguments, k.range, message));
+                    return Err(self.error(ErrorKind::Arguments, k.range, message));
                 }
             }
         }
@@ -468,7 +468,7 @@ impl<'s> PrimParser<'_, 's> {
         }
         if args.first().is_none_or(|a| a.as_str().is_none()) {
             let message = format!("T.{} needs the name of a function", intrin.name());
-            return Err(self.error(Kind::Arguments, e.range, message));
+            return Err(self.error(ErrorKind::Arguments, e.range, message));
         }
         let mut operands = Vec::with_capacity(args.len());
         for a in args {
@@ -482,7 +482,7 @@ impl<'s> PrimParser<'_, 's> {
         }
         let e = self.f.add_expr(ExprData::Call(intrin, operands.into(), ty));
         if intrin == Intrin::CallPacked && call.keywords.is_empty() {
-            self.unstated.insert(e);
+            self.untyped_calls.insert(e);
         }
         Ok(e)
     }

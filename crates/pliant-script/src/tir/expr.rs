@@ -1,5 +1,5 @@
-//! Expressions of loop functions. Untyped literals get the type of the other operand. If types
-//! differ, the narrower operand is converted.
+//! Expressions of loop functions. Untyped literals get the type of the other operand. If two types differ, the operand of the
+//! narrower type is converted.
 
 use pliant_ir::tir::bind_calls::makes_calls;
 use pliant_ir::tir::{BinOp, Buffer, Expr as IrExpr, ExprData, Intrin, Ty};
@@ -7,7 +7,7 @@ use pliant_tensor::{DType, DTypeKind};
 
 use super::{Local, PrimParser};
 use crate::env::{HostSym, HostSymOp, HostValue};
-use crate::errors::{Kind, Reported, Res};
+use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{self, CmpOp, Expr, ExprKind, Range, UnaryOp};
 
 /// The value of an expression.
@@ -50,7 +50,7 @@ const FLOAT: Ty = Ty::scalar(DType::Float32);
 impl<'s> PrimParser<'_, 's> {
     // ---- conversions ----
 
-    /// Evaluates a scalar. A literal gets the type `like` if that is compatible.
+    /// Evaluates a scalar. A literal gets the type `like` if that is possible.
     pub(super) fn scalar(&mut self, e: &Expr<'s>, like: Option<Ty>) -> Res<IrExpr> {
         let val = self.val(e)?;
         self.typed(val, like, e.range)
@@ -59,7 +59,9 @@ impl<'s> PrimParser<'_, 's> {
     pub(super) fn typed(&mut self, val: Val, like: Option<Ty>, range: Range) -> Res<IrExpr> {
         match val {
             Val::Typed(e) => match (self.f.expr(e), like) {
-                (ExprData::Call(intrin, operands, _), Some(ty)) if self.unstated.contains(&e) => {
+                (ExprData::Call(intrin, operands, _), Some(ty))
+                    if self.untyped_calls.contains(&e) =>
+                {
                     let (intrin, operands) = (*intrin, operands.clone());
                     let call = ExprData::Call(intrin, operands, Ty::scalar(ty.dtype));
                     Ok(self.f.add_expr(call))
@@ -81,7 +83,7 @@ impl<'s> PrimParser<'_, 's> {
                     }
                     _ => None,
                 };
-                Err(self.cx.error_maybe(Kind::Value, range, message, help))
+                Err(self.cx.error_maybe(ErrorKind::Value, range, message, help))
             }
         }
     }
@@ -98,7 +100,11 @@ impl<'s> PrimParser<'_, 's> {
             return Ok(self.lanes(ExprData::Float((v as f64).to_bits(), scalar), ty.lanes));
         }
         if !fits(v, ty.dtype) {
-            return Err(self.error(Kind::Value, range, format!("{v} does not fit {}", ty.dtype)));
+            return Err(self.error(
+                ErrorKind::Value,
+                range,
+                format!("{v} does not fit {}", ty.dtype),
+            ));
         }
         Ok(self.lanes(ExprData::Int(v, scalar), ty.lanes))
     }
@@ -112,7 +118,7 @@ impl<'s> PrimParser<'_, 's> {
     pub(super) fn index_of(&mut self, val: Val, range: Range) -> Res<IrExpr> {
         if let Val::Float(_) = val {
             return Err(self.error(
-                Kind::Type,
+                ErrorKind::Type,
                 range,
                 "indices and sizes are integers, not floats",
             ));
@@ -122,7 +128,7 @@ impl<'s> PrimParser<'_, 's> {
         if !ty.dtype.is_integer() {
             let message = format!("indices and sizes are integers, found {ty}");
             return Err(self.error_help(
-                Kind::Type,
+                ErrorKind::Type,
                 range,
                 message,
                 "convert it: T.Cast(\"int64\", x)",
@@ -134,10 +140,10 @@ impl<'s> PrimParser<'_, 's> {
     /// Evaluates a condition as bool.
     pub(super) fn cond(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
         let x = self.scalar(e, Some(Ty::BOOL))?;
-        self.truth(x, e.range)
+        self.to_bool(x, e.range)
     }
 
-    fn truth(&mut self, e: IrExpr, range: Range) -> Res<IrExpr> {
+    fn to_bool(&mut self, e: IrExpr, range: Range) -> Res<IrExpr> {
         let ty = self.f.expr_ty(e);
         match ty.dtype.kind() {
             DTypeKind::Bool => Ok(e),
@@ -147,29 +153,28 @@ impl<'s> PrimParser<'_, 's> {
             }
             DTypeKind::Float => {
                 let message = format!("a condition is a bool, found {ty}");
-                Err(self.error_help(Kind::Type, range, message, "compare it: x != 0.0"))
+                Err(self.error_help(ErrorKind::Type, range, message, "compare it: x != 0.0"))
             }
         }
     }
 
-    /// Converts a value to the given type. Lossless conversions are implicit; others must be
-    /// written explicitly.
+    /// Converts a value to a type. Only lossless conversions are implicit; others must be written explicitly.
     pub(super) fn convert(&mut self, val: Val, to: Ty, what: &str, range: Range) -> Res<IrExpr> {
         if let (Val::Float(v), false) = (&val, to.dtype.is_float()) {
             let message = format!("{v:?} is a float, but {what} is {}", to.dtype);
             let help = format!("convert it: T.Cast(\"{}\", ...)", to.dtype);
-            return Err(self.error_help(Kind::Type, range, message, help));
+            return Err(self.error_help(ErrorKind::Type, range, message, help));
         }
         let e = self.typed(val, Some(to), range)?;
         let from = self.f.expr_ty(e);
         if from.lanes != to.lanes && from.lanes != 1 {
             let message = format!("{} lanes, but {what} has {}", from.lanes, to.lanes);
-            return Err(self.error(Kind::Type, range, message));
+            return Err(self.error(ErrorKind::Type, range, message));
         }
         if from.dtype != to.dtype && from.dtype.promote(to.dtype) != to.dtype {
             let message = format!("a value of type {}, but {what} is {}", from.dtype, to.dtype);
             let help = format!("convert it: T.Cast(\"{}\", ...)", to.dtype);
-            return Err(self.error_help(Kind::Type, range, message, help));
+            return Err(self.error_help(ErrorKind::Type, range, message, help));
         }
         let e = self.f.cast(e, Ty::scalar(to.dtype).with_lanes(from.lanes));
         Ok(self.broadcast(e, to.lanes))
@@ -208,7 +213,7 @@ impl<'s> PrimParser<'_, 's> {
         }
         if s.lanes != t.lanes && s.lanes != 1 && t.lanes != 1 {
             let message = format!("operands have {} and {} lanes", s.lanes, t.lanes);
-            return Err(self.error(Kind::Type, range, message));
+            return Err(self.error(ErrorKind::Type, range, message));
         }
         let (dtype, lanes) = (s.dtype.promote(t.dtype), s.lanes.max(t.lanes));
         let x = self.f.cast(x, Ty::scalar(dtype).with_lanes(s.lanes));
@@ -224,7 +229,7 @@ impl<'s> PrimParser<'_, 's> {
             ExprKind::Name(name) => self.name(name, e),
             ExprKind::Int(v) => Ok(Val::Int(*v)),
             ExprKind::BigInt(_) => {
-                Err(self.error(Kind::Value, e.range, "integer does not fit 64 bits"))
+                Err(self.error(ErrorKind::Value, e.range, "integer does not fit 64 bits"))
             }
             ExprKind::Float(v) => Ok(Val::Float(*v)),
             ExprKind::Bool(v) => {
@@ -263,7 +268,7 @@ impl<'s> PrimParser<'_, 's> {
                 self.host_val(value, e.range)
             }
             ExprKind::None | ExprKind::Dict(_) | ExprKind::Slice(..) | ExprKind::Starred(_) => {
-                Err(self.error(Kind::Value, e.range, "not an expression of a loop function"))
+                Err(self.error(ErrorKind::Value, e.range, "not an expression of a loop function"))
             }
         }
     }
@@ -314,7 +319,7 @@ impl<'s> PrimParser<'_, 's> {
                     _ => "no number".into(),
                 };
                 let message = format!("`{text}` is {what}: a loop function cannot use it");
-                return Err(self.error(Kind::Value, range, message));
+                return Err(self.error(ErrorKind::Value, range, message));
             }
         })
     }
@@ -363,7 +368,7 @@ impl<'s> PrimParser<'_, 's> {
                 return self.host_val(value, e.range);
             }
             return Err(self.error(
-                Kind::UnknownName,
+                ErrorKind::UnknownName,
                 range,
                 format!("no attribute '{name}' here"),
             ));
@@ -381,7 +386,7 @@ impl<'s> PrimParser<'_, 's> {
             _ => {
                 let message = format!("a buffer has no attribute '{name}'");
                 let help = "it has shape, strides, dtype and data";
-                Err(self.error_help(Kind::UnknownName, range, message, help))
+                Err(self.error_help(ErrorKind::UnknownName, range, message, help))
             }
         }
     }
@@ -404,20 +409,20 @@ impl<'s> PrimParser<'_, 's> {
                 };
                 match at {
                     Some(i) if i < items.len() => Ok(items.swap_remove(i)),
-                    _ => Err(self.error(Kind::Value, index.range, "index is out of range")),
+                    _ => Err(self.error(ErrorKind::Value, index.range, "index is out of range")),
                 }
             }
             other => {
                 let message = format!("{} cannot be indexed", other.describe());
-                let help = "a handle becomes a buffer by T.match_buffer";
+                let help = "create a buffer from a handle with T.match_buffer";
                 let help = matches!(other, Val::Handle(_)).then(|| help.to_string());
-                Err(self.cx.error_maybe(Kind::Type, value.range, message, help))
+                Err(self.cx.error_maybe(ErrorKind::Type, value.range, message, help))
             }
         }
     }
 
-    /// The indices of an access: one per dim, or a single linear index in functions that use those.
-    /// A slice of constant extent is a vector.
+    /// The indices of an access: one per dim, or a single linear index in functions with linear accesses. A slice of constant
+    /// extent is a vector.
     pub(super) fn indices(
         &mut self,
         b: Buffer,
@@ -432,7 +437,7 @@ impl<'s> PrimParser<'_, 's> {
             self.check_rank(b, items.len(), range)?;
         } else if items.len() != 1 {
             let message = format!("{} indices in a function of linear accesses", items.len());
-            return Err(self.error(Kind::Type, range, message));
+            return Err(self.error(ErrorKind::Type, range, message));
         }
         let mut out = Vec::with_capacity(items.len());
         for item in items {
@@ -444,8 +449,9 @@ impl<'s> PrimParser<'_, 's> {
             let lanes =
                 self.f.as_int(extent).and_then(|n| u16::try_from(n).ok()).filter(|n| *n > 0);
             let Some(lanes) = lanes else {
-                let message = "a slice here is a vector: its extent must be a small constant";
-                return Err(self.error(Kind::Value, item.range, message));
+                let message =
+                    "a slice of a buffer is a vector, so its extent must be a small constant";
+                return Err(self.error(ErrorKind::Value, item.range, message));
             };
             let one = self.f.int(1);
             out.push(self.f.add_expr(ExprData::Ramp(start, one, lanes)));
@@ -463,7 +469,7 @@ impl<'s> PrimParser<'_, 's> {
             data.name,
             data.shape.len()
         );
-        Err(self.error(Kind::Type, range, message))
+        Err(self.error(ErrorKind::Type, range, message))
     }
 
     // ---- operators ----
@@ -478,12 +484,12 @@ impl<'s> PrimParser<'_, 's> {
             (UnaryOp::Pos, val) => Ok(val),
             (UnaryOp::Neg, Val::Int(v)) => match v.checked_neg() {
                 Some(v) => Ok(Val::Int(v)),
-                None => Err(self.error(Kind::Value, range, "integer does not fit 64 bits")),
+                None => Err(self.error(ErrorKind::Value, range, "integer does not fit 64 bits")),
             },
             (UnaryOp::Neg, Val::Float(v)) => Ok(Val::Float(-v)),
             (UnaryOp::Neg, val) => {
                 let x = self.typed(val, None, range)?;
-                // A literal is negated directly; any other value is subtracted from zero.
+                // Negate a literal directly; subtract any other value from zero.
                 let data = self.f.expr(x).clone();
                 match data {
                     ExprData::Float(bits, ty) => {
@@ -522,14 +528,14 @@ impl<'s> PrimParser<'_, 's> {
                 Py::Pow => x.powf(y),
                 Py::FloorDiv => (x / y).floor(),
                 Py::Mod => x - (x / y).floor() * y,
-                _ => return Err(self.error(Kind::Value, range, "operator needs integers")),
+                _ => return Err(self.error(ErrorKind::Value, range, "operator needs integers")),
             };
             return Ok(Val::Float(folded));
         }
         if let (Val::Int(x), Val::Int(y), Py::Pow) = (&a, &b, op) {
             return match u32::try_from(*y).ok().and_then(|y| x.checked_pow(y)) {
                 Some(v) => Ok(Val::Int(v)),
-                None => Err(self.error(Kind::Value, range, "integer does not fit 64 bits")),
+                None => Err(self.error(ErrorKind::Value, range, "integer does not fit 64 bits")),
             };
         }
         let zero = matches!(b, Val::Int(0));
@@ -537,7 +543,7 @@ impl<'s> PrimParser<'_, 's> {
         let ty = self.f.expr_ty(x);
         let (float, boolean) = (ty.dtype.is_float(), ty.dtype.is_bool());
         if zero && !float && matches!(op, Py::Div | Py::FloorDiv | Py::Mod) {
-            return Err(self.error(Kind::Value, range, "division by zero"));
+            return Err(self.error(ErrorKind::Value, range, "division by zero"));
         }
         let op = match op {
             Py::Add => BinOp::Add,
@@ -548,7 +554,7 @@ impl<'s> PrimParser<'_, 's> {
             Py::Div if float => BinOp::Div,
             Py::Div => {
                 return Err(self.error_help(
-                    Kind::Type,
+                    ErrorKind::Type,
                     range,
                     "'/' divides floats",
                     "divide integers with // (rounds down) or T.truncdiv (rounds towards zero)",
@@ -566,7 +572,7 @@ impl<'s> PrimParser<'_, 's> {
                     Py::BitXor => Intrin::BitwiseXor,
                     _ => {
                         let message = format!("loop functions have no operator '{}'", op.symbol());
-                        return Err(self.error(Kind::Unsupported, range, message));
+                        return Err(self.error(ErrorKind::Unsupported, range, message));
                     }
                 };
                 return Ok(Val::Typed(self.f.call(intrin, &[x, y])));
@@ -583,9 +589,9 @@ impl<'s> PrimParser<'_, 's> {
             let again = k + 1 < rest.len();
             if again && matches!(right, Val::Typed(e) if makes_calls(&self.f, e)) {
                 return Err(self.error_help(
-                    Kind::Unsupported,
+                    ErrorKind::Unsupported,
                     operand.range,
-                    "a call in the middle of a chain of comparisons would be made twice",
+                    "a call in the middle of a chain of comparisons would be evaluated twice",
                     "bind it to a variable first",
                 ));
             }
@@ -599,7 +605,7 @@ impl<'s> PrimParser<'_, 's> {
                 CmpOp::Ge => BinOp::Ge,
                 CmpOp::Host => {
                     return Err(self.error(
-                        Kind::Unsupported,
+                        ErrorKind::Unsupported,
                         range,
                         "not a comparison of numbers",
                     ));

@@ -7,12 +7,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::call::parse_ty;
 use super::{Local, PrimParser};
-use crate::context::Cx;
-use crate::errors::{Kind, Reported, Res};
+use crate::context::ParseContext;
+use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{Expr, ExprKind, FunctionDef, Param};
 
 /// Parses one loop function.
-pub(crate) fn parse_function<'s>(cx: &Cx<'s>, def: &FunctionDef<'s>) -> Res<PrimFunc> {
+pub(crate) fn parse_function<'s>(cx: &ParseContext<'s>, def: &FunctionDef<'s>) -> Res<PrimFunc> {
     let mut p = PrimParser {
         cx,
         f: PrimFunc::new(),
@@ -20,7 +20,7 @@ pub(crate) fn parse_function<'s>(cx: &Cx<'s>, def: &FunctionDef<'s>) -> Res<Prim
         undo: Vec::new(),
         loops: FxHashMap::default(),
         host_vars: FxHashMap::default(),
-        unstated: FxHashSet::default(),
+        untyped_calls: FxHashSet::default(),
         implicit: false,
     };
     p.f.span = cx.span(def.name_range);
@@ -37,7 +37,7 @@ pub(crate) fn parse_function<'s>(cx: &Cx<'s>, def: &FunctionDef<'s>) -> Res<Prim
     let body = p.stmts(&def.body, None)?;
     p.f.body = body;
     if let Err(why) = bind_calls(&mut p.f) {
-        p.error(Kind::Unsupported, def.name_range, why);
+        p.error(ErrorKind::Unsupported, def.name_range, why);
     }
     if cx.errors.any() { Err(Reported) } else { Ok(p.f) }
 }
@@ -46,14 +46,14 @@ impl<'s> PrimParser<'_, 's> {
     fn signature(&mut self, def: &FunctionDef<'s>) -> Res<()> {
         if let Some(range) = def.unsupported {
             let message = "parameters have neither defaults nor '*'";
-            return Err(self.error(Kind::Unsupported, range, message));
+            return Err(self.error(ErrorKind::Unsupported, range, message));
         }
         let mut names = FxHashSet::default();
         for name in &def.type_params {
             let v = self.f.size_var(*name);
             self.define(name, Local::Var(v));
         }
-        // Scalars come first, because the shapes of buffers may use them.
+        // Parse scalars first, because the shapes of buffers may use them.
         let mut scalars = FxHashMap::default();
         for param in &def.params {
             if let Some(ty) = self.scalar_param(param) {
@@ -66,7 +66,7 @@ impl<'s> PrimParser<'_, 's> {
         for param in &def.params {
             if !names.insert(param.name) {
                 let message = format!("two parameters are called '{}'", param.name);
-                self.error(Kind::Structure, param.range, message);
+                self.error(ErrorKind::Structure, param.range, message);
                 ok = false;
             }
             match scalars.get(param.name) {
@@ -103,7 +103,7 @@ impl<'s> PrimParser<'_, 's> {
                 self.define(param.name, Local::Broken);
                 let text = crate::context::first_line(self.cx.slice(e.range));
                 return Err(self.error_help(
-                    Kind::Type,
+                    ErrorKind::Type,
                     e.range,
                     format!("expected the type of a parameter, found `{text}`"),
                     "types are T.handle, T.Buffer((n, 4), \"float32\") and scalars such as T.int64",
@@ -130,10 +130,10 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Parses `n = T.int64()`. Sizes are always int64, whatever type the declaration has.
+    /// Parses `n = T.int64()`. Sizes are always int64, even if the declaration says otherwise.
     pub(super) fn declare_size(&mut self, target: &Expr<'s>) -> Res<()> {
         let Some(name) = target.as_name() else {
-            return Err(self.error(Kind::Structure, target.range, "a size needs a name"));
+            return Err(self.error(ErrorKind::Structure, target.range, "a size needs a name"));
         };
         if !matches!(self.scope.get(name), Some(Local::Var(_))) {
             let v = self.f.size_var(name);

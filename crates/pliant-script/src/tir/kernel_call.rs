@@ -7,12 +7,12 @@ use pliant_tensor::DType;
 
 use super::PrimParser;
 use super::expr::Val;
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
 
 /// The arguments of a call in the order of the kernel's declaration.
 struct Args {
-    /// The arguments for each operand; `None` for absent operands.
+    /// The arguments of each operand; `None` for absent operands.
     operands: Vec<Option<Vec<IrExpr>>>,
     numbers: Vec<Option<IrExpr>>,
 }
@@ -29,7 +29,7 @@ impl<'s> PrimParser<'_, 's> {
         for keyword in &call.keywords {
             if seen.contains(&keyword.name) {
                 let message = format!("'{}' is given twice", keyword.name);
-                return Err(self.error(Kind::Arguments, keyword.range, message));
+                return Err(self.error(ErrorKind::Arguments, keyword.range, message));
             }
             seen.push(keyword.name);
             self.kernel_keyword(kernel, keyword, &mut args)?;
@@ -44,10 +44,11 @@ impl<'s> PrimParser<'_, 's> {
         };
         let Some(name) = name else {
             let message = "T.call_kernel takes the name of a kernel; operands and attributes are keyword arguments";
-            return Err(self.error(Kind::Arguments, e.range, message));
+            return Err(self.error(ErrorKind::Arguments, e.range, message));
         };
-        find_kernel(name)
-            .map_err(|(message, help)| self.error_help(Kind::UnknownName, e.range, message, help))
+        find_kernel(name).map_err(|(message, help)| {
+            self.error_help(ErrorKind::UnknownName, e.range, message, help)
+        })
     }
 
     fn kernel_keyword(
@@ -65,13 +66,13 @@ impl<'s> PrimParser<'_, 's> {
         }
         let Some((attr, first)) = kernel.attr(name) else {
             let (message, help) = unknown_keyword(kernel, name);
-            return Err(self.error_help(Kind::Arguments, keyword.range, message, help));
+            return Err(self.error_help(ErrorKind::Arguments, keyword.range, message, help));
         };
         let values = match (attr.ty, &value.kind) {
             (AttrType::Ints { len, .. }, ExprKind::List(list) | ExprKind::Tuple(list)) => {
                 if list.len() != len {
                     let message = format!("attribute {name} takes {len} integers");
-                    return Err(self.error(Kind::Arguments, value.range, message));
+                    return Err(self.error(ErrorKind::Arguments, value.range, message));
                 }
                 list.iter().map(|e| self.scalar(e, Some(Ty::I64))).collect::<Res<Vec<_>>>()?
             }
@@ -83,7 +84,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// The arguments for an operand: a buffer or `T.view(buffer, dims, strides=..., offset=...)`.
+    /// The arguments of an operand: a buffer or `T.view(buffer, dims, strides=..., offset=...)`.
     fn kernel_operand(
         &mut self,
         kernel: &'static Kernel,
@@ -99,7 +100,7 @@ impl<'s> PrimParser<'_, 's> {
         let Some(view) = view else {
             let Val::Buffer(buffer) = self.val(value)? else {
                 let message = format!("operand {name} of kernel {} takes a buffer", kernel.name);
-                return Err(self.error(Kind::Type, value.range, message));
+                return Err(self.error(ErrorKind::Type, value.range, message));
             };
             return Ok(vec![self.f.start_of(buffer), self.f.int(WHOLE)]);
         };
@@ -108,10 +109,10 @@ impl<'s> PrimParser<'_, 's> {
         let ([buffer, dims], Some(strides), true) = (&view.args[..], keyword("strides"), known)
         else {
             let message = "T.view takes a buffer, dims, strides=[...] and an offset";
-            return Err(self.error(Kind::Arguments, value.range, message));
+            return Err(self.error(ErrorKind::Arguments, value.range, message));
         };
         let Val::Buffer(of) = self.val(buffer)? else {
-            return Err(self.error(Kind::Type, buffer.range, "T.view takes a buffer"));
+            return Err(self.error(ErrorKind::Type, buffer.range, "T.view takes a buffer"));
         };
         let lists = [self.integers(dims)?, self.integers(strides)?];
         let rank = lists[0].len();
@@ -120,7 +121,7 @@ impl<'s> PrimParser<'_, 's> {
                 "a view has as many strides as dims and at most {MAX_RANK}; these are {rank} dims and {} strides",
                 lists[1].len()
             );
-            return Err(self.error(Kind::Arguments, value.range, message));
+            return Err(self.error(ErrorKind::Arguments, value.range, message));
         }
         let offset = match keyword("offset") {
             Some(offset) => self.scalar(offset, Some(Ty::I64))?,
@@ -135,7 +136,7 @@ impl<'s> PrimParser<'_, 's> {
     fn integers(&mut self, list: &Expr<'s>) -> Res<Vec<IrExpr>> {
         let (ExprKind::List(items) | ExprKind::Tuple(items)) = &list.kind else {
             let message = "the dims and strides of a view are lists of integers";
-            return Err(self.error(Kind::Type, list.range, message));
+            return Err(self.error(ErrorKind::Type, list.range, message));
         };
         items.iter().map(|e| self.scalar(e, Some(Ty::I64))).collect()
     }
@@ -148,7 +149,7 @@ impl<'s> PrimParser<'_, 's> {
                 let index = value.as_str().and_then(|s| list.iter().position(|c| *c == s));
                 let Some(index) = index else {
                     let message = format!("attribute {name} takes one of: {}", list.join(", "));
-                    return Err(self.error(Kind::Value, value.range, message));
+                    return Err(self.error(ErrorKind::Value, value.range, message));
                 };
                 Ok(self.f.int(index as i64))
             }
@@ -157,16 +158,16 @@ impl<'s> PrimParser<'_, 's> {
             (AttrType::Int(..), _) => self.scalar(value, Some(Ty::I64)),
             (AttrType::Ints { len, .. }, _) => {
                 let message = format!("attribute {name} takes a list of {len} integers");
-                Err(self.error(Kind::Type, value.range, message))
+                Err(self.error(ErrorKind::Type, value.range, message))
             }
             (AttrType::Bool, _) => {
                 let message = format!("attribute {name} takes True or False");
-                Err(self.error(Kind::Type, value.range, message))
+                Err(self.error(ErrorKind::Type, value.range, message))
             }
         }
     }
 
-    /// Creates the call, using defaults for omitted arguments.
+    /// Creates the call. Omitted arguments get their defaults.
     fn finish_kernel_call(
         &mut self,
         kernel: &'static Kernel,
@@ -179,7 +180,7 @@ impl<'s> PrimParser<'_, 's> {
             if arguments.is_none() && !operand.optional {
                 let message =
                     format!("operand {} of kernel {} is missing", operand.name, kernel.name);
-                return Err(self.error(Kind::Arguments, range, message));
+                return Err(self.error(ErrorKind::Arguments, range, message));
             }
         }
         let name = self.f.add_expr(ExprData::Str(kernel.name.into()));
@@ -197,7 +198,7 @@ impl<'s> PrimParser<'_, 's> {
                 (None, AttrDefault::Required) => {
                     let message =
                         format!("attribute {} of kernel {} is missing", attr.name, kernel.name);
-                    return Err(self.error(Kind::Arguments, range, message));
+                    return Err(self.error(ErrorKind::Arguments, range, message));
                 }
             });
         }

@@ -8,22 +8,22 @@ use pliant_ir::tir::{BinOp, Expr as IrExpr, ForKind, Stmt as IrStmt, StmtData, V
 
 use super::expr::Val;
 use super::{Local, PrimParser};
-use crate::errors::{Kind, Res};
+use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range, Stmt};
 
 /// The annotations of a loop or block.
-pub(super) type Notes = Vec<(Arc<str>, AttrValue)>;
+pub(super) type Annotations = Vec<(Arc<str>, AttrValue)>;
 
-/// The range of a loop. Loops of the IR have step 1. For other steps, the script's loop variable is
-/// computed from that of the IR.
+/// The range of a loop. Loops of the IR have step 1. For other steps, the loop variable of the script is computed from that of the
+/// IR.
 struct LoopRange {
     min: IrExpr,
     extent: IrExpr,
     kind: ForKind,
-    notes: Notes,
+    annotations: Annotations,
     /// The first value and the step of the script's loop variable, if the step is not 1.
     strided: Option<(IrExpr, i64)>,
-    /// Values computed once before the loop.
+    /// Values that are computed once, before the loop.
     once: Vec<(Var, IrExpr)>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Loop {
     pub min: IrExpr,
     pub extent: IrExpr,
     pub kind: ForKind,
-    pub notes: Notes,
+    pub annotations: Annotations,
 }
 
 impl<'s> PrimParser<'_, 's> {
@@ -52,16 +52,20 @@ impl<'s> PrimParser<'_, 's> {
         if targets.len() != ranges.len() {
             let (n, m) = (targets.len(), ranges.len());
             let message = format!("{n} loop variables for {m} ranges");
-            return Err(self.error(Kind::Arguments, target.range, message));
+            return Err(self.error(ErrorKind::Arguments, target.range, message));
         }
         let mark = self.open_scope();
         let mut nest = Vec::with_capacity(ranges.len());
         let mut before = Vec::new();
         for (target, range) in targets.iter().zip(ranges) {
-            let LoopRange { min, extent, kind, notes, strided, once } = range;
+            let LoopRange { min, extent, kind, annotations, strided, once } = range;
             before.extend(once);
             let Some(name) = target.as_name() else {
-                return Err(self.error(Kind::Structure, target.range, "a loop variable is a name"));
+                return Err(self.error(
+                    ErrorKind::Structure,
+                    target.range,
+                    "a loop variable is a name",
+                ));
             };
             let var = self.f.size_var(name);
             match strided {
@@ -74,19 +78,25 @@ impl<'s> PrimParser<'_, 's> {
                 }
             }
             self.loops.insert(var, (min, extent));
-            nest.push(Loop { var, min, extent, kind, notes });
+            nest.push(Loop { var, min, extent, kind, annotations });
         }
         let body = self.stmts(body, None);
         self.close_scope(mark);
         let nest = self.nest(nest, body?);
-        Ok(self.after_once(before, nest))
+        Ok(self.with_evaluated_once(before, nest))
     }
 
-    /// Creates a loop nest around a body. The first loop is outermost.
+    /// Creates a loop nest around a body. The first loop is the outermost.
     pub(super) fn nest(&mut self, nest: Vec<Loop>, mut body: IrStmt) -> IrStmt {
-        for Loop { var, min, extent, kind, notes } in nest.into_iter().rev() {
-            body =
-                self.f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations: notes });
+        for Loop { var, min, extent, kind, annotations } in nest.into_iter().rev() {
+            body = self.f.add_stmt(StmtData::For {
+                var,
+                min,
+                extent,
+                kind,
+                body,
+                annotations: annotations,
+            });
         }
         body
     }
@@ -94,7 +104,7 @@ impl<'s> PrimParser<'_, 's> {
     fn loop_ranges(&mut self, iter: &Expr<'s>) -> Res<Vec<LoopRange>> {
         let bad = |p: &Self| {
             p.error_help(
-                Kind::Unsupported,
+                ErrorKind::Unsupported,
                 iter.range,
                 "a loop runs over a range",
                 "write: for i in range(n), for i, j in T.grid(n, m), for i in T.parallel(n)",
@@ -111,20 +121,24 @@ impl<'s> PrimParser<'_, 's> {
                 let mut out = Vec::with_capacity(call.args.len());
                 for arg in &call.args {
                     let (min, extent) = self.domain(arg)?;
-                    let (kind, notes) = (ForKind::Serial, Notes::new());
+                    let (kind, annotations) = (ForKind::Serial, Annotations::new());
                     if makes_calls(&self.f, min) || makes_calls(&self.f, extent) {
                         return Err(self.error_help(
-                            Kind::Unsupported,
+                            ErrorKind::Unsupported,
                             arg.range,
-                            "T.grid would make this call in each turn of the loops around",
+                            "T.grid would evaluate this call in every iteration of the outer loops",
                             "bind it to a variable first",
                         ));
                     }
                     let once = Vec::new();
-                    out.push(LoopRange { min, extent, kind, notes, strided: None, once });
+                    out.push(LoopRange { min, extent, kind, annotations, strided: None, once });
                 }
                 if out.is_empty() {
-                    return Err(self.error(Kind::Arguments, iter.range, "T.grid needs extents"));
+                    return Err(self.error(
+                        ErrorKind::Arguments,
+                        iter.range,
+                        "T.grid needs extents",
+                    ));
                 }
                 return Ok(out);
             }
@@ -134,7 +148,7 @@ impl<'s> PrimParser<'_, 's> {
             "unroll" | "unrolled" => ForKind::Unrolled,
             "thread_binding" => {
                 return Err(self.error_help(
-                    Kind::Unsupported,
+                    ErrorKind::Unsupported,
                     iter.range,
                     "a CPU has no thread axes",
                     "write: for i in T.parallel(n)",
@@ -152,7 +166,7 @@ impl<'s> PrimParser<'_, 's> {
         range.kind = kind;
         for k in &call.keywords {
             if k.name == "annotations" {
-                range.notes = self.notes(&k.value)?;
+                range.annotations = self.annotations(&k.value)?;
             }
         }
         Ok(vec![range])
@@ -166,7 +180,7 @@ impl<'s> PrimParser<'_, 's> {
             [start, stop, step] => (Some(start), Some(stop), Some(step)),
             _ => {
                 let message = format!("{name} takes at most 3 arguments");
-                return Err(self.error(Kind::Arguments, range, message));
+                return Err(self.error(ErrorKind::Arguments, range, message));
             }
         };
         for k in &call.keywords {
@@ -177,7 +191,7 @@ impl<'s> PrimParser<'_, 's> {
                 "annotations" => {}
                 _ => {
                     let message = format!("{name} has no parameter '{}'", k.name);
-                    return Err(self.error(Kind::Arguments, k.range, message));
+                    return Err(self.error(ErrorKind::Arguments, k.range, message));
                 }
             }
         }
@@ -186,26 +200,26 @@ impl<'s> PrimParser<'_, 's> {
             _ => 1,
         };
         let Some(stop) = stop else {
-            return Err(self.error(Kind::Arguments, range, format!("{name} needs an extent")));
+            return Err(self.error(ErrorKind::Arguments, range, format!("{name} needs an extent")));
         };
         let min = match start {
             Some(e) if !matches!(e.kind, ExprKind::None) => self.index(e)?,
             _ => self.f.int(0),
         };
         let end = self.index(stop)?;
-        let (kind, notes, mut once) = (ForKind::Serial, Notes::new(), Vec::new());
+        let (kind, annotations, mut once) = (ForKind::Serial, Annotations::new(), Vec::new());
         if step != 1 {
             // Every iteration computes the script's loop variable from the first value.
-            let min = self.once(min, &mut once);
-            let (zero, extent) = (self.f.int(0), self.turns(min, end, step));
+            let min = self.evaluate_once(min, &mut once);
+            let (zero, extent) = (self.f.int(0), self.trip_count(min, end, step));
             let strided = Some((min, step));
-            return Ok(LoopRange { min: zero, extent, kind, notes, strided, once });
+            return Ok(LoopRange { min: zero, extent, kind, annotations, strided, once });
         }
         // The extent also depends on the first value.
         let calls = makes_calls(&self.f, min) || makes_calls(&self.f, end);
-        let min = if calls { self.once(min, &mut once) } else { min };
+        let min = if calls { self.evaluate_once(min, &mut once) } else { min };
         let extent = if start.is_some() { self.extent(min, end) } else { end };
-        Ok(LoopRange { min, extent, kind, notes, strided: None, once })
+        Ok(LoopRange { min, extent, kind, annotations, strided: None, once })
     }
 
     /// The step of a range: a nonzero constant.
@@ -214,24 +228,23 @@ impl<'s> PrimParser<'_, 's> {
         match self.f.as_int(step) {
             Some(step) if step != 0 && step != i64::MIN => Ok(step),
             _ => Err(self.error_help(
-                Kind::Unsupported,
+                ErrorKind::Unsupported,
                 e.range,
-                "the step of a loop is a constant other than 0",
-                "loop over the number of steps and multiply the variable",
+                "the step of a loop must be a constant other than 0",
+                "loop over the number of steps and multiply the loop variable by the step",
             )),
         }
     }
 
-    /// The trip count of a range from `start` towards `end`; at least 0.
-    fn turns(&mut self, start: IrExpr, end: IrExpr, step: i64) -> IrExpr {
+    /// The trip count of a range from `start` to `end`, at least 0.
+    fn trip_count(&mut self, start: IrExpr, end: IrExpr, step: i64) -> IrExpr {
         let (low, high) = if step > 0 { (start, end) } else { (end, start) };
         let size = step.abs();
         if let (Some(a), Some(b)) = (self.f.as_int(low), self.f.as_int(high)) {
             let span = (i128::from(b) - i128::from(a)).max(0);
-            let turns = (span + i128::from(size) - 1) / i128::from(size);
-            // The difference of two 64-bit values is less than 2^64, so only the trip counts for
-            // steps of 1 and 2 can overflow.
-            return self.f.int(i64::try_from(turns).unwrap_or(i64::MAX));
+            let count = (span + i128::from(size) - 1) / i128::from(size);
+            // The difference of two 64-bit values is less than 2^64, so the trip count can overflow only for steps of 1 and 2.
+            return self.f.int(i64::try_from(count).unwrap_or(i64::MAX));
         }
         let span =
             if self.f.as_int(low) == Some(0) { high } else { self.f.binary(BinOp::Sub, high, low) };
@@ -240,7 +253,7 @@ impl<'s> PrimParser<'_, 's> {
         self.f.binary(BinOp::FloorDiv, raised, size)
     }
 
-    /// Parses a domain: an extent, or `(first, end)`.
+    /// Parses a domain: an extent or `(first, end)`.
     pub(super) fn domain(&mut self, e: &Expr<'s>) -> Res<(IrExpr, IrExpr)> {
         let pair = match (e.as_sequence(), self.tir_call(e)) {
             (Some([a, b]), _) => Some((a, b)),
@@ -252,7 +265,7 @@ impl<'s> PrimParser<'_, 's> {
                 }
             }
             (Some(_), _) => {
-                return Err(self.error(Kind::Arguments, e.range, "a domain is (first, end)"));
+                return Err(self.error(ErrorKind::Arguments, e.range, "a domain is (first, end)"));
             }
             _ => None,
         };
@@ -268,19 +281,19 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// A dict of annotations. If it is not constant in the script, the host evaluates it.
-    pub(super) fn notes(&mut self, e: &Expr<'s>) -> Res<Notes> {
+    /// Evaluates a dict of annotations. If it is not constant in the script, the host evaluates it.
+    pub(super) fn annotations(&mut self, e: &Expr<'s>) -> Res<Annotations> {
         match (&e.kind, crate::literal::attr(e)) {
             (_, Some(AttrValue::Map(items))) => Ok(items),
-            (_, Some(AttrValue::None)) => Ok(Notes::new()),
+            (_, Some(AttrValue::None)) => Ok(Annotations::new()),
             (ExprKind::Dict(items), None) => items
                 .iter()
                 .map(|(key, value)| match (key.as_str(), self.note(value)?) {
                     (Some(key), Some(value)) => Ok((key.into(), value)),
-                    _ => Err(self.error(Kind::Value, value.range, "expected a constant")),
+                    _ => Err(self.error(ErrorKind::Value, value.range, "expected a constant")),
                 })
                 .collect(),
-            _ => Err(self.error(Kind::Value, e.range, "expected a dict of constants")),
+            _ => Err(self.error(ErrorKind::Value, e.range, "expected a dict of constants")),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Loop functions: translates syntax to IR.
 //!
-//! | file | owns |
+//! | file | contents |
 //! |---|---|
 //! | `function` | signatures, size declarations |
 //! | `buffer` | buffer types, `match_buffer`, allocations, regions |
@@ -24,50 +24,49 @@ pub(crate) use function::parse_function;
 use pliant_ir::tir::{Buffer, Expr as IrExpr, Intrin, PrimFunc, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::context::{Cx, Path};
-use crate::dialect::Ns;
-use crate::errors::{Kind, Reported};
+use crate::context::{ParseContext, Path};
+use crate::dialect::Namespace;
+use crate::errors::{ErrorKind, Reported};
 use crate::python::ast::{Call, Expr, Range};
 
-/// The meaning of a name inside a loop function.
+/// What a name means inside a loop function.
 #[derive(Clone, Debug)]
 enum Local {
     /// A scalar variable.
     Var(Var),
-    /// A handle parameter that is not matched to a buffer yet.
+    /// A handle parameter without a buffer so far.
     Handle(Var),
     /// A buffer.
     Buffer(Buffer),
-    /// A constant of the parser: `k = 4`.
+    /// A constant that the parser evaluates: `k = 4`.
     Const(expr::Val),
-    /// A name whose definition had an error.
+    /// A name whose definition has an error.
     Broken,
 }
 
 /// The state of the parser of a loop function.
 struct PrimParser<'p, 's> {
-    cx: &'p Cx<'s>,
+    cx: &'p ParseContext<'s>,
     f: PrimFunc,
     scope: FxHashMap<&'s str, Local>,
     undo: Vec<(&'s str, Option<Local>)>,
-    /// The first value and the extent of each loop.
+    /// The first value and the extent of each enclosing loop.
     loops: FxHashMap<Var, (IrExpr, IrExpr)>,
     host_vars: FxHashMap<u64, Var>,
-    /// Whether undefined names define sizes: in the shapes of buffer parameters.
+    /// Whether undefined names define sizes, as in the shapes of buffer parameters.
     implicit: bool,
-    /// Calls of packed functions without a stated result type. Their type is determined by the
-    /// context.
-    unstated: FxHashSet<IrExpr>,
+    /// Calls of packed functions whose result type is not stated. The context determines it.
+    untyped_calls: FxHashSet<IrExpr>,
 }
 
 impl<'s> PrimParser<'_, 's> {
-    fn error(&self, kind: Kind, range: Range, message: impl Into<String>) -> Reported {
+    fn error(&self, kind: ErrorKind, range: Range, message: impl Into<String>) -> Reported {
         self.cx.error(kind, range, message)
     }
 
     fn error_help(
         &self,
-        kind: Kind,
+        kind: ErrorKind,
         range: Range,
         message: impl Into<String>,
         help: impl Into<String>,
@@ -98,18 +97,18 @@ impl<'s> PrimParser<'_, 's> {
         e.dotted().is_some_and(|parts| self.scope.contains_key(parts[0]))
     }
 
-    /// The name of the loop language that an expression refers to.
+    /// The name of the loop language that an expression refers to; `None` if there is none.
     fn tir_name(&self, e: &Expr<'s>) -> Option<String> {
         if self.is_local(e) {
             return None;
         }
         match self.cx.path(e)? {
-            Path { ns: Ns::Tir | Ns::Te, name } => Some(name),
+            Path { ns: Namespace::Tir | Namespace::Te, name } => Some(name),
             _ => None,
         }
     }
 
-    /// The call of a name of the loop language that an expression consists of.
+    /// The call of a name of the loop language; `None` for other expressions.
     fn tir_call<'e>(&self, e: &'e Expr<'s>) -> Option<(String, &'e Call<'s>)> {
         let call = e.as_call()?;
         Some((self.tir_name(&call.func)?, call))
@@ -117,26 +116,26 @@ impl<'s> PrimParser<'_, 's> {
 
     fn unknown_name(&self, name: &str, range: Range) -> Reported {
         let help = crate::errors::did_you_mean(name, self.scope.keys().copied());
-        self.cx.error_maybe(Kind::UnknownName, range, format!("unknown name '{name}'"), help)
+        self.cx.error_maybe(ErrorKind::UnknownName, range, format!("unknown name '{name}'"), help)
     }
 
     fn unknown_construct(&self, name: &str, range: Range) -> Reported {
-        if let Some((_, what, instead)) = ABSENT.iter().find(|row| row.0 == name) {
+        if let Some((_, what, instead)) = UNSUPPORTED_CONSTRUCTS.iter().find(|row| row.0 == name) {
             return self.error_help(
-                Kind::Unsupported,
+                ErrorKind::Unsupported,
                 range,
                 format!("T.{name}: {what}"),
                 *instead,
             );
         }
         let help = crate::errors::did_you_mean(name, spellings());
-        self.cx.error_maybe(Kind::UnknownConstruct, range, format!("T has no '{name}'"), help)
+        self.cx.error_maybe(ErrorKind::UnknownConstruct, range, format!("T has no '{name}'"), help)
     }
 }
 
 /// TVM constructs that loop functions do not support, with the reason and the alternative.
-const ABSENT: &[(&str, &str, &str)] = &[
-    ("ret", "a loop function returns nothing", "write the result into a buffer parameter"),
+const UNSUPPORTED_CONSTRUCTS: &[(&str, &str, &str)] = &[
+    ("ret", "a loop function cannot return a value", "write the result to a buffer parameter"),
     (
         "attr",
         "statements have no attributes",
@@ -144,20 +143,21 @@ const ABSENT: &[(&str, &str, &str)] = &[
     ),
     ("launch_thread", "a CPU has no thread axes", "write: for i in T.parallel(n)"),
     ("env_thread", "a CPU has no thread axes", "write: for i in T.parallel(n)"),
-    ("realize", "buffers are allocated where they are declared", "write: B = T.alloc_buffer(...)"),
+    ("realize", "a buffer is allocated by its declaration", "write: B = T.alloc_buffer(...)"),
     (
         "allocate_const",
-        "loop functions hold no constants",
+        "loop functions cannot contain constant tensors",
         "pass the constant as a buffer parameter",
     ),
-    ("tvm_stack_make_array", MADE, "write: T.call_packed(\"f\", A)"),
-    ("tvm_stack_make_shape", MADE, "pass the sizes: T.call_packed(\"f\", n, m)"),
-    ("tvm_stack_alloca", MADE, "write: T.call_packed(\"f\", A, n)"),
+    ("tvm_stack_make_array", PACKED_ARGS_REASON, "write: T.call_packed(\"f\", A)"),
+    ("tvm_stack_make_shape", PACKED_ARGS_REASON, "pass the sizes: T.call_packed(\"f\", n, m)"),
+    ("tvm_stack_alloca", PACKED_ARGS_REASON, "write: T.call_packed(\"f\", A, n)"),
 ];
 
-const MADE: &str = "the call of a packed function makes the arguments itself, from buffers and scalars as they are";
+const PACKED_ARGS_REASON: &str =
+    "T.call_packed creates the arguments itself from buffers and scalars";
 
-/// Constructs of loop functions that are not intrinsics, for suggestions.
+/// Constructs of loop functions other than intrinsics, to suggest corrections.
 const CONSTRUCTS: &[&str] = &[
     "prim_func",
     "Buffer",
@@ -204,7 +204,7 @@ const CONSTRUCTS: &[&str] = &[
     "max_value",
 ];
 
-/// All spellings of the loop language, for suggestions.
+/// All spellings of the loop language, to suggest corrections.
 pub(crate) fn spellings() -> impl Iterator<Item = &'static str> {
     CONSTRUCTS.iter().copied().chain(Intrin::ALL.iter().map(|i| i.name()))
 }

@@ -8,11 +8,10 @@ use pliant_ir::tir::{Buffer, Expr as IrExpr, Intrin, Stmt as IrStmt, StmtData, T
 use super::block::OpenBlock;
 use super::expr::Val;
 use super::{Local, PrimParser};
-use crate::errors::{Kind, Reported, Res};
+use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{BinOp, Call, Expr, ExprKind, Range, Stmt, StmtKind};
 
-/// An element of a list of statements. `let`s and allocations apply to the rest of the list and are
-/// closed at its end.
+/// An element of a list of statements. `let`s and allocations apply to the rest of the list and end with it.
 enum Item {
     Stmt(IrStmt),
     Let(Var, IrExpr),
@@ -21,8 +20,7 @@ enum Item {
 }
 
 impl<'s> PrimParser<'_, 's> {
-    /// Parses a list of statements. `block` is the block to which the list belongs directly, if
-    /// any.
+    /// Parses a list of statements. `block` is the block that directly contains the list, if any.
     pub(super) fn stmts(
         &mut self,
         stmts: &[Stmt<'s>],
@@ -34,14 +32,13 @@ impl<'s> PrimParser<'_, 's> {
         for stmt in stmts {
             if self.stmt(stmt, block.as_deref_mut(), &mut items).is_err() {
                 failed = true;
-                self.spoil(stmt);
-                if self.cx.errors.full() {
+                self.mark_broken(stmt);
+                if self.cx.errors.is_full() {
                     break;
                 }
             }
         }
-        // The names in a block's own list stay visible until the block ends; the caller closes that
-        // scope.
+        // The names in the list of a block stay visible until the block ends. The caller closes that scope.
         if block.is_none() {
             self.close_scope(mark);
         }
@@ -73,7 +70,7 @@ impl<'s> PrimParser<'_, 's> {
         self.f.seq(stmts)
     }
 
-    fn spoil(&mut self, stmt: &Stmt<'s>) {
+    fn mark_broken(&mut self, stmt: &Stmt<'s>) {
         let targets: Vec<&Expr<'s>> = match &stmt.kind {
             StmtKind::Assign(targets, _) => targets.iter().collect(),
             StmtKind::AnnAssign(target, ..) => vec![target],
@@ -103,9 +100,9 @@ impl<'s> PrimParser<'_, 's> {
             StmtKind::Assign(targets, value) => {
                 let [target] = targets.as_slice() else {
                     return Err(self.error(
-                        Kind::Unsupported,
+                        ErrorKind::Unsupported,
                         stmt.range,
-                        "one target is assigned at a time",
+                        "a statement can only assign one target",
                     ));
                 };
                 self.assign(target, value, block, out)
@@ -120,7 +117,7 @@ impl<'s> PrimParser<'_, 's> {
                 Ok(())
             }
             StmtKind::AnnAssign(_, annotation, None) => Err(self.error(
-                Kind::Structure,
+                ErrorKind::Structure,
                 annotation.range,
                 "an annotated name needs a value",
             )),
@@ -156,15 +153,15 @@ impl<'s> PrimParser<'_, 's> {
                 Ok(())
             }
             StmtKind::Return(Some(e)) => Err(self.error_help(
-                Kind::Structure,
+                ErrorKind::Structure,
                 e.range,
-                "a loop function returns nothing",
-                "write the result into a buffer parameter",
+                "a loop function cannot return a value",
+                "write the result to a buffer parameter",
             )),
             _ => {
                 let word = self.cx.slice(stmt.range).split_whitespace().next().unwrap_or("this");
-                let message = format!("a loop function contains no '{word}'");
-                Err(self.error(Kind::Unsupported, stmt.range, message))
+                let message = format!("'{word}' is not allowed in a loop function");
+                Err(self.error(ErrorKind::Unsupported, stmt.range, message))
             }
         }
     }
@@ -188,7 +185,7 @@ impl<'s> PrimParser<'_, 's> {
                 Val::Str(s) => s,
                 _ => {
                     return Err(self.error(
-                        Kind::Value,
+                        ErrorKind::Value,
                         e.range,
                         "the message of an assert is a string",
                     ));
@@ -220,7 +217,7 @@ impl<'s> PrimParser<'_, 's> {
                 None => {
                     let message = "an axis belongs at the top of a block";
                     Err(self.error_help(
-                        Kind::Structure,
+                        ErrorKind::Structure,
                         value.range,
                         message,
                         "with T.block(\"name\"): ...",
@@ -234,7 +231,7 @@ impl<'s> PrimParser<'_, 's> {
         if let (Some(names), Some(values)) = (target.as_sequence(), value.as_sequence()) {
             if names.len() != values.len() {
                 let message = format!("{} names for {} values", names.len(), values.len());
-                return Err(self.error(Kind::Arguments, target.range, message));
+                return Err(self.error(ErrorKind::Arguments, target.range, message));
             }
             for (name, value) in names.iter().zip(values) {
                 self.assign(name, value, block.as_deref_mut(), out)?;
@@ -257,20 +254,20 @@ impl<'s> PrimParser<'_, 's> {
         self.plain_let(target, value, out)
     }
 
-    /// Parses `x = value`: a constant of the parser, or a variable for the rest of the list.
+    /// Parses `x = value`: a constant that the parser evaluates, or a variable for the rest of the list.
     fn plain_let(&mut self, target: &Expr<'s>, value: &Expr<'s>, out: &mut Vec<Item>) -> Res<()> {
         let val = self.val(value)?;
         let Some(name) = target.as_name() else {
             let (Some(names), Val::Seq(items)) = (target.as_sequence(), val) else {
                 return Err(self.error(
-                    Kind::Structure,
+                    ErrorKind::Structure,
                     target.range,
                     "expected a name or an element",
                 ));
             };
             if names.len() != items.len() {
                 let message = format!("{} names for {} values", names.len(), items.len());
-                return Err(self.error(Kind::Arguments, target.range, message));
+                return Err(self.error(ErrorKind::Arguments, target.range, message));
             }
             for (name, item) in names.iter().zip(items) {
                 if let Some(name) = name.as_name() {
@@ -285,9 +282,9 @@ impl<'s> PrimParser<'_, 's> {
     fn let_val(&mut self, name: &'s str, val: Val, range: Range, out: &mut Vec<Item>) -> Res<()> {
         if matches!(self.scope.get(name), Some(Local::Var(_) | Local::Buffer(_))) {
             return Err(self.error_help(
-                Kind::Structure,
+                ErrorKind::Structure,
                 range,
-                format!("'{name}' has a value already: variables do not change"),
+                format!("'{name}' is already defined: variables are immutable"),
                 "use another name, or a buffer of one element: x = T.alloc_buffer((1,), \"float32\")",
             ));
         }
@@ -310,7 +307,7 @@ impl<'s> PrimParser<'_, 's> {
         value: &Expr<'s>,
     ) -> Res<Item> {
         let Some(name) = target.as_name() else {
-            return Err(self.error(Kind::Structure, target.range, "expected a name"));
+            return Err(self.error(ErrorKind::Structure, target.range, "expected a name"));
         };
         let annotation = match &annotation.kind {
             ExprKind::Subscript(head, ty) if self.tir_name(head).as_deref() == Some("let") => &**ty,
@@ -341,7 +338,7 @@ impl<'s> PrimParser<'_, 's> {
         out: &mut Vec<Item>,
     ) -> Res<()> {
         let Some(target) = target.as_name() else {
-            return Err(self.error(Kind::Structure, target.range, "a buffer needs a name"));
+            return Err(self.error(ErrorKind::Structure, target.range, "a buffer needs a name"));
         };
         let b = self.allocation(target, value)?;
         match block {
@@ -361,12 +358,16 @@ impl<'s> PrimParser<'_, 's> {
         match self.val(head)? {
             Val::Buffer(b) => Ok((b, self.indices(b, index, range)?)),
             Val::Handle(_) => Err(self.error_help(
-                Kind::Type,
+                ErrorKind::Type,
                 head.range,
-                "a handle has no elements",
-                "make it a buffer first: A = T.match_buffer(a, (n,), \"float32\")",
+                "the elements of a handle cannot be accessed",
+                "create a buffer first: A = T.match_buffer(a, (n,), \"float32\")",
             )),
-            _ => Err(self.error(Kind::Type, head.range, "only elements of buffers are assigned")),
+            _ => Err(self.error(
+                ErrorKind::Type,
+                head.range,
+                "only elements of buffers are assigned",
+            )),
         }
     }
 
@@ -389,31 +390,30 @@ impl<'s> PrimParser<'_, 's> {
     ) -> Res<IrStmt> {
         let ExprKind::Subscript(head, index) = &target.kind else {
             return Err(self.error_help(
-                Kind::Unsupported,
+                ErrorKind::Unsupported,
                 target.range,
-                "variables do not change",
+                "variables are immutable",
                 "use a buffer of one element: x = T.alloc_buffer((1,), \"float32\")",
             ));
         };
         let (b, indices) = self.element(head, index, target.range)?;
         let val = self.val(value)?;
-        // The indices are computed once, before the value.
+        // The indices are evaluated once, before the value.
         let calls = indices.iter().any(|&i| makes_calls(&self.f, i))
             || matches!(val, Val::Typed(e) if makes_calls(&self.f, e));
         let mut once = Vec::new();
         let indices: Vec<IrExpr> = match calls {
-            true => indices.into_iter().map(|i| self.once(i, &mut once)).collect(),
+            true => indices.into_iter().map(|i| self.evaluate_once(i, &mut once)).collect(),
             false => indices,
         };
         let old = self.f.load(b, &indices);
         let new = self.binary(op, Val::Typed(old), val, range)?;
         let store = self.store(b, indices, new, value.range)?;
-        Ok(self.after_once(once, store))
+        Ok(self.with_evaluated_once(once, store))
     }
 
-    /// A variable for a value that may change when it is recomputed; otherwise the expression
-    /// itself.
-    pub(super) fn once(&mut self, e: IrExpr, once: &mut Vec<(Var, IrExpr)>) -> IrExpr {
+    /// A variable for a value that may change if it is evaluated again. Other expressions are returned unchanged.
+    pub(super) fn evaluate_once(&mut self, e: IrExpr, once: &mut Vec<(Var, IrExpr)>) -> IrExpr {
         if !may_change(&self.f, e) {
             return e;
         }
@@ -422,8 +422,8 @@ impl<'s> PrimParser<'_, 's> {
         self.f.var_expr(var)
     }
 
-    /// Wraps a statement in the definitions of the variables that it needs.
-    pub(super) fn after_once(&mut self, once: Vec<(Var, IrExpr)>, s: IrStmt) -> IrStmt {
+    /// Wraps a statement in the definitions of the variables from [`evaluate_once`](Self::evaluate_once).
+    pub(super) fn with_evaluated_once(&mut self, once: Vec<(Var, IrExpr)>, s: IrStmt) -> IrStmt {
         let inside = |s, (var, value)| self.f.add_stmt(StmtData::Let(var, value, s));
         once.into_iter().rev().fold(s, inside)
     }
@@ -441,14 +441,14 @@ impl<'s> PrimParser<'_, 's> {
         }
         let Some((name, call)) = self.tir_call(e) else {
             return Err(self.error_help(
-                Kind::Structure,
+                ErrorKind::Structure,
                 e.range,
                 "this statement has no effect",
                 "write into a buffer, or call something with T.evaluate(...)",
             ));
         };
         if let Some(open) = block {
-            if self.block_note(open, &name, call)? {
+            if self.block_description(open, &name, call)? {
                 return Ok(());
             }
         } else if matches!(
@@ -457,7 +457,7 @@ impl<'s> PrimParser<'_, 's> {
         ) {
             let message = format!("T.{name} belongs at the top of a block");
             return Err(self.error_help(
-                Kind::Structure,
+                ErrorKind::Structure,
                 e.range,
                 message,
                 "with T.block(\"name\"): ...",
@@ -466,8 +466,8 @@ impl<'s> PrimParser<'_, 's> {
         match name.as_str() {
             "func_attr" => {
                 let arg = self.only_argument(call, e.range, "T.func_attr takes one dict")?;
-                let notes = self.notes(arg)?;
-                self.f.attrs.extend(notes);
+                let annotations = self.annotations(arg)?;
+                self.f.attrs.extend(annotations);
                 Ok(())
             }
             "evaluate" => {
@@ -486,15 +486,18 @@ impl<'s> PrimParser<'_, 's> {
                 Ok(())
             }
             _ => {
-                // Evaluating the expression reports unknown names. A known name has no effect as a
-                // statement.
+                // Evaluating the expression reports unknown names. A known name has no effect as a statement.
                 self.val(e)?;
-                Err(self.error(Kind::Structure, e.range, format!("T.{name} has no effect here")))
+                Err(self.error(
+                    ErrorKind::Structure,
+                    e.range,
+                    format!("T.{name} has no effect here"),
+                ))
             }
         }
     }
 
-    /// The only argument of a call. `message` describes what it should be.
+    /// The only argument of a call. `message` is the error if there is not exactly one.
     fn only_argument<'c>(
         &self,
         call: &'c Call<'s>,
@@ -503,14 +506,19 @@ impl<'s> PrimParser<'_, 's> {
     ) -> Res<&'c Expr<'s>> {
         match call.args.as_slice() {
             [arg] => Ok(arg),
-            _ => Err(self.error(Kind::Arguments, range, message)),
+            _ => Err(self.error(ErrorKind::Arguments, range, message)),
         }
     }
 
     fn opens_block(&self, name: &str, range: Range) -> Reported {
         let message = format!("T.{name} opens a block of statements");
         let help = if matches!(name, "init" | "block" | "sblock") { "with" } else { "for ... in" };
-        self.error_help(Kind::Structure, range, message, format!("write: {help} T.{name}(...):"))
+        self.error_help(
+            ErrorKind::Structure,
+            range,
+            message,
+            format!("write: {help} T.{name}(...):"),
+        )
     }
 
     /// Parses `T.bind(value, var=x)`: a variable for the rest of the list.
@@ -518,17 +526,21 @@ impl<'s> PrimParser<'_, 's> {
         let var =
             call.keywords.iter().find(|k| k.name == "var").map(|k| &k.value).or(call.args.get(1));
         let (Some(value), Some(var)) = (call.args.first(), var) else {
-            return Err(self.error(Kind::Arguments, range, "T.bind takes a value and a variable"));
+            return Err(self.error(
+                ErrorKind::Arguments,
+                range,
+                "T.bind takes a value and a variable",
+            ));
         };
         let Some(name) = var.as_name() else {
-            return Err(self.error(Kind::Structure, var.range, "expected a name"));
+            return Err(self.error(ErrorKind::Structure, var.range, "expected a name"));
         };
         let value = self.scalar(value, None)?;
         self.bind_name(name, value, out);
         Ok(())
     }
 
-    /// A `let` for a name that may have been declared by `x = T.int32()`.
+    /// A `let` for a name that `x = T.int32()` may have declared.
     fn bind_name(&mut self, name: &'s str, value: IrExpr, out: &mut Vec<Item>) {
         let ty = self.f.expr_ty(value);
         let var = self.f.add_var(name, VarTy::Value(ty));
@@ -548,12 +560,15 @@ impl<'s> PrimParser<'_, 's> {
     ) -> Res<()> {
         let Some(((context, target), rest)) = items.split_first() else { return Ok(()) };
         let Some((name, call)) = self.tir_call(context) else {
-            let message =
-                "a loop function opens only T.block, T.init, T.LetStmt, T.Assert and loops";
-            return Err(self.error(Kind::Unsupported, context.range, message));
+            let message = "'with' statements of a loop function open T.block, T.init, T.LetStmt, T.Assert or a loop";
+            return Err(self.error(ErrorKind::Unsupported, context.range, message));
         };
         if !rest.is_empty() {
-            return Err(self.error(Kind::Unsupported, stmt.range, "one thing is opened at a time"));
+            return Err(self.error(
+                ErrorKind::Unsupported,
+                stmt.range,
+                "a with statement opens one context",
+            ));
         }
         let target = target.as_ref();
         let s = match name.as_str() {
@@ -565,16 +580,18 @@ impl<'s> PrimParser<'_, 's> {
                         open.init = Some(init);
                         Ok(())
                     }
-                    None => {
-                        Err(self.error(Kind::Structure, stmt.range, "T.init belongs into a block"))
-                    }
+                    None => Err(self.error(
+                        ErrorKind::Structure,
+                        stmt.range,
+                        "T.init is only allowed in a block",
+                    )),
                 };
             }
             "grid" | "serial" | "parallel" | "vectorized" | "unroll" => {
                 let Some(target) = target else {
                     let message = format!("T.{name} needs loop variables");
                     return Err(self.error_help(
-                        Kind::Structure,
+                        ErrorKind::Structure,
                         stmt.range,
                         message,
                         format!("write: for i in T.{name}(...):"),
@@ -624,7 +641,7 @@ impl<'s> PrimParser<'_, 's> {
                 };
                 let (Some(var), Some(value)) = (var.and_then(Expr::as_name), value) else {
                     let message = format!("T.{name} needs a name and a value");
-                    return Err(self.error(Kind::Arguments, context.range, message));
+                    return Err(self.error(ErrorKind::Arguments, context.range, message));
                 };
                 let value = self.scalar(value, None)?;
                 self.bind_name(var, value, items);
@@ -633,7 +650,7 @@ impl<'s> PrimParser<'_, 's> {
             "Assert" => {
                 let Some(cond) = call.args.first() else {
                     return Err(self.error(
-                        Kind::Arguments,
+                        ErrorKind::Arguments,
                         context.range,
                         "T.Assert needs a condition",
                     ));
@@ -645,7 +662,7 @@ impl<'s> PrimParser<'_, 's> {
             name if is_alloc(name) => {
                 let Some(target) = target.and_then(Expr::as_name) else {
                     return Err(self.error(
-                        Kind::Structure,
+                        ErrorKind::Structure,
                         context.range,
                         "a buffer needs a name",
                     ));

@@ -1,10 +1,10 @@
-//! Shared test code.
+//! Shared test code: parsing, printing and reporting errors.
 
 use pliant_diag::{Diagnostic, SourceFile, SourceMap};
 use pliant_ir::IRModule;
 use pliant_ir::print::{PrintOptions, print_module};
 
-/// Parses a text that must be valid and well-formed.
+/// Parses a text, which must be valid and well-formed.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn module(text: &str) -> IRModule {
     match pliant_script::parse_module(text, pliant_ops::registry()) {
@@ -27,8 +27,7 @@ pub fn print(module: &IRModule) -> String {
     )
 }
 
-/// Parses a text and checks that its printed form parses to the same program and prints
-/// identically. Returns the printed form.
+/// Parses a text. Checks that its printed form parses to the same program and prints identically. Returns the printed form.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn fixed_point(text: &str) -> String {
     let first = module(text);
@@ -42,7 +41,7 @@ pub fn fixed_point(text: &str) -> String {
     once
 }
 
-/// Formats each error as `line:column: message (help)`, with the text that it refers to.
+/// Formats each error as `line:column: message (help)` with the source that it refers to.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn report(text: &str, errors: &[Diagnostic]) -> String {
     let mut map = SourceMap::new();
@@ -64,7 +63,7 @@ pub fn report(text: &str, errors: &[Diagnostic]) -> String {
     lines.join("\n")
 }
 
-/// The report for a text that must be invalid.
+/// The report for an invalid text. Panics if the text is valid.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn errors(text: &str) -> String {
     match pliant_script::parse_module(text, pliant_ops::registry()) {

@@ -1,12 +1,12 @@
-//! Tests that the dialects of 2022, `struct_info` and TVM 0.26 are equivalent.
+//! Tests that equivalent programs in the dialects of 2022, `struct_info` and TVM 0.26 parse to the same IR.
 
 use crate::common::{errors, fixed_point};
 
-/// R1 of the RFC.
+/// Example R1 of the RFC.
 const RFC: &str = include_str!("programs/rfc.py");
 
 #[test]
-fn the_program_of_the_rfc() {
+fn the_main_program_of_the_rfc_parses() {
     let out = fixed_point(RFC);
     let relax = &out[out.find("    @R.function").unwrap()..];
     assert_eq!(
@@ -31,7 +31,7 @@ fn the_program_of_the_rfc() {
 }
 
 /// Parses each body with the same signature. All must print identically.
-fn same(signature: &str, bodies: &[&str]) -> String {
+fn assert_print_equal(signature: &str, bodies: &[&str]) -> String {
     let mut first: Option<String> = None;
     for body in bodies {
         let text = format!(
@@ -63,7 +63,7 @@ class Module:
 
 #[test]
 fn call_tir_in_all_dialects() {
-    let out = same(
+    let out = assert_print_equal(
         "x: R.Tensor((\"n\", 4), \"float32\"), s: R.Shape([\"m\"])",
         &[
             "        n, m = T.int64(), T.int64()\n        cls = Module\n        y = R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((n, 4), dtype=\"float32\"), tir_vars=R.shape([m]))\n        return y",
@@ -78,8 +78,8 @@ fn call_tir_in_all_dialects() {
 }
 
 #[test]
-fn several_outputs() {
-    let out = same(
+fn call_tir_with_several_outputs() {
+    let out = assert_print_equal(
         "x: R.Tensor((\"n\", 4), \"float32\")",
         &[
             "        y = R.call_tir(g, (x,), out_sinfo=[R.Tensor((n, 4), \"float32\"), R.Tensor((2,), \"int64\")])\n        a, b = y\n        return (b, a)",
@@ -92,7 +92,7 @@ fn several_outputs() {
 #[test]
 fn packed_calls_in_all_dialects() {
     let signature = "x: R.Tensor((\"n\", 4), \"float32\")";
-    same(
+    assert_print_equal(
         signature,
         &[
             "        y = R.call_dps_packed(\"g\", (x,), out_sinfo=R.Tensor((n, 8), dtype=\"float32\"))\n        return y",
@@ -102,7 +102,7 @@ fn packed_calls_in_all_dialects() {
             "        y = R.call_tir(\"g\", (x,), (n, 8), dtype=\"float32\")\n        return y",
         ],
     );
-    same(
+    assert_print_equal(
         signature,
         &[
             "        y = R.call_packed(\"g\", x, sinfo_args=(R.Tensor((n, 8), dtype=\"float32\"),))\n        return y",
@@ -111,7 +111,7 @@ fn packed_calls_in_all_dialects() {
             "        y = R.ExternFunc(\"g\")(x, sinfo_args=R.Tensor((n, 8), dtype=\"float32\"))\n        return y",
         ],
     );
-    same(
+    assert_print_equal(
         signature,
         &[
             "        _ = R.call_builtin_with_ctx(\"vm.builtin.f\", (x, R.prim_value(3)), sinfo_args=(R.Object,))\n        return x",
@@ -152,7 +152,7 @@ fn annotations_in_all_dialects() {
 }
 
 #[test]
-fn scalars_as_dims() {
+fn scalar_parameters_can_be_dims() {
     let out = fixed_point(
         r#"
 @R.function
@@ -170,7 +170,7 @@ def main(x: R.Tensor((n, k), "float32"), n: R.Prim("int64"), k: T.int64, s: R.Pr
 }
 
 #[test]
-fn shapes_as_values() {
+fn shapes_can_be_values() {
     let out = fixed_point(
         r#"
 @R.function
@@ -191,7 +191,7 @@ def main(x: R.Tensor[(n, m), "float32"]):
 
 /// R11 of the RFC.
 #[test]
-fn shape_example_of_the_rfc() {
+fn the_shape_example_of_the_rfc_parses() {
     let out = fixed_point(
         r#"
 @R.function
@@ -215,7 +215,7 @@ def shape_example(x: R.Tensor[(n, 2, 2), "float32"]):
 }
 
 #[test]
-fn branches_join() {
+fn if_branches_define_common_variables() {
     let out = fixed_point(
         r#"
 @R.function
@@ -251,7 +251,7 @@ def main(c: R.Tensor((), "bool"), x: R.Tensor(("n",), "float32")):
 }
 
 #[test]
-fn functions_call_each_other() {
+fn functions_can_call_each_other() {
     let out = fixed_point(
         r#"
 @I.ir_module
@@ -289,7 +289,7 @@ class Module:
 }
 
 #[test]
-fn operators_of_python() {
+fn python_operators_become_relax_operators() {
     let out = fixed_point(
         r#"
 from pliant.script import relax
@@ -306,7 +306,7 @@ def main(x: R.Tensor(("n", 4), "float16"), w: R.Tensor((4, 4), "float16")):
 }
 
 #[test]
-fn constants() {
+fn constants_parse_with_their_dtypes() {
     let out = fixed_point(
         r#"
 metadata = {"relax.expr.Constant": [I.tensor((2,), "int32", "AQAAAAIAAAA=")]}
@@ -334,7 +334,7 @@ def main(x: R.Tensor((2,), "float32")):
 }
 
 #[test]
-fn vm_level_calls() {
+fn memory_and_vm_builtins_parse() {
     fixed_point(
         r#"
 @I.ir_module
@@ -360,7 +360,7 @@ class Module:
 }
 
 #[test]
-fn dataflow_rules() {
+fn dataflow_blocks_hide_variables_and_reject_effects() {
     let out = errors(
         r#"
 @R.function
@@ -380,13 +380,13 @@ def main(x: R.Tensor((4,), "float32")):
         out,
         "6:9 `R.call_packed(\"effect\", a)` PL0110: R.call_packed has effects: it cannot be called in a dataflow block (move the call out of the block, or use R.call_pure_packed if it has none)\n\
          7:13 `R.print(a)` PL0110: R.print has effects: it cannot be called in a dataflow block (move the call out of the block, or use R.call_pure_packed if it has none)\n\
-         12:12 `c` PL0109: 'c' is local to its dataflow block (put it out of the block with R.output(c))"
+         12:12 `c` PL0109: 'c' is local to its dataflow block (make it an output of the block: R.output(c))"
     );
 }
 
 /// R18 of the RFC, with its brackets corrected: explicit memory.
 #[test]
-fn explicit_memory_of_the_rfc() {
+fn the_explicit_memory_example_of_the_rfc_parses() {
     let out = fixed_point(
         r#"
 @R.function
@@ -415,7 +415,7 @@ def relax_function(x: R.Tensor(ndim=2, dtype="float32")):
 /// R9 of the RFC, with its product corrected: sizes shadowed by axes, unnamed blocks, calls of all
 /// kinds.
 #[test]
-fn cross_level_program_of_the_rfc() {
+fn the_cross_level_program_of_the_rfc_parses() {
     let out = fixed_point(
         r#"
 @tvm.script.ir_module
@@ -459,7 +459,7 @@ class MyIRModule:
 /// R17 of the RFC, with its parameters corrected: a size by name, a block over loops, a packed
 /// function called by name.
 #[test]
-fn running_example_of_the_rfc() {
+fn the_running_example_of_the_rfc_parses() {
     let out = fixed_point(
         r#"
 @tvm.script.ir_module
@@ -486,7 +486,7 @@ class MyIRModule:
 
 /// E4 and A4: sizes as extra arguments, the shape first, untyped parameters.
 #[test]
-fn extra_sizes_of_the_te_document() {
+fn the_extra_size_arguments_of_the_te_document_parse() {
     let out = fixed_point(
         r#"
 @I.ir_module
@@ -511,7 +511,7 @@ class Module:
 /// R19 of the RFC, with its brackets corrected: explicit shapes. The order of operands differs from
 /// the current one.
 #[test]
-fn explicit_shapes_of_the_rfc() {
+fn the_explicit_shapes_example_of_the_rfc_parses() {
     let out = fixed_point(
         r#"
 @R.function

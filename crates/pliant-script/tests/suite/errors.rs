@@ -1,14 +1,14 @@
-//! The exact messages of all kinds of errors.
+//! Tests the exact messages of all kinds of errors.
 
 use crate::common::errors;
 
-/// A graph function that contains the given lines; `x` is a float32 tensor of shape (n, 4).
+/// The errors of a graph function with these lines; `x` is a float32 tensor of shape (n, 4).
 fn relax(body: &str) -> String {
     let lines: String = body.lines().map(|l| format!("    {l}\n")).collect();
     errors(&format!("@R.function\ndef main(x: R.Tensor((\"n\", 4), \"float32\")):\n{lines}"))
 }
 
-/// A loop function that contains the given lines.
+/// The errors of a loop function with these lines.
 fn tir(body: &str) -> String {
     let lines: String = body.lines().map(|l| format!("    {l}\n")).collect();
     errors(&format!(
@@ -17,7 +17,7 @@ fn tir(body: &str) -> String {
 }
 
 #[test]
-fn syntax() {
+fn syntax_errors() {
     let cases = [
         ("@R.function\ndef main(x:\n    return x\n", "2:9 `(` PL0101: '(' was never closed"),
         ("x = (1, 2]\n", "1:10 `]` PL0101: closing ']' does not match opening '('"),
@@ -57,7 +57,7 @@ fn several_syntax_errors_at_once() {
 }
 
 #[test]
-fn names() {
+fn unknown_names() {
     assert_eq!(
         relax("lv0 = R.exp(x)\nreturn lvO"),
         "4:12 `lvO` PL0103: unknown name 'lvO' (did you mean 'lv0'?)"
@@ -72,7 +72,7 @@ fn names() {
     );
     assert_eq!(
         relax("with R.dataflwo():\n    y = R.exp(x)\nreturn x"),
-        "3:5 `with R.dataflwo():` PL0102: a graph function opens only dataflow blocks: with R.dataflow():"
+        "3:5 `with R.dataflwo():` PL0102: the only 'with' statement of a graph function is: with R.dataflow():"
     );
     assert_eq!(
         tir("for i in T.grit(8):\n    A[i] = 0.0"),
@@ -92,7 +92,7 @@ fn names() {
 }
 
 #[test]
-fn errors_are_not_repeated_by_what_follows() {
+fn an_error_is_not_repeated_by_uses_of_its_name() {
     assert_eq!(
         relax("a = R.foo(x)\nb = R.add(a, x)\nc = R.exp(unknown)\nreturn R.add(b, c)"),
         "3:11 `foo` PL0104: R has no 'foo'\n5:15 `unknown` PL0103: unknown name 'unknown'"
@@ -100,7 +100,7 @@ fn errors_are_not_repeated_by_what_follows() {
 }
 
 #[test]
-fn arguments() {
+fn wrong_arguments() {
     assert_eq!(relax("return R.add(x)"), "3:12 `R.add(x)` PL0105: R.add needs 'x2'");
     assert_eq!(
         relax("return R.exp(x, x)"),
@@ -133,7 +133,7 @@ fn arguments() {
 }
 
 #[test]
-fn types() {
+fn type_errors_in_graph_functions() {
     assert_eq!(
         relax("y: R.Tensor((n, 5), \"float32\") = R.exp(x)\nreturn y"),
         "3:8 `R.Tensor((n, 5), \"float32\")` PL0107: the annotation says R.Tensor((n, 5), dtype=\"float32\"), but the value is R.Tensor((n, 4), dtype=\"float32\")"
@@ -170,12 +170,12 @@ fn types() {
     );
     assert_eq!(
         relax("return x[0]"),
-        "3:12 `x[0]` PL0107: a value of type R.Tensor((n, 4), dtype=\"float32\") cannot be indexed (slice tensors with R.strided_slice, pick elements with R.take)"
+        "3:12 `x[0]` PL0107: a value of type R.Tensor((n, 4), dtype=\"float32\") cannot be indexed (use R.strided_slice to slice tensors, R.take to select elements)"
     );
 }
 
 #[test]
-fn loop_types() {
+fn type_errors_in_loop_functions() {
     assert_eq!(
         tir("I[0] = A[0]"),
         "3:12 `A[0]` PL0107: a value of type float32, but buffer 'I' is int32 (convert it: T.Cast(\"int32\", ...))"
@@ -194,7 +194,7 @@ fn loop_types() {
     );
     assert_eq!(
         tir("a[0] = 0.0"),
-        "3:5 `a` PL0107: a handle has no elements (make it a buffer first: A = T.match_buffer(a, (n,), \"float32\"))"
+        "3:5 `a` PL0107: the elements of a handle cannot be accessed (create a buffer first: A = T.match_buffer(a, (n,), \"float32\"))"
     );
     assert_eq!(
         tir("A[n / 2] = 0.0"),
@@ -209,26 +209,26 @@ fn loop_types() {
 }
 
 #[test]
-fn structure() {
+fn structural_errors() {
     assert_eq!(
         errors("@R.function\ndef main(x: R.Tensor):\n    y = R.exp(x)\n"),
         "2:5 `main` PL0111: function 'main' returns nothing (end it with a return statement; return R.tuple() for no result)"
     );
     assert_eq!(
         relax("return x\ny = R.exp(x)"),
-        "4:5 `y = R.exp(x)` PL0111: nothing can follow a return"
+        "4:5 `y = R.exp(x)` PL0111: no statement can follow a return"
     );
     assert_eq!(
         relax("for i in x:\n    y = i\nreturn x"),
-        "3:14 `x` PL0102: a graph function loops over a range of integers (write: for i in R.range(n):)"
+        "3:14 `x` PL0102: a graph function can only loop over a range of integers (write: for i in R.range(n):)"
     );
     assert_eq!(
         relax("x += 1\nreturn x"),
-        "3:5 `x += 1` PL0102: values of the graph do not change (bind the result to a new variable: y = R.add(x, ...))"
+        "3:5 `x += 1` PL0102: values of the graph are immutable (bind the result to a new variable: y = R.add(x, ...))"
     );
     assert_eq!(
         relax("with R.dataflow():\n    return x"),
-        "4:9 `return x` PL0109: a dataflow block does not return (end the block with R.output(...) and return after it)"
+        "4:9 `return x` PL0109: 'return' is not allowed in a dataflow block (end the block with R.output(...) and return after it)"
     );
     assert_eq!(
         relax("with R.dataflow():\n    with R.dataflow():\n        y = x\nreturn x"),
@@ -240,15 +240,15 @@ fn structure() {
     );
     assert_eq!(
         errors("x = 1\n"),
-        "1:1 `x = 1` PL0111: the script has no module and no function (decorate a class with @I.ir_module, or a function with @R.function or @T.prim_func)"
+        "1:1 `x = 1` PL0111: the script contains neither a module nor a function (decorate a class with @I.ir_module, or a function with @R.function or @T.prim_func)"
     );
     assert_eq!(
         tir("k = n + 1\nk = n + 2\nA[k] = 0.0"),
-        "4:5 `k` PL0111: 'k' has a value already: variables do not change (use another name, or a buffer of one element: x = T.alloc_buffer((1,), \"float32\"))"
+        "4:5 `k` PL0111: 'k' is already defined: variables are immutable (use another name, or a buffer of one element: x = T.alloc_buffer((1,), \"float32\"))"
     );
     assert_eq!(
         tir("return A[0]"),
-        "3:12 `A[0]` PL0111: a loop function returns nothing (write the result into a buffer parameter)"
+        "3:12 `A[0]` PL0111: a loop function cannot return a value (write the result to a buffer parameter)"
     );
     assert_eq!(
         tir("T.reads(A[0])"),
@@ -257,10 +257,10 @@ fn structure() {
 }
 
 #[test]
-fn buffers_that_are_not_plain_memory() {
+fn unsupported_buffer_parameters() {
     assert_eq!(
         tir("B = T.decl_buffer((4,), \"float32\", data=A.data)"),
-        "3:40 `data` PL0102: the parameter 'data' asks for a buffer over the memory of another one; index that buffer instead"
+        "3:40 `data` PL0102: the parameter 'data' asks for a buffer in the memory of another one; index that buffer instead"
     );
     for (given, named) in [
         ("buffer_type=\"auto_broadcast\"", "buffer_type"),
@@ -273,17 +273,18 @@ fn buffers_that_are_not_plain_memory() {
     }
     for given in ["strides=(100000000,)", "elem_offset=8"] {
         let out = tir(&format!("B = T.alloc_buffer((4,), \"float32\", {given})\nB[3] = 1.0"));
-        let want = "PL0102: an allocated buffer is row-major and starts at its memory's beginning";
+        let want =
+            "PL0102: an allocated buffer is row-major and starts at the beginning of its memory";
         assert!(out.contains(want), "{out}");
     }
-    // Default values are accepted: the only error is the unknown name.
+    // Default values are accepted, so the only error is the unknown name.
     let plain = "B = T.alloc_buffer((4,), data=None, strides=[], align=64, offset_factor=1, buffer_type=\"default\", axis_separators=[])\nB[k] = T.float32(1)";
     let out = tir(plain);
     assert!(out.starts_with("4:7 `k` PL0103") && out.lines().count() == 1, "{out}");
 }
 
 #[test]
-fn purity() {
+fn effects_in_pure_functions() {
     assert_eq!(
         errors(
             "@R.function(pure=True)\ndef main(x: R.Tensor):\n    R.call_packed(\"f\", x)\n    return x\n"
@@ -293,7 +294,7 @@ fn purity() {
 }
 
 #[test]
-fn operators_explain_themselves() {
+fn errors_of_type_inference_point_to_the_call() {
     let out = relax("return R.matmul(x, R.const([[1.0]]))");
     assert!(out.starts_with("3:12 `R.matmul(x, R.const([[1.0]]))` PL0108: "), "{out}");
 }

@@ -1,4 +1,4 @@
-//! Tests of values that a script obtains from the host program.
+//! Tests scripts that use values of the host program.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use pliant_ir::{BaseFunc, DType};
 use pliant_script::{HostEnv, HostSym, HostSymOp, HostValue, Parsed, parse};
 use pliant_tensor::Tensor;
 
-/// A host with some names, which can evaluate some expressions.
+/// A host that defines some names and evaluates some expressions.
 struct Host {
     names: HashMap<&'static str, HostValue>,
     exprs: HashMap<&'static str, HostValue>,
@@ -65,7 +65,7 @@ fn read(text: &str) -> Result<String, String> {
 }
 
 #[test]
-fn captured_values() {
+fn captured_values_in_graph_functions() {
     let out = read(
         r#"
 @Rx.function
@@ -99,7 +99,7 @@ def main(x: Rx.Tensor((hidden, q, q1), dt), y: R.Tensor((2, 32), "float32")):
 }
 
 #[test]
-fn captured_values_in_loops() {
+fn captured_values_in_loop_functions() {
     let out = read(
         r#"
 @Tx.prim_func
@@ -122,7 +122,7 @@ def f(a: T.handle, B: T.Buffer((hidden, dims[1]), dt)):
 }
 
 #[test]
-fn captured_functions_join_the_module() {
+fn captured_functions_are_added_to_the_module() {
     let text = r#"
 @R.function
 def main(x: R.Tensor((4,), "float32")):
@@ -138,14 +138,14 @@ def main(x: R.Tensor((4,), "float32")):
 }
 
 #[test]
-fn one_function_is_a_function() {
+fn a_single_function_is_parsed_as_a_function() {
     let text = "@R.function\ndef main(x: R.Tensor((4,), \"float32\")):\n    return x\n";
     let (parsed, _) = parse(text, FileId(0), &host(), pliant_ops::registry());
     assert!(matches!(parsed, Some(Parsed::Function(name, BaseFunc::Relax(_))) if &*name == "main"));
 }
 
 #[test]
-fn host_errors_are_shown() {
+fn host_exceptions_are_reported() {
     assert_eq!(
         read(
             "@R.function\ndef main(x: R.Tensor((4,), \"float32\")):\n    return R.reshape(x, (cfg.none, 2))\n"
@@ -159,7 +159,7 @@ fn host_errors_are_shown() {
 }
 
 #[test]
-fn dims_in_quotes_are_symbols_whatever_the_program_calls_so() {
+fn quoted_dims_are_symbols_even_if_the_host_defines_the_name() {
     let text = "@R.function\ndef main(x: R.Tensor((hidden, \"hidden\", \"hidden + 1\"), \"float32\")):\n    return x\n";
     let (out, errors) = parse(text, FileId(0), &host(), pliant_ops::registry());
     let out = print(&out.unwrap_or_else(|| panic!("{errors:?}")).into_module());

@@ -1,5 +1,4 @@
-//! The integration tests of `pliant-script` in one binary, because every test file of its own would
-//! be linked separately.
+//! The integration tests of `pliant-script`. They are one binary, which links faster than one binary per file.
 
 mod common;
 mod dialects;

@@ -1,4 +1,4 @@
-//! No text makes the parser panic, overflow the stack, or take more than linear time.
+//! Tests that no input makes the parser panic, overflow the stack, or take more than linear time.
 
 use proptest::prelude::*;
 
@@ -9,13 +9,13 @@ fn read(text: &str) {
     let _ = pliant_script::parse_module(text, pliant_ops::registry());
 }
 
-/// Runs a function on a thread with a small stack, to detect deep recursion.
+/// Runs a function on a thread with a small stack to detect deep recursion.
 fn small_stack(run: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap().join().unwrap();
 }
 
 #[test]
-fn deep_nesting_is_an_error() {
+fn nesting_beyond_the_limit_is_an_error() {
     small_stack(|| {
         let deep = |open: &str, mid: &str, close: &str, n: usize| {
             format!("x = {}{mid}{}\n", open.repeat(n), close.repeat(n))
@@ -50,7 +50,7 @@ fn deep_nesting_is_an_error() {
 }
 
 #[test]
-fn the_deepest_that_is_allowed_fits_a_small_stack() {
+fn the_deepest_allowed_nesting_fits_a_small_stack() {
     small_stack(|| {
         let sum = vec!["x"; 2_900].join(" + ");
         let nested = format!("{}x{}", "R.exp(".repeat(2_900), ")".repeat(2_900));
@@ -71,7 +71,7 @@ fn the_deepest_that_is_allowed_fits_a_small_stack() {
 }
 
 #[test]
-fn long_programs_parse() {
+fn long_programs_parse_in_linear_time() {
     let program = |n: usize| {
         let mut text = String::from(
             "@R.function\ndef main(x: R.Tensor((\"n\", 4), \"float32\")) -> R.Tensor((\"n\", 4), \"float32\"):\n    n = T.int64()\n    with R.dataflow():\n        lv0 = R.exp(x)\n",
@@ -89,7 +89,7 @@ fn long_programs_parse() {
     module(&program(40_000));
 }
 
-/// Complete programs of both levels, to be mutated.
+/// Complete programs of both levels, which tests mutate.
 const SEEDS: [&str; 3] = [
     include_str!("programs/canonical.py"),
     include_str!("programs/rfc.py"),
@@ -97,7 +97,7 @@ const SEEDS: [&str; 3] = [
 ];
 
 #[test]
-fn seeds_parse() {
+fn the_seed_programs_parse() {
     for seed in SEEDS {
         module(seed);
     }
@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_programs_never_panic(
+    fn mutated_programs_never_panic(
         seed in 0..SEEDS.len(),
         cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, 0..PIECES.len(), any::<bool>()), 1..6),
     ) {

@@ -1,4 +1,4 @@
-//! Loop functions: the printed form equals the source.
+//! Tests of loop functions: the printed form equals the source.
 
 use crate::common::{fixed_point, module, print};
 
@@ -22,18 +22,18 @@ class Module:
 "#;
 
 #[test]
-fn canonical_prints_as_written() {
+fn canonical_programs_print_unchanged() {
     assert_eq!(print(&module(MATMUL)), MATMUL);
 }
 
 #[test]
-fn statements_print_as_written() {
+fn statements_print_unchanged() {
     let text = include_str!("programs/loops.py");
     assert_eq!(print(&module(text)), text);
 }
 
 #[test]
-fn sizes_come_from_shapes() {
+fn sizes_are_defined_by_buffer_shapes() {
     let out = fixed_point(
         r#"
 @I.ir_module
@@ -73,7 +73,7 @@ class Module:
 }
 
 #[test]
-fn blocks_of_all_dialects_are_one() {
+fn blocks_of_all_dialects_are_equivalent() {
     let forms = [
         "        for i, j in T.grid(128, 64):\n            with T.block(\"B\"):\n                vi, vj = T.axis.remap(\"SS\", [i, j])\n                T.reads(A[vi, vj])\n                T.writes(B[vi, vj])\n                B[vi, vj] = A[vi, vj] * 2.0\n",
         "        for (i, j) in T.grid(128, 64):\n            with T.sblock():\n                vi = T.axis.S(128, i)\n                vj = T.axis.spatial(64, j)\n                B[vi, vj] = A[vi, vj] * 2.0\n",
@@ -96,7 +96,7 @@ fn blocks_of_all_dialects_are_one() {
 }
 
 #[test]
-fn literals_take_the_type_they_meet() {
+fn literals_take_the_type_of_the_other_operand() {
     let out = fixed_point(
         r#"
 @T.prim_func
@@ -121,7 +121,7 @@ def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "float16"), C: T.Buffer((4,)
 }
 
 #[test]
-fn lets_of_all_dialects_are_one() {
+fn lets_of_all_dialects_are_equivalent() {
     let lets = [
         "x: T.int64 = n * 2",
         "x = n * 2",
@@ -161,7 +161,7 @@ class Module:
 }
 
 #[test]
-fn extreme_integers() {
+fn integer_limits_are_preserved() {
     let text = r#"@I.ir_module
 class Module:
     @T.prim_func
@@ -173,9 +173,9 @@ class Module:
     assert_eq!(print(&module(text)), text);
 }
 
-/// E1 of the TE document: the block form of 2022 is what TE generates.
+/// Example E1 of the TE document: tensor expressions generate the block form of 2022.
 #[test]
-fn blocks_are_what_tensor_expressions_make() {
+fn blocks_of_2022_equal_those_of_tensor_expressions() {
     use pliant_ops::te;
     let script = module(
         r#"
@@ -200,14 +200,14 @@ def tir_element_wise(a: T.handle, c: T.handle) -> None:
 }
 
 #[test]
-fn an_annotated_allocation_is_an_allocation() {
+fn an_annotated_allocation_equals_a_plain_one() {
     let plain = "@T.prim_func\ndef f(A: T.Buffer((3,), \"int32\")):\n    y = T.alloc_buffer((3,), \"int32\")\n    y[0] = A[0]\n";
     let annotated = plain.replace("y = T", "y: T.Buffer((3,), \"int32\") = T");
     assert_eq!(print(&module(&annotated)), print(&module(plain)));
 }
 
 #[test]
-fn divisions_may_stand_without_a_module_before_them() {
+fn divisions_need_no_module_prefix() {
     let program = |t: &str| {
         format!(
             "@T.prim_func\ndef f(A: T.Buffer((8,), \"int32\"), n: T.int32):\n    for i in range(8):\n        A[i] = {t}floordiv(A[i], 2) + {t}floormod(A[i], n) + {t}truncdiv(n, 3) + {t}truncmod(n, 3)\n"

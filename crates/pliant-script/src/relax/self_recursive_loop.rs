@@ -1,18 +1,17 @@
 //! Loops whose body is the enclosing function itself.
 //!
-//! Inside a function, its symbols are the sizes of the current call. If its own loop calls the
-//! function, the symbols have other values in every iteration, which one type cannot express.
-//! Therefore the loop calls a wrapper function that has its own symbols:
+//! The symbols of a function are the sizes of the current call. If its own loop calls the function, the symbols have other values
+//! in every iteration, which one type cannot express. Therefore the loop calls a wrapper function with its own symbols:
 //!
 //! ```python
-//! def turn(y: R.Tensor(("k",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
+//! def iteration(y: R.Tensor(("k",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
 //!     k = T.int64()
-//!     z = R.while_loop(short, turn, y)
+//!     z = R.while_loop(short, iteration, y)
 //!     ...
 //!     # means
 //!     def body(state: R.Tensor(("k1",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
 //!         k1 = T.int64()
-//!         return turn(state)
+//!         return iteration(state)
 //!     z = R.while_loop(short, body, y)
 //! ```
 
@@ -27,8 +26,13 @@ use crate::errors::Res;
 use crate::python::ast::Range;
 
 impl FuncParser<'_, '_> {
-    /// The function that a loop with this state must call: the function itself, or a wrapper.
-    pub(super) fn turning(&mut self, f: IrExpr, inits: &[IrExpr], range: Range) -> Res<IrExpr> {
+    /// The function that a loop with this state calls: the function itself, or a wrapper.
+    pub(super) fn self_recursive_body(
+        &mut self,
+        f: IrExpr,
+        inits: &[IrExpr],
+        range: Range,
+    ) -> Res<IrExpr> {
         let func = self.b.func();
         let ExprData::Var(v) = *func.expr(f) else { return Ok(f) };
         let Some(&outer) = self.outer_syms.get(&v) else { return Ok(f) };

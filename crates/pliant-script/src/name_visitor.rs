@@ -1,8 +1,8 @@
-//! Traversals of the syntax tree.
+//! Visits the names in the syntax tree.
 
 use crate::python::ast::{Expr, ExprKind, Stmt, StmtKind};
 
-/// Calls `visit` with every name that statements read, and its offset.
+/// Calls `visit` with every name that the statements read, and its offset.
 pub(crate) fn names_read<'s>(stmts: &[Stmt<'s>], visit: &mut impl FnMut(&'s str, u32)) {
     for stmt in stmts {
         match &stmt.kind {
