@@ -54,7 +54,7 @@ pub trait Backend: Send + Sync {
         options: &CodegenOptions,
     ) -> Result<CompiledKernels, CodegenError>;
 
-    /// Compiles the bytecode functions of a program to native bodies (`pliant_exec::body`).
+    /// Compiles the bytecode functions of a program to native bodies (`pliant_exec::native_body`).
     ///
     /// # Errors
     /// [`CodegenError::Unsupported`] from a backend without native bodies. [`CodegenError::Internal`] is a defect of Pliant.

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use pliant_exec::body::BodyFn;
+use pliant_exec::native_body::BodyFn;
 
 /// The native bodies of a program's bytecode functions, in the order of `Executable::vm_functions`. Dropping the last clone frees
 /// their memory: keep a clone if you copy an entry point.

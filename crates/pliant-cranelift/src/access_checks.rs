@@ -85,6 +85,8 @@ impl FuncGen<'_, '_> {
         let message = format!(
             "element {{0}} of '{name}' is accessed without a check; it has elements {{1}} to {{2}} - 1"
         );
-        self.fail_with(outside, CheckFailure::Internal.mark(&message), |_| Ok(vec![index, first, end]))
+        self.fail_with(outside, CheckFailure::Internal.mark(&message), |_| {
+            Ok(vec![index, first, end])
+        })
     }
 }

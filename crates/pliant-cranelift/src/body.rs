@@ -1,4 +1,4 @@
-//! Native bodies of bytecode functions. `pliant_exec::body` defines their calling convention.
+//! Native bodies of bytecode functions. `pliant_exec::native_body` defines their calling convention.
 
 use std::any::Any;
 use std::mem::offset_of;
@@ -14,7 +14,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Module, ModuleError};
 use pliant_codegen::{CodegenError, CodegenOptions, CompiledBodies};
-use pliant_exec::body::{
+use pliant_exec::native_body::{
     ATTENTION, BODY_PIECE, BodyEntries, BodyFn, FAILED, JUMP, OFFSET_ATTENTION, OFFSET_ENTRIES,
     OFFSET_SEEN, RETURN,
 };

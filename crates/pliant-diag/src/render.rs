@@ -122,12 +122,12 @@ fn window(file: &SourceFile, marks: &[(Range<usize>, bool, Option<String>)]) -> 
         line_starts.push((from, out.len()));
         out.push_str(line);
     }
-    let place = |at: usize| {
+    let to_output = |at: usize| {
         let line = line_starts.iter().rev().find(|(from, _)| *from <= at);
         line.map_or(0, |(from, to)| to + (at - from)).min(out.len())
     };
     let marks = marks.iter().map(|(r, p, l)| {
-        let (a, b) = (place(r.start), place(r.end));
+        let (a, b) = (to_output(r.start), to_output(r.end));
         (a..b.max(a), *p, l.clone())
     });
     let first_line = file.first_line as usize + text[..start].matches('\n').count();

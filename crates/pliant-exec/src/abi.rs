@@ -15,8 +15,8 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
-pub use pliant_tensor::DLTensor;
 use pliant_tensor::CheckFailure;
+pub use pliant_tensor::DLTensor;
 
 /// A compiled loop function.
 pub type LoopFn = unsafe extern "C" fn(args: *const u64, runtime: *const KernelRuntime) -> i64;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pliant_tensor::{DType, Tensor};
 use rustc_hash::FxHashMap;
 
-use crate::lines::LineRun;
+use crate::source_locations::LineRun;
 
 /// A register of a frame. The first registers contain the parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -5,10 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::lines::LineRun;
 use crate::program::{
     Arg, Constant, FuncDef, Instr, LoopFuncInfo, LoopFuncParam, Param, Reg, VmFunction,
 };
+use crate::source_locations::LineRun;
 use crate::{ExecError, program::Executable};
 use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
 

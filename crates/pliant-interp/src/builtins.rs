@@ -223,7 +223,11 @@ fn tuple_getitem(a: Args<'_>) -> Result<Value> {
     let index = a.int(1)?;
     let item = usize::try_from(index).ok().and_then(|i| items.get(i)).cloned();
     let len = plural(items.len() as i64, "value");
-    item.ok_or_else(|| InterpError::type_error(format!("tuple index {index} is out of range: the tuple has {len} items")))
+    item.ok_or_else(|| {
+        InterpError::type_error(format!(
+            "tuple index {index} is out of range: the tuple has {len} items"
+        ))
+    })
 }
 
 /// `call_tir_dyn(function, tensors.., sizes)`: the sizes of a shape become the last arguments.
@@ -340,7 +344,8 @@ fn store_shape(a: Args<'_>) -> Result<()> {
     };
     let slots = a.0.len().saturating_sub(2);
     if dims.len() != slots {
-        let text = format!("store_shape: cannot store a shape of {} dims in {slots} slots", dims.len());
+        let text =
+            format!("store_shape: cannot store a shape of {} dims in {slots} slots", dims.len());
         return Err(InterpError::check(text));
     }
     dims.iter().enumerate().try_for_each(|(i, &dim)| a.store(1, a.int(i + 2)?, dim))
@@ -412,7 +417,8 @@ fn compute_prim(a: Args<'_>) -> Result<Value> {
     }
     Ok(Value::Bool(match a.int(0)? {
         0 => {
-            let text = || InterpError::check(format!("the computed size {sum} does not fit 64 bits"));
+            let text =
+                || InterpError::check(format!("the computed size {sum} does not fit 64 bits"));
             return i64::try_from(sum).map(Value::Int).map_err(|_| text());
         }
         1 => sum < 0,

@@ -52,7 +52,9 @@ impl From<CheckFailure> for ErrorKind {
     fn from(failed: CheckFailure) -> ErrorKind {
         match failed {
             // Only generated code fails internally.
-            CheckFailure::Assertion | CheckFailure::Shape | CheckFailure::Internal => ErrorKind::Check,
+            CheckFailure::Assertion | CheckFailure::Shape | CheckFailure::Internal => {
+                ErrorKind::Check
+            }
             CheckFailure::Index => ErrorKind::Bounds,
             CheckFailure::Division => ErrorKind::DivideByZero,
         }

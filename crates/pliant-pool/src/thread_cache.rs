@@ -178,8 +178,8 @@ static RELEASES: [AtomicPtr<()>; 8] = [const { AtomicPtr::new(null_mut()) }; 8];
 /// If more than 8 functions are registered.
 pub fn on_release(f: fn()) {
     let f = f as *mut ();
-    let known = RELEASES.iter().any(|place| {
-        let put = place.compare_exchange(null_mut(), f, Ordering::AcqRel, Ordering::Acquire);
+    let known = RELEASES.iter().any(|slot| {
+        let put = slot.compare_exchange(null_mut(), f, Ordering::AcqRel, Ordering::Acquire);
         put.is_ok() || put == Err(f)
     });
     assert!(known, "more than 8 release functions");
@@ -187,8 +187,8 @@ pub fn on_release(f: fn()) {
 
 /// Calls the functions registered with [`on_release`], which empty the caches of all threads.
 pub fn release() {
-    for place in &RELEASES {
-        let f = place.load(Ordering::Acquire);
+    for slot in &RELEASES {
+        let f = slot.load(Ordering::Acquire);
         if !f.is_null() {
             // SAFETY: `on_release` stored a function of this type.
             let f = unsafe { std::mem::transmute::<*mut (), fn()>(f) };

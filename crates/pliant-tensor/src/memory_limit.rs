@@ -195,12 +195,12 @@ fn grow(before: usize, held: usize, bytes: usize) -> Result<(), TensorError> {
 
 /// The number of bytes available according to the host, the control groups and the resource limits. `None` if unknown.
 fn available() -> Option<usize> {
-    let machine = std::fs::read_to_string("/proc/meminfo")
+    let host = std::fs::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| field(&text, "MemAvailable:").and_then(|kib| kib.checked_mul(1024)));
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let of_groups = groups.lines().filter_map(available_in_cgroup);
-    machine.into_iter().chain(of_groups).chain(available_in_resource_limits()).min()
+    host.into_iter().chain(of_groups).chain(available_in_resource_limits()).min()
 }
 
 /// The number of bytes available within the resource limits (`ulimit -v`, `ulimit -d`).
@@ -286,10 +286,10 @@ mod tests {
     #[test]
     fn an_impossible_request_is_rejected_and_not_counted() {
         let before = held_bytes();
-        let refused = acquire(usize::MAX / 2);
-        assert!(matches!(refused, Err(TensorError::MemoryLimit { .. })), "{refused:?}");
+        let error = acquire(usize::MAX / 2);
+        assert!(matches!(error, Err(TensorError::MemoryLimit { .. })), "{error:?}");
         assert!(held_bytes() < before + (usize::MAX / 4));
-        let text = refused.unwrap_err().to_string();
+        let text = error.unwrap_err().to_string();
         assert!(text.contains("out of memory") && text.contains("limit"), "{text}");
     }
 }

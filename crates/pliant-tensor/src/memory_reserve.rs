@@ -151,7 +151,7 @@ mod tests {
             is_short() && RESERVE_BLOCK.load(Ordering::Relaxed).is_null()
         });
         assert!(is_spent);
-        check().expect("this machine has memory");
+        check().expect("there is memory");
         assert!(!is_short() && !RESERVE_BLOCK.load(Ordering::Relaxed).is_null());
     }
 

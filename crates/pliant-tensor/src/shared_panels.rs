@@ -24,11 +24,11 @@ mod tests {
     #[test]
     fn offsets_cover_the_memory_exactly() {
         for (rows, filters) in [(1, 2), (9, 16), (3, 20), (5, 40)] {
-            let mut places: Vec<usize> = (0..rows * filters)
+            let mut offsets: Vec<usize> = (0..rows * filters)
                 .map(|i| shared_panel_offset((rows, filters), i / filters, i % filters))
                 .collect();
-            places.sort_unstable();
-            assert!(places.into_iter().eq(0..rows * filters), "{rows} {filters}");
+            offsets.sort_unstable();
+            assert!(offsets.into_iter().eq(0..rows * filters), "{rows} {filters}");
         }
         // The second row of the first panel, and the first row of the last panel.
         assert_eq!(shared_panel_offset((3, 20), 1, 0), 16);

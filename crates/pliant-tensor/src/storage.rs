@@ -122,8 +122,8 @@ impl Allocation {
         align: usize,
         alloc: unsafe fn(Layout) -> *mut u8,
     ) -> Result<(Self, NonNull<u8>), TensorError> {
-        let refused = TensorError::OutOfMemory { bytes: len };
-        let Ok(layout) = Layout::from_size_align(size, align) else { return Err(refused) };
+        let error = TensorError::OutOfMemory { bytes: len };
+        let Ok(layout) = Layout::from_size_align(size, align) else { return Err(error) };
         let counted = size.checked_add(OVERHEAD).ok_or(TensorError::OutOfMemory { bytes: len })?;
         memory_limit::acquire(counted)?;
         // SAFETY: all callers request at least ALIGNMENT bytes, so the size is not zero.
@@ -134,7 +134,7 @@ impl Allocation {
         });
         let Some(base) = base else {
             memory_limit::release_bytes(counted);
-            return Err(refused);
+            return Err(error);
         };
         // 0 if the layout is aligned already. Otherwise `size` includes the skipped bytes.
         let skip = base.align_offset(ALIGNMENT);

@@ -15,7 +15,7 @@ use pliant_ir::tir::{
     BlockData, Buffer, BufferData, Expr, ExprData, IterKind, IterVar, PrimFunc, Scope, Stmt,
     StmtData, Ty, Var, VarTy,
 };
-use pliant_tensor::{DType, CheckFailure};
+use pliant_tensor::{CheckFailure, DType};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::LowerError;

@@ -266,7 +266,7 @@ impl fmt::Display for VmError {
             ),
             VmError::NoTimer(error) => write!(
                 f,
-                "a time limit needs a timer thread, which the system refuses to start: {error} (help: leave out the time \
+                "cannot start the timer thread for the time limit: {error} (help: run without a time \
                  limit, or allow the process more threads and memory)"
             ),
             VmError::Traced { error, trace } => {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use pliant_exec::abi::LoopFn;
-use pliant_exec::body::{BODY_PIECE, BodyFn};
+use pliant_exec::native_body::{BODY_PIECE, BodyFn};
 use pliant_exec::{Arg, ArgValue, Executable, FuncDef, Instr, LoopFuncInfo, VmFunction};
 use rustc_hash::FxHashMap;
 
@@ -45,7 +45,7 @@ impl LoopFuncTable {
     /// function of the executable has one.
     ///
     /// # Safety
-    /// The pieces must be as described in `pliant_exec::body`, generated from exactly this function
+    /// The pieces must be as described in `pliant_exec::native_body`, generated from exactly this function
     /// of this executable, and stay callable as long as the owners passed to
     /// [`LoopFuncTable::keep_alive`] exist.
     pub unsafe fn insert_body(&mut self, name: impl Into<String>, pieces: Arc<[BodyFn]>) {

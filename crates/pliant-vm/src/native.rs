@@ -1,12 +1,12 @@
 //! Executes native bodies: the driver that calls them and the runtime entries that they call.
 //!
 //! Frames and registers are those of the bytecode interpreter, and an entry executes a call exactly as the interpreter does.
-//! `pliant_exec::body` specifies the interface between bodies and entries.
+//! `pliant_exec::native_body` specifies the interface between bodies and entries.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use pliant_exec::body::{
+use pliant_exec::native_body::{
     ATTENTION, BODY_PIECE, BodyContext, BodyEntries, ENTERED, FAILED, JUMP, RETURN, code_kind,
     code_payload,
 };

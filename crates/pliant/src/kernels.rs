@@ -10,7 +10,7 @@ use pliant_codegen::{
 use pliant_cranelift::CraneliftBackend;
 use pliant_diag::Diagnostic;
 use pliant_diag::codes::PL0002;
-use pliant_exec::{ExecError, Executable, LoopFuncParam, LoopFuncInfo};
+use pliant_exec::{ExecError, Executable, LoopFuncInfo, LoopFuncParam};
 use pliant_ir::attr_names::KERNELS;
 use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::tir::PrimFunc;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use pliant_diag::SourceMap;
 use pliant_exec::{
-    Arg, Constant, ExecBuilder, ExecError, Executable, LoopFuncParam, LoopFuncInfo, Param, Reg,
+    Arg, Constant, ExecBuilder, ExecError, Executable, LoopFuncInfo, LoopFuncParam, Param, Reg,
 };
 use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_PURE_PACKED};
 use pliant_ir::relax::visit::{bindings, operand_vars};

@@ -19,7 +19,8 @@ pub(super) fn item(a: Args<'_>) -> Result<Value> {
 /// The element of a tensor of one element.
 pub(crate) fn element(t: &Tensor) -> Result<Value> {
     if t.numel() != 1 {
-        let text = format!("item: expected a tensor of one element, but got {} elements", t.numel());
+        let text =
+            format!("item: expected a tensor of one element, but got {} elements", t.numel());
         return Err(InterpError::check(text));
     }
     Ok(match t.dtype() {
@@ -27,7 +28,10 @@ pub(crate) fn element(t: &Tensor) -> Result<Value> {
         DType::Bool => Value::Bool(t.to_i64_vec()?[0] != 0),
         d => match t.to_i64_vec()?[0] {
             v if v < 0 && d.is_uint() => {
-                let text = format!("item: the uint64 value {} does not fit a signed 64-bit integer", v as u64);
+                let text = format!(
+                    "item: the uint64 value {} does not fit a signed 64-bit integer",
+                    v as u64
+                );
                 return Err(InterpError::check(text));
             }
             v => Value::Int(v),

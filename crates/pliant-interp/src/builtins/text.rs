@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use pliant_tensor::{format_elements, fill_format, format_shape};
+use pliant_tensor::{fill_format, format_elements, format_shape};
 
 use super::{Args, condition};
 use crate::error::Result;

@@ -88,7 +88,9 @@ impl Loops<'_, '_, '_> {
             _ => {
                 let wanted = if ty.dtype.is_float() { "a number" } else { "an integer" };
                 let told = value.describe();
-                let text = format!("the loop function expects {wanted}, but the packed function returned {told}");
+                let text = format!(
+                    "the loop function expects {wanted}, but the packed function returned {told}"
+                );
                 Err(failed_packed(&name, &text))
             }
         }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use pliant_ir::DType;
 use pliant_ir::tir::BinOp;
-use pliant_tensor::{Tensor, round_to_bf16, round_to_f16, round_to_odd_f64, round_to_odd_f64_unsigned};
+use pliant_tensor::{
+    Tensor, round_to_bf16, round_to_f16, round_to_odd_f64, round_to_odd_f64_unsigned,
+};
 
 use super::view::View;
 use crate::InterpError;

@@ -1,7 +1,7 @@
 //! [`View`]: a buffer at run time. Only this code accesses memory.
 
 use pliant_ir::DType;
-use pliant_tensor::{Tensor, bf16, round_to_bf16, f16, round_to_f16};
+use pliant_tensor::{Tensor, bf16, f16, round_to_bf16, round_to_f16};
 
 use super::scalar::{Val, malformed};
 use crate::InterpError;

@@ -333,7 +333,9 @@ impl Layer {
     ) -> PackedProduct<f32> {
         let phases = self.cell.state_products();
         let p = phases[phase];
-        let columns = |p: &pliant_tensor::rnn_weight_layout::StateProduct| (s.row * p.gates).next_multiple_of(p.width);
+        let columns = |p: &pliant_tensor::rnn_weight_layout::StateProduct| {
+            (s.row * p.gates).next_multiple_of(p.width)
+        };
         let (all, before): (usize, usize) =
             (phases.iter().map(columns).sum(), phases[..phase].iter().map(columns).sum());
         // SAFETY: the panels of a direction have that many columns.

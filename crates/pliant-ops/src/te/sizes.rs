@@ -7,7 +7,7 @@
 use pliant_ir::SymArena;
 use pliant_ir::tir::BinOp;
 use pliant_sym::{Analyzer, Facts, Sym, SymKind};
-use pliant_tensor::{DType, CheckFailure};
+use pliant_tensor::{CheckFailure, DType};
 use rustc_hash::FxHashSet;
 
 use super::bridge::{VarMap, to_sym};
@@ -98,7 +98,8 @@ impl Finder {
         }
         if self.may_overflow(sym) {
             let cond = fits(size);
-            let message = CheckFailure::Shape.mark(&format!("{what}, {size}, does not fit 64 bits"));
+            let message =
+                CheckFailure::Shape.mark(&format!("{what}, {size}, does not fit 64 bits"));
             list.push(Check { axes: Vec::new(), cond, message: message.into() });
         }
         let mut facts = Facts::new();

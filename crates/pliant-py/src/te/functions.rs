@@ -1,7 +1,7 @@
 //! `te.placeholder`, `te.compute`, `te.reduce_axis` and the reductions.
 
 use pliant_ops::te;
-use pliant_tensor::{DType, CheckFailure};
+use pliant_tensor::{CheckFailure, DType};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 

@@ -231,8 +231,8 @@ impl<'s> FuncParser<'_, 's> {
                 operands.push(some);
                 continue;
             }
-            let place = i - sig.operands.len();
-            if place >= attrs.len() {
+            let attr_index = i - sig.operands.len();
+            if attr_index >= attrs.len() {
                 let most = sig.operands.len() + sig.attrs.len();
                 let message = format!(
                     "R.{} takes at most {most} arguments, {} given",
@@ -241,9 +241,9 @@ impl<'s> FuncParser<'_, 's> {
                 );
                 return Err(self.error(ErrorKind::Arguments, arg.range, message));
             }
-            self.no_tensor(op, sig, (i, place), (&val, arg.range))?;
-            attrs[place] =
-                Some(self.attr_or_symbols(sig, place, (val, arg.range), &mut by_symbols)?);
+            self.no_tensor(op, sig, (i, attr_index), (&val, arg.range))?;
+            attrs[attr_index] =
+                Some(self.attr_or_symbols(sig, attr_index, (val, arg.range), &mut by_symbols)?);
         }
         if let Some((a, b)) = dialect::swapped_operands(name)
             && operands.len() > a
@@ -297,7 +297,7 @@ impl<'s> FuncParser<'_, 's> {
         &self,
         op: Op,
         sig: &OpSignature,
-        (i, place): (usize, usize),
+        (i, attr_index): (usize, usize),
         (val, range): (&Val, Range),
     ) -> Res<()> {
         match val {
@@ -311,7 +311,7 @@ impl<'s> FuncParser<'_, 's> {
             names.len(),
             names.join(", "),
             i + 1,
-            sig.attrs[place].0
+            sig.attrs[attr_index].0
         );
         Err(self.error(ErrorKind::Arguments, range, message))
     }

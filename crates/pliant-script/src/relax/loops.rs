@@ -1,7 +1,7 @@
 //! `for` and `while` statements, which become calls of `R.while_loop`.
 //!
 //! The body of a loop becomes a local function over the loop state: the names that the body assigns and that have a value before
-//! the loop. The module `state` infers the types of the state, and `while_loop` emits the call.
+//! the loop. The module `loop_state` infers the types of the state, and `while_loop` emits the call.
 
 use pliant_ir::relax::{Expr as IrExpr, Type, TypeData};
 use pliant_ir::{DType, Sym, SymVar};
@@ -9,8 +9,8 @@ use rustc_hash::FxHashSet;
 
 use super::branch::{Cond, assigned_anywhere};
 use super::exits::{Counter, Exit, Exits, Iteration, LoopResult, may_exit};
+use super::loop_state::State;
 use super::range::LoopRange;
-use super::state::State;
 use super::stmt::{Flow, Rest};
 use super::{FuncParser, Local};
 use crate::errors::{ErrorKind, Res};

@@ -7,16 +7,16 @@
 //! | `expr` | expressions |
 //! | `call` | ordinary operators and calls of functions |
 //! | `scalar` | constants, scalars, shapes |
-//! | `special` | calls of loop functions, packed functions and builtins: `call_tir`, `call_packed` and similar |
+//! | `construct_calls` | calls of loop functions, packed functions and builtins: `call_tir`, `call_packed` and similar |
 //! | `kernel_call` | `call_kernel` |
 //! | `macros` | expansion of `@R.macro` |
 //! | `inplace` | calls that overwrite arguments |
-//! | `cast` | `match_cast`, `match_shape`, and annotated bindings |
+//! | `match_cast` | `match_cast`, `match_shape`, and annotated bindings |
 //! | `stmt` | statements |
 //! | `branch` | `if` |
 //! | `loops` | `for` and `while` |
 //! | `range` | the range of a `for` |
-//! | `state` | the loop state and its types |
+//! | `loop_state` | the loop state and its types |
 //! | `while_loop` | `R.while_loop` and its functions |
 //! | `self_recursive_loop` | loops whose body is the enclosing function |
 //! | `exits` | `return`, `break` and `continue`, and how they exit loops |
@@ -25,19 +25,19 @@
 mod annotation;
 mod branch;
 mod call;
-mod cast;
+mod construct_calls;
 mod exits;
 mod expr;
 mod function;
 mod inplace;
 mod kernel_call;
+mod loop_state;
 mod loops;
 mod macros;
+mod match_cast;
 mod range;
 mod scalar;
 mod self_recursive_loop;
-mod special;
-mod state;
 mod stmt;
 mod value;
 mod while_loop;

@@ -6,7 +6,7 @@ use pliant_ir::{Attrs, SymVar};
 use rustc_hash::FxHashSet;
 
 use super::FuncParser;
-use super::state::State;
+use super::loop_state::State;
 use super::value::Val;
 use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Lambda, Range};

@@ -71,9 +71,9 @@ impl<'s> PrimParser<'_, 's> {
             match strided {
                 None => self.define(name, Local::Var(var)),
                 Some((start, step)) => {
-                    let (turn, step) = (self.f.var_expr(var), self.f.int(step));
-                    let walked = self.f.binary(BinOp::Mul, turn, step);
-                    let value = self.f.binary(BinOp::Add, start, walked);
+                    let (iteration, step) = (self.f.var_expr(var), self.f.int(step));
+                    let offset = self.f.binary(BinOp::Mul, iteration, step);
+                    let value = self.f.binary(BinOp::Add, start, offset);
                     self.define(name, Local::Const(Val::Typed(value)));
                 }
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Ty};
-use pliant_tensor::{DType, CheckFailure};
+use pliant_tensor::{CheckFailure, DType};
 
 use super::Checker;
 use crate::fit::SIZE_LIMIT;

@@ -46,8 +46,8 @@ fn iterations(start: i64, stop: i64, step: i64) -> Result<i64, VmError> {
     }
     let way = (i128::from(stop) - i128::from(start)) * i128::from(step.signum());
     let step = i128::from(step).abs();
-    let turns = if way <= 0 { 0 } else { (way + step - 1) / step };
-    i64::try_from(turns).map_err(|_| {
+    let count = if way <= 0 { 0 } else { (way + step - 1) / step };
+    i64::try_from(count).map_err(|_| {
         let text = format!("R.range({start}, {stop}) has more than 2^63 iterations");
         VmError::check(CheckKind::Value, text)
     })

@@ -55,7 +55,9 @@ pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
         DType::Float64 => Tensor::from_slice(batch, &values)?,
         DType::Float32 => Tensor::from_slice(batch, &narrow(&values, |v| v as f32))?,
         DType::Float16 => Tensor::from_slice(batch, &narrow(&values, pliant_tensor::round_to_f16))?,
-        DType::BFloat16 => Tensor::from_slice(batch, &narrow(&values, pliant_tensor::round_to_bf16))?,
+        DType::BFloat16 => {
+            Tensor::from_slice(batch, &narrow(&values, pliant_tensor::round_to_bf16))?
+        }
         other => return Err(wrong(format!("determinants are of floats, not of {other}"))),
     }))
 }

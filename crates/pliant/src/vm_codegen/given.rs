@@ -3,7 +3,7 @@
 //! that it shares no memory with the other operands. Outputs that the function allocates have
 //! their own memory.
 
-use pliant_exec::{LoopFuncParam, LoopFuncInfo, Reg};
+use pliant_exec::{LoopFuncInfo, LoopFuncParam, Reg};
 use pliant_ir::relax::visit::bindings;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
 use pliant_opt::common::names::VM_ALLOC_TENSOR;

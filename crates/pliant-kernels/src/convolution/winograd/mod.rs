@@ -88,8 +88,10 @@ pub(super) unsafe fn run(
     (c, s): (&Convolution, &Sizes),
     form: Winograd,
 ) -> i64 {
-    let (tiles, numbers) =
-        ([s.output[1], s.output[2]].map(|d| d.div_ceil(form.output_tile())), form.filter_elements());
+    let (tiles, numbers) = (
+        [s.output[1], s.output[2]].map(|d| d.div_ceil(form.output_tile())),
+        form.filter_elements(),
+    );
     let all = s.batch * tiles[0] * tiles[1];
     let width = c.width as usize;
     let most = block_tiles(numbers, s.channels);

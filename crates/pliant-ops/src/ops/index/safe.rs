@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use pliant_tensor::{DType, CheckFailure};
+use pliant_tensor::{CheckFailure, DType};
 
 use crate::te::{self, Body, Check, Expr};
 
