@@ -406,11 +406,11 @@ def test_what_packed_functions_return_to_loop_functions(mode: str) -> None:
         assert packed_result(returned, "float32", mode) == 6
     for returned in (2.5, np.float32(2.5), np.array(2.5)):
         assert packed_result(returned, "float32", mode) == 3.5
-        with pytest.raises(pliant.PliantError, match="test.returns.*wants an integer"):
+        with pytest.raises(pliant.PliantError, match="test.returns.*expects an integer"):
             packed_result(returned, "int32", mode)
     assert packed_result(True, "int32", mode) == 2
     for returned in ("x", None, (1, 2), np.ones(3)):
-        with pytest.raises(pliant.PliantError, match="test.returns.*wants a number"):
+        with pytest.raises(pliant.PliantError, match="test.returns.*expects a number"):
             packed_result(returned, "float32", mode)
 
 

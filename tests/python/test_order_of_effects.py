@@ -269,7 +269,7 @@ class Module:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("for i in range(4):\n    B[i] = T.Cast('int64', 0 < F(i) < 3)", "made twice"),
+        ("for i in range(4):\n    B[i] = T.Cast('int64', 0 < F(i) < 3)", "evaluated twice"),
         (
             "for i in range(4):\n    with T.block('b'):\n        v = T.axis.spatial(4, i)\n        T.where(F(v) > 1)\n        B[v] = 1",
             "in T.where or in the range of an axis",

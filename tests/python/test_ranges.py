@@ -85,7 +85,7 @@ def test_a_step_of_zero_names_the_range_and_its_line(ty: str) -> None:
 def test_more_turns_than_there_are_integers_are_refused() -> None:
     low, high = -(2**63), 2**63 - 1
     for name, run in executors(from_source(RANGES.replace("TYPE", "R.Prim('int64')"))).items():
-        with pytest.raises(pliant.error.PliantError, match=r"has more than 2\^63 turns"):
+        with pytest.raises(pliant.error.PliantError, match=r"has more than 2\^63 iterations"):
             run("main", np.array(1, "int64"), low, high, 1)
         assert run("main", np.array(1, "int64"), -2, high, high).numpy() == 7 * (7 - 2) + high - 2 - 2**64, name
 

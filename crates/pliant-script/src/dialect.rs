@@ -12,7 +12,7 @@ pub(crate) enum Namespace {
     Relax,
     /// Loop functions: `T`.
     Tir,
-    /// Tensor expressions, of which scripts use only variables.
+    /// Tensor expressions. Scripts use only their variables.
     Te,
     /// Parent modules of the above (`tvm`, `tvm.script`).
     Root,

@@ -115,7 +115,7 @@ fn leading_first(a: &[Sym], b: &[Sym]) -> std::cmp::Ordering {
     differ.map_or_else(|| b.len().cmp(&a.len()), |(x, y)| x.cmp(y))
 }
 
-/// The factors without those of `divisor`. `None` if a factor of `divisor` is missing.
+/// Removes the factors of `divisor` from `factors`. `None` if one is missing.
 fn without(factors: &[Sym], divisor: &[Sym]) -> Option<SymList> {
     let mut left = SymList::from_slice(factors);
     for d in divisor {

@@ -160,7 +160,7 @@ pub fn pack_bias(cell: Cell, biases: Option<&[f32]>, hidden: usize) -> Option<Ve
         fits(biases, 2 * gates, hidden, 1)?;
         let (input, state) = biases.split_at(gates * hidden);
         rows[..gates * hidden].copy_from_slice(input);
-        // Keep the bias separate to which the reset gate is applied.
+        // The bias that the reset gate scales stays separate.
         let separate_from = if cell == Cell::LinearGru { 2 * hidden } else { gates * hidden };
         rows[..separate_from].iter_mut().zip(state).for_each(|(sum, x)| *sum += x);
         if cell == Cell::LinearGru {

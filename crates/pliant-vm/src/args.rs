@@ -39,7 +39,7 @@ impl<'a> Args<'a> {
         self.operands.is_empty()
     }
 
-    /// Fails if the run was interrupted. Builtins poll at least every [`POLL_INTERVAL`] elements where possible.
+    /// Fails if the run was interrupted. Builtins call this at least every 65,536 elements where possible.
     ///
     /// # Errors
     /// `Interrupted`.

@@ -1,5 +1,5 @@
 # test print
-# no-compile: functions that the program calls are not registered: test.show
+# no-compile: the program calls functions that are not registered: test.show
 
 from pliant.script import ir as I, relax as R, tir as T
 

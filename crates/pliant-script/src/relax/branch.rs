@@ -110,7 +110,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// Parses the branches of an `if`, of which one may return early.
+    /// Parses the branches of an `if`. One of them may return early.
     pub(super) fn early_return(
         &mut self,
         range: Range,

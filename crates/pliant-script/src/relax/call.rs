@@ -194,7 +194,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Whether a value consists of integers of which some are unknown at parse time.
+    /// Whether a value consists of integers and some of them are unknown at parse time.
     fn is_symbolic(&self, val: &Val) -> bool {
         let open = |s: &Sym| self.b.func().syms.as_int(*s).is_none();
         match val {

@@ -1,6 +1,6 @@
 //! The state that a loop passes from one iteration to the next, and the inference of its types.
 //!
-//! The types are initially those of the initial values. If an iteration produces other types, they are widened: a dim that changes
+//! Initially, the types are those of the initial values. If an iteration produces other types, they are widened: a dim that changes
 //! becomes a symbol defined in the body. The body is parsed again with the wider types until they are stable.
 
 use pliant_ir::relax::derive::{erase_to_well_defined, is_subtype, prove_dims_equal, type_syms};

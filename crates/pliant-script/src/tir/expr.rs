@@ -140,10 +140,10 @@ impl<'s> PrimParser<'_, 's> {
     /// Evaluates a condition as bool.
     pub(super) fn cond(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
         let x = self.scalar(e, Some(Ty::BOOL))?;
-        self.to_bool(x, e.range)
+        self.bool_condition(x, e.range)
     }
 
-    fn to_bool(&mut self, e: IrExpr, range: Range) -> Res<IrExpr> {
+    fn bool_condition(&mut self, e: IrExpr, range: Range) -> Res<IrExpr> {
         let ty = self.f.expr_ty(e);
         match ty.dtype.kind() {
             DTypeKind::Bool => Ok(e),

@@ -89,14 +89,7 @@ impl<'s> PrimParser<'_, 's> {
     /// Creates a loop nest around a body. The first loop is the outermost.
     pub(super) fn nest(&mut self, nest: Vec<Loop>, mut body: IrStmt) -> IrStmt {
         for Loop { var, min, extent, kind, annotations } in nest.into_iter().rev() {
-            body = self.f.add_stmt(StmtData::For {
-                var,
-                min,
-                extent,
-                kind,
-                body,
-                annotations: annotations,
-            });
+            body = self.f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations });
         }
         body
     }

@@ -123,7 +123,7 @@ pub(super) fn prim_value_info(args: Args<'_>) -> Result<Value, VmError> {
     if let (Value::Int(v), Some(dtype)) = (args.value(0)?, dtype)
         && dtype.is_integer()
     {
-        let text = format!("{} must be {wanted}, and {v} is out of range", subject(&args, 2));
+        let text = format!("{} must be {wanted}, and {v} is out of its range", subject(&args, 2));
         return Err(VmError::check(kind, text));
     }
     Err(failed(&args, kind, 2, &wanted))
