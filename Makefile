@@ -94,7 +94,7 @@ bench: $(VENV)/.release
 # Accept the output of every filetest as its expectation, and write the pages generated from operators, kernels and passes.
 bless:
 	PLIANT_BLESS=1 cargo test --package pliant-filetests --quiet
-	PLIANT_BLESS=1 cargo test --package pliant-ops --test suite documents --quiet
+	PLIANT_BLESS=1 cargo test --package pliant-ops --test suite generated_docs --quiet
 	PLIANT_BLESS=1 cargo test --package pliant-kernel-api --quiet
 	PLIANT_BLESS=1 cargo test --package pliant-opt --test suite documentation --quiet
 

@@ -139,7 +139,7 @@ pub(crate) const OLDEST: &[&str] =
 /// Calls a builtin; `None` if there is none with that name.
 pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Result<Value>> {
     let a = Args(args);
-    if name == pliant_ops::dynamic::CALL_OPERATOR {
+    if name == pliant_ops::dynamic_calls::CALL_OPERATOR {
         return Some(operator::call(m, a));
     }
     let name = name.strip_prefix("vm.builtin.")?;

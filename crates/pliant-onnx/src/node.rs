@@ -264,7 +264,7 @@ impl<'n, 'm> Node<'n, 'm> {
     pub fn is_non_negative(&mut self, sym: Sym) -> bool {
         let func = self.func();
         let zero = func.syms.int(0);
-        pliant_ops::prove::at_most(func, zero, sym) == Some(true)
+        pliant_ops::size_proofs::at_most(func, zero, sym) == Some(true)
     }
 
     // ---- types ----

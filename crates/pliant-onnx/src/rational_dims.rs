@@ -188,7 +188,7 @@ impl Node<'_, '_> {
         let mut elems = Vec::with_capacity(r.numerators.elems.len());
         for (numerator, denominator) in r.quotients() {
             let one = func.syms.int(1);
-            if pliant_ops::prove::at_most(func, one, denominator) != Some(true) {
+            if pliant_ops::size_proofs::at_most(func, one, denominator) != Some(true) {
                 return None;
             }
             elems.push(match how {

@@ -14,7 +14,7 @@ impl Node<'_, '_> {
     /// # Errors
     /// If they are provably different.
     pub fn require_equal(&mut self, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {
-        match pliant_ops::prove::equal(self.func(), a, b) {
+        match pliant_ops::size_proofs::equal(self.func(), a, b) {
             Some(true) => return Ok(()),
             Some(false) => return Err(self.requirement_error(text, a, b)),
             None => {}
@@ -31,7 +31,7 @@ impl Node<'_, '_> {
     /// If the rank is unknown or too low.
     pub fn with_dim(&mut self, x: Expr, axis: usize, size: Sym) -> ExprResult {
         let actual = self.dims_with_min_rank(x, axis + 1)?;
-        match pliant_ops::prove::equal(self.func(), actual[axis], size) {
+        match pliant_ops::size_proofs::equal(self.func(), actual[axis], size) {
             Some(false) => return Ok(x),
             Some(true) => {}
             None => {
@@ -49,7 +49,7 @@ impl Node<'_, '_> {
     /// # Errors
     /// If `a` is provably greater.
     pub fn require_at_most(&mut self, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {
-        match pliant_ops::prove::at_most(self.func(), a, b) {
+        match pliant_ops::size_proofs::at_most(self.func(), a, b) {
             Some(true) => Ok(()),
             Some(false) => Err(self.requirement_error(text, a, b)),
             None => {
@@ -72,11 +72,11 @@ impl Node<'_, '_> {
     ) -> Result<(), Problem> {
         let text = format!("{what} has a dim of {{}} where the tensor has {{}}");
         let one = self.func().syms.int(1);
-        let equal = pliant_ops::prove::equal(self.func(), actual, full_size);
+        let equal = pliant_ops::size_proofs::equal(self.func(), actual, full_size);
         if equal == Some(true) || actual == one {
             return Ok(());
         }
-        match pliant_ops::prove::equal(self.func(), actual, one) {
+        match pliant_ops::size_proofs::equal(self.func(), actual, one) {
             Some(true) => return Ok(()),
             Some(false) => return self.require_equal(actual, full_size, &text),
             None => {}
@@ -130,7 +130,7 @@ impl Node<'_, '_> {
                 continue;
             }
             for (a, b) in [(min, *elem), (*elem, max)] {
-                if pliant_ops::prove::at_most(self.func(), a, b) != Some(true) {
+                if pliant_ops::size_proofs::at_most(self.func(), a, b) != Some(true) {
                     let operands = [self.size_scalar(a)?, self.size_scalar(b)?];
                     let holds = self.op("relax.less_equal", &operands)?;
                     let number = self.size_scalar(*elem)?;

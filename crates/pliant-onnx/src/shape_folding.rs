@@ -59,7 +59,7 @@ impl FoldOp {
         let mut at_most = |x: Sym, more: i64, y: Sym| {
             let more = func.syms.int(more);
             let x = func.syms.add(x, more);
-            pliant_ops::prove::at_most(func, x, y) == Some(true)
+            pliant_ops::size_proofs::at_most(func, x, y) == Some(true)
         };
         // The two cases in which the comparison is decided: it always holds, or it never holds.
         let (holds, fails) = match self {
@@ -80,7 +80,7 @@ impl FoldOp {
     /// Folds a division or remainder. `None` unless the divisor is provably positive.
     fn divide(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
         let one = func.syms.int(1);
-        let positive = pliant_ops::prove::at_most(func, one, b) == Some(true);
+        let positive = pliant_ops::size_proofs::at_most(func, one, b) == Some(true);
         if self == FoldOp::Mod {
             return positive.then(|| func.syms.floormod(a, b));
         }
@@ -95,7 +95,7 @@ impl FoldOp {
         }
         let zero = func.syms.int(0);
         let down = func.syms.floordiv(a, b);
-        if pliant_ops::prove::at_most(func, zero, a) == Some(true) {
+        if pliant_ops::size_proofs::at_most(func, zero, a) == Some(true) {
             return Some(down);
         }
         let up = func.syms.ceildiv(a, b);

@@ -16,8 +16,8 @@ use pliant_sym::SymKind;
 
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::prove;
-use crate::rules::operand_types;
+use crate::shared_rules::operand_types;
+use crate::size_proofs;
 use crate::te::{self, Check};
 
 /// The sizes whose broadcast a size is. There are several if it is a term created by
@@ -49,7 +49,7 @@ fn first_not_one(syms: &mut SymArena, list: &[Sym]) -> Option<Sym> {
 /// Whether a size is provably not 1.
 fn never_one(func: &mut Function, size: Sym) -> bool {
     let one = func.syms.int(1);
-    func.syms.as_var(size).is_none() && prove::equal(func, size, one) == Some(false)
+    func.syms.as_var(size).is_none() && size_proofs::equal(func, size, one) == Some(false)
 }
 
 /// The broadcast size of two sizes; `None` if they provably differ and neither can be 1.
@@ -84,12 +84,12 @@ pub fn broadcast_dim(func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
 fn same(func: &mut Function, a: Sym, b: Sym) -> bool {
     // The prover can never show that two different symbols are equal.
     let symbols = func.syms.as_var(a).is_some() && func.syms.as_var(b).is_some();
-    a == b || !symbols && prove::equal(func, a, b) == Some(true)
+    a == b || !symbols && size_proofs::equal(func, a, b) == Some(true)
 }
 
 /// Whether a size may be 1 or `target`.
 fn fits(func: &mut Function, size: Sym, target: Sym) -> bool {
-    prove::equal(func, size, target) != Some(false) || !never_one(func, size)
+    size_proofs::equal(func, size, target) != Some(false) || !never_one(func, size)
 }
 
 /// Whether an operand's size may be broadcast to `target`, which does not change.
@@ -237,7 +237,7 @@ impl Target {
         if ctx.func.syms.as_int(*dim) == Some(1) {
             return Axis::One;
         }
-        let same = *dim == target || prove::equal(ctx.func, *dim, target) == Some(true);
+        let same = *dim == target || size_proofs::equal(ctx.func, *dim, target) == Some(true);
         if same || ctx.func.syms.as_int(target) == Some(1) || never_one(ctx.func, *dim) {
             *dim = target;
             return Axis::Along;

@@ -12,8 +12,8 @@ use rustc_hash::FxHashSet;
 use crate::decl::{Legalize, Numbers, OpDecl};
 use crate::infer::InferCtx;
 use crate::ops::squeezed_unknown;
-use crate::prove;
 use crate::registry::{Entry, registry};
+use crate::size_proofs;
 use crate::te::{self, Arg, Taken, TeError, VarMap};
 
 /// The lowered form of a call.
@@ -230,7 +230,7 @@ impl<'a> LegalizeCtx<'a> {
     }
 
     /// A condition on sizes as a check of a stage.
-    pub fn check(&mut self, check: crate::rules::SizeCheck) -> te::Check {
+    pub fn check(&mut self, check: crate::shared_rules::SizeCheck) -> te::Check {
         let cond = te::cast(&self.symbolic(check.cond), te::Ty::BOOL);
         let values: Vec<te::Expr> = check.values.iter().map(|&value| self.size(value)).collect();
         let cond = te::explain(&cond, &values);
@@ -384,7 +384,7 @@ impl<'a> LegalizeCtx<'a> {
         let Some(own) = own.filter(|own| own.len() == dims.len()) else { return t };
         let mut declared = shape;
         for (k, (&have, &want)) in own.iter().zip(dims).enumerate() {
-            if have == want || prove::equal(self.func, have, want) == Some(true) {
+            if have == want || size_proofs::equal(self.func, have, want) == Some(true) {
                 continue;
             }
             let (had, wanted) = (self.size(have), self.size(want));

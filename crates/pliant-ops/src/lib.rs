@@ -1,37 +1,39 @@
-//! The operators: their declarations, and the tensor expressions that define them.
+//! The operators: their declarations, type rules, and lowering to tensor expressions.
 //!
-//! | module | owns |
+//! | module | contents |
 //! |---|---|
-//! | [`te`] | tensor expressions and the loop functions made from them |
+//! | [`te`] | tensor expressions, and the creation of loop functions from them |
 //! | [`decl`] | [`OpDecl`]: the declaration of an operator |
 //! | `ops` | the declarations, one file per group, and the table of all operators |
-//! | [`mod@registry`] | [`registry()`]: operators by name, as required by the IR |
-//! | [`infer`], [`attrs`], [`rules`], [`prove`] | type inference: context, rules, proofs |
-//! | [`broadcast`] | broadcasting, proved statically or decided at run time |
-//! | [`equation`] | the labels of an einsum's dims |
-//! | [`dynamic`] | calls whose operands have types only known at run time |
-//! | [`mod@legalize`] | lowers calls to loop functions |
-//! | [`mod@size_checks`] | the sizes for which a call is valid |
-//! | [`module_builder`] | [`ModuleBuilder`]: modules under construction, `emit_te` |
-//! | [`topi`] | operators as functions over tensor expressions |
-//! | [`user`] | operators registered from a tensor expression alone |
+//! | [`mod@registry`] | [`registry()`]: looks up operators by name for the IR |
+//! | [`infer`], [`attrs`] | the context of type inference: operands and attributes of a call |
+//! | [`shared_rules`] | type rules and lowering rules that several operators share |
+//! | [`size_proofs`] | proofs of relations between symbolic sizes |
+//! | [`broadcast`] | broadcasting with symbolic sizes, decided at compile time or at run time |
+//! | [`einsum_equation`] | the equation of an einsum |
+//! | [`dynamic_calls`] | calls whose operands have a rank or data type that is only known at run time |
+//! | [`mod@legalize`] | lowers calls to loop functions, views or packed functions |
+//! | [`mod@size_checks`] | the conditions on sizes that a call checks at run time |
+//! | [`module_builder`] | [`ModuleBuilder`]: builds modules and emits tensor expressions into them |
+//! | [`topi`] | the operators as functions on tensors of tensor expressions |
+//! | [`user_ops`] | operators that the user registers with a tensor expression |
 
 pub mod attrs;
 pub mod broadcast;
 pub mod decl;
-pub mod dynamic;
-pub mod equation;
+pub mod dynamic_calls;
+pub mod einsum_equation;
 pub mod infer;
 pub mod legalize;
 pub mod module_builder;
 mod ops;
-pub mod prove;
 pub mod registry;
-pub mod rules;
+pub mod shared_rules;
 pub mod size_checks;
+pub mod size_proofs;
 pub mod te;
 pub mod topi;
-pub mod user;
+pub mod user_ops;
 
 pub use decl::{Numbers, OpDecl, Pattern};
 pub use legalize::{
@@ -41,4 +43,4 @@ pub use legalize::{
 pub use module_builder::{ModuleBuilder, call_tir, te_call, te_call_sized};
 pub use registry::{Registry, registry};
 pub use size_checks::size_checks;
-pub use user::{TeArg, TeCall, UserOpSpec, register_user_op};
+pub use user_ops::{TeArg, TeCall, UserOpSpec, register_user_op};

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::legalize::{LegalizeError, TirCall, tir_call};
 use crate::te;
-use crate::user::TeCall;
+use crate::user_ops::TeCall;
 
 /// A module under construction. Loop functions that are equal up to names are stored once.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::decl::{Default, Legalize, OpDecl, operand};
 use crate::infer::InferCtx;
 use crate::ops::GROUPS;
-use crate::user::UserOp;
+use crate::user_ops::UserOp;
 
 /// An operator together with its signature.
 #[derive(Debug)]

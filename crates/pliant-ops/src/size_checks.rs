@@ -54,7 +54,7 @@ fn asked(func: &mut Function, op: Op, args: &[Expr], attrs: &Attrs, ty: Type) ->
     }
     let placeholders = stages.iter().filter(|t| t.is_placeholder());
     let args: Vec<te::Tensor> = placeholders.chain(&form.outputs).cloned().collect();
-    conds.extend(te::sizes::checks(&args, &stages).into_iter().map(|c| c.cond));
+    conds.extend(te::computed_sizes::checks(&args, &stages).into_iter().map(|c| c.cond));
     let mut found: Vec<Sym> = Vec::new();
     for cond in conds {
         let cond = predicate(&mut func.syms, &cond, &mut form.vars);
@@ -77,7 +77,7 @@ fn same_elements(func: &mut Function, x: Expr, view: Type) -> Option<Option<Sym>
     let own = func.ty(x).dims()?.to_vec();
     let new = func.types.get(view).dims()?.to_vec();
     let (own, new) = (func.syms.product(own), func.syms.product(new));
-    if crate::prove::equal(func, own, new) == Some(true) {
+    if crate::size_proofs::equal(func, own, new) == Some(true) {
         return Some(None);
     }
     Some(Some(func.syms.eq(own, new)))

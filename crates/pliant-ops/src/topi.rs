@@ -9,7 +9,7 @@ use crate::decl::Legalize;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::registry::{Entry, registry};
 use crate::te::{self, VarMap};
-use crate::user::TeCall;
+use crate::user_ops::TeCall;
 
 /// The outputs of a call of an operator whose operands are the tensors in `given`. `vars` maps the
 /// sizes of those tensors to the symbols of the function.

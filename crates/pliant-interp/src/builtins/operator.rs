@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pliant_ir::BaseFunc;
-use pliant_ops::dynamic::{Operand, script};
+use pliant_ops::dynamic_calls::{Operand, script};
 use pliant_ops::registry;
 
 use super::Args;

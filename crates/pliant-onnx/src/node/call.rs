@@ -82,7 +82,7 @@ impl Node<'_, '_> {
         compute: impl FnOnce(&mut Self, Expr) -> ExprResult,
     ) -> ExprResult {
         let dtype = self.dtype(x)?;
-        let wide = self.cast(x, pliant_ops::rules::wide_float(dtype))?;
+        let wide = self.cast(x, pliant_ops::shared_rules::wide_float(dtype))?;
         let y = compute(self, wide)?;
         self.cast(y, dtype)
     }

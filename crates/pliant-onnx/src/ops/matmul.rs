@@ -1,7 +1,7 @@
 //! Matrix products: `MatMul`, `Gemm` and `Einsum`.
 
 use pliant_ir::{AttrValue, Attrs, DType};
-use pliant_ops::rules::wide_float;
+use pliant_ops::shared_rules::wide_float;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;

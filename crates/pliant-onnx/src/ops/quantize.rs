@@ -2,7 +2,7 @@
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
-use pliant_ops::rules::wide_float;
+use pliant_ops::shared_rules::wide_float;
 use pliant_sym::Sym;
 
 use super::{OnnxOp, op};

@@ -2,7 +2,7 @@
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
-use pliant_ops::prove;
+use pliant_ops::size_proofs;
 use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
@@ -133,7 +133,7 @@ fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(
     let Some(kept) = kept.filter(|&kept| kept != dim) else { return Ok(()) };
     let func = n.func();
     let (zero, one) = (func.syms.int(0), func.syms.int(1));
-    if func.syms.as_int(dim).is_some() || prove::at_most(func, one, dim) == Some(true) {
+    if func.syms.as_int(dim).is_some() || size_proofs::at_most(func, one, dim) == Some(true) {
         return Ok(());
     }
     // If the kept dim is 0, too, there is no difference.
@@ -362,7 +362,7 @@ fn squeeze_non_constant(n: &mut Node<'_, '_>, x: Expr) -> Result<Option<Expr>, P
     let (one, two) = (n.func().syms.int(1), n.func().syms.int(2));
     let remaining: Vec<Sym> = dims.iter().copied().filter(|&d| d != one).collect();
     let mut may_be_one = |d: Sym| {
-        n.func().syms.as_int(d).is_none() && prove::at_most(n.func(), two, d) != Some(true)
+        n.func().syms.as_int(d).is_none() && size_proofs::at_most(n.func(), two, d) != Some(true)
     };
     if !remaining.iter().any(|&d| may_be_one(d)) || n.declared_rank(0) == Some(remaining.len()) {
         return Ok(None);

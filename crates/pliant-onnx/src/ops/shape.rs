@@ -2,7 +2,7 @@
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
-use pliant_ops::prove;
+use pliant_ops::size_proofs;
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
@@ -224,6 +224,6 @@ fn has_known_sign(n: &mut Node<'_, '_>, step: Sym) -> bool {
     let func = n.func();
     let (one, back) = (func.syms.int(1), func.syms.int(-1));
     func.syms.as_int(step).is_some()
-        || prove::at_most(func, one, step) == Some(true)
-        || prove::at_most(func, step, back) == Some(true)
+        || size_proofs::at_most(func, one, step) == Some(true)
+        || size_proofs::at_most(func, step, back) == Some(true)
 }

@@ -9,7 +9,7 @@ use crate::broadcast::Target;
 use crate::decl::OpDecl;
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{
+use crate::shared_rules::{
     infer_arithmetic, infer_broadcast, infer_broadcast_float, infer_compare, require_bits,
     require_integer, te_broadcast, wide_float,
 };

@@ -1,6 +1,6 @@
 //! Creation of tensors from sizes and scalars, and triangular matrices.
 
-pub mod special;
+pub mod eye_and_hamming;
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{ExprData, Type};
@@ -178,7 +178,7 @@ fn int_length(ctx: &mut InferCtx<'_>, start: Sym, end: Sym, step: Sym) -> Result
     let step = syms.int(step.abs());
     let (len, zero) = (syms.ceildiv(span, step), syms.int(0));
     // A length that is provably non-negative needs no maximum with 0.
-    if crate::prove::at_most(ctx.func, zero, len) == Some(true) {
+    if crate::size_proofs::at_most(ctx.func, zero, len) == Some(true) {
         return Ok(len);
     }
     Ok(ctx.func.syms.max(len, zero))

@@ -1,11 +1,11 @@
 //! Selection of elements by index and by range.
 
-pub mod cache;
-pub mod dynamic;
+pub mod dynamic_slice;
 pub mod gather;
-pub mod safe;
+pub mod index_bounds;
 pub mod scatter;
-mod updates;
+mod scatter_loops;
+pub mod tensor_scatter;
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
@@ -15,8 +15,8 @@ use pliant_ir::{DType, Sym};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::prove;
-use crate::rules::{require_float, require_integer};
+use crate::shared_rules::{require_float, require_integer};
+use crate::size_proofs;
 use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -85,15 +85,15 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let shape = [&x.shape()[..axis], indices.shape(), &x.shape()[axis + 1..]].concat();
     let out = te::compute(shape, "T_take", |i| {
         let index = indices.at(&i[axis..axis + count]);
-        let chosen = safe::as_int64(&index);
+        let chosen = index_bounds::as_int64(&index);
         let place = match mode {
             "wrap" if index.ty().dtype == DType::UInt64 => {
                 let turns = te::floormod(&index, &te::cast(&size, DType::UInt64));
                 te::cast(&turns, te::Ty::I64)
             }
             "wrap" => te::floormod(&chosen, &size),
-            "clip" => safe::clamp(&chosen, &size),
-            _ => safe::wrapped(&index, &size),
+            "clip" => index_bounds::clamp(&chosen, &size),
+            _ => index_bounds::wrapped(&index, &size),
         };
         let element = x.at(&[&i[..axis], &[place], &i[axis + count..]].concat());
         if mode != "nan" {
@@ -105,11 +105,11 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(vec![match mode {
         "nan" => out,
         "fast" if ctx.trusted => out,
-        "fast" => out.with_check(safe::check(indices.shape(), |c| {
-            safe::in_range("relax.take", &indices.at(c), axis, &size)
+        "fast" => out.with_check(index_bounds::check(indices.shape(), |c| {
+            index_bounds::in_range("relax.take", &indices.at(c), axis, &size)
         })),
         // Modes that map all indices into the range require a non-empty range.
-        _ => out.with_check(safe::check(indices.shape(), |_| {
+        _ => out.with_check(index_bounds::check(indices.shape(), |_| {
             let message =
                 format!("relax.take: axis {axis} of size {size} is empty, so no index is in range");
             (te::gt(&size, &te::int(0)), message.into())
@@ -196,7 +196,7 @@ fn axis_slice(
     let zero = ctx.func.syms.int(0);
     let (begin, end) = if inbound {
         (begin, end)
-    } else if step > 0 && prove::at_most(ctx.func, zero, begin) == Some(true) {
+    } else if step > 0 && size_proofs::at_most(ctx.func, zero, begin) == Some(true) {
         // Both a start beyond the end and a negative length give an empty slice, so only the end
         // must be clipped.
         (begin, clip_above(ctx, end, dim))
@@ -207,7 +207,7 @@ fn axis_slice(
     let span = if step > 0 { syms.sub(end, begin) } else { syms.sub(begin, end) };
     let size = syms.int(step.abs());
     let len = syms.ceildiv(span, size);
-    let len = if prove::at_most(ctx.func, zero, len) == Some(true) {
+    let len = if size_proofs::at_most(ctx.func, zero, len) == Some(true) {
         len
     } else {
         ctx.func.syms.max(len, zero)
@@ -234,7 +234,7 @@ fn check_inbound(
             from_start(ctx, bound, dim)
         };
         let inside = [(low, at), (at, dim)];
-        if inside.iter().any(|&(a, b)| prove::at_most(ctx.func, a, b) == Some(false)) {
+        if inside.iter().any(|&(a, b)| size_proofs::at_most(ctx.func, a, b) == Some(false)) {
             let (bound, dim) = (ctx.dim(bound), ctx.dim(dim));
             return Err(ctx.error(format!(
                 "{bound} is out of range for axis {axis} of size {dim}, but assume_inbound says that it is not"
@@ -247,7 +247,7 @@ fn check_inbound(
 /// The bound relative to the start.
 fn from_start(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym) -> Sym {
     let zero = ctx.func.syms.int(0);
-    match prove::at_most(ctx.func, zero, b) {
+    match size_proofs::at_most(ctx.func, zero, b) {
         Some(true) => b,
         Some(false) => ctx.func.syms.add(b, dim),
         None => {
@@ -262,7 +262,7 @@ fn clip(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym, low: i64, high: i64) -> Sym {
     let (low, high) = (ctx.func.syms.int(low), ctx.func.syms.int(high));
     let most = ctx.func.syms.add(dim, high);
     let upper = clip_above(ctx, b, most);
-    match prove::at_most(ctx.func, low, upper) {
+    match size_proofs::at_most(ctx.func, low, upper) {
         Some(true) => upper,
         Some(false) => low,
         None => ctx.func.syms.max(upper, low),
@@ -270,7 +270,7 @@ fn clip(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym, low: i64, high: i64) -> Sym {
 }
 
 fn clip_above(ctx: &mut InferCtx<'_>, b: Sym, most: Sym) -> Sym {
-    match prove::at_most(ctx.func, b, most) {
+    match size_proofs::at_most(ctx.func, b, most) {
         Some(true) => b,
         Some(false) => most,
         None => ctx.func.syms.min(b, most),

@@ -12,7 +12,7 @@ use pliant_sym::Sym;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::prove;
+use crate::size_proofs;
 use crate::te::{self, Tensor, TensorView};
 
 /// The operators of this file.
@@ -179,7 +179,7 @@ fn check_sizes(
             sizes.push((name, at, size));
             continue;
         };
-        if prove::equal(ctx.func, known, size) == Some(false) {
+        if size_proofs::equal(ctx.func, known, size) == Some(false) {
             let (size, known) = (ctx.dim(size), ctx.dim(known));
             let other = call.kernel.operands[other].name;
             let what = format!("has {name} = {size}, but operand {other} has {name} = {known}");

@@ -12,7 +12,7 @@ use crate::broadcast::{Target, broadcast_dims};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{operand_types, require_number, shared_dim, te_converted};
+use crate::shared_rules::{operand_types, require_number, shared_dim, te_converted};
 use crate::te::{self, Expr};
 
 type Inferred = Result<Type, InferError>;

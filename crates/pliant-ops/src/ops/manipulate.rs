@@ -1,9 +1,9 @@
 //! Operators that move elements or change the shape.
 
-pub mod layout;
-pub mod parts;
+pub mod collapse_sum;
+pub mod concat_split;
+pub mod layout_transform;
 pub mod rearrange;
-pub mod reduce_to;
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -13,8 +13,8 @@ use crate::broadcast::{Target, stretches_to};
 use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::prove;
-use crate::rules::numel;
+use crate::shared_rules::numel;
+use crate::size_proofs;
 use crate::te::{self, Check, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -149,7 +149,7 @@ fn fill_open(
     let total = numel(ctx, old);
     let Some(open) = open else {
         let new = numel(ctx, dims);
-        if prove::equal(ctx.func, total, new) == Some(false) {
+        if size_proofs::equal(ctx.func, total, new) == Some(false) {
             let (x, new) = (ctx.ty_text(0), ctx.dim(new));
             return Err(
                 ctx.error(format!("{x} has {} elements, the new shape {new}", ctx.dim(total)))
@@ -165,7 +165,7 @@ fn fill_open(
     if ctx.func.syms.as_int(under) == Some(0) {
         return Err(ctx.error(format!("-1 cannot be found where another size is 0: {x}")));
     }
-    if prove::divides(ctx.func, under, over) == Some(false) {
+    if size_proofs::divides(ctx.func, under, over) == Some(false) {
         let rest = numel(ctx, &others);
         let (total, rest) = (ctx.dim(total), ctx.dim(rest));
         return Err(ctx.error(format!("{x} has {total} elements, which {rest} does not divide")));
@@ -279,7 +279,7 @@ pub(super) fn te_view(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         x.at(&at)
     });
     let (a, b) = (numel(&mut ctx.infer(), &from), numel(&mut ctx.infer(), &to));
-    if prove::equal(ctx.func, a, b) == Some(true) {
+    if size_proofs::equal(ctx.func, a, b) == Some(true) {
         return Ok(vec![out]);
     }
     let cond = te::eq(&ctx.size(a), &ctx.size(b));

@@ -1,9 +1,9 @@
 //! The table of all operators, with one file per group or family. To add an operator, write its
 //! declaration in the file of its group and add an entry to that file's `DECLS`.
 
-mod base;
 mod binary;
 mod create;
+mod data_dependent;
 mod image;
 mod index;
 mod inspect;
@@ -13,9 +13,9 @@ mod manipulate;
 mod nn;
 mod quantize;
 mod recurrent;
-mod rows;
+mod row_loops;
+mod runtime;
 mod scalar;
-mod set;
 mod signal;
 mod sort;
 mod statistical;
@@ -29,27 +29,27 @@ pub use manipulate::squeezed_unknown;
 
 /// All operators of the library by group.
 pub static GROUPS: &[&[OpDecl]] = &[
-    base::DECLS,
+    runtime::DECLS,
     binary::DECLS,
     create::DECLS,
-    create::special::DECLS,
+    create::eye_and_hamming::DECLS,
     image::col2im::DECLS,
-    image::grid::DECLS,
+    image::grid_sample::DECLS,
     image::resize::DECLS,
     index::DECLS,
-    index::cache::DECLS,
+    index::tensor_scatter::DECLS,
     index::gather::DECLS,
     index::scatter::DECLS,
-    index::dynamic::DECLS,
+    index::dynamic_slice::DECLS,
     inspect::DECLS,
     kernel_call::DECLS,
     linear_algebra::DECLS,
     linear_algebra::einsum::DECLS,
     manipulate::DECLS,
-    manipulate::layout::DECLS,
-    manipulate::parts::DECLS,
+    manipulate::layout_transform::DECLS,
+    manipulate::concat_split::DECLS,
     manipulate::rearrange::DECLS,
-    manipulate::reduce_to::DECLS,
+    manipulate::collapse_sum::DECLS,
     nn::activation::DECLS,
     nn::attention::DECLS,
     nn::batch_norm::DECLS,
@@ -57,19 +57,19 @@ pub static GROUPS: &[&[OpDecl]] = &[
     nn::conv_transpose::DECLS,
     nn::group_norm::DECLS,
     nn::loss::DECLS,
-    nn::norm::DECLS,
+    nn::layer_norm::DECLS,
     nn::pad::DECLS,
     nn::pool::DECLS,
-    nn::shuffle::DECLS,
+    nn::pixel_shuffle::DECLS,
     nn::softmax::DECLS,
     quantize::DECLS,
     recurrent::DECLS,
     scalar::DECLS,
-    set::DECLS,
+    data_dependent::DECLS,
     signal::DECLS,
     sort::DECLS,
     statistical::DECLS,
-    statistical::scan::DECLS,
+    statistical::cumulative::DECLS,
     ternary::DECLS,
     unary::DECLS,
     vision::boxes::DECLS,

@@ -5,12 +5,12 @@ use pliant_ir::DType;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 
-use super::index::safe;
+use super::index::index_bounds;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::prove;
-use crate::rules::{operand_types, require_float, require_integer, shared_dim};
+use crate::shared_rules::{operand_types, require_float, require_integer, shared_dim};
+use crate::size_proofs;
 use crate::te::{self, Check, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -129,7 +129,7 @@ impl Parameter {
             return Ok(Parameter { value: ctx.value(i)?, one: None });
         }
         let along = data.get(axis).copied().unwrap_or(one);
-        if prove::equal(ctx.func, *size, along) == Some(true) {
+        if size_proofs::equal(ctx.func, *size, along) == Some(true) {
             return Ok(Parameter { value: ctx.value_of_dims(i, &[along])?, one: None });
         }
         let (size, along) = (ctx.size(*size), ctx.size(along));
@@ -264,7 +264,7 @@ fn te_multinomial(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             b.assert(&te::or(&some, &none), format!("{op}: prob has no classes to draw from"));
         }
         b.for_each(&shape, |b, i| {
-            let row = safe::checked(b, op, trusted, (0, &rows.at(i), &prob.shape()[0]));
+            let row = index_bounds::checked(b, op, trusted, (0, &rows.at(i), &prob.shape()[0]));
             let limit = b.let_("limit", &te::cast(&uniform.at(i), wide));
             let total = b.cell("total", &te::const_of(0.0, wide));
             let class = b.cell("class", &(&classes - 1));

@@ -10,7 +10,7 @@ use pliant_kernel_api::kernels::fft::KERNEL;
 use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{require_float, shared_dim};
+use crate::shared_rules::{require_float, shared_dim};
 use crate::te::{self, Expr, Tensor, TensorView};
 
 type Inferred = Result<Type, InferError>;
@@ -187,7 +187,7 @@ fn infer_stft(ctx: &mut InferCtx<'_>) -> Inferred {
     let rest = ctx.func.syms.sub(dims[1], frame);
     let frames = ctx.func.syms.floordiv(rest, step);
     let frames = ctx.func.syms.add(frames, one);
-    let frames = match crate::prove::at_most(ctx.func, zero, frames) {
+    let frames = match crate::size_proofs::at_most(ctx.func, zero, frames) {
         Some(true) => frames,
         _ => ctx.func.syms.max(frames, zero),
     };

@@ -9,7 +9,7 @@ use pliant_kernel_api::kernels::sort::KERNEL;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::prove;
+use crate::size_proofs;
 use crate::te::{self, Body, Expr, KernelCall, Tensor, TensorView};
 
 type Inferred = Result<Type, InferError>;
@@ -162,7 +162,7 @@ fn infer_topk(ctx: &mut InferCtx<'_>) -> Inferred {
     let axis = t.ndim.map(|n| ctx.axis("axis", n)).transpose()?;
     let mut dims = t.dims.filter(|_| k.is_some());
     if let (Some(dims), Some(axis), Some(k)) = (&mut dims, axis, k) {
-        if prove::at_most(ctx.func, k, dims[axis]) == Some(false) {
+        if size_proofs::at_most(ctx.func, k, dims[axis]) == Some(false) {
             let (k, size) = (ctx.dim(k), ctx.dim(dims[axis]));
             return Err(ctx.error(format!("k is {k}, but axis {axis} has size {size}")));
         }
@@ -187,7 +187,7 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let unknown = || LegalizeError::unknown("relax.topk: k is not known");
     let known = infer.size_attr("k", 0)?.ok_or_else(unknown)?;
     let k = ctx.size(known);
-    let fits = prove::at_most(ctx.func, known, dims[axis]) == Some(true);
+    let fits = size_proofs::at_most(ctx.func, known, dims[axis]) == Some(true);
     let mut results = vec![("values", x.dtype()), ("positions", kernel_dtype(index))];
     if ret > 0 {
         results = vec![results[ret - 1]];

@@ -1,6 +1,6 @@
 //! Reductions over axes.
 
-pub mod scan;
+pub mod cumulative;
 
 use pliant_ir::op::{DimTrait, InferError};
 use pliant_ir::relax::Type;
@@ -10,7 +10,7 @@ use pliant_kernel_api::kernels::arg_reduce;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::rules::require_float;
+use crate::shared_rules::require_float;
 use crate::te::{self, Expr, IterVar, Reducer, Tensor, TensorView};
 
 type Outputs = Result<Vec<Tensor>, LegalizeError>;

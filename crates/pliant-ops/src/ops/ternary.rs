@@ -6,7 +6,7 @@ use pliant_ir::relax::Type;
 use crate::decl::OpDecl;
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{broadcast_of, require_number, require_scalar, te_broadcast_of};
+use crate::shared_rules::{broadcast_of, require_number, require_scalar, te_broadcast_of};
 use crate::te::{self, Tensor};
 
 type Inferred = Result<Type, InferError>;

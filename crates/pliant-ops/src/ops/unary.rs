@@ -7,7 +7,7 @@ use pliant_ir::relax::Type;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{
+use crate::shared_rules::{
     infer_unary, infer_unary_float, infer_unary_number, require_bits, require_scalar, te_unary,
 };
 use crate::te::{self, Expr};

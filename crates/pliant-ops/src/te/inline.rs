@@ -3,11 +3,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::build::with_children;
-use super::create::stages_of;
+use super::create_prim_func::stages_of;
 use super::expr::{Expr, ExprKind, Var};
+use super::expr_builders::with_children;
 use super::tensor::{Tensor, TensorOp};
-use super::walk::{fold, substitute, tree_size};
+use super::traversal::{fold, substitute, tree_size};
 
 /// The maximum number of terms of a stage after inlining, written out as a tree. Each use
 /// recomputes the inlined formula, so formulas that read the previous stage twice would double in

@@ -6,8 +6,8 @@ use pliant_ir::tir::{Intrin, Ty};
 use pliant_kernel_api::{Attr, AttrDefault, AttrType, Kernel};
 use pliant_tensor::DType;
 
-use super::build::{call_typed, const_of, int, string};
 use super::expr::Expr;
+use super::expr_builders::{call_typed, const_of, int, string};
 use super::tensor_view::TensorView;
 
 /// A call of a library kernel under construction.

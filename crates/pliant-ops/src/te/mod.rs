@@ -1,63 +1,61 @@
-//! Tensor expressions: the computation of an operator, written as a function from output indices to
-//! a scalar.
+//! Tensor expressions: the computation of an operator as a function from output indices to a scalar.
 //!
-//! A [`Tensor`] is a placeholder or the result of [`compute`]. An [`Expr`] is a scalar over index
-//! variables, size variables and tensor elements. Both are shared trees (`Arc`) that belong to no
-//! function. [`create_prim_func`] turns tensors into a loop function. [`to_sym`] and [`from_sym`]
-//! convert sizes to and from the symbolic integers of a graph function.
+//! A [`Tensor`] is a placeholder or the result of [`compute`]. An [`Expr`] is a scalar over index variables, size variables and
+//! tensor elements. Both are immutable trees with shared nodes (`Arc`) and belong to no function. [`create_prim_func`] converts
+//! tensors to a loop function. [`to_sym`] and [`from_sym`] convert sizes to and from the symbolic integers of a graph function.
 //!
-//! | module | owns |
+//! | module | contents |
 //! |---|---|
-//! | `expr` | variables, nodes, their types, dropping without recursion |
-//! | `build` | constants, operators with type matching, intrinsics, reductions |
-//! | `tensor` | tensors, `placeholder`, `compute`, run-time checks of a stage |
-//! | `walk` | traversal without recursion, substitution, written-out size |
-//! | `extern_op` | [`extern_`]: stages made of statements, and their builder |
-//! | `reduce_several` | [`compute_several`]: reductions of several values at once |
-//! | `scan` | [`scan`]: stages whose rows depend on the rows before them |
-//! | `create`, `create_extern` | [`create_prim_func`] |
+//! | `expr` | variables, expression nodes and their types; drops deep expressions without recursion |
+//! | `expr_builders` | constants, operators with type promotion, intrinsics, reductions |
+//! | `tensor` | tensors: [`placeholder`], [`compute`], run-time checks of a stage |
+//! | `traversal` | traversal without recursion, substitution, the size of an expression as a tree |
+//! | `extern_stage` | [`extern_`]: stages that are lists of statements, and their builder [`Body`] |
+//! | `tuple_reduction` | [`compute_several`]: reductions of several values at once |
+//! | `scan`, `scan_dependences` | [`scan()`]: stages whose rows depend on earlier rows |
+//! | `create_prim_func`, `create_extern_block` | [`create_prim_func()`] |
 //! | `kernel_call` | [`KernelCall`]: calls of library kernels |
-//! | `tensor_view` | [`TensorView`]: views of tensors as operands of kernels |
-//! | `inline` | inlining of injective stages into their readers |
-//! | `bridge` | conversions to and from [`pliant_ir::Sym`] |
+//! | `tensor_view` | [`TensorView`]: views of tensors as operands of library kernels |
+//! | `inline` | inlines injective stages into the stages that read them |
+//! | `sym_conversion` | conversions to and from [`pliant_ir::Sym`] |
 //! | `print` | the text of an expression |
-//! | `sizes` | checks of computed sizes that may be negative |
+//! | `computed_sizes` | run-time checks that computed sizes are valid |
 
-mod bridge;
-mod build;
-mod create;
-mod create_extern;
+pub(crate) mod computed_sizes;
+mod create_extern_block;
+mod create_prim_func;
 mod expr;
-mod extern_op;
+mod expr_builders;
+mod extern_stage;
 mod inline;
 mod kernel_call;
 mod print;
-mod reduce_several;
 mod scan;
-mod scan_order;
-pub(crate) mod sizes;
+mod scan_dependences;
+mod sym_conversion;
 mod tensor;
 mod tensor_view;
-mod walk;
+mod traversal;
+mod tuple_reduction;
 
-pub use bridge::{VarMap, from_sym, simplify, to_sym};
-pub use build::*;
-pub(crate) use create::stages_of;
-pub use create::{
+pub(crate) use create_prim_func::stages_of;
+pub use create_prim_func::{
     Arg, Created, MAX_TERMS, Taken, create_prim_func, create_prim_func_taken,
     create_prim_func_with_vars, placeholders_of,
 };
 pub use expr::{CustomReducer, Expr, ExprKind, IterVar, Reduce, Reducer, Var};
-pub use extern_op::{Body, Cell, Extern, Stmt, extern_, extern_of, outputs_of, with_parts};
+pub use expr_builders::*;
+pub use extern_stage::{Body, Cell, Extern, Stmt, extern_, extern_of, outputs_of, with_parts};
 pub use inline::inline_injective;
 pub use kernel_call::KernelCall;
-pub use reduce_several::{SeveralReduced, SeveralReducer, compute_several};
 pub use scan::scan;
+pub use sym_conversion::{VarMap, from_sym, simplify, to_sym};
 pub use tensor::{
     Check, Compute, Tensor, TensorOp, check_axes, compute, compute_named, compute_over, placeholder,
 };
 pub use tensor_view::TensorView;
-pub use walk::{fold, free_vars, post_order, read_from, substitute, tensors_read, tree_size};
+pub use traversal::{fold, free_vars, post_order, read_from, substitute, tensors_read, tree_size};
+pub use tuple_reduction::{SeveralReduced, SeveralReducer, compute_several};
 
 pub use pliant_ir::tir::intrin::IntrinResult;
 pub use pliant_ir::tir::{BinOp, Intrin, IterKind, Ty};

@@ -4,14 +4,14 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TeError;
-use super::bridge::simplify;
-use super::build::minimum;
-use super::create::stages_of;
+use super::create_prim_func::stages_of;
 use super::expr::{Expr, ExprKind, Var};
-use super::extern_op::{Body, stage_of};
-use super::scan_order::{OpenReads, distance, open_reads};
+use super::expr_builders::minimum;
+use super::extern_stage::{Body, stage_of};
+use super::scan_dependences::{OpenReads, distance, open_reads};
+use super::sym_conversion::simplify;
 use super::tensor::{Compute, Tensor, TensorOp, placeholder};
-use super::walk::{post_order, read_from, substitute};
+use super::traversal::{post_order, read_from, substitute};
 
 /// The states after all steps. The first rows are those of `init`. Each later row is the row of
 /// `update` at the same index, which reads earlier rows of the placeholders `state`. Intermediate

@@ -7,10 +7,10 @@ use pliant_ir::tir::{IterKind, Ty};
 use pliant_tensor::DType;
 
 use super::TeError;
-use super::build::{cast, int};
 use super::expr::{Expr, ExprKind, IterVar, Orphan, Var, drop_orphans};
-use super::extern_op::Extern;
-use super::walk::tensors_read;
+use super::expr_builders::{cast, int};
+use super::extern_stage::Extern;
+use super::traversal::tensors_read;
 
 /// A tensor. Cloning shares it. Two tensors are equal only if they are the same object.
 #[derive(Clone, Debug)]

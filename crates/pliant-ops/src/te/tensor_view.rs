@@ -3,8 +3,8 @@
 use pliant_ir::relax::kernel_call::NEW_AXIS;
 use pliant_ir::tir::{Intrin, WHOLE};
 
-use super::build::{call, int};
 use super::expr::Expr;
+use super::expr_builders::{call, int};
 use super::tensor::Tensor;
 
 /// A view of the elements of a tensor with its own dims and strides.

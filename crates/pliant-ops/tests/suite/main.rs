@@ -2,9 +2,9 @@
 //! linked separately.
 
 mod common;
-mod documents;
-mod ops;
-mod te;
-mod types;
-mod types_nn;
-mod values;
+mod generated_docs;
+mod legalize;
+mod op_results;
+mod tensor_expressions;
+mod type_rules;
+mod type_rules_nn;

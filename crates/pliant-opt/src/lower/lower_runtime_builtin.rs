@@ -42,7 +42,7 @@
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{Attrs, Op};
-use pliant_ops::dynamic;
+use pliant_ops::dynamic_calls;
 use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
@@ -145,10 +145,10 @@ fn operator_call(
     {
         return None;
     }
-    let (text, operands) = dynamic::describe(func, op, args, attrs);
+    let (text, operands) = dynamic_calls::describe(func, op, args, attrs);
     let mut all = vec![func.str_value(op.name()), func.str_value(&text)];
     all.extend(operands);
-    Some(packed_call(func, dynamic::CALL_OPERATOR, &all, ty))
+    Some(packed_call(func, dynamic_calls::CALL_OPERATOR, &all, ty))
 }
 
 /// Expands the tuple of operands of `op`, unless it is a literal: builtins take the operands

@@ -2,7 +2,7 @@
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
-use pliant_ops::prove;
+use pliant_ops::size_proofs;
 use pliant_sym::Sym;
 
 use super::op;
@@ -71,7 +71,7 @@ fn add_key_mask(
         [count] => {
             let positions = n.iota(keys)?;
             let (zero, twice) = (n.func().syms.int(0), n.func().syms.add(batch, batch));
-            let both = prove::equal(n.func(), *count, twice) == Some(true);
+            let both = size_proofs::equal(n.func(), *count, twice) == Some(true);
             if !both {
                 n.require_equal(*count, batch, "its mask has {} numbers for {} sequences")?;
             }
@@ -247,7 +247,8 @@ fn multi_head_attention(n: &mut Node<'_, '_>) -> ConvertResult {
         add_key_mask(n, &mut masks, mask, (batch, keys))?;
     }
     if n.attrs().int("unidirectional")?.unwrap_or(0) != 0 {
-        let positions_known = past.is_some() || prove::equal(n.func(), queries, keys) == Some(true);
+        let positions_known =
+            past.is_some() || size_proofs::equal(n.func(), queries, keys) == Some(true);
         let mut unsupported = UnsupportedFeatures::default();
         if !positions_known {
             unsupported = unsupported.add(

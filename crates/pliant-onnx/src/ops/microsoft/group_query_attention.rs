@@ -2,7 +2,7 @@
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
-use pliant_ops::prove;
+use pliant_ops::size_proofs;
 use pliant_sym::Sym;
 
 use super::attention::{attention_product, causal_mask, head_count, past_keys_values};
@@ -49,7 +49,7 @@ fn token_positions(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> Expr
         return n.op("relax.add", &[positions, first]);
     };
     let position_ids = n.cast(position_ids, DType::Int64)?;
-    let prompt = prove::equal(n.func(), past, zero);
+    let prompt = size_proofs::equal(n.func(), past, zero);
     if prompt == Some(false) {
         return Ok(position_ids);
     }
@@ -80,7 +80,7 @@ fn check_sequence_ends(
     let (ends, keys) = (n.op("relax.add", &[last_positions, one])?, n.size_scalar(keys)?);
     let mut holds = n.op("relax.less_equal", &[ends, keys])?;
     let zero = n.func().syms.int(0);
-    let prompt = past.map(|past| (past, prove::equal(n.func(), past, zero)));
+    let prompt = past.map(|past| (past, size_proofs::equal(n.func(), past, zero)));
     if let Some((past, prompt)) = prompt.filter(|(_, prompt)| *prompt != Some(true)) {
         let mut full = n.op("relax.equal", &[ends, keys])?;
         if prompt.is_none() {

@@ -232,7 +232,7 @@ fn one_hot_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> ExprResult {
     let dims = n.dims(x)?;
     let axis = n.axis(axis, dims.len())?;
     let one = n.func().syms.int(1);
-    if pliant_ops::prove::at_most(n.func(), one, dims[axis]) == Some(true) {
+    if pliant_ops::size_proofs::at_most(n.func(), one, dims[axis]) == Some(true) {
         return one_hot_argmax(n, x, axis);
     }
     // An empty axis has no maximum.

@@ -140,7 +140,7 @@ fn add_mask_input(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<
             (mask_keys < keys).then(|| n.func().syms.int(keys - mask_keys))
         }
         _ if dims.is_empty()
-            || pliant_ops::prove::equal(n.func(), mask_keys, keys) == Some(true) =>
+            || pliant_ops::size_proofs::equal(n.func(), mask_keys, keys) == Some(true) =>
         {
             None
         }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
-use pliant_ops::rules::wide_float;
+use pliant_ops::shared_rules::wide_float;
 use pliant_sym::Sym;
 
 use crate::error::Problem;

@@ -178,7 +178,9 @@ fn axis_paddings(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, 
     if !n.has_input(3)
         && let Some(t) = n.symbolic(1)
         && t.elems.len() == 2 * rank
-        && t.elems.iter().all(|&e| pliant_ops::prove::at_most(n.func(), zero, e) == Some(true))
+        && t.elems
+            .iter()
+            .all(|&e| pliant_ops::size_proofs::at_most(n.func(), zero, e) == Some(true))
     {
         let change = |axis: usize| AxisPadding {
             crop: (zero, zero),

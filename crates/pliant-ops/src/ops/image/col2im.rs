@@ -3,8 +3,8 @@
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 
-use super::super::nn::window::Window;
-use super::super::rows::Rows;
+use super::super::nn::sliding_window::Window;
+use super::super::row_loops::Rows;
 use super::super::statistical::accumulator;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;

@@ -1,7 +1,7 @@
 //! Operators on images, one file per family.
 
 pub mod col2im;
-mod cubic;
-pub mod grid;
+mod cubic_weights;
+pub mod grid_sample;
 pub mod resize;
 mod resize_kernel;

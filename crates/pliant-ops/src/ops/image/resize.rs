@@ -11,12 +11,12 @@ use pliant_ir::{AttrValue, DType, Sym};
 
 use super::super::nn::layout::{self, Layout};
 use super::super::statistical::accumulator;
-use super::cubic;
+use super::cubic_weights;
 use super::resize_kernel::{self, Images};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::prove;
+use crate::size_proofs;
 use crate::te::{self, Check, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -306,7 +306,7 @@ impl Spec {
         (0..4usize)
             .map(|j| {
                 te::compute(base.shape().to_vec(), format!("weight_{axis}{j}"), |i| {
-                    let all = cubic::weights(&behind(i), self.alpha, dtype);
+                    let all = cubic_weights::weights(&behind(i), self.alpha, dtype);
                     if !self.exclude {
                         return all[j].clone();
                     }
@@ -396,7 +396,7 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
     let last = shape.len() - 1;
     // Rows that become narrower would be averaged at elements that nothing reads.
     let widens = spec.scales.as_ref().is_some_and(|scales| scales[n - 1] >= 1.0)
-        || prove::at_most(ctx.func, dims[last], out_dims[last]) == Some(true);
+        || size_proofs::at_most(ctx.func, dims[last], out_dims[last]) == Some(true);
     // Integers are truncated averages, which rounding between two steps would change.
     let averages = spec.method != Method::Nearest && dtype.is_float();
     let wide_last = along.last().is_some_and(|&(axis, _)| axis == last);

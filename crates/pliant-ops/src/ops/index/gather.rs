@@ -4,13 +4,13 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
-use super::safe;
+use super::index_bounds;
 use crate::broadcast::{Target, broadcast_dims};
 use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::prove;
-use crate::rules::{operand_types, require_integer, shared_dim};
+use crate::shared_rules::{operand_types, require_integer, shared_dim};
+use crate::size_proofs;
 use crate::te::{self, Check, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -80,7 +80,7 @@ pub(super) fn beside(
     let axis = ctx.axis("axis", ndim)?;
     if let (Some(x), Some(i)) = (&data.dims, &indices.dims) {
         for k in (0..ndim).filter(|&k| k != axis) {
-            if prove::at_most(ctx.func, i[k], x[k]) == Some(false) {
+            if size_proofs::at_most(ctx.func, i[k], x[k]) == Some(false) {
                 let (a, b) = (ctx.dim(i[k]), ctx.dim(x[k]));
                 return Err(ctx.error(format!(
                     "dim {k} of indices, {a}, is larger than that of {name}, {b}"
@@ -101,7 +101,7 @@ pub(super) fn beside_checks(
     let op = ctx.decl.name;
     let mut checks = Vec::new();
     for k in (0..inner.len()).filter(|&k| k != axis) {
-        if prove::at_most(ctx.func, inner[k], outer[k]) == Some(true) {
+        if size_proofs::at_most(ctx.func, inner[k], outer[k]) == Some(true) {
             continue;
         }
         let (a, b) = (ctx.size(inner[k]), ctx.size(outer[k]));
@@ -126,15 +126,15 @@ fn te_gather_elements(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let size = x.shape()[axis].clone();
     let out = te::compute(indices.shape().to_vec(), "T_gather_elements", |i| {
         let mut place: Vec<Expr> =
-            i.iter().zip(x.shape()).map(|(i, d)| safe::clamp(i, d)).collect();
-        place[axis] = safe::wrapped(&indices.at(i), &size);
+            i.iter().zip(x.shape()).map(|(i, d)| index_bounds::clamp(i, d)).collect();
+        place[axis] = index_bounds::wrapped(&indices.at(i), &size);
         x.at(&place)
     });
     let mut checks = beside_checks(ctx, &at, &dims, axis);
     if !ctx.trusted {
         let op = ctx.decl.name;
-        checks.push(safe::check(indices.shape(), |c| {
-            safe::in_range(op, &indices.at(c), axis, &size)
+        checks.push(index_bounds::check(indices.shape(), |c| {
+            index_bounds::in_range(op, &indices.at(c), axis, &size)
         }));
     }
     Ok(vec![checks.into_iter().fold(out, |out, check| out.with_check(check))])
@@ -209,15 +209,15 @@ fn te_gather_nd(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let mut out = te::compute(shape, "T_gather_nd", |i| {
         let mut place = i[..batch].to_vec();
         for k in 0..len {
-            place.push(safe::wrapped(&element(&i[..lead], k), &x.shape()[batch + k]));
+            place.push(index_bounds::wrapped(&element(&i[..lead], k), &x.shape()[batch + k]));
         }
         place.extend_from_slice(&i[lead..]);
         x.at(&place)
     });
     for k in 0..if ctx.trusted { 0 } else { len } {
         let size = x.shape()[batch + k].clone();
-        out = out.with_check(safe::check(&indices.shape()[..lead], |c| {
-            safe::in_range(ctx.decl.name, &element(c, k), batch + k, &size)
+        out = out.with_check(index_bounds::check(&indices.shape()[..lead], |c| {
+            index_bounds::in_range(ctx.decl.name, &element(c, k), batch + k, &size)
         }));
     }
     Ok(vec![out])
@@ -285,7 +285,7 @@ fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         let mut place: Vec<Expr> = indices
             .iter()
             .zip(x.shape())
-            .map(|(t, size)| safe::wrapped(&t.at(&i[..lead]), size))
+            .map(|(t, size)| index_bounds::wrapped(&t.at(&i[..lead]), size))
             .collect();
         place.extend_from_slice(&i[lead..]);
         x.at(&place)
@@ -294,8 +294,9 @@ fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     if !ctx.trusted {
         for (k, (t, size)) in indices.iter().zip(x.shape()).enumerate() {
             let own = t.value();
-            let check =
-                safe::check(own.shape(), |c| safe::in_range(ctx.decl.name, &own.at(c), k, size));
+            let check = index_bounds::check(own.shape(), |c| {
+                index_bounds::in_range(ctx.decl.name, &own.at(c), k, size)
+            });
             result = result.with_check(check);
         }
     }
@@ -328,7 +329,7 @@ fn te_bucketize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             b.while_(&te::lt(&low.get(), &high.get()), |b| {
                 let middle =
                     b.let_("middle", &te::floordiv(&(low.get() + high.get()), &te::int(2)));
-                let bound = bounds.at(&[safe::clamp(&middle, &count)]);
+                let bound = bounds.at(&[index_bounds::clamp(&middle, &count)]);
                 // The comparison is formulated such that NaN is after all boundaries.
                 let after = match right {
                     true => te::not(&te::lt(&value, &bound)),

@@ -8,14 +8,14 @@ use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use super::gather::{beside, beside_checks, index_dims, joined, tuple_len};
-use super::safe;
-use super::updates::{Updates, row_at, scatter};
+use super::index_bounds;
+use super::scatter_loops::{Updates, row_at, scatter};
 use crate::broadcast::{Target, broadcast_dims};
 use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::prove;
-use crate::rules::{operand_types, require_integer};
+use crate::shared_rules::{operand_types, require_integer};
+use crate::size_proofs;
 use crate::te::{self, Body, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -83,7 +83,7 @@ fn same_dims(
 ) -> Result<(), InferError> {
     let Some(have) = &have.dims else { return Ok(()) };
     let fits = have.len() == want.len()
-        && have.iter().zip(want).all(|(&a, &b)| prove::equal(ctx.func, a, b) != Some(false));
+        && have.iter().zip(want).all(|(&a, &b)| size_proofs::equal(ctx.func, a, b) != Some(false));
     if fits {
         return Ok(());
     }
@@ -115,8 +115,9 @@ fn te_scatter_elements(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let checks = beside_checks(ctx, &at, &dims, axis);
     let shape = indices.shape().to_vec();
     let target = |b: &mut Body, i: &[Expr]| {
-        let place = safe::checked(b, op, trusted, (axis, &indices.at(i), &x.shape()[axis]));
-        let mut to: Vec<Expr> = i.iter().zip(x.shape()).map(|(i, d)| safe::clamp(i, d)).collect();
+        let place = index_bounds::checked(b, op, trusted, (axis, &indices.at(i), &x.shape()[axis]));
+        let mut to: Vec<Expr> =
+            i.iter().zip(x.shape()).map(|(i, d)| index_bounds::clamp(i, d)).collect();
         to[axis] = place;
         to
     };

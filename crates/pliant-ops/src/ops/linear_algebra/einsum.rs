@@ -9,7 +9,7 @@ use pliant_ir::{DType, Sym};
 
 use crate::broadcast::{Operand, Target, broadcast_dim};
 use crate::decl::{Default, OpDecl, Pattern};
-use crate::equation::{Equation, Label, Misfit, Terms};
+use crate::einsum_equation::{Equation, Label, Misfit, Terms};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::statistical::accumulator;

@@ -5,12 +5,12 @@ use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
-use super::parts::{Alike, MOST_CHOICES, alike};
+use super::concat_split::{Alike, MOST_CHOICES, alike};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::ops::index::safe;
-use crate::rules::{require_integer, shared_dim};
+use crate::ops::index::index_bounds;
+use crate::shared_rules::{require_integer, shared_dim};
 use crate::te::{self, Expr, Tensor};
 use pliant_tensor::CheckFailure;
 
@@ -224,15 +224,15 @@ fn te_reverse(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (x, lengths) = (ctx.tensor(0)?, ctx.tensor_of_dims(1, &[dims[batch]])?);
     let size = x.shape()[seq].clone();
     let out = te::compute(x.shape().to_vec(), "T_reverse_sequence", |i| {
-        let n = safe::as_int64(&lengths.at(std::slice::from_ref(&i[batch])));
+        let n = index_bounds::as_int64(&lengths.at(std::slice::from_ref(&i[batch])));
         let mut at = i.to_vec();
-        let back = safe::clamp(&(&n - 1 - &i[seq]), &size);
+        let back = index_bounds::clamp(&(&n - 1 - &i[seq]), &size);
         at[seq] = te::select(&te::lt(&i[seq], &n), &back, &i[seq]);
         x.at(&at)
     });
     let trusted = ctx.trusted;
-    let check = safe::check(lengths.shape(), |c| {
-        let n = safe::as_int64(&lengths.at(c));
+    let check = index_bounds::check(lengths.shape(), |c| {
+        let n = index_bounds::as_int64(&lengths.at(c));
         let inside = te::and(&te::ge(&n, &te::int(0)), &te::le(&n, &size));
         let message =
             "relax.reverse_sequence: the length {0} is out of range for a sequence of size {1}";

@@ -8,7 +8,7 @@ use crate::broadcast::Target;
 use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{
+use crate::shared_rules::{
     infer_unary_float, infer_unary_number, require_float, shared_dim, te_unary, te_unary_steps,
 };
 use crate::te::{self, Expr, Tensor};

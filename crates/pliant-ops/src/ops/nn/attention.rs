@@ -5,13 +5,13 @@ use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 use pliant_tensor::CheckFailure;
 
-use super::super::index::safe;
+use super::super::index::index_bounds;
 use super::super::statistical::accumulator;
 use crate::broadcast::{Operand, Target, stretches_to};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{
+use crate::shared_rules::{
     SizeCheck, operand_types, require_divisible, require_float, require_integer, require_scalar,
     shared_dim, te_converted,
 };
@@ -363,7 +363,7 @@ impl Sequences {
         let bounds = &starts.shape()[0] - 1;
         let b = te::reduce_axis(bounds, "b");
         let of = te::compute(vec![len.clone()], name, |i| {
-            let end = safe::as_int64(&starts.at(&[b.var.expr() + 1]));
+            let end = index_bounds::as_int64(&starts.at(&[b.var.expr() + 1]));
             let past = te::select(&te::le(&end, &i[0]), &te::int(1), &te::int(0));
             te::sum(&past, std::slice::from_ref(&b))
         });
@@ -373,8 +373,8 @@ impl Sequences {
     /// The check that each sequence is within the tensor, and starts at or after the end of the
     /// previous one.
     fn check(starts: &Tensor, what: &str, len: &Expr) -> Check {
-        safe::check(&[&starts.shape()[0] - 1], |c| {
-            let at = |b: Expr| safe::as_int64(&starts.at(&[b]));
+        index_bounds::check(&[&starts.shape()[0] - 1], |c| {
+            let at = |b: Expr| index_bounds::as_int64(&starts.at(&[b]));
             let (from, to) = (at(c[0].clone()), at(&c[0] + 1));
             let inside =
                 te::all([&te::ge(&from, &te::int(0)), &te::le(&from, &to), &te::le(&to, len)]);
@@ -391,7 +391,7 @@ impl Sequences {
         let zero = te::int(0);
         let there = te::lt(b, &(&self.starts.shape()[0] - 1));
         let at = |b: Expr| {
-            let start = safe::as_int64(&self.starts.at(&[b]));
+            let start = index_bounds::as_int64(&self.starts.at(&[b]));
             te::if_then_else(&there, &start, &zero)
         };
         let first = at(b.clone());

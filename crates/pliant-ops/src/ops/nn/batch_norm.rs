@@ -5,11 +5,11 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
 use super::super::statistical::{Axes, accumulator};
-use super::norm::{check_param, epsilon};
+use super::layer_norm::{check_param, epsilon};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::rules::require_float;
+use crate::shared_rules::require_float;
 use crate::te::{self, Expr, Reducer, Tensor};
 
 type Inferred = Result<Type, InferError>;

@@ -6,11 +6,11 @@ use pliant_ir::{DType, Sym};
 
 use super::super::statistical::accumulator;
 use super::layout::{self, Layout};
-use super::window::Window;
+use super::sliding_window::Window;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{require_divisible, require_number, shared_dim, te_converted};
+use crate::shared_rules::{require_divisible, require_number, shared_dim, te_converted};
 use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -115,7 +115,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
         let (c, i, g) = (ctx.dim(channels), ctx.dim(ins), ctx.dim(groups));
         return Err(ctx.error(format!(
             "data has {c} channels, but weight reads {i} in each of {g} groups: {}",
-            crate::rules::operand_types(ctx)
+            crate::shared_rules::operand_types(ctx)
         )));
     }
     require_divisible(ctx, outs, groups, "the output channels of weight", "groups")?;

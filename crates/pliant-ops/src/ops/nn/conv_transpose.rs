@@ -6,12 +6,12 @@ use pliant_ir::relax::Type;
 
 use super::super::statistical::accumulator;
 use super::conv::{Layouts, conv_dtype, groups};
-use super::window::Window;
+use super::sliding_window::Window;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::prove;
-use crate::rules::{operand_types, require_divisible, shared_dim, te_converted};
+use crate::shared_rules::{operand_types, require_divisible, shared_dim, te_converted};
+use crate::size_proofs;
 use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -105,7 +105,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
         let full = syms.add(gaps, reach);
         let size = syms.add(full, rest);
         let minus = syms.int(-1);
-        if prove::at_most(ctx.func, size, minus) == Some(true) {
+        if size_proofs::at_most(ctx.func, size, minus) == Some(true) {
             let size = ctx.dim(size);
             return Err(ctx.error(format!(
                 "the padding {before} and {after} is larger than the result, whose size would be {size}"

@@ -7,11 +7,11 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 
 use super::super::statistical::accumulator;
-use super::norm::{check_param, epsilon};
+use super::layer_norm::{check_param, epsilon};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::rules::{require_divisible, require_float};
+use crate::shared_rules::{require_divisible, require_float};
 use crate::te::{self, Expr, IterVar, Tensor};
 
 type Inferred = Result<Type, InferError>;

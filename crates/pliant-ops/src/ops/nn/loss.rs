@@ -4,13 +4,15 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
-use super::super::index::safe;
+use super::super::index::index_bounds;
 use super::super::statistical::accumulator;
-use super::norm::check_param;
+use super::layer_norm::check_param;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::rules::{operand_types, require_float, require_integer, shared_dim, te_converted};
+use crate::shared_rules::{
+    operand_types, require_float, require_integer, shared_dim, te_converted,
+};
 use crate::te::{self, Check, Expr, IterVar, Tensor, Var};
 use pliant_tensor::CheckFailure;
 
@@ -142,7 +144,7 @@ struct Nll {
 
 impl Nll {
     fn target(&self, i: &[Expr]) -> Expr {
-        safe::as_int64(&self.t.at(i))
+        index_bounds::as_int64(&self.t.at(i))
     }
 
     /// Whether the element counts, because its target is not the ignored class.

@@ -8,7 +8,7 @@ use pliant_ir::relax::Type;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::prove;
+use crate::size_proofs;
 use crate::te::{self, Check, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -83,7 +83,7 @@ fn least(ctx: &mut InferCtx<'_>, mode: Mode, (before, after): (Sym, Sym)) -> Sym
         Mode::Reflect => syms.add(most, one),
         Mode::Replicate | Mode::Circular => one,
     };
-    match prove::at_most(ctx.func, one, most) {
+    match size_proofs::at_most(ctx.func, one, most) {
         Some(true) => need,
         Some(false) => zero,
         None => {
@@ -108,7 +108,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
     let Some(mut dims) = t.dims else { return Ok(ctx.make(None, Some(widths.len()), t.dtype)) };
     for (axis, &pair) in widths.iter().enumerate() {
         let need = least(ctx, mode, pair);
-        if prove::at_most(ctx.func, need, dims[axis]) == Some(false) {
+        if size_proofs::at_most(ctx.func, need, dims[axis]) == Some(false) {
             let dim = ctx.dim(dims[axis]);
             let [before, after, need] = [pair.0, pair.1, need].map(|s| ctx.dim(s));
             return Err(ctx.error(format!(
@@ -118,7 +118,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
         let syms = &mut ctx.func.syms;
         let (extra, minus) = (syms.add(pair.0, pair.1), syms.int(-1));
         let size = syms.add(dims[axis], extra);
-        if prove::at_most(ctx.func, size, minus) == Some(true) {
+        if size_proofs::at_most(ctx.func, size, minus) == Some(true) {
             let dim = ctx.dim(dims[axis]);
             return Err(ctx.error(format!("axis {axis} of size {dim} has too little to take away")));
         }
@@ -159,7 +159,7 @@ fn te_pad(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let mut small = Vec::new();
     for (axis, &pair) in widths.iter().enumerate() {
         let need = least(&mut infer, mode, pair);
-        if prove::at_most(infer.func, need, dims[axis]).is_none() {
+        if size_proofs::at_most(infer.func, need, dims[axis]).is_none() {
             small.push((axis, need));
         }
     }

@@ -7,12 +7,12 @@ use pliant_ir::relax::Type;
 
 use super::super::statistical::accumulator;
 use super::layout::{self, Layout};
-use super::window::Window;
+use super::sliding_window::Window;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::prove;
-use crate::rules::require_float;
+use crate::shared_rules::require_float;
+use crate::size_proofs;
 use crate::te::{self, Expr, IterVar, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -316,7 +316,7 @@ impl Parts {
             Some(0) => ctx.func.syms.int(1),
             _ => parts,
         };
-        let even = prove::divides(ctx.func, parts, dim) == Some(true);
+        let even = size_proofs::divides(ctx.func, parts, dim) == Some(true);
         let each = ctx.func.syms.floordiv(dim, parts);
         let (dim, parts, each) = (ctx.size(dim), ctx.size(parts), ctx.size(each));
         let equal = even.then_some(each);

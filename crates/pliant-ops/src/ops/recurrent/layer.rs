@@ -7,9 +7,9 @@ use super::activation::{Activation, activations};
 use super::cells;
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::ops::index::safe;
+use crate::ops::index::index_bounds;
 use crate::ops::statistical::accumulator;
-use crate::rules::{require_float, require_integer, shared_dim};
+use crate::shared_rules::{require_float, require_integer, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
 use pliant_tensor::CheckFailure;
 
@@ -332,7 +332,7 @@ pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> Result<Vec<Tensor>
             b.for_("n", &batch, |b, n| {
                 let length = match lengths {
                     Some(l) => {
-                        let length = safe::as_int64(&l.at(std::slice::from_ref(n)));
+                        let length = index_bounds::as_int64(&l.at(std::slice::from_ref(n)));
                         let length = b.let_("length", &length);
                         let inside =
                             te::and(&te::ge(&length, &te::int(0)), &te::le(&length, &steps));
@@ -392,7 +392,7 @@ fn sequence(
     });
     b.for_("s", length, |b, s| {
         let t = if backwards { length - 1 - s } else { s.clone() };
-        let t = b.let_("t", &safe::clamp(&t, steps));
+        let t = b.let_("t", &index_bounds::clamp(&t, steps));
         cells::step(b, net, &state, &Step { d, t: &t, n });
         b.for_("j", hidden, |b, j| {
             let value = state.next.at(std::slice::from_ref(j));
@@ -401,7 +401,7 @@ fn sequence(
         });
     });
     b.for_("s", &(steps - length), |b, s| {
-        let t = safe::clamp(&(length + s), steps);
+        let t = index_bounds::clamp(&(length + s), steps);
         b.for_("j", hidden, |b, j| b.store(&out[0], &to(&t, j), &zero));
     });
     b.for_("j", hidden, |b, j| {

@@ -7,7 +7,7 @@ use pliant_ir::{DType, Sym};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{operand_types, require_float, shared_dim};
+use crate::shared_rules::{operand_types, require_float, shared_dim};
 use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -130,7 +130,8 @@ fn te_counts(ctx: &mut LegalizeCtx<'_>) -> Outputs {
                     valid = te::and(&valid, &te::ge(&read(id), &te::const_of(0.0, x.dtype())));
                 }
                 b.if_(&valid, |b| {
-                    let to = b.let_("to", &super::super::index::safe::clamp(&count.get(), &s[1]));
+                    let to = b
+                        .let_("to", &super::super::index::index_bounds::clamp(&count.get(), &s[1]));
                     b.for_("k", &s[2], |b, k| {
                         let value = x.at(&[i.clone(), n.clone(), k.clone()]);
                         b.store(&out[1], &[i.clone(), to.clone(), k.clone()], &value);

@@ -10,8 +10,8 @@ use super::overlap;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::ops::index::safe;
-use crate::rules::{operand_types, require_float, require_integer, shared_dim};
+use crate::ops::index::index_bounds;
+use crate::shared_rules::{operand_types, require_float, require_integer, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
 use pliant_kernel_api::kernels::sort;
 use pliant_tensor::CheckFailure;
@@ -176,7 +176,8 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         let row = Row::new(b, &s[1], x.dtype());
         let kept = b.alloc("kept", &s[1..2], DType::Int64);
         b.for_("b", &s[0], |b, i| {
-            let valid = b.let_("valid", &safe::as_int64(&counts.at(std::slice::from_ref(i))));
+            let valid =
+                b.let_("valid", &index_bounds::as_int64(&counts.at(std::slice::from_ref(i))));
             let inside = te::and(&te::ge(&valid, &te::int(0)), &te::le(&valid, &s[1]));
             let message = format!("{op}: valid_count {{0}} is out of range for {{1}} boxes");
             let message = CheckFailure::Index.mark(&message);
@@ -216,8 +217,8 @@ fn suppress(
     }
     let count = b.cell("count", &te::int(0));
     b.for_("r", considered, |b, r| {
-        let place = safe::clamp(r, &s[1]);
-        let n = safe::clamp(&row.positions.at(&[place]), &s[1]);
+        let place = index_bounds::clamp(r, &s[1]);
+        let n = index_bounds::clamp(&row.positions.at(&[place]), &s[1]);
         let n = b.let_("n", &n);
         let open = te::gt(&read(&n, nms.score), &te::const_of(0.0, x.dtype()));
         let open = if nms.most >= 0 {
@@ -228,7 +229,7 @@ fn suppress(
         let keep = b.cell("keep", &open);
         b.if_(&keep.get(), |b| {
             b.for_("q", &count.get(), |b, q| {
-                let other = safe::clamp(&kept.at(&[safe::clamp(q, &s[1])]), &s[1]);
+                let other = index_bounds::clamp(&kept.at(&[index_bounds::clamp(q, &s[1])]), &s[1]);
                 let other = b.let_("other", &other);
                 let mut hit = te::ge(
                     &overlap(&corners(&n), &corners(&other)),
@@ -240,7 +241,7 @@ fn suppress(
                 b.if_(&hit, |b| b.set(&keep, &te::bool_const(false)));
             });
         });
-        let to = b.let_("to", &safe::clamp(&count.get(), &s[1]));
+        let to = b.let_("to", &index_bounds::clamp(&count.get(), &s[1]));
         let write_row = |b: &mut Body, to: &Expr, dropped: bool| {
             b.for_("k", &s[2], |b, k| {
                 let mut value = x.at(&[i.clone(), n.clone(), k.clone()]);
@@ -346,7 +347,7 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(te::extern_("all_class_non_max_suppression", &outputs, |b, out| {
         let row = Row::new(b, &s[2], dtype);
         let kept = b.alloc("kept", &s[2..], DType::Int64);
-        let (most, iou) = (safe::as_int64(&only(&most)), te::cast(&only(&iou), dtype));
+        let (most, iou) = (index_bounds::as_int64(&only(&most)), te::cast(&only(&iou), dtype));
         let least = te::cast(&only(&least), dtype);
         b.for_each(outputs[0].0.as_slice(), |b, i| b.store(&out[0], i, &te::int(-1)));
         if !onnx {
@@ -363,7 +364,7 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> Outputs {
                 row.sort(b, |k| scores.at(&[i.clone(), c.clone(), k.clone()]));
                 let count = b.cell("count", &te::int(0));
                 b.for_("r", &s[2], |b, r| {
-                    let n = safe::clamp(&row.positions.at(std::slice::from_ref(r)), &s[2]);
+                    let n = index_bounds::clamp(&row.positions.at(std::slice::from_ref(r)), &s[2]);
                     let n = b.let_("n", &n);
                     let score = row.scores.at(std::slice::from_ref(&n));
                     let open = te::and(&te::gt(&score, &least), &te::lt(&count.get(), &most));
@@ -373,18 +374,21 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> Outputs {
                     };
                     b.if_(&keep.get(), |b| {
                         b.for_("q", &count.get(), |b, q| {
-                            let other = safe::clamp(&kept.at(&[safe::clamp(q, &s[2])]), &s[2]);
+                            let other = index_bounds::clamp(
+                                &kept.at(&[index_bounds::clamp(q, &s[2])]),
+                                &s[2],
+                            );
                             let other = b.let_("other", &other);
                             let hit = te::gt(&overlap(&corners(&n), &corners(&other)), &iou);
                             b.if_(&hit, |b| b.set(&keep, &te::bool_const(false)));
                         });
                     });
                     b.if_(&keep.get(), |b| {
-                        b.store(&kept, &[safe::clamp(&count.get(), &s[2])], &n);
+                        b.store(&kept, &[index_bounds::clamp(&count.get(), &s[2])], &n);
                         b.set(&count, &(count.get() + 1));
                         let at = b.let_(
                             "at",
-                            &safe::clamp(&total.get(), &outputs[0].0[usize::from(!onnx)]),
+                            &index_bounds::clamp(&total.get(), &outputs[0].0[usize::from(!onnx)]),
                         );
                         if onnx {
                             for (k, v) in [i, c, &n].into_iter().enumerate() {

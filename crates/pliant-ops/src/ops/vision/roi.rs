@@ -11,9 +11,9 @@ use super::boxes::rank;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::ops::index::safe;
+use crate::ops::index::index_bounds;
 use crate::ops::statistical::accumulator;
-use crate::rules::{require_float, shared_dim};
+use crate::shared_rules::{require_float, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
 use pliant_tensor::CheckFailure;
 
@@ -163,7 +163,7 @@ impl Pooling {
             format!("{}: index {{0}} of rois is out of range for axis 0 of size {{1}}", self.op);
         let message = CheckFailure::Index.mark(&message);
         b.assert(&te::explain(&inside, &[value, images.clone()]), message);
-        b.let_("batch", &safe::clamp(&index, images))
+        b.let_("batch", &index_bounds::clamp(&index, images))
     }
 
     fn place(&self, n: &Expr, c: &Expr, y: &Expr, x: &Expr) -> Vec<Expr> {
@@ -241,8 +241,9 @@ impl Pooling {
         let inside = b.let_("inside", &inside);
         let at = te::maximum(&te::minimum(at, &last), &self.number(0.0));
         let at = b.let_("at", &te::select(&inside, &at, &self.number(0.0)));
-        let low = b.let_("low", &safe::clamp(&te::cast(&te::floor(&at), te::Ty::I64), size));
-        let high = b.let_("high", &safe::clamp(&(&low + 1), size));
+        let low =
+            b.let_("low", &index_bounds::clamp(&te::cast(&te::floor(&at), te::Ty::I64), size));
+        let high = b.let_("high", &index_bounds::clamp(&(&low + 1), size));
         let weight = b.let_("weight", &(&at - te::cast(&low, wide)));
         Tap { low, high, weight, inside }
     }
@@ -396,8 +397,8 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             p.each_channel(b, bin, |_, _| p.number(f64::NEG_INFINITY));
             b.for_("iy", &(&y1 - &y0), |b, iy| {
                 b.for_("ix", &(&x1 - &x0), |b, ix| {
-                    let y = b.let_("row", &safe::clamp(&(&y0 + iy), &height));
-                    let x = b.let_("column", &safe::clamp(&(&x0 + ix), &breadth));
+                    let y = b.let_("row", &index_bounds::clamp(&(&y0 + iy), &height));
+                    let x = b.let_("column", &index_bounds::clamp(&(&x0 + ix), &breadth));
                     p.each_channel(b, bin, |most, c| {
                         let at = p.place(&bin.image, c, &y, &x);
                         te::maximum(most, &te::cast(&p.x.at(&at), wide))

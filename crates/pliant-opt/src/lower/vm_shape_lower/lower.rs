@@ -476,7 +476,7 @@ impl Lowering<'_> {
             let zero = func.syms.int(0);
             let made = self.sizes.get(&target).cloned();
             let made =
-                made.filter(|_| pliant_ops::prove::at_most(func, zero, target) != Some(true));
+                made.filter(|_| pliant_ops::size_proofs::at_most(func, zero, target) != Some(true));
             let size = made.map(|(span, writer)| {
                 at = Some(span);
                 writer.map_or(String::new(), |name| format!(", for the result of '{name}'"))

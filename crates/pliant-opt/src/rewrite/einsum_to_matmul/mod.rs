@@ -47,7 +47,7 @@ mod roles;
 
 use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Attrs, DType, IRModule, Sym};
-use pliant_ops::equation::{Equation, Terms};
+use pliant_ops::einsum_equation::{Equation, Terms};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{RewriteCx, is_op, rewrite_call, wildcard};
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};

@@ -2,7 +2,7 @@
 //! summed dims, and which transforms the operands and the result need.
 
 use pliant_ir::{Sym, SymArena};
-use pliant_ops::equation::{Equation, Label};
+use pliant_ops::einsum_equation::{Equation, Label};
 
 /// An operand, or a result, with the labels of its dims.
 #[derive(Clone, Debug)]

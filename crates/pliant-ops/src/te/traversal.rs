@@ -4,8 +4,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::build::with_children;
 use super::expr::{Expr, ExprKind, Var};
+use super::expr_builders::with_children;
 use super::tensor::Tensor;
 
 /// Computes a value for each distinct node under `root`, operands first, and returns the value of

@@ -25,10 +25,10 @@ use pliant_ir::tir::{ForKind, Ty};
 use pliant_tensor::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::build::{cast, int, not};
 use super::expr::{Expr, ExprKind, IterVar, Var};
+use super::expr_builders::{cast, int, not};
 use super::tensor::{Tensor, TensorOp, placeholder};
-use super::walk::{post_order, read_from, substitute};
+use super::traversal::{post_order, read_from, substitute};
 
 /// A statement. The variables, buffers and assertions that [`Stmt::Let`], [`Stmt::Alloc`] and
 /// [`Stmt::Assert`] introduce are in effect up to the end of the enclosing list.

@@ -4,7 +4,7 @@ use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 
 use crate::infer::InferCtx;
-use crate::prove;
+use crate::size_proofs;
 use crate::te::{self, Expr, Tensor};
 
 /// The sliding window parameters of each spatial dim.
@@ -65,7 +65,7 @@ impl Window {
             let room = syms.add(room, whole);
             let front = syms.int(before);
             let starts = syms.add(dim, front);
-            let least = match prove::at_most(ctx.func, room, starts) {
+            let least = match size_proofs::at_most(ctx.func, room, starts) {
                 Some(true) => room,
                 Some(false) => starts,
                 None => ctx.func.syms.min(room, starts),
@@ -77,7 +77,7 @@ impl Window {
             syms.add(count, one)
         };
         let minus = ctx.func.syms.int(-1);
-        if prove::at_most(ctx.func, count, minus) == Some(true) {
+        if size_proofs::at_most(ctx.func, count, minus) == Some(true) {
             let (dim, kernel, reach) = (ctx.dim(dim), ctx.dim(kernel), ctx.dim(reach));
             return Err(ctx.error(format!(
                 "a window of {kernel} elements, {reach} from first to last, is larger than a dim of {dim} with padding \

@@ -1,7 +1,7 @@
 //! The table row that the tutorial adds to `ops/binary.rs`.
 
 use pliant_ops::decl::{OpDecl, Pattern};
-use pliant_ops::rules::{infer_broadcast_float, te_broadcast};
+use pliant_ops::shared_rules::{infer_broadcast_float, te_broadcast};
 use pliant_ops::te;
 
 /// A table with only that row.

@@ -11,8 +11,8 @@ use pliant_ir::relax::Type;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::ops::index::safe;
-use crate::rules::numel;
+use crate::ops::index::index_bounds;
+use crate::shared_rules::numel;
 use crate::te::{self, Expr, Tensor};
 
 /// The operators of this file.
@@ -231,7 +231,7 @@ fn last(ctx: &mut InferCtx<'_>, node: &Node, ends: &[Sym]) -> Sym {
                 _ => {
                     let one = syms.int(1);
                     let most = syms.sub(b, one);
-                    match crate::prove::at_most(ctx.func, most, a) {
+                    match crate::size_proofs::at_most(ctx.func, most, a) {
                         Some(true) => most,
                         Some(false) => a,
                         None => ctx.func.syms.min(a, most),
@@ -262,7 +262,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     });
     let out: Vec<Sym> = out.collect();
     let (before, after) = (numel(ctx, &dims), numel(ctx, &out));
-    if crate::prove::at_most(ctx.func, before, after) == Some(false) {
+    if crate::size_proofs::at_most(ctx.func, before, after) == Some(false) {
         let (before, after) = (ctx.dim(before), ctx.dim(after));
         return Err(ctx.error(format!(
             "index_map brings {before} elements to {after} places, so that some meet"
@@ -293,7 +293,7 @@ fn te_layout(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<Tensor>, LegalizeError> {
     let (x, shape) = (ctx.tensor(0)?, ctx.out_shape(0)?);
     let mut infer = ctx.infer();
     let (before, after) = (numel(&mut infer, &dims), numel(&mut infer, &out_dims));
-    let fits = crate::prove::at_most(infer.func, before, after) == Some(true);
+    let fits = crate::size_proofs::at_most(infer.func, before, after) == Some(true);
     let map = index_map(&infer, Some(x.ndim()))?;
     let pad = if infer.attr("pad_value").is_none() { 0.0 } else { infer.float("pad_value")? };
     let pad = te::const_of(pad, x.dtype());
@@ -311,7 +311,7 @@ fn te_layout(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<Tensor>, LegalizeError> {
                 .outputs
                 .iter()
                 .zip(&shape)
-                .map(|(node, size)| safe::clamp(&place(node, i), size))
+                .map(|(node, size)| index_bounds::clamp(&place(node, i), size))
                 .collect();
             b.store(&out[0], &to, &x.at(i));
         });

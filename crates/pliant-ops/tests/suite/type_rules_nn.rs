@@ -4,7 +4,7 @@
 use pliant_ir::op::Op;
 
 use crate::common::{Calls, attrs};
-use crate::types::check;
+use crate::type_rules::check;
 
 #[test]
 fn convolutions() {

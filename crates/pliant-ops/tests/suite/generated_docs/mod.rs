@@ -1,11 +1,11 @@
 //! The files generated from the table of operators: `docs/operators.md` and the stubs of
 //! `relax.op`. The tests fail if a file is out of date. With `PLIANT_BLESS=1` they write the files.
 
-mod absent;
-mod hypot;
-mod page;
-mod probe;
+mod accepted_types;
+mod operators_page;
 mod stubs;
+mod tutorial_op;
+mod unsupported_ops;
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn check(path: &str, text: &str) {
     let line = old.lines().zip(text.lines()).position(|(a, b)| a != b).map_or(0, |k| k + 1);
     assert!(
         old == text,
-        "{path} is stale from line {line}: PLIANT_BLESS=1 cargo test --package pliant-ops --test suite documents"
+        "{path} is stale from line {line}: PLIANT_BLESS=1 cargo test --package pliant-ops --test suite generated_docs"
     );
 }
 
@@ -32,10 +32,10 @@ fn check(path: &str, text: &str) {
 fn the_operator_of_the_tutorial() {
     let page = include_str!("../../../../../docs/operator.md");
     let code = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
-    let table = include_str!("hypot.rs").split_once("= &[\n").expect("a table").1;
+    let table = include_str!("tutorial_op.rs").split_once("= &[\n").expect("a table").1;
     assert_eq!(code, table.strip_suffix("];\n"), "docs/operator.md shows another row");
-    let [decl] = hypot::DECLS else { panic!("one operator") };
-    let types = probe::element_types(decl);
+    let [decl] = tutorial_op::DECLS else { panic!("one operator") };
+    let types = accepted_types::element_types(decl);
     let floats = |name: &str| (name.to_string(), "floats".to_string());
     assert_eq!(types[0], floats("x1"));
 }

@@ -7,7 +7,7 @@ use pliant_ir::{DType, Sym};
 use crate::broadcast::{Operand, Target, broadcast_dims};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::prove;
+use crate::size_proofs;
 use crate::te;
 
 /// The types of the operands as text, for errors that concern several operands.
@@ -279,7 +279,7 @@ pub fn wide_float(dtype: DType) -> DType {
 /// and otherwise the left size to the right one.
 pub fn shared_dim(ctx: &mut InferCtx<'_>, a: Sym, b: Sym) -> Option<Sym> {
     let (ca, cb) = (ctx.func.syms.as_int(a), ctx.func.syms.as_int(b));
-    match prove::equal(ctx.func, a, b) {
+    match size_proofs::equal(ctx.func, a, b) {
         Some(false) => None,
         _ => Some(if ca.is_none() && cb.is_some() { b } else { a }),
     }
@@ -331,9 +331,9 @@ pub fn require_divisible(
         return Ok(None);
     }
     let proof = if by == zero {
-        prove::equal(ctx.func, size, zero)
+        size_proofs::equal(ctx.func, size, zero)
     } else {
-        prove::divides(ctx.func, by, size)
+        size_proofs::divides(ctx.func, by, size)
     };
     match proof {
         Some(true) => Ok(None),

@@ -10,11 +10,11 @@ use pliant_sym::{Analyzer, Facts, Sym, SymKind};
 use pliant_tensor::{CheckFailure, DType};
 use rustc_hash::FxHashSet;
 
-use super::bridge::{VarMap, to_sym};
-use super::build::{all, binary, cast, const_of, explain, ge, int, lt};
 use super::expr::{Expr, ExprKind, Var};
+use super::expr_builders::{all, binary, cast, const_of, explain, ge, int, lt};
+use super::sym_conversion::{VarMap, to_sym};
 use super::tensor::{Check, Tensor, TensorOp};
-use super::walk::{free_vars, post_order};
+use super::traversal::{free_vars, post_order};
 
 /// The number of bits of the largest size of a dim, and of the largest number of elements in
 /// memory.

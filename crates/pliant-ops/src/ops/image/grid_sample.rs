@@ -5,11 +5,11 @@ use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use super::super::statistical::accumulator;
-use super::cubic;
+use super::cubic_weights;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{operand_types, require_float, shared_dim};
+use crate::shared_rules::{operand_types, require_float, shared_dim};
 use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -186,7 +186,7 @@ impl Axis<'_> {
             }
             Method::Bicubic => {
                 let first = te::floor(&x);
-                let weights = cubic::weights(&(&x - &first), -0.75, self.dtype);
+                let weights = cubic_weights::weights(&(&x - &first), -0.75, self.dtype);
                 weights
                     .into_iter()
                     .enumerate()

@@ -6,8 +6,8 @@ use pliant_ir::OpRegistry;
 use pliant_ops::decl::{Legalize, Pattern};
 use pliant_ops::{OpDecl, registry};
 
-use super::absent::{REASONS, absent};
-use super::probe::element_types;
+use super::accepted_types::element_types;
+use super::unsupported_ops::{REASONS, absent};
 use super::{check, groups, params, short};
 
 const HEAD: &str = "\

@@ -7,11 +7,11 @@ use pliant_tensor::CheckFailure;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TeError;
-use super::create::{AS_STAGE, Create, limit};
+use super::create_prim_func::{AS_STAGE, Create, limit};
 use super::expr::{Expr, ExprKind, Var};
-use super::extern_op::{Extern, Stmt, exprs_of, for_each};
+use super::extern_stage::{Extern, Stmt, exprs_of, for_each};
 use super::tensor::{Tensor, TensorOp};
-use super::walk::post_order;
+use super::traversal::post_order;
 
 /// The variables that the statements define.
 pub(super) fn defined_vars(stage: &Extern) -> Vec<Var> {

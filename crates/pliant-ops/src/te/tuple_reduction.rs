@@ -9,11 +9,11 @@ use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
 use super::TeError;
-use super::build::cast;
 use super::expr::{Expr, IterVar, Var};
-use super::extern_op::{Cell, extern_};
+use super::expr_builders::cast;
+use super::extern_stage::{Cell, extern_};
 use super::tensor::Tensor;
-use super::walk::substitute;
+use super::traversal::substitute;
 
 /// A commutative and associative function of two groups of values, with its neutral group.
 #[derive(Clone, Debug)]

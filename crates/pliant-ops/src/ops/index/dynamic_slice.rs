@@ -5,7 +5,7 @@ use pliant_ir::relax::Type;
 
 use crate::decl::OpDecl;
 use crate::infer::InferCtx;
-use crate::rules::{require_integer, shared_dim};
+use crate::shared_rules::{require_integer, shared_dim};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(

@@ -8,7 +8,7 @@ use super::super::statistical::{Axes, accumulator};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::rules::{require_float, shared_dim};
+use crate::shared_rules::{require_float, shared_dim};
 use crate::te::{self, Expr, Reducer, Tensor};
 
 type Inferred = Result<Type, InferError>;

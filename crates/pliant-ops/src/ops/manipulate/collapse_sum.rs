@@ -8,10 +8,10 @@ use pliant_ir::relax::Type;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::ops::index::safe;
+use crate::ops::index::index_bounds;
 use crate::ops::statistical::accumulator;
-use crate::prove;
-use crate::rules::{require_integer, require_number};
+use crate::shared_rules::{require_integer, require_number};
+use crate::size_proofs;
 use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -69,7 +69,7 @@ fn fates(ctx: &mut InferCtx<'_>, from: &[Sym], to: &[Sym]) -> Result<Vec<Fate>, 
     let mut fates = vec![Fate::Gone; from.len()];
     for (i, &want) in to.iter().enumerate() {
         let have = from[i + skip];
-        let same = prove::equal(ctx.func, have, want);
+        let same = size_proofs::equal(ctx.func, have, want);
         fates[i + skip] = match (ctx.func.syms.as_int(want), same) {
             (_, Some(true)) => Fate::Kept,
             (Some(1), _) => Fate::Gone,
@@ -187,7 +187,7 @@ fn te_one_hot(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(vec![te::compute(shape, "T_one_hot", |i| {
         let mut at = i.to_vec();
         let place = at.remove(axis);
-        let hit = te::eq(&safe::as_int64(&indices.at(&at)), &place);
+        let hit = te::eq(&index_bounds::as_int64(&indices.at(&at)), &place);
         te::select(&hit, &te::cast(&on.at(&[]), dtype), &te::cast(&off.at(&[]), dtype))
     })])
 }

@@ -2,9 +2,9 @@
 
 use pliant_tensor::DType;
 
-use super::super::rows::{GRAIN, each_element};
+use super::super::row_loops::{GRAIN, each_element};
 use super::super::statistical::accumulator;
-use super::safe;
+use super::index_bounds;
 use crate::te::{self, Body, Expr, Tensor};
 
 /// Writes one update. Its arguments are the indices in the result and in the updates.
@@ -160,7 +160,7 @@ pub(super) fn row_at(
     trusted: bool,
     (axis, index, size): (usize, &Expr, &Expr),
 ) -> Expr {
-    let place = safe::checked(b, op, trusted, (axis, index, size));
+    let place = index_bounds::checked(b, op, trusted, (axis, index, size));
     // Asserted once per row rather than for each of its elements.
     b.assert(&te::lt(&place, size), format!("{op}: axis {axis} is empty"));
     place

@@ -7,7 +7,7 @@ use super::super::manipulate::te_view;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{numel, require_divisible};
+use crate::shared_rules::{numel, require_divisible};
 use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;

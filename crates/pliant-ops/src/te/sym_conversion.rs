@@ -5,9 +5,9 @@ use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar, Term};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
-use super::build::*;
 use super::expr::{Expr, ExprKind, Var};
-use super::walk::fold;
+use super::expr_builders::*;
+use super::traversal::fold;
 
 /// A one-to-one mapping between symbols of a function and variables of tensor expressions.
 /// Variables may also stand for whole terms.

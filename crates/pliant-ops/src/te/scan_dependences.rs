@@ -4,11 +4,11 @@
 use pliant_ir::tir::Intrin;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::bridge::simplify;
-use super::build::{and, le, lt, not, or};
 use super::expr::{Expr, ExprKind, IterVar};
+use super::expr_builders::{and, le, lt, not, or};
+use super::sym_conversion::simplify;
 use super::tensor::{Compute, Tensor};
-use super::walk::fold;
+use super::traversal::fold;
 
 /// The maximum number of pairs of a subexpression and its condition that are distinguished.
 const MOST_CONDITIONS: usize = 4096;

@@ -18,12 +18,12 @@ use pliant_tensor::CheckFailure;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TeError;
-use super::build::cast;
+use super::computed_sizes;
 use super::expr::{Expr, ExprKind, IterVar, Reduce, Var};
-use super::extern_op::{exprs_of, for_each};
-use super::sizes;
+use super::expr_builders::cast;
+use super::extern_stage::{exprs_of, for_each};
 use super::tensor::{Check, Compute, Tensor, TensorOp};
-use super::walk::{fold, free_vars, post_order, substitute, tree_and_nodes};
+use super::traversal::{fold, free_vars, post_order, substitute, tree_and_nodes};
 
 /// The maximum number of terms of a stage's expression written out as a tree. Later passes walk and
 /// print loop functions as trees, so an expression that shares its parts at each level
@@ -182,7 +182,7 @@ fn validate(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Result<(), T
             }
             TensorOp::Placeholder => {}
             TensorOp::Compute(stage) => validate_stage(t, stage)?,
-            TensorOp::Extern(stage, _) => super::create_extern::validate(stage)?,
+            TensorOp::Extern(stage, _) => super::create_extern_block::validate(stage)?,
         }
     }
     Ok(())
@@ -284,7 +284,7 @@ fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor], taken: &Tak
     for stage in stages {
         if let TensorOp::Extern(stage, _) = stage.op() {
             // Variables defined by the statements are local to the stage.
-            bound.extend(super::create_extern::defined_vars(stage));
+            bound.extend(super::create_extern_block::defined_vars(stage));
         }
     }
     let mut visit = |e: &Expr, axes: &[&IterVar]| {
@@ -384,7 +384,7 @@ impl Create<'_> {
                 stmts.push(self.check(result, check)?);
             }
         }
-        for check in &sizes::checks(args, stages) {
+        for check in &computed_sizes::checks(args, stages) {
             stmts.push(self.check(&args[0], check)?);
         }
         let args: FxHashSet<&Tensor> = args.iter().collect();

@@ -4,12 +4,12 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_tensor::CheckFailure;
 
-use super::safe;
+use super::index_bounds;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::prove;
-use crate::rules::{operand_types, require_integer, shared_dim};
+use crate::shared_rules::{operand_types, require_integer, shared_dim};
+use crate::size_proofs;
 use crate::te::{self, Check, Expr, Tensor};
 
 /// The operators of this file.
@@ -50,7 +50,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     let mut pairs: Vec<_> = starts.dims.iter().map(|starts| (own[0], starts[0])).collect();
     if let Some(new) = &updates.dims {
         pairs.extend((0..own.len()).filter(|&k| k != axis).map(|k| (own[k], new[k])));
-        if prove::at_most(ctx.func, new[axis], own[axis]) == Some(false) {
+        if size_proofs::at_most(ctx.func, new[axis], own[axis]) == Some(false) {
             let text = operand_types(ctx);
             return Err(
                 ctx.error(format!("updates are longer than data along axis {axis}: {text}"))
@@ -76,7 +76,7 @@ fn te_tensor_scatter(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<Tensor>, LegalizeE
     let (x, updates) = (ctx.tensor(0)?, ctx.tensor_of_dims(1, &part)?);
     let starts = ctx.tensor_of_dims(2, &dims[..1])?;
     let (size, len) = (x.shape()[axis].clone(), updates.shape()[axis].clone());
-    let start = |i: &Expr| safe::as_int64(&starts.at(std::slice::from_ref(i)));
+    let start = |i: &Expr| index_bounds::as_int64(&starts.at(std::slice::from_ref(i)));
     let out = te::compute(x.shape().to_vec(), "T_tensor_scatter", |i| {
         let from = &i[axis] - start(&i[0]);
         let from = match circular {
@@ -90,7 +90,7 @@ fn te_tensor_scatter(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<Tensor>, LegalizeE
     });
     let op = ctx.decl.name;
     let message = format!("{op}: {{1}} updates at position {{0}} of axis {axis} of size {{2}}");
-    let fits = safe::check(&x.shape()[..1], |i| {
+    let fits = index_bounds::check(&x.shape()[..1], |i| {
         let start = start(&i[0]);
         // With circular, updates fit anywhere if they are not longer than the axis.
         let last = if circular { &size - 1 } else { &size - &len };

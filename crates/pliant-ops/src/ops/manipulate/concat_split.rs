@@ -11,10 +11,10 @@ use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::flat_at;
-use crate::ops::index::safe;
-use crate::ops::rows::{Rows, each_element};
-use crate::prove;
-use crate::rules::{numel, shared_dim};
+use crate::ops::index::index_bounds;
+use crate::ops::row_loops::{Rows, each_element};
+use crate::shared_rules::{numel, shared_dim};
+use crate::size_proofs;
 use crate::te::{self, Body, Check, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -218,7 +218,7 @@ fn copy_parts(b: &mut Body, out: &Tensor, parts: &[Tensor], size: &Expr, row: &[
     for part in parts {
         let shape = &part.shape()[row.len()..];
         b.if_(&te::lt(&te::int(0), &shape[0]), |b| {
-            let first = b.let_("first", &safe::clamp(&start.get(), size));
+            let first = b.let_("first", &index_bounds::clamp(&start.get(), size));
             let end = &first + &shape[0];
             b.assert(&te::le(&end, size), "relax.concat: the parts are more than the result");
             let copy = |b: &mut Body, i: &[Expr]| {
@@ -256,7 +256,7 @@ fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<Cuts>, InferError> {
     };
     let mut signs = Vec::new();
     for &index in &indices {
-        match prove::at_most(ctx.func, zero, index) {
+        match size_proofs::at_most(ctx.func, zero, index) {
             Some(true) => {}
             Some(false) => {
                 let index = ctx.dim(index);
@@ -272,7 +272,7 @@ fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<Cuts>, InferError> {
 fn parts_at(ctx: &mut InferCtx<'_>, indices: &[Sym], dim: Sym) -> Vec<(Sym, Sym)> {
     let (mut parts, mut begin) = (Vec::new(), ctx.func.syms.int(0));
     for &index in indices {
-        let cut = match prove::at_most(ctx.func, index, dim) {
+        let cut = match size_proofs::at_most(ctx.func, index, dim) {
             Some(true) => index,
             _ => ctx.func.syms.min(index, dim),
         };
@@ -286,7 +286,7 @@ fn parts_at(ctx: &mut InferCtx<'_>, indices: &[Sym], dim: Sym) -> Vec<(Sym, Sym)
 /// The size of a part; it is empty if its end is before its start.
 fn part_between(ctx: &mut InferCtx<'_>, begin: Sym, end: Sym) -> Sym {
     let len = ctx.func.syms.sub(end, begin);
-    match prove::at_most(ctx.func, begin, end) {
+    match size_proofs::at_most(ctx.func, begin, end) {
         Some(true) => len,
         _ => {
             let zero = ctx.func.syms.int(0);
@@ -301,7 +301,7 @@ fn sections_of(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<Cuts, 
     if !(1..=1 << 16).contains(&count) {
         return Err(ctx.error(format!("{count} is no number of parts")));
     }
-    let even = prove::divides(ctx.func, sections, dim) == Some(true);
+    let even = size_proofs::divides(ctx.func, sections, dim) == Some(true);
     let syms = &mut ctx.func.syms;
     let part = if even { syms.floordiv(dim, sections) } else { syms.ceildiv(dim, sections) };
     let mut begins = Vec::new();

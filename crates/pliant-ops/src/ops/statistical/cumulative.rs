@@ -9,8 +9,8 @@ use super::accumulator;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::ops::rows::Rows;
-use crate::rules::numel;
+use crate::ops::row_loops::Rows;
+use crate::shared_rules::numel;
 use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;

@@ -349,7 +349,7 @@ fn checked_sizes(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym])
     let op = ctx.decl.name;
     let zero = ctx.func.syms.int(0);
     for &dim in dims {
-        if crate::prove::at_most(ctx.func, zero, dim) != Some(true) {
+        if crate::size_proofs::at_most(ctx.func, zero, dim) != Some(true) {
             let size = ctx.size(dim);
             let message = format!("{op}: the size {} is negative", te::told(&size, 0));
             let cond = te::explain(&te::ge(&size, &te::int(0)), &[size]);
@@ -358,12 +358,15 @@ fn checked_sizes(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym])
     }
     let sizes = ctx.size_list(dims);
     let open = sizes.iter().filter(|s| s.as_int().is_none_or(|v| v > 1)).count();
-    if open > 1 || sizes.iter().any(te::sizes::is_computed) {
-        let count =
-            sizes.iter().fold(te::const_of(1.0, DType::Float64), |n, s| n * te::sizes::in_float(s));
+    if open > 1 || sizes.iter().any(te::computed_sizes::is_computed) {
+        let count = sizes
+            .iter()
+            .fold(te::const_of(1.0, DType::Float64), |n, s| n * te::computed_sizes::in_float(s));
         let cond = te::lt(&count, &te::const_of(2f64.powi(63), DType::Float64));
         // A computed size may have overflowed.
-        let told = |(k, s)| if te::sizes::is_computed(s) { s.to_string() } else { te::told(s, k) };
+        let told = |(k, s)| {
+            if te::computed_sizes::is_computed(s) { s.to_string() } else { te::told(s, k) }
+        };
         let told: Vec<String> = sizes.iter().enumerate().map(told).collect();
         let message = format!(
             "{op}: the elements of a tensor of the sizes ({}) are more than 64 bits count",
