@@ -8,12 +8,17 @@ use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::te;
 
-/// Type inference: returns the type of a call, created in the arenas of the function that contains
-/// it.
-pub type InferFn = fn(&mut InferCtx<'_>) -> Result<Type, InferError>;
+/// The result of type inference: the type of the call, or the reason why its operands or attributes are invalid.
+pub type InferResult = Result<Type, InferError>;
 
-/// Lowering: the outputs of an operator as tensor expressions over its operands.
-pub type TeFn = fn(&mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError>;
+/// The result of lowering to tensor expressions: one tensor per output, or the reason why the call cannot be lowered.
+pub type TeResult = Result<Vec<te::Tensor>, LegalizeError>;
+
+/// Infers the type of a call. The type is created in the arenas of the function that contains the call.
+pub type InferFn = fn(&mut InferCtx<'_>) -> InferResult;
+
+/// Lowers a call to tensor expressions over its operands.
+pub type TeFn = fn(&mut LegalizeCtx<'_>) -> TeResult;
 
 /// How an operator can be fused with its neighbours, in descending order of freedom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

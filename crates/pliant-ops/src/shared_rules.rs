@@ -1,12 +1,13 @@
 //! Type rules and formulas shared by several operators.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::{TensorShape, Type};
+use pliant_ir::relax::TensorShape;
 use pliant_ir::{DType, Sym};
 
 use crate::broadcast::{Operand, Target, broadcast_dims};
+use crate::decl::{InferResult, TeResult};
 use crate::infer::{InferCtx, TensorTy};
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::size_proofs;
 use crate::te;
 
@@ -67,7 +68,7 @@ pub fn broadcast(ctx: &mut InferCtx<'_>) -> Result<(TensorTy, Option<DType>), In
 ///
 /// # Errors
 /// If the shapes do not broadcast or the element types differ.
-pub fn infer_broadcast(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+pub fn infer_broadcast(ctx: &mut InferCtx<'_>) -> InferResult {
     let (out, dtype) = broadcast(ctx)?;
     Ok(ctx.like(&out, dtype))
 }
@@ -77,7 +78,7 @@ pub fn infer_broadcast(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
 /// # Errors
 /// If an operand is not a tensor of floats, the shapes do not broadcast or the element types
 /// differ.
-pub fn infer_broadcast_float(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+pub fn infer_broadcast_float(ctx: &mut InferCtx<'_>) -> InferResult {
     let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
     // A scalar takes the type of the tensor, whatever its own type is.
     if !a.scalar {
@@ -93,7 +94,7 @@ pub fn infer_broadcast_float(ctx: &mut InferCtx<'_>) -> Result<Type, InferError>
 ///
 /// # Errors
 /// If the shapes do not broadcast or the element types differ.
-pub fn infer_compare(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+pub fn infer_compare(ctx: &mut InferCtx<'_>) -> InferResult {
     let (out, _) = broadcast(ctx)?;
     Ok(ctx.like(&out, Some(DType::Bool)))
 }
@@ -102,7 +103,7 @@ pub fn infer_compare(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
 ///
 /// # Errors
 /// If the operand is not a tensor.
-pub fn infer_unary(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+pub fn infer_unary(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     Ok(ctx.like(&t, t.dtype))
 }
@@ -111,7 +112,7 @@ pub fn infer_unary(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
 ///
 /// # Errors
 /// If the operand is not a tensor of floats.
-pub fn infer_unary_float(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+pub fn infer_unary_float(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
     Ok(ctx.like(&t, t.dtype))
@@ -147,7 +148,7 @@ pub fn require_number(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), 
 ///
 /// # Errors
 /// If an operand is a tensor of bools, the shapes do not broadcast or the element types differ.
-pub fn infer_arithmetic(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+pub fn infer_arithmetic(ctx: &mut InferCtx<'_>) -> InferResult {
     for i in [0, 1] {
         require_number(ctx, i, &ctx.tensor(i)?)?;
     }
@@ -158,7 +159,7 @@ pub fn infer_arithmetic(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
 ///
 /// # Errors
 /// If the operand is not a tensor of numbers.
-pub fn infer_unary_number(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+pub fn infer_unary_number(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_number(ctx, 0, &t)?;
     Ok(ctx.like(&t, t.dtype))
@@ -214,7 +215,7 @@ pub fn te_broadcast_of(
     name: &str,
     operands: &[usize],
     f: impl Fn(&[te::Expr]) -> te::Expr,
-) -> Result<Vec<te::Tensor>, LegalizeError> {
+) -> TeResult {
     let out = ctx.out_dims(0)?;
     let mut target = Target::new(&out);
     let values: Vec<Operand> =
@@ -235,7 +236,7 @@ pub fn te_broadcast(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,
     f: impl Fn(&te::Expr, &te::Expr) -> te::Expr,
-) -> Result<Vec<te::Tensor>, LegalizeError> {
+) -> TeResult {
     te_broadcast_of(ctx, name, &[0, 1], |v| f(&v[0], &v[1]))
 }
 
@@ -247,7 +248,7 @@ pub fn te_unary(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,
     f: impl Fn(&te::Expr) -> te::Expr,
-) -> Result<Vec<te::Tensor>, LegalizeError> {
+) -> TeResult {
     let x = ctx.value(0)?;
     let shape = x.shape().to_vec();
     Ok(vec![te::compute_named(shape, name, &["i0", "i1", "i2", "i3", "i4", "i5"], |i| f(&x.at(i)))])
@@ -258,10 +259,7 @@ pub fn te_unary(
 ///
 /// # Errors
 /// As for [`te_unary`].
-pub fn te_unary_steps(
-    ctx: &mut LegalizeCtx<'_>,
-    f: impl Fn(&te::Expr) -> te::Expr,
-) -> Result<Vec<te::Tensor>, LegalizeError> {
+pub fn te_unary_steps(ctx: &mut LegalizeCtx<'_>, f: impl Fn(&te::Expr) -> te::Expr) -> TeResult {
     te_unary(ctx, "compute", |x| {
         let dtype = x.ty().dtype;
         te::cast(&f(&te::cast(x, wide_float(dtype))), dtype)

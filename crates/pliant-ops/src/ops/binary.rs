@@ -1,23 +1,17 @@
 //! Binary elementwise operators with NumPy broadcasting.
 
 use pliant_ir::DType;
-use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 use pliant_tensor::CheckFailure;
 
 use crate::broadcast::Target;
-use crate::decl::OpDecl;
+use crate::decl::{InferResult, OpDecl, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{
     infer_arithmetic, infer_broadcast, infer_broadcast_float, infer_compare, require_bits,
     require_integer, te_broadcast, wide_float,
 };
 use crate::te::{self, Expr};
-
-type Inferred = Result<Type, InferError>;
-
-type Outputs = Result<Vec<te::Tensor>, LegalizeError>;
 
 macro_rules! arithmetic {
     ($name:literal, $te:expr, $doc:literal) => {
@@ -102,14 +96,14 @@ fn truth(x: &Expr) -> Expr {
     super::unary::convert(x, DType::Bool)
 }
 
-fn infer_bits(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_bits(ctx: &mut InferCtx<'_>) -> InferResult {
     for i in [0, 1] {
         require_bits(ctx, i, &ctx.tensor(i)?)?;
     }
     infer_broadcast(ctx)
 }
 
-fn infer_shift(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_shift(ctx: &mut InferCtx<'_>) -> InferResult {
     for i in [0, 1] {
         require_integer(ctx, i, &ctx.tensor(i)?)?;
     }
@@ -166,7 +160,7 @@ fn modulo(a: &Expr, b: &Expr) -> Expr {
 
 /// Small constant powers are computed by multiplications, which are exact and fast; other integer
 /// powers by a loop of multiplications.
-fn power(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let exponent = ctx.scalar(ctx.args[1]).and_then(|e| e.as_int());
     if ctx.out_dtype(0)?.is_integer() && !exponent.is_some_and(|e| (1..=3).contains(&e)) {
         return integer_power(ctx);
@@ -189,7 +183,7 @@ fn power(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 /// Powers of integers by squaring, with wrap-around. For negative exponents, the result is nonzero
 /// only for 1 and -1.
-fn integer_power(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn integer_power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (out, dtype, op) = (ctx.out_dims(0)?, ctx.out_dtype(0)?, ctx.decl.name);
     let mut target = Target::new(&out);
     let (base, exponent) = (target.operand(ctx, 0)?, target.operand(ctx, 1)?);

@@ -3,16 +3,13 @@
 pub mod eye_and_hamming;
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::{ExprData, Type};
+use pliant_ir::relax::ExprData;
 use pliant_ir::{DType, Sym};
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::te;
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<te::Tensor>, LegalizeError>;
 
 const DTYPE: &[(&str, Default)] = &[("dtype", Default::None)];
 const DIAGONAL: &[(&str, Default)] = &[("k", Default::Int(0))];
@@ -77,7 +74,7 @@ pub static DECLS: &[OpDecl] = &[
         .onnx(&["Trilu"]),
 ];
 
-fn infer_shape(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_shape(ctx: &mut InferCtx<'_>) -> InferResult {
     let (sizes, dtype) = (ctx.new_sizes(0)?, needed_dtype(ctx)?);
     Ok(ctx.make(sizes.dims, sizes.ndim, Some(dtype)))
 }
@@ -88,13 +85,13 @@ fn needed_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
         .ok_or_else(|| ctx.error("dtype is needed: nothing else says what the elements are"))
 }
 
-fn infer_full(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_full(ctx: &mut InferCtx<'_>) -> InferResult {
     let fill = scalar_operand(ctx, 1)?;
     let (sizes, dtype) = (ctx.new_sizes(0)?, ctx.dtype("dtype")?.or(fill));
     Ok(ctx.make(sizes.dims, sizes.ndim, dtype))
 }
 
-fn infer_like(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_like(ctx: &mut InferCtx<'_>) -> InferResult {
     if ctx.args.len() > 1 {
         scalar_operand(ctx, 1)?;
     }
@@ -120,7 +117,7 @@ enum Fill {
     Operand,
 }
 
-fn te_fill(ctx: &mut LegalizeCtx<'_>, fill: Fill) -> Outputs {
+fn te_fill(ctx: &mut LegalizeCtx<'_>, fill: Fill) -> TeResult {
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let value = match fill {
         Fill::Value(v) => crate::legalize::Value::Scalar(te::const_of(v, dtype)),
@@ -184,7 +181,7 @@ fn int_length(ctx: &mut InferCtx<'_>, start: Sym, end: Sym, step: Sym) -> Result
     Ok(ctx.func.syms.max(len, zero))
 }
 
-fn infer_arange(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_arange(ctx: &mut InferCtx<'_>) -> InferResult {
     let bounds = arange_bounds(ctx)?;
     let dtype = ctx.dtype("dtype")?;
     if let [Bound::Size(start), Bound::Size(end), Bound::Size(step)] = bounds {
@@ -237,7 +234,7 @@ fn float_bounds(ctx: &InferCtx<'_>, bounds: &[Bound; 3]) -> Result<[f64; 3], Inf
     Ok([value(&bounds[0])?, value(&bounds[1])?, value(&bounds[2])?])
 }
 
-fn te_arange(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_arange(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let bounds = arange_bounds(&mut ctx.infer())?;
     if let [Bound::Size(start), _, Bound::Size(step)] = bounds {
@@ -280,7 +277,7 @@ fn held(
 
 // ---- triangles ----
 
-fn infer_triangle(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_triangle(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     if t.ndim.is_some_and(|n| n < 2) {
         return Err(ctx.error(format!("x must have at least 2 dims, but is {}", ctx.ty_text(0))));
@@ -293,7 +290,7 @@ fn te_triangle(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,
     keep: fn(&te::Expr, &te::Expr) -> te::Expr,
-) -> Outputs {
+) -> TeResult {
     let x = ctx.value(0)?;
     let k = ctx
         .infer()

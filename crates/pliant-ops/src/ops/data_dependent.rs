@@ -1,10 +1,9 @@
 //! Operators with results whose shape depends on values. They are packed functions of the VM.
 
 use pliant_ir::DType;
-use pliant_ir::op::InferError;
-use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::relax::TypeData;
 
-use crate::decl::{Default, OpDecl};
+use crate::decl::{Default, InferResult, OpDecl};
 use crate::infer::InferCtx;
 
 /// The operators of this file.
@@ -38,7 +37,7 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["NonZero"]),
 ];
 
-fn infer_unique(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+fn infer_unique(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let axis = if ctx.attr("axis").is_none() { None } else { Some(ctx.int("axis")?) };
     if let (Some(axis), Some(ndim)) = (axis, t.ndim) {
@@ -58,7 +57,7 @@ fn infer_unique(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     })
 }
 
-fn infer_nonzero(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+fn infer_nonzero(ctx: &mut InferCtx<'_>) -> InferResult {
     ctx.tensor(0)?;
     Ok(ctx.make(None, Some(2), Some(DType::Int64)))
 }

@@ -9,18 +9,15 @@ pub mod tensor_scatter;
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::relax::TypeData;
 use pliant_ir::{DType, Sym};
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::shared_rules::{require_float, require_integer};
 use crate::size_proofs;
-use crate::te::{self, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Expr};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -62,7 +59,7 @@ fn take_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     Err(ctx.error(format!("an axis is needed for a tensor of rank {ndim}")))
 }
 
-fn infer_take(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_take(ctx: &mut InferCtx<'_>) -> InferResult {
     let (x, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_integer(ctx, 1, &indices)?;
     if MODES[ctx.choice("mode", MODES)?] == "nan" {
@@ -75,7 +72,7 @@ fn infer_take(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(dims, rank, x.dtype))
 }
 
-fn te_take(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_take(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (x, indices) = (ctx.tensor(0)?, ctx.value(1)?);
     let infer = ctx.infer();
     let axis = take_axis(&infer, x.ndim())?;
@@ -277,7 +274,7 @@ fn clip_above(ctx: &mut InferCtx<'_>, b: Sym, most: Sym) -> Sym {
     }
 }
 
-fn infer_slice(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_slice(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let Some(mut dims) = t.dims else { return Ok(ctx.make(None, t.ndim, t.dtype)) };
     let Some(slices) = slices(ctx, &dims)? else { return Ok(ctx.make(None, t.ndim, t.dtype)) };
@@ -287,7 +284,7 @@ fn infer_slice(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.func.intern(TypeData::tensor(dims, t.dtype)))
 }
 
-fn te_slice(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_slice(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let slices = slices(&mut ctx.infer(), &dims)?;
     let slices = slices

@@ -1,15 +1,12 @@
 //! Properties of tensors as values, and reinterpretation of a tensor's memory.
 
 use pliant_ir::DType;
-use pliant_ir::op::InferError;
-use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::relax::TypeData;
 
-use crate::decl::{Default, OpDecl};
+use crate::decl::{Default, InferResult, OpDecl, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::te;
-
-type Inferred = Result<Type, InferError>;
 
 const AXIS: &[(&str, Default)] = &[("axis", Default::Required)];
 
@@ -99,12 +96,12 @@ pub static DECLS: &[OpDecl] = &[
     .view(te_same),
 ];
 
-fn scalar(ctx: &mut InferCtx<'_>, dtype: DType, value: Option<i64>) -> Inferred {
+fn scalar(ctx: &mut InferCtx<'_>, dtype: DType, value: Option<i64>) -> InferResult {
     let value = value.map(|v| ctx.func.syms.int(v));
     Ok(ctx.func.intern(TypeData::Prim { dtype, value }))
 }
 
-fn at_axis(ctx: &mut InferCtx<'_>, size: bool) -> Inferred {
+fn at_axis(ctx: &mut InferCtx<'_>, size: bool) -> InferResult {
     let (t, axis) = (ctx.tensor(0)?, ctx.int("axis")?);
     if let Some(ndim) = t.ndim
         && !(0..ndim as i64).contains(&axis)
@@ -116,27 +113,27 @@ fn at_axis(ctx: &mut InferCtx<'_>, size: bool) -> Inferred {
     Ok(ctx.func.intern(TypeData::Prim { dtype: DType::Int64, value }))
 }
 
-fn infer_ndim(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_ndim(ctx: &mut InferCtx<'_>) -> InferResult {
     let ndim = ctx.tensor(0)?.ndim;
     scalar(ctx, DType::Int32, ndim.map(|n| n as i64))
 }
 
-fn of_dtype(ctx: &mut InferCtx<'_>, dtype: DType, value: fn(DType) -> i64) -> Inferred {
+fn of_dtype(ctx: &mut InferCtx<'_>, dtype: DType, value: fn(DType) -> i64) -> InferResult {
     let known = ctx.tensor(0)?.dtype;
     scalar(ctx, dtype, known.map(value))
 }
 
-fn offset(ctx: &mut InferCtx<'_>) -> Inferred {
+fn offset(ctx: &mut InferCtx<'_>) -> InferResult {
     ctx.tensor(0)?;
     scalar(ctx, DType::UInt64, None)
 }
 
-fn infer_same(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_same(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     Ok(ctx.like(&t, t.dtype))
 }
 
-fn te_same(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError> {
+fn te_same(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let x = ctx.tensor(0)?;
     Ok(vec![te::compute(x.shape().to_vec(), "T_same", |i| x.at(i))])
 }
@@ -146,7 +143,7 @@ fn given(ctx: &InferCtx<'_>, i: usize) -> bool {
     ctx.has(i) && !matches!(ctx.ty(i), TypeData::Tuple(fields) if fields.is_empty())
 }
 
-fn infer_view(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_view(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let dtype = ctx.dtype("dtype")?.or(t.dtype);
     if !given(ctx, 1) {

@@ -4,12 +4,12 @@ use std::fmt::Display;
 
 use pliant_ir::op::InferError;
 use pliant_ir::print::type_text;
+use pliant_ir::relax::TypeData;
 use pliant_ir::relax::kernel_call::{ATTRIBUTES, AXES, KERNEL, KernelCall, NEW_AXIS, OPERANDS};
-use pliant_ir::relax::{Type, TypeData};
 use pliant_kernel_api::{Dims, MAX_RANK, Order, Role, leading_dims};
 use pliant_sym::Sym;
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::size_proofs;
@@ -37,7 +37,7 @@ fn decode(ctx: &InferCtx<'_>) -> Result<KernelCall, InferError> {
 }
 
 /// The explicit type, after its tensors and those of the operands were compared with the declaration.
-fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let call = decode(ctx)?;
     let mut sizes = Vec::new();
     for (i, &at) in call.operands.iter().enumerate() {
@@ -201,7 +201,7 @@ fn dims(call: &KernelCall, at: usize) -> &'static [&'static str] {
 }
 
 /// One statement that calls the kernel.
-fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<Tensor>, LegalizeError> {
+fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let call = decode(&ctx.infer())?;
     let tensors = (0..ctx.args.len()).map(|i| ctx.tensor(i)).collect::<Result<Vec<_>, _>>()?;
     let count = ctx.out_tys().len();

@@ -4,19 +4,15 @@
 pub mod einsum;
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use super::statistical::accumulator;
 use crate::broadcast::{Target, broadcast_dims};
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{operand_types, require_number, shared_dim, te_converted};
 use crate::te::{self, Expr};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<te::Tensor>, LegalizeError>;
 
 const OUT_DTYPE: &[(&str, Default)] = &[("out_dtype", Default::None)];
 
@@ -65,7 +61,7 @@ fn check_rank(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferErr
     }
 }
 
-fn infer_matmul(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_matmul(ctx: &mut InferCtx<'_>) -> InferResult {
     let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
     check_rank(ctx, 0, &a)?;
     check_rank(ctx, 1, &b)?;
@@ -98,7 +94,7 @@ fn contracted(ctx: &mut InferCtx<'_>, p: Sym, q: Sym) -> Result<Sym, InferError>
     })
 }
 
-fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (out, dtype) = (ctx.out_dims(0)?, ctx.out_dtype(0)?);
     let (x, y) = (ctx.dims(0)?, ctx.dims(1)?);
     let k = contracted(&mut ctx.infer(), x[x.len() - 1], y[y.len().saturating_sub(2)])?;
@@ -138,7 +134,7 @@ fn names(batch: usize, row: bool, col: bool) -> Vec<&'static str> {
     names
 }
 
-fn infer_linear(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_linear(ctx: &mut InferCtx<'_>) -> InferResult {
     let (x, w) = (ctx.tensor(0)?, ctx.tensor(1)?);
     check_rank(ctx, 0, &x)?;
     if w.ndim.is_some_and(|n| n != 2) {
@@ -171,7 +167,7 @@ fn infer_linear(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, dtype))
 }
 
-fn te_linear(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_linear(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (out, dtype) = (ctx.out_dims(0)?, ctx.out_dtype(0)?);
     let (mut x, w) = (ctx.dims(0)?, ctx.dims(1)?);
     let last = x.len() - 1;
@@ -196,7 +192,7 @@ fn te_linear(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(vec![target.checked(ctx, result)])
 }
 
-fn infer_outer(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_outer(ctx: &mut InferCtx<'_>) -> InferResult {
     let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
     for (i, t) in [(0, &a), (1, &b)] {
         if t.ndim.is_some_and(|n| n != 1) {
@@ -213,7 +209,7 @@ fn infer_outer(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(dims, Some(2), dtype))
 }
 
-fn te_outer(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_outer(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
     let shape = vec![a.shape()[0].clone(), b.shape()[0].clone()];
     Ok(vec![te::compute(shape, "T_outer", |i| a.at(&i[..1]) * b.at(&i[1..]))])

@@ -7,18 +7,15 @@ pub mod rearrange;
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::{ExprData, TensorShape, Type, TypeData};
+use pliant_ir::relax::{ExprData, TensorShape, TypeData};
 
 use crate::broadcast::{Target, stretches_to};
-use crate::decl::{Default, Numbers, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, Numbers, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::shared_rules::numel;
 use crate::size_proofs;
-use crate::te::{self, Check, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Check, Expr};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -96,7 +93,7 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- views ----
 
-fn infer_reshape(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_reshape(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     if let ExprData::Var(v) = *ctx.func.expr(ctx.args[1])
         && matches!(ctx.ty(1), TypeData::Shape { dims: None, .. })
@@ -174,13 +171,13 @@ fn fill_open(
     Ok(())
 }
 
-fn infer_flatten(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_flatten(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let dims = t.dims.map(|d| vec![numel(ctx, &d)]);
     Ok(ctx.make(dims, Some(1), t.dtype))
 }
 
-fn infer_expand_dims(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_expand_dims(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let bad = || ctx.error("axis must be an integer or a list of integers");
     let count = ctx.attr("axis").as_ints().ok_or_else(bad)?.len();
@@ -195,7 +192,7 @@ fn infer_expand_dims(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(dims, Some(rank), t.dtype))
 }
 
-fn infer_squeeze(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_squeeze(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let Some(ndim) = t.ndim else { return Ok(ctx.make(None, None, t.dtype)) };
     let one = |ctx: &InferCtx<'_>, d: Sym| ctx.func.syms.as_int(d);
@@ -228,7 +225,7 @@ pub fn squeezed_unknown(ctx: &mut InferCtx<'_>) -> Result<Vec<usize>, InferError
 }
 
 /// A view if all dropped dims are known to be 1. Otherwise the loop function checks them.
-fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let open = squeezed_unknown(&mut ctx.infer())?;
     if open.is_empty() {
         return te_view(ctx);
@@ -255,7 +252,7 @@ fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 /// The same elements in row-major order: common leading dims keep their indices, and the others are
 /// mapped via the linear index of the remaining dims.
-pub(super) fn te_view(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+pub(super) fn te_view(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (from, to) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let x = ctx.tensor(0)?;
     let shape = ctx.size_list(&to);
@@ -297,7 +294,7 @@ fn permutation(ctx: &InferCtx<'_>, ndim: usize) -> Result<Vec<usize>, InferError
     Err(ctx.error(format!("axes names {} dims, but x is {}", axes.len(), ctx.ty_text(0))))
 }
 
-fn infer_permute(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_permute(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let Some(ndim) = t.ndim else { return Ok(ctx.make(None, None, t.dtype)) };
     let axes = permutation(ctx, ndim)?;
@@ -305,7 +302,7 @@ fn infer_permute(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(dims, Some(ndim), t.dtype))
 }
 
-fn te_permute(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_permute(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let x = ctx.tensor(0)?;
     let axes = permutation(&ctx.infer(), x.ndim())?;
     let shape = axes.iter().map(|&a| x.shape()[a].clone()).collect();
@@ -316,7 +313,7 @@ fn te_permute(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })])
 }
 
-fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
     let (Some(from), Some(to)) = (t.dims, &sizes.dims) else {
         return Ok(ctx.make(sizes.dims, sizes.ndim, t.dtype));
@@ -338,7 +335,7 @@ fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(sizes.dims, None, t.dtype))
 }
 
-fn te_broadcast_to(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_broadcast_to(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let out = ctx.out_dims(0)?;
     let mut target = Target::new(&out);
     let x = target.operand(ctx, 0)?;
@@ -358,7 +355,7 @@ fn repeats(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<Sym>>, InferError> {
     if repeats.iter().flatten().any(negative) { Err(ctx.error(bad)) } else { Ok(repeats) }
 }
 
-fn infer_repeat(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_repeat(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let repeats = match repeats(ctx)?.as_deref() {
         Some(&[n]) => Some(n),
@@ -378,7 +375,7 @@ fn infer_repeat(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(dims, Some(if flat { 1 } else { ndim }), t.dtype))
 }
 
-fn te_repeat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_repeat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let Some(&[n]) = repeats(&mut ctx.infer())?.as_deref() else {
         return Err(LegalizeError::unknown("relax.repeat: the number of repeats is not known"));
     };
@@ -405,7 +402,7 @@ fn te_repeat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })])
 }
 
-fn infer_tile(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_tile(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let Some(repeats) = repeats(ctx)? else {
         let count = ctx.sizes_attr("repeats")?.and_then(|s| s.count());
@@ -426,7 +423,7 @@ fn infer_tile(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(dims, Some(rank), t.dtype))
 }
 
-fn te_tile(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_tile(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let x = ctx.tensor(0)?;
     let shape = ctx.out_shape(0)?;
     let skip = shape.len() - x.ndim();

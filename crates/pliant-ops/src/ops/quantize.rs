@@ -3,18 +3,14 @@
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
 use super::index::index_bounds;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
 use crate::shared_rules::{operand_types, require_float, require_integer, shared_dim};
 use crate::size_proofs;
-use crate::te::{self, Check, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Check, Expr};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -78,7 +74,7 @@ fn parameters(ctx: &mut InferCtx<'_>) -> Result<(), InferError> {
     }
 }
 
-fn infer_quantize(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_quantize(ctx: &mut InferCtx<'_>) -> InferResult {
     let data = ctx.tensor(0)?;
     require_float(ctx, 0, &data)?;
     parameters(ctx)?;
@@ -94,7 +90,7 @@ fn infer_quantize(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&data, Some(out)))
 }
 
-fn infer_dequantize(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_dequantize(ctx: &mut InferCtx<'_>) -> InferResult {
     let data = ctx.tensor(0)?;
     require_integer(ctx, 0, &data)?;
     parameters(ctx)?;
@@ -187,7 +183,7 @@ fn quantized_axis(ctx: &mut LegalizeCtx<'_>) -> Result<usize, LegalizeError> {
     Ok(if n == 0 { 0 } else { ctx.infer().axis("axis", n)? })
 }
 
-fn te_quantize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_quantize(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let out = ctx.out_dtype(0)?;
     let steps = Steps::read(ctx)?;
     // Float32 cannot represent all 32-bit integers.
@@ -203,7 +199,7 @@ fn te_quantize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     }))
 }
 
-fn te_dequantize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_dequantize(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let out = ctx.out_dtype(0)?;
     let steps = Steps::read(ctx)?;
     let wide = if out == DType::Float64 { DType::Float64 } else { DType::Float32 };
@@ -220,7 +216,7 @@ fn te_dequantize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 }
 // ---- multinomial_from_uniform ----
 
-fn infer_multinomial(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_multinomial(ctx: &mut InferCtx<'_>) -> InferResult {
     let (prob, uniform, rows) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor(2)?);
     require_float(ctx, 0, &prob)?;
     require_float(ctx, 1, &uniform)?;
@@ -250,7 +246,7 @@ fn infer_multinomial(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&uniform, Some(dtype)))
 }
 
-fn te_multinomial(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_multinomial(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (own, shape, dtype) = (ctx.dims(1)?, ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let (prob, uniform) = (ctx.tensor(0)?, ctx.tensor(1)?);
     let rows = ctx.tensor_of_dims(2, &own)?;

@@ -8,10 +8,9 @@ mod activation;
 mod cells;
 mod layer;
 
-use pliant_ir::op::InferError;
-use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::relax::TypeData;
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use layer::{Kind, Layer};
 
@@ -76,7 +75,7 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["RNN"]),
 ];
 
-fn infer(ctx: &mut InferCtx<'_>, kind: Kind) -> Result<Type, InferError> {
+fn infer(ctx: &mut InferCtx<'_>, kind: Kind) -> InferResult {
     let dtype = layer::check_types(ctx, kind)?;
     let layer = Layer::read(ctx, kind)?;
     let (y, state) = match &layer {

@@ -1,19 +1,16 @@
 //! Calls of functions, properties of values, and operators of later stages: memory and the VM.
 
 use pliant_ir::attr_names::INPLACE_INDICES;
-use pliant_ir::op::InferError;
 use pliant_ir::print::type_text;
 use pliant_ir::relax::derive::{derive_callable_ty, erase, is_subtype, type_syms};
 use pliant_ir::relax::loops::while_loop_ty;
 use pliant_ir::relax::{ExprData, Type, TypeData};
 use pliant_ir::{DType, Sym};
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::te;
-
-type Inferred = Result<Type, InferError>;
 
 const INPLACE: &[(&str, Default)] = &[(INPLACE_INDICES, Default::Required)];
 
@@ -151,7 +148,7 @@ pub static DECLS: &[OpDecl] = &[
 ];
 
 /// The result type is the explicit type of the call.
-fn given(ctx: &mut InferCtx<'_>) -> Inferred {
+fn given(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(match *ctx.ty_args {
         [] => ctx.func.intern(TypeData::Any),
         [ty] => ty,
@@ -162,7 +159,7 @@ fn given(ctx: &mut InferCtx<'_>) -> Inferred {
     })
 }
 
-fn infer_tir_inplace(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_tir_inplace(ctx: &mut InferCtx<'_>) -> InferResult {
     let inputs = match ctx.ty(1) {
         TypeData::Tuple(fields) => fields.to_vec(),
         _ => return given(ctx),
@@ -170,14 +167,14 @@ fn infer_tir_inplace(ctx: &mut InferCtx<'_>) -> Inferred {
     overwriting(ctx, &inputs)
 }
 
-fn infer_packed_inplace(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_packed_inplace(ctx: &mut InferCtx<'_>) -> InferResult {
     let inputs: Vec<Type> = ctx.args.iter().skip(1).map(|&e| ctx.func.expr_ty(e)).collect();
     overwriting(ctx, &inputs)
 }
 
 /// The explicit types. For each output, there must be an input that it can overwrite, or -1 for
 /// none.
-fn overwriting(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> Inferred {
+fn overwriting(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
     let whole = given(ctx)?;
     let outputs = match ctx.func.types.get(whole) {
         TypeData::Tuple(fields) => fields.to_vec(),
@@ -215,17 +212,17 @@ fn overwriting(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> Inferred {
     Ok(whole)
 }
 
-fn object(ctx: &mut InferCtx<'_>) -> Inferred {
+fn object(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.func.intern(TypeData::Any))
 }
 
-fn unit(ctx: &mut InferCtx<'_>) -> Inferred {
+fn unit(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.unit())
 }
 
 /// The captured values are the last arguments of the function. The remaining parameters are those
 /// of the closure.
-fn infer_make_closure(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
     let captured = match ctx.ty(1) {
         TypeData::Tuple(fields) => Some(fields.len()),
         _ => None,
@@ -261,7 +258,7 @@ fn infer_make_closure(ctx: &mut InferCtx<'_>) -> Inferred {
 
 /// The explicit type, else the closure's result type for these arguments. Provably incompatible
 /// arguments are rejected.
-fn infer_invoke(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_invoke(ctx: &mut InferCtx<'_>) -> InferResult {
     let args = match ctx.ty(1) {
         TypeData::Tuple(fields) => Some(fields.to_vec()),
         TypeData::Any => None,
@@ -279,7 +276,7 @@ fn infer_invoke(ctx: &mut InferCtx<'_>) -> Inferred {
     if ctx.ty_args.is_empty() { Ok(derived) } else { given(ctx) }
 }
 
-fn infer_while_loop(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_while_loop(ctx: &mut InferCtx<'_>) -> InferResult {
     let tys: Vec<Type> = ctx.args.iter().map(|&e| ctx.func.expr_ty(e)).collect();
     let [cond, body, states @ ..] = tys.as_slice() else {
         return Err(ctx.error("needs a condition and a body"));
@@ -287,12 +284,12 @@ fn infer_while_loop(ctx: &mut InferCtx<'_>) -> Inferred {
     while_loop_ty(ctx.func, *cond, *body, states)
 }
 
-fn infer_load_shape(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_load_shape(ctx: &mut InferCtx<'_>) -> InferResult {
     let ndim = u32::try_from(ctx.args.len().saturating_sub(1)).ok();
     Ok(ctx.func.intern(TypeData::Shape { dims: None, ndim }))
 }
 
-fn infer_assert(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_assert(ctx: &mut InferCtx<'_>) -> InferResult {
     let cond = ctx.tensor(0)?;
     if cond.ndim.is_some_and(|n| n != 0) || cond.dtype.is_some_and(|d| !d.is_bool()) {
         return Err(
@@ -302,13 +299,13 @@ fn infer_assert(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.unit())
 }
 
-fn infer_shape_of(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_shape_of(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let ndim = t.ndim.map(|n| n as u32);
     Ok(ctx.func.intern(TypeData::Shape { dims: t.dims.map(Into::into), ndim }))
 }
 
-fn infer_tensor_to_shape(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_tensor_to_shape(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     if t.ndim.is_some_and(|n| n != 1) || t.dtype.is_some_and(|d| d != DType::Int64) {
         return Err(
@@ -320,7 +317,7 @@ fn infer_tensor_to_shape(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.func.intern(TypeData::Shape { dims: None, ndim }))
 }
 
-fn infer_shape_to_tensor(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_shape_to_tensor(ctx: &mut InferCtx<'_>) -> InferResult {
     let sizes = ctx.sizes(0)?;
     match sizes.ndim {
         Some(n) => {
@@ -331,7 +328,7 @@ fn infer_shape_to_tensor(ctx: &mut InferCtx<'_>) -> Inferred {
     }
 }
 
-fn te_shape_to_tensor(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError> {
+fn te_shape_to_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.sizes(0)?;
     let dims = ctx.size_list(&dims);
     let shape = vec![te::int(dims.len() as i64)];
@@ -378,28 +375,28 @@ fn checked_sizes(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym])
     stage
 }
 
-fn infer_size(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_size(ctx: &mut InferCtx<'_>) -> InferResult {
     ctx.tensor(0)?;
     Ok(ctx.make(Some(Vec::new()), None, Some(DType::Int64)))
 }
 
-fn te_size(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError> {
+fn te_size(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let size = ctx.size_list(&dims).iter().fold(te::int(1), |acc, d| acc * d);
     let stage = te::compute(Vec::new(), "T_size", |_| size);
     Ok(vec![checked_sizes(ctx, stage, &dims)])
 }
 
-fn alloc_tensor(ctx: &mut InferCtx<'_>) -> Inferred {
+fn alloc_tensor(ctx: &mut InferCtx<'_>) -> InferResult {
     allocated(ctx, 0, 1)
 }
 
-fn tensor_in_storage(ctx: &mut InferCtx<'_>) -> Inferred {
+fn tensor_in_storage(ctx: &mut InferCtx<'_>) -> InferResult {
     allocated(ctx, 2, 3)
 }
 
 /// A tensor with the shape and the data type in two operands.
-fn allocated(ctx: &mut InferCtx<'_>, shape: usize, dtype: usize) -> Inferred {
+fn allocated(ctx: &mut InferCtx<'_>, shape: usize, dtype: usize) -> InferResult {
     let dtype = ctx.dtype_operand(dtype)?;
     // The shape may be a variable, which describes the shape more precisely than its rank.
     if let ExprData::Var(v) = *ctx.func.expr(ctx.args[shape])

@@ -1,13 +1,10 @@
 //! Scalars from other values: the element of a tensor, the trip count of a range.
 
 use pliant_ir::DType;
-use pliant_ir::op::InferError;
-use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::relax::TypeData;
 
-use crate::decl::OpDecl;
+use crate::decl::{InferResult, OpDecl};
 use crate::infer::InferCtx;
-
-type Inferred = Result<Type, InferError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -24,7 +21,7 @@ pub static DECLS: &[OpDecl] = &[
     .packed("vm.builtin.trip_count"),
 ];
 
-fn infer_item(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_item(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     for &dim in t.dims.iter().flatten() {
         if ctx.func.syms.as_int(dim).is_some_and(|size| size != 1) {
@@ -37,7 +34,7 @@ fn infer_item(ctx: &mut InferCtx<'_>) -> Inferred {
     }))
 }
 
-fn infer_trip_count(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_trip_count(ctx: &mut InferCtx<'_>) -> InferResult {
     for i in 0..3 {
         match ctx.ty(i) {
             TypeData::Any => {}

@@ -3,18 +3,14 @@
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
 use pliant_kernel_api::kernels::fft::KERNEL;
 
-use crate::decl::{Default, Numbers, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, Numbers, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::shared_rules::{require_float, shared_dim};
-use crate::te::{self, Expr, Tensor, TensorView};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Expr, TensorView};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -94,7 +90,7 @@ fn dft_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     Ok(axis)
 }
 
-fn infer_dft(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_dft(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
     if ctx.bool("inverse")? && ctx.bool("onesided")? {
@@ -127,7 +123,7 @@ fn transform<'a>(length: &Expr, (onesided, inverse): (bool, bool)) -> te::Kernel
         .attr("inverse", &[te::int(inverse.into())])
 }
 
-fn te_dft(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_dft(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let x = ctx.tensor(0)?;
     let infer = ctx.infer();
@@ -170,7 +166,7 @@ fn frame_length(ctx: &mut InferCtx<'_>) -> Result<Option<Sym>, InferError> {
     }
 }
 
-fn infer_stft(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_stft(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
     if t.ndim.is_some_and(|n| n != 3) {
@@ -195,7 +191,7 @@ fn infer_stft(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(vec![dims[0], frames, bins, two]), None, t.dtype))
 }
 
-fn te_stft(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_stft(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut infer = ctx.infer();
     let unknown =
         || LegalizeError::unknown("relax.signal.stft: the length of a frame is not known");

@@ -3,17 +3,14 @@
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::relax::TypeData;
 use pliant_kernel_api::kernels::sort::KERNEL;
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::size_proofs;
 use crate::te::{self, Body, Expr, KernelCall, Tensor, TensorView};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -64,7 +61,7 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- sort, argsort ----
 
-fn infer_sort(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_sort(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     ctx.bool("descending")?;
     if let Some(ndim) = t.ndim {
@@ -73,7 +70,7 @@ fn infer_sort(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&t, t.dtype))
 }
 
-fn infer_argsort(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_argsort(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_sort(ctx)?;
     let (t, dtype) = (ctx.tensor(0)?, index_dtype(ctx)?);
     Ok(ctx.like(&t, Some(dtype)))
@@ -126,7 +123,7 @@ fn converted(positions: Tensor, dtype: DType) -> Tensor {
 }
 
 /// Sorts along an axis; returns the elements, or their positions.
-fn sorted(ctx: &mut LegalizeCtx<'_>, name: &str, positions: bool) -> Outputs {
+fn sorted(ctx: &mut LegalizeCtx<'_>, name: &str, positions: bool) -> TeResult {
     let (x, dtype) = (ctx.tensor(0)?, ctx.out_dtype(0)?);
     let infer = ctx.infer();
     let (axis, descending) = (infer.axis("axis", x.ndim())?, infer.bool("descending")?);
@@ -144,17 +141,17 @@ fn sorted(ctx: &mut LegalizeCtx<'_>, name: &str, positions: bool) -> Outputs {
     Ok(out.into_iter().map(|out| converted(out, dtype)).collect())
 }
 
-fn te_sort(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_sort(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     sorted(ctx, "sort", false)
 }
 
-fn te_argsort(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_argsort(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     sorted(ctx, "argsort", true)
 }
 
 // ---- topk ----
 
-fn infer_topk(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_topk(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let ret = ctx.choice("ret_type", &["both", "values", "indices"])?;
     let (k, index) = (ctx.size_attr("k", 0)?, index_dtype(ctx)?);
@@ -177,7 +174,7 @@ fn infer_topk(ctx: &mut InferCtx<'_>) -> Inferred {
     })
 }
 
-fn te_topk(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_topk(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let (x, shape) = (ctx.tensor(0)?, ctx.out_shape(0)?);
     let mut infer = ctx.infer();
@@ -219,7 +216,7 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- median ----
 
-fn infer_median(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_median(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let keepdims = ctx.bool("keepdims")?;
     let one = ctx.func.syms.int(1);
@@ -273,7 +270,7 @@ fn column(tensor: &Tensor) -> TensorView<'_> {
     TensorView::from(tensor).flatten().unsqueeze(1)
 }
 
-fn te_median(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_median(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let x = ctx.tensor(0)?;
     let axes = ctx.infer().axes("axis", x.ndim())?;
     let shape = ctx.out_shape(0)?;

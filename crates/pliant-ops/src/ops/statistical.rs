@@ -2,18 +2,15 @@
 
 pub mod cumulative;
 
-use pliant_ir::op::{DimTrait, InferError};
-use pliant_ir::relax::Type;
+use pliant_ir::op::DimTrait;
 use pliant_ir::{AttrValue, DType};
 use pliant_kernel_api::kernels::arg_reduce;
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
 use crate::shared_rules::require_float;
 use crate::te::{self, Expr, IterVar, Reducer, Tensor, TensorView};
-
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 const ATTRS: &[(&str, Default)] = &[("axis", Default::None), ("keepdims", Default::Bool(false))];
 
@@ -75,24 +72,24 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- types ----
 
-fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let dtype = ctx.tensor(0)?.dtype;
     reduced(ctx, dtype)
 }
 
 /// Bools are counted as in NumPy; other types are kept.
-fn infer_total(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+fn infer_total(ctx: &mut InferCtx<'_>) -> InferResult {
     let dtype = ctx.tensor(0)?.dtype;
     reduced(ctx, dtype.map(|d| if d.is_bool() { DType::Int64 } else { d }))
 }
 
-fn infer_float(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+fn infer_float(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
     reduced(ctx, t.dtype)
 }
 
-fn infer_arg(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+fn infer_arg(ctx: &mut InferCtx<'_>) -> InferResult {
     if !matches!(ctx.attr("axis"), AttrValue::None | AttrValue::Int(_)) {
         return Err(ctx.error("axis must be one integer or None"));
     }
@@ -100,7 +97,7 @@ fn infer_arg(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
 }
 
 /// The type of a tensor reduced over the axes in the attributes.
-fn reduced(ctx: &mut InferCtx<'_>, dtype: Option<DType>) -> Result<Type, InferError> {
+fn reduced(ctx: &mut InferCtx<'_>, dtype: Option<DType>) -> InferResult {
     let t = ctx.tensor(0)?;
     let keepdims = ctx.bool("keepdims")?;
     let Some(ndim) = t.ndim else {
@@ -217,7 +214,7 @@ pub fn accumulator(dtype: DType) -> DType {
 
 /// A reduction of the elements. Sums and products are accumulated in the type of [`accumulator`]
 /// and converted at the end.
-fn simple(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> Outputs {
+fn simple(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> TeResult {
     let x = ctx.value(0)?;
     let axes = Axes::from_attrs(ctx, x.shape())?;
     let wide = matches!(reducer, Reducer::Sum | Reducer::Prod);
@@ -235,23 +232,23 @@ fn narrowed(t: Tensor, dtype: DType) -> Tensor {
     te::compute(t.shape().to_vec(), t.name().clone(), |i| te::cast(&t.at(i), dtype))
 }
 
-fn sum(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn sum(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     simple(ctx, "T_sum", Reducer::Sum)
 }
 
-fn prod(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn prod(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     simple(ctx, "T_prod", Reducer::Prod)
 }
 
-fn max(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn max(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     simple(ctx, "T_max", Reducer::Max)
 }
 
-fn min(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn min(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     simple(ctx, "T_min", Reducer::Min)
 }
 
-fn mean(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn mean(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let x = ctx.value(0)?;
     let axes = Axes::from_attrs(ctx, x.shape())?;
     let wide = accumulator(x.dtype());
@@ -263,7 +260,7 @@ fn mean(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 /// The mean squared distance from the mean. It is computed in two passes, because the mean of
 /// squares minus the squared mean loses precision.
-fn variance_of(ctx: &mut LegalizeCtx<'_>, name: &str, finish: fn(&Expr) -> Expr) -> Outputs {
+fn variance_of(ctx: &mut LegalizeCtx<'_>, name: &str, finish: fn(&Expr) -> Expr) -> TeResult {
     let x = ctx.value(0)?;
     let axes = Axes::from_attrs(ctx, x.shape())?;
     let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
@@ -279,24 +276,24 @@ fn variance_of(ctx: &mut LegalizeCtx<'_>, name: &str, finish: fn(&Expr) -> Expr)
     Ok(vec![out])
 }
 
-fn variance(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn variance(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     variance_of(ctx, "T_variance", Expr::clone)
 }
 
-fn std(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn std(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     variance_of(ctx, "T_std", te::sqrt)
 }
 
-fn argmax(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn argmax(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     arg(ctx, "T_argmax", "max")
 }
 
-fn argmin(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn argmin(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     arg(ctx, "T_argmin", "min")
 }
 
 /// The position of the extreme element along an axis or in the flattened tensor.
-fn arg(ctx: &mut LegalizeCtx<'_>, name: &str, kind: &str) -> Outputs {
+fn arg(ctx: &mut LegalizeCtx<'_>, name: &str, kind: &str) -> TeResult {
     let x = ctx.value(0)?;
     let axes = Axes::from_attrs(ctx, x.shape())?;
     let Value::Tensor(x) = x else {

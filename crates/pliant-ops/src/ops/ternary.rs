@@ -1,16 +1,12 @@
 //! Three-operand elementwise operators. Operands broadcast as in NumPy.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
-use crate::decl::OpDecl;
+use crate::decl::{InferResult, OpDecl, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{broadcast_of, require_number, require_scalar, te_broadcast_of};
-use crate::te::{self, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -41,21 +37,21 @@ fn require_bool(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {
     }
 }
 
-fn infer_where(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_where(ctx: &mut InferCtx<'_>) -> InferResult {
     require_bool(ctx, 0)?;
     let dtype = ctx.same_dtype(1, 2)?;
     let out = broadcast_of(ctx, &[0, 1, 2])?;
     Ok(ctx.like(&out, dtype))
 }
 
-fn te_where(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_where(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dtype = ctx.out_dtype(0)?;
     te_broadcast_of(ctx, "T_where", &[0, 1, 2], |v| {
         te::cast(&te::select(&te::cast(&v[0], te::Ty::BOOL), &v[1], &v[2]), dtype)
     })
 }
 
-fn infer_fill(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_fill(ctx: &mut InferCtx<'_>) -> InferResult {
     require_bool(ctx, 1)?;
     require_scalar(ctx, 2)?;
     let dtype = ctx.same_dtype(0, 2)?;
@@ -63,7 +59,7 @@ fn infer_fill(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&out, dtype))
 }
 
-fn te_fill(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_fill(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let value = ctx.value(2)?;
     let dtype = ctx.out_dtype(0)?;
     te_broadcast_of(ctx, "T_masked_fill", &[0, 1], |v| {
@@ -71,7 +67,7 @@ fn te_fill(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })
 }
 
-fn infer_fma(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_fma(ctx: &mut InferCtx<'_>) -> InferResult {
     require_number(ctx, 0, &ctx.tensor(0)?)?;
     let alike = [ctx.same_dtype(0, 1)?, ctx.same_dtype(0, 2)?, ctx.same_dtype(1, 2)?];
     let operands = [ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor(2)?];
@@ -84,7 +80,7 @@ fn infer_fma(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&out, dtype))
 }
 
-fn te_fma(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_fma(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dtype = ctx.out_dtype(0)?;
     te_broadcast_of(ctx, "T_fma", &[0, 1, 2], |v| {
         let [a, b, c] = [0, 1, 2].map(|k| te::cast(&v[k], dtype));

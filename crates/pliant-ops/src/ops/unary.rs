@@ -1,18 +1,14 @@
 //! One-operand elementwise operators.
 
 use pliant_ir::DType;
-use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{
     infer_unary, infer_unary_float, infer_unary_number, require_bits, require_scalar, te_unary,
 };
 use crate::te::{self, Expr};
-
-type Inferred = Result<Type, InferError>;
 
 macro_rules! row {
     ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
@@ -106,18 +102,18 @@ pub static DECLS: &[OpDecl] = &[
         .te(Pattern::ElemWise, te_astype),
 ];
 
-fn infer_bool(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_bool(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     Ok(ctx.like(&t, Some(DType::Bool)))
 }
 
-fn infer_astype(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_astype(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let dtype = ctx.dtype("dtype")?;
     Ok(ctx.like(&t, dtype))
 }
 
-fn te_astype(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError> {
+fn te_astype(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dtype = ctx.out_dtype(0)?;
     te_unary(ctx, "compute", |x| convert(x, dtype))
 }
@@ -155,13 +151,13 @@ fn rounded(x: &Expr, f: fn(&Expr) -> Expr) -> Expr {
     if x.ty().dtype.is_float() { f(x) } else { x.clone() }
 }
 
-fn infer_bits(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_bits(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_bits(ctx, 0, &t)?;
     Ok(ctx.like(&t, t.dtype))
 }
 
-fn infer_clip(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_clip(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     for i in [1, 2] {
         require_scalar(ctx, i)?;
@@ -170,7 +166,7 @@ fn infer_clip(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&t, t.dtype))
 }
 
-fn te_clip(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError> {
+fn te_clip(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (low, high) = (ctx.value(1)?, ctx.value(2)?);
     let dtype = ctx.out_dtype(0)?;
     te_unary(ctx, "compute", |x| {

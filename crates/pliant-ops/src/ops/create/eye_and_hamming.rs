@@ -1,16 +1,12 @@
 //! eye, eye_like and hamming_window.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::te::{self, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::legalize::LegalizeCtx;
+use crate::te::{self};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -64,7 +60,7 @@ fn size(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
 
 // ---- eye ----
 
-fn infer_eye(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_eye(ctx: &mut InferCtx<'_>) -> InferResult {
     let rows = size(ctx, 0)?;
     let columns = if ctx.has(1) { size(ctx, 1)? } else { rows };
     if ctx.has(2) {
@@ -74,7 +70,7 @@ fn infer_eye(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(rows.zip(columns).map(|(n, m)| vec![n, m]), Some(2), dtype))
 }
 
-fn infer_eye_like(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_eye_like(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     if t.ndim.is_some_and(|n| n != 2) {
         return Err(ctx.error(format!("x must have 2 dims, but is {}", ctx.ty_text(0))));
@@ -86,7 +82,7 @@ fn infer_eye_like(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&t, dtype))
 }
 
-fn te_eye(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_eye(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let last = ctx.decl.operands.len() - 1;
     let k = if ctx.has(last) { integer(&ctx.infer(), last)? } else { None };
@@ -99,7 +95,7 @@ fn te_eye(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- hamming_window ----
 
-fn infer_window(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_window(ctx: &mut InferCtx<'_>) -> InferResult {
     let n = size(ctx, 0)?;
     ctx.bool("periodic")?;
     ctx.float("alpha")?;
@@ -111,7 +107,7 @@ fn infer_window(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(n.map(|n| vec![n]), Some(1), dtype))
 }
 
-fn te_window(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_window(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let infer = ctx.infer();
     let (alpha, beta) = (infer.float("alpha")?, infer.float("beta")?);

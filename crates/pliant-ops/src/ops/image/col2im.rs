@@ -1,14 +1,11 @@
 //! Sums patches at their positions in an image, the inverse of im2col.
 
-use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
-
 use super::super::nn::sliding_window::Window;
 use super::super::row_loops::Rows;
 use super::super::statistical::accumulator;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::te::{self, Body, Expr, Tensor};
 
 /// The operators of this file.
@@ -27,7 +24,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .te(Pattern::Opaque, te_col2im)
 .onnx(&["Col2Im"])];
 
-fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
     if data.dtype.is_some_and(|d| d.is_bool()) {
         return Err(ctx.error("sums of bool are not defined"));
@@ -45,7 +42,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     Ok(ctx.make(dims, Some(n + 1), data.dtype))
 }
 
-fn te_col2im(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<Tensor>, LegalizeError> {
+fn te_col2im(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (x, shape, dtype) = (ctx.tensor(0)?, ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let n = shape.len() - 1;
     let window = Window::read(&ctx.infer(), n)?;

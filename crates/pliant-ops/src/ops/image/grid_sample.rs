@@ -1,19 +1,15 @@
 //! Sampling of images at the positions of a grid, and affine grids.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use super::super::statistical::accumulator;
 use super::cubic_weights;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{operand_types, require_float, shared_dim};
 use crate::te::{self, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -75,7 +71,7 @@ fn spec(ctx: &InferCtx<'_>) -> Result<Spec, InferError> {
     })
 }
 
-fn infer_sample(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_sample(ctx: &mut InferCtx<'_>) -> InferResult {
     let spec = spec(ctx)?;
     let (t, g) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_float(ctx, 0, &t)?;
@@ -197,7 +193,7 @@ impl Axis<'_> {
     }
 }
 
-fn te_sample(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_sample(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (mut dims, mut own) = (ctx.dims(0)?, ctx.dims(1)?);
     let spec = spec(&ctx.infer())?;
     let batch = sample_batch(&mut ctx.infer(), &dims, &own)?;
@@ -288,7 +284,7 @@ fn pixels(spec: &Spec, (x, grid): (&Tensor, &Tensor), k: usize, wide: DType) -> 
 
 // ---- affine_grid ----
 
-fn infer_affine(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_affine(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
     require_float(ctx, 0, &t)?;
     ctx.bool("align_corners")?;
@@ -317,7 +313,7 @@ fn infer_affine(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(out), None, t.dtype))
 }
 
-fn te_affine(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_affine(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (mut dims, out) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let n = out.len() - 2;
     dims[1] = ctx.func.syms.int(n as i64);

@@ -6,21 +6,17 @@
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 use pliant_ir::{AttrValue, DType, Sym};
 
 use super::super::nn::layout::{self, Layout};
 use super::super::statistical::accumulator;
 use super::cubic_weights;
 use super::resize_kernel::{self, Images};
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::size_proofs;
 use crate::te::{self, Check, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 macro_rules! row {
     ($name:literal, $n:literal, $layout:literal, $rounding:literal) => {
@@ -142,7 +138,7 @@ fn roi(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(f64, f64)>, InferError> {
     Ok((0..n).map(|k| (list[k], list[n + k])).collect())
 }
 
-fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
+fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     let spec = spec(ctx, n)?;
     let (t, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
     spec.layout.check(ctx, 0, &t)?;
@@ -357,7 +353,7 @@ impl Source {
     }
 }
 
-fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
+fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let (dims, out_dims) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let (spec, dtype) = (spec(&ctx.infer(), n)?, ctx.out_dtype(0)?);
     let (own, to): (Vec<Sym>, Vec<Sym>) =

@@ -1,9 +1,6 @@
 //! Slices with bounds in tensors: the shape of the result depends on values.
 
-use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
-
-use crate::decl::OpDecl;
+use crate::decl::{InferResult, OpDecl};
 use crate::infer::InferCtx;
 use crate::shared_rules::{require_integer, shared_dim};
 
@@ -19,7 +16,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .data_dependent()
 .onnx(&["Slice"])];
 
-fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let x = ctx.tensor(0)?;
     for i in 1..4 {
         let t = ctx.tensor(i)?;

@@ -1,20 +1,16 @@
 //! Gathering with non-constant indices: gather_elements, gather_nd, index_tensor, bucketize.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use super::index_bounds;
 use crate::broadcast::{Target, broadcast_dims};
-use crate::decl::{Default, Numbers, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, Numbers, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{operand_types, require_integer, shared_dim};
 use crate::size_proofs;
-use crate::te::{self, Check, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Check, Expr};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -112,14 +108,14 @@ pub(super) fn beside_checks(
     checks
 }
 
-fn infer_gather_elements(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_gather_elements(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_integer(ctx, 1, &indices)?;
     beside(ctx, (&data, "data"), &indices)?;
     Ok(ctx.like(&indices, data.dtype))
 }
 
-fn te_gather_elements(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_gather_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (dims, at) = (ctx.dims(0)?, ctx.dims(1)?);
     let axis = ctx.infer().axis("axis", dims.len())?;
     let (x, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
@@ -173,7 +169,7 @@ fn batch_dims(ctx: &InferCtx<'_>, ranks: &[Option<usize>]) -> Result<usize, Infe
     Ok(n as usize)
 }
 
-fn infer_gather_nd(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_gather_nd(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_integer(ctx, 1, &indices)?;
     let batch = batch_dims(ctx, &[data.ndim, indices.ndim])?;
@@ -196,7 +192,7 @@ fn infer_gather_nd(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, data.dtype))
 }
 
-fn te_gather_nd(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_gather_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (mut dims, at) = (ctx.dims(0)?, ctx.dims(1)?);
     let infer = ctx.infer();
     let batch = batch_dims(&infer, &[Some(dims.len()), Some(at.len())])?;
@@ -262,7 +258,7 @@ pub(super) fn index_dims(
     Ok(Some(dims))
 }
 
-fn infer_index_tensor(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_index_tensor(ctx: &mut InferCtx<'_>) -> InferResult {
     let data = ctx.tensor(0)?;
     let Some(list) = joined(ctx, 1)? else { return Ok(ctx.make(None, None, data.dtype)) };
     let dims = index_dims(ctx, &list)?;
@@ -272,7 +268,7 @@ fn infer_index_tensor(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(dims, rank, data.dtype))
 }
 
-fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let out = ctx.out_dims(0)?;
     let x = ctx.tensor(0)?;
     let mut infer = ctx.infer();
@@ -305,7 +301,7 @@ fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- bucketize ----
 
-fn infer_bucketize(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_bucketize(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, bounds) = (ctx.tensor(0)?, ctx.tensor(1)?);
     ctx.same_dtype(0, 1)?;
     if bounds.ndim.is_some_and(|n| n != 1) {
@@ -317,7 +313,7 @@ fn infer_bucketize(ctx: &mut InferCtx<'_>) -> Inferred {
 }
 
 /// A binary search for the number of boundaries before the element.
-fn te_bucketize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_bucketize(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (x, bounds) = (ctx.value(0)?, ctx.tensor(1)?);
     let (right, dtype) = (ctx.infer().bool("right")?, ctx.out_dtype(0)?);
     let count = bounds.shape()[0].clone();

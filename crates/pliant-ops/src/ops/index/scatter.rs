@@ -4,22 +4,18 @@
 //! of several updates of an element wins.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use super::gather::{beside, beside_checks, index_dims, joined, tuple_len};
 use super::index_bounds;
 use super::scatter_loops::{Updates, row_at, scatter};
 use crate::broadcast::{Target, broadcast_dims};
-use crate::decl::{Default, Numbers, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, Numbers, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::shared_rules::{operand_types, require_integer};
 use crate::size_proofs;
-use crate::te::{self, Body, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Body, Expr};
 
 const REDUCTIONS: &[&str] = &["update", "add", "mul", "min", "max", "mean"];
 
@@ -94,7 +90,7 @@ fn same_dims(
 
 // ---- scatter_elements ----
 
-fn infer_scatter_elements(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_scatter_elements(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, indices, updates) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor(2)?);
     require_integer(ctx, 1, &indices)?;
     ctx.same_dtype(0, 2)?;
@@ -106,7 +102,7 @@ fn infer_scatter_elements(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&data, data.dtype))
 }
 
-fn te_scatter_elements(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_scatter_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (dims, at) = (ctx.dims(0)?, ctx.dims(1)?);
     let infer = ctx.infer();
     let (axis, reduction) = (infer.axis("axis", dims.len())?, reduction(&infer)?);
@@ -128,7 +124,7 @@ fn te_scatter_elements(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- scatter_nd ----
 
-fn infer_scatter_nd(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_scatter_nd(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, indices, updates) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor(2)?);
     require_integer(ctx, 1, &indices)?;
     ctx.same_dtype(0, 2)?;
@@ -141,7 +137,7 @@ fn infer_scatter_nd(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&data, data.dtype))
 }
 
-fn te_scatter_nd(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_scatter_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (dims, at) = (ctx.dims(0)?, ctx.dims(1)?);
     let infer = ctx.infer();
     let reduction = reduction(&infer)?;
@@ -164,7 +160,7 @@ fn te_scatter_nd(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- index_put ----
 
-fn infer_index_put(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_index_put(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, values) = (ctx.tensor(0)?, ctx.tensor(2)?);
     let accumulate = ctx.bool("accumulate")?;
     ctx.same_dtype(0, 2)?;
@@ -182,7 +178,7 @@ fn infer_index_put(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&data, data.dtype))
 }
 
-fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let mut infer = ctx.infer();
     let list = joined(&mut infer, 1)?.unwrap_or_default();
@@ -236,7 +232,7 @@ fn slice_of(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<super::AxisSlice>
     Ok(Some(super::axis_slice(ctx, axis, dim, (start, end, step), false)))
 }
 
-fn infer_slice_scatter(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_slice_scatter(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, src) = (ctx.tensor(0)?, ctx.tensor(1)?);
     ctx.same_dtype(0, 1)?;
     slice_bounds(ctx)?;
@@ -251,7 +247,7 @@ fn infer_slice_scatter(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&data, data.dtype))
 }
 
-fn te_slice_scatter(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_slice_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let mut infer = ctx.infer();
     let axis = infer.axis("axis", dims.len())?;

@@ -1,16 +1,15 @@
 //! Updates of the caches of keys and values of attention.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 use pliant_tensor::CheckFailure;
 
 use super::index_bounds;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{operand_types, require_integer, shared_dim};
 use crate::size_proofs;
-use crate::te::{self, Check, Expr, Tensor};
+use crate::te::{self, Check, Expr};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
@@ -32,7 +31,7 @@ fn axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     }
 }
 
-fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, updates, starts) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor(2)?);
     ctx.same_dtype(0, 1)?;
     require_integer(ctx, 2, &starts)?;
@@ -67,7 +66,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     Ok(ctx.like(&data, data.dtype))
 }
 
-fn te_tensor_scatter(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<Tensor>, LegalizeError> {
+fn te_tensor_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (dims, new) = (ctx.dims(0)?, ctx.dims(1)?);
     let infer = ctx.infer();
     let (axis, circular) = (axis(&infer, dims.len())?, infer.bool("circular")?);

@@ -4,19 +4,15 @@
 //! needed later, so a chain of products has the cost of its single products.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use crate::broadcast::{Operand, Target, broadcast_dim};
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::einsum_equation::{Equation, Label, Misfit, Terms};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::statistical::accumulator;
 use crate::te::{self, Check, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
@@ -102,7 +98,7 @@ fn operand_types(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError
     Ok(Some(list))
 }
 
-fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     terms(ctx)?;
     let Some(list) = operand_types(ctx)? else { return Ok(ctx.make(None, None, None)) };
     let dtype = list.iter().find_map(|t| t.dtype);
@@ -184,7 +180,7 @@ fn contract(parts: &[&Part], keep: &[Label], size: &dyn Fn(Label) -> Expr, dtype
     })
 }
 
-fn te_einsum(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_einsum(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut infer = ctx.infer();
     let unknown = || LegalizeError::unknown("relax.einsum: a shape is not known");
     let list = operand_types(&infer)?.ok_or_else(unknown)?;

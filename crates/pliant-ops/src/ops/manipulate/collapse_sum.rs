@@ -3,19 +3,15 @@
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::ops::index::index_bounds;
 use crate::ops::statistical::accumulator;
 use crate::shared_rules::{require_integer, require_number};
 use crate::size_proofs;
-use crate::te::{self, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Expr};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -85,7 +81,7 @@ fn fates(ctx: &mut InferCtx<'_>, from: &[Sym], to: &[Sym]) -> Result<Vec<Fate>, 
     Ok(fates)
 }
 
-fn infer_sum_to(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_sum_to(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
     require_number(ctx, 0, &t)?;
     if let (Some(from), Some(to)) = (&t.dims, &sizes.dims) {
@@ -94,7 +90,7 @@ fn infer_sum_to(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(sizes.dims, sizes.ndim, t.dtype))
 }
 
-fn infer_sum_like(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_sum_like(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, like) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_number(ctx, 0, &t)?;
     if let (Some(from), Some(to)) = (&t.dims, &like.dims) {
@@ -103,7 +99,7 @@ fn infer_sum_like(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&like, t.dtype))
 }
 
-fn te_sum_to(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_sum_to(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (from, to) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let fates = fates(&mut ctx.infer(), &from, &to)?;
     let skip = from.len() - to.len();
@@ -160,7 +156,7 @@ fn collapse_check(ctx: &LegalizeCtx<'_>, want: &Expr, have: &Expr) -> te::Check 
 
 // ---- one_hot ----
 
-fn infer_one_hot(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_one_hot(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_integer(ctx, 0, &t)?;
     for i in [1, 2] {
@@ -180,7 +176,7 @@ fn infer_one_hot(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(dims, Some(ndim + 1), dtype))
 }
 
-fn te_one_hot(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_one_hot(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let axis = ctx.infer().axis("axis", shape.len())?;
     let (indices, on, off) = (ctx.value(0)?, ctx.value(1)?, ctx.value(2)?);

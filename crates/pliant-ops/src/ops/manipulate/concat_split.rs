@@ -2,12 +2,12 @@
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::relax::TypeData;
 use pliant_ir::{DType, Sym};
 use pliant_sym::SymKind;
 
 use crate::attrs::Sizes;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::flat_at;
@@ -16,9 +16,6 @@ use crate::ops::row_loops::{Rows, each_element};
 use crate::shared_rules::{numel, shared_dim};
 use crate::size_proofs;
 use crate::te::{self, Body, Check, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -89,7 +86,7 @@ pub(super) fn alike(ctx: &InferCtx<'_>) -> Result<Option<Alike>, InferError> {
 }
 
 /// Infers the type of the concatenation of all flattened operands.
-fn infer_concat_flat(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_concat_flat(ctx: &mut InferCtx<'_>) -> InferResult {
     let Some(parts) = some_tensors(ctx)? else { return Ok(ctx.make(None, Some(1), None)) };
     let dtype = parts.iter().find_map(|p| p.dtype);
     if let Some(k) = parts.iter().position(|p| p.dtype.is_some_and(|d| Some(d) != dtype)) {
@@ -102,7 +99,7 @@ fn infer_concat_flat(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(dims, Some(1), dtype))
 }
 
-fn infer_concat(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_concat(ctx: &mut InferCtx<'_>) -> InferResult {
     if ctx.attr("axis").is_none() {
         return infer_concat_flat(ctx);
     }
@@ -134,11 +131,7 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> Inferred {
 
 /// The operands of `concat` in the form that is concatenated along `axis`, for a result with the
 /// dims `out`. Without an axis they are flattened.
-fn joined_parts(
-    ctx: &mut LegalizeCtx<'_>,
-    out: &[Sym],
-    axis: Option<usize>,
-) -> Result<Vec<Tensor>, LegalizeError> {
+fn joined_parts(ctx: &mut LegalizeCtx<'_>, out: &[Sym], axis: Option<usize>) -> TeResult {
     let parts = ctx.fields_of_dims(0, |_, own| match axis {
         Some(axis) => {
             let dims = own.iter().zip(out).enumerate();
@@ -153,7 +146,7 @@ fn joined_parts(
     Ok(if axis.is_some() { parts } else { parts.into_iter().map(flat).collect() })
 }
 
-fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let out = ctx.out_dims(0)?;
     let flat = ctx.infer().attr("axis").is_none();
     let axis = if flat { None } else { Some(ctx.infer().axis("axis", out.len())?) };
@@ -321,7 +314,7 @@ fn unknown_sections(ctx: &InferCtx<'_>) -> InferError {
         .with_help("give the indices to cut at, which may be symbols: R.split(x, [n // 2], axis=0)")
 }
 
-fn infer_split(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_split(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let count = match ctx.sizes_attr("indices_or_sections")? {
         Some(Sizes::One(sections)) => ctx.func.syms.as_int(sections),
@@ -364,7 +357,7 @@ fn infer_split(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.func.intern(TypeData::Tuple(fields.into())))
 }
 
-fn te_split(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_split(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let axis = ctx.infer().axis("axis", dims.len())?;
     let cuts = cuts(&mut ctx.infer(), dims[axis])?.ok_or_else(|| {

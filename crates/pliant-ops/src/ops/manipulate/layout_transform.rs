@@ -6,14 +6,13 @@
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::ops::index::index_bounds;
 use crate::shared_rules::numel;
-use crate::te::{self, Expr, Tensor};
+use crate::te::{self, Expr};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
@@ -242,7 +241,7 @@ fn last(ctx: &mut InferCtx<'_>, node: &Node, ends: &[Sym]) -> Sym {
     }
 }
 
-fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let map = index_map(ctx, t.ndim)?;
     for key in ["axis_separators", "input_axis_separators"] {
@@ -288,7 +287,7 @@ fn place(node: &Node, i: &[Expr]) -> Expr {
     }
 }
 
-fn te_layout(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<Tensor>, LegalizeError> {
+fn te_layout(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (dims, out_dims) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let (x, shape) = (ctx.tensor(0)?, ctx.out_shape(0)?);
     let mut infer = ctx.infer();

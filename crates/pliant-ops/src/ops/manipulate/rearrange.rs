@@ -6,16 +6,13 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
 use super::concat_split::{Alike, MOST_CHOICES, alike};
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::ops::index::index_bounds;
 use crate::shared_rules::{require_integer, shared_dim};
 use crate::te::{self, Expr, Tensor};
 use pliant_tensor::CheckFailure;
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -55,7 +52,7 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- flip ----
 
-fn infer_flip(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_flip(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     if let Some(ndim) = t.ndim {
         ctx.axes("axis", ndim)?;
@@ -63,7 +60,7 @@ fn infer_flip(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&t, t.dtype))
 }
 
-fn te_flip(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_flip(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let x = ctx.tensor(0)?;
     let axes = ctx.infer().axes("axis", x.ndim())?.unwrap_or_default();
     Ok(vec![te::compute(x.shape().to_vec(), "T_flip", |i| {
@@ -80,7 +77,7 @@ fn new_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     ctx.axis("axis", ndim + 1)
 }
 
-fn infer_stack(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_stack(ctx: &mut InferCtx<'_>) -> InferResult {
     let Some(Alike { parts, ndim, dtype }) = alike(ctx)? else {
         return Ok(ctx.make(None, None, None));
     };
@@ -104,7 +101,7 @@ fn infer_stack(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, dtype))
 }
 
-fn te_stack(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_stack(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut own = ctx.out_dims(0)?;
     let shape = ctx.size_list(&own);
     let axis = new_axis(&ctx.infer(), own.len() - 1)?;
@@ -147,7 +144,7 @@ fn grid_dims(ctx: &InferCtx<'_>, count: usize) -> Result<Vec<usize>, InferError>
     Ok(dims)
 }
 
-fn infer_meshgrid(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_meshgrid(ctx: &mut InferCtx<'_>) -> InferResult {
     let Some(parts) = ctx.tensors(0)? else { return Ok(ctx.func.intern(TypeData::Any)) };
     if parts.is_empty() {
         return Err(ctx.error("there is no vector"));
@@ -177,7 +174,7 @@ fn infer_meshgrid(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.func.intern(TypeData::Tuple(fields.into())))
 }
 
-fn te_meshgrid(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_meshgrid(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let shape = ctx.out_shape(0)?;
     let parts = ctx.fields(0)?;
     let along = grid_dims(&ctx.infer(), parts.len())?;
@@ -200,7 +197,7 @@ fn reverse_axes(ctx: &InferCtx<'_>, ndim: usize) -> Result<(usize, usize), Infer
     Ok((seq, batch))
 }
 
-fn infer_reverse(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_reverse(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, lengths) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_integer(ctx, 1, &lengths)?;
     if lengths.ndim.is_some_and(|n| n != 1) {
@@ -218,7 +215,7 @@ fn infer_reverse(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&t, t.dtype))
 }
 
-fn te_reverse(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_reverse(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let (seq, batch) = reverse_axes(&ctx.infer(), dims.len())?;
     let (x, lengths) = (ctx.tensor(0)?, ctx.tensor_of_dims(1, &[dims[batch]])?);

@@ -2,19 +2,16 @@
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::relax::TypeData;
 
 use crate::broadcast::Target;
-use crate::decl::{Default, Numbers, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, Numbers, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{
     infer_unary_float, infer_unary_number, require_float, shared_dim, te_unary, te_unary_steps,
 };
-use crate::te::{self, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Expr};
 
 macro_rules! row {
     ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
@@ -101,14 +98,14 @@ fn selu(x: &Expr) -> Expr {
     te::select(&te::gt(x, &c(0.0)), &(x * c(SCALE)), &below)
 }
 
-fn infer_leaky(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_leaky(ctx: &mut InferCtx<'_>) -> InferResult {
     if ctx.float("alpha")?.is_nan() {
         return Err(ctx.error("alpha must be a number, but is NaN"));
     }
     infer_unary_float(ctx)
 }
 
-fn te_leaky(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_leaky(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let alpha = ctx.infer().float("alpha")?;
     te_unary_steps(ctx, |x| below_zero(x, &te::const_of(alpha, x.ty().dtype)))
 }
@@ -129,7 +126,7 @@ fn prelu_axis(ctx: &mut InferCtx<'_>, ndim: usize) -> Result<Option<usize>, Infe
     if one { Ok(None) } else { ctx.axis("axis", ndim).map(Some) }
 }
 
-fn infer_prelu(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_prelu(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, alpha) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_float(ctx, 0, &t)?;
     let dtype = ctx.same_dtype(0, 1)?;
@@ -147,7 +144,7 @@ fn infer_prelu(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&t, dtype))
 }
 
-fn te_prelu(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_prelu(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let x = ctx.value(0)?;
     let axis = prelu_axis(&mut ctx.infer(), dims.len())?;
@@ -165,7 +162,7 @@ fn te_prelu(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(vec![target.checked(ctx, out)])
 }
 
-fn infer_softplus(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_softplus(ctx: &mut InferCtx<'_>) -> InferResult {
     ctx.float("threshold")?;
     if ctx.float("beta")? == 0.0 {
         return Err(ctx.error("beta must not be 0"));
@@ -174,7 +171,7 @@ fn infer_softplus(ctx: &mut InferCtx<'_>) -> Inferred {
 }
 
 /// The linear part is separated, so that no exponential overflows.
-fn te_softplus(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_softplus(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let infer = ctx.infer();
     let (beta, threshold) = (infer.float("beta")?, infer.float("threshold")?);
     te_unary_steps(ctx, |x| {
@@ -186,7 +183,7 @@ fn te_softplus(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })
 }
 
-fn infer_dropout(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_dropout(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
     let rate = ctx.float("rate")?;
@@ -197,7 +194,7 @@ fn infer_dropout(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.func.intern(TypeData::Tuple([one, one].into())))
 }
 
-fn te_dropout(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_dropout(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let x = ctx.value(0)?;
     let shape = x.shape().to_vec();
     let mask = |_: &[Expr]| te::const_of(1.0, x.dtype());

@@ -1,14 +1,13 @@
 //! Attention: the softmax of the scaled products of queries and keys, times the values.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 use pliant_tensor::CheckFailure;
 
 use super::super::index::index_bounds;
 use super::super::statistical::accumulator;
 use crate::broadcast::{Operand, Target, stretches_to};
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::shared_rules::{
@@ -16,9 +15,6 @@ use crate::shared_rules::{
     shared_dim, te_converted,
 };
 use crate::te::{self, Check, Expr, IterVar, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 const ATTRS: &[(&str, Default)] =
     &[("scale", Default::None), ("causal_mask", Default::None), ("window_size", Default::None)];
@@ -146,7 +142,7 @@ fn sizes(ctx: &mut InferCtx<'_>) -> Result<(Option<Sizes>, Option<DType>), Infer
     Ok((Some(Sizes { batch, len, heads, size, len_kv, heads_kv, size_v, grouped }), dtype))
 }
 
-fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     masks(ctx)?;
     let (sizes, dtype) = sizes(ctx)?;
     if ctx.has(3) {
@@ -173,7 +169,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(dims, Some(4), dtype))
 }
 
-fn infer_var_len(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_var_len(ctx: &mut InferCtx<'_>) -> InferResult {
     masks(ctx)?;
     let (sizes, dtype) = sizes(ctx)?;
     for i in [3, 5] {
@@ -330,7 +326,7 @@ fn sees(masks: &Masks, i: &Expr, j: &Expr, ahead: &Expr) -> Expr {
     }
 }
 
-fn te_attention(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_attention(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let masks = masks(&ctx.infer())?;
     let mut a = Attention::new(ctx, masks.scale)?;
     let bias: Option<Operand> = if ctx.has(3) {
@@ -399,7 +395,7 @@ impl Sequences {
     }
 }
 
-fn te_var_len(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_var_len(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let masks = masks(&ctx.infer())?;
     let mut a = Attention::new(ctx, masks.scale)?;
     let own = ctx.dims(3)?;

@@ -1,19 +1,15 @@
 //! Batch normalisation: with the statistics of the batch in training, else with running ones.
 
 use pliant_ir::op::DimTrait;
-use pliant_ir::op::InferError;
-use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::relax::TypeData;
 
 use super::super::statistical::{Axes, accumulator};
 use super::layer_norm::{check_param, epsilon};
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::legalize::{LegalizeCtx, Value};
 use crate::shared_rules::require_float;
-use crate::te::{self, Expr, Reducer, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Expr, Reducer};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
@@ -36,7 +32,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .te(Pattern::CommReduce, te_norm)
 .onnx(&["BatchNormalization"])];
 
-fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
     let momentum = ctx.float("momentum")?;
@@ -59,7 +55,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.func.intern(TypeData::Tuple([out, one, one].into())))
 }
 
-fn te_norm(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let infer = ctx.infer();
     let axis = infer.axis("axis", dims.len())?;

@@ -1,20 +1,16 @@
 //! Convolutions over 1 to 3 spatial dims.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use super::super::statistical::accumulator;
 use super::layout::{self, Layout};
 use super::sliding_window::Window;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{require_divisible, require_number, shared_dim, te_converted};
-use crate::te::{self, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Expr};
 
 macro_rules! row {
     ($name:literal, $n:literal, $data:literal, $kernel:literal) => {
@@ -102,7 +98,7 @@ pub fn groups(ctx: &mut InferCtx<'_>) -> Result<Sym, InferError> {
     Ok(ctx.func.syms.int(groups))
 }
 
-fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
+fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     let (layouts, window) = (Layouts::read(ctx, n)?, Window::read(ctx, n)?);
     let (groups, dtype) = (groups(ctx)?, conv_dtype(ctx)?);
     let (Some(data), Some(kernel)) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims) else {
@@ -131,7 +127,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
 
 /// Lowers a convolution. The data is assumed to have the number of channels of the filter, which
 /// the loop function checks unless it is proved.
-fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
+fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let (mut data, kernel, out) = (ctx.dims(0)?, ctx.dims(1)?, ctx.out_dims(0)?);
     let dtype = ctx.out_dtype(0)?;
     let infer = &mut ctx.infer();

@@ -2,20 +2,16 @@
 //! zeros, and then convolved with the flipped filter.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
 use super::super::statistical::accumulator;
 use super::conv::{Layouts, conv_dtype, groups};
 use super::sliding_window::Window;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{operand_types, require_divisible, shared_dim, te_converted};
 use crate::size_proofs;
 use crate::te::{self, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 macro_rules! row {
     ($name:literal, $n:literal, $data:literal, $kernel:literal) => {
@@ -75,7 +71,7 @@ fn output_padding(ctx: &InferCtx<'_>, window: &Window, n: usize) -> Result<Vec<i
     Ok(extra)
 }
 
-fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
+fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     let (layouts, window) = (Layouts::read(ctx, n)?, Window::read(ctx, n)?);
     let (groups, dtype) = (groups(ctx)?, conv_dtype(ctx)?);
     let extra = output_padding(ctx, &window, n)?;
@@ -118,7 +114,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
     Ok(ctx.make(Some(dims), None, dtype))
 }
 
-fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
+fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let (mut data, kernel, out) = (ctx.dims(0)?, ctx.dims(1)?, ctx.out_dims(0)?);
     let dtype = ctx.out_dtype(0)?;
     let infer = &mut ctx.infer();

@@ -4,18 +4,14 @@
 use pliant_ir::Sym;
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
 use super::super::statistical::accumulator;
 use super::layer_norm::{check_param, epsilon};
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
 use crate::shared_rules::{require_divisible, require_float};
 use crate::te::{self, Expr, IterVar, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -78,7 +74,7 @@ fn infer_common(ctx: &mut InferCtx<'_>) -> Result<Option<(usize, Sym)>, InferErr
     Ok(t.dims.map(|d| (channel, d[channel])))
 }
 
-fn infer_instance(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_instance(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_common(ctx)?;
     let t = ctx.tensor(0)?;
     Ok(ctx.like(&t, t.dtype))
@@ -90,7 +86,7 @@ fn groups(ctx: &mut InferCtx<'_>) -> Result<Sym, InferError> {
     Ok(ctx.func.syms.int(groups))
 }
 
-fn infer_group(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_group(ctx: &mut InferCtx<'_>) -> InferResult {
     let groups = groups(ctx)?;
     if let Some((_, channels)) = infer_common(ctx)? {
         require_divisible(ctx, channels, groups, "the channels", "num_groups")?;
@@ -99,11 +95,11 @@ fn infer_group(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&t, t.dtype))
 }
 
-fn te_instance(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_instance(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![normalised(ctx, "instance_norm", None)?])
 }
 
-fn te_group(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_group(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let infer = &mut ctx.infer();
     let (channel, _) = axes(infer, dims.len())?;

@@ -2,17 +2,13 @@
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
 use super::super::statistical::{Axes, accumulator};
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
 use crate::shared_rules::{require_float, shared_dim};
-use crate::te::{self, Expr, Reducer, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Expr, Reducer};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -47,7 +43,7 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- types ----
 
-fn infer_norm(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_norm(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
     if let Some(ndim) = t.ndim {
@@ -103,7 +99,7 @@ fn norm_operands(
     Ok((x, axes, params))
 }
 
-fn layer_norm(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn layer_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (x, axes, params) = norm_operands(ctx)?;
     let infer = ctx.infer();
     let (center, scale) = (infer.bool("center")?, infer.bool("scale")?);
@@ -132,7 +128,7 @@ fn layer_norm(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })])
 }
 
-fn rms_norm(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn rms_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (x, axes, params) = norm_operands(ctx)?;
     let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
     let epsilon = epsilon(ctx, wide)?;

@@ -1,23 +1,19 @@
 //! Loss functions.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use super::super::index::index_bounds;
 use super::super::statistical::accumulator;
 use super::layer_norm::check_param;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::legalize::{LegalizeCtx, Value};
 use crate::shared_rules::{
     operand_types, require_float, require_integer, shared_dim, te_converted,
 };
-use crate::te::{self, Check, Expr, IterVar, Tensor, Var};
+use crate::te::{self, Check, Expr, IterVar, Var};
 use pliant_tensor::CheckFailure;
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -55,7 +51,7 @@ fn same_dims(ctx: &mut InferCtx<'_>, a: &[Sym], b: &[Sym]) -> Result<Vec<Sym>, I
     }
 }
 
-fn infer_cross(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_cross(ctx: &mut InferCtx<'_>) -> InferResult {
     let (p, l) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_float(ctx, 0, &p)?;
     let dtype = ctx.same_dtype(0, 1)?;
@@ -68,7 +64,7 @@ fn infer_cross(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(Vec::new()), None, dtype))
 }
 
-fn te_cross(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_cross(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (a, b) = (ctx.dims(0)?, ctx.dims(1)?);
     let dims = same_dims(&mut ctx.infer(), &a, &b)?;
     let (p, l) = (ctx.value_of_dims(0, &dims)?, ctx.value_of_dims(1, &dims)?);
@@ -94,7 +90,7 @@ fn te_cross(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 const REDUCTIONS: [&str; 3] = ["none", "sum", "mean"];
 
-fn infer_nll(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_nll(ctx: &mut InferCtx<'_>) -> InferResult {
     let (p, t) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_float(ctx, 0, &p)?;
     require_integer(ctx, 1, &t)?;
@@ -194,7 +190,7 @@ impl Nll {
     }
 }
 
-fn te_nll(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_nll(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (mut own, targets) = (ctx.dims(0)?, ctx.dims(1)?);
     let infer = &mut ctx.infer();
     let reduction = infer.choice("reduction", &REDUCTIONS)?;

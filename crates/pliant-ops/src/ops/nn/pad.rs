@@ -3,16 +3,12 @@
 use pliant_ir::Sym;
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::size_proofs;
-use crate::te::{self, Check, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Check, Expr};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
@@ -93,7 +89,7 @@ fn least(ctx: &mut InferCtx<'_>, mode: Mode, (before, after): (Sym, Sym)) -> Sym
     }
 }
 
-fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, mode) = (ctx.tensor(0)?, mode(ctx)?);
     if !ctx.attr("pad_value").is_none() {
         ctx.element("pad_value", t.dtype)?;
@@ -149,7 +145,7 @@ fn source(mode: Mode, i: &Expr, n: &Expr) -> Expr {
     }
 }
 
-fn te_pad(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_pad(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let mut infer = ctx.infer();
     let (mode, widths) = (mode(&infer)?, widths(&mut infer)?);

@@ -1,17 +1,11 @@
 //! Rearranges the elements of images: channels to pixels, and flattening.
 
-use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
-
 use super::super::manipulate::te_view;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{numel, require_divisible};
-use crate::te::{self, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Expr};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -34,7 +28,7 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["Flatten"]),
 ];
 
-fn infer_shuffle(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_shuffle(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, r) = (ctx.tensor(0)?, ctx.int("upscale_factor")?);
     ctx.in_range("upscale_factor", &[r], 1)?;
     if t.ndim.is_some_and(|n| n < 3) {
@@ -51,7 +45,7 @@ fn infer_shuffle(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, t.dtype))
 }
 
-fn te_shuffle(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_shuffle(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let at = dims.len() - 3;
     let r = ctx.infer().int("upscale_factor")?;
@@ -80,7 +74,7 @@ fn te_shuffle(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.check(c)))])
 }
 
-fn infer_flatten(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_flatten(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     if t.ndim == Some(0) {
         return Err(ctx.error("data must have at least 1 dim, but is a scalar"));

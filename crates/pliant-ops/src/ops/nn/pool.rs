@@ -3,20 +3,16 @@
 use pliant_ir::Sym;
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
 use super::super::statistical::accumulator;
 use super::layout::{self, Layout};
 use super::sliding_window::Window;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::shared_rules::require_float;
 use crate::size_proofs;
 use crate::te::{self, Expr, IterVar, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 macro_rules! pool {
     ($name:literal, $n:literal, $kind:expr, $pad:literal, $layout:literal, $doc:literal, $onnx:expr) => {
@@ -126,7 +122,7 @@ fn windows(ctx: &InferCtx<'_>, n: usize) -> Result<(Window, Vec<i64>), InferErro
     Ok((window, sizes))
 }
 
-fn infer(ctx: &mut InferCtx<'_>, n: usize, kind: Kind) -> Inferred {
+fn infer(ctx: &mut InferCtx<'_>, n: usize, kind: Kind) -> InferResult {
     let (data, out) = layouts(ctx, n)?;
     let (window, sizes) = windows(ctx, n)?;
     let ceil = ctx.bool("ceil_mode")?;
@@ -146,7 +142,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize, kind: Kind) -> Inferred {
     Ok(ctx.make(Some(dims), None, t.dtype))
 }
 
-fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: Kind) -> Outputs {
+fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: Kind) -> TeResult {
     let out_dims = ctx.out_dims(0)?;
     let infer = ctx.infer();
     let ((data, out), (window, sizes)) = (layouts(&infer, n)?, windows(&infer, n)?);
@@ -287,7 +283,7 @@ fn adaptive_sizes(ctx: &mut InferCtx<'_>, n: usize, own: &[Sym]) -> Result<Vec<S
     Ok(sizes.into_iter().map(|s| ctx.func.syms.int(s)).collect())
 }
 
-fn infer_adaptive(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
+fn infer_adaptive(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     let (data, out) = layouts(ctx, n)?;
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
@@ -337,7 +333,7 @@ impl Parts {
     }
 }
 
-fn te_adaptive(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
+fn te_adaptive(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let (dims, out_dims) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let (data, out) = layouts(&ctx.infer(), n)?;
     let (own, sizes) = (data.spatial_of(&dims), out.spatial_of(&out_dims));

@@ -1,18 +1,13 @@
 //! Softmax and log-softmax.
 
 use pliant_ir::op::DimTrait;
-use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
 use super::super::statistical::{Axes, accumulator};
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
 use crate::shared_rules::require_float;
 use crate::te::{self, Expr, Reducer, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -34,7 +29,7 @@ pub static DECLS: &[OpDecl] = &[
         .onnx(&["LogSoftmax"]),
 ];
 
-fn infer_softmax(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_softmax(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
     if let Some(ndim) = t.ndim {
@@ -67,7 +62,7 @@ impl Softmax {
     }
 }
 
-fn softmax(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn softmax(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let s = Softmax::new(ctx)?;
     let (shape, dtype) = (s.x.shape().to_vec(), s.x.dtype());
     let exps = te::compute(shape.clone(), "T_softmax_exp", |i| te::exp(&s.shifted(i)));
@@ -77,7 +72,7 @@ fn softmax(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })])
 }
 
-fn log_softmax(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn log_softmax(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let s = Softmax::new(ctx)?;
     let (shape, dtype) = (s.x.shape().to_vec(), s.x.dtype());
     let sum = s.axes.stage("T_softmax_expsum", Reducer::Sum, |i| te::exp(&s.shifted(i)));

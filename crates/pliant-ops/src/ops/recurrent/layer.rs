@@ -5,6 +5,7 @@ use pliant_ir::{DType, Sym};
 
 use super::activation::{Activation, activations};
 use super::cells;
+use crate::decl::TeResult;
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::index::index_bounds;
@@ -286,7 +287,7 @@ fn input_gates(
 ///
 /// # Errors
 /// If a shape or data type is unknown.
-pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> Result<Vec<Tensor>, LegalizeError> {
+pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> TeResult {
     let name = ctx.decl.name;
     let unknown = || LegalizeError::unknown(format!("{name}: a shape is not known"));
     let layer = Layer::read(&mut ctx.infer(), kind)?.ok_or_else(unknown)?;

@@ -2,19 +2,14 @@
 
 use pliant_ir::DType;
 use pliant_ir::op::DimTrait;
-use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
 use super::accumulator;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::ops::row_loops::Rows;
 use crate::shared_rules::numel;
 use crate::te::{self, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 const ATTRS: &[(&str, Default)] =
     &[("axis", Default::None), ("dtype", Default::None), ("exclusive", Default::Bool(false))];
@@ -42,7 +37,7 @@ pub static DECLS: &[OpDecl] = &[
         .onnx(&["CumProd"]),
 ];
 
-fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let dtype = ctx.dtype("dtype")?.or(t.dtype);
     if dtype.is_some_and(|d| d.is_bool()) {
@@ -67,7 +62,7 @@ fn scan(
     name: &str,
     first: f64,
     combine: fn(&Expr, &Expr) -> Expr,
-) -> Outputs {
+) -> TeResult {
     let (x, shape, dtype) = (ctx.tensor(0)?, ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let infer = ctx.infer();
     let flat = infer.attr("axis").is_none();

@@ -1,17 +1,14 @@
 //! Boxes from predictions: get_valid_counts, multibox_transform_loc.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::relax::TypeData;
 use pliant_ir::{DType, Sym};
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
-use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{operand_types, require_float, shared_dim};
-use crate::te::{self, Expr, Tensor};
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
+use crate::te::{self, Expr};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -87,7 +84,7 @@ pub(super) fn holds(b: &mut te::Body, op: &str, places: &[i64], size: &Expr) {
 
 // ---- get_valid_counts ----
 
-fn infer_counts(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_counts(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = rank(ctx, 0, 3)?;
     require_float(ctx, 0, &t)?;
     ctx.float("score_threshold")?;
@@ -101,7 +98,7 @@ fn infer_counts(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.func.intern(TypeData::Tuple([counts, boxes, places].into())))
 }
 
-fn te_counts(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_counts(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let x = ctx.tensor(0)?;
     let infer = ctx.infer();
     let threshold = te::const_of(infer.float("score_threshold")?, x.dtype());
@@ -152,7 +149,7 @@ fn variances(ctx: &InferCtx<'_>) -> Result<[f64; 4], InferError> {
     <[f64; 4]>::try_from(list).map_err(|_| ctx.error("variances must be 4 numbers"))
 }
 
-fn infer_multibox(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_multibox(ctx: &mut InferCtx<'_>) -> InferResult {
     let (cls, loc, anchor) = (rank(ctx, 0, 3)?, rank(ctx, 1, 2)?, rank(ctx, 2, 3)?);
     for (i, t) in [(0, &cls), (1, &loc), (2, &anchor)] {
         require_float(ctx, i, t)?;
@@ -180,7 +177,7 @@ fn infer_multibox(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.func.intern(TypeData::Tuple([boxes, scores].into())))
 }
 
-fn te_multibox(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_multibox(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let (one, four) = (ctx.func.syms.int(1), ctx.func.syms.int(4));
     let all = ctx.func.syms.mul(dims[2], four);

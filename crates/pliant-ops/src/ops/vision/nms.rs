@@ -3,21 +3,18 @@
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::relax::TypeData;
 
 use super::boxes::{holds, place, rank};
 use super::overlap;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::legalize::{LegalizeCtx, Value};
 use crate::ops::index::index_bounds;
 use crate::shared_rules::{operand_types, require_float, require_integer, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
 use pliant_kernel_api::kernels::sort;
 use pliant_tensor::CheckFailure;
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -65,7 +62,7 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- non_max_suppression ----
 
-fn infer_nms(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_nms(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, count, indices) = (rank(ctx, 0, 3)?, rank(ctx, 1, 1)?, rank(ctx, 2, 2)?);
     require_float(ctx, 0, &t)?;
     require_integer(ctx, 1, &count)?;
@@ -157,7 +154,7 @@ impl Row {
     }
 }
 
-fn te_nms(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_nms(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let x = ctx.tensor(0)?;
     let (counts, indices) =
@@ -280,7 +277,7 @@ fn suppress(
 
 // ---- all_class_non_max_suppression ----
 
-fn infer_all(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer_all(ctx: &mut InferCtx<'_>) -> InferResult {
     let (boxes, scores) = (rank(ctx, 0, 3)?, rank(ctx, 1, 3)?);
     require_float(ctx, 0, &boxes)?;
     ctx.same_dtype(0, 1)?;
@@ -332,7 +329,7 @@ fn only(value: &Value) -> Expr {
     value.at(&at)
 }
 
-fn te_all(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_all(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(1)?;
     let four = ctx.func.syms.int(4);
     let boxes = ctx.tensor_of_dims(0, &[dims[0], dims[2], four])?;

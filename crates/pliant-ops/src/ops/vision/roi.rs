@@ -5,10 +5,9 @@
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::Type;
 
 use super::boxes::rank;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::index::index_bounds;
@@ -16,9 +15,6 @@ use crate::ops::statistical::accumulator;
 use crate::shared_rules::{require_float, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
 use pliant_tensor::CheckFailure;
-
-type Inferred = Result<Type, InferError>;
-type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -69,7 +65,7 @@ fn layout(ctx: &InferCtx<'_>) -> Result<Layout, InferError> {
     })
 }
 
-fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
+fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, rois) = (rank(ctx, 0, 4)?, rank(ctx, 1, 2)?);
     require_float(ctx, 0, &data)?;
     ctx.same_dtype(0, 1)?;
@@ -286,7 +282,7 @@ impl Pooling {
     }
 }
 
-fn te_align(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_align(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let p = Pooling::read(ctx)?;
     let infer = ctx.infer();
     let (ratio, aligned) = (infer.int("sample_ratio")?, infer.bool("aligned")?);
@@ -365,7 +361,7 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- roi_pool ----
 
-fn te_pool(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+fn te_pool(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let p = Pooling::read(ctx)?;
     let (dtype, wide) = (p.x.dtype(), p.wide);
     Ok(te::extern_("roi_pool", &[(p.shape.clone(), dtype)], |b, out| {
