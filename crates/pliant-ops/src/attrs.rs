@@ -15,7 +15,7 @@ impl InferCtx<'_> {
     }
 
     /// The error for an attribute value that is invalid for all operands.
-    fn misfit(&self, key: &str, what: impl AsRef<str>) -> InferError {
+    fn attr_error(&self, key: &str, what: impl AsRef<str>) -> InferError {
         self.error(format!("{key} {}", what.as_ref())).of_attr(key)
     }
 
@@ -26,7 +26,7 @@ impl InferCtx<'_> {
     pub fn int(&self, key: &str) -> Result<i64, InferError> {
         match self.attr(key) {
             AttrValue::Int(v) => Ok(v),
-            _ => Err(self.misfit(key, "must be an integer")),
+            _ => Err(self.attr_error(key, "must be an integer")),
         }
     }
 
@@ -35,7 +35,7 @@ impl InferCtx<'_> {
     /// # Errors
     /// If it is not a bool.
     pub fn bool(&self, key: &str) -> Result<bool, InferError> {
-        self.attr(key).as_bool().ok_or_else(|| self.misfit(key, "must be True or False"))
+        self.attr(key).as_bool().ok_or_else(|| self.attr_error(key, "must be True or False"))
     }
 
     /// A data type attribute; `None` if it is `None` or the empty string.
@@ -47,7 +47,7 @@ impl InferCtx<'_> {
         if value.is_none() || value.as_str().is_some_and(|s| s.is_empty() || s == "void") {
             return Ok(None);
         }
-        let bad = || self.misfit(key, "must be a data type such as \"float32\"");
+        let bad = || self.attr_error(key, "must be a data type such as \"float32\"");
         value.as_dtype().map(Some).ok_or_else(bad)
     }
 
@@ -61,10 +61,10 @@ impl InferCtx<'_> {
         if value.is_none() {
             return Ok(None);
         }
-        let bad = || self.misfit(key, "must be an integer or a list of integers");
+        let bad = || self.attr_error(key, "must be an integer or a list of integers");
         let mut axes = Vec::new();
         for axis in value.as_ints().ok_or_else(bad)? {
-            let axis = self.normal_axis(axis, ndim)?;
+            let axis = self.normalize_axis(axis, ndim)?;
             if axes.contains(&axis) {
                 return Err(self.error(format!("axis {axis} appears twice in {key}")));
             }
@@ -78,14 +78,14 @@ impl InferCtx<'_> {
     /// # Errors
     /// If it is out of range.
     pub fn axis(&self, key: &str, ndim: usize) -> Result<usize, InferError> {
-        self.normal_axis(self.int(key)?, ndim)
+        self.normalize_axis(self.int(key)?, ndim)
     }
 
     /// Normalises an axis to be non-negative.
     ///
     /// # Errors
     /// If it is out of range.
-    pub fn normal_axis(&self, axis: i64, ndim: usize) -> Result<usize, InferError> {
+    pub fn normalize_axis(&self, axis: i64, ndim: usize) -> Result<usize, InferError> {
         let n = ndim as i64;
         let normal = if axis < 0 { axis.saturating_add(n) } else { axis };
         if (0..n).contains(&normal) {
@@ -99,7 +99,7 @@ impl InferCtx<'_> {
     /// # Errors
     /// If it is not a number.
     pub fn float(&self, key: &str) -> Result<f64, InferError> {
-        self.attr(key).as_float().ok_or_else(|| self.misfit(key, "must be a number"))
+        self.attr(key).as_float().ok_or_else(|| self.attr_error(key, "must be a number"))
     }
 
     /// A float attribute that becomes an element of a tensor of type `dtype`. For integer types the
@@ -107,26 +107,26 @@ impl InferCtx<'_> {
     ///
     /// # Errors
     /// If the attribute is not a number, or out of the range of an integer type.
-    pub fn element(&self, key: &str, dtype: Option<DType>) -> Result<f64, InferError> {
+    pub fn element_value(&self, key: &str, dtype: Option<DType>) -> Result<f64, InferError> {
         let value = self.float(key)?;
         let Some(dtype) = dtype.filter(|dtype| !dtype.is_float()) else { return Ok(value) };
-        let (least, most) = dtype.int_range();
+        let (min, max) = dtype.int_range();
         // The sum is exact for all types: 2**63 for 64 bits.
-        if value.trunc() >= least as f64 && value.trunc() < most as f64 + 1.0 {
+        if value.trunc() >= min as f64 && value.trunc() < max as f64 + 1.0 {
             return Ok(value);
         }
         Err(self
-            .misfit(key, format!("must be a value of {dtype}, {least} to {most}, but is {value}")))
+            .attr_error(key, format!("must be a value of {dtype}, {min} to {max}, but is {value}")))
     }
 
     /// A float attribute that is neither infinite nor NaN.
     ///
     /// # Errors
     /// If it is not a finite number.
-    pub fn finite(&self, key: &str) -> Result<f64, InferError> {
+    pub fn finite_float(&self, key: &str) -> Result<f64, InferError> {
         match self.float(key)? {
             v if v.is_finite() => Ok(v),
-            v => Err(self.misfit(key, format!("must be a finite number, but is {v}"))),
+            v => Err(self.attr_error(key, format!("must be a finite number, but is {v}"))),
         }
     }
 
@@ -139,8 +139,10 @@ impl InferCtx<'_> {
         if epsilon.is_finite() && epsilon >= 0.0 {
             return Ok(epsilon);
         }
-        Err(self
-            .misfit("epsilon", format!("must be a finite number of at least 0, but is {epsilon}")))
+        Err(self.attr_error(
+            "epsilon",
+            format!("must be a finite number of at least 0, but is {epsilon}"),
+        ))
     }
 
     /// A string attribute with one of the values `choices`; returns the index of the value.
@@ -149,42 +151,42 @@ impl InferCtx<'_> {
     /// If it has another value.
     pub fn choice(&self, key: &str, choices: &[&str]) -> Result<usize, InferError> {
         let value = self.attr(key);
-        let found = value.as_str().and_then(|s| choices.iter().position(|c| *c == s));
-        found.ok_or_else(|| {
+        let index = value.as_str().and_then(|s| choices.iter().position(|c| *c == s));
+        index.ok_or_else(|| {
             let quoted: Vec<String> = choices.iter().map(|c| format!("{c:?}")).collect();
-            let given =
+            let actual =
                 value.as_str().map_or_else(|| "something else".into(), |s| format!("{s:?}"));
-            self.misfit(key, format!("must be one of {}, but is {given}", quoted.join(", ")))
+            self.attr_error(key, format!("must be one of {}, but is {actual}", quoted.join(", ")))
         })
     }
 
-    /// An attribute with `n` integers of at least `least`. A single integer stands for all of them.
+    /// An attribute with `n` integers of at least `min`. A single integer stands for all of them.
     ///
     /// # Errors
     /// If it is something else, or a value is too small or too large.
-    pub fn ints(&self, key: &str, n: usize, least: i64) -> Result<Vec<i64>, InferError> {
+    pub fn ints(&self, key: &str, n: usize, min: i64) -> Result<Vec<i64>, InferError> {
         let list = self.attr(key).as_ints().ok_or_else(|| {
-            self.misfit(key, format!("must be an integer or a list of {n} integers"))
+            self.attr_error(key, format!("must be an integer or a list of {n} integers"))
         })?;
         let list = if list.len() == 1 { vec![list[0]; n] } else { list };
         if list.len() != n {
             return Err(self.error(format!("{key} has {} values, but {n} are needed", list.len())));
         }
-        self.in_range(key, &list, least)?;
+        self.check_range(key, &list, min)?;
         Ok(list)
     }
 
-    /// Checks that no value of an attribute is below `least` or too large for computing sizes.
+    /// Checks that no value of an attribute is below `min` or too large for computing sizes.
     ///
     /// # Errors
     /// If one is; the message contains it.
-    pub fn in_range(&self, key: &str, list: &[i64], least: i64) -> Result<(), InferError> {
-        const MOST: i64 = 1 << 31;
-        match list.iter().find(|&&v| v < least || v > MOST) {
-            Some(v) if *v < least => {
-                Err(self.misfit(key, format!("must be at least {least}, but is {v}")))
+    pub fn check_range(&self, key: &str, list: &[i64], min: i64) -> Result<(), InferError> {
+        const MAX_SIZE: i64 = 1 << 31;
+        match list.iter().find(|&&v| v < min || v > MAX_SIZE) {
+            Some(v) if *v < min => {
+                Err(self.attr_error(key, format!("must be at least {min}, but is {v}")))
             }
-            Some(v) => Err(self.misfit(key, format!("is {v}, which is larger than any size"))),
+            Some(v) => Err(self.attr_error(key, format!("is {v}, which is larger than any size"))),
             None => Ok(()),
         }
     }
@@ -233,7 +235,7 @@ impl Sizes {
 
 impl InferCtx<'_> {
     /// Whether this attribute is passed as an additional operand, because it contains symbols.
-    pub fn by_symbols(&self, key: &str) -> bool {
+    pub fn is_symbolic_attr(&self, key: &str) -> bool {
         self.decl.symbolic == Some(key) && self.args.len() > self.decl.operands.len()
     }
 
@@ -242,12 +244,12 @@ impl InferCtx<'_> {
     /// # Errors
     /// If it does not consist of integers.
     pub fn sizes_attr(&mut self, key: &str) -> Result<Option<Sizes>, InferError> {
-        if !self.by_symbols(key) {
+        if !self.is_symbolic_attr(key) {
             let value = self.attr(key);
             if value.is_none() {
                 return Ok(None);
             }
-            let bad = || self.misfit(key, "must be an integer or a list of integers");
+            let bad = || self.attr_error(key, "must be an integer or a list of integers");
             let ints = value.as_ints().ok_or_else(bad)?;
             let sizes: Vec<Sym> = ints.iter().map(|&v| self.func.syms.int(v)).collect();
             let one = matches!(value, AttrValue::Int(_));
@@ -255,7 +257,7 @@ impl InferCtx<'_> {
         }
         let operand = self.decl.operands.len();
         let sizes = self.sizes(operand)?;
-        Ok(Some(match (sizes.dims, self.ty(operand)) {
+        Ok(Some(match (sizes.dims, self.operand_type(operand)) {
             (Some(dims), TypeData::Prim { .. }) => Sizes::One(dims[0]),
             (Some(dims), _) => Sizes::Many(dims),
             (None, TypeData::Prim { .. }) => Sizes::UnknownOne,
@@ -263,24 +265,24 @@ impl InferCtx<'_> {
         }))
     }
 
-    /// As [`sizes_attr`](Self::sizes_attr), for one integer of at least `least`; `None` if its
+    /// As [`sizes_attr`](Self::sizes_attr), for one integer of at least `min`; `None` if its
     /// value is unknown.
     ///
     /// # Errors
     /// If it is absent, not a single integer, or provably too small.
-    pub fn size_attr(&mut self, key: &str, least: i64) -> Result<Option<Sym>, InferError> {
+    pub fn size_attr(&mut self, key: &str, min: i64) -> Result<Option<Sym>, InferError> {
         let sizes = self.sizes_attr(key)?;
-        let bad = |ctx: &Self| ctx.misfit(key, "must be one integer");
+        let bad = |ctx: &Self| ctx.attr_error(key, "must be one integer");
         let Some(sizes) = sizes.filter(|s| s.count().is_none_or(|n| n == 1)) else {
             return Err(bad(self));
         };
         let Some(&[size]) = sizes.known().as_deref() else { return Ok(None) };
         match self.func.syms.as_int(size) {
-            Some(v) if v < least && least == 0 => {
-                Err(self.misfit(key, format!("must not be negative, but is {v}")))
+            Some(v) if v < min && min == 0 => {
+                Err(self.attr_error(key, format!("must not be negative, but is {v}")))
             }
-            Some(v) if v < least => {
-                Err(self.misfit(key, format!("must be at least {least}, but is {v}")))
+            Some(v) if v < min => {
+                Err(self.attr_error(key, format!("must be at least {min}, but is {v}")))
             }
             _ => Ok(Some(size)),
         }
@@ -294,7 +296,7 @@ impl InferCtx<'_> {
         match self.attr(key) {
             AttrValue::None => Ok(None),
             AttrValue::List(items) => Ok(Some(items.to_vec())),
-            _ => Err(self.misfit(key, "must be a list")),
+            _ => Err(self.attr_error(key, "must be a list")),
         }
     }
 
@@ -305,6 +307,6 @@ impl InferCtx<'_> {
     pub fn floats(&self, key: &str) -> Result<Option<Vec<f64>>, InferError> {
         let Some(list) = self.list(key)? else { return Ok(None) };
         let numbers: Option<Vec<f64>> = list.iter().map(AttrValue::as_float).collect();
-        numbers.map(Some).ok_or_else(|| self.misfit(key, "must be a list of numbers"))
+        numbers.map(Some).ok_or_else(|| self.attr_error(key, "must be a list of numbers"))
     }
 }

@@ -22,7 +22,7 @@ use crate::te::{self, Check};
 
 /// The sizes whose broadcast a size is. There are several if it is a term created by
 /// [`broadcast_dim`].
-pub fn atoms(syms: &mut SymArena, mut size: Sym) -> Vec<Sym> {
+pub fn broadcast_sources(syms: &mut SymArena, mut size: Sym) -> Vec<Sym> {
     let one = syms.int(1);
     let mut list = Vec::new();
     while let SymKind::Select(is_one, rest, first) = syms.kind(size) {
@@ -47,7 +47,7 @@ fn first_not_one(syms: &mut SymArena, list: &[Sym]) -> Option<Sym> {
 }
 
 /// Whether a size is provably not 1.
-fn never_one(func: &mut Function, size: Sym) -> bool {
+fn is_never_one(func: &mut Function, size: Sym) -> bool {
     let one = func.syms.int(1);
     func.syms.as_var(size).is_none() && size_proofs::equal(func, size, one) == Some(false)
 }
@@ -60,41 +60,42 @@ pub fn broadcast_dim(func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
         (_, Some(1)) => return Some(a),
         (Some(_), Some(_)) => return None,
         // A constant other than 1 is the only possible result.
-        (Some(_), None) => return fits(func, b, a).then_some(a),
-        (None, Some(_)) => return fits(func, a, b).then_some(b),
+        (Some(_), None) => return may_stretch_to(func, b, a).then_some(a),
+        (None, Some(_)) => return may_stretch_to(func, a, b).then_some(b),
         (None, None) => {}
     }
-    let (mut list, other) = (atoms(&mut func.syms, a), atoms(&mut func.syms, b));
+    let (mut list, other) =
+        (broadcast_sources(&mut func.syms, a), broadcast_sources(&mut func.syms, b));
     if list.iter().all(|s| other.contains(s)) {
         return Some(b);
     }
     for size in other {
-        if !list.iter().any(|&known| same(func, known, size)) {
+        if !list.iter().any(|&known| provably_equal(func, known, size)) {
             list.push(size);
         }
     }
-    let certain = list.iter().copied().find(|&s| never_one(func, s));
+    let certain = list.iter().copied().find(|&s| is_never_one(func, s));
     if let Some(size) = certain {
-        return list.iter().all(|&s| fits(func, s, size)).then_some(size);
+        return list.iter().all(|&s| may_stretch_to(func, s, size)).then_some(size);
     }
     first_not_one(&mut func.syms, &list)
 }
 
 /// Whether two sizes are provably equal.
-fn same(func: &mut Function, a: Sym, b: Sym) -> bool {
+fn provably_equal(func: &mut Function, a: Sym, b: Sym) -> bool {
     // The prover can never show that two different symbols are equal.
     let symbols = func.syms.as_var(a).is_some() && func.syms.as_var(b).is_some();
     a == b || !symbols && size_proofs::equal(func, a, b) == Some(true)
 }
 
 /// Whether a size may be 1 or `target`.
-fn fits(func: &mut Function, size: Sym, target: Sym) -> bool {
-    size_proofs::equal(func, size, target) != Some(false) || !never_one(func, size)
+fn may_stretch_to(func: &mut Function, size: Sym, target: Sym) -> bool {
+    size_proofs::equal(func, size, target) != Some(false) || !is_never_one(func, size)
 }
 
 /// Whether an operand's size may be broadcast to `target`, which does not change.
-pub fn stretches_to(func: &mut Function, size: Sym, target: Sym) -> bool {
-    fits(func, size, target)
+pub fn may_broadcast_to(func: &mut Function, size: Sym, target: Sym) -> bool {
+    may_stretch_to(func, size, target)
 }
 
 /// Broadcasts two lists of dims, aligned at the right. They are followed by `tail` operand dims
@@ -114,7 +115,8 @@ pub fn broadcast_dims(
         let of = |list: &[Sym]| (i + list.len()).checked_sub(rank).map(|k| list[k]);
         out.push(match (of(a), of(b)) {
             (Some(x), Some(y)) => broadcast_dim(ctx.func, x, y).ok_or_else(|| {
-                let message = misfit(ctx, &[x, y], i as i64 - (rank + tail) as i64);
+                let message =
+                    incompatible_dims_message(ctx, &[x, y], i as i64 - (rank + tail) as i64);
                 ctx.error(message)
             })?,
             (Some(x), None) | (None, Some(x)) => x,
@@ -125,8 +127,8 @@ pub fn broadcast_dims(
 }
 
 /// The error message for incompatible sizes, at compile time and at run time.
-fn misfit(ctx: &InferCtx<'_>, sizes: &[Sym], axis: i64) -> String {
-    let sizes: Vec<String> = sizes.iter().map(|&s| ctx.dim(s)).collect();
+fn incompatible_dims_message(ctx: &InferCtx<'_>, sizes: &[Sym], axis: i64) -> String {
+    let sizes: Vec<String> = sizes.iter().map(|&s| ctx.dim_text(s)).collect();
     let (last, front) = sizes
         .split_last()
         .map_or((String::new(), String::new()), |(l, f)| (l.clone(), f.join(", ")));
@@ -137,36 +139,36 @@ fn misfit(ctx: &InferCtx<'_>, sizes: &[Sym], axis: i64) -> String {
 // ---- loop forms ----
 
 /// The dims to which the operands of a loop function are broadcast.
-pub struct Target {
+pub struct BroadcastTarget {
     dims: Vec<Sym>,
     /// For each dim, the operand sizes that are valid only if they equal 1 or the dim, and for which
     /// the compiler could prove neither.
-    open: Vec<Vec<Sym>>,
+    unproved: Vec<Vec<Sym>>,
     /// Maximum number of operand dims that follow the broadcast ones.
     tail: usize,
 }
 
 /// A broadcast operand.
-pub struct Operand {
+pub struct BroadcastOperand {
     value: Value,
-    axes: Vec<Axis>,
+    axes: Vec<AxisIndexing>,
 }
 
 /// How a dim of an operand is indexed.
 #[derive(Clone, Debug)]
-pub(crate) enum Axis {
+pub(crate) enum AxisIndexing {
     /// The size is 1: index 0.
-    One,
+    Zero,
     /// The index of the result.
-    Along,
+    Output,
     /// Index 0 if the condition holds, else the index of the result.
-    OneIf(te::Expr),
+    ZeroIf(te::Expr),
 }
 
-impl Target {
+impl BroadcastTarget {
     /// Creates a broadcast to the given dims.
     pub fn new(dims: &[Sym]) -> Self {
-        Target { dims: dims.to_vec(), open: vec![Vec::new(); dims.len()], tail: 0 }
+        BroadcastTarget { dims: dims.to_vec(), unproved: vec![Vec::new(); dims.len()], tail: 0 }
     }
 
     /// Operand `i`, all of whose dims are broadcast.
@@ -177,8 +179,8 @@ impl Target {
         &mut self,
         ctx: &mut LegalizeCtx<'_>,
         i: usize,
-    ) -> Result<Operand, LegalizeError> {
-        self.operand_with(ctx, i, &[])
+    ) -> Result<BroadcastOperand, LegalizeError> {
+        self.operand_with_fixed_dims(ctx, i, &[])
     }
 
     /// Operand `i`, whose last dims are not broadcast but assumed to be the given ones. The loop
@@ -186,20 +188,20 @@ impl Target {
     ///
     /// # Errors
     /// If its shape or element type is unknown.
-    pub fn operand_with(
+    pub fn operand_with_fixed_dims(
         &mut self,
         ctx: &mut LegalizeCtx<'_>,
         i: usize,
         own: &[Sym],
-    ) -> Result<Operand, LegalizeError> {
-        let mut taken = ctx.dims(i)?;
-        let lead = taken.len().saturating_sub(own.len());
+    ) -> Result<BroadcastOperand, LegalizeError> {
+        let mut dims = ctx.dims(i)?;
+        let broadcast_rank = dims.len().saturating_sub(own.len());
         self.tail = self.tail.max(own.len());
-        taken.truncate(lead);
-        taken.extend_from_slice(own);
-        let mut axes = self.stretch(ctx, &mut taken[..lead]);
-        axes.resize_with(taken.len(), || Axis::Along);
-        Ok(Operand { value: ctx.value_of_dims(i, &taken)?, axes })
+        dims.truncate(broadcast_rank);
+        dims.extend_from_slice(own);
+        let mut axes = self.index_broadcast_dims(ctx, &mut dims[..broadcast_rank]);
+        axes.resize_with(dims.len(), || AxisIndexing::Output);
+        Ok(BroadcastOperand { value: ctx.value_with_dims(i, &dims)?, axes })
     }
 
     /// The fields of operand `i`, a tuple of tensors, all of whose dims are broadcast.
@@ -210,42 +212,46 @@ impl Target {
         &mut self,
         ctx: &mut LegalizeCtx<'_>,
         i: usize,
-    ) -> Result<Vec<Operand>, LegalizeError> {
+    ) -> Result<Vec<BroadcastOperand>, LegalizeError> {
         let tys = ctx.infer().tensors(i)?.unwrap_or_default();
         let mut read = Vec::with_capacity(tys.len());
         for t in tys {
             let mut dims = t.dims.unwrap_or_default();
-            let axes = self.stretch(ctx, &mut dims);
+            let axes = self.index_broadcast_dims(ctx, &mut dims);
             read.push((dims, axes));
         }
-        let tensors = ctx.fields_of_dims(i, |k, _| read[k].0.clone())?;
+        let tensors = ctx.fields_with_dims(i, |k, _| read[k].0.clone())?;
         let read = tensors.into_iter().zip(read);
-        Ok(read.map(|(t, (_, axes))| Operand { value: Value::Tensor(t), axes }).collect())
+        Ok(read.map(|(t, (_, axes))| BroadcastOperand { value: Value::Tensor(t), axes }).collect())
     }
 
     /// How broadcast dims, aligned at the right, are indexed. Dims that can only be the target's
     /// are replaced by it.
-    pub(crate) fn stretch(&mut self, ctx: &mut LegalizeCtx<'_>, dims: &mut [Sym]) -> Vec<Axis> {
+    pub(crate) fn index_broadcast_dims(
+        &mut self,
+        ctx: &mut LegalizeCtx<'_>,
+        dims: &mut [Sym],
+    ) -> Vec<AxisIndexing> {
         let skip = self.dims.len().saturating_sub(dims.len());
-        dims.iter_mut().enumerate().map(|(k, dim)| self.axis(ctx, k + skip, dim)).collect()
+        dims.iter_mut().enumerate().map(|(k, dim)| self.index_dim(ctx, k + skip, dim)).collect()
     }
 
     /// How a dim that is broadcast to dim `at` is indexed. A dim that can only be the target's is
     /// replaced by it.
-    fn axis(&mut self, ctx: &mut LegalizeCtx<'_>, at: usize, dim: &mut Sym) -> Axis {
-        let Some(&target) = self.dims.get(at) else { return Axis::Along };
+    fn index_dim(&mut self, ctx: &mut LegalizeCtx<'_>, at: usize, dim: &mut Sym) -> AxisIndexing {
+        let Some(&target) = self.dims.get(at) else { return AxisIndexing::Output };
         if ctx.func.syms.as_int(*dim) == Some(1) {
-            return Axis::One;
+            return AxisIndexing::Zero;
         }
         let same = *dim == target || size_proofs::equal(ctx.func, *dim, target) == Some(true);
-        if same || ctx.func.syms.as_int(target) == Some(1) || never_one(ctx.func, *dim) {
+        if same || ctx.func.syms.as_int(target) == Some(1) || is_never_one(ctx.func, *dim) {
             *dim = target;
-            return Axis::Along;
+            return AxisIndexing::Output;
         }
-        if !self.open[at].contains(dim) {
-            self.open[at].push(*dim);
+        if !self.unproved[at].contains(dim) {
+            self.unproved[at].push(*dim);
         }
-        Axis::OneIf(te::eq(&ctx.size(*dim), &te::int(1)))
+        AxisIndexing::ZeroIf(te::eq(&ctx.size(*dim), &te::int(1)))
     }
 
     /// Adds the checks of operand sizes to the tensor.
@@ -256,23 +262,26 @@ impl Target {
     /// The checks of operand sizes, for the first stage that reads an operand.
     pub fn checks(&self, ctx: &mut LegalizeCtx<'_>) -> Vec<Check> {
         let mut checks = Vec::new();
-        for (at, open) in self.open.iter().enumerate() {
-            if open.is_empty() {
+        for (at, unproved) in self.unproved.iter().enumerate() {
+            if unproved.is_empty() {
                 continue;
             }
             let target = ctx.size(self.dims[at]);
-            let cond = open.iter().map(|&size| {
+            let cond = unproved.iter().map(|&size| {
                 let size = ctx.size(size);
                 te::or(&te::eq(&size, &te::int(1)), &te::eq(&size, &target))
             });
             let Some(cond) = cond.reduce(|a, b| te::and(&a, &b)) else { continue };
-            let mut sizes = atoms(&mut ctx.func.syms, self.dims[at]);
-            for &size in open {
-                let new = atoms(&mut ctx.func.syms, size);
+            let mut sizes = broadcast_sources(&mut ctx.func.syms, self.dims[at]);
+            for &size in unproved {
+                let new = broadcast_sources(&mut ctx.func.syms, size);
                 sizes.extend(new.into_iter().filter(|s| !sizes.contains(s)).collect::<Vec<_>>());
             }
-            let message =
-                misfit(&ctx.infer(), &sizes, at as i64 - (self.dims.len() + self.tail) as i64);
+            let message = incompatible_dims_message(
+                &ctx.infer(),
+                &sizes,
+                at as i64 - (self.dims.len() + self.tail) as i64,
+            );
             let message: Arc<str> = ctx.error(message).message.into();
             checks.push(Check { axes: Vec::new(), cond, message });
         }
@@ -280,16 +289,16 @@ impl Target {
     }
 }
 
-impl Operand {
+impl BroadcastOperand {
     /// A tensor with the given indexing.
-    pub(crate) fn new(tensor: te::Tensor, axes: Vec<Axis>) -> Self {
-        Operand { value: Value::Tensor(tensor), axes }
+    pub(crate) fn new(tensor: te::Tensor, axes: Vec<AxisIndexing>) -> Self {
+        BroadcastOperand { value: Value::Tensor(tensor), axes }
     }
 
     /// A tensor that is not broadcast.
-    pub fn plain(tensor: te::Tensor) -> Self {
-        let axes = vec![Axis::Along; tensor.ndim()];
-        Operand::new(tensor, axes)
+    pub fn without_broadcast(tensor: te::Tensor) -> Self {
+        let axes = vec![AxisIndexing::Output; tensor.ndim()];
+        BroadcastOperand::new(tensor, axes)
     }
 
     /// The operand.
@@ -301,9 +310,9 @@ impl Operand {
     pub fn at(&self, indices: &[te::Expr]) -> te::Expr {
         let skip = indices.len().saturating_sub(self.axes.len());
         let own = self.axes.iter().zip(&indices[skip..]).map(|(axis, i)| match axis {
-            Axis::One => te::int(0),
-            Axis::Along => i.clone(),
-            Axis::OneIf(cond) => te::select(cond, &te::int(0), i),
+            AxisIndexing::Zero => te::int(0),
+            AxisIndexing::Output => i.clone(),
+            AxisIndexing::ZeroIf(cond) => te::select(cond, &te::int(0), i),
         });
         self.value.at(&own.collect::<Vec<_>>())
     }

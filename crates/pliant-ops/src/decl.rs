@@ -40,14 +40,14 @@ pub enum Pattern {
 
 /// The operand sizes that type inference requires as constants. All others may be symbolic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Numbers {
+pub enum ConstantSizes {
     /// None.
     None,
     /// Whether sizes are 1.
-    Ones,
+    WhetherOne,
     /// The last dim of this operand, which determines the meaning of its elements. The preceding
     /// operands are tensors.
-    Last(usize),
+    LastDim(usize),
 }
 
 /// How a call is lowered.
@@ -132,9 +132,9 @@ pub struct OpDecl {
     pub data_dependent: bool,
     /// Whether the result only depends on the types of the operands: if the result type contains
     /// the value, the call equals it.
-    pub of_types: bool,
+    pub depends_on_types_only: bool,
     /// The sizes that must be constant when a call is compiled.
-    pub numbers: Numbers,
+    pub constant_sizes: ConstantSizes,
     /// The equivalent NumPy function, if any.
     pub numpy: Option<&'static str>,
     /// The ONNX operators that are implemented by it.
@@ -166,8 +166,8 @@ impl OpDecl {
             legalize: Legalize::Keep,
             dims: DimTrait::Opaque,
             data_dependent: false,
-            of_types: false,
-            numbers: Numbers::None,
+            depends_on_types_only: false,
+            constant_sizes: ConstantSizes::None,
             numpy: None,
             onnx: &[],
             doc,
@@ -257,14 +257,14 @@ impl OpDecl {
     }
 
     /// Marks the operator as having a result that only depends on the types of the operands.
-    pub const fn of_types(mut self) -> Self {
-        self.of_types = true;
+    pub const fn depends_on_types_only(mut self) -> Self {
+        self.depends_on_types_only = true;
         self
     }
 
     /// Sets the sizes that must be constant when a call is compiled.
-    pub const fn numbers(mut self, numbers: Numbers) -> Self {
-        self.numbers = numbers;
+    pub const fn constant_sizes(mut self, constant_sizes: ConstantSizes) -> Self {
+        self.constant_sizes = constant_sizes;
         self
     }
 
@@ -294,7 +294,7 @@ impl OpDecl {
 
     /// The signature of the operator.
     pub fn signature(&self) -> OpSignature {
-        let operands = self.operands.iter().map(|s| operand(s)).collect();
+        let operands = self.operands.iter().map(|s| parse_operand(s)).collect();
         // Data types are stored as such, even if the declaration spells them as strings.
         let value = |name: &str, default: Default| match default.value() {
             Some(AttrValue::Str(s)) if name.ends_with("dtype") => {
@@ -308,7 +308,7 @@ impl OpDecl {
 }
 
 /// Parses the declaration of an operand, such as `x`, `x?`, `*xs` or `k?: size`.
-pub(crate) fn operand(spec: &'static str) -> OperandSpec {
+pub(crate) fn parse_operand(spec: &'static str) -> OperandSpec {
     let (name, word) = spec.split_once(": ").unwrap_or((spec, ""));
     let takes = Takes::of_word(word).unwrap_or_default();
     let variadic = name.starts_with('*');

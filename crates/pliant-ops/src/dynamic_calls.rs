@@ -18,68 +18,73 @@ pub const CALL_OPERATOR: &str = "pliant.call_operator";
 
 /// The call as a script, and the operands for its variables. Literals remain in the script. A
 /// computed size is a separate operand `a3`, which the script names `n3`.
-pub fn describe(func: &mut Function, op: Op, args: &[Expr], attrs: &Attrs) -> (String, Vec<Expr>) {
-    let mut d = Description { made: Function::empty(), operands: Vec::new() };
+pub fn describe_call(
+    func: &mut Function,
+    op: Op,
+    args: &[Expr],
+    attrs: &Attrs,
+) -> (String, Vec<Expr>) {
+    let mut d = CallDescription { function: Function::empty(), operands: Vec::new() };
     let args: Vec<Expr> = args.iter().map(|&a| d.operand(func, a)).collect();
-    let any = d.made.intern(TypeData::Any);
-    let call = d.made.call(Callee::Op(op), &args, attrs.clone(), &[], any);
-    (expr_text(&d.made, call, registry()), d.operands)
+    let any = d.function.intern(TypeData::Any);
+    let call = d.function.call(Callee::Op(op), &args, attrs.clone(), &[], any);
+    (expr_text(&d.function, call, registry()), d.operands)
 }
 
-struct Description {
-    made: Function,
+struct CallDescription {
+    function: Function,
     operands: Vec<Expr>,
 }
 
-impl Description {
+impl CallDescription {
     /// The recursion follows tuple expressions, whose depth the verifier limits.
     fn operand(&mut self, func: &mut Function, e: Expr) -> Expr {
         match func.expr(e).clone() {
-            ExprData::Float(bits, dtype) => self.made.float_value(f64::from_bits(bits), dtype),
+            ExprData::Float(bits, dtype) => self.function.float_value(f64::from_bits(bits), dtype),
             ExprData::Str(text) => {
                 let text = func.str(text).clone();
-                self.made.str_value(&text)
+                self.function.str_value(&text)
             }
-            ExprData::DType(dtype) => self.made.dtype_value(dtype),
+            ExprData::DType(dtype) => self.function.dtype_value(dtype),
             ExprData::Int(value, dtype) => {
                 let value = self.size(func, value);
-                self.made.int_value(value, dtype)
+                self.function.int_value(value, dtype)
             }
             ExprData::Shape(dims) => {
                 let dims: Vec<Sym> = dims.iter().map(|&d| self.size(func, d)).collect();
-                self.made.shape(&dims)
+                self.function.shape(&dims)
             }
             ExprData::Tuple(list) => {
                 let fields = func.list(list).to_vec();
                 let fields: Vec<Expr> = fields.iter().map(|&f| self.operand(func, f)).collect();
-                self.made.tuple(&fields)
+                self.function.tuple(&fields)
             }
             ExprData::Call { callee, .. } if crate::infer::is_null(func, e) => {
-                let any = self.made.intern(TypeData::Any);
-                self.made.call(callee, &[], Attrs::default(), &[], any)
+                let any = self.function.intern(TypeData::Any);
+                self.function.call(callee, &[], Attrs::default(), &[], any)
             }
             _ => {
-                let any = self.made.intern(TypeData::Any);
+                let any = self.function.intern(TypeData::Any);
                 let name = format!("a{}", self.operands.len());
-                let var = self.made.add_var(name, any, false, Span::NONE);
+                let var = self.function.add_var(name, any, false, Span::NONE);
                 self.operands.push(e);
-                self.made.var_expr(var)
+                self.function.var_expr(var)
             }
         }
     }
 
     fn size(&mut self, func: &mut Function, size: Sym) -> Sym {
         if let Some(value) = func.syms.as_int(size) {
-            return self.made.syms.int(value);
+            return self.function.syms.int(value);
         }
-        let symbol = self.made.fresh_sym(&format!("n{}", self.operands.len()));
+        let symbol = self.function.fresh_sym(&format!("n{}", self.operands.len()));
         self.operands.push(func.int_value(size, DType::Int64));
-        self.made.syms.var(symbol)
+        self.function.syms.var(symbol)
     }
 }
 
 /// The actual type of an operand.
-pub enum Operand {
+pub enum OperandType {
     /// A tensor; an unspecified dim becomes a new symbol.
     Tensor(Vec<Option<i64>>, DType),
     /// A shape, with dims as for a tensor.
@@ -89,12 +94,12 @@ pub enum Operand {
     /// A scalar of the given type.
     Scalar(DType),
     /// A tuple.
-    Tuple(Vec<Operand>),
+    Tuple(Vec<OperandType>),
     /// Any other value.
     Other,
 }
 
-impl Operand {
+impl OperandType {
     /// The type as a script. `name` is the prefix of its symbols' names. The recursion follows
     /// nested tuples.
     fn text(&self, name: &str) -> String {
@@ -106,28 +111,30 @@ impl Operand {
             dims.iter().enumerate().map(size).collect()
         };
         match self {
-            Operand::Tensor(dims, dtype) => {
+            OperandType::Tensor(dims, dtype) => {
                 format!("R.Tensor(({}), dtype=\"{dtype}\")", sizes(dims).trim_end())
             }
-            Operand::Shape(dims) => format!("R.Shape([{}])", sizes(dims).trim_end_matches(", ")),
-            Operand::Int => "R.Prim(\"int64\")".to_string(),
-            Operand::Scalar(dtype) => format!("R.Prim(\"{dtype}\")"),
-            Operand::Tuple(fields) => {
-                let field = |(i, f): (usize, &Operand)| f.text(&format!("{name}_{i}"));
+            OperandType::Shape(dims) => {
+                format!("R.Shape([{}])", sizes(dims).trim_end_matches(", "))
+            }
+            OperandType::Int => "R.Prim(\"int64\")".to_string(),
+            OperandType::Scalar(dtype) => format!("R.Prim(\"{dtype}\")"),
+            OperandType::Tuple(fields) => {
+                let field = |(i, f): (usize, &OperandType)| f.text(&format!("{name}_{i}"));
                 let fields: Vec<String> = fields.iter().enumerate().map(field).collect();
                 format!("R.Tuple({})", fields.join(", "))
             }
-            Operand::Other => "R.Object".to_string(),
+            OperandType::Other => "R.Object".to_string(),
         }
     }
 }
 
 /// A script with a function `main` that executes the call described by `text`.
-pub fn script(text: &str, operands: &[Operand]) -> String {
+pub fn call_script(text: &str, operands: &[OperandType]) -> String {
     let (mut params, mut symbols) = (Vec::with_capacity(operands.len()), String::new());
     for (k, operand) in operands.iter().enumerate() {
         params.push(match operand {
-            Operand::Int => {
+            OperandType::Int => {
                 symbols += &format!("    n{k} = T.int64()\n");
                 format!("a{k}: R.Prim(value=\"n{k}\")")
             }

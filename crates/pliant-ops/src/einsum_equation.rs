@@ -31,7 +31,7 @@ pub struct Equation {
 
 /// The reason why an equation does not match the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misfit {
+pub enum EquationMismatch {
     /// It has this number of terms.
     Count(usize),
     /// The rank of this term differs from that of its operand.
@@ -66,21 +66,21 @@ impl Terms {
     ///
     /// # Errors
     /// If the equation does not match the operands.
-    pub fn over(&self, ranks: &[usize]) -> Result<Equation, Misfit> {
+    pub fn for_ranks(&self, ranks: &[usize]) -> Result<Equation, EquationMismatch> {
         if self.inputs.len() != ranks.len() {
-            return Err(Misfit::Count(self.inputs.len()));
+            return Err(EquationMismatch::Count(self.inputs.len()));
         }
-        let (mut inputs, mut widest) = (Vec::new(), 0);
+        let (mut inputs, mut max_ellipsis_dims) = (Vec::new(), 0);
         for (i, (term, &rank)) in self.inputs.iter().zip(ranks).enumerate() {
             let letters = term.iter().flatten().count();
-            let open = term.contains(&None);
-            let rest = rank.checked_sub(letters).filter(|&r| open || r == 0);
-            let rest = rest.ok_or(Misfit::Rank(i))?;
-            widest = widest.max(rest);
-            inputs.push(expanded(term, rest));
+            let has_ellipsis = term.contains(&None);
+            let rest = rank.checked_sub(letters).filter(|&r| has_ellipsis || r == 0);
+            let rest = rest.ok_or(EquationMismatch::Rank(i))?;
+            max_ellipsis_dims = max_ellipsis_dims.max(rest);
+            inputs.push(expand_ellipsis(term, rest));
         }
         let output = match &self.output {
-            Some(term) => expanded(term, widest),
+            Some(term) => expand_ellipsis(term, max_ellipsis_dims),
             None => {
                 let mut all: Vec<Label> = inputs.iter().flatten().copied().collect();
                 all.sort_unstable();
@@ -89,7 +89,7 @@ impl Terms {
                     letter => all.iter().filter(|o| *o == letter).count() == 1,
                 };
                 let letters: Vec<Label> = all.iter().copied().filter(once).collect();
-                (0..widest).rev().map(Label::Ellipsis).chain(letters).collect()
+                (0..max_ellipsis_dims).rev().map(Label::Ellipsis).chain(letters).collect()
             }
         };
         Ok(Equation { inputs, output })
@@ -119,7 +119,7 @@ fn parse_term(text: &str) -> Result<Term, String> {
 }
 
 /// The term with its ellipsis expanded to the given number of dims.
-fn expanded(term: &Term, dims: usize) -> Vec<Label> {
+fn expand_ellipsis(term: &Term, dims: usize) -> Vec<Label> {
     let mut out = Vec::new();
     for label in term {
         match label {

@@ -5,7 +5,7 @@ use pliant_ir::print::type_text;
 use pliant_ir::relax::{Expr, ExprData, Function, TensorShape, Type, TypeData};
 use pliant_ir::{Attrs, DType, Sym};
 
-use crate::decl::{OpDecl, operand};
+use crate::decl::{OpDecl, parse_operand};
 
 /// A call whose type is inferred.
 pub struct InferCtx<'a> {
@@ -57,9 +57,9 @@ impl InferCtx<'_> {
     }
 
     /// The keyword of operand `i`.
-    pub fn name(&self, i: usize) -> String {
+    pub fn operand_name(&self, i: usize) -> String {
         let last = self.decl.operands.len().saturating_sub(1);
-        match self.decl.operands.get(i.min(last)).map(|s| operand(s)) {
+        match self.decl.operands.get(i.min(last)).map(|s| parse_operand(s)) {
             Some(spec) if i > last && !spec.variadic => {
                 self.decl.symbolic.unwrap_or(spec.name).to_string()
             }
@@ -74,15 +74,15 @@ impl InferCtx<'_> {
     /// # Errors
     /// If an operand is missing, or there are too many.
     pub fn check_arity(&self) -> Result<(), InferError> {
-        let specs: Vec<_> = self.decl.operands.iter().map(|s| operand(s)).collect();
+        let specs: Vec<_> = self.decl.operands.iter().map(|s| parse_operand(s)).collect();
         let required = specs.iter().filter(|s| !s.optional).count();
-        let most = self.decl.signature().most_operands().unwrap_or(usize::MAX);
-        let got = self.args.len();
-        if got < required {
-            return Err(self.error(format!("operand {} is missing", self.name(got))));
+        let max = self.decl.signature().most_operands().unwrap_or(usize::MAX);
+        let count = self.args.len();
+        if count < required {
+            return Err(self.error(format!("operand {} is missing", self.operand_name(count))));
         }
-        if got > most {
-            return Err(self.error(format!("takes {most} operands, but {got} were given")));
+        if count > max {
+            return Err(self.error(format!("takes {max} operands, but {count} were given")));
         }
         Ok(())
     }
@@ -90,12 +90,12 @@ impl InferCtx<'_> {
     // ---- operands ----
 
     /// The type of operand `i`.
-    pub fn ty(&self, i: usize) -> &TypeData {
+    pub fn operand_type(&self, i: usize) -> &TypeData {
         self.func.ty(self.args[i])
     }
 
     /// Whether operand `i` is present (and not `R.null_value()`).
-    pub fn has(&self, i: usize) -> bool {
+    pub fn has_operand(&self, i: usize) -> bool {
         i < self.args.len() && !is_null(self.func, self.args[i])
     }
 
@@ -109,9 +109,9 @@ impl InferCtx<'_> {
         let what = match self.func.expr(self.args[i]) {
             ExprData::Str(_) => "a string",
             ExprData::DType(_) => "a data type",
-            _ => return self.tensor_ty(ty, || self.name(i)),
+            _ => return self.tensor_ty(ty, || self.operand_name(i)),
         };
-        Err(self.error(format!("{} must be a tensor, but is {what}", self.name(i))))
+        Err(self.error(format!("{} must be a tensor, but is {what}", self.operand_name(i))))
     }
 
     /// A type as a tensor type. `name` is the name of the operand for messages.
@@ -158,18 +158,21 @@ impl InferCtx<'_> {
     /// # Errors
     /// If the operand is not a tuple of tensors.
     pub fn tensors(&self, i: usize) -> Result<Option<Vec<TensorTy>>, InferError> {
-        match self.ty(i) {
+        match self.operand_type(i) {
             TypeData::Any => Ok(None),
             TypeData::Tuple(fields) => {
                 let fields = fields.clone();
                 let field = |(k, &ty): (usize, &Type)| {
-                    self.tensor_ty(ty, || format!("{}[{k}]", self.name(i)))
+                    self.tensor_ty(ty, || format!("{}[{k}]", self.operand_name(i)))
                 };
                 fields.iter().enumerate().map(field).collect::<Result<_, _>>().map(Some)
             }
             _ => {
                 let ty = self.text(self.func.expr_ty(self.args[i]));
-                Err(self.error(format!("{} must be a tuple of tensors, but is {ty}", self.name(i))))
+                Err(self.error(format!(
+                    "{} must be a tuple of tensors, but is {ty}",
+                    self.operand_name(i)
+                )))
             }
         }
     }
@@ -202,14 +205,14 @@ impl InferCtx<'_> {
                     }
                     None => Err(self.error(format!(
                         "{} must be a shape or integers, but is {}",
-                        self.name(i),
+                        self.operand_name(i),
                         self.text(ty)
                     ))),
                 }
             }
             _ => Err(self.error(format!(
                 "{} must be a shape or integers, but is {}",
-                self.name(i),
+                self.operand_name(i),
                 self.text(ty)
             ))),
         }
@@ -219,7 +222,7 @@ impl InferCtx<'_> {
     ///
     /// # Errors
     /// If one is provably negative.
-    pub fn new_sizes(&self, i: usize) -> Result<SizesTy, InferError> {
+    pub fn result_sizes(&self, i: usize) -> Result<SizesTy, InferError> {
         let sizes = self.sizes(i)?;
         let known = sizes.dims.iter().flatten().filter_map(|&d| self.func.syms.as_int(d));
         match known.into_iter().find(|&v| v < 0) {
@@ -237,7 +240,7 @@ impl InferCtx<'_> {
             ExprData::DType(d) => Ok(*d),
             _ => Err(self.error(format!(
                 "{} must be a data type such as R.dtype(\"float32\")",
-                self.name(i)
+                self.operand_name(i)
             ))),
         }
     }
@@ -245,7 +248,7 @@ impl InferCtx<'_> {
     // ---- results ----
 
     /// A tensor type with the known properties.
-    pub fn make(
+    pub fn tensor_type(
         &mut self,
         dims: Option<Vec<Sym>>,
         ndim: Option<usize>,
@@ -260,12 +263,12 @@ impl InferCtx<'_> {
     }
 
     /// A tensor type with the same shape as an operand.
-    pub fn like(&mut self, t: &TensorTy, dtype: Option<DType>) -> Type {
+    pub fn tensor_type_like(&mut self, t: &TensorTy, dtype: Option<DType>) -> Type {
         self.func.intern(TypeData::Tensor { shape: t.shape.clone(), dtype })
     }
 
     /// The type of the empty tuple.
-    pub fn unit(&mut self) -> Type {
+    pub fn unit_type(&mut self) -> Type {
         self.func.intern(TypeData::unit())
     }
 
@@ -278,10 +281,14 @@ impl InferCtx<'_> {
         let (a, b) = (self.tensor(i)?, self.tensor(j)?);
         match (a.dtype, b.dtype) {
             (Some(x), Some(y)) if x != y => match (a.scalar, b.scalar) {
-                (true, false) if adopts(x, y) => Ok(Some(y)),
-                (false, true) if adopts(y, x) => Ok(Some(x)),
+                (true, false) if may_adopt(x, y) => Ok(Some(y)),
+                (false, true) if may_adopt(y, x) => Ok(Some(x)),
                 _ => Err(self
-                    .error(format!("{} is {x}, but {} is {y}", self.name(i), self.name(j)))
+                    .error(format!(
+                        "{} is {x}, but {} is {y}",
+                        self.operand_name(i),
+                        self.operand_name(j)
+                    ))
                     .with_help(format!("convert one of them: R.astype(..., dtype=\"{x}\")"))),
             },
             // A scalar adopts the type of a tensor, even if that is unknown.
@@ -294,7 +301,7 @@ impl InferCtx<'_> {
     // ---- text ----
 
     /// Formats a size.
-    pub fn dim(&self, dim: Sym) -> String {
+    pub fn dim_text(&self, dim: Sym) -> String {
         self.func.syms.display(dim).to_string()
     }
 
@@ -304,13 +311,13 @@ impl InferCtx<'_> {
     }
 
     /// Formats the type of operand `i`.
-    pub fn ty_text(&self, i: usize) -> String {
+    pub fn operand_type_text(&self, i: usize) -> String {
         self.text(self.func.expr_ty(self.args[i]))
     }
 }
 
 /// Whether a scalar of type `scalar` may adopt a tensor's type.
-fn adopts(scalar: DType, tensor: DType) -> bool {
+fn may_adopt(scalar: DType, tensor: DType) -> bool {
     tensor.is_float() || (scalar.is_integer() && tensor.is_integer()) || scalar.is_bool()
 }
 

@@ -9,12 +9,12 @@ use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, Attrs, DType, Sym};
 use rustc_hash::FxHashSet;
 
-use crate::decl::{Legalize, Numbers, OpDecl};
+use crate::decl::{ConstantSizes, Legalize, OpDecl};
 use crate::infer::InferCtx;
-use crate::ops::squeezed_unknown;
+use crate::ops::squeezed_axes_to_check;
 use crate::registry::{Entry, registry};
 use crate::size_proofs;
-use crate::te::{self, Arg, Taken, TeError, VarMap};
+use crate::te::{self, Arg, AssumedDims, TeError, VarMap};
 
 /// The lowered form of a call.
 #[expect(
@@ -119,13 +119,13 @@ pub struct LegalizeCtx<'a> {
     /// Maps symbols to size variables.
     pub vars: VarMap,
     /// Whether non-constant indices are assumed to be in range, so that they are not checked.
-    pub trusted: bool,
+    pub trust_indices: bool,
     /// The name of the loop function, if it is not that of the operator.
-    pub hint: Option<&'static str>,
+    pub name_hint: Option<&'static str>,
     /// The tensors of the operands, if the call is lowered over existing tensors.
-    pub(crate) given: Option<&'a [(Expr, te::Tensor)]>,
+    pub(crate) existing_tensors: Option<&'a [(Expr, te::Tensor)]>,
     inputs: Vec<(te::Tensor, Expr)>,
-    taken: Taken,
+    assumed: AssumedDims,
 }
 
 /// An operand as a tensor expression.
@@ -174,7 +174,7 @@ impl<'a> LegalizeCtx<'a> {
         ty: Type,
     ) -> Self {
         let (vars, inputs) = (VarMap::new(), Vec::new());
-        let taken = Taken::default();
+        let assumed = AssumedDims::default();
         LegalizeCtx {
             func,
             decl,
@@ -182,11 +182,11 @@ impl<'a> LegalizeCtx<'a> {
             attrs,
             ty,
             vars,
-            trusted: false,
-            hint: None,
-            given: None,
+            trust_indices: false,
+            name_hint: None,
+            existing_tensors: None,
             inputs,
-            taken,
+            assumed,
         }
     }
 
@@ -209,12 +209,12 @@ impl<'a> LegalizeCtx<'a> {
     /// A term over sizes as an int64 expression; a condition is 0 or 1. Selects in it become
     /// parameters of the loop function.
     pub fn size(&mut self, sym: Sym) -> te::Expr {
-        te::cast(&self.symbolic(sym), te::Ty::I64)
+        te::cast(&self.size_or_condition(sym), te::Ty::I64)
     }
 
     /// As [`Self::size`], but a condition is a bool.
-    fn symbolic(&mut self, sym: Sym) -> te::Expr {
-        if self.given.is_none() {
+    fn size_or_condition(&mut self, sym: Sym) -> te::Expr {
+        if self.existing_tensors.is_none() {
             self.vars.name_conditionals(&self.func.syms, sym);
         }
         te::from_sym(&self.func.syms, sym, &mut self.vars)
@@ -223,15 +223,15 @@ impl<'a> LegalizeCtx<'a> {
     /// The dims of a tensor as int64 expressions. Their irregular subterms become parameters of the
     /// loop function.
     pub fn size_list(&mut self, dims: &[Sym]) -> Vec<te::Expr> {
-        if self.given.is_none() {
+        if self.existing_tensors.is_none() {
             dims.iter().for_each(|&dim| self.vars.name_irregular(&self.func.syms, dim));
         }
         dims.iter().map(|&dim| self.size(dim)).collect()
     }
 
     /// A condition on sizes as a check of a stage.
-    pub fn check(&mut self, check: crate::shared_rules::SizeCheck) -> te::Check {
-        let cond = te::cast(&self.symbolic(check.cond), te::Ty::BOOL);
+    pub fn size_check(&mut self, check: crate::shared_rules::SizeCheck) -> te::Check {
+        let cond = te::cast(&self.size_or_condition(check.cond), te::Ty::BOOL);
         let values: Vec<te::Expr> = check.values.iter().map(|&value| self.size(value)).collect();
         let cond = te::explain(&cond, &values);
         te::Check { axes: Vec::new(), cond, message: check.message.into() }
@@ -245,7 +245,7 @@ impl<'a> LegalizeCtx<'a> {
     // ---- operands ----
 
     /// Whether operand `i` is present.
-    pub fn has(&self, i: usize) -> bool {
+    pub fn has_operand(&self, i: usize) -> bool {
         i < self.args.len() && !crate::infer::is_null(self.func, self.args[i])
     }
 
@@ -257,7 +257,7 @@ impl<'a> LegalizeCtx<'a> {
         let ctx = self.infer();
         let t = ctx.tensor(i)?;
         t.dims.ok_or_else(|| {
-            let (op, name, ty) = (ctx.op(), ctx.name(i), ctx.ty_text(i));
+            let (op, name, ty) = (ctx.op(), ctx.operand_name(i), ctx.operand_type_text(i));
             LegalizeError::unknown(format!("{op}: the shape of {name} is not known: {ty}"))
         })
     }
@@ -268,7 +268,7 @@ impl<'a> LegalizeCtx<'a> {
     /// If its shape or data type is unknown.
     pub fn value(&mut self, i: usize) -> Result<Value, LegalizeError> {
         let dims = self.dims(i)?;
-        self.value_of_dims(i, &dims)
+        self.value_with_dims(i, &dims)
     }
 
     /// As [`value`](Self::value), for an operand whose dims are assumed to be `dims`. The loop
@@ -276,11 +276,11 @@ impl<'a> LegalizeCtx<'a> {
     ///
     /// # Errors
     /// If its data type is unknown.
-    pub fn value_of_dims(&mut self, i: usize, dims: &[Sym]) -> Result<Value, LegalizeError> {
+    pub fn value_with_dims(&mut self, i: usize, dims: &[Sym]) -> Result<Value, LegalizeError> {
         if let Some(scalar) = self.scalar(self.args[i]) {
             return Ok(Value::Scalar(scalar));
         }
-        self.tensor_of_dims(i, dims).map(Value::Tensor)
+        self.tensor_with_dims(i, dims).map(Value::Tensor)
     }
 
     /// Operand `i` as a tensor, even if it is constant.
@@ -289,7 +289,7 @@ impl<'a> LegalizeCtx<'a> {
     /// If its shape or data type is unknown.
     pub fn tensor(&mut self, i: usize) -> Result<te::Tensor, LegalizeError> {
         let dims = self.dims(i)?;
-        self.tensor_of_dims(i, &dims)
+        self.tensor_with_dims(i, &dims)
     }
 
     /// Operand `i` as a tensor whose dims are assumed to be `dims`. The loop function checks them
@@ -297,11 +297,15 @@ impl<'a> LegalizeCtx<'a> {
     ///
     /// # Errors
     /// If its data type is unknown.
-    pub fn tensor_of_dims(&mut self, i: usize, dims: &[Sym]) -> Result<te::Tensor, LegalizeError> {
+    pub fn tensor_with_dims(
+        &mut self,
+        i: usize,
+        dims: &[Sym],
+    ) -> Result<te::Tensor, LegalizeError> {
         let ctx = self.infer();
-        let (op, name, t) = (ctx.op(), ctx.name(i), ctx.tensor(i)?);
+        let (op, name, t) = (ctx.op(), ctx.operand_name(i), ctx.tensor(i)?);
         if t.scalar {
-            let ty = ctx.ty_text(i);
+            let ty = ctx.operand_type_text(i);
             return Err(LegalizeError::new(format!(
                 "{op}: {name} is {ty}, a scalar whose value is not known; pass it as a tensor of rank 0"
             )));
@@ -319,18 +323,18 @@ impl<'a> LegalizeCtx<'a> {
     /// # Errors
     /// If a shape or data type is unknown.
     pub fn fields(&mut self, i: usize) -> Result<Vec<te::Tensor>, LegalizeError> {
-        self.fields_of_dims(i, |_, own| own.to_vec())
+        self.fields_with_dims(i, |_, own| own.to_vec())
     }
 
-    /// As [`fields`](Self::fields), with dims assumed to be `taken(index, own dims)`. The loop
+    /// As [`fields`](Self::fields), with dims assumed to be `assumed(index, own dims)`. The loop
     /// function checks them at run time.
     ///
     /// # Errors
     /// If a shape or data type is unknown.
-    pub fn fields_of_dims(
+    pub fn fields_with_dims(
         &mut self,
         i: usize,
-        mut taken: impl FnMut(usize, &[Sym]) -> Vec<Sym>,
+        mut assumed: impl FnMut(usize, &[Sym]) -> Vec<Sym>,
     ) -> Result<Vec<te::Tensor>, LegalizeError> {
         let ctx = self.infer();
         let unknown = |what: &str| LegalizeError::unknown(format!("{}: {what}", ctx.op()));
@@ -338,11 +342,11 @@ impl<'a> LegalizeCtx<'a> {
         let mut known = Vec::with_capacity(tys.len());
         for (k, t) in tys.into_iter().enumerate() {
             match (t.dims, t.dtype) {
-                (Some(dims), Some(dtype)) => known.push((taken(k, &dims), dims, dtype)),
+                (Some(dims), Some(dtype)) => known.push((assumed(k, &dims), dims, dtype)),
                 _ => return Err(unknown("the shape or data type of a field is not known")),
             }
         }
-        let name = ctx.name(i);
+        let name = ctx.operand_name(i);
         let mut fields = Vec::with_capacity(known.len());
         for (k, (dims, own, dtype)) in known.into_iter().enumerate() {
             let e = match self.func.tuple_fields(self.args[i]) {
@@ -362,7 +366,7 @@ impl<'a> LegalizeCtx<'a> {
         let ctx = self.infer();
         let sizes = ctx.sizes(i)?;
         sizes.dims.ok_or_else(|| {
-            let (op, name) = (ctx.op(), ctx.name(i));
+            let (op, name) = (ctx.op(), ctx.operand_name(i));
             LegalizeError::unknown(format!("{op}: the sizes in {name} are not known"))
         })
     }
@@ -375,7 +379,7 @@ impl<'a> LegalizeCtx<'a> {
         dims: &[Sym],
         dtype: DType,
     ) -> te::Tensor {
-        if let Some(tensor) = self.given_tensor(e, dims) {
+        if let Some(tensor) = self.existing_tensor(e, dims) {
             return tensor;
         }
         let shape = self.size_list(dims);
@@ -383,25 +387,29 @@ impl<'a> LegalizeCtx<'a> {
         self.inputs.push((t.clone(), e));
         let Some(own) = own.filter(|own| own.len() == dims.len()) else { return t };
         let mut declared = shape;
-        for (k, (&have, &want)) in own.iter().zip(dims).enumerate() {
-            if have == want || size_proofs::equal(self.func, have, want) == Some(true) {
+        for (k, (&own_dim, &expected_dim)) in own.iter().zip(dims).enumerate() {
+            if own_dim == expected_dim
+                || size_proofs::equal(self.func, own_dim, expected_dim) == Some(true)
+            {
                 continue;
             }
-            let (had, wanted) = (self.size(have), self.size(want));
-            let [have, want] = [have, want].map(|d| self.infer().dim(d));
+            let (own_size, expected_size) = (self.size(own_dim), self.size(expected_dim));
+            let [own_dim, expected_dim] = [own_dim, expected_dim].map(|d| self.infer().dim_text(d));
             let op = self.decl.name;
             let equals = |text: String, e: &te::Expr, value: &str| match e.as_int() {
                 Some(_) => text,
                 None => format!("{text} = {value}"),
             };
-            let (have, want) = (equals(have, &had, "{0}"), equals(want, &wanted, "{1}"));
-            let message = format!("{op}: dim {k} of {name}, {have}, must be {want}");
-            let cond = te::explain(&te::eq(&had, &wanted), &[had.clone(), wanted]);
-            self.taken.checks.push(te::Check { axes: Vec::new(), cond, message: message.into() });
-            declared[k] = had;
+            let (own_dim, expected_dim) =
+                (equals(own_dim, &own_size, "{0}"), equals(expected_dim, &expected_size, "{1}"));
+            let message = format!("{op}: dim {k} of {name}, {own_dim}, must be {expected_dim}");
+            let cond =
+                te::explain(&te::eq(&own_size, &expected_size), &[own_size.clone(), expected_size]);
+            self.assumed.checks.push(te::Check { axes: Vec::new(), cond, message: message.into() });
+            declared[k] = own_size;
         }
         if declared.iter().zip(t.shape()).any(|(a, b)| !a.same_as(b)) {
-            self.taken.declared.insert(t.clone(), declared);
+            self.assumed.declared.insert(t.clone(), declared);
         }
         t
     }
@@ -523,7 +531,7 @@ pub fn legalize(
     legalize_with(func, op, args, attrs, ty, false)
 }
 
-/// As [`legalize`]. If non-constant indices are `trusted`, they are not checked, and an index out
+/// As [`legalize`]. If non-constant indices are `trust_indices`, they are not checked, and an index out
 /// of range accesses another element of the tensor.
 ///
 /// # Errors
@@ -534,15 +542,15 @@ pub fn legalize_with(
     args: &[Expr],
     attrs: &Attrs,
     ty: Type,
-    trusted: bool,
+    trust_indices: bool,
 ) -> Result<Option<Legalized>, LegalizeError> {
     match registry().entry(op) {
         Some(Entry::Library { decl, .. }) => match decl.legalize {
             Legalize::Keep => Ok(None),
-            Legalize::Packed(name) => packed(func, decl, name, args, attrs).map(Some),
-            Legalize::View(_) => view(func, decl, args, attrs, ty),
+            Legalize::Packed(name) => legalize_packed(func, decl, name, args, attrs).map(Some),
+            Legalize::View(_) => legalize_view(func, decl, args, attrs, ty),
             Legalize::Te(_) => {
-                to_tir(func, op, args, attrs, ty, trusted).map(|c| c.map(Legalized::Tir))
+                to_tir(func, op, args, attrs, ty, trust_indices).map(|c| c.map(Legalized::Tir))
             }
         },
         _ => legalize_to_tir(func, op, args, attrs, ty).map(|c| c.map(Legalized::Tir)),
@@ -561,10 +569,10 @@ pub fn needs_shapes(op: Op) -> bool {
 }
 
 /// The sizes that the operator with the given name requires as constants.
-pub fn numbers_of(name: &str) -> Numbers {
+pub fn constant_sizes_of(name: &str) -> ConstantSizes {
     match registry().named(name) {
-        Some(Entry::Library { decl, .. }) => decl.numbers,
-        _ => Numbers::None,
+        Some(Entry::Library { decl, .. }) => decl.constant_sizes,
+        _ => ConstantSizes::None,
     }
 }
 
@@ -589,20 +597,22 @@ fn to_tir(
     args: &[Expr],
     attrs: &Attrs,
     ty: Type,
-    trusted: bool,
+    trust_indices: bool,
 ) -> Result<Option<TirCall>, LegalizeError> {
     let decl = match registry().entry(op) {
         None => return Err(LegalizeError::new(format!("operator {op} is not declared"))),
         Some(Entry::User(user)) => return user.legalize(func, args, attrs, ty).map(Some),
         Some(Entry::Library { decl, .. }) => *decl,
     };
-    let Some(form) = loop_form(func, decl, (args, attrs), ty, trusted)? else { return Ok(None) };
-    let LoopForm { name, inputs, outputs, taken, vars } = form;
-    tir_call_taken(func, name, (&inputs, &outputs, &taken), &vars, ty).map(Some)
+    let Some(form) = te_form(func, decl, (args, attrs), ty, trust_indices)? else {
+        return Ok(None);
+    };
+    let TeForm { name, inputs, outputs, assumed, vars } = form;
+    tir_call_assuming(func, name, (&inputs, &outputs, &assumed), &vars, ty).map(Some)
 }
 
 /// A call as tensor expressions.
-pub(crate) struct LoopForm {
+pub(crate) struct TeForm {
     /// The preferred name of the loop function.
     name: &'static str,
     /// The placeholders with the operands that they represent.
@@ -610,7 +620,7 @@ pub(crate) struct LoopForm {
     /// The results.
     pub(crate) outputs: Vec<te::Tensor>,
     /// The assumed dims of operands.
-    pub(crate) taken: Taken,
+    pub(crate) assumed: AssumedDims,
     /// Maps symbols to variables.
     pub(crate) vars: VarMap,
 }
@@ -619,24 +629,24 @@ pub(crate) struct LoopForm {
 ///
 /// # Errors
 /// If a required shape or data type is unknown.
-pub(crate) fn loop_form(
+pub(crate) fn te_form(
     func: &mut Function,
     decl: &'static OpDecl,
     (args, attrs): (&[Expr], &Attrs),
     ty: Type,
-    trusted: bool,
-) -> Result<Option<LoopForm>, LegalizeError> {
+    trust_indices: bool,
+) -> Result<Option<TeForm>, LegalizeError> {
     let (Legalize::Te(te) | Legalize::View(te)) = decl.legalize else { return Ok(None) };
     let mut ctx = LegalizeCtx::new(func, decl, args, attrs, ty);
-    ctx.trusted = trusted;
+    ctx.trust_indices = trust_indices;
     let outputs = te(&mut ctx)?;
-    let LegalizeCtx { inputs, vars, taken, hint, .. } = ctx;
-    let name = hint.unwrap_or_else(|| decl.name.rsplit('.').next().unwrap_or(decl.name));
-    Ok(Some(LoopForm { name, inputs, outputs, taken, vars }))
+    let LegalizeCtx { inputs, vars, assumed, name_hint, .. } = ctx;
+    let name = name_hint.unwrap_or_else(|| decl.name.rsplit('.').next().unwrap_or(decl.name));
+    Ok(Some(TeForm { name, inputs, outputs, assumed, vars }))
 }
 
 /// The call as a view of its first operand.
-fn view(
+fn legalize_view(
     func: &mut Function,
     decl: &'static OpDecl,
     args: &[Expr],
@@ -645,8 +655,9 @@ fn view(
 ) -> Result<Option<Legalized>, LegalizeError> {
     if decl.name == "relax.reshape" && func.types.get(ty).dims().is_none() {
         let sizes = args.get(1).map(|&shape| func.expr(shape));
-        let open = |d: &Sym| func.syms.as_int(*d).is_some_and(|size| size <= 0);
-        if matches!(sizes, Some(ExprData::Shape(written)) if written.iter().any(open)) {
+        let is_placeholder_size = |d: &Sym| func.syms.as_int(*d).is_some_and(|size| size <= 0);
+        if matches!(sizes, Some(ExprData::Shape(written)) if written.iter().any(is_placeholder_size))
+        {
             let message = format!("{}: sizes of x to find or to copy are not known", decl.name);
             return Err(LegalizeError::unknown(message));
         }
@@ -654,7 +665,7 @@ fn view(
         return Ok(None);
     }
     let mut infer = InferCtx { func, decl, args, attrs, ty_args: &[] };
-    if decl.name == "relax.squeeze" && !squeezed_unknown(&mut infer)?.is_empty() {
+    if decl.name == "relax.squeeze" && !squeezed_axes_to_check(&mut infer)?.is_empty() {
         // If the tensor is empty, the number of elements does not show whether a size is 1.
         let call = to_tir(func, Op::new(decl.name), args, attrs, ty, false)?;
         return Ok(call.map(Legalized::Tir));
@@ -682,14 +693,14 @@ pub(crate) fn tir_call(
     vars: &VarMap,
     ty: Type,
 ) -> Result<TirCall, LegalizeError> {
-    tir_call_taken(func, name, (inputs, outputs, &Taken::default()), vars, ty)
+    tir_call_assuming(func, name, (inputs, outputs, &AssumedDims::default()), vars, ty)
 }
 
 /// The outputs as separate stages: an output that is an operand or another output is copied.
 ///
 /// # Errors
 /// If one is a placeholder that is not an operand.
-fn own_outputs(
+fn copy_aliased_outputs(
     name: &str,
     inputs: &[(te::Tensor, Expr)],
     outputs: &[te::Tensor],
@@ -711,22 +722,22 @@ fn own_outputs(
 }
 
 /// As [`tir_call`], for inputs with assumed dims.
-fn tir_call_taken(
+fn tir_call_assuming(
     func: &mut Function,
     name: &str,
-    (inputs, outputs, taken): (&[(te::Tensor, Expr)], &[te::Tensor], &Taken),
+    (inputs, outputs, assumed): (&[(te::Tensor, Expr)], &[te::Tensor], &AssumedDims),
     vars: &VarMap,
     ty: Type,
 ) -> Result<TirCall, LegalizeError> {
-    let outputs = &own_outputs(name, inputs, outputs)?[..];
+    let outputs = &copy_aliased_outputs(name, inputs, outputs)?[..];
     let used: FxHashSet<te::Tensor> = te::placeholders_of(outputs).into_iter().collect();
     // Inputs that are only checked must be passed, too.
-    let wanted = |t: &te::Tensor| used.contains(t) || taken.declared.contains_key(t);
-    let inputs: Vec<&(te::Tensor, Expr)> = inputs.iter().filter(|(t, _)| wanted(t)).collect();
+    let is_read = |t: &te::Tensor| used.contains(t) || assumed.declared.contains_key(t);
+    let inputs: Vec<&(te::Tensor, Expr)> = inputs.iter().filter(|(t, _)| is_read(t)).collect();
     let args: Vec<Arg> = inputs.iter().map(|(t, _)| t).chain(outputs).map(Arg::from).collect();
-    let created = te::create_prim_func_taken(&args, taken)?;
+    let created = te::create_prim_func_assuming(&args, assumed)?;
     let mut tir_vars = Vec::new();
-    for var in &created.extra {
+    for var in &created.size_params {
         let Some(size) = vars.get_term(&mut func.syms, var) else {
             return Err(LegalizeError::new(format!(
                 "{name}: the size {var} is no symbol of this function"
@@ -746,7 +757,7 @@ fn tir_call_taken(
 
 /// The operands of a packed function: those of the call, followed by the attributes as values, and
 /// a variadic operand last.
-fn packed(
+fn legalize_packed(
     func: &mut Function,
     decl: &OpDecl,
     name: &'static str,

@@ -35,12 +35,12 @@ pub mod te;
 pub mod topi;
 pub mod user_ops;
 
-pub use decl::{Numbers, OpDecl, Pattern};
+pub use decl::{ConstantSizes, OpDecl, Pattern};
 pub use legalize::{
-    LegalizeError, Legalized, TirCall, legalize, legalize_call, legalize_with, needs_shapes,
-    numbers_of,
+    LegalizeError, Legalized, TirCall, constant_sizes_of, legalize, legalize_call, legalize_with,
+    needs_shapes,
 };
-pub use module_builder::{ModuleBuilder, call_tir, te_call, te_call_sized};
+pub use module_builder::{ModuleBuilder, call_tir, te_call, te_call_with_sizes};
 pub use registry::{Registry, registry};
 pub use size_checks::size_checks;
 pub use user_ops::{TeArg, TeCall, UserOpSpec, register_user_op};

@@ -17,7 +17,7 @@ use crate::user_ops::TeCall;
 #[derive(Debug, Default)]
 pub struct ModuleBuilder {
     module: IRModule,
-    prims: FxHashMap<u64, Vec<Arc<str>>>,
+    private_prim_funcs: FxHashMap<u64, Vec<Arc<str>>>,
 }
 
 impl ModuleBuilder {
@@ -28,7 +28,7 @@ impl ModuleBuilder {
 
     /// Adds to an existing module. Its private loop functions are reused for equal ones.
     pub fn from_module(module: IRModule) -> Self {
-        let mut builder = ModuleBuilder { module, prims: FxHashMap::default() };
+        let mut builder = ModuleBuilder { module, private_prim_funcs: FxHashMap::default() };
         let private = |f: &PrimFunc| f.private;
         let known: Vec<(u64, Arc<str>)> = builder
             .module
@@ -37,7 +37,7 @@ impl ModuleBuilder {
             .map(|(name, f)| (hash_prim_func(f), name.clone()))
             .collect();
         for (key, name) in known {
-            builder.prims.entry(key).or_default().push(name);
+            builder.private_prim_funcs.entry(key).or_default().push(name);
         }
         builder
     }
@@ -61,14 +61,14 @@ impl ModuleBuilder {
             return self.insert(func, hint);
         }
         let key = hash_prim_func(prim);
-        for name in self.prims.get(&key).into_iter().flatten() {
+        for name in self.private_prim_funcs.get(&key).into_iter().flatten() {
             let old = self.module.get(name).and_then(BaseFunc::as_prim);
             if old.is_some_and(|old| equal_prim_funcs(old, prim).is_ok()) {
                 return name.clone();
             }
         }
         let name = self.insert(func, hint);
-        self.prims.entry(key).or_default().push(name.clone());
+        self.private_prim_funcs.entry(key).or_default().push(name.clone());
         name
     }
 
@@ -154,14 +154,14 @@ pub fn te_call(
     args: &[Expr],
     f: impl FnOnce(&[te::Tensor]) -> Result<Vec<te::Tensor>, te::TeError>,
 ) -> Result<TirCall, LegalizeError> {
-    te_call_sized(func, hint, args, &[], |tensors, _| f(tensors))
+    te_call_with_sizes(func, hint, args, &[], |tensors, _| f(tensors))
 }
 
 /// As [`te_call`], where `f` also gets the given sizes.
 ///
 /// # Errors
 /// As [`te_call`].
-pub fn te_call_sized(
+pub fn te_call_with_sizes(
     func: &mut Function,
     hint: &str,
     args: &[Expr],

@@ -7,7 +7,7 @@ use pliant_ir::relax::{Expr, ExprData, Function, Type};
 use pliant_ir::{AttrValue, Attrs};
 use rustc_hash::FxHashMap;
 
-use crate::decl::{Default, Legalize, OpDecl, operand};
+use crate::decl::{Default, Legalize, OpDecl, parse_operand};
 use crate::infer::InferCtx;
 use crate::ops::GROUPS;
 use crate::user_ops::UserOp;
@@ -110,7 +110,7 @@ impl Registry {
     /// # Errors
     /// If an operator would have the name of a group, or the other way round: one of the two could
     /// not be reached as an attribute. If another operator has the same number.
-    pub(crate) fn room_for(&self, name: &str) -> Result<(), InferError> {
+    pub(crate) fn check_name_is_free(&self, name: &str) -> Result<(), InferError> {
         if let Some(other) = self.by_id(id_of(name)) {
             let other = other.name();
             return Err(InferError::new(format!("{name}: the name has the same hash as {other}")));
@@ -198,7 +198,7 @@ impl OpRegistry for Registry {
                 ctx.check_arity()?;
                 check_attrs(&ctx)?;
                 let ty = (decl.infer)(&mut ctx)?;
-                check_texts(&ctx)?;
+                reject_string_operands(&ctx)?;
                 Ok(ty)
             }
         }
@@ -206,13 +206,13 @@ impl OpRegistry for Registry {
 }
 
 /// Rejects strings among the operands of an operator that computes tensors.
-fn check_texts(ctx: &InferCtx<'_>) -> Result<(), InferError> {
+fn reject_string_operands(ctx: &InferCtx<'_>) -> Result<(), InferError> {
     if !matches!(ctx.decl.legalize, Legalize::Te(_) | Legalize::View(_)) {
         return Ok(());
     }
     for (i, &arg) in ctx.args.iter().enumerate() {
         if let ExprData::Str(text) = ctx.func.expr(arg) {
-            let (name, text) = (ctx.name(i), ctx.func.str(*text));
+            let (name, text) = (ctx.operand_name(i), ctx.func.str(*text));
             return Err(ctx.error(format!(
                 "{name} is the string {text:?}, which is no number, shape or tensor"
             )));
@@ -230,7 +230,7 @@ fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
                 .decl
                 .operands
                 .iter()
-                .map(|spec| operand(spec).name)
+                .map(|spec| parse_operand(spec).name)
                 .chain(ctx.decl.attrs.iter().map(|(k, _)| *k))
                 .collect();
             return Err(ctx.error(format!("has no attribute {key}")).with_help(format!(
@@ -260,7 +260,7 @@ fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
             ctx.epsilon()?;
         }
         if default.value().is_none()
-            && !ctx.by_symbols(key)
+            && !ctx.is_symbolic_attr(key)
             && ctx.attrs.get(key).is_none_or(AttrValue::is_none)
         {
             return Err(ctx.error(format!("attribute {key} is missing")));

@@ -4,7 +4,7 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::TensorShape;
 use pliant_ir::{DType, Sym};
 
-use crate::broadcast::{Operand, Target, broadcast_dims};
+use crate::broadcast::{BroadcastOperand, BroadcastTarget, broadcast_dims};
 use crate::decl::{InferResult, TeResult};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::LegalizeCtx;
@@ -13,7 +13,7 @@ use crate::te;
 
 /// The types of the operands as text, for errors that concern several operands.
 pub fn operand_types(ctx: &InferCtx<'_>) -> String {
-    let one = |i: usize| format!("{} is {}", ctx.name(i), ctx.ty_text(i));
+    let one = |i: usize| format!("{} is {}", ctx.operand_name(i), ctx.operand_type_text(i));
     (0..ctx.args.len()).map(one).collect::<Vec<_>>().join(", ")
 }
 
@@ -70,7 +70,7 @@ pub fn broadcast(ctx: &mut InferCtx<'_>) -> Result<(TensorTy, Option<DType>), In
 /// If the shapes do not broadcast or the element types differ.
 pub fn infer_broadcast(ctx: &mut InferCtx<'_>) -> InferResult {
     let (out, dtype) = broadcast(ctx)?;
-    Ok(ctx.like(&out, dtype))
+    Ok(ctx.tensor_type_like(&out, dtype))
 }
 
 /// The type rule of a broadcasting operator that is defined on floats only.
@@ -96,7 +96,7 @@ pub fn infer_broadcast_float(ctx: &mut InferCtx<'_>) -> InferResult {
 /// If the shapes do not broadcast or the element types differ.
 pub fn infer_compare(ctx: &mut InferCtx<'_>) -> InferResult {
     let (out, _) = broadcast(ctx)?;
-    Ok(ctx.like(&out, Some(DType::Bool)))
+    Ok(ctx.tensor_type_like(&out, Some(DType::Bool)))
 }
 
 /// The type rule of an elementwise operator with one operand.
@@ -105,7 +105,7 @@ pub fn infer_compare(ctx: &mut InferCtx<'_>) -> InferResult {
 /// If the operand is not a tensor.
 pub fn infer_unary(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 /// The type rule of an elementwise operator that is defined on floats only.
@@ -115,7 +115,7 @@ pub fn infer_unary(ctx: &mut InferCtx<'_>) -> InferResult {
 pub fn infer_unary_float(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 /// Checks that operand `i` has a float type, if its type is known.
@@ -125,7 +125,7 @@ pub fn infer_unary_float(ctx: &mut InferCtx<'_>) -> InferResult {
 pub fn require_float(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.dtype {
         Some(d) if !d.is_float() => Err(ctx
-            .error(format!("{} must be a tensor of floats, but is {d}", ctx.name(i)))
+            .error(format!("{} must be a tensor of floats, but is {d}", ctx.operand_name(i)))
             .with_help("convert it: R.astype(x, dtype=\"float32\")")),
         _ => Ok(()),
     }
@@ -138,7 +138,7 @@ pub fn require_float(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), I
 pub fn require_number(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.dtype {
         Some(d) if d.is_bool() && !t.scalar => Err(ctx
-            .error(format!("{} must be a tensor of numbers, but is bool", ctx.name(i)))
+            .error(format!("{} must be a tensor of numbers, but is bool", ctx.operand_name(i)))
             .with_help("convert it: R.astype(x, dtype=\"int64\")")),
         _ => Ok(()),
     }
@@ -162,7 +162,7 @@ pub fn infer_arithmetic(ctx: &mut InferCtx<'_>) -> InferResult {
 pub fn infer_unary_number(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_number(ctx, 0, &t)?;
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 /// Checks that operand `i` has an integer type, if its type is known.
@@ -172,7 +172,8 @@ pub fn infer_unary_number(ctx: &mut InferCtx<'_>) -> InferResult {
 pub fn require_integer(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.dtype {
         Some(d) if !d.is_integer() => {
-            Err(ctx.error(format!("{} must be a tensor of integers, but is {d}", ctx.name(i))))
+            Err(ctx
+                .error(format!("{} must be a tensor of integers, but is {d}", ctx.operand_name(i))))
         }
         _ => Ok(()),
     }
@@ -184,9 +185,10 @@ pub fn require_integer(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(),
 /// If the operand has a float type.
 pub fn require_bits(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.dtype {
-        Some(d) if d.is_float() => Err(
-            ctx.error(format!("{} must be a tensor of integers or bools, but is {d}", ctx.name(i)))
-        ),
+        Some(d) if d.is_float() => Err(ctx.error(format!(
+            "{} must be a tensor of integers or bools, but is {d}",
+            ctx.operand_name(i)
+        ))),
         _ => Ok(()),
     }
 }
@@ -198,9 +200,11 @@ pub fn require_bits(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), In
 pub fn require_scalar(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {
     match ctx.tensor(i)?.ndim {
         Some(0) | None => Ok(()),
-        Some(_) => {
-            Err(ctx.error(format!("{} must be a scalar, but is {}", ctx.name(i), ctx.ty_text(i))))
-        }
+        Some(_) => Err(ctx.error(format!(
+            "{} must be a scalar, but is {}",
+            ctx.operand_name(i),
+            ctx.operand_type_text(i)
+        ))),
     }
 }
 
@@ -217,8 +221,8 @@ pub fn te_broadcast_of(
     f: impl Fn(&[te::Expr]) -> te::Expr,
 ) -> TeResult {
     let out = ctx.out_dims(0)?;
-    let mut target = Target::new(&out);
-    let values: Vec<Operand> =
+    let mut target = BroadcastTarget::new(&out);
+    let values: Vec<BroadcastOperand> =
         operands.iter().map(|&i| target.operand(ctx, i)).collect::<Result<_, _>>()?;
     let shape = ctx.size_list(&out);
     let result = te::compute(shape, name, |i| {
@@ -320,7 +324,7 @@ pub fn require_divisible(
     what: &str,
     by_what: &str,
 ) -> Result<Option<SizeCheck>, InferError> {
-    let (text, by_text) = (ctx.dim(size), ctx.dim(by));
+    let (text, by_text) = (ctx.dim_text(size), ctx.dim_text(by));
     let message = |text: &str, by_text: &str| {
         format!("{what}, {text}, must be a multiple of {by_what}, {by_text}")
     };
@@ -347,14 +351,14 @@ pub fn require_divisible(
             let possible = syms.or(some, none);
             let cond = syms.and(whole, possible);
             let mut values = Vec::new();
-            let mut told = |size: Sym, text: &str| match ctx.func.syms.as_int(size) {
+            let mut value_text = |size: Sym, text: &str| match ctx.func.syms.as_int(size) {
                 Some(_) => text.to_string(),
                 None => {
                     values.push(size);
                     format!("{text} = {{{}}}", values.len() - 1)
                 }
             };
-            let (text, by_text) = (told(size, &text), told(by, &by_text));
+            let (text, by_text) = (value_text(size, &text), value_text(by, &by_text));
             let message = format!("{}: {}", ctx.op(), message(&text, &by_text));
             Ok(Some(SizeCheck { cond, message, values }))
         }

@@ -12,8 +12,8 @@ use pliant_ir::{Attrs, SymArena};
 
 use crate::decl::{Legalize, OpDecl};
 use crate::infer::InferCtx;
-use crate::legalize::loop_form;
-use crate::ops::squeezed_unknown;
+use crate::legalize::te_form;
+use crate::ops::squeezed_axes_to_check;
 use crate::registry::{Entry, registry};
 use crate::te::{self, ExprKind, Intrin, Stmt, TensorOp, VarMap};
 
@@ -27,17 +27,23 @@ pub fn size_checks(func: &mut Function, call: Expr, args: &[Expr]) -> Vec<Sym> {
     };
     let (op, attrs) = (*op, func.call_attrs(*attrs).clone());
     let ty = func.expr_ty(call);
-    asked(func, op, args, &attrs, ty).unwrap_or_default()
+    checks_of_call(func, op, args, &attrs, ty).unwrap_or_default()
 }
 
-fn asked(func: &mut Function, op: Op, args: &[Expr], attrs: &Attrs, ty: Type) -> Option<Vec<Sym>> {
+fn checks_of_call(
+    func: &mut Function,
+    op: Op,
+    args: &[Expr],
+    attrs: &Attrs,
+    ty: Type,
+) -> Option<Vec<Sym>> {
     let Some(Entry::Library { decl, .. }) = registry().entry(op) else { return None };
-    if matches!(decl.legalize, Legalize::View(_)) && !stays_to_check(func, decl, args, attrs) {
-        return Some(same_elements(func, args[0], ty)?.into_iter().collect());
+    if matches!(decl.legalize, Legalize::View(_)) && !is_lowered_to_check(func, decl, args, attrs) {
+        return Some(element_count_condition(func, args[0], ty)?.into_iter().collect());
     }
-    let mut form = loop_form(func, decl, (args, attrs), ty, false).ok()??;
+    let mut form = te_form(func, decl, (args, attrs), ty, false).ok()??;
     let stages = te::stages_of(&form.outputs);
-    let mut conds: Vec<te::Expr> = form.taken.checks.iter().map(|c| c.cond.clone()).collect();
+    let mut conds: Vec<te::Expr> = form.assumed.checks.iter().map(|c| c.cond.clone()).collect();
     for stage in &stages {
         match stage.op() {
             TensorOp::Placeholder => {}
@@ -55,25 +61,26 @@ fn asked(func: &mut Function, op: Op, args: &[Expr], attrs: &Attrs, ty: Type) ->
     let placeholders = stages.iter().filter(|t| t.is_placeholder());
     let args: Vec<te::Tensor> = placeholders.chain(&form.outputs).cloned().collect();
     conds.extend(te::computed_sizes::checks(&args, &stages).into_iter().map(|c| c.cond));
-    let mut found: Vec<Sym> = Vec::new();
+    let mut conditions: Vec<Sym> = Vec::new();
     for cond in conds {
         let cond = predicate(&mut func.syms, &cond, &mut form.vars);
-        found.extend(cond.filter(|&c| func.syms.as_int(c).is_none()));
+        conditions.extend(cond.filter(|&c| func.syms.as_int(c).is_none()));
     }
-    found.dedup();
-    Some(found)
+    conditions.dedup();
+    Some(conditions)
 }
 
 /// Whether a view is lowered to a loop function after all, in order to check the sizes of the dims
 /// that it drops.
-fn stays_to_check(func: &mut Function, decl: &OpDecl, args: &[Expr], attrs: &Attrs) -> bool {
+fn is_lowered_to_check(func: &mut Function, decl: &OpDecl, args: &[Expr], attrs: &Attrs) -> bool {
     let mut infer = InferCtx { func, decl, args, attrs, ty_args: &[] };
-    decl.name == "relax.squeeze" && squeezed_unknown(&mut infer).is_ok_and(|open| !open.is_empty())
+    decl.name == "relax.squeeze"
+        && squeezed_axes_to_check(&mut infer).is_ok_and(|open| !open.is_empty())
 }
 
 /// The condition that a tensor has as many elements as its view. The inner `None` means that this
 /// is certain; the outer `None` means that dims are not known.
-fn same_elements(func: &mut Function, x: Expr, view: Type) -> Option<Option<Sym>> {
+fn element_count_condition(func: &mut Function, x: Expr, view: Type) -> Option<Option<Sym>> {
     let own = func.ty(x).dims()?.to_vec();
     let new = func.types.get(view).dims()?.to_vec();
     let (own, new) = (func.syms.product(own), func.syms.product(new));
@@ -106,7 +113,7 @@ mod tests {
 
     /// The conditions that `op` checks over tensors of these dims, as text. Names in dims are
     /// symbols.
-    fn asks(op: &str, operands: &[&[&str]], attrs: Attrs) -> Vec<String> {
+    fn conditions_of(op: &str, operands: &[&[&str]], attrs: Attrs) -> Vec<String> {
         let mut b = FunctionBuilder::new(registry());
         let mut symbols: Vec<(String, Sym)> = Vec::new();
         let mut args = Vec::new();
@@ -137,19 +144,22 @@ mod tests {
         }
         let call = b.call_op(op, &args, attrs, &[]).unwrap();
         let func = b.func_mut();
-        let found = size_checks(func, call, &args);
-        found.iter().map(|&c| func.syms.display(c).to_string()).collect()
+        let conditions = size_checks(func, call, &args);
+        conditions.iter().map(|&c| func.syms.display(c).to_string()).collect()
     }
 
     #[test]
-    fn what_a_loop_function_checks_is_told() {
+    fn run_time_conditions_are_returned_as_predicates() {
         let axis = |v: i64| Attrs::default().with("axis", AttrValue::Int(v));
         let none = Attrs::default;
-        assert_eq!(asks("relax.matmul", &[&["s", "q"], &["7", "3"]], none()), ["q == 7"]);
-        assert_eq!(asks("relax.concat", &[&["s", "q"], &["4", "3"]], axis(1)), ["s == 4"]);
-        assert_eq!(asks("relax.add", &[&["s", "q"], &["7"]], none()), ["T.Or(q == 1, q == 7)"]);
-        assert_eq!(asks("relax.add", &[&["s", "q"], &["s", "q"]], none()), [""; 0]);
+        assert_eq!(conditions_of("relax.matmul", &[&["s", "q"], &["7", "3"]], none()), ["q == 7"]);
+        assert_eq!(conditions_of("relax.concat", &[&["s", "q"], &["4", "3"]], axis(1)), ["s == 4"]);
+        assert_eq!(
+            conditions_of("relax.add", &[&["s", "q"], &["7"]], none()),
+            ["T.Or(q == 1, q == 7)"]
+        );
+        assert_eq!(conditions_of("relax.add", &[&["s", "q"], &["s", "q"]], none()), [""; 0]);
         let axes = Attrs::default().with("axis", AttrValue::ints([0]));
-        assert_eq!(asks("relax.squeeze", &[&["s", "q"]], axes), ["s == 1"]);
+        assert_eq!(conditions_of("relax.squeeze", &[&["s", "q"]], axes), ["s == 1"]);
     }
 }

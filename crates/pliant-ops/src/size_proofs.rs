@@ -12,12 +12,12 @@ pub fn equal(func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
     if let (Some(x), Some(y)) = (func.syms.as_int(a), func.syms.as_int(b)) {
         return Some(x == y);
     }
-    ask(func, &[a, b], |analyzer| analyzer.prove_eq(a, b))
+    prove(func, &[a, b], |analyzer| analyzer.prove_eq(a, b))
 }
 
 /// Whether `a <= b`, or `None` if that is unknown.
 pub fn at_most(func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
-    ask(func, &[a, b], |analyzer| analyzer.prove_le(a, b))
+    prove(func, &[a, b], |analyzer| analyzer.prove_le(a, b))
 }
 
 /// Whether `b` divides `a`, or `None` if that is unknown.
@@ -27,10 +27,10 @@ pub fn divides(func: &mut Function, b: Sym, a: Sym) -> Option<bool> {
     equal(func, rest, zero)
 }
 
-fn ask(
+fn prove(
     func: &mut Function,
     terms: &[Sym],
-    question: impl FnOnce(&mut Analyzer<'_>) -> Proof,
+    query: impl FnOnce(&mut Analyzer<'_>) -> Proof,
 ) -> Option<bool> {
     let mut facts = Facts::new();
     for &term in terms {
@@ -38,7 +38,7 @@ fn ask(
             facts.assume_size(var);
         }
     }
-    match question(&mut Analyzer::new(&mut func.syms, &facts)) {
+    match query(&mut Analyzer::new(&mut func.syms, &facts)) {
         Proof::Yes => Some(true),
         Proof::No => Some(false),
         Proof::Unknown => None,

@@ -11,7 +11,7 @@ use crate::registry::{Entry, registry};
 use crate::te::{self, VarMap};
 use crate::user_ops::TeCall;
 
-/// The outputs of a call of an operator whose operands are the tensors in `given`. `vars` maps the
+/// The outputs of a call of an operator whose operands are the tensors in `existing_tensors`. `vars` maps the
 /// sizes of those tensors to the symbols of the function.
 ///
 /// # Errors
@@ -21,20 +21,20 @@ pub fn outputs_over(
     func: &mut Function,
     call: Expr,
     vars: &VarMap,
-    given: &[(Expr, te::Tensor)],
+    existing_tensors: &[(Expr, te::Tensor)],
 ) -> Result<Vec<te::Tensor>, LegalizeError> {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(call) else {
         return Err(LegalizeError::new("only a call of an operator is a tensor expression"));
     };
     let (op, args, attrs) = (*op, func.list(*args).to_vec(), func.call_attrs(*attrs).clone());
-    refuse_arrays(func, op, &args)?;
+    reject_constant_arrays(func, op, &args)?;
     let ty = func.expr_ty(call);
     match registry().entry(op) {
         Some(Entry::Library { decl, .. }) => match decl.legalize {
             Legalize::Te(te) | Legalize::View(te) => {
                 let mut ctx = LegalizeCtx::new(func, decl, &args, &attrs, ty);
                 ctx.vars = vars.clone();
-                ctx.given = Some(given);
+                ctx.existing_tensors = Some(existing_tensors);
                 te(&mut ctx)
             }
             Legalize::Packed(name) => Err(LegalizeError::new(format!(
@@ -43,7 +43,7 @@ pub fn outputs_over(
             Legalize::Keep => Err(LegalizeError::new(format!("{op}: it is no tensor expression"))),
         },
         Some(Entry::User(user)) => {
-            user.outputs(&mut TeCall::over(func, vars.clone(), given), &args, &attrs)
+            user.outputs(&mut TeCall::over(func, vars.clone(), existing_tensors), &args, &attrs)
         }
         None => Err(LegalizeError::new(format!("operator {op} is not declared"))),
     }
@@ -59,7 +59,7 @@ pub fn has_te(op: Op) -> bool {
 
 /// Rejects constant arrays among the operands. A loop function receives such constants as operands,
 /// which a tensor expression cannot pass on.
-fn refuse_arrays(func: &Function, op: Op, args: &[Expr]) -> Result<(), LegalizeError> {
+fn reject_constant_arrays(func: &Function, op: Op, args: &[Expr]) -> Result<(), LegalizeError> {
     let array = |&e: &Expr| matches!(func.expr(e), ExprData::Constant(c) if func.const_tensor(*c).ndim() > 0);
     let among = |e: &Expr| match func.expr(*e) {
         ExprData::Tuple(list) => func.list(*list).iter().any(array),
@@ -77,9 +77,9 @@ impl LegalizeCtx<'_> {
     /// The tensor given for an operand, viewed with the dims that it is assumed to have. A number
     /// becomes a tensor of rank 0. `None` if no tensors are given or this operand is not among
     /// them.
-    pub(crate) fn given_tensor(&mut self, e: Expr, dims: &[Sym]) -> Option<te::Tensor> {
-        let given = self.given?;
-        let Some((_, tensor)) = given.iter().find(|(g, _)| *g == e) else {
+    pub(crate) fn existing_tensor(&mut self, e: Expr, dims: &[Sym]) -> Option<te::Tensor> {
+        let existing_tensors = self.existing_tensors?;
+        let Some((_, tensor)) = existing_tensors.iter().find(|(g, _)| *g == e) else {
             let value = self.scalar(e)?;
             return Some(te::compute(Vec::new(), "scalar", |_| value));
         };

@@ -8,7 +8,7 @@ use pliant_ir::op::{InferError, Op, OpSignature};
 use pliant_ir::relax::{Expr, ExprData, Function, TensorShape, Type, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType, Sym};
 
-use crate::decl::operand;
+use crate::decl::parse_operand;
 use crate::legalize::{LegalizeError, TirCall, tir_call};
 use crate::registry::registry;
 use crate::te::{self, TeError, VarMap};
@@ -80,12 +80,12 @@ pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
         }
         Some(crate::registry::Entry::User(op)) => op.name,
         None => {
-            registry().room_for(&full)?;
+            registry().check_name_is_free(&full)?;
             leak(full)
         }
     };
     let signature = OpSignature {
-        operands: spec.operands.into_iter().map(|s| operand(leak(s))).collect(),
+        operands: spec.operands.into_iter().map(|s| parse_operand(leak(s))).collect(),
         attrs: spec.attrs.into_iter().map(|(k, v)| (leak(k), v)).collect(),
         ..OpSignature::default()
     };
@@ -133,10 +133,10 @@ impl UserOp {
     fn infer_by_example(&self, func: &mut Function, args: &[Expr], attrs: &Attrs) -> Type {
         for rank in EXAMPLE_RANKS {
             let mut call = TeCall::new(func);
-            call.example = Some(Example { rank, made_up: false });
+            call.example = Some(Example { rank, is_guessed: false });
             let Ok(outputs) = self.outputs(&mut call, args, attrs) else { continue };
-            let made_up = call.example.is_some_and(|e| e.made_up);
-            let ty = |t: &te::Tensor| match made_up {
+            let is_guessed = call.example.is_some_and(|e| e.is_guessed);
+            let ty = |t: &te::Tensor| match is_guessed {
                 true => TypeData::tensor_unknown(None),
                 false => TypeData::Tensor {
                     shape: TensorShape::Rank(t.ndim() as u32),
@@ -219,7 +219,7 @@ pub struct TeCall<'f> {
     /// The mapping between symbols and size variables.
     pub vars: VarMap,
     /// The tensors given for operands. Other operands become placeholders.
-    given: &'f [(Expr, te::Tensor)],
+    existing_tensors: &'f [(Expr, te::Tensor)],
     /// How unknown types of operands are filled in. If it is `None`, an unknown type is an error.
     example: Option<Example>,
 }
@@ -235,7 +235,7 @@ struct Example {
     /// The rank of operands whose rank is not known.
     rank: usize,
     /// Whether a rank or a data type has been filled in.
-    made_up: bool,
+    is_guessed: bool,
 }
 
 impl<'f> TeCall<'f> {
@@ -244,19 +244,19 @@ impl<'f> TeCall<'f> {
         TeCall::with_vars(func, VarMap::new())
     }
 
-    /// A call whose operands are the tensors in `given`.
+    /// A call whose operands are the tensors in `existing_tensors`.
     pub(crate) fn over(
         func: &'f mut Function,
         vars: VarMap,
-        given: &'f [(Expr, te::Tensor)],
+        existing_tensors: &'f [(Expr, te::Tensor)],
     ) -> Self {
-        TeCall { func, inputs: Vec::new(), vars, given, example: None }
+        TeCall { func, inputs: Vec::new(), vars, existing_tensors, example: None }
     }
 
     /// A call without operands whose size variables in `vars` already stand for symbols of the
     /// function.
     pub fn with_vars(func: &'f mut Function, vars: VarMap) -> Self {
-        TeCall { func, inputs: Vec::new(), vars, given: &[], example: None }
+        TeCall { func, inputs: Vec::new(), vars, existing_tensors: &[], example: None }
     }
 
     /// The function that holds the call.
@@ -312,7 +312,7 @@ impl<'f> TeCall<'f> {
     /// A size as an int64 expression. A condition is 0 or 1. The irregular parts of a size become
     /// variables, which the loop function takes as arguments.
     pub fn size(&mut self, size: Sym) -> te::Expr {
-        if self.given.is_empty() {
+        if self.existing_tensors.is_empty() {
             self.vars.name_irregular(&self.func.syms, size);
         }
         te::cast(&te::from_sym(&self.func.syms, size, &mut self.vars), te::Ty::I64)
@@ -323,7 +323,7 @@ impl<'f> TeCall<'f> {
     /// # Errors
     /// If its shape or data type is not known.
     pub fn tensor(&mut self, e: Expr) -> Result<te::Tensor, LegalizeError> {
-        if let Some((_, tensor)) = self.given.iter().find(|(g, _)| *g == e) {
+        if let Some((_, tensor)) = self.existing_tensors.iter().find(|(g, _)| *g == e) {
             return Ok(tensor.clone());
         }
         let ty = self.func.ty(e);
@@ -335,7 +335,7 @@ impl<'f> TeCall<'f> {
         let (Some(dims), Some(dtype)) = (dims, dtype) else {
             if let Some(example) = &mut self.example {
                 let rank = self.func.rank_of(self.func.expr_ty(e)).map(|n| n as usize);
-                example.made_up |= rank.is_none() || dtype.is_none();
+                example.is_guessed |= rank.is_none() || dtype.is_none();
                 let dims = (0..rank.unwrap_or(example.rank)).map(|i| te::var(format!("d{i}")));
                 let shape = dims.map(|v| te::Expr::from(&v)).collect();
                 let name = crate::legalize::input_name(self.inputs.len());

@@ -7,8 +7,8 @@
 
 use pliant_exec::FuncDef;
 use pliant_exec::abi::KernelRuntime;
-use pliant_ops::Numbers;
-use pliant_ops::dynamic_calls::{CALL_OPERATOR, Operand, script};
+use pliant_ops::ConstantSizes;
+use pliant_ops::dynamic_calls::{CALL_OPERATOR, OperandType, call_script};
 use pliant_tensor::DType;
 use pliant_vm::{CheckKind, Value, VirtualMachine, VmError};
 
@@ -39,14 +39,14 @@ fn run(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     let [Value::Str(name), Value::Str(text), operands @ ..] = args else {
         return Err(VmError::type_error(format!("{CALL_OPERATOR} takes two texts and operands")));
     };
-    let numbers = pliant_ops::numbers_of(name);
+    let numbers = pliant_ops::constant_sizes_of(name);
     let kind = |value, known| operand(value, known, 0, &mut { MAX_VALUES });
-    let types: Option<Vec<Operand>> = operands
+    let types: Option<Vec<OperandType>> = operands
         .iter()
         .enumerate()
         .map(|(k, v)| match numbers {
-            Numbers::Last(at) if at == k => kind(v, Known::Last),
-            Numbers::Ones => kind(v, Known::Ones),
+            ConstantSizes::LastDim(at) if at == k => kind(v, Known::Last),
+            ConstantSizes::WhetherOne => kind(v, Known::Ones),
             _ => kind(v, Known::Nothing),
         })
         .collect();
@@ -56,7 +56,7 @@ fn run(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
             format!("{name}: an operand is nested too deeply or has too many values"),
         )
     })?;
-    let script = script(text, &types);
+    let script = call_script(text, &types);
     match &*TABLE.program(script.clone(), || made(name, &script)) {
         Ok(machine) => {
             // SAFETY: the runtime is that of the caller, which waits for the result.
@@ -80,7 +80,7 @@ enum Known {
 }
 
 /// The kind of an operand. `left` is the number of values that it may still have.
-fn operand(value: &Value, known: Known, depth: usize, left: &mut usize) -> Option<Operand> {
+fn operand(value: &Value, known: Known, depth: usize, left: &mut usize) -> Option<OperandType> {
     *left = left.checked_sub(1)?;
     Some(match value {
         Value::Tensor(t) => {
@@ -90,19 +90,19 @@ fn operand(value: &Value, known: Known, depth: usize, left: &mut usize) -> Optio
                 Known::Ones => (d == 1).then_some(1),
                 Known::Last => (k == last).then_some(d),
             };
-            Operand::Tensor(t.shape().iter().enumerate().map(size).collect(), t.dtype())
+            OperandType::Tensor(t.shape().iter().enumerate().map(size).collect(), t.dtype())
         }
-        Value::Shape(dims) => Operand::Shape(vec![None; dims.len()]),
-        Value::Int(_) => Operand::Int,
-        Value::Bool(_) => Operand::Scalar(DType::Bool),
-        Value::Float(_) => Operand::Scalar(DType::Float64),
+        Value::Shape(dims) => OperandType::Shape(vec![None; dims.len()]),
+        Value::Int(_) => OperandType::Int,
+        Value::Bool(_) => OperandType::Scalar(DType::Bool),
+        Value::Float(_) => OperandType::Scalar(DType::Float64),
         Value::Tuple(_) if depth == MAX_DEPTH => return None,
         Value::Tuple(items) => {
-            let items: Option<Vec<Operand>> =
+            let items: Option<Vec<OperandType>> =
                 items.iter().map(|item| operand(item, known, depth + 1, left)).collect();
-            Operand::Tuple(items?)
+            OperandType::Tuple(items?)
         }
-        _ => Operand::Other,
+        _ => OperandType::Other,
     })
 }
 

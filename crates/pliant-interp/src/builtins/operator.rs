@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pliant_ir::BaseFunc;
-use pliant_ops::dynamic_calls::{Operand, script};
+use pliant_ops::dynamic_calls::{OperandType, call_script};
 use pliant_ops::registry;
 
 use super::Args;
@@ -17,8 +17,8 @@ use crate::{InterpError, Value};
 pub(super) fn call(m: &mut Machine<'_>, a: Args<'_>) -> Result<Value> {
     let (name, text) = (a.text(0), a.text(1));
     let operands = a.0.get(2..).unwrap_or_default();
-    let types: Vec<Operand> = operands.iter().map(operand).collect();
-    let module = pliant_script::parse_module(&script(text, &types), registry());
+    let types: Vec<OperandType> = operands.iter().map(operand).collect();
+    let module = pliant_script::parse_module(&call_script(text, &types), registry());
     let module = module.map_err(|errors| {
         let first = errors.first().map_or("unreadable", |e| &e.message);
         InterpError::type_error(first.to_string())
@@ -31,16 +31,16 @@ pub(super) fn call(m: &mut Machine<'_>, a: Args<'_>) -> Result<Value> {
 }
 
 /// Recursion follows nested tuples, which are not deeper than the types of the program.
-fn operand(value: &Value) -> Operand {
+fn operand(value: &Value) -> OperandType {
     match value {
         Value::Tensor(t) => {
-            Operand::Tensor(t.shape().iter().map(|&d| Some(d)).collect(), t.dtype())
+            OperandType::Tensor(t.shape().iter().map(|&d| Some(d)).collect(), t.dtype())
         }
-        Value::Shape(dims) => Operand::Shape(dims.iter().map(|&d| Some(d)).collect()),
-        Value::Int(_) => Operand::Int,
-        Value::Bool(_) => Operand::Scalar(pliant_tensor::DType::Bool),
-        Value::Float(_) => Operand::Scalar(pliant_tensor::DType::Float64),
-        Value::Tuple(items) => Operand::Tuple(items.iter().map(operand).collect()),
-        _ => Operand::Other,
+        Value::Shape(dims) => OperandType::Shape(dims.iter().map(|&d| Some(d)).collect()),
+        Value::Int(_) => OperandType::Int,
+        Value::Bool(_) => OperandType::Scalar(pliant_tensor::DType::Bool),
+        Value::Float(_) => OperandType::Scalar(pliant_tensor::DType::Float64),
+        Value::Tuple(items) => OperandType::Tuple(items.iter().map(operand).collect()),
+        _ => OperandType::Other,
     }
 }

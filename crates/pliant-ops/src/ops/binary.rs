@@ -3,7 +3,7 @@
 use pliant_ir::DType;
 use pliant_tensor::CheckFailure;
 
-use crate::broadcast::Target;
+use crate::broadcast::BroadcastTarget;
 use crate::decl::{InferResult, OpDecl, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
@@ -185,7 +185,7 @@ fn power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 /// only for 1 and -1.
 fn integer_power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (out, dtype, op) = (ctx.out_dims(0)?, ctx.out_dtype(0)?, ctx.decl.name);
-    let mut target = Target::new(&out);
+    let mut target = BroadcastTarget::new(&out);
     let (base, exponent) = (target.operand(ctx, 0)?, target.operand(ctx, 1)?);
     let (shape, checks) = (ctx.size_list(&out), target.checks(ctx));
     let of = |v: i64| te::int_of(v, dtype);

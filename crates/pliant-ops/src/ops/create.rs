@@ -75,8 +75,8 @@ pub static DECLS: &[OpDecl] = &[
 ];
 
 fn infer_shape(ctx: &mut InferCtx<'_>) -> InferResult {
-    let (sizes, dtype) = (ctx.new_sizes(0)?, needed_dtype(ctx)?);
-    Ok(ctx.make(sizes.dims, sizes.ndim, Some(dtype)))
+    let (sizes, dtype) = (ctx.result_sizes(0)?, needed_dtype(ctx)?);
+    Ok(ctx.tensor_type(sizes.dims, sizes.ndim, Some(dtype)))
 }
 
 /// The data type of a result that cannot be derived from operands.
@@ -87,8 +87,8 @@ fn needed_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
 
 fn infer_full(ctx: &mut InferCtx<'_>) -> InferResult {
     let fill = scalar_operand(ctx, 1)?;
-    let (sizes, dtype) = (ctx.new_sizes(0)?, ctx.dtype("dtype")?.or(fill));
-    Ok(ctx.make(sizes.dims, sizes.ndim, dtype))
+    let (sizes, dtype) = (ctx.result_sizes(0)?, ctx.dtype("dtype")?.or(fill));
+    Ok(ctx.tensor_type(sizes.dims, sizes.ndim, dtype))
 }
 
 fn infer_like(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -97,7 +97,7 @@ fn infer_like(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     let t = ctx.tensor(0)?;
     let dtype = ctx.dtype("dtype")?.or(t.dtype);
-    Ok(ctx.like(&t, dtype))
+    Ok(ctx.tensor_type_like(&t, dtype))
 }
 
 /// The element type of a scalar operand.
@@ -105,9 +105,11 @@ fn scalar_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<DType>, InferEr
     let t = ctx.tensor(i)?;
     match t.ndim {
         Some(0) | None => Ok(t.dtype),
-        Some(_) => {
-            Err(ctx.error(format!("{} must be a scalar, but is {}", ctx.name(i), ctx.ty_text(i))))
-        }
+        Some(_) => Err(ctx.error(format!(
+            "{} must be a scalar, but is {}",
+            ctx.operand_name(i),
+            ctx.operand_type_text(i)
+        ))),
     }
 }
 
@@ -138,7 +140,7 @@ enum Bound {
 fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[Bound; 3], InferError> {
     let mut given = Vec::new();
     for i in 0..ctx.args.len() {
-        if !ctx.has(i) {
+        if !ctx.has_operand(i) {
             break;
         }
         if let ExprData::Float(bits, _) = *ctx.func.expr(ctx.args[i]) {
@@ -146,8 +148,12 @@ fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[Bound; 3], InferError> {
             continue;
         }
         let dims = ctx.sizes(i)?.dims.filter(|d| d.len() == 1);
-        let bad =
-            || ctx.error(format!("{} must be a scalar value such as R.prim_value(4)", ctx.name(i)));
+        let bad = || {
+            ctx.error(format!(
+                "{} must be a scalar value such as R.prim_value(4)",
+                ctx.operand_name(i)
+            ))
+        };
         given.push(Bound::Size(dims.ok_or_else(bad)?[0]));
     }
     let (zero, one) = (ctx.func.syms.int(0), ctx.func.syms.int(1));
@@ -189,7 +195,7 @@ fn infer_arange(ctx: &mut InferCtx<'_>) -> InferResult {
         if let Some(dtype) = dtype {
             check_fits(ctx, dtype, start, len, step)?;
         }
-        return Ok(ctx.make(Some(vec![len]), None, Some(dtype.unwrap_or(DType::Int64))));
+        return Ok(ctx.tensor_type(Some(vec![len]), None, Some(dtype.unwrap_or(DType::Int64))));
     }
     let [start, end, step] = float_bounds(ctx, &bounds)?;
     let len = ((end - start) / step).ceil();
@@ -199,7 +205,7 @@ fn infer_arange(ctx: &mut InferCtx<'_>) -> InferResult {
         );
     }
     let len = ctx.func.syms.int(len.max(0.0) as i64);
-    Ok(ctx.make(Some(vec![len]), None, Some(dtype.unwrap_or(DType::Float32))))
+    Ok(ctx.tensor_type(Some(vec![len]), None, Some(dtype.unwrap_or(DType::Float32))))
 }
 
 /// Rejects values that are provably not representable in the data type of an `arange`.
@@ -280,10 +286,12 @@ fn held(
 fn infer_triangle(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     if t.ndim.is_some_and(|n| n < 2) {
-        return Err(ctx.error(format!("x must have at least 2 dims, but is {}", ctx.ty_text(0))));
+        return Err(
+            ctx.error(format!("x must have at least 2 dims, but is {}", ctx.operand_type_text(0)))
+        );
     }
     ctx.size_attr("k", i64::MIN)?;
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 fn te_triangle(

@@ -41,14 +41,14 @@ fn infer_unique(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let axis = if ctx.attr("axis").is_none() { None } else { Some(ctx.int("axis")?) };
     if let (Some(axis), Some(ndim)) = (axis, t.ndim) {
-        ctx.normal_axis(axis, ndim)?;
+        ctx.normalize_axis(axis, ndim)?;
     }
     let rank = if axis.is_none() { Some(1) } else { t.ndim };
-    let values = ctx.make(None, rank, t.dtype);
+    let values = ctx.tensor_type(None, rank, t.dtype);
     let mut fields = vec![values];
     for flag in ["return_index", "return_inverse", "return_counts"] {
         if ctx.bool(flag)? {
-            fields.push(ctx.make(None, Some(1), Some(DType::Int64)));
+            fields.push(ctx.tensor_type(None, Some(1), Some(DType::Int64)));
         }
     }
     Ok(match fields[..] {
@@ -59,5 +59,5 @@ fn infer_unique(ctx: &mut InferCtx<'_>) -> InferResult {
 
 fn infer_nonzero(ctx: &mut InferCtx<'_>) -> InferResult {
     ctx.tensor(0)?;
-    Ok(ctx.make(None, Some(2), Some(DType::Int64)))
+    Ok(ctx.tensor_type(None, Some(2), Some(DType::Int64)))
 }

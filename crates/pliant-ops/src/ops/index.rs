@@ -65,11 +65,11 @@ fn infer_take(ctx: &mut InferCtx<'_>) -> InferResult {
     if MODES[ctx.choice("mode", MODES)?] == "nan" {
         require_float(ctx, 0, &x)?;
     }
-    let Some(ndim) = x.ndim else { return Ok(ctx.make(None, None, x.dtype)) };
+    let Some(ndim) = x.ndim else { return Ok(ctx.tensor_type(None, None, x.dtype)) };
     let axis = take_axis(ctx, ndim)?;
     let rank = indices.ndim.map(|n| ndim - 1 + n);
     let dims = x.dims.zip(indices.dims).map(|(x, i)| [&x[..axis], &i, &x[axis + 1..]].concat());
-    Ok(ctx.make(dims, rank, x.dtype))
+    Ok(ctx.tensor_type(dims, rank, x.dtype))
 }
 
 fn te_take(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -101,7 +101,7 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     });
     Ok(vec![match mode {
         "nan" => out,
-        "fast" if ctx.trusted => out,
+        "fast" if ctx.trust_indices => out,
         "fast" => out.with_check(index_bounds::check(indices.shape(), |c| {
             index_bounds::in_range("relax.take", &indices.at(c), axis, &size)
         })),
@@ -128,7 +128,7 @@ pub(super) struct AxisSlice {
 fn slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSlice>>, InferError> {
     let inbound = ctx.bool("assume_inbound")?;
     let lists = (ctx.sizes(1)?, ctx.sizes(2)?, ctx.sizes(3)?);
-    let strides = if ctx.has(4) { Some(ctx.sizes(4)?) } else { None };
+    let strides = if ctx.has_operand(4) { Some(ctx.sizes(4)?) } else { None };
     let (Some(axes), Some(begins), Some(ends)) = (lists.0.dims, lists.1.dims, lists.2.dims) else {
         return Ok(None);
     };
@@ -146,7 +146,7 @@ fn slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSlice>>
     let mut out: Vec<AxisSlice> = Vec::with_capacity(axes.len());
     for (k, &axis) in axes.iter().enumerate() {
         let axis = ctx.func.syms.as_int(axis).ok_or_else(|| ctx.error("axes must be constants"))?;
-        let axis = ctx.normal_axis(axis, dims.len())?;
+        let axis = ctx.normalize_axis(axis, dims.len())?;
         if out.iter().any(|s| s.axis == axis) {
             return Err(ctx.error(format!("axis {axis} appears twice in axes")));
         }
@@ -232,7 +232,7 @@ fn check_inbound(
         };
         let inside = [(low, at), (at, dim)];
         if inside.iter().any(|&(a, b)| size_proofs::at_most(ctx.func, a, b) == Some(false)) {
-            let (bound, dim) = (ctx.dim(bound), ctx.dim(dim));
+            let (bound, dim) = (ctx.dim_text(bound), ctx.dim_text(dim));
             return Err(ctx.error(format!(
                 "{bound} is out of range for axis {axis} of size {dim}, but assume_inbound says that it is not"
             )));
@@ -276,8 +276,10 @@ fn clip_above(ctx: &mut InferCtx<'_>, b: Sym, most: Sym) -> Sym {
 
 fn infer_slice(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
-    let Some(mut dims) = t.dims else { return Ok(ctx.make(None, t.ndim, t.dtype)) };
-    let Some(slices) = slices(ctx, &dims)? else { return Ok(ctx.make(None, t.ndim, t.dtype)) };
+    let Some(mut dims) = t.dims else { return Ok(ctx.tensor_type(None, t.ndim, t.dtype)) };
+    let Some(slices) = slices(ctx, &dims)? else {
+        return Ok(ctx.tensor_type(None, t.ndim, t.dtype));
+    };
     for s in slices {
         dims[s.axis] = s.len;
     }

@@ -19,7 +19,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["tensor"])
     .attrs(AXIS)
-    .of_types()
+    .depends_on_types_only()
     .packed("vm.builtin.inspect.shape_i"),
     OpDecl::new(
         "relax.inspect.tensor_stride_i",
@@ -31,7 +31,7 @@ pub static DECLS: &[OpDecl] = &[
     .packed("vm.builtin.inspect.stride_i"),
     OpDecl::new("relax.inspect.tensor_ndim", infer_ndim, "The number of dims, as a scalar.")
         .operands(&["tensor"])
-        .of_types()
+        .depends_on_types_only()
     .packed("vm.builtin.inspect.ndim"),
     OpDecl::new(
         "relax.inspect.tensor_dtype_code",
@@ -39,7 +39,7 @@ pub static DECLS: &[OpDecl] = &[
         "DLPack's code of the kind of elements, as a scalar.",
     )
     .operands(&["tensor"])
-    .of_types()
+    .depends_on_types_only()
     .packed("vm.builtin.inspect.dtype_code"),
     OpDecl::new(
         "relax.inspect.tensor_dtype_bits",
@@ -47,7 +47,7 @@ pub static DECLS: &[OpDecl] = &[
         "The bits of an element, as a scalar.",
     )
     .operands(&["tensor"])
-    .of_types()
+    .depends_on_types_only()
     .packed("vm.builtin.inspect.dtype_bits"),
     OpDecl::new(
         "relax.inspect.tensor_dtype_lanes",
@@ -55,7 +55,7 @@ pub static DECLS: &[OpDecl] = &[
         "The lanes of an element, as a scalar: 1.",
     )
     .operands(&["tensor"])
-    .of_types()
+    .depends_on_types_only()
     .packed("vm.builtin.inspect.dtype_lanes"),
     OpDecl::new(
         "relax.inspect.tensor_byte_offset",
@@ -130,7 +130,7 @@ fn offset(ctx: &mut InferCtx<'_>) -> InferResult {
 
 fn infer_same(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 fn te_same(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -140,7 +140,8 @@ fn te_same(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 /// Whether an operand is present. An empty tuple counts as absent, too.
 fn given(ctx: &InferCtx<'_>, i: usize) -> bool {
-    ctx.has(i) && !matches!(ctx.ty(i), TypeData::Tuple(fields) if fields.is_empty())
+    ctx.has_operand(i)
+        && !matches!(ctx.operand_type(i), TypeData::Tuple(fields) if fields.is_empty())
 }
 
 fn infer_view(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -154,9 +155,9 @@ fn infer_view(ctx: &mut InferCtx<'_>) -> InferResult {
                 "elements of {new} are not as large as those of {old}: say the shape of the result"
             )));
         }
-        return Ok(ctx.like(&t, dtype));
+        return Ok(ctx.tensor_type_like(&t, dtype));
     }
-    let sizes = ctx.new_sizes(1)?;
+    let sizes = ctx.result_sizes(1)?;
     let bytes = |ctx: &mut InferCtx<'_>, dims: &[pliant_ir::Sym], dtype: DType| {
         let product = ctx.func.syms.product(dims.to_vec());
         Some(i128::from(ctx.func.syms.as_int(product)?) * dtype.size() as i128)
@@ -167,5 +168,5 @@ fn infer_view(ctx: &mut InferCtx<'_>) -> InferResult {
     {
         return Err(ctx.error(format!("a view of {want} bytes of a tensor of {have} bytes")));
     }
-    Ok(ctx.make(sizes.dims, sizes.ndim, dtype))
+    Ok(ctx.tensor_type(sizes.dims, sizes.ndim, dtype))
 }

@@ -180,7 +180,7 @@ fn check_sizes(
             continue;
         };
         if size_proofs::equal(ctx.func, known, size) == Some(false) {
-            let (size, known) = (ctx.dim(size), ctx.dim(known));
+            let (size, known) = (ctx.dim_text(size), ctx.dim_text(known));
             let other = call.kernel.operands[other].name;
             let what = format!("has {name} = {size}, but operand {other} has {name} = {known}");
             return Err(wrong(ctx, call, at, what));
@@ -210,7 +210,7 @@ fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         .map(|k| Ok((ctx.out_shape(k)?, ctx.out_dtype(k)?)))
         .collect::<Result<Vec<_>, LegalizeError>>()?;
     let name = |at: usize| call.kernel.operands[at].name;
-    ctx.hint = Some(call.kernel.name);
+    ctx.name_hint = Some(call.kernel.name);
     Ok(te::extern_(call.kernel.name, &results, |b, out| {
         let mut new = te::KernelCall::new(call.kernel);
         for (tensor, &at) in tensors.iter().zip(&call.operands) {

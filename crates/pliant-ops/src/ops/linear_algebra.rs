@@ -7,7 +7,7 @@ use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 
 use super::statistical::accumulator;
-use crate::broadcast::{Target, broadcast_dims};
+use crate::broadcast::{BroadcastTarget, broadcast_dims};
 use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::LegalizeCtx;
@@ -54,9 +54,9 @@ fn out_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
 
 fn check_rank(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.ndim {
-        Some(0) => {
-            Err(ctx.error(format!("{} must have at least 1 dim, but is a scalar", ctx.name(i))))
-        }
+        Some(0) => Err(
+            ctx.error(format!("{} must have at least 1 dim, but is a scalar", ctx.operand_name(i)))
+        ),
         _ => Ok(()),
     }
 }
@@ -72,9 +72,11 @@ fn infer_matmul(ctx: &mut InferCtx<'_>) -> InferResult {
         (m, 1) => m - 1,
         (m, n) => m.max(n),
     });
-    let (Some(x), Some(y)) = (a.dims, b.dims) else { return Ok(ctx.make(None, rank, dtype)) };
+    let (Some(x), Some(y)) = (a.dims, b.dims) else {
+        return Ok(ctx.tensor_type(None, rank, dtype));
+    };
     let (p, q) = (x[x.len() - 1], y[y.len().saturating_sub(2)]);
-    contracted(ctx, p, q)?;
+    contracted_size(ctx, p, q)?;
     let batch = |d: &[Sym]| d[..d.len().saturating_sub(2)].to_vec();
     let mut dims = broadcast_dims(ctx, &batch(&x), &batch(&y), 2)?;
     if x.len() > 1 {
@@ -83,13 +85,13 @@ fn infer_matmul(ctx: &mut InferCtx<'_>) -> InferResult {
     if y.len() > 1 {
         dims.push(y[y.len() - 1]);
     }
-    Ok(ctx.make(Some(dims), None, dtype))
+    Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
 /// The size of the contracted dim.
-fn contracted(ctx: &mut InferCtx<'_>, p: Sym, q: Sym) -> Result<Sym, InferError> {
+fn contracted_size(ctx: &mut InferCtx<'_>, p: Sym, q: Sym) -> Result<Sym, InferError> {
     shared_dim(ctx, p, q).ok_or_else(|| {
-        let (p, q) = (ctx.dim(p), ctx.dim(q));
+        let (p, q) = (ctx.dim_text(p), ctx.dim_text(q));
         ctx.error(format!("the sizes summed over differ, {p} and {q}: {}", operand_types(ctx)))
     })
 }
@@ -97,19 +99,22 @@ fn contracted(ctx: &mut InferCtx<'_>, p: Sym, q: Sym) -> Result<Sym, InferError>
 fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (out, dtype) = (ctx.out_dims(0)?, ctx.out_dtype(0)?);
     let (x, y) = (ctx.dims(0)?, ctx.dims(1)?);
-    let k = contracted(&mut ctx.infer(), x[x.len() - 1], y[y.len().saturating_sub(2)])?;
+    let k = contracted_size(&mut ctx.infer(), x[x.len() - 1], y[y.len().saturating_sub(2)])?;
     let batch = out.len() - usize::from(x.len() > 1) - usize::from(y.len() > 1);
     // Batch dims are broadcast. The others are assumed to be equal, which is checked at run time
     // unless it is proved.
-    let mut target = Target::new(&out[..batch]);
-    let x_own = if x.len() > 1 { vec![x[x.len() - 2], k] } else { vec![k] };
-    let y_own = if y.len() > 1 { vec![k, y[y.len() - 1]] } else { vec![k] };
-    let (a, b) = (target.operand_with(ctx, 0, &x_own)?, target.operand_with(ctx, 1, &y_own)?);
+    let mut target = BroadcastTarget::new(&out[..batch]);
+    let x_dims = if x.len() > 1 { vec![x[x.len() - 2], k] } else { vec![k] };
+    let y_dims = if y.len() > 1 { vec![k, y[y.len() - 1]] } else { vec![k] };
+    let (a, b) = (
+        target.operand_with_fixed_dims(ctx, 0, &x_dims)?,
+        target.operand_with_fixed_dims(ctx, 1, &y_dims)?,
+    );
     let k = te::reduce_axis(ctx.size(k), "k");
-    let wide = accumulator(dtype);
+    let acc_dtype = accumulator(dtype);
     let (row, col) = (x.len() > 1, y.len() > 1);
     let shape = ctx.size_list(&out);
-    let product = te::compute_named(shape.clone(), "matmul", &names(batch, row, col), |i| {
+    let product = te::compute_named(shape.clone(), "matmul", &axis_names(batch, row, col), |i| {
         let (lead, rest) = i.split_at(batch);
         let at = |own: &[Expr]| [lead, own].concat();
         let kv = k.var.expr();
@@ -117,14 +122,14 @@ fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             if row { at(&[rest[0].clone(), kv.clone()]) } else { at(std::slice::from_ref(&kv)) };
         let right = if col { at(&[kv, rest[rest.len() - 1].clone()]) } else { at(&[kv]) };
         let (l, r) = (a.at(&left), b.at(&right));
-        te::sum(&(te::cast(&l, wide) * te::cast(&r, wide)), std::slice::from_ref(&k))
+        te::sum(&(te::cast(&l, acc_dtype) * te::cast(&r, acc_dtype)), std::slice::from_ref(&k))
     });
     let product = target.checked(ctx, product);
     Ok(vec![te_converted(product, dtype)])
 }
 
 /// The names of the axes of a product: batch dims, then `i` and `j`.
-fn names(batch: usize, row: bool, col: bool) -> Vec<&'static str> {
+fn axis_names(batch: usize, row: bool, col: bool) -> Vec<&'static str> {
     const BATCH: [&str; 6] = ["b0", "b1", "b2", "b3", "b4", "b5"];
     let mut names: Vec<&str> = BATCH.iter().copied().take(batch).collect();
     if names.len() == batch {
@@ -138,10 +143,12 @@ fn infer_linear(ctx: &mut InferCtx<'_>) -> InferResult {
     let (x, w) = (ctx.tensor(0)?, ctx.tensor(1)?);
     check_rank(ctx, 0, &x)?;
     if w.ndim.is_some_and(|n| n != 2) {
-        return Err(ctx.error(format!("weight must have 2 dims, but is {}", ctx.ty_text(1))));
+        return Err(
+            ctx.error(format!("weight must have 2 dims, but is {}", ctx.operand_type_text(1)))
+        );
     }
     let dtype = out_dtype(ctx)?;
-    if ctx.has(2)
+    if ctx.has_operand(2)
         && let (Some(of), Some(own)) = (dtype, ctx.tensor(2)?.dtype)
         && of != own
         && x.dtype != Some(own)
@@ -151,12 +158,12 @@ fn infer_linear(ctx: &mut InferCtx<'_>) -> InferResult {
             .with_help("convert it: R.astype(bias, ...)"));
     }
     let (Some(mut dims), Some(w)) = (x.dims, w.dims) else {
-        return Ok(ctx.make(None, x.ndim, dtype));
+        return Ok(ctx.tensor_type(None, x.ndim, dtype));
     };
-    contracted(ctx, dims[dims.len() - 1], w[1])?;
+    contracted_size(ctx, dims[dims.len() - 1], w[1])?;
     let last = dims.len() - 1;
     dims[last] = w[0];
-    if ctx.has(2)
+    if ctx.has_operand(2)
         && let Some(bias) = ctx.tensor(2)?.dims
         && broadcast_dims(ctx, &dims, &bias, 0)?.len() > dims.len()
     {
@@ -164,30 +171,30 @@ fn infer_linear(ctx: &mut InferCtx<'_>) -> InferResult {
             ctx.error(format!("bias has more dims than the product: {}", operand_types(ctx)))
         );
     }
-    Ok(ctx.make(Some(dims), None, dtype))
+    Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
 fn te_linear(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (out, dtype) = (ctx.out_dims(0)?, ctx.out_dtype(0)?);
     let (mut x, w) = (ctx.dims(0)?, ctx.dims(1)?);
     let last = x.len() - 1;
-    let k = contracted(&mut ctx.infer(), x[last], w[1])?;
+    let k = contracted_size(&mut ctx.infer(), x[last], w[1])?;
     x[last] = k;
-    let (a, b) = (ctx.tensor_of_dims(0, &x)?, ctx.tensor_of_dims(1, &[w[0], k])?);
-    let mut target = Target::new(&out);
-    let bias = if ctx.has(2) { Some(target.operand(ctx, 2)?) } else { None };
+    let (a, b) = (ctx.tensor_with_dims(0, &x)?, ctx.tensor_with_dims(1, &[w[0], k])?);
+    let mut target = BroadcastTarget::new(&out);
+    let bias = if ctx.has_operand(2) { Some(target.operand(ctx, 2)?) } else { None };
     let k = te::reduce_axis(ctx.size(k), "k");
-    let wide = accumulator(dtype);
+    let acc_dtype = accumulator(dtype);
     let shape = ctx.size_list(&out);
     let product = te::compute(shape.clone(), "matmul", |i| {
         let (lead, j) = i.split_at(last);
         let left = [lead, &[k.var.expr()]].concat();
         let (l, r) = (a.at(&left), b.at(&[j[0].clone(), k.var.expr()]));
-        te::sum(&(te::cast(&l, wide) * te::cast(&r, wide)), std::slice::from_ref(&k))
+        te::sum(&(te::cast(&l, acc_dtype) * te::cast(&r, acc_dtype)), std::slice::from_ref(&k))
     });
     let Some(bias) = bias else { return Ok(vec![te_converted(product, dtype)]) };
     let result = te::compute(shape, "T_add", |i| {
-        te::cast(&(product.at(i) + te::cast(&bias.at(i), wide)), dtype)
+        te::cast(&(product.at(i) + te::cast(&bias.at(i), acc_dtype)), dtype)
     });
     Ok(vec![target.checked(ctx, result)])
 }
@@ -198,15 +205,15 @@ fn infer_outer(ctx: &mut InferCtx<'_>) -> InferResult {
         if t.ndim.is_some_and(|n| n != 1) {
             return Err(ctx.error(format!(
                 "{} must have 1 dim, but is {}",
-                ctx.name(i),
-                ctx.ty_text(i)
+                ctx.operand_name(i),
+                ctx.operand_type_text(i)
             )));
         }
     }
     require_number(ctx, 0, &a)?;
     let dtype = ctx.same_dtype(0, 1)?;
     let dims = a.dims.zip(b.dims).map(|(x, y)| vec![x[0], y[0]]);
-    Ok(ctx.make(dims, Some(2), dtype))
+    Ok(ctx.tensor_type(dims, Some(2), dtype))
 }
 
 fn te_outer(ctx: &mut LegalizeCtx<'_>) -> TeResult {

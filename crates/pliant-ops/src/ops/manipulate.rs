@@ -9,8 +9,8 @@ use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{ExprData, TensorShape, TypeData};
 
-use crate::broadcast::{Target, stretches_to};
-use crate::decl::{Default, InferResult, Numbers, OpDecl, Pattern, TeResult};
+use crate::broadcast::{BroadcastTarget, may_broadcast_to};
+use crate::decl::{ConstantSizes, Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::shared_rules::numel;
@@ -52,7 +52,7 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("axis", Default::None)])
     .lists(&[("axis", 1)])
     .view(te_squeeze)
-    .numbers(Numbers::Ones)
+    .constant_sizes(ConstantSizes::WhetherOne)
     .numpy("squeeze")
     .onnx(&["Squeeze"]),
     OpDecl::new(
@@ -96,14 +96,14 @@ pub static DECLS: &[OpDecl] = &[
 fn infer_reshape(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     if let ExprData::Var(v) = *ctx.func.expr(ctx.args[1])
-        && matches!(ctx.ty(1), TypeData::Shape { dims: None, .. })
+        && matches!(ctx.operand_type(1), TypeData::Shape { dims: None, .. })
     {
         return Ok(ctx
             .func
             .intern(TypeData::Tensor { shape: TensorShape::Var(v), dtype: t.dtype }));
     }
     let sizes = ctx.sizes(1)?;
-    let Some(mut dims) = sizes.dims else { return Ok(ctx.make(None, sizes.ndim, t.dtype)) };
+    let Some(mut dims) = sizes.dims else { return Ok(ctx.tensor_type(None, sizes.ndim, t.dtype)) };
     let int = |ctx: &InferCtx<'_>, d: Sym| ctx.func.syms.as_int(d);
     let old = t.dims;
     // For an empty tensor, 0 is a size like any other. With a size to infer, however, it copies the
@@ -116,11 +116,12 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> InferResult {
             Some(0) if !empty => match &old {
                 Some(old) if i < old.len() => dims[i] = old[i],
                 Some(_) => {
-                    return Err(
-                        ctx.error(format!("there is no dim {i} to copy: {}", ctx.ty_text(0)))
-                    );
+                    return Err(ctx.error(format!(
+                        "there is no dim {i} to copy: {}",
+                        ctx.operand_type_text(0)
+                    )));
                 }
-                None => return Ok(ctx.make(None, Some(dims.len()), t.dtype)),
+                None => return Ok(ctx.tensor_type(None, Some(dims.len()), t.dtype)),
             },
             Some(-1) if open.is_some() => return Err(ctx.error("only one size may be -1")),
             Some(-1) => open = Some(i),
@@ -130,10 +131,10 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     let Some(old) = old else {
         let known = open.is_none().then_some(dims.clone());
-        return Ok(ctx.make(known, Some(dims.len()), t.dtype));
+        return Ok(ctx.tensor_type(known, Some(dims.len()), t.dtype));
     };
     fill_open(ctx, &old, &mut dims, open)?;
-    Ok(ctx.make(Some(dims), None, t.dtype))
+    Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
 /// Infers the size written as -1, and rejects provably incompatible shapes.
@@ -147,9 +148,9 @@ fn fill_open(
     let Some(open) = open else {
         let new = numel(ctx, dims);
         if size_proofs::equal(ctx.func, total, new) == Some(false) {
-            let (x, new) = (ctx.ty_text(0), ctx.dim(new));
+            let (x, new) = (ctx.operand_type_text(0), ctx.dim_text(new));
             return Err(
-                ctx.error(format!("{x} has {} elements, the new shape {new}", ctx.dim(total)))
+                ctx.error(format!("{x} has {} elements, the new shape {new}", ctx.dim_text(total)))
             );
         }
         return Ok(());
@@ -158,13 +159,13 @@ fn fill_open(
         dims.iter().enumerate().filter(|(i, _)| *i != open).map(|(_, &d)| d).collect();
     // A size on both sides does not affect the inferred one, even if it is 0.
     let (over, under) = ctx.func.syms.reduced_quotient(old, &others);
-    let x = ctx.ty_text(0);
+    let x = ctx.operand_type_text(0);
     if ctx.func.syms.as_int(under) == Some(0) {
         return Err(ctx.error(format!("-1 cannot be found where another size is 0: {x}")));
     }
     if size_proofs::divides(ctx.func, under, over) == Some(false) {
         let rest = numel(ctx, &others);
-        let (total, rest) = (ctx.dim(total), ctx.dim(rest));
+        let (total, rest) = (ctx.dim_text(total), ctx.dim_text(rest));
         return Err(ctx.error(format!("{x} has {total} elements, which {rest} does not divide")));
     }
     dims[open] = ctx.func.syms.floordiv(over, under);
@@ -174,14 +175,14 @@ fn fill_open(
 fn infer_flatten(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let dims = t.dims.map(|d| vec![numel(ctx, &d)]);
-    Ok(ctx.make(dims, Some(1), t.dtype))
+    Ok(ctx.tensor_type(dims, Some(1), t.dtype))
 }
 
 fn infer_expand_dims(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let bad = || ctx.error("axis must be an integer or a list of integers");
     let count = ctx.attr("axis").as_ints().ok_or_else(bad)?.len();
-    let Some(ndim) = t.ndim else { return Ok(ctx.make(None, None, t.dtype)) };
+    let Some(ndim) = t.ndim else { return Ok(ctx.tensor_type(None, None, t.dtype)) };
     let rank = ndim + count;
     let axes = ctx.axes("axis", rank)?.unwrap_or_default();
     let one = ctx.func.syms.int(1);
@@ -189,36 +190,36 @@ fn infer_expand_dims(ctx: &mut InferCtx<'_>) -> InferResult {
         let mut old = old.into_iter();
         (0..rank).map(|i| if axes.contains(&i) { one } else { old.next().unwrap_or(one) }).collect()
     });
-    Ok(ctx.make(dims, Some(rank), t.dtype))
+    Ok(ctx.tensor_type(dims, Some(rank), t.dtype))
 }
 
 fn infer_squeeze(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
-    let Some(ndim) = t.ndim else { return Ok(ctx.make(None, None, t.dtype)) };
+    let Some(ndim) = t.ndim else { return Ok(ctx.tensor_type(None, None, t.dtype)) };
     let one = |ctx: &InferCtx<'_>, d: Sym| ctx.func.syms.as_int(d);
     match (ctx.axes("axis", ndim)?, t.dims) {
         (Some(axes), dims) => {
             for &axis in &axes {
                 let size = dims.as_ref().and_then(|d| one(ctx, d[axis]));
                 if let Some(size) = size.filter(|&v| v != 1) {
-                    let x = ctx.ty_text(0);
+                    let x = ctx.operand_type_text(0);
                     return Err(ctx.error(format!("axis {axis} has size {size}, not 1: {x}")));
                 }
             }
             let keep = |(i, d): (usize, Sym)| (!axes.contains(&i)).then_some(d);
             let dims = dims.map(|d| d.into_iter().enumerate().filter_map(keep).collect());
-            Ok(ctx.make(dims, Some(ndim - axes.len()), t.dtype))
+            Ok(ctx.tensor_type(dims, Some(ndim - axes.len()), t.dtype))
         }
         (None, Some(dims)) => {
             let dims = dims.into_iter().filter(|&d| one(ctx, d) != Some(1)).collect();
-            Ok(ctx.make(Some(dims), None, t.dtype))
+            Ok(ctx.tensor_type(Some(dims), None, t.dtype))
         }
-        (None, None) => Ok(ctx.make(None, None, t.dtype)),
+        (None, None) => Ok(ctx.tensor_type(None, None, t.dtype)),
     }
 }
 
 /// The squeezed axes that are not known to have size 1.
-pub fn squeezed_unknown(ctx: &mut InferCtx<'_>) -> Result<Vec<usize>, InferError> {
+pub fn squeezed_axes_to_check(ctx: &mut InferCtx<'_>) -> Result<Vec<usize>, InferError> {
     let Some(dims) = ctx.tensor(0)?.dims else { return Ok(Vec::new()) };
     let axes = ctx.axes("axis", dims.len())?.unwrap_or_default();
     Ok(axes.into_iter().filter(|&k| ctx.func.syms.as_int(dims[k]) != Some(1)).collect())
@@ -226,7 +227,7 @@ pub fn squeezed_unknown(ctx: &mut InferCtx<'_>) -> Result<Vec<usize>, InferError
 
 /// A view if all dropped dims are known to be 1. Otherwise the loop function checks them.
 fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    let open = squeezed_unknown(&mut ctx.infer())?;
+    let open = squeezed_axes_to_check(&mut ctx.infer())?;
     if open.is_empty() {
         return te_view(ctx);
     }
@@ -244,7 +245,7 @@ fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         let size = &x.shape()[axis];
         let cond = te::explain(&te::eq(size, &te::int(1)), std::slice::from_ref(size));
         let message =
-            format!("relax.squeeze: axis {axis} has size {}, not 1", te::told(size, 0)).into();
+            format!("relax.squeeze: axis {axis} has size {}, not 1", te::size_text(size, 0)).into();
         out = out.with_check(Check { axes: Vec::new(), cond, message });
     }
     Ok(vec![out])
@@ -291,15 +292,15 @@ fn permutation(ctx: &InferCtx<'_>, ndim: usize) -> Result<Vec<usize>, InferError
     if axes.len() == ndim {
         return Ok(axes);
     }
-    Err(ctx.error(format!("axes names {} dims, but x is {}", axes.len(), ctx.ty_text(0))))
+    Err(ctx.error(format!("axes names {} dims, but x is {}", axes.len(), ctx.operand_type_text(0))))
 }
 
 fn infer_permute(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
-    let Some(ndim) = t.ndim else { return Ok(ctx.make(None, None, t.dtype)) };
+    let Some(ndim) = t.ndim else { return Ok(ctx.tensor_type(None, None, t.dtype)) };
     let axes = permutation(ctx, ndim)?;
     let dims = t.dims.map(|d| axes.iter().map(|&a| d[a]).collect());
-    Ok(ctx.make(dims, Some(ndim), t.dtype))
+    Ok(ctx.tensor_type(dims, Some(ndim), t.dtype))
 }
 
 fn te_permute(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -314,12 +315,12 @@ fn te_permute(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 }
 
 fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> InferResult {
-    let (t, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
+    let (t, sizes) = (ctx.tensor(0)?, ctx.result_sizes(1)?);
     let (Some(from), Some(to)) = (t.dims, &sizes.dims) else {
-        return Ok(ctx.make(sizes.dims, sizes.ndim, t.dtype));
+        return Ok(ctx.tensor_type(sizes.dims, sizes.ndim, t.dtype));
     };
     let Some(skip) = to.len().checked_sub(from.len()) else {
-        let x = ctx.ty_text(0);
+        let x = ctx.operand_type_text(0);
         return Err(
             ctx.error(format!("x has more dims than the shape, which has {}: {x}", to.len()))
         );
@@ -327,17 +328,17 @@ fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> InferResult {
     for (i, &d) in from.iter().enumerate() {
         let want = to[i + skip];
         // Only the operand may be broadcast: a dim of 1 in the target shape remains 1.
-        if !stretches_to(ctx.func, d, want) {
-            let (x, d, want) = (ctx.ty_text(0), ctx.dim(d), ctx.dim(want));
+        if !may_broadcast_to(ctx.func, d, want) {
+            let (x, d, want) = (ctx.operand_type_text(0), ctx.dim_text(d), ctx.dim_text(want));
             return Err(ctx.error(format!("a dim of size {d} does not broadcast to {want}: {x}")));
         }
     }
-    Ok(ctx.make(sizes.dims, None, t.dtype))
+    Ok(ctx.tensor_type(sizes.dims, None, t.dtype))
 }
 
 fn te_broadcast_to(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let out = ctx.out_dims(0)?;
-    let mut target = Target::new(&out);
+    let mut target = BroadcastTarget::new(&out);
     let x = target.operand(ctx, 0)?;
     let shape = ctx.size_list(&out);
     let result = te::compute(shape, "T_broadcast_to", |i| x.at(i));
@@ -363,7 +364,7 @@ fn infer_repeat(ctx: &mut InferCtx<'_>) -> InferResult {
         Some(_) => return Err(ctx.error("repeats must be one integer")),
     };
     let flat = ctx.attr("axis").is_none();
-    let Some(ndim) = t.ndim else { return Ok(ctx.make(None, flat.then_some(1), t.dtype)) };
+    let Some(ndim) = t.ndim else { return Ok(ctx.tensor_type(None, flat.then_some(1), t.dtype)) };
     let axis = if flat { 0 } else { ctx.axis("axis", ndim)? };
     let dims = t.dims.zip(repeats).map(|(mut dims, repeats)| {
         if flat {
@@ -372,7 +373,7 @@ fn infer_repeat(ctx: &mut InferCtx<'_>) -> InferResult {
         dims[axis] = ctx.func.syms.mul(dims[axis], repeats);
         dims
     });
-    Ok(ctx.make(dims, Some(if flat { 1 } else { ndim }), t.dtype))
+    Ok(ctx.tensor_type(dims, Some(if flat { 1 } else { ndim }), t.dtype))
 }
 
 fn te_repeat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -406,9 +407,9 @@ fn infer_tile(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let Some(repeats) = repeats(ctx)? else {
         let count = ctx.sizes_attr("repeats")?.and_then(|s| s.count());
-        return Ok(ctx.make(None, t.ndim.zip(count).map(|(a, b)| a.max(b)), t.dtype));
+        return Ok(ctx.tensor_type(None, t.ndim.zip(count).map(|(a, b)| a.max(b)), t.dtype));
     };
-    let Some(ndim) = t.ndim else { return Ok(ctx.make(None, None, t.dtype)) };
+    let Some(ndim) = t.ndim else { return Ok(ctx.tensor_type(None, None, t.dtype)) };
     let rank = ndim.max(repeats.len());
     let dims = t.dims.map(|dims| {
         let one = ctx.func.syms.int(1);
@@ -420,7 +421,7 @@ fn infer_tile(ctx: &mut InferCtx<'_>) -> InferResult {
             })
             .collect()
     });
-    Ok(ctx.make(dims, Some(rank), t.dtype))
+    Ok(ctx.tensor_type(dims, Some(rank), t.dtype))
 }
 
 fn te_tile(ctx: &mut LegalizeCtx<'_>) -> TeResult {

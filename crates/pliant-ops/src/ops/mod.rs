@@ -25,7 +25,7 @@ mod vision;
 
 use crate::decl::OpDecl;
 
-pub use manipulate::squeezed_unknown;
+pub use manipulate::squeezed_axes_to_check;
 
 /// All operators of the library by group.
 pub static GROUPS: &[&[OpDecl]] = &[

@@ -55,14 +55,14 @@ fn parameters(ctx: &mut InferCtx<'_>) -> Result<(), InferError> {
     };
     for i in [1, 2] {
         let t = ctx.tensor(i)?;
-        let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+        let (name, ty) = (ctx.operand_name(i), ctx.operand_type_text(i));
         if t.ndim.is_some_and(|n| n > 1) {
             return Err(ctx.error(format!("{name} must be a scalar or a vector, but is {ty}")));
         }
         let Some(&[own]) = t.dims.as_deref() else { continue };
         let (Some(axis), Some(dims)) = (axis, &data.dims) else { continue };
         if ctx.func.syms.as_int(own) != Some(1) && shared_dim(ctx, own, dims[axis]).is_none() {
-            let size = ctx.dim(dims[axis]);
+            let size = ctx.dim_text(dims[axis]);
             return Err(ctx.error(format!("{name} must have {size} elements, but is {ty}")));
         }
     }
@@ -87,7 +87,7 @@ fn infer_quantize(ctx: &mut InferCtx<'_>) -> InferResult {
     if let Some(zero) = ctx.tensor(2)?.dtype.filter(|z| z.size() == out.size() && *z != out) {
         return Err(ctx.error(format!("zero_point is {zero}, but the result {out}")));
     }
-    Ok(ctx.like(&data, Some(out)))
+    Ok(ctx.tensor_type_like(&data, Some(out)))
 }
 
 fn infer_dequantize(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -98,7 +98,7 @@ fn infer_dequantize(ctx: &mut InferCtx<'_>) -> InferResult {
     if !out.is_float() {
         return Err(ctx.error(format!("out_dtype must be a float type, but is {out}")));
     }
-    Ok(ctx.like(&data, Some(out)))
+    Ok(ctx.tensor_type_like(&data, Some(out)))
 }
 
 /// A parameter: a scalar, or a vector along the axis. A vector of size 1 is broadcast.
@@ -126,13 +126,13 @@ impl Parameter {
         }
         let along = data.get(axis).copied().unwrap_or(one);
         if size_proofs::equal(ctx.func, *size, along) == Some(true) {
-            return Ok(Parameter { value: ctx.value_of_dims(i, &[along])?, one: None });
+            return Ok(Parameter { value: ctx.value_with_dims(i, &[along])?, one: None });
         }
         let (size, along) = (ctx.size(*size), ctx.size(along));
         let one = te::eq(&size, &te::int(1));
         let cond = te::or(&one, &te::eq(&size, &along));
         let infer = ctx.infer();
-        let (name, ty) = (infer.name(i), infer.ty_text(i));
+        let (name, ty) = (infer.operand_name(i), infer.operand_type_text(i));
         let message = infer.error(format!("{name} must have {along} elements or one, but is {ty}"));
         checks.push(Check { axes: Vec::new(), cond, message: message.message.into() });
         Ok(Parameter { value: ctx.value(i)?, one: Some(one) })
@@ -223,7 +223,7 @@ fn infer_multinomial(ctx: &mut InferCtx<'_>) -> InferResult {
     require_integer(ctx, 2, &rows)?;
     for i in 0..3 {
         if ctx.tensor(i)?.ndim.is_some_and(|n| n != 2) {
-            let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+            let (name, ty) = (ctx.operand_name(i), ctx.operand_type_text(i));
             return Err(ctx.error(format!("{name} must have 2 dims, but is {ty}")));
         }
     }
@@ -243,14 +243,14 @@ fn infer_multinomial(ctx: &mut InferCtx<'_>) -> InferResult {
     if !dtype.is_integer() {
         return Err(ctx.error(format!("dtype must be an integer type, but is {dtype}")));
     }
-    Ok(ctx.like(&uniform, Some(dtype)))
+    Ok(ctx.tensor_type_like(&uniform, Some(dtype)))
 }
 
 fn te_multinomial(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (own, shape, dtype) = (ctx.dims(1)?, ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let (prob, uniform) = (ctx.tensor(0)?, ctx.tensor(1)?);
-    let rows = ctx.tensor_of_dims(2, &own)?;
-    let (op, trusted) = (ctx.decl.name, ctx.trusted);
+    let rows = ctx.tensor_with_dims(2, &own)?;
+    let (op, trust_indices) = (ctx.decl.name, ctx.trust_indices);
     let wide = super::statistical::accumulator(prob.dtype());
     let classes = prob.shape()[1].clone();
     Ok(te::extern_("multinomial", &[(shape.clone(), dtype)], |b, out| {
@@ -260,7 +260,8 @@ fn te_multinomial(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             b.assert(&te::or(&some, &none), format!("{op}: prob has no classes to draw from"));
         }
         b.for_each(&shape, |b, i| {
-            let row = index_bounds::checked(b, op, trusted, (0, &rows.at(i), &prob.shape()[0]));
+            let row =
+                index_bounds::checked(b, op, trust_indices, (0, &rows.at(i), &prob.shape()[0]));
             let limit = b.let_("limit", &te::cast(&uniform.at(i), wide));
             let total = b.cell("total", &te::const_of(0.0, wide));
             let class = b.cell("class", &(&classes - 1));

@@ -82,8 +82,8 @@ fn infer(ctx: &mut InferCtx<'_>, kind: Kind) -> InferResult {
         Some(l) => (Some(l.outputs(ctx)), Some(l.state(ctx))),
         None => (None, None),
     };
-    let y = ctx.make(y, Some(4), dtype);
-    let state = ctx.make(state, Some(3), dtype);
+    let y = ctx.tensor_type(y, Some(4), dtype);
+    let state = ctx.tensor_type(state, Some(3), dtype);
     let fields = if kind == Kind::Lstm { vec![y, state, state] } else { vec![y, state] };
     Ok(ctx.func.intern(TypeData::Tuple(fields.into())))
 }

@@ -85,7 +85,7 @@ pub static DECLS: &[OpDecl] = &[
         .impure(),
     OpDecl::new("relax.shape_of", infer_shape_of, "The shape of a tensor.")
         .operands(&["x"])
-        .of_types()
+        .depends_on_types_only()
         .numpy("shape")
         .onnx(&["Shape"]),
     OpDecl::new(
@@ -160,7 +160,7 @@ fn given(ctx: &mut InferCtx<'_>) -> InferResult {
 }
 
 fn infer_tir_inplace(ctx: &mut InferCtx<'_>) -> InferResult {
-    let inputs = match ctx.ty(1) {
+    let inputs = match ctx.operand_type(1) {
         TypeData::Tuple(fields) => fields.to_vec(),
         _ => return given(ctx),
     };
@@ -217,17 +217,17 @@ fn object(ctx: &mut InferCtx<'_>) -> InferResult {
 }
 
 fn unit(ctx: &mut InferCtx<'_>) -> InferResult {
-    Ok(ctx.unit())
+    Ok(ctx.unit_type())
 }
 
 /// The captured values are the last arguments of the function. The remaining parameters are those
 /// of the closure.
 fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
-    let captured = match ctx.ty(1) {
+    let captured = match ctx.operand_type(1) {
         TypeData::Tuple(fields) => Some(fields.len()),
         _ => None,
     };
-    let data = match ctx.ty(0) {
+    let data = match ctx.operand_type(0) {
         TypeData::Callable { params: Some(params), ret, pure } => {
             let rest: Option<Box<[Type]>> = match captured.map(|n| params.len().checked_sub(n)) {
                 Some(Some(rest)) => Some(params[..rest].into()),
@@ -251,7 +251,11 @@ fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
             TypeData::Callable { params: None, ret: *ret, pure: *pure }
         }
         TypeData::Any => TypeData::Any,
-        _ => return Err(ctx.error(format!("func must be a function, but is {}", ctx.ty_text(0)))),
+        _ => {
+            return Err(
+                ctx.error(format!("func must be a function, but is {}", ctx.operand_type_text(0)))
+            );
+        }
     };
     Ok(ctx.func.intern(data))
 }
@@ -259,7 +263,7 @@ fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
 /// The explicit type, else the closure's result type for these arguments. Provably incompatible
 /// arguments are rejected.
 fn infer_invoke(ctx: &mut InferCtx<'_>) -> InferResult {
-    let args = match ctx.ty(1) {
+    let args = match ctx.operand_type(1) {
         TypeData::Tuple(fields) => Some(fields.to_vec()),
         TypeData::Any => None,
         _ => Some(vec![ctx.func.expr_ty(ctx.args[1])]),
@@ -269,7 +273,7 @@ fn infer_invoke(ctx: &mut InferCtx<'_>) -> InferResult {
     let derived = derive_callable_ty(ctx.func, closure, &args).map_err(|e| {
         let name = match ctx.func.expr(ctx.args[0]) {
             ExprData::Var(v) => ctx.func.var(*v).name.to_string(),
-            _ => ctx.name(0),
+            _ => ctx.operand_name(0),
         };
         ctx.error(format!("the closure '{name}' gets {}", e.message))
     })?;
@@ -292,11 +296,12 @@ fn infer_load_shape(ctx: &mut InferCtx<'_>) -> InferResult {
 fn infer_assert(ctx: &mut InferCtx<'_>) -> InferResult {
     let cond = ctx.tensor(0)?;
     if cond.ndim.is_some_and(|n| n != 0) || cond.dtype.is_some_and(|d| !d.is_bool()) {
-        return Err(
-            ctx.error(format!("the condition must be a bool scalar, but is {}", ctx.ty_text(0)))
-        );
+        return Err(ctx.error(format!(
+            "the condition must be a bool scalar, but is {}",
+            ctx.operand_type_text(0)
+        )));
     }
-    Ok(ctx.unit())
+    Ok(ctx.unit_type())
 }
 
 fn infer_shape_of(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -308,9 +313,10 @@ fn infer_shape_of(ctx: &mut InferCtx<'_>) -> InferResult {
 fn infer_tensor_to_shape(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     if t.ndim.is_some_and(|n| n != 1) || t.dtype.is_some_and(|d| d != DType::Int64) {
-        return Err(
-            ctx.error(format!("x must be a tensor of int64 of rank 1, but is {}", ctx.ty_text(0)))
-        );
+        return Err(ctx.error(format!(
+            "x must be a tensor of int64 of rank 1, but is {}",
+            ctx.operand_type_text(0)
+        )));
     }
     let len = t.dims.and_then(|d| ctx.func.syms.as_int(d[0]));
     let ndim = len.and_then(|n| u32::try_from(n).ok());
@@ -322,9 +328,9 @@ fn infer_shape_to_tensor(ctx: &mut InferCtx<'_>) -> InferResult {
     match sizes.ndim {
         Some(n) => {
             let n = ctx.func.syms.int(n as i64);
-            Ok(ctx.make(Some(vec![n]), None, Some(DType::Int64)))
+            Ok(ctx.tensor_type(Some(vec![n]), None, Some(DType::Int64)))
         }
-        None => Ok(ctx.make(None, Some(1), Some(DType::Int64))),
+        None => Ok(ctx.tensor_type(None, Some(1), Some(DType::Int64))),
     }
 }
 
@@ -348,7 +354,7 @@ fn checked_sizes(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym])
     for &dim in dims {
         if crate::size_proofs::at_most(ctx.func, zero, dim) != Some(true) {
             let size = ctx.size(dim);
-            let message = format!("{op}: the size {} is negative", te::told(&size, 0));
+            let message = format!("{op}: the size {} is negative", te::size_text(&size, 0));
             let cond = te::explain(&te::ge(&size, &te::int(0)), &[size]);
             stage = stage.with_check(te::Check { axes: Vec::new(), cond, message: message.into() });
         }
@@ -362,7 +368,7 @@ fn checked_sizes(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym])
         let cond = te::lt(&count, &te::const_of(2f64.powi(63), DType::Float64));
         // A computed size may have overflowed.
         let told = |(k, s)| {
-            if te::computed_sizes::is_computed(s) { s.to_string() } else { te::told(s, k) }
+            if te::computed_sizes::is_computed(s) { s.to_string() } else { te::size_text(s, k) }
         };
         let told: Vec<String> = sizes.iter().enumerate().map(told).collect();
         let message = format!(
@@ -377,7 +383,7 @@ fn checked_sizes(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym])
 
 fn infer_size(ctx: &mut InferCtx<'_>) -> InferResult {
     ctx.tensor(0)?;
-    Ok(ctx.make(Some(Vec::new()), None, Some(DType::Int64)))
+    Ok(ctx.tensor_type(Some(Vec::new()), None, Some(DType::Int64)))
 }
 
 fn te_size(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -400,11 +406,11 @@ fn allocated(ctx: &mut InferCtx<'_>, shape: usize, dtype: usize) -> InferResult 
     let dtype = ctx.dtype_operand(dtype)?;
     // The shape may be a variable, which describes the shape more precisely than its rank.
     if let ExprData::Var(v) = *ctx.func.expr(ctx.args[shape])
-        && ctx.ty(shape).dims().is_none()
+        && ctx.operand_type(shape).dims().is_none()
     {
         let shape = pliant_ir::relax::TensorShape::Var(v);
         return Ok(ctx.func.intern(TypeData::Tensor { shape, dtype: Some(dtype) }));
     }
-    let sizes = ctx.new_sizes(shape)?;
-    Ok(ctx.make(sizes.dims, sizes.ndim, Some(dtype)))
+    let sizes = ctx.result_sizes(shape)?;
+    Ok(ctx.tensor_type(sizes.dims, sizes.ndim, Some(dtype)))
 }

@@ -25,7 +25,9 @@ fn infer_item(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     for &dim in t.dims.iter().flatten() {
         if ctx.func.syms.as_int(dim).is_some_and(|size| size != 1) {
-            return Err(ctx.error(format!("x must have one element, but is {}", ctx.ty_text(0))));
+            return Err(
+                ctx.error(format!("x must have one element, but is {}", ctx.operand_type_text(0)))
+            );
         }
     }
     Ok(ctx.func.intern(match t.dtype {
@@ -36,11 +38,11 @@ fn infer_item(ctx: &mut InferCtx<'_>) -> InferResult {
 
 fn infer_trip_count(ctx: &mut InferCtx<'_>) -> InferResult {
     for i in 0..3 {
-        match ctx.ty(i) {
+        match ctx.operand_type(i) {
             TypeData::Any => {}
             TypeData::Prim { dtype, .. } if dtype.is_integer() => {}
             _ => {
-                let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+                let (name, ty) = (ctx.operand_name(i), ctx.operand_type_text(i));
                 return Err(ctx.error(format!("{name} must be an integer scalar, but is {ty}")));
             }
         }

@@ -6,7 +6,7 @@ use pliant_ir::op::InferError;
 
 use pliant_kernel_api::kernels::fft::KERNEL;
 
-use crate::decl::{Default, InferResult, Numbers, OpDecl, Pattern, TeResult};
+use crate::decl::{ConstantSizes, Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::shared_rules::{require_float, shared_dim};
@@ -28,7 +28,7 @@ pub static DECLS: &[OpDecl] = &[
         ("onesided", Default::Bool(false)),
     ])
     .te(Pattern::Opaque, te_dft)
-    .numbers(Numbers::Last(0))
+    .constant_sizes(ConstantSizes::LastDim(0))
     .numpy("fft.fft")
     .onnx(&["DFT"])
     .limits("the inverse of one side: two lengths have the same side"),
@@ -41,7 +41,7 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["signal", "frame_step: size", "window?", "frame_length?: size"])
     .attrs(&[("onesided", Default::Bool(true))])
     .te(Pattern::Opaque, te_stft)
-    .numbers(Numbers::Last(0))
+    .constant_sizes(ConstantSizes::LastDim(0))
     .onnx(&["STFT"]),
 ];
 
@@ -50,10 +50,12 @@ fn size(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
     let found = match ctx.sizes(i)?.dims.as_deref() {
         Some(&[one]) => one,
         None => return Ok(None),
-        Some(_) => return Err(ctx.error(format!("{} must be one integer", ctx.name(i)))),
+        Some(_) => return Err(ctx.error(format!("{} must be one integer", ctx.operand_name(i)))),
     };
     match ctx.func.syms.as_int(found) {
-        Some(v) if v < 1 => Err(ctx.error(format!("{} must be above 0, but is {v}", ctx.name(i)))),
+        Some(v) if v < 1 => {
+            Err(ctx.error(format!("{} must be above 0, but is {v}", ctx.operand_name(i))))
+        }
         _ => Ok(Some(found)),
     }
 }
@@ -64,7 +66,7 @@ fn complex(ctx: &InferCtx<'_>, last: Sym) -> Result<bool, InferError> {
         Some(1) => Ok(false),
         Some(2) => Ok(true),
         _ => {
-            let (name, ty) = (ctx.name(0), ctx.ty_text(0));
+            let (name, ty) = (ctx.operand_name(0), ctx.operand_type_text(0));
             Err(ctx.error(format!("the last dim of {name} must be 1 (real) or 2 (complex): {ty}")))
         }
     }
@@ -96,23 +98,26 @@ fn infer_dft(ctx: &mut InferCtx<'_>) -> InferResult {
     if ctx.bool("inverse")? && ctx.bool("onesided")? {
         return Err(ctx.error("the inverse of one side is not supported: it is not unique"));
     }
-    let length = if ctx.has(1) { size(ctx, 1)? } else { None };
+    let length = if ctx.has_operand(1) { size(ctx, 1)? } else { None };
     if t.ndim.is_some_and(|n| n < 2) {
-        return Err(ctx.error(format!("data must have at least 2 dims, but is {}", ctx.ty_text(0))));
+        return Err(ctx.error(format!(
+            "data must have at least 2 dims, but is {}",
+            ctx.operand_type_text(0)
+        )));
     }
     let axis = t.ndim.map(|n| dft_axis(ctx, n)).transpose()?;
     let (Some(mut dims), Some(axis)) = (t.dims, axis) else {
-        return Ok(ctx.make(None, t.ndim, t.dtype));
+        return Ok(ctx.tensor_type(None, t.ndim, t.dtype));
     };
     complex(ctx, dims[dims.len() - 1])?;
-    if ctx.has(1) && length.is_none() {
-        return Ok(ctx.make(None, t.ndim, t.dtype));
+    if ctx.has_operand(1) && length.is_none() {
+        return Ok(ctx.tensor_type(None, t.ndim, t.dtype));
     }
     let n = length.unwrap_or(dims[axis]);
     dims[axis] = frequencies(ctx, n)?;
     let last = dims.len() - 1;
     dims[last] = ctx.func.syms.int(2);
-    Ok(ctx.make(Some(dims), None, t.dtype))
+    Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
 /// A call of the kernel for transforms of this length.
@@ -129,7 +134,7 @@ fn te_dft(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let infer = ctx.infer();
     let axis = dft_axis(&infer, dims.len())?;
     let sides = (infer.bool("onesided")?, infer.bool("inverse")?);
-    let length = if infer.has(1) { size(&infer, 1)? } else { None };
+    let length = if infer.has_operand(1) { size(&infer, 1)? } else { None };
     let n = ctx.size(length.unwrap_or(dims[axis]));
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
     Ok(te::extern_("T_dft", &[(shape, dtype)], |b, out| {
@@ -143,24 +148,26 @@ fn te_dft(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 /// The length of a frame; `None` if it is unknown.
 fn frame_length(ctx: &mut InferCtx<'_>) -> Result<Option<Sym>, InferError> {
-    let given = if ctx.has(3) { size(ctx, 3)? } else { None };
-    if !ctx.has(2) {
-        if !ctx.has(3) {
+    let given = if ctx.has_operand(3) { size(ctx, 3)? } else { None };
+    if !ctx.has_operand(2) {
+        if !ctx.has_operand(3) {
             return Err(ctx.error("a window or a frame_length is needed"));
         }
         return Ok(given);
     }
     let window = ctx.tensor(2)?;
     if window.ndim.is_some_and(|n| n != 1) {
-        return Err(ctx.error(format!("window must have 1 dim, but is {}", ctx.ty_text(2))));
+        return Err(
+            ctx.error(format!("window must have 1 dim, but is {}", ctx.operand_type_text(2)))
+        );
     }
     ctx.same_dtype(0, 2)?;
     match (given, window.dims) {
         (Some(n), Some(w)) => shared_dim(ctx, n, w[0]).map(Some).ok_or_else(|| {
-            let (n, w) = (ctx.dim(n), ctx.dim(w[0]));
+            let (n, w) = (ctx.dim_text(n), ctx.dim_text(w[0]));
             ctx.error(format!("frame_length is {n}, but the window has {w} elements"))
         }),
-        (None, Some(w)) if !ctx.has(3) => Ok(Some(w[0])),
+        (None, Some(w)) if !ctx.has_operand(3) => Ok(Some(w[0])),
         (given, None) => Ok(given),
         _ => Ok(None),
     }
@@ -170,11 +177,13 @@ fn infer_stft(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
     if t.ndim.is_some_and(|n| n != 3) {
-        return Err(ctx.error(format!("signal must have 3 dims, but is {}", ctx.ty_text(0))));
+        return Err(
+            ctx.error(format!("signal must have 3 dims, but is {}", ctx.operand_type_text(0)))
+        );
     }
     let (step, frame) = (size(ctx, 1)?, frame_length(ctx)?);
     let (Some(dims), Some(step), Some(frame)) = (t.dims, step, frame) else {
-        return Ok(ctx.make(None, Some(4), t.dtype));
+        return Ok(ctx.tensor_type(None, Some(4), t.dtype));
     };
     if complex(ctx, dims[2])? && ctx.bool("onesided")? {
         return Err(ctx.error("onesided is for real signals"));
@@ -188,7 +197,7 @@ fn infer_stft(ctx: &mut InferCtx<'_>) -> InferResult {
         _ => ctx.func.syms.max(frames, zero),
     };
     let (bins, two) = (frequencies(ctx, frame)?, ctx.func.syms.int(2));
-    Ok(ctx.make(Some(vec![dims[0], frames, bins, two]), None, t.dtype))
+    Ok(ctx.tensor_type(Some(vec![dims[0], frames, bins, two]), None, t.dtype))
 }
 
 fn te_stft(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -199,7 +208,7 @@ fn te_stft(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let frame = frame_length(&mut infer)?.ok_or_else(unknown)?;
     let onesided = infer.bool("onesided")?;
     let x = ctx.tensor(0)?;
-    let window = if ctx.has(2) { Some(ctx.tensor_of_dims(2, &[frame])?) } else { None };
+    let window = if ctx.has_operand(2) { Some(ctx.tensor_with_dims(2, &[frame])?) } else { None };
     let (step, n) = (ctx.size(step), ctx.size(frame));
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let frames = shape[1].clone();

@@ -67,13 +67,13 @@ fn infer_sort(ctx: &mut InferCtx<'_>) -> InferResult {
     if let Some(ndim) = t.ndim {
         ctx.axis("axis", ndim)?;
     }
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 fn infer_argsort(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_sort(ctx)?;
     let (t, dtype) = (ctx.tensor(0)?, index_dtype(ctx)?);
-    Ok(ctx.like(&t, Some(dtype)))
+    Ok(ctx.tensor_type_like(&t, Some(dtype)))
 }
 
 /// The index type of the result.
@@ -160,13 +160,13 @@ fn infer_topk(ctx: &mut InferCtx<'_>) -> InferResult {
     let mut dims = t.dims.filter(|_| k.is_some());
     if let (Some(dims), Some(axis), Some(k)) = (&mut dims, axis, k) {
         if size_proofs::at_most(ctx.func, k, dims[axis]) == Some(false) {
-            let (k, size) = (ctx.dim(k), ctx.dim(dims[axis]));
+            let (k, size) = (ctx.dim_text(k), ctx.dim_text(dims[axis]));
             return Err(ctx.error(format!("k is {k}, but axis {axis} has size {size}")));
         }
         dims[axis] = k;
     }
-    let values = ctx.make(dims.clone(), t.ndim, t.dtype);
-    let places = ctx.make(dims, t.ndim, Some(index));
+    let values = ctx.tensor_type(dims.clone(), t.ndim, t.dtype);
+    let places = ctx.tensor_type(dims, t.ndim, Some(index));
     Ok(match ret {
         0 => ctx.func.intern(TypeData::Tuple([values, places].into())),
         1 => values,
@@ -197,7 +197,7 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             check_positions(b, op, index, len);
         }
         if !fits {
-            let (most, size) = (te::told(&k, 0), te::told(len, 1));
+            let (most, size) = (te::size_text(&k, 0), te::size_text(len, 1));
             let message = format!("relax.topk: k is {most}, but axis {axis} has size {size}");
             b.assert(&te::explain(&te::le(&k, len), &[k.clone(), len.clone()]), message);
         }
@@ -224,8 +224,8 @@ fn infer_median(ctx: &mut InferCtx<'_>) -> InferResult {
         Some(n) => ctx.axes("axis", n)?,
         None if ctx.attr("axis").is_none() => None,
         None => {
-            let field = ctx.make(None, None, t.dtype);
-            let places = ctx.make(None, None, Some(DType::Int64));
+            let field = ctx.tensor_type(None, None, t.dtype);
+            let places = ctx.tensor_type(None, None, Some(DType::Int64));
             return Ok(ctx.func.intern(TypeData::Tuple([field, places].into())));
         }
     };
@@ -235,7 +235,7 @@ fn infer_median(ctx: &mut InferCtx<'_>) -> InferResult {
             None if keepdims => None,
             _ => Some(Vec::new()),
         };
-        return Ok(ctx.make(dims, None, t.dtype));
+        return Ok(ctx.tensor_type(dims, None, t.dtype));
     };
     let [axis] = axes[..] else {
         return Err(ctx.error("axis must be one integer or None"));
@@ -249,8 +249,8 @@ fn infer_median(ctx: &mut InferCtx<'_>) -> InferResult {
         dims
     });
     let rank = t.ndim.map(|n| if keepdims { n } else { n - 1 });
-    let values = ctx.make(dims.clone(), rank, t.dtype);
-    let places = ctx.make(dims, rank, Some(DType::Int64));
+    let values = ctx.tensor_type(dims.clone(), rank, t.dtype);
+    let places = ctx.tensor_type(dims, rank, Some(DType::Int64));
     Ok(ctx.func.intern(TypeData::Tuple([values, places].into())))
 }
 

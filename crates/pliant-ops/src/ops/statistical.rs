@@ -103,7 +103,7 @@ fn reduced(ctx: &mut InferCtx<'_>, dtype: Option<DType>) -> InferResult {
     let Some(ndim) = t.ndim else {
         let all = ctx.attr("axis").is_none() && !keepdims;
         // A reduction over all axes has a known shape even if the shape of the tensor is unknown.
-        return Ok(ctx.make(all.then(Vec::new), None, dtype));
+        return Ok(ctx.tensor_type(all.then(Vec::new), None, dtype));
     };
     let axes = ctx.axes("axis", ndim)?.unwrap_or_else(|| (0..ndim).collect());
     let one = ctx.func.syms.int(1);
@@ -117,7 +117,7 @@ fn reduced(ctx: &mut InferCtx<'_>, dtype: Option<DType>) -> InferResult {
     });
     let rank = if keepdims { ndim } else { ndim - axes.len() };
     let dims = if rank == 0 { Some(Vec::new()) } else { dims };
-    Ok(ctx.make(dims, Some(rank), dtype))
+    Ok(ctx.tensor_type(dims, Some(rank), dtype))
 }
 
 // ---- loop forms ----

@@ -30,7 +30,7 @@ pub static DECLS: &[OpDecl] = &[
 fn require_bool(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {
     match ctx.tensor(i)?.dtype {
         Some(d) if !d.is_bool() => {
-            let name = ctx.name(i);
+            let name = ctx.operand_name(i);
             Err(ctx.error(format!("the {name} must be a tensor of bool, but is {d}")))
         }
         _ => Ok(()),
@@ -41,7 +41,7 @@ fn infer_where(ctx: &mut InferCtx<'_>) -> InferResult {
     require_bool(ctx, 0)?;
     let dtype = ctx.same_dtype(1, 2)?;
     let out = broadcast_of(ctx, &[0, 1, 2])?;
-    Ok(ctx.like(&out, dtype))
+    Ok(ctx.tensor_type_like(&out, dtype))
 }
 
 fn te_where(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -56,7 +56,7 @@ fn infer_fill(ctx: &mut InferCtx<'_>) -> InferResult {
     require_scalar(ctx, 2)?;
     let dtype = ctx.same_dtype(0, 2)?;
     let out = broadcast_of(ctx, &[0, 1])?;
-    Ok(ctx.like(&out, dtype))
+    Ok(ctx.tensor_type_like(&out, dtype))
 }
 
 fn te_fill(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -69,15 +69,15 @@ fn te_fill(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 fn infer_fma(ctx: &mut InferCtx<'_>) -> InferResult {
     require_number(ctx, 0, &ctx.tensor(0)?)?;
-    let alike = [ctx.same_dtype(0, 1)?, ctx.same_dtype(0, 2)?, ctx.same_dtype(1, 2)?];
+    let concat_operands = [ctx.same_dtype(0, 1)?, ctx.same_dtype(0, 2)?, ctx.same_dtype(1, 2)?];
     let operands = [ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor(2)?];
     // Scalars take the type of a tensor operand if there is one.
     let dtype = match operands.iter().all(|t| t.scalar) {
-        true => alike[0],
+        true => concat_operands[0],
         false => operands.iter().filter(|t| !t.scalar).find_map(|t| t.dtype),
     };
     let out = broadcast_of(ctx, &[0, 1, 2])?;
-    Ok(ctx.like(&out, dtype))
+    Ok(ctx.tensor_type_like(&out, dtype))
 }
 
 fn te_fma(ctx: &mut LegalizeCtx<'_>) -> TeResult {

@@ -104,13 +104,13 @@ pub static DECLS: &[OpDecl] = &[
 
 fn infer_bool(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
-    Ok(ctx.like(&t, Some(DType::Bool)))
+    Ok(ctx.tensor_type_like(&t, Some(DType::Bool)))
 }
 
 fn infer_astype(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let dtype = ctx.dtype("dtype")?;
-    Ok(ctx.like(&t, dtype))
+    Ok(ctx.tensor_type_like(&t, dtype))
 }
 
 fn te_astype(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -154,7 +154,7 @@ fn rounded(x: &Expr, f: fn(&Expr) -> Expr) -> Expr {
 fn infer_bits(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_bits(ctx, 0, &t)?;
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 fn infer_clip(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -163,7 +163,7 @@ fn infer_clip(ctx: &mut InferCtx<'_>) -> InferResult {
         require_scalar(ctx, i)?;
         ctx.same_dtype(0, i)?;
     }
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 fn te_clip(ctx: &mut LegalizeCtx<'_>) -> TeResult {

@@ -22,26 +22,26 @@ const SIZE_BITS: u32 = 40;
 const MEMORY_BITS: u32 = 47;
 
 /// The maximum number of bits for which a size needs no check.
-const FREE_BITS: u32 = 61;
+const MAX_UNCHECKED_BITS: u32 = 61;
 
 /// A bound for sizes computed in float64. A size of smaller magnitude fits in 64 bits.
-const SURELY_FITS: f64 = (1u64 << 62) as f64;
+const FITS_BELOW: f64 = (1u64 << 62) as f64;
 
 /// The checks of the dims of results and of the extents of reductions, unless they are provably at
 /// least 0 and fit in 64 bits. Variables are sizes, and each dim of an operand is known to be a
 /// valid size.
 pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
-    let mut found = Finder {
+    let mut collector = CheckCollector {
         arena: SymArena::new(),
         vars: VarMap::new(),
         known: FxHashSet::default(),
         operands: Vec::new(),
     };
-    args.iter().filter(|t| t.is_placeholder()).for_each(|t| found.operand(t));
+    args.iter().filter(|t| t.is_placeholder()).for_each(|t| collector.operand(t));
     let mut list = Vec::new();
     for t in args.iter().filter(|t| !t.is_placeholder()) {
         for (k, dim) in t.shape().iter().enumerate() {
-            found.check(dim, &[], &format!("dim {k} of {}", t.name()), &mut list);
+            collector.check(dim, &[], &format!("dim {k} of {}", t.name()), &mut list);
         }
     }
     for t in stages {
@@ -52,14 +52,14 @@ pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
             own.extend(reduce.axes.iter().map(|a| a.var.clone()));
             for axis in &reduce.axes {
                 let what = format!("axis {}", axis.var.name());
-                found.check(&axis.extent, &own, &what, &mut list);
+                collector.check(&axis.extent, &own, &what, &mut list);
             }
         });
     }
     list
 }
 
-struct Finder {
+struct CheckCollector {
     arena: SymArena,
     vars: VarMap,
     /// Sizes that need no check: sizes of operands and sizes that already have a check.
@@ -68,7 +68,7 @@ struct Finder {
     operands: Vec<Vec<Sym>>,
 }
 
-impl Finder {
+impl CheckCollector {
     /// Records the dims of an operand and the products of neighbouring dims, which are valid sizes
     /// because the operand is in memory.
     fn operand(&mut self, t: &Tensor) {
@@ -97,9 +97,8 @@ impl Finder {
             return;
         }
         if self.may_overflow(sym) {
-            let cond = fits(size);
-            let message =
-                CheckFailure::Shape.mark(&format!("{what}, {size}, does not fit 64 bits"));
+            let cond = fits_64_bits(size);
+            let message = CheckFailure::Shape.mark(&format!("{what}, {size}, does not fit 64 bits"));
             list.push(Check { axes: Vec::new(), cond, message: message.into() });
         }
         let mut facts = Facts::new();
@@ -119,8 +118,10 @@ impl Finder {
     /// Quotients and other irregular terms are treated as sizes.
     fn may_overflow(&self, size: Sym) -> bool {
         match self.arena.kind(size) {
-            SymKind::Sum { terms, .. } => terms.iter().any(|&(k, t)| self.bits(t, k) > FREE_BITS),
-            _ => self.bits(size, 1) > FREE_BITS,
+            SymKind::Sum { terms, .. } => {
+                terms.iter().any(|&(k, t)| self.bits(t, k) > MAX_UNCHECKED_BITS)
+            }
+            _ => self.bits(size, 1) > MAX_UNCHECKED_BITS,
         }
     }
 
@@ -150,9 +151,9 @@ impl Finder {
 
 /// The condition that a size fits in 64 bits. It is computed in float64, which does not wrap
 /// around.
-fn fits(size: &Expr) -> Expr {
+fn fits_64_bits(size: &Expr) -> Expr {
     let value = in_float(size);
-    all(&[lt(&value, &float_of(SURELY_FITS)), lt(&float_of(-SURELY_FITS), &value)])
+    all(&[lt(&value, &float_of(FITS_BELOW)), lt(&float_of(-FITS_BELOW), &value)])
 }
 
 fn float_of(value: f64) -> Expr {

@@ -7,7 +7,7 @@ use pliant_tensor::CheckFailure;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TeError;
-use super::create_prim_func::{AS_STAGE, Create, limit};
+use super::create_prim_func::{ADVICE_STAGE, Create, check_term_count};
 use super::expr::{Expr, ExprKind, Var};
 use super::extern_stage::{Extern, Stmt, exprs_of, for_each};
 use super::tensor::{Tensor, TensorOp};
@@ -53,13 +53,14 @@ pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
             }
         }
         for root in exprs_of(s) {
-            let checked = limit(root, || format!("a value in stage '{name}'"), AS_STAGE);
+            let checked =
+                check_term_count(root, || format!("a value in stage '{name}'"), ADVICE_STAGE);
             if too_large.is_ok() {
                 too_large = checked;
             }
             post_order(root, |e| match e.kind() {
                 ExprKind::Reduce(_) => {
-                    note(format!("stage '{name}' of statements holds a reduction: {AS_STAGE}"));
+                    note(format!("stage '{name}' of statements holds a reduction: {ADVICE_STAGE}"));
                 }
                 ExprKind::Load(t, indices) if t.ndim() != indices.len() => {
                     let (t, rank, n) = (t.name(), t.ndim(), indices.len());
@@ -87,8 +88,8 @@ impl Create<'_> {
         for (k, out) in stage.outs.iter().enumerate() {
             let same = |t: &&Tensor| matches!(t.op(), TensorOp::Extern(s, i) if Arc::ptr_eq(s, stage) && *i == k);
             let tensors: Vec<&Tensor> = stages.iter().filter(same).collect();
-            let given: Vec<&&Tensor> = tensors.iter().filter(|t| args.contains(**t)).collect();
-            let buffer = match given[..] {
+            let arguments: Vec<&&Tensor> = tensors.iter().filter(|t| args.contains(**t)).collect();
+            let buffer = match arguments[..] {
                 [] => {
                     let buffer = self.buffer(out);
                     allocs.push(buffer);
@@ -129,68 +130,72 @@ impl Create<'_> {
     /// assertion encloses those after it.
     fn statements(&mut self, list: &[Stmt]) -> tir::Stmt {
         let mut open: Vec<(StmtData, Vec<tir::Stmt>)> = Vec::new();
-        let mut now: Vec<tir::Stmt> = Vec::new();
+        let mut current: Vec<tir::Stmt> = Vec::new();
         for s in list {
             match s {
                 Stmt::Let(var, value) => {
-                    let value = self.once(value);
+                    let value = self.expr_unshared(value);
                     let var = self.var(var);
-                    open.push((StmtData::Let(var, value, self.f.body), std::mem::take(&mut now)));
+                    open.push((
+                        StmtData::Let(var, value, self.f.body),
+                        std::mem::take(&mut current),
+                    ));
                 }
                 Stmt::Alloc(t) => {
                     let buffer = self.scratch(t);
-                    open.push((StmtData::Alloc(buffer, self.f.body), std::mem::take(&mut now)));
+                    open.push((StmtData::Alloc(buffer, self.f.body), std::mem::take(&mut current)));
                 }
                 Stmt::Assert(cond, message) => {
-                    let cond = self.once(cond);
+                    let cond = self.expr_unshared(cond);
                     let message = CheckFailure::Shape.mark(message).into();
                     let data = StmtData::Assert(cond, message, self.f.body);
-                    open.push((data, std::mem::take(&mut now)));
+                    open.push((data, std::mem::take(&mut current)));
                 }
                 other => {
                     let s = self.statement(other);
-                    now.push(s);
+                    current.push(s);
                 }
             }
         }
         while let Some((mut data, before)) = open.pop() {
-            let inner = self.f.seq(now);
+            let inner = self.f.seq(current);
             match &mut data {
                 StmtData::Let(.., body) | StmtData::Alloc(_, body) | StmtData::Assert(.., body) => {
                     *body = inner;
                 }
                 _ => unreachable!("only these are opened"),
             }
-            now = before;
-            now.push(self.f.add_stmt(data));
+            current = before;
+            current.push(self.f.add_stmt(data));
         }
-        self.f.seq(now)
+        self.f.seq(current)
     }
 
     fn statement(&mut self, s: &Stmt) -> tir::Stmt {
         let data = match s {
             Stmt::For { var, extent, kind, body } => {
-                let (min, extent) = (self.f.int(0), self.once(extent));
+                let (min, extent) = (self.f.int(0), self.expr_unshared(extent));
                 let var = self.var(var);
                 let (body, kind) = (self.statements(body), *kind);
                 StmtData::For { var, min, extent, kind, body, annotations: Vec::new() }
             }
             Stmt::While(cond, body) => {
-                let cond = self.once(cond);
+                let cond = self.expr_unshared(cond);
                 StmtData::While(cond, self.statements(body))
             }
             Stmt::If(cond, then, other) => {
-                let cond = self.once(cond);
+                let cond = self.expr_unshared(cond);
                 let then = self.statements(then);
                 let other = (!other.is_empty()).then(|| self.statements(other));
                 StmtData::If(cond, then, other)
             }
             Stmt::Store(to, indices, value) => {
-                let indices: Vec<tir::Expr> = indices.iter().map(|i| self.once(i)).collect();
-                let value = self.once(value);
+                let indices: Vec<tir::Expr> =
+                    indices.iter().map(|i| self.expr_unshared(i)).collect();
+                let value = self.expr_unshared(value);
                 return self.f.store(self.buffers[to], &indices, value);
             }
-            Stmt::Evaluate(call) => StmtData::Evaluate(self.once(call)),
+            Stmt::Evaluate(call) => StmtData::Evaluate(self.expr_unshared(call)),
             Stmt::Let(..) | Stmt::Alloc(_) | Stmt::Assert(..) => {
                 return self.statements(std::slice::from_ref(s));
             }
@@ -206,7 +211,7 @@ impl Create<'_> {
         buffer
     }
 
-    fn once(&mut self, e: &Expr) -> tir::Expr {
+    fn expr_unshared(&mut self, e: &Expr) -> tir::Expr {
         let mut memo = FxHashMap::default();
         self.expr(e, &mut memo)
     }

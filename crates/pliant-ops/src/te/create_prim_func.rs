@@ -63,24 +63,24 @@ impl From<Var> for Arg {
 
 /// A loop function made from tensors.
 #[derive(Clone, Debug)]
-pub struct Created {
+pub struct CreatedPrimFunc {
     /// The function.
     pub func: PrimFunc,
     /// The size variables that became parameters after the arguments.
-    pub extra: Vec<Var>,
+    pub size_params: Vec<Var>,
 }
 
 /// Dims of placeholders that the stages assume to be equal to other sizes. The loop function checks
 /// this before anything else.
 #[derive(Clone, Debug, Default)]
-pub struct Taken {
+pub struct AssumedDims {
     /// The dims that such placeholders have as arguments.
     pub declared: FxHashMap<Tensor, Vec<Expr>>,
     /// Checks that the declared dims are equal to the assumed ones.
     pub checks: Vec<Check>,
 }
 
-impl Taken {
+impl AssumedDims {
     /// The dims that a tensor has as an argument.
     fn dims<'a>(&'a self, t: &'a Tensor) -> &'a [Expr] {
         self.declared.get(t).map_or(t.shape(), Vec::as_slice)
@@ -101,8 +101,8 @@ pub fn create_prim_func(args: &[Arg]) -> Result<PrimFunc, TeError> {
 ///
 /// # Errors
 /// As for [`create_prim_func`].
-pub fn create_prim_func_with_vars(args: &[Arg]) -> Result<Created, TeError> {
-    create_prim_func_taken(args, &Taken::default())
+pub fn create_prim_func_with_vars(args: &[Arg]) -> Result<CreatedPrimFunc, TeError> {
+    create_prim_func_assuming(args, &AssumedDims::default())
 }
 
 /// [`create_prim_func_with_vars`] for placeholders whose dims are assumed to be equal to other
@@ -110,7 +110,10 @@ pub fn create_prim_func_with_vars(args: &[Arg]) -> Result<Created, TeError> {
 ///
 /// # Errors
 /// As for [`create_prim_func`].
-pub fn create_prim_func_taken(args: &[Arg], taken: &Taken) -> Result<Created, TeError> {
+pub fn create_prim_func_assuming(
+    args: &[Arg],
+    assumed: &AssumedDims,
+) -> Result<CreatedPrimFunc, TeError> {
     let tensors: Vec<Tensor> = args
         .iter()
         .filter_map(|a| match a {
@@ -120,18 +123,18 @@ pub fn create_prim_func_taken(args: &[Arg], taken: &Taken) -> Result<Created, Te
         .collect();
     let stages = stages_of(&tensors);
     validate(args, &tensors, &stages)?;
-    let extra = unbound_vars(args, &tensors, &stages, taken);
+    let size_params = free_size_vars(args, &tensors, &stages, assumed);
     let mut create = Create {
         f: PrimFunc::new(),
         vars: FxHashMap::default(),
         buffers: FxHashMap::default(),
-        taken,
+        assumed,
     };
-    create.params(args, &extra);
+    create.params(args, &size_params);
     create.body(&tensors, &stages)?;
     create.f.attrs.insert(NOALIAS.into(), AttrValue::Bool(true));
     bind_calls(&mut create.f).map_err(TeError)?;
-    Ok(Created { func: create.f, extra })
+    Ok(CreatedPrimFunc { func: create.f, size_params })
 }
 
 /// All tensors that the roots are computed from, including the roots. Producers come first.
@@ -160,8 +163,8 @@ pub fn placeholders_of(outputs: &[Tensor]) -> Vec<Tensor> {
 }
 
 fn validate(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Result<(), TeError> {
-    let given: FxHashSet<&Tensor> = tensors.iter().collect();
-    if given.len() != tensors.len() {
+    let arguments: FxHashSet<&Tensor> = tensors.iter().collect();
+    if arguments.len() != tensors.len() {
         return Err(TeError::new("the same tensor is given twice as an argument"));
     }
     let vars: Vec<&Var> =
@@ -171,10 +174,10 @@ fn validate(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Result<(), T
     }
     for t in stages {
         for dim in t.shape() {
-            limit(dim, || format!("a dim of tensor '{}'", t.name()), AS_VARIABLE)?;
+            check_term_count(dim, || format!("a dim of tensor '{}'", t.name()), ADVICE_VARIABLE)?;
         }
         match t.op() {
-            TensorOp::Placeholder if !given.contains(t) => {
+            TensorOp::Placeholder if !arguments.contains(t) => {
                 return Err(TeError::new(format!(
                     "placeholder {} is read but is not among the arguments",
                     t.name()
@@ -220,45 +223,49 @@ fn validate_stage(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
         });
     }
     problem.map_or(Ok(()), |p| Err(TeError(p)))?;
-    limit_stage(t, stage)
+    check_stage_term_counts(t, stage)
 }
 
-pub(super) const AS_STAGE: &str = "make the shared part a te.compute stage of its own";
-const AS_VARIABLE: &str = "pass the shared part as a variable of its own";
+pub(super) const ADVICE_STAGE: &str = "make the shared part a te.compute stage of its own";
+const ADVICE_VARIABLE: &str = "pass the shared part as a variable of its own";
 
 /// Rejects a stage with an expression that has too many terms when written out.
-fn limit_stage(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
+fn check_stage_term_counts(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
     let value = || format!("the value of stage '{}'", t.name());
     let range = || format!("the range of an axis of stage '{}'", t.name());
-    limit(&stage.body, value, AS_STAGE)?;
+    check_term_count(&stage.body, value, ADVICE_STAGE)?;
     let mut axes: Vec<&IterVar> = stage.axes.iter().collect();
     if let ExprKind::Reduce(r) = stage.body.kind() {
         // A reducer may use the reduced value more than once.
         let acc = Var::new("acc", r.source.ty());
-        limit(&combine(r, &acc, Var::new("next", r.source.ty())), value, AS_STAGE)?;
+        check_term_count(&combine(r, &acc, Var::new("next", r.source.ty())), value, ADVICE_STAGE)?;
         axes.extend(&r.axes);
     }
     for check in &stage.checks {
-        limit(&check.cond, || format!("a check of stage '{}'", t.name()), AS_STAGE)?;
+        check_term_count(&check.cond, || format!("a check of stage '{}'", t.name()), ADVICE_STAGE)?;
         axes.extend(&check.axes);
     }
     for axis in axes {
-        limit(&axis.min, range, AS_VARIABLE)?;
-        limit(&axis.extent, range, AS_VARIABLE)?;
+        check_term_count(&axis.min, range, ADVICE_VARIABLE)?;
+        check_term_count(&axis.extent, range, ADVICE_VARIABLE)?;
     }
     Ok(())
 }
 
 /// Rejects an expression that has too many terms when written out.
-pub(super) fn limit(e: &Expr, what: impl Fn() -> String, advice: &str) -> Result<(), TeError> {
+pub(super) fn check_term_count(
+    e: &Expr,
+    what: impl Fn() -> String,
+    advice: &str,
+) -> Result<(), TeError> {
     let (terms, nodes) = tree_and_nodes(e);
-    let most = MAX_TERMS.max(nodes.saturating_mul(TERMS_PER_NODE));
-    if terms <= most {
+    let max = MAX_TERMS.max(nodes.saturating_mul(TERMS_PER_NODE));
+    if terms <= max {
         return Ok(());
     }
-    let least = if terms == u64::MAX { "at least " } else { "" };
+    let at_least = if terms == u64::MAX { "at least " } else { "" };
     Err(TeError(format!(
-        "{} has {least}{terms} terms written out, at most {most}: {advice}",
+        "{} has {at_least}{terms} terms written out, at most {max}: {advice}",
         what()
     )))
 }
@@ -270,17 +277,22 @@ fn combine(r: &Reduce, acc: &Var, next: Var) -> Expr {
 }
 
 /// The variables that are defined by no argument, dim or axis, in order of appearance.
-fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor], taken: &Taken) -> Vec<Var> {
+fn free_size_vars(
+    args: &[Arg],
+    tensors: &[Tensor],
+    stages: &[Tensor],
+    assumed: &AssumedDims,
+) -> Vec<Var> {
     let mut bound: FxHashSet<Var> = FxHashSet::default();
     for arg in args {
         match arg {
             Arg::Var(v) => drop(bound.insert(v.clone())),
             Arg::Tensor(t) => {
-                bound.extend(taken.dims(t).iter().filter_map(|d| d.as_var().cloned()))
+                bound.extend(assumed.dims(t).iter().filter_map(|d| d.as_var().cloned()))
             }
         }
     }
-    let mut extra = Vec::new();
+    let mut size_params = Vec::new();
     for stage in stages {
         if let TensorOp::Extern(stage, _) = stage.op() {
             // Variables defined by the statements are local to the stage.
@@ -290,12 +302,12 @@ fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor], taken: &Tak
     let mut visit = |e: &Expr, axes: &[&IterVar]| {
         for v in free_vars(e) {
             if !axes.iter().any(|a| a.var == v) && bound.insert(v.clone()) {
-                extra.push(v);
+                size_params.push(v);
             }
         }
     };
     for t in tensors.iter().chain(stages) {
-        taken.dims(t).iter().chain(t.shape()).for_each(|d| visit(d, &[]));
+        assumed.dims(t).iter().chain(t.shape()).for_each(|d| visit(d, &[]));
     }
     for stage in stages.iter().filter_map(Tensor::as_compute) {
         let mut axes: Vec<&IterVar> = stage.axes.iter().collect();
@@ -315,7 +327,7 @@ fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor], taken: &Tak
             for_each(&stage.body, &mut |s| exprs_of(s).into_iter().for_each(|e| visit(e, &[])));
         }
     }
-    extra
+    size_params
 }
 
 /// The function under construction, with the mapping of the tensor expressions' variables and
@@ -324,7 +336,7 @@ pub(super) struct Create<'a> {
     pub(super) f: PrimFunc,
     pub(super) vars: FxHashMap<Var, tir::Var>,
     pub(super) buffers: FxHashMap<Tensor, tir::Buffer>,
-    taken: &'a Taken,
+    assumed: &'a AssumedDims,
 }
 
 impl Create<'_> {
@@ -337,7 +349,7 @@ impl Create<'_> {
         var
     }
 
-    fn params(&mut self, args: &[Arg], extra: &[Var]) {
+    fn params(&mut self, args: &[Arg], size_params: &[Var]) {
         for arg in args {
             match arg {
                 Arg::Tensor(t) => {
@@ -350,14 +362,14 @@ impl Create<'_> {
                 }
             }
         }
-        for v in extra {
+        for v in size_params {
             let var = self.var(v);
             self.f.params.push(var);
         }
     }
 
     pub(super) fn buffer(&mut self, t: &Tensor) -> tir::Buffer {
-        let dims = self.taken.dims(t);
+        let dims = self.assumed.dims(t);
         let shape = dims.iter().map(|d| self.size(d)).collect();
         let buffer = self.f.add_buffer(BufferData {
             name: t.name().clone(),
@@ -380,7 +392,7 @@ impl Create<'_> {
     fn body(&mut self, args: &[Tensor], stages: &[Tensor]) -> Result<(), TeError> {
         let (mut stmts, mut allocs) = (Vec::new(), Vec::new());
         if let Some(result) = args.last() {
-            for check in &self.taken.checks {
+            for check in &self.assumed.checks {
                 stmts.push(self.check(result, check)?);
             }
         }
@@ -426,8 +438,8 @@ impl Create<'_> {
     }
 
     fn check(&mut self, t: &Tensor, check: &Check) -> Result<Stmt, TeError> {
-        let mut nest = self.open(&check.axes.iter().collect::<Vec<_>>());
-        let cond = self.made(cast(&check.cond, Ty::BOOL), &mut nest);
+        let mut nest = self.open_nest(&check.axes.iter().collect::<Vec<_>>());
+        let cond = self.expr_kept_alive(cast(&check.cond, Ty::BOOL), &mut nest);
         let reads = self.regions(&[&check.cond], &nest);
         let done = self.f.add_stmt(StmtData::Seq(Vec::new()));
         let body = self.f.add_stmt(StmtData::Assert(
@@ -436,7 +448,7 @@ impl Create<'_> {
             done,
         ));
         let name: Arc<str> = format!("{}_check", t.name()).into();
-        Ok(self.close(nest, name, reads, Vec::new(), None, body))
+        Ok(self.close_nest(nest, name, reads, Vec::new(), None, body))
     }
 
     fn stage(&mut self, t: &Tensor, stage: &Compute) -> Result<Stmt, TeError> {
@@ -447,7 +459,7 @@ impl Create<'_> {
             _ => None,
         };
         axes.extend(reduce.iter().flat_map(|r| &r.axes));
-        let mut nest = self.open(&axes);
+        let mut nest = self.open_nest(&axes);
         let indices: Vec<tir::Expr> = nest.axis_exprs[..stage.axes.len()].to_vec();
         let one = self.f.int(1);
         let write = BufferRegion { buffer, region: indices.iter().map(|&i| (i, one)).collect() };
@@ -463,7 +475,7 @@ impl Create<'_> {
             }
         };
         let body = self.f.store(buffer, &indices, value);
-        Ok(self.close(nest, t.name().clone(), reads, vec![write], init, body))
+        Ok(self.close_nest(nest, t.name().clone(), reads, vec![write], init, body))
     }
 
     /// The initial store and the updated value of a reduction.
@@ -476,7 +488,7 @@ impl Create<'_> {
     ) -> (Stmt, tir::Expr) {
         let dtype = r.source.ty().dtype;
         let init = r.init.clone().unwrap_or_else(|| r.reducer.identity(dtype));
-        let init = self.made(cast(&init, dtype), nest);
+        let init = self.expr_kept_alive(cast(&init, dtype), nest);
         let init = self.f.store(buffer, indices, init);
         // Two variables stand for the accumulated value and the next one while the reducer combines
         // them.
@@ -489,12 +501,12 @@ impl Create<'_> {
                 nest.memo.insert(e.id(), current);
             }
         });
-        let value = self.made(combined, nest);
+        let value = self.expr_kept_alive(combined, nest);
         (init, value)
     }
 
     /// Creates the loop variables and the axes of the block.
-    fn open(&mut self, axes: &[&IterVar]) -> Nest {
+    fn open_nest(&mut self, axes: &[&IterVar]) -> Nest {
         let mut nest = Nest::default();
         for axis in axes {
             let (min, extent) = (self.size(&axis.min), self.size(&axis.extent));
@@ -511,7 +523,7 @@ impl Create<'_> {
     }
 
     /// Wraps the body in the block and its loops.
-    fn close(
+    fn close_nest(
         &mut self,
         nest: Nest,
         name: Arc<str>,
@@ -570,8 +582,8 @@ impl Create<'_> {
     }
 
     /// [`expr`](Self::expr) for a temporary expression, which is kept alive as long as the memo.
-    fn made(&mut self, e: Expr, nest: &mut Nest) -> tir::Expr {
-        nest.kept.push(e.clone());
+    fn expr_kept_alive(&mut self, e: Expr, nest: &mut Nest) -> tir::Expr {
+        nest.kept_alive.push(e.clone());
         self.expr(&e, &mut nest.memo)
     }
 
@@ -620,5 +632,5 @@ struct Nest {
     axes: Vec<Var>,
     memo: FxHashMap<usize, tir::Expr>,
     /// Temporary expressions. The memo's keys are addresses, so the expressions must stay alive.
-    kept: Vec<Expr>,
+    kept_alive: Vec<Expr>,
 }

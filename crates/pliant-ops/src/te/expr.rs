@@ -263,7 +263,7 @@ pub(super) enum Orphan {
 }
 
 /// Moves the parts of a node that may be the start of deep chains onto the stack.
-fn disown(kind: ExprKind, stack: &mut Vec<Orphan>) {
+fn take_children(kind: ExprKind, stack: &mut Vec<Orphan>) {
     use ExprKind::*;
     match kind {
         Int(_) | Float(_) | Str(_) | Var(_) => {}
@@ -293,12 +293,12 @@ pub(super) fn drop_orphans(mut stack: Vec<Orphan>) {
         match orphan {
             Orphan::Expr(e) => {
                 if let Some(mut node) = Arc::into_inner(e.0) {
-                    disown(std::mem::replace(&mut node.kind, ExprKind::Int(0)), &mut stack);
+                    take_children(std::mem::replace(&mut node.kind, ExprKind::Int(0)), &mut stack);
                 }
             }
             Orphan::Tensor(t) => {
                 if let Some(mut node) = Arc::into_inner(t.into_arc()) {
-                    TensorNode::disown(&mut node, &mut stack);
+                    TensorNode::take_children(&mut node, &mut stack);
                 }
             }
         }
@@ -314,7 +314,7 @@ impl Drop for Node {
             return;
         }
         let mut stack = Vec::new();
-        disown(std::mem::replace(&mut self.kind, ExprKind::Int(0)), &mut stack);
+        take_children(std::mem::replace(&mut self.kind, ExprKind::Int(0)), &mut stack);
         drop_orphans(stack);
     }
 }

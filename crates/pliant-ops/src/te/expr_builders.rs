@@ -73,9 +73,9 @@ pub fn min_value(dtype: DType) -> Expr {
 }
 
 /// The largest finite value of a type, or the smallest one if `largest` is false.
-pub fn finite_end(dtype: DType, largest: bool) -> Expr {
+pub fn finite_limit(dtype: DType, largest: bool) -> Expr {
     match dtype.largest_float() {
-        Some(most) => const_of(if largest { most } else { -most }, dtype),
+        Some(max) => const_of(if largest { max } else { -max }, dtype),
         None if largest => max_value(dtype),
         None => min_value(dtype),
     }
@@ -137,8 +137,8 @@ pub fn match_types(a: &Expr, b: &Expr) -> (Expr, Expr) {
         return (a.clone(), b.clone());
     }
     let dtype = match (is_literal(a), is_literal(b)) {
-        (true, false) if adopts(a, b.ty().dtype) => b.ty().dtype,
-        (false, true) if adopts(b, a.ty().dtype) => a.ty().dtype,
+        (true, false) if may_adopt(a, b.ty().dtype) => b.ty().dtype,
+        (false, true) if may_adopt(b, a.ty().dtype) => a.ty().dtype,
         _ => a.ty().dtype.promote(b.ty().dtype),
     };
     (cast(a, Ty::scalar(dtype)), cast(b, Ty::scalar(dtype)))
@@ -149,7 +149,7 @@ fn is_literal(e: &Expr) -> bool {
 }
 
 /// Whether a constant can take the other operand's type without changing its value.
-fn adopts(literal: &Expr, dtype: DType) -> bool {
+fn may_adopt(literal: &Expr, dtype: DType) -> bool {
     match *literal.kind() {
         ExprKind::Int(v) => dtype.is_float() || fits(v, dtype),
         _ => dtype.is_float(),
@@ -508,7 +508,7 @@ pub fn explain(cond: &Expr, values: &[Expr]) -> Expr {
 
 /// A size as text for an error message, in which it has the number `k`: the constant, or the
 /// symbolic text with a reference to the value.
-pub fn told(size: &Expr, k: usize) -> String {
+pub fn size_text(size: &Expr, k: usize) -> String {
     match size.as_int() {
         Some(v) => v.to_string(),
         None => format!("{size} = {{{k}}}"),

@@ -28,7 +28,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::expr::{Expr, ExprKind, IterVar, Var};
 use super::expr_builders::{cast, int, not};
 use super::tensor::{Tensor, TensorOp, placeholder};
-use super::traversal::{post_order, read_from, substitute};
+use super::traversal::{post_order, redirect_loads, substitute};
 
 /// A statement. The variables, buffers and assertions that [`Stmt::Let`], [`Stmt::Alloc`] and
 /// [`Stmt::Assert`] introduce are in effect up to the end of the enclosing list.
@@ -154,13 +154,13 @@ pub fn for_each<'s>(stmts: &'s [Stmt], visit: &mut impl FnMut(&'s Stmt)) {
 }
 
 /// The statements with variables and tensors replaced.
-pub fn with_parts(
+pub fn replace_in_stmts(
     stmts: &[Stmt],
     vars: &FxHashMap<Var, Expr>,
     tensors: &FxHashMap<Tensor, Tensor>,
 ) -> Vec<Stmt> {
-    let new = |e: &Expr| read_from(&substitute(e, vars), tensors);
-    let list = |stmts: &[Stmt]| with_parts(stmts, vars, tensors);
+    let new = |e: &Expr| redirect_loads(&substitute(e, vars), tensors);
+    let list = |stmts: &[Stmt]| replace_in_stmts(stmts, vars, tensors);
     let one = |s: &Stmt| match s {
         Stmt::For { var, extent, kind, body } => {
             let (extent, body) = (new(extent), list(body));
@@ -224,15 +224,15 @@ impl Body {
 
     /// A loop over `0 .. extent`.
     pub fn for_(&mut self, name: &str, extent: &Expr, write: impl FnOnce(&mut Body, &Expr)) {
-        self.looped(name, extent, ForKind::Serial, write);
+        self.push_for(name, extent, ForKind::Serial, write);
     }
 
     /// A parallel loop. Its iterations must be independent, and each should do much work.
     pub fn parallel(&mut self, name: &str, extent: &Expr, write: impl FnOnce(&mut Body, &Expr)) {
-        self.looped(name, extent, ForKind::Parallel, write);
+        self.push_for(name, extent, ForKind::Parallel, write);
     }
 
-    fn looped(
+    fn push_for(
         &mut self,
         name: &str,
         extent: &Expr,
@@ -258,10 +258,14 @@ impl Body {
 
     /// Loops over axes. The last axis varies fastest. The body receives the expression for each
     /// axis's variable.
-    pub fn over(&mut self, axes: &[IterVar], write: impl FnOnce(&mut Body, &FxHashMap<Var, Expr>)) {
+    pub fn for_axes(
+        &mut self,
+        axes: &[IterVar],
+        write: impl FnOnce(&mut Body, &FxHashMap<Var, Expr>),
+    ) {
         let extents: Vec<Expr> = axes.iter().map(|axis| axis.extent.clone()).collect();
-        self.for_each(&extents, |b, turns| {
-            let at = axes.iter().zip(turns).map(|(axis, i)| (axis.var.clone(), i + &axis.min));
+        self.for_each(&extents, |b, indices| {
+            let at = axes.iter().zip(indices).map(|(axis, i)| (axis.var.clone(), i + &axis.min));
             write(b, &at.collect());
         });
     }
@@ -272,7 +276,7 @@ impl Body {
         let dtype = r.source.ty().dtype;
         let first = r.init.clone().unwrap_or_else(|| r.reducer.identity(dtype));
         let total = self.cell("total", &cast(&first, dtype));
-        self.over(&r.axes, |b, at| {
+        self.for_axes(&r.axes, |b, at| {
             let next = b.let_("next", &substitute(&r.source, at));
             b.set(&total, &r.reducer.combine(&total.get(), &next));
         });

@@ -42,33 +42,38 @@ struct Rewritten {
     terms: u64,
 }
 
-type Done = FxHashMap<Tensor, Rewritten>;
+type RewrittenStages = FxHashMap<Tensor, Rewritten>;
 
 /// [`inline_below`] with the largest bound on producers for which the result stays below the limit.
-fn inline_into(e: &Expr, done: &Done, kept: &FxHashSet<&Tensor>) -> Expr {
-    let mut most = MAX_INLINED;
+fn inline_into(e: &Expr, rewritten: &RewrittenStages, kept: &FxHashSet<&Tensor>) -> Expr {
+    let mut max_terms = MAX_INLINED;
     loop {
-        let inlined = inline_below(e, done, kept, most);
-        if most == 0 || tree_size(&inlined) <= MAX_INLINED {
+        let inlined = inline_below(e, rewritten, kept, max_terms);
+        if max_terms == 0 || tree_size(&inlined) <= MAX_INLINED {
             return inlined;
         }
-        most /= 4;
+        max_terms /= 4;
     }
 }
 
 /// The expression with loads of injective stages replaced by the formulas, and loads of other
-/// stages redirected to the rewritten stages. Formulas of more than `most` terms are not inlined.
-fn inline_below(e: &Expr, done: &Done, kept: &FxHashSet<&Tensor>, most: u64) -> Expr {
+/// stages redirected to the rewritten stages. Formulas of more than `max_terms` terms are not inlined.
+fn inline_below(
+    e: &Expr,
+    rewritten: &RewrittenStages,
+    kept: &FxHashSet<&Tensor>,
+    max_terms: u64,
+) -> Expr {
     let mut memo = FxHashMap::default();
     let result: Result<Expr, std::convert::Infallible> =
         fold(e, &mut memo, |e, children: &[Expr]| {
             let ExprKind::Load(tensor, _) = e.kind() else { return Ok(with_children(e, children)) };
-            let Some(Rewritten { tensor: new, terms }) = done.get(tensor) else {
+            let Some(Rewritten { tensor: new, terms }) = rewritten.get(tensor) else {
                 return Ok(with_children(e, children));
             };
             let Some(stage) = new.as_compute() else { return Ok(new.at(children)) };
             let reduces = matches!(stage.body.kind(), ExprKind::Reduce(_));
-            let fits = stage.axes.len() == children.len() && *terms <= most;
+            let fits = stage.axes.len() == children.len() && *terms <= max_terms;
             if reduces || !stage.checks.is_empty() || kept.contains(tensor) || !fits {
                 return Ok(if new == tensor {
                     with_children(e, children)

@@ -11,7 +11,7 @@
 //! | `tensor` | tensors: [`placeholder`], [`compute`], run-time checks of a stage |
 //! | `traversal` | traversal without recursion, substitution, the size of an expression as a tree |
 //! | `extern_stage` | [`extern_`]: stages that are lists of statements, and their builder [`Body`] |
-//! | `tuple_reduction` | [`compute_several`]: reductions of several values at once |
+//! | `tuple_reduction` | [`compute_tuple_reduction`]: reductions of several values at once |
 //! | `scan`, `scan_dependences` | [`scan()`]: stages whose rows depend on earlier rows |
 //! | `create_prim_func`, `create_extern_block` | [`create_prim_func()`] |
 //! | `kernel_call` | [`KernelCall`]: calls of library kernels |
@@ -40,12 +40,14 @@ mod tuple_reduction;
 
 pub(crate) use create_prim_func::stages_of;
 pub use create_prim_func::{
-    Arg, Created, MAX_TERMS, Taken, create_prim_func, create_prim_func_taken,
+    Arg, AssumedDims, CreatedPrimFunc, MAX_TERMS, create_prim_func, create_prim_func_assuming,
     create_prim_func_with_vars, placeholders_of,
 };
 pub use expr::{CustomReducer, Expr, ExprKind, IterVar, Reduce, Reducer, Var};
 pub use expr_builders::*;
-pub use extern_stage::{Body, Cell, Extern, Stmt, extern_, extern_of, outputs_of, with_parts};
+pub use extern_stage::{
+    Body, Cell, Extern, Stmt, extern_, extern_of, outputs_of, replace_in_stmts,
+};
 pub use inline::inline_injective;
 pub use kernel_call::KernelCall;
 pub use scan::scan;
@@ -54,8 +56,10 @@ pub use tensor::{
     Check, Compute, Tensor, TensorOp, check_axes, compute, compute_named, compute_over, placeholder,
 };
 pub use tensor_view::TensorView;
-pub use traversal::{fold, free_vars, post_order, read_from, substitute, tensors_read, tree_size};
-pub use tuple_reduction::{SeveralReduced, SeveralReducer, compute_several};
+pub use traversal::{
+    fold, free_vars, post_order, redirect_loads, substitute, tensors_read, tree_size,
+};
+pub use tuple_reduction::{TupleReducer, TupleReduction, compute_tuple_reduction};
 
 pub use pliant_ir::tir::intrin::IntrinResult;
 pub use pliant_ir::tir::{BinOp, Intrin, IterKind, Ty};

@@ -8,10 +8,10 @@ use super::create_prim_func::stages_of;
 use super::expr::{Expr, ExprKind, Var};
 use super::expr_builders::minimum;
 use super::extern_stage::{Body, stage_of};
-use super::scan_dependences::{OpenReads, distance, open_reads};
+use super::scan_dependences::{UnprovedReads, distance, unproved_reads};
 use super::sym_conversion::simplify;
 use super::tensor::{Compute, Tensor, TensorOp, placeholder};
-use super::traversal::{post_order, read_from, substitute};
+use super::traversal::{post_order, redirect_loads, substitute};
 
 /// The states after all steps. The first rows are those of `init`. Each later row is the row of
 /// `update` at the same index, which reads earlier rows of the placeholders `state`. Intermediate
@@ -35,9 +35,9 @@ pub fn scan(
             placeholder(s.shape().to_vec(), s.dtype(), label)
         })
         .collect();
-    let mut seen: FxHashMap<Tensor, Tensor> =
+    let mut buffers: FxHashMap<Tensor, Tensor> =
         state.iter().cloned().zip(outs.iter().cloned()).collect();
-    let steps = dependent(update, state);
+    let steps = stages_reading_state(update, state);
     let mut body = Body::default();
     for stage in &steps {
         check_step(name, stage, state)?;
@@ -45,7 +45,7 @@ pub fn scan(
             Some(k) => outs[k].clone(),
             None => body.alloc(stage.name(), stage.shape(), stage.dtype()),
         };
-        seen.insert(stage.clone(), to);
+        buffers.insert(stage.clone(), to);
     }
     let rows = &state[0].shape()[0];
     let first = minimum(&init[0].shape()[0], rows);
@@ -55,7 +55,7 @@ pub fn scan(
         body.for_each(&shape, |b, i| {
             // The formula is evaluated in place, so that nothing is read if there are no steps.
             let value = match from.as_compute().filter(|stage| stage.checks.is_empty()) {
-                Some(stage) => b.value(&substitute(&stage.body, &places(stage, i))),
+                Some(stage) => b.value(&substitute(&stage.body, &axis_indices(stage, i))),
                 None => from.at(i),
             };
             b.store(to, i, &value);
@@ -65,8 +65,8 @@ pub fn scan(
         let t = b.let_("step", &(t + &first));
         for stage in &steps {
             if let Some(formula) = stage.as_compute() {
-                let open = open_reads(formula, state, &steps);
-                write_row(b, name, (&seen[stage], formula, open), (&t, &first), &seen);
+                let open = unproved_reads(formula, state, &steps);
+                write_row(b, name, (&buffers[stage], formula, open), (&t, &first), &buffers);
             }
         }
         // An update that reads no state is copied row by row.
@@ -81,7 +81,7 @@ pub fn scan(
     Ok(stage_of(name, outs, body.finish(), true))
 }
 
-fn same(a: &Expr, b: &Expr) -> bool {
+fn provably_equal(a: &Expr, b: &Expr) -> bool {
     a.same_as(b) || simplify(&(a - b)).is_const(0)
 }
 
@@ -110,13 +110,15 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
         }
         let dims = s.shape().iter().zip(u.shape()).zip(i.shape()).enumerate();
         for (k, ((sd, ud), id)) in dims {
-            if !same(sd, ud) || (k > 0 && !same(sd, id)) {
+            if !provably_equal(sd, ud) || (k > 0 && !provably_equal(sd, id)) {
                 return error(format!(
                     "dim {k} of {own} is {sd}, of its update {ud} and of its first values {id}"
                 ));
             }
         }
-        if !same(&s.shape()[0], &state[0].shape()[0]) || !same(&i.shape()[0], &init[0].shape()[0]) {
+        if !provably_equal(&s.shape()[0], &state[0].shape()[0])
+            || !provably_equal(&i.shape()[0], &init[0].shape()[0])
+        {
             return error(format!("{own} has other steps than {}", state[0].name()));
         }
     }
@@ -124,7 +126,7 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
 }
 
 /// The stages that read a state, directly or indirectly. Producers come first.
-fn dependent(update: &[Tensor], state: &[Tensor]) -> Vec<Tensor> {
+fn stages_reading_state(update: &[Tensor], state: &[Tensor]) -> Vec<Tensor> {
     let mut reads: FxHashSet<Tensor> = state.iter().cloned().collect();
     let mut steps = Vec::new();
     for stage in stages_of(update) {
@@ -140,13 +142,20 @@ fn check_step(name: &str, stage: &Tensor, states: &[Tensor]) -> Result<(), TeErr
     let own = stage.name();
     let steps = &states[0].shape()[0];
     match stage.op() {
-        TensorOp::Compute(compute) if stage.shape().first().is_some_and(|d| same(d, steps)) => {
-            let mut early = true;
+        TensorOp::Compute(compute)
+            if stage.shape().first().is_some_and(|d| provably_equal(d, steps)) =>
+        {
+            let mut reads_earlier_steps = true;
             post_order(&compute.body, |e| {
                 let ExprKind::Load(read, at) = e.kind() else { return };
-                early &= !(states.contains(read) && distance(compute, at).is_some_and(|d| d >= 0));
+                reads_earlier_steps &=
+                    !(states.contains(read) && distance(compute, at).is_some_and(|d| d >= 0));
             });
-            if early { Ok(()) } else { Err(TeError(too_late(name, own))) }
+            if reads_earlier_steps {
+                Ok(())
+            } else {
+                Err(TeError(unavailable_step_message(name, own)))
+            }
         }
         TensorOp::Compute(_) => Err(TeError(format!(
             "scan '{name}': stage {own} reads a state, so its first dim must be the steps, {steps}"
@@ -157,14 +166,14 @@ fn check_step(name: &str, stage: &Tensor, states: &[Tensor]) -> Result<(), TeErr
     }
 }
 
-fn too_late(name: &str, stage: &str) -> String {
+fn unavailable_step_message(name: &str, stage: &str) -> String {
     format!(
         "scan '{name}': stage {stage} reads a state at its own step or a later one, which is not computed yet"
     )
 }
 
 /// The mapping of a stage's axes to the indices of an element.
-fn places(stage: &Compute, at: &[Expr]) -> FxHashMap<Var, Expr> {
+fn axis_indices(stage: &Compute, at: &[Expr]) -> FxHashMap<Var, Expr> {
     stage.axes.iter().map(|axis| axis.var.clone()).zip(at.iter().cloned()).collect()
 }
 
@@ -173,26 +182,30 @@ fn places(stage: &Compute, at: &[Expr]) -> FxHashMap<Var, Expr> {
 fn write_row(
     b: &mut Body,
     name: &str,
-    (to, stage, (reads, axes)): (&Tensor, &Compute, OpenReads<'_>),
+    (to, stage, (reads, axes)): (&Tensor, &Compute, UnprovedReads<'_>),
     (t, first): (&Expr, &Expr),
-    seen: &FxHashMap<Tensor, Tensor>,
+    buffers: &FxHashMap<Tensor, Tensor>,
 ) {
     for check in &stage.checks {
-        b.over(&check.axes, |b, at| {
-            b.assert(&read_from(&substitute(&check.cond, at), seen), check.message.clone());
+        b.for_axes(&check.axes, |b, at| {
+            b.assert(&redirect_loads(&substitute(&check.cond, at), buffers), check.message.clone());
         });
     }
     let rest: Vec<Expr> = stage.axes[1..].iter().map(|axis| axis.extent.clone()).collect();
     b.for_each(&rest, |b, i| {
         let at: Vec<Expr> = std::iter::once(t.clone()).chain(i.iter().cloned()).collect();
-        let here = places(stage, &at);
+        let here = axis_indices(stage, &at);
         for read in &reads {
-            let in_time = substitute(&read.in_time(&stage.axes[0].var.expr(), first), &here);
-            b.over(axes, |b, inner| {
-                b.assert(&read_from(&substitute(&in_time, inner), seen), too_late(name, to.name()));
+            let is_available =
+                substitute(&read.is_available(&stage.axes[0].var.expr(), first), &here);
+            b.for_axes(axes, |b, inner| {
+                b.assert(
+                    &redirect_loads(&substitute(&is_available, inner), buffers),
+                    unavailable_step_message(name, to.name()),
+                );
             });
         }
-        let value = b.value(&read_from(&substitute(&stage.body, &here), seen));
+        let value = b.value(&redirect_loads(&substitute(&stage.body, &here), buffers));
         b.store(to, &at, &value);
     });
 }
@@ -207,7 +220,7 @@ mod tests {
     use crate::te::{compute, create_prim_func, float, int, var};
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn mismatched_states_and_updates_are_rejected() {
         let n = var("n").expr();
         let rows = |n: &Expr| placeholder(vec![n.clone(), int(4)], DType::Float32, "s");
         let state = rows(&n);
@@ -225,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn running_sums_are_one_stage() {
+    fn running_sums_become_one_stage() {
         let n = var("n").expr();
         let x = placeholder(vec![n.clone(), int(4)], DType::Float32, "x");
         let state = placeholder(vec![n.clone(), int(4)], DType::Float32, "s");

@@ -11,31 +11,31 @@ use super::tensor::{Compute, Tensor};
 use super::traversal::fold;
 
 /// The maximum number of pairs of a subexpression and its condition that are distinguished.
-const MOST_CONDITIONS: usize = 4096;
+const MAX_CONDITIONS: usize = 4096;
 
 /// A read of a state, or of an intermediate stage, at a step that is not proved to be computed
 /// already.
 pub(super) struct Read {
     /// The index of the step that is read.
-    place: Expr,
+    step: Expr,
     /// The condition under which the value is read. `None` if it is always read.
-    given: Option<Expr>,
+    condition: Option<Expr>,
     /// Whether the reader's own step may be read, because the stages of one step are computed in
     /// order.
-    own: bool,
+    same_step: bool,
 }
 
 impl Read {
     /// The condition that the step has been computed when the reader computes step `t`.
     /// Intermediate stages begin at step `first`.
-    pub(super) fn in_time(&self, t: &Expr, first: &Expr) -> Expr {
-        let early = match self.own {
-            true => and(&le(first, &self.place), &le(&self.place, t)),
-            false => lt(&self.place, t),
+    pub(super) fn is_available(&self, t: &Expr, first: &Expr) -> Expr {
+        let is_earlier = match self.same_step {
+            true => and(&le(first, &self.step), &le(&self.step, t)),
+            false => lt(&self.step, t),
         };
-        match &self.given {
-            Some(given) => or(&not(given), &early),
-            None => early,
+        match &self.condition {
+            Some(condition) => or(&not(condition), &is_earlier),
+            None => is_earlier,
         }
     }
 }
@@ -47,14 +47,14 @@ pub(super) fn distance(stage: &Compute, at: &[Expr]) -> Option<i64> {
 }
 
 /// The reads of a stage that are not proved to be in time, and the axes that the stage reduces.
-pub(super) type OpenReads<'s> = (Vec<Read>, &'s [IterVar]);
+pub(super) type UnprovedReads<'s> = (Vec<Read>, &'s [IterVar]);
 
-/// The [`OpenReads`] of a stage.
-pub(super) fn open_reads<'s>(
+/// The [`UnprovedReads`] of a stage.
+pub(super) fn unproved_reads<'s>(
     stage: &'s Compute,
     states: &[Tensor],
-    between: &[Tensor],
-) -> OpenReads<'s> {
+    intermediate: &[Tensor],
+) -> UnprovedReads<'s> {
     let (roots, axes) = match stage.body.kind() {
         ExprKind::Reduce(r) => {
             let roots = std::iter::once(&r.source).chain(&r.init).cloned().collect();
@@ -67,58 +67,60 @@ pub(super) fn open_reads<'s>(
         // Only the subexpressions that read a step are walked, because shared subexpressions can
         // occur under many conditions.
         let found: Result<bool, std::convert::Infallible> = fold(root, &mut memo, |e, parts| {
-            let own = matches!(e.kind(), ExprKind::Load(t, _) if states.contains(t) || between.contains(t));
-            Ok(own || parts.iter().any(|&part| part))
+            let same_step = matches!(e.kind(), ExprKind::Load(t, _) if states.contains(t) || intermediate.contains(t));
+            Ok(same_step || parts.iter().any(|&part| part))
         });
         if let Ok(true) = found {
-            walk(root, stage, states, between, &memo, &mut reads);
+            collect_reads(root, stage, states, intermediate, &memo, &mut reads);
         }
     }
     (reads, axes)
 }
 
-fn walk(
+fn collect_reads(
     root: &Expr,
     stage: &Compute,
     states: &[Tensor],
-    between: &[Tensor],
+    intermediate: &[Tensor],
     reading: &FxHashMap<usize, bool>,
     reads: &mut Vec<Read>,
 ) {
     let mut stack: Vec<(Expr, Option<Expr>)> = vec![(root.clone(), None)];
-    let (mut seen, mut kept) = (FxHashSet::default(), Vec::new());
-    while let Some((e, given)) = stack.pop() {
+    let (mut seen, mut kept_alive) = (FxHashSet::default(), Vec::new());
+    while let Some((e, condition)) = stack.pop() {
         // Beyond the limit, a read is checked as if it were unconditional.
-        let given = given.filter(|_| seen.len() < MOST_CONDITIONS);
-        let key = (e.id(), given.as_ref().map(Expr::id));
-        kept.extend(given.clone());
+        let condition = condition.filter(|_| seen.len() < MAX_CONDITIONS);
+        let key = (e.id(), condition.as_ref().map(Expr::id));
+        kept_alive.extend(condition.clone());
         if !reading.get(&e.id()).is_some_and(|&r| r) || !seen.insert(key) {
             continue;
         }
-        let under = |cond: Expr| Some(given.as_ref().map_or(cond.clone(), |g| and(g, &cond)));
+        let with_condition =
+            |cond: Expr| Some(condition.as_ref().map_or(cond.clone(), |g| and(g, &cond)));
         match e.kind() {
             ExprKind::Select(cond, yes, no) => {
-                stack.push((yes.clone(), under(cond.clone())));
-                stack.push((no.clone(), under(not(cond))));
-                stack.push((cond.clone(), given));
+                stack.push((yes.clone(), with_condition(cond.clone())));
+                stack.push((no.clone(), with_condition(not(cond))));
+                stack.push((cond.clone(), condition));
                 continue;
             }
             ExprKind::Call(Intrin::IfThenElse, args) if args.len() == 3 => {
-                stack.push((args[1].clone(), under(args[0].clone())));
-                stack.push((args[2].clone(), under(not(&args[0]))));
-                stack.push((args[0].clone(), given));
+                stack.push((args[1].clone(), with_condition(args[0].clone())));
+                stack.push((args[2].clone(), with_condition(not(&args[0]))));
+                stack.push((args[0].clone(), condition));
                 continue;
             }
-            ExprKind::Load(t, at) if states.contains(t) || between.contains(t) => {
-                let (own, far) = (!states.contains(t), distance(stage, at));
-                let known = if own { far == Some(0) } else { far.is_some_and(|d| d < 0) };
+            ExprKind::Load(t, at) if states.contains(t) || intermediate.contains(t) => {
+                let (same_step, offset) = (!states.contains(t), distance(stage, at));
+                let known =
+                    if same_step { offset == Some(0) } else { offset.is_some_and(|d| d < 0) };
                 if !known && !at.is_empty() {
-                    let (place, given) = (at[0].clone(), given.clone());
-                    reads.push(Read { place, given, own });
+                    let (step, condition) = (at[0].clone(), condition.clone());
+                    reads.push(Read { step, condition, same_step });
                 }
             }
             _ => {}
         }
-        stack.extend(e.children().into_iter().map(|part| (part.clone(), given.clone())));
+        stack.extend(e.children().into_iter().map(|part| (part.clone(), condition.clone())));
     }
 }

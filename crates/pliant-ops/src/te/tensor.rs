@@ -182,7 +182,7 @@ impl Hash for Tensor {
 
 impl TensorNode {
     /// Moves the parts that may be the start of deep chains onto the stack.
-    pub(super) fn disown(node: &mut TensorNode, stack: &mut Vec<Orphan>) {
+    pub(super) fn take_children(node: &mut TensorNode, stack: &mut Vec<Orphan>) {
         match std::mem::replace(&mut node.op, TensorOp::Placeholder) {
             TensorOp::Placeholder => {}
             TensorOp::Compute(stage) => {
@@ -203,7 +203,7 @@ impl TensorNode {
 impl Drop for TensorNode {
     fn drop(&mut self) {
         let mut stack = Vec::new();
-        TensorNode::disown(self, &mut stack);
+        TensorNode::take_children(self, &mut stack);
         drop_orphans(stack);
     }
 }

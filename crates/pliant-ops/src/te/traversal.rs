@@ -86,7 +86,7 @@ pub fn substitute(root: &Expr, map: &FxHashMap<Var, Expr>) -> Expr {
 }
 
 /// The expression with loads redirected to other tensors.
-pub fn read_from(root: &Expr, map: &FxHashMap<Tensor, Tensor>) -> Expr {
+pub fn redirect_loads(root: &Expr, map: &FxHashMap<Tensor, Tensor>) -> Expr {
     let mut memo = FxHashMap::default();
     let result: Result<Expr, std::convert::Infallible> =
         fold(root, &mut memo, |e, children: &[Expr]| {

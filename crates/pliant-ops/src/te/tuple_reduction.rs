@@ -17,14 +17,14 @@ use super::traversal::substitute;
 
 /// A commutative and associative function of two groups of values, with its neutral group.
 #[derive(Clone, Debug)]
-pub struct SeveralReducer {
+pub struct TupleReducer {
     lhs: Vec<Var>,
     rhs: Vec<Var>,
     result: Vec<Expr>,
     identity: Vec<Expr>,
 }
 
-impl SeveralReducer {
+impl TupleReducer {
     /// A reducer from a function and its neutral values. The types of the values are those of the
     /// neutral values.
     ///
@@ -51,7 +51,7 @@ impl SeveralReducer {
             )));
         }
         let result = result.iter().zip(&identity).map(|(e, neutral)| cast(e, neutral.ty()));
-        Ok(SeveralReducer { lhs, rhs, result: result.collect(), identity })
+        Ok(TupleReducer { lhs, rhs, result: result.collect(), identity })
     }
 
     /// Combines two groups of values.
@@ -64,9 +64,9 @@ impl SeveralReducer {
 
 /// A reduction of several values over axes.
 #[derive(Clone, Debug)]
-pub struct SeveralReduced {
+pub struct TupleReduction {
     /// How groups of values are combined.
-    pub reducer: Arc<SeveralReducer>,
+    pub reducer: Arc<TupleReducer>,
     /// The values.
     pub source: Vec<Expr>,
     /// The axes that are reduced.
@@ -82,18 +82,18 @@ pub struct SeveralReduced {
 ///
 /// # Errors
 /// If the number of values does not match the reducer.
-pub fn compute_several(
+pub fn compute_tuple_reduction(
     shape: &[Expr],
     name: &str,
     axes: &[Var],
-    reduced: &SeveralReduced,
+    reduction: &TupleReduction,
 ) -> Result<Vec<Tensor>, TeError> {
-    let SeveralReduced { reducer, source, axes: reduce, cond, init } = reduced;
+    let TupleReduction { reducer, source, axes: reduce, cond, init } = reduction;
     let count = reducer.identity.len();
-    let given = init.as_ref().map_or(count, Vec::len);
-    if source.len() != count || given != count || axes.len() != shape.len() {
+    let init_count = init.as_ref().map_or(count, Vec::len);
+    if source.len() != count || init_count != count || axes.len() != shape.len() {
         return Err(TeError::new(format!(
-            "'{name}' reduces {} values from {given} first ones with a function of {count}",
+            "'{name}' reduces {} values from {init_count} first ones with a function of {count}",
             source.len()
         )));
     }
@@ -115,7 +115,7 @@ pub fn compute_several(
                     ..axis.clone()
                 })
                 .collect();
-            b.over(&ranges, |b, at| {
+            b.for_axes(&ranges, |b, at| {
                 let at: FxHashMap<Var, Expr> =
                     own.iter().chain(at).map(|(v, e)| (v.clone(), e.clone())).collect();
                 let step = |b: &mut super::Body| {

@@ -87,7 +87,7 @@ fn a_size_that_no_dim_defines_becomes_a_parameter() {
     let a = tensor(&[&n, &even], Float32, "A");
     let b = te::compute(a.shape().to_vec(), "B", |i| a.at(i) + te::int(1));
     let created = te::create_prim_func_with_vars(&[a.into(), b.into()]).unwrap();
-    assert_eq!(created.extra, [m]);
+    assert_eq!(created.size_params, [m]);
     assert_eq!(param_names(&created.func), ["var_A", "var_B", "m"]);
     assert_eq!(created.func.var(created.func.params[2]).ty, VarTy::Value(te::Ty::I64));
 }

@@ -188,7 +188,7 @@ fn write_out_types(func: &mut Function) -> bool {
 /// The value of a call of an operator whose result follows from types, if the type determines it.
 fn said_by_type(func: &mut Function, call: Expr) -> Option<Expr> {
     let ExprData::Call { callee: Callee::Op(op), .. } = *func.expr(call) else { return None };
-    if !pliant_ops::registry().decl(op)?.of_types {
+    if !pliant_ops::registry().decl(op)?.depends_on_types_only {
         return None;
     }
     match func.ty(call).clone() {

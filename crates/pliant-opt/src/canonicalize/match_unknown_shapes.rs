@@ -52,7 +52,7 @@ use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, FuncId, Function, TensorShape, Type, TypeData, Var,
 };
 use pliant_ir::{BaseFunc, DType, IRModule, Sym};
-use pliant_ops::Numbers;
+use pliant_ops::ConstantSizes;
 use pliant_pass::rewrite::{Namer, Substitution, reachable_funcs, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::FxHashMap;
@@ -114,13 +114,15 @@ fn needs_shapes(func: &Function, value: Expr) -> bool {
     match *func.expr(value) {
         // A view with explicit sizes needs nothing else.
         ExprData::Call { callee: Callee::Op(RESHAPE), .. } => func.ty(value).dims().is_none(),
-        ExprData::Call { callee: Callee::Op(op), .. } => match pliant_ops::numbers_of(op.name()) {
-            // A symbol for a size that may be 1 would change the rank of the result.
-            Numbers::Ones if func.rank_of(func.expr_ty(value)).is_none() => false,
-            // The number is determined at run time.
-            Numbers::Last(_) => false,
-            _ => pliant_ops::needs_shapes(op),
-        },
+        ExprData::Call { callee: Callee::Op(op), .. } => {
+            match pliant_ops::constant_sizes_of(op.name()) {
+                // A symbol for a size that may be 1 would change the rank of the result.
+                ConstantSizes::WhetherOne if func.rank_of(func.expr_ty(value)).is_none() => false,
+                // The number is determined at run time.
+                ConstantSizes::LastDim(_) => false,
+                _ => pliant_ops::needs_shapes(op),
+            }
+        }
         _ => false,
     }
 }

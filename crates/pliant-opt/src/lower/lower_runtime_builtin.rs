@@ -145,7 +145,7 @@ fn operator_call(
     {
         return None;
     }
-    let (text, operands) = dynamic_calls::describe(func, op, args, attrs);
+    let (text, operands) = dynamic_calls::describe_call(func, op, args, attrs);
     let mut all = vec![func.str_value(op.name()), func.str_value(&text)];
     all.extend(operands);
     Some(packed_call(func, dynamic_calls::CALL_OPERATOR, &all, ty))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pliant_ops::te::{self, SeveralReduced, SeveralReducer, Stmt, TeError};
+use pliant_ops::te::{self, Stmt, TeError, TupleReducer, TupleReduction};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use rustc_hash::FxHashMap;
@@ -72,7 +72,7 @@ pub fn te_extern_primfunc(
             map_tensor(&mut map, own, &out);
             outs.push(out);
         }
-        checks.extend(te::with_parts(&stmts, &vars, &map));
+        checks.extend(te::replace_in_stmts(&stmts, &vars, &map));
         Ok(wrapped(te::extern_of(&name, outs, checks)))
     })
 }
@@ -247,7 +247,7 @@ fn buffer(obj: &Bound<'_, PyAny>) -> Result<te::Tensor> {
 /// The result of a reducer of several values. A field of it is the reduction of one of the values.
 #[pyclass(frozen, module = "pliant.te")]
 pub struct TupleReduction {
-    pub(super) reduced: SeveralReduced,
+    pub(super) reduced: TupleReduction,
     pub(super) field: Option<usize>,
 }
 
@@ -286,7 +286,7 @@ pub fn te_reduce_several(
     let identity: Vec<te::Expr> =
         list(&identity)?.iter().zip(&source).map(|(e, value)| te::cast(e, value.ty())).collect();
     let mut failure = None;
-    let reducer = SeveralReducer::new(identity, |x, y| {
+    let reducer = TupleReducer::new(identity, |x, y| {
         let combined = || -> Result<Vec<te::Expr>> {
             let made = combine.call1((tuple_of(py, x)?, tuple_of(py, y)?))?;
             made.try_iter()?.map(|item| prim(&item?)).collect()
@@ -299,7 +299,7 @@ pub fn te_reduce_several(
     if let Some(e) = failure {
         return Err(e);
     }
-    let reduced = SeveralReduced {
+    let reduced = TupleReduction {
         reducer: Arc::new(reducer.map_err(|e| Error::Value(e.to_string()))?),
         source,
         axes: axes_of(axis)?,
@@ -321,7 +321,8 @@ pub(super) fn several<'py>(
     if let Ok(reduction) = value.cast::<TupleReduction>() {
         let TupleReduction { reduced, field } = reduction.get();
         let made = guard(|| {
-            te::compute_several(shape, name, axes, reduced).map_err(|e| Error::Value(e.to_string()))
+            te::compute_tuple_reduction(shape, name, axes, reduced)
+                .map_err(|e| Error::Value(e.to_string()))
         })?;
         return match field {
             Some(k) => Ok(Bound::new(py, Tensor { tensor: made[*k].clone() })?.into_any()),

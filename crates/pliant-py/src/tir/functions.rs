@@ -187,7 +187,7 @@ pub fn tir_limit<'py>(
     max: bool,
 ) -> Result<Bound<'py, PyAny>> {
     let dtype: DType = parse_dtype(dtype)?;
-    Ok(wrap(py, te::finite_end(dtype, max))?)
+    Ok(wrap(py, te::finite_limit(dtype, max))?)
 }
 
 /// The expression with variables replaced. `pairs` are pairs of a variable and its replacement.

@@ -43,7 +43,7 @@ fn integer(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
     match ctx.sizes(i)?.dims.as_deref() {
         Some(&[one]) => Ok(Some(one)),
         None => Ok(None),
-        Some(_) => Err(ctx.error(format!("{} must be one integer", ctx.name(i)))),
+        Some(_) => Err(ctx.error(format!("{} must be one integer", ctx.operand_name(i)))),
     }
 }
 
@@ -52,7 +52,7 @@ fn size(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
     let size = integer(ctx, i)?;
     match size.and_then(|s| ctx.func.syms.as_int(s)) {
         Some(v) if v < 0 => {
-            Err(ctx.error(format!("{} must not be negative, but is {v}", ctx.name(i))))
+            Err(ctx.error(format!("{} must not be negative, but is {v}", ctx.operand_name(i))))
         }
         _ => Ok(size),
     }
@@ -62,30 +62,30 @@ fn size(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
 
 fn infer_eye(ctx: &mut InferCtx<'_>) -> InferResult {
     let rows = size(ctx, 0)?;
-    let columns = if ctx.has(1) { size(ctx, 1)? } else { rows };
-    if ctx.has(2) {
+    let columns = if ctx.has_operand(1) { size(ctx, 1)? } else { rows };
+    if ctx.has_operand(2) {
         integer(ctx, 2)?;
     }
     let dtype = ctx.dtype("dtype")?;
-    Ok(ctx.make(rows.zip(columns).map(|(n, m)| vec![n, m]), Some(2), dtype))
+    Ok(ctx.tensor_type(rows.zip(columns).map(|(n, m)| vec![n, m]), Some(2), dtype))
 }
 
 fn infer_eye_like(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     if t.ndim.is_some_and(|n| n != 2) {
-        return Err(ctx.error(format!("x must have 2 dims, but is {}", ctx.ty_text(0))));
+        return Err(ctx.error(format!("x must have 2 dims, but is {}", ctx.operand_type_text(0))));
     }
-    if ctx.has(1) {
+    if ctx.has_operand(1) {
         integer(ctx, 1)?;
     }
     let dtype = ctx.dtype("dtype")?.or(t.dtype);
-    Ok(ctx.like(&t, dtype))
+    Ok(ctx.tensor_type_like(&t, dtype))
 }
 
 fn te_eye(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let last = ctx.decl.operands.len() - 1;
-    let k = if ctx.has(last) { integer(&ctx.infer(), last)? } else { None };
+    let k = if ctx.has_operand(last) { integer(&ctx.infer(), last)? } else { None };
     let k = k.map_or_else(|| te::int(0), |k| ctx.size(k));
     let (one, zero) = (te::const_of(1.0, dtype), te::const_of(0.0, dtype));
     Ok(vec![te::compute(shape, "T_eye", |i| {
@@ -104,7 +104,7 @@ fn infer_window(ctx: &mut InferCtx<'_>) -> InferResult {
     if dtype.is_some_and(|d| !d.is_float()) {
         return Err(ctx.error("dtype must be a float type"));
     }
-    Ok(ctx.make(n.map(|n| vec![n]), Some(1), dtype))
+    Ok(ctx.tensor_type(n.map(|n| vec![n]), Some(1), dtype))
 }
 
 fn te_window(ctx: &mut LegalizeCtx<'_>) -> TeResult {

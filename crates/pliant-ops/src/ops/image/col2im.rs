@@ -25,13 +25,13 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .onnx(&["Col2Im"])];
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
-    let (data, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
+    let (data, sizes) = (ctx.tensor(0)?, ctx.result_sizes(1)?);
     if data.dtype.is_some_and(|d| d.is_bool()) {
         return Err(ctx.error("sums of bool are not defined"));
     }
-    let Some(n) = sizes.ndim else { return Ok(ctx.make(None, None, data.dtype)) };
+    let Some(n) = sizes.ndim else { return Ok(ctx.tensor_type(None, None, data.dtype)) };
     if n == 0 || data.ndim.is_some_and(|ndim| ndim != 2 * n + 1) {
-        let ty = ctx.ty_text(0);
+        let ty = ctx.operand_type_text(0);
         return Err(ctx.error(format!(
             "data must have {} dims for images of {n} spatial dims, but is {ty}",
             2 * n + 1
@@ -39,7 +39,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     Window::read(ctx, n)?;
     let dims = data.dims.zip(sizes.dims).map(|(data, sizes)| [&data[..1], &sizes].concat());
-    Ok(ctx.make(dims, Some(n + 1), data.dtype))
+    Ok(ctx.tensor_type(dims, Some(n + 1), data.dtype))
 }
 
 fn te_col2im(ctx: &mut LegalizeCtx<'_>) -> TeResult {

@@ -80,8 +80,8 @@ fn infer_sample(ctx: &mut InferCtx<'_>) -> InferResult {
         if x.ndim.is_some_and(|n| n != 4 && n != 5) {
             return Err(ctx.error(format!(
                 "{} must have 4 or 5 dims, but is {}",
-                ctx.name(i),
-                ctx.ty_text(i)
+                ctx.operand_name(i),
+                ctx.operand_type_text(i)
             )));
         }
     }
@@ -92,18 +92,18 @@ fn infer_sample(ctx: &mut InferCtx<'_>) -> InferResult {
         return Err(ctx.error("\"bicubic\" is for images of 2 dims"));
     }
     let (Some(dims), Some(grid)) = (t.dims, g.dims) else {
-        return Ok(ctx.make(None, t.ndim.or(g.ndim), t.dtype));
+        return Ok(ctx.tensor_type(None, t.ndim.or(g.ndim), t.dtype));
     };
     let batch = sample_batch(ctx, &dims, &grid)?;
     let out = [&[batch, dims[1]], &grid[2..]].concat();
-    Ok(ctx.make(Some(out), None, t.dtype))
+    Ok(ctx.tensor_type(Some(out), None, t.dtype))
 }
 
 /// The common batch size of data and grid. The grid has one coordinate per spatial dim.
 fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sym, InferError> {
     let n = ctx.func.syms.int(dims.len() as i64 - 2);
     if shared_dim(ctx, grid[1], n).is_none() {
-        let (n, got) = (ctx.dim(n), ctx.dim(grid[1]));
+        let (n, got) = (ctx.dim_text(n), ctx.dim_text(grid[1]));
         return Err(ctx.error(format!("the grid has {got} coordinates, but the images {n} dims")));
     }
     shared_dim(ctx, dims[0], grid[0])
@@ -200,7 +200,7 @@ fn te_sample(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let n = dims.len() - 2;
     (dims[0], own[0]) = (batch, batch);
     own[1] = ctx.func.syms.int(n as i64);
-    let (x, grid) = (ctx.tensor_of_dims(0, &dims)?, ctx.tensor_of_dims(1, &own)?);
+    let (x, grid) = (ctx.tensor_with_dims(0, &dims)?, ctx.tensor_with_dims(1, &own)?);
     let (dtype, wide) = (x.dtype(), accumulator(x.dtype()));
     let shape = ctx.out_shape(0)?;
     let axes: Vec<Vec<Pixel>> = (0..n).map(|k| pixels(&spec, (&x, &grid), k, wide)).collect();
@@ -285,19 +285,21 @@ fn pixels(spec: &Spec, (x, grid): (&Tensor, &Tensor), k: usize, wide: DType) -> 
 // ---- affine_grid ----
 
 fn infer_affine(ctx: &mut InferCtx<'_>) -> InferResult {
-    let (t, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
+    let (t, sizes) = (ctx.tensor(0)?, ctx.result_sizes(1)?);
     require_float(ctx, 0, &t)?;
     ctx.bool("align_corners")?;
     if t.ndim.is_some_and(|n| n != 3) {
-        return Err(ctx.error(format!("data must have 3 dims, but is {}", ctx.ty_text(0))));
+        return Err(
+            ctx.error(format!("data must have 3 dims, but is {}", ctx.operand_type_text(0)))
+        );
     }
-    let Some(m) = sizes.ndim else { return Ok(ctx.make(None, None, t.dtype)) };
+    let Some(m) = sizes.ndim else { return Ok(ctx.tensor_type(None, None, t.dtype)) };
     let n = if m == 1 { 2 } else { m };
     if n != 2 && n != 3 {
         return Err(ctx.error(format!("size has {m} values, but 2 or 3 are needed")));
     }
     let (Some(dims), Some(size)) = (t.dims, sizes.dims) else {
-        return Ok(ctx.make(None, Some(n + 2), t.dtype));
+        return Ok(ctx.tensor_type(None, Some(n + 2), t.dtype));
     };
     let rows = ctx.func.syms.int(n as i64);
     let cols = ctx.func.syms.int(n as i64 + 1);
@@ -305,12 +307,12 @@ fn infer_affine(ctx: &mut InferCtx<'_>) -> InferResult {
         return Err(ctx.error(format!(
             "data must be (n, {n}, {}), but is {}",
             n + 1,
-            ctx.ty_text(0)
+            ctx.operand_type_text(0)
         )));
     }
     let size = if m == 1 { vec![size[0]; 2] } else { size };
     let out = [&[dims[0], rows], &size[..]].concat();
-    Ok(ctx.make(Some(out), None, t.dtype))
+    Ok(ctx.tensor_type(Some(out), None, t.dtype))
 }
 
 fn te_affine(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -319,7 +321,7 @@ fn te_affine(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     dims[1] = ctx.func.syms.int(n as i64);
     dims[2] = ctx.func.syms.int(n as i64 + 1);
     let align = ctx.infer().bool("align_corners")?;
-    let map = ctx.tensor_of_dims(0, &dims)?;
+    let map = ctx.tensor_with_dims(0, &dims)?;
     let (dtype, wide) = (map.dtype(), accumulator(map.dtype()));
     let shape = ctx.size_list(&out);
     Ok(vec![te::compute(shape.clone(), "affine_grid", |i| {

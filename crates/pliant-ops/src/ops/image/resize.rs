@@ -100,7 +100,7 @@ fn spec(ctx: &InferCtx<'_>, n: usize) -> Result<Spec, InferError> {
         mode,
         rounding: ROUNDINGS[ctx.choice("rounding_method", &ROUNDINGS)?],
         roi: roi(ctx, n)?,
-        alpha: ctx.finite("cubic_alpha")?,
+        alpha: ctx.finite_float("cubic_alpha")?,
         exclude: ctx.bool("cubic_exclude")?,
         outside: ctx.float("extrapolation_value")?,
         scales,
@@ -140,16 +140,16 @@ fn roi(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(f64, f64)>, InferError> {
 
 fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     let spec = spec(ctx, n)?;
-    let (t, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
+    let (t, sizes) = (ctx.tensor(0)?, ctx.result_sizes(1)?);
     spec.layout.check(ctx, 0, &t)?;
     let dtype = ctx.dtype("out_dtype")?.or(t.dtype);
-    ctx.element("extrapolation_value", dtype)?;
+    ctx.element_value("extrapolation_value", dtype)?;
     if sizes.ndim.is_some_and(|m| m != 1 && m != n) {
         let m = sizes.ndim.unwrap_or(0);
         return Err(ctx.error(format!("size has {m} values, but 1 or {n} are needed")));
     }
     let (Some(dims), Some(size)) = (t.dims, sizes.dims) else {
-        return Ok(ctx.make(None, Some(n + 2), dtype));
+        return Ok(ctx.tensor_type(None, Some(n + 2), dtype));
     };
     let size = if size.len() == 1 { vec![size[0]; n] } else { size };
     for (k, (&to, from)) in size.iter().zip(spec.layout.spatial_of(&dims)).enumerate() {
@@ -157,13 +157,13 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
         if from == Some(0) && to.is_some_and(|v| v > 0) {
             return Err(ctx.error(format!(
                 "the data has no elements to be resized: spatial dim {k} of {}",
-                ctx.ty_text(0)
+                ctx.operand_type_text(0)
             )));
         }
     }
     let (batch, channels) = (dims[spec.layout.axis('N')], dims[spec.layout.axis('C')]);
     let dims = spec.layout.arrange(('N', batch), channels, &size);
-    Ok(ctx.make(Some(dims), None, dtype))
+    Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
 /// The source elements for one axis of the result.

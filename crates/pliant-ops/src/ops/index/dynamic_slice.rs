@@ -21,7 +21,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     for i in 1..4 {
         let t = ctx.tensor(i)?;
         require_integer(ctx, i, &t)?;
-        let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+        let (name, ty) = (ctx.operand_name(i), ctx.operand_type_text(i));
         if t.ndim.is_some_and(|n| n != 1) {
             return Err(ctx.error(format!("{name} must have 1 dim, but is {ty}")));
         }
@@ -32,5 +32,5 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
             }
         }
     }
-    Ok(ctx.make(None, x.ndim, x.dtype))
+    Ok(ctx.tensor_type(None, x.ndim, x.dtype))
 }

@@ -4,8 +4,8 @@ use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 
 use super::index_bounds;
-use crate::broadcast::{Target, broadcast_dims};
-use crate::decl::{Default, InferResult, Numbers, OpDecl, Pattern, TeResult};
+use crate::broadcast::{BroadcastTarget, broadcast_dims};
+use crate::decl::{ConstantSizes, Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{operand_types, require_integer, shared_dim};
@@ -34,7 +34,7 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data", "indices: index"])
     .attrs(&[("batch_dims", Default::Int(0))])
     .te(Pattern::Injective, te_gather_nd)
-    .numbers(Numbers::Last(1))
+    .constant_sizes(ConstantSizes::LastDim(1))
     .onnx(&["GatherND"]),
     OpDecl::new(
         "relax.index_tensor",
@@ -77,7 +77,7 @@ pub(super) fn beside(
     if let (Some(x), Some(i)) = (&data.dims, &indices.dims) {
         for k in (0..ndim).filter(|&k| k != axis) {
             if size_proofs::at_most(ctx.func, i[k], x[k]) == Some(false) {
-                let (a, b) = (ctx.dim(i[k]), ctx.dim(x[k]));
+                let (a, b) = (ctx.dim_text(i[k]), ctx.dim_text(x[k]));
                 return Err(ctx.error(format!(
                     "dim {k} of indices, {a}, is larger than that of {name}, {b}"
                 )));
@@ -112,7 +112,7 @@ fn infer_gather_elements(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_integer(ctx, 1, &indices)?;
     beside(ctx, (&data, "data"), &indices)?;
-    Ok(ctx.like(&indices, data.dtype))
+    Ok(ctx.tensor_type_like(&indices, data.dtype))
 }
 
 fn te_gather_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -127,7 +127,7 @@ fn te_gather_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         x.at(&place)
     });
     let mut checks = beside_checks(ctx, &at, &dims, axis);
-    if !ctx.trusted {
+    if !ctx.trust_indices {
         let op = ctx.decl.name;
         checks.push(index_bounds::check(indices.shape(), |c| {
             index_bounds::in_range(op, &indices.at(c), axis, &size)
@@ -149,12 +149,12 @@ pub(super) fn tuple_len(
         return Err(ctx.error("indices must have at least 1 dim, but is a scalar"));
     };
     let Some(len) = ctx.func.syms.as_int(last) else {
-        let last = ctx.dim(last);
+        let last = ctx.dim_text(last);
         return Err(ctx.error(format!("the last dim of indices must be a constant, but is {last}")));
     };
     let fits = usize::try_from(len).ok().filter(|&n| most.is_none_or(|m| n <= m));
     let bad = || {
-        let data = ctx.ty_text(0);
+        let data = ctx.operand_type_text(0);
         ctx.error(format!("index tuples of {len} are longer than the dims that they index: {data}"))
     };
     fits.ok_or_else(bad).map(Some)
@@ -174,22 +174,22 @@ fn infer_gather_nd(ctx: &mut InferCtx<'_>) -> InferResult {
     require_integer(ctx, 1, &indices)?;
     let batch = batch_dims(ctx, &[data.ndim, indices.ndim])?;
     let Some(len) = tuple_len(ctx, &indices, data.ndim.map(|n| n - batch))? else {
-        return Ok(ctx.make(None, None, data.dtype));
+        return Ok(ctx.tensor_type(None, None, data.dtype));
     };
     let rank = data.ndim.zip(indices.ndim).map(|(n, m)| m - 1 + n - batch - len);
     let (Some(x), Some(i)) = (data.dims, indices.dims) else {
-        return Ok(ctx.make(None, rank, data.dtype));
+        return Ok(ctx.tensor_type(None, rank, data.dtype));
     };
     for k in 0..batch {
         if shared_dim(ctx, x[k], i[k]).is_none() {
-            let (a, b) = (ctx.dim(x[k]), ctx.dim(i[k]));
+            let (a, b) = (ctx.dim_text(x[k]), ctx.dim_text(i[k]));
             return Err(
                 ctx.error(format!("batch dim {k} differs, {a} and {b}: {}", operand_types(ctx)))
             );
         }
     }
     let dims = [&i[..i.len() - 1], &x[batch + len..]].concat();
-    Ok(ctx.make(Some(dims), None, data.dtype))
+    Ok(ctx.tensor_type(Some(dims), None, data.dtype))
 }
 
 fn te_gather_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -198,7 +198,7 @@ fn te_gather_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let batch = batch_dims(&infer, &[Some(dims.len()), Some(at.len())])?;
     let len = infer.func.syms.as_int(at[at.len() - 1]).unwrap_or(0) as usize;
     dims[..batch].copy_from_slice(&at[..batch]);
-    let (x, indices) = (ctx.tensor_of_dims(0, &dims)?, ctx.tensor(1)?);
+    let (x, indices) = (ctx.tensor_with_dims(0, &dims)?, ctx.tensor(1)?);
     let shape = ctx.out_shape(0)?;
     let lead = at.len() - 1;
     let element = |lead: &[Expr], k: usize| indices.at(&[lead, &[te::int(k as i64)]].concat());
@@ -210,7 +210,7 @@ fn te_gather_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         place.extend_from_slice(&i[lead..]);
         x.at(&place)
     });
-    for k in 0..if ctx.trusted { 0 } else { len } {
+    for k in 0..if ctx.trust_indices { 0 } else { len } {
         let size = x.shape()[batch + k].clone();
         out = out.with_check(index_bounds::check(&indices.shape()[..lead], |c| {
             index_bounds::in_range(ctx.decl.name, &element(c, k), batch + k, &size)
@@ -232,14 +232,14 @@ pub(super) fn joined(
     }
     for (k, t) in list.iter().enumerate() {
         if t.dtype.is_some_and(|d| !d.is_integer()) {
-            let tys = ctx.ty_text(i);
+            let tys = ctx.operand_type_text(i);
             return Err(ctx.error(format!("indices[{k}] must be a tensor of integers: {tys}")));
         }
     }
     if let Some(n) = ctx.tensor(0)?.ndim
         && list.len() > n
     {
-        let (x, n) = (ctx.ty_text(0), list.len());
+        let (x, n) = (ctx.operand_type_text(0), list.len());
         return Err(ctx.error(format!("{n} tensors of indices for fewer dims: {x}")));
     }
     Ok(Some(list))
@@ -260,12 +260,12 @@ pub(super) fn index_dims(
 
 fn infer_index_tensor(ctx: &mut InferCtx<'_>) -> InferResult {
     let data = ctx.tensor(0)?;
-    let Some(list) = joined(ctx, 1)? else { return Ok(ctx.make(None, None, data.dtype)) };
+    let Some(list) = joined(ctx, 1)? else { return Ok(ctx.tensor_type(None, None, data.dtype)) };
     let dims = index_dims(ctx, &list)?;
     let rank = list.iter().try_fold(0, |most, t| Some(t.ndim?.max(most)));
     let rank = rank.zip(data.ndim).map(|(m, n)| m + n - list.len());
     let dims = dims.zip(data.dims).map(|(i, x)| [&i[..], &x[list.len()..]].concat());
-    Ok(ctx.make(dims, rank, data.dtype))
+    Ok(ctx.tensor_type(dims, rank, data.dtype))
 }
 
 fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -274,7 +274,7 @@ fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut infer = ctx.infer();
     let list = joined(&mut infer, 1)?.unwrap_or_default();
     let lead = out.len() - (x.ndim() - list.len());
-    let mut target = Target::new(&out[..lead]);
+    let mut target = BroadcastTarget::new(&out[..lead]);
     let indices = target.fields(ctx, 1)?;
     let shape = ctx.size_list(&out);
     let mut result = te::compute(shape, "T_index_tensor", |i| {
@@ -287,7 +287,7 @@ fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         x.at(&place)
     });
     result = target.checked(ctx, result);
-    if !ctx.trusted {
+    if !ctx.trust_indices {
         for (k, (t, size)) in indices.iter().zip(x.shape()).enumerate() {
             let own = t.value();
             let check = index_bounds::check(own.shape(), |c| {
@@ -305,11 +305,13 @@ fn infer_bucketize(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, bounds) = (ctx.tensor(0)?, ctx.tensor(1)?);
     ctx.same_dtype(0, 1)?;
     if bounds.ndim.is_some_and(|n| n != 1) {
-        return Err(ctx.error(format!("boundaries must have 1 dim, but is {}", ctx.ty_text(1))));
+        return Err(
+            ctx.error(format!("boundaries must have 1 dim, but is {}", ctx.operand_type_text(1)))
+        );
     }
     ctx.bool("right")?;
     let dtype = if ctx.bool("out_int32")? { DType::Int32 } else { DType::Int64 };
-    Ok(ctx.like(&t, Some(dtype)))
+    Ok(ctx.tensor_type_like(&t, Some(dtype)))
 }
 
 /// A binary search for the number of boundaries before the element.

@@ -53,14 +53,14 @@ pub fn check(shape: &[Expr], cond: impl FnOnce(&[Expr]) -> (Expr, Arc<str>)) -> 
 pub fn checked(
     b: &mut Body,
     op: &str,
-    trusted: bool,
+    trust_indices: bool,
     (axis, index, size): (usize, &Expr, &Expr),
 ) -> Expr {
     let index = match index.ty().dtype {
         DType::UInt64 => b.let_("index", index),
         _ => b.let_("index", &te::cast(index, te::Ty::I64)),
     };
-    if !trusted {
+    if !trust_indices {
         let (cond, message) = in_range(op, &index, axis, size);
         b.assert(&cond, message);
     }

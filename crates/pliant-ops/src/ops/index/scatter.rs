@@ -9,8 +9,8 @@ use pliant_ir::{DType, Sym};
 use super::gather::{beside, beside_checks, index_dims, joined, tuple_len};
 use super::index_bounds;
 use super::scatter_loops::{Updates, row_at, scatter};
-use crate::broadcast::{Target, broadcast_dims};
-use crate::decl::{Default, InferResult, Numbers, OpDecl, Pattern, TeResult};
+use crate::broadcast::{BroadcastTarget, broadcast_dims};
+use crate::decl::{ConstantSizes, Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::shared_rules::{operand_types, require_integer};
@@ -42,7 +42,7 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data", "indices: index", "updates"])
     .attrs(&[("reduction", Default::Str("update"))])
     .te(Pattern::Opaque, te_scatter_nd)
-    .numbers(Numbers::Last(1))
+    .constant_sizes(ConstantSizes::LastDim(1))
     .onnx(&["ScatterND"]),
     OpDecl::new(
         "relax.index_put",
@@ -83,8 +83,8 @@ fn same_dims(
     if fits {
         return Ok(());
     }
-    let want: Vec<String> = want.iter().map(|&d| ctx.dim(d)).collect();
-    let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+    let want: Vec<String> = want.iter().map(|&d| ctx.dim_text(d)).collect();
+    let (name, ty) = (ctx.operand_name(i), ctx.operand_type_text(i));
     Err(ctx.error(format!("{name} must be of shape ({}), but is {ty}", want.join(", "))))
 }
 
@@ -99,19 +99,20 @@ fn infer_scatter_elements(ctx: &mut InferCtx<'_>) -> InferResult {
     if let Some(want) = &indices.dims {
         same_dims(ctx, 2, &updates, want)?;
     }
-    Ok(ctx.like(&data, data.dtype))
+    Ok(ctx.tensor_type_like(&data, data.dtype))
 }
 
 fn te_scatter_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (dims, at) = (ctx.dims(0)?, ctx.dims(1)?);
     let infer = ctx.infer();
     let (axis, reduction) = (infer.axis("axis", dims.len())?, reduction(&infer)?);
-    let (x, indices, updates) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor_of_dims(2, &at)?);
-    let (op, trusted) = (ctx.decl.name, ctx.trusted);
+    let (x, indices, updates) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor_with_dims(2, &at)?);
+    let (op, trust_indices) = (ctx.decl.name, ctx.trust_indices);
     let checks = beside_checks(ctx, &at, &dims, axis);
     let shape = indices.shape().to_vec();
     let target = |b: &mut Body, i: &[Expr]| {
-        let place = index_bounds::checked(b, op, trusted, (axis, &indices.at(i), &x.shape()[axis]));
+        let place =
+            index_bounds::checked(b, op, trust_indices, (axis, &indices.at(i), &x.shape()[axis]));
         let mut to: Vec<Expr> =
             i.iter().zip(x.shape()).map(|(i, d)| index_bounds::clamp(i, d)).collect();
         to[axis] = place;
@@ -134,7 +135,7 @@ fn infer_scatter_nd(ctx: &mut InferCtx<'_>) -> InferResult {
         let want = [&i[..i.len() - 1], &x[len..]].concat();
         same_dims(ctx, 2, &updates, &want)?;
     }
-    Ok(ctx.like(&data, data.dtype))
+    Ok(ctx.tensor_type_like(&data, data.dtype))
 }
 
 fn te_scatter_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -144,13 +145,13 @@ fn te_scatter_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let len = infer.func.syms.as_int(at[at.len() - 1]).unwrap_or(0) as usize;
     let lead = at.len() - 1;
     let want = [&at[..lead], &dims[len..]].concat();
-    let (x, indices, updates) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor_of_dims(2, &want)?);
-    let (op, trusted) = (ctx.decl.name, ctx.trusted);
+    let (x, indices, updates) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor_with_dims(2, &want)?);
+    let (op, trust_indices) = (ctx.decl.name, ctx.trust_indices);
     let shape = updates.shape().to_vec();
     let target = |b: &mut Body, i: &[Expr]| {
         let index = |k: usize| indices.at(&[i, &[te::int(k as i64)]].concat());
         (0..len)
-            .map(|k| row_at(b, op, trusted, (k, &index(k), &x.shape()[k])))
+            .map(|k| row_at(b, op, trust_indices, (k, &index(k), &x.shape()[k])))
             .collect::<Vec<Expr>>()
     };
     let split = Updates::row_dim(&shape, lead);
@@ -175,7 +176,7 @@ fn infer_index_put(ctx: &mut InferCtx<'_>) -> InferResult {
             return Err(ctx.error(format!("values has too many dims: {}", operand_types(ctx))));
         }
     }
-    Ok(ctx.like(&data, data.dtype))
+    Ok(ctx.tensor_type_like(&data, data.dtype))
 }
 
 fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -186,18 +187,18 @@ fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         .ok_or_else(|| LegalizeError::unknown("relax.index_put: a shape is not known"))?;
     let accumulate = infer.bool("accumulate")?;
     let x = ctx.tensor(0)?;
-    let mut joined = Target::new(&lead);
+    let mut joined = BroadcastTarget::new(&lead);
     let indices = joined.fields(ctx, 1)?;
     let whole = [&lead[..], &dims[list.len()..]].concat();
-    let mut target = Target::new(&whole);
+    let mut target = BroadcastTarget::new(&whole);
     let values = target.operand(ctx, 2)?;
     let shape = ctx.size_list(&whole);
-    let (op, trusted, lead) = (ctx.decl.name, ctx.trusted, lead.len());
+    let (op, trust_indices, lead) = (ctx.decl.name, ctx.trust_indices, lead.len());
     let reduction = if accumulate { "add" } else { "update" };
     let checks = [joined.checks(ctx), target.checks(ctx)].concat();
     let target = |b: &mut Body, i: &[Expr]| {
         let each = indices.iter().zip(x.shape()).enumerate();
-        each.map(|(k, (t, size))| row_at(b, op, trusted, (k, &t.at(i), size)))
+        each.map(|(k, (t, size))| row_at(b, op, trust_indices, (k, &t.at(i), size)))
             .collect::<Vec<Expr>>()
     };
     let split = Updates::row_dim(&shape, lead);
@@ -214,7 +215,7 @@ fn slice_bounds(ctx: &InferCtx<'_>) -> Result<Option<[Sym; 3]>, InferError> {
         match ctx.sizes(i)?.dims.as_deref() {
             Some(&[one]) => bounds.push(one),
             Some(_) => {
-                let name = ctx.name(i);
+                let name = ctx.operand_name(i);
                 return Err(ctx.error(format!("{name} must be one integer")));
             }
             None => {}
@@ -244,7 +245,7 @@ fn infer_slice_scatter(ctx: &mut InferCtx<'_>) -> InferResult {
             same_dims(ctx, 1, &src, &want)?;
         }
     }
-    Ok(ctx.like(&data, data.dtype))
+    Ok(ctx.tensor_type_like(&data, data.dtype))
 }
 
 fn te_slice_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -255,7 +256,7 @@ fn te_slice_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         .ok_or_else(|| LegalizeError::unknown("relax.slice_scatter: the bounds are not known"))?;
     let mut part = dims;
     part[axis] = slice.len;
-    let (x, src) = (ctx.tensor(0)?, ctx.tensor_of_dims(1, &part)?);
+    let (x, src) = (ctx.tensor(0)?, ctx.tensor_with_dims(1, &part)?);
     let (begin, len) = (ctx.size(slice.begin), ctx.size(slice.len));
     let step = te::int(slice.step);
     Ok(vec![te::compute(x.shape().to_vec(), "T_slice_scatter", |i| {

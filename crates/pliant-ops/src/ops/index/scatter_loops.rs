@@ -157,10 +157,10 @@ pub(super) fn scatter(
 pub(super) fn row_at(
     b: &mut Body,
     op: &str,
-    trusted: bool,
+    trust_indices: bool,
     (axis, index, size): (usize, &Expr, &Expr),
 ) -> Expr {
-    let place = index_bounds::checked(b, op, trusted, (axis, index, size));
+    let place = index_bounds::checked(b, op, trust_indices, (axis, index, size));
     // Asserted once per row rather than for each of its elements.
     b.assert(&te::lt(&place, size), format!("{op}: axis {axis} is empty"));
     place

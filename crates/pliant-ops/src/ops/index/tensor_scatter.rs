@@ -44,7 +44,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
             operand_types(ctx)
         )));
     }
-    let Some(own) = &data.dims else { return Ok(ctx.like(&data, data.dtype)) };
+    let Some(own) = &data.dims else { return Ok(ctx.tensor_type_like(&data, data.dtype)) };
     let axis = axis(ctx, own.len())?;
     let mut pairs: Vec<_> = starts.dims.iter().map(|starts| (own[0], starts[0])).collect();
     if let Some(new) = &updates.dims {
@@ -58,12 +58,12 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     for (a, b) in pairs {
         if shared_dim(ctx, a, b).is_none() {
-            let (a, b) = (ctx.dim(a), ctx.dim(b));
+            let (a, b) = (ctx.dim_text(a), ctx.dim_text(b));
             let text = operand_types(ctx);
             return Err(ctx.error(format!("dims {a} and {b} must be equal: {text}")));
         }
     }
-    Ok(ctx.like(&data, data.dtype))
+    Ok(ctx.tensor_type_like(&data, data.dtype))
 }
 
 fn te_tensor_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -72,8 +72,8 @@ fn te_tensor_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (axis, circular) = (axis(&infer, dims.len())?, infer.bool("circular")?);
     let mut part = dims.clone();
     part[axis] = new[axis];
-    let (x, updates) = (ctx.tensor(0)?, ctx.tensor_of_dims(1, &part)?);
-    let starts = ctx.tensor_of_dims(2, &dims[..1])?;
+    let (x, updates) = (ctx.tensor(0)?, ctx.tensor_with_dims(1, &part)?);
+    let starts = ctx.tensor_with_dims(2, &dims[..1])?;
     let (size, len) = (x.shape()[axis].clone(), updates.shape()[axis].clone());
     let start = |i: &Expr| index_bounds::as_int64(&starts.at(std::slice::from_ref(i)));
     let out = te::compute(x.shape().to_vec(), "T_tensor_scatter", |i| {
@@ -103,5 +103,5 @@ fn te_tensor_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let short = te::explain(&te::le(&len, &size), &[len.clone(), size.clone()]);
     let message = format!("{op}: {{0}} updates along axis {axis} of size {{1}}").into();
     let out = out.with_check(Check { axes: Vec::new(), cond: short, message });
-    Ok(vec![if ctx.trusted { out } else { out.with_check(fits) }])
+    Ok(vec![if ctx.trust_indices { out } else { out.with_check(fits) }])
 }

@@ -6,9 +6,9 @@
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 
-use crate::broadcast::{Operand, Target, broadcast_dim};
+use crate::broadcast::{BroadcastOperand, BroadcastTarget, broadcast_dim};
 use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::einsum_equation::{Equation, Label, Misfit, Terms};
+use crate::einsum_equation::{Equation, EquationMismatch, Label, Terms};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::statistical::accumulator;
@@ -37,13 +37,13 @@ fn terms(ctx: &InferCtx<'_>) -> Result<Terms, InferError> {
 
 /// The labels of operands with these ranks.
 fn equation(ctx: &InferCtx<'_>, ranks: &[usize]) -> Result<Equation, InferError> {
-    terms(ctx)?.over(ranks).map_err(|misfit| match misfit {
-        Misfit::Count(want) => {
+    terms(ctx)?.for_ranks(ranks).map_err(|mismatch| match mismatch {
+        EquationMismatch::Count(want) => {
             let got = ranks.len();
             ctx.error(format!("subscripts name {want} operands, but {got} are given"))
         }
-        Misfit::Rank(i) => {
-            let ty = ctx.ty_text(0);
+        EquationMismatch::Rank(i) => {
+            let ty = ctx.operand_type_text(0);
             ctx.error(format!(
                 "term {i} of subscripts does not fit the rank of operands[{i}]: {ty}"
             ))
@@ -63,9 +63,9 @@ fn sizes(
             match sizes.iter().position(|(l, _)| *l == label) {
                 None => sizes.push((label, dim)),
                 Some(k) => {
-                    let have = sizes[k].1;
-                    sizes[k].1 = broadcast_dim(ctx.func, have, dim).ok_or_else(|| {
-                        let (a, b) = (ctx.dim(have), ctx.dim(dim));
+                    let known = sizes[k].1;
+                    sizes[k].1 = broadcast_dim(ctx.func, known, dim).ok_or_else(|| {
+                        let (a, b) = (ctx.dim_text(known), ctx.dim_text(dim));
                         let name = match label {
                             Label::Letter(c) => format!("label {c:?}"),
                             Label::Ellipsis(_) => "a dim of the ellipsis".into(),
@@ -90,7 +90,9 @@ fn operand_types(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError
     }
     let dtype = list.iter().find_map(|t| t.dtype);
     if list.iter().any(|t| t.dtype.is_some() && t.dtype != dtype) {
-        return Err(ctx.error(format!("the operands differ in data type: {}", ctx.ty_text(0))));
+        return Err(
+            ctx.error(format!("the operands differ in data type: {}", ctx.operand_type_text(0)))
+        );
     }
     if dtype.is_some_and(DType::is_bool) {
         return Err(ctx.error("has no sums of bool; convert the operands first"));
@@ -100,28 +102,28 @@ fn operand_types(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     terms(ctx)?;
-    let Some(list) = operand_types(ctx)? else { return Ok(ctx.make(None, None, None)) };
+    let Some(list) = operand_types(ctx)? else { return Ok(ctx.tensor_type(None, None, None)) };
     let dtype = list.iter().find_map(|t| t.dtype);
     let Some(ranks) = list.iter().map(|t| t.ndim).collect::<Option<Vec<_>>>() else {
-        return Ok(ctx.make(None, None, dtype));
+        return Ok(ctx.tensor_type(None, None, dtype));
     };
     let eq = equation(ctx, &ranks)?;
     let rank = eq.output.len();
     let Some(dims) = list.into_iter().map(|t| t.dims).collect::<Option<Vec<_>>>() else {
-        return Ok(ctx.make(None, Some(rank), dtype));
+        return Ok(ctx.tensor_type(None, Some(rank), dtype));
     };
     let sizes = sizes(ctx, &eq, &dims)?;
     let dims = eq.output.iter().map(|&l| size_of(&sizes, l)).collect::<Option<Vec<_>>>();
-    Ok(ctx.make(dims, Some(rank), dtype))
+    Ok(ctx.tensor_type(dims, Some(rank), dtype))
 }
 
 /// An operand or an intermediate result, with the labels of its dims.
-struct Part {
-    operand: Operand,
+struct LabeledTensor {
+    operand: BroadcastOperand,
     labels: Vec<Label>,
 }
 
-impl Part {
+impl LabeledTensor {
     /// The element for the given indices of labels. Dims of size 1 are broadcast.
     fn at(&self, index: &dyn Fn(Label) -> Expr) -> Expr {
         let at: Vec<Expr> = self.labels.iter().map(|&l| index(l)).collect();
@@ -130,50 +132,58 @@ impl Part {
 }
 
 /// The operands with dims broadcast to the sizes of their labels, and the checks of their sizes.
-fn read_parts(
+fn read_operands(
     ctx: &mut LegalizeCtx<'_>,
     eq: &Equation,
     sizes: &[(Label, Sym)],
     dims: &[Vec<Sym>],
-) -> Result<(Vec<Part>, Vec<Check>), LegalizeError> {
+) -> Result<(Vec<LabeledTensor>, Vec<Check>), LegalizeError> {
     let (mut read, mut checks) = (Vec::with_capacity(dims.len()), Vec::new());
     for (labels, own) in eq.inputs.iter().zip(dims) {
         let mut dims = own.clone();
         let to: Vec<Sym> =
             labels.iter().zip(own).map(|(&l, &d)| size_of(sizes, l).unwrap_or(d)).collect();
-        let mut target = Target::new(&to);
-        let axes = target.stretch(ctx, &mut dims);
+        let mut target = BroadcastTarget::new(&to);
+        let axes = target.index_broadcast_dims(ctx, &mut dims);
         checks.extend(target.checks(ctx));
         read.push((dims, axes));
     }
-    let tensors = ctx.fields_of_dims(0, |k, _| read[k].0.clone())?;
+    let tensors = ctx.fields_with_dims(0, |k, _| read[k].0.clone())?;
     let parts =
-        tensors.into_iter().zip(read).zip(&eq.inputs).map(|((tensor, (_, axes)), labels)| Part {
-            operand: Operand::new(tensor, axes),
-            labels: labels.clone(),
+        tensors.into_iter().zip(read).zip(&eq.inputs).map(|((tensor, (_, axes)), labels)| {
+            LabeledTensor { operand: BroadcastOperand::new(tensor, axes), labels: labels.clone() }
         });
     Ok((parts.collect(), checks))
 }
 
 /// The product of one or two parts, summed over the labels that are not kept.
-fn contract(parts: &[&Part], keep: &[Label], size: &dyn Fn(Label) -> Expr, dtype: DType) -> Tensor {
-    let mut gone: Vec<Label> = Vec::new();
+fn contract(
+    parts: &[&LabeledTensor],
+    keep: &[Label],
+    size: &dyn Fn(Label) -> Expr,
+    dtype: DType,
+) -> Tensor {
+    let mut summed: Vec<Label> = Vec::new();
     for &l in parts.iter().flat_map(|p| &p.labels) {
-        if !keep.contains(&l) && !gone.contains(&l) {
-            gone.push(l);
+        if !keep.contains(&l) && !summed.contains(&l) {
+            summed.push(l);
         }
     }
-    let axes: Vec<te::IterVar> =
-        gone.iter().enumerate().map(|(k, &l)| te::reduce_axis(size(l), format!("k{k}"))).collect();
+    let axes: Vec<te::IterVar> = summed
+        .iter()
+        .enumerate()
+        .map(|(k, &l)| te::reduce_axis(size(l), format!("k{k}")))
+        .collect();
     let shape = keep.iter().map(|&l| size(l)).collect();
     te::compute(shape, "T_einsum", |i| {
         let index = |l: Label| match keep.iter().position(|&k| k == l) {
             Some(k) => i[k].clone(),
-            None => {
-                gone.iter().position(|&g| g == l).map_or_else(|| te::int(0), |k| axes[k].var.expr())
-            }
+            None => summed
+                .iter()
+                .position(|&g| g == l)
+                .map_or_else(|| te::int(0), |k| axes[k].var.expr()),
         };
-        let value = |p: &&Part| te::cast(&p.at(&index), dtype);
+        let value = |p: &&LabeledTensor| te::cast(&p.at(&index), dtype);
         let product = parts.iter().map(value).reduce(|a, b| a * b);
         let product = product.unwrap_or_else(|| te::const_of(1.0, dtype));
         te::sum(&product, &axes)
@@ -189,31 +199,31 @@ fn te_einsum(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let ranks: Vec<usize> = dims.iter().map(Vec::len).collect();
     let eq = equation(&infer, &ranks)?;
     let sizes = sizes(&mut infer, &eq, &dims)?;
-    let (parts, checks) = read_parts(ctx, &eq, &sizes, &dims)?;
+    let (parts, checks) = read_operands(ctx, &eq, &sizes, &dims)?;
     let exprs: Vec<(Label, Expr)> = sizes.iter().map(|&(l, s)| (l, ctx.size(s))).collect();
     let size = |l: Label| {
         exprs.iter().find(|(o, _)| *o == l).map_or_else(|| te::int(1), |(_, e)| e.clone())
     };
     let dtype = ctx.out_dtype(0)?;
-    let wide = accumulator(dtype);
+    let acc_dtype = accumulator(dtype);
     let mut parts = parts.into_iter();
-    let mut done = parts.next().ok_or_else(unknown)?;
+    let mut accumulated = parts.next().ok_or_else(unknown)?;
     let mut checks = Some(checks);
     // The first product checks all operands.
-    let mut product = |parts: &[&Part], keep: &[Label]| {
-        let made = contract(parts, keep, &size, wide);
-        checks.take().into_iter().flatten().fold(made, |t, check| t.with_check(check))
+    let mut product = |parts: &[&LabeledTensor], keep: &[Label]| {
+        let stage = contract(parts, keep, &size, acc_dtype);
+        checks.take().into_iter().flatten().fold(stage, |t, check| t.with_check(check))
     };
-    let rest: Vec<Part> = parts.collect();
+    let rest: Vec<LabeledTensor> = parts.collect();
     let mut result = None;
     if rest.is_empty() {
-        result = Some(product(&[&done], &eq.output));
+        result = Some(product(&[&accumulated], &eq.output));
     }
     for (k, part) in rest.iter().enumerate() {
         let later: Vec<Label> = rest[k + 1..].iter().flat_map(|p| p.labels.clone()).collect();
         let mut keep: Vec<Label> = Vec::new();
-        let here = |l: &Label| done.labels.contains(l) || part.labels.contains(l);
-        for l in eq.output.iter().chain(&later).filter(|l| here(l)) {
+        let in_either = |l: &Label| accumulated.labels.contains(l) || part.labels.contains(l);
+        for l in eq.output.iter().chain(&later).filter(|l| in_either(l)) {
             if !keep.contains(l) {
                 keep.push(*l);
             }
@@ -221,12 +231,13 @@ fn te_einsum(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         if k + 1 == rest.len() {
             keep = eq.output.clone();
         }
-        let tensor = product(&[&done, part], &keep);
+        let tensor = product(&[&accumulated, part], &keep);
         result = Some(tensor.clone());
-        done = Part { operand: Operand::plain(tensor), labels: keep };
+        accumulated =
+            LabeledTensor { operand: BroadcastOperand::without_broadcast(tensor), labels: keep };
     }
     let result = result.ok_or_else(unknown)?;
-    if wide == dtype {
+    if acc_dtype == dtype {
         return Ok(vec![result]);
     }
     let shape = result.shape().to_vec();

@@ -59,7 +59,7 @@ enum Fate {
 /// How each dim of data is reduced, aligned at the right.
 fn fates(ctx: &mut InferCtx<'_>, from: &[Sym], to: &[Sym]) -> Result<Vec<Fate>, InferError> {
     let Some(skip) = from.len().checked_sub(to.len()) else {
-        let data = ctx.ty_text(0);
+        let data = ctx.operand_type_text(0);
         return Err(ctx.error(format!("the shape has more dims, {}, than data: {data}", to.len())));
     };
     let mut fates = vec![Fate::Gone; from.len()];
@@ -73,7 +73,7 @@ fn fates(ctx: &mut InferCtx<'_>, from: &[Sym], to: &[Sym]) -> Result<Vec<Fate>, 
             (None, None) => Fate::Open,
             (None, Some(false)) if ctx.func.syms.as_var(want).is_some() => Fate::Open,
             (_, Some(false)) => {
-                let (have, want) = (ctx.dim(have), ctx.dim(want));
+                let (have, want) = (ctx.dim_text(have), ctx.dim_text(want));
                 return Err(ctx.error(format!("a dim of size {have} does not collapse to {want}")));
             }
         };
@@ -82,12 +82,12 @@ fn fates(ctx: &mut InferCtx<'_>, from: &[Sym], to: &[Sym]) -> Result<Vec<Fate>, 
 }
 
 fn infer_sum_to(ctx: &mut InferCtx<'_>) -> InferResult {
-    let (t, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
+    let (t, sizes) = (ctx.tensor(0)?, ctx.result_sizes(1)?);
     require_number(ctx, 0, &t)?;
     if let (Some(from), Some(to)) = (&t.dims, &sizes.dims) {
         fates(ctx, from, to)?;
     }
-    Ok(ctx.make(sizes.dims, sizes.ndim, t.dtype))
+    Ok(ctx.tensor_type(sizes.dims, sizes.ndim, t.dtype))
 }
 
 fn infer_sum_like(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -96,7 +96,7 @@ fn infer_sum_like(ctx: &mut InferCtx<'_>) -> InferResult {
     if let (Some(from), Some(to)) = (&t.dims, &like.dims) {
         fates(ctx, from, to)?;
     }
-    Ok(ctx.like(&like, t.dtype))
+    Ok(ctx.tensor_type_like(&like, t.dtype))
 }
 
 fn te_sum_to(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -106,7 +106,7 @@ fn te_sum_to(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let taken: Vec<Sym> = (0..from.len())
         .map(|i| if fates[i] == Fate::Kept { to[i - skip] } else { from[i] })
         .collect();
-    let x = ctx.tensor_of_dims(0, &taken)?;
+    let x = ctx.tensor_with_dims(0, &taken)?;
     let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
     let shape = ctx.size_list(&to);
     let mut axes: Vec<Option<te::IterVar>> = Vec::with_capacity(from.len());
@@ -161,19 +161,19 @@ fn infer_one_hot(ctx: &mut InferCtx<'_>) -> InferResult {
     require_integer(ctx, 0, &t)?;
     for i in [1, 2] {
         if ctx.tensor(i)?.ndim.is_some_and(|n| n != 0) {
-            let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+            let (name, ty) = (ctx.operand_name(i), ctx.operand_type_text(i));
             return Err(ctx.error(format!("{name} must be a scalar, but is {ty}")));
         }
     }
     let dtype = ctx.same_dtype(1, 2)?;
     let depth = ctx.size_attr("depth", 0)?;
-    let Some(ndim) = t.ndim else { return Ok(ctx.make(None, None, dtype)) };
+    let Some(ndim) = t.ndim else { return Ok(ctx.tensor_type(None, None, dtype)) };
     let axis = ctx.axis("axis", ndim + 1)?;
     let dims = t.dims.zip(depth).map(|(mut dims, depth)| {
         dims.insert(axis, depth);
         dims
     });
-    Ok(ctx.make(dims, Some(ndim + 1), dtype))
+    Ok(ctx.tensor_type(dims, Some(ndim + 1), dtype))
 }
 
 fn te_one_hot(ctx: &mut LegalizeCtx<'_>) -> TeResult {

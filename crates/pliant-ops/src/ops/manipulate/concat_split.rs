@@ -51,7 +51,7 @@ pub static DECLS: &[OpDecl] = &[
 // ---- concat ----
 
 /// Tensors to be concatenated: one or more, of equal rank and data type as far as these are known.
-pub(super) struct Alike {
+pub(super) struct ConcatOperands {
     pub(super) parts: Vec<TensorTy>,
     pub(super) ndim: Option<usize>,
     pub(super) dtype: Option<DType>,
@@ -70,55 +70,55 @@ fn some_tensors(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError>
 ///
 /// # Errors
 /// If there are no tensors, or they differ in rank or data type.
-pub(super) fn alike(ctx: &InferCtx<'_>) -> Result<Option<Alike>, InferError> {
+pub(super) fn concat_operands(ctx: &InferCtx<'_>) -> Result<Option<ConcatOperands>, InferError> {
     let Some(parts) = some_tensors(ctx)? else { return Ok(None) };
     let ndim = parts.iter().find_map(|p| p.ndim);
     let dtype = parts.iter().find_map(|p| p.dtype);
     for (k, p) in parts.iter().enumerate() {
         if p.dtype.is_some_and(|d| Some(d) != dtype) || p.ndim.is_some_and(|n| Some(n) != ndim) {
-            let tys = ctx.ty_text(0);
+            let tys = ctx.operand_type_text(0);
             return Err(ctx.error(format!(
                 "tensors[{k}] differs in rank or data type from the others: {tys}"
             )));
         }
     }
-    Ok(Some(Alike { parts, ndim, dtype }))
+    Ok(Some(ConcatOperands { parts, ndim, dtype }))
 }
 
 /// Infers the type of the concatenation of all flattened operands.
 fn infer_concat_flat(ctx: &mut InferCtx<'_>) -> InferResult {
-    let Some(parts) = some_tensors(ctx)? else { return Ok(ctx.make(None, Some(1), None)) };
+    let Some(parts) = some_tensors(ctx)? else { return Ok(ctx.tensor_type(None, Some(1), None)) };
     let dtype = parts.iter().find_map(|p| p.dtype);
     if let Some(k) = parts.iter().position(|p| p.dtype.is_some_and(|d| Some(d) != dtype)) {
-        let tys = ctx.ty_text(0);
+        let tys = ctx.operand_type_text(0);
         return Err(ctx.error(format!("tensors[{k}] differs in data type from the others: {tys}")));
     }
     let sizes: Option<Vec<Sym>> =
         parts.iter().map(|p| p.dims.as_ref().map(|d| numel(ctx, d))).collect();
     let dims = sizes.map(|sizes| vec![ctx.func.syms.sum(sizes)]);
-    Ok(ctx.make(dims, Some(1), dtype))
+    Ok(ctx.tensor_type(dims, Some(1), dtype))
 }
 
 fn infer_concat(ctx: &mut InferCtx<'_>) -> InferResult {
     if ctx.attr("axis").is_none() {
         return infer_concat_flat(ctx);
     }
-    let Some(Alike { parts, ndim, dtype }) = alike(ctx)? else {
-        return Ok(ctx.make(None, None, None));
+    let Some(ConcatOperands { parts, ndim, dtype }) = concat_operands(ctx)? else {
+        return Ok(ctx.tensor_type(None, None, None));
     };
-    let Some(ndim) = ndim else { return Ok(ctx.make(None, None, dtype)) };
+    let Some(ndim) = ndim else { return Ok(ctx.tensor_type(None, None, dtype)) };
     let axis = ctx.axis("axis", ndim)?;
     let Some(mut dims) = parts[0].dims.clone() else {
-        return Ok(ctx.make(None, Some(ndim), dtype));
+        return Ok(ctx.tensor_type(None, Some(ndim), dtype));
     };
     for (k, p) in parts.iter().enumerate().skip(1) {
-        let Some(other) = &p.dims else { return Ok(ctx.make(None, Some(ndim), dtype)) };
+        let Some(other) = &p.dims else { return Ok(ctx.tensor_type(None, Some(ndim), dtype)) };
         for i in 0..ndim {
             dims[i] = if i == axis {
                 ctx.func.syms.add(dims[i], other[i])
             } else {
                 shared_dim(ctx, dims[i], other[i]).ok_or_else(|| {
-                    let (a, b) = (ctx.dim(dims[i]), ctx.dim(other[i]));
+                    let (a, b) = (ctx.dim_text(dims[i]), ctx.dim_text(other[i]));
                     ctx.error(format!(
                         "tensors[{k}] has size {b} in dim {i}, the tensors before it {a}"
                     ))
@@ -126,13 +126,13 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> InferResult {
             };
         }
     }
-    Ok(ctx.make(Some(dims), None, dtype))
+    Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
 /// The operands of `concat` in the form that is concatenated along `axis`, for a result with the
 /// dims `out`. Without an axis they are flattened.
 fn joined_parts(ctx: &mut LegalizeCtx<'_>, out: &[Sym], axis: Option<usize>) -> TeResult {
-    let parts = ctx.fields_of_dims(0, |_, own| match axis {
+    let parts = ctx.fields_with_dims(0, |_, own| match axis {
         Some(axis) => {
             let dims = own.iter().zip(out).enumerate();
             dims.map(|(i, (&d, &o))| if i == axis { d } else { o }).collect()
@@ -153,9 +153,9 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let parts = joined_parts(ctx, &out, axis)?;
     let axis = axis.unwrap_or(0);
     let last = axis + 1 == out.len();
-    let many = parts.len() > if last { MOST_CHOICES_OF_ELEMENTS } else { MOST_CHOICES };
+    let many = parts.len() > if last { MAX_SELECTED_PARTS_LAST_AXIS } else { MAX_SELECTED_PARTS };
     if many
-        && ctx.given.is_none()
+        && ctx.existing_tensors.is_none()
         && matches!(ctx.func.syms.kind(out[axis]), SymKind::Sum { .. } | SymKind::BigAdd(..))
     {
         // Name the sum of many sizes as a whole: it equals the size of the result.
@@ -186,10 +186,10 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 /// Maximum number of parts that are selected in one expression, once per row. The start of each one
 /// is a sum of the previous sizes.
-pub(super) const MOST_CHOICES: usize = 64;
+pub(super) const MAX_SELECTED_PARTS: usize = 64;
 
-/// As [`MOST_CHOICES`], along the last axis, where the selection is done for each element.
-const MOST_CHOICES_OF_ELEMENTS: usize = 8;
+/// As [`MAX_SELECTED_PARTS`], along the last axis, where the selection is done for each element.
+const MAX_SELECTED_PARTS_LAST_AXIS: usize = 8;
 
 /// Copies parts one after another. The code size per part is constant. Rows before the axis are copied in parallel; without any,
 /// each part is.
@@ -252,7 +252,7 @@ fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<Cuts>, InferError> {
         match size_proofs::at_most(ctx.func, zero, index) {
             Some(true) => {}
             Some(false) => {
-                let index = ctx.dim(index);
+                let index = ctx.dim_text(index);
                 return Err(ctx.error(format!("the index {index} is negative")));
             }
             None => signs.push(index),
@@ -340,7 +340,7 @@ fn infer_split(ctx: &mut InferCtx<'_>) -> InferResult {
             for (_, len) in cuts.parts {
                 let mut dims = dims.clone();
                 dims[axis] = len;
-                fields.push(ctx.make(Some(dims), None, t.dtype));
+                fields.push(ctx.tensor_type(Some(dims), None, t.dtype));
             }
             fields
         }
@@ -350,7 +350,7 @@ fn infer_split(ctx: &mut InferCtx<'_>) -> InferResult {
                     ctx.error("indices_or_sections must be a number of parts or a list of indices")
                 );
             }
-            let part = ctx.make(None, t.ndim, t.dtype);
+            let part = ctx.tensor_type(None, t.ndim, t.dtype);
             vec![part; count as usize]
         }
     };

@@ -208,7 +208,7 @@ fn index_map(ctx: &InferCtx<'_>, rank: Option<usize>) -> Result<IndexMap, InferE
     }
     let inputs = parser.names.len();
     if rank.is_some_and(|n| n != inputs) {
-        let x = ctx.ty_text(0);
+        let x = ctx.operand_type_text(0);
         return Err(ctx.error(format!("index_map takes {inputs} indices, but x is {x}")));
     }
     Ok(IndexMap { inputs, outputs })
@@ -250,9 +250,11 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         }
     }
     if !ctx.attr("pad_value").is_none() {
-        ctx.element("pad_value", t.dtype)?;
+        ctx.element_value("pad_value", t.dtype)?;
     }
-    let Some(dims) = t.dims else { return Ok(ctx.make(None, Some(map.outputs.len()), t.dtype)) };
+    let Some(dims) = t.dims else {
+        return Ok(ctx.tensor_type(None, Some(map.outputs.len()), t.dtype));
+    };
     let one = ctx.func.syms.int(1);
     let ends: Vec<Sym> = dims.iter().map(|&d| ctx.func.syms.sub(d, one)).collect();
     let out = map.outputs.iter().map(|node| {
@@ -262,12 +264,12 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let out: Vec<Sym> = out.collect();
     let (before, after) = (numel(ctx, &dims), numel(ctx, &out));
     if crate::size_proofs::at_most(ctx.func, before, after) == Some(false) {
-        let (before, after) = (ctx.dim(before), ctx.dim(after));
+        let (before, after) = (ctx.dim_text(before), ctx.dim_text(after));
         return Err(ctx.error(format!(
             "index_map brings {before} elements to {after} places, so that some meet"
         )));
     }
-    Ok(ctx.make(Some(out), None, t.dtype))
+    Ok(ctx.tensor_type(Some(out), None, t.dtype))
 }
 
 fn place(node: &Node, i: &[Expr]) -> Expr {

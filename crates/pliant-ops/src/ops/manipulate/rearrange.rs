@@ -5,7 +5,7 @@ use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
-use super::concat_split::{Alike, MOST_CHOICES, alike};
+use super::concat_split::{ConcatOperands, MAX_SELECTED_PARTS, concat_operands};
 use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
@@ -57,7 +57,7 @@ fn infer_flip(ctx: &mut InferCtx<'_>) -> InferResult {
     if let Some(ndim) = t.ndim {
         ctx.axes("axis", ndim)?;
     }
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 fn te_flip(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -78,18 +78,18 @@ fn new_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
 }
 
 fn infer_stack(ctx: &mut InferCtx<'_>) -> InferResult {
-    let Some(Alike { parts, ndim, dtype }) = alike(ctx)? else {
-        return Ok(ctx.make(None, None, None));
+    let Some(ConcatOperands { parts, ndim, dtype }) = concat_operands(ctx)? else {
+        return Ok(ctx.tensor_type(None, None, None));
     };
-    let Some(ndim) = ndim else { return Ok(ctx.make(None, None, dtype)) };
+    let Some(ndim) = ndim else { return Ok(ctx.tensor_type(None, None, dtype)) };
     let axis = new_axis(ctx, ndim)?;
     let known: Option<Vec<Vec<Sym>>> = parts.iter().map(|p| p.dims.clone()).collect();
-    let Some(known) = known else { return Ok(ctx.make(None, Some(ndim + 1), dtype)) };
+    let Some(known) = known else { return Ok(ctx.tensor_type(None, Some(ndim + 1), dtype)) };
     let mut dims = known[0].clone();
     for (k, other) in known.iter().enumerate().skip(1) {
         for i in 0..ndim {
             dims[i] = shared_dim(ctx, dims[i], other[i]).ok_or_else(|| {
-                let (a, b) = (ctx.dim(dims[i]), ctx.dim(other[i]));
+                let (a, b) = (ctx.dim_text(dims[i]), ctx.dim_text(other[i]));
                 ctx.error(format!(
                     "tensors[{k}] has size {b} in dim {i}, the tensors before it {a}"
                 ))
@@ -98,7 +98,7 @@ fn infer_stack(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     let count = ctx.func.syms.int(known.len() as i64);
     dims.insert(axis, count);
-    Ok(ctx.make(Some(dims), None, dtype))
+    Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
 fn te_stack(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -106,8 +106,8 @@ fn te_stack(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let shape = ctx.size_list(&own);
     let axis = new_axis(&ctx.infer(), own.len() - 1)?;
     own.remove(axis);
-    let parts = ctx.fields_of_dims(0, |_, _| own.clone())?;
-    if parts.len() > MOST_CHOICES {
+    let parts = ctx.fields_with_dims(0, |_, _| own.clone())?;
+    if parts.len() > MAX_SELECTED_PARTS {
         return Ok(stack_in_turn(&parts, &shape, axis));
     }
     Ok(vec![te::compute(shape, "T_stack", |i| {
@@ -154,7 +154,7 @@ fn infer_meshgrid(ctx: &mut InferCtx<'_>) -> InferResult {
     let mut grid: Option<Vec<Sym>> = Some(vec![one; parts.len()]);
     for (k, p) in parts.iter().enumerate() {
         if p.ndim.is_some_and(|n| n > 1) {
-            let ty = ctx.ty_text(0);
+            let ty = ctx.operand_type_text(0);
             return Err(ctx.error(format!("tensors[{k}] must be a vector or a scalar: {ty}")));
         }
         match &p.dims {
@@ -170,7 +170,7 @@ fn infer_meshgrid(ctx: &mut InferCtx<'_>) -> InferResult {
     let field = |p: &crate::infer::TensorTy| (grid.clone(), p.dtype);
     let fields: Vec<_> = parts.iter().map(field).collect();
     let fields: Vec<Type> =
-        fields.into_iter().map(|(grid, dtype)| ctx.make(grid, Some(count), dtype)).collect();
+        fields.into_iter().map(|(grid, dtype)| ctx.tensor_type(grid, Some(count), dtype)).collect();
     Ok(ctx.func.intern(TypeData::Tuple(fields.into())))
 }
 
@@ -201,24 +201,26 @@ fn infer_reverse(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, lengths) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_integer(ctx, 1, &lengths)?;
     if lengths.ndim.is_some_and(|n| n != 1) {
-        return Err(ctx.error(format!("seq_lengths must have 1 dim, but is {}", ctx.ty_text(1))));
+        return Err(
+            ctx.error(format!("seq_lengths must have 1 dim, but is {}", ctx.operand_type_text(1)))
+        );
     }
     if let Some(ndim) = t.ndim {
         let (_, batch) = reverse_axes(ctx, ndim)?;
         if let (Some(x), Some(n)) = (&t.dims, &lengths.dims)
             && shared_dim(ctx, x[batch], n[0]).is_none()
         {
-            let (a, b) = (ctx.dim(x[batch]), ctx.dim(n[0]));
+            let (a, b) = (ctx.dim_text(x[batch]), ctx.dim_text(n[0]));
             return Err(ctx.error(format!("x has {a} sequences, seq_lengths {b} elements")));
         }
     }
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 fn te_reverse(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let (seq, batch) = reverse_axes(&ctx.infer(), dims.len())?;
-    let (x, lengths) = (ctx.tensor(0)?, ctx.tensor_of_dims(1, &[dims[batch]])?);
+    let (x, lengths) = (ctx.tensor(0)?, ctx.tensor_with_dims(1, &[dims[batch]])?);
     let size = x.shape()[seq].clone();
     let out = te::compute(x.shape().to_vec(), "T_reverse_sequence", |i| {
         let n = index_bounds::as_int64(&lengths.at(std::slice::from_ref(&i[batch])));
@@ -227,7 +229,7 @@ fn te_reverse(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         at[seq] = te::select(&te::lt(&i[seq], &n), &back, &i[seq]);
         x.at(&at)
     });
-    let trusted = ctx.trusted;
+    let trust_indices = ctx.trust_indices;
     let check = index_bounds::check(lengths.shape(), |c| {
         let n = index_bounds::as_int64(&lengths.at(c));
         let inside = te::and(&te::ge(&n, &te::int(0)), &te::le(&n, &size));
@@ -235,5 +237,5 @@ fn te_reverse(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             "relax.reverse_sequence: the length {0} is out of range for a sequence of size {1}";
         (te::explain(&inside, &[n, size.clone()]), CheckFailure::Index.mark(message).into())
     });
-    Ok(vec![if trusted { out } else { out.with_check(check) }])
+    Ok(vec![if trust_indices { out } else { out.with_check(check) }])
 }

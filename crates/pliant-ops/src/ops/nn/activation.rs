@@ -4,8 +4,8 @@ use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::TypeData;
 
-use crate::broadcast::Target;
-use crate::decl::{Default, InferResult, Numbers, OpDecl, Pattern, TeResult};
+use crate::broadcast::BroadcastTarget;
+use crate::decl::{ConstantSizes, Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{
@@ -51,7 +51,7 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("axis", Default::Int(1))])
     .dims(DimTrait::Named(&["axis"]))
     .te(Pattern::Broadcast, te_prelu)
-    .numbers(Numbers::Ones)
+    .constant_sizes(ConstantSizes::WhetherOne)
     .onnx(&["PRelu"]),
     OpDecl::new(
         "relax.nn.softplus",
@@ -131,17 +131,19 @@ fn infer_prelu(ctx: &mut InferCtx<'_>) -> InferResult {
     require_float(ctx, 0, &t)?;
     let dtype = ctx.same_dtype(0, 1)?;
     if alpha.ndim.is_some_and(|n| n > 1) {
-        return Err(ctx.error(format!("alpha must have 1 dim, but is {}", ctx.ty_text(1))));
+        return Err(
+            ctx.error(format!("alpha must have 1 dim, but is {}", ctx.operand_type_text(1)))
+        );
     }
     if let Some(ndim) = t.ndim
         && let Some(axis) = prelu_axis(ctx, ndim)?
         && let (Some(dims), Some(own)) = (&t.dims, &alpha.dims)
         && shared_dim(ctx, dims[axis], own[0]).is_none()
     {
-        let (size, slopes) = (ctx.dim(dims[axis]), ctx.dim(own[0]));
+        let (size, slopes) = (ctx.dim_text(dims[axis]), ctx.dim_text(own[0]));
         return Err(ctx.error(format!("axis {axis} has size {size}, but alpha has {slopes}")));
     }
-    Ok(ctx.like(&t, dtype))
+    Ok(ctx.tensor_type_like(&t, dtype))
 }
 
 fn te_prelu(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -154,7 +156,7 @@ fn te_prelu(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         let shape = x.shape().to_vec();
         return Ok(vec![te::compute(shape, "T_prelu", |i| below_zero(&x.at(i), &slope))]);
     };
-    let mut target = Target::new(&dims[axis..=axis]);
+    let mut target = BroadcastTarget::new(&dims[axis..=axis]);
     let alpha = target.operand(ctx, 1)?;
     let out = te::compute(x.shape().to_vec(), "T_prelu", |i| {
         below_zero(&x.at(i), &te::cast(&alpha.at(&i[axis..=axis]), x.dtype()))
@@ -190,7 +192,7 @@ fn infer_dropout(ctx: &mut InferCtx<'_>) -> InferResult {
     if !(0.0..=1.0).contains(&rate) {
         return Err(ctx.error(format!("rate must be between 0 and 1, but is {rate}")));
     }
-    let one = ctx.like(&t, t.dtype);
+    let one = ctx.tensor_type_like(&t, t.dtype);
     Ok(ctx.func.intern(TypeData::Tuple([one, one].into())))
 }
 

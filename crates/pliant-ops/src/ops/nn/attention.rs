@@ -6,7 +6,7 @@ use pliant_tensor::CheckFailure;
 
 use super::super::index::index_bounds;
 use super::super::statistical::accumulator;
-use crate::broadcast::{Operand, Target, stretches_to};
+use crate::broadcast::{BroadcastOperand, BroadcastTarget, may_broadcast_to};
 use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
@@ -69,13 +69,13 @@ enum Causal {
 }
 
 /// The attributes: scale, mask and window.
-struct Masks {
+struct AttentionAttrs {
     scale: Option<f64>,
     causal: Causal,
     window: Option<i64>,
 }
 
-fn masks(ctx: &InferCtx<'_>) -> Result<Masks, InferError> {
+fn attention_attrs(ctx: &InferCtx<'_>) -> Result<AttentionAttrs, InferError> {
     let scale = if ctx.attr("scale").is_none() { None } else { Some(ctx.float("scale")?) };
     let causal = if ctx.attr("causal_mask").is_none() {
         Causal::No
@@ -86,12 +86,12 @@ fn masks(ctx: &InferCtx<'_>) -> Result<Masks, InferError> {
     let window =
         if ctx.attr("window_size").is_none() { None } else { Some(ctx.int("window_size")?) };
     if let Some(window) = window {
-        ctx.in_range("window_size", &[window], 1)?;
+        ctx.check_range("window_size", &[window], 1)?;
         if causal == Causal::No {
             return Err(ctx.error("window_size needs a causal_mask"));
         }
     }
-    Ok(Masks { scale, causal, window })
+    Ok(AttentionAttrs { scale, causal, window })
 }
 
 /// The sizes of queries, keys and values. A size that is not provably equal to its counterpart is
@@ -116,8 +116,8 @@ fn sizes(ctx: &mut InferCtx<'_>) -> Result<(Option<Sizes>, Option<DType>), Infer
         if t.ndim.is_some_and(|n| n != 4) {
             return Err(ctx.error(format!(
                 "{} must have 4 dims, but is {}",
-                ctx.name(i),
-                ctx.ty_text(i)
+                ctx.operand_name(i),
+                ctx.operand_type_text(i)
             )));
         }
         all.push(t);
@@ -128,7 +128,7 @@ fn sizes(ctx: &mut InferCtx<'_>) -> Result<(Option<Sizes>, Option<DType>), Infer
     };
     let mut same = |a: Sym, b: Sym, what: &str| {
         shared_dim(ctx, a, b).ok_or_else(|| {
-            let (a, b) = (ctx.dim(a), ctx.dim(b));
+            let (a, b) = (ctx.dim_text(a), ctx.dim_text(b));
             ctx.error(format!("{what} differ, {a} and {b}: {}", operand_types(ctx)))
         })
     };
@@ -143,21 +143,22 @@ fn sizes(ctx: &mut InferCtx<'_>) -> Result<(Option<Sizes>, Option<DType>), Infer
 }
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
-    masks(ctx)?;
+    attention_attrs(ctx)?;
     let (sizes, dtype) = sizes(ctx)?;
-    if ctx.has(3) {
+    if ctx.has_operand(3) {
         let bias = ctx.tensor(3)?;
         ctx.same_dtype(0, 3)?;
         if bias.ndim.is_some_and(|n| n > 4) {
-            return Err(
-                ctx.error(format!("bias must have at most 4 dims, but is {}", ctx.ty_text(3)))
-            );
+            return Err(ctx.error(format!(
+                "bias must have at most 4 dims, but is {}",
+                ctx.operand_type_text(3)
+            )));
         }
         if let (Some(s), Some(own)) = (&sizes, &bias.dims) {
             let scores = [s.batch, s.heads, s.len, s.len_kv];
             for (&want, &got) in scores[4 - own.len()..].iter().zip(own) {
-                if !stretches_to(ctx.func, got, want) {
-                    let (want, got) = (ctx.dim(want), ctx.dim(got));
+                if !may_broadcast_to(ctx.func, got, want) {
+                    let (want, got) = (ctx.dim_text(want), ctx.dim_text(got));
                     return Err(ctx.error(format!(
                         "bias does not broadcast to (batch, heads, len, len_kv): it has {got} for {want}"
                     )));
@@ -166,14 +167,14 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         }
     }
     let dims = sizes.map(|s| vec![s.batch, s.len, s.heads, s.size_v]);
-    Ok(ctx.make(dims, Some(4), dtype))
+    Ok(ctx.tensor_type(dims, Some(4), dtype))
 }
 
 fn infer_var_len(ctx: &mut InferCtx<'_>) -> InferResult {
-    masks(ctx)?;
+    attention_attrs(ctx)?;
     let (sizes, dtype) = sizes(ctx)?;
     for i in [3, 5] {
-        if !ctx.has(i) {
+        if !ctx.has_operand(i) {
             continue;
         }
         let t = ctx.tensor(i)?;
@@ -181,17 +182,19 @@ fn infer_var_len(ctx: &mut InferCtx<'_>) -> InferResult {
         if t.ndim.is_some_and(|n| n != 1) {
             return Err(ctx.error(format!(
                 "{} must have 1 dim, but is {}",
-                ctx.name(i),
-                ctx.ty_text(i)
+                ctx.operand_name(i),
+                ctx.operand_type_text(i)
             )));
         }
         let empty = t.dims.is_some_and(|d| ctx.func.syms.as_int(d[0]) == Some(0));
         if empty {
-            return Err(ctx.error(format!("{} must have at least one element", ctx.name(i))));
+            return Err(
+                ctx.error(format!("{} must have at least one element", ctx.operand_name(i)))
+            );
         }
     }
     for i in [4, 6] {
-        if ctx.has(i) {
+        if ctx.has_operand(i) {
             require_scalar(ctx, i)?;
         }
     }
@@ -202,7 +205,7 @@ fn infer_var_len(ctx: &mut InferCtx<'_>) -> InferResult {
         }
     }
     let dims = sizes.map(|s| vec![s.batch, s.len, s.heads, s.size_v]);
-    Ok(ctx.make(dims, Some(4), dtype))
+    Ok(ctx.tensor_type(dims, Some(4), dtype))
 }
 
 // ---- loop forms ----
@@ -215,7 +218,7 @@ struct Attention {
     /// The number of query heads per key head, if they differ.
     group: Option<Expr>,
     scale: Expr,
-    wide: DType,
+    acc_dtype: DType,
     dtype: DType,
     checks: Vec<Check>,
 }
@@ -226,18 +229,18 @@ impl Attention {
         let s = sizes.ok_or_else(|| {
             LegalizeError::unknown(format!("{}: a shape is not known", ctx.decl.name))
         })?;
-        let q = ctx.tensor_of_dims(0, &[s.batch, s.len, s.heads, s.size])?;
-        let k = ctx.tensor_of_dims(1, &[s.batch, s.len_kv, s.heads_kv, s.size])?;
-        let v = ctx.tensor_of_dims(2, &[s.batch, s.len_kv, s.heads_kv, s.size_v])?;
-        let (dtype, wide) = (q.dtype(), accumulator(q.dtype()));
+        let q = ctx.tensor_with_dims(0, &[s.batch, s.len, s.heads, s.size])?;
+        let k = ctx.tensor_with_dims(1, &[s.batch, s.len_kv, s.heads_kv, s.size])?;
+        let v = ctx.tensor_with_dims(2, &[s.batch, s.len_kv, s.heads_kv, s.size_v])?;
+        let (dtype, acc_dtype) = (q.dtype(), accumulator(q.dtype()));
         let each = ctx.func.syms.floordiv(s.heads, s.heads_kv);
         let group = (s.heads != s.heads_kv).then(|| ctx.size(each));
         let scale = match scale {
-            Some(v) => te::const_of(v, wide),
-            None => te::rsqrt(&te::cast(&ctx.size(s.size), wide)),
+            Some(v) => te::const_of(v, acc_dtype),
+            None => te::rsqrt(&te::cast(&ctx.size(s.size), acc_dtype)),
         };
-        let checks = s.grouped.map(|c| ctx.check(c)).into_iter().collect();
-        Ok(Attention { q, k, v, group, scale, wide, dtype, checks })
+        let checks = s.grouped.map(|c| ctx.size_check(c)).into_iter().collect();
+        Ok(Attention { q, k, v, group, scale, acc_dtype, dtype, checks })
     }
 
     fn key_head(&self, head: &Expr) -> Expr {
@@ -245,14 +248,14 @@ impl Attention {
     }
 
     fn read(&self, t: &Tensor, at: [&Expr; 4]) -> Expr {
-        te::cast(&t.at(&at.map(Expr::clone)), self.wide)
+        te::cast(&t.at(&at.map(Expr::clone)), self.acc_dtype)
     }
 
     /// The result, given the addend of each score and whether its key is visible.
     fn output(
         &self,
         bias: impl Fn(&[Expr]) -> Option<Expr>,
-        seen: impl Fn(&[Expr]) -> Expr,
+        is_visible: impl Fn(&[Expr]) -> Expr,
     ) -> Vec<Tensor> {
         let (q, k) = (self.q.shape(), self.k.shape());
         let scores_shape = vec![q[0].clone(), q[2].clone(), q[1].clone(), k[1].clone()];
@@ -269,24 +272,24 @@ impl Attention {
             },
         );
         let products = self.checks.iter().fold(products, |t, c| t.with_check(c.clone()));
-        let lowest = te::const_of(f64::NEG_INFINITY, self.wide);
+        let lowest = te::const_of(f64::NEG_INFINITY, self.acc_dtype);
         let masked = te::compute(scores_shape, "attention_masked", |i| {
             let scaled = products.at(i) * &self.scale;
-            let score = bias(i).map_or(scaled.clone(), |b| scaled + te::cast(&b, self.wide));
-            te::select(&seen(i), &score, &lowest)
+            let score = bias(i).map_or(scaled.clone(), |b| scaled + te::cast(&b, self.acc_dtype));
+            te::select(&is_visible(i), &score, &lowest)
         });
         let rows = masked.shape()[..3].to_vec();
         let over = |name: &str| -> IterVar { te::reduce_axis(k[1].clone(), name) };
         let j = over("j");
         let row = |i: &[Expr], j: &IterVar| [&i[..3], &[j.var.expr()]].concat();
-        let largest = te::compute(rows.clone(), "attention_max", |i| {
+        let max_score = te::compute(rows.clone(), "attention_max", |i| {
             te::max(&masked.at(&row(i, &j)), std::slice::from_ref(&j))
         });
-        let zero = te::const_of(0.0, self.wide);
+        let zero = te::const_of(0.0, self.acc_dtype);
         let exps = te::compute(masked.shape().to_vec(), "attention_exp", |i| {
             // If no key is visible, the maximum score cannot be subtracted.
             let score = masked.at(i);
-            let weight = te::exp(&(&score - largest.at(&i[..3])));
+            let weight = te::exp(&(&score - max_score.at(&i[..3])));
             te::select(&te::eq(&score, &lowest), &zero, &weight)
         });
         let j = over("j");
@@ -311,29 +314,29 @@ impl Attention {
     }
 }
 
-/// Whether the query at position `i` of a sequence sees the key at position `j`. `ahead` is the
+/// Whether the query at position `i` of a sequence sees the key at position `j`. `extra_keys` is the
 /// number of keys minus the number of queries.
-fn sees(masks: &Masks, i: &Expr, j: &Expr, ahead: &Expr) -> Expr {
-    let own = match masks.causal {
+fn is_visible(attention_attrs: &AttentionAttrs, i: &Expr, j: &Expr, extra_keys: &Expr) -> Expr {
+    let own = match attention_attrs.causal {
         Causal::No => return te::bool_const(true),
         Causal::TopLeft => i.clone(),
-        Causal::BottomRight => i + ahead,
+        Causal::BottomRight => i + extra_keys,
     };
     let up_to = te::le(j, &own);
-    match masks.window {
+    match attention_attrs.window {
         Some(window) => te::and(&up_to, &te::lt(&(own - j), &te::int(window))),
         None => up_to,
     }
 }
 
 fn te_attention(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    let masks = masks(&ctx.infer())?;
-    let mut a = Attention::new(ctx, masks.scale)?;
-    let bias: Option<Operand> = if ctx.has(3) {
+    let attention_attrs = attention_attrs(&ctx.infer())?;
+    let mut a = Attention::new(ctx, attention_attrs.scale)?;
+    let bias: Option<BroadcastOperand> = if ctx.has_operand(3) {
         let (sizes, _) = sizes(&mut ctx.infer())?;
         match sizes {
             Some(s) => {
-                let mut target = Target::new(&[s.batch, s.heads, s.len, s.len_kv]);
+                let mut target = BroadcastTarget::new(&[s.batch, s.heads, s.len, s.len_kv]);
                 let bias = target.operand(ctx, 3)?;
                 a.checks.extend(target.checks(ctx));
                 Some(bias)
@@ -343,27 +346,30 @@ fn te_attention(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     } else {
         None
     };
-    let ahead = &a.k.shape()[1] - &a.q.shape()[1];
-    Ok(a.output(|i| bias.as_ref().map(|b| b.at(i)), |i| sees(&masks, &i[2], &i[3], &ahead)))
+    let extra_keys = &a.k.shape()[1] - &a.q.shape()[1];
+    Ok(a.output(
+        |i| bias.as_ref().map(|b| b.at(i)),
+        |i| is_visible(&attention_attrs, &i[2], &i[3], &extra_keys),
+    ))
 }
 
 /// The sequences of queries or keys: the start of each one, and the sequence to which each position
 /// belongs.
 struct Sequences {
     starts: Tensor,
-    of: Tensor,
+    sequence_of: Tensor,
 }
 
 impl Sequences {
     fn new(starts: Tensor, len: &Expr, name: &str) -> Sequences {
         let bounds = &starts.shape()[0] - 1;
         let b = te::reduce_axis(bounds, "b");
-        let of = te::compute(vec![len.clone()], name, |i| {
+        let sequence_of = te::compute(vec![len.clone()], name, |i| {
             let end = index_bounds::as_int64(&starts.at(&[b.var.expr() + 1]));
             let past = te::select(&te::le(&end, &i[0]), &te::int(1), &te::int(0));
             te::sum(&past, std::slice::from_ref(&b))
         });
-        Sequences { starts, of }
+        Sequences { starts, sequence_of }
     }
 
     /// The check that each sequence is within the tensor, and starts at or after the end of the
@@ -385,10 +391,10 @@ impl Sequences {
     /// The start and the length of a sequence; both 0 for a position outside of all sequences.
     fn range(&self, b: &Expr) -> (Expr, Expr) {
         let zero = te::int(0);
-        let there = te::lt(b, &(&self.starts.shape()[0] - 1));
+        let exists = te::lt(b, &(&self.starts.shape()[0] - 1));
         let at = |b: Expr| {
             let start = index_bounds::as_int64(&self.starts.at(&[b]));
-            te::if_then_else(&there, &start, &zero)
+            te::if_then_else(&exists, &start, &zero)
         };
         let first = at(b.clone());
         (first.clone(), at(b + 1) - first)
@@ -396,35 +402,39 @@ impl Sequences {
 }
 
 fn te_var_len(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    let masks = masks(&ctx.infer())?;
-    let mut a = Attention::new(ctx, masks.scale)?;
+    let attention_attrs = attention_attrs(&ctx.infer())?;
+    let mut a = Attention::new(ctx, attention_attrs.scale)?;
     let own = ctx.dims(3)?;
     let starts = ctx.tensor(3)?;
     // There must be as many sequences of keys as of queries; the loop function checks that.
-    let starts_k = if ctx.has(5) { ctx.tensor_of_dims(5, &own)? } else { starts.clone() };
-    if !ctx.trusted {
-        let of = [
+    let starts_k = if ctx.has_operand(5) { ctx.tensor_with_dims(5, &own)? } else { starts.clone() };
+    if !ctx.trust_indices {
+        let sequences = [
             (&starts, "queries", a.q.shape()[1].clone()),
             (&starts_k, "keys", a.k.shape()[1].clone()),
         ];
-        a.checks.extend(of.map(|(starts, what, len)| Sequences::check(starts, what, &len)));
+        a.checks.extend(sequences.map(|(starts, what, len)| Sequences::check(starts, what, &len)));
     }
     let queries = Sequences::new(starts, &a.q.shape()[1], "sequence_of_query");
     let keys = Sequences::new(starts_k, &a.k.shape()[1], "sequence_of_key");
     Ok(a.output(
         |_| None,
         |i| {
-            let (b, other) = (queries.of.at(&[i[2].clone()]), keys.of.at(&[i[3].clone()]));
+            let (b, other) =
+                (queries.sequence_of.at(&[i[2].clone()]), keys.sequence_of.at(&[i[3].clone()]));
             let ((q, q_len), (k, k_len)) = (queries.range(&b), keys.range(&b));
-            let (q_place, k_place) = (&i[2] - q, &i[3] - k);
+            let (q_position, k_position) = (&i[2] - q, &i[3] - k);
             // Positions before the first and after the last sequence belong to none.
             let inside = te::all([
                 &te::eq(&b, &other),
                 &te::lt(&b, &(&queries.starts.shape()[0] - 1)),
-                &te::ge(&q_place, &te::int(0)),
-                &te::ge(&k_place, &te::int(0)),
+                &te::ge(&q_position, &te::int(0)),
+                &te::ge(&k_position, &te::int(0)),
             ]);
-            te::and(&inside, &sees(&masks, &q_place, &k_place, &(k_len - q_len)))
+            te::and(
+                &inside,
+                &is_visible(&attention_attrs, &q_position, &k_position, &(k_len - q_len)),
+            )
         },
     ))
 }

@@ -50,8 +50,8 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         }
         own = t.dims.as_ref().map(|d| vec![d[axis]]);
     }
-    let one = ctx.make(own, Some(1), t.dtype);
-    let out = ctx.like(&t, t.dtype);
+    let one = ctx.tensor_type(own, Some(1), t.dtype);
+    let out = ctx.tensor_type_like(&t, t.dtype);
     Ok(ctx.func.intern(TypeData::Tuple([out, one, one].into())))
 }
 
@@ -66,7 +66,7 @@ fn te_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let epsilon = epsilon(ctx, wide)?;
     let own = [dims[axis]];
     let params: Vec<Value> =
-        (1..5).map(|i| ctx.value_of_dims(i, &own)).collect::<Result<_, _>>()?;
+        (1..5).map(|i| ctx.value_with_dims(i, &own)).collect::<Result<_, _>>()?;
     let at = |i: &[Expr]| te::cast(&x.at(i), wide);
     let others = (0..dims.len()).filter(|&a| a != axis).collect();
     let reduced = Axes::new(x.shape(), others, false);

@@ -94,7 +94,7 @@ pub fn conv_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
 /// If it is less than 1.
 pub fn groups(ctx: &mut InferCtx<'_>) -> Result<Sym, InferError> {
     let groups = ctx.int("groups")?;
-    ctx.in_range("groups", &[groups], 1)?;
+    ctx.check_range("groups", &[groups], 1)?;
     Ok(ctx.func.syms.int(groups))
 }
 
@@ -102,13 +102,13 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     let (layouts, window) = (Layouts::read(ctx, n)?, Window::read(ctx, n)?);
     let (groups, dtype) = (groups(ctx)?, conv_dtype(ctx)?);
     let (Some(data), Some(kernel)) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims) else {
-        return Ok(ctx.make(None, Some(n + 2), dtype));
+        return Ok(ctx.tensor_type(None, Some(n + 2), dtype));
     };
     let channels = data[layouts.data.axis('C')];
     let (outs, ins) = (kernel[layouts.kernel.axis('O')], kernel[layouts.kernel.axis('I')]);
     let read = ctx.func.syms.mul(ins, groups);
     if shared_dim(ctx, channels, read).is_none() {
-        let (c, i, g) = (ctx.dim(channels), ctx.dim(ins), ctx.dim(groups));
+        let (c, i, g) = (ctx.dim_text(channels), ctx.dim_text(ins), ctx.dim_text(groups));
         return Err(ctx.error(format!(
             "data has {c} channels, but weight reads {i} in each of {g} groups: {}",
             crate::shared_rules::operand_types(ctx)
@@ -122,7 +122,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     }
     let batch = data[layouts.data.axis('N')];
     let dims = layouts.out.arrange(('N', batch), outs, &counts);
-    Ok(ctx.make(Some(dims), None, dtype))
+    Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
 /// Lowers a convolution. The data is assumed to have the number of channels of the filter, which
@@ -140,7 +140,7 @@ fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let per_group = syms.floordiv(outs, groups);
     let one = syms.as_int(groups) == Some(1);
     let (ins_e, per_group) = (ctx.size(ins), ctx.size(per_group));
-    let (x, w) = (ctx.tensor_of_dims(0, &data)?, ctx.tensor_of_dims(1, &kernel)?);
+    let (x, w) = (ctx.tensor_with_dims(0, &data)?, ctx.tensor_with_dims(1, &kernel)?);
     let shape = ctx.size_list(&out);
     let counts = ctx.size_list(&layouts.out.spatial_of(&out));
     let kernels = ctx.size_list(&layouts.kernel.spatial_of(&kernel));
@@ -171,6 +171,6 @@ fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
         let axes: Vec<_> = std::iter::once(&rc).chain(&rk).cloned().collect();
         te::sum(&(te::cast(&left, wide) * te::cast(&right, wide)), &axes)
     });
-    let conv = check.map_or(conv.clone(), |c| conv.with_check(ctx.check(c)));
+    let conv = check.map_or(conv.clone(), |c| conv.with_check(ctx.size_check(c)));
     Ok(vec![te_converted(conv, dtype)])
 }

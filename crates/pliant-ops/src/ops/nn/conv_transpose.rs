@@ -76,12 +76,12 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     let (groups, dtype) = (groups(ctx)?, conv_dtype(ctx)?);
     let extra = output_padding(ctx, &window, n)?;
     let (Some(data), Some(kernel)) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims) else {
-        return Ok(ctx.make(None, Some(n + 2), dtype));
+        return Ok(ctx.tensor_type(None, Some(n + 2), dtype));
     };
     let channels = data[layouts.data.axis('C')];
     let (outs, ins) = (kernel[layouts.kernel.axis('O')], kernel[layouts.kernel.axis('I')]);
     if shared_dim(ctx, channels, ins).is_none() {
-        let (c, i) = (ctx.dim(channels), ctx.dim(ins));
+        let (c, i) = (ctx.dim_text(channels), ctx.dim_text(ins));
         return Err(ctx.error(format!(
             "data has {c} channels, but weight reads {i}: {}",
             operand_types(ctx)
@@ -102,7 +102,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
         let size = syms.add(full, rest);
         let minus = syms.int(-1);
         if size_proofs::at_most(ctx.func, size, minus) == Some(true) {
-            let size = ctx.dim(size);
+            let size = ctx.dim_text(size);
             return Err(ctx.error(format!(
                 "the padding {before} and {after} is larger than the result, whose size would be {size}"
             )));
@@ -111,7 +111,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     }
     let outs = ctx.func.syms.mul(outs, groups);
     let dims = layouts.out.arrange(('N', data[layouts.data.axis('N')]), outs, &spatial);
-    Ok(ctx.make(Some(dims), None, dtype))
+    Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
 fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
@@ -126,7 +126,7 @@ fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let per_group = ctx.func.syms.floordiv(ins, groups);
     let one = ctx.func.syms.as_int(groups) == Some(1);
     let (per_group, outs) = (ctx.size(per_group), ctx.size(outs));
-    let (x, w) = (ctx.tensor_of_dims(0, &data)?, ctx.tensor_of_dims(1, &kernel)?);
+    let (x, w) = (ctx.tensor_with_dims(0, &data)?, ctx.tensor_with_dims(1, &kernel)?);
     let shape = ctx.size_list(&out);
     let counts = ctx.size_list(&layouts.out.spatial_of(&out));
     let kernels = ctx.size_list(&layouts.kernel.spatial_of(&kernel));
@@ -156,7 +156,7 @@ fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
         let axes: Vec<_> = std::iter::once(&rc).chain(&rk).cloned().collect();
         te::sum(&(te::cast(&left, wide) * te::cast(&right, wide)), &axes)
     });
-    let conv = check.map_or(conv.clone(), |c| conv.with_check(ctx.check(c)));
+    let conv = check.map_or(conv.clone(), |c| conv.with_check(ctx.size_check(c)));
     Ok(vec![te_converted(conv, dtype)])
 }
 

@@ -77,12 +77,12 @@ fn infer_common(ctx: &mut InferCtx<'_>) -> Result<Option<(usize, Sym)>, InferErr
 fn infer_instance(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_common(ctx)?;
     let t = ctx.tensor(0)?;
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 fn groups(ctx: &mut InferCtx<'_>) -> Result<Sym, InferError> {
     let groups = ctx.int("num_groups")?;
-    ctx.in_range("num_groups", &[groups], 1)?;
+    ctx.check_range("num_groups", &[groups], 1)?;
     Ok(ctx.func.syms.int(groups))
 }
 
@@ -92,7 +92,7 @@ fn infer_group(ctx: &mut InferCtx<'_>) -> InferResult {
         require_divisible(ctx, channels, groups, "the channels", "num_groups")?;
     }
     let t = ctx.tensor(0)?;
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 fn te_instance(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -108,7 +108,7 @@ fn te_group(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let each = ctx.func.syms.floordiv(dims[channel], groups);
     let grouped = (ctx.size(groups), ctx.size(each));
     let out = normalised(ctx, "group_norm", Some(grouped))?;
-    Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.check(c)))])
+    Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.size_check(c)))])
 }
 
 /// The sums of groups: one for each index of the kept axes, where the channel axis counts groups.
@@ -185,7 +185,7 @@ fn normalised(
     let epsilon = epsilon(ctx, wide)?;
     let own = [dims[channel]];
     let params: Vec<Value> =
-        (1..3).map(|i| ctx.value_of_dims(i, &own)).collect::<Result<_, _>>()?;
+        (1..3).map(|i| ctx.value_with_dims(i, &own)).collect::<Result<_, _>>()?;
     let (groups, each) = grouped.unwrap_or_else(|| (x.shape()[channel].clone(), te::int(1)));
     let sums = Sums { shape: x.shape().to_vec(), axes, channel, groups, each };
     let count = sums.axes.iter().fold(sums.each.clone(), |c, &a| c * &sums.shape[a]);

@@ -52,7 +52,7 @@ fn infer_norm(ctx: &mut InferCtx<'_>) -> InferResult {
             check_param(ctx, i, &t, &axes)?;
         }
     }
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 /// Checks that a parameter has the dims of the normalised axes.
@@ -68,7 +68,7 @@ pub(super) fn check_param(
     let p = ctx.tensor(i)?;
     ctx.same_dtype(0, i)?;
     if p.ndim.is_some_and(|n| n != axes.len()) {
-        let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+        let (name, ty) = (ctx.operand_name(i), ctx.operand_type_text(i));
         return Err(
             ctx.error(format!("{name} must have {} dims, one per axis, but is {ty}", axes.len()))
         );
@@ -76,7 +76,8 @@ pub(super) fn check_param(
     let (Some(dims), Some(own)) = (&data.dims, p.dims) else { return Ok(()) };
     for (&axis, &d) in axes.iter().zip(&own) {
         shared_dim(ctx, dims[axis], d).ok_or_else(|| {
-            let (want, got, name) = (ctx.dim(dims[axis]), ctx.dim(d), ctx.name(i));
+            let (want, got, name) =
+                (ctx.dim_text(dims[axis]), ctx.dim_text(d), ctx.operand_name(i));
             ctx.error(format!("{name} has size {got} for axis {axis}, which has size {want}"))
         })?;
     }
@@ -95,7 +96,7 @@ fn norm_operands(
     let x = ctx.value(0)?;
     let own: Vec<_> = axes.iter().map(|&a| dims[a]).collect();
     let params =
-        (1..ctx.args.len()).map(|i| ctx.value_of_dims(i, &own)).collect::<Result<_, _>>()?;
+        (1..ctx.args.len()).map(|i| ctx.value_with_dims(i, &own)).collect::<Result<_, _>>()?;
     Ok((x, axes, params))
 }
 

@@ -91,10 +91,10 @@ impl Layout {
         match t.ndim {
             Some(ndim) if ndim != self.letters.len() => Err(ctx.error(format!(
                 "{} must have {} dims ({}), but is {}",
-                ctx.name(i),
+                ctx.operand_name(i),
                 self.letters.len(),
                 self.letters,
-                ctx.ty_text(i)
+                ctx.operand_type_text(i)
             ))),
             _ => Ok(()),
         }

@@ -61,13 +61,13 @@ fn infer_cross(ctx: &mut InferCtx<'_>) -> InferResult {
     if let (Some(a), Some(b)) = (&p.dims, &l.dims) {
         same_dims(ctx, a, b)?;
     }
-    Ok(ctx.make(Some(Vec::new()), None, dtype))
+    Ok(ctx.tensor_type(Some(Vec::new()), None, dtype))
 }
 
 fn te_cross(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (a, b) = (ctx.dims(0)?, ctx.dims(1)?);
     let dims = same_dims(&mut ctx.infer(), &a, &b)?;
-    let (p, l) = (ctx.value_of_dims(0, &dims)?, ctx.value_of_dims(1, &dims)?);
+    let (p, l) = (ctx.value_with_dims(0, &dims)?, ctx.value_with_dims(1, &dims)?);
     let (dtype, shape) = (p.dtype(), ctx.size_list(&dims));
     let wide = accumulator(dtype);
     let axes: Vec<IterVar> = shape
@@ -106,7 +106,7 @@ fn infer_nll(ctx: &mut InferCtx<'_>) -> InferResult {
         )));
     }
     let class = p.ndim.map(|n| usize::from(n > 1));
-    if ctx.has(2)
+    if ctx.has_operand(2)
         && let Some(class) = class
     {
         check_param(ctx, 2, &p, &[class])?;
@@ -116,8 +116,8 @@ fn infer_nll(ctx: &mut InferCtx<'_>) -> InferResult {
         dims = Some(same_dims(ctx, &without_class(a), b)?);
     }
     Ok(match none {
-        true => ctx.make(dims, t.ndim, p.dtype),
-        false => ctx.make(Some(Vec::new()), None, p.dtype),
+        true => ctx.tensor_type(dims, t.ndim, p.dtype),
+        false => ctx.tensor_type(Some(Vec::new()), None, p.dtype),
     })
 }
 
@@ -199,8 +199,9 @@ fn te_nll(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let class = usize::from(own.len() > 1);
     let others = own.iter_mut().enumerate().filter(|(i, _)| *i != class).map(|(_, d)| d);
     others.zip(&dims).for_each(|(d, &known)| *d = known);
-    let weights = if ctx.has(2) { Some(ctx.value_of_dims(2, &own[class..=class])?) } else { None };
-    let (p, t) = (ctx.value_of_dims(0, &own)?, ctx.value_of_dims(1, &dims)?);
+    let weights =
+        if ctx.has_operand(2) { Some(ctx.value_with_dims(2, &own[class..=class])?) } else { None };
+    let (p, t) = (ctx.value_with_dims(0, &own)?, ctx.value_with_dims(1, &dims)?);
     let (dtype, shape) = (p.dtype(), ctx.size_list(&dims));
     let wide = accumulator(dtype);
     let nll = Nll { p, t, weights, classes: ctx.size(own[class]), ignored, wide };

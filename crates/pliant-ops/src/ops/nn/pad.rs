@@ -65,7 +65,7 @@ fn widths(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<(Sym, Sym)>>, InferError>
     }
     let Some(list) = sizes.known() else { return Ok(None) };
     let known: Vec<i64> = list.iter().filter_map(|&w| ctx.func.syms.as_int(w)).collect();
-    ctx.in_range("pad_width", &known, -(1 << 31))?;
+    ctx.check_range("pad_width", &known, -(1 << 31))?;
     Ok(Some(list.chunks(2).map(|p| (p[0], p[1])).collect()))
 }
 
@@ -92,21 +92,23 @@ fn least(ctx: &mut InferCtx<'_>, mode: Mode, (before, after): (Sym, Sym)) -> Sym
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, mode) = (ctx.tensor(0)?, mode(ctx)?);
     if !ctx.attr("pad_value").is_none() {
-        ctx.element("pad_value", t.dtype)?;
+        ctx.element_value("pad_value", t.dtype)?;
     }
-    let Some(widths) = widths(ctx)? else { return Ok(ctx.make(None, t.ndim, t.dtype)) };
+    let Some(widths) = widths(ctx)? else { return Ok(ctx.tensor_type(None, t.ndim, t.dtype)) };
     if t.ndim.is_some_and(|n| n != widths.len()) {
-        let (n, ty) = (2 * widths.len(), ctx.ty_text(0));
+        let (n, ty) = (2 * widths.len(), ctx.operand_type_text(0));
         return Err(
             ctx.error(format!("pad_width has {n} values, two for each axis, but data is {ty}"))
         );
     }
-    let Some(mut dims) = t.dims else { return Ok(ctx.make(None, Some(widths.len()), t.dtype)) };
+    let Some(mut dims) = t.dims else {
+        return Ok(ctx.tensor_type(None, Some(widths.len()), t.dtype));
+    };
     for (axis, &pair) in widths.iter().enumerate() {
         let need = least(ctx, mode, pair);
         if size_proofs::at_most(ctx.func, need, dims[axis]) == Some(false) {
-            let dim = ctx.dim(dims[axis]);
-            let [before, after, need] = [pair.0, pair.1, need].map(|s| ctx.dim(s));
+            let dim = ctx.dim_text(dims[axis]);
+            let [before, after, need] = [pair.0, pair.1, need].map(|s| ctx.dim_text(s));
             return Err(ctx.error(format!(
                 "axis {axis} of size {dim} is too small for padding {before} and {after} in this mode: it needs {need}"
             )));
@@ -115,12 +117,12 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         let (extra, minus) = (syms.add(pair.0, pair.1), syms.int(-1));
         let size = syms.add(dims[axis], extra);
         if size_proofs::at_most(ctx.func, size, minus) == Some(true) {
-            let dim = ctx.dim(dims[axis]);
+            let dim = ctx.dim_text(dims[axis]);
             return Err(ctx.error(format!("axis {axis} of size {dim} has too little to take away")));
         }
         dims[axis] = size;
     }
-    Ok(ctx.make(Some(dims), None, t.dtype))
+    Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
 /// The index in the data for index `i` of an axis of `n` elements. Loops are split where the comparisons change, so that the inner
@@ -186,7 +188,7 @@ fn te_pad(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     });
     for (axis, need) in needs {
         let dim = x.shape()[axis].clone();
-        let (has, needs) = (te::told(&dim, 0), te::told(&need, 1));
+        let (has, needs) = (te::size_text(&dim, 0), te::size_text(&need, 1));
         let cond = te::explain(&te::ge(&dim, &need), &[dim, need]);
         let message = format!(
             "relax.nn.pad: axis {axis} of size {has} is too small for its padding: it needs {needs} elements"

@@ -30,11 +30,14 @@ pub static DECLS: &[OpDecl] = &[
 
 fn infer_shuffle(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, r) = (ctx.tensor(0)?, ctx.int("upscale_factor")?);
-    ctx.in_range("upscale_factor", &[r], 1)?;
+    ctx.check_range("upscale_factor", &[r], 1)?;
     if t.ndim.is_some_and(|n| n < 3) {
-        return Err(ctx.error(format!("data must have at least 3 dims, but is {}", ctx.ty_text(0))));
+        return Err(ctx.error(format!(
+            "data must have at least 3 dims, but is {}",
+            ctx.operand_type_text(0)
+        )));
     }
-    let Some(mut dims) = t.dims else { return Ok(ctx.make(None, t.ndim, t.dtype)) };
+    let Some(mut dims) = t.dims else { return Ok(ctx.tensor_type(None, t.ndim, t.dtype)) };
     let at = dims.len() - 3;
     let (factor, squared) = (ctx.func.syms.int(r), ctx.func.syms.int(r.saturating_mul(r)));
     require_divisible(ctx, dims[at], squared, "the channels", "the square of upscale_factor")?;
@@ -42,7 +45,7 @@ fn infer_shuffle(ctx: &mut InferCtx<'_>) -> InferResult {
     dims[at] = syms.floordiv(dims[at], squared);
     dims[at + 1] = syms.mul(dims[at + 1], factor);
     dims[at + 2] = syms.mul(dims[at + 2], factor);
-    Ok(ctx.make(Some(dims), None, t.dtype))
+    Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
 fn te_shuffle(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -71,7 +74,7 @@ fn te_shuffle(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             .collect();
         x.at(&own)
     });
-    Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.check(c)))])
+    Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.size_check(c)))])
 }
 
 fn infer_flatten(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -80,5 +83,5 @@ fn infer_flatten(ctx: &mut InferCtx<'_>) -> InferResult {
         return Err(ctx.error("data must have at least 1 dim, but is a scalar"));
     }
     let dims = t.dims.map(|d| vec![d[0], numel(ctx, &d[1..])]);
-    Ok(ctx.make(dims, Some(2), t.dtype))
+    Ok(ctx.tensor_type(dims, Some(2), t.dtype))
 }

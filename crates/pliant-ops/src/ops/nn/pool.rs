@@ -131,7 +131,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize, kind: Kind) -> InferResult {
     if kind == Kind::Avg {
         require_float(ctx, 0, &t)?;
     }
-    let Some(dims) = t.dims else { return Ok(ctx.make(None, Some(n + 2), t.dtype)) };
+    let Some(dims) = t.dims else { return Ok(ctx.tensor_type(None, Some(n + 2), t.dtype)) };
     let own = data.spatial_of(&dims);
     let mut counts = Vec::with_capacity(n);
     for k in 0..n {
@@ -139,7 +139,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize, kind: Kind) -> InferResult {
         counts.push(window.count(ctx, k, own[k], size, ceil)?);
     }
     let dims = out.arrange(('N', dims[data.axis('N')]), dims[data.axis('C')], &counts);
-    Ok(ctx.make(Some(dims), None, t.dtype))
+    Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
 fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: Kind) -> TeResult {
@@ -289,11 +289,11 @@ fn infer_adaptive(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     require_float(ctx, 0, &t)?;
     let Some(dims) = t.dims else {
         adaptive_sizes(ctx, n, &[])?;
-        return Ok(ctx.make(None, Some(n + 2), t.dtype));
+        return Ok(ctx.tensor_type(None, Some(n + 2), t.dtype));
     };
     let sizes = adaptive_sizes(ctx, n, &data.spatial_of(&dims))?;
     let dims = out.arrange(('N', dims[data.axis('N')]), dims[data.axis('C')], &sizes);
-    Ok(ctx.make(Some(dims), None, t.dtype))
+    Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
 /// A dim that is divided into parts.

@@ -78,7 +78,8 @@ impl Window {
         };
         let minus = ctx.func.syms.int(-1);
         if size_proofs::at_most(ctx.func, count, minus) == Some(true) {
-            let (dim, kernel, reach) = (ctx.dim(dim), ctx.dim(kernel), ctx.dim(reach));
+            let (dim, kernel, reach) =
+                (ctx.dim_text(dim), ctx.dim_text(kernel), ctx.dim_text(reach));
             return Err(ctx.error(format!(
                 "a window of {kernel} elements, {reach} from first to last, is larger than a dim of {dim} with padding \
                  {before} and {after}"
@@ -129,7 +130,7 @@ impl Window {
 fn padding(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(i64, i64)>, InferError> {
     let list = ctx.attr("padding").as_ints();
     let list = list.ok_or_else(|| ctx.error("padding must be an integer or a list of integers"))?;
-    ctx.in_range("padding", &list, 0)?;
+    ctx.check_range("padding", &list, 0)?;
     if list.len() == 1 {
         return Ok(vec![(list[0], list[0]); n]);
     }

@@ -35,7 +35,7 @@ fn infer_softmax(ctx: &mut InferCtx<'_>) -> InferResult {
     if let Some(ndim) = t.ndim {
         ctx.axis("axis", ndim)?;
     }
-    Ok(ctx.like(&t, t.dtype))
+    Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
 /// The parts of a softmax that cannot overflow: the maximum, the exponentials of the differences to

@@ -61,10 +61,10 @@ pub(super) fn check_types(ctx: &InferCtx<'_>, kind: Kind) -> Result<Option<DType
     require_float(ctx, 0, &x)?;
     let mut dtype = x.dtype;
     let ranks: &[usize] = &[3, 3, 3, 2, 1, 3, 3, 2];
-    for i in (0..ctx.args.len()).filter(|&i| ctx.has(i)) {
+    for i in (0..ctx.args.len()).filter(|&i| ctx.has_operand(i)) {
         let t = ctx.tensor(i)?;
         if t.ndim.is_some_and(|n| n != ranks[i]) {
-            let (name, ty, want) = (ctx.name(i), ctx.ty_text(i), ranks[i]);
+            let (name, ty, want) = (ctx.operand_name(i), ctx.operand_type_text(i), ranks[i]);
             return Err(ctx.error(format!("{name} must have {want} dims, but is {ty}")));
         }
         if i == 4 {
@@ -103,15 +103,16 @@ impl Layer {
         let (steps, batch) = if batched { (x[1], x[0]) } else { (x[0], x[1]) };
         let layer = Layer { steps, batch, inputs: x[2], hidden: r[2], directions, batched };
         for i in 1..ctx.args.len() {
-            if !ctx.has(i) {
+            if !ctx.has_operand(i) {
                 continue;
             }
             let Some(have) = ctx.tensor(i)?.dims else { continue };
             let want = layer.operand(ctx, kind, i);
             for (&a, &b) in have.iter().zip(&want) {
                 if shared_dim(ctx, a, b).is_none() {
-                    let want: Vec<String> = want.iter().map(|&d| ctx.dim(d)).collect();
-                    let (name, ty, want) = (ctx.name(i), ctx.ty_text(i), want.join(", "));
+                    let want: Vec<String> = want.iter().map(|&d| ctx.dim_text(d)).collect();
+                    let (name, ty, want) =
+                        (ctx.operand_name(i), ctx.operand_type_text(i), want.join(", "));
                     return Err(ctx.error(format!("{name} must be of shape ({want}), but is {ty}")));
                 }
             }
@@ -237,11 +238,11 @@ fn optional(
     kind: Kind,
     i: usize,
 ) -> Result<Option<Tensor>, LegalizeError> {
-    if !ctx.has(i) {
+    if !ctx.has_operand(i) {
         return Ok(None);
     }
     let dims = layer.operand(&mut ctx.infer(), kind, i);
-    ctx.tensor_of_dims(i, &dims).map(Some)
+    ctx.tensor_with_dims(i, &dims).map(Some)
 }
 
 /// The products of all inputs with their weights as one stage. Biases are included where both are
@@ -325,7 +326,7 @@ pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> TeResult {
     let (steps, batch) = (ctx.size(layer.steps), ctx.size(layer.batch));
     let lengths = given[4].as_ref();
     let first = [given[5].as_ref(), given[6].as_ref()];
-    let trusted = ctx.trusted;
+    let trust_indices = ctx.trust_indices;
     let short = name.rsplit('.').next().unwrap_or(name);
     Ok(te::extern_(short, &outputs, |b, out| {
         for d in 0..layer.directions as usize {
@@ -340,7 +341,7 @@ pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> TeResult {
                         let message = format!(
                             "{name}: the sequence length {{0}} is out of range for {{1}} steps"
                         );
-                        if !trusted {
+                        if !trust_indices {
                             b.assert(
                                 &te::explain(&inside, &[length.clone(), steps.clone()]),
                                 CheckFailure::Index.mark(&message),

@@ -48,12 +48,12 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     ctx.bool("exclusive")?;
     if ctx.attr("axis").is_none() {
         let dims = t.dims.map(|d| vec![numel(ctx, &d)]);
-        return Ok(ctx.make(dims, Some(1), dtype));
+        return Ok(ctx.tensor_type(dims, Some(1), dtype));
     }
     if let Some(ndim) = t.ndim {
         ctx.axis("axis", ndim)?;
     }
-    Ok(ctx.like(&t, dtype))
+    Ok(ctx.tensor_type_like(&t, dtype))
 }
 
 /// A running sum or product.

@@ -46,7 +46,7 @@ pub(super) fn rank(ctx: &InferCtx<'_>, i: usize, want: usize) -> Result<TensorTy
     let t = ctx.tensor(i)?;
     match t.ndim {
         Some(n) if n != want => {
-            let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+            let (name, ty) = (ctx.operand_name(i), ctx.operand_type_text(i));
             Err(ctx.error(format!("{name} must have {want} dims, but is {ty}")))
         }
         _ => Ok(t),
@@ -67,7 +67,7 @@ pub(super) fn place(
     }
     let size = size.and_then(|s| ctx.func.syms.as_int(s));
     if at < 0 || size.is_some_and(|n| at >= n) {
-        return Err(ctx.error(format!("{key} {at} is out of range: {}", ctx.ty_text(0))));
+        return Err(ctx.error(format!("{key} {at} is out of range: {}", ctx.operand_type_text(0))));
     }
     Ok(Some(at))
 }
@@ -92,9 +92,9 @@ fn infer_counts(ctx: &mut InferCtx<'_>) -> InferResult {
     place(ctx, "id_index", last, true)?;
     place(ctx, "score_index", last, false)?;
     let take = |n: usize| t.dims.as_ref().map(|d| d[..n].to_vec());
-    let counts = ctx.make(take(1), Some(1), Some(DType::Int32));
-    let boxes = ctx.make(take(3), Some(3), t.dtype);
-    let places = ctx.make(take(2), Some(2), Some(DType::Int32));
+    let counts = ctx.tensor_type(take(1), Some(1), Some(DType::Int32));
+    let boxes = ctx.tensor_type(take(3), Some(3), t.dtype);
+    let places = ctx.tensor_type(take(2), Some(2), Some(DType::Int32));
     Ok(ctx.func.intern(TypeData::Tuple([counts, boxes, places].into())))
 }
 
@@ -172,8 +172,8 @@ fn infer_multibox(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     let four = ctx.func.syms.int(4);
     let boxes = cls.dims.as_ref().map(|d| vec![d[0], d[2], four]);
-    let boxes = ctx.make(boxes, Some(3), dtype);
-    let scores = ctx.like(&cls, dtype);
+    let boxes = ctx.tensor_type(boxes, Some(3), dtype);
+    let scores = ctx.tensor_type_like(&cls, dtype);
     Ok(ctx.func.intern(TypeData::Tuple([boxes, scores].into())))
 }
 
@@ -182,8 +182,8 @@ fn te_multibox(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (one, four) = (ctx.func.syms.int(1), ctx.func.syms.int(4));
     let all = ctx.func.syms.mul(dims[2], four);
     let cls = ctx.tensor(0)?;
-    let loc = ctx.tensor_of_dims(1, &[dims[0], all])?;
-    let anchor = ctx.tensor_of_dims(2, &[one, dims[2], four])?;
+    let loc = ctx.tensor_with_dims(1, &[dims[0], all])?;
+    let anchor = ctx.tensor_with_dims(2, &[one, dims[2], four])?;
     let infer = ctx.infer();
     let (variances, clip) = (variances(&infer)?, infer.bool("clip")?);
     let (threshold, background) = (infer.float("threshold")?, infer.bool("keep_background")?);

@@ -76,9 +76,10 @@ fn infer_nms(ctx: &mut InferCtx<'_>) -> InferResult {
     place(ctx, "score_index", last, false)?;
     let start = place(ctx, "coord_start", last, false)?.unwrap_or(0);
     if last.and_then(|s| ctx.func.syms.as_int(s)).is_some_and(|n| start.saturating_add(4) > n) {
-        return Err(
-            ctx.error(format!("coord_start {start} leaves no 4 coordinates: {}", ctx.ty_text(0)))
-        );
+        return Err(ctx.error(format!(
+            "coord_start {start} leaves no 4 coordinates: {}",
+            ctx.operand_type_text(0)
+        )));
     }
     if let (Some(x), Some(c), Some(i)) = (&t.dims, &count.dims, &indices.dims) {
         for (a, b) in [(x[0], c[0]), (x[0], i[0]), (x[1], i[1])] {
@@ -90,11 +91,13 @@ fn infer_nms(ctx: &mut InferCtx<'_>) -> InferResult {
         }
     }
     if !ctx.bool("return_indices")? {
-        return Ok(ctx.like(&t, t.dtype));
+        return Ok(ctx.tensor_type_like(&t, t.dtype));
     }
     let one = ctx.func.syms.int(1);
-    let places = ctx.make(t.dims.as_ref().map(|d| d[..2].to_vec()), Some(2), Some(DType::Int32));
-    let counts = ctx.make(t.dims.as_ref().map(|d| vec![d[0], one]), Some(2), Some(DType::Int32));
+    let places =
+        ctx.tensor_type(t.dims.as_ref().map(|d| d[..2].to_vec()), Some(2), Some(DType::Int32));
+    let counts =
+        ctx.tensor_type(t.dims.as_ref().map(|d| vec![d[0], one]), Some(2), Some(DType::Int32));
     Ok(ctx.func.intern(TypeData::Tuple([places, counts].into())))
 }
 
@@ -158,7 +161,7 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let x = ctx.tensor(0)?;
     let (counts, indices) =
-        (ctx.tensor_of_dims(1, &dims[..1])?, ctx.tensor_of_dims(2, &dims[..2])?);
+        (ctx.tensor_with_dims(1, &dims[..1])?, ctx.tensor_with_dims(2, &dims[..2])?);
     let nms = Nms::read(&ctx.infer())?;
     let (s, op) = (x.shape().to_vec(), ctx.decl.name);
     let outputs = match nms.return_indices {
@@ -285,7 +288,7 @@ fn infer_all(ctx: &mut InferCtx<'_>) -> InferResult {
         let t = ctx.tensor(i)?;
         let one = |d: &[pliant_ir::Sym]| d.iter().all(|&d| ctx.func.syms.as_int(d) == Some(1));
         if t.dims.as_deref().is_some_and(|d| d.len() > 1 || !one(d)) {
-            let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+            let (name, ty) = (ctx.operand_name(i), ctx.operand_type_text(i));
             return Err(ctx.error(format!("{name} must be one number, but is {ty}")));
         }
     }
@@ -309,15 +312,15 @@ fn infer_all(ctx: &mut InferCtx<'_>) -> InferResult {
     let fields = if format == 0 {
         let rows = batch.zip(per_batch).map(|(b, n)| ctx.func.syms.mul(b, n));
         vec![
-            ctx.make(rows.map(|n| vec![n, three]), Some(2), int),
-            ctx.make(Some(vec![one]), None, int),
+            ctx.tensor_type(rows.map(|n| vec![n, three]), Some(2), int),
+            ctx.tensor_type(Some(vec![one]), None, int),
         ]
     } else {
         let both = batch.zip(per_batch);
         vec![
-            ctx.make(both.map(|(b, n)| vec![b, n, two]), Some(3), int),
-            ctx.make(both.map(|(b, n)| vec![b, n]), Some(2), scores.dtype),
-            ctx.make(batch.map(|b| vec![b]), Some(1), int),
+            ctx.tensor_type(both.map(|(b, n)| vec![b, n, two]), Some(3), int),
+            ctx.tensor_type(both.map(|(b, n)| vec![b, n]), Some(2), scores.dtype),
+            ctx.tensor_type(batch.map(|b| vec![b]), Some(1), int),
         ]
     };
     Ok(ctx.func.intern(TypeData::Tuple(fields.into())))
@@ -332,7 +335,7 @@ fn only(value: &Value) -> Expr {
 fn te_all(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(1)?;
     let four = ctx.func.syms.int(4);
-    let boxes = ctx.tensor_of_dims(0, &[dims[0], dims[2], four])?;
+    let boxes = ctx.tensor_with_dims(0, &[dims[0], dims[2], four])?;
     let scores = ctx.tensor(1)?;
     let (most, iou, least) = (ctx.value(2)?, ctx.value(3)?, ctx.value(4)?);
     let onnx = ctx.infer().choice("output_format", &["onnx", "tensorflow"])? == 0;

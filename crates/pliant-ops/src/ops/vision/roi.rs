@@ -83,15 +83,17 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     if let Some(r) = &rois.dims
         && shared_dim(ctx, r[1], five).is_none()
     {
-        return Err(ctx.error(format!("rois must have 5 columns, but is {}", ctx.ty_text(1))));
+        return Err(
+            ctx.error(format!("rois must have 5 columns, but is {}", ctx.operand_type_text(1)))
+        );
     }
     let (Some(mut dims), Some(r)) = (data.dims, rois.dims) else {
-        return Ok(ctx.make(None, Some(4), data.dtype));
+        return Ok(ctx.tensor_type(None, Some(4), data.dtype));
     };
     dims[0] = r[0];
     dims[at.row] = ctx.func.syms.int(pooled[0]);
     dims[at.column] = ctx.func.syms.int(pooled[1]);
-    Ok(ctx.make(Some(dims), None, data.dtype))
+    Ok(ctx.tensor_type(Some(dims), None, data.dtype))
 }
 
 /// A bin of a region.
@@ -121,7 +123,7 @@ impl Pooling {
     fn read(ctx: &mut LegalizeCtx<'_>) -> Result<Pooling, LegalizeError> {
         let rois = ctx.dims(1)?;
         let five = ctx.func.syms.int(5);
-        let (x, rois) = (ctx.tensor(0)?, ctx.tensor_of_dims(1, &[rois[0], five])?);
+        let (x, rois) = (ctx.tensor(0)?, ctx.tensor_with_dims(1, &[rois[0], five])?);
         let shape = ctx.out_shape(0)?;
         let infer = ctx.infer();
         Ok(Pooling {

@@ -106,7 +106,7 @@ impl Einsum {
         let sizes = [dims(cx.func, a)?, dims(cx.func, b)?];
         let attrs = attrs_of(cx, root)?;
         let terms = Terms::parse(attrs.get("subscripts")?.as_str()?).ok()?;
-        let equation = terms.over(&[sizes[0].len(), sizes[1].len()]).ok()?;
+        let equation = terms.for_ranks(&[sizes[0].len(), sizes[1].len()]).ok()?;
         let (dtype, result) = (cx.func.ty(root).dtype()?, dims(cx.func, root)?);
         Some(Einsum { operands: [a, b], equation, sizes, result, dtype })
     }

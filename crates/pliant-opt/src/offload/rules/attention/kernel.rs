@@ -5,7 +5,7 @@ use pliant_ir::relax::Expr as RelaxExpr;
 use pliant_kernel_api::kernels::attention::KERNEL;
 use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, TensorView};
-use pliant_ops::{LegalizeError, te_call_sized};
+use pliant_ops::{LegalizeError, te_call_with_sizes};
 use pliant_pass::pattern::RewriteCx;
 
 use super::EXCHANGED;
@@ -56,7 +56,7 @@ pub(super) fn call(
     let mask_at = operands.len();
     operands.extend(seen);
     let offset: Vec<_> = a.causal.into_iter().collect();
-    te_call_sized(cx.func, "attention", &operands, &offset, |t, offset| {
+    te_call_with_sizes(cx.func, "attention", &operands, &offset, |t, offset| {
         let own = |k: usize| by_heads(&t[k], a.sources[k].layout);
         let (q, k, v) = (own(0), own(1), own(2));
         let one = a.sources[0].layout == Layout::One;

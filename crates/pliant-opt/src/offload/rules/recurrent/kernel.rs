@@ -7,7 +7,7 @@ use pliant_ir::{AttrValue, DType};
 use pliant_kernel_api::kernels::recurrent::{KERNEL, LAYOUTS, cell_name};
 use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, Tensor};
-use pliant_ops::{LegalizeError, te_call_sized};
+use pliant_ops::{LegalizeError, te_call_with_sizes};
 use pliant_tensor::CheckFailure;
 
 use super::matcher::Layer;
@@ -52,7 +52,7 @@ pub(super) fn lengths(
     let at = usize::from(l.batched);
     let steps = func.ty(l.x).dims().map(|dims| dims[at]);
     let steps = steps.ok_or_else(|| LegalizeError::unknown("the shape of its input is unknown"))?;
-    te_call_sized(func, "sequence_lengths", &[lengths], &[steps], |t, sizes| {
+    te_call_with_sizes(func, "sequence_lengths", &[lengths], &[steps], |t, sizes| {
         let (from, steps) = (&t[0], &sizes[0]);
         let write = |b: &mut te::Body, out: &[Tensor]| match trusted {
             true => clamped_lengths(b, steps, from, &out[0]),
