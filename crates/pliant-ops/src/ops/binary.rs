@@ -15,17 +15,17 @@ use crate::te::{self, Expr};
 
 macro_rules! arithmetic {
     ($name:literal, $te:expr, $doc:literal) => {
-        row!($name, infer_arithmetic, $te, $doc)
+        binary_op!($name, infer_arithmetic, $te, $doc)
     };
 }
 
 macro_rules! comparison {
     ($name:literal, $te:expr, $doc:literal) => {
-        row!($name, infer_compare, $te, $doc)
+        binary_op!($name, infer_compare, $te, $doc)
     };
 }
 
-macro_rules! row {
+macro_rules! binary_op {
     ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
         OpDecl::new(concat!("relax.", $name), $infer, $doc)
             .operands(&["x1", "x2"])
@@ -49,8 +49,8 @@ pub static DECLS: &[OpDecl] = &[
         .te_broadcast(power)
         .numpy("power")
         .onnx(&["Pow"]),
-    row!("maximum", infer_broadcast, te::maximum, "The larger; NaN if either is NaN.").commutative().onnx(&["Max"]),
-    row!("minimum", infer_broadcast, te::minimum, "The smaller; NaN if either is NaN.").commutative()
+    binary_op!("maximum", infer_broadcast, te::maximum, "The larger; NaN if either is NaN.").commutative().onnx(&["Max"]),
+    binary_op!("minimum", infer_broadcast, te::minimum, "The smaller; NaN if either is NaN.").commutative()
         .onnx(&["Min"]),
     comparison!("equal", te::eq, "Whether equal.").commutative().onnx(&["Equal"]),
     comparison!("not_equal", te::ne, "Whether different.").commutative(),
@@ -58,19 +58,19 @@ pub static DECLS: &[OpDecl] = &[
     comparison!("less_equal", te::le, "Whether less or equal.").onnx(&["LessOrEqual"]),
     comparison!("greater", te::gt, "Whether greater.").onnx(&["Greater"]),
     comparison!("greater_equal", te::ge, "Whether greater or equal.").onnx(&["GreaterOrEqual"]),
-    comparison!("logical_and", |a, b| te::and(&truth(a), &truth(b)), "Whether both are not 0.").commutative()
+    comparison!("logical_and", |a, b| te::and(&is_nonzero(a), &is_nonzero(b)), "Whether both are not 0.").commutative()
         .onnx(&["And"]),
-    comparison!("logical_or", |a, b| te::or(&truth(a), &truth(b)), "Whether either is not 0.").commutative()
+    comparison!("logical_or", |a, b| te::or(&is_nonzero(a), &is_nonzero(b)), "Whether either is not 0.").commutative()
         .onnx(&["Or"]),
-    comparison!("logical_xor", |a, b| te::ne(&truth(a), &truth(b)), "Whether one of them is not 0.").commutative()
+    comparison!("logical_xor", |a, b| te::ne(&is_nonzero(a), &is_nonzero(b)), "Whether one of them is not 0.").commutative()
         .onnx(&["Xor"]),
-    row!("bitwise_and", infer_bits, te::bitwise_and, "Bits that are set in both.").commutative()
+    binary_op!("bitwise_and", infer_bitwise, te::bitwise_and, "Bits that are set in both.").commutative()
         .onnx(&["BitwiseAnd"]),
-    row!("bitwise_or", infer_bits, te::bitwise_or, "Bits that are set in either.").commutative()
+    binary_op!("bitwise_or", infer_bitwise, te::bitwise_or, "Bits that are set in either.").commutative()
         .onnx(&["BitwiseOr"]),
-    row!("bitwise_xor", infer_bits, te::bitwise_xor, "Bits that are set in one of them.").commutative()
+    binary_op!("bitwise_xor", infer_bitwise, te::bitwise_xor, "Bits that are set in one of them.").commutative()
         .onnx(&["BitwiseXor"]),
-    row!(
+    binary_op!(
         "left_shift",
         infer_shift,
         te::shift_left,
@@ -78,7 +78,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .aliases(&["relax.bitwise_left_shift", "relax.shift_left"])
     .onnx(&["BitShift"]),
-    row!(
+    binary_op!(
         "right_shift",
         infer_shift,
         te::shift_right,
@@ -86,17 +86,17 @@ pub static DECLS: &[OpDecl] = &[
     )
     .aliases(&["relax.bitwise_right_shift", "relax.shift_right"])
     .onnx(&["BitShift"]),
-    row!("atan2", infer_broadcast_float, te::atan2, "The angle of the point (x2, x1).").numpy("arctan2"),
-    row!("log_add_exp", infer_broadcast_float, log_add_exp, "log(exp(x1) + exp(x2)) without overflow.")
+    binary_op!("atan2", infer_broadcast_float, te::atan2, "The angle of the point (x2, x1).").numpy("arctan2"),
+    binary_op!("log_add_exp", infer_broadcast_float, log_add_exp, "log(exp(x1) + exp(x2)) without overflow.")
         .numpy("logaddexp"),
 ];
 
 /// Whether the value is nonzero.
-fn truth(x: &Expr) -> Expr {
+fn is_nonzero(x: &Expr) -> Expr {
     super::unary::convert(x, DType::Bool)
 }
 
-fn infer_bits(ctx: &mut InferCtx<'_>) -> InferResult {
+fn infer_bitwise(ctx: &mut InferCtx<'_>) -> InferResult {
     for i in [0, 1] {
         require_bits(ctx, i, &ctx.tensor(i)?)?;
     }
@@ -118,8 +118,8 @@ fn log_add_exp(a: &Expr, b: &Expr) -> Expr {
     let wide = wide_float(dtype);
     let (a, b) = (te::cast(&a, wide), te::cast(&b, wide));
     let c = |v: f64| te::const_of(v, a.ty().dtype);
-    let apart = te::maximum(&a, &b) + te::log1p(&te::exp(&-te::abs(&(&a - &b))));
-    te::cast(&te::select(&te::eq(&a, &b), &(&a + c(std::f64::consts::LN_2)), &apart), dtype)
+    let unequal = te::maximum(&a, &b) + te::log1p(&te::exp(&-te::abs(&(&a - &b))));
+    te::cast(&te::select(&te::eq(&a, &b), &(&a + c(std::f64::consts::LN_2)), &unequal), dtype)
 }
 
 /// NumPy's quotient of floats: the quotient after subtracting the remainder, so that both are
@@ -131,9 +131,9 @@ fn floor_divide(a: &Expr, b: &Expr) -> Expr {
     }
     let (a, b) = te::match_types(a, b);
     let c = |v: f64| te::const_of(v, a.ty().dtype);
-    let (r, moved) = remainder(&a, &b);
+    let (r, sign_differs) = remainder(&a, &b);
     let exact = te::round(&((&a - &r) / &b));
-    let exact = te::select(&moved, &(&exact - &c(1.0)), &exact);
+    let exact = te::select(&sign_differs, &(&exact - &c(1.0)), &exact);
     let near_zero = &(&a / &b) * &c(0.0);
     let exact = te::select(&te::eq(&exact, &c(0.0)), &near_zero, &exact);
     te::select(&te::eq(&b, &c(0.0)), &(&a / &b), &exact)
@@ -144,8 +144,8 @@ fn floor_divide(a: &Expr, b: &Expr) -> Expr {
 fn remainder(a: &Expr, b: &Expr) -> (Expr, Expr) {
     let zero = te::const_of(0.0, a.ty().dtype);
     let r = te::fmod(a, b);
-    let moved = te::and(&te::ne(&r, &zero), &te::ne(&te::lt(&r, &zero), &te::lt(b, &zero)));
-    (r, moved)
+    let sign_differs = te::and(&te::ne(&r, &zero), &te::ne(&te::lt(&r, &zero), &te::lt(b, &zero)));
+    (r, sign_differs)
 }
 
 /// NumPy's remainder: for floats, C's remainder adjusted to the sign of the divisor.
@@ -154,8 +154,8 @@ fn modulo(a: &Expr, b: &Expr) -> Expr {
         return te::floormod(a, b);
     }
     let (a, b) = te::match_types(a, b);
-    let (r, moved) = remainder(&a, &b);
-    te::select(&moved, &(&r + &b), &r)
+    let (r, sign_differs) = remainder(&a, &b);
+    te::select(&sign_differs, &(&r + &b), &r)
 }
 
 /// Small constant powers are computed by multiplications, which are exact and fast; other integer
@@ -197,14 +197,17 @@ fn integer_power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         b.for_each(&shape, |b, i| {
             let x = b.let_("x", &te::cast(&base.at(i), dtype));
             let n = b.let_("n", &te::cast(&exponent.at(i), dtype));
-            let (product, square, left) =
+            let (product, square, remaining) =
                 (b.cell("product", &of(1)), b.cell("square", &x), b.cell("left", &n));
-            b.while_(&te::gt(&left.get(), &of(0)), |b| {
-                let next =
-                    te::select(&odd(&left.get()), &(product.get() * square.get()), &product.get());
+            b.while_(&te::gt(&remaining.get(), &of(0)), |b| {
+                let next = te::select(
+                    &odd(&remaining.get()),
+                    &(product.get() * square.get()),
+                    &product.get(),
+                );
                 b.set(&product, &next);
                 b.set(&square, &(square.get() * square.get()));
-                b.set(&left, &te::shift_right(&left.get(), &of(1)));
+                b.set(&remaining, &te::shift_right(&remaining.get(), &of(1)));
             });
             let mut value = product.get();
             if !dtype.is_uint() {
@@ -212,9 +215,9 @@ fn integer_power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 let message = CheckFailure::Division.mark(&format!("{op}: 0 to a negative power"));
                 b.assert(&te::or(&te::not(&negative), &te::ne(&x, &of(0))), message);
                 let sign = te::select(&odd(&n), &of(-1), &of(1));
-                let minus = te::select(&te::eq(&x, &of(-1)), &sign, &of(0));
-                let least = te::select(&te::eq(&x, &of(1)), &of(1), &minus);
-                value = te::select(&negative, &least, &value);
+                let minus_one_power = te::select(&te::eq(&x, &of(-1)), &sign, &of(0));
+                let negative_power = te::select(&te::eq(&x, &of(1)), &of(1), &minus_one_power);
+                value = te::select(&negative, &negative_power, &value);
             }
             b.store(&out[0], i, &value);
         });

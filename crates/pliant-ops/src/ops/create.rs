@@ -75,12 +75,12 @@ pub static DECLS: &[OpDecl] = &[
 ];
 
 fn infer_shape(ctx: &mut InferCtx<'_>) -> InferResult {
-    let (sizes, dtype) = (ctx.result_sizes(0)?, needed_dtype(ctx)?);
+    let (sizes, dtype) = (ctx.result_sizes(0)?, required_dtype(ctx)?);
     Ok(ctx.tensor_type(sizes.dims, sizes.ndim, Some(dtype)))
 }
 
 /// The data type of a result that cannot be derived from operands.
-fn needed_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
+fn required_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
     ctx.dtype("dtype")?
         .ok_or_else(|| ctx.error("dtype is needed: nothing else says what the elements are"))
 }
@@ -138,13 +138,13 @@ enum Bound {
 
 /// Start, end and step, with defaults for absent operands.
 fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[Bound; 3], InferError> {
-    let mut given = Vec::new();
+    let mut bounds = Vec::new();
     for i in 0..ctx.args.len() {
         if !ctx.has_operand(i) {
             break;
         }
         if let ExprData::Float(bits, _) = *ctx.func.expr(ctx.args[i]) {
-            given.push(Bound::Float(f64::from_bits(bits)));
+            bounds.push(Bound::Float(f64::from_bits(bits)));
             continue;
         }
         let dims = ctx.sizes(i)?.dims.filter(|d| d.len() == 1);
@@ -154,11 +154,11 @@ fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[Bound; 3], InferError> {
                 ctx.operand_name(i)
             ))
         };
-        given.push(Bound::Size(dims.ok_or_else(bad)?[0]));
+        bounds.push(Bound::Size(dims.ok_or_else(bad)?[0]));
     }
     let (zero, one) = (ctx.func.syms.int(0), ctx.func.syms.int(1));
-    let mut given = given.into_iter();
-    Ok(match (given.next(), given.next(), given.next()) {
+    let mut bounds = bounds.into_iter();
+    Ok(match (bounds.next(), bounds.next(), bounds.next()) {
         (Some(end), None, _) => [Bound::Size(zero), end, Bound::Size(one)],
         (Some(start), Some(end), None) => [start, end, Bound::Size(one)],
         (Some(start), Some(end), Some(step)) => [start, end, step],
@@ -193,7 +193,7 @@ fn infer_arange(ctx: &mut InferCtx<'_>) -> InferResult {
     if let [Bound::Size(start), Bound::Size(end), Bound::Size(step)] = bounds {
         let len = int_length(ctx, start, end, step)?;
         if let Some(dtype) = dtype {
-            check_fits(ctx, dtype, start, len, step)?;
+            check_values_fit(ctx, dtype, start, len, step)?;
         }
         return Ok(ctx.tensor_type(Some(vec![len]), None, Some(dtype.unwrap_or(DType::Int64))));
     }
@@ -209,7 +209,7 @@ fn infer_arange(ctx: &mut InferCtx<'_>) -> InferResult {
 }
 
 /// Rejects values that are provably not representable in the data type of an `arange`.
-fn check_fits(
+fn check_values_fit(
     ctx: &InferCtx<'_>,
     dtype: DType,
     start: Sym,
@@ -248,18 +248,18 @@ fn te_arange(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         let len = shape[0].clone();
         let out = te::compute(shape, "T_arange", |i| te::cast(&(&i[0] * &step + &start), dtype));
         let last = &start + (len.clone() - te::int(1)) * &step;
-        return Ok(vec![held(ctx.decl.name, out, &len, &start, &last)]);
+        return Ok(vec![check_representable(ctx.decl.name, out, &len, &start, &last)]);
     }
     let [start, _, step] = float_bounds(&ctx.infer(), &bounds)?;
-    let wide = |v: f64| te::const_of(v, DType::Float64);
+    let float64 = |v: f64| te::const_of(v, DType::Float64);
     Ok(vec![te::compute(shape, "T_arange", |i| {
-        te::cast(&(te::cast(&i[0], DType::Float64) * wide(step) + wide(start)), dtype)
+        te::cast(&(te::cast(&i[0], DType::Float64) * float64(step) + float64(start)), dtype)
     })])
 }
 
 /// A stage that requires at run time that its integer type can represent the first and last value,
 /// if there are any.
-fn held(
+fn check_representable(
     op: &str,
     out: te::Tensor,
     len: &te::Expr,

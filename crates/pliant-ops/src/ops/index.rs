@@ -82,31 +82,31 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let shape = [&x.shape()[..axis], indices.shape(), &x.shape()[axis + 1..]].concat();
     let out = te::compute(shape, "T_take", |i| {
         let index = indices.at(&i[axis..axis + count]);
-        let chosen = index_bounds::as_int64(&index);
-        let place = match mode {
+        let signed_index = index_bounds::as_int64(&index);
+        let position = match mode {
             "wrap" if index.ty().dtype == DType::UInt64 => {
-                let turns = te::floormod(&index, &te::cast(&size, DType::UInt64));
-                te::cast(&turns, te::Ty::I64)
+                let remainder = te::floormod(&index, &te::cast(&size, DType::UInt64));
+                te::cast(&remainder, te::Ty::I64)
             }
-            "wrap" => te::floormod(&chosen, &size),
-            "clip" => index_bounds::clamp(&chosen, &size),
-            _ => index_bounds::wrapped(&index, &size),
+            "wrap" => te::floormod(&signed_index, &size),
+            "clip" => index_bounds::clamp(&signed_index, &size),
+            _ => index_bounds::normalize(&index, &size),
         };
-        let element = x.at(&[&i[..axis], &[place], &i[axis + count..]].concat());
+        let element = x.at(&[&i[..axis], &[position], &i[axis + count..]].concat());
         if mode != "nan" {
             return element;
         }
-        let inside = te::and(&te::ge(&chosen, &-&size), &te::lt(&chosen, &size));
+        let inside = te::and(&te::ge(&signed_index, &-&size), &te::lt(&signed_index, &size));
         te::if_then_else(&inside, &element, &te::const_of(f64::NAN, x.dtype()))
     });
     Ok(vec![match mode {
         "nan" => out,
         "fast" if ctx.trust_indices => out,
-        "fast" => out.with_check(index_bounds::check(indices.shape(), |c| {
-            index_bounds::in_range("relax.take", &indices.at(c), axis, &size)
+        "fast" => out.with_check(index_bounds::check_all(indices.shape(), |c| {
+            index_bounds::range_condition("relax.take", &indices.at(c), axis, &size)
         })),
         // Modes that map all indices into the range require a non-empty range.
-        _ => out.with_check(index_bounds::check(indices.shape(), |_| {
+        _ => out.with_check(index_bounds::check_all(indices.shape(), |_| {
             let message =
                 format!("relax.take: axis {axis} of size {size} is empty, so no index is in range");
             (te::gt(&size, &te::int(0)), message.into())
@@ -125,7 +125,7 @@ pub(super) struct AxisSlice {
 }
 
 /// The slices of a tensor with known dims; `None` if a bound is unknown.
-fn slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSlice>>, InferError> {
+fn axis_slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSlice>>, InferError> {
     let inbound = ctx.bool("assume_inbound")?;
     let lists = (ctx.sizes(1)?, ctx.sizes(2)?, ctx.sizes(3)?);
     let strides = if ctx.has_operand(4) { Some(ctx.sizes(4)?) } else { None };
@@ -152,7 +152,7 @@ fn slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSlice>>
         }
         let step = ctx.func.syms.as_int(strides[k]).filter(|&s| s != 0 && s != i64::MIN);
         let step = step.ok_or_else(|| ctx.error("strides must be constants other than 0"))?;
-        let step = step.clamp(-LONGEST_STEP, LONGEST_STEP);
+        let step = step.clamp(-MAX_STEP, MAX_STEP);
         if inbound {
             check_inbound(ctx, axis, dims[axis], (begins[k], ends[k], step))?;
         }
@@ -162,10 +162,10 @@ fn slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSlice>>
 }
 
 /// A longer step always leaves the tensor after the first element.
-const LONGEST_STEP: i64 = 1 << 48;
+const MAX_STEP: i64 = 1 << 48;
 
 /// No tensor has that many elements.
-const BEYOND: i64 = 1 << 62;
+const BEYOND_ANY_SIZE: i64 = 1 << 62;
 
 /// First index and length by NumPy's rules: negative bounds count from the end, and all bounds are
 /// clipped.
@@ -181,11 +181,11 @@ fn axis_slice(
         // "To the end" is often expressed by an integer that exceeds all sizes, with which sums
         // could overflow.
         match ctx.func.syms.as_int(b) {
-            Some(v) if v >= BEYOND => {
+            Some(v) if v >= BEYOND_ANY_SIZE => {
                 let high = ctx.func.syms.int(high);
                 ctx.func.syms.add(dim, high)
             }
-            Some(v) if v <= -BEYOND => ctx.func.syms.int(low),
+            Some(v) if v <= -BEYOND_ANY_SIZE => ctx.func.syms.int(low),
             _ => from_start(ctx, b, dim),
         }
     };
@@ -221,7 +221,12 @@ fn check_inbound(
 ) -> Result<(), InferError> {
     for bound in [begin, end] {
         // "To the end" is often expressed by an integer that exceeds all sizes.
-        if ctx.func.syms.as_int(bound).is_some_and(|v| !(-BEYOND..BEYOND).contains(&v)) {
+        if ctx
+            .func
+            .syms
+            .as_int(bound)
+            .is_some_and(|v| !(-BEYOND_ANY_SIZE..BEYOND_ANY_SIZE).contains(&v))
+        {
             continue;
         }
         let low = ctx.func.syms.int(if step > 0 { 0 } else { -1 });
@@ -257,8 +262,8 @@ fn from_start(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym) -> Sym {
 /// The bound clipped to `low ..= dim + high`. A bound that is provably in range does not change.
 fn clip(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym, low: i64, high: i64) -> Sym {
     let (low, high) = (ctx.func.syms.int(low), ctx.func.syms.int(high));
-    let most = ctx.func.syms.add(dim, high);
-    let upper = clip_above(ctx, b, most);
+    let max = ctx.func.syms.add(dim, high);
+    let upper = clip_above(ctx, b, max);
     match size_proofs::at_most(ctx.func, low, upper) {
         Some(true) => upper,
         Some(false) => low,
@@ -266,18 +271,18 @@ fn clip(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym, low: i64, high: i64) -> Sym {
     }
 }
 
-fn clip_above(ctx: &mut InferCtx<'_>, b: Sym, most: Sym) -> Sym {
-    match size_proofs::at_most(ctx.func, b, most) {
+fn clip_above(ctx: &mut InferCtx<'_>, b: Sym, max: Sym) -> Sym {
+    match size_proofs::at_most(ctx.func, b, max) {
         Some(true) => b,
-        Some(false) => most,
-        None => ctx.func.syms.min(b, most),
+        Some(false) => max,
+        None => ctx.func.syms.min(b, max),
     }
 }
 
 fn infer_slice(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let Some(mut dims) = t.dims else { return Ok(ctx.tensor_type(None, t.ndim, t.dtype)) };
-    let Some(slices) = slices(ctx, &dims)? else {
+    let Some(slices) = axis_slices(ctx, &dims)? else {
         return Ok(ctx.tensor_type(None, t.ndim, t.dtype));
     };
     for s in slices {
@@ -288,7 +293,7 @@ fn infer_slice(ctx: &mut InferCtx<'_>) -> InferResult {
 
 fn te_slice(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
-    let slices = slices(&mut ctx.infer(), &dims)?;
+    let slices = axis_slices(&mut ctx.infer(), &dims)?;
     let slices = slices
         .ok_or_else(|| LegalizeError::unknown("relax.strided_slice: the bounds are not known"))?;
     let x = ctx.tensor(0)?;

@@ -14,7 +14,7 @@ const AXIS: &[(&str, Default)] = &[("axis", Default::Required)];
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.inspect.tensor_shape_i",
-        |ctx| at_axis(ctx, true),
+        |ctx| infer_at_axis(ctx, true),
         "The size of a dim, as a scalar.",
     )
     .operands(&["tensor"])
@@ -23,7 +23,7 @@ pub static DECLS: &[OpDecl] = &[
     .packed("vm.builtin.inspect.shape_i"),
     OpDecl::new(
         "relax.inspect.tensor_stride_i",
-        |ctx| at_axis(ctx, false),
+        |ctx| infer_at_axis(ctx, false),
         "How many elements lie from one index of a dim to the next, as a scalar.",
     )
     .operands(&["tensor"])
@@ -35,7 +35,7 @@ pub static DECLS: &[OpDecl] = &[
     .packed("vm.builtin.inspect.ndim"),
     OpDecl::new(
         "relax.inspect.tensor_dtype_code",
-        |ctx| of_dtype(ctx, DType::UInt8, |d| i64::from(d.to_dlpack().0)),
+        |ctx| infer_dtype_property(ctx, DType::UInt8, |d| i64::from(d.to_dlpack().0)),
         "DLPack's code of the kind of elements, as a scalar.",
     )
     .operands(&["tensor"])
@@ -43,7 +43,7 @@ pub static DECLS: &[OpDecl] = &[
     .packed("vm.builtin.inspect.dtype_code"),
     OpDecl::new(
         "relax.inspect.tensor_dtype_bits",
-        |ctx| of_dtype(ctx, DType::UInt8, |d| i64::from(d.bits())),
+        |ctx| infer_dtype_property(ctx, DType::UInt8, |d| i64::from(d.bits())),
         "The bits of an element, as a scalar.",
     )
     .operands(&["tensor"])
@@ -51,7 +51,7 @@ pub static DECLS: &[OpDecl] = &[
     .packed("vm.builtin.inspect.dtype_bits"),
     OpDecl::new(
         "relax.inspect.tensor_dtype_lanes",
-        |ctx| of_dtype(ctx, DType::UInt16, |_| 1),
+        |ctx| infer_dtype_property(ctx, DType::UInt16, |_| 1),
         "The lanes of an element, as a scalar: 1.",
     )
     .operands(&["tensor"])
@@ -59,14 +59,14 @@ pub static DECLS: &[OpDecl] = &[
     .packed("vm.builtin.inspect.dtype_lanes"),
     OpDecl::new(
         "relax.inspect.tensor_byte_offset",
-        offset,
+        infer_offset,
         "How many bytes behind the beginning of its memory a tensor begins, as a scalar.",
     )
     .operands(&["tensor"])
     .packed("vm.builtin.inspect.byte_offset"),
     OpDecl::new(
         "relax.inspect.tensor_elem_offset",
-        offset,
+        infer_offset,
         "How many elements behind the beginning of its memory a tensor begins, as a scalar.",
     )
     .operands(&["tensor"])
@@ -96,12 +96,12 @@ pub static DECLS: &[OpDecl] = &[
     .view(te_same),
 ];
 
-fn scalar(ctx: &mut InferCtx<'_>, dtype: DType, value: Option<i64>) -> InferResult {
+fn scalar_type(ctx: &mut InferCtx<'_>, dtype: DType, value: Option<i64>) -> InferResult {
     let value = value.map(|v| ctx.func.syms.int(v));
     Ok(ctx.func.intern(TypeData::Prim { dtype, value }))
 }
 
-fn at_axis(ctx: &mut InferCtx<'_>, size: bool) -> InferResult {
+fn infer_at_axis(ctx: &mut InferCtx<'_>, size: bool) -> InferResult {
     let (t, axis) = (ctx.tensor(0)?, ctx.int("axis")?);
     if let Some(ndim) = t.ndim
         && !(0..ndim as i64).contains(&axis)
@@ -115,17 +115,21 @@ fn at_axis(ctx: &mut InferCtx<'_>, size: bool) -> InferResult {
 
 fn infer_ndim(ctx: &mut InferCtx<'_>) -> InferResult {
     let ndim = ctx.tensor(0)?.ndim;
-    scalar(ctx, DType::Int32, ndim.map(|n| n as i64))
+    scalar_type(ctx, DType::Int32, ndim.map(|n| n as i64))
 }
 
-fn of_dtype(ctx: &mut InferCtx<'_>, dtype: DType, value: fn(DType) -> i64) -> InferResult {
+fn infer_dtype_property(
+    ctx: &mut InferCtx<'_>,
+    dtype: DType,
+    value: fn(DType) -> i64,
+) -> InferResult {
     let known = ctx.tensor(0)?.dtype;
-    scalar(ctx, dtype, known.map(value))
+    scalar_type(ctx, dtype, known.map(value))
 }
 
-fn offset(ctx: &mut InferCtx<'_>) -> InferResult {
+fn infer_offset(ctx: &mut InferCtx<'_>) -> InferResult {
     ctx.tensor(0)?;
-    scalar(ctx, DType::UInt64, None)
+    scalar_type(ctx, DType::UInt64, None)
 }
 
 fn infer_same(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -139,7 +143,7 @@ fn te_same(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 }
 
 /// Whether an operand is present. An empty tuple counts as absent, too.
-fn given(ctx: &InferCtx<'_>, i: usize) -> bool {
+fn is_operand_present(ctx: &InferCtx<'_>, i: usize) -> bool {
     ctx.has_operand(i)
         && !matches!(ctx.operand_type(i), TypeData::Tuple(fields) if fields.is_empty())
 }
@@ -147,7 +151,7 @@ fn given(ctx: &InferCtx<'_>, i: usize) -> bool {
 fn infer_view(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let dtype = ctx.dtype("dtype")?.or(t.dtype);
-    if !given(ctx, 1) {
+    if !is_operand_present(ctx, 1) {
         if let (Some(old), Some(new)) = (t.dtype, dtype)
             && old.size() != new.size()
         {

@@ -32,17 +32,17 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 ])
 .te(Pattern::Opaque, te_call_kernel)];
 
-fn decode(ctx: &InferCtx<'_>) -> Result<KernelCall, InferError> {
+fn decode_call(ctx: &InferCtx<'_>) -> Result<KernelCall, InferError> {
     KernelCall::of_attrs(ctx.attrs, ctx.args.len()).map_err(|message| ctx.error(message))
 }
 
 /// The explicit type, after its tensors and those of the operands were compared with the declaration.
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
-    let call = decode(ctx)?;
+    let call = decode_call(ctx)?;
     let mut sizes = Vec::new();
     for (i, &at) in call.operands.iter().enumerate() {
         let tensor = ctx.tensor(i)?;
-        check(ctx, &call, at, &tensor)?;
+        check_operand(ctx, &call, at, &tensor)?;
         check_sizes(ctx, &call, at, &tensor, &mut sizes)?;
     }
     let ty = match *ctx.ty_args {
@@ -70,9 +70,9 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
             return Err(ctx.error(format!("result {name} is a tensor, but its type is {text}")));
         }
         let tensor = ctx.tensor_ty(result, || name.to_string())?;
-        check(ctx, &call, at, &tensor)?;
+        check_operand(ctx, &call, at, &tensor)?;
         if tensor.dims.is_none() {
-            return Err(wrong(ctx, &call, at, "has unknown dims"));
+            return Err(operand_error(ctx, &call, at, "has unknown dims"));
         }
         check_sizes(ctx, &call, at, &tensor, &mut sizes)?;
     }
@@ -80,51 +80,56 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
 }
 
 /// An error about an operand.
-fn wrong(ctx: &InferCtx<'_>, call: &KernelCall, at: usize, what: impl Display) -> InferError {
+fn operand_error(
+    ctx: &InferCtx<'_>,
+    call: &KernelCall,
+    at: usize,
+    what: impl Display,
+) -> InferError {
     let (kernel, operand) = (call.kernel.name, call.kernel.operands[at].name);
     ctx.error(format!("operand {operand} of kernel {kernel} {what}"))
 }
 
 /// Compares the data type, the rank and the axes of a tensor with the declaration of its operand.
-fn check(
+fn check_operand(
     ctx: &InferCtx<'_>,
     call: &KernelCall,
     at: usize,
     tensor: &TensorTy,
 ) -> Result<(), InferError> {
     let operand = &call.kernel.operands[at];
-    let failed = |what: String| Err(wrong(ctx, call, at, what));
+    let fail = |what: String| Err(operand_error(ctx, call, at, what));
     if tensor.scalar {
-        return failed("is a scalar, expected a tensor".to_string());
+        return fail("is a scalar, expected a tensor".to_string());
     }
     let accumulate = call.kernel.attr("accumulate");
     let accumulates = accumulate.is_some_and(|(_, first)| call.numbers[first] != 0);
     if operand.role == Role::Accumulator && accumulates {
-        return failed("is a new tensor without initial values: accumulate=True".to_string());
+        return fail("is a new tensor without initial values: accumulate=True".to_string());
     }
     let Some(dtype) = tensor.dtype else {
-        return failed("has an unknown data type".to_string());
+        return fail("has an unknown data type".to_string());
     };
     if operand.dtypes().all(|own| own != dtype) {
         let wanted: Vec<String> = operand.dtypes().map(|dtype| dtype.to_string()).collect();
-        return failed(format!("is {dtype}, expected {}", wanted.join(" or ")));
+        return fail(format!("is {dtype}, expected {}", wanted.join(" or ")));
     }
     let Some(rank) = tensor.ndim else {
-        return failed("has an unknown number of dims".to_string());
+        return fail("has an unknown number of dims".to_string());
     };
     let rank = match &call.axes[at] {
         Some(axes) => {
-            check_axes(operand.order, axes, rank).or_else(failed)?;
+            check_axes(operand.order, axes, rank).or_else(fail)?;
             axes.len()
         }
         None => rank,
     };
     if rank.max(tensor.ndim.unwrap_or(0)) > MAX_RANK {
-        return failed(format!("has {rank} dims, but at most {MAX_RANK} are possible"));
+        return fail(format!("has {rank} dims, but at most {MAX_RANK} are possible"));
     }
     let names = dims(call, at);
     match leading_dims(names, rank) {
-        None => failed(format!("has {rank} dims, expected ({})", names.join(", "))),
+        None => fail(format!("has {rank} dims, expected ({})", names.join(", "))),
         Some(_) => Ok(()),
     }
 }
@@ -183,7 +188,7 @@ fn check_sizes(
             let (size, known) = (ctx.dim_text(size), ctx.dim_text(known));
             let other = call.kernel.operands[other].name;
             let what = format!("has {name} = {size}, but operand {other} has {name} = {known}");
-            return Err(wrong(ctx, call, at, what));
+            return Err(operand_error(ctx, call, at, what));
         }
     }
     Ok(())
@@ -202,7 +207,7 @@ fn dims(call: &KernelCall, at: usize) -> &'static [&'static str] {
 
 /// One statement that calls the kernel.
 fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    let call = decode(&ctx.infer())?;
+    let call = decode_call(&ctx.infer())?;
     let tensors = (0..ctx.args.len()).map(|i| ctx.tensor(i)).collect::<Result<Vec<_>, _>>()?;
     let count = ctx.out_tys().len();
     let written = call.results(count).ok_or_else(|| ctx.error("has too many results"))?;

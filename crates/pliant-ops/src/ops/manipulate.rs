@@ -133,12 +133,12 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> InferResult {
         let known = open.is_none().then_some(dims.clone());
         return Ok(ctx.tensor_type(known, Some(dims.len()), t.dtype));
     };
-    fill_open(ctx, &old, &mut dims, open)?;
+    infer_open_dim(ctx, &old, &mut dims, open)?;
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
 /// Infers the size written as -1, and rejects provably incompatible shapes.
-fn fill_open(
+fn infer_open_dim(
     ctx: &mut InferCtx<'_>,
     old: &[Sym],
     dims: &mut [Sym],

@@ -47,7 +47,7 @@ pub static DECLS: &[OpDecl] = &[
 // ---- quantize, dequantize ----
 
 /// Checks scale and zero_point: scalars, or vectors with the size of the axis.
-fn parameters(ctx: &mut InferCtx<'_>) -> Result<(), InferError> {
+fn check_parameters(ctx: &mut InferCtx<'_>) -> Result<(), InferError> {
     let data = ctx.tensor(0)?;
     let axis = match data.ndim {
         Some(n) if n > 0 => Some(ctx.axis("axis", n)?),
@@ -77,7 +77,7 @@ fn parameters(ctx: &mut InferCtx<'_>) -> Result<(), InferError> {
 fn infer_quantize(ctx: &mut InferCtx<'_>) -> InferResult {
     let data = ctx.tensor(0)?;
     require_float(ctx, 0, &data)?;
-    parameters(ctx)?;
+    check_parameters(ctx)?;
     let out = ctx.dtype("out_dtype")?.unwrap_or(DType::Int8);
     if !out.is_integer() || out.size() > 4 {
         return Err(
@@ -93,7 +93,7 @@ fn infer_quantize(ctx: &mut InferCtx<'_>) -> InferResult {
 fn infer_dequantize(ctx: &mut InferCtx<'_>) -> InferResult {
     let data = ctx.tensor(0)?;
     require_integer(ctx, 0, &data)?;
-    parameters(ctx)?;
+    check_parameters(ctx)?;
     let out = ctx.dtype("out_dtype")?.unwrap_or(DType::Float32);
     if !out.is_float() {
         return Err(ctx.error(format!("out_dtype must be a float type, but is {out}")));
@@ -151,7 +151,7 @@ impl Parameter {
 }
 
 /// The data, its parameters, and the required checks.
-struct Steps {
+struct QuantizeOperands {
     x: Value,
     scale: Parameter,
     zero: Parameter,
@@ -159,18 +159,18 @@ struct Steps {
     checks: Vec<Check>,
 }
 
-impl Steps {
-    fn read(ctx: &mut LegalizeCtx<'_>) -> Result<Steps, LegalizeError> {
+impl QuantizeOperands {
+    fn read(ctx: &mut LegalizeCtx<'_>) -> Result<QuantizeOperands, LegalizeError> {
         let axis = quantized_axis(ctx)?;
         let mut checks = Vec::new();
         let scale = Parameter::of(ctx, 1, axis, &mut checks)?;
         let zero = Parameter::of(ctx, 2, axis, &mut checks)?;
-        Ok(Steps { x: ctx.value(0)?, scale, zero, axis, checks })
+        Ok(QuantizeOperands { x: ctx.value(0)?, scale, zero, axis, checks })
     }
 
     /// The stage that computes `f` for each element.
-    fn each(self, name: &str, f: impl Fn(Expr, Expr, Expr) -> Expr) -> Vec<te::Tensor> {
-        let Steps { x, scale, zero, axis, checks } = self;
+    fn stage(self, name: &str, f: impl Fn(Expr, Expr, Expr) -> Expr) -> Vec<te::Tensor> {
+        let QuantizeOperands { x, scale, zero, axis, checks } = self;
         let out = te::compute(x.shape().to_vec(), name, |i| {
             f(x.at(i), scale.at(i, axis), zero.at(i, axis))
         });
@@ -185,33 +185,33 @@ fn quantized_axis(ctx: &mut LegalizeCtx<'_>) -> Result<usize, LegalizeError> {
 
 fn te_quantize(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let out = ctx.out_dtype(0)?;
-    let steps = Steps::read(ctx)?;
+    let operands = QuantizeOperands::read(ctx)?;
     // Float32 cannot represent all 32-bit integers.
-    let wide = if out.size() == 4 || steps.x.dtype() == DType::Float64 {
+    let acc_dtype = if out.size() == 4 || operands.x.dtype() == DType::Float64 {
         DType::Float64
     } else {
         DType::Float32
     };
-    Ok(steps.each("T_quantize", |x, scale, zero| {
-        let steps = te::round(&(te::cast(&x, wide) / te::cast(&scale, wide)));
+    Ok(operands.stage("T_quantize", |x, scale, zero| {
+        let steps = te::round(&(te::cast(&x, acc_dtype) / te::cast(&scale, acc_dtype)));
         // Casts to integers saturate.
-        te::cast(&(steps + te::cast(&zero, wide)), out)
+        te::cast(&(steps + te::cast(&zero, acc_dtype)), out)
     }))
 }
 
 fn te_dequantize(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let out = ctx.out_dtype(0)?;
-    let steps = Steps::read(ctx)?;
-    let wide = if out == DType::Float64 { DType::Float64 } else { DType::Float32 };
+    let operands = QuantizeOperands::read(ctx)?;
+    let acc_dtype = if out == DType::Float64 { DType::Float64 } else { DType::Float32 };
     // The difference of two 32-bit integers needs more bits.
-    let small = steps.x.dtype().size() < 4 && steps.zero.value.dtype().size() < 4;
-    let integer = te::Ty::scalar(if small { DType::Int32 } else { DType::Int64 });
-    Ok(steps.each("T_dequantize", |x, scale, zero| {
+    let fits_int32 = operands.x.dtype().size() < 4 && operands.zero.value.dtype().size() < 4;
+    let integer = te::Ty::scalar(if fits_int32 { DType::Int32 } else { DType::Int64 });
+    Ok(operands.stage("T_dequantize", |x, scale, zero| {
         let steps = match zero.ty().dtype.is_float() {
-            true => te::cast(&x, wide) - te::cast(&zero, wide),
-            false => te::cast(&(te::cast(&x, integer) - te::cast(&zero, integer)), wide),
+            true => te::cast(&x, acc_dtype) - te::cast(&zero, acc_dtype),
+            false => te::cast(&(te::cast(&x, integer) - te::cast(&zero, integer)), acc_dtype),
         };
-        te::cast(&(steps * te::cast(&scale, wide)), out)
+        te::cast(&(steps * te::cast(&scale, acc_dtype)), out)
     }))
 }
 // ---- multinomial_from_uniform ----
@@ -251,7 +251,7 @@ fn te_multinomial(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (prob, uniform) = (ctx.tensor(0)?, ctx.tensor(1)?);
     let rows = ctx.tensor_with_dims(2, &own)?;
     let (op, trust_indices) = (ctx.decl.name, ctx.trust_indices);
-    let wide = super::statistical::accumulator(prob.dtype());
+    let acc_dtype = super::statistical::accumulator(prob.dtype());
     let classes = prob.shape()[1].clone();
     Ok(te::extern_("multinomial", &[(shape.clone(), dtype)], |b, out| {
         if classes.as_int().is_none_or(|n| n < 1) {
@@ -260,16 +260,23 @@ fn te_multinomial(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             b.assert(&te::or(&some, &none), format!("{op}: prob has no classes to draw from"));
         }
         b.for_each(&shape, |b, i| {
-            let row =
-                index_bounds::checked(b, op, trust_indices, (0, &rows.at(i), &prob.shape()[0]));
-            let limit = b.let_("limit", &te::cast(&uniform.at(i), wide));
-            let total = b.cell("total", &te::const_of(0.0, wide));
+            let row = index_bounds::emit_checked_index(
+                b,
+                op,
+                trust_indices,
+                (0, &rows.at(i), &prob.shape()[0]),
+            );
+            let limit = b.let_("limit", &te::cast(&uniform.at(i), acc_dtype));
+            let total = b.cell("total", &te::const_of(0.0, acc_dtype));
             let class = b.cell("class", &(&classes - 1));
             let open = b.cell("open", &te::bool_const(true));
             b.for_("v", &classes, |b, v| {
-                b.set(&total, &(total.get() + te::cast(&prob.at(&[row.clone(), v.clone()]), wide)));
-                let found = te::and(&open.get(), &te::gt(&total.get(), &limit));
-                b.if_(&found, |b| {
+                b.set(
+                    &total,
+                    &(total.get() + te::cast(&prob.at(&[row.clone(), v.clone()]), acc_dtype)),
+                );
+                let is_chosen = te::and(&open.get(), &te::gt(&total.get(), &limit));
+                b.if_(&is_chosen, |b| {
                     b.set(&class, v);
                     b.set(&open, &te::bool_const(false));
                 });

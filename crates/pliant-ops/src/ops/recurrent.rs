@@ -12,7 +12,7 @@ use pliant_ir::relax::TypeData;
 
 use crate::decl::{Default, InferResult, OpDecl, Pattern};
 use crate::infer::InferCtx;
-use layer::{Kind, Layer};
+use layer::{CellKind, Layer};
 
 const ATTRS: &[(&str, Default)] = &[
     ("direction", Default::Str("forward")),
@@ -27,7 +27,7 @@ const ATTRS: &[(&str, Default)] = &[
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.lstm",
-        |ctx| infer(ctx, Kind::Lstm),
+        |ctx| infer(ctx, CellKind::Lstm),
         "A long short-term memory over x (steps, batch, inputs), or with layout 1 (batch, steps, inputs). Weights w \
          (directions, 4 * hidden, inputs) and r (directions, 4 * hidden, hidden) hold the gates i, o, f, c; b \
          (directions, 8 * hidden) the biases of both; p (directions, 3 * hidden) the peepholes i, o, f. Gives all \
@@ -44,11 +44,11 @@ pub static DECLS: &[OpDecl] = &[
         ("layout", Default::Int(0)),
         ("input_forget", Default::Bool(false)),
     ])
-    .te(Pattern::Opaque, |ctx| layer::build(ctx, Kind::Lstm))
+    .te(Pattern::Opaque, |ctx| layer::te_layer(ctx, CellKind::Lstm))
     .onnx(&["LSTM"]),
     OpDecl::new(
         "relax.nn.gru",
-        |ctx| infer(ctx, Kind::Gru),
+        |ctx| infer(ctx, CellKind::Gru),
         "A gated recurrent unit: gates z, r, h; otherwise as relax.nn.lstm, without cell and peepholes. \
          linear_before_reset applies the reset gate after the product with the state.",
     )
@@ -62,20 +62,20 @@ pub static DECLS: &[OpDecl] = &[
         ("layout", Default::Int(0)),
         ("linear_before_reset", Default::Bool(false)),
     ])
-    .te(Pattern::Opaque, |ctx| layer::build(ctx, Kind::Gru))
+    .te(Pattern::Opaque, |ctx| layer::te_layer(ctx, CellKind::Gru))
     .onnx(&["GRU"]),
     OpDecl::new(
         "relax.nn.rnn",
-        |ctx| infer(ctx, Kind::Rnn),
+        |ctx| infer(ctx, CellKind::Rnn),
         "A plain recurrent layer: f(x w + h r + b); otherwise as relax.nn.gru.",
     )
     .operands(&["x", "w", "r", "b?", "sequence_lens?: index", "initial_h?"])
     .attrs(ATTRS)
-    .te(Pattern::Opaque, |ctx| layer::build(ctx, Kind::Rnn))
+    .te(Pattern::Opaque, |ctx| layer::te_layer(ctx, CellKind::Rnn))
     .onnx(&["RNN"]),
 ];
 
-fn infer(ctx: &mut InferCtx<'_>, kind: Kind) -> InferResult {
+fn infer(ctx: &mut InferCtx<'_>, kind: CellKind) -> InferResult {
     let dtype = layer::check_types(ctx, kind)?;
     let layer = Layer::read(ctx, kind)?;
     let (y, state) = match &layer {
@@ -84,6 +84,6 @@ fn infer(ctx: &mut InferCtx<'_>, kind: Kind) -> InferResult {
     };
     let y = ctx.tensor_type(y, Some(4), dtype);
     let state = ctx.tensor_type(state, Some(3), dtype);
-    let fields = if kind == Kind::Lstm { vec![y, state, state] } else { vec![y, state] };
+    let fields = if kind == CellKind::Lstm { vec![y, state, state] } else { vec![y, state] };
     Ok(ctx.func.intern(TypeData::Tuple(fields.into())))
 }

@@ -3,23 +3,23 @@
 use crate::te::{self, Body, Expr};
 
 /// Minimum number of elements whose rows are worth distributing to another thread.
-pub(super) const GRAIN: i64 = 2048;
+pub(super) const MIN_CHUNK_ELEMENTS: i64 = 2048;
 
 /// The rows of a tensor along an axis.
-pub(super) struct Rows {
+pub(super) struct RowLoops {
     /// The dims except that of the axis.
-    others: Vec<Expr>,
+    other_dims: Vec<Expr>,
     axis: usize,
     /// The number of elements of a row.
     pub(super) len: Expr,
 }
 
-impl Rows {
+impl RowLoops {
     /// The rows of a tensor with the given shape.
-    pub(super) fn new(shape: &[Expr], axis: usize) -> Rows {
-        let mut others = shape.to_vec();
-        let len = others.remove(axis);
-        Rows { others, axis, len }
+    pub(super) fn new(shape: &[Expr], axis: usize) -> RowLoops {
+        let mut other_dims = shape.to_vec();
+        let len = other_dims.remove(axis);
+        RowLoops { other_dims, axis, len }
     }
 
     /// The indices of element `k` of the row with the given indices of the other dims.
@@ -29,50 +29,55 @@ impl Rows {
 
     /// Emits a parallel loop over all rows. `scratch` allocates the buffers of a thread. `each`
     /// gets them, and the row's indices of the other dims.
-    pub(super) fn each<S>(
+    pub(super) fn for_each_row<S>(
         &self,
         b: &mut Body,
         scratch: impl FnOnce(&mut Body) -> S,
-        each: impl FnOnce(&mut Body, &S, &[Expr]),
+        body: impl FnOnce(&mut Body, &S, &[Expr]),
     ) {
-        let total = self.others.iter().fold(te::int(1), |n, d| n * d);
+        let total = self.other_dims.iter().fold(te::int(1), |n, d| n * d);
         let total = b.let_("total", &total);
-        let some = te::maximum(&self.len, &te::int(1));
-        let fit = te::maximum(&te::floordiv(&te::int(GRAIN), &some), &te::int(1));
-        let size = b.let_("rows", &fit);
+        let nonzero_len = te::maximum(&self.len, &te::int(1));
+        let rows_per_chunk =
+            te::maximum(&te::floordiv(&te::int(MIN_CHUNK_ELEMENTS), &nonzero_len), &te::int(1));
+        let size = b.let_("rows", &rows_per_chunk);
         b.parallel("chunk", &te::ceildiv(&total, &size), |b, chunk| {
             let first = b.let_("first", &(chunk * &size));
             let scratch = scratch(b);
             b.for_("row", &te::minimum(&size, &(&total - &first)), |b, row| {
-                let mut rest = first + row;
-                let mut at = Vec::with_capacity(self.others.len());
-                for (k, dim) in self.others.iter().enumerate().rev() {
+                let mut remaining = first + row;
+                let mut at = Vec::with_capacity(self.other_dims.len());
+                for (k, dim) in self.other_dims.iter().enumerate().rev() {
                     // If a dim is known to be 0, there are no rows, and the index must not be
                     // divided by it.
-                    let known = dim.is_const(0) || dim.is_const(1);
+                    let is_trivial = dim.is_const(0) || dim.is_const(1);
                     at.push(match k {
-                        0 => rest.clone(),
-                        _ if known => te::int(0),
-                        _ => te::floormod(&rest, dim),
+                        0 => remaining.clone(),
+                        _ if is_trivial => te::int(0),
+                        _ => te::floormod(&remaining, dim),
                     });
-                    rest = if known { rest } else { te::floordiv(&rest, dim) };
+                    remaining = if is_trivial { remaining } else { te::floordiv(&remaining, dim) };
                 }
                 let at: Vec<Expr> = at.iter().rev().map(|i| b.let_("at", i)).collect();
                 // Asserted once per row rather than for each of its elements.
-                for (i, dim) in at.iter().zip(&self.others) {
+                for (i, dim) in at.iter().zip(&self.other_dims) {
                     let inside = te::and(&te::le(&te::int(0), i), &te::lt(i, dim));
                     b.assert(&inside, "a row lies outside of its tensor");
                 }
-                each(b, &scratch, &at);
+                body(b, &scratch, &at);
             });
         });
     }
 }
 
 /// Emits parallel loops over all indices of a shape. The innermost loop runs over the last dim.
-pub(super) fn each_element(b: &mut Body, shape: &[Expr], write: impl FnOnce(&mut Body, &[Expr])) {
+pub(super) fn for_each_element(
+    b: &mut Body,
+    shape: &[Expr],
+    write: impl FnOnce(&mut Body, &[Expr]),
+) {
     if let [len] = shape {
-        let size = te::int(8 * GRAIN);
+        let size = te::int(8 * MIN_CHUNK_ELEMENTS);
         return b.parallel("chunk", &te::ceildiv(len, &size), |b, chunk| {
             let first = b.let_("first", &(chunk * &size));
             b.for_("i", &te::minimum(&size, &(len - &first)), |b, i| write(b, &[first + i]));
@@ -83,7 +88,11 @@ pub(super) fn each_element(b: &mut Body, shape: &[Expr], write: impl FnOnce(&mut
     }
     // Decomposing a position into indices takes about as long as copying 16 elements, so the last two of many dims are looped over.
     let (outer, inner) = shape.split_at(shape.len() - if shape.len() > 3 { 2 } else { 1 });
-    let mut rows = Rows::new(&[outer, &[te::int(1)]].concat(), outer.len());
+    let mut rows = RowLoops::new(&[outer, &[te::int(1)]].concat(), outer.len());
     rows.len = inner.iter().fold(te::int(1), |len, d| len * d);
-    rows.each(b, |_| (), |b, (), row| b.for_each(inner, |b, i| write(b, &[row, i].concat())));
+    rows.for_each_row(
+        b,
+        |_| (),
+        |b, (), row| b.for_each(inner, |b, i| write(b, &[row, i].concat())),
+    );
 }

@@ -18,7 +18,7 @@ const INPLACE: &[(&str, Default)] = &[(INPLACE_INDICES, Default::Required)];
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.call_tir",
-        given,
+        infer_explicit,
         "Calls a loop function that writes new tensors of the given types.",
     )
     .operands(&["gvar", "args", "tir_vars?"]),
@@ -31,13 +31,13 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(INPLACE),
     OpDecl::new(
         "relax.call_dps_packed",
-        given,
+        infer_explicit,
         "Calls a packed function that writes new tensors of the given types.",
     )
     .operands(&["func", "args", "tir_vars?"]),
     OpDecl::new(
         "relax.call_pure_packed",
-        given,
+        infer_explicit,
         "Calls a packed function that has no effect but its result.",
     )
     .operands(&["func", "*args: scalar"]),
@@ -50,7 +50,7 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(INPLACE),
     OpDecl::new(
         "relax.call_builtin_with_ctx",
-        given,
+        infer_explicit,
         "Calls a builtin that takes the machine's context.",
     )
     .operands(&["func", "args"])
@@ -72,8 +72,8 @@ pub static DECLS: &[OpDecl] = &[
         "Calls the body on the state as long as the condition of it holds.",
     )
     .operands(&["cond", "body", "*state: scalar"]),
-    OpDecl::new("relax.null_value", object, "No value: stands for an optional operand."),
-    OpDecl::new("relax.print", unit, "Prints values.")
+    OpDecl::new("relax.null_value", infer_object, "No value: stands for an optional operand."),
+    OpDecl::new("relax.print", infer_unit, "Prints values.")
         .operands(&["*values: scalar"])
         .attrs(&[("format", Default::Str(""))])
         .packed("vm.builtin.print")
@@ -106,41 +106,57 @@ pub static DECLS: &[OpDecl] = &[
         .te(Pattern::Opaque, te_size)
         .numpy("size")
         .onnx(&["Size"]),
-    OpDecl::new("relax.builtin.alloc_tensor", alloc_tensor, "A new tensor.")
+    OpDecl::new("relax.builtin.alloc_tensor", infer_alloc_tensor, "A new tensor.")
         .operands(&["shape", "dtype", "runtime_device_index", "storage_scope?"])
         .impure(),
-    OpDecl::new("relax.memory.alloc_storage", object, "New memory, to be freed by kill_storage.")
-        .operands(&["size", "virtual_device_index", "storage_scope", "dtype"])
-        .impure(),
-    OpDecl::new("relax.memory.alloc_tensor", tensor_in_storage, "A tensor in memory.")
+    OpDecl::new(
+        "relax.memory.alloc_storage",
+        infer_object,
+        "New memory, to be freed by kill_storage.",
+    )
+    .operands(&["size", "virtual_device_index", "storage_scope", "dtype"])
+    .impure(),
+    OpDecl::new("relax.memory.alloc_tensor", infer_tensor_in_storage, "A tensor in memory.")
         .operands(&["storage", "offset", "shape", "dtype", "runtime_device_index?"])
         .impure(),
-    OpDecl::new("relax.memory.kill_storage", unit, "Frees memory.").operands(&["storage"]).impure(),
-    OpDecl::new("relax.memory.kill_tensor", unit, "Ends the life of a tensor.")
+    OpDecl::new("relax.memory.kill_storage", infer_unit, "Frees memory.")
+        .operands(&["storage"])
+        .impure(),
+    OpDecl::new("relax.memory.kill_tensor", infer_unit, "Ends the life of a tensor.")
         .operands(&["tensor"])
         .impure(),
-    OpDecl::new("relax.vm.alloc_storage", object, "New memory of the machine.")
+    OpDecl::new("relax.vm.alloc_storage", infer_object, "New memory of the machine.")
         .operands(&["size", "runtime_device_index", "dtype", "storage_scope?"])
         .impure(),
-    OpDecl::new("relax.vm.alloc_tensor", tensor_in_storage, "A tensor in memory of the machine.")
-        .operands(&["storage", "offset", "shape", "dtype", "runtime_device_index?"])
-        .impure(),
-    OpDecl::new("relax.vm.alloc_shape_heap", object, "A heap of so many sizes.")
+    OpDecl::new(
+        "relax.vm.alloc_tensor",
+        infer_tensor_in_storage,
+        "A tensor in memory of the machine.",
+    )
+    .operands(&["storage", "offset", "shape", "dtype", "runtime_device_index?"])
+    .impure(),
+    OpDecl::new("relax.vm.alloc_shape_heap", infer_object, "A heap of so many sizes.")
         .operands(&["size"])
         .packed("vm.builtin.alloc_shape_heap")
         .impure(),
-    OpDecl::new("relax.vm.store_shape", unit, "Writes the dims of a shape into slots of a heap.")
-        .operands(&["shape", "heap", "*slots"])
-        .packed("vm.builtin.store_shape")
-        .impure(),
+    OpDecl::new(
+        "relax.vm.store_shape",
+        infer_unit,
+        "Writes the dims of a shape into slots of a heap.",
+    )
+    .operands(&["shape", "heap", "*slots"])
+    .packed("vm.builtin.store_shape")
+    .impure(),
     OpDecl::new("relax.vm.load_shape", infer_load_shape, "The shape in slots of a heap.")
         .operands(&["heap", "*slots"])
         .packed("vm.builtin.load_shape")
         .impure(),
-    OpDecl::new("relax.vm.kill_object", unit, "Clears a register.").operands(&["obj"]).impure(),
+    OpDecl::new("relax.vm.kill_object", infer_unit, "Clears a register.")
+        .operands(&["obj"])
+        .impure(),
     OpDecl::new(
         "relax.vm.call_tir_dyn",
-        unit,
+        infer_unit,
         "Calls a loop function with sizes unpacked from a shape.",
     )
     .operands(&["func", "args"])
@@ -148,7 +164,7 @@ pub static DECLS: &[OpDecl] = &[
 ];
 
 /// The result type is the explicit type of the call.
-fn given(ctx: &mut InferCtx<'_>) -> InferResult {
+fn infer_explicit(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(match *ctx.ty_args {
         [] => ctx.func.intern(TypeData::Any),
         [ty] => ty,
@@ -162,20 +178,20 @@ fn given(ctx: &mut InferCtx<'_>) -> InferResult {
 fn infer_tir_inplace(ctx: &mut InferCtx<'_>) -> InferResult {
     let inputs = match ctx.operand_type(1) {
         TypeData::Tuple(fields) => fields.to_vec(),
-        _ => return given(ctx),
+        _ => return infer_explicit(ctx),
     };
-    overwriting(ctx, &inputs)
+    infer_inplace(ctx, &inputs)
 }
 
 fn infer_packed_inplace(ctx: &mut InferCtx<'_>) -> InferResult {
     let inputs: Vec<Type> = ctx.args.iter().skip(1).map(|&e| ctx.func.expr_ty(e)).collect();
-    overwriting(ctx, &inputs)
+    infer_inplace(ctx, &inputs)
 }
 
 /// The explicit types. For each output, there must be an input that it can overwrite, or -1 for
 /// none.
-fn overwriting(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
-    let whole = given(ctx)?;
+fn infer_inplace(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
+    let whole = infer_explicit(ctx)?;
     let outputs = match ctx.func.types.get(whole) {
         TypeData::Tuple(fields) => fields.to_vec(),
         _ => vec![whole],
@@ -212,11 +228,11 @@ fn overwriting(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
     Ok(whole)
 }
 
-fn object(ctx: &mut InferCtx<'_>) -> InferResult {
+fn infer_object(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.func.intern(TypeData::Any))
 }
 
-fn unit(ctx: &mut InferCtx<'_>) -> InferResult {
+fn infer_unit(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.unit_type())
 }
 
@@ -269,7 +285,7 @@ fn infer_invoke(ctx: &mut InferCtx<'_>) -> InferResult {
         _ => Some(vec![ctx.func.expr_ty(ctx.args[1])]),
     };
     let closure = ctx.func.expr_ty(ctx.args[0]);
-    let Some(args) = args else { return given(ctx) };
+    let Some(args) = args else { return infer_explicit(ctx) };
     let derived = derive_callable_ty(ctx.func, closure, &args).map_err(|e| {
         let name = match ctx.func.expr(ctx.args[0]) {
             ExprData::Var(v) => ctx.func.var(*v).name.to_string(),
@@ -277,7 +293,7 @@ fn infer_invoke(ctx: &mut InferCtx<'_>) -> InferResult {
         };
         ctx.error(format!("the closure '{name}' gets {}", e.message))
     })?;
-    if ctx.ty_args.is_empty() { Ok(derived) } else { given(ctx) }
+    if ctx.ty_args.is_empty() { Ok(derived) } else { infer_explicit(ctx) }
 }
 
 fn infer_while_loop(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -339,16 +355,16 @@ fn te_shape_to_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.size_list(&dims);
     let shape = vec![te::int(dims.len() as i64)];
     Ok(vec![te::compute(shape, "T_shape_to_tensor", |i| {
-        let pick = |acc: te::Expr, (k, d): (usize, &te::Expr)| {
+        let select_dim = |acc: te::Expr, (k, d): (usize, &te::Expr)| {
             te::select(&te::eq(&i[0], &te::int(k as i64)), d, &acc)
         };
-        dims.iter().enumerate().fold(te::int(0), pick)
+        dims.iter().enumerate().fold(te::int(0), select_dim)
     })])
 }
 
 /// Checks for a stage that only depends on the sizes of a tensor, because the tensor is then never
 /// computed: no size is negative, and the number of elements fits 64 bits.
-fn checked_sizes(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym]) -> te::Tensor {
+fn with_size_checks(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym]) -> te::Tensor {
     let op = ctx.decl.name;
     let zero = ctx.func.syms.int(0);
     for &dim in dims {
@@ -360,20 +376,20 @@ fn checked_sizes(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym])
         }
     }
     let sizes = ctx.size_list(dims);
-    let open = sizes.iter().filter(|s| s.as_int().is_none_or(|v| v > 1)).count();
-    if open > 1 || sizes.iter().any(te::computed_sizes::is_computed) {
+    let may_exceed_one = sizes.iter().filter(|s| s.as_int().is_none_or(|v| v > 1)).count();
+    if may_exceed_one > 1 || sizes.iter().any(te::computed_sizes::is_computed) {
         let count = sizes
             .iter()
             .fold(te::const_of(1.0, DType::Float64), |n, s| n * te::computed_sizes::in_float(s));
         let cond = te::lt(&count, &te::const_of(2f64.powi(63), DType::Float64));
         // A computed size may have overflowed.
-        let told = |(k, s)| {
+        let size_texts = |(k, s)| {
             if te::computed_sizes::is_computed(s) { s.to_string() } else { te::size_text(s, k) }
         };
-        let told: Vec<String> = sizes.iter().enumerate().map(told).collect();
+        let size_texts: Vec<String> = sizes.iter().enumerate().map(size_texts).collect();
         let message = format!(
             "{op}: the elements of a tensor of the sizes ({}) are more than 64 bits count",
-            told.join(", ")
+            size_texts.join(", ")
         );
         let cond = te::explain(&cond, &sizes);
         stage = stage.with_check(te::Check { axes: Vec::new(), cond, message: message.into() });
@@ -390,19 +406,19 @@ fn te_size(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let size = ctx.size_list(&dims).iter().fold(te::int(1), |acc, d| acc * d);
     let stage = te::compute(Vec::new(), "T_size", |_| size);
-    Ok(vec![checked_sizes(ctx, stage, &dims)])
+    Ok(vec![with_size_checks(ctx, stage, &dims)])
 }
 
-fn alloc_tensor(ctx: &mut InferCtx<'_>) -> InferResult {
-    allocated(ctx, 0, 1)
+fn infer_alloc_tensor(ctx: &mut InferCtx<'_>) -> InferResult {
+    infer_allocated(ctx, 0, 1)
 }
 
-fn tensor_in_storage(ctx: &mut InferCtx<'_>) -> InferResult {
-    allocated(ctx, 2, 3)
+fn infer_tensor_in_storage(ctx: &mut InferCtx<'_>) -> InferResult {
+    infer_allocated(ctx, 2, 3)
 }
 
 /// A tensor with the shape and the data type in two operands.
-fn allocated(ctx: &mut InferCtx<'_>, shape: usize, dtype: usize) -> InferResult {
+fn infer_allocated(ctx: &mut InferCtx<'_>, shape: usize, dtype: usize) -> InferResult {
     let dtype = ctx.dtype_operand(dtype)?;
     // The shape may be a variable, which describes the shape more precisely than its rank.
     if let ExprData::Var(v) = *ctx.func.expr(ctx.args[shape])

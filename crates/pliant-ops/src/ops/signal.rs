@@ -46,22 +46,22 @@ pub static DECLS: &[OpDecl] = &[
 ];
 
 /// The size in operand `i`; `None` if it is unknown.
-fn size(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
-    let found = match ctx.sizes(i)?.dims.as_deref() {
+fn size_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
+    let size = match ctx.sizes(i)?.dims.as_deref() {
         Some(&[one]) => one,
         None => return Ok(None),
         Some(_) => return Err(ctx.error(format!("{} must be one integer", ctx.operand_name(i)))),
     };
-    match ctx.func.syms.as_int(found) {
+    match ctx.func.syms.as_int(size) {
         Some(v) if v < 1 => {
             Err(ctx.error(format!("{} must be above 0, but is {v}", ctx.operand_name(i))))
         }
-        _ => Ok(Some(found)),
+        _ => Ok(Some(size)),
     }
 }
 
 /// Whether the last dim contains complex rather than real numbers; other sizes are rejected.
-fn complex(ctx: &InferCtx<'_>, last: Sym) -> Result<bool, InferError> {
+fn is_complex(ctx: &InferCtx<'_>, last: Sym) -> Result<bool, InferError> {
     match ctx.func.syms.as_int(last) {
         Some(1) => Ok(false),
         Some(2) => Ok(true),
@@ -73,7 +73,7 @@ fn complex(ctx: &InferCtx<'_>, last: Sym) -> Result<bool, InferError> {
 }
 
 /// The number of frequencies: `n // 2 + 1` for a one-sided spectrum, else `n`.
-fn frequencies(ctx: &mut InferCtx<'_>, n: Sym) -> Result<Sym, InferError> {
+fn frequency_count(ctx: &mut InferCtx<'_>, n: Sym) -> Result<Sym, InferError> {
     if !ctx.bool("onesided")? {
         return Ok(n);
     }
@@ -98,7 +98,7 @@ fn infer_dft(ctx: &mut InferCtx<'_>) -> InferResult {
     if ctx.bool("inverse")? && ctx.bool("onesided")? {
         return Err(ctx.error("the inverse of one side is not supported: it is not unique"));
     }
-    let length = if ctx.has_operand(1) { size(ctx, 1)? } else { None };
+    let length = if ctx.has_operand(1) { size_operand(ctx, 1)? } else { None };
     if t.ndim.is_some_and(|n| n < 2) {
         return Err(ctx.error(format!(
             "data must have at least 2 dims, but is {}",
@@ -109,12 +109,12 @@ fn infer_dft(ctx: &mut InferCtx<'_>) -> InferResult {
     let (Some(mut dims), Some(axis)) = (t.dims, axis) else {
         return Ok(ctx.tensor_type(None, t.ndim, t.dtype));
     };
-    complex(ctx, dims[dims.len() - 1])?;
+    is_complex(ctx, dims[dims.len() - 1])?;
     if ctx.has_operand(1) && length.is_none() {
         return Ok(ctx.tensor_type(None, t.ndim, t.dtype));
     }
     let n = length.unwrap_or(dims[axis]);
-    dims[axis] = frequencies(ctx, n)?;
+    dims[axis] = frequency_count(ctx, n)?;
     let last = dims.len() - 1;
     dims[last] = ctx.func.syms.int(2);
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
@@ -134,7 +134,7 @@ fn te_dft(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let infer = ctx.infer();
     let axis = dft_axis(&infer, dims.len())?;
     let sides = (infer.bool("onesided")?, infer.bool("inverse")?);
-    let length = if infer.has_operand(1) { size(&infer, 1)? } else { None };
+    let length = if infer.has_operand(1) { size_operand(&infer, 1)? } else { None };
     let n = ctx.size(length.unwrap_or(dims[axis]));
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
     Ok(te::extern_("T_dft", &[(shape, dtype)], |b, out| {
@@ -148,12 +148,12 @@ fn te_dft(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 /// The length of a frame; `None` if it is unknown.
 fn frame_length(ctx: &mut InferCtx<'_>) -> Result<Option<Sym>, InferError> {
-    let given = if ctx.has_operand(3) { size(ctx, 3)? } else { None };
+    let explicit = if ctx.has_operand(3) { size_operand(ctx, 3)? } else { None };
     if !ctx.has_operand(2) {
         if !ctx.has_operand(3) {
             return Err(ctx.error("a window or a frame_length is needed"));
         }
-        return Ok(given);
+        return Ok(explicit);
     }
     let window = ctx.tensor(2)?;
     if window.ndim.is_some_and(|n| n != 1) {
@@ -162,13 +162,13 @@ fn frame_length(ctx: &mut InferCtx<'_>) -> Result<Option<Sym>, InferError> {
         );
     }
     ctx.same_dtype(0, 2)?;
-    match (given, window.dims) {
+    match (explicit, window.dims) {
         (Some(n), Some(w)) => shared_dim(ctx, n, w[0]).map(Some).ok_or_else(|| {
             let (n, w) = (ctx.dim_text(n), ctx.dim_text(w[0]));
             ctx.error(format!("frame_length is {n}, but the window has {w} elements"))
         }),
         (None, Some(w)) if !ctx.has_operand(3) => Ok(Some(w[0])),
-        (given, None) => Ok(given),
+        (explicit, None) => Ok(explicit),
         _ => Ok(None),
     }
 }
@@ -181,11 +181,11 @@ fn infer_stft(ctx: &mut InferCtx<'_>) -> InferResult {
             ctx.error(format!("signal must have 3 dims, but is {}", ctx.operand_type_text(0)))
         );
     }
-    let (step, frame) = (size(ctx, 1)?, frame_length(ctx)?);
+    let (step, frame) = (size_operand(ctx, 1)?, frame_length(ctx)?);
     let (Some(dims), Some(step), Some(frame)) = (t.dims, step, frame) else {
         return Ok(ctx.tensor_type(None, Some(4), t.dtype));
     };
-    if complex(ctx, dims[2])? && ctx.bool("onesided")? {
+    if is_complex(ctx, dims[2])? && ctx.bool("onesided")? {
         return Err(ctx.error("onesided is for real signals"));
     }
     let (zero, one) = (ctx.func.syms.int(0), ctx.func.syms.int(1));
@@ -196,7 +196,7 @@ fn infer_stft(ctx: &mut InferCtx<'_>) -> InferResult {
         Some(true) => frames,
         _ => ctx.func.syms.max(frames, zero),
     };
-    let (bins, two) = (frequencies(ctx, frame)?, ctx.func.syms.int(2));
+    let (bins, two) = (frequency_count(ctx, frame)?, ctx.func.syms.int(2));
     Ok(ctx.tensor_type(Some(vec![dims[0], frames, bins, two]), None, t.dtype))
 }
 
@@ -204,7 +204,7 @@ fn te_stft(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut infer = ctx.infer();
     let unknown =
         || LegalizeError::unknown("relax.signal.stft: the length of a frame is not known");
-    let step = size(&infer, 1)?.ok_or_else(unknown)?;
+    let step = size_operand(&infer, 1)?.ok_or_else(unknown)?;
     let frame = frame_length(&mut infer)?.ok_or_else(unknown)?;
     let onesided = infer.bool("onesided")?;
     let x = ctx.tensor(0)?;

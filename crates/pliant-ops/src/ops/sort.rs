@@ -85,8 +85,8 @@ fn index_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
     let data = ctx.tensor(0)?;
     if let Some(dims) = data.dims.filter(|d| !d.is_empty())
         && let Some(len) = ctx.func.syms.as_int(dims[ctx.axis("axis", dims.len())?])
-        && let Some(most) = last_position(dtype)
-        && len - 1 > most
+        && let Some(max) = max_position(dtype)
+        && len - 1 > max
     {
         return Err(ctx.error(format!("{dtype} does not hold the places of {len} elements")));
     }
@@ -95,26 +95,26 @@ fn index_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
 
 /// The largest position that an integer type can represent; `None` if it can represent all
 /// positions.
-fn last_position(dtype: DType) -> Option<i64> {
+fn max_position(dtype: DType) -> Option<i64> {
     (dtype.is_integer() && dtype.bits() < 64).then(|| dtype.int_range().1)
 }
 
 /// Asserts at run time that the index type can represent the positions in a row.
 fn check_positions(b: &mut te::Body, op: &str, dtype: DType, len: &te::Expr) {
-    if let Some(most) = last_position(dtype).filter(|_| len.as_int().is_none()) {
-        let cond = te::le(len, &te::int(most + 1));
+    if let Some(max) = max_position(dtype).filter(|_| len.as_int().is_none()) {
+        let cond = te::le(len, &te::int(max + 1));
         let message = format!("{op}: {dtype} does not hold the places of {{0}} elements");
         b.assert(&te::explain(&cond, std::slice::from_ref(len)), message);
     }
 }
 
 /// The type in which positions of type `dtype` are computed.
-fn kernel_dtype(dtype: DType) -> DType {
+fn kernel_position_dtype(dtype: DType) -> DType {
     if dtype == DType::Int32 { dtype } else { DType::Int64 }
 }
 
 /// Positions converted to `dtype`.
-fn converted(positions: Tensor, dtype: DType) -> Tensor {
+fn convert_positions(positions: Tensor, dtype: DType) -> Tensor {
     if positions.dtype() == dtype {
         return positions;
     }
@@ -123,12 +123,12 @@ fn converted(positions: Tensor, dtype: DType) -> Tensor {
 }
 
 /// Sorts along an axis; returns the elements, or their positions.
-fn sorted(ctx: &mut LegalizeCtx<'_>, name: &str, positions: bool) -> TeResult {
+fn te_sorted(ctx: &mut LegalizeCtx<'_>, name: &str, positions: bool) -> TeResult {
     let (x, dtype) = (ctx.tensor(0)?, ctx.out_dtype(0)?);
     let infer = ctx.infer();
     let (axis, descending) = (infer.axis("axis", x.ndim())?, infer.bool("descending")?);
     let op = ctx.decl.name;
-    let own = if positions { kernel_dtype(dtype) } else { dtype };
+    let own = if positions { kernel_position_dtype(dtype) } else { dtype };
     let out = te::extern_(name, &[(x.shape().to_vec(), own)], |b, out| {
         if positions {
             check_positions(b, op, dtype, &x.shape()[axis]);
@@ -138,15 +138,15 @@ fn sorted(ctx: &mut LegalizeCtx<'_>, name: &str, positions: bool) -> TeResult {
         let call = call.operand(if positions { "positions" } else { "values" }, out);
         b.evaluate(call.attr("descending", &[te::int(descending.into())]).finish());
     });
-    Ok(out.into_iter().map(|out| converted(out, dtype)).collect())
+    Ok(out.into_iter().map(|out| convert_positions(out, dtype)).collect())
 }
 
 fn te_sort(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    sorted(ctx, "sort", false)
+    te_sorted(ctx, "sort", false)
 }
 
 fn te_argsort(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    sorted(ctx, "argsort", true)
+    te_sorted(ctx, "argsort", true)
 }
 
 // ---- topk ----
@@ -166,11 +166,11 @@ fn infer_topk(ctx: &mut InferCtx<'_>) -> InferResult {
         dims[axis] = k;
     }
     let values = ctx.tensor_type(dims.clone(), t.ndim, t.dtype);
-    let places = ctx.tensor_type(dims, t.ndim, Some(index));
+    let positions = ctx.tensor_type(dims, t.ndim, Some(index));
     Ok(match ret {
-        0 => ctx.func.intern(TypeData::Tuple([values, places].into())),
+        0 => ctx.func.intern(TypeData::Tuple([values, positions].into())),
         1 => values,
-        _ => places,
+        _ => positions,
     })
 }
 
@@ -185,7 +185,7 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let known = infer.size_attr("k", 0)?.ok_or_else(unknown)?;
     let k = ctx.size(known);
     let fits = size_proofs::at_most(ctx.func, known, dims[axis]) == Some(true);
-    let mut results = vec![("values", x.dtype()), ("positions", kernel_dtype(index))];
+    let mut results = vec![("values", x.dtype()), ("positions", kernel_position_dtype(index))];
     if ret > 0 {
         results = vec![results[ret - 1]];
     }
@@ -197,8 +197,8 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             check_positions(b, op, index, len);
         }
         if !fits {
-            let (most, size) = (te::size_text(&k, 0), te::size_text(len, 1));
-            let message = format!("relax.topk: k is {most}, but axis {axis} has size {size}");
+            let (max, size) = (te::size_text(&k, 0), te::size_text(len, 1));
+            let message = format!("relax.topk: k is {max}, but axis {axis} has size {size}");
             b.assert(&te::explain(&te::le(&k, len), &[k.clone(), len.clone()]), message);
         }
         let call = KernelCall::new(&KERNEL).operand("x", TensorView::from(&x).rows(axis, 0));
@@ -208,7 +208,7 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         b.evaluate(call.attr("descending", &[te::int(descending.into())]).finish());
     });
     let out = out.into_iter().zip(&results).map(|(out, &(name, _))| match name {
-        "positions" => converted(out, index),
+        "positions" => convert_positions(out, index),
         _ => out,
     });
     Ok(out.collect())
@@ -225,8 +225,8 @@ fn infer_median(ctx: &mut InferCtx<'_>) -> InferResult {
         None if ctx.attr("axis").is_none() => None,
         None => {
             let field = ctx.tensor_type(None, None, t.dtype);
-            let places = ctx.tensor_type(None, None, Some(DType::Int64));
-            return Ok(ctx.func.intern(TypeData::Tuple([field, places].into())));
+            let positions = ctx.tensor_type(None, None, Some(DType::Int64));
+            return Ok(ctx.func.intern(TypeData::Tuple([field, positions].into())));
         }
     };
     let Some(axes) = axes else {
@@ -250,12 +250,12 @@ fn infer_median(ctx: &mut InferCtx<'_>) -> InferResult {
     });
     let rank = t.ndim.map(|n| if keepdims { n } else { n - 1 });
     let values = ctx.tensor_type(dims.clone(), rank, t.dtype);
-    let places = ctx.tensor_type(dims, rank, Some(DType::Int64));
-    Ok(ctx.func.intern(TypeData::Tuple([values, places].into())))
+    let positions = ctx.tensor_type(dims, rank, Some(DType::Int64));
+    Ok(ctx.func.intern(TypeData::Tuple([values, positions].into())))
 }
 
 /// The rank of the median of a row. There must be an element, unless there are no rows.
-fn middle(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
+fn median_rank(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
     let some = te::gt(&shape[axis], &te::int(0));
     let others = shape.iter().enumerate().filter(|(k, _)| *k != axis);
     let none = others.fold(te::lt(&te::int(0), &te::int(0)), |none, (_, d)| {
@@ -278,14 +278,14 @@ fn te_median(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let Some(axes) = axes else {
         let len = x.shape().iter().fold(te::int(1), |n, d| n * d);
         return Ok(te::extern_("median", &outputs[..1], |b, out| {
-            let from = middle(b, std::slice::from_ref(&len), 0);
+            let from = median_rank(b, std::slice::from_ref(&len), 0);
             let x = TensorView::from(&x).flatten();
             let call = KernelCall::new(&KERNEL).operand("x", x).operand("values", column(&out[0]));
             b.evaluate(call.attr("first", &[from]).finish());
         }));
     };
     Ok(te::extern_("median", &outputs, |b, out| {
-        let from = middle(b, x.shape(), axes[0]);
+        let from = median_rank(b, x.shape(), axes[0]);
         let call = KernelCall::new(&KERNEL).operand("x", TensorView::from(&x).rows(axes[0], 0));
         let call = call.operand("values", column(&out[0])).operand("positions", column(&out[1]));
         b.evaluate(call.attr("first", &[from]).finish());

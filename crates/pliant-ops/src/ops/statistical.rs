@@ -14,17 +14,17 @@ use crate::te::{self, Expr, IterVar, Reducer, Tensor, TensorView};
 
 const ATTRS: &[(&str, Default)] = &[("axis", Default::None), ("keepdims", Default::Bool(false))];
 
-macro_rules! row {
+macro_rules! reduction_op {
     ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
         OpDecl {
             lists: &[("axis", 1)],
             pattern: Pattern::CommReduce,
-            ..one_axis!($name, $infer, $te, $doc)
+            ..single_axis_op!($name, $infer, $te, $doc)
         }
     };
 }
 
-macro_rules! one_axis {
+macro_rules! single_axis_op {
     ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
         OpDecl::new(concat!("relax.", $name), $infer, $doc)
             .operands(&["x"])
@@ -36,23 +36,23 @@ macro_rules! one_axis {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    row!("sum", infer_total, sum, "Sum over axes; of bools as int64.")
+    reduction_op!("sum", infer_total, sum, "Sum over axes; of bools as int64.")
         .numpy("sum")
         .onnx(&["ReduceSum"]),
-    row!("prod", infer_total, prod, "Product over axes; of bools as int64.")
+    reduction_op!("prod", infer_total, prod, "Product over axes; of bools as int64.")
         .numpy("prod")
         .onnx(&["ReduceProd"]),
-    row!("max", infer, max, "Largest over axes; NaN if one is NaN.")
+    reduction_op!("max", infer, max, "Largest over axes; NaN if one is NaN.")
         .numpy("max")
         .onnx(&["ReduceMax"]),
-    row!("min", infer, min, "Smallest over axes; NaN if one is NaN.")
+    reduction_op!("min", infer, min, "Smallest over axes; NaN if one is NaN.")
         .numpy("min")
         .onnx(&["ReduceMin"]),
-    row!("mean", infer_float, mean, "Mean over axes.").numpy("mean").onnx(&["ReduceMean"]),
-    row!("variance", infer_float, variance, "Mean squared distance from the mean, over axes.")
+    reduction_op!("mean", infer_float, mean, "Mean over axes.").numpy("mean").onnx(&["ReduceMean"]),
+    reduction_op!("variance", infer_float, variance, "Mean squared distance from the mean, over axes.")
         .numpy("var"),
-    row!("std", infer_float, std, "Square root of the variance over axes.").numpy("std"),
-    one_axis!(
+    reduction_op!("std", infer_float, std, "Square root of the variance over axes.").numpy("std"),
+    single_axis_op!(
         "argmax",
         infer_arg,
         argmax,
@@ -60,7 +60,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .numpy("argmax")
     .onnx(&["ArgMax"]),
-    one_axis!(
+    single_axis_op!(
         "argmin",
         infer_arg,
         argmin,
@@ -74,30 +74,30 @@ pub static DECLS: &[OpDecl] = &[
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let dtype = ctx.tensor(0)?.dtype;
-    reduced(ctx, dtype)
+    infer_reduced(ctx, dtype)
 }
 
 /// Bools are counted as in NumPy; other types are kept.
 fn infer_total(ctx: &mut InferCtx<'_>) -> InferResult {
     let dtype = ctx.tensor(0)?.dtype;
-    reduced(ctx, dtype.map(|d| if d.is_bool() { DType::Int64 } else { d }))
+    infer_reduced(ctx, dtype.map(|d| if d.is_bool() { DType::Int64 } else { d }))
 }
 
 fn infer_float(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
-    reduced(ctx, t.dtype)
+    infer_reduced(ctx, t.dtype)
 }
 
 fn infer_arg(ctx: &mut InferCtx<'_>) -> InferResult {
     if !matches!(ctx.attr("axis"), AttrValue::None | AttrValue::Int(_)) {
         return Err(ctx.error("axis must be one integer or None"));
     }
-    reduced(ctx, Some(DType::Int64))
+    infer_reduced(ctx, Some(DType::Int64))
 }
 
 /// The type of a tensor reduced over the axes in the attributes.
-fn reduced(ctx: &mut InferCtx<'_>, dtype: Option<DType>) -> InferResult {
+fn infer_reduced(ctx: &mut InferCtx<'_>, dtype: Option<DType>) -> InferResult {
     let t = ctx.tensor(0)?;
     let keepdims = ctx.bool("keepdims")?;
     let Some(ndim) = t.ndim else {
@@ -123,27 +123,30 @@ fn reduced(ctx: &mut InferCtx<'_>, dtype: Option<DType>) -> InferResult {
 // ---- loop forms ----
 
 /// A reduction: its axes, and the mapping between output and input indices.
-pub struct Axes {
+pub struct ReductionAxes {
     shape: Vec<Expr>,
     reduce: Vec<usize>,
     keepdims: bool,
 }
 
-impl Axes {
+impl ReductionAxes {
     /// Reads the axes from the attributes, for a tensor with the given shape.
     ///
     /// # Errors
     /// If an axis is out of range.
-    pub fn from_attrs(ctx: &mut LegalizeCtx<'_>, shape: &[Expr]) -> Result<Axes, LegalizeError> {
+    pub fn from_attrs(
+        ctx: &mut LegalizeCtx<'_>,
+        shape: &[Expr],
+    ) -> Result<ReductionAxes, LegalizeError> {
         let infer = ctx.infer();
         let reduce = infer.axes("axis", shape.len())?.unwrap_or_else(|| (0..shape.len()).collect());
         let keepdims = infer.bool("keepdims")?;
-        Ok(Axes { shape: shape.to_vec(), reduce, keepdims })
+        Ok(ReductionAxes { shape: shape.to_vec(), reduce, keepdims })
     }
 
     /// A reduction over the given axes. With `keepdims`, they remain as dims of size 1.
-    pub fn new(shape: &[Expr], reduce: Vec<usize>, keepdims: bool) -> Axes {
-        Axes { shape: shape.to_vec(), reduce, keepdims }
+    pub fn new(shape: &[Expr], reduce: Vec<usize>, keepdims: bool) -> ReductionAxes {
+        ReductionAxes { shape: shape.to_vec(), reduce, keepdims }
     }
 
     /// The number of input elements per output element.
@@ -214,18 +217,18 @@ pub fn accumulator(dtype: DType) -> DType {
 
 /// A reduction of the elements. Sums and products are accumulated in the type of [`accumulator`]
 /// and converted at the end.
-fn simple(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> TeResult {
+fn te_reduce(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> TeResult {
     let x = ctx.value(0)?;
-    let axes = Axes::from_attrs(ctx, x.shape())?;
-    let wide = matches!(reducer, Reducer::Sum | Reducer::Prod);
-    let dtype = if wide { accumulator(x.dtype()) } else { x.dtype() };
+    let axes = ReductionAxes::from_attrs(ctx, x.shape())?;
+    let acc_dtype = matches!(reducer, Reducer::Sum | Reducer::Prod);
+    let dtype = if acc_dtype { accumulator(x.dtype()) } else { x.dtype() };
     let out = axes.stage(name, reducer, |i| te::cast(&x.at(i), dtype));
-    let kept = if wide && x.dtype().is_bool() { DType::Int64 } else { x.dtype() };
-    Ok(vec![narrowed(out, kept)])
+    let kept = if acc_dtype && x.dtype().is_bool() { DType::Int64 } else { x.dtype() };
+    Ok(vec![cast_to(out, kept)])
 }
 
 /// The tensor converted to `dtype`, unless it already has that type.
-fn narrowed(t: Tensor, dtype: DType) -> Tensor {
+fn cast_to(t: Tensor, dtype: DType) -> Tensor {
     if t.dtype() == dtype {
         return t;
     }
@@ -233,41 +236,41 @@ fn narrowed(t: Tensor, dtype: DType) -> Tensor {
 }
 
 fn sum(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    simple(ctx, "T_sum", Reducer::Sum)
+    te_reduce(ctx, "T_sum", Reducer::Sum)
 }
 
 fn prod(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    simple(ctx, "T_prod", Reducer::Prod)
+    te_reduce(ctx, "T_prod", Reducer::Prod)
 }
 
 fn max(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    simple(ctx, "T_max", Reducer::Max)
+    te_reduce(ctx, "T_max", Reducer::Max)
 }
 
 fn min(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    simple(ctx, "T_min", Reducer::Min)
+    te_reduce(ctx, "T_min", Reducer::Min)
 }
 
 fn mean(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let x = ctx.value(0)?;
-    let axes = Axes::from_attrs(ctx, x.shape())?;
-    let wide = accumulator(x.dtype());
-    let sum = axes.stage("T_sum", Reducer::Sum, |i| te::cast(&x.at(i), wide));
-    let count = te::cast(&axes.count(), wide);
+    let axes = ReductionAxes::from_attrs(ctx, x.shape())?;
+    let acc_dtype = accumulator(x.dtype());
+    let sum = axes.stage("T_sum", Reducer::Sum, |i| te::cast(&x.at(i), acc_dtype));
+    let count = te::cast(&axes.count(), acc_dtype);
     let dtype = x.dtype();
     Ok(vec![te::compute(axes.out_shape(), "T_mean", |i| te::cast(&(sum.at(i) / count), dtype))])
 }
 
 /// The mean squared distance from the mean. It is computed in two passes, because the mean of
 /// squares minus the squared mean loses precision.
-fn variance_of(ctx: &mut LegalizeCtx<'_>, name: &str, finish: fn(&Expr) -> Expr) -> TeResult {
+fn te_variance(ctx: &mut LegalizeCtx<'_>, name: &str, finish: fn(&Expr) -> Expr) -> TeResult {
     let x = ctx.value(0)?;
-    let axes = Axes::from_attrs(ctx, x.shape())?;
-    let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
-    let count = te::cast(&axes.count(), wide);
-    let sum = axes.stage("T_sum", Reducer::Sum, |i| te::cast(&x.at(i), wide));
+    let axes = ReductionAxes::from_attrs(ctx, x.shape())?;
+    let (acc_dtype, dtype) = (accumulator(x.dtype()), x.dtype());
+    let count = te::cast(&axes.count(), acc_dtype);
+    let sum = axes.stage("T_sum", Reducer::Sum, |i| te::cast(&x.at(i), acc_dtype));
     let squares = axes.stage("T_squares", Reducer::Sum, |i| {
-        let d = te::cast(&x.at(i), wide) - sum.at(&axes.out_indices(i)) / &count;
+        let d = te::cast(&x.at(i), acc_dtype) - sum.at(&axes.out_indices(i)) / &count;
         &d * &d
     });
     let out = te::compute(axes.out_shape(), name, |i| {
@@ -277,25 +280,25 @@ fn variance_of(ctx: &mut LegalizeCtx<'_>, name: &str, finish: fn(&Expr) -> Expr)
 }
 
 fn variance(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    variance_of(ctx, "T_variance", Expr::clone)
+    te_variance(ctx, "T_variance", Expr::clone)
 }
 
 fn std(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    variance_of(ctx, "T_std", te::sqrt)
+    te_variance(ctx, "T_std", te::sqrt)
 }
 
 fn argmax(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    arg(ctx, "T_argmax", "max")
+    te_arg_reduce(ctx, "T_argmax", "max")
 }
 
 fn argmin(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    arg(ctx, "T_argmin", "min")
+    te_arg_reduce(ctx, "T_argmin", "min")
 }
 
 /// The position of the extreme element along an axis or in the flattened tensor.
-fn arg(ctx: &mut LegalizeCtx<'_>, name: &str, kind: &str) -> TeResult {
+fn te_arg_reduce(ctx: &mut LegalizeCtx<'_>, name: &str, kind: &str) -> TeResult {
     let x = ctx.value(0)?;
-    let axes = Axes::from_attrs(ctx, x.shape())?;
+    let axes = ReductionAxes::from_attrs(ctx, x.shape())?;
     let Value::Tensor(x) = x else {
         return Ok(vec![te::compute(axes.out_shape(), name, |_| te::int(0))]);
     };

@@ -69,11 +69,11 @@ fn te_fill(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 fn infer_fma(ctx: &mut InferCtx<'_>) -> InferResult {
     require_number(ctx, 0, &ctx.tensor(0)?)?;
-    let concat_operands = [ctx.same_dtype(0, 1)?, ctx.same_dtype(0, 2)?, ctx.same_dtype(1, 2)?];
+    let common_dtypes = [ctx.same_dtype(0, 1)?, ctx.same_dtype(0, 2)?, ctx.same_dtype(1, 2)?];
     let operands = [ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor(2)?];
     // Scalars take the type of a tensor operand if there is one.
     let dtype = match operands.iter().all(|t| t.scalar) {
-        true => concat_operands[0],
+        true => common_dtypes[0],
         false => operands.iter().filter(|t| !t.scalar).find_map(|t| t.dtype),
     };
     let out = broadcast_of(ctx, &[0, 1, 2])?;

@@ -10,7 +10,7 @@ use crate::shared_rules::{
 };
 use crate::te::{self, Expr};
 
-macro_rules! row {
+macro_rules! unary_op {
     ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
         OpDecl::new(concat!("relax.", $name), $infer, $doc)
             .operands(&["x"])
@@ -20,59 +20,74 @@ macro_rules! row {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    row!("abs", infer_unary, abs, "Absolute value.").numpy("abs").onnx(&["Abs"]),
-    row!("negative", infer_unary_number, |x| -x, "Negation.").numpy("negative").onnx(&["Neg"]),
-    row!("square", infer_unary_number, |x| x * x, "Square.").numpy("square"),
-    row!("sign", infer_unary_number, sign, "-1, 0 or 1; NaN of NaN, -0.0 of -0.0.")
+    unary_op!("abs", infer_unary, abs, "Absolute value.").numpy("abs").onnx(&["Abs"]),
+    unary_op!("negative", infer_unary_number, |x| -x, "Negation.").numpy("negative").onnx(&["Neg"]),
+    unary_op!("square", infer_unary_number, |x| x * x, "Square.").numpy("square"),
+    unary_op!("sign", infer_unary_number, sign, "-1, 0 or 1; NaN of NaN, -0.0 of -0.0.")
         .numpy("sign")
         .onnx(&["Sign"]),
-    row!("floor", infer_unary, |x| rounded(x, te::floor), "Towards minus infinity.")
+    unary_op!("floor", infer_unary, |x| round_floats(x, te::floor), "Towards minus infinity.")
         .numpy("floor")
         .onnx(&["Floor"]),
-    row!("ceil", infer_unary, |x| rounded(x, te::ceil), "Towards plus infinity.")
+    unary_op!("ceil", infer_unary, |x| round_floats(x, te::ceil), "Towards plus infinity.")
         .numpy("ceil")
         .onnx(&["Ceil"]),
-    row!("trunc", infer_unary, |x| rounded(x, te::trunc), "Towards zero.").numpy("trunc"),
-    row!("round", infer_unary, |x| rounded(x, te::round), "To nearest, ties to even.")
+    unary_op!("trunc", infer_unary, |x| round_floats(x, te::trunc), "Towards zero.").numpy("trunc"),
+    unary_op!("round", infer_unary, |x| round_floats(x, te::round), "To nearest, ties to even.")
         .numpy("round")
         .onnx(&["Round"]),
-    row!("exp", infer_unary_float, te::exp, "e to that power.").numpy("exp").onnx(&["Exp"]),
-    row!("log", infer_unary_float, te::log, "Natural logarithm.").numpy("log").onnx(&["Log"]),
-    row!("sqrt", infer_unary_float, te::sqrt, "Square root.").numpy("sqrt").onnx(&["Sqrt"]),
-    row!("rsqrt", infer_unary_float, te::rsqrt, "1 over the square root."),
-    row!("sin", infer_unary_float, te::sin, "Sine.").numpy("sin").onnx(&["Sin"]),
-    row!("cos", infer_unary_float, te::cos, "Cosine.").numpy("cos").onnx(&["Cos"]),
-    row!("tanh", infer_unary_float, te::tanh, "Hyperbolic tangent.").numpy("tanh").onnx(&["Tanh"]),
-    row!("erf", infer_unary_float, te::erf, "Error function.").onnx(&["Erf"]),
-    row!("sigmoid", infer_unary_float, te::sigmoid, "Logistic function.").onnx(&["Sigmoid"]),
-    row!("tan", infer_unary_float, te::tan, "Tangent.").numpy("tan").onnx(&["Tan"]),
-    row!("sinh", infer_unary_float, te::sinh, "Hyperbolic sine.").numpy("sinh").onnx(&["Sinh"]),
-    row!("cosh", infer_unary_float, te::cosh, "Hyperbolic cosine.").numpy("cosh").onnx(&["Cosh"]),
-    row!("asin", infer_unary_float, te::asin, "Inverse sine.").numpy("arcsin").onnx(&["Asin"]),
-    row!("acos", infer_unary_float, te::acos, "Inverse cosine.").numpy("arccos").onnx(&["Acos"]),
-    row!("atan", infer_unary_float, te::atan, "Inverse tangent.").numpy("arctan").onnx(&["Atan"]),
-    row!("asinh", infer_unary_float, te::asinh, "Inverse hyperbolic sine.")
+    unary_op!("exp", infer_unary_float, te::exp, "e to that power.").numpy("exp").onnx(&["Exp"]),
+    unary_op!("log", infer_unary_float, te::log, "Natural logarithm.").numpy("log").onnx(&["Log"]),
+    unary_op!("sqrt", infer_unary_float, te::sqrt, "Square root.").numpy("sqrt").onnx(&["Sqrt"]),
+    unary_op!("rsqrt", infer_unary_float, te::rsqrt, "1 over the square root."),
+    unary_op!("sin", infer_unary_float, te::sin, "Sine.").numpy("sin").onnx(&["Sin"]),
+    unary_op!("cos", infer_unary_float, te::cos, "Cosine.").numpy("cos").onnx(&["Cos"]),
+    unary_op!("tanh", infer_unary_float, te::tanh, "Hyperbolic tangent.")
+        .numpy("tanh")
+        .onnx(&["Tanh"]),
+    unary_op!("erf", infer_unary_float, te::erf, "Error function.").onnx(&["Erf"]),
+    unary_op!("sigmoid", infer_unary_float, te::sigmoid, "Logistic function.").onnx(&["Sigmoid"]),
+    unary_op!("tan", infer_unary_float, te::tan, "Tangent.").numpy("tan").onnx(&["Tan"]),
+    unary_op!("sinh", infer_unary_float, te::sinh, "Hyperbolic sine.")
+        .numpy("sinh")
+        .onnx(&["Sinh"]),
+    unary_op!("cosh", infer_unary_float, te::cosh, "Hyperbolic cosine.")
+        .numpy("cosh")
+        .onnx(&["Cosh"]),
+    unary_op!("asin", infer_unary_float, te::asin, "Inverse sine.").numpy("arcsin").onnx(&["Asin"]),
+    unary_op!("acos", infer_unary_float, te::acos, "Inverse cosine.")
+        .numpy("arccos")
+        .onnx(&["Acos"]),
+    unary_op!("atan", infer_unary_float, te::atan, "Inverse tangent.")
+        .numpy("arctan")
+        .onnx(&["Atan"]),
+    unary_op!("asinh", infer_unary_float, te::asinh, "Inverse hyperbolic sine.")
         .numpy("arcsinh")
         .onnx(&["Asinh"]),
-    row!("acosh", infer_unary_float, te::acosh, "Inverse hyperbolic cosine.")
+    unary_op!("acosh", infer_unary_float, te::acosh, "Inverse hyperbolic cosine.")
         .numpy("arccosh")
         .onnx(&["Acosh"]),
-    row!("atanh", infer_unary_float, te::atanh, "Inverse hyperbolic tangent.")
+    unary_op!("atanh", infer_unary_float, te::atanh, "Inverse hyperbolic tangent.")
         .numpy("arctanh")
         .onnx(&["Atanh"]),
-    row!("bitwise_not", infer_bits, te::bitwise_not, "Every bit turned over; of bools, negation.")
-        .numpy("bitwise_not")
-        .onnx(&["BitwiseNot"]),
-    row!("isnan", infer_bool, |x| class(x, te::isnan, false), "Whether NaN.")
+    unary_op!(
+        "bitwise_not",
+        infer_bitwise,
+        te::bitwise_not,
+        "Every bit turned over; of bools, negation."
+    )
+    .numpy("bitwise_not")
+    .onnx(&["BitwiseNot"]),
+    unary_op!("isnan", infer_bool, |x| classify(x, te::isnan, false), "Whether NaN.")
         .numpy("isnan")
         .onnx(&["IsNaN"]),
-    row!("isinf", infer_bool, |x| class(x, te::isinf, false), "Whether infinite.")
+    unary_op!("isinf", infer_bool, |x| classify(x, te::isinf, false), "Whether infinite.")
         .numpy("isinf")
         .onnx(&["IsInf"]),
-    row!(
+    unary_op!(
         "isfinite",
         infer_bool,
-        |x| class(x, te::isfinite, true),
+        |x| classify(x, te::isfinite, true),
         "Whether neither NaN nor infinite."
     )
     .numpy("isfinite"),
@@ -142,16 +157,16 @@ fn sign(x: &Expr) -> Expr {
 
 /// A classification of floats, such as whether a value is NaN. For integers, the result is the
 /// constant `integers`.
-fn class(x: &Expr, f: fn(&Expr) -> Expr, integers: bool) -> Expr {
+fn classify(x: &Expr, f: fn(&Expr) -> Expr, integers: bool) -> Expr {
     if x.ty().dtype.is_float() { f(x) } else { te::bool_const(integers) }
 }
 
 /// A rounding of floats. Integers stay unchanged.
-fn rounded(x: &Expr, f: fn(&Expr) -> Expr) -> Expr {
+fn round_floats(x: &Expr, f: fn(&Expr) -> Expr) -> Expr {
     if x.ty().dtype.is_float() { f(x) } else { x.clone() }
 }
 
-fn infer_bits(ctx: &mut InferCtx<'_>) -> InferResult {
+fn infer_bitwise(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_bits(ctx, 0, &t)?;
     Ok(ctx.tensor_type_like(&t, t.dtype))
@@ -170,14 +185,14 @@ fn te_clip(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (low, high) = (ctx.value(1)?, ctx.value(2)?);
     let dtype = ctx.out_dtype(0)?;
     te_unary(ctx, "compute", |x| {
-        let low = bound(&low.at(&[]), dtype);
-        te::minimum(&te::maximum(x, &low), &bound(&high.at(&[]), dtype))
+        let low = clip_bound(&low.at(&[]), dtype);
+        te::minimum(&te::maximum(x, &low), &clip_bound(&high.at(&[]), dtype))
     })
 }
 
 /// A bound of a clip in the type of the clipped value: an integer constant outside that type's
 /// range becomes the end of the range.
-fn bound(e: &Expr, dtype: DType) -> Expr {
+fn clip_bound(e: &Expr, dtype: DType) -> Expr {
     let ends = (te::min_value(dtype).as_int(), te::max_value(dtype).as_int());
     match (e.as_int(), ends) {
         (Some(v), (Some(least), Some(most))) => te::int_of(v.clamp(least, most), dtype),

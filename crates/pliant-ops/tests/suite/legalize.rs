@@ -14,26 +14,30 @@ use pliant_ops::{
 };
 
 /// The loop function of a call.
-fn tir(op: &str, args: &[&str], given: &str) -> (Calls, Result<Option<Legalized>, LegalizeError>) {
+fn tir(
+    op: &str,
+    args: &[&str],
+    attr_text: &str,
+) -> (Calls, Result<Option<Legalized>, LegalizeError>) {
     let mut calls = Calls::new();
-    let call = calls.call(op, args, &attrs(given)).unwrap_or_else(|e| panic!("{op}: {e}"));
+    let call = calls.call(op, args, &attrs(attr_text)).unwrap_or_else(|e| panic!("{op}: {e}"));
     let legal = legalize_call(calls.func(), call);
     (calls, legal)
 }
 
-fn tir_of(op: &str, args: &[&str], given: &str) -> TirCall {
-    match tir(op, args, given).1 {
+fn tir_of(op: &str, args: &[&str], attr_text: &str) -> TirCall {
+    match tir(op, args, attr_text).1 {
         Ok(Some(Legalized::Tir(call))) => call,
         other => panic!("{op}: {other:?}"),
     }
 }
 
-fn text(op: &str, args: &[&str], given: &str) -> String {
-    print_prim_func("f", &tir_of(op, args, given).func, &PrintOptions::default())
+fn text(op: &str, args: &[&str], attr_text: &str) -> String {
+    print_prim_func("f", &tir_of(op, args, attr_text).func, &PrintOptions::default())
 }
 
 #[test]
-fn every_loop_form_is_well_formed() {
+fn loop_functions_of_all_operators_verify() {
     let cases: &[(&[&str], &str)] = &[
         (
             &["float32(n, 1, 4)", "float32(m, 4)"],
@@ -103,13 +107,13 @@ fn every_loop_form_is_well_formed() {
         ("sum", &["float32(n, m, 3)"], "axis=[0, 2];keepdims=true"),
         ("argmin", &["float32(n, m)"], "axis=1;keepdims=true"),
     ];
-    for (op, args, given) in with_attrs {
-        verified(op, args, given);
+    for (op, args, attr_text) in with_attrs {
+        verified(op, args, attr_text);
     }
 }
 
-fn verified(op: &str, args: &[&str], given: &str) {
-    let call = tir_of(op, args, given);
+fn verified(op: &str, args: &[&str], attr_text: &str) {
+    let call = tir_of(op, args, attr_text);
     let found = verify_prim_func(&call.func);
     let text = print_prim_func("f", &call.func, &PrintOptions::default());
     assert!(found.is_empty(), "{op}({args:?}): {found:?}\n{text}");
@@ -119,7 +123,7 @@ fn verified(op: &str, args: &[&str], given: &str) {
 }
 
 #[test]
-fn a_product_of_batches_is_one_plain_reduction() {
+fn batched_matmul_lowers_to_one_reduction_block() {
     let text = text("matmul", &["float32(b, n, k)", "float32(b, k, m)"], "");
     assert!(
         text.contains("for b0, i, j, k_1 in T.grid(b, n, m, k):")
@@ -131,7 +135,7 @@ fn a_product_of_batches_is_one_plain_reduction() {
 }
 
 #[test]
-fn what_is_not_proved_is_checked() {
+fn unproved_size_conditions_are_checked_at_run_time() {
     let add = text("add", &["float32(n)", "float32(m)"], "");
     assert!(add.contains("assert (n == 1 or n == n_m) and (m == 1 or m == n_m), "), "{add}");
     assert!(add.contains("A[T.Select(n == 1, 0, v_ax0)] + B[T.Select(m == 1, 0, v_ax0)]"), "{add}");
@@ -141,8 +145,8 @@ fn what_is_not_proved_is_checked() {
     // The second operand keeps its symbol in the signature, and is read with the symbol of the
     // first one.
     let product = text("matmul", &["float32(n, k)", "float32(j, m)"], "");
-    let told = "\"ShapeError: relax.matmul: dim 0 of x2, j = {0}, must be k = {1}\"";
-    assert!(product.contains(&format!("assert T.explain(j == k, j, k), {told}")), "{product}");
+    let message = "\"ShapeError: relax.matmul: dim 0 of x2, j = {0}, must be k = {1}\"";
+    assert!(product.contains(&format!("assert T.explain(j == k, j, k), {message}")), "{product}");
     assert!(!text("split", &["float32(n)"], "indices_or_sections=2").contains("assert"));
     let take = text("take", &["float32(n, 4)", "int64(b)"], "axis=0");
     let message = "relax.take: index {0} is out of range for axis 0 of size {1}";
@@ -150,7 +154,7 @@ fn what_is_not_proved_is_checked() {
 }
 
 #[test]
-fn sizes_that_no_operand_holds_are_handed_over() {
+fn sizes_not_defined_by_an_operand_become_tir_vars() {
     let call = tir_of("arange", &["int(n * 2)"], "");
     assert_eq!((call.inputs.len(), call.tir_vars.len()), (0, 1));
     let call = tir_of("shape_to_tensor", &["shape(n, m)"], "");
@@ -160,7 +164,7 @@ fn sizes_that_no_operand_holds_are_handed_over() {
 }
 
 #[test]
-fn constants_of_rank_0_become_part_of_the_formula() {
+fn rank_0_constants_are_inlined_into_the_expression() {
     let mut calls = Calls::new();
     let x = calls.arg("float32(n)");
     let two = calls.func().constant(pliant_tensor::Tensor::scalar(2f32).unwrap());
@@ -174,7 +178,7 @@ fn constants_of_rank_0_become_part_of_the_formula() {
 }
 
 #[test]
-fn views_need_no_loops() {
+fn reshapes_lower_to_views() {
     let (mut calls, legal) = tir("flatten", &["float32(n, 4)"], "");
     let Ok(Some(Legalized::Reshape { shape, .. })) = legal else { panic!("{legal:?}") };
     let ty = calls.func().expr_ty(shape);
@@ -187,14 +191,14 @@ fn views_need_no_loops() {
 }
 
 #[test]
-fn packed_operators_carry_their_attributes() {
+fn packed_calls_pass_attributes_as_operands() {
     let (_, legal) = tir("unique", &["float32(n)"], "return_counts=true");
     let Ok(Some(Legalized::Packed { name, args })) = legal else { panic!("{legal:?}") };
     assert_eq!((name, args.len()), ("vm.builtin.unique", 6));
 }
 
 #[test]
-fn unknown_shapes_are_told_apart_from_mistakes() {
+fn unknown_shapes_are_reported_as_unknown() {
     let error = tir("exp", &["float32[2]"], "").1.unwrap_err();
     assert!(error.unknown && error.to_string().contains("R.match_cast"), "{error}");
     let error = tir("exp", &["?"], "").1.unwrap_err();
@@ -202,7 +206,7 @@ fn unknown_shapes_are_told_apart_from_mistakes() {
 }
 
 #[test]
-fn equal_loop_functions_are_kept_once() {
+fn equal_loop_functions_are_stored_once() {
     let mut mb = ModuleBuilder::new();
     let mut fb = FunctionBuilder::new(registry());
     let mut xs: Vec<Expr> = Vec::new();
@@ -243,7 +247,7 @@ fn equal_loop_functions_are_kept_once() {
 }
 
 #[test]
-fn a_size_no_operand_defines_becomes_a_tir_var() {
+fn emit_te_passes_undefined_sizes_as_tir_vars() {
     let mut mb = ModuleBuilder::new();
     let mut calls = Calls::new();
     let x = calls.arg("float32(n, m // 2 * 2)");
@@ -259,7 +263,7 @@ fn a_size_no_operand_defines_becomes_a_tir_var() {
 }
 
 #[test]
-fn a_users_operator_is_typed_by_its_tensor_expression() {
+fn user_operators_infer_their_type_from_the_tensor_expression() {
     let spec = UserOpSpec {
         name: "test.outer_add".into(),
         operands: vec!["a".into(), "b".into()],
@@ -302,7 +306,7 @@ fn a_users_operator_is_typed_by_its_tensor_expression() {
 }
 
 #[test]
-fn the_table_is_consistent() {
+fn operator_declarations_are_consistent() {
     let mut names = std::collections::HashSet::new();
     for decl in registry().decls() {
         assert!(decl.name.starts_with("relax."), "{}", decl.name);
@@ -330,7 +334,7 @@ fn the_table_is_consistent() {
 }
 
 #[test]
-fn operators_have_different_numbers() {
+fn operator_ids_are_unique() {
     let decls = registry().decls();
     let names: Vec<&str> = decls.flat_map(|d| d.aliases.iter().chain([&d.name])).copied().collect();
     let ids: std::collections::BTreeSet<u64> = names.iter().map(|name| id_of(name)).collect();

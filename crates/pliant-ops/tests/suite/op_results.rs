@@ -29,13 +29,13 @@ fn range(shape: &[i64]) -> Array {
     array(shape, &(0..n).map(|v| v as f64).collect::<Vec<_>>())
 }
 
-struct Machine<'f> {
+struct Interpreter<'f> {
     f: &'f PrimFunc,
     vars: HashMap<Var, f64>,
     buffers: HashMap<Buffer, Array>,
 }
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     fn is_float(&self, e: Expr) -> bool {
         self.f.expr_ty(e).dtype.is_float()
     }
@@ -85,7 +85,7 @@ impl Machine<'_> {
 
     /// Runs the initial store of a reduction for all values of its spatial axes, also if the
     /// reduction axes are empty.
-    fn start(&mut self, s: Stmt) -> Result<(), String> {
+    fn run_init(&mut self, s: Stmt) -> Result<(), String> {
         let (mut s, mut loops) = (s, Vec::new());
         while let StmtData::For { var, min, extent, body, .. } = self.f.stmt(s) {
             loops.push((*var, *min, *extent));
@@ -108,15 +108,15 @@ impl Machine<'_> {
     }
 
     /// Runs a stage: the initial store, then the loops.
-    fn stage(&mut self, s: Stmt) -> Result<(), String> {
-        self.start(s)?;
+    fn run_stage(&mut self, s: Stmt) -> Result<(), String> {
+        self.run_init(s)?;
         self.run(s)
     }
 
     /// Runs a statement. The error is the message of a failed assertion.
     fn run(&mut self, s: Stmt) -> Result<(), String> {
         match self.f.stmt(s).clone() {
-            StmtData::Seq(list) => list.into_iter().try_for_each(|s| self.stage(s)),
+            StmtData::Seq(list) => list.into_iter().try_for_each(|s| self.run_stage(s)),
             StmtData::For { var, min, extent, body, .. } => {
                 let (min, extent) = (self.eval(min), self.eval(extent));
                 (0..extent as i64).try_for_each(|i| {
@@ -132,7 +132,7 @@ impl Machine<'_> {
                     let value = self.eval(iter.binding);
                     self.vars.insert(iter.var, value);
                 }
-                self.stage(block.body)
+                self.run_stage(block.body)
             }
             StmtData::Store { buffer, indices, value } => {
                 let value = self.eval(value);
@@ -209,22 +209,22 @@ fn intrin(i: Intrin, args: &[f64]) -> f64 {
 fn run(
     op: &str,
     args: &[&str],
-    given: &str,
+    attr_text: &str,
     inputs: &[Array],
     outs: &[&[i64]],
 ) -> Result<Vec<Array>, String> {
     let mut calls = Calls::new();
-    let call = calls.call(op, args, &attrs(given)).unwrap_or_else(|e| panic!("{op}: {e}"));
+    let call = calls.call(op, args, &attrs(attr_text)).unwrap_or_else(|e| panic!("{op}: {e}"));
     let relax::ExprData::Call { args: list, .. } = *calls.func().expr(call) else {
         panic!("a call")
     };
     let (list, ty) = (calls.func().list(list).to_vec(), calls.func().expr_ty(call));
     let op_id = registry().lookup(&format!("relax.{op}")).expect("a declared operator");
-    let legal = legalize_to_tir(calls.func(), op_id, &list, &attrs(given), ty);
+    let legal = legalize_to_tir(calls.func(), op_id, &list, &attrs(attr_text), ty);
     let legal = legal.unwrap_or_else(|e| panic!("{op}: {e}")).expect("a loop form");
     assert_eq!(legal.inputs.len(), inputs.len(), "{op}");
     let f = &legal.func;
-    let mut m = Machine { f, vars: HashMap::new(), buffers: HashMap::new() };
+    let mut m = Interpreter { f, vars: HashMap::new(), buffers: HashMap::new() };
     let out_shapes = outs.iter().map(|s| Array {
         shape: s.to_vec(),
         data: vec![777.0; s.iter().product::<i64>() as usize],
@@ -251,13 +251,13 @@ fn run(
             return Err("shape".into());
         }
     }
-    m.stage(f.body)?;
+    m.run_stage(f.body)?;
     Ok(f.buffer_map.values().skip(inputs.len()).map(|b| m.buffers[b].clone()).collect())
 }
 
 /// The only output of the operator.
-fn one(op: &str, args: &[&str], given: &str, inputs: &[Array], out: &[i64]) -> Vec<f64> {
-    let mut outs = run(op, args, given, inputs, &[out]).unwrap_or_else(|e| panic!("{op}: {e}"));
+fn one(op: &str, args: &[&str], attr_text: &str, inputs: &[Array], out: &[i64]) -> Vec<f64> {
+    let mut outs = run(op, args, attr_text, inputs, &[out]).unwrap_or_else(|e| panic!("{op}: {e}"));
     assert_eq!(outs.len(), 1);
     outs.remove(0).data
 }
@@ -297,7 +297,7 @@ fn arithmetic() {
 }
 
 #[test]
-fn moving_elements() {
+fn views_concat_split_repeat_and_triangles() {
     let x = range(&[2, 3]);
     close(
         &one("permute_dims", &["float32(n, m)"], "", &[x.clone()], &[3, 2]),
@@ -379,7 +379,7 @@ fn moving_elements() {
 }
 
 #[test]
-fn slices_are_numpys() {
+fn strided_slices_match_numpy() {
     let slice = |begin: &str, end: &str, step: &str, out: i64| {
         let (b, e, s) =
             (format!("<int({begin})>"), format!("<int({end})>"), format!("<int({step})>"));
@@ -411,9 +411,8 @@ fn indexing() {
     let ops = &["float32(n, m)", "int64(b)"];
     close(&one("take", ops, "axis=0", &[x.clone(), rows.clone()], &[2, 2]), &[4.0, 5.0, 0.0, 1.0]);
     let outside = array(&[2], &[0.0, 3.0]);
-    let refused =
-        run("take", ops, "axis=0", &[x.clone(), outside.clone()], &[&[2, 2]]).unwrap_err();
-    assert!(refused.contains("out of range for axis 0"), "{refused}");
+    let error = run("take", ops, "axis=0", &[x.clone(), outside.clone()], &[&[2, 2]]).unwrap_err();
+    assert!(error.contains("out of range for axis 0"), "{error}");
     close(
         &one("take", ops, "axis=0;mode=clip", &[x.clone(), outside.clone()], &[2, 2]),
         &[0.0, 1.0, 4.0, 5.0],
@@ -548,7 +547,7 @@ fn creation() {
 }
 
 #[test]
-fn a_packed_call_keeps_its_variadic_operands_last() {
+fn packed_calls_pass_variadic_operands_last() {
     let mut calls = Calls::new();
     let call = calls.call("print", &["float32(n)", "float32(m)"], &attrs("format=hello")).unwrap();
     let Ok(Some(Legalized::Packed { name, args })) = legalize_call(calls.func(), call) else {

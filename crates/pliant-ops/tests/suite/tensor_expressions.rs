@@ -44,7 +44,7 @@ fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
 }
 
 #[test]
-fn a_matrix_product_is_one_reduction_block() {
+fn matmul_lowers_to_one_reduction_block() {
     let (n, m, k) = (te::var("n").expr(), te::var("m").expr(), te::int(16));
     let (a, b) = (tensor(&[&n, &k], Float32, "A"), tensor(&[&k, &m], Float32, "B"));
     let c = matmul(&a, &b);
@@ -81,7 +81,7 @@ fn a_matrix_product_is_one_reduction_block() {
 }
 
 #[test]
-fn a_size_that_no_dim_defines_becomes_a_parameter() {
+fn sizes_not_defined_by_a_dim_become_parameters() {
     let (n, m) = (te::var("n").expr(), te::var("m"));
     let even = te::floordiv(&m.expr(), &te::int(2)) * 2;
     let a = tensor(&[&n, &even], Float32, "A");
@@ -93,7 +93,7 @@ fn a_size_that_no_dim_defines_becomes_a_parameter() {
 }
 
 #[test]
-fn intermediate_stages_live_in_a_root_block_unless_inlined() {
+fn intermediate_stages_are_allocated_in_the_root_block_unless_inlined() {
     let n = te::var("n").expr();
     let a = tensor(&[&n], Float32, "A");
     let b = te::compute(vec![n.clone()], "B", |i| a.at(i) * te::int(2));
@@ -111,7 +111,7 @@ fn intermediate_stages_live_in_a_root_block_unless_inlined() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn invalid_stages_are_rejected() {
     let n = te::var("n").expr();
     let a = tensor(&[&n], Float32, "A");
     let k = te::reduce_axis(n.clone(), "k");
@@ -131,7 +131,7 @@ fn mistakes_are_told() {
 }
 
 #[test]
-fn chains_of_any_length_are_built_walked_and_dropped() {
+fn deep_chains_do_not_overflow_the_stack() {
     let n = te::var("n").expr();
     let a = tensor(&[&n], Float32, "A");
     let b = te::compute(vec![n.clone()], "B", |i| {
@@ -153,7 +153,7 @@ fn chains_of_any_length_are_built_walked_and_dropped() {
 }
 
 #[test]
-fn integers_fold_and_types_meet() {
+fn integer_constants_fold_and_types_are_promoted() {
     let n = te::var("n").expr();
     assert_eq!((&n * te::int(0) + 3 * 4).to_string(), "12");
     assert_eq!((te::int(7) - te::int(2)).as_int(), Some(5));
@@ -189,7 +189,7 @@ fn wrapped(v: i64, dtype: DType) -> i64 {
 }
 
 #[test]
-fn folded_operators_on_8_bit_constants_have_the_machine_value() {
+fn folded_8_bit_operators_match_run_time_arithmetic() {
     use tir::BinOp::*;
     let arithmetic = [Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max];
     let predicates = [Eq, Ne, Lt, Le, Gt, Ge];
@@ -233,7 +233,7 @@ fn folded_operators_on_8_bit_constants_have_the_machine_value() {
 }
 
 #[test]
-fn folded_casts_have_the_machine_value() {
+fn folded_casts_match_run_time_casts() {
     let types = || DType::all().filter(|d| !matches!(d, DType::UInt64));
     for (from, to) in types().flat_map(|a| types().map(move |b| (a, b))) {
         let (low, high) = from.int_range();
@@ -264,7 +264,7 @@ fn folded_casts_have_the_machine_value() {
 }
 
 #[test]
-fn sizes_go_to_symbols_and_back() {
+fn sizes_round_trip_through_symbolic_integers() {
     let (n, m) = (te::var("n"), te::var("m"));
     let e = te::floordiv(&(n.expr() * 2 + m.expr() - te::int(1)), &te::int(4))
         + te::maximum(&n.expr(), &te::int(3));
@@ -284,16 +284,16 @@ fn squared(e: Expr, levels: u32) -> Expr {
 }
 
 #[test]
-fn shared_parts_cost_no_exponential_time() {
+fn shared_subexpressions_take_no_exponential_time() {
     let n = te::var("n");
     let a = tensor(&[&n.expr()], Float32, "A");
     let stage = |levels| te::compute(vec![n.expr()], "B", |i| squared(a.at(i), levels));
-    let made = |t: &Tensor| te::create_prim_func(&[(&a).into(), t.into()]);
-    assert!(made(&stage(12)).is_ok());
+    let created = |t: &Tensor| te::create_prim_func(&[(&a).into(), t.into()]);
+    assert!(created(&stage(12)).is_ok());
     let b = stage(60);
-    let told = made(&b).unwrap_err().to_string();
+    let message = created(&b).unwrap_err().to_string();
     assert_eq!(
-        told,
+        message,
         format!(
             "the value of stage 'B' has {} terms written out, at most 100000: make the shared part a te.compute \
              stage of its own",
@@ -314,19 +314,19 @@ fn shared_parts_cost_no_exponential_time() {
     te::from_sym(&arena, sym, &mut vars);
 
     let wide = te::placeholder(vec![moved], Float32, "W");
-    let told = te::create_prim_func(&[wide.into()]).unwrap_err().to_string();
-    assert!(told.starts_with("a dim of tensor 'W' has"), "{told}");
+    let message = te::create_prim_func(&[wide.into()]).unwrap_err().to_string();
+    assert!(message.starts_with("a dim of tensor 'W' has"), "{message}");
 
     let k = te::reduce_axis(n.expr(), "k");
     let reducer = te::comm_reducer(te::float(0.0), |x, y| x + &squared(y.clone(), 40));
     let c = te::compute(vec![], "C", |_| {
         te::reduce(reducer, &a.at(&[k.var.expr()]), std::slice::from_ref(&k), None)
     });
-    assert!(made(&c).unwrap_err().to_string().starts_with("the value of stage 'C' has"));
+    assert!(created(&c).unwrap_err().to_string().starts_with("the value of stage 'C' has"));
 }
 
 #[test]
-fn inlining_ends_where_readers_become_large() {
+fn inlining_stops_at_the_size_limit() {
     let n = te::var("n").expr();
     let a = tensor(&[&n], Float32, "A");
     let mut t = a.clone();
@@ -348,12 +348,12 @@ fn inlining_ends_where_readers_become_large() {
 }
 
 #[test]
-fn a_stage_of_statements_is_one_block_and_writes_each_output_once() {
+fn statement_stages_lower_to_one_block() {
     let n = te::var("n");
     let x = te::placeholder(vec![n.expr()], DType::Float32, "x");
     let shape = vec![n.expr()];
     let outputs = [(shape.clone(), DType::Float32), (shape, DType::Int64)];
-    let made = te::extern_("scan", &outputs, |b, out| {
+    let created = te::extern_("scan", &outputs, |b, out| {
         let total = b.cell("total", &te::float(0.0));
         b.for_("i", &n.expr(), |b, i| {
             let i = std::slice::from_ref(i);
@@ -363,39 +363,40 @@ fn a_stage_of_statements_is_one_block_and_writes_each_output_once() {
             b.store(&out[1], i, &i[0]);
         });
     });
-    assert_eq!(made[0].inputs(), std::slice::from_ref(&x));
-    let f = te::create_prim_func(&[(&x).into(), (&made[0]).into(), (&made[1]).into()]).unwrap();
+    assert_eq!(created[0].inputs(), std::slice::from_ref(&x));
+    let f =
+        te::create_prim_func(&[(&x).into(), (&created[0]).into(), (&created[1]).into()]).unwrap();
     assert!(pliant_ir::tir::verify::verify_prim_func(&f).is_empty());
     // An output that is not an argument is allocated in the function.
-    let f = te::create_prim_func(&[(&x).into(), (&made[1]).into()]).unwrap();
+    let f = te::create_prim_func(&[(&x).into(), (&created[1]).into()]).unwrap();
     assert!(pliant_ir::tir::verify::verify_prim_func(&f).is_empty());
     // A stage made of statements may read a computed stage, and the other way round.
-    let twice = te::compute(vec![n.expr()], "twice", |i| made[0].at(i) * 2);
+    let twice = te::compute(vec![n.expr()], "twice", |i| created[0].at(i) * 2);
     let f = te::create_prim_func(&[(&x).into(), (&twice).into()]).unwrap();
     assert!(pliant_ir::tir::verify::verify_prim_func(&f).is_empty());
     assert_eq!(te::placeholders_of(std::slice::from_ref(&twice)), [x]);
 }
 
 #[test]
-fn statements_store_to_their_own_buffers_only() {
+fn statement_stages_reject_stores_to_other_buffers() {
     let x = te::placeholder(vec![te::int(3)], DType::Float32, "x");
     let write = |to: te::Tensor, at: Vec<te::Expr>| {
-        let made = te::extern_("f", &[(vec![te::int(3)], DType::Float32)], |b, _| {
+        let created = te::extern_("f", &[(vec![te::int(3)], DType::Float32)], |b, _| {
             b.store(&to, &at, &te::float(0.0));
         });
-        te::create_prim_func(&[(&x).into(), (&made[0]).into()]).unwrap_err().0
+        te::create_prim_func(&[(&x).into(), (&created[0]).into()]).unwrap_err().0
     };
     assert!(write(x.clone(), vec![te::int(0)]).contains("no buffer of its own"));
-    let made = te::extern_("f", &[(vec![te::int(3)], DType::Float32)], |b, out| {
+    let created = te::extern_("f", &[(vec![te::int(3)], DType::Float32)], |b, out| {
         b.store(&out[0], &[], &te::float(0.0));
     });
-    let error = te::create_prim_func(&[(&made[0]).into()]).unwrap_err().0;
+    let error = te::create_prim_func(&[(&created[0]).into()]).unwrap_err().0;
     assert!(error.contains("stores to it with 0 indices"), "{error}");
     let k = te::reduce_axis(te::int(3), "k");
-    let made = te::extern_("f", &[(vec![te::int(3)], DType::Float32)], |b, out| {
+    let created = te::extern_("f", &[(vec![te::int(3)], DType::Float32)], |b, out| {
         let sum = te::sum(&x.at(&[k.var.expr()]), std::slice::from_ref(&k));
         b.store(&out[0], &[te::int(0)], &sum);
     });
-    let error = te::create_prim_func(&[(&x).into(), (&made[0]).into()]).unwrap_err().0;
+    let error = te::create_prim_func(&[(&x).into(), (&created[0]).into()]).unwrap_err().0;
     assert!(error.contains("holds a reduction"), "{error}");
 }

@@ -7,7 +7,7 @@ use crate::common::{attrs, infer};
 pub fn check(table: &str) {
     for line in table.lines().map(str::trim).filter(|l| !l.is_empty()) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [op, args, given, expected] = cells[..] else { panic!("four cells: {line}") };
+        let [op, args, attr_text, expected] = cells[..] else { panic!("four cells: {line}") };
         let mut operands = Vec::new();
         let mut depth = 0;
         let mut start = 0;
@@ -23,7 +23,7 @@ pub fn check(table: &str) {
             }
         }
         operands.extend(Some(args[start..].trim()).filter(|a| !a.is_empty()));
-        match (infer(op, &operands, &attrs(given)), expected.strip_prefix('!')) {
+        match (infer(op, &operands, &attrs(attr_text)), expected.strip_prefix('!')) {
             (Ok(ty), None) => assert_eq!(ty, expected, "{line}"),
             (Err(e), Some(part)) => assert!(e.contains(part), "{line}: {e}"),
             (got, _) => panic!("{line}: {got:?}"),
@@ -126,7 +126,7 @@ fn views() {
 }
 
 #[test]
-fn joining_and_cutting() {
+fn concat_split_slice_repeat_take() {
     check(
         r#"
         concat | <float32(n, 4); float32(m, 4)> | axis=0 | R.Tensor((m + n, 4), dtype="float32")

@@ -101,7 +101,7 @@ fn images() {
 }
 
 #[test]
-fn elementwise_of_what_is_unknown() {
+fn elementwise_with_unknown_operands() {
     check(
         r#"
         bitwise_and | int32(n), int32(n) | | R.Tensor((n,), dtype="int32")
@@ -122,14 +122,18 @@ fn elementwise_of_what_is_unknown() {
 /// The sizes after fifty layers stay small formulas, because the division of each layer is folded
 /// into one.
 #[test]
-fn fifty_layers_stay_small() {
+fn sizes_stay_small_after_fifty_layers() {
     let mut calls = Calls::new();
     let mut data = calls.arg("float32(n, 8, h, w)");
     let weight = calls.arg("float32(8, 8, 3, 3)");
     for layer in 0..50 {
-        let given = if layer % 10 == 9 { "padding=1; strides=2" } else { "padding=1" };
-        let call =
-            calls.builder.call_op(Op::new("relax.nn.conv2d"), &[data, weight], attrs(given), &[]);
+        let attr_text = if layer % 10 == 9 { "padding=1; strides=2" } else { "padding=1" };
+        let call = calls.builder.call_op(
+            Op::new("relax.nn.conv2d"),
+            &[data, weight],
+            attrs(attr_text),
+            &[],
+        );
         let var = calls.builder.emit(call.expect("the layers fit"));
         data = calls.func().var_expr(var);
     }

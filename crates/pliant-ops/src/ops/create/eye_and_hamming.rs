@@ -39,7 +39,7 @@ pub static DECLS: &[OpDecl] = &[
 ];
 
 /// The integer value of operand `i`; `None` if it is unknown.
-fn integer(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
+fn integer_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
     match ctx.sizes(i)?.dims.as_deref() {
         Some(&[one]) => Ok(Some(one)),
         None => Ok(None),
@@ -48,8 +48,8 @@ fn integer(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
 }
 
 /// A size that is not provably negative.
-fn size(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
-    let size = integer(ctx, i)?;
+fn size_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
+    let size = integer_operand(ctx, i)?;
     match size.and_then(|s| ctx.func.syms.as_int(s)) {
         Some(v) if v < 0 => {
             Err(ctx.error(format!("{} must not be negative, but is {v}", ctx.operand_name(i))))
@@ -61,10 +61,10 @@ fn size(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
 // ---- eye ----
 
 fn infer_eye(ctx: &mut InferCtx<'_>) -> InferResult {
-    let rows = size(ctx, 0)?;
-    let columns = if ctx.has_operand(1) { size(ctx, 1)? } else { rows };
+    let rows = size_operand(ctx, 0)?;
+    let columns = if ctx.has_operand(1) { size_operand(ctx, 1)? } else { rows };
     if ctx.has_operand(2) {
-        integer(ctx, 2)?;
+        integer_operand(ctx, 2)?;
     }
     let dtype = ctx.dtype("dtype")?;
     Ok(ctx.tensor_type(rows.zip(columns).map(|(n, m)| vec![n, m]), Some(2), dtype))
@@ -76,7 +76,7 @@ fn infer_eye_like(ctx: &mut InferCtx<'_>) -> InferResult {
         return Err(ctx.error(format!("x must have 2 dims, but is {}", ctx.operand_type_text(0))));
     }
     if ctx.has_operand(1) {
-        integer(ctx, 1)?;
+        integer_operand(ctx, 1)?;
     }
     let dtype = ctx.dtype("dtype")?.or(t.dtype);
     Ok(ctx.tensor_type_like(&t, dtype))
@@ -85,7 +85,7 @@ fn infer_eye_like(ctx: &mut InferCtx<'_>) -> InferResult {
 fn te_eye(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let last = ctx.decl.operands.len() - 1;
-    let k = if ctx.has_operand(last) { integer(&ctx.infer(), last)? } else { None };
+    let k = if ctx.has_operand(last) { integer_operand(&ctx.infer(), last)? } else { None };
     let k = k.map_or_else(|| te::int(0), |k| ctx.size(k));
     let (one, zero) = (te::const_of(1.0, dtype), te::const_of(0.0, dtype));
     Ok(vec![te::compute(shape, "T_eye", |i| {
@@ -96,7 +96,7 @@ fn te_eye(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 // ---- hamming_window ----
 
 fn infer_window(ctx: &mut InferCtx<'_>) -> InferResult {
-    let n = size(ctx, 0)?;
+    let n = size_operand(ctx, 0)?;
     ctx.bool("periodic")?;
     ctx.float("alpha")?;
     ctx.float("beta")?;
@@ -112,15 +112,16 @@ fn te_window(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let infer = ctx.infer();
     let (alpha, beta) = (infer.float("alpha")?, infer.float("beta")?);
     let n = if infer.bool("periodic")? { shape[0].clone() } else { &shape[0] - 1 };
-    let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
-    let turn = te::const_of(2.0 * std::f64::consts::PI, wide);
-    let (alpha, beta) = (te::const_of(alpha, wide), te::const_of(beta, wide));
+    let compute_dtype = if dtype == DType::Float64 { dtype } else { DType::Float32 };
+    let two_pi = te::const_of(2.0 * std::f64::consts::PI, compute_dtype);
+    let (alpha, beta) = (te::const_of(alpha, compute_dtype), te::const_of(beta, compute_dtype));
     // A window of one element has no step. Its element is the central one, which is 1 for the usual
     // constants.
-    let lone = te::le(&n, &te::int(0));
+    let is_single_element = te::le(&n, &te::int(0));
     Ok(vec![te::compute(shape, "T_hamming_window", |i| {
-        let at = te::cast(&i[0], wide) * &turn / te::cast(&te::maximum(&n, &te::int(1)), wide);
+        let at = te::cast(&i[0], compute_dtype) * &two_pi
+            / te::cast(&te::maximum(&n, &te::int(1)), compute_dtype);
         let value = &alpha - &beta * te::cos(&at);
-        te::cast(&te::select(&lone, &te::const_of(1.0, wide), &value), dtype)
+        te::cast(&te::select(&is_single_element, &te::const_of(1.0, compute_dtype), &value), dtype)
     })])
 }

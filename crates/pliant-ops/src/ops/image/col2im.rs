@@ -1,7 +1,7 @@
 //! Sums patches at their positions in an image, the inverse of im2col.
 
 use super::super::nn::sliding_window::Window;
-use super::super::row_loops::Rows;
+use super::super::row_loops::RowLoops;
 use super::super::statistical::accumulator;
 use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
@@ -46,22 +46,23 @@ fn te_col2im(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (x, shape, dtype) = (ctx.tensor(0)?, ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let n = shape.len() - 1;
     let window = Window::read(&ctx.infer(), n)?;
-    let wide = accumulator(dtype);
+    let acc_dtype = accumulator(dtype);
     Ok(te::extern_("col2im", &[(shape.clone(), dtype)], |b, out| {
-        let mut planes = Rows::new(&[shape[0].clone(), te::int(1)], 1);
+        let mut planes = RowLoops::new(&[shape[0].clone(), te::int(1)], 1);
         planes.len = x.shape()[1..].iter().fold(te::int(1), |len, d| len * d);
         // Half-precision sums would lose small addends to a large sum.
-        let image = |b: &mut Body| (wide != dtype).then(|| b.alloc("image", &shape[1..], wide));
-        planes.each(b, image, |b, image, plane| {
+        let image =
+            |b: &mut Body| (acc_dtype != dtype).then(|| b.alloc("image", &shape[1..], acc_dtype));
+        planes.for_each_row(b, image, |b, image, plane| {
             let at = |i: &[Expr]| [plane, i].concat();
             let index = |i: &[Expr]| if image.is_some() { i.to_vec() } else { at(i) };
             let sums = image.as_ref().unwrap_or(&out[0]);
-            b.for_each(&shape[1..], |b, i| b.store(sums, &index(i), &te::const_of(0.0, wide)));
+            b.for_each(&shape[1..], |b, i| b.store(sums, &index(i), &te::const_of(0.0, acc_dtype)));
             let patches = Patches { x: &x, window: &window, size: &shape[1..], plane };
             b.for_each(&x.shape()[1..=n], |b, within| {
                 patches.add(b, within, &mut Vec::new(), &mut Vec::new(), &|b, i, value| {
                     let i = index(i);
-                    b.store(sums, &i, &(sums.at(&i) + te::cast(value, wide)));
+                    b.store(sums, &i, &(sums.at(&i) + te::cast(value, acc_dtype)));
                 });
             });
             if let Some(image) = image {

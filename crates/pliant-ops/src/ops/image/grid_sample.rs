@@ -48,31 +48,32 @@ enum Method {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outside {
+enum PaddingMode {
     Zeros,
     Border,
     Reflection,
 }
 
-struct Spec {
+struct SampleAttrs {
     method: Method,
-    outside: Outside,
+    padding_mode: PaddingMode,
     align: bool,
 }
 
-fn spec(ctx: &InferCtx<'_>) -> Result<Spec, InferError> {
+fn sample_attrs(ctx: &InferCtx<'_>) -> Result<SampleAttrs, InferError> {
     ctx.choice("layout", &["NCHW", "NCDHW"])?;
     let method = ctx.choice("method", &["bilinear", "nearest", "bicubic"])?;
-    let outside = ctx.choice("padding_mode", &["zeros", "border", "reflection"])?;
-    Ok(Spec {
+    let padding_mode = ctx.choice("padding_mode", &["zeros", "border", "reflection"])?;
+    Ok(SampleAttrs {
         method: [Method::Bilinear, Method::Nearest, Method::Bicubic][method],
-        outside: [Outside::Zeros, Outside::Border, Outside::Reflection][outside],
+        padding_mode: [PaddingMode::Zeros, PaddingMode::Border, PaddingMode::Reflection]
+            [padding_mode],
         align: ctx.bool("align_corners")?,
     })
 }
 
 fn infer_sample(ctx: &mut InferCtx<'_>) -> InferResult {
-    let spec = spec(ctx)?;
+    let sample_attrs = sample_attrs(ctx)?;
     let (t, g) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_float(ctx, 0, &t)?;
     require_float(ctx, 1, &g)?;
@@ -88,7 +89,7 @@ fn infer_sample(ctx: &mut InferCtx<'_>) -> InferResult {
     if t.ndim.zip(g.ndim).is_some_and(|(a, b)| a != b) {
         return Err(ctx.error(format!("the ranks differ: {}", operand_types(ctx))));
     }
-    if spec.method == Method::Bicubic && t.ndim == Some(5) {
+    if sample_attrs.method == Method::Bicubic && t.ndim == Some(5) {
         return Err(ctx.error("\"bicubic\" is for images of 2 dims"));
     }
     let (Some(dims), Some(grid)) = (t.dims, g.dims) else {
@@ -111,11 +112,11 @@ fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sy
 }
 
 /// An expression and its weight, if it has one.
-type Weighted = (Expr, Option<Expr>);
+type WeightedPosition = (Expr, Option<Expr>);
 
 /// The coordinates along one axis.
 struct Axis<'a> {
-    spec: &'a Spec,
+    sample_attrs: &'a SampleAttrs,
     size: Expr,
     dtype: DType,
 }
@@ -130,8 +131,8 @@ impl Axis<'_> {
     }
 
     /// The position in pixels for a coordinate between -1 and 1.
-    fn place(&self, g: &Expr) -> Expr {
-        if self.spec.align {
+    fn pixel_position(&self, g: &Expr) -> Expr {
+        if self.sample_attrs.align {
             return (g + self.c(1.0)) * self.c(0.5) * self.float(&(&self.size - 1));
         }
         ((g + self.c(1.0)) * self.float(&self.size) - self.c(1.0)) * self.c(0.5)
@@ -143,41 +144,41 @@ impl Axis<'_> {
 
     /// The position after reflection at the borders of the image.
     fn reflect(&self, x: &Expr) -> Expr {
-        let (low, span) = match self.spec.align {
+        let (low, span) = match self.sample_attrs.align {
             true => (self.c(0.0), self.float(&(&self.size - 1))),
             false => (self.c(-0.5), self.float(&self.size)),
         };
-        let away = te::abs(&(x - &low));
+        let distance = te::abs(&(x - &low));
         // An image of one pixel is constant.
         let by = te::maximum(&span, &self.c(1.0));
-        let flips = te::floor(&(&away / &by));
-        let rest = te::fmod(&away, &by);
-        let odd = te::ne(&te::fmod(&flips, &self.c(2.0)), &self.c(0.0));
-        let seen = te::select(&odd, &(&by - &rest), &rest) + low;
-        self.clip(&seen)
+        let reflections = te::floor(&(&distance / &by));
+        let rest = te::fmod(&distance, &by);
+        let odd = te::ne(&te::fmod(&reflections, &self.c(2.0)), &self.c(0.0));
+        let reflected = te::select(&odd, &(&by - &rest), &rest) + low;
+        self.clip(&reflected)
     }
 
     /// The position after handling of positions outside of the image, except for zero padding.
     fn inside(&self, x: &Expr) -> Expr {
-        match self.spec.outside {
-            Outside::Zeros => x.clone(),
-            Outside::Border => self.clip(x),
-            Outside::Reflection => self.reflect(x),
+        match self.sample_attrs.padding_mode {
+            PaddingMode::Zeros => x.clone(),
+            PaddingMode::Border => self.clip(x),
+            PaddingMode::Reflection => self.reflect(x),
         }
     }
 
     /// The pixels that contribute to a position, as floats, with their weights.
-    fn pixels(&self, g: &Expr) -> Vec<Weighted> {
-        let x = self.place(g);
-        match self.spec.method {
+    fn pixels(&self, g: &Expr) -> Vec<WeightedPosition> {
+        let x = self.pixel_position(g);
+        match self.sample_attrs.method {
             Method::Nearest => vec![(te::round(&self.inside(&x)), None)],
             Method::Bilinear => {
                 let x = self.inside(&x);
                 let first = te::floor(&x);
-                let behind = &x - &first;
+                let fraction = &x - &first;
                 vec![
-                    (first.clone(), Some(self.c(1.0) - &behind)),
-                    (first + self.c(1.0), Some(behind)),
+                    (first.clone(), Some(self.c(1.0) - &fraction)),
+                    (first + self.c(1.0), Some(fraction)),
                 ]
             }
             Method::Bicubic => {
@@ -195,15 +196,16 @@ impl Axis<'_> {
 
 fn te_sample(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (mut dims, mut own) = (ctx.dims(0)?, ctx.dims(1)?);
-    let spec = spec(&ctx.infer())?;
+    let sample_attrs = sample_attrs(&ctx.infer())?;
     let batch = sample_batch(&mut ctx.infer(), &dims, &own)?;
     let n = dims.len() - 2;
     (dims[0], own[0]) = (batch, batch);
     own[1] = ctx.func.syms.int(n as i64);
     let (x, grid) = (ctx.tensor_with_dims(0, &dims)?, ctx.tensor_with_dims(1, &own)?);
-    let (dtype, wide) = (x.dtype(), accumulator(x.dtype()));
+    let (dtype, acc_dtype) = (x.dtype(), accumulator(x.dtype()));
     let shape = ctx.out_shape(0)?;
-    let axes: Vec<Vec<Pixel>> = (0..n).map(|k| pixels(&spec, (&x, &grid), k, wide)).collect();
+    let axes: Vec<Vec<Pixel>> =
+        (0..n).map(|k| pixels(&sample_attrs, (&x, &grid), k, acc_dtype)).collect();
     // Corners: a pixel of each axis.
     let mut corners: Vec<Vec<&Pixel>> = vec![Vec::new()];
     for axis in &axes {
@@ -213,30 +215,32 @@ fn te_sample(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         }
         corners = longer;
     }
-    let some = x.shape()[2..].iter().map(|size| te::gt(size, &te::int(0)));
-    let some = some.reduce(|a, b| te::and(&a, &b)).unwrap_or_else(|| te::bool_const(true));
+    let is_nonempty = x.shape()[2..].iter().map(|size| te::gt(size, &te::int(0)));
+    let is_nonempty =
+        is_nonempty.reduce(|a, b| te::and(&a, &b)).unwrap_or_else(|| te::bool_const(true));
     Ok(vec![te::compute(shape, "grid_sample", |i| {
-        let zero = te::const_of(0.0, wide);
+        let zero = te::const_of(0.0, acc_dtype);
         let at = [&i[..1], &i[2..]].concat();
         let sum = corners.iter().map(|corner| {
-            let places = corner.iter().enumerate().map(|(k, p)| p.place_at(&at, &x.shape()[2 + k]));
-            let places: Vec<Expr> = i[..2].iter().cloned().chain(places).collect();
+            let positions =
+                corner.iter().enumerate().map(|(k, p)| p.clamped_index(&at, &x.shape()[2 + k]));
+            let positions: Vec<Expr> = i[..2].iter().cloned().chain(positions).collect();
             let weights = corner.iter().filter_map(|p| p.weight.as_ref()).map(|w| w.at(&at));
             let inside = corner.iter().map(|p| p.inside.at(&at)).reduce(|a, b| te::and(&a, &b));
-            let value = te::cast(&x.at(&places), wide);
+            let value = te::cast(&x.at(&positions), acc_dtype);
             let value = weights.reduce(|a, b| a * b).map_or(value.clone(), |w| value * w);
             te::select(&inside.unwrap_or_else(|| te::bool_const(true)), &value, &zero)
         });
         let sum = sum.reduce(|a, b| a + b).unwrap_or_else(|| zero.clone());
         // An image without pixels shows zeros.
-        te::cast(&te::if_then_else(&some, &sum, &zero), dtype)
+        te::cast(&te::if_then_else(&is_nonempty, &sum, &zero), dtype)
     })])
 }
 
 /// A pixel that the elements of the result are made of, along one axis of the image: for each place of the grid, and the same
 /// for all channels.
 struct Pixel {
-    place: Tensor,
+    index: Tensor,
     /// Whether the place is inside the image.
     inside: Tensor,
     weight: Option<Tensor>,
@@ -244,39 +248,44 @@ struct Pixel {
 
 impl Pixel {
     /// The pixel's index, brought inside the image.
-    fn place_at(&self, at: &[Expr], size: &Expr) -> Expr {
-        te::maximum(&te::int(0), &te::minimum(&self.place.at(at), &(size - 1)))
+    fn clamped_index(&self, at: &[Expr], size: &Expr) -> Expr {
+        te::maximum(&te::int(0), &te::minimum(&self.index.at(at), &(size - 1)))
     }
 }
 
 /// The pixels along axis `k` of the image.
-fn pixels(spec: &Spec, (x, grid): (&Tensor, &Tensor), k: usize, wide: DType) -> Vec<Pixel> {
+fn pixels(
+    sample_attrs: &SampleAttrs,
+    (x, grid): (&Tensor, &Tensor),
+    k: usize,
+    acc_dtype: DType,
+) -> Vec<Pixel> {
     let n = x.ndim() - 2;
-    let axis = Axis { spec, size: x.shape()[2 + k].clone(), dtype: wide };
-    let last = te::cast(&(&axis.size - 1), wide);
+    let axis = Axis { sample_attrs, size: x.shape()[2 + k].clone(), dtype: acc_dtype };
+    let last = te::cast(&(&axis.size - 1), acc_dtype);
     let shape = [&grid.shape()[..1], &grid.shape()[2..]].concat();
-    let found = |i: &[Expr]| {
+    let candidates = |i: &[Expr]| {
         // x, the last dim of the image, is the first coordinate.
         let coordinate = te::int((n - 1 - k) as i64);
         let at = [&i[..1], &[coordinate], &i[1..]].concat();
-        axis.pixels(&te::cast(&grid.at(&at), wide))
+        axis.pixels(&te::cast(&grid.at(&at), acc_dtype))
     };
-    let (count, weighted) = match spec.method {
+    let (count, weighted) = match sample_attrs.method {
         Method::Nearest => (1, false),
         Method::Bilinear => (2, true),
         Method::Bicubic => (4, true),
     };
-    let stage = |what: &str, j: usize, of: &dyn Fn(&Weighted) -> Expr| {
-        te::compute(shape.clone(), format!("{what}_{k}{j}"), |i| of(&found(i)[j]))
+    let stage = |what: &str, j: usize, of: &dyn Fn(&WeightedPosition) -> Expr| {
+        te::compute(shape.clone(), format!("{what}_{k}{j}"), |i| of(&candidates(i)[j]))
     };
     (0..count)
         .map(|j| Pixel {
-            place: stage("place", j, &|p| te::cast(&p.0, DType::Int64)),
+            index: stage("place", j, &|p| te::cast(&p.0, DType::Int64)),
             inside: stage("inside", j, &|(p, _)| {
-                te::and(&te::ge(p, &te::const_of(0.0, wide)), &te::le(p, &last))
+                te::and(&te::ge(p, &te::const_of(0.0, acc_dtype)), &te::le(p, &last))
             }),
             weight: weighted.then(|| {
-                stage("weight", j, &|p| p.1.clone().unwrap_or_else(|| te::const_of(1.0, wide)))
+                stage("weight", j, &|p| p.1.clone().unwrap_or_else(|| te::const_of(1.0, acc_dtype)))
             }),
         })
         .collect()
@@ -322,22 +331,28 @@ fn te_affine(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     dims[2] = ctx.func.syms.int(n as i64 + 1);
     let align = ctx.infer().bool("align_corners")?;
     let map = ctx.tensor_with_dims(0, &dims)?;
-    let (dtype, wide) = (map.dtype(), accumulator(map.dtype()));
+    let (dtype, acc_dtype) = (map.dtype(), accumulator(map.dtype()));
     let shape = ctx.size_list(&out);
     Ok(vec![te::compute(shape.clone(), "affine_grid", |i| {
-        let at =
-            |k: usize| te::cast(&map.at(&[i[0].clone(), i[1].clone(), te::int(k as i64)]), wide);
-        let one = te::const_of(1.0, wide);
+        let at = |k: usize| {
+            te::cast(&map.at(&[i[0].clone(), i[1].clone(), te::int(k as i64)]), acc_dtype)
+        };
+        let one = te::const_of(1.0, acc_dtype);
         let mut value = at(n);
         for k in 0..n {
             let (place, size) = (&i[2 + k], &shape[2 + k]);
             let coordinate = if align {
                 // A single pixel is at the centre.
                 let gaps = te::maximum(&(size - 1), &te::int(1));
-                let along = te::cast(&(place * 2), wide) / te::cast(&gaps, wide) - &one;
-                te::select(&te::eq(size, &te::int(1)), &te::const_of(0.0, wide), &along)
+                let coordinate_of_gap =
+                    te::cast(&(place * 2), acc_dtype) / te::cast(&gaps, acc_dtype) - &one;
+                te::select(
+                    &te::eq(size, &te::int(1)),
+                    &te::const_of(0.0, acc_dtype),
+                    &coordinate_of_gap,
+                )
             } else {
-                te::cast(&(place * 2 + 1), wide) / te::cast(size, wide) - &one
+                te::cast(&(place * 2 + 1), acc_dtype) / te::cast(size, acc_dtype) - &one
             };
             value = value + at(n - 1 - k) * coordinate;
         }

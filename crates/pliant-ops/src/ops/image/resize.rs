@@ -18,7 +18,7 @@ use crate::legalize::LegalizeCtx;
 use crate::size_proofs;
 use crate::te::{self, Check, Expr, Tensor};
 
-macro_rules! row {
+macro_rules! resize_op {
     ($name:literal, $n:literal, $layout:literal, $rounding:literal) => {
         OpDecl::new(
             concat!("relax.image.", $name),
@@ -50,7 +50,7 @@ macro_rules! row {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] =
-    &[row!("resize2d", 2, "NCHW", "round"), row!("resize3d", 3, "NCDHW", "")];
+    &[resize_op!("resize2d", 2, "NCHW", "round"), resize_op!("resize3d", 3, "NCDHW", "")];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Method {
@@ -73,7 +73,7 @@ const ROUNDINGS: [&str; 6] =
     ["", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"];
 
 /// The attributes.
-struct Spec {
+struct ResizeAttrs {
     layout: Layout,
     method: Method,
     mode: &'static str,
@@ -81,28 +81,28 @@ struct Spec {
     /// The first and last position of each dim in the region of interest, as fractions of the dim.
     roi: Vec<(f64, f64)>,
     alpha: f64,
-    exclude: bool,
-    outside: f64,
+    exclude_outside: bool,
+    extrapolation_value: f64,
     /// The ratio of the sizes of result and data for each dim, if it is not their quotient.
     scales: Option<Vec<f64>>,
 }
 
-fn spec(ctx: &InferCtx<'_>, n: usize) -> Result<Spec, InferError> {
+fn resize_attrs(ctx: &InferCtx<'_>, n: usize) -> Result<ResizeAttrs, InferError> {
     let methods = ["nearest_neighbor", "linear", "cubic"];
     let mode = MODES[ctx.choice("coordinate_transformation_mode", &MODES)?];
     let scales = scales(ctx, n)?;
     if scales.is_some() && mode == CROP {
         return Err(ctx.error("scales do not apply to \"tf_crop_and_resize\""));
     }
-    Ok(Spec {
+    Ok(ResizeAttrs {
         layout: Layout::read(ctx, "layout", "NC", n)?,
         method: [Method::Nearest, Method::Linear, Method::Cubic][ctx.choice("method", &methods)?],
         mode,
         rounding: ROUNDINGS[ctx.choice("rounding_method", &ROUNDINGS)?],
         roi: roi(ctx, n)?,
         alpha: ctx.finite_float("cubic_alpha")?,
-        exclude: ctx.bool("cubic_exclude")?,
-        outside: ctx.float("extrapolation_value")?,
+        exclude_outside: ctx.bool("cubic_exclude")?,
+        extrapolation_value: ctx.float("extrapolation_value")?,
         scales,
     })
 }
@@ -139,9 +139,9 @@ fn roi(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(f64, f64)>, InferError> {
 }
 
 fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
-    let spec = spec(ctx, n)?;
+    let resize_attrs = resize_attrs(ctx, n)?;
     let (t, sizes) = (ctx.tensor(0)?, ctx.result_sizes(1)?);
-    spec.layout.check(ctx, 0, &t)?;
+    resize_attrs.layout.check(ctx, 0, &t)?;
     let dtype = ctx.dtype("out_dtype")?.or(t.dtype);
     ctx.element_value("extrapolation_value", dtype)?;
     if sizes.ndim.is_some_and(|m| m != 1 && m != n) {
@@ -152,7 +152,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
         return Ok(ctx.tensor_type(None, Some(n + 2), dtype));
     };
     let size = if size.len() == 1 { vec![size[0]; n] } else { size };
-    for (k, (&to, from)) in size.iter().zip(spec.layout.spatial_of(&dims)).enumerate() {
+    for (k, (&to, from)) in size.iter().zip(resize_attrs.layout.spatial_of(&dims)).enumerate() {
         let (from, to) = (ctx.func.syms.as_int(from), ctx.func.syms.as_int(to));
         if from == Some(0) && to.is_some_and(|v| v > 0) {
             return Err(ctx.error(format!(
@@ -161,15 +161,16 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
             )));
         }
     }
-    let (batch, channels) = (dims[spec.layout.axis('N')], dims[spec.layout.axis('C')]);
-    let dims = spec.layout.arrange(('N', batch), channels, &size);
+    let (batch, channels) =
+        (dims[resize_attrs.layout.axis('N')], dims[resize_attrs.layout.axis('C')]);
+    let dims = resize_attrs.layout.arrange(('N', batch), channels, &size);
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
 /// The source elements for one axis of the result.
-pub(super) struct Source {
+struct SourceElements {
     /// The float64 position in the data for each index.
-    place: Tensor,
+    position: Tensor,
     /// The size of the axis in the data.
     from: Expr,
     /// The nearest element, or the one before the position.
@@ -178,21 +179,21 @@ pub(super) struct Source {
     pub(super) weights: Vec<Tensor>,
 }
 
-impl Spec {
+impl ResizeAttrs {
     /// The float64 position in the data for index `i`.
-    fn place(&self, k: usize, i: &Expr, from: &Expr, to: &Expr) -> Expr {
+    fn source_position(&self, k: usize, i: &Expr, from: &Expr, to: &Expr) -> Expr {
         if let Some(scales) = &self.scales {
-            return self.scaled_place(scales[k], i, from, to);
+            return self.scaled_source_position(scales[k], i, from, to);
         }
         let wide = |e: &Expr| te::cast(e, DType::Float64);
         let c = |v: f64| te::const_of(v, DType::Float64);
         let quotient = |a: &Expr, b: &Expr| wide(a) / wide(b);
         let half = quotient(&((i * 2 + 1) * from - to), &(to * 2));
-        let many = te::gt(to, &te::int(1));
+        let is_longer_than_one = te::gt(to, &te::int(1));
         // The divisor would be 0 for a single element, which is at another position.
         let gaps = te::maximum(&(to - 1), &te::int(1));
         match self.mode {
-            "pytorch_half_pixel" => te::select(&many, &half, &c(0.0)),
+            "pytorch_half_pixel" => te::select(&is_longer_than_one, &half, &c(0.0)),
             "align_corners" => quotient(&(i * &(from - 1)), &gaps),
             "asymmetric" => quotient(&(i * from), to),
             "tf_half_pixel_for_nn" => quotient(&((i * 2 + 1) * from), &(to * 2)),
@@ -200,7 +201,7 @@ impl Spec {
                 let (start, end) = self.roi[k];
                 let last = wide(&(from - 1));
                 let along = c(start) * &last + wide(i) * c(end - start) * &last / wide(&gaps);
-                te::select(&many, &along, &(c(0.5 * (start + end)) * last))
+                te::select(&is_longer_than_one, &along, &(c(0.5 * (start + end)) * last))
             }
             _ => half,
         }
@@ -208,9 +209,9 @@ impl Spec {
 
     /// Whether dim `k` has a scale of exactly 1, so that its elements are copied. Equal sizes are not sufficient: the result must
     /// not depend on whether the compiler knows that they are equal, and averages multiply an infinite neighbour by 0.
-    fn keeps(&self, k: usize) -> bool {
-        let whole = self.scales.as_ref().is_some_and(|scales| scales[k] == 1.0);
-        whole && self.mode != "tf_half_pixel_for_nn"
+    fn copies_dim(&self, k: usize) -> bool {
+        let scaled_length = self.scales.as_ref().is_some_and(|scales| scales[k] == 1.0);
+        scaled_length && self.mode != "tf_half_pixel_for_nn"
     }
 
     /// How the library kernel sees the images, if it supports this resizing.
@@ -223,24 +224,28 @@ impl Spec {
 
     /// The float64 position in the data for index `i`, where `scale` is the ratio of the sizes before the size of the result was
     /// rounded (the formulas of ONNX's Resize).
-    fn scaled_place(&self, scale: f64, i: &Expr, from: &Expr, to: &Expr) -> Expr {
+    fn scaled_source_position(&self, scale: f64, i: &Expr, from: &Expr, to: &Expr) -> Expr {
         let wide = |e: &Expr| te::cast(e, DType::Float64);
         let c = |v: f64| te::const_of(v, DType::Float64);
         let centre = || (wide(i) + c(0.5)) / c(scale);
-        let whole = wide(from) * c(scale);
+        let scaled_length = wide(from) * c(scale);
         match self.mode {
             "pytorch_half_pixel" => {
                 te::select(&te::gt(to, &te::int(1)), &(centre() - c(0.5)), &c(0.0))
             }
             // As in ONNX's reference implementation: the length before it is rounded.
             "align_corners" => {
-                let gaps = te::select(&te::eq(&whole, &c(1.0)), &c(1.0), &(&whole - c(1.0)));
+                let gaps = te::select(
+                    &te::eq(&scaled_length, &c(1.0)),
+                    &c(1.0),
+                    &(&scaled_length - c(1.0)),
+                );
                 wide(i) * (wide(&(from - 1)) / gaps)
             }
             "asymmetric" => wide(i) / c(scale),
             "tf_half_pixel_for_nn" => centre(),
             "half_pixel_symmetric" => {
-                let offset = wide(from) / c(2.0) * (c(1.0) - wide(to) / &whole);
+                let offset = wide(from) / c(2.0) * (c(1.0) - wide(to) / &scaled_length);
                 centre() - c(0.5) + offset
             }
             _ => centre() - c(0.5),
@@ -260,18 +265,19 @@ impl Spec {
         }
     }
 
-    fn source(&self, k: usize, from: &Expr, to: &Expr, dtype: DType) -> Source {
+    fn source(&self, k: usize, from: &Expr, to: &Expr, dtype: DType) -> SourceElements {
         let axis = ["d", "h", "w"][3 - self.roi.len() + k];
         let shape = || vec![to.clone()];
-        let place =
-            te::compute(shape(), format!("place_{axis}"), |i| self.place(k, &i[0], from, to));
+        let position = te::compute(shape(), format!("place_{axis}"), |i| {
+            self.source_position(k, &i[0], from, to)
+        });
         let base = te::compute(shape(), format!("base_{axis}"), |i| {
-            let x = place.at(i);
+            let x = position.at(i);
             let at = if self.method == Method::Nearest { self.nearest(&x) } else { te::floor(&x) };
             te::cast(&at, DType::Int64)
         });
-        let behind = |i: &[Expr]| {
-            let x = place.at(i);
+        let fraction = |i: &[Expr]| {
+            let x = position.at(i);
             te::cast(&(&x - te::floor(&x)), dtype)
         };
         let one = te::const_of(1.0, dtype);
@@ -280,13 +286,13 @@ impl Spec {
             Method::Linear => (0..2)
                 .map(|j| {
                     te::compute(shape(), format!("weight_{axis}{j}"), |i| {
-                        if j == 0 { &one - behind(i) } else { behind(i) }
+                        if j == 0 { &one - fraction(i) } else { fraction(i) }
                     })
                 })
                 .collect(),
-            Method::Cubic => self.cubic(&base, from, &behind, (axis, dtype)),
+            Method::Cubic => self.cubic(&base, from, &fraction, (axis, dtype)),
         };
-        Source { place, from: from.clone(), base, weights }
+        SourceElements { position, from: from.clone(), base, weights }
     }
 
     /// Cubic weights. If requested, elements outside are excluded and the other weights are
@@ -295,15 +301,15 @@ impl Spec {
         &self,
         base: &Tensor,
         from: &Expr,
-        behind: &dyn Fn(&[Expr]) -> Expr,
+        fraction: &dyn Fn(&[Expr]) -> Expr,
         (axis, dtype): (&str, DType),
     ) -> Vec<Tensor> {
         let zero = te::const_of(0.0, dtype);
         (0..4usize)
             .map(|j| {
                 te::compute(base.shape().to_vec(), format!("weight_{axis}{j}"), |i| {
-                    let all = cubic_weights::weights(&behind(i), self.alpha, dtype);
-                    if !self.exclude {
+                    let all = cubic_weights::weights(&fraction(i), self.alpha, dtype);
+                    if !self.exclude_outside {
                         return all[j].clone();
                     }
                     let kept: Vec<Expr> = all
@@ -323,13 +329,13 @@ impl Spec {
     }
 }
 
-impl Source {
+impl SourceElements {
     /// Whether the position for index `i` of the axis is outside of the data.
     fn is_outside(&self, i: &Expr) -> Expr {
-        let place = self.place.at(std::slice::from_ref(i));
+        let position = self.position.at(std::slice::from_ref(i));
         let last = te::cast(&(&self.from - 1), DType::Float64);
-        let before = te::lt(&place, &te::const_of(0.0, DType::Float64));
-        te::or(&before, &te::gt(&place, &last))
+        let before = te::lt(&position, &te::const_of(0.0, DType::Float64));
+        te::or(&before, &te::gt(&position, &last))
     }
 
     /// The position of the first neighbour relative to `base`.
@@ -355,20 +361,21 @@ impl Source {
 
 fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let (dims, out_dims) = (ctx.dims(0)?, ctx.out_dims(0)?);
-    let (spec, dtype) = (spec(&ctx.infer(), n)?, ctx.out_dtype(0)?);
+    let (resize_attrs, dtype) = (resize_attrs(&ctx.infer(), n)?, ctx.out_dtype(0)?);
     let (own, to): (Vec<Sym>, Vec<Sym>) =
-        (spec.layout.spatial_of(&dims), spec.layout.spatial_of(&out_dims));
+        (resize_attrs.layout.spatial_of(&dims), resize_attrs.layout.spatial_of(&out_dims));
     let (own, to) = (ctx.size_list(&own), ctx.size_list(&to));
     let x = ctx.tensor(0)?;
     let wide = match x.dtype() {
         d if d.is_float() => accumulator(d),
         _ => DType::Float32,
     };
-    let sources: Vec<Source> = (0..n).map(|k| spec.source(k, &own[k], &to[k], wide)).collect();
+    let sources: Vec<SourceElements> =
+        (0..n).map(|k| resize_attrs.source(k, &own[k], &to[k], wide)).collect();
     let shape = ctx.size_list(&out_dims);
-    let (axes, op) = (spec.layout.spatial_axes(), ctx.decl.name);
-    let resized = (0..n).filter(|&k| !spec.keeps(k));
-    let along: Vec<(usize, &Source)> = resized.map(|k| (axes[k], &sources[k])).collect();
+    let (axes, op) = (resize_attrs.layout.spatial_axes(), ctx.decl.name);
+    let resized = (0..n).filter(|&k| !resize_attrs.copies_dim(k));
+    let along: Vec<(usize, &SourceElements)> = resized.map(|k| (axes[k], &sources[k])).collect();
     let read = |at: &[Expr]| te::cast(&x.at(at), wide);
     let checks = own.iter().zip(&to).map(|(from, to)| {
         let cond = te::or(&te::ge(from, &te::int(1)), &te::eq(to, &te::int(0)));
@@ -391,14 +398,14 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     };
     let last = shape.len() - 1;
     // Rows that become narrower would be averaged at elements that nothing reads.
-    let widens = spec.scales.as_ref().is_some_and(|scales| scales[n - 1] >= 1.0)
+    let is_not_narrowed = resize_attrs.scales.as_ref().is_some_and(|scales| scales[n - 1] >= 1.0)
         || size_proofs::at_most(ctx.func, dims[last], out_dims[last]) == Some(true);
     // Integers are truncated averages, which rounding between two steps would change.
-    let averages = spec.method != Method::Nearest && dtype.is_float();
-    let wide_last = along.last().is_some_and(|&(axis, _)| axis == last);
-    let separate = averages && widens && wide_last && along.len() > 1;
-    let (others, rest) = along.split_at(if separate { along.len() - 1 } else { 0 });
-    let rows = separate.then(|| {
+    let averages = resize_attrs.method != Method::Nearest && dtype.is_float();
+    let resizes_last_axis = along.last().is_some_and(|&(axis, _)| axis == last);
+    let is_separable = averages && is_not_narrowed && resizes_last_axis && along.len() > 1;
+    let (others, rest) = along.split_at(if is_separable { along.len() - 1 } else { 0 });
+    let rows = is_separable.then(|| {
         let mut shape = shape.clone();
         shape[last] = own[n - 1].clone();
         checked(te::compute(shape, "resized_rows", |i| average(&read, i, others)))
@@ -406,33 +413,40 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let out = te::compute(shape, "resize", |i| {
         let value = match &rows {
             Some(rows) => average(&|at| rows.at(at), i, rest),
-            None if spec.method == Method::Nearest => average(&|at| x.at(at), i, rest),
+            None if resize_attrs.method == Method::Nearest => average(&|at| x.at(at), i, rest),
             None => average(&read, i, rest),
         };
         let value = te::cast(&value, dtype);
-        if spec.mode != CROP {
+        if resize_attrs.mode != CROP {
             return value;
         }
-        let outside = sources.iter().zip(&axes).map(|(s, &a)| s.is_outside(&i[a]));
-        let outside = outside.fold(te::bool_const(false), |any, outside| te::or(&any, &outside));
-        te::select(&outside, &te::const_of(spec.outside, dtype), &value)
+        let extrapolation_value = sources.iter().zip(&axes).map(|(s, &a)| s.is_outside(&i[a]));
+        let extrapolation_value = extrapolation_value
+            .fold(te::bool_const(false), |any, extrapolation_value| {
+                te::or(&any, &extrapolation_value)
+            });
+        te::select(
+            &extrapolation_value,
+            &te::const_of(resize_attrs.extrapolation_value, dtype),
+            &value,
+        )
     });
     Ok(vec![checked(out)])
 }
 
 /// The weighted sum of the neighbours of element `i` along some axes. Without weights, the nearest element.
-fn average(read: &dyn Fn(&[Expr]) -> Expr, i: &[Expr], along: &[(usize, &Source)]) -> Expr {
+fn average(read: &dyn Fn(&[Expr]) -> Expr, i: &[Expr], along: &[(usize, &SourceElements)]) -> Expr {
     let mut terms: Vec<(Vec<Expr>, Option<Expr>)> = vec![(i.to_vec(), None)];
     for &(axis, source) in along {
         let elements = source.elements(&i[axis]);
         let each = |(at, weight): (Vec<Expr>, Option<Expr>)| {
-            elements.iter().map(move |(place, own)| {
+            elements.iter().map(move |(position, own)| {
                 let both = match (&weight, own) {
                     (Some(a), Some(b)) => Some(a * b),
                     (a, b) => a.clone().or_else(|| b.clone()),
                 };
                 let mut at = at.clone();
-                at[axis] = place.clone();
+                at[axis] = position.clone();
                 (at, both)
             })
         };

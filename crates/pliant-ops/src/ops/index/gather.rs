@@ -60,7 +60,7 @@ pub static DECLS: &[OpDecl] = &[
 
 /// Checks that indices have the same rank as data, and that no dim except that of the axis is
 /// provably larger.
-pub(super) fn beside(
+pub(super) fn check_index_dims(
     ctx: &mut InferCtx<'_>,
     (data, name): (&TensorTy, &str),
     indices: &TensorTy,
@@ -88,7 +88,7 @@ pub(super) fn beside(
 }
 
 /// Checks for the dims of indices that are not provably within those of the tensor.
-pub(super) fn beside_checks(
+pub(super) fn index_dim_checks(
     ctx: &mut LegalizeCtx<'_>,
     inner: &[Sym],
     outer: &[Sym],
@@ -111,7 +111,7 @@ pub(super) fn beside_checks(
 fn infer_gather_elements(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_integer(ctx, 1, &indices)?;
-    beside(ctx, (&data, "data"), &indices)?;
+    check_index_dims(ctx, (&data, "data"), &indices)?;
     Ok(ctx.tensor_type_like(&indices, data.dtype))
 }
 
@@ -121,16 +121,16 @@ fn te_gather_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (x, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
     let size = x.shape()[axis].clone();
     let out = te::compute(indices.shape().to_vec(), "T_gather_elements", |i| {
-        let mut place: Vec<Expr> =
+        let mut position: Vec<Expr> =
             i.iter().zip(x.shape()).map(|(i, d)| index_bounds::clamp(i, d)).collect();
-        place[axis] = index_bounds::wrapped(&indices.at(i), &size);
-        x.at(&place)
+        position[axis] = index_bounds::normalize(&indices.at(i), &size);
+        x.at(&position)
     });
-    let mut checks = beside_checks(ctx, &at, &dims, axis);
+    let mut checks = index_dim_checks(ctx, &at, &dims, axis);
     if !ctx.trust_indices {
         let op = ctx.decl.name;
-        checks.push(index_bounds::check(indices.shape(), |c| {
-            index_bounds::in_range(op, &indices.at(c), axis, &size)
+        checks.push(index_bounds::check_all(indices.shape(), |c| {
+            index_bounds::range_condition(op, &indices.at(c), axis, &size)
         }));
     }
     Ok(vec![checks.into_iter().fold(out, |out, check| out.with_check(check))])
@@ -139,10 +139,10 @@ fn te_gather_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 // ---- gather_nd ----
 
 /// The number of dims that an index tuple addresses: the last dim of indices.
-pub(super) fn tuple_len(
+pub(super) fn index_tuple_len(
     ctx: &mut InferCtx<'_>,
     indices: &TensorTy,
-    most: Option<usize>,
+    max: Option<usize>,
 ) -> Result<Option<usize>, InferError> {
     let Some(dims) = &indices.dims else { return Ok(None) };
     let Some(&last) = dims.last() else {
@@ -152,7 +152,7 @@ pub(super) fn tuple_len(
         let last = ctx.dim_text(last);
         return Err(ctx.error(format!("the last dim of indices must be a constant, but is {last}")));
     };
-    let fits = usize::try_from(len).ok().filter(|&n| most.is_none_or(|m| n <= m));
+    let fits = usize::try_from(len).ok().filter(|&n| max.is_none_or(|m| n <= m));
     let bad = || {
         let data = ctx.operand_type_text(0);
         ctx.error(format!("index tuples of {len} are longer than the dims that they index: {data}"))
@@ -173,7 +173,7 @@ fn infer_gather_nd(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_integer(ctx, 1, &indices)?;
     let batch = batch_dims(ctx, &[data.ndim, indices.ndim])?;
-    let Some(len) = tuple_len(ctx, &indices, data.ndim.map(|n| n - batch))? else {
+    let Some(len) = index_tuple_len(ctx, &indices, data.ndim.map(|n| n - batch))? else {
         return Ok(ctx.tensor_type(None, None, data.dtype));
     };
     let rank = data.ndim.zip(indices.ndim).map(|(n, m)| m - 1 + n - batch - len);
@@ -203,17 +203,17 @@ fn te_gather_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let lead = at.len() - 1;
     let element = |lead: &[Expr], k: usize| indices.at(&[lead, &[te::int(k as i64)]].concat());
     let mut out = te::compute(shape, "T_gather_nd", |i| {
-        let mut place = i[..batch].to_vec();
+        let mut position = i[..batch].to_vec();
         for k in 0..len {
-            place.push(index_bounds::wrapped(&element(&i[..lead], k), &x.shape()[batch + k]));
+            position.push(index_bounds::normalize(&element(&i[..lead], k), &x.shape()[batch + k]));
         }
-        place.extend_from_slice(&i[lead..]);
-        x.at(&place)
+        position.extend_from_slice(&i[lead..]);
+        x.at(&position)
     });
     for k in 0..if ctx.trust_indices { 0 } else { len } {
         let size = x.shape()[batch + k].clone();
-        out = out.with_check(index_bounds::check(&indices.shape()[..lead], |c| {
-            index_bounds::in_range(ctx.decl.name, &element(c, k), batch + k, &size)
+        out = out.with_check(index_bounds::check_all(&indices.shape()[..lead], |c| {
+            index_bounds::range_condition(ctx.decl.name, &element(c, k), batch + k, &size)
         }));
     }
     Ok(vec![out])
@@ -222,7 +222,7 @@ fn te_gather_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 // ---- index_tensor ----
 
 /// The broadcast dims of the index tensors; `None` if one is unknown.
-pub(super) fn joined(
+pub(super) fn index_tensors(
     ctx: &mut InferCtx<'_>,
     i: usize,
 ) -> Result<Option<Vec<TensorTy>>, InferError> {
@@ -260,9 +260,11 @@ pub(super) fn index_dims(
 
 fn infer_index_tensor(ctx: &mut InferCtx<'_>) -> InferResult {
     let data = ctx.tensor(0)?;
-    let Some(list) = joined(ctx, 1)? else { return Ok(ctx.tensor_type(None, None, data.dtype)) };
+    let Some(list) = index_tensors(ctx, 1)? else {
+        return Ok(ctx.tensor_type(None, None, data.dtype));
+    };
     let dims = index_dims(ctx, &list)?;
-    let rank = list.iter().try_fold(0, |most, t| Some(t.ndim?.max(most)));
+    let rank = list.iter().try_fold(0, |max, t| Some(t.ndim?.max(max)));
     let rank = rank.zip(data.ndim).map(|(m, n)| m + n - list.len());
     let dims = dims.zip(data.dims).map(|(i, x)| [&i[..], &x[list.len()..]].concat());
     Ok(ctx.tensor_type(dims, rank, data.dtype))
@@ -272,26 +274,26 @@ fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let out = ctx.out_dims(0)?;
     let x = ctx.tensor(0)?;
     let mut infer = ctx.infer();
-    let list = joined(&mut infer, 1)?.unwrap_or_default();
+    let list = index_tensors(&mut infer, 1)?.unwrap_or_default();
     let lead = out.len() - (x.ndim() - list.len());
     let mut target = BroadcastTarget::new(&out[..lead]);
     let indices = target.fields(ctx, 1)?;
     let shape = ctx.size_list(&out);
     let mut result = te::compute(shape, "T_index_tensor", |i| {
-        let mut place: Vec<Expr> = indices
+        let mut position: Vec<Expr> = indices
             .iter()
             .zip(x.shape())
-            .map(|(t, size)| index_bounds::wrapped(&t.at(&i[..lead]), size))
+            .map(|(t, size)| index_bounds::normalize(&t.at(&i[..lead]), size))
             .collect();
-        place.extend_from_slice(&i[lead..]);
-        x.at(&place)
+        position.extend_from_slice(&i[lead..]);
+        x.at(&position)
     });
     result = target.checked(ctx, result);
     if !ctx.trust_indices {
         for (k, (t, size)) in indices.iter().zip(x.shape()).enumerate() {
             let own = t.value();
-            let check = index_bounds::check(own.shape(), |c| {
-                index_bounds::in_range(ctx.decl.name, &own.at(c), k, size)
+            let check = index_bounds::check_all(own.shape(), |c| {
+                index_bounds::range_condition(ctx.decl.name, &own.at(c), k, size)
             });
             result = result.with_check(check);
         }

@@ -26,23 +26,23 @@ pub fn as_int64(index: &Expr) -> Expr {
 }
 
 /// The normalised and clamped index.
-pub fn wrapped(index: &Expr, size: &Expr) -> Expr {
+pub fn normalize(index: &Expr, size: &Expr) -> Expr {
     let index = as_int64(index);
     clamp(&te::select(&te::lt(&index, &te::int(0)), &(&index + size), &index), size)
 }
 
 /// The condition that the index is in `-size .. size`, with the values for the message, and the
 /// message.
-pub fn in_range(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Expr, Arc<str>) {
-    let place = as_int64(index);
-    let cond = te::and(&te::ge(&place, &-size), &te::lt(&place, size));
-    let told = if index.ty().dtype == DType::UInt64 { "{0u}" } else { "{0}" };
-    let message = format!("{op}: index {told} is out of range for axis {axis} of size {{1}}");
+pub fn range_condition(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Expr, Arc<str>) {
+    let position = as_int64(index);
+    let cond = te::and(&te::ge(&position, &-size), &te::lt(&position, size));
+    let index_text = if index.ty().dtype == DType::UInt64 { "{0u}" } else { "{0}" };
+    let message = format!("{op}: index {index_text} is out of range for axis {axis} of size {{1}}");
     (te::explain(&cond, &[index.clone(), size.clone()]), CheckFailure::Index.mark(&message).into())
 }
 
 /// A check of a condition over all indices of a shape.
-pub fn check(shape: &[Expr], cond: impl FnOnce(&[Expr]) -> (Expr, Arc<str>)) -> Check {
+pub fn check_all(shape: &[Expr], cond: impl FnOnce(&[Expr]) -> (Expr, Arc<str>)) -> Check {
     let axes = te::check_axes(shape);
     let at: Vec<Expr> = axes.iter().map(|a| a.var.expr()).collect();
     let (cond, message) = cond(&at);
@@ -50,7 +50,7 @@ pub fn check(shape: &[Expr], cond: impl FnOnce(&[Expr]) -> (Expr, Arc<str>)) -> 
 }
 
 /// Emits a check of the index, unless it is trusted, and returns the normalised index.
-pub fn checked(
+pub fn emit_checked_index(
     b: &mut Body,
     op: &str,
     trust_indices: bool,
@@ -61,8 +61,8 @@ pub fn checked(
         _ => b.let_("index", &te::cast(index, te::Ty::I64)),
     };
     if !trust_indices {
-        let (cond, message) = in_range(op, &index, axis, size);
+        let (cond, message) = range_condition(op, &index, axis, size);
         b.assert(&cond, message);
     }
-    b.let_("place", &wrapped(&index, size))
+    b.let_("place", &normalize(&index, size))
 }

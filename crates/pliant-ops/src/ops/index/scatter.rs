@@ -6,9 +6,11 @@
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 
-use super::gather::{beside, beside_checks, index_dims, joined, tuple_len};
+use super::gather::{
+    check_index_dims, index_dim_checks, index_dims, index_tensors, index_tuple_len,
+};
 use super::index_bounds;
-use super::scatter_loops::{Updates, row_at, scatter};
+use super::scatter_loops::{Updates, checked_row_index, scatter};
 use crate::broadcast::{BroadcastTarget, broadcast_dims};
 use crate::decl::{ConstantSizes, Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
@@ -63,29 +65,35 @@ pub static DECLS: &[OpDecl] = &[
 ];
 
 fn reduction(ctx: &InferCtx<'_>) -> Result<&'static str, InferError> {
-    let found = REDUCTIONS[ctx.choice("reduction", REDUCTIONS)?];
-    if found != "update" && found != "mul" && ctx.tensor(0)?.dtype.is_some_and(DType::is_bool) {
-        return Err(ctx.error(format!("the reduction {found:?} is not defined on bool")));
+    let reduction = REDUCTIONS[ctx.choice("reduction", REDUCTIONS)?];
+    if reduction != "update"
+        && reduction != "mul"
+        && ctx.tensor(0)?.dtype.is_some_and(DType::is_bool)
+    {
+        return Err(ctx.error(format!("the reduction {reduction:?} is not defined on bool")));
     }
-    Ok(found)
+    Ok(reduction)
 }
 
 /// Rejects a shape that provably differs from the required one.
-fn same_dims(
+fn check_dims(
     ctx: &mut InferCtx<'_>,
     i: usize,
-    have: &TensorTy,
-    want: &[Sym],
+    actual: &TensorTy,
+    expected: &[Sym],
 ) -> Result<(), InferError> {
-    let Some(have) = &have.dims else { return Ok(()) };
-    let fits = have.len() == want.len()
-        && have.iter().zip(want).all(|(&a, &b)| size_proofs::equal(ctx.func, a, b) != Some(false));
+    let Some(actual) = &actual.dims else { return Ok(()) };
+    let fits = actual.len() == expected.len()
+        && actual
+            .iter()
+            .zip(expected)
+            .all(|(&a, &b)| size_proofs::equal(ctx.func, a, b) != Some(false));
     if fits {
         return Ok(());
     }
-    let want: Vec<String> = want.iter().map(|&d| ctx.dim_text(d)).collect();
+    let expected: Vec<String> = expected.iter().map(|&d| ctx.dim_text(d)).collect();
     let (name, ty) = (ctx.operand_name(i), ctx.operand_type_text(i));
-    Err(ctx.error(format!("{name} must be of shape ({}), but is {ty}", want.join(", "))))
+    Err(ctx.error(format!("{name} must be of shape ({}), but is {ty}", expected.join(", "))))
 }
 
 // ---- scatter_elements ----
@@ -95,9 +103,9 @@ fn infer_scatter_elements(ctx: &mut InferCtx<'_>) -> InferResult {
     require_integer(ctx, 1, &indices)?;
     ctx.same_dtype(0, 2)?;
     reduction(ctx)?;
-    beside(ctx, (&data, "data"), &indices)?;
-    if let Some(want) = &indices.dims {
-        same_dims(ctx, 2, &updates, want)?;
+    check_index_dims(ctx, (&data, "data"), &indices)?;
+    if let Some(expected) = &indices.dims {
+        check_dims(ctx, 2, &updates, expected)?;
     }
     Ok(ctx.tensor_type_like(&data, data.dtype))
 }
@@ -108,19 +116,23 @@ fn te_scatter_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (axis, reduction) = (infer.axis("axis", dims.len())?, reduction(&infer)?);
     let (x, indices, updates) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor_with_dims(2, &at)?);
     let (op, trust_indices) = (ctx.decl.name, ctx.trust_indices);
-    let checks = beside_checks(ctx, &at, &dims, axis);
+    let checks = index_dim_checks(ctx, &at, &dims, axis);
     let shape = indices.shape().to_vec();
     let target = |b: &mut Body, i: &[Expr]| {
-        let place =
-            index_bounds::checked(b, op, trust_indices, (axis, &indices.at(i), &x.shape()[axis]));
+        let position = index_bounds::emit_checked_index(
+            b,
+            op,
+            trust_indices,
+            (axis, &indices.at(i), &x.shape()[axis]),
+        );
         let mut to: Vec<Expr> =
             i.iter().zip(x.shape()).map(|(i, d)| index_bounds::clamp(i, d)).collect();
-        to[axis] = place;
+        to[axis] = position;
         to
     };
     let split = (0..shape.len()).find(|&k| k != axis && !shape[k].is_const(1));
-    let written = Updates { shape: &shape, lead: shape.len(), split, checks: &checks };
-    Ok(scatter("scatter_elements", &x, reduction, &written, &target, &|i| updates.at(i)))
+    let updates_spec = Updates { shape: &shape, lead: shape.len(), split, checks: &checks };
+    Ok(scatter("scatter_elements", &x, reduction, &updates_spec, &target, &|i| updates.at(i)))
 }
 
 // ---- scatter_nd ----
@@ -130,10 +142,10 @@ fn infer_scatter_nd(ctx: &mut InferCtx<'_>) -> InferResult {
     require_integer(ctx, 1, &indices)?;
     ctx.same_dtype(0, 2)?;
     reduction(ctx)?;
-    let len = tuple_len(ctx, &indices, data.ndim)?;
+    let len = index_tuple_len(ctx, &indices, data.ndim)?;
     if let (Some(len), Some(x), Some(i)) = (len, &data.dims, &indices.dims) {
-        let want = [&i[..i.len() - 1], &x[len..]].concat();
-        same_dims(ctx, 2, &updates, &want)?;
+        let expected = [&i[..i.len() - 1], &x[len..]].concat();
+        check_dims(ctx, 2, &updates, &expected)?;
     }
     Ok(ctx.tensor_type_like(&data, data.dtype))
 }
@@ -144,19 +156,20 @@ fn te_scatter_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let reduction = reduction(&infer)?;
     let len = infer.func.syms.as_int(at[at.len() - 1]).unwrap_or(0) as usize;
     let lead = at.len() - 1;
-    let want = [&at[..lead], &dims[len..]].concat();
-    let (x, indices, updates) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor_with_dims(2, &want)?);
+    let expected = [&at[..lead], &dims[len..]].concat();
+    let (x, indices, updates) =
+        (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor_with_dims(2, &expected)?);
     let (op, trust_indices) = (ctx.decl.name, ctx.trust_indices);
     let shape = updates.shape().to_vec();
     let target = |b: &mut Body, i: &[Expr]| {
         let index = |k: usize| indices.at(&[i, &[te::int(k as i64)]].concat());
         (0..len)
-            .map(|k| row_at(b, op, trust_indices, (k, &index(k), &x.shape()[k])))
+            .map(|k| checked_row_index(b, op, trust_indices, (k, &index(k), &x.shape()[k])))
             .collect::<Vec<Expr>>()
     };
     let split = Updates::row_dim(&shape, lead);
-    let written = Updates { shape: &shape, lead, split, checks: &[] };
-    Ok(scatter("scatter_nd", &x, reduction, &written, &target, &|i| updates.at(i)))
+    let updates_spec = Updates { shape: &shape, lead, split, checks: &[] };
+    Ok(scatter("scatter_nd", &x, reduction, &updates_spec, &target, &|i| updates.at(i)))
 }
 
 // ---- index_put ----
@@ -168,11 +181,11 @@ fn infer_index_put(ctx: &mut InferCtx<'_>) -> InferResult {
     if accumulate && data.dtype.is_some_and(DType::is_bool) {
         return Err(ctx.error("accumulate is not defined on bool"));
     }
-    if let Some(list) = joined(ctx, 1)?
+    if let Some(list) = index_tensors(ctx, 1)?
         && let (Some(i), Some(x), Some(v)) = (index_dims(ctx, &list)?, &data.dims, values.dims)
     {
-        let want = [&i[..], &x[list.len()..]].concat();
-        if broadcast_dims(ctx, &want, &v, 0)?.len() > want.len() {
+        let expected = [&i[..], &x[list.len()..]].concat();
+        if broadcast_dims(ctx, &expected, &v, 0)?.len() > expected.len() {
             return Err(ctx.error(format!("values has too many dims: {}", operand_types(ctx))));
         }
     }
@@ -182,28 +195,28 @@ fn infer_index_put(ctx: &mut InferCtx<'_>) -> InferResult {
 fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let mut infer = ctx.infer();
-    let list = joined(&mut infer, 1)?.unwrap_or_default();
+    let list = index_tensors(&mut infer, 1)?.unwrap_or_default();
     let lead = index_dims(&mut infer, &list)?
         .ok_or_else(|| LegalizeError::unknown("relax.index_put: a shape is not known"))?;
     let accumulate = infer.bool("accumulate")?;
     let x = ctx.tensor(0)?;
-    let mut joined = BroadcastTarget::new(&lead);
-    let indices = joined.fields(ctx, 1)?;
+    let mut index_tensors = BroadcastTarget::new(&lead);
+    let indices = index_tensors.fields(ctx, 1)?;
     let whole = [&lead[..], &dims[list.len()..]].concat();
     let mut target = BroadcastTarget::new(&whole);
     let values = target.operand(ctx, 2)?;
     let shape = ctx.size_list(&whole);
     let (op, trust_indices, lead) = (ctx.decl.name, ctx.trust_indices, lead.len());
     let reduction = if accumulate { "add" } else { "update" };
-    let checks = [joined.checks(ctx), target.checks(ctx)].concat();
+    let checks = [index_tensors.checks(ctx), target.checks(ctx)].concat();
     let target = |b: &mut Body, i: &[Expr]| {
         let each = indices.iter().zip(x.shape()).enumerate();
-        each.map(|(k, (t, size))| row_at(b, op, trust_indices, (k, &t.at(i), size)))
+        each.map(|(k, (t, size))| checked_row_index(b, op, trust_indices, (k, &t.at(i), size)))
             .collect::<Vec<Expr>>()
     };
     let split = Updates::row_dim(&shape, lead);
-    let written = Updates { shape: &shape, lead, split, checks: &checks };
-    Ok(scatter("index_put", &x, reduction, &written, &target, &|i| values.at(i)))
+    let updates_spec = Updates { shape: &shape, lead, split, checks: &checks };
+    Ok(scatter("index_put", &x, reduction, &updates_spec, &target, &|i| values.at(i)))
 }
 
 // ---- slice_scatter ----
@@ -240,9 +253,9 @@ fn infer_slice_scatter(ctx: &mut InferCtx<'_>) -> InferResult {
     if let Some(dims) = &data.dims {
         let axis = ctx.axis("axis", dims.len())?;
         if let Some(slice) = slice_of(ctx, dims[axis])? {
-            let mut want = dims.clone();
-            want[axis] = slice.len;
-            same_dims(ctx, 1, &src, &want)?;
+            let mut expected = dims.clone();
+            expected[axis] = slice.len;
+            check_dims(ctx, 1, &src, &expected)?;
         }
     }
     Ok(ctx.tensor_type_like(&data, data.dtype))
@@ -261,14 +274,14 @@ fn te_slice_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let step = te::int(slice.step);
     Ok(vec![te::compute(x.shape().to_vec(), "T_slice_scatter", |i| {
         let from = &i[axis] - &begin;
-        let turn = te::floordiv(&from, &step);
-        let hit = te::all([
+        let step_index = te::floordiv(&from, &step);
+        let is_replaced = te::all([
             &te::ge(&from, &te::int(0)),
-            &te::lt(&turn, &len),
+            &te::lt(&step_index, &len),
             &te::eq(&te::floormod(&from, &step), &te::int(0)),
         ]);
         let mut at = i.to_vec();
-        at[axis] = turn;
-        te::if_then_else(&hit, &src.at(&at), &x.at(i))
+        at[axis] = step_index;
+        te::if_then_else(&is_replaced, &src.at(&at), &x.at(i))
     })])
 }

@@ -2,16 +2,16 @@
 
 use pliant_tensor::DType;
 
-use super::super::row_loops::{GRAIN, each_element};
+use super::super::row_loops::{MIN_CHUNK_ELEMENTS, for_each_element};
 use super::super::statistical::accumulator;
 use super::index_bounds;
 use crate::te::{self, Body, Expr, Tensor};
 
 /// Writes one update. Its arguments are the indices in the result and in the updates.
-type Put<'a> = dyn Fn(&mut Body, &[Expr], &[Expr]) + 'a;
+type WriteUpdate<'a> = dyn Fn(&mut Body, &[Expr], &[Expr]) + 'a;
 
 /// An update of one element.
-fn apply(b: &mut Body, to: &Tensor, at: &[Expr], update: &Expr, reduction: &str) {
+fn apply_update(b: &mut Body, to: &Tensor, at: &[Expr], update: &Expr, reduction: &str) {
     let old = to.at(at);
     let update = te::cast(update, to.dtype());
     let new = match reduction {
@@ -38,10 +38,10 @@ pub(super) struct Updates<'a> {
 }
 
 /// Maximum number of parts into which an inner dim is split. Each part reads the targets of all rows.
-const INNER_PARTS: i64 = 8;
+const MAX_INNER_PARTS: i64 = 8;
 
 /// The elements of a cache line of 4-byte elements, the least width of a part of a row.
-const LINE: i64 = 16;
+const CACHE_LINE_ELEMENTS: i64 = 16;
 
 impl Updates<'_> {
     /// The first dim of the rows that may have several elements.
@@ -50,40 +50,45 @@ impl Updates<'_> {
     }
 
     /// The number of indices of the split dim that are worth a part of their own.
-    fn step(&self, k: usize) -> Expr {
+    fn indices_per_part(&self, k: usize) -> Expr {
         let others = self.shape.iter().enumerate().filter(|&(i, _)| i != k);
         let each = others.fold(te::int(1), |n, (_, d)| n * d);
-        let mut step = te::ceildiv(&te::int(GRAIN), &te::maximum(&each, &te::int(1)));
+        let mut step = te::ceildiv(&te::int(MIN_CHUNK_ELEMENTS), &te::maximum(&each, &te::int(1)));
         if k > 0 {
-            step = te::maximum(&step, &te::ceildiv(&self.shape[k], &te::int(INNER_PARTS)));
+            step = te::maximum(&step, &te::ceildiv(&self.shape[k], &te::int(MAX_INNER_PARTS)));
         }
         let inner = self.shape[k + 1..].iter().fold(te::int(1), |n, d| n * d);
-        let line = te::ceildiv(&te::int(LINE), &te::maximum(&inner, &te::int(1)));
+        let line = te::ceildiv(&te::int(CACHE_LINE_ELEMENTS), &te::maximum(&inner, &te::int(1)));
         te::ceildiv(&step, &line) * line
     }
 
     /// Loops over the updates in row-major order, and in parallel over parts of the split dim. `target` returns the leading indices
-    /// in the result for the leading indices of an update, and `put` gets the whole indices in the result and in the updates.
-    fn each(&self, b: &mut Body, target: &dyn Fn(&mut Body, &[Expr]) -> Vec<Expr>, put: &Put<'_>) {
-        let Some(k) = self.split else { return self.part(b, None, target, put) };
-        let (size, step) = (&self.shape[k], b.let_("step", &self.step(k)));
+    /// in the result for the leading indices of an update, and `write` gets the whole indices in the result and in the updates.
+    fn for_each_update(
+        &self,
+        b: &mut Body,
+        target: &dyn Fn(&mut Body, &[Expr]) -> Vec<Expr>,
+        write: &WriteUpdate<'_>,
+    ) {
+        let Some(k) = self.split else { return self.updates_part(b, None, target, write) };
+        let (size, step) = (&self.shape[k], b.let_("step", &self.indices_per_part(k)));
         b.parallel("part", &te::ceildiv(size, &step), |b, part| {
             let first = b.let_("first", &(part * &step));
             // Asserted once per part rather than for each element.
             let inside = te::and(&te::ge(&first, &te::int(0)), &te::lt(&first, size));
             b.assert(&inside, "a part lies outside of the updates");
             let size = te::minimum(&step, &(size - &first));
-            self.part(b, Some((k, first, size)), target, put);
+            self.updates_part(b, Some((k, first, size)), target, write);
         });
     }
 
     /// One part of [`each`](Self::each): the split dim, and the first and the number of its indices.
-    fn part(
+    fn updates_part(
         &self,
         b: &mut Body,
         part: Option<(usize, Expr, Expr)>,
         target: &dyn Fn(&mut Body, &[Expr]) -> Vec<Expr>,
-        put: &Put<'_>,
+        write: &WriteUpdate<'_>,
     ) {
         let mut shape = self.shape.to_vec();
         if let Some((k, _, size)) = &part {
@@ -103,7 +108,7 @@ impl Updates<'_> {
             let to = target(b, &lead);
             b.for_each(&shape[self.lead..], |b, i| {
                 let row = index(i, self.lead);
-                put(b, &[&to[..], &row].concat(), &[lead, row].concat());
+                write(b, &[&to[..], &row].concat(), &[lead, row].concat());
             });
         });
     }
@@ -127,41 +132,41 @@ pub(super) fn scatter(
         }
         let counts = mean.then(|| b.alloc("counts", &shape, DType::Int64));
         // Half-precision sums would lose small addends to a large sum.
-        let wide = accumulator(dtype);
-        let sums = matches!(reduction, "mean" | "add" | "mul") && wide != dtype;
-        let sums = sums.then(|| b.alloc("sums", &shape, wide));
+        let acc_dtype = accumulator(dtype);
+        let sums = matches!(reduction, "mean" | "add" | "mul") && acc_dtype != dtype;
+        let sums = sums.then(|| b.alloc("sums", &shape, acc_dtype));
         let to = sums.as_ref().unwrap_or(&out[0]);
-        each_element(b, &shape, |b, i| b.store(to, i, &data.at(i)));
+        for_each_element(b, &shape, |b, i| b.store(to, i, &data.at(i)));
         if let Some(counts) = &counts {
-            each_element(b, &shape, |b, i| b.store(counts, i, &te::int(1)));
+            for_each_element(b, &shape, |b, i| b.store(counts, i, &te::int(1)));
         }
-        updates.each(b, target, &|b, at, i| {
-            apply(b, to, at, &value(i), reduction);
+        updates.for_each_update(b, target, &|b, at, i| {
+            apply_update(b, to, at, &value(i), reduction);
             if let Some(counts) = &counts {
                 b.store(counts, at, &(counts.at(at) + 1));
             }
         });
         if let Some(counts) = &counts {
-            each_element(b, &shape, |b, i| {
-                let (sum, count) = (to.at(i), te::cast(&counts.at(i), wide));
+            for_each_element(b, &shape, |b, i| {
+                let (sum, count) = (to.at(i), te::cast(&counts.at(i), acc_dtype));
                 let mean = if dtype.is_float() { sum / count } else { te::floordiv(&sum, &count) };
                 b.store(&out[0], i, &mean);
             });
         } else if let Some(sums) = &sums {
-            each_element(b, &shape, |b, i| b.store(&out[0], i, &te::cast(&sums.at(i), dtype)));
+            for_each_element(b, &shape, |b, i| b.store(&out[0], i, &te::cast(&sums.at(i), dtype)));
         }
     })
 }
 
 /// The checked index along an axis at which a row is written.
-pub(super) fn row_at(
+pub(super) fn checked_row_index(
     b: &mut Body,
     op: &str,
     trust_indices: bool,
     (axis, index, size): (usize, &Expr, &Expr),
 ) -> Expr {
-    let place = index_bounds::checked(b, op, trust_indices, (axis, index, size));
+    let position = index_bounds::emit_checked_index(b, op, trust_indices, (axis, index, size));
     // Asserted once per row rather than for each of its elements.
-    b.assert(&te::lt(&place, size), format!("{op}: axis {axis} is empty"));
-    place
+    b.assert(&te::lt(&position, size), format!("{op}: axis {axis} is empty"));
+    position
 }

@@ -82,14 +82,14 @@ fn te_tensor_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             true => te::select(&te::lt(&from, &te::int(0)), &(&from + &size), &from),
             false => from,
         };
-        let hit = te::and(&te::ge(&from, &te::int(0)), &te::lt(&from, &len));
+        let is_updated = te::and(&te::ge(&from, &te::int(0)), &te::lt(&from, &len));
         let mut at = i.to_vec();
         at[axis] = from;
-        te::if_then_else(&hit, &updates.at(&at), &x.at(i))
+        te::if_then_else(&is_updated, &updates.at(&at), &x.at(i))
     });
     let op = ctx.decl.name;
     let message = format!("{op}: {{1}} updates at position {{0}} of axis {axis} of size {{2}}");
-    let fits = index_bounds::check(&x.shape()[..1], |i| {
+    let fits = index_bounds::check_all(&x.shape()[..1], |i| {
         let start = start(&i[0]);
         // With circular, updates fit anywhere if they are not longer than the axis.
         let last = if circular { &size - 1 } else { &size - &len };

@@ -47,45 +47,53 @@ pub static DECLS: &[OpDecl] = &[
 
 /// How a dim of data is reduced.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum DimReduction {
     /// It is kept.
     Kept,
     /// It is summed.
-    Gone,
+    Summed,
     /// It is summed if the target size is 1 at run time, else kept.
-    Open,
+    SummedIfOne,
 }
 
 /// How each dim of data is reduced, aligned at the right.
-fn fates(ctx: &mut InferCtx<'_>, from: &[Sym], to: &[Sym]) -> Result<Vec<Fate>, InferError> {
+fn dim_reductions(
+    ctx: &mut InferCtx<'_>,
+    from: &[Sym],
+    to: &[Sym],
+) -> Result<Vec<DimReduction>, InferError> {
     let Some(skip) = from.len().checked_sub(to.len()) else {
         let data = ctx.operand_type_text(0);
         return Err(ctx.error(format!("the shape has more dims, {}, than data: {data}", to.len())));
     };
-    let mut fates = vec![Fate::Gone; from.len()];
-    for (i, &want) in to.iter().enumerate() {
-        let have = from[i + skip];
-        let same = size_proofs::equal(ctx.func, have, want);
-        fates[i + skip] = match (ctx.func.syms.as_int(want), same) {
-            (_, Some(true)) => Fate::Kept,
-            (Some(1), _) => Fate::Gone,
-            (Some(_), None) => Fate::Kept,
-            (None, None) => Fate::Open,
-            (None, Some(false)) if ctx.func.syms.as_var(want).is_some() => Fate::Open,
+    let mut dim_reductions = vec![DimReduction::Summed; from.len()];
+    for (i, &target) in to.iter().enumerate() {
+        let actual = from[i + skip];
+        let same = size_proofs::equal(ctx.func, actual, target);
+        dim_reductions[i + skip] = match (ctx.func.syms.as_int(target), same) {
+            (_, Some(true)) => DimReduction::Kept,
+            (Some(1), _) => DimReduction::Summed,
+            (Some(_), None) => DimReduction::Kept,
+            (None, None) => DimReduction::SummedIfOne,
+            (None, Some(false)) if ctx.func.syms.as_var(target).is_some() => {
+                DimReduction::SummedIfOne
+            }
             (_, Some(false)) => {
-                let (have, want) = (ctx.dim_text(have), ctx.dim_text(want));
-                return Err(ctx.error(format!("a dim of size {have} does not collapse to {want}")));
+                let (actual, target) = (ctx.dim_text(actual), ctx.dim_text(target));
+                return Err(
+                    ctx.error(format!("a dim of size {actual} does not collapse to {target}"))
+                );
             }
         };
     }
-    Ok(fates)
+    Ok(dim_reductions)
 }
 
 fn infer_sum_to(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, sizes) = (ctx.tensor(0)?, ctx.result_sizes(1)?);
     require_number(ctx, 0, &t)?;
     if let (Some(from), Some(to)) = (&t.dims, &sizes.dims) {
-        fates(ctx, from, to)?;
+        dim_reductions(ctx, from, to)?;
     }
     Ok(ctx.tensor_type(sizes.dims, sizes.ndim, t.dtype))
 }
@@ -94,32 +102,32 @@ fn infer_sum_like(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, like) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_number(ctx, 0, &t)?;
     if let (Some(from), Some(to)) = (&t.dims, &like.dims) {
-        fates(ctx, from, to)?;
+        dim_reductions(ctx, from, to)?;
     }
     Ok(ctx.tensor_type_like(&like, t.dtype))
 }
 
 fn te_sum_to(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (from, to) = (ctx.dims(0)?, ctx.out_dims(0)?);
-    let fates = fates(&mut ctx.infer(), &from, &to)?;
+    let dim_reductions = dim_reductions(&mut ctx.infer(), &from, &to)?;
     let skip = from.len() - to.len();
-    let taken: Vec<Sym> = (0..from.len())
-        .map(|i| if fates[i] == Fate::Kept { to[i - skip] } else { from[i] })
+    let assumed: Vec<Sym> = (0..from.len())
+        .map(|i| if dim_reductions[i] == DimReduction::Kept { to[i - skip] } else { from[i] })
         .collect();
-    let x = ctx.tensor_with_dims(0, &taken)?;
-    let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
+    let x = ctx.tensor_with_dims(0, &assumed)?;
+    let (acc_dtype, dtype) = (accumulator(x.dtype()), x.dtype());
     let shape = ctx.size_list(&to);
     let mut axes: Vec<Option<te::IterVar>> = Vec::with_capacity(from.len());
     let mut checks = Vec::new();
-    for (i, have) in x.shape().iter().enumerate() {
-        let extent = match fates[i] {
-            Fate::Kept => None,
-            Fate::Gone => Some(have.clone()),
-            Fate::Open => {
-                let want = &shape[i - skip];
-                let one = te::eq(want, &te::int(1));
-                checks.push(collapse_check(ctx, want, have));
-                Some(te::select(&one, have, &te::int(1)))
+    for (i, actual) in x.shape().iter().enumerate() {
+        let extent = match dim_reductions[i] {
+            DimReduction::Kept => None,
+            DimReduction::Summed => Some(actual.clone()),
+            DimReduction::SummedIfOne => {
+                let target = &shape[i - skip];
+                let one = te::eq(target, &te::int(1));
+                checks.push(collapse_check(ctx, target, actual));
+                Some(te::select(&one, actual, &te::int(1)))
             }
         };
         axes.push(extent.map(|extent| te::reduce_axis(extent, format!("k{i}"))));
@@ -128,29 +136,30 @@ fn te_sum_to(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         let at: Vec<Expr> = axes
             .iter()
             .enumerate()
-            .map(|(i, axis)| match (fates[i], axis) {
-                (Fate::Gone, Some(axis)) => axis.var.expr(),
+            .map(|(i, axis)| match (dim_reductions[i], axis) {
+                (DimReduction::Summed, Some(axis)) => axis.var.expr(),
                 // One of the two indices is 0.
-                (Fate::Open, Some(axis)) => &out[i - skip] + axis.var.expr(),
+                (DimReduction::SummedIfOne, Some(axis)) => &out[i - skip] + axis.var.expr(),
                 _ => out[i - skip].clone(),
             })
             .collect();
         let axes: Vec<te::IterVar> = axes.iter().flatten().cloned().collect();
-        te::sum(&te::cast(&x.at(&at), wide), &axes)
+        te::sum(&te::cast(&x.at(&at), acc_dtype), &axes)
     });
     let sum = checks.into_iter().fold(sum, |sum, check| sum.with_check(check));
-    if wide == dtype {
+    if acc_dtype == dtype {
         return Ok(vec![sum]);
     }
     Ok(vec![te::compute(shape, "T_cast", |i| te::cast(&sum.at(i), dtype))])
 }
 
 /// The check that a dim is kept or has the target size 1.
-fn collapse_check(ctx: &LegalizeCtx<'_>, want: &Expr, have: &Expr) -> te::Check {
-    let fits = te::or(&te::eq(want, &te::int(1)), &te::eq(want, have));
+fn collapse_check(ctx: &LegalizeCtx<'_>, target: &Expr, actual: &Expr) -> te::Check {
+    let fits = te::or(&te::eq(target, &te::int(1)), &te::eq(target, actual));
     let op = ctx.decl.name;
-    let message = format!("{op}: a dim of size {have} = {{0}} does not collapse to {want} = {{1}}");
-    let cond = te::explain(&fits, &[have.clone(), want.clone()]);
+    let message =
+        format!("{op}: a dim of size {actual} = {{0}} does not collapse to {target} = {{1}}");
+    let cond = te::explain(&fits, &[actual.clone(), target.clone()]);
     te::Check { axes: Vec::new(), cond, message: message.into() }
 }
 
@@ -182,8 +191,8 @@ fn te_one_hot(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (indices, on, off) = (ctx.value(0)?, ctx.value(1)?, ctx.value(2)?);
     Ok(vec![te::compute(shape, "T_one_hot", |i| {
         let mut at = i.to_vec();
-        let place = at.remove(axis);
-        let hit = te::eq(&index_bounds::as_int64(&indices.at(&at)), &place);
-        te::select(&hit, &te::cast(&on.at(&[]), dtype), &te::cast(&off.at(&[]), dtype))
+        let position = at.remove(axis);
+        let is_on = te::eq(&index_bounds::as_int64(&indices.at(&at)), &position);
+        te::select(&is_on, &te::cast(&on.at(&[]), dtype), &te::cast(&off.at(&[]), dtype))
     })])
 }

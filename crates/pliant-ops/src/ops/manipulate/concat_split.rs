@@ -12,7 +12,7 @@ use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::flat_at;
 use crate::ops::index::index_bounds;
-use crate::ops::row_loops::{Rows, each_element};
+use crate::ops::row_loops::{RowLoops, for_each_element};
 use crate::shared_rules::{numel, shared_dim};
 use crate::size_proofs;
 use crate::te::{self, Body, Check, Expr, Tensor};
@@ -58,7 +58,7 @@ pub(super) struct ConcatOperands {
 }
 
 /// The tensors of operand 0, at least one; `None` if their number is unknown.
-fn some_tensors(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError> {
+fn nonempty_tensors(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError> {
     let parts = ctx.tensors(0)?;
     if parts.as_ref().is_some_and(Vec::is_empty) {
         return Err(ctx.error("there is nothing to join"));
@@ -71,7 +71,7 @@ fn some_tensors(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError>
 /// # Errors
 /// If there are no tensors, or they differ in rank or data type.
 pub(super) fn concat_operands(ctx: &InferCtx<'_>) -> Result<Option<ConcatOperands>, InferError> {
-    let Some(parts) = some_tensors(ctx)? else { return Ok(None) };
+    let Some(parts) = nonempty_tensors(ctx)? else { return Ok(None) };
     let ndim = parts.iter().find_map(|p| p.ndim);
     let dtype = parts.iter().find_map(|p| p.dtype);
     for (k, p) in parts.iter().enumerate() {
@@ -87,7 +87,9 @@ pub(super) fn concat_operands(ctx: &InferCtx<'_>) -> Result<Option<ConcatOperand
 
 /// Infers the type of the concatenation of all flattened operands.
 fn infer_concat_flat(ctx: &mut InferCtx<'_>) -> InferResult {
-    let Some(parts) = some_tensors(ctx)? else { return Ok(ctx.tensor_type(None, Some(1), None)) };
+    let Some(parts) = nonempty_tensors(ctx)? else {
+        return Ok(ctx.tensor_type(None, Some(1), None));
+    };
     let dtype = parts.iter().find_map(|p| p.dtype);
     if let Some(k) = parts.iter().position(|p| p.dtype.is_some_and(|d| Some(d) != dtype)) {
         let tys = ctx.operand_type_text(0);
@@ -153,8 +155,9 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let parts = joined_parts(ctx, &out, axis)?;
     let axis = axis.unwrap_or(0);
     let last = axis + 1 == out.len();
-    let many = parts.len() > if last { MAX_SELECTED_PARTS_LAST_AXIS } else { MAX_SELECTED_PARTS };
-    if many
+    let has_many_parts =
+        parts.len() > if last { MAX_SELECTED_PARTS_LAST_AXIS } else { MAX_SELECTED_PARTS };
+    if has_many_parts
         && ctx.existing_tensors.is_none()
         && matches!(ctx.func.syms.kind(out[axis]), SymKind::Sum { .. } | SymKind::BigAdd(..))
     {
@@ -162,8 +165,8 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         ctx.vars.name_term(out[axis], "total");
     }
     let shape = ctx.size_list(&out);
-    if many {
-        return Ok(concat_in_turn(&parts, &shape, axis));
+    if has_many_parts {
+        return Ok(concat_sequentially(&parts, &shape, axis));
     }
     Ok(vec![te::compute(shape, "T_concat", |i| {
         // Select the part from last to first: a part is selected if the index is before its end.
@@ -193,15 +196,15 @@ const MAX_SELECTED_PARTS_LAST_AXIS: usize = 8;
 
 /// Copies parts one after another. The code size per part is constant. Rows before the axis are copied in parallel; without any,
 /// each part is.
-fn concat_in_turn(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
+fn concat_sequentially(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
     te::extern_("T_concat", &[(shape.to_vec(), parts[0].dtype())], |b, out| {
         let size = b.let_("size", &shape[axis]);
         if axis == 0 {
             return copy_parts(b, &out[0], parts, &size, &[]);
         }
-        let mut rows = Rows::new(&[&shape[..axis], &[te::int(1)]].concat(), axis);
+        let mut rows = RowLoops::new(&[&shape[..axis], &[te::int(1)]].concat(), axis);
         rows.len = shape[axis..].iter().fold(te::int(1), |len, d| len * d);
-        rows.each(b, |_| (), |b, (), row| copy_parts(b, &out[0], parts, &size, row));
+        rows.for_each_row(b, |_| (), |b, (), row| copy_parts(b, &out[0], parts, &size, row));
     })
 }
 
@@ -220,7 +223,7 @@ fn copy_parts(b: &mut Body, out: &Tensor, parts: &[Tensor], size: &Expr, row: &[
             };
             // Vectors are often the few sizes of a shape.
             match row.is_empty() && shape.len() > 1 {
-                true => each_element(b, shape, copy),
+                true => for_each_element(b, shape, copy),
                 false => b.for_each(shape, copy),
             }
             b.set(&start, &end);
@@ -231,23 +234,23 @@ fn copy_parts(b: &mut Body, out: &Tensor, parts: &[Tensor], size: &Expr, row: &[
 // ---- split ----
 
 /// The positions at which an axis is cut.
-struct Cuts {
+struct SplitParts {
     /// The start and the size of each part.
     parts: Vec<(Sym, Sym)>,
     /// Indices that may be negative.
-    signs: Vec<Sym>,
+    unproved_indices: Vec<Sym>,
 }
 
 /// The cuts along the axis; `None` if they are unknown.
-fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<Cuts>, InferError> {
+fn split_parts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<SplitParts>, InferError> {
     let zero = ctx.func.syms.int(0);
     let indices = match ctx.sizes_attr("indices_or_sections")? {
         Some(Sizes::Many(indices)) => indices,
-        Some(Sizes::One(sections)) => return sections_of(ctx, sections, dim).map(Some),
-        Some(Sizes::UnknownOne) => return Err(unknown_sections(ctx)),
+        Some(Sizes::One(sections)) => return equal_parts(ctx, sections, dim).map(Some),
+        Some(Sizes::UnknownOne) => return Err(unknown_part_count_error(ctx)),
         _ => return Ok(None),
     };
-    let mut signs = Vec::new();
+    let mut unproved_indices = Vec::new();
     for &index in &indices {
         match size_proofs::at_most(ctx.func, zero, index) {
             Some(true) => {}
@@ -255,29 +258,29 @@ fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<Cuts>, InferError> {
                 let index = ctx.dim_text(index);
                 return Err(ctx.error(format!("the index {index} is negative")));
             }
-            None => signs.push(index),
+            None => unproved_indices.push(index),
         }
     }
-    Ok(Some(Cuts { parts: parts_at(ctx, &indices, dim), signs }))
+    Ok(Some(SplitParts { parts: parts_between(ctx, &indices, dim), unproved_indices }))
 }
 
 /// The parts between indices, which are clipped to the axis.
-fn parts_at(ctx: &mut InferCtx<'_>, indices: &[Sym], dim: Sym) -> Vec<(Sym, Sym)> {
+fn parts_between(ctx: &mut InferCtx<'_>, indices: &[Sym], dim: Sym) -> Vec<(Sym, Sym)> {
     let (mut parts, mut begin) = (Vec::new(), ctx.func.syms.int(0));
     for &index in indices {
         let cut = match size_proofs::at_most(ctx.func, index, dim) {
             Some(true) => index,
             _ => ctx.func.syms.min(index, dim),
         };
-        parts.push((begin, part_between(ctx, begin, cut)));
+        parts.push((begin, part_size(ctx, begin, cut)));
         begin = cut;
     }
-    parts.push((begin, part_between(ctx, begin, dim)));
+    parts.push((begin, part_size(ctx, begin, dim)));
     parts
 }
 
 /// The size of a part; it is empty if its end is before its start.
-fn part_between(ctx: &mut InferCtx<'_>, begin: Sym, end: Sym) -> Sym {
+fn part_size(ctx: &mut InferCtx<'_>, begin: Sym, end: Sym) -> Sym {
     let len = ctx.func.syms.sub(end, begin);
     match size_proofs::at_most(ctx.func, begin, end) {
         Some(true) => len,
@@ -289,8 +292,10 @@ fn part_between(ctx: &mut InferCtx<'_>, begin: Sym, end: Sym) -> Sym {
 }
 
 /// Cuts into a number of parts: each has `ceil(n / k)` elements, and the last one the remainder.
-fn sections_of(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<Cuts, InferError> {
-    let Some(count) = ctx.func.syms.as_int(sections) else { return Err(unknown_sections(ctx)) };
+fn equal_parts(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<SplitParts, InferError> {
+    let Some(count) = ctx.func.syms.as_int(sections) else {
+        return Err(unknown_part_count_error(ctx));
+    };
     if !(1..=1 << 16).contains(&count) {
         return Err(ctx.error(format!("{count} is no number of parts")));
     }
@@ -304,12 +309,12 @@ fn sections_of(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<Cuts, 
     }
     let parts = match even {
         true => begins.into_iter().map(|begin| (begin, part)).collect(),
-        false => parts_at(ctx, &begins[1..], dim),
+        false => parts_between(ctx, &begins[1..], dim),
     };
-    Ok(Cuts { parts, signs: Vec::new() })
+    Ok(SplitParts { parts, unproved_indices: Vec::new() })
 }
 
-fn unknown_sections(ctx: &InferCtx<'_>) -> InferError {
+fn unknown_part_count_error(ctx: &InferCtx<'_>) -> InferError {
     ctx.error("the number of parts must be known, since it says how many results there are")
         .with_help("give the indices to cut at, which may be symbols: R.split(x, [n // 2], axis=0)")
 }
@@ -326,11 +331,11 @@ fn infer_split(ctx: &mut InferCtx<'_>) -> InferResult {
         },
         None => Some(0),
     };
-    let Some(count) = count else { return Err(unknown_sections(ctx)) };
+    let Some(count) = count else { return Err(unknown_part_count_error(ctx)) };
     let cut = match (t.ndim, &t.dims) {
         (Some(ndim), Some(dims)) => {
             let axis = ctx.axis("axis", ndim)?;
-            cuts(ctx, dims[axis])?.map(|cuts| (axis, cuts))
+            split_parts(ctx, dims[axis])?.map(|cuts| (axis, cuts))
         }
         _ => None,
     };
@@ -360,7 +365,7 @@ fn infer_split(ctx: &mut InferCtx<'_>) -> InferResult {
 fn te_split(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let axis = ctx.infer().axis("axis", dims.len())?;
-    let cuts = cuts(&mut ctx.infer(), dims[axis])?.ok_or_else(|| {
+    let cuts = split_parts(&mut ctx.infer(), dims[axis])?.ok_or_else(|| {
         LegalizeError::unknown("relax.split: the indices to cut at are not known")
     })?;
     let x = ctx.tensor(0)?;
@@ -375,7 +380,7 @@ fn te_split(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             x.at(&at)
         }));
     }
-    for sign in cuts.signs {
+    for sign in cuts.unproved_indices {
         let index = ctx.size(sign);
         let cond = te::explain(&te::ge(&index, &te::int(0)), std::slice::from_ref(&index));
         let message = "relax.split: the index {0} is negative".into();

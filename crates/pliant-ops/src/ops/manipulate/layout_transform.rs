@@ -78,9 +78,9 @@ impl<'t> Parser<'t> {
     }
 
     fn take(&mut self, token: &str) -> bool {
-        let hit = self.peek() == token;
-        self.at += usize::from(hit);
-        hit
+        let matches = self.peek() == token;
+        self.at += usize::from(matches);
+        matches
     }
 
     /// Parses `lambda i, j:` or `i, j ->`.
@@ -215,12 +215,12 @@ fn index_map(ctx: &InferCtx<'_>, rank: Option<usize>) -> Result<IndexMap, InferE
 }
 
 /// The maximum value of an expression. For a remainder, this is at most the divisor minus 1.
-fn last(ctx: &mut InferCtx<'_>, node: &Node, ends: &[Sym]) -> Sym {
+fn max_value(ctx: &mut InferCtx<'_>, node: &Node, max_indices: &[Sym]) -> Sym {
     match node {
-        Node::Index(k) => ends[*k],
+        Node::Index(k) => max_indices[*k],
         Node::Int(v) => ctx.func.syms.int(*v),
         Node::Op(op, a, b) => {
-            let (a, b) = (last(ctx, a, ends), last(ctx, b, ends));
+            let (a, b) = (max_value(ctx, a, max_indices), max_value(ctx, b, max_indices));
             let syms = &mut ctx.func.syms;
             match op {
                 '+' => syms.add(a, b),
@@ -229,11 +229,11 @@ fn last(ctx: &mut InferCtx<'_>, node: &Node, ends: &[Sym]) -> Sym {
                 '/' => syms.floordiv(a, b),
                 _ => {
                     let one = syms.int(1);
-                    let most = syms.sub(b, one);
-                    match crate::size_proofs::at_most(ctx.func, most, a) {
-                        Some(true) => most,
+                    let max_remainder = syms.sub(b, one);
+                    match crate::size_proofs::at_most(ctx.func, max_remainder, a) {
+                        Some(true) => max_remainder,
                         Some(false) => a,
-                        None => ctx.func.syms.min(a, most),
+                        None => ctx.func.syms.min(a, max_remainder),
                     }
                 }
             }
@@ -256,9 +256,9 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         return Ok(ctx.tensor_type(None, Some(map.outputs.len()), t.dtype));
     };
     let one = ctx.func.syms.int(1);
-    let ends: Vec<Sym> = dims.iter().map(|&d| ctx.func.syms.sub(d, one)).collect();
+    let max_indices: Vec<Sym> = dims.iter().map(|&d| ctx.func.syms.sub(d, one)).collect();
     let out = map.outputs.iter().map(|node| {
-        let last = last(ctx, node, &ends);
+        let last = max_value(ctx, node, &max_indices);
         ctx.func.syms.add(last, one)
     });
     let out: Vec<Sym> = out.collect();
@@ -272,12 +272,12 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(out), None, t.dtype))
 }
 
-fn place(node: &Node, i: &[Expr]) -> Expr {
+fn evaluate(node: &Node, i: &[Expr]) -> Expr {
     match node {
         Node::Index(k) => i[*k].clone(),
         Node::Int(v) => te::int(*v),
         Node::Op(op, a, b) => {
-            let (a, b) = (place(a, i), place(b, i));
+            let (a, b) = (evaluate(a, i), evaluate(b, i));
             match op {
                 '+' => a + b,
                 '-' => a - b,
@@ -312,7 +312,7 @@ fn te_layout(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 .outputs
                 .iter()
                 .zip(&shape)
-                .map(|(node, size)| index_bounds::clamp(&place(node, i), size))
+                .map(|(node, size)| index_bounds::clamp(&evaluate(node, i), size))
                 .collect();
             b.store(&out[0], &to, &x.at(i));
         });

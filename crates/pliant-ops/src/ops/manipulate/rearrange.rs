@@ -108,7 +108,7 @@ fn te_stack(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     own.remove(axis);
     let parts = ctx.fields_with_dims(0, |_, _| own.clone())?;
     if parts.len() > MAX_SELECTED_PARTS {
-        return Ok(stack_in_turn(&parts, &shape, axis));
+        return Ok(stack_sequentially(&parts, &shape, axis));
     }
     Ok(vec![te::compute(shape, "T_stack", |i| {
         let mut at = i.to_vec();
@@ -121,7 +121,7 @@ fn te_stack(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 }
 
 /// Copies parts one after another. The code size per part is constant.
-fn stack_in_turn(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
+fn stack_sequentially(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
     te::extern_("T_stack", &[(shape.to_vec(), parts[0].dtype())], |b, out| {
         for (k, part) in parts.iter().enumerate() {
             b.for_each(part.shape(), |b, i| {
@@ -230,7 +230,7 @@ fn te_reverse(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         x.at(&at)
     });
     let trust_indices = ctx.trust_indices;
-    let check = index_bounds::check(lengths.shape(), |c| {
+    let check = index_bounds::check_all(lengths.shape(), |c| {
         let n = index_bounds::as_int64(&lengths.at(c));
         let inside = te::and(&te::ge(&n, &te::int(0)), &te::le(&n, &size));
         let message =

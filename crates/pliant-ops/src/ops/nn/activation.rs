@@ -13,7 +13,7 @@ use crate::shared_rules::{
 };
 use crate::te::{self, Expr};
 
-macro_rules! row {
+macro_rules! activation {
     ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
         OpDecl::new(concat!("relax.nn.", $name), $infer, $doc)
             .operands(&["data"])
@@ -21,7 +21,7 @@ macro_rules! row {
     };
 }
 
-macro_rules! steps {
+macro_rules! float_activation {
     ($name:literal, $te:expr, $doc:literal) => {
         OpDecl::new(concat!("relax.nn.", $name), infer_unary_float, $doc)
             .operands(&["data"])
@@ -31,12 +31,15 @@ macro_rules! steps {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    row!("relu", infer_unary_number, relu, "The larger of x and 0.").onnx(&["Relu"]),
-    row!("relu6", infer_unary_number, relu6, "Clipped to 0 up to 6."),
-    steps!("gelu", te::gelu, "x times the normal distribution function of x.").onnx(&["Gelu"]),
-    steps!("gelu_tanh", gelu_tanh, "Approximation of gelu by tanh.").onnx(&["Gelu"]),
-    steps!("silu", |x| x * te::sigmoid(x), "x times its logistic function.").onnx(&["Swish"]),
-    steps!("selu", selu, "Scaled x, or scaled exponential of x below 0.").onnx(&["Selu"]),
+    activation!("relu", infer_unary_number, relu, "The larger of x and 0.").onnx(&["Relu"]),
+    activation!("relu6", infer_unary_number, relu6, "Clipped to 0 up to 6."),
+    float_activation!("gelu", te::gelu, "x times the normal distribution function of x.")
+        .onnx(&["Gelu"]),
+    float_activation!("gelu_tanh", gelu_tanh, "Approximation of gelu by tanh.").onnx(&["Gelu"]),
+    float_activation!("silu", |x| x * te::sigmoid(x), "x times its logistic function.")
+        .onnx(&["Swish"]),
+    float_activation!("selu", selu, "Scaled x, or scaled exponential of x below 0.")
+        .onnx(&["Selu"]),
     OpDecl::new("relax.nn.leakyrelu", infer_leaky, "x, or alpha times x below 0.")
         .operands(&["data"])
         .attrs(&[("alpha", Default::Float(0.01))])
@@ -107,11 +110,11 @@ fn infer_leaky(ctx: &mut InferCtx<'_>) -> InferResult {
 
 fn te_leaky(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let alpha = ctx.infer().float("alpha")?;
-    te_unary_steps(ctx, |x| below_zero(x, &te::const_of(alpha, x.ty().dtype)))
+    te_unary_steps(ctx, |x| scale_negative(x, &te::const_of(alpha, x.ty().dtype)))
 }
 
 /// `x` for non-negative values, else `x` times a slope.
-fn below_zero(x: &Expr, slope: &Expr) -> Expr {
+fn scale_negative(x: &Expr, slope: &Expr) -> Expr {
     te::select(&te::lt(x, &te::int_of(0, x.ty().dtype)), &(x * slope), x)
 }
 
@@ -154,12 +157,12 @@ fn te_prelu(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         let (alpha, ndim) = (ctx.value(1)?, ctx.dims(1)?.len());
         let slope = te::cast(&alpha.at(&vec![te::int(0); ndim]), x.dtype());
         let shape = x.shape().to_vec();
-        return Ok(vec![te::compute(shape, "T_prelu", |i| below_zero(&x.at(i), &slope))]);
+        return Ok(vec![te::compute(shape, "T_prelu", |i| scale_negative(&x.at(i), &slope))]);
     };
     let mut target = BroadcastTarget::new(&dims[axis..=axis]);
     let alpha = target.operand(ctx, 1)?;
     let out = te::compute(x.shape().to_vec(), "T_prelu", |i| {
-        below_zero(&x.at(i), &te::cast(&alpha.at(&i[axis..=axis]), x.dtype()))
+        scale_negative(&x.at(i), &te::cast(&alpha.at(&i[axis..=axis]), x.dtype()))
     });
     Ok(vec![target.checked(ctx, out)])
 }

@@ -375,7 +375,7 @@ impl Sequences {
     /// The check that each sequence is within the tensor, and starts at or after the end of the
     /// previous one.
     fn check(starts: &Tensor, what: &str, len: &Expr) -> Check {
-        index_bounds::check(&[&starts.shape()[0] - 1], |c| {
+        index_bounds::check_all(&[&starts.shape()[0] - 1], |c| {
             let at = |b: Expr| index_bounds::as_int64(&starts.at(&[b]));
             let (from, to) = (at(c[0].clone()), at(&c[0] + 1));
             let inside =

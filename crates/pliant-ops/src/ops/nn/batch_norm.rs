@@ -3,7 +3,7 @@
 use pliant_ir::op::DimTrait;
 use pliant_ir::relax::TypeData;
 
-use super::super::statistical::{Axes, accumulator};
+use super::super::statistical::{ReductionAxes, accumulator};
 use super::layer_norm::{check_param, epsilon};
 use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
@@ -62,16 +62,16 @@ fn te_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (center, scale) = (infer.bool("center")?, infer.bool("scale")?);
     let (training, momentum) = (infer.bool("training")?, infer.float("momentum")?);
     let x = ctx.value(0)?;
-    let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
-    let epsilon = epsilon(ctx, wide)?;
+    let (acc_dtype, dtype) = (accumulator(x.dtype()), x.dtype());
+    let epsilon = epsilon(ctx, acc_dtype)?;
     let own = [dims[axis]];
     let params: Vec<Value> =
         (1..5).map(|i| ctx.value_with_dims(i, &own)).collect::<Result<_, _>>()?;
-    let at = |i: &[Expr]| te::cast(&x.at(i), wide);
+    let at = |i: &[Expr]| te::cast(&x.at(i), acc_dtype);
     let others = (0..dims.len()).filter(|&a| a != axis).collect();
-    let reduced = Axes::new(x.shape(), others, false);
-    let of_batch = training.then(|| {
-        let count = te::cast(&reduced.count(), wide);
+    let reduced = ReductionAxes::new(x.shape(), others, false);
+    let batch_sums = training.then(|| {
+        let count = te::cast(&reduced.count(), acc_dtype);
         let sum = reduced.stage("T_batch_norm_sum", Reducer::Sum, at);
         let squares = reduced.stage("T_batch_norm_squares", Reducer::Sum, |i| {
             let d = at(i) - sum.at(&i[axis..=axis]) / &count;
@@ -80,33 +80,33 @@ fn te_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         (sum, squares, count)
     });
     // The mean and the variance for an index on the axis.
-    let moments = |c: &[Expr]| match &of_batch {
+    let moments = |c: &[Expr]| match &batch_sums {
         Some((sum, squares, count)) => (sum.at(c) / count, squares.at(c) / count),
-        None => (te::cast(&params[2].at(c), wide), te::cast(&params[3].at(c), wide)),
+        None => (te::cast(&params[2].at(c), acc_dtype), te::cast(&params[3].at(c), acc_dtype)),
     };
     let out = te::compute(x.shape().to_vec(), "T_batch_norm", |i| {
         let c = &i[axis..=axis];
         let (mean, variance) = moments(c);
         let mut y = (at(i) - mean) * te::rsqrt(&(variance + &epsilon));
         if scale {
-            y = y * te::cast(&params[0].at(c), wide);
+            y = y * te::cast(&params[0].at(c), acc_dtype);
         }
         if center {
-            y = y + te::cast(&params[1].at(c), wide);
+            y = y + te::cast(&params[1].at(c), acc_dtype);
         }
         te::cast(&y, dtype)
     });
-    let moved = |k: usize, name: &str| {
+    let moving_statistic = |k: usize, name: &str| {
         te::compute(vec![x.shape()[axis].clone()], name, |c| {
-            let old = te::cast(&params[k].at(c), wide);
+            let old = te::cast(&params[k].at(c), acc_dtype);
             if !training {
                 return te::cast(&old, dtype);
             }
             let (mean, variance) = moments(c);
             let new = if k == 2 { mean } else { variance };
-            let c = |v: f64| te::const_of(v, wide);
+            let c = |v: f64| te::const_of(v, acc_dtype);
             te::cast(&(old * c(1.0 - momentum) + new * c(momentum)), dtype)
         })
     };
-    Ok(vec![out, moved(2, "T_moving_mean"), moved(3, "T_moving_var")])
+    Ok(vec![out, moving_statistic(2, "T_moving_mean"), moving_statistic(3, "T_moving_var")])
 }

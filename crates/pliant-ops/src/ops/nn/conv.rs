@@ -12,7 +12,7 @@ use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{require_divisible, require_number, shared_dim, te_converted};
 use crate::te::{self, Expr};
 
-macro_rules! row {
+macro_rules! conv_op {
     ($name:literal, $n:literal, $data:literal, $kernel:literal) => {
         OpDecl::new(
             concat!("relax.nn.", $name),
@@ -46,9 +46,9 @@ macro_rules! row {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    row!("conv1d", 1, "NCW", "OIW"),
-    row!("conv2d", 2, "NCHW", "OIHW"),
-    row!("conv3d", 3, "NCDHW", "OIDHW"),
+    conv_op!("conv1d", 1, "NCW", "OIW"),
+    conv_op!("conv2d", 2, "NCHW", "OIHW"),
+    conv_op!("conv3d", 3, "NCDHW", "OIDHW"),
 ];
 
 /// The layouts of a convolution.
@@ -56,7 +56,7 @@ pub struct Layouts {
     /// The layout of the data.
     pub data: Layout,
     /// The layout of the filter.
-    pub kernel: Layout,
+    pub filter: Layout,
     /// The layout of the result.
     pub out: Layout,
 }
@@ -68,11 +68,11 @@ impl Layouts {
     /// If one is not a layout, or an operand has another rank.
     pub fn read(ctx: &InferCtx<'_>, n: usize) -> Result<Layouts, InferError> {
         let data = Layout::read(ctx, "data_layout", "NC", n)?;
-        let kernel = Layout::read(ctx, "kernel_layout", "OI", n)?;
+        let filter = Layout::read(ctx, "kernel_layout", "OI", n)?;
         let out = Layout::of_output(ctx, &data, "NC", n)?;
         data.check(ctx, 0, &ctx.tensor(0)?)?;
-        kernel.check(ctx, 1, &ctx.tensor(1)?)?;
-        Ok(Layouts { data, kernel, out })
+        filter.check(ctx, 1, &ctx.tensor(1)?)?;
+        Ok(Layouts { data, filter, out })
     }
 }
 
@@ -101,63 +101,70 @@ pub fn groups(ctx: &mut InferCtx<'_>) -> Result<Sym, InferError> {
 fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     let (layouts, window) = (Layouts::read(ctx, n)?, Window::read(ctx, n)?);
     let (groups, dtype) = (groups(ctx)?, conv_dtype(ctx)?);
-    let (Some(data), Some(kernel)) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims) else {
+    let (Some(data), Some(filter)) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims) else {
         return Ok(ctx.tensor_type(None, Some(n + 2), dtype));
     };
     let channels = data[layouts.data.axis('C')];
-    let (outs, ins) = (kernel[layouts.kernel.axis('O')], kernel[layouts.kernel.axis('I')]);
-    let read = ctx.func.syms.mul(ins, groups);
+    let (out_channels, in_channels) =
+        (filter[layouts.filter.axis('O')], filter[layouts.filter.axis('I')]);
+    let read = ctx.func.syms.mul(in_channels, groups);
     if shared_dim(ctx, channels, read).is_none() {
-        let (c, i, g) = (ctx.dim_text(channels), ctx.dim_text(ins), ctx.dim_text(groups));
+        let (c, i, g) = (ctx.dim_text(channels), ctx.dim_text(in_channels), ctx.dim_text(groups));
         return Err(ctx.error(format!(
             "data has {c} channels, but weight reads {i} in each of {g} groups: {}",
             crate::shared_rules::operand_types(ctx)
         )));
     }
-    require_divisible(ctx, outs, groups, "the output channels of weight", "groups")?;
-    let (sizes, kernels) = (layouts.data.spatial_of(&data), layouts.kernel.spatial_of(&kernel));
+    require_divisible(ctx, out_channels, groups, "the output channels of weight", "groups")?;
+    let (sizes, filter_sizes) =
+        (layouts.data.spatial_of(&data), layouts.filter.spatial_of(&filter));
     let mut counts = Vec::with_capacity(n);
     for k in 0..n {
-        counts.push(window.count(ctx, k, sizes[k], kernels[k], false)?);
+        counts.push(window.window_count(ctx, k, sizes[k], filter_sizes[k], false)?);
     }
     let batch = data[layouts.data.axis('N')];
-    let dims = layouts.out.arrange(('N', batch), outs, &counts);
+    let dims = layouts.out.arrange(('N', batch), out_channels, &counts);
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
 /// Lowers a convolution. The data is assumed to have the number of channels of the filter, which
 /// the loop function checks unless it is proved.
 fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
-    let (mut data, kernel, out) = (ctx.dims(0)?, ctx.dims(1)?, ctx.out_dims(0)?);
+    let (mut data, filter, out) = (ctx.dims(0)?, ctx.dims(1)?, ctx.out_dims(0)?);
     let dtype = ctx.out_dtype(0)?;
     let infer = &mut ctx.infer();
     let (layouts, window, groups) =
         (Layouts::read(infer, n)?, Window::read(infer, n)?, groups(infer)?);
-    let (outs, ins) = (kernel[layouts.kernel.axis('O')], kernel[layouts.kernel.axis('I')]);
-    let check = require_divisible(infer, outs, groups, "the output channels of weight", "groups")?;
+    let (out_channels, in_channels) =
+        (filter[layouts.filter.axis('O')], filter[layouts.filter.axis('I')]);
+    let check =
+        require_divisible(infer, out_channels, groups, "the output channels of weight", "groups")?;
     let syms = &mut ctx.func.syms;
-    data[layouts.data.axis('C')] = syms.mul(ins, groups);
-    let per_group = syms.floordiv(outs, groups);
+    data[layouts.data.axis('C')] = syms.mul(in_channels, groups);
+    let per_group = syms.floordiv(out_channels, groups);
     let one = syms.as_int(groups) == Some(1);
-    let (ins_e, per_group) = (ctx.size(ins), ctx.size(per_group));
-    let (x, w) = (ctx.tensor_with_dims(0, &data)?, ctx.tensor_with_dims(1, &kernel)?);
+    let (in_channels_size, per_group) = (ctx.size(in_channels), ctx.size(per_group));
+    let (x, w) = (ctx.tensor_with_dims(0, &data)?, ctx.tensor_with_dims(1, &filter)?);
     let shape = ctx.size_list(&out);
     let counts = ctx.size_list(&layouts.out.spatial_of(&out));
-    let kernels = ctx.size_list(&layouts.kernel.spatial_of(&kernel));
+    let filter_sizes = ctx.size_list(&layouts.filter.spatial_of(&filter));
     let zero = te::int_of(0, x.dtype());
-    let x = window.padded(&x, &layouts.data.spatial_axes(), &counts, &kernels, false, &zero);
-    let rc = te::reduce_axis(ins_e.clone(), "rc");
-    let rk: Vec<_> = kernels
+    let x = window.padded(&x, &layouts.data.spatial_axes(), &counts, &filter_sizes, false, &zero);
+    let rc = te::reduce_axis(in_channels_size.clone(), "rc");
+    let rk: Vec<_> = filter_sizes
         .iter()
         .zip(["rz", "ry", "rx"].iter().skip(3 - n))
         .map(|(k, name)| te::reduce_axis(k.clone(), *name))
         .collect();
-    let wide = accumulator(dtype);
+    let acc_dtype = accumulator(dtype);
     let conv = te::compute(shape, format!("conv{n}d"), |i| {
         let o = &i[layouts.out.axis('C')];
-        let channel =
-            if one { rc.var.expr() } else { te::floordiv(o, &per_group) * &ins_e + rc.var.expr() };
-        let places: Vec<Expr> = layouts
+        let channel = if one {
+            rc.var.expr()
+        } else {
+            te::floordiv(o, &per_group) * &in_channels_size + rc.var.expr()
+        };
+        let positions: Vec<Expr> = layouts
             .out
             .spatial_axes()
             .iter()
@@ -166,10 +173,10 @@ fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
             .collect();
         let steps: Vec<Expr> = rk.iter().map(|r| r.var.expr()).collect();
         let batch = i[layouts.out.axis('N')].clone();
-        let left = x.at(&layouts.data.arrange(('N', batch), channel, &places));
-        let right = w.at(&layouts.kernel.arrange(('O', o.clone()), rc.var.expr(), &steps));
+        let left = x.at(&layouts.data.arrange(('N', batch), channel, &positions));
+        let right = w.at(&layouts.filter.arrange(('O', o.clone()), rc.var.expr(), &steps));
         let axes: Vec<_> = std::iter::once(&rc).chain(&rk).cloned().collect();
-        te::sum(&(te::cast(&left, wide) * te::cast(&right, wide)), &axes)
+        te::sum(&(te::cast(&left, acc_dtype) * te::cast(&right, acc_dtype)), &axes)
     });
     let conv = check.map_or(conv.clone(), |c| conv.with_check(ctx.size_check(c)));
     Ok(vec![te_converted(conv, dtype)])

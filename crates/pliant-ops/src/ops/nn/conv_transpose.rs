@@ -13,7 +13,7 @@ use crate::shared_rules::{operand_types, require_divisible, shared_dim, te_conve
 use crate::size_proofs;
 use crate::te::{self, Expr, Tensor};
 
-macro_rules! row {
+macro_rules! conv_op {
     ($name:literal, $n:literal, $data:literal, $kernel:literal) => {
         OpDecl::new(
             concat!("relax.nn.", $name),
@@ -52,19 +52,19 @@ macro_rules! row {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    row!("conv1d_transpose", 1, "NCW", "IOW"),
-    row!("conv2d_transpose", 2, "NCHW", "IOHW"),
-    row!("conv3d_transpose", 3, "NCDHW", "IODHW"),
+    conv_op!("conv1d_transpose", 1, "NCW", "IOW"),
+    conv_op!("conv2d_transpose", 2, "NCHW", "IOHW"),
+    conv_op!("conv3d_transpose", 3, "NCDHW", "IODHW"),
 ];
 
 /// The output padding at the end of each dim, which must be less than a stride or a dilation.
 fn output_padding(ctx: &InferCtx<'_>, window: &Window, n: usize) -> Result<Vec<i64>, InferError> {
     let extra = ctx.ints("output_padding", n, 0)?;
     for (k, &e) in extra.iter().enumerate() {
-        let most = window.strides[k].max(window.dilation[k]);
-        if e >= most {
+        let limit = window.strides[k].max(window.dilation[k]);
+        if e >= limit {
             return Err(ctx.error(format!(
-                "output_padding is {e}, but must be less than the stride or the dilation, {most}"
+                "output_padding is {e}, but must be less than the stride or the dilation, {limit}"
             )));
         }
     }
@@ -75,30 +75,32 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     let (layouts, window) = (Layouts::read(ctx, n)?, Window::read(ctx, n)?);
     let (groups, dtype) = (groups(ctx)?, conv_dtype(ctx)?);
     let extra = output_padding(ctx, &window, n)?;
-    let (Some(data), Some(kernel)) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims) else {
+    let (Some(data), Some(filter)) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims) else {
         return Ok(ctx.tensor_type(None, Some(n + 2), dtype));
     };
     let channels = data[layouts.data.axis('C')];
-    let (outs, ins) = (kernel[layouts.kernel.axis('O')], kernel[layouts.kernel.axis('I')]);
-    if shared_dim(ctx, channels, ins).is_none() {
-        let (c, i) = (ctx.dim_text(channels), ctx.dim_text(ins));
+    let (out_channels, in_channels) =
+        (filter[layouts.filter.axis('O')], filter[layouts.filter.axis('I')]);
+    if shared_dim(ctx, channels, in_channels).is_none() {
+        let (c, i) = (ctx.dim_text(channels), ctx.dim_text(in_channels));
         return Err(ctx.error(format!(
             "data has {c} channels, but weight reads {i}: {}",
             operand_types(ctx)
         )));
     }
-    require_divisible(ctx, ins, groups, "the input channels of weight", "groups")?;
-    let (sizes, kernels) = (layouts.data.spatial_of(&data), layouts.kernel.spatial_of(&kernel));
+    require_divisible(ctx, in_channels, groups, "the input channels of weight", "groups")?;
+    let (sizes, filter_sizes) =
+        (layouts.data.spatial_of(&data), layouts.filter.spatial_of(&filter));
     let mut spatial = Vec::with_capacity(n);
     for k in 0..n {
-        let reach = window.reach(ctx, k, kernels[k]);
+        let span = window.span(ctx, k, filter_sizes[k]);
         let (before, after) = window.pads[k];
         let syms = &mut ctx.func.syms;
         let (one, by) = (syms.int(1), syms.int(window.strides[k]));
         let rest = syms.int(1 + extra[k] - before - after);
         let gaps = syms.sub(sizes[k], one);
         let gaps = syms.mul(gaps, by);
-        let full = syms.add(gaps, reach);
+        let full = syms.add(gaps, span);
         let size = syms.add(full, rest);
         let minus = syms.int(-1);
         if size_proofs::at_most(ctx.func, size, minus) == Some(true) {
@@ -109,79 +111,84 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
         }
         spatial.push(size);
     }
-    let outs = ctx.func.syms.mul(outs, groups);
-    let dims = layouts.out.arrange(('N', data[layouts.data.axis('N')]), outs, &spatial);
+    let out_channels = ctx.func.syms.mul(out_channels, groups);
+    let dims = layouts.out.arrange(('N', data[layouts.data.axis('N')]), out_channels, &spatial);
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
 fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
-    let (mut data, kernel, out) = (ctx.dims(0)?, ctx.dims(1)?, ctx.out_dims(0)?);
+    let (mut data, filter, out) = (ctx.dims(0)?, ctx.dims(1)?, ctx.out_dims(0)?);
     let dtype = ctx.out_dtype(0)?;
     let infer = &mut ctx.infer();
     let (layouts, window, groups) =
         (Layouts::read(infer, n)?, Window::read(infer, n)?, groups(infer)?);
-    let (outs, ins) = (kernel[layouts.kernel.axis('O')], kernel[layouts.kernel.axis('I')]);
-    let check = require_divisible(infer, ins, groups, "the input channels of weight", "groups")?;
-    data[layouts.data.axis('C')] = ins;
-    let per_group = ctx.func.syms.floordiv(ins, groups);
+    let (out_channels, in_channels) =
+        (filter[layouts.filter.axis('O')], filter[layouts.filter.axis('I')]);
+    let check =
+        require_divisible(infer, in_channels, groups, "the input channels of weight", "groups")?;
+    data[layouts.data.axis('C')] = in_channels;
+    let per_group = ctx.func.syms.floordiv(in_channels, groups);
     let one = ctx.func.syms.as_int(groups) == Some(1);
-    let (per_group, outs) = (ctx.size(per_group), ctx.size(outs));
-    let (x, w) = (ctx.tensor_with_dims(0, &data)?, ctx.tensor_with_dims(1, &kernel)?);
+    let (per_group, out_channels) = (ctx.size(per_group), ctx.size(out_channels));
+    let (x, w) = (ctx.tensor_with_dims(0, &data)?, ctx.tensor_with_dims(1, &filter)?);
     let shape = ctx.size_list(&out);
     let counts = ctx.size_list(&layouts.out.spatial_of(&out));
-    let kernels = ctx.size_list(&layouts.kernel.spatial_of(&kernel));
-    let x = spread(&x, &layouts.data.spatial_axes(), &window, &counts, &kernels);
+    let filter_sizes = ctx.size_list(&layouts.filter.spatial_of(&filter));
+    let x = upsample_with_zeros(&x, &layouts.data.spatial_axes(), &window, &counts, &filter_sizes);
     let rc = te::reduce_axis(per_group.clone(), "rc");
-    let rk: Vec<_> = kernels
+    let rk: Vec<_> = filter_sizes
         .iter()
         .zip(["rz", "ry", "rx"].iter().skip(3 - n))
         .map(|(k, name)| te::reduce_axis(k.clone(), *name))
         .collect();
-    let wide = accumulator(dtype);
+    let acc_dtype = accumulator(dtype);
     let conv = te::compute(shape, format!("conv{n}d_transpose"), |i| {
         let o = &i[layouts.out.axis('C')];
         let (channel, own) = if one {
             (rc.var.expr(), o.clone())
         } else {
-            (te::floordiv(o, &outs) * &per_group + rc.var.expr(), te::floormod(o, &outs))
+            (
+                te::floordiv(o, &out_channels) * &per_group + rc.var.expr(),
+                te::floormod(o, &out_channels),
+            )
         };
-        let (mut places, mut steps) = (Vec::new(), Vec::new());
+        let (mut positions, mut steps) = (Vec::new(), Vec::new());
         for (k, &a) in layouts.out.spatial_axes().iter().enumerate() {
-            places.push(&i[a] + rk[k].var.expr() * window.dilation[k]);
-            steps.push(&kernels[k] - 1 - rk[k].var.expr());
+            positions.push(&i[a] + rk[k].var.expr() * window.dilation[k]);
+            steps.push(&filter_sizes[k] - 1 - rk[k].var.expr());
         }
         let batch = i[layouts.out.axis('N')].clone();
-        let left = x.at(&layouts.data.arrange(('N', batch), channel.clone(), &places));
-        let right = w.at(&layouts.kernel.arrange(('O', own), channel, &steps));
+        let left = x.at(&layouts.data.arrange(('N', batch), channel.clone(), &positions));
+        let right = w.at(&layouts.filter.arrange(('O', own), channel, &steps));
         let axes: Vec<_> = std::iter::once(&rc).chain(&rk).cloned().collect();
-        te::sum(&(te::cast(&left, wide) * te::cast(&right, wide)), &axes)
+        te::sum(&(te::cast(&left, acc_dtype) * te::cast(&right, acc_dtype)), &axes)
     });
     let conv = check.map_or(conv.clone(), |c| conv.with_check(ctx.size_check(c)));
     Ok(vec![te_converted(conv, dtype)])
 }
 
 /// The data with zeros between its elements and around them, as far as the windows extend.
-fn spread(
+fn upsample_with_zeros(
     x: &Tensor,
     axes: &[usize],
     window: &Window,
     counts: &[Expr],
-    kernels: &[Expr],
+    filter_sizes: &[Expr],
 ) -> Tensor {
     let mut shape = x.shape().to_vec();
-    let reach = |k: usize| (&kernels[k] - 1) * window.dilation[k];
+    let span = |k: usize| (&filter_sizes[k] - 1) * window.dilation[k];
     for (k, &axis) in axes.iter().enumerate() {
-        shape[axis] = &counts[k] + reach(k);
+        shape[axis] = &counts[k] + span(k);
     }
     te::compute(shape, "spread", |i| {
         let mut at = i.to_vec();
         let mut inside = Vec::new();
         for (k, &axis) in axes.iter().enumerate() {
             let (by, zero) = (te::int(window.strides[k]), te::int(0));
-            let place = &i[axis] - reach(k) + window.pads[k].0;
-            inside.push(te::ge(&place, &zero));
-            inside.push(te::eq(&te::floormod(&place, &by), &zero));
-            at[axis] = te::floordiv(&place, &by);
+            let position = &i[axis] - span(k) + window.pads[k].0;
+            inside.push(te::ge(&position, &zero));
+            inside.push(te::eq(&te::floormod(&position, &by), &zero));
+            at[axis] = te::floordiv(&position, &by);
             inside.push(te::lt(&at[axis], &x.shape()[axis]));
         }
         te::if_then_else(&te::all(&inside), &x.at(&at), &te::int_of(0, x.dtype()))

@@ -96,7 +96,7 @@ fn infer_group(ctx: &mut InferCtx<'_>) -> InferResult {
 }
 
 fn te_instance(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    Ok(vec![normalised(ctx, "instance_norm", None)?])
+    Ok(vec![normalize(ctx, "instance_norm", None)?])
 }
 
 fn te_group(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -105,46 +105,50 @@ fn te_group(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (channel, _) = axes(infer, dims.len())?;
     let groups = groups(infer)?;
     let check = require_divisible(infer, dims[channel], groups, "the channels", "num_groups")?;
-    let each = ctx.func.syms.floordiv(dims[channel], groups);
-    let grouped = (ctx.size(groups), ctx.size(each));
-    let out = normalised(ctx, "group_norm", Some(grouped))?;
+    let channels_per_group = ctx.func.syms.floordiv(dims[channel], groups);
+    let grouped = (ctx.size(groups), ctx.size(channels_per_group));
+    let out = normalize(ctx, "group_norm", Some(grouped))?;
     Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.size_check(c)))])
 }
 
 /// The sums of groups: one for each index of the kept axes, where the channel axis counts groups.
-struct Sums {
+struct GroupSums {
     shape: Vec<Expr>,
     axes: Vec<usize>,
     channel: usize,
-    /// The number of groups, and the number of channels in each. If `each` is 1, each channel is a
+    /// The number of groups, and the number of channels in each. If `channels_per_group` is 1, each channel is a
     /// group.
     groups: Expr,
-    each: Expr,
+    channels_per_group: Expr,
 }
 
-impl Sums {
+impl GroupSums {
     /// The kept dims, with groups in place of channels.
-    fn kept(&self) -> Vec<usize> {
+    fn kept_axes(&self) -> Vec<usize> {
         (0..self.shape.len()).filter(|a| !self.axes.contains(a)).collect()
     }
 
     /// The indices of the sum to which an element belongs.
-    fn place(&self, i: &[Expr]) -> Vec<Expr> {
+    fn group_indices(&self, i: &[Expr]) -> Vec<Expr> {
         let group = |a: usize| {
-            if a == self.channel { te::floordiv(&i[a], &self.each) } else { i[a].clone() }
+            if a == self.channel {
+                te::floordiv(&i[a], &self.channels_per_group)
+            } else {
+                i[a].clone()
+            }
         };
-        self.kept().into_iter().map(group).collect()
+        self.kept_axes().into_iter().map(group).collect()
     }
 
     fn stage(&self, name: &str, f: impl Fn(&[Expr]) -> Expr) -> Tensor {
-        let kept = self.kept();
+        let kept = self.kept_axes();
         let shape = kept.iter().map(|&a| match a == self.channel {
             true => self.groups.clone(),
             false => self.shape[a].clone(),
         });
-        let within = te::reduce_axis(self.each.clone(), "kc");
+        let within = te::reduce_axis(self.channels_per_group.clone(), "kc");
         let mut reduce: Vec<IterVar> = Vec::new();
-        if !self.each.is_const(1) {
+        if !self.channels_per_group.is_const(1) {
             reduce.push(within.clone());
         }
         let over: Vec<IterVar> = self
@@ -158,8 +162,8 @@ impl Sums {
             for (&a, index) in kept.iter().zip(out) {
                 i[a] = index.clone();
             }
-            if !self.each.is_const(1) {
-                i[self.channel] = &i[self.channel] * &self.each + within.var.expr();
+            if !self.channels_per_group.is_const(1) {
+                i[self.channel] = &i[self.channel] * &self.channels_per_group + within.var.expr();
             }
             for (&a, axis) in self.axes.iter().zip(&over) {
                 i[a] = axis.var.expr();
@@ -171,7 +175,7 @@ impl Sums {
 
 /// Normalises the data over groups of channels (given by their number and size), or over each
 /// channel separately.
-fn normalised(
+fn normalize(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,
     grouped: Option<(Expr, Expr)>,
@@ -181,31 +185,32 @@ fn normalised(
     let (channel, axes) = axes(&infer, dims.len())?;
     let (center, scale) = (infer.bool("center")?, infer.bool("scale")?);
     let x = ctx.value(0)?;
-    let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
-    let epsilon = epsilon(ctx, wide)?;
+    let (acc_dtype, dtype) = (accumulator(x.dtype()), x.dtype());
+    let epsilon = epsilon(ctx, acc_dtype)?;
     let own = [dims[channel]];
     let params: Vec<Value> =
         (1..3).map(|i| ctx.value_with_dims(i, &own)).collect::<Result<_, _>>()?;
-    let (groups, each) = grouped.unwrap_or_else(|| (x.shape()[channel].clone(), te::int(1)));
-    let sums = Sums { shape: x.shape().to_vec(), axes, channel, groups, each };
-    let count = sums.axes.iter().fold(sums.each.clone(), |c, &a| c * &sums.shape[a]);
-    let count = te::cast(&count, wide);
-    let at = |i: &[Expr]| te::cast(&x.at(i), wide);
+    let (groups, channels_per_group) =
+        grouped.unwrap_or_else(|| (x.shape()[channel].clone(), te::int(1)));
+    let sums = GroupSums { shape: x.shape().to_vec(), axes, channel, groups, channels_per_group };
+    let count = sums.axes.iter().fold(sums.channels_per_group.clone(), |c, &a| c * &sums.shape[a]);
+    let count = te::cast(&count, acc_dtype);
+    let at = |i: &[Expr]| te::cast(&x.at(i), acc_dtype);
     let sum = sums.stage(&format!("T_{name}_sum"), at);
-    let centred = |i: &[Expr]| at(i) - sum.at(&sums.place(i)) / &count;
+    let centred = |i: &[Expr]| at(i) - sum.at(&sums.group_indices(i)) / &count;
     let squares = sums.stage(&format!("T_{name}_squares"), |i| {
         let d = centred(i);
         &d * &d
     });
     Ok(te::compute(sums.shape.clone(), format!("T_{name}"), |i| {
-        let variance = squares.at(&sums.place(i)) / &count;
+        let variance = squares.at(&sums.group_indices(i)) / &count;
         let mut y = centred(i) * te::rsqrt(&(variance + &epsilon));
         let c = &i[channel..=channel];
         if scale {
-            y = y * te::cast(&params[0].at(c), wide);
+            y = y * te::cast(&params[0].at(c), acc_dtype);
         }
         if center {
-            y = y + te::cast(&params[1].at(c), wide);
+            y = y + te::cast(&params[1].at(c), acc_dtype);
         }
         te::cast(&y, dtype)
     }))

@@ -3,7 +3,7 @@
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 
-use super::super::statistical::{Axes, accumulator};
+use super::super::statistical::{ReductionAxes, accumulator};
 use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
@@ -26,7 +26,7 @@ pub static DECLS: &[OpDecl] = &[
     ])
     .lists(&[("axes", 1)])
     .dims(DimTrait::Named(&["axes"]))
-    .te(Pattern::CommReduce, layer_norm)
+    .te(Pattern::CommReduce, te_layer_norm)
     .onnx(&["LayerNormalization"]),
     OpDecl::new(
         "relax.nn.rms_norm",
@@ -37,7 +37,7 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("axes", Default::Ints(&[-1])), ("epsilon", Default::Float(1e-5))])
     .lists(&[("axes", 1)])
     .dims(DimTrait::Named(&["axes"]))
-    .te(Pattern::CommReduce, rms_norm)
+    .te(Pattern::CommReduce, te_rms_norm)
     .onnx(&["RMSNormalization"]),
 ];
 
@@ -100,15 +100,15 @@ fn norm_operands(
     Ok((x, axes, params))
 }
 
-fn layer_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
+fn te_layer_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (x, axes, params) = norm_operands(ctx)?;
     let infer = ctx.infer();
     let (center, scale) = (infer.bool("center")?, infer.bool("scale")?);
-    let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
-    let epsilon = epsilon(ctx, wide)?;
-    let reduced = Axes::new(x.shape(), axes.clone(), false);
-    let count = te::cast(&reduced.count(), wide);
-    let at = |i: &[Expr]| te::cast(&x.at(i), wide);
+    let (acc_dtype, dtype) = (accumulator(x.dtype()), x.dtype());
+    let epsilon = epsilon(ctx, acc_dtype)?;
+    let reduced = ReductionAxes::new(x.shape(), axes.clone(), false);
+    let count = te::cast(&reduced.count(), acc_dtype);
+    let at = |i: &[Expr]| te::cast(&x.at(i), acc_dtype);
     let sum = reduced.stage("T_layer_norm_sum", Reducer::Sum, at);
     let centred = |i: &[Expr]| at(i) - sum.at(&reduced.out_indices(i)) / &count;
     let squares = reduced.stage("T_layer_norm_squares", Reducer::Sum, |i| {
@@ -120,27 +120,27 @@ fn layer_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         let variance = squares.at(&reduced.out_indices(i)) / &count;
         let mut y = centred(i) * te::rsqrt(&(variance + &epsilon));
         if scale {
-            y = y * te::cast(&params[0].at(&own), wide);
+            y = y * te::cast(&params[0].at(&own), acc_dtype);
         }
         if center {
-            y = y + te::cast(&params[1].at(&own), wide);
+            y = y + te::cast(&params[1].at(&own), acc_dtype);
         }
         te::cast(&y, dtype)
     })])
 }
 
-fn rms_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
+fn te_rms_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (x, axes, params) = norm_operands(ctx)?;
-    let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
-    let epsilon = epsilon(ctx, wide)?;
-    let reduced = Axes::new(x.shape(), axes.clone(), false);
-    let count = te::cast(&reduced.count(), wide);
-    let at = |i: &[Expr]| te::cast(&x.at(i), wide);
+    let (acc_dtype, dtype) = (accumulator(x.dtype()), x.dtype());
+    let epsilon = epsilon(ctx, acc_dtype)?;
+    let reduced = ReductionAxes::new(x.shape(), axes.clone(), false);
+    let count = te::cast(&reduced.count(), acc_dtype);
+    let at = |i: &[Expr]| te::cast(&x.at(i), acc_dtype);
     let squares = reduced.stage("T_rms_norm_squares", Reducer::Sum, |i| at(i) * at(i));
     Ok(vec![te::compute(x.shape().to_vec(), "T_rms_norm", |i| {
         let own: Vec<Expr> = axes.iter().map(|&a| i[a].clone()).collect();
         let mean = squares.at(&reduced.out_indices(i)) / &count;
-        let y = at(i) * te::rsqrt(&(mean + &epsilon)) * te::cast(&params[0].at(&own), wide);
+        let y = at(i) * te::rsqrt(&(mean + &epsilon)) * te::cast(&params[0].at(&own), acc_dtype);
         te::cast(&y, dtype)
     })])
 }

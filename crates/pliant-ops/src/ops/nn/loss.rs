@@ -39,7 +39,7 @@ pub static DECLS: &[OpDecl] = &[
 ];
 
 /// The common dims of two operands. A dim that is not provably equal is assumed to be.
-fn same_dims(ctx: &mut InferCtx<'_>, a: &[Sym], b: &[Sym]) -> Result<Vec<Sym>, InferError> {
+fn common_dims(ctx: &mut InferCtx<'_>, a: &[Sym], b: &[Sym]) -> Result<Vec<Sym>, InferError> {
     let fit = a.len() == b.len();
     let dims: Option<Vec<Sym>> = a.iter().zip(b).map(|(&x, &y)| shared_dim(ctx, x, y)).collect();
     match dims.filter(|_| fit) {
@@ -59,17 +59,17 @@ fn infer_cross(ctx: &mut InferCtx<'_>) -> InferResult {
         return Err(ctx.error(format!("the ranks differ: {}", operand_types(ctx))));
     }
     if let (Some(a), Some(b)) = (&p.dims, &l.dims) {
-        same_dims(ctx, a, b)?;
+        common_dims(ctx, a, b)?;
     }
     Ok(ctx.tensor_type(Some(Vec::new()), None, dtype))
 }
 
 fn te_cross(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (a, b) = (ctx.dims(0)?, ctx.dims(1)?);
-    let dims = same_dims(&mut ctx.infer(), &a, &b)?;
+    let dims = common_dims(&mut ctx.infer(), &a, &b)?;
     let (p, l) = (ctx.value_with_dims(0, &dims)?, ctx.value_with_dims(1, &dims)?);
     let (dtype, shape) = (p.dtype(), ctx.size_list(&dims));
-    let wide = accumulator(dtype);
+    let acc_dtype = accumulator(dtype);
     let axes: Vec<IterVar> = shape
         .iter()
         .enumerate()
@@ -77,11 +77,11 @@ fn te_cross(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         .collect();
     let sum = te::compute(Vec::new(), "T_cross_entropy_sum", |_| {
         let i: Vec<Expr> = axes.iter().map(|a| a.var.expr()).collect();
-        te::sum(&(te::cast(&p.at(&i), wide) * te::cast(&l.at(&i), wide)), &axes)
+        te::sum(&(te::cast(&p.at(&i), acc_dtype) * te::cast(&l.at(&i), acc_dtype)), &axes)
     });
     Ok(vec![te::compute(Vec::new(), "T_cross_entropy", |_| {
         let loss = -sum.at(&[]);
-        let loss = if shape.len() > 1 { loss / te::cast(&shape[0], wide) } else { loss };
+        let loss = if shape.len() > 1 { loss / te::cast(&shape[0], acc_dtype) } else { loss };
         te::cast(&loss, dtype)
     })])
 }
@@ -113,7 +113,7 @@ fn infer_nll(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     let mut dims = t.dims.clone();
     if let (Some(a), Some(b)) = (&p.dims, &t.dims) {
-        dims = Some(same_dims(ctx, &without_class(a), b)?);
+        dims = Some(common_dims(ctx, &dims_without_class(a), b)?);
     }
     Ok(match none {
         true => ctx.tensor_type(dims, t.ndim, p.dtype),
@@ -123,49 +123,49 @@ fn infer_nll(ctx: &mut InferCtx<'_>) -> InferResult {
 
 /// The dims of the predictions without that of the classes, which is the second one or the only
 /// one.
-fn without_class(dims: &[Sym]) -> Vec<Sym> {
+fn dims_without_class(dims: &[Sym]) -> Vec<Sym> {
     let class = usize::from(dims.len() > 1);
     dims.iter().enumerate().filter(|(i, _)| *i != class).map(|(_, &d)| d).collect()
 }
 
 /// The parts of the loss.
-struct Nll {
+struct NllTensors {
     p: Value,
     t: Value,
     weights: Option<Value>,
     classes: Expr,
     ignored: Expr,
-    wide: DType,
+    acc_dtype: DType,
 }
 
-impl Nll {
+impl NllTensors {
     fn target(&self, i: &[Expr]) -> Expr {
         index_bounds::as_int64(&self.t.at(i))
     }
 
     /// Whether the element counts, because its target is not the ignored class.
-    fn counts(&self, i: &[Expr]) -> Expr {
+    fn is_counted(&self, i: &[Expr]) -> Expr {
         te::ne(&self.target(i), &self.ignored)
     }
 
     /// The weight of the element's class; 0 if it does not count.
     fn weight(&self, i: &[Expr]) -> Expr {
         let weight = match &self.weights {
-            Some(w) => te::cast(&w.at(&[self.target(i)]), self.wide),
-            None => te::const_of(1.0, self.wide),
+            Some(w) => te::cast(&w.at(&[self.target(i)]), self.acc_dtype),
+            None => te::const_of(1.0, self.acc_dtype),
         };
-        te::if_then_else(&self.counts(i), &weight, &te::const_of(0.0, self.wide))
+        te::if_then_else(&self.is_counted(i), &weight, &te::const_of(0.0, self.acc_dtype))
     }
 
     fn loss(&self, i: &[Expr]) -> Expr {
         let mut at = i.to_vec();
         at.insert(1.min(i.len()), self.target(i));
-        let p = te::cast(&self.p.at(&at), self.wide);
+        let p = te::cast(&self.p.at(&at), self.acc_dtype);
         let weighted = match &self.weights {
-            Some(w) => -p * te::cast(&w.at(&[self.target(i)]), self.wide),
+            Some(w) => -p * te::cast(&w.at(&[self.target(i)]), self.acc_dtype),
             None => -p,
         };
-        te::if_then_else(&self.counts(i), &weighted, &te::const_of(0.0, self.wide))
+        te::if_then_else(&self.is_counted(i), &weighted, &te::const_of(0.0, self.acc_dtype))
     }
 
     /// The check that counted targets are valid classes.
@@ -183,7 +183,7 @@ impl Nll {
         let i: Vec<Expr> = axes.iter().map(|a| a.var.expr()).collect();
         let t = self.target(&i);
         let inside = te::and(&te::ge(&t, &te::int(0)), &te::lt(&t, &self.classes));
-        let cond = te::or(&te::not(&self.counts(&i)), &inside);
+        let cond = te::or(&te::not(&self.is_counted(&i)), &inside);
         let cond = te::explain(&cond, &[t, self.classes.clone()]);
         let message = "relax.nn.nll_loss: target {0} is out of range for {1} classes";
         Check { axes, cond, message: CheckFailure::Index.mark(message).into() }
@@ -195,7 +195,7 @@ fn te_nll(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let infer = &mut ctx.infer();
     let reduction = infer.choice("reduction", &REDUCTIONS)?;
     let ignored = te::int(infer.int("ignore_index")?);
-    let dims = same_dims(infer, &without_class(&own), &targets)?;
+    let dims = common_dims(infer, &dims_without_class(&own), &targets)?;
     let class = usize::from(own.len() > 1);
     let others = own.iter_mut().enumerate().filter(|(i, _)| *i != class).map(|(_, d)| d);
     others.zip(&dims).for_each(|(d, &known)| *d = known);
@@ -203,8 +203,8 @@ fn te_nll(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         if ctx.has_operand(2) { Some(ctx.value_with_dims(2, &own[class..=class])?) } else { None };
     let (p, t) = (ctx.value_with_dims(0, &own)?, ctx.value_with_dims(1, &dims)?);
     let (dtype, shape) = (p.dtype(), ctx.size_list(&dims));
-    let wide = accumulator(dtype);
-    let nll = Nll { p, t, weights, classes: ctx.size(own[class]), ignored, wide };
+    let acc_dtype = accumulator(dtype);
+    let nll = NllTensors { p, t, weights, classes: ctx.size(own[class]), ignored, acc_dtype };
     let check = nll.check(&shape);
     if reduction == 0 {
         let loss = te::compute(shape, "T_nll_loss", |i| nll.loss(i)).with_check(check);

@@ -44,7 +44,7 @@ fn mode(ctx: &InferCtx<'_>) -> Result<Mode, InferError> {
         return Ok(Mode::Constant);
     }
     const NAMES: [&str; 6] = ["constant", "reflect", "replicate", "edge", "circular", "wrap"];
-    let place = ctx.choice("pad_mode", &NAMES)?;
+    let position = ctx.choice("pad_mode", &NAMES)?;
     Ok([
         Mode::Constant,
         Mode::Reflect,
@@ -52,7 +52,7 @@ fn mode(ctx: &InferCtx<'_>) -> Result<Mode, InferError> {
         Mode::Replicate,
         Mode::Circular,
         Mode::Circular,
-    ][place])
+    ][position])
 }
 
 /// The padding before and after each axis; `None` if it is unknown.
@@ -70,7 +70,7 @@ fn widths(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<(Sym, Sym)>>, InferError>
 }
 
 /// The minimum size of an axis for which the padding is defined.
-fn least(ctx: &mut InferCtx<'_>, mode: Mode, (before, after): (Sym, Sym)) -> Sym {
+fn min_axis_size(ctx: &mut InferCtx<'_>, mode: Mode, (before, after): (Sym, Sym)) -> Sym {
     let syms = &mut ctx.func.syms;
     let (zero, one) = (syms.int(0), syms.int(1));
     let most = syms.max(before, after);
@@ -105,7 +105,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         return Ok(ctx.tensor_type(None, Some(widths.len()), t.dtype));
     };
     for (axis, &pair) in widths.iter().enumerate() {
-        let need = least(ctx, mode, pair);
+        let need = min_axis_size(ctx, mode, pair);
         if size_proofs::at_most(ctx.func, need, dims[axis]) == Some(false) {
             let dim = ctx.dim_text(dims[axis]);
             let [before, after, need] = [pair.0, pair.1, need].map(|s| ctx.dim_text(s));
@@ -127,22 +127,22 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
 
 /// The index in the data for index `i` of an axis of `n` elements. Loops are split where the comparisons change, so that the inner
 /// elements are copied as vectors, without a division.
-fn source(mode: Mode, i: &Expr, n: &Expr) -> Expr {
+fn source_index(mode: Mode, i: &Expr, n: &Expr) -> Expr {
     let (zero, last) = (te::int(0), n - 1);
     match mode {
         Mode::Constant => i.clone(),
         Mode::Replicate => {
-            let behind = te::select(&te::gt(i, &last), &last, i);
-            te::select(&te::lt(i, &zero), &zero, &behind)
+            let clamped_above = te::select(&te::gt(i, &last), &last, i);
+            te::select(&te::lt(i, &zero), &zero, &clamped_above)
         }
         Mode::Reflect => {
-            let behind = te::select(&te::gt(i, &last), &(&last * 2 - i), i);
-            te::select(&te::lt(i, &zero), &-i, &behind)
+            let clamped_above = te::select(&te::gt(i, &last), &(&last * 2 - i), i);
+            te::select(&te::lt(i, &zero), &-i, &clamped_above)
         }
         Mode::Circular => {
             let around = te::floormod(i, n);
-            let behind = te::if_then_else(&te::ge(i, n), &around, i);
-            te::if_then_else(&te::lt(i, &zero), &around, &behind)
+            let clamped_above = te::if_then_else(&te::ge(i, n), &around, i);
+            te::if_then_else(&te::lt(i, &zero), &around, &clamped_above)
         }
     }
 }
@@ -154,11 +154,11 @@ fn te_pad(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let widths =
         widths.ok_or_else(|| LegalizeError::unknown("relax.nn.pad: the widths are not known"))?;
     let value = infer.attr("pad_value").as_float().unwrap_or(0.0);
-    let mut small = Vec::new();
+    let mut unproved = Vec::new();
     for (axis, &pair) in widths.iter().enumerate() {
-        let need = least(&mut infer, mode, pair);
+        let need = min_axis_size(&mut infer, mode, pair);
         if size_proofs::at_most(infer.func, need, dims[axis]).is_none() {
-            small.push((axis, need));
+            unproved.push((axis, need));
         }
     }
     let x = ctx.tensor(0)?;
@@ -167,7 +167,7 @@ fn te_pad(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let widths: Vec<(Expr, Expr)> =
         widths.iter().map(|&(before, after)| (ctx.size(before), ctx.size(after))).collect();
     let needs: Vec<(usize, Expr)> =
-        small.iter().map(|&(axis, need)| (axis, ctx.size(need))).collect();
+        unproved.iter().map(|&(axis, need)| (axis, ctx.size(need))).collect();
     let mut out = te::compute(shape, "T_pad", |i| {
         let (mut at, mut inside) = (i.to_vec(), Vec::new());
         for (axis, (before, after)) in widths.iter().enumerate() {
@@ -175,14 +175,14 @@ fn te_pad(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             if (before_is, after_is) == (Some(0), Some(0)) {
                 continue;
             }
-            let place = &i[axis] - before;
+            let position = &i[axis] - before;
             if mode == Mode::Constant && before_is.is_none_or(|v| v > 0) {
                 inside.push(te::ge(&i[axis], before));
             }
             if mode == Mode::Constant && after_is.is_none_or(|v| v > 0) {
-                inside.push(te::lt(&place, &x.shape()[axis]));
+                inside.push(te::lt(&position, &x.shape()[axis]));
             }
-            at[axis] = source(mode, &place, &x.shape()[axis]);
+            at[axis] = source_index(mode, &position, &x.shape()[axis]);
         }
         te::if_then_else(&te::all(&inside), &x.at(&at), &fill)
     });

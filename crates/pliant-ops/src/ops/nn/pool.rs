@@ -67,14 +67,14 @@ macro_rules! max {
     ($name:literal, $n:literal, $layout:literal) => {
         OpDecl {
             doc: MAX,
-            ..pool!($name, $n, Kind::Max, false, $layout, "", &["MaxPool", "GlobalMaxPool"])
+            ..pool!($name, $n, PoolKind::Max, false, $layout, "", &["MaxPool", "GlobalMaxPool"])
         }
     };
 }
 
 macro_rules! avg {
     ($name:literal, $n:literal, $pad:literal, $layout:literal) => {
-        OpDecl { doc: AVG, ..pool!($name, $n, Kind::Avg, $pad, $layout, "", &["AveragePool"]) }
+        OpDecl { doc: AVG, ..pool!($name, $n, PoolKind::Avg, $pad, $layout, "", &["AveragePool"]) }
     };
 }
 
@@ -93,7 +93,7 @@ pub static DECLS: &[OpDecl] = &[
 
 /// The reduction of a window.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PoolKind {
     Max,
     Avg,
 }
@@ -122,13 +122,13 @@ fn windows(ctx: &InferCtx<'_>, n: usize) -> Result<(Window, Vec<i64>), InferErro
     Ok((window, sizes))
 }
 
-fn infer(ctx: &mut InferCtx<'_>, n: usize, kind: Kind) -> InferResult {
+fn infer(ctx: &mut InferCtx<'_>, n: usize, kind: PoolKind) -> InferResult {
     let (data, out) = layouts(ctx, n)?;
     let (window, sizes) = windows(ctx, n)?;
     let ceil = ctx.bool("ceil_mode")?;
     ctx.bool("count_include_pad")?;
     let t = ctx.tensor(0)?;
-    if kind == Kind::Avg {
+    if kind == PoolKind::Avg {
         require_float(ctx, 0, &t)?;
     }
     let Some(dims) = t.dims else { return Ok(ctx.tensor_type(None, Some(n + 2), t.dtype)) };
@@ -136,13 +136,13 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize, kind: Kind) -> InferResult {
     let mut counts = Vec::with_capacity(n);
     for k in 0..n {
         let size = ctx.func.syms.int(sizes[k]);
-        counts.push(window.count(ctx, k, own[k], size, ceil)?);
+        counts.push(window.window_count(ctx, k, own[k], size, ceil)?);
     }
     let dims = out.arrange(('N', dims[data.axis('N')]), dims[data.axis('C')], &counts);
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
-fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: Kind) -> TeResult {
+fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: PoolKind) -> TeResult {
     let out_dims = ctx.out_dims(0)?;
     let infer = ctx.infer();
     let ((data, out), (window, sizes)) = (layouts(&infer, n)?, windows(&infer, n)?);
@@ -151,39 +151,47 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: Kind) -> TeResult {
     let dtype = x.dtype();
     let shape = ctx.size_list(&out_dims);
     let counts = ctx.size_list(&out.spatial_of(&out_dims));
-    let kernel: Vec<Expr> = sizes.iter().map(|&s| te::int(s)).collect();
-    let fill = if kind == Kind::Max { te::min_value(dtype) } else { te::const_of(0.0, dtype) };
+    let window_size: Vec<Expr> = sizes.iter().map(|&s| te::int(s)).collect();
+    let fill = if kind == PoolKind::Max { te::min_value(dtype) } else { te::const_of(0.0, dtype) };
     let axes = data.spatial_axes();
-    let padded = window.padded(&x, &axes, &counts, &kernel, ceil, &fill);
-    let passes = Passes { window: &window, axes: &axes, kernel: &sizes, counts: &counts };
-    if kind == Kind::Max {
-        let largest = passes.run(&padded, "pool_max", &te::max);
-        return Ok(vec![out_layout(&data, &out, largest, shape)]);
+    let padded = window.padded(&x, &axes, &counts, &window_size, ceil, &fill);
+    let reduction =
+        WindowReduction { window: &window, axes: &axes, window_size: &sizes, counts: &counts };
+    if kind == PoolKind::Max {
+        let maximum = reduction.run(&padded, "pool_max", &te::max);
+        return Ok(vec![out_layout(&data, &out, maximum, shape)]);
     }
-    let wide = accumulator(dtype);
-    let sum = passes.run(&padded, "pool_sum", &|e, axes| te::sum(&te::cast(e, wide), axes));
+    let acc_dtype = accumulator(dtype);
+    let sum = reduction.run(&padded, "pool_sum", &|e, axes| te::sum(&te::cast(e, acc_dtype), axes));
     let sum = out_layout(&data, &out, sum, shape.clone());
     Ok(vec![te::compute(shape, "pool_avg", |i| {
         let mut count = te::int(1);
         for (k, &a) in out.spatial_axes().iter().enumerate() {
-            count =
-                count * counted(&window, k, sizes[k], &i[a], &x.shape()[axes[k]], (include, ceil));
+            count = count
+                * counted_elements(
+                    &window,
+                    k,
+                    sizes[k],
+                    &i[a],
+                    &x.shape()[axes[k]],
+                    (include, ceil),
+                );
         }
-        te::cast(&(sum.at(i) / te::cast(&count, wide)), dtype)
+        te::cast(&(sum.at(i) / te::cast(&count, acc_dtype)), dtype)
     })])
 }
 
 /// The reduction of windows. Large windows are reduced along one spatial axis after the other, so
 /// that a window of `a * b` elements takes `a + b` steps. The innermost axis is last: the previous
 /// passes then read adjacent elements for adjacent results at every stride.
-struct Passes<'a> {
+struct WindowReduction<'a> {
     window: &'a Window,
     axes: &'a [usize],
-    kernel: &'a [i64],
+    window_size: &'a [i64],
     counts: &'a [Expr],
 }
 
-impl Passes<'_> {
+impl WindowReduction<'_> {
     fn run(
         &self,
         padded: &Tensor,
@@ -191,22 +199,23 @@ impl Passes<'_> {
         reduce: &dyn Fn(&Expr, &[IterVar]) -> Expr,
     ) -> Tensor {
         let all: Vec<usize> = (0..self.axes.len()).collect();
-        let elements = self.kernel.iter().fold(1i64, |n, &k| n.saturating_mul(k));
-        let steps = self.kernel.iter().fold(0i64, |n, &k| n.saturating_add(k));
+        let elements = self.window_size.iter().fold(1i64, |n, &k| n.saturating_mul(k));
+        let steps = self.window_size.iter().fold(0i64, |n, &k| n.saturating_add(k));
         if elements <= steps {
-            return self.pass(padded, &all, name, reduce);
+            return self.reduce_axes(padded, &all, name, reduce);
         }
         // A window of one element with stride 1 changes nothing.
         let last = all.len() - 1;
-        let counts = |k: &usize| self.kernel[*k] > 1 || self.window.strides[*k] > 1 || *k == last;
+        let counts =
+            |k: &usize| self.window_size[*k] > 1 || self.window.strides[*k] > 1 || *k == last;
         all.into_iter().filter(counts).fold(padded.clone(), |done, k| {
             let name = if k == last { name } else { "pool_partial" };
-            self.pass(&done, &[k], name, reduce)
+            self.reduce_axes(&done, &[k], name, reduce)
         })
     }
 
     /// Reduces windows along some of the spatial axes.
-    fn pass(
+    fn reduce_axes(
         &self,
         t: &Tensor,
         along: &[usize],
@@ -214,8 +223,10 @@ impl Passes<'_> {
         reduce: &dyn Fn(&Expr, &[IterVar]) -> Expr,
     ) -> Tensor {
         let names = &["rz", "ry", "rx"][3 - self.axes.len()..];
-        let steps: Vec<IterVar> =
-            along.iter().map(|&k| te::reduce_axis(te::int(self.kernel[k]), names[k])).collect();
+        let steps: Vec<IterVar> = along
+            .iter()
+            .map(|&k| te::reduce_axis(te::int(self.window_size[k]), names[k]))
+            .collect();
         let mut shape = t.shape().to_vec();
         along.iter().for_each(|&k| shape[self.axes[k]] = self.counts[k].clone());
         te::compute(shape, name, |i| {
@@ -232,22 +243,22 @@ impl Passes<'_> {
 
 /// Transposes a result to the output layout, unless the data has that layout.
 fn out_layout(data: &Layout, out: &Layout, result: Tensor, shape: Vec<Expr>) -> Tensor {
-    let places = out.spatial_axes();
+    let spatial_axes = out.spatial_axes();
     let same = data.axis('N') == out.axis('N')
         && data.axis('C') == out.axis('C')
-        && data.spatial_axes() == places;
+        && data.spatial_axes() == spatial_axes;
     if same {
         return result;
     }
     te::compute(shape, "pool_layout", |i| {
-        let own: Vec<Expr> = places.iter().map(|&a| i[a].clone()).collect();
+        let own: Vec<Expr> = spatial_axes.iter().map(|&a| i[a].clone()).collect();
         let (batch, channel) = (i[out.axis('N')].clone(), i[out.axis('C')].clone());
         result.at(&data.arrange(('N', batch), channel, &own))
     })
 }
 
 /// The number of counted elements in window `i`.
-fn counted(
+fn counted_elements(
     window: &Window,
     k: usize,
     size: i64,
@@ -297,7 +308,7 @@ fn infer_adaptive(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
 }
 
 /// A dim that is divided into parts.
-struct Parts {
+struct AdaptiveParts {
     dim: Expr,
     parts: Expr,
     /// The size of each part, if all are equal.
@@ -305,8 +316,8 @@ struct Parts {
     axis: IterVar,
 }
 
-impl Parts {
-    fn new(ctx: &mut LegalizeCtx<'_>, dim: Sym, parts: Sym, name: &str) -> Parts {
+impl AdaptiveParts {
+    fn new(ctx: &mut LegalizeCtx<'_>, dim: Sym, parts: Sym, name: &str) -> AdaptiveParts {
         // If there are no parts, any number of them can be used to compute a size.
         let parts = match ctx.func.syms.as_int(parts) {
             Some(0) => ctx.func.syms.int(1),
@@ -317,8 +328,8 @@ impl Parts {
         let (dim, parts, each) = (ctx.size(dim), ctx.size(parts), ctx.size(each));
         let equal = even.then_some(each);
         // A part whose bounds are not multiples has one more element.
-        let most = equal.clone().unwrap_or_else(|| te::floordiv(&dim, &parts) + 2);
-        Parts { dim, parts, equal, axis: te::reduce_axis(most, name) }
+        let max_size = equal.clone().unwrap_or_else(|| te::floordiv(&dim, &parts) + 2);
+        AdaptiveParts { dim, parts, equal, axis: te::reduce_axis(max_size, name) }
     }
 
     /// The first element and the number of elements of part `i`.
@@ -337,16 +348,17 @@ fn te_adaptive(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let (dims, out_dims) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let (data, out) = layouts(&ctx.infer(), n)?;
     let (own, sizes) = (data.spatial_of(&dims), out.spatial_of(&out_dims));
-    let parts: Vec<Parts> =
-        (0..n).map(|k| Parts::new(ctx, own[k], sizes[k], ["rz", "ry", "rx"][3 - n + k])).collect();
+    let parts: Vec<AdaptiveParts> = (0..n)
+        .map(|k| AdaptiveParts::new(ctx, own[k], sizes[k], ["rz", "ry", "rx"][3 - n + k]))
+        .collect();
     let x = ctx.tensor(0)?;
-    let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
+    let (acc_dtype, dtype) = (accumulator(x.dtype()), x.dtype());
     let shape = ctx.size_list(&out_dims);
     let axes: Vec<IterVar> = parts.iter().map(|p| p.axis.clone()).collect();
-    let places = out.spatial_axes();
+    let spatial_axes = out.spatial_axes();
     let sum = te::compute(shape.clone(), "adaptive_pool_sum", |i| {
         let (mut at, mut inside) = (Vec::new(), Vec::new());
-        for (p, &a) in parts.iter().zip(&places) {
+        for (p, &a) in parts.iter().zip(&spatial_axes) {
             let (start, count) = p.range(&i[a]);
             let k = p.axis.var.expr();
             at.push(start + &k);
@@ -355,11 +367,15 @@ fn te_adaptive(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
             }
         }
         let (batch, channel) = (i[out.axis('N')].clone(), i[out.axis('C')].clone());
-        let element = te::cast(&x.at(&data.arrange(('N', batch), channel, &at)), wide);
-        te::sum(&te::if_then_else(&te::all(&inside), &element, &te::const_of(0.0, wide)), &axes)
+        let element = te::cast(&x.at(&data.arrange(('N', batch), channel, &at)), acc_dtype);
+        te::sum(
+            &te::if_then_else(&te::all(&inside), &element, &te::const_of(0.0, acc_dtype)),
+            &axes,
+        )
     });
     Ok(vec![te::compute(shape, "adaptive_pool_avg", |i| {
-        let count = parts.iter().zip(&places).fold(te::int(1), |c, (p, &a)| c * p.range(&i[a]).1);
-        te::cast(&(sum.at(i) / te::cast(&count, wide)), dtype)
+        let count =
+            parts.iter().zip(&spatial_axes).fold(te::int(1), |c, (p, &a)| c * p.range(&i[a]).1);
+        te::cast(&(sum.at(i) / te::cast(&count, acc_dtype)), dtype)
     })])
 }

@@ -31,10 +31,10 @@ impl Window {
     }
 
     /// The extent of a window with the given number of elements, including dilation.
-    pub fn reach(&self, ctx: &mut InferCtx<'_>, axis: usize, kernel: Sym) -> Sym {
+    pub fn span(&self, ctx: &mut InferCtx<'_>, axis: usize, window_size: Sym) -> Sym {
         let syms = &mut ctx.func.syms;
         let (one, step) = (syms.int(1), syms.int(self.dilation[axis]));
-        let gaps = syms.sub(kernel, one);
+        let gaps = syms.sub(window_size, one);
         syms.mul(gaps, step)
     }
 
@@ -43,45 +43,45 @@ impl Window {
     ///
     /// # Errors
     /// If a window is provably larger than the padded dim.
-    pub fn count(
+    pub fn window_count(
         &self,
         ctx: &mut InferCtx<'_>,
         axis: usize,
         dim: Sym,
-        kernel: Sym,
+        window_size: Sym,
         ceil: bool,
     ) -> Result<Sym, InferError> {
-        let reach = self.reach(ctx, axis, kernel);
+        let span = self.span(ctx, axis, window_size);
         let (before, after) = self.pads[axis];
         let (stride, pads) = (self.strides[axis], before + after);
         let syms = &mut ctx.func.syms;
         let (by, pads, one) = (syms.int(stride), syms.int(pads), syms.int(1));
         let padded = syms.add(dim, pads);
-        let room = syms.sub(padded, reach);
+        let start_range = syms.sub(padded, span);
         let count = if ceil {
             // The last window must start at the latest position from which it would end within the
             // padding, rounded up, but before the end of the data and the leading padding.
             let whole = syms.int(stride - 1);
-            let room = syms.add(room, whole);
+            let start_range = syms.add(start_range, whole);
             let front = syms.int(before);
             let starts = syms.add(dim, front);
-            let least = match size_proofs::at_most(ctx.func, room, starts) {
-                Some(true) => room,
+            let start_limit = match size_proofs::at_most(ctx.func, start_range, starts) {
+                Some(true) => start_range,
                 Some(false) => starts,
-                None => ctx.func.syms.min(room, starts),
+                None => ctx.func.syms.min(start_range, starts),
             };
-            ctx.func.syms.ceildiv(least, by)
+            ctx.func.syms.ceildiv(start_limit, by)
         } else {
-            let last = syms.sub(room, one);
+            let last = syms.sub(start_range, one);
             let count = syms.floordiv(last, by);
             syms.add(count, one)
         };
         let minus = ctx.func.syms.int(-1);
         if size_proofs::at_most(ctx.func, count, minus) == Some(true) {
-            let (dim, kernel, reach) =
-                (ctx.dim_text(dim), ctx.dim_text(kernel), ctx.dim_text(reach));
+            let (dim, window_size, span) =
+                (ctx.dim_text(dim), ctx.dim_text(window_size), ctx.dim_text(span));
             return Err(ctx.error(format!(
-                "a window of {kernel} elements, {reach} from first to last, is larger than a dim of {dim} with padding \
+                "a window of {window_size} elements, {span} from first to last, is larger than a dim of {dim} with padding \
                  {before} and {after}"
             )));
         }
@@ -95,7 +95,7 @@ impl Window {
         x: &Tensor,
         axes: &[usize],
         counts: &[Expr],
-        kernel: &[Expr],
+        window_size: &[Expr],
         past_end: bool,
         fill: &Expr,
     ) -> Tensor {
@@ -104,8 +104,8 @@ impl Window {
         }
         let mut shape = x.shape().to_vec();
         for (k, &axis) in axes.iter().enumerate() {
-            let reach = (&kernel[k] - 1) * self.dilation[k];
-            shape[axis] = &counts[k] * self.strides[k] + reach;
+            let span = (&window_size[k] - 1) * self.dilation[k];
+            shape[axis] = &counts[k] * self.strides[k] + span;
         }
         te::compute(shape, "pad_temp", |i| {
             let mut at = i.to_vec();

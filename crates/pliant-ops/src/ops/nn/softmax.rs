@@ -2,7 +2,7 @@
 
 use pliant_ir::op::DimTrait;
 
-use super::super::statistical::{Axes, accumulator};
+use super::super::statistical::{ReductionAxes, accumulator};
 use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
@@ -19,13 +19,13 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data"])
     .attrs(&[("axis", Default::Int(-1))])
     .dims(DimTrait::Named(&["axis"]))
-    .te(Pattern::CommReduce, softmax)
+    .te(Pattern::CommReduce, te_softmax)
     .onnx(&["Softmax"]),
     OpDecl::new("relax.nn.log_softmax", infer_softmax, "Logarithm of the softmax along an axis.")
         .operands(&["data"])
         .attrs(&[("axis", Default::Int(-1))])
         .dims(DimTrait::Named(&["axis"]))
-        .te(Pattern::CommReduce, log_softmax)
+        .te(Pattern::CommReduce, te_log_softmax)
         .onnx(&["LogSoftmax"]),
 ];
 
@@ -42,27 +42,28 @@ fn infer_softmax(ctx: &mut InferCtx<'_>) -> InferResult {
 /// it, and their sum.
 struct Softmax {
     x: Value,
-    axes: Axes,
-    largest: Tensor,
+    axes: ReductionAxes,
+    max_element: Tensor,
 }
 
 impl Softmax {
     fn new(ctx: &mut LegalizeCtx<'_>) -> Result<Softmax, LegalizeError> {
         let x = ctx.value(0)?;
         let axis = ctx.infer().axis("axis", x.shape().len())?;
-        let axes = Axes::new(x.shape(), vec![axis], false);
-        let largest = axes.stage("T_softmax_maxelem", Reducer::Max, |i| x.at(i));
-        Ok(Softmax { x, axes, largest })
+        let axes = ReductionAxes::new(x.shape(), vec![axis], false);
+        let max_element = axes.stage("T_softmax_maxelem", Reducer::Max, |i| x.at(i));
+        Ok(Softmax { x, axes, max_element })
     }
 
     /// The element minus the maximum of its row, in the accumulation type.
     fn shifted(&self, i: &[Expr]) -> Expr {
-        let wide = accumulator(self.x.dtype());
-        te::cast(&self.x.at(i), wide) - te::cast(&self.largest.at(&self.axes.out_indices(i)), wide)
+        let acc_dtype = accumulator(self.x.dtype());
+        te::cast(&self.x.at(i), acc_dtype)
+            - te::cast(&self.max_element.at(&self.axes.out_indices(i)), acc_dtype)
     }
 }
 
-fn softmax(ctx: &mut LegalizeCtx<'_>) -> TeResult {
+fn te_softmax(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let s = Softmax::new(ctx)?;
     let (shape, dtype) = (s.x.shape().to_vec(), s.x.dtype());
     let exps = te::compute(shape.clone(), "T_softmax_exp", |i| te::exp(&s.shifted(i)));
@@ -72,7 +73,7 @@ fn softmax(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-fn log_softmax(ctx: &mut LegalizeCtx<'_>) -> TeResult {
+fn te_log_softmax(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let s = Softmax::new(ctx)?;
     let (shape, dtype) = (s.x.shape().to_vec(), s.x.dtype());
     let sum = s.axes.stage("T_softmax_expsum", Reducer::Sum, |i| te::exp(&s.shifted(i)));

@@ -53,15 +53,15 @@ impl Activation {
     }
 }
 
-/// The activations of each direction: those in the attributes, else the default `usual`.
+/// The activations of each direction: those in the attributes, else the default `default_activations`.
 pub(super) fn activations(
     ctx: &InferCtx<'_>,
-    usual: &[&'static str],
+    default_activations: &[&'static str],
     directions: usize,
 ) -> Result<Vec<Activation>, InferError> {
-    let count = usual.len() * directions;
+    let count = default_activations.len() * directions;
     let names: Vec<String> = match ctx.list("activations")? {
-        None => usual.iter().copied().cycle().take(count).map(String::from).collect(),
+        None => default_activations.iter().copied().cycle().take(count).map(String::from).collect(),
         Some(list) => {
             let names: Vec<String> =
                 list.iter().filter_map(|v| v.as_str().map(String::from)).collect();
@@ -81,8 +81,12 @@ pub(super) fn activations(
         })?;
         // As in ONNX, the lists contain values in order for those activations that have the
         // parameter.
-        let given = |usual: f64, list: &mut dyn Iterator<Item = f64>| {
-            if usual.is_nan() { usual } else { list.next().unwrap_or(usual) }
+        let given = |default_activations: f64, list: &mut dyn Iterator<Item = f64>| {
+            if default_activations.is_nan() {
+                default_activations
+            } else {
+                list.next().unwrap_or(default_activations)
+            }
         };
         let alpha = given(row.1, &mut alphas);
         let beta = given(row.2, &mut betas);

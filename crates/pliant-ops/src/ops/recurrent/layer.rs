@@ -16,27 +16,27 @@ use pliant_tensor::CheckFailure;
 
 /// The kind of layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CellKind {
     Lstm,
     Gru,
     Rnn,
 }
 
-impl Kind {
+impl CellKind {
     /// The number of gates in the weights.
     pub fn gates(self) -> i64 {
         match self {
-            Kind::Lstm => 4,
-            Kind::Gru => 3,
-            Kind::Rnn => 1,
+            CellKind::Lstm => 4,
+            CellKind::Gru => 3,
+            CellKind::Rnn => 1,
         }
     }
 
-    fn usual(self) -> &'static [&'static str] {
+    fn default_activations(self) -> &'static [&'static str] {
         match self {
-            Kind::Lstm => &["Sigmoid", "Tanh", "Tanh"],
-            Kind::Gru => &["Sigmoid", "Tanh"],
-            Kind::Rnn => &["Tanh"],
+            CellKind::Lstm => &["Sigmoid", "Tanh", "Tanh"],
+            CellKind::Gru => &["Sigmoid", "Tanh"],
+            CellKind::Rnn => &["Tanh"],
         }
     }
 }
@@ -56,7 +56,7 @@ pub(super) struct Layer {
 }
 
 /// The common element type of all operands.
-pub(super) fn check_types(ctx: &InferCtx<'_>, kind: Kind) -> Result<Option<DType>, InferError> {
+pub(super) fn check_types(ctx: &InferCtx<'_>, kind: CellKind) -> Result<Option<DType>, InferError> {
     let x = ctx.tensor(0)?;
     require_float(ctx, 0, &x)?;
     let mut dtype = x.dtype;
@@ -75,7 +75,7 @@ pub(super) fn check_types(ctx: &InferCtx<'_>, kind: Kind) -> Result<Option<DType
     }
     ctx.choice("direction", DIRECTIONS)?;
     let directions = if ctx.choice("direction", DIRECTIONS)? == 2 { 2 } else { 1 };
-    activations(ctx, kind.usual(), directions)?;
+    activations(ctx, kind.default_activations(), directions)?;
     clip(ctx)?;
     if !matches!(ctx.int("layout")?, 0 | 1) {
         return Err(ctx.error("layout must be 0 or 1"));
@@ -95,7 +95,7 @@ fn clip(ctx: &InferCtx<'_>) -> Result<Option<f64>, InferError> {
 
 impl Layer {
     /// Reads the sizes; `None` if they are unknown.
-    pub fn read(ctx: &mut InferCtx<'_>, kind: Kind) -> Result<Option<Layer>, InferError> {
+    pub fn read(ctx: &mut InferCtx<'_>, kind: CellKind) -> Result<Option<Layer>, InferError> {
         let (x, w, r) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims, ctx.tensor(2)?.dims);
         let (Some(x), Some(_), Some(r)) = (x, w, r) else { return Ok(None) };
         let directions = if ctx.choice("direction", DIRECTIONS)? == 2 { 2 } else { 1 };
@@ -121,7 +121,7 @@ impl Layer {
     }
 
     /// The dims of operand `i`.
-    fn operand(&self, ctx: &mut InferCtx<'_>, kind: Kind, i: usize) -> Vec<Sym> {
+    fn operand(&self, ctx: &mut InferCtx<'_>, kind: CellKind, i: usize) -> Vec<Sym> {
         let syms = &mut ctx.func.syms;
         let d = syms.int(self.directions);
         let mut times = |n: i64| {
@@ -161,8 +161,8 @@ impl Layer {
 }
 
 /// The tensors of a layer.
-pub(super) struct Net {
-    pub kind: Kind,
+pub(super) struct LayerTensors {
+    pub kind: CellKind,
     /// The products of the inputs with their weights, plus biases: (direction, step, batch, gate).
     pub gates: Tensor,
     pub r: Tensor,
@@ -170,10 +170,10 @@ pub(super) struct Net {
     pub p: Option<Tensor>,
     pub acts: Vec<Activation>,
     pub hidden: Expr,
-    pub wide: DType,
+    pub acc_dtype: DType,
     pub clip: Option<f64>,
     /// `input_forget` of an LSTM, `linear_before_reset` of a GRU.
-    pub flag: bool,
+    pub variant: bool,
 }
 
 /// The state of one sequence: its output and its cell state, before and after a time step.
@@ -192,17 +192,17 @@ pub(super) struct Step<'e> {
     pub n: &'e Expr,
 }
 
-impl Net {
+impl LayerTensors {
     /// The `k`-th activation of direction `d`, applied after clipping.
     pub fn act(&self, d: usize, k: usize, x: &Expr) -> Expr {
-        let per = self.kind.usual().len();
-        self.acts[d * per + k].apply(&self.clipped(x))
+        let activation_count = self.kind.default_activations().len();
+        self.acts[d * activation_count + k].apply(&self.clipped(x))
     }
 
     fn clipped(&self, x: &Expr) -> Expr {
         match self.clip {
             Some(v) => {
-                let limit = te::const_of(v, self.wide);
+                let limit = te::const_of(v, self.acc_dtype);
                 te::maximum(&te::minimum(x, &limit), &-&limit)
             }
             None => x.clone(),
@@ -219,7 +219,7 @@ impl Net {
         let sum = b.cell("sum", first);
         b.for_("k", &self.hidden, |b, k| {
             let weight = self.r.at(&[te::int(d as i64), row.clone(), k.clone()]);
-            let product = h.at(std::slice::from_ref(k)) * te::cast(&weight, self.wide);
+            let product = h.at(std::slice::from_ref(k)) * te::cast(&weight, self.acc_dtype);
             b.set(&sum, &(sum.get() + product));
         });
         sum.get()
@@ -235,7 +235,7 @@ impl Net {
 fn optional(
     ctx: &mut LegalizeCtx<'_>,
     layer: &Layer,
-    kind: Kind,
+    kind: CellKind,
     i: usize,
 ) -> Result<Option<Tensor>, LegalizeError> {
     if !ctx.has_operand(i) {
@@ -250,9 +250,9 @@ fn optional(
 fn input_gates(
     ctx: &mut LegalizeCtx<'_>,
     layer: &Layer,
-    kind: Kind,
+    kind: CellKind,
     (x, w, bias): (&Tensor, &Tensor, Option<&Tensor>),
-    wide: DType,
+    acc_dtype: DType,
 ) -> Tensor {
     let [steps, batch, inputs] = [layer.steps, layer.batch, layer.inputs].map(|s| ctx.size(s));
     let rows = w.shape()[1].clone();
@@ -265,18 +265,21 @@ fn input_gates(
             false => [i[1].clone(), i[2].clone(), k.var.expr()],
         };
         let weight = w.at(&[i[0].clone(), i[3].clone(), k.var.expr()]);
-        te::sum(&(te::cast(&x.at(&at), wide) * te::cast(&weight, wide)), std::slice::from_ref(&k))
+        te::sum(
+            &(te::cast(&x.at(&at), acc_dtype) * te::cast(&weight, acc_dtype)),
+            std::slice::from_ref(&k),
+        )
     });
     let Some(bias) = bias else { return product };
     te::compute(shape, "T_gates", |i| {
-        let own = te::cast(&bias.at(&[i[0].clone(), i[3].clone()]), wide);
-        let state = te::cast(&bias.at(&[i[0].clone(), &i[3] + &rows]), wide);
+        let own = te::cast(&bias.at(&[i[0].clone(), i[3].clone()]), acc_dtype);
+        let state = te::cast(&bias.at(&[i[0].clone(), &i[3] + &rows]), acc_dtype);
         // The reset gate of a GRU may also be applied to the recurrent bias of the last gate, which
         // is then added at that point.
         let state = match kind {
-            Kind::Gru => {
+            CellKind::Gru => {
                 let last = te::ge(&i[3], &(&hidden * 2));
-                te::select(&last, &te::const_of(0.0, wide), &state)
+                te::select(&last, &te::const_of(0.0, acc_dtype), &state)
             }
             _ => state,
         };
@@ -288,44 +291,45 @@ fn input_gates(
 ///
 /// # Errors
 /// If a shape or data type is unknown.
-pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> TeResult {
+pub(super) fn te_layer(ctx: &mut LegalizeCtx<'_>, kind: CellKind) -> TeResult {
     let name = ctx.decl.name;
     let unknown = || LegalizeError::unknown(format!("{name}: a shape is not known"));
     let layer = Layer::read(&mut ctx.infer(), kind)?.ok_or_else(unknown)?;
     let dtype = ctx.out_dtype(0)?;
-    let wide = accumulator(dtype);
-    let mut given = Vec::with_capacity(8);
+    let acc_dtype = accumulator(dtype);
+    let mut operands = Vec::with_capacity(8);
     for i in 0..8 {
-        given.push(if i < ctx.args.len() { optional(ctx, &layer, kind, i)? } else { None });
+        operands.push(if i < ctx.args.len() { optional(ctx, &layer, kind, i)? } else { None });
     }
-    let (x, w) = (given[0].clone().ok_or_else(unknown)?, given[1].clone().ok_or_else(unknown)?);
-    let gates = input_gates(ctx, &layer, kind, (&x, &w, given[3].as_ref()), wide);
+    let (x, w) =
+        (operands[0].clone().ok_or_else(unknown)?, operands[1].clone().ok_or_else(unknown)?);
+    let gates = input_gates(ctx, &layer, kind, (&x, &w, operands[3].as_ref()), acc_dtype);
     let infer = ctx.infer();
-    let flag = match kind {
-        Kind::Lstm => infer.bool("input_forget")?,
-        Kind::Gru => infer.bool("linear_before_reset")?,
-        Kind::Rnn => false,
+    let variant = match kind {
+        CellKind::Lstm => infer.bool("input_forget")?,
+        CellKind::Gru => infer.bool("linear_before_reset")?,
+        CellKind::Rnn => false,
     };
     let direction = infer.choice("direction", DIRECTIONS)?;
-    let net = Net {
+    let layer_tensors = LayerTensors {
         kind,
         gates,
-        r: given[2].clone().ok_or_else(unknown)?,
-        b: given[3].clone(),
-        p: given[7].clone(),
-        acts: activations(&infer, kind.usual(), layer.directions as usize)?,
-        wide,
+        r: operands[2].clone().ok_or_else(unknown)?,
+        b: operands[3].clone(),
+        p: operands[7].clone(),
+        acts: activations(&infer, kind.default_activations(), layer.directions as usize)?,
+        acc_dtype,
         clip: clip(&infer)?,
-        flag,
+        variant,
         hidden: ctx.size(layer.hidden),
     };
     let mut outputs = Vec::new();
-    for k in 0..if kind == Kind::Lstm { 3 } else { 2 } {
+    for k in 0..if kind == CellKind::Lstm { 3 } else { 2 } {
         outputs.push((ctx.out_shape(k)?, dtype));
     }
     let (steps, batch) = (ctx.size(layer.steps), ctx.size(layer.batch));
-    let lengths = given[4].as_ref();
-    let first = [given[5].as_ref(), given[6].as_ref()];
+    let lengths = operands[4].as_ref();
+    let first = [operands[5].as_ref(), operands[6].as_ref()];
     let trust_indices = ctx.trust_indices;
     let short = name.rsplit('.').next().unwrap_or(name);
     Ok(te::extern_(short, &outputs, |b, out| {
@@ -351,7 +355,15 @@ pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> TeResult {
                     }
                     None => steps.clone(),
                 };
-                sequence(b, &net, &layer, (d, n, backwards), (&steps, &length), &first, out);
+                sequence(
+                    b,
+                    &layer_tensors,
+                    &layer,
+                    (d, n, backwards),
+                    (&steps, &length),
+                    &first,
+                    out,
+                );
             });
         }
     }))
@@ -361,22 +373,22 @@ pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> TeResult {
 /// the final state.
 fn sequence(
     b: &mut Body,
-    net: &Net,
+    layer_tensors: &LayerTensors,
     layer: &Layer,
     (d, n, backwards): (usize, &Expr, bool),
     (steps, length): (&Expr, &Expr),
     first: &[Option<&Tensor>; 2],
     out: &[Tensor],
 ) {
-    let (hidden, wide) = (&net.hidden, net.wide);
+    let (hidden, acc_dtype) = (&layer_tensors.hidden, layer_tensors.acc_dtype);
     let side = te::int(d as i64);
-    let zero = te::const_of(0.0, wide);
+    let zero = te::const_of(0.0, acc_dtype);
     let len = std::slice::from_ref(hidden);
     let state = State {
-        h: b.alloc("h", len, wide),
-        c: b.alloc("c", len, wide),
-        next: b.alloc("next", len, wide),
-        pre: b.alloc("pre", &[hidden * net.kind.gates()], wide),
+        h: b.alloc("h", len, acc_dtype),
+        c: b.alloc("c", len, acc_dtype),
+        next: b.alloc("next", len, acc_dtype),
+        pre: b.alloc("pre", &[hidden * layer_tensors.kind.gates()], acc_dtype),
     };
     let at = |j: &Expr| match layer.batched {
         true => [n.clone(), side.clone(), j.clone()],
@@ -388,14 +400,14 @@ fn sequence(
     };
     b.for_("j", hidden, |b, j| {
         for (buffer, given) in [&state.h, &state.c].into_iter().zip(first) {
-            let value = given.map_or_else(|| zero.clone(), |g| te::cast(&g.at(&at(j)), wide));
+            let value = given.map_or_else(|| zero.clone(), |g| te::cast(&g.at(&at(j)), acc_dtype));
             b.store(buffer, std::slice::from_ref(j), &value);
         }
     });
     b.for_("s", length, |b, s| {
         let t = if backwards { length - 1 - s } else { s.clone() };
         let t = b.let_("t", &index_bounds::clamp(&t, steps));
-        cells::step(b, net, &state, &Step { d, t: &t, n });
+        cells::step(b, layer_tensors, &state, &Step { d, t: &t, n });
         b.for_("j", hidden, |b, j| {
             let value = state.next.at(std::slice::from_ref(j));
             b.store(&out[0], &to(&t, j), &value);

@@ -7,7 +7,7 @@ use super::accumulator;
 use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
-use crate::ops::row_loops::Rows;
+use crate::ops::row_loops::RowLoops;
 use crate::shared_rules::numel;
 use crate::te::{self, Expr, Tensor};
 
@@ -68,8 +68,9 @@ fn scan(
     let flat = infer.attr("axis").is_none();
     let axis = if flat { 0 } else { infer.axis("axis", x.ndim())? };
     let exclusive = infer.bool("exclusive")?;
-    let wide = accumulator(dtype);
-    let scan = Scan { x, axis, exclusive, wide, first: te::const_of(first, wide), combine };
+    let acc_dtype = accumulator(dtype);
+    let scan =
+        Scan { x, axis, exclusive, acc_dtype, first: te::const_of(first, acc_dtype), combine };
     Ok(te::extern_(name, &[(shape, dtype)], |b, out| match flat {
         true => scan.flat(b, &out[0]),
         false => scan.along_axis(b, &out[0]),
@@ -82,7 +83,7 @@ struct Scan {
     axis: usize,
     exclusive: bool,
     /// The type of the totals.
-    wide: DType,
+    acc_dtype: DType,
     /// The total of no elements.
     first: Expr,
     combine: fn(&Expr, &Expr) -> Expr,
@@ -105,7 +106,7 @@ impl Scan {
         let (position, size) = (flat_position(&self.x), &out.shape()[0]);
         b.for_each(self.x.shape(), |b, i| {
             let at = b.let_("at", &te::minimum(&position(i), &(size - 1)));
-            let value = te::cast(&self.x.at(i), self.wide);
+            let value = te::cast(&self.x.at(i), self.acc_dtype);
             let next = b.let_("next", &(self.combine)(&total.get(), &value));
             b.store(out, &[at], &if self.exclusive { total.get() } else { next.clone() });
             b.set(&total, &next);
@@ -118,16 +119,16 @@ impl Scan {
         let shape = self.x.shape();
         let last = shape.len() - 1;
         if self.axis == last {
-            let rows = Rows::new(shape, self.axis);
-            rows.each(b, |_| (), |b, _, row| self.row(b, out, &|k| rows.at(row, k)));
+            let rows = RowLoops::new(shape, self.axis);
+            rows.for_each_row(b, |_| (), |b, _, row| self.row(b, out, &|k| rows.at(row, k)));
             return;
         }
         let width = &shape[last];
         let strips = te::maximum(&te::ceildiv(width, &te::int(STRIP)), &te::int(1));
-        let mut rows = Rows::new(&[&shape[..last], &[strips]].concat(), self.axis);
+        let mut rows = RowLoops::new(&[&shape[..last], &[strips]].concat(), self.axis);
         rows.len = &rows.len * te::minimum(width, &te::int(STRIP));
-        let totals = |b: &mut te::Body| b.alloc("totals", &[te::int(STRIP)], self.wide);
-        rows.each(b, totals, |b, totals, row| {
+        let totals = |b: &mut te::Body| b.alloc("totals", &[te::int(STRIP)], self.acc_dtype);
+        rows.for_each_row(b, totals, |b, totals, row| {
             let first = b.let_("first", &(&row[row.len() - 1] * STRIP));
             let strip = Strip { totals, width: te::minimum(&(width - &first), &te::int(STRIP)) };
             self.strip(b, out, &strip, &|k, i| {
@@ -142,7 +143,7 @@ impl Scan {
     fn row(&self, b: &mut te::Body, out: &Tensor, at: &dyn Fn(&Expr) -> Vec<Expr>) {
         let total = b.cell("total", &self.first);
         b.for_("k", &self.x.shape()[self.axis], |b, k| {
-            let value = te::cast(&self.x.at(&at(k)), self.wide);
+            let value = te::cast(&self.x.at(&at(k)), self.acc_dtype);
             let next = b.let_("next", &(self.combine)(&total.get(), &value));
             b.store(out, &at(k), &if self.exclusive { total.get() } else { next.clone() });
             b.set(&total, &next);
@@ -171,7 +172,7 @@ impl Scan {
                 results(b);
             }
             b.for_("i", width, |b, i| {
-                let value = te::cast(&self.x.at(&at(k, i)), self.wide);
+                let value = te::cast(&self.x.at(&at(k, i)), self.acc_dtype);
                 set(b, i, &(self.combine)(&total(i), &value));
             });
             if !self.exclusive {

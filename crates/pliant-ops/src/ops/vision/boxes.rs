@@ -42,7 +42,11 @@ pub static DECLS: &[OpDecl] = &[
 ];
 
 /// Checks that operand `i` has rank `want`, if its rank is known.
-pub(super) fn rank(ctx: &InferCtx<'_>, i: usize, want: usize) -> Result<TensorTy, InferError> {
+pub(super) fn check_rank(
+    ctx: &InferCtx<'_>,
+    i: usize,
+    want: usize,
+) -> Result<TensorTy, InferError> {
     let t = ctx.tensor(i)?;
     match t.ndim {
         Some(n) if n != want => {
@@ -55,7 +59,7 @@ pub(super) fn rank(ctx: &InferCtx<'_>, i: usize, want: usize) -> Result<TensorTy
 
 /// An attribute that is an index into a row of `size` elements. A negative index means `None` where
 /// the attribute is `optional`.
-pub(super) fn place(
+pub(super) fn index_attr(
     ctx: &InferCtx<'_>,
     key: &str,
     size: Option<Sym>,
@@ -74,10 +78,10 @@ pub(super) fn place(
 
 /// Asserts at run time that the last dim holds all of these indices, unless its size is constant:
 /// type inference has checked a constant size.
-pub(super) fn holds(b: &mut te::Body, op: &str, places: &[i64], size: &Expr) {
-    if let Some(most) = places.iter().max().filter(|_| size.as_int().is_none()) {
-        let cond = te::gt(size, &te::int(*most));
-        let message = format!("{op}: place {most} is out of range for rows of size {{0}}");
+pub(super) fn assert_indices_in_row(b: &mut te::Body, op: &str, indices: &[i64], size: &Expr) {
+    if let Some(max) = indices.iter().max().filter(|_| size.as_int().is_none()) {
+        let cond = te::gt(size, &te::int(*max));
+        let message = format!("{op}: place {max} is out of range for rows of size {{0}}");
         b.assert(&te::explain(&cond, std::slice::from_ref(size)), message);
     }
 }
@@ -85,31 +89,31 @@ pub(super) fn holds(b: &mut te::Body, op: &str, places: &[i64], size: &Expr) {
 // ---- get_valid_counts ----
 
 fn infer_counts(ctx: &mut InferCtx<'_>) -> InferResult {
-    let t = rank(ctx, 0, 3)?;
+    let t = check_rank(ctx, 0, 3)?;
     require_float(ctx, 0, &t)?;
     ctx.float("score_threshold")?;
     let last = t.dims.as_ref().map(|d| d[2]);
-    place(ctx, "id_index", last, true)?;
-    place(ctx, "score_index", last, false)?;
+    index_attr(ctx, "id_index", last, true)?;
+    index_attr(ctx, "score_index", last, false)?;
     let take = |n: usize| t.dims.as_ref().map(|d| d[..n].to_vec());
     let counts = ctx.tensor_type(take(1), Some(1), Some(DType::Int32));
     let boxes = ctx.tensor_type(take(3), Some(3), t.dtype);
-    let places = ctx.tensor_type(take(2), Some(2), Some(DType::Int32));
-    Ok(ctx.func.intern(TypeData::Tuple([counts, boxes, places].into())))
+    let indices = ctx.tensor_type(take(2), Some(2), Some(DType::Int32));
+    Ok(ctx.func.intern(TypeData::Tuple([counts, boxes, indices].into())))
 }
 
 fn te_counts(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let x = ctx.tensor(0)?;
     let infer = ctx.infer();
     let threshold = te::const_of(infer.float("score_threshold")?, x.dtype());
-    let id = place(&infer, "id_index", None, true)?;
+    let id = index_attr(&infer, "id_index", None, true)?;
     let score = infer.int("score_index")?;
     let (s, op) = (x.shape().to_vec(), ctx.decl.name);
     let outputs =
         [(s[..1].to_vec(), DType::Int32), (s.clone(), x.dtype()), (s[..2].to_vec(), DType::Int32)];
     Ok(te::extern_("get_valid_counts", &outputs, |b, out| {
-        let places: Vec<i64> = id.iter().copied().chain([score]).collect();
-        holds(b, op, &places, &s[2]);
+        let indices: Vec<i64> = id.iter().copied().chain([score]).collect();
+        assert_indices_in_row(b, op, &indices, &s[2]);
         b.for_("b", &s[0], |b, i| {
             b.for_each(&s[1..], |b, at| {
                 b.store(
@@ -150,7 +154,8 @@ fn variances(ctx: &InferCtx<'_>) -> Result<[f64; 4], InferError> {
 }
 
 fn infer_multibox(ctx: &mut InferCtx<'_>) -> InferResult {
-    let (cls, loc, anchor) = (rank(ctx, 0, 3)?, rank(ctx, 1, 2)?, rank(ctx, 2, 3)?);
+    let (cls, loc, anchor) =
+        (check_rank(ctx, 0, 3)?, check_rank(ctx, 1, 2)?, check_rank(ctx, 2, 3)?);
     for (i, t) in [(0, &cls), (1, &loc), (2, &anchor)] {
         require_float(ctx, i, t)?;
     }
@@ -188,13 +193,14 @@ fn te_multibox(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (variances, clip) = (variances(&infer)?, infer.bool("clip")?);
     let (threshold, background) = (infer.float("threshold")?, infer.bool("keep_background")?);
     let dtype = cls.dtype();
-    let wide = super::super::statistical::accumulator(dtype);
-    let number = |v: f64| te::const_of(v, wide);
+    let acc_dtype = super::super::statistical::accumulator(dtype);
+    let number = |v: f64| te::const_of(v, acc_dtype);
     let boxes = te::compute(ctx.out_shape(0)?, "T_boxes", |i| {
-        let edge = |k: i64| te::cast(&anchor.at(&[te::int(0), i[1].clone(), te::int(k)]), wide);
+        let edge =
+            |k: i64| te::cast(&anchor.at(&[te::int(0), i[1].clone(), te::int(k)]), acc_dtype);
         let offset = |k: usize| {
             let at = &i[1] * 4 + k as i64;
-            te::cast(&loc.at(&[i[0].clone(), at]), wide) * number(variances[k])
+            te::cast(&loc.at(&[i[0].clone(), at]), acc_dtype) * number(variances[k])
         };
         // The x coordinates, then the y coordinates: the centre and half the size.
         let along = |k: usize| {
@@ -217,13 +223,13 @@ fn te_multibox(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let s = cls.shape();
     let c = te::reduce_axis(s[1].clone(), "c");
     let row = [s[0].clone(), s[2].clone()];
-    let most = te::compute(row.to_vec(), "T_most", |i| {
+    let max = te::compute(row.to_vec(), "T_most", |i| {
         let value = cls.at(&[i[0].clone(), c.var.expr(), i[1].clone()]);
-        te::max(&te::cast(&value, wide), std::slice::from_ref(&c))
+        te::max(&te::cast(&value, acc_dtype), std::slice::from_ref(&c))
     });
     let power = |i: &[Expr], c: &Expr| {
-        let value = te::cast(&cls.at(&[i[0].clone(), c.clone(), i[1].clone()]), wide);
-        te::exp(&(value - most.at(i)))
+        let value = te::cast(&cls.at(&[i[0].clone(), c.clone(), i[1].clone()]), acc_dtype);
+        te::exp(&(value - max.at(i)))
     };
     let sum = te::compute(row.to_vec(), "T_sum", |i| {
         te::sum(&power(i, &c.var.expr()), std::slice::from_ref(&c))

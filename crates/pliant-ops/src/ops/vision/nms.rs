@@ -5,7 +5,7 @@ use pliant_ir::DType;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::TypeData;
 
-use super::boxes::{holds, place, rank};
+use super::boxes::{assert_indices_in_row, check_rank, index_attr};
 use super::overlap;
 use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
@@ -63,7 +63,8 @@ pub static DECLS: &[OpDecl] = &[
 // ---- non_max_suppression ----
 
 fn infer_nms(ctx: &mut InferCtx<'_>) -> InferResult {
-    let (t, count, indices) = (rank(ctx, 0, 3)?, rank(ctx, 1, 1)?, rank(ctx, 2, 2)?);
+    let (t, count, indices) =
+        (check_rank(ctx, 0, 3)?, check_rank(ctx, 1, 1)?, check_rank(ctx, 2, 2)?);
     require_float(ctx, 0, &t)?;
     require_integer(ctx, 1, &count)?;
     require_integer(ctx, 2, &indices)?;
@@ -72,9 +73,9 @@ fn infer_nms(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     ctx.float("iou_threshold")?;
     let last = t.dims.as_ref().map(|d| d[2]);
-    place(ctx, "id_index", last, true)?;
-    place(ctx, "score_index", last, false)?;
-    let start = place(ctx, "coord_start", last, false)?.unwrap_or(0);
+    index_attr(ctx, "id_index", last, true)?;
+    index_attr(ctx, "score_index", last, false)?;
+    let start = index_attr(ctx, "coord_start", last, false)?.unwrap_or(0);
     if last.and_then(|s| ctx.func.syms.as_int(s)).is_some_and(|n| start.saturating_add(4) > n) {
         return Err(ctx.error(format!(
             "coord_start {start} leaves no 4 coordinates: {}",
@@ -94,16 +95,16 @@ fn infer_nms(ctx: &mut InferCtx<'_>) -> InferResult {
         return Ok(ctx.tensor_type_like(&t, t.dtype));
     }
     let one = ctx.func.syms.int(1);
-    let places =
+    let indices_used =
         ctx.tensor_type(t.dims.as_ref().map(|d| d[..2].to_vec()), Some(2), Some(DType::Int32));
     let counts =
         ctx.tensor_type(t.dims.as_ref().map(|d| vec![d[0], one]), Some(2), Some(DType::Int32));
-    Ok(ctx.func.intern(TypeData::Tuple([places, counts].into())))
+    Ok(ctx.func.intern(TypeData::Tuple([indices_used, counts].into())))
 }
 
 /// The attributes of a suppression.
-struct Nms {
-    most: i64,
+struct NmsAttrs {
+    max_boxes: i64,
     top: i64,
     iou: f64,
     same_class: bool,
@@ -114,11 +115,11 @@ struct Nms {
     compact: bool,
 }
 
-impl Nms {
-    fn read(ctx: &InferCtx<'_>) -> Result<Nms, InferError> {
-        let id = place(ctx, "id_index", None, true)?;
-        Ok(Nms {
-            most: ctx.int("max_output_size")?,
+impl NmsAttrs {
+    fn read(ctx: &InferCtx<'_>) -> Result<NmsAttrs, InferError> {
+        let id = index_attr(ctx, "id_index", None, true)?;
+        Ok(NmsAttrs {
+            max_boxes: ctx.int("max_output_size")?,
             top: ctx.int("top_k")?,
             iou: ctx.float("iou_threshold")?,
             same_class: !ctx.bool("force_suppress")? && id.is_some(),
@@ -132,15 +133,15 @@ impl Nms {
 }
 
 /// The scores of boxes, and the positions of boxes in descending order of their scores.
-struct Row {
+struct SortedScores {
     scores: Tensor,
     positions: Tensor,
 }
 
-impl Row {
-    fn new(b: &mut Body, len: &Expr, dtype: DType) -> Row {
+impl SortedScores {
+    fn new(b: &mut Body, len: &Expr, dtype: DType) -> SortedScores {
         let len = std::slice::from_ref(len);
-        Row {
+        SortedScores {
             scores: b.alloc("scores", len, dtype),
             positions: b.alloc("positions", len, DType::Int64),
         }
@@ -162,7 +163,7 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let x = ctx.tensor(0)?;
     let (counts, indices) =
         (ctx.tensor_with_dims(1, &dims[..1])?, ctx.tensor_with_dims(2, &dims[..2])?);
-    let nms = Nms::read(&ctx.infer())?;
+    let nms = NmsAttrs::read(&ctx.infer())?;
     let (s, op) = (x.shape().to_vec(), ctx.decl.name);
     let outputs = match nms.return_indices {
         true => {
@@ -171,9 +172,10 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         false => vec![(s.clone(), x.dtype())],
     };
     Ok(te::extern_("non_max_suppression", &outputs, |b, out| {
-        let places: Vec<i64> = nms.id.iter().copied().chain([nms.score, nms.start + 3]).collect();
-        holds(b, op, &places, &s[2]);
-        let row = Row::new(b, &s[1], x.dtype());
+        let indices_used: Vec<i64> =
+            nms.id.iter().copied().chain([nms.score, nms.start + 3]).collect();
+        assert_indices_in_row(b, op, &indices_used, &s[2]);
+        let row = SortedScores::new(b, &s[1], x.dtype());
         let kept = b.alloc("kept", &s[1..2], DType::Int64);
         b.for_("b", &s[0], |b, i| {
             let valid =
@@ -197,9 +199,9 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 /// Processes one batch: keeps boxes in descending order of their scores and writes the results.
 fn suppress(
     b: &mut Body,
-    nms: &Nms,
+    nms: &NmsAttrs,
     x: &Tensor,
-    (i, row, kept): (&Expr, &Row, &Tensor),
+    (i, row, kept): (&Expr, &SortedScores, &Tensor),
     considered: &Expr,
     indices: &Tensor,
     out: &[Tensor],
@@ -220,25 +222,25 @@ fn suppress(
         let place = index_bounds::clamp(r, &s[1]);
         let n = index_bounds::clamp(&row.positions.at(&[place]), &s[1]);
         let n = b.let_("n", &n);
-        let open = te::gt(&read(&n, nms.score), &te::const_of(0.0, x.dtype()));
-        let open = if nms.most >= 0 {
-            te::and(&open, &te::lt(&count.get(), &te::int(nms.most)))
+        let is_candidate = te::gt(&read(&n, nms.score), &te::const_of(0.0, x.dtype()));
+        let is_candidate = if nms.max_boxes >= 0 {
+            te::and(&is_candidate, &te::lt(&count.get(), &te::int(nms.max_boxes)))
         } else {
-            open
+            is_candidate
         };
-        let keep = b.cell("keep", &open);
+        let keep = b.cell("keep", &is_candidate);
         b.if_(&keep.get(), |b| {
             b.for_("q", &count.get(), |b, q| {
                 let other = index_bounds::clamp(&kept.at(&[index_bounds::clamp(q, &s[1])]), &s[1]);
                 let other = b.let_("other", &other);
-                let mut hit = te::ge(
+                let mut overlaps = te::ge(
                     &overlap(&corners(&n), &corners(&other)),
                     &te::const_of(nms.iou, x.dtype()),
                 );
                 if let (true, Some(id)) = (nms.same_class, nms.id) {
-                    hit = te::and(&hit, &te::eq(&read(&n, id), &read(&other, id)));
+                    overlaps = te::and(&overlaps, &te::eq(&read(&n, id), &read(&other, id)));
                 }
-                b.if_(&hit, |b| b.set(&keep, &te::bool_const(false)));
+                b.if_(&overlaps, |b| b.set(&keep, &te::bool_const(false)));
             });
         });
         let to = b.let_("to", &index_bounds::clamp(&count.get(), &s[1]));
@@ -281,7 +283,7 @@ fn suppress(
 // ---- all_class_non_max_suppression ----
 
 fn infer_all(ctx: &mut InferCtx<'_>) -> InferResult {
-    let (boxes, scores) = (rank(ctx, 0, 3)?, rank(ctx, 1, 3)?);
+    let (boxes, scores) = (check_rank(ctx, 0, 3)?, check_rank(ctx, 1, 3)?);
     require_float(ctx, 0, &boxes)?;
     ctx.same_dtype(0, 1)?;
     for i in 2..5 {
@@ -292,8 +294,8 @@ fn infer_all(ctx: &mut InferCtx<'_>) -> InferResult {
             return Err(ctx.error(format!("{name} must be one number, but is {ty}")));
         }
     }
-    let most = ctx.tensor(2)?;
-    require_integer(ctx, 2, &most)?;
+    let max_boxes = ctx.tensor(2)?;
+    require_integer(ctx, 2, &max_boxes)?;
     let format = ctx.choice("output_format", &["onnx", "tensorflow"])?;
     if let (Some(b), Some(s)) = (&boxes.dims, &scores.dims) {
         let four = ctx.func.syms.int(4);
@@ -327,7 +329,7 @@ fn infer_all(ctx: &mut InferCtx<'_>) -> InferResult {
 }
 
 /// The value of a tensor with one element.
-fn only(value: &Value) -> Expr {
+fn single_element(value: &Value) -> Expr {
     let at: Vec<Expr> = value.shape().iter().map(|_| te::int(0)).collect();
     value.at(&at)
 }
@@ -337,7 +339,7 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let four = ctx.func.syms.int(4);
     let boxes = ctx.tensor_with_dims(0, &[dims[0], dims[2], four])?;
     let scores = ctx.tensor(1)?;
-    let (most, iou, least) = (ctx.value(2)?, ctx.value(3)?, ctx.value(4)?);
+    let (max_boxes, iou, min_score) = (ctx.value(2)?, ctx.value(3)?, ctx.value(4)?);
     let onnx = ctx.infer().choice("output_format", &["onnx", "tensorflow"])? == 0;
     let mut outputs = Vec::new();
     for k in 0..if onnx { 2 } else { 3 } {
@@ -345,10 +347,13 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     }
     let (s, dtype) = (scores.shape().to_vec(), scores.dtype());
     Ok(te::extern_("all_class_non_max_suppression", &outputs, |b, out| {
-        let row = Row::new(b, &s[2], dtype);
+        let row = SortedScores::new(b, &s[2], dtype);
         let kept = b.alloc("kept", &s[2..], DType::Int64);
-        let (most, iou) = (index_bounds::as_int64(&only(&most)), te::cast(&only(&iou), dtype));
-        let least = te::cast(&only(&least), dtype);
+        let (max_boxes, iou) = (
+            index_bounds::as_int64(&single_element(&max_boxes)),
+            te::cast(&single_element(&iou), dtype),
+        );
+        let min_score = te::cast(&single_element(&min_score), dtype);
         b.for_each(outputs[0].0.as_slice(), |b, i| b.store(&out[0], i, &te::int(-1)));
         if !onnx {
             b.for_each(outputs[1].0.as_slice(), |b, i| {
@@ -367,8 +372,9 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                     let n = index_bounds::clamp(&row.positions.at(std::slice::from_ref(r)), &s[2]);
                     let n = b.let_("n", &n);
                     let score = row.scores.at(std::slice::from_ref(&n));
-                    let open = te::and(&te::gt(&score, &least), &te::lt(&count.get(), &most));
-                    let keep = b.cell("keep", &open);
+                    let is_candidate =
+                        te::and(&te::gt(&score, &min_score), &te::lt(&count.get(), &max_boxes));
+                    let keep = b.cell("keep", &is_candidate);
                     let corners = |n: &Expr| {
                         [0, 1, 2, 3].map(|k| boxes.at(&[i.clone(), n.clone(), te::int(k)]))
                     };
@@ -379,8 +385,8 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                                 &s[2],
                             );
                             let other = b.let_("other", &other);
-                            let hit = te::gt(&overlap(&corners(&n), &corners(&other)), &iou);
-                            b.if_(&hit, |b| b.set(&keep, &te::bool_const(false)));
+                            let overlaps = te::gt(&overlap(&corners(&n), &corners(&other)), &iou);
+                            b.if_(&overlaps, |b| b.set(&keep, &te::bool_const(false)));
                         });
                     });
                     b.if_(&keep.get(), |b| {

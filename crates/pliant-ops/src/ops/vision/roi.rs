@@ -6,7 +6,7 @@
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
 
-use super::boxes::rank;
+use super::boxes::check_rank;
 use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
@@ -66,7 +66,7 @@ fn layout(ctx: &InferCtx<'_>) -> Result<Layout, InferError> {
 }
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
-    let (data, rois) = (rank(ctx, 0, 4)?, rank(ctx, 1, 2)?);
+    let (data, rois) = (check_rank(ctx, 0, 4)?, check_rank(ctx, 1, 2)?);
     require_float(ctx, 0, &data)?;
     ctx.same_dtype(0, 1)?;
     let (at, pooled) = (layout(ctx)?, ctx.ints("pooled_size", 2, 1)?);
@@ -108,29 +108,29 @@ struct Bin {
 }
 
 /// The operands and attributes of both operators.
-struct Pooling {
+struct RoiPooling {
     x: Tensor,
     rois: Tensor,
     shape: Vec<Expr>,
     at: Layout,
     pooled: Vec<i64>,
     scale: f64,
-    wide: DType,
+    acc_dtype: DType,
     op: &'static str,
 }
 
-impl Pooling {
-    fn read(ctx: &mut LegalizeCtx<'_>) -> Result<Pooling, LegalizeError> {
+impl RoiPooling {
+    fn read(ctx: &mut LegalizeCtx<'_>) -> Result<RoiPooling, LegalizeError> {
         let rois = ctx.dims(1)?;
         let five = ctx.func.syms.int(5);
         let (x, rois) = (ctx.tensor(0)?, ctx.tensor_with_dims(1, &[rois[0], five])?);
         let shape = ctx.out_shape(0)?;
         let infer = ctx.infer();
-        Ok(Pooling {
+        Ok(RoiPooling {
             at: layout(&infer)?,
             pooled: infer.ints("pooled_size", 2, 1)?,
             scale: infer.float("spatial_scale")?,
-            wide: accumulator(x.dtype()),
+            acc_dtype: accumulator(x.dtype()),
             op: ctx.decl.name,
             x,
             rois,
@@ -139,12 +139,12 @@ impl Pooling {
     }
 
     fn number(&self, v: f64) -> Expr {
-        te::const_of(v, self.wide)
+        te::const_of(v, self.acc_dtype)
     }
 
     /// Column `k` of region `r`.
     fn roi(&self, r: &Expr, k: i64) -> Expr {
-        te::cast(&self.rois.at(&[r.clone(), te::int(k)]), self.wide)
+        te::cast(&self.rois.at(&[r.clone(), te::int(k)]), self.acc_dtype)
     }
 
     /// The index of the image that region `r` belongs to, checked at run time.
@@ -153,7 +153,7 @@ impl Pooling {
         let images = &self.x.shape()[0];
         let inside = te::all([
             &te::ge(&value, &self.number(0.0)),
-            &te::lt(&value, &te::cast(images, self.wide)),
+            &te::lt(&value, &te::cast(images, self.acc_dtype)),
             &te::eq(&te::floor(&value), &value),
         ]);
         let index = te::cast(&te::select(&inside, &value, &self.number(-1.0)), te::Ty::I64);
@@ -164,7 +164,7 @@ impl Pooling {
         b.let_("batch", &index_bounds::clamp(&index, images))
     }
 
-    fn place(&self, n: &Expr, c: &Expr, y: &Expr, x: &Expr) -> Vec<Expr> {
+    fn indices(&self, n: &Expr, c: &Expr, y: &Expr, x: &Expr) -> Vec<Expr> {
         let mut at = vec![n.clone(); 4];
         at[self.at.channel] = c.clone();
         at[self.at.row] = y.clone();
@@ -183,7 +183,7 @@ impl Pooling {
             let pixels = te::and(&te::gt(&rows, &te::int(0)), &te::gt(&columns, &te::int(0)));
             b.assert(&te::explain(&pixels, &[rows.clone(), columns.clone()]), message.as_str());
             let image = self.batch(b, region);
-            let totals = b.alloc("totals", &[channels], self.wide);
+            let totals = b.alloc("totals", &[channels], self.acc_dtype);
             b.for_("ph", &h, |b, row| {
                 b.for_("pw", &w, |b, column| {
                     let (region, image, totals) = (region.clone(), image.clone(), totals.clone());
@@ -207,7 +207,7 @@ impl Pooling {
     /// Writes `value(total)` for each channel of a bin.
     fn finish(&self, b: &mut Body, bin: &Bin, out: &Tensor, value: impl Fn(&Expr) -> Expr) {
         b.for_("c", &self.size(self.at.channel), |b, c| {
-            let to = self.place(&bin.region, c, &bin.row, &bin.column);
+            let to = self.indices(&bin.region, c, &bin.row, &bin.column);
             b.store(out, &to, &value(&bin.totals.at(std::slice::from_ref(c))));
         });
     }
@@ -220,36 +220,37 @@ impl Pooling {
 // ---- roi_align ----
 
 /// The maximum number of samples counted along one side. Its square still fits in an integer.
-const MOST_SAMPLES: i64 = 1 << 30;
+const MAX_SAMPLES: i64 = 1 << 30;
 
 /// The position of a sample along one side: the pixels before and after it, the weight of the pixel
 /// after it, and whether the sample is inside the image.
-struct Tap {
+struct SamplePosition {
     low: Expr,
     high: Expr,
     weight: Expr,
     inside: Expr,
 }
 
-impl Pooling {
-    fn tap(&self, b: &mut Body, at: &Expr, size: &Expr) -> Tap {
-        let wide = self.wide;
-        let last = te::cast(&(size - 1), wide);
-        let inside = te::and(&te::ge(at, &self.number(-1.0)), &te::le(at, &te::cast(size, wide)));
+impl RoiPooling {
+    fn sample_position(&self, b: &mut Body, at: &Expr, size: &Expr) -> SamplePosition {
+        let acc_dtype = self.acc_dtype;
+        let last = te::cast(&(size - 1), acc_dtype);
+        let inside =
+            te::and(&te::ge(at, &self.number(-1.0)), &te::le(at, &te::cast(size, acc_dtype)));
         let inside = b.let_("inside", &inside);
         let at = te::maximum(&te::minimum(at, &last), &self.number(0.0));
         let at = b.let_("at", &te::select(&inside, &at, &self.number(0.0)));
         let low =
             b.let_("low", &index_bounds::clamp(&te::cast(&te::floor(&at), te::Ty::I64), size));
         let high = b.let_("high", &index_bounds::clamp(&(&low + 1), size));
-        let weight = b.let_("weight", &(&at - te::cast(&low, wide)));
-        Tap { low, high, weight, inside }
+        let weight = b.let_("weight", &(&at - te::cast(&low, acc_dtype)));
+        SamplePosition { low, high, weight, inside }
     }
 
     /// The first sample along one side that may lie in the image, and the number of such samples.
     /// Samples outside count as 0 and are not visited, so that the time is bounded by the size of
     /// the image and not by that of the region.
-    fn seen(
+    fn samples_in_image(
         &self,
         b: &mut Body,
         (from, length, samples): (&Expr, &Expr, &Expr),
@@ -257,7 +258,7 @@ impl Pooling {
     ) -> (Expr, Expr) {
         // Rounding moves both ends by less than two samples.
         const SLACK: f64 = 2.0;
-        let count = te::cast(samples, self.wide);
+        let count = te::cast(samples, self.acc_dtype);
         let sample = |at: &Expr| (at - from) * &count / length;
         let within = |at: &Expr| {
             let at = te::maximum(&te::minimum(at, &count), &self.number(0.0));
@@ -265,7 +266,7 @@ impl Pooling {
         };
         let (one, slack) = (self.number(1.0), self.number(SLACK));
         let low = te::floor(&sample(&-one)) - &slack;
-        let high = te::ceil(&sample(&te::cast(pixels, self.wide))) + slack;
+        let high = te::ceil(&sample(&te::cast(pixels, self.acc_dtype))) + slack;
         // A reversed region has samples only if their number is given. All of them are visited.
         let forward = te::gt(length, &self.number(0.0));
         let low = b.let_("low_sample", &te::select(&forward, &within(&low), &te::int(0)));
@@ -276,8 +277,9 @@ impl Pooling {
     }
 
     /// The sample of a channel at two positions inside the image.
-    fn sample(&self, n: &Expr, c: &Expr, y: &Tap, x: &Tap) -> Expr {
-        let read = |y: &Expr, x: &Expr| te::cast(&self.x.at(&self.place(n, c, y, x)), self.wide);
+    fn sample(&self, n: &Expr, c: &Expr, y: &SamplePosition, x: &SamplePosition) -> Expr {
+        let read =
+            |y: &Expr, x: &Expr| te::cast(&self.x.at(&self.indices(n, c, y, x)), self.acc_dtype);
         let one = self.number(1.0);
         let row = |at: &Expr| read(at, &x.low) * (&one - &x.weight) + read(at, &x.high) * &x.weight;
         row(&y.low) * (&one - &y.weight) + row(&y.high) * &y.weight
@@ -285,11 +287,11 @@ impl Pooling {
 }
 
 fn te_align(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    let p = Pooling::read(ctx)?;
+    let p = RoiPooling::read(ctx)?;
     let infer = ctx.infer();
     let (ratio, aligned) = (infer.int("sample_ratio")?, infer.bool("aligned")?);
     let mean = infer.choice("mode", &["avg", "max"])? == 0;
-    let (dtype, wide) = (p.x.dtype(), p.wide);
+    let (dtype, acc_dtype) = (p.x.dtype(), p.acc_dtype);
     let offset = p.number(if aligned { 0.5 } else { 0.0 });
     Ok(te::extern_("roi_align", &[(p.shape.clone(), dtype)], |b, out| {
         p.bins(b, |b, bin| {
@@ -309,21 +311,21 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                     false => te::cast(
                         &te::minimum(
                             &te::maximum(&te::ceil(&size), &p.number(0.0)),
-                            &p.number(MOST_SAMPLES as f64),
+                            &p.number(MAX_SAMPLES as f64),
                         ),
                         te::Ty::I64,
                     ),
                 };
                 let samples = b.let_("samples", &samples);
-                let start = b.let_("from", &(start + te::cast(bin, wide) * &size));
+                let start = b.let_("from", &(start + te::cast(bin, acc_dtype) * &size));
                 let pixels = p.size(if low == 2 { p.at.row } else { p.at.column });
-                let seen = p.seen(b, (&start, &size, &samples), &pixels);
-                (start, size, samples, seen)
+                let samples_in_image = p.samples_in_image(b, (&start, &size, &samples), &pixels);
+                (start, size, samples, samples_in_image)
             };
             let (y0, h, rows, (row, row_count)) = side(2, &bin.row, p.pooled[0], "y");
             let (x0, w, columns, (column, column_count)) = side(1, &bin.column, p.pooled[1], "x");
             let step = |size: &Expr, i: &Expr, n: &Expr| {
-                (te::cast(i, wide) + p.number(0.5)) * size / te::cast(n, wide)
+                (te::cast(i, acc_dtype) + p.number(0.5)) * size / te::cast(n, acc_dtype)
             };
             let zero = p.number(0.0);
             let whole = te::and(&te::eq(&row_count, &rows), &te::eq(&column_count, &columns));
@@ -331,10 +333,11 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             let first = if mean { zero.clone() } else { b.let_("first", &lowest) };
             p.each_channel(b, bin, |_, _| first.clone());
             b.for_("iy", &row_count, |b, iy| {
-                let y = p.tap(b, &(&y0 + step(&h, &(iy + &row), &rows)), &p.size(p.at.row));
+                let y =
+                    p.sample_position(b, &(&y0 + step(&h, &(iy + &row), &rows)), &p.size(p.at.row));
                 b.for_("ix", &column_count, |b, ix| {
                     let at = &x0 + step(&w, &(ix + &column), &columns);
-                    let x = p.tap(b, &at, &p.size(p.at.column));
+                    let x = p.sample_position(b, &at, &p.size(p.at.column));
                     let inside = te::and(&y.inside, &x.inside);
                     let sample = |total: &Expr, c: &Expr| {
                         let value = p.sample(&bin.image, c, &y, &x);
@@ -354,7 +357,7 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             });
             let count = b.let_("count", &(&rows * &columns));
             p.finish(b, bin, &out[0], |total| match mean {
-                true => total / te::cast(&te::maximum(&count, &te::int(1)), wide),
+                true => total / te::cast(&te::maximum(&count, &te::int(1)), acc_dtype),
                 false => te::select(&te::gt(&count, &te::int(0)), total, &zero),
             });
         });
@@ -364,8 +367,8 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 // ---- roi_pool ----
 
 fn te_pool(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    let p = Pooling::read(ctx)?;
-    let (dtype, wide) = (p.x.dtype(), p.wide);
+    let p = RoiPooling::read(ctx)?;
+    let (dtype, acc_dtype) = (p.x.dtype(), p.acc_dtype);
     Ok(te::extern_("roi_pool", &[(p.shape.clone(), dtype)], |b, out| {
         p.bins(b, |b, bin| {
             let r = &bin.region;
@@ -380,11 +383,12 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 let length =
                     te::maximum(&(corner(low + 2) - &start + p.number(1.0)), &p.number(1.0));
                 let width = b.let_("width", &(length / p.number(count as f64)));
-                let bin = te::cast(bin, wide);
+                let bin = te::cast(bin, acc_dtype);
                 let from = te::floor(&(&bin * &width)) + &start;
                 let to = te::ceil(&((bin + p.number(1.0)) * width)) + start;
                 let inside = |e: &Expr| {
-                    let e = te::maximum(&te::minimum(e, &te::cast(size, wide)), &p.number(0.0));
+                    let e =
+                        te::maximum(&te::minimum(e, &te::cast(size, acc_dtype)), &p.number(0.0));
                     te::cast(&e, te::Ty::I64)
                 };
                 (b.let_("from", &inside(&from)), b.let_("to", &inside(&to)))
@@ -397,14 +401,14 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 b.for_("ix", &(&x1 - &x0), |b, ix| {
                     let y = b.let_("row", &index_bounds::clamp(&(&y0 + iy), &height));
                     let x = b.let_("column", &index_bounds::clamp(&(&x0 + ix), &breadth));
-                    p.each_channel(b, bin, |most, c| {
-                        let at = p.place(&bin.image, c, &y, &x);
-                        te::maximum(most, &te::cast(&p.x.at(&at), wide))
+                    p.each_channel(b, bin, |maximum, c| {
+                        let at = p.indices(&bin.image, c, &y, &x);
+                        te::maximum(maximum, &te::cast(&p.x.at(&at), acc_dtype))
                     });
                 });
             });
             let any = b.let_("any", &te::and(&te::gt(&y1, &y0), &te::gt(&x1, &x0)));
-            p.finish(b, bin, &out[0], |most| te::select(&any, most, &p.number(0.0)));
+            p.finish(b, bin, &out[0], |maximum| te::select(&any, maximum, &p.number(0.0)));
         });
     }))
 }

@@ -24,7 +24,8 @@ const TYPES: [DType; 13] = [
 ];
 
 /// What is known of the shape of the operand under test: nothing, or its rank.
-const KNOWN: [Option<usize>; 7] = [None, Some(0), Some(1), Some(2), Some(3), Some(4), Some(5)];
+const KNOWN_RANKS: [Option<usize>; 7] =
+    [None, Some(0), Some(1), Some(2), Some(3), Some(4), Some(5)];
 
 /// Whether the operand is a tensor or a tuple of tensors.
 #[derive(Clone, Copy)]
@@ -34,7 +35,7 @@ enum Kind {
 }
 
 /// What is known of an operand: nothing, or its kind, optionally its rank, and its element type.
-type Is = Option<(Kind, Option<usize>, DType)>;
+type KnownOperand = Option<(Kind, Option<usize>, DType)>;
 
 /// For each operand that is a tensor or a tuple of tensors, the element types that the type rule
 /// accepts, in words.
@@ -43,13 +44,13 @@ pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
     for (k, spec) in decl.signature().operands.iter().enumerate() {
         let name = spec.name;
         for (kind, before) in [(Kind::Tensor, ""), (Kind::Tuple, "tuple of ")] {
-            if !takes_kind(decl, k, kind) {
+            if !accepts_kind(decl, k, kind) {
                 continue;
             }
             let taken: Vec<DType> =
-                TYPES.into_iter().filter(|&t| takes_type(decl, k, kind, t)).collect();
+                TYPES.into_iter().filter(|&t| accepts_type(decl, k, kind, t)).collect();
             if !taken.is_empty() {
-                list.push((name.to_string(), format!("{before}{}", class(&taken))));
+                list.push((name.to_string(), format!("{before}{}", type_class_names(&taken))));
                 break;
             }
         }
@@ -59,14 +60,14 @@ pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
 
 /// Whether an operand can be of this kind. If the type rule accepts an unknown operand beside a
 /// first operand of known rank, but never accepts a tensor there, the operand is not of this kind.
-fn takes_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
+fn accepts_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
     let open: Vec<usize> =
-        (1..5).filter(|&rank| k > 0 && takes(decl, k, None, Some(rank))).collect();
+        (1..5).filter(|&rank| k > 0 && accepts(decl, k, None, Some(rank))).collect();
     let any = |rank: &usize| {
-        KNOWN.into_iter().any(|known| {
+        KNOWN_RANKS.into_iter().any(|known| {
             [DType::Float32, DType::Int64]
                 .into_iter()
-                .any(|dtype| takes(decl, k, Some((kind, known, dtype)), Some(*rank)))
+                .any(|dtype| accepts(decl, k, Some((kind, known, dtype)), Some(*rank)))
         })
     };
     open.is_empty() || open.iter().any(any)
@@ -74,22 +75,22 @@ fn takes_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
 
 /// Whether a type is accepted. It is not if the type rule rejects it in a case in which it accepts
 /// another type.
-fn takes_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
-    let mut ever = false;
-    for known in KNOWN {
-        let own = takes(decl, k, Some((kind, known, dtype)), None);
-        ever |= own;
-        let other = |other: DType| takes(decl, k, Some((kind, known, other)), None);
+fn accepts_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
+    let mut accepted_once = false;
+    for known in KNOWN_RANKS {
+        let own = accepts(decl, k, Some((kind, known, dtype)), None);
+        accepted_once |= own;
+        let other = |other: DType| accepts(decl, k, Some((kind, known, other)), None);
         if !own && TYPES.into_iter().any(other) {
             return false;
         }
     }
-    ever
+    accepted_once
 }
 
 /// Whether the type rule accepts operand `k` as described by `is`, if only the rank of the first of
 /// the other operands is known.
-fn takes(decl: &OpDecl, k: usize, is: Is, first: Option<usize>) -> bool {
+fn accepts(decl: &OpDecl, k: usize, is: KnownOperand, first: Option<usize>) -> bool {
     samples(decl).iter().any(|attrs| {
         let mut builder = FunctionBuilder::new(registry());
         let last = decl.signature().operands.iter().rposition(|s| !s.optional);
@@ -102,7 +103,7 @@ fn takes(decl: &OpDecl, k: usize, is: Is, first: Option<usize>) -> bool {
     })
 }
 
-fn operand(builder: &mut FunctionBuilder<'static>, is: Is) -> Expr {
+fn operand(builder: &mut FunctionBuilder<'static>, is: KnownOperand) -> Expr {
     let func = builder.func_mut();
     let ty = match is {
         None => func.intern(TypeData::Any),
@@ -161,7 +162,7 @@ fn samples(decl: &OpDecl) -> Vec<Attrs> {
 }
 
 /// Types in words.
-fn class(types: &[DType]) -> String {
+fn type_class_names(types: &[DType]) -> String {
     let has =
         |t: &dyn Fn(DType) -> bool| TYPES.into_iter().filter(|&d| t(d)).all(|d| types.contains(&d));
     let classes: [(&str, &dyn Fn(DType) -> bool); 5] = [
@@ -171,14 +172,14 @@ fn class(types: &[DType]) -> String {
         ("floats", &|d| d.is_float()),
         ("bool", &|d| d.is_bool()),
     ];
-    let (mut words, mut told) = (Vec::new(), Vec::new());
+    let (mut words, mut covered) = (Vec::new(), Vec::new());
     for (name, holds) in classes {
         let own: Vec<DType> = TYPES.into_iter().filter(|&d| holds(d)).collect();
-        if has(holds) && !own.iter().all(|d| told.contains(d)) {
+        if has(holds) && !own.iter().all(|d| covered.contains(d)) {
             words.push(name.to_string());
-            told.extend(own);
+            covered.extend(own);
         }
     }
-    words.extend(types.iter().filter(|d| !told.contains(d)).map(|d| d.to_string()));
+    words.extend(types.iter().filter(|d| !covered.contains(d)).map(|d| d.to_string()));
     words.join(", ")
 }

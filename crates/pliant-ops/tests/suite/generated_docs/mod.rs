@@ -29,7 +29,7 @@ fn check(path: &str, text: &str) {
 
 /// The row that the tutorial adds compiles, and its type rule works.
 #[test]
-fn the_operator_of_the_tutorial() {
+fn the_tutorial_operator_compiles() {
     let page = include_str!("../../../../../docs/operator.md");
     let code = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
     let table = include_str!("tutorial_op.rs").split_once("= &[\n").expect("a table").1;

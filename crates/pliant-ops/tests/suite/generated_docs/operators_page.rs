@@ -7,7 +7,7 @@ use pliant_ops::decl::{Legalize, Pattern};
 use pliant_ops::{OpDecl, registry};
 
 use super::accepted_types::element_types;
-use super::unsupported_ops::{REASONS, absent};
+use super::unsupported_ops::{REASONS, unsupported_operators};
 use super::{check, groups, params, short};
 
 const HEAD: &str = "\
@@ -32,7 +32,7 @@ that are values of the program.
 ";
 
 #[test]
-fn the_page_of_operators() {
+fn the_operators_page_is_up_to_date() {
     check("docs/operators.md", &page());
 }
 
@@ -52,7 +52,7 @@ fn page() -> String {
         "## Not here\n\nOperators that the field has and this library does not, with the reason.\n\n\
          | operators | why |\n|---|---|\n",
     );
-    let missing = absent(has);
+    let missing = unsupported_operators(has);
     let reasons = REASONS.iter().map(|(_, why)| *why);
     for why in reasons.filter(|why| missing.iter().any(|(_, w)| w == why)) {
         let names: Vec<String> =
@@ -80,7 +80,7 @@ fn entry(out: &mut String, decl: &OpDecl) {
     if !stage {
         let types: Vec<String> = element_types(decl)
             .into_iter()
-            .map(|(name, class)| format!("`{name}` {class}"))
+            .map(|(name, type_class_names)| format!("`{name}` {type_class_names}"))
             .collect();
         if !types.is_empty() {
             facts.push(format!("types: {}", types.join("; ")));

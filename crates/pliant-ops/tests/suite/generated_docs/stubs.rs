@@ -7,7 +7,7 @@ use pliant_ops::decl::Default;
 
 use super::{Param, check, groups, params, short};
 
-const WRITTEN: [&str; 6] = [
+const HAND_WRITTEN: [&str; 6] = [
     "call_tir",
     "call_dps_packed",
     "call_kernel",
@@ -17,7 +17,7 @@ const WRITTEN: [&str; 6] = [
 ];
 
 #[test]
-fn the_stubs_of_the_operators() {
+fn the_python_stubs_are_up_to_date() {
     let groups = groups();
     for (group, list) in &groups {
         let nested: Vec<&str> = if group.is_empty() {
@@ -40,7 +40,7 @@ fn stub(group: &str, list: &[&'static OpDecl], nested: &[&str]) -> String {
     if !nested.is_empty() {
         let names: Vec<String> = nested.iter().map(|n| format!("{n} as {n}")).collect();
         writeln!(out, "from pliant.relax.op import {}", names.join(", ")).unwrap();
-        let names: Vec<String> = WRITTEN.iter().map(|n| format!("{n} as {n}")).collect();
+        let names: Vec<String> = HAND_WRITTEN.iter().map(|n| format!("{n} as {n}")).collect();
         writeln!(out, "from pliant.relax.op._written import {}", names.join(", ")).unwrap();
     }
     out.push_str("\n# An expression, a number, an array, a shape, or a sequence of these.\nOperand: TypeAlias = Any\n");
@@ -51,12 +51,12 @@ fn stub(group: &str, list: &[&'static OpDecl], nested: &[&str]) -> String {
         let own = own.filter(|a| a.rsplit_once('.').map_or("", |(g, _)| g) == group);
         functions.extend(own.map(|alias| (last(alias), *decl)));
     }
-    for (name, decl) in foreign(group) {
+    for (name, decl) in aliases_of_other_groups(group) {
         functions.push((name, decl));
     }
     functions.sort_by(|a, b| a.0.cmp(&b.0));
     for (name, decl) in functions {
-        if group.is_empty() && WRITTEN.contains(&name.as_str()) {
+        if group.is_empty() && HAND_WRITTEN.contains(&name.as_str()) {
             continue;
         }
         function(&mut out, &name, decl);
@@ -65,7 +65,7 @@ fn stub(group: &str, list: &[&'static OpDecl], nested: &[&str]) -> String {
 }
 
 /// Aliases in this group for operators of other groups.
-fn foreign(group: &str) -> Vec<(String, &'static OpDecl)> {
+fn aliases_of_other_groups(group: &str) -> Vec<(String, &'static OpDecl)> {
     let mut found = Vec::new();
     for decl in pliant_ops::registry().decls() {
         let own = short(decl).rsplit_once('.').map_or("", |(g, _)| g);

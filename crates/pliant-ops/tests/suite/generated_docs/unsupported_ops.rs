@@ -3,7 +3,7 @@
 
 /// The names of operators that `R` has in released versions of comparable compilers, by group,
 /// without those that only construct the language itself.
-const FIELD: &str = "
+const COMPARABLE_OPERATORS: &str = "
     null_value call_tir call_tir_with_grad call_tir_inplace call_dps_packed call_py_func call_builtin_with_ctx
     make_closure invoke_closure invoke_pure_closure call_inplace_packed call_pure_packed print assert_op shape_of size
     tensor_to_shape shape_to_tensor to_vdevice hint_on_device
@@ -64,8 +64,8 @@ pub const REASONS: &[(&[&str], &str)] = &[
 ];
 
 /// The operators of comparable compilers that the table lacks, each with its reason.
-pub fn absent(has: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
-    let missing = FIELD.split_whitespace().filter(|name| !has(name));
+pub fn unsupported_operators(has: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
+    let missing = COMPARABLE_OPERATORS.split_whitespace().filter(|name| !has(name));
     missing
         .map(|name| {
             let reason =
