@@ -75,7 +75,7 @@ fn checks_of_call(
 fn is_lowered_to_check(func: &mut Function, decl: &OpDecl, args: &[Expr], attrs: &Attrs) -> bool {
     let mut infer = InferCtx { func, decl, args, attrs, ty_args: &[] };
     decl.name == "relax.squeeze"
-        && squeezed_axes_to_check(&mut infer).is_ok_and(|open| !open.is_empty())
+        && squeezed_axes_to_check(&mut infer).is_ok_and(|unproved| !unproved.is_empty())
 }
 
 /// The condition that a tensor has as many elements as its view. The inner `None` means that this

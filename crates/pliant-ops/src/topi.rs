@@ -83,24 +83,24 @@ impl LegalizeCtx<'_> {
             let value = self.scalar(e)?;
             return Some(te::compute(Vec::new(), "scalar", |_| value));
         };
-        let own = self.func.ty(e).dims().map(<[Sym]>::to_vec).unwrap_or_default();
-        if own == dims {
+        let tensor_dims = self.func.ty(e).dims().map(<[Sym]>::to_vec).unwrap_or_default();
+        if tensor_dims == dims {
             return Some(tensor.clone());
         }
         let shape = self.size_list(dims);
-        let seen = te::compute(shape, tensor.name().clone(), |i| tensor.at(i));
-        let differ = own.iter().zip(dims).enumerate().filter(|(_, (a, b))| a != b);
+        let view = te::compute(shape, tensor.name().clone(), |i| tensor.at(i));
+        let differ = tensor_dims.iter().zip(dims).enumerate().filter(|(_, (a, b))| a != b);
         let checks: Vec<te::Check> = differ
             .map(|(k, (&a, &b))| {
                 let cond = te::eq(&self.size(a), &self.size(b));
                 let syms = &self.func.syms;
-                let (name, own, want) = (tensor.name(), syms.display(a), syms.display(b));
+                let (name, tensor_dims, expected) = (tensor.name(), syms.display(a), syms.display(b));
                 let message = format!(
-                    "{name}'s dim {k} is not {want}, as the other operands have it, but {own}"
+                    "{name}'s dim {k} is not {expected}, as the other operands have it, but {tensor_dims}"
                 );
                 te::Check { axes: Vec::new(), cond, message: self.error(message).message.into() }
             })
             .collect();
-        Some(checks.into_iter().fold(seen, |t, check| t.with_check(check)))
+        Some(checks.into_iter().fold(view, |t, check| t.with_check(check)))
     }
 }

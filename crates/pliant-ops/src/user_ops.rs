@@ -173,15 +173,15 @@ impl UserOp {
         attrs: &Attrs,
     ) -> Result<Vec<te::Tensor>, LegalizeError> {
         let (op, operands) = (self.name, &self.signature.operands);
-        let least = operands.iter().take_while(|o| !o.optional).count();
+        let min_count = operands.iter().take_while(|o| !o.optional).count();
         let any = operands.last().is_some_and(|o| o.variadic);
-        if args.len() < least || (args.len() > operands.len() && !any) {
-            let want = match (least == operands.len(), any) {
-                (true, _) => format!("{least}"),
-                (_, true) => format!("{least} or more"),
-                _ => format!("{least} to {}", operands.len()),
+        if args.len() < min_count || (args.len() > operands.len() && !any) {
+            let expected = match (min_count == operands.len(), any) {
+                (true, _) => format!("{min_count}"),
+                (_, true) => format!("{min_count} or more"),
+                _ => format!("{min_count} to {}", operands.len()),
             };
-            let message = format!("{op}: takes {want} operands, but {} were given", args.len());
+            let message = format!("{op}: takes {expected} operands, but {} were given", args.len());
             return Err(LegalizeError::new(message));
         }
         if let Some((key, _)) =

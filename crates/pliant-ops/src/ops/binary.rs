@@ -115,8 +115,8 @@ fn infer_shift(ctx: &mut InferCtx<'_>) -> InferResult {
 fn log_add_exp(a: &Expr, b: &Expr) -> Expr {
     let (a, b) = te::match_types(a, b);
     let dtype = a.ty().dtype;
-    let wide = wide_float(dtype);
-    let (a, b) = (te::cast(&a, wide), te::cast(&b, wide));
+    let compute_dtype = wide_float(dtype);
+    let (a, b) = (te::cast(&a, compute_dtype), te::cast(&b, compute_dtype));
     let c = |v: f64| te::const_of(v, a.ty().dtype);
     let unequal = te::maximum(&a, &b) + te::log1p(&te::exp(&-te::abs(&(&a - &b))));
     te::cast(&te::select(&te::eq(&a, &b), &(&a + c(std::f64::consts::LN_2)), &unequal), dtype)
@@ -174,8 +174,8 @@ fn power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             return &a * &a;
         }
         if b.is_const(3) {
-            let wide = te::cast(&a, wide_float(a.ty().dtype));
-            return te::cast(&(&(&wide * &wide) * &wide), a.ty());
+            let base = te::cast(&a, wide_float(a.ty().dtype));
+            return te::cast(&(&(&base * &base) * &base), a.ty());
         }
         te::power(&a, &b)
     })
@@ -188,8 +188,8 @@ fn integer_power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut target = BroadcastTarget::new(&out);
     let (base, exponent) = (target.operand(ctx, 0)?, target.operand(ctx, 1)?);
     let (shape, checks) = (ctx.size_list(&out), target.checks(ctx));
-    let of = |v: i64| te::int_of(v, dtype);
-    let odd = |e: &Expr| te::ne(&te::bitwise_and(e, &of(1)), &of(0));
+    let constant = |v: i64| te::int_of(v, dtype);
+    let odd = |e: &Expr| te::ne(&te::bitwise_and(e, &constant(1)), &constant(0));
     Ok(te::extern_("power", &[(shape.clone(), dtype)], |b, out| {
         for check in &checks {
             b.assert(&check.cond, check.message.clone());
@@ -198,8 +198,8 @@ fn integer_power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             let x = b.let_("x", &te::cast(&base.at(i), dtype));
             let n = b.let_("n", &te::cast(&exponent.at(i), dtype));
             let (product, square, remaining) =
-                (b.cell("product", &of(1)), b.cell("square", &x), b.cell("left", &n));
-            b.while_(&te::gt(&remaining.get(), &of(0)), |b| {
+                (b.cell("product", &constant(1)), b.cell("square", &x), b.cell("left", &n));
+            b.while_(&te::gt(&remaining.get(), &constant(0)), |b| {
                 let next = te::select(
                     &odd(&remaining.get()),
                     &(product.get() * square.get()),
@@ -207,16 +207,17 @@ fn integer_power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 );
                 b.set(&product, &next);
                 b.set(&square, &(square.get() * square.get()));
-                b.set(&remaining, &te::shift_right(&remaining.get(), &of(1)));
+                b.set(&remaining, &te::shift_right(&remaining.get(), &constant(1)));
             });
             let mut value = product.get();
             if !dtype.is_uint() {
-                let negative = te::lt(&n, &of(0));
+                let negative = te::lt(&n, &constant(0));
                 let message = CheckFailure::Division.mark(&format!("{op}: 0 to a negative power"));
-                b.assert(&te::or(&te::not(&negative), &te::ne(&x, &of(0))), message);
-                let sign = te::select(&odd(&n), &of(-1), &of(1));
-                let minus_one_power = te::select(&te::eq(&x, &of(-1)), &sign, &of(0));
-                let negative_power = te::select(&te::eq(&x, &of(1)), &of(1), &minus_one_power);
+                b.assert(&te::or(&te::not(&negative), &te::ne(&x, &constant(0))), message);
+                let sign = te::select(&odd(&n), &constant(-1), &constant(1));
+                let minus_one_power = te::select(&te::eq(&x, &constant(-1)), &sign, &constant(0));
+                let negative_power =
+                    te::select(&te::eq(&x, &constant(1)), &constant(1), &minus_one_power);
                 value = te::select(&negative, &negative_power, &value);
             }
             b.store(&out[0], i, &value);

@@ -167,10 +167,10 @@ fn infer_view(ctx: &mut InferCtx<'_>) -> InferResult {
         Some(i128::from(ctx.func.syms.as_int(product)?) * dtype.size() as i128)
     };
     if let (Some(old), Some(new), Some(from), Some(to)) = (&t.dims, &sizes.dims, t.dtype, dtype)
-        && let (Some(have), Some(want)) = (bytes(ctx, old, from), bytes(ctx, new, to))
-        && want > have
+        && let (Some(actual), Some(expected)) = (bytes(ctx, old, from), bytes(ctx, new, to))
+        && expected > actual
     {
-        return Err(ctx.error(format!("a view of {want} bytes of a tensor of {have} bytes")));
+        return Err(ctx.error(format!("a view of {expected} bytes of a tensor of {actual} bytes")));
     }
     Ok(ctx.tensor_type(sizes.dims, sizes.ndim, dtype))
 }

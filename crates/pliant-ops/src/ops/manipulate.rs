@@ -108,9 +108,9 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> InferResult {
     let old = t.dims;
     // For an empty tensor, 0 is a size like any other. With a size to infer, however, it copies the
     // input's dim, as for symbolic sizes.
-    let found = dims.iter().any(|&d| int(ctx, d) == Some(-1));
-    let empty = !found && old.iter().flatten().any(|&d| int(ctx, d) == Some(0));
-    let mut open = None;
+    let has_inferred_dim = dims.iter().any(|&d| int(ctx, d) == Some(-1));
+    let empty = !has_inferred_dim && old.iter().flatten().any(|&d| int(ctx, d) == Some(0));
+    let mut inferred_axis = None;
     for i in 0..dims.len() {
         match int(ctx, dims[i]) {
             Some(0) if !empty => match &old {
@@ -123,17 +123,17 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> InferResult {
                 }
                 None => return Ok(ctx.tensor_type(None, Some(dims.len()), t.dtype)),
             },
-            Some(-1) if open.is_some() => return Err(ctx.error("only one size may be -1")),
-            Some(-1) => open = Some(i),
+            Some(-1) if inferred_axis.is_some() => return Err(ctx.error("only one size may be -1")),
+            Some(-1) => inferred_axis = Some(i),
             Some(v) if v < 0 => return Err(ctx.error(format!("the size {v} is negative"))),
             _ => {}
         }
     }
     let Some(old) = old else {
-        let known = open.is_none().then_some(dims.clone());
+        let known = inferred_axis.is_none().then_some(dims.clone());
         return Ok(ctx.tensor_type(known, Some(dims.len()), t.dtype));
     };
-    infer_open_dim(ctx, &old, &mut dims, open)?;
+    infer_open_dim(ctx, &old, &mut dims, inferred_axis)?;
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
@@ -142,10 +142,10 @@ fn infer_open_dim(
     ctx: &mut InferCtx<'_>,
     old: &[Sym],
     dims: &mut [Sym],
-    open: Option<usize>,
+    inferred_axis: Option<usize>,
 ) -> Result<(), InferError> {
     let total = numel(ctx, old);
-    let Some(open) = open else {
+    let Some(inferred_axis) = inferred_axis else {
         let new = numel(ctx, dims);
         if size_proofs::equal(ctx.func, total, new) == Some(false) {
             let (x, new) = (ctx.operand_type_text(0), ctx.dim_text(new));
@@ -156,7 +156,7 @@ fn infer_open_dim(
         return Ok(());
     };
     let others: Vec<Sym> =
-        dims.iter().enumerate().filter(|(i, _)| *i != open).map(|(_, &d)| d).collect();
+        dims.iter().enumerate().filter(|(i, _)| *i != inferred_axis).map(|(_, &d)| d).collect();
     // A size on both sides does not affect the inferred one, even if it is 0.
     let (over, under) = ctx.func.syms.reduced_quotient(old, &others);
     let x = ctx.operand_type_text(0);
@@ -168,7 +168,7 @@ fn infer_open_dim(
         let (total, rest) = (ctx.dim_text(total), ctx.dim_text(rest));
         return Err(ctx.error(format!("{x} has {total} elements, which {rest} does not divide")));
     }
-    dims[open] = ctx.func.syms.floordiv(over, under);
+    dims[inferred_axis] = ctx.func.syms.floordiv(over, under);
     Ok(())
 }
 
@@ -227,8 +227,8 @@ pub fn squeezed_axes_to_check(ctx: &mut InferCtx<'_>) -> Result<Vec<usize>, Infe
 
 /// A view if all dropped dims are known to be 1. Otherwise the loop function checks them.
 fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    let open = squeezed_axes_to_check(&mut ctx.infer())?;
-    if open.is_empty() {
+    let unproved = squeezed_axes_to_check(&mut ctx.infer())?;
+    if unproved.is_empty() {
         return te_view(ctx);
     }
     let x = ctx.tensor(0)?;
@@ -236,12 +236,13 @@ fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let shape = ctx.out_shape(0)?;
     let mut out = te::compute(shape, "T_squeeze", |i| {
         let mut rest = i.iter().cloned();
-        let mut kept = || rest.next().unwrap_or_else(|| te::int(0));
-        let at: Vec<Expr> =
-            (0..x.ndim()).map(|k| if axes.contains(&k) { te::int(0) } else { kept() }).collect();
+        let mut next_index = || rest.next().unwrap_or_else(|| te::int(0));
+        let at: Vec<Expr> = (0..x.ndim())
+            .map(|k| if axes.contains(&k) { te::int(0) } else { next_index() })
+            .collect();
         x.at(&at)
     });
-    for axis in open {
+    for axis in unproved {
         let size = &x.shape()[axis];
         let cond = te::explain(&te::eq(size, &te::int(1)), std::slice::from_ref(size));
         let message =
@@ -326,11 +327,11 @@ fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> InferResult {
         );
     };
     for (i, &d) in from.iter().enumerate() {
-        let want = to[i + skip];
+        let target = to[i + skip];
         // Only the operand may be broadcast: a dim of 1 in the target shape remains 1.
-        if !may_broadcast_to(ctx.func, d, want) {
-            let (x, d, want) = (ctx.operand_type_text(0), ctx.dim_text(d), ctx.dim_text(want));
-            return Err(ctx.error(format!("a dim of size {d} does not broadcast to {want}: {x}")));
+        if !may_broadcast_to(ctx.func, d, target) {
+            let (x, d, target) = (ctx.operand_type_text(0), ctx.dim_text(d), ctx.dim_text(target));
+            return Err(ctx.error(format!("a dim of size {d} does not broadcast to {target}: {x}")));
         }
     }
     Ok(ctx.tensor_type(sizes.dims, None, t.dtype))

@@ -269,16 +269,16 @@ fn te_multinomial(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             let limit = b.let_("limit", &te::cast(&uniform.at(i), acc_dtype));
             let total = b.cell("total", &te::const_of(0.0, acc_dtype));
             let class = b.cell("class", &(&classes - 1));
-            let open = b.cell("open", &te::bool_const(true));
+            let is_open = b.cell("open", &te::bool_const(true));
             b.for_("v", &classes, |b, v| {
                 b.set(
                     &total,
                     &(total.get() + te::cast(&prob.at(&[row.clone(), v.clone()]), acc_dtype)),
                 );
-                let is_chosen = te::and(&open.get(), &te::gt(&total.get(), &limit));
+                let is_chosen = te::and(&is_open.get(), &te::gt(&total.get(), &limit));
                 b.if_(&is_chosen, |b| {
                     b.set(&class, v);
-                    b.set(&open, &te::bool_const(false));
+                    b.set(&is_open, &te::bool_const(false));
                 });
             });
             b.store(&out[0], i, &class.get());

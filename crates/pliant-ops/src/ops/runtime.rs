@@ -216,9 +216,10 @@ fn infer_inplace(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
             return Err(ctx.error(format!("two outputs overwrite input {index}")));
         }
         if is_subtype(ctx.func, input, outputs[k]).is_no() {
-            let (have, want) = (type_text(ctx.func, input), type_text(ctx.func, outputs[k]));
-            let message =
-                format!("output {k} is {want}, but overwrites input {index}, which is {have}");
+            let (actual, expected) = (type_text(ctx.func, input), type_text(ctx.func, outputs[k]));
+            let message = format!(
+                "output {k} is {expected}, but overwrites input {index}, which is {actual}"
+            );
             return Err(ctx.error(message));
         }
     }

@@ -147,12 +147,12 @@ fn abs(x: &Expr) -> Expr {
 }
 
 fn sign(x: &Expr) -> Expr {
-    let of = |v: i64| te::int_of(v, x.ty().dtype);
+    let constant = |v: i64| te::int_of(v, x.ty().dtype);
     if x.ty().dtype.is_uint() {
-        return te::minimum(x, &of(1));
+        return te::minimum(x, &constant(1));
     }
-    let negative = te::select(&te::lt(x, &of(0)), &of(-1), x);
-    te::select(&te::gt(x, &of(0)), &of(1), &negative)
+    let negative = te::select(&te::lt(x, &constant(0)), &constant(-1), x);
+    te::select(&te::gt(x, &constant(0)), &constant(1), &negative)
 }
 
 /// A classification of floats, such as whether a value is NaN. For integers, the result is the
@@ -195,7 +195,7 @@ fn te_clip(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 fn clip_bound(e: &Expr, dtype: DType) -> Expr {
     let ends = (te::min_value(dtype).as_int(), te::max_value(dtype).as_int());
     match (e.as_int(), ends) {
-        (Some(v), (Some(least), Some(most))) => te::int_of(v.clamp(least, most), dtype),
+        (Some(v), (Some(min), Some(max))) => te::int_of(v.clamp(min, max), dtype),
         _ => te::cast(e, dtype),
     }
 }

@@ -18,14 +18,14 @@ const MAX_INLINED: u64 = 4_000;
 /// itself. Each reader recomputes the stages that it inlines, so use this for cheap formulas. A
 /// stage remains if its readers would become too large.
 pub fn inline_injective(outputs: &[Tensor]) -> Vec<Tensor> {
-    let kept: FxHashSet<&Tensor> = outputs.iter().collect();
+    let outputs_kept: FxHashSet<&Tensor> = outputs.iter().collect();
     let mut rewritten: FxHashMap<Tensor, Rewritten> = FxHashMap::default();
     for stage in stages_of(outputs) {
         let Some(compute) = stage.as_compute() else { continue };
         let mut new = compute.clone();
-        new.body = inline_into(&compute.body, &rewritten, &kept);
+        new.body = inline_into(&compute.body, &rewritten, &outputs_kept);
         for check in &mut new.checks {
-            check.cond = inline_into(&check.cond, &rewritten, &kept);
+            check.cond = inline_into(&check.cond, &rewritten, &outputs_kept);
         }
         let same = new.body.same_as(&compute.body)
             && new.checks.iter().zip(&compute.checks).all(|(a, b)| a.cond.same_as(&b.cond));
@@ -45,10 +45,10 @@ struct Rewritten {
 type RewrittenStages = FxHashMap<Tensor, Rewritten>;
 
 /// [`inline_below`] with the largest bound on producers for which the result stays below the limit.
-fn inline_into(e: &Expr, rewritten: &RewrittenStages, kept: &FxHashSet<&Tensor>) -> Expr {
+fn inline_into(e: &Expr, rewritten: &RewrittenStages, outputs_kept: &FxHashSet<&Tensor>) -> Expr {
     let mut max_terms = MAX_INLINED;
     loop {
-        let inlined = inline_below(e, rewritten, kept, max_terms);
+        let inlined = inline_below(e, rewritten, outputs_kept, max_terms);
         if max_terms == 0 || tree_size(&inlined) <= MAX_INLINED {
             return inlined;
         }
@@ -61,7 +61,7 @@ fn inline_into(e: &Expr, rewritten: &RewrittenStages, kept: &FxHashSet<&Tensor>)
 fn inline_below(
     e: &Expr,
     rewritten: &RewrittenStages,
-    kept: &FxHashSet<&Tensor>,
+    outputs_kept: &FxHashSet<&Tensor>,
     max_terms: u64,
 ) -> Expr {
     let mut memo = FxHashMap::default();
@@ -74,7 +74,7 @@ fn inline_below(
             let Some(stage) = new.as_compute() else { return Ok(new.at(children)) };
             let reduces = matches!(stage.body.kind(), ExprKind::Reduce(_));
             let fits = stage.axes.len() == children.len() && *terms <= max_terms;
-            if reduces || !stage.checks.is_empty() || kept.contains(tensor) || !fits {
+            if reduces || !stage.checks.is_empty() || outputs_kept.contains(tensor) || !fits {
                 return Ok(if new == tensor {
                     with_children(e, children)
                 } else {

@@ -65,8 +65,8 @@ pub fn scan(
         let t = b.let_("step", &(t + &first));
         for stage in &steps {
             if let Some(formula) = stage.as_compute() {
-                let open = unproved_reads(formula, state, &steps);
-                write_row(b, name, (&buffers[stage], formula, open), (&t, &first), &buffers);
+                let unproved = unproved_reads(formula, state, &steps);
+                write_row(b, name, (&buffers[stage], formula, unproved), (&t, &first), &buffers);
             }
         }
         // An update that reads no state is copied row by row.
@@ -194,10 +194,10 @@ fn write_row(
     let rest: Vec<Expr> = stage.axes[1..].iter().map(|axis| axis.extent.clone()).collect();
     b.for_each(&rest, |b, i| {
         let at: Vec<Expr> = std::iter::once(t.clone()).chain(i.iter().cloned()).collect();
-        let here = axis_indices(stage, &at);
+        let axis_values = axis_indices(stage, &at);
         for read in &reads {
             let is_available =
-                substitute(&read.is_available(&stage.axes[0].var.expr(), first), &here);
+                substitute(&read.is_available(&stage.axes[0].var.expr(), first), &axis_values);
             b.for_axes(axes, |b, inner| {
                 b.assert(
                     &redirect_loads(&substitute(&is_available, inner), buffers),
@@ -205,7 +205,7 @@ fn write_row(
                 );
             });
         }
-        let value = b.value(&redirect_loads(&substitute(&stage.body, &here), buffers));
+        let value = b.value(&redirect_loads(&substitute(&stage.body, &axis_values), buffers));
         b.store(to, &at, &value);
     });
 }

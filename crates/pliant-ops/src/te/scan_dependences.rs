@@ -66,11 +66,15 @@ pub(super) fn unproved_reads<'s>(
     for root in &roots {
         // Only the subexpressions that read a step are walked, because shared subexpressions can
         // occur under many conditions.
-        let found: Result<bool, std::convert::Infallible> = fold(root, &mut memo, |e, parts| {
-            let same_step = matches!(e.kind(), ExprKind::Load(t, _) if states.contains(t) || intermediate.contains(t));
-            Ok(same_step || parts.iter().any(|&part| part))
-        });
-        if let Ok(true) = found {
+        let reads_step: Result<bool, std::convert::Infallible> = fold(
+            root,
+            &mut memo,
+            |e, parts| {
+                let same_step = matches!(e.kind(), ExprKind::Load(t, _) if states.contains(t) || intermediate.contains(t));
+                Ok(same_step || parts.iter().any(|&part| part))
+            },
+        );
+        if let Ok(true) = reads_step {
             collect_reads(root, stage, states, intermediate, &memo, &mut reads);
         }
     }

@@ -45,9 +45,9 @@ impl TupleReducer {
         let (lhs, rhs) = (vars("x"), vars("y"));
         let result = combine(&exprs(&lhs), &exprs(&rhs));
         if result.len() != identity.len() {
-            let (got, want) = (result.len(), identity.len());
+            let (actual, expected) = (result.len(), identity.len());
             return Err(TeError::new(format!(
-                "the function that combines gives {got} values, but the neutral ones are {want}"
+                "the function that combines gives {actual} values, but the neutral ones are {expected}"
             )));
         }
         let result = result.iter().zip(&identity).map(|(e, neutral)| cast(e, neutral.ty()));

@@ -104,8 +104,8 @@ fn infer_sample(ctx: &mut InferCtx<'_>) -> InferResult {
 fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sym, InferError> {
     let n = ctx.func.syms.int(dims.len() as i64 - 2);
     if shared_dim(ctx, grid[1], n).is_none() {
-        let (n, got) = (ctx.dim_text(n), ctx.dim_text(grid[1]));
-        return Err(ctx.error(format!("the grid has {got} coordinates, but the images {n} dims")));
+        let (n, count) = (ctx.dim_text(n), ctx.dim_text(grid[1]));
+        return Err(ctx.error(format!("the grid has {count} coordinates, but the images {n} dims")));
     }
     shared_dim(ctx, dims[0], grid[0])
         .ok_or_else(|| ctx.error(format!("the batches differ: {}", operand_types(ctx))))
@@ -340,19 +340,19 @@ fn te_affine(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         let one = te::const_of(1.0, acc_dtype);
         let mut value = at(n);
         for k in 0..n {
-            let (place, size) = (&i[2 + k], &shape[2 + k]);
+            let (pixel, size) = (&i[2 + k], &shape[2 + k]);
             let coordinate = if align {
                 // A single pixel is at the centre.
                 let gaps = te::maximum(&(size - 1), &te::int(1));
                 let coordinate_of_gap =
-                    te::cast(&(place * 2), acc_dtype) / te::cast(&gaps, acc_dtype) - &one;
+                    te::cast(&(pixel * 2), acc_dtype) / te::cast(&gaps, acc_dtype) - &one;
                 te::select(
                     &te::eq(size, &te::int(1)),
                     &te::const_of(0.0, acc_dtype),
                     &coordinate_of_gap,
                 )
             } else {
-                te::cast(&(place * 2 + 1), acc_dtype) / te::cast(size, acc_dtype) - &one
+                te::cast(&(pixel * 2 + 1), acc_dtype) / te::cast(size, acc_dtype) - &one
             };
             value = value + at(n - 1 - k) * coordinate;
         }

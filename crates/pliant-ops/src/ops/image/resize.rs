@@ -185,9 +185,9 @@ impl ResizeAttrs {
         if let Some(scales) = &self.scales {
             return self.scaled_source_position(scales[k], i, from, to);
         }
-        let wide = |e: &Expr| te::cast(e, DType::Float64);
+        let float64 = |e: &Expr| te::cast(e, DType::Float64);
         let c = |v: f64| te::const_of(v, DType::Float64);
-        let quotient = |a: &Expr, b: &Expr| wide(a) / wide(b);
+        let quotient = |a: &Expr, b: &Expr| float64(a) / float64(b);
         let half = quotient(&((i * 2 + 1) * from - to), &(to * 2));
         let is_longer_than_one = te::gt(to, &te::int(1));
         // The divisor would be 0 for a single element, which is at another position.
@@ -199,8 +199,8 @@ impl ResizeAttrs {
             "tf_half_pixel_for_nn" => quotient(&((i * 2 + 1) * from), &(to * 2)),
             CROP => {
                 let (start, end) = self.roi[k];
-                let last = wide(&(from - 1));
-                let along = c(start) * &last + wide(i) * c(end - start) * &last / wide(&gaps);
+                let last = float64(&(from - 1));
+                let along = c(start) * &last + float64(i) * c(end - start) * &last / float64(&gaps);
                 te::select(&is_longer_than_one, &along, &(c(0.5 * (start + end)) * last))
             }
             _ => half,
@@ -225,10 +225,10 @@ impl ResizeAttrs {
     /// The float64 position in the data for index `i`, where `scale` is the ratio of the sizes before the size of the result was
     /// rounded (the formulas of ONNX's Resize).
     fn scaled_source_position(&self, scale: f64, i: &Expr, from: &Expr, to: &Expr) -> Expr {
-        let wide = |e: &Expr| te::cast(e, DType::Float64);
+        let float64 = |e: &Expr| te::cast(e, DType::Float64);
         let c = |v: f64| te::const_of(v, DType::Float64);
-        let centre = || (wide(i) + c(0.5)) / c(scale);
-        let scaled_length = wide(from) * c(scale);
+        let centre = || (float64(i) + c(0.5)) / c(scale);
+        let scaled_length = float64(from) * c(scale);
         match self.mode {
             "pytorch_half_pixel" => {
                 te::select(&te::gt(to, &te::int(1)), &(centre() - c(0.5)), &c(0.0))
@@ -240,12 +240,12 @@ impl ResizeAttrs {
                     &c(1.0),
                     &(&scaled_length - c(1.0)),
                 );
-                wide(i) * (wide(&(from - 1)) / gaps)
+                float64(i) * (float64(&(from - 1)) / gaps)
             }
-            "asymmetric" => wide(i) / c(scale),
+            "asymmetric" => float64(i) / c(scale),
             "tf_half_pixel_for_nn" => centre(),
             "half_pixel_symmetric" => {
-                let offset = wide(from) / c(2.0) * (c(1.0) - wide(to) / &scaled_length);
+                let offset = float64(from) / c(2.0) * (c(1.0) - float64(to) / &scaled_length);
                 centre() - c(0.5) + offset
             }
             _ => centre() - c(0.5),
@@ -312,7 +312,7 @@ impl ResizeAttrs {
                     if !self.exclude_outside {
                         return all[j].clone();
                     }
-                    let kept: Vec<Expr> = all
+                    let inside_weights: Vec<Expr> = all
                         .iter()
                         .enumerate()
                         .map(|(m, w)| {
@@ -321,8 +321,10 @@ impl ResizeAttrs {
                             te::select(&inside, w, &zero)
                         })
                         .collect();
-                    let sum = kept[1..].iter().fold(kept[0].clone(), |acc, w| acc + w);
-                    &kept[j] / sum
+                    let sum = inside_weights[1..]
+                        .iter()
+                        .fold(inside_weights[0].clone(), |acc, w| acc + w);
+                    &inside_weights[j] / sum
                 })
             })
             .collect()
@@ -366,30 +368,19 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
         (resize_attrs.layout.spatial_of(&dims), resize_attrs.layout.spatial_of(&out_dims));
     let (own, to) = (ctx.size_list(&own), ctx.size_list(&to));
     let x = ctx.tensor(0)?;
-    let wide = match x.dtype() {
+    let acc_dtype = match x.dtype() {
         d if d.is_float() => accumulator(d),
         _ => DType::Float32,
     };
     let sources: Vec<SourceElements> =
-        (0..n).map(|k| resize_attrs.source(k, &own[k], &to[k], wide)).collect();
+        (0..n).map(|k| resize_attrs.source(k, &own[k], &to[k], acc_dtype)).collect();
     let shape = ctx.size_list(&out_dims);
     let (axes, op) = (resize_attrs.layout.spatial_axes(), ctx.decl.name);
     let resized = (0..n).filter(|&k| !resize_attrs.copies_dim(k));
     let along: Vec<(usize, &SourceElements)> = resized.map(|k| (axes[k], &sources[k])).collect();
-    let read = |at: &[Expr]| te::cast(&x.at(at), wide);
-    let checks = own.iter().zip(&to).map(|(from, to)| {
-        let cond = te::or(&te::ge(from, &te::int(1)), &te::eq(to, &te::int(0)));
-        (cond, format!("{op}: the data has no elements to be resized"))
-    });
-    let checks: Vec<_> = checks.filter(|(cond, _)| cond.as_int() != Some(1)).collect();
-    if let Some(images) = spec.kernel_images(x.dtype(), dtype) {
-        let axis = |k: usize| resize_kernel::Axis {
-            source: &sources[k],
-            size: &to[k],
-            is_kept: spec.keeps(k),
-        };
         return Ok(resize_kernel::resized(&x, &shape, images, [axis(0), axis(1)], &checks));
-    }
+        let axis = |k: usize| resize_kernel::Axis {
+    let read = |at: &[Expr]| te::cast(&x.at(at), acc_dtype);
     // Each stage checks before it reads.
     let checked = |stage: Tensor| {
         checks.iter().cloned().fold(stage, |stage, (cond, message)| {
@@ -441,13 +432,13 @@ fn average(read: &dyn Fn(&[Expr]) -> Expr, i: &[Expr], along: &[(usize, &SourceE
         let elements = source.elements(&i[axis]);
         let each = |(at, weight): (Vec<Expr>, Option<Expr>)| {
             elements.iter().map(move |(position, own)| {
-                let both = match (&weight, own) {
+                let combined_weight = match (&weight, own) {
                     (Some(a), Some(b)) => Some(a * b),
                     (a, b) => a.clone().or_else(|| b.clone()),
                 };
                 let mut at = at.clone();
                 at[axis] = position.clone();
-                (at, both)
+                (at, combined_weight)
             })
         };
         terms = terms.into_iter().flat_map(each).collect();

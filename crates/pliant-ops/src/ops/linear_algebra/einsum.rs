@@ -38,9 +38,9 @@ fn terms(ctx: &InferCtx<'_>) -> Result<Terms, InferError> {
 /// The labels of operands with these ranks.
 fn equation(ctx: &InferCtx<'_>, ranks: &[usize]) -> Result<Equation, InferError> {
     terms(ctx)?.for_ranks(ranks).map_err(|mismatch| match mismatch {
-        EquationMismatch::Count(want) => {
-            let got = ranks.len();
-            ctx.error(format!("subscripts name {want} operands, but {got} are given"))
+        EquationMismatch::Count(expected) => {
+            let actual = ranks.len();
+            ctx.error(format!("subscripts name {expected} operands, but {actual} are given"))
         }
         EquationMismatch::Rank(i) => {
             let ty = ctx.operand_type_text(0);

@@ -156,11 +156,11 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         }
         if let (Some(s), Some(own)) = (&sizes, &bias.dims) {
             let scores = [s.batch, s.heads, s.len, s.len_kv];
-            for (&want, &got) in scores[4 - own.len()..].iter().zip(own) {
-                if !may_broadcast_to(ctx.func, got, want) {
-                    let (want, got) = (ctx.dim_text(want), ctx.dim_text(got));
+            for (&expected, &actual) in scores[4 - own.len()..].iter().zip(own) {
+                if !may_broadcast_to(ctx.func, actual, expected) {
+                    let (expected, actual) = (ctx.dim_text(expected), ctx.dim_text(actual));
                     return Err(ctx.error(format!(
-                        "bias does not broadcast to (batch, heads, len, len_kv): it has {got} for {want}"
+                        "bias does not broadcast to (batch, heads, len, len_kv): it has {actual} for {expected}"
                     )));
                 }
             }
@@ -233,8 +233,8 @@ impl Attention {
         let k = ctx.tensor_with_dims(1, &[s.batch, s.len_kv, s.heads_kv, s.size])?;
         let v = ctx.tensor_with_dims(2, &[s.batch, s.len_kv, s.heads_kv, s.size_v])?;
         let (dtype, acc_dtype) = (q.dtype(), accumulator(q.dtype()));
-        let each = ctx.func.syms.floordiv(s.heads, s.heads_kv);
-        let group = (s.heads != s.heads_kv).then(|| ctx.size(each));
+        let group_size = ctx.func.syms.floordiv(s.heads, s.heads_kv);
+        let group = (s.heads != s.heads_kv).then(|| ctx.size(group_size));
         let scale = match scale {
             Some(v) => te::const_of(v, acc_dtype),
             None => te::rsqrt(&te::cast(&ctx.size(s.size), acc_dtype)),

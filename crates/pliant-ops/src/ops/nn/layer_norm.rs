@@ -76,9 +76,11 @@ pub(super) fn check_param(
     let (Some(dims), Some(own)) = (&data.dims, p.dims) else { return Ok(()) };
     for (&axis, &d) in axes.iter().zip(&own) {
         shared_dim(ctx, dims[axis], d).ok_or_else(|| {
-            let (want, got, name) =
+            let (expected, actual, name) =
                 (ctx.dim_text(dims[axis]), ctx.dim_text(d), ctx.operand_name(i));
-            ctx.error(format!("{name} has size {got} for axis {axis}, which has size {want}"))
+            ctx.error(format!(
+                "{name} has size {actual} for axis {axis}, which has size {expected}"
+            ))
         })?;
     }
     Ok(())

@@ -33,14 +33,14 @@ impl Layout {
         n: usize,
     ) -> Result<Layout, InferError> {
         let value = ctx.attr(key);
-        let given = value.as_str().unwrap_or_default();
+        let actual = value.as_str().unwrap_or_default();
         let wanted = format!("{first}{}", spatial(n));
-        let fits = given.len() == wanted.len() && wanted.chars().all(|c| given.contains(c));
+        let fits = actual.len() == wanted.len() && wanted.chars().all(|c| actual.contains(c));
         if fits {
-            return Ok(Layout { letters: given.into() });
+            return Ok(Layout { letters: actual.into() });
         }
         Err(ctx.error(format!(
-            "{key} {given:?} is not supported: it must have the letters of {wanted:?}, each once"
+            "{key} {actual:?} is not supported: it must have the letters of {wanted:?}, each once"
         )))
     }
 

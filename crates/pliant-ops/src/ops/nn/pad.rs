@@ -73,18 +73,18 @@ fn widths(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<(Sym, Sym)>>, InferError>
 fn min_axis_size(ctx: &mut InferCtx<'_>, mode: Mode, (before, after): (Sym, Sym)) -> Sym {
     let syms = &mut ctx.func.syms;
     let (zero, one) = (syms.int(0), syms.int(1));
-    let most = syms.max(before, after);
+    let max_width = syms.max(before, after);
     let need = match mode {
         Mode::Constant => return zero,
-        Mode::Reflect => syms.add(most, one),
+        Mode::Reflect => syms.add(max_width, one),
         Mode::Replicate | Mode::Circular => one,
     };
-    match size_proofs::at_most(ctx.func, one, most) {
+    match size_proofs::at_most(ctx.func, one, max_width) {
         Some(true) => need,
         Some(false) => zero,
         None => {
-            let some = ctx.func.syms.lt(zero, most);
-            ctx.func.syms.select(some, need, zero)
+            let is_padded = ctx.func.syms.lt(zero, max_width);
+            ctx.func.syms.select(is_padded, need, zero)
         }
     }
 }

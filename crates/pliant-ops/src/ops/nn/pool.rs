@@ -324,9 +324,9 @@ impl AdaptiveParts {
             _ => parts,
         };
         let even = size_proofs::divides(ctx.func, parts, dim) == Some(true);
-        let each = ctx.func.syms.floordiv(dim, parts);
-        let (dim, parts, each) = (ctx.size(dim), ctx.size(parts), ctx.size(each));
-        let equal = even.then_some(each);
+        let part_size = ctx.func.syms.floordiv(dim, parts);
+        let (dim, parts, part_size) = (ctx.size(dim), ctx.size(parts), ctx.size(part_size));
+        let equal = even.then_some(part_size);
         // A part whose bounds are not multiples has one more element.
         let max_size = equal.clone().unwrap_or_else(|| te::floordiv(&dim, &parts) + 2);
         AdaptiveParts { dim, parts, equal, axis: te::reduce_axis(max_size, name) }
@@ -334,8 +334,8 @@ impl AdaptiveParts {
 
     /// The first element and the number of elements of part `i`.
     fn range(&self, i: &Expr) -> (Expr, Expr) {
-        if let Some(each) = &self.equal {
-            return (i * each, each.clone());
+        if let Some(part_size) = &self.equal {
+            return (i * part_size, part_size.clone());
         }
         let start = te::floordiv(&(i * &self.dim), &self.parts);
         let end = te::ceildiv(&((i + 1) * &self.dim), &self.parts);

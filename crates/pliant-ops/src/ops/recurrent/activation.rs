@@ -81,15 +81,15 @@ pub(super) fn activations(
         })?;
         // As in ONNX, the lists contain values in order for those activations that have the
         // parameter.
-        let given = |default_activations: f64, list: &mut dyn Iterator<Item = f64>| {
+        let parameter = |default_activations: f64, list: &mut dyn Iterator<Item = f64>| {
             if default_activations.is_nan() {
                 default_activations
             } else {
                 list.next().unwrap_or(default_activations)
             }
         };
-        let alpha = given(row.1, &mut alphas);
-        let beta = given(row.2, &mut betas);
+        let alpha = parameter(row.1, &mut alphas);
+        let beta = parameter(row.2, &mut betas);
         out.push(Activation { name: row.0, alpha, beta });
     }
     Ok(out)

@@ -71,8 +71,8 @@ fn gru(b: &mut Body, layer_tensors: &LayerTensors, state: &State, s: &Step<'_>) 
         let row = b.let_("row", &layer_tensors.gate(2, j));
         let bias = match &layer_tensors.b {
             Some(bias) => {
-                let place = &layer_tensors.hidden * 3 + &row;
-                te::cast(&bias.at(&[te::int(s.d as i64), place]), layer_tensors.acc_dtype)
+                let bias_row = &layer_tensors.hidden * 3 + &row;
+                te::cast(&bias.at(&[te::int(s.d as i64), bias_row]), layer_tensors.acc_dtype)
             }
             None => te::const_of(0.0, layer_tensors.acc_dtype),
         };

@@ -64,8 +64,8 @@ pub(super) fn check_types(ctx: &InferCtx<'_>, kind: CellKind) -> Result<Option<D
     for i in (0..ctx.args.len()).filter(|&i| ctx.has_operand(i)) {
         let t = ctx.tensor(i)?;
         if t.ndim.is_some_and(|n| n != ranks[i]) {
-            let (name, ty, want) = (ctx.operand_name(i), ctx.operand_type_text(i), ranks[i]);
-            return Err(ctx.error(format!("{name} must have {want} dims, but is {ty}")));
+            let (name, ty, expected) = (ctx.operand_name(i), ctx.operand_type_text(i), ranks[i]);
+            return Err(ctx.error(format!("{name} must have {expected} dims, but is {ty}")));
         }
         if i == 4 {
             require_integer(ctx, i, &t)?;
@@ -106,14 +106,16 @@ impl Layer {
             if !ctx.has_operand(i) {
                 continue;
             }
-            let Some(have) = ctx.tensor(i)?.dims else { continue };
-            let want = layer.operand(ctx, kind, i);
-            for (&a, &b) in have.iter().zip(&want) {
+            let Some(actual) = ctx.tensor(i)?.dims else { continue };
+            let expected = layer.operand(ctx, kind, i);
+            for (&a, &b) in actual.iter().zip(&expected) {
                 if shared_dim(ctx, a, b).is_none() {
-                    let want: Vec<String> = want.iter().map(|&d| ctx.dim_text(d)).collect();
-                    let (name, ty, want) =
-                        (ctx.operand_name(i), ctx.operand_type_text(i), want.join(", "));
-                    return Err(ctx.error(format!("{name} must be of shape ({want}), but is {ty}")));
+                    let expected: Vec<String> = expected.iter().map(|&d| ctx.dim_text(d)).collect();
+                    let (name, ty, expected) =
+                        (ctx.operand_name(i), ctx.operand_type_text(i), expected.join(", "));
+                    return Err(
+                        ctx.error(format!("{name} must be of shape ({expected}), but is {ty}"))
+                    );
                 }
             }
         }
@@ -399,8 +401,9 @@ fn sequence(
         false => [t.clone(), side.clone(), n.clone(), j.clone()],
     };
     b.for_("j", hidden, |b, j| {
-        for (buffer, given) in [&state.h, &state.c].into_iter().zip(first) {
-            let value = given.map_or_else(|| zero.clone(), |g| te::cast(&g.at(&at(j)), acc_dtype));
+        for (buffer, initial) in [&state.h, &state.c].into_iter().zip(first) {
+            let value =
+                initial.map_or_else(|| zero.clone(), |g| te::cast(&g.at(&at(j)), acc_dtype));
             b.store(buffer, std::slice::from_ref(j), &value);
         }
     });

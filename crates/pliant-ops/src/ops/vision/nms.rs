@@ -95,11 +95,11 @@ fn infer_nms(ctx: &mut InferCtx<'_>) -> InferResult {
         return Ok(ctx.tensor_type_like(&t, t.dtype));
     }
     let one = ctx.func.syms.int(1);
-    let indices_used =
+    let row_indices =
         ctx.tensor_type(t.dims.as_ref().map(|d| d[..2].to_vec()), Some(2), Some(DType::Int32));
     let counts =
         ctx.tensor_type(t.dims.as_ref().map(|d| vec![d[0], one]), Some(2), Some(DType::Int32));
-    Ok(ctx.func.intern(TypeData::Tuple([indices_used, counts].into())))
+    Ok(ctx.func.intern(TypeData::Tuple([row_indices, counts].into())))
 }
 
 /// The attributes of a suppression.
@@ -172,9 +172,9 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         false => vec![(s.clone(), x.dtype())],
     };
     Ok(te::extern_("non_max_suppression", &outputs, |b, out| {
-        let indices_used: Vec<i64> =
+        let row_indices: Vec<i64> =
             nms.id.iter().copied().chain([nms.score, nms.start + 3]).collect();
-        assert_indices_in_row(b, op, &indices_used, &s[2]);
+        assert_indices_in_row(b, op, &row_indices, &s[2]);
         let row = SortedScores::new(b, &s[1], x.dtype());
         let kept = b.alloc("kept", &s[1..2], DType::Int64);
         b.for_("b", &s[0], |b, i| {
@@ -219,8 +219,8 @@ fn suppress(
     }
     let count = b.cell("count", &te::int(0));
     b.for_("r", considered, |b, r| {
-        let place = index_bounds::clamp(r, &s[1]);
-        let n = index_bounds::clamp(&row.positions.at(&[place]), &s[1]);
+        let rank = index_bounds::clamp(r, &s[1]);
+        let n = index_bounds::clamp(&row.positions.at(&[rank]), &s[1]);
         let n = b.let_("n", &n);
         let is_candidate = te::gt(&read(&n, nms.score), &te::const_of(0.0, x.dtype()));
         let is_candidate = if nms.max_boxes >= 0 {
