@@ -110,7 +110,7 @@ def test_operators_of_ones_own_refuse_what_they_cannot_be() -> None:
     for name in ("u.class", "u.1x", "u.__init__", "const", "dtype", "function"):
         with pytest.raises(ValueError, match="is no name for an operator"):
             register(lambda x: x, name)
-    with pytest.raises(pliant.PliantError, match="makes no output"):
+    with pytest.raises(pliant.PliantError, match="returned no output"):
         op = register(lambda x: [], "test.empty")
         pliant.compile(pliant.IRModule({"main": one_call(op)}))
 

@@ -150,7 +150,7 @@ def test_scans_that_do_not_fit() -> None:
     first = te.compute((1, 3), lambda t, i: tir.const(0.0))
     with pytest.raises(pliant.CompileError, match="dim 1 of s is 3, of its update 5"):
         te.scan(first, wide, state)
-    with pytest.raises(pliant.CompileError, match="1 states with 2 first values"):
+    with pytest.raises(pliant.CompileError, match="1 states with 2 initial values"):
         te.scan([first, first], [state], [state])
 
 

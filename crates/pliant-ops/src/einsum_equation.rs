@@ -55,7 +55,7 @@ impl Terms {
                     return Err(format!("a label is repeated in the result: {text:?}"));
                 }
                 if !inputs.iter().any(|t| t.contains(label)) && label.is_some() {
-                    return Err(format!("a label of the result is in no operand: {text:?}"));
+                    return Err(format!("a label of the result occurs in no operand: {text:?}"));
                 }
             }
         }
@@ -111,7 +111,7 @@ fn parse_term(text: &str) -> Result<Term, String> {
         if c.is_ascii_alphabetic() {
             term.push(Some(c));
         } else if c != ' ' {
-            return Err(format!("{c:?} is no label: {text:?}"));
+            return Err(format!("{c:?} is not a label: {text:?}"));
         }
         rest = &rest[c.len_utf8()..];
     }

@@ -84,7 +84,7 @@ impl fmt::Display for LegalizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         if self.unknown {
-            f.write_str("; R.match_cast gives it one and checks it when the program runs")?;
+            f.write_str("; state it with R.match_cast, which checks it at run time")?;
         }
         Ok(())
     }
@@ -658,7 +658,8 @@ fn legalize_view(
         let is_placeholder_size = |d: &Sym| func.syms.as_int(*d).is_some_and(|size| size <= 0);
         if matches!(sizes, Some(ExprData::Shape(written)) if written.iter().any(is_placeholder_size))
         {
-            let message = format!("{}: sizes of x to find or to copy are not known", decl.name);
+            let message =
+                format!("{}: a size is -1 or 0, but the shape of x is not known", decl.name);
             return Err(LegalizeError::unknown(message));
         }
         // The shape is a run-time value, which the VM uses directly.
@@ -710,7 +711,7 @@ fn copy_aliased_outputs(
     for t in outputs {
         if t.is_placeholder() && !inputs.iter().any(|(input, _)| input == t) {
             let message =
-                format!("{name}: the result {} is a placeholder that is no operand", t.name());
+                format!("{name}: the result {} is a placeholder that is not an operand", t.name());
             return Err(LegalizeError::new(message));
         }
         own.push(match t.is_placeholder() || !seen.insert(t.clone()) {
@@ -740,7 +741,7 @@ fn tir_call_assuming(
     for var in &created.size_params {
         let Some(size) = vars.get_term(&mut func.syms, var) else {
             return Err(LegalizeError::new(format!(
-                "{name}: the size {var} is no symbol of this function"
+                "{name}: the size {var} is not a symbol of this function"
             )));
         };
         tir_vars.push(size);
@@ -789,7 +790,7 @@ fn legalize_packed(
             AttrValue::List(_) | AttrValue::Map(_) => {
                 let op = decl.name;
                 return Err(LegalizeError::new(format!(
-                    "{op}: attribute {key} cannot be handed to {name}"
+                    "{op}: attribute {key} cannot be passed to {name}"
                 )));
             }
         };

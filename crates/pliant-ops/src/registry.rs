@@ -214,7 +214,7 @@ fn reject_string_operands(ctx: &InferCtx<'_>) -> Result<(), InferError> {
         if let ExprData::Str(text) = ctx.func.expr(arg) {
             let (name, text) = (ctx.operand_name(i), ctx.func.str(*text));
             return Err(ctx.error(format!(
-                "{name} is the string {text:?}, which is no number, shape or tensor"
+                "{name} is the string {text:?}, but must be a number, a shape or a tensor"
             )));
         }
     }

@@ -24,7 +24,9 @@ pub fn outputs_over(
     existing_tensors: &[(Expr, te::Tensor)],
 ) -> Result<Vec<te::Tensor>, LegalizeError> {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(call) else {
-        return Err(LegalizeError::new("only a call of an operator is a tensor expression"));
+        return Err(LegalizeError::new(
+            "only calls of operators can be used as tensor expressions",
+        ));
     };
     let (op, args, attrs) = (*op, func.list(*args).to_vec(), func.call_attrs(*attrs).clone());
     reject_constant_arrays(func, op, &args)?;
@@ -38,9 +40,9 @@ pub fn outputs_over(
                 te(&mut ctx)
             }
             Legalize::Packed(name) => Err(LegalizeError::new(format!(
-                "{op}: it is the packed function '{name}', and no tensor expression"
+                "{op}: it has no tensor expression, because it is the packed function '{name}'"
             ))),
-            Legalize::Keep => Err(LegalizeError::new(format!("{op}: it is no tensor expression"))),
+            Legalize::Keep => Err(LegalizeError::new(format!("{op}: it has no tensor expression"))),
         },
         Some(Entry::User(user)) => {
             user.outputs(&mut TeCall::over(func, vars.clone(), existing_tensors), &args, &attrs)
@@ -67,7 +69,7 @@ fn reject_constant_arrays(func: &Function, op: Op, args: &[Expr]) -> Result<(), 
     };
     if args.iter().any(among) {
         return Err(LegalizeError::new(format!(
-            "{op}: an operand is an array: make a te.placeholder for it, and hand the array to the loop function"
+            "{op}: an operand is a constant array: create a te.placeholder for it, and pass the array to the loop function"
         )));
     }
     Ok(())
@@ -94,9 +96,10 @@ impl LegalizeCtx<'_> {
             .map(|(k, (&a, &b))| {
                 let cond = te::eq(&self.size(a), &self.size(b));
                 let syms = &self.func.syms;
-                let (name, tensor_dims, expected) = (tensor.name(), syms.display(a), syms.display(b));
+                let (name, tensor_dims, expected) =
+                    (tensor.name(), syms.display(a), syms.display(b));
                 let message = format!(
-                    "{name}'s dim {k} is not {expected}, as the other operands have it, but {tensor_dims}"
+                    "dim {k} of {name} is {tensor_dims}, but the other operands require {expected}"
                 );
                 te::Check { axes: Vec::new(), cond, message: self.error(message).message.into() }
             })

@@ -72,7 +72,7 @@ pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
         if spec.name.starts_with("relax.") { spec.name } else { format!("relax.{}", spec.name) };
     let word = |w: &str| !w.is_empty() && w.chars().all(|c| c.is_alphanumeric() || c == '_');
     if !full.split('.').all(word) {
-        return Err(InferError::new(format!("{full:?} is no name for an operator")));
+        return Err(InferError::new(format!("{full:?} is not a valid operator name")));
     }
     let name = match registry().named(&full) {
         Some(crate::registry::Entry::Library { .. }) => {
@@ -203,7 +203,7 @@ impl UserOp {
         }
         match (self.te)(&args, &all) {
             Ok(outputs) if outputs.is_empty() => Err(LegalizeError::new(format!(
-                "{op}: makes no output, and an operator has at least one"
+                "{op}: returned no output, but at least one is required"
             ))),
             outputs => outputs.map_err(|e| LegalizeError::new(format!("{op}: {e}"))),
         }
@@ -304,7 +304,9 @@ impl<'f> TeCall<'f> {
             }
             _ => {
                 let ty = pliant_ir::print::type_text(self.func, self.func.expr_ty(e));
-                Err(LegalizeError::unknown(format!("an operand is no tensor of known shape: {ty}")))
+                Err(LegalizeError::unknown(format!(
+                    "an operand is not a tensor of known shape: {ty}"
+                )))
             }
         }
     }
@@ -345,7 +347,7 @@ impl<'f> TeCall<'f> {
             }
             let ty = pliant_ir::print::type_text(self.func, self.func.expr_ty(e));
             return Err(LegalizeError::unknown(format!(
-                "an operand has no known shape and data type: {ty}"
+                "the shape or data type of an operand is not known: {ty}"
             )));
         };
         let shape = dims.iter().map(|&d| self.size(d)).collect();
@@ -370,7 +372,10 @@ impl<'f> TeCall<'f> {
             for dim in t.shape() {
                 let sym = te::to_sym(&mut self.func.syms, dim, &mut self.vars);
                 dims.push(sym.ok_or_else(|| {
-                    TeError::new(format!("dim {dim} of {} is no expression over sizes", t.name()))
+                    TeError::new(format!(
+                        "dim {dim} of {} is not an expression over sizes",
+                        t.name()
+                    ))
                 })?);
             }
             tys.push(self.func.intern(TypeData::tensor(dims, t.dtype())));

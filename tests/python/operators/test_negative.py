@@ -238,7 +238,7 @@ MISFITS = {
     "topk": ({"x": ("n", "m"), "y": ("k",)}, "R.topk(x, k, axis=1)", {"n": 2, "m": 3, "k": 5}, "k is k = 5, but axis 1 has size m = 3"),
     "vision.get_valid_counts": (
         {"x": ("b", "n", "m")}, "R.vision.get_valid_counts(x, 0.5, score_index=2)", {"b": 2, "n": 3, "m": 2},
-        "place 2 is out of range for rows of size 2",
+        "index 2 is out of range for rows of size 2",
     ),
     "vision.roi_align": (
         {"x": ("n", 3, 8, 8), "r": ("k", "m")}, "R.vision.roi_align(x, r, (2, 2), 1.0)", {"n": 2, "k": 2, "m": 4}, "m = 4, must be 5",

@@ -143,7 +143,7 @@ def emitted(make: Any) -> Any:
 
 
 def test_a_result_that_nobody_computes_is_refused() -> None:
-    with pytest.raises(pliant.PliantError, match="placeholder that is no operand"):
+    with pytest.raises(pliant.PliantError, match="placeholder that is not an operand"):
         emitted(lambda x: te.placeholder(x.shape, "float32", "z"))
 
 
@@ -181,7 +181,7 @@ def test_a_conversion_is_made_by_its_class() -> None:
             "epsilon must be",
         ),
         ('x: R.Tensor((2,), "float32")', 'R.nn.leakyrelu(x, alpha=float("nan"))', "alpha must be"),
-        ('x: R.Tensor((2, 3), "float32")', "R.layout_transform(x, lambda i, j: (0,))", "some meet"),
+        ('x: R.Tensor((2, 3), "float32")', "R.layout_transform(x, lambda i, j: (0,))", "not injective"),
         (
             'x: R.Tensor((2,), "float32"), z: R.Tensor((), "uint8")',
             'R.quantize(x, R.const(1.0, "float32"), z, out_dtype="int8")',

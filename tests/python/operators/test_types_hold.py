@@ -85,21 +85,21 @@ def test_places_and_ranges_that_a_type_does_not_hold_are_told(mode: str) -> None
         lambda x: op.topk(x, 3, dtype="int8", ret_type="indices"),
         lambda x: op.argsort(x, dtype="int8"),
     ):
-        with pytest.raises((ValueError, pliant.PliantError), match="int8 does not hold the places of 300 elements"):
+        with pytest.raises((ValueError, pliant.PliantError), match="int8 cannot represent the indices of 300 elements"):
             built(make, ((300,), "float32"))
         module = built(make, (("n",), "float32"))
         assert runs(module, mode, np.arange(128, dtype="float32")).dtype == "int8"
-        with pytest.raises(pliant.PliantError, match="int8 does not hold the places of 129 elements"):
+        with pytest.raises(pliant.PliantError, match="int8 cannot represent the indices of 129 elements"):
             runs(module, mode, np.arange(129, dtype="float32"))
-    for ends, text in (((0, 300), "int8 does not hold the values from 0 to 299"), ((-129, 3), "from -129 to 2")):
+    for ends, text in (((0, 300), "int8 cannot represent the values from 0 to 299"), ((-129, 3), "from -129 to 2")):
         with pytest.raises((ValueError, pliant.PliantError), match=text):
             built(lambda _, e=ends: op.arange(*e, dtype="int8"), ((3,), "float32"))
-    with pytest.raises((ValueError, pliant.PliantError), match="uint8 does not hold the values from -3 to 2"):
+    with pytest.raises((ValueError, pliant.PliantError), match="uint8 cannot represent the values from -3 to 2"):
         built(lambda _: op.arange(-3, 3, dtype="uint8"), ((3,), "float32"))
     module = built(lambda x: op.arange(x.struct_info.shape.values[0], dtype="int8"), (("n",), "float32"))
     assert runs(module, mode, np.zeros(128, "float32")).numpy()[-1] == 127
     assert len(runs(module, mode, np.zeros(0, "float32")).numpy()) == 0
-    with pytest.raises(pliant.PliantError, match="int8 does not hold the values from 0 to 128"):
+    with pytest.raises(pliant.PliantError, match="int8 cannot represent the values from 0 to 128"):
         runs(module, mode, np.zeros(129, "float32"))
 
 
@@ -112,7 +112,7 @@ def test_texts_are_no_sizes() -> None:
     ):
         with pytest.raises((ValueError, TypeError, pliant.PliantError), match="string|shape"):
             built(make, ((3, 4), "float32"))
-    with pytest.raises((ValueError, pliant.PliantError), match="dtype is needed"):
+    with pytest.raises((ValueError, pliant.PliantError), match="dtype is required"):
         built(lambda _: op.zeros((2, 3), None), ((3, 4), "float32"))
 
 
@@ -120,7 +120,7 @@ def test_biases_are_of_the_type_of_the_product() -> None:
     args = ((("n", 4), "float32"), ((3, 4), "float32"))
     assert built(op.linear, *args, ((3,), "float32"))
     for dtype in ("float64", "float16", "int32", "bool"):
-        with pytest.raises((ValueError, pliant.PliantError), match=f"bias is of {dtype}, the product of float32"):
+        with pytest.raises((ValueError, pliant.PliantError), match=f"bias is {dtype}, but the product is float32"):
             built(op.linear, *args, ((3,), dtype))
 
 
@@ -135,7 +135,7 @@ def test_sizes_of_what_nobody_computes_are_checked(mode: str) -> None:
         runs(module, mode, np.zeros(2, "float32"))
     if mode != "interpreter":
         large = built(size(lambda n: (n * 2**40, 2**40)), (("n",), "float32"))
-        with pytest.raises(pliant.PliantError, match="more than 64 bits count"):
+        with pytest.raises(pliant.PliantError, match="exceeds 64 bits"):
             runs(large, mode, np.zeros(2, "float32"))
         assert runs(large, mode, np.zeros(0, "float32")).numpy() == 0
     shape = built(

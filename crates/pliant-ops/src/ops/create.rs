@@ -81,8 +81,9 @@ fn infer_shape(ctx: &mut InferCtx<'_>) -> InferResult {
 
 /// The data type of a result that cannot be derived from operands.
 fn required_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
-    ctx.dtype("dtype")?
-        .ok_or_else(|| ctx.error("dtype is needed: nothing else says what the elements are"))
+    ctx.dtype("dtype")?.ok_or_else(|| {
+        ctx.error("dtype is required, because no operand determines the element type")
+    })
 }
 
 fn infer_full(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -162,7 +163,7 @@ fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[Bound; 3], InferError> {
         (Some(end), None, _) => [Bound::Size(zero), end, Bound::Size(one)],
         (Some(start), Some(end), None) => [start, end, Bound::Size(one)],
         (Some(start), Some(end), Some(step)) => [start, end, step],
-        (None, ..) => return Err(ctx.error("an end is missing")),
+        (None, ..) => return Err(ctx.error("operand end is missing")),
     })
 }
 
@@ -174,7 +175,7 @@ fn int_length(ctx: &mut InferCtx<'_>, start: Sym, end: Sym, step: Sym) -> Result
         );
     };
     if step == 0 || step == i64::MIN {
-        return Err(ctx.error(format!("the step {step} is not possible")));
+        return Err(ctx.error(format!("the step {step} is invalid: it must not be 0")));
     }
     let syms = &mut ctx.func.syms;
     let span = if step > 0 { syms.sub(end, start) } else { syms.sub(start, end) };
@@ -200,9 +201,9 @@ fn infer_arange(ctx: &mut InferCtx<'_>) -> InferResult {
     let [start, end, step] = float_bounds(ctx, &bounds)?;
     let len = ((end - start) / step).ceil();
     if !(len.is_finite() && len < 9e15) {
-        return Err(
-            ctx.error(format!("from {start} to {end} by {step} is no finite number of values"))
-        );
+        return Err(ctx.error(format!(
+            "the range from {start} to {end} with step {step} has no finite number of values"
+        )));
     }
     let len = ctx.func.syms.int(len.max(0.0) as i64);
     Ok(ctx.tensor_type(Some(vec![len]), None, Some(dtype.unwrap_or(DType::Float32))))
@@ -226,7 +227,7 @@ fn check_values_fit(
         return Ok(());
     }
     let end = last.map_or("beyond 64 bits".to_string(), |v| v.to_string());
-    Err(ctx.error(format!("{dtype} does not hold the values from {start} to {end}")))
+    Err(ctx.error(format!("{dtype} cannot represent the values from {start} to {end}")))
 }
 
 fn float_bounds(ctx: &InferCtx<'_>, bounds: &[Bound; 3]) -> Result<[f64; 3], InferError> {
@@ -234,7 +235,7 @@ fn float_bounds(ctx: &InferCtx<'_>, bounds: &[Bound; 3]) -> Result<[f64; 3], Inf
         Bound::Float(v) => Ok(*v),
         Bound::Size(s) => {
             let v = ctx.func.syms.as_int(*s).map(|v| v as f64);
-            v.ok_or_else(|| ctx.error("symbolic bounds and float bounds do not mix"))
+            v.ok_or_else(|| ctx.error("symbolic bounds and float bounds cannot be combined"))
         }
     };
     Ok([value(&bounds[0])?, value(&bounds[1])?, value(&bounds[2])?])
@@ -276,7 +277,7 @@ fn check_representable(
     let inside = |v: &te::Expr| te::and(&te::ge(v, &low), &te::le(v, &high));
     let fits = te::and(&inside(first), &inside(last));
     let cond = te::or(&te::le(len, &te::int(0)), &fits);
-    let message = format!("{op}: {dtype} does not hold the values from {{0}} to {{1}}");
+    let message = format!("{op}: {dtype} cannot represent the values from {{0}} to {{1}}");
     let cond = te::explain(&cond, &[first.clone(), last.clone()]);
     out.with_check(te::Check { axes: Vec::new(), cond, message: message.into() })
 }
@@ -303,7 +304,7 @@ fn te_triangle(
     let k = ctx
         .infer()
         .size_attr("k", i64::MIN)?
-        .ok_or_else(|| LegalizeError::unknown("the diagonal is not known"))?;
+        .ok_or_else(|| LegalizeError::unknown("the diagonal k is not known"))?;
     let k = ctx.size(k);
     let zero = te::int_of(0, x.dtype());
     Ok(vec![te::compute(x.shape().to_vec(), name, |i| {

@@ -239,7 +239,7 @@ fn check_inbound(
         if inside.iter().any(|&(a, b)| size_proofs::at_most(ctx.func, a, b) == Some(false)) {
             let (bound, dim) = (ctx.dim_text(bound), ctx.dim_text(dim));
             return Err(ctx.error(format!(
-                "{bound} is out of range for axis {axis} of size {dim}, but assume_inbound says that it is not"
+                "{bound} is out of range for axis {axis} of size {dim}, but assume_inbound is set"
             )));
         }
     }

@@ -156,7 +156,7 @@ fn infer_view(ctx: &mut InferCtx<'_>) -> InferResult {
             && old.size() != new.size()
         {
             return Err(ctx.error(format!(
-                "elements of {new} are not as large as those of {old}: say the shape of the result"
+                "elements of {new} and {old} differ in size: pass the shape of the result"
             )));
         }
         return Ok(ctx.tensor_type_like(&t, dtype));
@@ -170,7 +170,9 @@ fn infer_view(ctx: &mut InferCtx<'_>) -> InferResult {
         && let (Some(actual), Some(expected)) = (bytes(ctx, old, from), bytes(ctx, new, to))
         && expected > actual
     {
-        return Err(ctx.error(format!("a view of {expected} bytes of a tensor of {actual} bytes")));
+        return Err(
+            ctx.error(format!("the view needs {expected} bytes, but the tensor has {actual}"))
+        );
     }
     Ok(ctx.tensor_type(sizes.dims, sizes.ndim, dtype))
 }

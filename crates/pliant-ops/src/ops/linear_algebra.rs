@@ -92,7 +92,7 @@ fn infer_matmul(ctx: &mut InferCtx<'_>) -> InferResult {
 fn contracted_size(ctx: &mut InferCtx<'_>, p: Sym, q: Sym) -> Result<Sym, InferError> {
     shared_dim(ctx, p, q).ok_or_else(|| {
         let (p, q) = (ctx.dim_text(p), ctx.dim_text(q));
-        ctx.error(format!("the sizes summed over differ, {p} and {q}: {}", operand_types(ctx)))
+        ctx.error(format!("the contracted dims differ, {p} and {q}: {}", operand_types(ctx)))
     })
 }
 
@@ -154,7 +154,7 @@ fn infer_linear(ctx: &mut InferCtx<'_>) -> InferResult {
         && x.dtype != Some(own)
     {
         return Err(ctx
-            .error(format!("bias is of {own}, the product of {of}"))
+            .error(format!("bias is {own}, but the product is {of}"))
             .with_help("convert it: R.astype(bias, ...)"));
     }
     let (Some(mut dims), Some(w)) = (x.dims, w.dims) else {

@@ -161,7 +161,7 @@ fn infer_open_dim(
     let (over, under) = ctx.func.syms.reduced_quotient(old, &others);
     let x = ctx.operand_type_text(0);
     if ctx.func.syms.as_int(under) == Some(0) {
-        return Err(ctx.error(format!("-1 cannot be found where another size is 0: {x}")));
+        return Err(ctx.error(format!("-1 cannot be inferred if another size is 0: {x}")));
     }
     if size_proofs::divides(ctx.func, under, over) == Some(false) {
         let rest = numel(ctx, &others);

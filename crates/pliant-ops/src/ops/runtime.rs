@@ -224,7 +224,9 @@ fn infer_inplace(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
         }
     }
     if indices.iter().all(|&i| i == -1) {
-        return Err(ctx.error("no output overwrites an input: use the call that allocates all"));
+        return Err(
+            ctx.error("no output overwrites an input: use the operator without in-place outputs")
+        );
     }
     Ok(whole)
 }
@@ -389,7 +391,7 @@ fn with_size_checks(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sy
         };
         let size_texts: Vec<String> = sizes.iter().enumerate().map(size_texts).collect();
         let message = format!(
-            "{op}: the elements of a tensor of the sizes ({}) are more than 64 bits count",
+            "{op}: the number of elements of a tensor of shape ({}) exceeds 64 bits",
             size_texts.join(", ")
         );
         let cond = te::explain(&cond, &sizes);

@@ -87,7 +87,8 @@ fn frequency_count(ctx: &mut InferCtx<'_>, n: Sym) -> Result<Sym, InferError> {
 fn dft_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     let axis = ctx.axis("axis", ndim)?;
     if axis + 1 == ndim {
-        return Err(ctx.error("the last dim holds the parts of complex numbers and is no axis"));
+        return Err(ctx
+            .error("the axis must not be the last dim, which holds the parts of complex numbers"));
     }
     Ok(axis)
 }
@@ -96,7 +97,9 @@ fn infer_dft(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
     if ctx.bool("inverse")? && ctx.bool("onesided")? {
-        return Err(ctx.error("the inverse of one side is not supported: it is not unique"));
+        return Err(ctx.error(
+            "the inverse of a one-sided spectrum is not supported, because it is not unique",
+        ));
     }
     let length = if ctx.has_operand(1) { size_operand(ctx, 1)? } else { None };
     if t.ndim.is_some_and(|n| n < 2) {

@@ -88,7 +88,7 @@ fn index_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
         && let Some(max) = max_position(dtype)
         && len - 1 > max
     {
-        return Err(ctx.error(format!("{dtype} does not hold the places of {len} elements")));
+        return Err(ctx.error(format!("{dtype} cannot represent the indices of {len} elements")));
     }
     Ok(dtype)
 }
@@ -103,7 +103,7 @@ fn max_position(dtype: DType) -> Option<i64> {
 fn check_positions(b: &mut te::Body, op: &str, dtype: DType, len: &te::Expr) {
     if let Some(max) = max_position(dtype).filter(|_| len.as_int().is_none()) {
         let cond = te::le(len, &te::int(max + 1));
-        let message = format!("{op}: {dtype} does not hold the places of {{0}} elements");
+        let message = format!("{op}: {dtype} cannot represent the indices of {{0}} elements");
         b.assert(&te::explain(&cond, std::slice::from_ref(len)), message);
     }
 }
@@ -261,7 +261,7 @@ fn median_rank(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
     let none = others.fold(te::lt(&te::int(0), &te::int(0)), |none, (_, d)| {
         te::or(&none, &te::eq(d, &te::int(0)))
     });
-    b.assert(&te::or(&some, &none), "relax.median: there is no element");
+    b.assert(&te::or(&some, &none), "relax.median: the reduced axis is empty");
     te::maximum(&te::floordiv(&(&shape[axis] - 1), &te::int(2)), &te::int(0))
 }
 

@@ -303,7 +303,7 @@ fn te_arg_reduce(ctx: &mut LegalizeCtx<'_>, name: &str, kind: &str) -> TeResult 
         return Ok(vec![te::compute(axes.out_shape(), name, |_| te::int(0))]);
     };
     let count = axes.count();
-    let empty = ctx.error("there is no element to find over an empty axis");
+    let empty = ctx.error("the reduced axis is empty");
     if count.is_const(0) {
         return Err(empty);
     }

@@ -42,7 +42,7 @@ pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
         if let Stmt::Store(to, indices, _) = s {
             if !own.contains(to) {
                 note(format!(
-                    "stage '{name}' stores to {}, which is no buffer of its own",
+                    "stage '{name}' stores to {}, which is not one of its own buffers",
                     to.name()
                 ));
             } else if to.ndim() != indices.len() {
@@ -98,7 +98,7 @@ impl Create<'_> {
                 [one] => self.buffers[*one],
                 _ => {
                     let name = out.name();
-                    return Err(TeError(format!("output {name} is given twice as an argument")));
+                    return Err(TeError(format!("output {name} is passed twice as an argument")));
                 }
             };
             self.buffers.insert(out.clone(), buffer);

@@ -165,12 +165,12 @@ pub fn placeholders_of(outputs: &[Tensor]) -> Vec<Tensor> {
 fn validate(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Result<(), TeError> {
     let arguments: FxHashSet<&Tensor> = tensors.iter().collect();
     if arguments.len() != tensors.len() {
-        return Err(TeError::new("the same tensor is given twice as an argument"));
+        return Err(TeError::new("the same tensor is passed twice as an argument"));
     }
     let vars: Vec<&Var> =
         args.iter().filter_map(|a| if let Arg::Var(v) = a { Some(v) } else { None }).collect();
     if vars.iter().collect::<FxHashSet<_>>().len() != vars.len() {
-        return Err(TeError::new("the same variable is given twice as an argument"));
+        return Err(TeError::new("the same variable is passed twice as an argument"));
     }
     for t in stages {
         for dim in t.shape() {

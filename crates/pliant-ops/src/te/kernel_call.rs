@@ -95,7 +95,7 @@ impl<'a> KernelCall<'a> {
     /// If the kernel has no such attribute, or if the attribute has no such choice.
     pub fn choice(self, name: &str, choice: &str) -> Self {
         let (attr, _) = self.kernel.attr(name).expect("the kernel has an attribute of this name");
-        let AttrType::Choice(list) = attr.ty else { panic!("{name} is no choice") };
+        let AttrType::Choice(list) = attr.ty else { panic!("{name} is not a choice") };
         let index = list.iter().position(|c| *c == choice).expect("the attribute has this choice");
         self.attr(name, &[int(index as i64)])
     }

@@ -89,7 +89,7 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
     let error = |what: String| Err(TeError(format!("scan '{name}': {what}")));
     if state.is_empty() || init.len() != state.len() || update.len() != state.len() {
         let (i, u, s) = (init.len(), update.len(), state.len());
-        return error(format!("{s} states with {i} first values and {u} updates"));
+        return error(format!("{s} states with {i} initial values and {u} updates"));
     }
     for ((i, u), s) in init.iter().zip(update).zip(state) {
         let own = s.name();
@@ -98,7 +98,7 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
         }
         if s.ndim() == 0 || i.ndim() != s.ndim() || u.ndim() != s.ndim() {
             return error(format!(
-                "{own} has {} dims, its first values {} and its update {}; the first dim are the steps",
+                "{own} has {} dims, its initial values {} and its update {}; the first dim must be the steps",
                 s.ndim(),
                 i.ndim(),
                 u.ndim()
@@ -106,20 +106,23 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
         }
         if i.dtype() != s.dtype() || u.dtype() != s.dtype() {
             let (si, ii, ui) = (s.dtype(), i.dtype(), u.dtype());
-            return error(format!("{own} is {si}, its first values {ii} and its update {ui}"));
+            return error(format!("{own} is {si}, its initial values {ii} and its update {ui}"));
         }
         let dims = s.shape().iter().zip(u.shape()).zip(i.shape()).enumerate();
         for (k, ((sd, ud), id)) in dims {
             if !provably_equal(sd, ud) || (k > 0 && !provably_equal(sd, id)) {
                 return error(format!(
-                    "dim {k} of {own} is {sd}, of its update {ud} and of its first values {id}"
+                    "dim {k} of {own} is {sd}, of its update {ud} and of its initial values {id}"
                 ));
             }
         }
         if !provably_equal(&s.shape()[0], &state[0].shape()[0])
             || !provably_equal(&i.shape()[0], &init[0].shape()[0])
         {
-            return error(format!("{own} has other steps than {}", state[0].name()));
+            return error(format!(
+                "{own} has a different number of steps than {}",
+                state[0].name()
+            ));
         }
     }
     Ok(())

@@ -47,7 +47,7 @@ impl TupleReducer {
         if result.len() != identity.len() {
             let (actual, expected) = (result.len(), identity.len());
             return Err(TeError::new(format!(
-                "the function that combines gives {actual} values, but the neutral ones are {expected}"
+                "the combining function returns {actual} values, but there are {expected} neutral values"
             )));
         }
         let result = result.iter().zip(&identity).map(|(e, neutral)| cast(e, neutral.ty()));
@@ -93,7 +93,7 @@ pub fn compute_tuple_reduction(
     let init_count = init.as_ref().map_or(count, Vec::len);
     if source.len() != count || init_count != count || axes.len() != shape.len() {
         return Err(TeError::new(format!(
-            "'{name}' reduces {} values from {init_count} first ones with a function of {count}",
+            "'{name}' reduces {} values with {init_count} initial values and a function of {count} values",
             source.len()
         )));
     }

@@ -131,7 +131,7 @@ fn concat_split_slice_repeat_take() {
         r#"
         concat | <float32(n, 4); float32(m, 4)> | axis=0 | R.Tensor((m + n, 4), dtype="float32")
         concat | <float32(m); float32(2 * m)> | | R.Tensor((m * 3,), dtype="float32")
-        concat | <float32(n, 4); float32(m, 5)> | axis=0 | !tensors[1] has size 5 in dim 1, the tensors before it 4
+        concat | <float32(n, 4); float32(m, 5)> | axis=0 | !tensors[1] has size 5 in dim 1, but the tensors before it 4
         concat | <float32(n); int8(n)> | | !tensors[1] differs in rank or data type
         concat | float32(n) | | !tensors must be a tuple of tensors
         split | float32(2 * n, 3) | indices_or_sections=2 | R.Tuple(R.Tensor((n, 3), dtype="float32"), R.Tensor((n, 3), dtype="float32"))
@@ -183,13 +183,13 @@ fn reductions_and_products() {
         matmul | float32(k), float32(k) | | R.Tensor((), dtype="float32")
         matmul | float32(k), float32(b, k, n) | | R.Tensor((b, n), dtype="float32")
         matmul | float32(n, k), float32(k) | | R.Tensor((n,), dtype="float32")
-        matmul | float32(n, 3), float32(4, m) | | !the sizes summed over differ, 3 and 4
+        matmul | float32(n, 3), float32(4, m) | | !the contracted dims differ, 3 and 4
         matmul | float32(n, k), float32(j, m) | | R.Tensor((n, m), dtype="float32")
         matmul | float32(), float32(2) | | !x1 must have at least 1 dim
         matmul | int8(n, k), int8(k, m) | out_dtype=int32 | R.Tensor((n, m), dtype="int32")
         dot | float32(n, k), float32(k, m) | | R.Tensor((n, m), dtype="float32")
         linear | float32(n, 784), float32(128, 784), float32(128) | | R.Tensor((n, 128), dtype="float32")
-        linear | float32(n, 784), float32(128, 783) | | !the sizes summed over differ, 784 and 783
+        linear | float32(n, 784), float32(128, 783) | | !the contracted dims differ, 784 and 783
         outer | float32(n), float32(m) | | R.Tensor((n, m), dtype="float32")
         nn.softmax | float32(n, m) | axis=-1 | R.Tensor((n, m), dtype="float32")
         nn.softmax | float32(n, m) | axis=2 | !axis 2 is out of range
@@ -213,7 +213,7 @@ fn creation_and_shapes() {
         arange | int(2), int(n + 2), int(1) | dtype=int32 | R.Tensor((n,), dtype="int32")
         arange | int(10), int(0), int(-3) | | R.Tensor((4,), dtype="int64")
         arange | float(0), float(1), float(0.25) | | R.Tensor((4,), dtype="float32")
-        arange | int(0), int(n), int(0) | | !the step 0 is not possible
+        arange | int(0), int(n), int(0) | | !the step 0 is invalid
         tril | float32(n, n) | k=1 | R.Tensor((n, n), dtype="float32")
         tril | float32(n) | | !x must have at least 2 dims
         shape_of | float32(n, 4) | | R.Shape([n, 4])

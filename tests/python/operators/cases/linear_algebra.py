@@ -13,7 +13,7 @@ matmul = rounded(np.matmul)
 
 
 def matmul_if_equal(a: Array, b: Array) -> Array | Refusal:
-    return matmul(a, b) if a.shape[1] == b.shape[0] else Refusal("k", "the sizes summed over differ")
+    return matmul(a, b) if a.shape[1] == b.shape[0] else Refusal("k", "the contracted dims differ")
 
 
 PRODUCTS: list[Case] = [

@@ -60,12 +60,12 @@ def median(axis: int | None, keep: bool) -> Callable[..., Any]:
     def reference(a: Array) -> Any:
         if axis is None:
             if a.size == 0:
-                return Refusal("relax.median: there is no element")
+                return Refusal("relax.median: the reduced axis is empty")
             flat = np.sort(a.ravel())
             return np.asarray(flat[(a.size - 1) // 2], a.dtype).reshape([1] * a.ndim if keep else [])
         if a.shape[axis] == 0:
             empty = np.delete(np.array(a.shape), axis) if not keep else np.where(np.arange(a.ndim) == axis, 1, a.shape)
-            return Refusal("relax.median: there is no element") if empty.prod() else [
+            return Refusal("relax.median: the reduced axis is empty") if empty.prod() else [
                 np.zeros(empty, a.dtype),
                 np.zeros(empty, "int64"),
             ]

@@ -155,7 +155,9 @@ pub(super) fn index_tuple_len(
     let fits = usize::try_from(len).ok().filter(|&n| max.is_none_or(|m| n <= m));
     let bad = || {
         let data = ctx.operand_type_text(0);
-        ctx.error(format!("index tuples of {len} are longer than the dims that they index: {data}"))
+        ctx.error(format!(
+            "index tuples have {len} elements, more than the dims that they index: {data}"
+        ))
     };
     fits.ok_or_else(bad).map(Some)
 }
@@ -240,7 +242,7 @@ pub(super) fn index_tensors(
         && list.len() > n
     {
         let (x, n) = (ctx.operand_type_text(0), list.len());
-        return Err(ctx.error(format!("{n} tensors of indices for fewer dims: {x}")));
+        return Err(ctx.error(format!("indices has {n} tensors, but data has fewer dims: {x}")));
     }
     Ok(Some(list))
 }

@@ -40,7 +40,9 @@ fn equation(ctx: &InferCtx<'_>, ranks: &[usize]) -> Result<Equation, InferError>
     terms(ctx)?.for_ranks(ranks).map_err(|mismatch| match mismatch {
         EquationMismatch::Count(expected) => {
             let actual = ranks.len();
-            ctx.error(format!("subscripts name {expected} operands, but {actual} are given"))
+            ctx.error(format!(
+                "subscripts has terms for {expected} operands, but {actual} are passed"
+            ))
         }
         EquationMismatch::Rank(i) => {
             let ty = ctx.operand_type_text(0);
@@ -86,7 +88,7 @@ fn size_of(sizes: &[(Label, Sym)], label: Label) -> Option<Sym> {
 fn operand_types(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError> {
     let Some(list) = ctx.tensors(0)? else { return Ok(None) };
     if list.is_empty() {
-        return Err(ctx.error("there is no operand"));
+        return Err(ctx.error("at least one operand is required"));
     }
     let dtype = list.iter().find_map(|t| t.dtype);
     if list.iter().any(|t| t.dtype.is_some() && t.dtype != dtype) {
@@ -95,7 +97,7 @@ fn operand_types(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError
         );
     }
     if dtype.is_some_and(DType::is_bool) {
-        return Err(ctx.error("has no sums of bool; convert the operands first"));
+        return Err(ctx.error("is not defined on bool; convert the operands first"));
     }
     Ok(Some(list))
 }

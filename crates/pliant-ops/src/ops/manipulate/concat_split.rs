@@ -61,7 +61,7 @@ pub(super) struct ConcatOperands {
 fn nonempty_tensors(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError> {
     let parts = ctx.tensors(0)?;
     if parts.as_ref().is_some_and(Vec::is_empty) {
-        return Err(ctx.error("there is nothing to join"));
+        return Err(ctx.error("at least one tensor is required"));
     }
     Ok(parts)
 }
@@ -122,7 +122,7 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> InferResult {
                 shared_dim(ctx, dims[i], other[i]).ok_or_else(|| {
                     let (a, b) = (ctx.dim_text(dims[i]), ctx.dim_text(other[i]));
                     ctx.error(format!(
-                        "tensors[{k}] has size {b} in dim {i}, the tensors before it {a}"
+                        "tensors[{k}] has size {b} in dim {i}, but the tensors before it {a}"
                     ))
                 })?
             };
@@ -216,7 +216,7 @@ fn copy_parts(b: &mut Body, out: &Tensor, parts: &[Tensor], size: &Expr, row: &[
         b.if_(&te::lt(&te::int(0), &shape[0]), |b| {
             let first = b.let_("first", &index_bounds::clamp(&start.get(), size));
             let end = &first + &shape[0];
-            b.assert(&te::le(&end, size), "relax.concat: the parts are more than the result");
+            b.assert(&te::le(&end, size), "relax.concat: the parts exceed the result");
             let copy = |b: &mut Body, i: &[Expr]| {
                 let to = [row, &[&i[0] + &first], &i[1..]].concat();
                 b.store(out, &to, &part.at(&[row, i].concat()));
@@ -297,7 +297,7 @@ fn equal_parts(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<SplitP
         return Err(unknown_part_count_error(ctx));
     };
     if !(1..=1 << 16).contains(&count) {
-        return Err(ctx.error(format!("{count} is no number of parts")));
+        return Err(ctx.error(format!("the number of parts must be in 1 to 65536, but is {count}")));
     }
     let even = size_proofs::divides(ctx.func, sections, dim) == Some(true);
     let syms = &mut ctx.func.syms;
@@ -315,8 +315,10 @@ fn equal_parts(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<SplitP
 }
 
 fn unknown_part_count_error(ctx: &InferCtx<'_>) -> InferError {
-    ctx.error("the number of parts must be known, since it says how many results there are")
-        .with_help("give the indices to cut at, which may be symbols: R.split(x, [n // 2], axis=0)")
+    ctx.error("the number of parts must be constant, because it determines the number of results")
+        .with_help(
+            "pass the indices to split at, which may be symbolic: R.split(x, [n // 2], axis=0)",
+        )
 }
 
 fn infer_split(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -366,7 +368,7 @@ fn te_split(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let axis = ctx.infer().axis("axis", dims.len())?;
     let cuts = split_parts(&mut ctx.infer(), dims[axis])?.ok_or_else(|| {
-        LegalizeError::unknown("relax.split: the indices to cut at are not known")
+        LegalizeError::unknown("relax.split: the indices to split at are not known")
     })?;
     let x = ctx.tensor(0)?;
     let mut outputs = Vec::with_capacity(cuts.parts.len());

@@ -246,7 +246,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let map = index_map(ctx, t.ndim)?;
     for key in ["axis_separators", "input_axis_separators"] {
         if ctx.list(key)?.is_some_and(|list| !list.is_empty()) {
-            return Err(ctx.error(format!("{key} must be empty: memory has one dim here")));
+            return Err(ctx.error(format!("{key} must be empty: buffers are one-dimensional")));
         }
     }
     if !ctx.attr("pad_value").is_none() {
@@ -266,7 +266,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     if crate::size_proofs::at_most(ctx.func, before, after) == Some(false) {
         let (before, after) = (ctx.dim_text(before), ctx.dim_text(after));
         return Err(ctx.error(format!(
-            "index_map brings {before} elements to {after} places, so that some meet"
+            "index_map maps {before} elements to {after} positions, so it is not injective"
         )));
     }
     Ok(ctx.tensor_type(Some(out), None, t.dtype))
@@ -302,7 +302,7 @@ fn te_layout(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     debug_assert_eq!(map.inputs, x.ndim());
     Ok(te::extern_("layout_transform", &[(shape.clone(), x.dtype())], |b, out| {
         if !fits {
-            let message = "relax.layout_transform: index_map brings {0} elements to {1} places";
+            let message = "relax.layout_transform: index_map maps {0} elements to {1} positions";
             let cond = te::le(&before, &after);
             b.assert(&te::explain(&cond, &[before.clone(), after.clone()]), message);
         }

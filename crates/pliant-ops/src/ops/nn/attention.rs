@@ -381,7 +381,7 @@ impl Sequences {
             let inside =
                 te::all([&te::ge(&from, &te::int(0)), &te::le(&from, &to), &te::le(&to, len)]);
             let message = format!(
-                "relax.nn.attention_var_len: the sequence of {what} from {{0}} to {{1}} is out of range for {{2}} places"
+                "relax.nn.attention_var_len: the sequence of {what} from {{0}} to {{1}} is out of range for {{2}} positions"
             );
             let message = CheckFailure::Index.mark(&message);
             (te::explain(&inside, &[from, to, len.clone()]), message.into())

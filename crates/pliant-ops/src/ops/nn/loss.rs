@@ -101,7 +101,7 @@ fn infer_nll(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     if p.ndim.zip(t.ndim).is_some_and(|(x, y)| x != y + 1) {
         return Err(ctx.error(format!(
-            "targets must have the dims of predictions without that of the classes: {}",
+            "targets must have the dims of predictions without the class dim: {}",
             operand_types(ctx)
         )));
     }

@@ -118,7 +118,8 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         let size = syms.add(dims[axis], extra);
         if size_proofs::at_most(ctx.func, size, minus) == Some(true) {
             let dim = ctx.dim_text(dims[axis]);
-            return Err(ctx.error(format!("axis {axis} of size {dim} has too little to take away")));
+            return Err(ctx
+                .error(format!("axis {axis} of size {dim} is smaller than its negative padding")));
         }
         dims[axis] = size;
     }

@@ -77,7 +77,7 @@ pub(super) fn activations(
     for name in names {
         let row = TABLE.iter().find(|row| row.0.eq_ignore_ascii_case(&name)).ok_or_else(|| {
             let known: Vec<&str> = TABLE.iter().map(|row| row.0).collect();
-            ctx.error(format!("{name:?} is no activation; there are {}", known.join(", ")))
+            ctx.error(format!("{name:?} is not an activation; choose one of {}", known.join(", ")))
         })?;
         // As in ONNX, the lists contain values in order for those activations that have the
         // parameter.

@@ -42,8 +42,8 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let dtype = ctx.dtype("dtype")?.or(t.dtype);
     if dtype.is_some_and(|d| d.is_bool()) {
         return Err(ctx
-            .error("has no running total of bool")
-            .with_help("say in which type to count: dtype=\"int64\""));
+            .error("is not defined on bool")
+            .with_help("set the element type of the result: dtype=\"int64\""));
     }
     ctx.bool("exclusive")?;
     if ctx.attr("axis").is_none() {

@@ -81,7 +81,7 @@ pub(super) fn index_attr(
 pub(super) fn assert_indices_in_row(b: &mut te::Body, op: &str, indices: &[i64], size: &Expr) {
     if let Some(max) = indices.iter().max().filter(|_| size.as_int().is_none()) {
         let cond = te::gt(size, &te::int(*max));
-        let message = format!("{op}: place {max} is out of range for rows of size {{0}}");
+        let message = format!("{op}: index {max} is out of range for rows of size {{0}}");
         b.assert(&te::explain(&cond, std::slice::from_ref(size)), message);
     }
 }
@@ -171,7 +171,7 @@ fn infer_multibox(ctx: &mut InferCtx<'_>) -> InferResult {
             if shared_dim(ctx, x, y).is_none() {
                 let types = operand_types(ctx);
                 return Err(ctx
-                    .error(format!("must be given (B, C, N), (B, 4 * N) and (1, N, 4): {types}")));
+                    .error(format!("cls_pred, loc_pred and anchor must have the shapes (B, C, N), (B, 4 * N) and (1, N, 4): {types}")));
             }
         }
     }

@@ -177,8 +177,10 @@ impl RoiPooling {
         let channels = self.size(self.at.channel);
         let (h, w) = (te::int(self.pooled[0]), te::int(self.pooled[1]));
         let (rows, columns) = (self.size(self.at.row), self.size(self.at.column));
-        let message =
-            format!("{}: an image of {{0}} rows and {{1}} columns has no regions", self.op);
+        let message = format!(
+            "{}: regions cannot be read from an image of {{0}} rows and {{1}} columns",
+            self.op
+        );
         b.parallel("r", &self.shape[0], |b, region| {
             let pixels = te::and(&te::gt(&rows, &te::int(0)), &te::gt(&columns, &te::int(0)));
             b.assert(&te::explain(&pixels, &[rows.clone(), columns.clone()]), message.as_str());
