@@ -36,45 +36,54 @@ macro_rules! binary_op {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    arithmetic!("add", |a, b| a + b, "Sum.").commutative().onnx(&["Add"]),
-    arithmetic!("subtract", |a, b| a - b, "Difference.").onnx(&["Sub"]),
-    arithmetic!("multiply", |a, b| a * b, "Product.").commutative().onnx(&["Mul"]),
-    arithmetic!("divide", |a, b| a / b, "Quotient; of integers, rounded towards zero.")
+    arithmetic!("add", |a, b| a + b, "`x1 + x2`.").commutative().onnx(&["Add"]),
+    arithmetic!("subtract", |a, b| a - b, "`x1 - x2`.").onnx(&["Sub"]),
+    arithmetic!("multiply", |a, b| a * b, "`x1 * x2`.").commutative().onnx(&["Mul"]),
+    arithmetic!("divide", |a, b| a / b, "`x1 / x2`. Integer quotients are rounded towards zero.")
         .onnx(&["Div"]),
-    arithmetic!("floor_divide", floor_divide, "Quotient, rounded towards minus infinity."),
-    arithmetic!("mod", modulo, "Remainder with the sign of the divisor.").onnx(&["Mod"]),
-    arithmetic!("floor_mod", modulo, "Remainder with the sign of the divisor.").numpy("mod"),
-    OpDecl::new("relax.power", infer_arithmetic, "Power.")
+    arithmetic!("floor_divide", floor_divide, "`x1 / x2`, rounded towards minus infinity."),
+    arithmetic!("mod", modulo, "The remainder of `x1 / x2`, with the sign of the divisor.").onnx(&["Mod"]),
+    arithmetic!("floor_mod", modulo, "The remainder of `x1 / x2`, with the sign of the divisor.").numpy("mod"),
+    OpDecl::new("relax.power", infer_arithmetic, "`x1` to the power `x2`.")
         .operands(&["x1", "x2"])
         .te_broadcast(power)
         .numpy("power")
         .onnx(&["Pow"]),
-    binary_op!("maximum", infer_broadcast, te::maximum, "The larger; NaN if either is NaN.").commutative().onnx(&["Max"]),
-    binary_op!("minimum", infer_broadcast, te::minimum, "The smaller; NaN if either is NaN.").commutative()
+    binary_op!("maximum", infer_broadcast, te::maximum, "The maximum of two elements; NaN if either is NaN.")
+        .commutative()
+        .onnx(&["Max"]),
+    binary_op!("minimum", infer_broadcast, te::minimum, "The minimum of two elements; NaN if either is NaN.")
+        .commutative()
         .onnx(&["Min"]),
-    comparison!("equal", te::eq, "Whether equal.").commutative().onnx(&["Equal"]),
-    comparison!("not_equal", te::ne, "Whether different.").commutative(),
-    comparison!("less", te::lt, "Whether less.").onnx(&["Less"]),
-    comparison!("less_equal", te::le, "Whether less or equal.").onnx(&["LessOrEqual"]),
-    comparison!("greater", te::gt, "Whether greater.").onnx(&["Greater"]),
-    comparison!("greater_equal", te::ge, "Whether greater or equal.").onnx(&["GreaterOrEqual"]),
-    comparison!("logical_and", |a, b| te::and(&is_nonzero(a), &is_nonzero(b)), "Whether both are not 0.").commutative()
+    comparison!("equal", te::eq, "`x1 == x2`.").commutative().onnx(&["Equal"]),
+    comparison!("not_equal", te::ne, "`x1 != x2`.").commutative(),
+    comparison!("less", te::lt, "`x1 < x2`.").onnx(&["Less"]),
+    comparison!("less_equal", te::le, "`x1 <= x2`.").onnx(&["LessOrEqual"]),
+    comparison!("greater", te::gt, "`x1 > x2`.").onnx(&["Greater"]),
+    comparison!("greater_equal", te::ge, "`x1 >= x2`.").onnx(&["GreaterOrEqual"]),
+    comparison!("logical_and", |a, b| te::and(&is_nonzero(a), &is_nonzero(b)), "Whether both elements are nonzero.")
+        .commutative()
         .onnx(&["And"]),
-    comparison!("logical_or", |a, b| te::or(&is_nonzero(a), &is_nonzero(b)), "Whether either is not 0.").commutative()
+    comparison!("logical_or", |a, b| te::or(&is_nonzero(a), &is_nonzero(b)), "Whether at least one of the elements is nonzero.")
+        .commutative()
         .onnx(&["Or"]),
-    comparison!("logical_xor", |a, b| te::ne(&is_nonzero(a), &is_nonzero(b)), "Whether one of them is not 0.").commutative()
+    comparison!("logical_xor", |a, b| te::ne(&is_nonzero(a), &is_nonzero(b)), "Whether exactly one of the elements is nonzero.")
+        .commutative()
         .onnx(&["Xor"]),
-    binary_op!("bitwise_and", infer_bitwise, te::bitwise_and, "Bits that are set in both.").commutative()
+    binary_op!("bitwise_and", infer_bitwise, te::bitwise_and, "Bitwise and.")
+        .commutative()
         .onnx(&["BitwiseAnd"]),
-    binary_op!("bitwise_or", infer_bitwise, te::bitwise_or, "Bits that are set in either.").commutative()
+    binary_op!("bitwise_or", infer_bitwise, te::bitwise_or, "Bitwise or.")
+        .commutative()
         .onnx(&["BitwiseOr"]),
-    binary_op!("bitwise_xor", infer_bitwise, te::bitwise_xor, "Bits that are set in one of them.").commutative()
+    binary_op!("bitwise_xor", infer_bitwise, te::bitwise_xor, "Bitwise exclusive or.")
+        .commutative()
         .onnx(&["BitwiseXor"]),
     binary_op!(
         "left_shift",
         infer_shift,
         te::shift_left,
-        "Bits moved up; 0 where the distance is negative or as large as the width."
+        "Shifts left. The result is 0 if the distance is negative or at least the bit width."
     )
     .aliases(&["relax.bitwise_left_shift", "relax.shift_left"])
     .onnx(&["BitShift"]),
@@ -82,12 +91,12 @@ pub static DECLS: &[OpDecl] = &[
         "right_shift",
         infer_shift,
         te::shift_right,
-        "Bits moved down, the sign kept; only the sign where the distance is negative or as large as the width."
+        "Shifts right arithmetically. If the distance is negative or at least the bit width, the result consists of sign bits."
     )
     .aliases(&["relax.bitwise_right_shift", "relax.shift_right"])
     .onnx(&["BitShift"]),
     binary_op!("atan2", infer_broadcast_float, te::atan2, "The angle of the point (x2, x1).").numpy("arctan2"),
-    binary_op!("log_add_exp", infer_broadcast_float, log_add_exp, "log(exp(x1) + exp(x2)) without overflow.")
+    binary_op!("log_add_exp", infer_broadcast_float, log_add_exp, "`log(exp(x1) + exp(x2))`, computed without overflow.")
         .numpy("logaddexp"),
 ];
 

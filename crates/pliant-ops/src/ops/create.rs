@@ -16,7 +16,7 @@ const DIAGONAL: &[(&str, Default)] = &[("k", Default::Int(0))];
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    OpDecl::new("relax.full", infer_full, "A tensor of one value.")
+    OpDecl::new("relax.full", infer_full, "A tensor of the given shape, filled with a value.")
         .operands(&["shape: size", "fill_value: fill"])
         .attrs(DTYPE)
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Operand))
@@ -32,17 +32,21 @@ pub static DECLS: &[OpDecl] = &[
         .attrs(&[("dtype", Default::Str("float32"))])
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(1.0)))
         .numpy("ones"),
-    OpDecl::new("relax.full_like", infer_like, "A tensor of one value, of another's shape.")
-        .operands(&["x", "fill_value: fill"])
-        .attrs(DTYPE)
-        .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Operand))
-        .numpy("full_like"),
-    OpDecl::new("relax.zeros_like", infer_like, "A tensor of zeros, of another's shape.")
+    OpDecl::new(
+        "relax.full_like",
+        infer_like,
+        "A tensor of the shape of `x`, filled with a value.",
+    )
+    .operands(&["x", "fill_value: fill"])
+    .attrs(DTYPE)
+    .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Operand))
+    .numpy("full_like"),
+    OpDecl::new("relax.zeros_like", infer_like, "A tensor of zeros of the shape of `x`.")
         .operands(&["x"])
         .attrs(DTYPE)
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(0.0)))
         .numpy("zeros_like"),
-    OpDecl::new("relax.ones_like", infer_like, "A tensor of ones, of another's shape.")
+    OpDecl::new("relax.ones_like", infer_like, "A tensor of ones of the shape of `x`.")
         .operands(&["x"])
         .attrs(DTYPE)
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(1.0)))
@@ -50,28 +54,36 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.arange",
         infer_arange,
-        "Evenly spaced values from start up to, but without, end.",
+        "Evenly spaced values from `start` (inclusive) to `end` (exclusive).",
     )
     .operands(&["start: scalar", "end?: scalar", "step?: scalar"])
     .attrs(DTYPE)
     .te(Pattern::Injective, te_arange)
     .numpy("arange")
     .onnx(&["Range"])
-    .limits("a step that is a symbol: the sign of the step decides what the size is"),
-    OpDecl::new("relax.tril", infer_triangle, "The lower triangle; zeros above the k-th diagonal.")
-        .operands(&["x"])
-        .attrs(DIAGONAL)
-        .symbolic("k")
-        .te(Pattern::Injective, |ctx| te_triangle(ctx, "tril", te::le))
-        .numpy("tril")
-        .onnx(&["Trilu"]),
-    OpDecl::new("relax.triu", infer_triangle, "The upper triangle; zeros below the k-th diagonal.")
-        .operands(&["x"])
-        .attrs(DIAGONAL)
-        .symbolic("k")
-        .te(Pattern::Injective, |ctx| te_triangle(ctx, "triu", te::ge))
-        .numpy("triu")
-        .onnx(&["Trilu"]),
+    .limits("symbolic steps, because the sign of the step determines the size"),
+    OpDecl::new(
+        "relax.tril",
+        infer_triangle,
+        "The lower triangle of matrices. Elements above diagonal `k` become 0.",
+    )
+    .operands(&["x"])
+    .attrs(DIAGONAL)
+    .symbolic("k")
+    .te(Pattern::Injective, |ctx| te_triangle(ctx, "tril", te::le))
+    .numpy("tril")
+    .onnx(&["Trilu"]),
+    OpDecl::new(
+        "relax.triu",
+        infer_triangle,
+        "The upper triangle of matrices. Elements below diagonal `k` become 0.",
+    )
+    .operands(&["x"])
+    .attrs(DIAGONAL)
+    .symbolic("k")
+    .te(Pattern::Injective, |ctx| te_triangle(ctx, "triu", te::ge))
+    .numpy("triu")
+    .onnx(&["Trilu"]),
 ];
 
 fn infer_shape(ctx: &mut InferCtx<'_>) -> InferResult {

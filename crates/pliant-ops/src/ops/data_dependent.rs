@@ -11,7 +11,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.unique",
         infer_unique,
-        "The different elements, and where they are and how often.",
+        "The distinct elements and, if requested, their first indices, the inverse mapping and their counts.",
     )
     .operands(&["x"])
     .attrs(&[
@@ -28,7 +28,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nonzero",
         infer_nonzero,
-        "The indices of elements that are not 0: one row per dim.",
+        "The indices of the nonzero elements, with one row per dim.",
     )
     .operands(&["x"])
     .packed("vm.builtin.nonzero")

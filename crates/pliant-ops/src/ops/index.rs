@@ -24,8 +24,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.take",
         infer_take,
-        "Slices along an axis at given indices. Negative ones count from the end; those outside are refused when it \
-         runs, or by mode brought into range (\"clip\", \"wrap\"), or give NaN (\"nan\").",
+        "Gathers slices along an axis at the given indices. Negative indices count from the end. Indices out of range are a \
+        run-time error (mode \"fast\"), are mapped into the range (\"clip\", \"wrap\"), or result in NaN (\"nan\").",
     )
     .operands(&["x", "indices: index"])
     .attrs(&[("axis", Default::None), ("mode", Default::Str("fast"))])
@@ -35,7 +35,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.strided_slice",
         infer_slice,
-        "Every stride-th element from begin up to, but without, end.",
+        "Slices along axes: every `strides[k]`-th element from `begin[k]` (inclusive) to `end[k]` (exclusive) of axis \
+        `axes[k]`.",
     )
     .operands(&["x", "axes: size", "begin: size", "end: size", "strides?: size"])
     .attrs(&[("assume_inbound", Default::Bool(false))])

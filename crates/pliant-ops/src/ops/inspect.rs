@@ -15,7 +15,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.inspect.tensor_shape_i",
         |ctx| infer_at_axis(ctx, true),
-        "The size of a dim, as a scalar.",
+        "The size of dim `axis`, as a scalar.",
     )
     .operands(&["tensor"])
     .attrs(AXIS)
@@ -24,7 +24,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.inspect.tensor_stride_i",
         |ctx| infer_at_axis(ctx, false),
-        "How many elements lie from one index of a dim to the next, as a scalar.",
+        "The stride of dim `axis` in elements, as a scalar.",
     )
     .operands(&["tensor"])
     .attrs(AXIS)
@@ -36,7 +36,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.inspect.tensor_dtype_code",
         |ctx| infer_dtype_property(ctx, DType::UInt8, |d| i64::from(d.to_dlpack().0)),
-        "DLPack's code of the kind of elements, as a scalar.",
+        "The DLPack type code of the elements, as a scalar.",
     )
     .operands(&["tensor"])
     .depends_on_types_only()
@@ -44,7 +44,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.inspect.tensor_dtype_bits",
         |ctx| infer_dtype_property(ctx, DType::UInt8, |d| i64::from(d.bits())),
-        "The bits of an element, as a scalar.",
+        "The number of bits per element, as a scalar.",
     )
     .operands(&["tensor"])
     .depends_on_types_only()
@@ -52,7 +52,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.inspect.tensor_dtype_lanes",
         |ctx| infer_dtype_property(ctx, DType::UInt16, |_| 1),
-        "The lanes of an element, as a scalar: 1.",
+        "The number of lanes per element, as a scalar: always 1.",
     )
     .operands(&["tensor"])
     .depends_on_types_only()
@@ -60,37 +60,37 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.inspect.tensor_byte_offset",
         infer_offset,
-        "How many bytes behind the beginning of its memory a tensor begins, as a scalar.",
+        "The offset of the tensor in its storage in bytes, as a scalar.",
     )
     .operands(&["tensor"])
     .packed("vm.builtin.inspect.byte_offset"),
     OpDecl::new(
         "relax.inspect.tensor_elem_offset",
         infer_offset,
-        "How many elements behind the beginning of its memory a tensor begins, as a scalar.",
+        "The offset of the tensor in its storage in elements, as a scalar.",
     )
     .operands(&["tensor"])
     .packed("vm.builtin.inspect.elem_offset"),
     OpDecl::new(
         "relax.memory.view",
         infer_view,
-        "The memory of a tensor, from an offset in bytes on, read as a tensor of that shape and data type.",
+        "Reinterprets the memory of a tensor, from an offset in bytes on, as a tensor of another shape and data type.",
     )
     .operands(&["data", "shape?: size"])
     .attrs(&[("dtype", Default::None), ("relative_byte_offset", Default::Int(0))])
-    .limits("sharing the memory of the tensor: the result has its own")
+    .limits("sharing the memory of the tensor: the result is a copy")
     .packed("vm.builtin.tensor_view"),
     OpDecl::new(
         "relax.memory.ensure_zero_offset",
         infer_same,
-        "The same tensor, which begins where its memory does.",
+        "The same tensor with offset 0 in its storage.",
     )
     .operands(&["data"])
     .view(te_same),
     OpDecl::new(
         "relax.builtin.stop_lift_params",
         infer_same,
-        "The same tensor, which LiftTransformParams does not compute before the inputs are known.",
+        "The identity. LiftTransformParams does not lift computations across it.",
     )
     .operands(&["x"])
     .view(te_same),

@@ -21,7 +21,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.matmul",
         infer_matmul,
-        "Matrix product over the last two dims; leading dims broadcast.",
+        "Matrix product over the last two dims. Leading dims are broadcast.",
     )
     .operands(&["x1", "x2"])
     .attrs(OUT_DTYPE)
@@ -32,7 +32,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.linear",
         infer_linear,
-        "Product with the transpose of a weight (out, in), plus a bias.",
+        "Product of `data` with the transpose of `weight`, of shape (out, in), plus an optional bias.",
     )
     .operands(&["data", "weight", "bias?"])
     .attrs(OUT_DTYPE)

@@ -22,20 +22,20 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.reshape",
         infer_reshape,
-        "The same elements in another shape; -1 is found, 0 is copied.",
+        "The same elements in another shape. One size may be -1, which is inferred; 0 copies the size of the input dim.",
     )
     .operands(&["x", "shape: size"])
     .view(te_view)
     .numpy("reshape")
     .onnx(&["Reshape"]),
-    OpDecl::new("relax.flatten", infer_flatten, "The same elements in one dim.")
+    OpDecl::new("relax.flatten", infer_flatten, "The elements as a vector, in row-major order.")
         .operands(&["x"])
         .view(te_view)
         .numpy("ravel"),
     OpDecl::new(
         "relax.expand_dims",
         infer_expand_dims,
-        "New dims of size 1 at these places of the result.",
+        "Inserts dims of size 1, which become the dims `axis` of the result.",
     )
     .operands(&["x"])
     .attrs(&[("axis", Default::Required)])
@@ -46,7 +46,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.squeeze",
         infer_squeeze,
-        "Without dims of size 1: those named, or all known to be 1.",
+        "Removes dims of size 1: those in `axis`, or by default all that are known to be 1.",
     )
     .operands(&["x"])
     .attrs(&[("axis", Default::None)])
@@ -58,7 +58,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.permute_dims",
         infer_permute,
-        "The dims in another order; reversed if none is given.",
+        "Transposes the dims: dim `i` of the result is dim `axes[i]` of the input. By default, the order is reversed.",
     )
     .operands(&["x"])
     .attrs(&[("axes", Default::None)])
@@ -67,7 +67,7 @@ pub static DECLS: &[OpDecl] = &[
     .aliases(&["relax.transpose"])
     .numpy("transpose")
     .onnx(&["Transpose"]),
-    OpDecl::new("relax.broadcast_to", infer_broadcast_to, "Broadcast to a shape.")
+    OpDecl::new("relax.broadcast_to", infer_broadcast_to, "Broadcasts a tensor to a shape.")
         .operands(&["x", "shape: size"])
         .te(Pattern::Broadcast, te_broadcast_to)
         .numpy("broadcast_to")
@@ -75,14 +75,14 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.repeat",
         infer_repeat,
-        "Each element so many times along an axis, or of the flat tensor.",
+        "Repeats each element `repeats` times along an axis, or in the flattened tensor.",
     )
     .operands(&["x"])
     .attrs(&[("repeats", Default::Required), ("axis", Default::None)])
     .symbolic("repeats")
     .te(Pattern::Injective, te_repeat)
     .numpy("repeat"),
-    OpDecl::new("relax.tile", infer_tile, "The whole tensor so many times along each axis.")
+    OpDecl::new("relax.tile", infer_tile, "Repeats the whole tensor `repeats[k]` times along each axis `k`.")
         .operands(&["x"])
         .attrs(&[("repeats", Default::Required)])
         .symbolic("repeats")

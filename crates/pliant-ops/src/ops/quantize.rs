@@ -17,8 +17,9 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.quantize",
         infer_quantize,
-        "round(data / scale) + zero_point, ties to even, brought into the range of out_dtype. scale and zero_point are \
-         scalars, or vectors along the axis; an integer zero_point has the type of the result, or another width.",
+        "`round(data / scale) + zero_point`, with ties rounded to even, saturated to the range of `out_dtype`. `scale` and \
+        `zero_point` are scalars (per-tensor) or vectors along the axis (per-channel). An integer `zero_point` of the same width \
+        as the result has the type of the result.",
     )
     .operands(&["data", "scale: scalar", "zero_point: scalar"])
     .attrs(&[("axis", Default::Int(-1)), ("out_dtype", Default::Str("int8"))])
@@ -27,7 +28,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.dequantize",
         infer_dequantize,
-        "(data - zero_point) * scale in out_dtype. scale and zero_point are scalars, or vectors along the axis.",
+        "`(data - zero_point) * scale` in `out_dtype`. `scale` and `zero_point` are scalars (per-tensor) or vectors along the \
+        axis (per-channel).",
     )
     .operands(&["data", "scale: scalar", "zero_point: scalar"])
     .attrs(&[("axis", Default::Int(-1)), ("out_dtype", Default::Str("float32"))])
@@ -36,8 +38,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.multinomial_from_uniform",
         infer_multinomial,
-        "For each sample the first class whose probabilities up to it, in the row that sample_indices names, sum to \
-         more than the uniform number; the last class where none does.",
+        "Samples from categorical distributions: for each sample, the first class for which the cumulative probability in row \
+        `sample_indices` of `prob` exceeds the uniform random number, or else the last class.",
     )
     .operands(&["prob", "uniform_sample", "sample_indices: index"])
     .attrs(&[("dtype", Default::Str("int64"))])

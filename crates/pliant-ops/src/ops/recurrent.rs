@@ -28,11 +28,11 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.lstm",
         |ctx| infer(ctx, CellKind::Lstm),
-        "A long short-term memory over x (steps, batch, inputs), or with layout 1 (batch, steps, inputs). Weights w \
-         (directions, 4 * hidden, inputs) and r (directions, 4 * hidden, hidden) hold the gates i, o, f, c; b \
-         (directions, 8 * hidden) the biases of both; p (directions, 3 * hidden) the peepholes i, o, f. Gives all \
-         outputs (steps, directions, batch, hidden), the last output and the last cell (directions, batch, hidden). \
-         Sequences end at sequence_lens; outputs after that are 0.",
+        "A long short-term memory (LSTM) layer as in ONNX. `x` is (steps, batch, inputs), or with layout 1 (batch, steps, \
+        inputs). The weights `w` (directions, 4 * hidden, inputs) and `r` (directions, 4 * hidden, hidden) hold the gates i, o, \
+        f, c, in this order. `b` (directions, 8 * hidden) holds the biases of both, and `p` (directions, 3 * hidden) the \
+        peepholes i, o, f. Returns all outputs (steps, directions, batch, hidden), the last output and the last cell state \
+        (directions, batch, hidden). Sequences end at `sequence_lens`; later outputs are 0.",
     )
     .operands(&["x", "w", "r", "b?", "sequence_lens?: index", "initial_h?", "initial_c?", "p?"])
     .attrs(&[
@@ -49,8 +49,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.gru",
         |ctx| infer(ctx, CellKind::Gru),
-        "A gated recurrent unit: gates z, r, h; otherwise as relax.nn.lstm, without cell and peepholes. \
-         linear_before_reset applies the reset gate after the product with the state.",
+        "A gated recurrent unit (GRU) layer with the gates z, r, h. Otherwise it is as relax.nn.lstm, without cell state and \
+        peepholes. With `linear_before_reset`, the reset gate is applied after the product with the state.",
     )
     .operands(&["x", "w", "r", "b?", "sequence_lens?: index", "initial_h?"])
     .attrs(&[
@@ -67,7 +67,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.rnn",
         |ctx| infer(ctx, CellKind::Rnn),
-        "A plain recurrent layer: f(x w + h r + b); otherwise as relax.nn.gru.",
+        "A plain recurrent layer, `f(x w + h r + b)`. Otherwise it is as relax.nn.gru.",
     )
     .operands(&["x", "w", "r", "b?", "sequence_lens?: index", "initial_h?"])
     .attrs(ATTRS)

@@ -25,7 +25,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.call_tir_inplace",
         infer_tir_inplace,
-        "call_tir whose outputs overwrite the inputs named.",
+        "Calls a loop function whose outputs overwrite inputs: `inplace_indices` has the input for each output, or -1 for a new \
+        tensor.",
     )
     .operands(&["gvar", "args", "tir_vars?"])
     .attrs(INPLACE),
@@ -38,47 +39,48 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.call_pure_packed",
         infer_explicit,
-        "Calls a packed function that has no effect but its result.",
+        "Calls a packed function without side effects.",
     )
     .operands(&["func", "*args: scalar"]),
     OpDecl::new(
         "relax.call_inplace_packed",
         infer_packed_inplace,
-        "Calls a packed function that overwrites the inputs named.",
+        "Calls a packed function that overwrites inputs: `inplace_indices` has the input for each output, or -1 for a new \
+        value.",
     )
     .operands(&["func", "*args: scalar"])
     .attrs(INPLACE),
     OpDecl::new(
         "relax.call_builtin_with_ctx",
         infer_explicit,
-        "Calls a builtin that takes the machine's context.",
+        "Calls a builtin that takes the context of the VM.",
     )
     .operands(&["func", "args"])
     .impure(),
     OpDecl::new(
         "relax.make_closure",
         infer_make_closure,
-        "A function with the values of its free variables.",
+        "Creates a closure: a function whose last arguments are bound to captured values.",
     )
     .operands(&["func", "args"]),
     OpDecl::new("relax.invoke_closure", infer_invoke, "Calls a closure.")
         .operands(&["closure", "args"])
         .impure(),
-    OpDecl::new("relax.invoke_pure_closure", infer_invoke, "Calls a closure without effects.")
+    OpDecl::new("relax.invoke_pure_closure", infer_invoke, "Calls a closure that has no side effects.")
         .operands(&["closure", "args"]),
     OpDecl::new(
         "relax.while_loop",
         infer_while_loop,
-        "Calls the body on the state as long as the condition of it holds.",
+        "Replaces the state by the result of `body` as long as `cond` is true for it.",
     )
     .operands(&["cond", "body", "*state: scalar"]),
-    OpDecl::new("relax.null_value", infer_object, "No value: stands for an optional operand."),
+    OpDecl::new("relax.null_value", infer_object, "The null value, which marks an absent operand."),
     OpDecl::new("relax.print", infer_unit, "Prints values.")
         .operands(&["*values: scalar"])
         .attrs(&[("format", Default::Str(""))])
         .packed("vm.builtin.print")
         .impure(),
-    OpDecl::new("relax.assert_op", infer_assert, "Fails unless the condition holds.")
+    OpDecl::new("relax.assert_op", infer_assert, "Fails at run time if the condition is false.")
         .operands(&["condition: bool", "*format_args: scalar"])
         .attrs(&[("format", Default::Str(""))])
         .packed("vm.builtin.assert_op")
@@ -91,13 +93,13 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.tensor_to_shape",
         infer_tensor_to_shape,
-        "The shape whose dims are the elements.",
+        "The elements of an int64 vector as the dims of a shape.",
     )
     .operands(&["x"]),
     OpDecl::new(
         "relax.shape_to_tensor",
         infer_shape_to_tensor,
-        "The dims of a shape as a tensor of int64.",
+        "The dims of a shape as an int64 vector.",
     )
     .operands(&["x"])
     .te(Pattern::Opaque, te_shape_to_tensor),
@@ -106,52 +108,52 @@ pub static DECLS: &[OpDecl] = &[
         .te(Pattern::Opaque, te_size)
         .numpy("size")
         .onnx(&["Size"]),
-    OpDecl::new("relax.builtin.alloc_tensor", infer_alloc_tensor, "A new tensor.")
+    OpDecl::new("relax.builtin.alloc_tensor", infer_alloc_tensor, "Allocates a tensor.")
         .operands(&["shape", "dtype", "runtime_device_index", "storage_scope?"])
         .impure(),
     OpDecl::new(
         "relax.memory.alloc_storage",
         infer_object,
-        "New memory, to be freed by kill_storage.",
+        "Allocates a storage, which kill_storage frees.",
     )
     .operands(&["size", "virtual_device_index", "storage_scope", "dtype"])
     .impure(),
-    OpDecl::new("relax.memory.alloc_tensor", infer_tensor_in_storage, "A tensor in memory.")
+    OpDecl::new("relax.memory.alloc_tensor", infer_tensor_in_storage, "Creates a tensor in a storage, at an offset in bytes.")
         .operands(&["storage", "offset", "shape", "dtype", "runtime_device_index?"])
         .impure(),
-    OpDecl::new("relax.memory.kill_storage", infer_unit, "Frees memory.")
+    OpDecl::new("relax.memory.kill_storage", infer_unit, "Frees a storage.")
         .operands(&["storage"])
         .impure(),
-    OpDecl::new("relax.memory.kill_tensor", infer_unit, "Ends the life of a tensor.")
+    OpDecl::new("relax.memory.kill_tensor", infer_unit, "Ends the lifetime of a tensor.")
         .operands(&["tensor"])
         .impure(),
-    OpDecl::new("relax.vm.alloc_storage", infer_object, "New memory of the machine.")
+    OpDecl::new("relax.vm.alloc_storage", infer_object, "Allocates a storage in the VM.")
         .operands(&["size", "runtime_device_index", "dtype", "storage_scope?"])
         .impure(),
     OpDecl::new(
         "relax.vm.alloc_tensor",
         infer_tensor_in_storage,
-        "A tensor in memory of the machine.",
+        "Creates a tensor in a storage of the VM, at an offset in bytes.",
     )
     .operands(&["storage", "offset", "shape", "dtype", "runtime_device_index?"])
     .impure(),
-    OpDecl::new("relax.vm.alloc_shape_heap", infer_object, "A heap of so many sizes.")
+    OpDecl::new("relax.vm.alloc_shape_heap", infer_object, "Allocates a shape heap with the given number of slots.")
         .operands(&["size"])
         .packed("vm.builtin.alloc_shape_heap")
         .impure(),
     OpDecl::new(
         "relax.vm.store_shape",
         infer_unit,
-        "Writes the dims of a shape into slots of a heap.",
+        "Writes the dims of a shape to slots of a shape heap.",
     )
     .operands(&["shape", "heap", "*slots"])
     .packed("vm.builtin.store_shape")
     .impure(),
-    OpDecl::new("relax.vm.load_shape", infer_load_shape, "The shape in slots of a heap.")
+    OpDecl::new("relax.vm.load_shape", infer_load_shape, "Reads a shape from slots of a shape heap.")
         .operands(&["heap", "*slots"])
         .packed("vm.builtin.load_shape")
         .impure(),
-    OpDecl::new("relax.vm.kill_object", infer_unit, "Clears a register.")
+    OpDecl::new("relax.vm.kill_object", infer_unit, "Clears a VM register.")
         .operands(&["obj"])
         .impure(),
     OpDecl::new(

@@ -8,14 +8,14 @@ use crate::infer::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    OpDecl::new("relax.item", infer_item, "The one element of a tensor, as a scalar.")
+    OpDecl::new("relax.item", infer_item, "The only element of a tensor, as a scalar.")
         .operands(&["x"])
         .numpy("ndarray.item")
         .packed("vm.builtin.item"),
     OpDecl::new(
         "relax.trip_count",
         infer_trip_count,
-        "How many integers range(start, stop, step) has, as a scalar. A step of 0 is an error at run time.",
+        "The number of integers in Python's `range(start, stop, step)`, as a scalar. A step of 0 is a run-time error.",
     )
     .operands(&["start: scalar", "stop: scalar", "step: scalar"])
     .packed("vm.builtin.trip_count"),

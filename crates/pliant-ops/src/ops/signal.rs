@@ -17,9 +17,9 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.signal.dft",
         infer_dft,
-        "The discrete Fourier transform along an axis, of numbers that are real (last dim 1) or complex (last dim 2). \
-         The signal is cut or padded with zeros to dft_length; onesided gives the first dft_length // 2 + 1 \
-         frequencies; inverse divides by the length.",
+        "The discrete Fourier transform along an axis of real (last dim 1) or complex numbers (last dim 2). The signal is \
+        truncated or padded with zeros to `dft_length`. `onesided` returns the first `dft_length // 2 + 1` frequencies. The \
+        inverse is divided by the length.",
     )
     .operands(&["data", "dft_length?: size"])
     .attrs(&[
@@ -31,12 +31,12 @@ pub static DECLS: &[OpDecl] = &[
     .constant_sizes(ConstantSizes::LastDim(0))
     .numpy("fft.fft")
     .onnx(&["DFT"])
-    .limits("the inverse of one side: two lengths have the same side"),
+    .limits("the inverse of a one-sided spectrum, because it does not determine the length"),
     OpDecl::new(
         "relax.signal.stft",
         infer_stft,
-        "The discrete Fourier transforms of windows of frame_length that begin every frame_step elements of the \
-         signals (batch, length, 1 or 2), each multiplied by the window.",
+        "The short-time Fourier transform of signals of shape (batch, length, 1 or 2): the discrete Fourier transforms of \
+        frames of `frame_length` elements that start every `frame_step` elements, each multiplied by the window.",
     )
     .operands(&["signal", "frame_step: size", "window?", "frame_length?: size"])
     .attrs(&[("onesided", Default::Bool(true))])

@@ -14,7 +14,7 @@ use crate::te::{self, Body, Expr, KernelCall, Tensor, TensorView};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    OpDecl::new("relax.sort", infer_sort, "The elements in order along an axis; stable, NaN last.")
+    OpDecl::new("relax.sort", infer_sort, "Sorts along an axis. The sort is stable, and NaN is last.")
         .operands(&["x"])
         .attrs(&[("axis", Default::Int(-1)), ("descending", Default::Bool(false))])
         .te(Pattern::Opaque, te_sort)
@@ -22,7 +22,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.argsort",
         infer_argsort,
-        "The indices that put the elements in order along an axis; stable, NaN last.",
+        "The indices that sort the elements along an axis. The sort is stable, and NaN is last.",
     )
     .operands(&["data"])
     .attrs(&[
@@ -35,8 +35,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.topk",
         infer_topk,
-        "The k largest or smallest elements along an axis in order, their indices, or both (ret_type \"values\", \
-         \"indices\", \"both\"). Of equal ones the first come first; NaN last.",
+        "The `k` largest or smallest elements along an axis in sorted order, their indices, or both (`ret_type` \"values\", \
+        \"indices\", \"both\"). Equal elements keep their order, and NaN is last.",
     )
     .operands(&["data"])
     .attrs(&[
@@ -52,7 +52,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.median",
         infer_median,
-        "The middle element in order, the lower of two, over all elements; along one axis also its index.",
+        "The median of all elements, or of those along an axis together with its index. Of two middle elements, it is the lower \
+        one.",
     )
     .operands(&["x"])
     .attrs(&[("axis", Default::None), ("keepdims", Default::Bool(false))])

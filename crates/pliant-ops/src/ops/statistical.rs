@@ -36,27 +36,28 @@ macro_rules! single_axis_op {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    reduction_op!("sum", infer_total, sum, "Sum over axes; of bools as int64.")
+    reduction_op!("sum", infer_total, sum, "The sum over axes. Bools are summed as int64.")
         .numpy("sum")
         .onnx(&["ReduceSum"]),
-    reduction_op!("prod", infer_total, prod, "Product over axes; of bools as int64.")
+    reduction_op!("prod", infer_total, prod, "The product over axes. Bools are multiplied as int64.")
         .numpy("prod")
         .onnx(&["ReduceProd"]),
-    reduction_op!("max", infer, max, "Largest over axes; NaN if one is NaN.")
+    reduction_op!("max", infer, max, "The maximum over axes; NaN if any element is NaN.")
         .numpy("max")
         .onnx(&["ReduceMax"]),
-    reduction_op!("min", infer, min, "Smallest over axes; NaN if one is NaN.")
+    reduction_op!("min", infer, min, "The minimum over axes; NaN if any element is NaN.")
         .numpy("min")
         .onnx(&["ReduceMin"]),
-    reduction_op!("mean", infer_float, mean, "Mean over axes.").numpy("mean").onnx(&["ReduceMean"]),
-    reduction_op!("variance", infer_float, variance, "Mean squared distance from the mean, over axes.")
+    reduction_op!("mean", infer_float, mean, "The mean over axes.").numpy("mean").onnx(&["ReduceMean"]),
+    reduction_op!("variance", infer_float, variance, "The population variance over axes: the mean of the squared differences to \
+    the mean.")
         .numpy("var"),
-    reduction_op!("std", infer_float, std, "Square root of the variance over axes.").numpy("std"),
+    reduction_op!("std", infer_float, std, "The population standard deviation over axes.").numpy("std"),
     single_axis_op!(
         "argmax",
         infer_arg,
         argmax,
-        "Index of the first largest element; of the first NaN if there is one. There must be an element."
+        "The index of the first maximum, or of the first NaN if there is one. A reduction over no elements is an error."
     )
     .numpy("argmax")
     .onnx(&["ArgMax"]),
@@ -64,7 +65,7 @@ pub static DECLS: &[OpDecl] = &[
         "argmin",
         infer_arg,
         argmin,
-        "Index of the first smallest element; of the first NaN if there is one. There must be an element."
+        "The index of the first minimum, or of the first NaN if there is one. A reduction over no elements is an error."
     )
     .numpy("argmin")
     .onnx(&["ArgMin"]),

@@ -13,16 +13,20 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.where",
         infer_where,
-        "Elements of x1 where the condition holds, else of x2.",
+        "The element of `x1` where the condition is true, else that of `x2`.",
     )
     .operands(&["condition: bool", "x1", "x2"])
     .te_broadcast(te_where)
     .numpy("where")
     .onnx(&["Where"]),
-    OpDecl::new("relax.masked_fill", infer_fill, "A scalar where the mask holds, else x.")
-        .operands(&["x", "mask: bool", "value"])
-        .te_broadcast(te_fill),
-    OpDecl::new("relax.ewise_fma", infer_fma, "x1 * x2 + x3; of floats, rounded once.")
+    OpDecl::new(
+        "relax.masked_fill",
+        infer_fill,
+        "Replaces the elements of `x` by a scalar where the mask is true.",
+    )
+    .operands(&["x", "mask: bool", "value"])
+    .te_broadcast(te_fill),
+    OpDecl::new("relax.ewise_fma", infer_fma, "`x1 * x2 + x3`. Float results are rounded once.")
         .operands(&["x1", "x2", "x3"])
         .te_broadcast(te_fma),
 ];

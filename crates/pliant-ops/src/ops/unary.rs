@@ -23,23 +23,23 @@ pub static DECLS: &[OpDecl] = &[
     unary_op!("abs", infer_unary, abs, "Absolute value.").numpy("abs").onnx(&["Abs"]),
     unary_op!("negative", infer_unary_number, |x| -x, "Negation.").numpy("negative").onnx(&["Neg"]),
     unary_op!("square", infer_unary_number, |x| x * x, "Square.").numpy("square"),
-    unary_op!("sign", infer_unary_number, sign, "-1, 0 or 1; NaN of NaN, -0.0 of -0.0.")
+    unary_op!("sign", infer_unary_number, sign, "The sign: -1, 0 or 1. NaN and -0.0 are returned unchanged.")
         .numpy("sign")
         .onnx(&["Sign"]),
-    unary_op!("floor", infer_unary, |x| round_floats(x, te::floor), "Towards minus infinity.")
+    unary_op!("floor", infer_unary, |x| round_floats(x, te::floor), "Rounds towards minus infinity.")
         .numpy("floor")
         .onnx(&["Floor"]),
-    unary_op!("ceil", infer_unary, |x| round_floats(x, te::ceil), "Towards plus infinity.")
+    unary_op!("ceil", infer_unary, |x| round_floats(x, te::ceil), "Rounds towards plus infinity.")
         .numpy("ceil")
         .onnx(&["Ceil"]),
-    unary_op!("trunc", infer_unary, |x| round_floats(x, te::trunc), "Towards zero.").numpy("trunc"),
-    unary_op!("round", infer_unary, |x| round_floats(x, te::round), "To nearest, ties to even.")
+    unary_op!("trunc", infer_unary, |x| round_floats(x, te::trunc), "Rounds towards zero.").numpy("trunc"),
+    unary_op!("round", infer_unary, |x| round_floats(x, te::round), "Rounds to the nearest integer, ties to even.")
         .numpy("round")
         .onnx(&["Round"]),
-    unary_op!("exp", infer_unary_float, te::exp, "e to that power.").numpy("exp").onnx(&["Exp"]),
+    unary_op!("exp", infer_unary_float, te::exp, "`e` to the power `x`.").numpy("exp").onnx(&["Exp"]),
     unary_op!("log", infer_unary_float, te::log, "Natural logarithm.").numpy("log").onnx(&["Log"]),
     unary_op!("sqrt", infer_unary_float, te::sqrt, "Square root.").numpy("sqrt").onnx(&["Sqrt"]),
-    unary_op!("rsqrt", infer_unary_float, te::rsqrt, "1 over the square root."),
+    unary_op!("rsqrt", infer_unary_float, te::rsqrt, "Reciprocal of the square root."),
     unary_op!("sin", infer_unary_float, te::sin, "Sine.").numpy("sin").onnx(&["Sin"]),
     unary_op!("cos", infer_unary_float, te::cos, "Cosine.").numpy("cos").onnx(&["Cos"]),
     unary_op!("tanh", infer_unary_float, te::tanh, "Hyperbolic tangent.")
@@ -74,33 +74,34 @@ pub static DECLS: &[OpDecl] = &[
         "bitwise_not",
         infer_bitwise,
         te::bitwise_not,
-        "Every bit turned over; of bools, negation."
+        "Bitwise negation; logical negation of bools."
     )
     .numpy("bitwise_not")
     .onnx(&["BitwiseNot"]),
-    unary_op!("isnan", infer_bool, |x| classify(x, te::isnan, false), "Whether NaN.")
+    unary_op!("isnan", infer_bool, |x| classify(x, te::isnan, false), "Whether the element is NaN.")
         .numpy("isnan")
         .onnx(&["IsNaN"]),
-    unary_op!("isinf", infer_bool, |x| classify(x, te::isinf, false), "Whether infinite.")
+    unary_op!("isinf", infer_bool, |x| classify(x, te::isinf, false), "Whether the element is infinite.")
         .numpy("isinf")
         .onnx(&["IsInf"]),
     unary_op!(
         "isfinite",
         infer_bool,
         |x| classify(x, te::isfinite, true),
-        "Whether neither NaN nor infinite."
+        "Whether the element is neither NaN nor infinite."
     )
     .numpy("isfinite"),
     OpDecl::new(
         "relax.clip",
         infer_clip,
-        "At least min and at most max, two scalars; max where they contradict, NaN of NaN.",
+        "Clamps the elements to the range from `min` to `max`, two scalars. The result is `max` if `min` is larger, and NaN for \
+        NaN.",
     )
     .operands(&["x", "min", "max"])
     .te(Pattern::ElemWise, te_clip)
     .numpy("clip")
     .onnx(&["Clip"]),
-    OpDecl::new("relax.logical_not", infer_bool, "Whether 0.")
+    OpDecl::new("relax.logical_not", infer_bool, "Whether the element is 0.")
         .operands(&["x"])
         .te(Pattern::ElemWise, |ctx| te_unary(ctx, "compute", te::not))
         .numpy("logical_not")
@@ -111,7 +112,7 @@ pub static DECLS: &[OpDecl] = &[
         .te(Pattern::ElemWise, te_astype)
         .numpy("astype")
         .onnx(&["Cast"]),
-    OpDecl::new("relax.wrap_param", infer_astype, "A parameter of the model in this data type.")
+    OpDecl::new("relax.wrap_param", infer_astype, "Converts a model parameter to a data type.")
         .operands(&["data"])
         .attrs(&[("dtype", Default::Str("float32"))])
         .te(Pattern::ElemWise, te_astype),

@@ -64,7 +64,7 @@ impl OpFunction {
             doc.push_str(&format!("\n\nAs ``numpy.{numpy}``."));
         }
         if let Some(decl) = decl.filter(|d| !d.onnx.is_empty()) {
-            doc.push_str(&format!("\n\nServes ONNX {}.", decl.onnx.join(", ")));
+            doc.push_str(&format!("\n\nImplements ONNX {}.", decl.onnx.join(", ")));
         }
         doc
     }

@@ -1,4 +1,4 @@
-"""The operators, written from their declarations (see docs/operators.md). A test compares both."""
+"""The operators, generated from their declarations (see docs/operators.md). A test compares both."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -15,52 +15,52 @@ def abs(x: Operand) -> Expr:
 
     As ``numpy.abs``.
 
-    Serves ONNX Abs."""
+    Implements ONNX Abs."""
 
 def acos(x: Operand) -> Expr:
     """Inverse cosine.
 
     As ``numpy.arccos``.
 
-    Serves ONNX Acos."""
+    Implements ONNX Acos."""
 
 def acosh(x: Operand) -> Expr:
     """Inverse hyperbolic cosine.
 
     As ``numpy.arccosh``.
 
-    Serves ONNX Acosh."""
+    Implements ONNX Acosh."""
 
 def add(x1: Operand, x2: Operand) -> Expr:
-    """Sum.
+    """`x1 + x2`.
 
     As ``numpy.add``.
 
-    Serves ONNX Add."""
+    Implements ONNX Add."""
 
 def arange(start: Operand, end: Operand | None = None, step: Operand | None = None, dtype: Any = None) -> Expr:
-    """Evenly spaced values from start up to, but without, end.
+    """Evenly spaced values from `start` (inclusive) to `end` (exclusive).
 
     As ``numpy.arange``.
 
-    Serves ONNX Range."""
+    Implements ONNX Range."""
 
 def argmax(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """Index of the first largest element; of the first NaN if there is one. There must be an element.
+    """The index of the first maximum, or of the first NaN if there is one. A reduction over no elements is an error.
 
     As ``numpy.argmax``.
 
-    Serves ONNX ArgMax."""
+    Implements ONNX ArgMax."""
 
 def argmin(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """Index of the first smallest element; of the first NaN if there is one. There must be an element.
+    """The index of the first minimum, or of the first NaN if there is one. A reduction over no elements is an error.
 
     As ``numpy.argmin``.
 
-    Serves ONNX ArgMin."""
+    Implements ONNX ArgMin."""
 
 def argsort(data: Operand, axis: int | Sequence[int] = -1, descending: bool = False, dtype: str = "int32") -> Expr:
-    """The indices that put the elements in order along an axis; stable, NaN last.
+    """The indices that sort the elements along an axis. The sort is stable, and NaN is last.
 
     As ``numpy.argsort``."""
 
@@ -69,31 +69,31 @@ def asin(x: Operand) -> Expr:
 
     As ``numpy.arcsin``.
 
-    Serves ONNX Asin."""
+    Implements ONNX Asin."""
 
 def asinh(x: Operand) -> Expr:
     """Inverse hyperbolic sine.
 
     As ``numpy.arcsinh``.
 
-    Serves ONNX Asinh."""
+    Implements ONNX Asinh."""
 
 def assert_op(condition: Operand, *format_args: Operand, format: str = "") -> Expr:
-    """Fails unless the condition holds."""
+    """Fails at run time if the condition is false."""
 
 def astype(x: Operand, dtype: Any) -> Expr:
     """Conversion to another data type.
 
     As ``numpy.astype``.
 
-    Serves ONNX Cast."""
+    Implements ONNX Cast."""
 
 def atan(x: Operand) -> Expr:
     """Inverse tangent.
 
     As ``numpy.arctan``.
 
-    Serves ONNX Atan."""
+    Implements ONNX Atan."""
 
 def atan2(x1: Operand, x2: Operand) -> Expr:
     """The angle of the point (x2, x1).
@@ -105,472 +105,472 @@ def atanh(x: Operand) -> Expr:
 
     As ``numpy.arctanh``.
 
-    Serves ONNX Atanh."""
+    Implements ONNX Atanh."""
 
 def bitwise_and(x1: Operand, x2: Operand) -> Expr:
-    """Bits that are set in both.
+    """Bitwise and.
 
     As ``numpy.bitwise_and``.
 
-    Serves ONNX BitwiseAnd."""
+    Implements ONNX BitwiseAnd."""
 
 def bitwise_left_shift(x1: Operand, x2: Operand) -> Expr:
-    """Bits moved up; 0 where the distance is negative or as large as the width.
+    """Shifts left. The result is 0 if the distance is negative or at least the bit width.
 
     As ``numpy.left_shift``.
 
-    Serves ONNX BitShift."""
+    Implements ONNX BitShift."""
 
 def bitwise_not(x: Operand) -> Expr:
-    """Every bit turned over; of bools, negation.
+    """Bitwise negation; logical negation of bools.
 
     As ``numpy.bitwise_not``.
 
-    Serves ONNX BitwiseNot."""
+    Implements ONNX BitwiseNot."""
 
 def bitwise_or(x1: Operand, x2: Operand) -> Expr:
-    """Bits that are set in either.
+    """Bitwise or.
 
     As ``numpy.bitwise_or``.
 
-    Serves ONNX BitwiseOr."""
+    Implements ONNX BitwiseOr."""
 
 def bitwise_right_shift(x1: Operand, x2: Operand) -> Expr:
-    """Bits moved down, the sign kept; only the sign where the distance is negative or as large as the width.
+    """Shifts right arithmetically. If the distance is negative or at least the bit width, the result consists of sign bits.
 
     As ``numpy.right_shift``.
 
-    Serves ONNX BitShift."""
+    Implements ONNX BitShift."""
 
 def bitwise_xor(x1: Operand, x2: Operand) -> Expr:
-    """Bits that are set in one of them.
+    """Bitwise exclusive or.
 
     As ``numpy.bitwise_xor``.
 
-    Serves ONNX BitwiseXor."""
+    Implements ONNX BitwiseXor."""
 
 def broadcast_to(x: Operand, shape: Operand) -> Expr:
-    """Broadcast to a shape.
+    """Broadcasts a tensor to a shape.
 
     As ``numpy.broadcast_to``.
 
-    Serves ONNX Expand."""
+    Implements ONNX Expand."""
 
 def bucketize(input_tensor: Operand, boundaries: Operand, out_int32: bool = False, right: bool = False) -> Expr:
-    """The place of each element among sorted boundaries: how many are below it, or with right at most it. NaN comes after all.
+    """The insertion index of each element in the sorted `boundaries`: the number of boundaries less than the element, or, with `right`, less than or equal to it. NaN sorts after all boundaries.
 
     As ``numpy.searchsorted``."""
 
 def call_builtin_with_ctx(func: Operand, args: Operand) -> Expr:
-    """Calls a builtin that takes the machine's context."""
+    """Calls a builtin that takes the context of the VM."""
 
 def call_inplace_packed(func: Operand, *args: Operand, inplace_indices: Any) -> Expr:
-    """Calls a packed function that overwrites the inputs named."""
+    """Calls a packed function that overwrites inputs: `inplace_indices` has the input for each output, or -1 for a new value."""
 
 def call_tir_inplace(gvar: Operand, args: Operand, tir_vars: Operand | None = None, *, inplace_indices: Any) -> Expr:
-    """call_tir whose outputs overwrite the inputs named."""
+    """Calls a loop function whose outputs overwrite inputs: `inplace_indices` has the input for each output, or -1 for a new tensor."""
 
 def ceil(x: Operand) -> Expr:
-    """Towards plus infinity.
+    """Rounds towards plus infinity.
 
     As ``numpy.ceil``.
 
-    Serves ONNX Ceil."""
+    Implements ONNX Ceil."""
 
 def clip(x: Operand, min: Operand, max: Operand) -> Expr:
-    """At least min and at most max, two scalars; max where they contradict, NaN of NaN.
+    """Clamps the elements to the range from `min` to `max`, two scalars. The result is `max` if `min` is larger, and NaN for NaN.
 
     As ``numpy.clip``.
 
-    Serves ONNX Clip."""
+    Implements ONNX Clip."""
 
 def collapse_sum_like(data: Operand, collapse_target: Operand) -> Expr:
-    """As collapse_sum_to, to the shape of another tensor."""
+    """collapse_sum_to with the shape of another tensor."""
 
 def collapse_sum_to(data: Operand, shape: Operand) -> Expr:
-    """Sums over the dims that broadcasting the shape to that of data would add or stretch. Whether a size that is a symbol is 1 is seen when it runs."""
+    """The inverse of broadcasting: sums over the dims that broadcasting `shape` to the shape of `data` would add or stretch. Whether a symbolic size is 1 is decided at run time."""
 
 def concat(tensors: Operand, axis: int | Sequence[int] = 0) -> Expr:
-    """Tensors joined along an axis; `axis=None` flattens them first, whatever their ranks.
+    """Concatenates tensors along an axis. With `axis=None`, they are flattened first and may differ in rank.
 
     As ``numpy.concatenate``.
 
-    Serves ONNX Concat."""
+    Implements ONNX Concat."""
 
 def cos(x: Operand) -> Expr:
     """Cosine.
 
     As ``numpy.cos``.
 
-    Serves ONNX Cos."""
+    Implements ONNX Cos."""
 
 def cosh(x: Operand) -> Expr:
     """Hyperbolic cosine.
 
     As ``numpy.cosh``.
 
-    Serves ONNX Cosh."""
+    Implements ONNX Cosh."""
 
 def cumprod(data: Operand, axis: Any = None, dtype: Any = None, exclusive: bool = False) -> Expr:
-    """Products of the elements up to each, as cumsum.
+    """Cumulative products along an axis, with the attributes of cumsum.
 
     As ``numpy.cumprod``.
 
-    Serves ONNX CumProd."""
+    Implements ONNX CumProd."""
 
 def cumsum(data: Operand, axis: Any = None, dtype: Any = None, exclusive: bool = False) -> Expr:
-    """Sums of the elements up to each along an axis, or of the flat tensor; without the element itself where exclusive. Of type dtype, or that of data; float16 and bfloat16 are summed in float32.
+    """Cumulative sums along an axis, or of the flattened tensor. With `exclusive`, a sum does not include the element at its own index. The result has type `dtype`, by default that of `data`. float16 and bfloat16 are accumulated in float32.
 
     As ``numpy.cumsum``.
 
-    Serves ONNX CumSum."""
+    Implements ONNX CumSum."""
 
 def dequantize(data: Operand, scale: Operand, zero_point: Operand, axis: int | Sequence[int] = -1, out_dtype: str = "float32") -> Expr:
-    """(data - zero_point) * scale in out_dtype. scale and zero_point are scalars, or vectors along the axis.
+    """`(data - zero_point) * scale` in `out_dtype`. `scale` and `zero_point` are scalars (per-tensor) or vectors along the axis (per-channel).
 
-    Serves ONNX DequantizeLinear."""
+    Implements ONNX DequantizeLinear."""
 
 def divide(x1: Operand, x2: Operand) -> Expr:
-    """Quotient; of integers, rounded towards zero.
+    """`x1 / x2`. Integer quotients are rounded towards zero.
 
     As ``numpy.divide``.
 
-    Serves ONNX Div."""
+    Implements ONNX Div."""
 
 def dot(x1: Operand, x2: Operand, out_dtype: Any = None) -> Expr:
-    """Matrix product over the last two dims; leading dims broadcast.
+    """Matrix product over the last two dims. Leading dims are broadcast.
 
     As ``numpy.matmul``.
 
-    Serves ONNX MatMul."""
+    Implements ONNX MatMul."""
 
 def dynamic_strided_slice(x: Operand, begin: Operand, end: Operand, strides: Operand) -> Expr:
-    """Every strides[d]-th element of each dim d from begin[d] up to, but without, end[d], as Python slices. begin, end and strides are vectors of int64, one element for each dim; a stride of 0 is refused when it runs.
+    """Slices every dim `d` as Python's `begin[d]:end[d]:strides[d]`. `begin`, `end` and `strides` are int64 vectors with one element per dim. A stride of 0 is a run-time error.
 
-    Serves ONNX Slice."""
+    Implements ONNX Slice."""
 
 def einsum(operands: Operand, subscripts: Any) -> Expr:
-    """Sums of products over labelled dims: "ij,jk->ik". A label that is repeated in an operand takes its diagonal; "..." stands for all other dims, which broadcast; without "->" the result has the labels that occur once, in alphabetical order.
+    """Sums of products over labelled dims, such as "ij,jk->ik". A label that is repeated in an operand selects its diagonal. "..." stands for all other dims, which are broadcast. Without "->", the result has the labels that occur once, in alphabetical order.
 
     As ``numpy.einsum``.
 
-    Serves ONNX Einsum."""
+    Implements ONNX Einsum."""
 
 def equal(x1: Operand, x2: Operand) -> Expr:
-    """Whether equal.
+    """`x1 == x2`.
 
     As ``numpy.equal``.
 
-    Serves ONNX Equal."""
+    Implements ONNX Equal."""
 
 def erf(x: Operand) -> Expr:
     """Error function.
 
-    Serves ONNX Erf."""
+    Implements ONNX Erf."""
 
 def ewise_fma(x1: Operand, x2: Operand, x3: Operand) -> Expr:
-    """x1 * x2 + x3; of floats, rounded once."""
+    """`x1 * x2 + x3`. Float results are rounded once."""
 
 def exp(x: Operand) -> Expr:
-    """e to that power.
+    """`e` to the power `x`.
 
     As ``numpy.exp``.
 
-    Serves ONNX Exp."""
+    Implements ONNX Exp."""
 
 def expand_dims(x: Operand, axis: Any) -> Expr:
-    """New dims of size 1 at these places of the result.
+    """Inserts dims of size 1, which become the dims `axis` of the result.
 
     As ``numpy.expand_dims``.
 
-    Serves ONNX Unsqueeze."""
+    Implements ONNX Unsqueeze."""
 
 def eye(n: Operand, m: Operand | None = None, k: Operand | None = None, dtype: str = "float32") -> Expr:
-    """Ones on the k-th diagonal of an n x m matrix, zeros elsewhere; m is n if not given.
+    """An `n x m` matrix with ones on diagonal `k` and zeros elsewhere. By default, `m` is `n`.
 
     As ``numpy.eye``."""
 
 def eye_like(x: Operand, k: Operand | None = None, dtype: Any = None) -> Expr:
-    """Ones on the k-th diagonal of a matrix of another's shape.
+    """A matrix of the shape of `x` with ones on diagonal `k` and zeros elsewhere.
 
-    Serves ONNX EyeLike."""
+    Implements ONNX EyeLike."""
 
 def flatten(x: Operand) -> Expr:
-    """The same elements in one dim.
+    """The elements as a vector, in row-major order.
 
     As ``numpy.ravel``."""
 
 def flip(data: Operand, axis: Any) -> Expr:
-    """The elements in reverse order along an axis, or several.
+    """Reverses the elements along one or more axes.
 
     As ``numpy.flip``."""
 
 def floor(x: Operand) -> Expr:
-    """Towards minus infinity.
+    """Rounds towards minus infinity.
 
     As ``numpy.floor``.
 
-    Serves ONNX Floor."""
+    Implements ONNX Floor."""
 
 def floor_divide(x1: Operand, x2: Operand) -> Expr:
-    """Quotient, rounded towards minus infinity.
+    """`x1 / x2`, rounded towards minus infinity.
 
     As ``numpy.floor_divide``."""
 
 def floor_mod(x1: Operand, x2: Operand) -> Expr:
-    """Remainder with the sign of the divisor.
+    """The remainder of `x1 / x2`, with the sign of the divisor.
 
     As ``numpy.mod``."""
 
 def full(shape: Operand, fill_value: Operand, dtype: Any = None) -> Expr:
-    """A tensor of one value.
+    """A tensor of the given shape, filled with a value.
 
     As ``numpy.full``.
 
-    Serves ONNX ConstantOfShape."""
+    Implements ONNX ConstantOfShape."""
 
 def full_like(x: Operand, fill_value: Operand, dtype: Any = None) -> Expr:
-    """A tensor of one value, of another's shape.
+    """A tensor of the shape of `x`, filled with a value.
 
     As ``numpy.full_like``."""
 
 def gather_elements(data: Operand, indices: Operand, axis: int | Sequence[int] = 0) -> Expr:
-    """For each element of indices, the element of data at the same place but along the axis, where the index says. Negative indices count from the end.
+    """Gathers one element of `data` per element of `indices`. The position in `data` is that of the index, except along the axis, where the index states it. Negative indices count from the end.
 
     As ``numpy.take_along_axis``.
 
-    Serves ONNX GatherElements."""
+    Implements ONNX GatherElements."""
 
 def gather_nd(data: Operand, indices: Operand, batch_dims: int | Sequence[int] = 0) -> Expr:
-    """Slices of data at the index tuples along the last dim of indices, after batch_dims leading dims that both share. Negative indices count from the end.
+    """Gathers slices of `data`. The last dim of `indices` holds index tuples into the dims of `data` after the first `batch_dims`, which both operands share. Negative indices count from the end.
 
-    Serves ONNX GatherND."""
+    Implements ONNX GatherND."""
 
 def greater(x1: Operand, x2: Operand) -> Expr:
-    """Whether greater.
+    """`x1 > x2`.
 
     As ``numpy.greater``.
 
-    Serves ONNX Greater."""
+    Implements ONNX Greater."""
 
 def greater_equal(x1: Operand, x2: Operand) -> Expr:
-    """Whether greater or equal.
+    """`x1 >= x2`.
 
     As ``numpy.greater_equal``.
 
-    Serves ONNX GreaterOrEqual."""
+    Implements ONNX GreaterOrEqual."""
 
 def hamming_window(window_size: Operand, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, dtype: str = "float32") -> Expr:
-    """alpha - beta * cos(2 pi i / n) for i in 0 .. window_size, with n = window_size for a periodic window, else one less.
+    """The Hamming window `alpha - beta * cos(2 pi i / n)` for `i` in `0 .. window_size`, where `n` is `window_size` for a periodic window and `window_size - 1` otherwise.
 
     As ``numpy.hamming``.
 
-    Serves ONNX HammingWindow."""
+    Implements ONNX HammingWindow."""
 
 def index_put(data: Operand, indices: Operand, values: Operand, accumulate: bool = False) -> Expr:
-    """data with values put where NumPy's indexing with arrays says, or added there."""
+    """Writes values to `data` at the positions of NumPy's integer array indexing, or adds them with `accumulate`."""
 
 def index_tensor(data: Operand, indices: Operand) -> Expr:
-    """NumPy's indexing with arrays: one tensor of integers for each leading dim of data, broadcast together. Negative indices count from the end."""
+    """NumPy's integer array indexing: `indices` has one integer tensor for each of the leading dims of `data`; the index tensors are broadcast together. Negative indices count from the end."""
 
 def invoke_closure(closure: Operand, args: Operand) -> Expr:
     """Calls a closure."""
 
 def invoke_pure_closure(closure: Operand, args: Operand) -> Expr:
-    """Calls a closure without effects."""
+    """Calls a closure that has no side effects."""
 
 def isfinite(x: Operand) -> Expr:
-    """Whether neither NaN nor infinite.
+    """Whether the element is neither NaN nor infinite.
 
     As ``numpy.isfinite``."""
 
 def isinf(x: Operand) -> Expr:
-    """Whether infinite.
+    """Whether the element is infinite.
 
     As ``numpy.isinf``.
 
-    Serves ONNX IsInf."""
+    Implements ONNX IsInf."""
 
 def isnan(x: Operand) -> Expr:
-    """Whether NaN.
+    """Whether the element is NaN.
 
     As ``numpy.isnan``.
 
-    Serves ONNX IsNaN."""
+    Implements ONNX IsNaN."""
 
 def item(x: Operand) -> Expr:
-    """The one element of a tensor, as a scalar.
+    """The only element of a tensor, as a scalar.
 
     As ``numpy.ndarray.item``."""
 
 def layout_transform(x: Operand, index_map: Any, pad_value: Any = None, axis_separators: Any = None, input_axis_separators: Any = None) -> Expr:
-    """Each element moved to where index_map, a lambda of its indices, says; places that get none hold pad_value, or 0. The separators of axes are taken for TVM's sake: they have no meaning in one flat memory."""
+    """Moves each element to the indices that `index_map`, a lambda of its indices, computes. Elements of the result without a source are `pad_value`, by default 0. The axis separators are accepted for compatibility with TVM and must be empty."""
 
 def left_shift(x1: Operand, x2: Operand) -> Expr:
-    """Bits moved up; 0 where the distance is negative or as large as the width.
+    """Shifts left. The result is 0 if the distance is negative or at least the bit width.
 
     As ``numpy.left_shift``.
 
-    Serves ONNX BitShift."""
+    Implements ONNX BitShift."""
 
 def less(x1: Operand, x2: Operand) -> Expr:
-    """Whether less.
+    """`x1 < x2`.
 
     As ``numpy.less``.
 
-    Serves ONNX Less."""
+    Implements ONNX Less."""
 
 def less_equal(x1: Operand, x2: Operand) -> Expr:
-    """Whether less or equal.
+    """`x1 <= x2`.
 
     As ``numpy.less_equal``.
 
-    Serves ONNX LessOrEqual."""
+    Implements ONNX LessOrEqual."""
 
 def linear(data: Operand, weight: Operand, bias: Operand | None = None, out_dtype: Any = None) -> Expr:
-    """Product with the transpose of a weight (out, in), plus a bias.
+    """Product of `data` with the transpose of `weight`, of shape (out, in), plus an optional bias.
 
-    Serves ONNX Gemm."""
+    Implements ONNX Gemm."""
 
 def log(x: Operand) -> Expr:
     """Natural logarithm.
 
     As ``numpy.log``.
 
-    Serves ONNX Log."""
+    Implements ONNX Log."""
 
 def log_add_exp(x1: Operand, x2: Operand) -> Expr:
-    """log(exp(x1) + exp(x2)) without overflow.
+    """`log(exp(x1) + exp(x2))`, computed without overflow.
 
     As ``numpy.logaddexp``."""
 
 def logical_and(x1: Operand, x2: Operand) -> Expr:
-    """Whether both are not 0.
+    """Whether both elements are nonzero.
 
     As ``numpy.logical_and``.
 
-    Serves ONNX And."""
+    Implements ONNX And."""
 
 def logical_not(x: Operand) -> Expr:
-    """Whether 0.
+    """Whether the element is 0.
 
     As ``numpy.logical_not``.
 
-    Serves ONNX Not."""
+    Implements ONNX Not."""
 
 def logical_or(x1: Operand, x2: Operand) -> Expr:
-    """Whether either is not 0.
+    """Whether at least one of the elements is nonzero.
 
     As ``numpy.logical_or``.
 
-    Serves ONNX Or."""
+    Implements ONNX Or."""
 
 def logical_xor(x1: Operand, x2: Operand) -> Expr:
-    """Whether one of them is not 0.
+    """Whether exactly one of the elements is nonzero.
 
     As ``numpy.logical_xor``.
 
-    Serves ONNX Xor."""
+    Implements ONNX Xor."""
 
 def make_closure(func: Operand, args: Operand) -> Expr:
-    """A function with the values of its free variables."""
+    """Creates a closure: a function whose last arguments are bound to captured values."""
 
 def masked_fill(x: Operand, mask: Operand, value: Operand) -> Expr:
-    """A scalar where the mask holds, else x."""
+    """Replaces the elements of `x` by a scalar where the mask is true."""
 
 def matmul(x1: Operand, x2: Operand, out_dtype: Any = None) -> Expr:
-    """Matrix product over the last two dims; leading dims broadcast.
+    """Matrix product over the last two dims. Leading dims are broadcast.
 
     As ``numpy.matmul``.
 
-    Serves ONNX MatMul."""
+    Implements ONNX MatMul."""
 
 def max(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """Largest over axes; NaN if one is NaN.
+    """The maximum over axes; NaN if any element is NaN.
 
     As ``numpy.max``.
 
-    Serves ONNX ReduceMax."""
+    Implements ONNX ReduceMax."""
 
 def maximum(x1: Operand, x2: Operand) -> Expr:
-    """The larger; NaN if either is NaN.
+    """The maximum of two elements; NaN if either is NaN.
 
     As ``numpy.maximum``.
 
-    Serves ONNX Max."""
+    Implements ONNX Max."""
 
 def mean(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """Mean over axes.
+    """The mean over axes.
 
     As ``numpy.mean``.
 
-    Serves ONNX ReduceMean."""
+    Implements ONNX ReduceMean."""
 
 def median(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """The middle element in order, the lower of two, over all elements; along one axis also its index."""
+    """The median of all elements, or of those along an axis together with its index. Of two middle elements, it is the lower one."""
 
 def meshgrid(tensors: Operand, indexing: str = "ij") -> Expr:
-    """Each vector as a tensor over the grid of all: of one rank per vector with indexing "ij"; the first two dims exchanged with "xy".
+    """Coordinate tensors of a grid: expands vector `k` to the shape of the grid, along dim `k`. With indexing "xy" instead of "ij", the first two dims are exchanged.
 
     As ``numpy.meshgrid``."""
 
 def min(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """Smallest over axes; NaN if one is NaN.
+    """The minimum over axes; NaN if any element is NaN.
 
     As ``numpy.min``.
 
-    Serves ONNX ReduceMin."""
+    Implements ONNX ReduceMin."""
 
 def minimum(x1: Operand, x2: Operand) -> Expr:
-    """The smaller; NaN if either is NaN.
+    """The minimum of two elements; NaN if either is NaN.
 
     As ``numpy.minimum``.
 
-    Serves ONNX Min."""
+    Implements ONNX Min."""
 
 def mod(x1: Operand, x2: Operand) -> Expr:
-    """Remainder with the sign of the divisor.
+    """The remainder of `x1 / x2`, with the sign of the divisor.
 
     As ``numpy.mod``.
 
-    Serves ONNX Mod."""
+    Implements ONNX Mod."""
 
 def multinomial_from_uniform(prob: Operand, uniform_sample: Operand, sample_indices: Operand, dtype: str = "int64") -> Expr:
-    """For each sample the first class whose probabilities up to it, in the row that sample_indices names, sum to more than the uniform number; the last class where none does."""
+    """Samples from categorical distributions: for each sample, the first class for which the cumulative probability in row `sample_indices` of `prob` exceeds the uniform random number, or else the last class."""
 
 def multiply(x1: Operand, x2: Operand) -> Expr:
-    """Product.
+    """`x1 * x2`.
 
     As ``numpy.multiply``.
 
-    Serves ONNX Mul."""
+    Implements ONNX Mul."""
 
 def negative(x: Operand) -> Expr:
     """Negation.
 
     As ``numpy.negative``.
 
-    Serves ONNX Neg."""
+    Implements ONNX Neg."""
 
 def nonzero(x: Operand) -> Expr:
-    """The indices of elements that are not 0: one row per dim.
+    """The indices of the nonzero elements, with one row per dim.
 
     As ``numpy.nonzero``.
 
-    Serves ONNX NonZero."""
+    Implements ONNX NonZero."""
 
 def not_equal(x1: Operand, x2: Operand) -> Expr:
-    """Whether different.
+    """`x1 != x2`.
 
     As ``numpy.not_equal``."""
 
 def null_value() -> Expr:
-    """No value: stands for an optional operand."""
+    """The null value, which marks an absent operand."""
 
 def one_hot(indices: Operand, on_value: Operand, off_value: Operand, depth: Operand, axis: int | Sequence[int] = -1) -> Expr:
-    """A new axis of size depth: on_value at the index, off_value elsewhere; all off where the index is not in 0 .. depth.
+    """Expands each index to a new axis of size `depth` with `on_value` at the index and `off_value` elsewhere. An index outside of `0 .. depth` results in `off_value` only.
 
-    Serves ONNX OneHot."""
+    Implements ONNX OneHot."""
 
 def ones(shape: Operand, dtype: str = "float32") -> Expr:
     """A tensor of ones.
@@ -578,7 +578,7 @@ def ones(shape: Operand, dtype: str = "float32") -> Expr:
     As ``numpy.ones``."""
 
 def ones_like(x: Operand, dtype: Any = None) -> Expr:
-    """A tensor of ones, of another's shape.
+    """A tensor of ones of the shape of `x`.
 
     As ``numpy.ones_like``."""
 
@@ -588,158 +588,158 @@ def outer(x1: Operand, x2: Operand) -> Expr:
     As ``numpy.outer``."""
 
 def permute_dims(x: Operand, axes: Any = None) -> Expr:
-    """The dims in another order; reversed if none is given.
+    """Transposes the dims: dim `i` of the result is dim `axes[i]` of the input. By default, the order is reversed.
 
     As ``numpy.transpose``.
 
-    Serves ONNX Transpose."""
+    Implements ONNX Transpose."""
 
 def power(x1: Operand, x2: Operand) -> Expr:
-    """Power.
+    """`x1` to the power `x2`.
 
     As ``numpy.power``.
 
-    Serves ONNX Pow."""
+    Implements ONNX Pow."""
 
 def print(*values: Operand, format: str = "") -> Expr:
     """Prints values."""
 
 def prod(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """Product over axes; of bools as int64.
+    """The product over axes. Bools are multiplied as int64.
 
     As ``numpy.prod``.
 
-    Serves ONNX ReduceProd."""
+    Implements ONNX ReduceProd."""
 
 def quantize(data: Operand, scale: Operand, zero_point: Operand, axis: int | Sequence[int] = -1, out_dtype: str = "int8") -> Expr:
-    """round(data / scale) + zero_point, ties to even, brought into the range of out_dtype. scale and zero_point are scalars, or vectors along the axis; an integer zero_point has the type of the result, or another width.
+    """`round(data / scale) + zero_point`, with ties rounded to even, saturated to the range of `out_dtype`. `scale` and `zero_point` are scalars (per-tensor) or vectors along the axis (per-channel). An integer `zero_point` of the same width as the result has the type of the result.
 
-    Serves ONNX QuantizeLinear."""
+    Implements ONNX QuantizeLinear."""
 
 def repeat(x: Operand, repeats: Operand, axis: Any = None) -> Expr:
-    """Each element so many times along an axis, or of the flat tensor.
+    """Repeats each element `repeats` times along an axis, or in the flattened tensor.
 
     As ``numpy.repeat``."""
 
 def reshape(x: Operand, shape: Operand) -> Expr:
-    """The same elements in another shape; -1 is found, 0 is copied.
+    """The same elements in another shape. One size may be -1, which is inferred; 0 copies the size of the input dim.
 
     As ``numpy.reshape``.
 
-    Serves ONNX Reshape."""
+    Implements ONNX Reshape."""
 
 def reverse_sequence(x: Operand, seq_lengths: Operand, seq_axis: int | Sequence[int] = 1, batch_axis: int | Sequence[int] = 0) -> Expr:
-    """The first seq_lengths[b] elements along seq_axis in reverse order, for each index b of batch_axis; the others as they are. A length below 0 or beyond the axis is refused when it runs.
+    """For each index `b` of `batch_axis`, reverses the first `seq_lengths[b]` elements along `seq_axis` and keeps the others. A length out of range is a run-time error.
 
-    Serves ONNX ReverseSequence."""
+    Implements ONNX ReverseSequence."""
 
 def right_shift(x1: Operand, x2: Operand) -> Expr:
-    """Bits moved down, the sign kept; only the sign where the distance is negative or as large as the width.
+    """Shifts right arithmetically. If the distance is negative or at least the bit width, the result consists of sign bits.
 
     As ``numpy.right_shift``.
 
-    Serves ONNX BitShift."""
+    Implements ONNX BitShift."""
 
 def round(x: Operand) -> Expr:
-    """To nearest, ties to even.
+    """Rounds to the nearest integer, ties to even.
 
     As ``numpy.round``.
 
-    Serves ONNX Round."""
+    Implements ONNX Round."""
 
 def rsqrt(x: Operand) -> Expr:
-    """1 over the square root."""
+    """Reciprocal of the square root."""
 
 def scatter_elements(data: Operand, indices: Operand, updates: Operand, axis: int | Sequence[int] = 0, reduction: str = "update") -> Expr:
-    """data with each element of updates put at its own place but along the axis, where the index says; by reduction "update", "add", "mul", "min", "max" or "mean" (of the element and all its updates). Updates apply in order; negative indices count from the end.
+    """Writes each element of `updates` to `data` at its own position, except along the axis, where the index states the position. The reduction is "update", "add", "mul", "min", "max" or "mean" (of the element and all its updates). Updates are applied in row-major order. Negative indices count from the end.
 
     As ``numpy.put_along_axis``.
 
-    Serves ONNX ScatterElements, Scatter."""
+    Implements ONNX ScatterElements, Scatter."""
 
 def scatter_nd(data: Operand, indices: Operand, updates: Operand, reduction: str = "update") -> Expr:
-    """data with slices of updates put at the index tuples along the last dim of indices; reductions as scatter_elements.
+    """Writes slices of `updates` to `data` at the index tuples in the last dim of `indices`. The reductions are those of scatter_elements.
 
-    Serves ONNX ScatterND."""
+    Implements ONNX ScatterND."""
 
 def shape_of(x: Operand) -> Expr:
     """The shape of a tensor.
 
     As ``numpy.shape``.
 
-    Serves ONNX Shape."""
+    Implements ONNX Shape."""
 
 def shape_to_tensor(x: Operand) -> Expr:
-    """The dims of a shape as a tensor of int64."""
+    """The dims of a shape as an int64 vector."""
 
 def shift_left(x1: Operand, x2: Operand) -> Expr:
-    """Bits moved up; 0 where the distance is negative or as large as the width.
+    """Shifts left. The result is 0 if the distance is negative or at least the bit width.
 
     As ``numpy.left_shift``.
 
-    Serves ONNX BitShift."""
+    Implements ONNX BitShift."""
 
 def shift_right(x1: Operand, x2: Operand) -> Expr:
-    """Bits moved down, the sign kept; only the sign where the distance is negative or as large as the width.
+    """Shifts right arithmetically. If the distance is negative or at least the bit width, the result consists of sign bits.
 
     As ``numpy.right_shift``.
 
-    Serves ONNX BitShift."""
+    Implements ONNX BitShift."""
 
 def sigmoid(x: Operand) -> Expr:
     """Logistic function.
 
-    Serves ONNX Sigmoid."""
+    Implements ONNX Sigmoid."""
 
 def sign(x: Operand) -> Expr:
-    """-1, 0 or 1; NaN of NaN, -0.0 of -0.0.
+    """The sign: -1, 0 or 1. NaN and -0.0 are returned unchanged.
 
     As ``numpy.sign``.
 
-    Serves ONNX Sign."""
+    Implements ONNX Sign."""
 
 def sin(x: Operand) -> Expr:
     """Sine.
 
     As ``numpy.sin``.
 
-    Serves ONNX Sin."""
+    Implements ONNX Sin."""
 
 def sinh(x: Operand) -> Expr:
     """Hyperbolic sine.
 
     As ``numpy.sinh``.
 
-    Serves ONNX Sinh."""
+    Implements ONNX Sinh."""
 
 def size(x: Operand) -> Expr:
     """The number of elements, as a tensor of rank 0.
 
     As ``numpy.size``.
 
-    Serves ONNX Size."""
+    Implements ONNX Size."""
 
 def slice_scatter(input_tensor: Operand, src: Operand, start: Operand, end: Operand, step: Operand, axis: int | Sequence[int] = 0) -> Expr:
-    """The first tensor with src in place of its slice from start up to, but without, end by step along the axis."""
+    """Replaces the slice of the first tensor from `start` (inclusive) to `end` (exclusive) with step `step` along the axis by `src`."""
 
 def sort(x: Operand, axis: int | Sequence[int] = -1, descending: bool = False) -> Expr:
-    """The elements in order along an axis; stable, NaN last.
+    """Sorts along an axis. The sort is stable, and NaN is last.
 
     As ``numpy.sort``."""
 
 def split(x: Operand, indices_or_sections: Operand, axis: int | Sequence[int] = 0) -> Expr:
-    """Parts along an axis: a number of them, or cut at these indices, which are brought into the axis. If an axis of size `n` is split into `k` parts, each part has `ceil(n / k)` elements and the last one the rest, which is smaller if `k` does not divide `n`, and may be empty. A part between indices ends where the next one begins; between indices that fall it is empty.
+    """Splits a tensor along an axis into a number of parts, or at indices, which are clamped to the axis. If an axis of size `n` is split into `k` parts, each part has `ceil(n / k)` elements. If `k` does not divide `n`, the last parts are smaller or empty. A part between two indices is empty if the second is not larger than the first.
 
     As ``numpy.split``.
 
-    Serves ONNX Split."""
+    Implements ONNX Split."""
 
 def sqrt(x: Operand) -> Expr:
     """Square root.
 
     As ``numpy.sqrt``.
 
-    Serves ONNX Sqrt."""
+    Implements ONNX Sqrt."""
 
 def square(x: Operand) -> Expr:
     """Square.
@@ -747,137 +747,137 @@ def square(x: Operand) -> Expr:
     As ``numpy.square``."""
 
 def squeeze(x: Operand, axis: Any = None) -> Expr:
-    """Without dims of size 1: those named, or all known to be 1.
+    """Removes dims of size 1: those in `axis`, or by default all that are known to be 1.
 
     As ``numpy.squeeze``.
 
-    Serves ONNX Squeeze."""
+    Implements ONNX Squeeze."""
 
 def stack(tensors: Operand, axis: int | Sequence[int] = 0) -> Expr:
-    """Tensors of one shape joined along a new axis.
+    """Joins tensors of the same shape along a new axis.
 
     As ``numpy.stack``.
 
-    Serves ONNX ConcatFromSequence."""
+    Implements ONNX ConcatFromSequence."""
 
 def std(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """Square root of the variance over axes.
+    """The population standard deviation over axes.
 
     As ``numpy.std``."""
 
 def strided_slice(x: Operand, axes: Operand, begin: Operand, end: Operand, strides: Operand | None = None, assume_inbound: bool = False) -> Expr:
-    """Every stride-th element from begin up to, but without, end.
+    """Slices along axes: every `strides[k]`-th element from `begin[k]` (inclusive) to `end[k]` (exclusive) of axis `axes[k]`.
 
-    Serves ONNX Slice."""
+    Implements ONNX Slice."""
 
 def subtract(x1: Operand, x2: Operand) -> Expr:
-    """Difference.
+    """`x1 - x2`.
 
     As ``numpy.subtract``.
 
-    Serves ONNX Sub."""
+    Implements ONNX Sub."""
 
 def sum(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """Sum over axes; of bools as int64.
+    """The sum over axes. Bools are summed as int64.
 
     As ``numpy.sum``.
 
-    Serves ONNX ReduceSum."""
+    Implements ONNX ReduceSum."""
 
 def take(x: Operand, indices: Operand, axis: Any = None, mode: str = "fast") -> Expr:
-    """Slices along an axis at given indices. Negative ones count from the end; those outside are refused when it runs, or by mode brought into range ("clip", "wrap"), or give NaN ("nan").
+    """Gathers slices along an axis at the given indices. Negative indices count from the end. Indices out of range are a run-time error (mode "fast"), are mapped into the range ("clip", "wrap"), or result in NaN ("nan").
 
     As ``numpy.take``.
 
-    Serves ONNX Gather."""
+    Implements ONNX Gather."""
 
 def tan(x: Operand) -> Expr:
     """Tangent.
 
     As ``numpy.tan``.
 
-    Serves ONNX Tan."""
+    Implements ONNX Tan."""
 
 def tanh(x: Operand) -> Expr:
     """Hyperbolic tangent.
 
     As ``numpy.tanh``.
 
-    Serves ONNX Tanh."""
+    Implements ONNX Tanh."""
 
 def tensor_scatter(data: Operand, updates: Operand, starts: Operand, axis: int | Sequence[int] = -2, circular: bool = False) -> Expr:
-    """data with updates put at positions starts[i] and following along the axis, for each i of the first dim. With circular, the positions continue at 0 after the last. Updates must fit, and starts must be positions.
+    """Updates a key-value cache: for each index `i` of the first dim, writes `updates[i]` to `data[i]` along the axis, from position `starts[i]` on. With `circular`, positions wrap around at the end of the axis. Updates that do not fit and starts out of range are run-time errors.
 
-    Serves ONNX TensorScatter."""
+    Implements ONNX TensorScatter."""
 
 def tensor_to_shape(x: Operand) -> Expr:
-    """The shape whose dims are the elements."""
+    """The elements of an int64 vector as the dims of a shape."""
 
 def tile(x: Operand, repeats: Operand) -> Expr:
-    """The whole tensor so many times along each axis.
+    """Repeats the whole tensor `repeats[k]` times along each axis `k`.
 
     As ``numpy.tile``.
 
-    Serves ONNX Tile."""
+    Implements ONNX Tile."""
 
 def topk(data: Operand, k: Operand = 1, axis: int | Sequence[int] = -1, ret_type: str = "both", largest: bool = True, dtype: str = "int32") -> Expr:
-    """The k largest or smallest elements along an axis in order, their indices, or both (ret_type "values", "indices", "both"). Of equal ones the first come first; NaN last.
+    """The `k` largest or smallest elements along an axis in sorted order, their indices, or both (`ret_type` "values", "indices", "both"). Equal elements keep their order, and NaN is last.
 
-    Serves ONNX TopK."""
+    Implements ONNX TopK."""
 
 def transpose(x: Operand, axes: Any = None) -> Expr:
-    """The dims in another order; reversed if none is given.
+    """Transposes the dims: dim `i` of the result is dim `axes[i]` of the input. By default, the order is reversed.
 
     As ``numpy.transpose``.
 
-    Serves ONNX Transpose."""
+    Implements ONNX Transpose."""
 
 def tril(x: Operand, k: Operand = 0) -> Expr:
-    """The lower triangle; zeros above the k-th diagonal.
+    """The lower triangle of matrices. Elements above diagonal `k` become 0.
 
     As ``numpy.tril``.
 
-    Serves ONNX Trilu."""
+    Implements ONNX Trilu."""
 
 def trip_count(start: Operand, stop: Operand, step: Operand) -> Expr:
-    """How many integers range(start, stop, step) has, as a scalar. A step of 0 is an error at run time."""
+    """The number of integers in Python's `range(start, stop, step)`, as a scalar. A step of 0 is a run-time error."""
 
 def triu(x: Operand, k: Operand = 0) -> Expr:
-    """The upper triangle; zeros below the k-th diagonal.
+    """The upper triangle of matrices. Elements below diagonal `k` become 0.
 
     As ``numpy.triu``.
 
-    Serves ONNX Trilu."""
+    Implements ONNX Trilu."""
 
 def trunc(x: Operand) -> Expr:
-    """Towards zero.
+    """Rounds towards zero.
 
     As ``numpy.trunc``."""
 
 def unique(x: Operand, sorted: bool = True, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None) -> Expr:
-    """The different elements, and where they are and how often.
+    """The distinct elements and, if requested, their first indices, the inverse mapping and their counts.
 
     As ``numpy.unique``.
 
-    Serves ONNX Unique."""
+    Implements ONNX Unique."""
 
 def variance(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """Mean squared distance from the mean, over axes.
+    """The population variance over axes: the mean of the squared differences to the mean.
 
     As ``numpy.var``."""
 
 def where(condition: Operand, x1: Operand, x2: Operand) -> Expr:
-    """Elements of x1 where the condition holds, else of x2.
+    """The element of `x1` where the condition is true, else that of `x2`.
 
     As ``numpy.where``.
 
-    Serves ONNX Where."""
+    Implements ONNX Where."""
 
 def while_loop(cond: Operand, body: Operand, *state: Operand) -> Expr:
-    """Calls the body on the state as long as the condition of it holds."""
+    """Replaces the state by the result of `body` as long as `cond` is true for it."""
 
 def wrap_param(data: Operand, dtype: str = "float32") -> Expr:
-    """A parameter of the model in this data type."""
+    """Converts a model parameter to a data type."""
 
 def zeros(shape: Operand, dtype: str = "float32") -> Expr:
     """A tensor of zeros.
@@ -885,6 +885,6 @@ def zeros(shape: Operand, dtype: str = "float32") -> Expr:
     As ``numpy.zeros``."""
 
 def zeros_like(x: Operand, dtype: Any = None) -> Expr:
-    """A tensor of zeros, of another's shape.
+    """A tensor of zeros of the shape of `x`.
 
     As ``numpy.zeros_like``."""

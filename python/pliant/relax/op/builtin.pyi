@@ -1,4 +1,4 @@
-"""The operators under `R.builtin`, written from their declarations (see docs/operators.md). A test compares both."""
+"""The operators under `R.builtin`, generated from their declarations (see docs/operators.md). A test compares both."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -9,7 +9,7 @@ from pliant._core.relax import Expr
 Operand: TypeAlias = Any
 
 def alloc_tensor(shape: Operand, dtype: Operand, runtime_device_index: Operand, storage_scope: Operand | None = None) -> Expr:
-    """A new tensor."""
+    """Allocates a tensor."""
 
 def stop_lift_params(x: Operand) -> Expr:
-    """The same tensor, which LiftTransformParams does not compute before the inputs are known."""
+    """The identity. LiftTransformParams does not lift computations across it."""

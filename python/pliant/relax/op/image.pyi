@@ -1,4 +1,4 @@
-"""The operators under `R.image`, written from their declarations (see docs/operators.md). A test compares both."""
+"""The operators under `R.image`, generated from their declarations (see docs/operators.md). A test compares both."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -9,26 +9,26 @@ from pliant._core.relax import Expr
 Operand: TypeAlias = Any
 
 def affine_grid(data: Operand, size: Operand, align_corners: bool = True) -> Expr:
-    """The grid (n, 2, h, w) or (n, 3, d, h, w) of the places that affine maps (n, 2, 3) or (n, 3, 4) send each pixel to.
+    """Creates the grid for grid_sample, of shape (n, 2, h, w) or (n, 3, d, h, w), by applying the affine maps `data`, of shape (n, 2, 3) or (n, 3, 4), to the coordinates of each pixel.
 
-    Serves ONNX AffineGrid."""
+    Implements ONNX AffineGrid."""
 
 def col2im(data: Operand, size: Operand, strides: int | Sequence[int] = [1], padding: int | Sequence[int] = [0], dilation: int | Sequence[int] = [1]) -> Expr:
-    """Sums patches (planes, patch dims, positions of patches) at their positions in images (planes, size), for any number of spatial dims. Elements outside of an image are dropped.
+    """The inverse of im2col: sums patches of shape (planes, patch dims..., patch positions...) at their positions in images of shape (planes, size...), for any number of spatial dims. Elements outside of an image are dropped.
 
-    Serves ONNX Col2Im."""
+    Implements ONNX Col2Im."""
 
 def grid_sample(data: Operand, grid: Operand, method: str = "bilinear", layout: str = "NCHW", padding_mode: str = "zeros", align_corners: bool = False) -> Expr:
-    """Images (n, c, h, w) or (n, c, d, h, w) at the places of a grid (n, 2, ...) or (n, 3, ...): x, y and z of each element of the result, where -1 and 1 are the centres of the outermost pixels (align_corners) or their outer edges. Outside are zeros, the pixels at the border, or the image mirrored ("reflection").
+    """Samples images of shape (n, c, h, w) or (n, c, d, h, w) at the coordinates in a grid of shape (n, 2, ...) or (n, 3, ...), which holds x, y and z for each element of the result. The coordinates -1 and 1 are the centres of the outermost pixels with `align_corners`, and their outer edges otherwise. Outside of an image are zeros, the border pixels, or the mirrored image ("reflection").
 
-    Serves ONNX GridSample."""
+    Implements ONNX GridSample."""
 
 def resize2d(data: Operand, size: Operand, roi: Any = None, layout: str = "NCHW", method: str = "linear", coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "round", cubic_alpha: float = -0.75, cubic_exclude: int | Sequence[int] = 0, extrapolation_value: float = 0.0, out_dtype: Any = None, scales: Any = None) -> Expr:
-    """Images of another size: the nearest element ("nearest_neighbor", by rounding_method), or an average of the neighbours ("linear", "cubic"), as ONNX's Resize has it. roi (start of each dim, then end of each) and extrapolation_value belong to "tf_crop_and_resize". scales are the sizes of the result over those of the data before rounding, one for each spatial dim; by default the quotients of the sizes.
+    """Resizes images as ONNX's Resize: with the nearest element ("nearest_neighbor", rounded by `rounding_method`), or with a weighted average of the neighbours ("linear", "cubic"). `roi` (the start of each dim, then the end of each dim) and `extrapolation_value` apply to "tf_crop_and_resize". `scales` has the ratio of output to input size before rounding for each spatial dim. By default, it is the ratio of the sizes.
 
-    Serves ONNX Resize, Upsample."""
+    Implements ONNX Resize, Upsample."""
 
 def resize3d(data: Operand, size: Operand, roi: Any = None, layout: str = "NCDHW", method: str = "linear", coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "", cubic_alpha: float = -0.75, cubic_exclude: int | Sequence[int] = 0, extrapolation_value: float = 0.0, out_dtype: Any = None, scales: Any = None) -> Expr:
-    """Images of another size: the nearest element ("nearest_neighbor", by rounding_method), or an average of the neighbours ("linear", "cubic"), as ONNX's Resize has it. roi (start of each dim, then end of each) and extrapolation_value belong to "tf_crop_and_resize". scales are the sizes of the result over those of the data before rounding, one for each spatial dim; by default the quotients of the sizes.
+    """Resizes images as ONNX's Resize: with the nearest element ("nearest_neighbor", rounded by `rounding_method`), or with a weighted average of the neighbours ("linear", "cubic"). `roi` (the start of each dim, then the end of each dim) and `extrapolation_value` apply to "tf_crop_and_resize". `scales` has the ratio of output to input size before rounding for each spatial dim. By default, it is the ratio of the sizes.
 
-    Serves ONNX Resize, Upsample."""
+    Implements ONNX Resize, Upsample."""

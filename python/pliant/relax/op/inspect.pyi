@@ -1,4 +1,4 @@
-"""The operators under `R.inspect`, written from their declarations (see docs/operators.md). A test compares both."""
+"""The operators under `R.inspect`, generated from their declarations (see docs/operators.md). A test compares both."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -9,25 +9,25 @@ from pliant._core.relax import Expr
 Operand: TypeAlias = Any
 
 def tensor_byte_offset(tensor: Operand) -> Expr:
-    """How many bytes behind the beginning of its memory a tensor begins, as a scalar."""
+    """The offset of the tensor in its storage in bytes, as a scalar."""
 
 def tensor_dtype_bits(tensor: Operand) -> Expr:
-    """The bits of an element, as a scalar."""
+    """The number of bits per element, as a scalar."""
 
 def tensor_dtype_code(tensor: Operand) -> Expr:
-    """DLPack's code of the kind of elements, as a scalar."""
+    """The DLPack type code of the elements, as a scalar."""
 
 def tensor_dtype_lanes(tensor: Operand) -> Expr:
-    """The lanes of an element, as a scalar: 1."""
+    """The number of lanes per element, as a scalar: always 1."""
 
 def tensor_elem_offset(tensor: Operand) -> Expr:
-    """How many elements behind the beginning of its memory a tensor begins, as a scalar."""
+    """The offset of the tensor in its storage in elements, as a scalar."""
 
 def tensor_ndim(tensor: Operand) -> Expr:
     """The number of dims, as a scalar."""
 
 def tensor_shape_i(tensor: Operand, axis: Any) -> Expr:
-    """The size of a dim, as a scalar."""
+    """The size of dim `axis`, as a scalar."""
 
 def tensor_stride_i(tensor: Operand, axis: Any) -> Expr:
-    """How many elements lie from one index of a dim to the next, as a scalar."""
+    """The stride of dim `axis` in elements, as a scalar."""

@@ -1,4 +1,4 @@
-"""The operators under `R.signal`, written from their declarations (see docs/operators.md). A test compares both."""
+"""The operators under `R.signal`, generated from their declarations (see docs/operators.md). A test compares both."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -9,13 +9,13 @@ from pliant._core.relax import Expr
 Operand: TypeAlias = Any
 
 def dft(data: Operand, dft_length: Operand | None = None, axis: int | Sequence[int] = -2, inverse: bool = False, onesided: bool = False) -> Expr:
-    """The discrete Fourier transform along an axis, of numbers that are real (last dim 1) or complex (last dim 2). The signal is cut or padded with zeros to dft_length; onesided gives the first dft_length // 2 + 1 frequencies; inverse divides by the length.
+    """The discrete Fourier transform along an axis of real (last dim 1) or complex numbers (last dim 2). The signal is truncated or padded with zeros to `dft_length`. `onesided` returns the first `dft_length // 2 + 1` frequencies. The inverse is divided by the length.
 
     As ``numpy.fft.fft``.
 
-    Serves ONNX DFT."""
+    Implements ONNX DFT."""
 
 def stft(signal: Operand, frame_step: Operand, window: Operand | None = None, frame_length: Operand | None = None, onesided: bool = True) -> Expr:
-    """The discrete Fourier transforms of windows of frame_length that begin every frame_step elements of the signals (batch, length, 1 or 2), each multiplied by the window.
+    """The short-time Fourier transform of signals of shape (batch, length, 1 or 2): the discrete Fourier transforms of frames of `frame_length` elements that start every `frame_step` elements, each multiplied by the window.
 
-    Serves ONNX STFT."""
+    Implements ONNX STFT."""

@@ -1,4 +1,4 @@
-"""The operators under `R.vm`, written from their declarations (see docs/operators.md). A test compares both."""
+"""The operators under `R.vm`, generated from their declarations (see docs/operators.md). A test compares both."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -9,22 +9,22 @@ from pliant._core.relax import Expr
 Operand: TypeAlias = Any
 
 def alloc_shape_heap(size: Operand) -> Expr:
-    """A heap of so many sizes."""
+    """Allocates a shape heap with the given number of slots."""
 
 def alloc_storage(size: Operand, runtime_device_index: Operand, dtype: Operand, storage_scope: Operand | None = None) -> Expr:
-    """New memory of the machine."""
+    """Allocates a storage in the VM."""
 
 def alloc_tensor(storage: Operand, offset: Operand, shape: Operand, dtype: Operand, runtime_device_index: Operand | None = None) -> Expr:
-    """A tensor in memory of the machine."""
+    """Creates a tensor in a storage of the VM, at an offset in bytes."""
 
 def call_tir_dyn(func: Operand, args: Operand) -> Expr:
     """Calls a loop function with sizes unpacked from a shape."""
 
 def kill_object(obj: Operand) -> Expr:
-    """Clears a register."""
+    """Clears a VM register."""
 
 def load_shape(heap: Operand, *slots: Operand) -> Expr:
-    """The shape in slots of a heap."""
+    """Reads a shape from slots of a shape heap."""
 
 def store_shape(shape: Operand, heap: Operand, *slots: Operand) -> Expr:
-    """Writes the dims of a shape into slots of a heap."""
+    """Writes the dims of a shape to slots of a shape heap."""

@@ -10,12 +10,13 @@ use crate::te::{self};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    OpDecl::new("relax.eye", infer_eye, "Ones on the k-th diagonal of an n x m matrix, zeros elsewhere; m is n if not given.")
+    OpDecl::new("relax.eye", infer_eye, "An `n x m` matrix with ones on diagonal `k` and zeros elsewhere. By default, `m` is \
+    `n`.")
         .operands(&["n: size", "m?: size", "k?: size"])
         .attrs(&[("dtype", Default::Str("float32"))])
         .te(Pattern::Injective, te_eye)
         .numpy("eye"),
-    OpDecl::new("relax.eye_like", infer_eye_like, "Ones on the k-th diagonal of a matrix of another's shape.")
+    OpDecl::new("relax.eye_like", infer_eye_like, "A matrix of the shape of `x` with ones on diagonal `k` and zeros elsewhere.")
         .operands(&["x", "k?: size"])
         .attrs(&[("dtype", Default::None)])
         .te(Pattern::Injective, te_eye)
@@ -23,8 +24,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.hamming_window",
         infer_window,
-        "alpha - beta * cos(2 pi i / n) for i in 0 .. window_size, with n = window_size for a periodic window, else \
-         one less.",
+        "The Hamming window `alpha - beta * cos(2 pi i / n)` for `i` in `0 .. window_size`, where `n` is `window_size` for a \
+        periodic window and `window_size - 1` otherwise.",
     )
     .operands(&["window_size: size"])
     .attrs(&[

@@ -12,8 +12,8 @@ use crate::te::{self, Body, Expr, Tensor};
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.image.col2im",
     infer,
-    "Sums patches (planes, patch dims, positions of patches) at their positions in images (planes, size), for any number \
-     of spatial dims. Elements outside of an image are dropped.",
+    "The inverse of im2col: sums patches of shape (planes, patch dims..., patch positions...) at their positions in images of \
+    shape (planes, size...), for any number of spatial dims. Elements outside of an image are dropped.",
 )
 .operands(&["data", "size: size"])
 .attrs(&[

@@ -16,9 +16,10 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.image.grid_sample",
         infer_sample,
-        "Images (n, c, h, w) or (n, c, d, h, w) at the places of a grid (n, 2, ...) or (n, 3, ...): x, y and z of each \
-         element of the result, where -1 and 1 are the centres of the outermost pixels (align_corners) or their outer \
-         edges. Outside are zeros, the pixels at the border, or the image mirrored (\"reflection\").",
+        "Samples images of shape (n, c, h, w) or (n, c, d, h, w) at the coordinates in a grid of shape (n, 2, ...) or (n, 3, \
+        ...), which holds x, y and z for each element of the result. The coordinates -1 and 1 are the centres of the outermost \
+        pixels with `align_corners`, and their outer edges otherwise. Outside of an image are zeros, the border pixels, or the \
+        mirrored image (\"reflection\").",
     )
     .operands(&["data", "grid"])
     .attrs(&[
@@ -32,7 +33,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.image.affine_grid",
         infer_affine,
-        "The grid (n, 2, h, w) or (n, 3, d, h, w) of the places that affine maps (n, 2, 3) or (n, 3, 4) send each pixel to.",
+        "Creates the grid for grid_sample, of shape (n, 2, h, w) or (n, 3, d, h, w), by applying the affine maps `data`, of \
+        shape (n, 2, 3) or (n, 3, 4), to the coordinates of each pixel.",
     )
     .operands(&["data", "size: size"])
     .attrs(&[("align_corners", Default::Bool(true))])

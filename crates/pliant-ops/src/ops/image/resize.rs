@@ -23,10 +23,10 @@ macro_rules! resize_op {
         OpDecl::new(
             concat!("relax.image.", $name),
             |ctx| infer(ctx, $n),
-            "Images of another size: the nearest element (\"nearest_neighbor\", by rounding_method), or an average of the \
-             neighbours (\"linear\", \"cubic\"), as ONNX's Resize has it. roi (start of each dim, then end of each) and \
-             extrapolation_value belong to \"tf_crop_and_resize\". scales are the sizes of the result over those \
-             of the data before rounding, one for each spatial dim; by default the quotients of the sizes.",
+            "Resizes images as ONNX's Resize: with the nearest element (\"nearest_neighbor\", rounded by `rounding_method`), or \
+            with a weighted average of the neighbours (\"linear\", \"cubic\"). `roi` (the start of each dim, then the end of \
+            each dim) and `extrapolation_value` apply to \"tf_crop_and_resize\". `scales` has the ratio of output to input size \
+            before rounding for each spatial dim. By default, it is the ratio of the sizes.",
         )
         .operands(&["data", "size: size"])
         .attrs(&[

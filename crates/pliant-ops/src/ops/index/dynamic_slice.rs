@@ -8,8 +8,8 @@ use crate::shared_rules::{require_integer, shared_dim};
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.dynamic_strided_slice",
     infer,
-    "Every strides[d]-th element of each dim d from begin[d] up to, but without, end[d], as Python slices. begin, end \
-     and strides are vectors of int64, one element for each dim; a stride of 0 is refused when it runs.",
+    "Slices every dim `d` as Python's `begin[d]:end[d]:strides[d]`. `begin`, `end` and `strides` are int64 vectors with one \
+    element per dim. A stride of 0 is a run-time error.",
 )
 .operands(&["x", "begin: index", "end: index", "strides: index"])
 .packed("vm.builtin.dynamic_strided_slice")

@@ -17,8 +17,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.gather_elements",
         infer_gather_elements,
-        "For each element of indices, the element of data at the same place but along the axis, where the index says. \
-         Negative indices count from the end.",
+        "Gathers one element of `data` per element of `indices`. The position in `data` is that of the index, except along the \
+        axis, where the index states it. Negative indices count from the end.",
     )
     .operands(&["data", "indices: index"])
     .attrs(&[("axis", Default::Int(0))])
@@ -28,8 +28,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.gather_nd",
         infer_gather_nd,
-        "Slices of data at the index tuples along the last dim of indices, after batch_dims leading dims that both \
-         share. Negative indices count from the end.",
+        "Gathers slices of `data`. The last dim of `indices` holds index tuples into the dims of `data` after the first \
+        `batch_dims`, which both operands share. Negative indices count from the end.",
     )
     .operands(&["data", "indices: index"])
     .attrs(&[("batch_dims", Default::Int(0))])
@@ -39,16 +39,16 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.index_tensor",
         infer_index_tensor,
-        "NumPy's indexing with arrays: one tensor of integers for each leading dim of data, broadcast together. \
-         Negative indices count from the end.",
+        "NumPy's integer array indexing: `indices` has one integer tensor for each of the leading dims of `data`; the index \
+        tensors are broadcast together. Negative indices count from the end.",
     )
     .operands(&["data", "indices: index"])
     .te(Pattern::Injective, te_index_tensor),
     OpDecl::new(
         "relax.bucketize",
         infer_bucketize,
-        "The place of each element among sorted boundaries: how many are below it, or with right at most it. NaN \
-         comes after all.",
+        "The insertion index of each element in the sorted `boundaries`: the number of boundaries less than the element, or, \
+        with `right`, less than or equal to it. NaN sorts after all boundaries.",
     )
     .operands(&["input_tensor", "boundaries"])
     .attrs(&[("out_int32", Default::Bool(false)), ("right", Default::Bool(false))])

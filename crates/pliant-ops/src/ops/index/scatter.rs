@@ -26,9 +26,9 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.scatter_elements",
         infer_scatter_elements,
-        "data with each element of updates put at its own place but along the axis, where the index says; by \
-         reduction \"update\", \"add\", \"mul\", \"min\", \"max\" or \"mean\" (of the element and all its updates). \
-         Updates apply in order; negative indices count from the end.",
+        "Writes each element of `updates` to `data` at its own position, except along the axis, where the index states the \
+        position. The reduction is \"update\", \"add\", \"mul\", \"min\", \"max\" or \"mean\" (of the element and all its \
+        updates). Updates are applied in row-major order. Negative indices count from the end.",
     )
     .operands(&["data", "indices: index", "updates"])
     .attrs(&[("axis", Default::Int(0)), ("reduction", Default::Str("update"))])
@@ -38,8 +38,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.scatter_nd",
         infer_scatter_nd,
-        "data with slices of updates put at the index tuples along the last dim of indices; reductions as \
-         scatter_elements.",
+        "Writes slices of `updates` to `data` at the index tuples in the last dim of `indices`. The reductions are those of \
+        scatter_elements.",
     )
     .operands(&["data", "indices: index", "updates"])
     .attrs(&[("reduction", Default::Str("update"))])
@@ -49,7 +49,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.index_put",
         infer_index_put,
-        "data with values put where NumPy's indexing with arrays says, or added there.",
+        "Writes values to `data` at the positions of NumPy's integer array indexing, or adds them with `accumulate`.",
     )
     .operands(&["data", "indices: index", "values"])
     .attrs(&[("accumulate", Default::Bool(false))])
@@ -57,7 +57,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.slice_scatter",
         infer_slice_scatter,
-        "The first tensor with src in place of its slice from start up to, but without, end by step along the axis.",
+        "Replaces the slice of the first tensor from `start` (inclusive) to `end` (exclusive) with step `step` along the axis \
+        by `src`.",
     )
     .operands(&["input_tensor", "src", "start: size", "end: size", "step: size"])
     .attrs(&[("axis", Default::Int(0))])

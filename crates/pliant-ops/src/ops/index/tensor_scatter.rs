@@ -15,8 +15,9 @@ use crate::te::{self, Check, Expr};
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.tensor_scatter",
     infer,
-    "data with updates put at positions starts[i] and following along the axis, for each i of the first dim. With circular, \
-     the positions continue at 0 after the last. Updates must fit, and starts must be positions.",
+    "Updates a key-value cache: for each index `i` of the first dim, writes `updates[i]` to `data[i]` along the axis, from \
+    position `starts[i]` on. With `circular`, positions wrap around at the end of the axis. Updates that do not fit and starts \
+    out of range are run-time errors.",
 )
 .operands(&["data", "updates", "starts: index"])
 .attrs(&[("axis", Default::Int(-2)), ("circular", Default::Bool(false))])

@@ -18,9 +18,9 @@ use crate::te::{self, Check, Expr, Tensor};
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.einsum",
     infer,
-    "Sums of products over labelled dims: \"ij,jk->ik\". A label that is repeated in an operand takes its diagonal; \
-     \"...\" stands for all other dims, which broadcast; without \"->\" the result has the labels that occur once, in \
-     alphabetical order.",
+    "Sums of products over labelled dims, such as \"ij,jk->ik\". A label that is repeated in an operand selects its diagonal. \
+    \"...\" stands for all other dims, which are broadcast. Without \"->\", the result has the labels that occur once, in \
+    alphabetical order.",
 )
 .operands(&["operands"])
 .attrs(&[("subscripts", Default::Required)])

@@ -18,23 +18,23 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.collapse_sum_to",
         infer_sum_to,
-        "Sums over the dims that broadcasting the shape to that of data would add or stretch. Whether a size that is \
-         a symbol is 1 is seen when it runs.",
+        "The inverse of broadcasting: sums over the dims that broadcasting `shape` to the shape of `data` would add or stretch. \
+        Whether a symbolic size is 1 is decided at run time.",
     )
     .operands(&["data", "shape: size"])
     .te(Pattern::CommReduce, te_sum_to),
     OpDecl::new(
         "relax.collapse_sum_like",
         infer_sum_like,
-        "As collapse_sum_to, to the shape of another tensor.",
+        "collapse_sum_to with the shape of another tensor.",
     )
     .operands(&["data", "collapse_target"])
     .te(Pattern::CommReduce, te_sum_to),
     OpDecl::new(
         "relax.one_hot",
         infer_one_hot,
-        "A new axis of size depth: on_value at the index, off_value elsewhere; all off where the index is not in \
-         0 .. depth.",
+        "Expands each index to a new axis of size `depth` with `on_value` at the index and `off_value` elsewhere. An index \
+        outside of `0 .. depth` results in `off_value` only.",
     )
     .operands(&["indices: index", "on_value", "off_value"])
     .attrs(&[("depth", Default::Required), ("axis", Default::Int(-1))])

@@ -22,7 +22,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.concat",
         infer_concat,
-        "Tensors joined along an axis; `axis=None` flattens them first, whatever their ranks.",
+        "Concatenates tensors along an axis. With `axis=None`, they are flattened first and may differ in rank.",
     )
     .operands(&["tensors"])
     .attrs(&[("axis", Default::Int(0))])
@@ -33,10 +33,9 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.split",
         infer_split,
-        "Parts along an axis: a number of them, or cut at these indices, which are brought into the axis. If an axis of \
-         size `n` is split into `k` parts, each part has `ceil(n / k)` elements and the last one the rest, which is \
-         smaller if `k` does not divide `n`, and may be empty. A part between indices ends where the next one begins; \
-         between indices that fall it is empty.",
+        "Splits a tensor along an axis into a number of parts, or at indices, which are clamped to the axis. If an axis of size \
+        `n` is split into `k` parts, each part has `ceil(n / k)` elements. If `k` does not divide `n`, the last parts are \
+        smaller or empty. A part between two indices is empty if the second is not larger than the first.",
     )
     .operands(&["x"])
     .attrs(&[("indices_or_sections", Default::Required), ("axis", Default::Int(0))])
@@ -45,7 +44,7 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Injective, te_split)
     .numpy("split")
     .onnx(&["Split"])
-    .limits("a number of parts that is a symbol: it says how many results there are"),
+    .limits("a symbolic number of parts, because it determines the number of results"),
 ];
 
 // ---- concat ----

@@ -18,8 +18,8 @@ use crate::te::{self, Expr};
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.layout_transform",
     infer,
-    "Each element moved to where index_map, a lambda of its indices, says; places that get none hold pad_value, or 0. \
-     The separators of axes are taken for TVM's sake: they have no meaning in one flat memory.",
+    "Moves each element to the indices that `index_map`, a lambda of its indices, computes. Elements of the result without a \
+    source are `pad_value`, by default 0. The axis separators are accepted for compatibility with TVM and must be empty.",
 )
 .operands(&["x"])
 .attrs(&[

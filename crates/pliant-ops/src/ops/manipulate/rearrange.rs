@@ -16,13 +16,13 @@ use pliant_tensor::CheckFailure;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    OpDecl::new("relax.flip", infer_flip, "The elements in reverse order along an axis, or several.")
+    OpDecl::new("relax.flip", infer_flip, "Reverses the elements along one or more axes.")
         .operands(&["data"])
         .attrs(&[("axis", Default::Required)])
         .dims(DimTrait::Named(&["axis"]))
         .te(Pattern::Injective, te_flip)
         .numpy("flip"),
-    OpDecl::new("relax.stack", infer_stack, "Tensors of one shape joined along a new axis.")
+    OpDecl::new("relax.stack", infer_stack, "Joins tensors of the same shape along a new axis.")
         .operands(&["tensors"])
         .attrs(&[("axis", Default::Int(0))])
         .te(Pattern::Injective, te_stack)
@@ -31,8 +31,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.meshgrid",
         infer_meshgrid,
-        "Each vector as a tensor over the grid of all: of one rank per vector with indexing \"ij\"; the first two dims \
-         exchanged with \"xy\".",
+        "Coordinate tensors of a grid: expands vector `k` to the shape of the grid, along dim `k`. With indexing \"xy\" instead \
+        of \"ij\", the first two dims are exchanged.",
     )
     .operands(&["tensors"])
     .attrs(&[("indexing", Default::Str("ij"))])
@@ -41,8 +41,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.reverse_sequence",
         infer_reverse,
-        "The first seq_lengths[b] elements along seq_axis in reverse order, for each index b of batch_axis; the others \
-         as they are. A length below 0 or beyond the axis is refused when it runs.",
+        "For each index `b` of `batch_axis`, reverses the first `seq_lengths[b]` elements along `seq_axis` and keeps the \
+        others. A length out of range is a run-time error.",
     )
     .operands(&["x", "seq_lengths: index"])
     .attrs(&[("seq_axis", Default::Int(1)), ("batch_axis", Default::Int(0))])

@@ -31,16 +31,18 @@ macro_rules! float_activation {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    activation!("relu", infer_unary_number, relu, "The larger of x and 0.").onnx(&["Relu"]),
-    activation!("relu6", infer_unary_number, relu6, "Clipped to 0 up to 6."),
-    float_activation!("gelu", te::gelu, "x times the normal distribution function of x.")
+    activation!("relu", infer_unary_number, relu, "`max(x, 0)`.").onnx(&["Relu"]),
+    activation!("relu6", infer_unary_number, relu6, "`min(max(x, 0), 6)`."),
+    float_activation!("gelu", te::gelu, "GELU: `x` times the cumulative distribution function of the standard normal \
+    distribution at `x`.")
         .onnx(&["Gelu"]),
-    float_activation!("gelu_tanh", gelu_tanh, "Approximation of gelu by tanh.").onnx(&["Gelu"]),
-    float_activation!("silu", |x| x * te::sigmoid(x), "x times its logistic function.")
+    float_activation!("gelu_tanh", gelu_tanh, "GELU, approximated with tanh.").onnx(&["Gelu"]),
+    float_activation!("silu", |x| x * te::sigmoid(x), "`x * sigmoid(x)`.")
         .onnx(&["Swish"]),
-    float_activation!("selu", selu, "Scaled x, or scaled exponential of x below 0.")
+    float_activation!("selu", selu, "SELU: `scale * x` for positive `x`, else `scale * alpha * (exp(x) - 1)`, with the \
+    constants of the SELU paper.")
         .onnx(&["Selu"]),
-    OpDecl::new("relax.nn.leakyrelu", infer_leaky, "x, or alpha times x below 0.")
+    OpDecl::new("relax.nn.leakyrelu", infer_leaky, "`x`, multiplied by `alpha` where it is negative.")
         .operands(&["data"])
         .attrs(&[("alpha", Default::Float(0.01))])
         .te(Pattern::ElemWise, te_leaky)
@@ -48,7 +50,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.prelu",
         infer_prelu,
-        "x, or x times a slope below 0: one slope for each place on an axis, or one for all.",
+        "`x`, multiplied by a slope where it is negative. `alpha` has one slope per index of the axis, or one for all elements.",
     )
     .operands(&["data", "alpha"])
     .attrs(&[("axis", Default::Int(1))])
@@ -59,7 +61,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.softplus",
         infer_softplus,
-        "log(1 + exp(beta * x)) / beta, and x where beta * x is above the threshold.",
+        "`log(1 + exp(beta * x)) / beta`, or `x` where `beta * x` exceeds the threshold.",
     )
     .operands(&["data"])
     .attrs(&[("beta", Default::Float(1.0)), ("threshold", Default::Float(20.0))])
@@ -68,7 +70,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.dropout",
         infer_dropout,
-        "Outside training: the data as it is, and a mask of ones.",
+        "Dropout in inference: the unchanged data, and a mask of ones.",
     )
     .operands(&["data"])
     .attrs(&[("rate", Default::Float(0.5))])

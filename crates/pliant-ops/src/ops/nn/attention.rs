@@ -24,26 +24,27 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.attention",
         infer,
-        "Attention of queries (batch, len, heads, size) to keys (batch, len_kv, heads_kv, size) and values (batch, \
-         len_kv, heads_kv, size_v), with a bias that broadcasts to (batch, heads, len, len_kv). Query heads share key \
-         heads in groups where there are fewer of these. Products are scaled by 1 / sqrt(size) unless a scale is given. \
-         A causal_mask lets a query see keys up to its own place, counted from the first (\"TopLeft\") or the last \
-         (\"BottomRight\") of both; a window_size as many of them as it says. A query that sees no key gets zeros.",
+        "Scaled dot-product attention of queries (batch, len, heads, size) to keys (batch, len_kv, heads_kv, size) and values \
+        (batch, len_kv, heads_kv, size_v), with an optional bias that broadcasts to (batch, heads, len, len_kv). If there are \
+        fewer key heads than query heads, groups of query heads share a key head. The default scale is 1 / sqrt(size). With \
+        `causal_mask`, a query sees the keys up to its own position; the mask is aligned to the first (\"TopLeft\") or the last \
+        (\"BottomRight\") query and key. With `window_size`, it sees at most that number of them. A query that sees no key \
+        results in zeros.",
     )
     .operands(&["query", "key", "value", "bias?"])
     .attrs(ATTRS)
     .te(Pattern::OutEWiseFusable, te_attention)
     .onnx(&["Attention"]),
-    OpDecl::new("relax.nn.attention_bias", infer, "Attention with a bias: relax.nn.attention.")
+    OpDecl::new("relax.nn.attention_bias", infer, "The same as relax.nn.attention; the name exists for compatibility.")
         .operands(&["query", "key", "value", "bias?"])
         .attrs(ATTRS)
         .te(Pattern::OutEWiseFusable, te_attention),
     OpDecl::new(
         "relax.nn.attention_var_len",
         infer_var_len,
-        "Attention within sequences that stand one after the other: queries (1, len, heads, size), keys and values of \
-         (1, len_kv, heads_kv, ...). Sequence b has the places from seqstart[b] up to, but without, seqstart[b + 1]; \
-         those of the keys are the queries' where none are given. Masks count within each sequence.",
+        "Attention within concatenated sequences of different lengths: queries (1, len, heads, size), keys and values (1, \
+        len_kv, heads_kv, ...). Sequence `b` consists of the positions from `seqstart[b]` (inclusive) to `seqstart[b + 1]` \
+        (exclusive). By default, the starts of the keys are those of the queries. Masks are relative to each sequence.",
     )
     .operands(&[
         "queries",

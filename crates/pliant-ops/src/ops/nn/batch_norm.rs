@@ -15,9 +15,9 @@ use crate::te::{self, Expr, Reducer};
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.nn.batch_norm",
     infer,
-    "Shifted and scaled by mean and variance for each place on an axis: those of the batch (training), which also move \
-     the moving ones by the momentum, or the moving ones. The result, the new mean and the new variance. Variances \
-     are those of the whole population.",
+    "Batch normalisation with the mean and the population variance for each index of the axis. In training, these are the \
+    statistics of the batch, and the moving statistics are updated by the momentum; otherwise, they are the moving statistics. \
+    Returns the normalised data, the new mean and the new variance.",
 )
 .operands(&["data", "gamma", "beta", "moving_mean", "moving_var"])
 .attrs(&[

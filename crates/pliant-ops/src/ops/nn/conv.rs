@@ -18,12 +18,13 @@ macro_rules! conv_op {
             concat!("relax.nn.", $name),
             |ctx| infer(ctx, $n),
             concat!(
-                "Convolution (as the field has it: no kernel is turned over) of data ",
+                "Convolution of data ",
                 $data,
-                " with kernels ",
+                " with filters ",
                 $kernel,
-                ", by default. Padding is one number, one for each dim, or those in front and those behind. Sums of \
-                 16-bit floats are made in float32."
+                " (default layouts), without flipping the filter (cross-correlation). `padding` is one number, one number per \
+                 spatial dim, or all leading paddings followed by all trailing ones. Sums of 16-bit floats \
+                 are accumulated in float32."
             ),
         )
         .operands(&["data", "weight"])

@@ -21,9 +21,10 @@ macro_rules! conv_op {
             concat!(
                 "Transposed convolution of data ",
                 $data,
-                " with kernels ",
+                " with filters ",
                 $kernel,
-                ", by default, where I counts the input channels and O the output channels of one group."
+                " (default layouts). In the filter layout, I is the number of input channels, and O is the number of output \
+                 channels per group."
             ),
         )
         .operands(&["data", "weight"])

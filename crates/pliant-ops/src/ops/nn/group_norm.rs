@@ -18,8 +18,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.group_norm",
         infer_group,
-        "Shifted and scaled to mean 0 and variance 1 over axes and the channels of each group; then scaled and shifted \
-         for each channel.",
+        "Group normalisation: normalises the channels of each group, over `axes`, to mean 0 and variance 1, then applies \
+        `gamma` and `beta` per channel.",
     )
     .operands(&["data", "gamma", "beta"])
     .attrs(&[
@@ -37,7 +37,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.instance_norm",
         infer_instance,
-        "Shifted and scaled to mean 0 and variance 1 over axes; then scaled and shifted for each channel.",
+        "Instance normalisation: normalises each channel, over `axes`, to mean 0 and variance 1, then applies `gamma` and \
+        `beta` per channel.",
     )
     .operands(&["data", "gamma", "beta"])
     .attrs(&[

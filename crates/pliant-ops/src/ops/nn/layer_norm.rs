@@ -15,7 +15,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.layer_norm",
         infer_norm,
-        "Shifted and scaled to mean 0 and variance 1 over axes.",
+        "Layer normalisation: normalises over `axes` to mean 0 and variance 1, then applies `gamma` and `beta`.",
     )
     .operands(&["data", "gamma", "beta"])
     .attrs(&[
@@ -31,7 +31,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.rms_norm",
         infer_norm,
-        "Divided by the root of the mean square over axes, and scaled.",
+        "RMS normalisation: divides by the root mean square over `axes`, then multiplies by `weight`.",
     )
     .operands(&["data", "weight"])
     .attrs(&[("axes", Default::Ints(&[-1])), ("epsilon", Default::Float(1e-5))])

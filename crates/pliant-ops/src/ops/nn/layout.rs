@@ -6,8 +6,8 @@ use pliant_ir::op::InferError;
 use crate::infer::{InferCtx, TensorTy};
 
 /// The unsupported features of operators with layouts.
-pub const LIMITS: &str = "layouts of blocked channels such as `NCHW16c`: each letter stands once, in any order, and \
-                          blocks are the loops' own matter";
+pub const LIMITS: &str = "blocked layouts such as `NCHW16c`. A layout is a permutation of its letters; schedules block the \
+loops";
 
 /// The letters of the spatial dims of `n`-dimensional images.
 pub fn spatial(n: usize) -> &'static str {

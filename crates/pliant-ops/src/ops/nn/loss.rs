@@ -20,17 +20,16 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.cross_entropy_with_logits",
         infer_cross,
-        "Minus the sum of the products of log-probabilities and labels, over the first size of tensors of 2 or more \
-         dims.",
+        "Minus the sum of the products of log-probabilities and labels, divided by the first size if there are 2 or more dims.",
     )
     .operands(&["predictions", "labels"])
     .te(Pattern::CommReduce, te_cross),
     OpDecl::new(
         "relax.nn.nll_loss",
         infer_nll,
-        "Minus the log-probability of the target class of each element, times the weight of that class: each \
-         (reduction \"none\"), their sum (\"sum\"), or their sum over that of the weights (\"mean\"). Targets equal to \
-         ignore_index count nothing; others must be classes.",
+        "Negative log-likelihood loss: minus the log-probability of the target class times the weight of the class. The \
+        reduction returns all losses (\"none\"), their sum (\"sum\"), or their sum divided by the sum of the weights (\"mean\"). \
+        Targets equal to `ignore_index` are ignored. All others must be valid classes.",
     )
     .operands(&["predictions", "targets: index", "weights?"])
     .attrs(&[("reduction", Default::Str("mean")), ("ignore_index", Default::Int(-100))])

@@ -14,9 +14,9 @@ use crate::te::{self, Check, Expr};
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.nn.pad",
     infer,
-    "More elements before and after each axis (before_1, after_1, before_2, ...), or fewer where a number is negative: \
-     pad_value (mode \"constant\"), the elements mirrored at the edge (\"reflect\"), the edge (\"replicate\" or \
-     \"edge\"), or the elements from the other end, repeatedly if there are more (\"circular\").",
+    "Adds elements before and after each axis: (before_1, after_1, before_2, ...). Negative numbers remove elements. The mode \
+    selects the new elements: `pad_value` (\"constant\"), the data mirrored at the edge (\"reflect\"), the edge element \
+    (\"replicate\" or \"edge\"), or the data repeated periodically (\"circular\" or \"wrap\").",
 )
 .operands(&["data"])
 .attrs(&[

@@ -12,7 +12,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.pixel_shuffle",
         infer_shuffle,
-        "Channels become pixels: (..., c * r * r, h, w) to (..., c, h * r, w * r).",
+        "Rearranges channels to pixels: (..., c * r * r, h, w) to (..., c, h * r, w * r).",
     )
     .operands(&["data"])
     .attrs(&[("upscale_factor", Default::Required)])
@@ -21,7 +21,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.batch_flatten",
         infer_flatten,
-        "All dims but the first in one, without a copy.",
+        "Flattens all dims except the first, without a copy.",
     )
     .operands(&["data"])
     .view(te_view)

@@ -41,8 +41,8 @@ macro_rules! adaptive {
         OpDecl::new(
             concat!("relax.nn.", $name),
             |ctx| infer_adaptive(ctx, $n),
-            "The mean of each of so many parts, as equal as can be; part k of m starts at k*n/m rounded down, and ends \
-             before (k+1)*n/m rounded up.",
+            "Adaptive average pooling: the mean of each of `output_size` parts. Part `k` of `m` along a dim of size `n` \
+            consists of the elements from `floor(k * n / m)` (inclusive) to `ceil((k + 1) * n / m)` (exclusive).",
         )
         .operands(&["data"])
         .attrs(&[
@@ -58,10 +58,10 @@ macro_rules! adaptive {
     };
 }
 
-const MAX: &str = "The largest of each window; padding takes no part. With ceil_mode also windows that end beyond the \
-                   padding, if they start before it.";
-const AVG: &str = "The mean of each window. Padding counts as zeros with count_include_pad, else not at all; what lies \
-                   beyond it never counts.";
+const MAX: &str = "The maximum of each window, without the padding. With `ceil_mode`, windows that start before the trailing \
+padding and end beyond it are included.";
+const AVG: &str = "The mean of each window. With `count_include_pad`, padding counts as zeros; otherwise, it is not counted. \
+Elements beyond the padding are never counted.";
 
 macro_rules! max {
     ($name:literal, $n:literal, $layout:literal) => {

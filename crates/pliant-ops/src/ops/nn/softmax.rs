@@ -11,22 +11,22 @@ use crate::te::{self, Expr, Reducer, Tensor};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
+    OpDecl::new("relax.nn.softmax", infer_softmax, "The softmax along an axis.")
+        .operands(&["data"])
+        .attrs(&[("axis", Default::Int(-1))])
+        .dims(DimTrait::Named(&["axis"]))
+        .te(Pattern::CommReduce, te_softmax)
+        .onnx(&["Softmax"]),
     OpDecl::new(
-        "relax.nn.softmax",
+        "relax.nn.log_softmax",
         infer_softmax,
-        "Exponentials along an axis, divided by their sum.",
+        "The logarithm of the softmax along an axis.",
     )
     .operands(&["data"])
     .attrs(&[("axis", Default::Int(-1))])
     .dims(DimTrait::Named(&["axis"]))
-    .te(Pattern::CommReduce, te_softmax)
-    .onnx(&["Softmax"]),
-    OpDecl::new("relax.nn.log_softmax", infer_softmax, "Logarithm of the softmax along an axis.")
-        .operands(&["data"])
-        .attrs(&[("axis", Default::Int(-1))])
-        .dims(DimTrait::Named(&["axis"]))
-        .te(Pattern::CommReduce, te_log_softmax)
-        .onnx(&["LogSoftmax"]),
+    .te(Pattern::CommReduce, te_log_softmax)
+    .onnx(&["LogSoftmax"]),
 ];
 
 fn infer_softmax(ctx: &mut InferCtx<'_>) -> InferResult {

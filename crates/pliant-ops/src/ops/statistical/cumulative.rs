@@ -19,8 +19,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.cumsum",
         infer,
-        "Sums of the elements up to each along an axis, or of the flat tensor; without the element itself where \
-         exclusive. Of type dtype, or that of data; float16 and bfloat16 are summed in float32.",
+        "Cumulative sums along an axis, or of the flattened tensor. With `exclusive`, a sum does not include the element at its \
+        own index. The result has type `dtype`, by default that of `data`. float16 and bfloat16 are accumulated in float32.",
     )
     .operands(&["data"])
     .attrs(ATTRS)
@@ -28,7 +28,7 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Opaque, |ctx| scan(ctx, "cumsum", 0.0, |a, b| a + b))
     .numpy("cumsum")
     .onnx(&["CumSum"]),
-    OpDecl::new("relax.cumprod", infer, "Products of the elements up to each, as cumsum.")
+    OpDecl::new("relax.cumprod", infer, "Cumulative products along an axis, with the attributes of cumsum.")
         .operands(&["data"])
         .attrs(ATTRS)
         .dims(DimTrait::Named(&["axis"]))

@@ -15,8 +15,9 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.vision.get_valid_counts",
         infer_counts,
-        "How many boxes of data (batch, boxes, elements) have a score above the threshold and a class not below 0; \
-         these boxes first, in order, then rows of -1; and their indices, then -1. With id_index -1 there is no class.",
+        "Filters the boxes of `data` (batch, boxes, elements) whose score exceeds the threshold and whose class is not \
+        negative. Returns their number, the boxes in order followed by rows of -1, and their indices followed by -1. With \
+        `id_index` -1, there is no class.",
     )
     .operands(&["data"])
     .attrs(&[
@@ -28,8 +29,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.vision.multibox_transform_loc",
         infer_multibox,
-        "Boxes (ymin, xmin, ymax, xmax) from offsets (x, y, w, h) to anchors (left, top, right, bottom), and the \
-         softmax of the class logits, 0 where it is below the threshold or, without keep_background, of class 0.",
+        "Decodes boxes (ymin, xmin, ymax, xmax) from offsets (x, y, w, h) to anchors (left, top, right, bottom). Also returns \
+        the softmax of the class logits, with 0 for scores below the threshold and, without `keep_background`, for class 0.",
     )
     .operands(&["cls_pred", "loc_pred", "anchor"])
     .attrs(&[
@@ -171,7 +172,9 @@ fn infer_multibox(ctx: &mut InferCtx<'_>) -> InferResult {
             if shared_dim(ctx, x, y).is_none() {
                 let types = operand_types(ctx);
                 return Err(ctx
-                    .error(format!("cls_pred, loc_pred and anchor must have the shapes (B, C, N), (B, 4 * N) and (1, N, 4): {types}")));
+                    .error(format!(
+                        "cls_pred, loc_pred and anchor must have the shapes (B, C, N), (B, 4 * N) and (1, N, 4): {types}"
+                    )));
             }
         }
     }

@@ -21,11 +21,12 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.vision.non_max_suppression",
         infer_nms,
-        "Of the first valid_count boxes of data (batch, boxes, elements), at most top_k, by falling score: those with a \
-         score above 0 that overlap no box kept before them, of the same class unless force_suppress, by iou_threshold \
-         or more; at most max_output_size. Gives their elements of indices, then -1, and their number; or, without \
-         return_indices, the rows, with -1 for score and class of what is not kept, kept ones first with \
-         invalid_to_bottom.",
+        "Non-maximum suppression of the first `valid_count` boxes of `data` (batch, boxes, elements). The `top_k` boxes with \
+        the highest scores are considered in descending order. A box is kept if its score is positive and its overlap (IoU) with \
+        each kept box of the same class, or of any class with `force_suppress`, is below `iou_threshold`, until \
+        `max_output_size` boxes are kept. Returns the elements of `indices` for the kept boxes, followed by -1, and their \
+        number. Without `return_indices`, returns the rows, with -1 as score and class of suppressed boxes; with \
+        `invalid_to_bottom`, the kept rows are first.",
     )
     .operands(&["data", "valid_count: index", "indices: index"])
     .attrs(&[
@@ -43,10 +44,10 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.vision.all_class_non_max_suppression",
         infer_all,
-        "Non-maximum suppression of boxes (batch, boxes, 4) for each class of scores (batch, classes, boxes), as ONNX \
-         has it: scores above score_threshold, overlaps above iou_threshold. output_format \"onnx\" gives rows (batch, \
-         class, box), then -1, and their number; \"tensorflow\" gives for each batch rows (class, box), their scores, \
-         and their number.",
+        "ONNX's non-maximum suppression of boxes (batch, boxes, 4) for each class of scores (batch, classes, boxes). Boxes with \
+        a score above `score_threshold` are considered, and overlaps (IoU) above `iou_threshold` are suppressed. The output \
+        format \"onnx\" returns rows (batch, class, box), followed by -1, and their number. \"tensorflow\" returns, for each \
+        batch, rows (class, box), their scores, and their number.",
     )
     .operands(&[
         "boxes",

@@ -21,8 +21,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.vision.roi_align",
         infer,
-        "For each bin of each region the mean or the largest of bilinear samples: sample_ratio of them along each side, \
-         or as many as the bin has pixels where it is not above 0. aligned shifts by half a pixel.",
+        "RoI align: for each bin of each region, the mean or the maximum of bilinear samples. There are `sample_ratio` samples \
+        along each side, or one per pixel of the bin if it is not positive. `aligned` shifts the coordinates by half a pixel.",
     )
     .operands(&["data", "rois"])
     .attrs(&[
@@ -38,7 +38,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.vision.roi_pool",
         infer,
-        "For each bin of each region, its corners rounded to pixels, the largest element; 0 where it is empty.",
+        "RoI max pooling: the maximum of each bin of each region, whose corners are rounded to pixels. An empty bin results in \
+        0.",
     )
     .operands(&["data", "rois"])
     .attrs(&[

@@ -13,22 +13,22 @@ use super::{check, groups, params, short};
 const HEAD: &str = "\
 # Operators
 
-Written from the table of declarations in `crates/pliant-ops/src/ops`; a test fails where this page is stale.
+Generated from the operator declarations in `crates/pliant-ops/src/ops`; a test fails if this page is out of date.
 
-- **Types** are the element types that an operand may have, as its type rule takes them: *numbers* are all but bool,
-  *integers* those of 8 to 64 bits, signed and unsigned, *floats* float16, bfloat16, float32 and float64. Where two
-  operands are of different types, [Numerics](numerics.md) says what they meet in, or the call is refused.
-- **Fuses** says how the operator joins its neighbours: *elementwise*, *broadcast* and *injective* ones join anything,
-  a *reduction* takes in what comes before it, an *anchor* (products, convolutions, pooling) what comes after it, and
-  *alone* means a loop function of its own.
-- **Meaning** is a *tensor expression* (one definition, from which the loops, the interpreter and `topi` come), a *view*
-  (the same memory in another shape, and a tensor expression where that is wanted), a *packed function* (its size follows
-  from values), or a *stage*, to which later stages of compilation give its meaning.
+- **Types** are the element types that an operand may have: *numbers* are all types except bool, *integers* have 8 to 64 bits and
+  are signed or unsigned, *floats* are float16, bfloat16, float32 and float64. If two operands have different types,
+  [Numerics](numerics.md) describes the common type, or the call is rejected.
+- **Fuses** describes how the operator is fused with its neighbours. *Elementwise*, *broadcast* and *injective* operators fuse
+  with any operator. A *reduction* fuses with its producers, an *anchor* (matrix products, convolutions, pooling) with its
+  consumers. *Alone* means that the operator has a loop function of its own.
+- **Implementation** is a *tensor expression* (the single definition for loop functions, the interpreter and `topi`), a *view* (the
+  same memory with another shape; it also has a tensor expression), a *packed function* (the size of the result depends on
+  values), or a *stage* (later compilation stages implement the operator).
 
-Every tensor expression takes symbolic sizes, sizes of 0, and operands of unknown rank and element type, which are looked
-at when the program runs. Attributes have their defaults after `=`; a `?` marks an operand that may be left out, a `*` any number
-of them. In the script, `axis` and `axes` stand for one another. Attributes are known when a program is compiled, but for those that *may be of symbols*: sizes, integers and shapes
-that are values of the program.
+All tensor expressions support symbolic sizes, sizes of 0, and operands of unknown rank and element type, which are resolved at
+run time. In the signatures, `=` is followed by the default of an attribute, `?` marks an optional operand, and `*` any number of
+operands. In a script, `axis` and `axes` are interchangeable. Attributes are compile-time constants, except those that *may be
+symbolic*: they accept sizes, integers and shapes that are values of the program.
 ";
 
 #[test]
@@ -49,8 +49,8 @@ fn page() -> String {
     }
     let has = |name: &str| registry().lookup(&format!("relax.{name}")).is_some();
     out.push_str(
-        "## Not here\n\nOperators that the field has and this library does not, with the reason.\n\n\
-         | operators | why |\n|---|---|\n",
+        "## Not supported\n\nOperators of comparable compilers that this library does not have, with the reason.\n\n\
+         | operators | reason |\n|---|---|\n",
     );
     let missing = unsupported_operators(has);
     let reasons = REASONS.iter().map(|(_, why)| *why);
@@ -87,11 +87,11 @@ fn entry(out: &mut String, decl: &OpDecl) {
         }
     }
     if let Some(name) = decl.symbolic {
-        facts.push(format!("`{name}` may be of symbols"));
+        facts.push(format!("`{name}` may be symbolic"));
     }
     facts.push(meaning(decl));
     if !decl.pure {
-        facts.push("has an effect".into());
+        facts.push("has side effects".into());
     }
     if let Some(limits) = decl.limits {
         facts.push(format!("not supported: {limits}"));

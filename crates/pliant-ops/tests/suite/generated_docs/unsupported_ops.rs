@@ -54,13 +54,10 @@ const COMPARABLE_OPERATORS: &str = "
 
 /// The reasons why operators are absent, by prefixes of their names.
 pub const REASONS: &[(&[&str], &str)] = &[
-    (
-        &["call_tir_with_grad", "grad."],
-        "Gradients come later; an operator's declaration says where they will stand.",
-    ),
-    (&["call_py_func"], "It is a way to write `call_pure_packed`, and read as that."),
-    (&["to_vdevice", "hint_on_device"], "There is one device, the CPU: nothing moves."),
-    (&["ccl.", "dist."], "Programs run in one process; nothing is distributed."),
+    (&["call_tir_with_grad", "grad."], "Gradients are not implemented."),
+    (&["call_py_func"], "The script parser reads it as `call_pure_packed`."),
+    (&["to_vdevice", "hint_on_device"], "The CPU is the only device."),
+    (&["ccl.", "dist."], "Programs run in one process and are not distributed."),
 ];
 
 /// The operators of comparable compilers that the table lacks, each with its reason.
