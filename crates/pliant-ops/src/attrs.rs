@@ -1,5 +1,5 @@
-//! Access to the attributes of a call for type inference and lowering. Each accessor reports
-//! invalid values.
+//! Typed access to the attributes of a call, for type inference and lowering. An accessor returns an error that names the attribute
+//! if its value is invalid.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::TypeData;
@@ -9,12 +9,12 @@ use crate::decl::{Default, OpDecl};
 use crate::infer::InferCtx;
 
 impl InferCtx<'_> {
-    /// The attribute, or its default.
+    /// The value of the attribute, or its declared default.
     pub fn attr(&self, key: &str) -> AttrValue {
         attr(self.decl, self.attrs, key)
     }
 
-    /// The error for an attribute value that is invalid for all operands.
+    /// An error about an attribute whose value is invalid for any operands.
     fn attr_error(&self, key: &str, what: impl AsRef<str>) -> InferError {
         self.error(format!("{key} {}", what.as_ref())).of_attr(key)
     }
@@ -38,7 +38,7 @@ impl InferCtx<'_> {
         self.attr(key).as_bool().ok_or_else(|| self.attr_error(key, "must be True or False"))
     }
 
-    /// A data type attribute; `None` if it is `None` or the empty string.
+    /// A data type attribute. `None` if its value is `None`, the empty string or `"void"`.
     ///
     /// # Errors
     /// If it is not the name of a data type.
@@ -51,8 +51,7 @@ impl InferCtx<'_> {
         value.as_dtype().map(Some).ok_or_else(bad)
     }
 
-    /// An attribute with one or more axes of a tensor of rank `ndim`, normalised to be
-    /// non-negative. `None` means all axes.
+    /// An attribute with one or more axes of a tensor of rank `ndim`, normalised to `0 .. ndim`. `None` if the attribute is `None`.
     ///
     /// # Errors
     /// If an axis is out of range or occurs twice.
@@ -81,7 +80,7 @@ impl InferCtx<'_> {
         self.normalize_axis(self.int(key)?, ndim)
     }
 
-    /// Normalises an axis to be non-negative.
+    /// Normalises an axis of a tensor of rank `ndim` to `0 .. ndim`.
     ///
     /// # Errors
     /// If it is out of range.
@@ -102,8 +101,7 @@ impl InferCtx<'_> {
         self.attr(key).as_float().ok_or_else(|| self.attr_error(key, "must be a number"))
     }
 
-    /// A float attribute that becomes an element of a tensor of type `dtype`. For integer types the
-    /// fraction is dropped.
+    /// A float attribute that becomes an element of a tensor of type `dtype`. For integer types the fraction is dropped.
     ///
     /// # Errors
     /// If the attribute is not a number, or out of the range of an integer type.
@@ -111,7 +109,7 @@ impl InferCtx<'_> {
         let value = self.float(key)?;
         let Some(dtype) = dtype.filter(|dtype| !dtype.is_float()) else { return Ok(value) };
         let (min, max) = dtype.int_range();
-        // The sum is exact for all types: 2**63 for 64 bits.
+        // The upper bound is a power of two, which float64 represents exactly.
         if value.trunc() >= min as f64 && value.trunc() < max as f64 + 1.0 {
             return Ok(value);
         }
@@ -145,10 +143,10 @@ impl InferCtx<'_> {
         ))
     }
 
-    /// A string attribute with one of the values `choices`; returns the index of the value.
+    /// The index in `choices` of the value of a string attribute.
     ///
     /// # Errors
-    /// If it has another value.
+    /// If the value is not in `choices`. The message lists them.
     pub fn choice(&self, key: &str, choices: &[&str]) -> Result<usize, InferError> {
         let value = self.attr(key);
         let index = value.as_str().and_then(|s| choices.iter().position(|c| *c == s));
@@ -163,7 +161,7 @@ impl InferCtx<'_> {
     /// An attribute with `n` integers of at least `min`. A single integer stands for all of them.
     ///
     /// # Errors
-    /// If it is something else, or a value is too small or too large.
+    /// If it is neither an integer nor a list of `n` integers, or if a value is out of range.
     pub fn ints(&self, key: &str, n: usize, min: i64) -> Result<Vec<i64>, InferError> {
         let list = self.attr(key).as_ints().ok_or_else(|| {
             self.attr_error(key, format!("must be an integer or a list of {n} integers"))
@@ -176,10 +174,10 @@ impl InferCtx<'_> {
         Ok(list)
     }
 
-    /// Checks that no value of an attribute is below `min` or too large for computing sizes.
+    /// Checks that all values of an attribute are in `min ..= 2**31`, so that computations of sizes do not overflow.
     ///
     /// # Errors
-    /// If one is; the message contains it.
+    /// If a value is out of range. The message shows it.
     pub fn check_range(&self, key: &str, list: &[i64], min: i64) -> Result<(), InferError> {
         const MAX_SIZE: i64 = 1 << 31;
         match list.iter().find(|&&v| v < min || v > MAX_SIZE) {
@@ -265,8 +263,7 @@ impl InferCtx<'_> {
         }))
     }
 
-    /// As [`sizes_attr`](Self::sizes_attr), for one integer of at least `min`; `None` if its
-    /// value is unknown.
+    /// As [`sizes_attr`](Self::sizes_attr), for one integer of at least `min`; `None` if its value is unknown.
     ///
     /// # Errors
     /// If it is absent, not a single integer, or provably too small.

@@ -1,11 +1,10 @@
-//! NumPy broadcasting with symbolic sizes that may be 1: the size of the result, and how loop
-//! functions read operands.
+//! NumPy broadcasting with symbolic sizes that may be 1: computes the sizes of the result and the indices at which loop functions
+//! read the operands.
 //!
-//! What is provable is decided at compile time: equal sizes, a 1, a size that cannot be 1.
-//! Everything else is decided at run time. The broadcast size of `n` and `m` is then
-//! `T.Select(n == 1, m, n)`, which is also correct for 0 (1 and 0 broadcast to 0, so it is not the
-//! maximum). The loop function checks that each operand's size is 1 or that of the result, and
-//! reads an operand of size 1 at index 0.
+//! Provable cases are decided at compile time: equal sizes, a size of 1, and a size that cannot be 1. All other cases are decided
+//! at run time. The broadcast size of `n` and `m` is then `T.Select(n == 1, m, n)`, which is also correct for 0 (1 and 0 broadcast
+//! to 0, so it is not the maximum). The loop function checks that each operand's size is 1 or that of the result, and reads an
+//! operand of size 1 at index 0.
 
 use std::sync::Arc;
 
@@ -20,8 +19,7 @@ use crate::shared_rules::operand_types;
 use crate::size_proofs;
 use crate::te::{self, Check};
 
-/// The sizes whose broadcast a size is. There are several if it is a term created by
-/// [`broadcast_dim`].
+/// The sizes that were broadcast to `size`: the operands of a term created by [`broadcast_dim`], else `size` itself.
 pub fn broadcast_sources(syms: &mut SymArena, mut size: Sym) -> Vec<Sym> {
     let one = syms.int(1);
     let mut list = Vec::new();
@@ -88,21 +86,21 @@ fn provably_equal(func: &mut Function, a: Sym, b: Sym) -> bool {
     a == b || !symbols && size_proofs::equal(func, a, b) == Some(true)
 }
 
-/// Whether a size may be 1 or `target`.
+/// Whether a size may be broadcast to `target`: it may be equal to 1 or to `target`.
 fn may_stretch_to(func: &mut Function, size: Sym, target: Sym) -> bool {
     size_proofs::equal(func, size, target) != Some(false) || !is_never_one(func, size)
 }
 
-/// Whether an operand's size may be broadcast to `target`, which does not change.
+/// Whether an operand's size may be broadcast to the fixed size `target`: it may be equal to 1 or to `target`.
 pub fn may_broadcast_to(func: &mut Function, size: Sym, target: Sym) -> bool {
     may_stretch_to(func, size, target)
 }
 
-/// Broadcasts two lists of dims, aligned at the right. They are followed by `tail` operand dims
-/// that are not broadcast.
+/// Broadcasts two lists of dims, aligned at the right. `tail` is the number of operand dims that follow and are not broadcast; the
+/// error message counts the axis from the end of all dims.
 ///
 /// # Errors
-/// If two dims are provably incompatible; the message contains them.
+/// If two dims are provably incompatible. The message shows them.
 pub fn broadcast_dims(
     ctx: &mut InferCtx<'_>,
     a: &[Sym],
@@ -136,13 +134,12 @@ fn incompatible_dims_message(ctx: &InferCtx<'_>, sizes: &[Sym], axis: i64) -> St
     format!("dims {front} and {last} (axis {axis}) cannot be broadcast together: {operands}")
 }
 
-// ---- loop forms ----
+// ---- lowering ----
 
 /// The dims to which the operands of a loop function are broadcast.
 pub struct BroadcastTarget {
     dims: Vec<Sym>,
-    /// For each dim, the operand sizes that are valid only if they equal 1 or the dim, and for which
-    /// the compiler could prove neither.
+    /// For each dim, the operand sizes that must be checked at run time to be 1 or equal to the dim.
     unproved: Vec<Vec<Sym>>,
     /// Maximum number of operand dims that follow the broadcast ones.
     tail: usize,
@@ -157,11 +154,11 @@ pub struct BroadcastOperand {
 /// How a dim of an operand is indexed.
 #[derive(Clone, Debug)]
 pub(crate) enum AxisIndexing {
-    /// The size is 1: index 0.
+    /// The size is 1, so the index is 0.
     Zero,
     /// The index of the result.
     Output,
-    /// Index 0 if the condition holds, else the index of the result.
+    /// The index is 0 if the condition holds, else the index of the output.
     ZeroIf(te::Expr),
 }
 
@@ -183,8 +180,7 @@ impl BroadcastTarget {
         self.operand_with_fixed_dims(ctx, i, &[])
     }
 
-    /// Operand `i`, whose last dims are not broadcast but assumed to be the given ones. The loop
-    /// function checks that.
+    /// Operand `i`, whose last dims are not broadcast. They are assumed to be `own`, which the loop function checks.
     ///
     /// # Errors
     /// If its shape or element type is unknown.
@@ -225,8 +221,8 @@ impl BroadcastTarget {
         Ok(read.map(|(t, (_, axes))| BroadcastOperand { value: Value::Tensor(t), axes }).collect())
     }
 
-    /// How broadcast dims, aligned at the right, are indexed. Dims that can only be the target's
-    /// are replaced by it.
+    /// How the dims of an operand, aligned at the right, are indexed. Replaces a dim that can only be equal to the target's dim by
+    /// it.
     pub(crate) fn index_broadcast_dims(
         &mut self,
         ctx: &mut LegalizeCtx<'_>,
@@ -236,8 +232,8 @@ impl BroadcastTarget {
         dims.iter_mut().enumerate().map(|(k, dim)| self.index_dim(ctx, k + skip, dim)).collect()
     }
 
-    /// How a dim that is broadcast to dim `at` is indexed. A dim that can only be the target's is
-    /// replaced by it.
+    /// How a dim that is broadcast to dim `at` of the target is indexed. Replaces a dim that can only be equal to the target's dim
+    /// by it.
     fn index_dim(&mut self, ctx: &mut LegalizeCtx<'_>, at: usize, dim: &mut Sym) -> AxisIndexing {
         let Some(&target) = self.dims.get(at) else { return AxisIndexing::Output };
         if ctx.func.syms.as_int(*dim) == Some(1) {
@@ -290,7 +286,7 @@ impl BroadcastTarget {
 }
 
 impl BroadcastOperand {
-    /// A tensor with the given indexing.
+    /// A tensor operand with the indexing of each of its dims.
     pub(crate) fn new(tensor: te::Tensor, axes: Vec<AxisIndexing>) -> Self {
         BroadcastOperand { value: Value::Tensor(tensor), axes }
     }
@@ -306,7 +302,7 @@ impl BroadcastOperand {
         &self.value
     }
 
-    /// The element for an index of the result.
+    /// The element of the operand that belongs to the output element at `indices`.
     pub fn at(&self, indices: &[te::Expr]) -> te::Expr {
         let skip = indices.len().saturating_sub(self.axes.len());
         let own = self.axes.iter().zip(&indices[skip..]).map(|(axis, i)| match axis {

@@ -31,8 +31,7 @@ pub enum Pattern {
     Injective,
     /// A commutative reduction.
     CommReduce,
-    /// An expensive operator whose output can be fused with elementwise operators: matrix products,
-    /// convolutions.
+    /// An expensive operator whose output can be fused with elementwise operators: matrix products, convolutions.
     OutEWiseFusable,
     /// Cannot be fused.
     Opaque,
@@ -43,10 +42,9 @@ pub enum Pattern {
 pub enum ConstantSizes {
     /// None.
     None,
-    /// Whether sizes are 1.
+    /// For each size, whether it is 1.
     WhetherOne,
-    /// The last dim of this operand, which determines the meaning of its elements. The preceding
-    /// operands are tensors.
+    /// The last dim of this operand, which determines the meaning of its elements. The preceding operands are tensors.
     LastDim(usize),
 }
 
@@ -57,8 +55,7 @@ pub enum Legalize {
     Keep,
     /// To a loop function generated from this tensor expression.
     Te(TeFn),
-    /// To a view of operand 0 with the shape of the result: `relax.reshape`. The tensor expression
-    /// copies.
+    /// To a view of operand 0 with the shape of the result: `relax.reshape`. The tensor expression copies.
     View(TeFn),
     /// To a call of this packed function with the operands, followed by the attributes.
     Packed(&'static str),
@@ -105,16 +102,15 @@ pub struct OpDecl {
     pub name: &'static str,
     /// Other full names of the same operator.
     pub aliases: &'static [&'static str],
-    /// The keywords of the operands: `x`; `x?` for an optional one; `*xs` for all remaining ones. A
-    /// word after a colon states the kind of an operand that is not an element, as in
-    /// `indices: index` or `k?: size` ([`Takes`]).
+    /// The keywords of the operands: `x`; `x?` for an optional one; `*xs` for all remaining ones. The word after a colon states
+    /// what the operand holds, unless it holds elements, as in `indices: index` or `k?: size` ([`Takes`]).
     pub operands: &'static [&'static str],
     /// The attributes with their defaults.
     pub attrs: &'static [(&'static str, Default)],
     /// The attribute that may contain symbols, if any. It must be the first one.
     pub symbolic: Option<&'static str>,
-    /// The attributes that are lists, and the list length for which a single number stands
-    /// ([`OpSignature::lists`]). Their defaults are lists.
+    /// The attributes that are lists, with the length of the list that a single number stands for ([`OpSignature::lists`]). Their
+    /// defaults are lists.
     pub lists: &'static [(&'static str, usize)],
     /// Type inference.
     pub infer: InferFn,
@@ -126,27 +122,25 @@ pub struct OpDecl {
     pub pattern: Pattern,
     /// How it is lowered.
     pub legalize: Legalize,
-    /// How it refers to the dims of its operands.
+    /// How its attributes and operands refer to the dims of its operands.
     pub dims: DimTrait,
     /// Whether the shape of the result depends on the operands' values.
     pub data_dependent: bool,
-    /// Whether the result only depends on the types of the operands: if the result type contains
-    /// the value, the call equals it.
+    /// Whether the result only depends on the types of the operands. If the inferred type contains the value, passes may replace
+    /// the call by it.
     pub depends_on_types_only: bool,
     /// The sizes that must be constant when a call is compiled.
     pub constant_sizes: ConstantSizes,
     /// The equivalent NumPy function, if any.
     pub numpy: Option<&'static str>,
-    /// The ONNX operators that are implemented by it.
+    /// The ONNX operators that it implements.
     pub onnx: &'static [&'static str],
-    /// A one-sentence description.
+    /// A short description in full sentences. It is the documentation of the operator.
     pub doc: &'static str,
-    /// The unsupported features of comparable operators, with reasons.
+    /// The features of comparable operators that are not supported, with reasons.
     pub limits: Option<&'static str>,
-    // Gradients are not implemented. They would be a field `gradient: Option<GradientFn>` with a
-    // builder function `gradient(f)` below: `f` creates the adjoints of the operands from that of
-    // the result, in the arenas of the function that contains the call, as `infer` creates its
-    // type. An operator would then state it in its own entry, like `te`.
+    // Gradients are not implemented. A field `gradient: Option<GradientFn>` with a builder function `gradient(f)` would hold them,
+    // where `f` creates the adjoints of the operands from the adjoint of the result.
 }
 
 impl OpDecl {
@@ -187,14 +181,13 @@ impl OpDecl {
         self
     }
 
-    /// Sets the first attribute, which may contain symbols. Its type inference reads it by
-    /// [`InferCtx::sizes_attr`].
+    /// Marks the first attribute as one that may contain symbols. Type inference reads it with [`InferCtx::sizes_attr`].
     pub const fn symbolic(mut self, name: &'static str) -> Self {
         self.symbolic = Some(name);
         self
     }
 
-    /// Sets the attributes that are lists, with the list length for which a single number stands.
+    /// Sets the attributes that are lists, with the length of the list that a single number stands for.
     pub const fn lists(mut self, lists: &'static [(&'static str, usize)]) -> Self {
         self.lists = lists;
         self
@@ -210,8 +203,8 @@ impl OpDecl {
         self
     }
 
-    /// Sets a tensor expression whose elements only depend on the elements of the operands at their
-    /// position, after broadcasting.
+    /// Sets the tensor expression of an elementwise operator with broadcasting: each output element only depends on the operands'
+    /// elements at its position.
     pub const fn te_broadcast(mut self, te: TeFn) -> Self {
         self.pattern = Pattern::Broadcast;
         self.dims = DimTrait::Elementwise;
@@ -219,7 +212,7 @@ impl OpDecl {
         self
     }
 
-    /// Sets how it refers to the dims of its operands.
+    /// Sets how its attributes and operands refer to the dims of its operands.
     pub const fn dims(mut self, dims: DimTrait) -> Self {
         self.dims = dims;
         self

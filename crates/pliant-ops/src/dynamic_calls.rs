@@ -1,10 +1,10 @@
 //! Operator calls whose operands have a rank or data type that is only known at run time.
 //!
-//! Such a call becomes a call of the packed function [`CALL_OPERATOR`] with the operator's name,
-//! the call as a script over variables `a0`, `a1`, ..., and the values of these:
-//! `R.call_packed("pliant.call_operator", R.str("relax.sum"), R.str("R.sum(a0, axis=[0])"), x)`.
-//! The host adds the types of the actual values ([`script`]), which results in a normal function.
-//! Invalid operands are detected as at compile time, with the same messages.
+//! Such a call becomes a call of the packed function [`CALL_OPERATOR`] with the operator's name, the call as a script over
+//! variables `a0`, `a1`, ..., and the values of these:
+//! `R.call_packed("pliant.call_operator", R.str("relax.sum"), R.str("R.sum(a0, axis=[0])"), x)`. The host adds the types of the
+//! actual values ([`call_script`]) and compiles the resulting function. Invalid operands are reported with the same messages as at
+//! compile time.
 
 use pliant_ir::op::Op;
 use pliant_ir::print::expr_text;
@@ -16,8 +16,8 @@ use crate::registry::registry;
 /// The packed function that executes such calls.
 pub const CALL_OPERATOR: &str = "pliant.call_operator";
 
-/// The call as a script, and the operands for its variables. Literals remain in the script. A
-/// computed size is a separate operand `a3`, which the script names `n3`.
+/// The call as a script, and the operands for its variables. Literals remain in the script. A computed size becomes a separate
+/// operand; as operand 3, the script calls it `n3` instead of `a3`.
 pub fn describe_call(
     func: &mut Function,
     op: Op,
@@ -100,8 +100,7 @@ pub enum OperandType {
 }
 
 impl OperandType {
-    /// The type as a script. `name` is the prefix of its symbols' names. The recursion follows
-    /// nested tuples.
+    /// The type as a script. `name` is the prefix of its symbols' names. The recursion follows nested tuples.
     fn text(&self, name: &str) -> String {
         let sizes = |dims: &[Option<i64>]| -> String {
             let size = |(i, d): (usize, &Option<i64>)| match d {

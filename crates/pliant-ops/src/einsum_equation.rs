@@ -1,9 +1,9 @@
 //! The equation of an einsum: the labels of the dims of its operands and its result.
 
-/// The label of a dim: a letter, or a position in the ellipsis counted from the right.
+/// The label of a dim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
-    /// A position in the ellipsis; the last one is 0.
+    /// A dim of the ellipsis, counted from the right, starting with 0.
     Ellipsis(usize),
     /// A letter.
     Letter(char),
@@ -32,9 +32,9 @@ pub struct Equation {
 /// The reason why an equation does not match the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EquationMismatch {
-    /// It has this number of terms.
+    /// The number of terms, which differs from the number of operands.
     Count(usize),
-    /// The rank of this term differs from that of its operand.
+    /// The index of the first term that does not match the rank of its operand.
     Rank(usize),
 }
 
@@ -62,7 +62,7 @@ impl Terms {
         Ok(Terms { inputs, output })
     }
 
-    /// The labels of operands with the given ranks.
+    /// The labels of each dim, for operands with the given ranks.
     ///
     /// # Errors
     /// If the equation does not match the operands.

@@ -99,8 +99,7 @@ impl InferCtx<'_> {
         i < self.args.len() && !is_null(self.func, self.args[i])
     }
 
-    /// Operand `i` as a tensor. A scalar counts as a tensor of rank 0. An operand of unknown type
-    /// is a tensor without known properties.
+    /// Operand `i` as a tensor. A scalar is a tensor of rank 0. An operand of unknown type is a tensor without known properties.
     ///
     /// # Errors
     /// If it is something else.
@@ -114,7 +113,7 @@ impl InferCtx<'_> {
         Err(self.error(format!("{} must be a tensor, but is {what}", self.operand_name(i))))
     }
 
-    /// A type as a tensor type. `name` is the name of the operand for messages.
+    /// The tensor properties of a type. `name` is the name of the operand for messages.
     ///
     /// # Errors
     /// If it is something else.
@@ -152,8 +151,7 @@ impl InferCtx<'_> {
         }
     }
 
-    /// The fields of operand `i`, a tuple expression or a variable of tuple type, as tensors.
-    /// `None` if their number is unknown.
+    /// The fields of operand `i`, a tuple expression or a variable of tuple type, as tensors. `None` if their number is unknown.
     ///
     /// # Errors
     /// If the operand is not a tuple of tensors.
@@ -218,10 +216,10 @@ impl InferCtx<'_> {
         }
     }
 
-    /// As [`sizes`](Self::sizes), for the shape of a result: no size may be negative.
+    /// As [`sizes`](Self::sizes), for the shape of a result. Rejects negative sizes.
     ///
     /// # Errors
-    /// If one is provably negative.
+    /// If a size is provably negative.
     pub fn result_sizes(&self, i: usize) -> Result<SizesTy, InferError> {
         let sizes = self.sizes(i)?;
         let known = sizes.dims.iter().flatten().filter_map(|&d| self.func.syms.as_int(d));
@@ -247,7 +245,7 @@ impl InferCtx<'_> {
 
     // ---- results ----
 
-    /// A tensor type with the known properties.
+    /// A tensor type with these dims, or else this rank, or else an unknown shape.
     pub fn tensor_type(
         &mut self,
         dims: Option<Vec<Sym>>,
@@ -272,11 +270,11 @@ impl InferCtx<'_> {
         self.func.intern(TypeData::unit())
     }
 
-    /// The common element type of two operands. If only one type is known, it is that one. A scalar
-    /// adopts the type of a tensor.
+    /// The common element type of two operands. If only one of the types is known, returns that one. A scalar adopts the type of a
+    /// tensor.
     ///
     /// # Errors
-    /// If they differ.
+    /// If the types differ.
     pub fn same_dtype(&self, i: usize, j: usize) -> Result<Option<DType>, InferError> {
         let (a, b) = (self.tensor(i)?, self.tensor(j)?);
         match (a.dtype, b.dtype) {

@@ -19,14 +19,13 @@ use crate::te::{self, Arg, AssumedDims, TeError, VarMap};
 /// The lowered form of a call.
 #[expect(
     clippy::large_enum_variant,
-    reason = "nearly every call becomes the large one, and none is kept"
+    reason = "nearly every call becomes the large variant, and values are short-lived"
 )]
 #[derive(Clone, Debug)]
 pub enum Legalized {
     /// A `call_tir` of a new loop function.
     Tir(TirCall),
-    /// `relax.reshape(input, shape)` of the call's own type: a view, which the VM creates without
-    /// copying.
+    /// `relax.reshape(input, shape)` of the call's own type: a view, which the VM creates without copying.
     Reshape {
         /// The tensor.
         input: Expr,
@@ -69,7 +68,7 @@ pub struct LegalizeError {
 }
 
 impl LegalizeError {
-    /// An error that is independent of unknown types.
+    /// An error that is not caused by an unknown shape or data type.
     pub fn new(message: impl Into<String>) -> Self {
         LegalizeError { message: message.into(), unknown: false }
     }
@@ -122,7 +121,7 @@ pub struct LegalizeCtx<'a> {
     pub trust_indices: bool,
     /// The name of the loop function, if it is not that of the operator.
     pub name_hint: Option<&'static str>,
-    /// The tensors of the operands, if the call is lowered over existing tensors.
+    /// The tensors that represent operands, if the call is lowered over existing tensors ([`crate::topi`]).
     pub(crate) existing_tensors: Option<&'a [(Expr, te::Tensor)]>,
     inputs: Vec<(te::Tensor, Expr)>,
     assumed: AssumedDims,
@@ -164,8 +163,7 @@ impl Value {
 }
 
 impl<'a> LegalizeCtx<'a> {
-    /// Creates the context of a call of type `ty` with placeholders as operands and checked
-    /// indices.
+    /// Creates the context of a call of type `ty` with placeholders as operands and checked indices.
     pub(crate) fn new(
         func: &'a mut Function,
         decl: &'a OpDecl,
@@ -206,8 +204,8 @@ impl<'a> LegalizeCtx<'a> {
         LegalizeError::new(format!("{}: {}", self.decl.name, message.as_ref()))
     }
 
-    /// A term over sizes as an int64 expression; a condition is 0 or 1. Selects in it become
-    /// parameters of the loop function.
+    /// A term over sizes as an int64 expression; a condition is 0 or 1. Conditional subterms become parameters of the loop
+    /// function.
     pub fn size(&mut self, sym: Sym) -> te::Expr {
         te::cast(&self.size_or_condition(sym), te::Ty::I64)
     }
@@ -220,8 +218,8 @@ impl<'a> LegalizeCtx<'a> {
         te::from_sym(&self.func.syms, sym, &mut self.vars)
     }
 
-    /// The dims of a tensor as int64 expressions. Their irregular subterms become parameters of the
-    /// loop function.
+    /// The dims of a tensor as int64 expressions. Irregular subterms ([`VarMap::name_irregular`]) become parameters of the loop
+    /// function.
     pub fn size_list(&mut self, dims: &[Sym]) -> Vec<te::Expr> {
         if self.existing_tensors.is_none() {
             dims.iter().for_each(|&dim| self.vars.name_irregular(&self.func.syms, dim));
@@ -229,7 +227,7 @@ impl<'a> LegalizeCtx<'a> {
         dims.iter().map(|&dim| self.size(dim)).collect()
     }
 
-    /// A condition on sizes as a check of a stage.
+    /// Converts a condition on sizes to a run-time check of a stage.
     pub fn size_check(&mut self, check: crate::shared_rules::SizeCheck) -> te::Check {
         let cond = te::cast(&self.size_or_condition(check.cond), te::Ty::BOOL);
         let values: Vec<te::Expr> = check.values.iter().map(|&value| self.size(value)).collect();
@@ -271,8 +269,7 @@ impl<'a> LegalizeCtx<'a> {
         self.value_with_dims(i, &dims)
     }
 
-    /// As [`value`](Self::value), for an operand whose dims are assumed to be `dims`. The loop
-    /// function checks them at run time.
+    /// As [`value`](Self::value), for an operand whose dims are assumed to be `dims`. The loop function checks them at run time.
     ///
     /// # Errors
     /// If its data type is unknown.
@@ -292,8 +289,7 @@ impl<'a> LegalizeCtx<'a> {
         self.tensor_with_dims(i, &dims)
     }
 
-    /// Operand `i` as a tensor whose dims are assumed to be `dims`. The loop function checks them
-    /// at run time.
+    /// Operand `i` as a tensor whose dims are assumed to be `dims`. The loop function checks them at run time.
     ///
     /// # Errors
     /// If its data type is unknown.
@@ -326,8 +322,8 @@ impl<'a> LegalizeCtx<'a> {
         self.fields_with_dims(i, |_, own| own.to_vec())
     }
 
-    /// As [`fields`](Self::fields), with dims assumed to be `assumed(index, own dims)`. The loop
-    /// function checks them at run time.
+    /// As [`fields`](Self::fields), where the dims of field `k` with the type's dims `d` are assumed to be `assumed(k, d)`. The
+    /// loop function checks them at run time.
     ///
     /// # Errors
     /// If a shape or data type is unknown.
@@ -371,8 +367,8 @@ impl<'a> LegalizeCtx<'a> {
         })
     }
 
-    /// Creates a placeholder for an input of the loop function. `own` are its dims, if known. If
-    /// they are not provably `dims`, the loop function checks them.
+    /// Creates a placeholder with the dims `dims` for an input of the loop function. `own` are the dims of its type, if known.
+    /// Where they are not provably equal to `dims`, the loop function checks them.
     fn input(
         &mut self,
         (e, name, own): (Expr, &str, Option<&[Sym]>),
@@ -491,7 +487,7 @@ impl<'a> LegalizeCtx<'a> {
         })
     }
 
-    /// The attribute, or its default.
+    /// The value of the attribute, or its declared default.
     pub fn attr(&self, key: &str) -> AttrValue {
         crate::attrs::attr(self.decl, self.attrs, key)
     }
@@ -503,8 +499,8 @@ pub(crate) fn input_name(i: usize) -> String {
     if i < 26 { letter.to_string() } else { format!("{letter}{}", i / 26) }
 }
 
-/// Lowers a call of an operator. `None` if it is not lowered here, or the expression is not such a
-/// call. A `relax.reshape` with a shape expression is not lowered.
+/// Lowers a call of an operator. `None` if the expression is not such a call or the call is not lowered at this stage. A
+/// `relax.reshape` to a shape expression remains as it is.
 ///
 /// # Errors
 /// If a required shape or data type is unknown.
@@ -517,7 +513,7 @@ pub fn legalize_call(func: &mut Function, call: Expr) -> Result<Option<Legalized
     legalize(func, op, &args, &attrs, ty)
 }
 
-/// Lowers `op(args, attrs)` of type `ty`; `None` if it is not lowered here.
+/// Lowers `op(args, attrs)` of type `ty`. `None` if the call is not lowered at this stage.
 ///
 /// # Errors
 /// If a required shape or data type is unknown, or the operator is not declared.
@@ -531,8 +527,8 @@ pub fn legalize(
     legalize_with(func, op, args, attrs, ty, false)
 }
 
-/// As [`legalize`]. If non-constant indices are `trust_indices`, they are not checked, and an index out
-/// of range accesses another element of the tensor.
+/// As [`legalize`]. With `trust_indices`, non-constant indices are not checked, and an index out of range accesses another element
+/// of the tensor.
 ///
 /// # Errors
 /// As [`legalize`].
@@ -576,8 +572,8 @@ pub fn constant_sizes_of(name: &str) -> ConstantSizes {
     }
 }
 
-/// As [`legalize`], but always to a loop function, even for operators that the VM can execute as
-/// views. `None` if the operator has no tensor expression.
+/// As [`legalize`], but always to a loop function, even for operators that the VM can execute as views. `None` if the operator has
+/// no tensor expression.
 ///
 /// # Errors
 /// As [`legalize`].
@@ -681,11 +677,10 @@ fn legalize_view(
     Ok(Some(Legalized::Reshape { input: args[0], shape }))
 }
 
-/// The loop function of `outputs` and its call. It reads some of the `inputs`.
+/// Creates the loop function that computes `outputs`, and its call. Of `inputs`, the call passes those that the outputs read.
 ///
 /// # Errors
-/// Those of [`te::create_prim_func`]; also if a size does not correspond to a symbol of the
-/// function.
+/// Those of [`te::create_prim_func`], or if a size does not correspond to a symbol of the function.
 pub(crate) fn tir_call(
     func: &mut Function,
     name: &str,
@@ -697,7 +692,7 @@ pub(crate) fn tir_call(
     tir_call_assuming(func, name, (inputs, outputs, &AssumedDims::default()), vars, ty)
 }
 
-/// The outputs as separate stages: an output that is an operand or another output is copied.
+/// Makes each output a stage of its own: copies an output that is an operand or is the same tensor as another output.
 ///
 /// # Errors
 /// If one is a placeholder that is not an operand.
@@ -732,7 +727,7 @@ fn tir_call_assuming(
 ) -> Result<TirCall, LegalizeError> {
     let outputs = &copy_aliased_outputs(name, inputs, outputs)?[..];
     let used: FxHashSet<te::Tensor> = te::placeholders_of(outputs).into_iter().collect();
-    // Inputs that are only checked must be passed, too.
+    // Inputs that are only read by checks must be passed as well.
     let is_read = |t: &te::Tensor| used.contains(t) || assumed.declared.contains_key(t);
     let inputs: Vec<&(te::Tensor, Expr)> = inputs.iter().filter(|(t, _)| is_read(t)).collect();
     let args: Vec<Arg> = inputs.iter().map(|(t, _)| t).chain(outputs).map(Arg::from).collect();
@@ -756,8 +751,8 @@ fn tir_call_assuming(
     Ok(TirCall { func: prim, name: name.into(), inputs, tir_vars, out_tys, tuple })
 }
 
-/// The operands of a packed function: those of the call, followed by the attributes as values, and
-/// a variadic operand last.
+/// Lowers a call to a packed function. Its operands are those of the call, followed by the attributes as values and the variadic
+/// operands.
 fn legalize_packed(
     func: &mut Function,
     decl: &OpDecl,

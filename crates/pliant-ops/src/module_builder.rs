@@ -1,4 +1,4 @@
-//! [`ModuleBuilder`]: builds a module, and loop functions from tensor expressions.
+//! [`ModuleBuilder`]: builds a module and creates loop functions from tensor expressions.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl ModuleBuilder {
         Self::default()
     }
 
-    /// Adds to an existing module. Its private loop functions are reused for equal ones.
+    /// Creates a builder that adds to an existing module. Private loop functions of the module are reused for equal new ones.
     pub fn from_module(module: IRModule) -> Self {
         let mut builder = ModuleBuilder { module, private_prim_funcs: FxHashMap::default() };
         let private = |f: &PrimFunc| f.private;
@@ -52,8 +52,8 @@ impl ModuleBuilder {
         self.module
     }
 
-    /// Adds a function with the name `hint`, or a unique name derived from it. Returns the name. If
-    /// an equal private loop function exists already, its name is returned instead.
+    /// Adds a function with the name `hint`, or a unique name derived from it. Returns the name. If an equal private loop function
+    /// exists already, its name is returned instead.
     pub fn add_func(&mut self, func: impl Into<BaseFunc>, hint: &str) -> Arc<str> {
         let func = func.into();
         let BaseFunc::Prim(prim) = &func else { return self.insert(func, hint) };
@@ -83,20 +83,19 @@ impl ModuleBuilder {
         name
     }
 
-    /// Adds the loop function, and creates its `call_tir`. Inputs that are calls or tuple fields
-    /// have to be bound by [`FunctionBuilder::operand`].
+    /// Adds the loop function, and creates its `call_tir`. Inputs that are calls or tuple fields have to be bound by
+    /// [`FunctionBuilder::operand`].
     pub fn call_tir(&mut self, func: &mut Function, call: TirCall) -> Expr {
         let TirCall { func: prim, name, inputs, tir_vars, out_tys, tuple } = call;
         let name = self.add_func(prim, &name);
         call_tir(func, &name, &inputs, &tir_vars, &out_tys, tuple)
     }
 
-    /// Creates a `call_tir` of a loop function that is built by `f` from one tensor per operand.
-    /// Size variables that are not defined by the dim of an operand are passed as `tir_vars`.
+    /// Creates a `call_tir` of a loop function that is built by `f` from one tensor per operand. Size variables that are not
+    /// defined by the dim of an operand are passed as `tir_vars`.
     ///
     /// # Errors
-    /// If an operand's shape or data type is unknown, `f` fails, or its outputs are not well-formed
-    /// stages.
+    /// If an operand's shape or data type is unknown, `f` fails, or its outputs are not well-formed stages.
     pub fn call_te(
         &mut self,
         func: &mut Function,
@@ -124,8 +123,7 @@ impl ModuleBuilder {
         Ok(self.call_tir(func, call))
     }
 
-    /// Binds the result of [`call_te`](Self::call_te) in the function under construction. Operands
-    /// are normalised first.
+    /// Binds the result of [`call_te`](Self::call_te) in the function under construction. Operands are normalised first.
     ///
     /// # Errors
     /// As [`call_te`](Self::call_te).
@@ -142,12 +140,11 @@ impl ModuleBuilder {
     }
 }
 
-/// The loop function that is built by `f` from one tensor per operand, and its call. Size variables
-/// that are not defined by the dim of an operand are passed as `tir_vars`.
+/// The loop function that is built by `f` from one tensor per operand, and its call. Size variables that are not defined by the dim
+/// of an operand are passed as `tir_vars`.
 ///
 /// # Errors
-/// If an operand's shape or data type is unknown, `f` fails, or its outputs are not well-formed
-/// stages.
+/// If an operand's shape or data type is unknown, `f` fails, or its outputs are not well-formed stages.
 pub fn te_call(
     func: &mut Function,
     hint: &str,
@@ -157,7 +154,7 @@ pub fn te_call(
     te_call_with_sizes(func, hint, args, &[], |tensors, _| f(tensors))
 }
 
-/// As [`te_call`], where `f` also gets the given sizes.
+/// As [`te_call`], where `f` also receives `sizes` as expressions.
 ///
 /// # Errors
 /// As [`te_call`].

@@ -1,4 +1,4 @@
-//! The registry: the operators of the library and of the user, by number.
+//! The registry: the operators of the library and of the user, by the hash of their names.
 
 use std::sync::{LazyLock, PoisonError, RwLock};
 
@@ -47,7 +47,7 @@ impl Entry {
 /// All operators. The process has one registry: [`registry`].
 pub struct Registry {
     library: FxHashMap<u64, Entry>,
-    /// The operators that other names denote.
+    /// Maps the ids of alternative names to the ids of the operators.
     aliases: FxHashMap<u64, u64>,
     user: RwLock<FxHashMap<u64, &'static Entry>>,
 }
@@ -108,8 +108,8 @@ impl Registry {
     /// Checks that an operator with this full name can be added.
     ///
     /// # Errors
-    /// If an operator would have the name of a group, or the other way round: one of the two could
-    /// not be reached as an attribute. If another operator has the same number.
+    /// If the name is also a group of operators, or a group in the name is also an operator, because only one of both could be an
+    /// attribute of a Python module. Also if another operator has the same id.
     pub(crate) fn check_name_is_free(&self, name: &str) -> Result<(), InferError> {
         if let Some(other) = self.by_id(id_of(name)) {
             let other = other.name();
@@ -136,8 +136,7 @@ impl Registry {
     pub(crate) fn add_user(&self, op: UserOp) -> Op {
         let mut user = self.user.write().unwrap_or_else(PoisonError::into_inner);
         let own = Op::new(op.name());
-        // Calls refer to operators for as long as the process lives, so a registration is never
-        // freed.
+        // Calls refer to operators for as long as the process lives, so a registration is never freed.
         user.insert(own.id(), Box::leak(Box::new(Entry::User(op))));
         own
     }
@@ -221,8 +220,8 @@ fn reject_string_operands(ctx: &InferCtx<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Checks that each given attribute is declared, that each required attribute is given, and that
-/// bools, integers and floats have the declared kind.
+/// Checks that each given attribute is declared, that each required attribute is given, and that bools, integers and floats have
+/// the declared kind.
 fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
     for (key, _) in &ctx.attrs.0 {
         if !ctx.decl.attrs.iter().any(|(k, _)| **k == **key) {

@@ -1,4 +1,4 @@
-//! Type rules and formulas shared by several operators.
+//! Type rules and lowering rules that several operators share.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::TensorShape;
@@ -17,7 +17,7 @@ pub fn operand_types(ctx: &InferCtx<'_>) -> String {
     (0..ctx.args.len()).map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The shape that these operands broadcast to. The element type of the result is left open.
+/// The shape that these operands broadcast to. The result has no element type.
 ///
 /// # Errors
 /// If the shapes provably do not broadcast. The error names the dims.
@@ -76,8 +76,7 @@ pub fn infer_broadcast(ctx: &mut InferCtx<'_>) -> InferResult {
 /// The type rule of a broadcasting operator that is defined on floats only.
 ///
 /// # Errors
-/// If an operand is not a tensor of floats, the shapes do not broadcast or the element types
-/// differ.
+/// If an operand is not a tensor of floats, the shapes do not broadcast or the element types differ.
 pub fn infer_broadcast_float(ctx: &mut InferCtx<'_>) -> InferResult {
     let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
     // A scalar takes the type of the tensor, whatever its own type is.
@@ -210,7 +209,7 @@ pub fn require_scalar(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {
 
 // ---- tensor expressions ----
 
-/// A broadcasting operator given by a formula over one element of each of these operands.
+/// Lowers a broadcasting operator. `f` computes an element of the result from one element of each of these operands.
 ///
 /// # Errors
 /// If a shape or an element type is not known.
@@ -232,7 +231,7 @@ pub fn te_broadcast_of(
     Ok(vec![target.checked(ctx, result)])
 }
 
-/// A broadcasting operator given by a formula over two elements.
+/// Lowers a broadcasting operator of two operands. `f` computes an element of the result from one element of each operand.
 ///
 /// # Errors
 /// If a shape or an element type is not known.
@@ -244,7 +243,7 @@ pub fn te_broadcast(
     te_broadcast_of(ctx, name, &[0, 1], |v| f(&v[0], &v[1]))
 }
 
-/// An elementwise operator given by a formula over one element.
+/// Lowers an elementwise operator of one operand. `f` computes an element of the result from the element of the operand.
 ///
 /// # Errors
 /// If the shape or the element type is not known.
@@ -258,8 +257,7 @@ pub fn te_unary(
     Ok(vec![te::compute_named(shape, name, &["i0", "i1", "i2", "i3", "i4", "i5"], |i| f(&x.at(i)))])
 }
 
-/// [`te_unary`] for a formula of several float operations. Floats of 16 bits are computed in
-/// float32 and rounded once.
+/// As [`te_unary`], for a formula of several float operations. For 16-bit floats, it is computed in float32 and rounded once.
 ///
 /// # Errors
 /// As for [`te_unary`].
@@ -270,15 +268,13 @@ pub fn te_unary_steps(ctx: &mut LegalizeCtx<'_>, f: impl Fn(&te::Expr) -> te::Ex
     })
 }
 
-/// The type in which formulas of several operations on `dtype` are computed: float32 for floats of
-/// 16 bits, otherwise `dtype`.
+/// The type in which formulas of several operations on `dtype` are computed: float32 for 16-bit floats, otherwise `dtype`.
 pub fn wide_float(dtype: DType) -> DType {
     if matches!(dtype, DType::Float16 | DType::BFloat16) { DType::Float32 } else { dtype }
 }
 
-/// The size that two dims of equal size have, or `None` if the two provably differ. If equality
-/// cannot be proved, the loop function checks it at run time. A constant is preferred to a symbol,
-/// and otherwise the left size to the right one.
+/// The common size of two dims that must be equal, or `None` if they provably differ. If equality cannot be proved, the loop
+/// function checks it at run time. Returns the constant if one of the two is constant, else `a`.
 pub fn shared_dim(ctx: &mut InferCtx<'_>, a: Sym, b: Sym) -> Option<Sym> {
     let (ca, cb) = (ctx.func.syms.as_int(a), ctx.func.syms.as_int(b));
     match size_proofs::equal(ctx.func, a, b) {
@@ -292,8 +288,8 @@ pub fn numel(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Sym {
     ctx.func.syms.product(dims.iter().copied())
 }
 
-/// The tensor converted to `dtype`, unless it already has that type. Sums of 16-bit floats, which
-/// are made in float32, are converted back with this function.
+/// The tensor converted to `dtype`, unless it already has that type. Converts sums of 16-bit floats, which are accumulated in
+/// float32, to the type of the result.
 pub fn te_converted(t: te::Tensor, dtype: DType) -> te::Tensor {
     if t.dtype() == dtype {
         return t;
@@ -312,8 +308,8 @@ pub struct SizeCheck {
     pub values: Vec<Sym>,
 }
 
-/// Requires that `size` is a multiple of `by`. A requirement that cannot be proved is returned, to
-/// be checked at run time ([`LegalizeCtx::check`]).
+/// Requires that `size` is a multiple of `by`. A requirement that cannot be proved is returned and must be checked at run time
+/// ([`LegalizeCtx::size_check`]).
 ///
 /// # Errors
 /// If `size` provably is not a multiple of `by`.
@@ -341,7 +337,7 @@ pub fn require_divisible(
         Some(true) => Ok(None),
         Some(false) => Err(ctx.error(message(&text, &by_text))),
         None => {
-            // Only 0 is a multiple of 0. The condition tests that without a division by 0.
+            // Only 0 is a multiple of 0. The condition avoids a division by 0.
             let syms = &mut ctx.func.syms;
             let one = syms.int(1);
             let divisor = if syms.as_int(by).is_some() { by } else { syms.max(by, one) };

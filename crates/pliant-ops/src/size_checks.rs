@@ -1,9 +1,8 @@
-//! [`size_checks`]: the conditions on sizes that a call checks at run time, as predicates over the
-//! symbols of its function.
+//! [`size_checks`]: the conditions on sizes that a call checks at run time, as predicates over the symbols of its function.
 //!
-//! If a type rule can neither prove nor refute that sizes match, it leaves the check to the loop
-//! function. The tensor expression of the call states these checks, so they are not listed anywhere
-//! else. This module extracts them for passes that need to know the valid sizes of a program.
+//! If a type rule can neither prove nor refute that sizes match, it leaves the check to the loop function. The tensor expression of
+//! the call states these checks, so they are not listed anywhere else. This module extracts them for passes that need to know the
+//! valid sizes of a program.
 
 use pliant_ir::Sym;
 use pliant_ir::op::Op;
@@ -17,10 +16,9 @@ use crate::ops::squeezed_axes_to_check;
 use crate::registry::{Entry, registry};
 use crate::te::{self, ExprKind, Intrin, Stmt, TensorOp, VarMap};
 
-/// The conditions on sizes that could not be proved and must hold when the call runs. `args` are
-/// the operands of the call, and an absent operand is `R.null_value()`. The list is empty if no
-/// check is needed, if the expression is not a call of a library operator, or if its tensor
-/// expression cannot be built.
+/// The conditions on sizes that could not be proved and must hold when the call runs. `args` are the operands of the call, and an
+/// absent operand is `R.null_value()`. The list is empty if no check is needed, if the expression is not a call of a library
+/// operator, or if its tensor expression cannot be built.
 pub fn size_checks(func: &mut Function, call: Expr, args: &[Expr]) -> Vec<Sym> {
     let ExprData::Call { callee: Callee::Op(op), attrs, .. } = func.expr(call) else {
         return Vec::new();
@@ -70,16 +68,15 @@ fn checks_of_call(
     Some(conditions)
 }
 
-/// Whether a view is lowered to a loop function after all, in order to check the sizes of the dims
-/// that it drops.
+/// Whether a view operator is lowered to a loop function because it must check the dims that it drops.
 fn is_lowered_to_check(func: &mut Function, decl: &OpDecl, args: &[Expr], attrs: &Attrs) -> bool {
     let mut infer = InferCtx { func, decl, args, attrs, ty_args: &[] };
     decl.name == "relax.squeeze"
         && squeezed_axes_to_check(&mut infer).is_ok_and(|unproved| !unproved.is_empty())
 }
 
-/// The condition that a tensor has as many elements as its view. The inner `None` means that this
-/// is certain; the outer `None` means that dims are not known.
+/// The condition that a tensor has as many elements as its view. `None` if dims are unknown, `Some(None)` if the condition is
+/// proved.
 fn element_count_condition(func: &mut Function, x: Expr, view: Type) -> Option<Option<Sym>> {
     let own = func.ty(x).dims()?.to_vec();
     let new = func.types.get(view).dims()?.to_vec();
@@ -111,8 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// The conditions that `op` checks over tensors of these dims, as text. Names in dims are
-    /// symbols.
+    /// The conditions that `op` checks over tensors of these dims, as text. Names in dims are symbols.
     fn conditions_of(op: &str, operands: &[&[&str]], attrs: Attrs) -> Vec<String> {
         let mut b = FunctionBuilder::new(registry());
         let mut symbols: Vec<(String, Sym)> = Vec::new();

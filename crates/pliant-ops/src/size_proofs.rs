@@ -1,11 +1,11 @@
-//! Proofs about sizes during type inference. All symbols in shapes are at least 0.
+//! Proofs of relations between symbolic sizes. They assume that all symbols in shapes are at least 0.
 
 use pliant_ir::relax::Function;
 use pliant_sym::{Analyzer, Facts, Proof, Sym};
 
 /// Whether two sizes are equal, or `None` if that is unknown.
 pub fn equal(func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
-    // The common case, because every broadcast asks this.
+    // The most frequent query: every broadcast compares dims.
     if a == b {
         return Some(true);
     }

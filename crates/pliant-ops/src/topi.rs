@@ -1,5 +1,5 @@
-//! The operators as functions over tensor expressions. The functions are those that lower the
-//! operators' calls to loop functions, applied here to tensors that already exist.
+//! The operators as functions on tensors of tensor expressions (`topi` in Python). The lowering of the operator is applied to
+//! tensors that already exist.
 
 use pliant_ir::op::Op;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function};
@@ -11,12 +11,11 @@ use crate::registry::{Entry, registry};
 use crate::te::{self, VarMap};
 use crate::user_ops::TeCall;
 
-/// The outputs of a call of an operator whose operands are the tensors in `existing_tensors`. `vars` maps the
-/// sizes of those tensors to the symbols of the function.
+/// Lowers a call of an operator over existing tensors. `existing_tensors` has the tensor for each operand expression, and `vars`
+/// maps the sizes of those tensors to the symbols of the function.
 ///
 /// # Errors
-/// If the operator has no tensor expression, if an operand is a constant array, or if the operator
-/// rejects its operands.
+/// If the operator has no tensor expression, if an operand is a constant array, or if the operator rejects its operands.
 pub fn outputs_over(
     func: &mut Function,
     call: Expr,
@@ -59,8 +58,7 @@ pub fn has_te(op: Op) -> bool {
     }
 }
 
-/// Rejects constant arrays among the operands. A loop function receives such constants as operands,
-/// which a tensor expression cannot pass on.
+/// Rejects constant arrays among the operands. They would become inputs of the loop function, which a tensor expression cannot add.
 fn reject_constant_arrays(func: &Function, op: Op, args: &[Expr]) -> Result<(), LegalizeError> {
     let array = |&e: &Expr| matches!(func.expr(e), ExprData::Constant(c) if func.const_tensor(*c).ndim() > 0);
     let among = |e: &Expr| match func.expr(*e) {
@@ -76,9 +74,8 @@ fn reject_constant_arrays(func: &Function, op: Op, args: &[Expr]) -> Result<(), 
 }
 
 impl LegalizeCtx<'_> {
-    /// The tensor given for an operand, viewed with the dims that it is assumed to have. A number
-    /// becomes a tensor of rank 0. `None` if no tensors are given or this operand is not among
-    /// them.
+    /// The existing tensor for an operand, with a view and checks if its dims are assumed to be others. A number becomes a tensor
+    /// of rank 0. `None` if the call is not lowered over existing tensors or there is none for the operand.
     pub(crate) fn existing_tensor(&mut self, e: Expr, dims: &[Sym]) -> Option<te::Tensor> {
         let existing_tensors = self.existing_tensors?;
         let Some((_, tensor)) = existing_tensors.iter().find(|(g, _)| *g == e) else {

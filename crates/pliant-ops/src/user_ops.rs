@@ -1,5 +1,4 @@
-//! Operators that the user registers with only a tensor expression. The type rule follows from the
-//! expression.
+//! Operators that the user registers with a tensor expression. Their type rule is derived from the expression.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,8 +38,8 @@ pub type UserTe = dyn Fn(&[TeArg], &Attrs) -> Result<Vec<te::Tensor>, TeError> +
 pub struct UserOpSpec {
     /// The full name. `relax.` is prepended to a name without it.
     pub name: String,
-    /// The keywords of the operands. A name that ends in `?` is optional. The last name may begin
-    /// with `*` and then stands for any number of operands, such as `*xs`.
+    /// The keywords of the operands. A name that ends in `?` is optional. The last name may begin with `*` and then stands for any
+    /// number of operands, such as `*xs`.
     pub operands: Vec<String>,
     /// The attributes and their defaults. `None` marks a required attribute.
     pub attrs: Vec<(String, Option<AttrValue>)>,
@@ -61,12 +60,10 @@ impl fmt::Debug for UserOp {
     }
 }
 
-/// Registers an operator without side effects from a tensor expression. Registering a name again
-/// replaces the operator.
+/// Registers an operator without side effects from a tensor expression. Registering a name again replaces the operator.
 ///
 /// # Errors
-/// If the name belongs to a library operator, is not a dotted name, is a group of operators, or is
-/// inside an operator.
+/// If the name belongs to a library operator, is not a dotted name, is a group of operators, or is inside an operator.
 pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
     let full =
         if spec.name.starts_with("relax.") { spec.name } else { format!("relax.{}", spec.name) };
@@ -92,7 +89,7 @@ pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
     Ok(registry().add_user(UserOp { name, signature, te: spec.te }))
 }
 
-/// Leaks the text, because names of operators live as long as the process.
+/// Leaks the string, because the names of operators live as long as the process.
 fn leak(s: String) -> &'static str {
     Box::leak(s.into_boxed_str())
 }
@@ -106,9 +103,8 @@ impl UserOp {
         &self.signature
     }
 
-    /// The type of the result: that of the outputs over placeholders with the operands' types. If
-    /// the shape of an operand is not known, the shape of the result is not known either, and
-    /// example operands determine the number of outputs.
+    /// Infers the result type by calling the user's function with placeholders of the operands' types. If the shape of an operand
+    /// is not known, the shape of the result is unknown, too, and example operands determine the number of outputs.
     pub(crate) fn infer(
         &self,
         func: &mut Function,
@@ -128,8 +124,8 @@ impl UserOp {
         call.out_ty(&outputs).map_err(|e| InferError::new(format!("{}: {e}", self.name)))
     }
 
-    /// The type of the outputs if something about the operands' types is not known. The missing
-    /// parts are filled in with examples, and the result's parts that depend on them are dropped.
+    /// Infers the result type if an operand has an unknown rank or data type. The unknown parts are replaced by examples, and the
+    /// parts of the result type that depend on them are dropped.
     fn infer_by_example(&self, func: &mut Function, args: &[Expr], attrs: &Attrs) -> Type {
         for rank in EXAMPLE_RANKS {
             let mut call = TeCall::new(func);
@@ -210,22 +206,20 @@ impl UserOp {
     }
 }
 
-/// The operands of one tensor-expression call under construction. It maps tensors to operands, and
-/// size variables to symbols.
+/// The operands of one tensor-expression call under construction. It maps tensors to operands, and size variables to symbols.
 pub struct TeCall<'f> {
     func: &'f mut Function,
-    /// The tensors made so far, each with its operand.
+    /// The tensors created so far, each with its operand.
     pub inputs: Vec<(te::Tensor, Expr)>,
     /// The mapping between symbols and size variables.
     pub vars: VarMap,
-    /// The tensors given for operands. Other operands become placeholders.
+    /// The tensors that represent operands. Other operands become placeholders.
     existing_tensors: &'f [(Expr, te::Tensor)],
     /// How unknown types of operands are filled in. If it is `None`, an unknown type is an error.
     example: Option<Example>,
 }
 
-/// The ranks that are tried for operands of unknown rank, and the data type that is used for an
-/// unknown data type.
+/// The ranks that are tried for operands of unknown rank, and the data type that is used for an unknown data type.
 const EXAMPLE_RANKS: [usize; 5] = [1, 2, 3, 4, 0];
 const EXAMPLE_DTYPE: DType = DType::Float32;
 
@@ -253,8 +247,7 @@ impl<'f> TeCall<'f> {
         TeCall { func, inputs: Vec::new(), vars, existing_tensors, example: None }
     }
 
-    /// A call without operands whose size variables in `vars` already stand for symbols of the
-    /// function.
+    /// A call without operands whose size variables in `vars` already stand for symbols of the function.
     pub fn with_vars(func: &'f mut Function, vars: VarMap) -> Self {
         TeCall { func, inputs: Vec::new(), vars, existing_tensors: &[], example: None }
     }
@@ -311,8 +304,8 @@ impl<'f> TeCall<'f> {
         }
     }
 
-    /// A size as an int64 expression. A condition is 0 or 1. The irregular parts of a size become
-    /// variables, which the loop function takes as arguments.
+    /// A size as an int64 expression. A condition is 0 or 1. The irregular parts of a size become variables, which the loop
+    /// function takes as arguments.
     pub fn size(&mut self, size: Sym) -> te::Expr {
         if self.existing_tensors.is_empty() {
             self.vars.name_irregular(&self.func.syms, size);
@@ -320,7 +313,7 @@ impl<'f> TeCall<'f> {
         te::cast(&te::from_sym(&self.func.syms, size, &mut self.vars), te::Ty::I64)
     }
 
-    /// A tensor operand as a placeholder (`te_tensor`).
+    /// The placeholder for a tensor operand (`te_tensor` in Python).
     ///
     /// # Errors
     /// If its shape or data type is not known.

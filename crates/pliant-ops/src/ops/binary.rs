@@ -119,8 +119,7 @@ fn infer_shift(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_broadcast(ctx)
 }
 
-/// The maximum plus a correction for the minimum. Equal operands are a special case, because
-/// infinities have no difference.
+/// The maximum plus `log1p(exp(-|a - b|))`. Equal operands are a special case, because the difference of two infinities is NaN.
 fn log_add_exp(a: &Expr, b: &Expr) -> Expr {
     let (a, b) = te::match_types(a, b);
     let dtype = a.ty().dtype;
@@ -131,9 +130,8 @@ fn log_add_exp(a: &Expr, b: &Expr) -> Expr {
     te::cast(&te::select(&te::eq(&a, &b), &(&a + c(std::f64::consts::LN_2)), &unequal), dtype)
 }
 
-/// NumPy's quotient of floats: the quotient after subtracting the remainder, so that both are
-/// consistent. The plain quotient could round up to the next integer. A zero has the sign of the
-/// quotient.
+/// NumPy's floor division. For floats, the remainder is subtracted before the division, so that quotient and remainder are
+/// consistent; the plain quotient could round up to the next integer. A zero result has the sign of the quotient.
 fn floor_divide(a: &Expr, b: &Expr) -> Expr {
     if !a.ty().dtype.is_float() {
         return te::floordiv(a, b);
@@ -148,8 +146,7 @@ fn floor_divide(a: &Expr, b: &Expr) -> Expr {
     te::select(&te::eq(&b, &c(0.0)), &(&a / &b), &exact)
 }
 
-/// The remainder of floats with the sign of the dividend, and whether its sign differs from that of
-/// the divisor.
+/// The remainder of floats with the sign of the dividend, and whether its sign differs from that of the divisor.
 fn remainder(a: &Expr, b: &Expr) -> (Expr, Expr) {
     let zero = te::const_of(0.0, a.ty().dtype);
     let r = te::fmod(a, b);
@@ -167,8 +164,8 @@ fn modulo(a: &Expr, b: &Expr) -> Expr {
     te::select(&sign_differs, &(&r + &b), &r)
 }
 
-/// Small constant powers are computed by multiplications, which are exact and fast; other integer
-/// powers by a loop of multiplications.
+/// Small constant powers are computed by multiplications, which are exact and fast; other integer powers by a loop of
+/// multiplications.
 fn power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let exponent = ctx.scalar(ctx.args[1]).and_then(|e| e.as_int());
     if ctx.out_dtype(0)?.is_integer() && !exponent.is_some_and(|e| (1..=3).contains(&e)) {
@@ -190,8 +187,7 @@ fn power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })
 }
 
-/// Powers of integers by squaring, with wrap-around. For negative exponents, the result is nonzero
-/// only for 1 and -1.
+/// Powers of integers by squaring, with wrap-around. For negative exponents, the result is nonzero only for 1 and -1.
 fn integer_power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (out, dtype, op) = (ctx.out_dims(0)?, ctx.out_dtype(0)?, ctx.decl.name);
     let mut target = BroadcastTarget::new(&out);

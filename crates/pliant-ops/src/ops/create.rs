@@ -270,8 +270,7 @@ fn te_arange(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// A stage that requires at run time that its integer type can represent the first and last value,
-/// if there are any.
+/// Adds a run-time check to `out` that its integer type can represent the first and the last value, if there are any.
 fn check_representable(
     op: &str,
     out: te::Tensor,

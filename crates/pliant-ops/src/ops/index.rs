@@ -162,14 +162,13 @@ fn axis_slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSl
     Ok(Some(out))
 }
 
-/// A longer step always leaves the tensor after the first element.
+/// Maximum magnitude of a slice step. A longer step selects only the first element of any tensor, so it is clamped.
 const MAX_STEP: i64 = 1 << 48;
 
-/// No tensor has that many elements.
+/// A bound beyond the size of any tensor, as in "to the end".
 const BEYOND_ANY_SIZE: i64 = 1 << 62;
 
-/// First index and length by NumPy's rules: negative bounds count from the end, and all bounds are
-/// clipped.
+/// First index and length by NumPy's rules: negative bounds count from the end, and all bounds are clipped.
 fn axis_slice(
     ctx: &mut InferCtx<'_>,
     axis: usize,
@@ -179,8 +178,7 @@ fn axis_slice(
 ) -> AxisSlice {
     let (low, high) = if step > 0 { (0, 0) } else { (-1, -1) };
     let mut bound = |b: Sym| {
-        // "To the end" is often expressed by an integer that exceeds all sizes, with which sums
-        // could overflow.
+        // Large integers, such as the largest int64, mean "to the end". Computing with them could overflow.
         match ctx.func.syms.as_int(b) {
             Some(v) if v >= BEYOND_ANY_SIZE => {
                 let high = ctx.func.syms.int(high);
@@ -195,8 +193,7 @@ fn axis_slice(
     let (begin, end) = if inbound {
         (begin, end)
     } else if step > 0 && size_proofs::at_most(ctx.func, zero, begin) == Some(true) {
-        // Both a start beyond the end and a negative length give an empty slice, so only the end
-        // must be clipped.
+        // A start beyond the end and a negative length both result in an empty slice, so only the end must be clipped.
         (begin, clip_above(ctx, end, dim))
     } else {
         (clip(ctx, begin, dim, low, high), clip(ctx, end, dim, low, high))
@@ -221,7 +218,7 @@ fn check_inbound(
     (begin, end, step): (Sym, Sym, i64),
 ) -> Result<(), InferError> {
     for bound in [begin, end] {
-        // "To the end" is often expressed by an integer that exceeds all sizes.
+        // Large integers mean "to the end".
         if ctx
             .func
             .syms

@@ -36,7 +36,7 @@ fn decode_call(ctx: &InferCtx<'_>) -> Result<KernelCall, InferError> {
     KernelCall::of_attrs(ctx.attrs, ctx.args.len()).map_err(|message| ctx.error(message))
 }
 
-/// The explicit type, after its tensors and those of the operands were compared with the declaration.
+/// Returns the explicit result type, after checking operands and results against the declaration of the kernel.
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let call = decode_call(ctx)?;
     let mut sizes = Vec::new();
@@ -90,7 +90,7 @@ fn operand_error(
     ctx.error(format!("operand {operand} of kernel {kernel} {what}"))
 }
 
-/// Compares the data type, the rank and the axes of a tensor with the declaration of its operand.
+/// Checks the data type, the rank and the axes of a tensor against the declaration of its operand.
 fn check_operand(
     ctx: &InferCtx<'_>,
     call: &KernelCall,
@@ -152,7 +152,8 @@ fn check_axes(order: Order, axes: &[i64], rank: usize) -> Result<(), String> {
     }
 }
 
-/// Compares the dims of a tensor with dims of the same name. Sizes that are not provably different are compared at run time.
+/// Checks the dims of a tensor against dims of the same name in earlier operands. Sizes that are not provably different are
+/// compared at run time.
 fn check_sizes(
     ctx: &mut InferCtx<'_>,
     call: &KernelCall,
@@ -205,7 +206,7 @@ fn dims(call: &KernelCall, at: usize) -> &'static [&'static str] {
     }
 }
 
-/// One statement that calls the kernel.
+/// Lowers to one statement that calls the kernel.
 fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let call = decode_call(&ctx.infer())?;
     let tensors = (0..ctx.args.len()).map(|i| ctx.tensor(i)).collect::<Result<Vec<_>, _>>()?;
@@ -234,7 +235,7 @@ fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     }))
 }
 
-/// The view of a tensor with the dims of the kernel.
+/// The view of a tensor with the dims in the order of the kernel operand.
 fn view<'a>(tensor: &'a Tensor, axes: Option<&[i64]>) -> TensorView<'a> {
     let view = TensorView::from(tensor);
     match axes {

@@ -1,5 +1,5 @@
-//! Matrix products. Each one is a plain reduction block,
-//! `C[.., i, j] += A[.., i, k] * B[.., k, j]`, which schedules recognise.
+//! Matrix products. Each is lowered to a single reduction block, `C[.., i, j] += A[.., i, k] * B[.., k, j]`, which schedules
+//! recognise.
 
 pub mod einsum;
 
@@ -101,8 +101,7 @@ fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (x, y) = (ctx.dims(0)?, ctx.dims(1)?);
     let k = contracted_size(&mut ctx.infer(), x[x.len() - 1], y[y.len().saturating_sub(2)])?;
     let batch = out.len() - usize::from(x.len() > 1) - usize::from(y.len() > 1);
-    // Batch dims are broadcast. The others are assumed to be equal, which is checked at run time
-    // unless it is proved.
+    // Batch dims are broadcast. The others are assumed to be equal, which is checked at run time unless it is proved.
     let mut target = BroadcastTarget::new(&out[..batch]);
     let x_dims = if x.len() > 1 { vec![x[x.len() - 2], k] } else { vec![k] };
     let y_dims = if y.len() > 1 { vec![k, y[y.len() - 1]] } else { vec![k] };

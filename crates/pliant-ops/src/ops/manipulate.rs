@@ -106,8 +106,7 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> InferResult {
     let Some(mut dims) = sizes.dims else { return Ok(ctx.tensor_type(None, sizes.ndim, t.dtype)) };
     let int = |ctx: &InferCtx<'_>, d: Sym| ctx.func.syms.as_int(d);
     let old = t.dims;
-    // For an empty tensor, 0 is a size like any other. With a size to infer, however, it copies the
-    // input's dim, as for symbolic sizes.
+    // For an empty tensor, 0 is an ordinary size. If a size is inferred, however, 0 copies the input's dim, as for symbolic sizes.
     let has_inferred_dim = dims.iter().any(|&d| int(ctx, d) == Some(-1));
     let empty = !has_inferred_dim && old.iter().flatten().any(|&d| int(ctx, d) == Some(0));
     let mut inferred_axis = None;
@@ -157,7 +156,7 @@ fn infer_open_dim(
     };
     let others: Vec<Sym> =
         dims.iter().enumerate().filter(|(i, _)| *i != inferred_axis).map(|(_, &d)| d).collect();
-    // A size on both sides does not affect the inferred one, even if it is 0.
+    // Sizes that occur in both shapes cancel, even if they are 0.
     let (over, under) = ctx.func.syms.reduced_quotient(old, &others);
     let x = ctx.operand_type_text(0);
     if ctx.func.syms.as_int(under) == Some(0) {
@@ -218,14 +217,14 @@ fn infer_squeeze(ctx: &mut InferCtx<'_>) -> InferResult {
     }
 }
 
-/// The squeezed axes that are not known to have size 1.
+/// The axes to squeeze that are not known to have size 1 and must be checked at run time.
 pub fn squeezed_axes_to_check(ctx: &mut InferCtx<'_>) -> Result<Vec<usize>, InferError> {
     let Some(dims) = ctx.tensor(0)?.dims else { return Ok(Vec::new()) };
     let axes = ctx.axes("axis", dims.len())?.unwrap_or_default();
     Ok(axes.into_iter().filter(|&k| ctx.func.syms.as_int(dims[k]) != Some(1)).collect())
 }
 
-/// A view if all dropped dims are known to be 1. Otherwise the loop function checks them.
+/// Lowers to a view if all dropped dims are known to be 1. Otherwise, the loop function checks them.
 fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let unproved = squeezed_axes_to_check(&mut ctx.infer())?;
     if unproved.is_empty() {
@@ -252,8 +251,8 @@ fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![out])
 }
 
-/// The same elements in row-major order: common leading dims keep their indices, and the others are
-/// mapped via the linear index of the remaining dims.
+/// The same elements in row-major order. Common leading dims keep their indices. The other indices are computed from the linear
+/// index over the remaining dims.
 pub(super) fn te_view(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (from, to) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let x = ctx.tensor(0)?;
@@ -348,7 +347,7 @@ fn te_broadcast_to(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 // ---- repeat, tile ----
 
-/// The number of repeats for each axis or for all axes; `None` if it is unknown.
+/// The number of repeats, one for each axis or one for all. `None` if it is unknown.
 fn repeats(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<Sym>>, InferError> {
     let bad = "repeats must be an integer or a list of integers, none of them negative";
     let repeats = ctx.sizes_attr("repeats").map_err(|_| ctx.error(bad))?;

@@ -1,5 +1,5 @@
-//! The table of all operators, with one file per group or family. To add an operator, write its
-//! declaration in the file of its group and add an entry to that file's `DECLS`.
+//! The table of all operators. Each group of operators has a file. To add an operator, add its declaration to the `DECLS` of its
+//! group's file.
 
 mod binary;
 mod create;

@@ -1,5 +1,4 @@
-//! quantize and dequantize: integers as multiples of a scale. Also sampling with given random
-//! numbers.
+//! quantize and dequantize. Also multinomial_from_uniform, which samples with random numbers that are passed as an operand.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
@@ -48,7 +47,7 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- quantize, dequantize ----
 
-/// Checks scale and zero_point: scalars, or vectors with the size of the axis.
+/// Checks that scale and zero_point are scalars or vectors with the size of the axis.
 fn check_parameters(ctx: &mut InferCtx<'_>) -> Result<(), InferError> {
     let data = ctx.tensor(0)?;
     let axis = match data.ndim {
@@ -103,7 +102,7 @@ fn infer_dequantize(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type_like(&data, Some(out)))
 }
 
-/// A parameter: a scalar, or a vector along the axis. A vector of size 1 is broadcast.
+/// The scale or zero point: a scalar (per-tensor), or a vector along the axis (per-channel). A vector of size 1 is broadcast.
 struct Parameter {
     value: Value,
     /// The condition that its size is 1, if that is unknown at compile time.
@@ -205,7 +204,7 @@ fn te_dequantize(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let out = ctx.out_dtype(0)?;
     let operands = QuantizeOperands::read(ctx)?;
     let acc_dtype = if out == DType::Float64 { DType::Float64 } else { DType::Float32 };
-    // The difference of two 32-bit integers needs more bits.
+    // The difference of two 32-bit integers can exceed 32 bits.
     let fits_int32 = operands.x.dtype().size() < 4 && operands.zero.value.dtype().size() < 4;
     let integer = te::Ty::scalar(if fits_int32 { DType::Int32 } else { DType::Int64 });
     Ok(operands.stage("T_dequantize", |x, scale, zero| {

@@ -1,8 +1,7 @@
 //! Recurrent layers with ONNX's semantics: relax.nn.lstm, relax.nn.gru, relax.nn.rnn.
 //!
-//! The products of the inputs with their weights are computed in one stage for all time steps;
-//! whatever depends on the previous state is computed step by step. TVM has no such operators.
-//! Operands and results are those of ONNX, in the same order.
+//! The products of the inputs with their weights are computed in one stage for all time steps. The products of the state with its
+//! weights are computed step by step. Operands and results are those of ONNX, in the same order. TVM has no such operators.
 
 mod activation;
 mod cells;

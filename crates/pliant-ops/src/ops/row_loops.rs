@@ -1,13 +1,13 @@
-//! Operators that process rows along one axis: loops over all other axes.
+//! Parallel loops over the rows of a tensor, for operators that process rows along one axis.
 
 use crate::te::{self, Body, Expr};
 
-/// Minimum number of elements whose rows are worth distributing to another thread.
+/// Minimum number of elements in a chunk of a parallel loop.
 pub(super) const MIN_CHUNK_ELEMENTS: i64 = 2048;
 
-/// The rows of a tensor along an axis.
+/// The rows of a tensor along an axis, and the loops over them.
 pub(super) struct RowLoops {
-    /// The dims except that of the axis.
+    /// The dims except the axis.
     other_dims: Vec<Expr>,
     axis: usize,
     /// The number of elements of a row.
@@ -22,13 +22,13 @@ impl RowLoops {
         RowLoops { other_dims, axis, len }
     }
 
-    /// The indices of element `k` of the row with the given indices of the other dims.
+    /// The indices of element `k` of a row. `row` has the row's indices in the other dims.
     pub(super) fn at(&self, row: &[Expr], k: &Expr) -> Vec<Expr> {
         [&row[..self.axis], std::slice::from_ref(k), &row[self.axis..]].concat()
     }
 
-    /// Emits a parallel loop over all rows. `scratch` allocates the buffers of a thread. `each`
-    /// gets them, and the row's indices of the other dims.
+    /// Emits a parallel loop over all rows. `scratch` allocates the buffers of a chunk. `body` receives them and the row's indices
+    /// in the other dims.
     pub(super) fn for_each_row<S>(
         &self,
         b: &mut Body,
@@ -48,8 +48,7 @@ impl RowLoops {
                 let mut remaining = first + row;
                 let mut at = Vec::with_capacity(self.other_dims.len());
                 for (k, dim) in self.other_dims.iter().enumerate().rev() {
-                    // If a dim is known to be 0, there are no rows, and the index must not be
-                    // divided by it.
+                    // If a dim is known to be 0, there are no rows, and a division by it must not be generated.
                     let is_trivial = dim.is_const(0) || dim.is_const(1);
                     at.push(match k {
                         0 => remaining.clone(),
@@ -70,7 +69,7 @@ impl RowLoops {
     }
 }
 
-/// Emits parallel loops over all indices of a shape. The innermost loop runs over the last dim.
+/// Emits a parallel loop nest over all indices of a shape. The innermost loop runs over the last dim.
 pub(super) fn for_each_element(
     b: &mut Body,
     shape: &[Expr],
@@ -86,7 +85,8 @@ pub(super) fn for_each_element(
     if shape.is_empty() {
         return write(b, &[]);
     }
-    // Decomposing a position into indices takes about as long as copying 16 elements, so the last two of many dims are looped over.
+    // Computing the indices of a row takes about as long as copying 16 elements. If there are more than 3 dims, a row consists of
+    // the last two.
     let (outer, inner) = shape.split_at(shape.len() - if shape.len() > 3 { 2 } else { 1 });
     let mut rows = RowLoops::new(&[outer, &[te::int(1)]].concat(), outer.len());
     rows.len = inner.iter().fold(te::int(1), |len, d| len * d);

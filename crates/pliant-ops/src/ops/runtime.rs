@@ -1,4 +1,4 @@
-//! Calls of functions, properties of values, and operators of later stages: memory and the VM.
+//! Calls of functions and closures, shape queries, and the operators of later stages: memory and the VM.
 
 use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::print::type_text;
@@ -190,8 +190,7 @@ fn infer_packed_inplace(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_inplace(ctx, &inputs)
 }
 
-/// The explicit types. For each output, there must be an input that it can overwrite, or -1 for
-/// none.
+/// Returns the explicit type, after checking `inplace_indices`: each output has the index of an input of a compatible type, or -1.
 fn infer_inplace(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
     let whole = infer_explicit(ctx)?;
     let outputs = match ctx.func.types.get(whole) {
@@ -241,8 +240,7 @@ fn infer_unit(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.unit_type())
 }
 
-/// The captured values are the last arguments of the function. The remaining parameters are those
-/// of the closure.
+/// The captured values are the last arguments of the function. The remaining parameters are those of the closure.
 fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
     let captured = match ctx.operand_type(1) {
         TypeData::Tuple(fields) => Some(fields.len()),
@@ -281,8 +279,7 @@ fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.func.intern(data))
 }
 
-/// The explicit type, else the closure's result type for these arguments. Provably incompatible
-/// arguments are rejected.
+/// The explicit type, or else the closure's result type for these arguments. Rejects provably incompatible arguments.
 fn infer_invoke(ctx: &mut InferCtx<'_>) -> InferResult {
     let args = match ctx.operand_type(1) {
         TypeData::Tuple(fields) => Some(fields.to_vec()),
@@ -367,8 +364,8 @@ fn te_shape_to_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Checks for a stage that only depends on the sizes of a tensor, because the tensor is then never
-/// computed: no size is negative, and the number of elements fits 64 bits.
+/// Adds run-time checks that no size is negative and that the number of elements fits 64 bits. They are needed for a stage that
+/// only depends on the sizes of a tensor, because the tensor itself is then never computed.
 fn with_size_checks(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym]) -> te::Tensor {
     let op = ctx.decl.name;
     let zero = ctx.func.syms.int(0);
@@ -387,7 +384,7 @@ fn with_size_checks(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sy
             .iter()
             .fold(te::const_of(1.0, DType::Float64), |n, s| n * te::computed_sizes::in_float(s));
         let cond = te::lt(&count, &te::const_of(2f64.powi(63), DType::Float64));
-        // A computed size may have overflowed.
+        // A computed size may have overflowed, so its value is not shown.
         let size_texts = |(k, s)| {
             if te::computed_sizes::is_computed(s) { s.to_string() } else { te::size_text(s, k) }
         };
@@ -422,10 +419,10 @@ fn infer_tensor_in_storage(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_allocated(ctx, 2, 3)
 }
 
-/// A tensor with the shape and the data type in two operands.
+/// The type of a tensor whose shape and data type are in the operands with these indices.
 fn infer_allocated(ctx: &mut InferCtx<'_>, shape: usize, dtype: usize) -> InferResult {
     let dtype = ctx.dtype_operand(dtype)?;
-    // The shape may be a variable, which describes the shape more precisely than its rank.
+    // A shape variable describes the shape more precisely than its rank.
     if let ExprData::Var(v) = *ctx.func.expr(ctx.args[shape])
         && ctx.operand_type(shape).dims().is_none()
     {

@@ -1,4 +1,4 @@
-//! Scalars from other values: the element of a tensor, the trip count of a range.
+//! Operators that return scalars: the element of a tensor, the trip count of a range.
 
 use pliant_ir::DType;
 use pliant_ir::relax::TypeData;

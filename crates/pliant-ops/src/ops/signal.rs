@@ -1,5 +1,4 @@
-//! Discrete Fourier transforms of a signal, and of windows along it. Complex numbers are
-//! represented by a last dim of size 2.
+//! Discrete Fourier transforms of a signal, and of windows along it. Complex numbers are represented by a last dim of size 2.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -60,7 +59,7 @@ fn size_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError>
     }
 }
 
-/// Whether the last dim contains complex rather than real numbers; other sizes are rejected.
+/// Whether the last dim holds complex (size 2) rather than real numbers (size 1). Rejects other sizes.
 fn is_complex(ctx: &InferCtx<'_>, last: Sym) -> Result<bool, InferError> {
     match ctx.func.syms.as_int(last) {
         Some(1) => Ok(false),
@@ -123,7 +122,7 @@ fn infer_dft(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
-/// A call of the kernel for transforms of this length.
+/// A call of the DFT kernel for transforms of this length.
 fn transform<'a>(length: &Expr, (onesided, inverse): (bool, bool)) -> te::KernelCall<'a> {
     te::KernelCall::new(&KERNEL)
         .attr("length", std::slice::from_ref(length))

@@ -1,5 +1,5 @@
-//! Sorting: sort, argsort, topk, median. All are stable: equal elements keep their order, also for
-//! descending order. NaN is last in both directions.
+//! Sorting: sort, argsort, topk, median. All are stable: equal elements keep their order, in ascending and in descending order. NaN
+//! is last in both directions.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
@@ -77,7 +77,7 @@ fn infer_argsort(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type_like(&t, Some(dtype)))
 }
 
-/// The index type of the result.
+/// The type of the returned indices. Rejects a type that cannot represent all positions along the axis.
 fn index_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
     let dtype = ctx.dtype("dtype")?.unwrap_or(DType::Int32);
     if dtype.is_bool() {
@@ -94,8 +94,7 @@ fn index_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
     Ok(dtype)
 }
 
-/// The largest position that an integer type can represent; `None` if it can represent all
-/// positions.
+/// The largest position that an integer type can represent; `None` if it can represent all positions.
 fn max_position(dtype: DType) -> Option<i64> {
     (dtype.is_integer() && dtype.bits() < 64).then(|| dtype.int_range().1)
 }
@@ -109,7 +108,7 @@ fn check_positions(b: &mut te::Body, op: &str, dtype: DType, len: &te::Expr) {
     }
 }
 
-/// The type in which positions of type `dtype` are computed.
+/// The type of the positions that the kernel writes, if the result has type `dtype`.
 fn kernel_position_dtype(dtype: DType) -> DType {
     if dtype == DType::Int32 { dtype } else { DType::Int64 }
 }
@@ -255,7 +254,7 @@ fn infer_median(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.func.intern(TypeData::Tuple([values, positions].into())))
 }
 
-/// The rank of the median of a row. There must be an element, unless there are no rows.
+/// The rank of the median of a row. Emits an assertion that rows are not empty, unless there are no rows.
 fn median_rank(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
     let some = te::gt(&shape[axis], &te::int(0));
     let others = shape.iter().enumerate().filter(|(k, _)| *k != axis);
@@ -266,7 +265,7 @@ fn median_rank(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
     te::maximum(&te::floordiv(&(&shape[axis] - 1), &te::int(2)), &te::int(0))
 }
 
-/// A tensor as rows of one element.
+/// A view of a tensor as rows of one element each.
 fn column(tensor: &Tensor) -> TensorView<'_> {
     TensorView::from(tensor).flatten().unsqueeze(1)
 }

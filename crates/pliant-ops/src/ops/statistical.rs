@@ -78,7 +78,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_reduced(ctx, dtype)
 }
 
-/// Bools are counted as in NumPy; other types are kept.
+/// The result type of sums and products: int64 for bool, as in NumPy, else the type of the operand.
 fn infer_total(ctx: &mut InferCtx<'_>) -> InferResult {
     let dtype = ctx.tensor(0)?.dtype;
     infer_reduced(ctx, dtype.map(|d| if d.is_bool() { DType::Int64 } else { d }))
@@ -121,7 +121,7 @@ fn infer_reduced(ctx: &mut InferCtx<'_>, dtype: Option<DType>) -> InferResult {
     Ok(ctx.tensor_type(dims, Some(rank), dtype))
 }
 
-// ---- loop forms ----
+// ---- lowering ----
 
 /// A reduction: its axes, and the mapping between output and input indices.
 pub struct ReductionAxes {
@@ -206,8 +206,8 @@ impl ReductionAxes {
     }
 }
 
-/// The element type in which values are summed up: float32 for floats of 16 bits, which lose too
-/// much precision, and int64 for bools, which are counted.
+/// The element type of the accumulator for values of type `dtype`: float32 for 16-bit floats, whose sums would lose precision,
+/// int64 for bools, which are counted, and `dtype` otherwise.
 pub fn accumulator(dtype: DType) -> DType {
     match dtype {
         DType::Float16 | DType::BFloat16 => DType::Float32,
@@ -216,8 +216,7 @@ pub fn accumulator(dtype: DType) -> DType {
     }
 }
 
-/// A reduction of the elements. Sums and products are accumulated in the type of [`accumulator`]
-/// and converted at the end.
+/// Reduces the elements. Sums and products are accumulated in the type of [`accumulator`] and converted at the end.
 fn te_reduce(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> TeResult {
     let x = ctx.value(0)?;
     let axes = ReductionAxes::from_attrs(ctx, x.shape())?;
@@ -262,8 +261,8 @@ fn mean(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![te::compute(axes.out_shape(), "T_mean", |i| te::cast(&(sum.at(i) / count), dtype))])
 }
 
-/// The mean squared distance from the mean. It is computed in two passes, because the mean of
-/// squares minus the squared mean loses precision.
+/// The mean squared distance from the mean. It is computed in two passes, because the mean of squares minus the squared mean loses
+/// precision.
 fn te_variance(ctx: &mut LegalizeCtx<'_>, name: &str, finish: fn(&Expr) -> Expr) -> TeResult {
     let x = ctx.value(0)?;
     let axes = ReductionAxes::from_attrs(ctx, x.shape())?;
@@ -296,7 +295,7 @@ fn argmin(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     te_arg_reduce(ctx, "T_argmin", "min")
 }
 
-/// The position of the extreme element along an axis or in the flattened tensor.
+/// The index of the extreme element along an axis or in the flattened tensor.
 fn te_arg_reduce(ctx: &mut LegalizeCtx<'_>, name: &str, kind: &str) -> TeResult {
     let x = ctx.value(0)?;
     let axes = ReductionAxes::from_attrs(ctx, x.shape())?;

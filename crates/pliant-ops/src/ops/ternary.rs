@@ -1,4 +1,4 @@
-//! Three-operand elementwise operators. Operands broadcast as in NumPy.
+//! Ternary elementwise operators with NumPy broadcasting.
 
 use pliant_ir::op::InferError;
 

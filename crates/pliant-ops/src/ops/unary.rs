@@ -1,4 +1,4 @@
-//! One-operand elementwise operators.
+//! Unary elementwise operators.
 
 use pliant_ir::DType;
 
@@ -134,7 +134,7 @@ fn te_astype(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     te_unary(ctx, "compute", |x| convert(x, dtype))
 }
 
-/// Converts a value as NumPy does: a conversion to bool tests whether the value is not 0.
+/// Converts a value as NumPy does. A conversion to bool tests whether the value is nonzero.
 pub fn convert(x: &Expr, dtype: DType) -> Expr {
     let from = x.ty().dtype;
     if dtype.is_bool() && !from.is_bool() {
@@ -156,8 +156,7 @@ fn sign(x: &Expr) -> Expr {
     te::select(&te::gt(x, &constant(0)), &constant(1), &negative)
 }
 
-/// A classification of floats, such as whether a value is NaN. For integers, the result is the
-/// constant `integers`.
+/// A classification of floats, such as whether a value is NaN. For integers, the result is the constant `integers`.
 fn classify(x: &Expr, f: fn(&Expr) -> Expr, integers: bool) -> Expr {
     if x.ty().dtype.is_float() { f(x) } else { te::bool_const(integers) }
 }
@@ -191,8 +190,7 @@ fn te_clip(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })
 }
 
-/// A bound of a clip in the type of the clipped value: an integer constant outside that type's
-/// range becomes the end of the range.
+/// A bound of `clip` in the type of the clipped value. An integer constant is clamped to the range of that type.
 fn clip_bound(e: &Expr, dtype: DType) -> Expr {
     let ends = (te::min_value(dtype).as_int(), te::max_value(dtype).as_int());
     match (e.as_int(), ends) {

@@ -1,4 +1,4 @@
-//! Detection: boxes, their overlaps, and the parts of images that they cut out.
+//! Object detection: boxes, their overlaps, and pooling of image regions.
 
 pub mod boxes;
 pub mod nms;
@@ -6,8 +6,8 @@ pub mod roi;
 
 use crate::te::{self, Expr};
 
-/// The area of the intersection of two boxes divided by the area of their union. The corners of
-/// each box may come in any order.
+/// The overlap (IoU) of two boxes: the area of their intersection divided by the area of their union. The two corners of a box may
+/// be in any order.
 fn overlap(a: &[Expr; 4], b: &[Expr; 4]) -> Expr {
     let zero = te::const_of(0.0, a[0].ty().dtype);
     let side =

@@ -1,8 +1,7 @@
-//! Checks of computed sizes that may be negative or exceed 64 bits. The loop function makes these
-//! checks before anything else.
+//! Run-time checks of computed sizes that may be negative or exceed 64 bits. The loop function executes them first.
 //!
-//! A loop over no elements is correct for size 0 and meaningless for a negative size. Tensors that
-//! are fused away are never allocated, so nothing else would detect such a size.
+//! A negative size would be treated as 0. Tensors that are fused away are never allocated, so nothing else would detect such a
+//! size.
 
 use pliant_ir::SymArena;
 use pliant_ir::tir::BinOp;
@@ -16,20 +15,18 @@ use super::sym_conversion::{VarMap, to_sym};
 use super::tensor::{Check, Tensor, TensorOp};
 use super::traversal::{free_vars, post_order};
 
-/// The number of bits of the largest size of a dim, and of the largest number of elements in
-/// memory.
+/// Bounds: the number of bits of the size of a dim, and of the number of elements of a tensor in memory.
 const SIZE_BITS: u32 = 40;
 const MEMORY_BITS: u32 = 47;
 
-/// The maximum number of bits for which a size needs no check.
+/// The maximum number of bits of a size that needs no overflow check.
 const MAX_UNCHECKED_BITS: u32 = 61;
 
 /// A bound for sizes computed in float64. A size of smaller magnitude fits in 64 bits.
 const FITS_BELOW: f64 = (1u64 << 62) as f64;
 
-/// The checks of the dims of results and of the extents of reductions, unless they are provably at
-/// least 0 and fit in 64 bits. Variables are sizes, and each dim of an operand is known to be a
-/// valid size.
+/// The checks that the dims of results and the extents of reductions are at least 0 and fit in 64 bits, where this is not proved.
+/// Variables and the dims of operands are valid sizes.
 pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
     let mut collector = CheckCollector {
         arena: SymArena::new(),
@@ -69,8 +66,8 @@ struct CheckCollector {
 }
 
 impl CheckCollector {
-    /// Records the dims of an operand and the products of neighbouring dims, which are valid sizes
-    /// because the operand is in memory.
+    /// Records the dims of an operand and the products of neighbouring dims, which are valid sizes because the operand is in
+    /// memory.
     fn operand(&mut self, t: &Tensor) {
         let dims: Vec<Sym> = t
             .shape()
@@ -114,8 +111,8 @@ impl CheckCollector {
         list.push(Check { axes: Vec::new(), cond, message: message.into() });
     }
 
-    /// Whether a size may need more than 64 bits, as far as its symbols and the operands show.
-    /// Quotients and other irregular terms are treated as sizes.
+    /// Whether a size may need more than 64 bits, according to bounds on its symbols and on the operands. Quotients and other
+    /// irregular terms are bounded like sizes of dims.
     fn may_overflow(&self, size: Sym) -> bool {
         match self.arena.kind(size) {
             SymKind::Sum { terms, .. } => {
@@ -149,8 +146,7 @@ impl CheckCollector {
     }
 }
 
-/// The condition that a size fits in 64 bits. It is computed in float64, which does not wrap
-/// around.
+/// The condition that a size fits in 64 bits. It is computed in float64, which does not wrap around.
 fn fits_64_bits(size: &Expr) -> Expr {
     let value = in_float(size);
     all(&[lt(&value, &float_of(FITS_BELOW)), lt(&float_of(-FITS_BELOW), &value)])
@@ -160,8 +156,7 @@ fn float_of(value: f64) -> Expr {
     const_of(value, DType::Float64)
 }
 
-/// Whether a size is computed and may exceed 64 bits: it is neither a constant nor the size of an
-/// operand.
+/// Whether a size is computed and may exceed 64 bits: it is neither a constant nor the size of an operand.
 pub(crate) fn is_computed(size: &Expr) -> bool {
     !matches!(size.kind(), ExprKind::Int(_) | ExprKind::Var(_))
 }

@@ -1,4 +1,4 @@
-//! Stages made of statements in a loop function. Each becomes one opaque block.
+//! Conversion of stages made of statements. Each becomes one opaque block of the loop function.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ pub(super) fn defined_vars(stage: &Extern) -> Vec<Var> {
     vars
 }
 
-/// Rejects reductions, accesses with a wrong number of indices, stores to tensors that are not
-/// buffers of the stage, and expressions with too many terms when written out.
+/// Rejects reductions, accesses with a wrong number of indices, stores to tensors that are not buffers of the stage, and
+/// expressions with too many terms when written out.
 pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
     let name = &stage.name;
     let mut own: FxHashSet<&Tensor> = stage.outs.iter().collect();
@@ -76,8 +76,7 @@ pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
 }
 
 impl Create<'_> {
-    /// Assigns a buffer to each output: that of the tensor among the arguments, or else a buffer to
-    /// be allocated.
+    /// Assigns a buffer to each output: that of the tensor among the arguments, or else a buffer to be allocated.
     pub(super) fn extern_buffers(
         &mut self,
         stage: &Arc<Extern>,
@@ -126,8 +125,7 @@ impl Create<'_> {
         self.f.add_stmt(StmtData::Block(Box::new(block)))
     }
 
-    /// Converts a list to one statement. A statement that introduces a variable, buffer or
-    /// assertion encloses those after it.
+    /// Converts a list to one statement. A statement that introduces a variable, buffer or assertion encloses those after it.
     fn statements(&mut self, list: &[Stmt]) -> tir::Stmt {
         let mut open: Vec<(StmtData, Vec<tir::Stmt>)> = Vec::new();
         let mut current: Vec<tir::Stmt> = Vec::new();

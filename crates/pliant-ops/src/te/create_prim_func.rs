@@ -1,10 +1,9 @@
 //! [`create_prim_func`]: creates a loop function from tensors.
 //!
-//! The parameters come in the order of the arguments. Tensors are handles that are bound to
-//! buffers. If a dim of a tensor argument is a lone size variable, the argument defines that
-//! variable. Each other size variable becomes an int64 parameter after all arguments, in order of
-//! appearance. Each stage is one loop nest around one block. Stages that are not arguments are
-//! stored in buffers of a root block.
+//! The parameters come in the order of the arguments. Tensors are handles that are bound to buffers. If a dim of a tensor argument
+//! is a size variable by itself, the argument defines that variable. Each other size variable becomes an int64 parameter after all
+//! arguments, in order of appearance. Each stage is one loop nest around one block. Stages that are not arguments are stored in
+//! buffers of a root block.
 
 use std::sync::Arc;
 
@@ -25,13 +24,12 @@ use super::extern_stage::{exprs_of, for_each};
 use super::tensor::{Check, Compute, Tensor, TensorOp};
 use super::traversal::{fold, free_vars, post_order, substitute, tree_and_nodes};
 
-/// The maximum number of terms of a stage's expression written out as a tree. Later passes walk and
-/// print loop functions as trees, so an expression that shares its parts at each level
-/// (`e = e * e`) would take exponential time.
+/// The maximum number of terms of a stage's expression written out as a tree. Later passes walk and print loop functions as trees,
+/// so an expression that shares its parts at each level (`e = e * e`) would take exponential time.
 pub const MAX_TERMS: u64 = 100_000;
 
-/// The number of terms allowed for each distinct node. A long chain of distinct nodes is large
-/// without sharing, and its cost is proportional to its size.
+/// The number of terms allowed for each distinct node. A long chain of distinct nodes is large without sharing, and its cost is
+/// proportional to its size.
 const TERMS_PER_NODE: u64 = 8;
 
 /// An argument of the function under construction.
@@ -61,7 +59,7 @@ impl From<Var> for Arg {
     }
 }
 
-/// A loop function made from tensors.
+/// A loop function created from tensors.
 #[derive(Clone, Debug)]
 pub struct CreatedPrimFunc {
     /// The function.
@@ -70,8 +68,7 @@ pub struct CreatedPrimFunc {
     pub size_params: Vec<Var>,
 }
 
-/// Dims of placeholders that the stages assume to be equal to other sizes. The loop function checks
-/// this before anything else.
+/// Dims of placeholders that the stages assume to be equal to other sizes. The loop function checks this before anything else.
 #[derive(Clone, Debug, Default)]
 pub struct AssumedDims {
     /// The dims that such placeholders have as arguments.
@@ -87,12 +84,11 @@ impl AssumedDims {
     }
 }
 
-/// The loop function that computes the stages among `args` from the placeholders among them.
+/// Creates the loop function that computes the stages in `args` from the placeholders in `args`.
 ///
 /// # Errors
-/// If a placeholder that is not an argument is read, a reduction is nested in another expression, a
-/// tensor is read with a wrong number of indices, an argument appears twice, or an expression has
-/// more than [`MAX_TERMS`] terms because it shares its parts.
+/// If a placeholder that is not an argument is read, a reduction is nested in another expression, a tensor is read with a wrong
+/// number of indices, an argument appears twice, or an expression has more than [`MAX_TERMS`] terms because it shares its parts.
 pub fn create_prim_func(args: &[Arg]) -> Result<PrimFunc, TeError> {
     create_prim_func_with_vars(args).map(|c| c.func)
 }
@@ -105,8 +101,7 @@ pub fn create_prim_func_with_vars(args: &[Arg]) -> Result<CreatedPrimFunc, TeErr
     create_prim_func_assuming(args, &AssumedDims::default())
 }
 
-/// [`create_prim_func_with_vars`] for placeholders whose dims are assumed to be equal to other
-/// sizes.
+/// [`create_prim_func_with_vars`] for placeholders whose dims are assumed to be equal to other sizes.
 ///
 /// # Errors
 /// As for [`create_prim_func`].
@@ -276,7 +271,7 @@ fn combine(r: &Reduce, acc: &Var, next: Var) -> Expr {
     substitute(&combined, &[(next, r.source.clone())].into_iter().collect())
 }
 
-/// The variables that are defined by no argument, dim or axis, in order of appearance.
+/// The size variables that no argument, dim or axis defines, in order of appearance.
 fn free_size_vars(
     args: &[Arg],
     tensors: &[Tensor],
@@ -330,8 +325,7 @@ fn free_size_vars(
     size_params
 }
 
-/// The function under construction, with the mapping of the tensor expressions' variables and
-/// tensors to its own.
+/// The function under construction, with the mapping of the tensor expressions' variables and tensors to its own.
 pub(super) struct Create<'a> {
     pub(super) f: PrimFunc,
     pub(super) vars: FxHashMap<Var, tir::Var>,
@@ -490,12 +484,11 @@ impl Create<'_> {
         let init = r.init.clone().unwrap_or_else(|| r.reducer.identity(dtype));
         let init = self.expr_kept_alive(cast(&init, dtype), nest);
         let init = self.f.store(buffer, indices, init);
-        // Two variables stand for the accumulated value and the next one while the reducer combines
-        // them.
+        // Variables that represent the accumulated value and the next value in the reducer's expression.
         let (acc, next) = (Var::new("acc", dtype), Var::new("next", dtype));
         let combined = combine(r, &acc, next);
         let current = self.f.load(buffer, indices);
-        // The accumulator's nodes are found in the memo, so no variable is created for it.
+        // The memo maps the accumulator's nodes to the loaded value, so no variable is created for them.
         post_order(&combined, |e| {
             if e.as_var() == Some(&acc) {
                 nest.memo.insert(e.id(), current);
@@ -608,8 +601,7 @@ impl Create<'_> {
             ExprKind::Not(_) => tir::ExprData::Not(args[0]),
             ExprKind::Select(..) => tir::ExprData::Select(args[0], args[1], args[2]),
             ExprKind::Call(i, _) => {
-                // If the type follows from the operands, the field has a fixed value, so that equal
-                // calls are the same node.
+                // If the type follows from the operands, the field is always int64, so that equal calls become the same node.
                 let explicit = i.result() == tir::intrin::IntrinResult::Explicit;
                 tir::ExprData::Call(*i, args.into(), if explicit { ty } else { Ty::I64 })
             }

@@ -1,7 +1,6 @@
 //! Variables and nodes of tensor expressions.
 //!
-//! The user may build chains of any length, such as `x = x + 1` in a Python loop, so dropping an
-//! expression does not recurse.
+//! The user may build chains of any length, such as `x = x + 1` in a Python loop, so dropping an expression does not recurse.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -11,8 +10,7 @@ use smallvec::SmallVec;
 
 use super::tensor::{Tensor, TensorNode};
 
-/// A scalar variable: a size, an index or a parameter. Two variables are equal only if they are the
-/// same object.
+/// A scalar variable: a size, an index or a parameter. Two variables are equal only if they are the same object.
 #[derive(Clone, Debug)]
 pub struct Var(Arc<VarNode>);
 
@@ -41,7 +39,7 @@ impl Var {
         Var(Arc::new(VarNode { name: name.into(), ty: ty.into(), kind: VarKind::Nonneg }))
     }
 
-    /// Whether the variable was made by [`Var::nonneg`].
+    /// Whether the variable was created by [`Var::nonneg`].
     pub fn is_nonneg(&self) -> bool {
         self.0.kind == VarKind::Nonneg
     }
@@ -51,7 +49,7 @@ impl Var {
         Var(Arc::new(VarNode { name: name.into(), ty: Ty::I64, kind: VarKind::Handle }))
     }
 
-    /// Whether the variable was made by [`Var::handle`].
+    /// Whether the variable was created by [`Var::handle`].
     pub fn is_handle(&self) -> bool {
         self.0.kind == VarKind::Handle
     }

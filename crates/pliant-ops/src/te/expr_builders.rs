@@ -1,7 +1,7 @@
 //! Constants, operators that convert their operands to one type, intrinsics and reductions.
 //!
-//! Integer constants are folded where that does not overflow, and neutral operands are dropped, so
-//! sizes and indices stay small. Floats are not folded, except for conversions of constants.
+//! Integer constants are folded where that does not overflow, and neutral operands are dropped, so sizes and indices stay small.
+//! Floats are not folded, except for conversions of constants.
 
 use std::ops;
 use std::sync::Arc;
@@ -83,8 +83,7 @@ pub fn finite_limit(dtype: DType, largest: bool) -> Expr {
 
 // ---- conversion and type matching ----
 
-/// A conversion to `ty`. Constants are converted at once. An expression that already has the type
-/// is returned unchanged.
+/// A conversion to `ty`. Constants are converted at once. An expression that already has the type is returned unchanged.
 pub fn cast(e: &Expr, ty: impl Into<Ty>) -> Expr {
     let ty = ty.into();
     if e.ty() == ty {
@@ -128,10 +127,9 @@ fn fits(v: i64, dtype: DType) -> bool {
     }
 }
 
-/// Converts both operands to one type. A constant takes the type of the other operand. Otherwise a
-/// float type is preferred to an integer type and an integer type to bool, and a wider type to a
-/// narrower one. A signed and an unsigned integer are converted to a signed type that holds both,
-/// if there is one.
+/// Converts both operands to one type. A constant takes the type of the other operand. Otherwise a float type is preferred to an
+/// integer type and an integer type to bool, and a wider type to a narrower one. A signed and an unsigned integer are converted to
+/// a signed type that holds both, if there is one.
 pub fn match_types(a: &Expr, b: &Expr) -> (Expr, Expr) {
     if a.ty() == b.ty() {
         return (a.clone(), b.clone());
@@ -164,7 +162,7 @@ pub fn binary(op: BinOp, a: &Expr, b: &Expr) -> Expr {
     fold_binary(op, &a, &b).unwrap_or_else(|| node(op, a, b))
 }
 
-/// An operator over two operands without any folding: `1 + 2` stays a sum.
+/// An operator over two operands without constant folding: `1 + 2` remains a sum.
 pub fn binary_as_written(op: BinOp, a: &Expr, b: &Expr) -> Expr {
     let (a, b) = operands(op, a, b);
     node(op, a, b)
@@ -187,8 +185,7 @@ fn node(op: BinOp, a: Expr, b: Expr) -> Expr {
     Expr::new(ExprKind::Binary(op, a, b), ty)
 }
 
-/// The result of an operator over integer constants, or one operand if the other is neutral. `None`
-/// if nothing can be folded.
+/// The result of an operator over integer constants, or one operand if the other is neutral. `None` if nothing can be folded.
 fn fold_binary(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
     use BinOp::*;
     if a.ty().dtype.is_float() || a.ty().lanes != 1 {
@@ -289,8 +286,8 @@ binary_functions! {
     or = Or;
 }
 
-/// `a / b` rounded towards plus infinity. It is computed as `-(-a // b)` for a negative integer
-/// constant `b`, and otherwise as `(a + b - 1) // b`, which is correct for positive `b`.
+/// `a / b` rounded towards plus infinity. It is computed as `-(-a // b)` for a negative integer constant `b`, and otherwise as
+/// `(a + b - 1) // b`, which is correct for positive `b`.
 pub fn ceildiv(a: &Expr, b: &Expr) -> Expr {
     if b.as_int().is_some_and(|v| v < 0) && !b.ty().dtype.is_float() {
         return -&floordiv(&-a, b);
@@ -402,8 +399,7 @@ pub fn select(cond: &Expr, a: &Expr, b: &Expr) -> Expr {
     }
 }
 
-/// `cond ? a : b`, where only the chosen operand is evaluated. Use it for reads that the condition
-/// guards.
+/// `cond ? a : b`, where only the chosen operand is evaluated. Use it for reads that the condition guards.
 pub fn if_then_else(cond: &Expr, a: &Expr, b: &Expr) -> Expr {
     match cond.as_int() {
         Some(_) => select(cond, a, b),
@@ -498,16 +494,16 @@ unary_functions! {
     bitwise_not = BitwiseNot;
 }
 
-/// A condition with integers for its error message. The message of its assertion shows them where
-/// it says `{0}`, `{1}`, ...
+/// Attaches integer values to a condition, for the error message of its assertion. The placeholders `{0}`, `{1}`, ... in the
+/// message stand for them.
 pub fn explain(cond: &Expr, values: &[Expr]) -> Expr {
     let cond = cast(cond, Ty::BOOL);
     let values = values.iter().map(|v| cast(v, Ty::I64));
     call(Intrin::Explain, std::iter::once(cond).chain(values).collect())
 }
 
-/// A size as text for an error message, in which it has the number `k`: the constant, or the
-/// symbolic text with a reference to the value.
+/// The text of a size in an error message: its value if it is constant, else the symbolic size with the placeholder for value `k`
+/// of [`explain`], as in `n + 1 = {0}`.
 pub fn size_text(size: &Expr, k: usize) -> String {
     match size.as_int() {
         Some(v) => v.to_string(),
@@ -539,8 +535,7 @@ binary_intrinsics! {
     bitwise_xor = BitwiseXor;
     /// Shift left. The result is 0 if the distance is negative or not smaller than the width.
     shift_left = ShiftLeft;
-    /// Arithmetic shift right. If the distance is negative or not smaller than the width, the
-    /// result consists of sign bits only.
+    /// Arithmetic shift right. If the distance is negative or not smaller than the width, the result consists of sign bits only.
     shift_right = ShiftRight;
 }
 
@@ -550,8 +545,7 @@ pub fn fma(a: &Expr, b: &Expr, c: &Expr) -> Expr {
     call(Intrin::Fma, vec![a, b, c])
 }
 
-/// The node with other operands, rebuilt by the folding constructors. The node itself if no operand
-/// changes.
+/// The node with other operands, rebuilt by the folding constructors. The node itself if no operand changes.
 pub(super) fn with_children(e: &Expr, children: &[Expr]) -> Expr {
     if e.children().iter().zip(children).all(|(old, new)| old.same_as(new)) {
         return e.clone();
@@ -592,8 +586,7 @@ pub fn reduce_axis_from(min: Expr, extent: Expr, name: impl Into<Arc<str>>) -> I
     IterVar { var: Var::size(name), min, extent: cast(&extent, Ty::I64), kind: IterKind::Reduce }
 }
 
-/// A reduction with any reducer. Without axes, it is the source (combined with `init` if that is
-/// given).
+/// A reduction with any reducer. Without axes, it is the source, combined with `init` if there is one.
 pub fn reduce(reducer: Reducer, source: &Expr, axes: &[IterVar], init: Option<Expr>) -> Expr {
     if axes.is_empty() {
         return match init {
@@ -615,14 +608,12 @@ pub fn prod(source: &Expr, axes: &[IterVar]) -> Expr {
     reduce(Reducer::Prod, source, axes, None)
 }
 
-/// The maximum over the axes. Without elements, it is minus infinity or the smallest integer. It is
-/// NaN if any element is NaN.
+/// The maximum over the axes. Without elements, it is minus infinity or the smallest integer. It is NaN if any element is NaN.
 pub fn max(source: &Expr, axes: &[IterVar]) -> Expr {
     reduce(Reducer::Max, source, axes, None)
 }
 
-/// The minimum over the axes. Without elements, it is infinity or the largest integer. It is NaN if
-/// any element is NaN.
+/// The minimum over the axes. Without elements, it is infinity or the largest integer. It is NaN if any element is NaN.
 pub fn min(source: &Expr, axes: &[IterVar]) -> Expr {
     reduce(Reducer::Min, source, axes, None)
 }

@@ -1,9 +1,8 @@
-//! Stages made of statements. They compute tensors that cannot be expressed by a formula over
-//! output indices: sorting, scans, scatters with duplicate indices, recurrences.
+//! Stages made of statements. They compute tensors that cannot be expressed by a formula over output indices: sorting, scans,
+//! scatters with duplicate indices, recurrences.
 //!
-//! [`extern_`] creates such a stage: a function writes statements with a [`Body`] over the stage's
-//! outputs, its own scratch buffers and any other tensors. In a loop function, the stage is one
-//! opaque block, so passes leave it unchanged.
+//! [`extern_`] creates such a stage: a function writes statements with a [`Body`] over the stage's outputs, its own scratch buffers
+//! and any other tensors. In a loop function, the stage is one opaque block, so passes leave it unchanged.
 //!
 //! ```
 //! use pliant_ops::te;
@@ -30,8 +29,8 @@ use super::expr_builders::{cast, int, not};
 use super::tensor::{Tensor, TensorOp, placeholder};
 use super::traversal::{post_order, redirect_loads, substitute};
 
-/// A statement. The variables, buffers and assertions that [`Stmt::Let`], [`Stmt::Alloc`] and
-/// [`Stmt::Assert`] introduce are in effect up to the end of the enclosing list.
+/// A statement. The variables, buffers and assertions that [`Stmt::Let`], [`Stmt::Alloc`] and [`Stmt::Assert`] introduce are in
+/// effect up to the end of the enclosing list.
 #[derive(Clone, Debug)]
 pub enum Stmt {
     /// A loop over `0 .. extent`.
@@ -53,8 +52,8 @@ pub enum Stmt {
     Let(Var, Expr),
     /// A scratch buffer, represented by a placeholder.
     Alloc(Tensor),
-    /// Fails at run time with the message if the condition is false. In the message, `{0}`, `{1}`,
-    /// ... stand for the values of a condition made by [`explain`](super::explain).
+    /// Fails at run time with the message if the condition is false. In the message, `{0}`, `{1}`, ... stand for the values of a
+    /// condition created by [`explain`](super::explain).
     Assert(Expr, Arc<str>),
     /// Writes an element of an output or a scratch buffer.
     Store(Tensor, Vec<Expr>, Expr),
@@ -77,8 +76,8 @@ pub struct Extern {
     pub scan: bool,
 }
 
-/// The outputs, of these shapes and types, of a stage made of statements. `write` receives the
-/// outputs as buffers to store to.
+/// Creates a stage made of statements and returns its outputs, which have these shapes and types. `write` emits the statements and
+/// receives the outputs as buffers.
 pub fn extern_(
     name: &str,
     outputs: &[(Vec<Expr>, DType)],
@@ -96,7 +95,7 @@ pub fn extern_(
     extern_of(name, outs, body.stmts)
 }
 
-/// The outputs of a stage made of statements that store to the placeholders `outs`.
+/// Creates a stage from statements that store to the placeholders `outs`, and returns its outputs.
 pub fn extern_of(name: &str, outs: Vec<Tensor>, body: Vec<Stmt>) -> Vec<Tensor> {
     stage_of(name, outs, body, false)
 }
@@ -180,8 +179,7 @@ pub fn replace_in_stmts(
     stmts.iter().map(one).collect()
 }
 
-/// The expressions of the statement itself, without those of nested statements. The dims of a
-/// scratch buffer are included.
+/// The expressions of the statement itself, without those of nested statements. The dims of a scratch buffer are included.
 pub fn exprs_of(s: &Stmt) -> Vec<&Expr> {
     match s {
         Stmt::For { extent, .. } => vec![extent],
@@ -227,7 +225,7 @@ impl Body {
         self.push_for(name, extent, ForKind::Serial, write);
     }
 
-    /// A parallel loop. Its iterations must be independent, and each should do much work.
+    /// A parallel loop. Its iterations must be independent, and each should be large enough to be scheduled on a thread.
     pub fn parallel(&mut self, name: &str, extent: &Expr, write: impl FnOnce(&mut Body, &Expr)) {
         self.push_for(name, extent, ForKind::Parallel, write);
     }
@@ -256,8 +254,7 @@ impl Body {
         self.stmts.extend(body);
     }
 
-    /// Loops over axes. The last axis varies fastest. The body receives the expression for each
-    /// axis's variable.
+    /// Loops over axes. The last axis varies fastest. The body receives the expression for each axis's variable.
     pub fn for_axes(
         &mut self,
         axes: &[IterVar],
@@ -270,7 +267,7 @@ impl Body {
         });
     }
 
-    /// The value of a stage's formula. A reduction becomes loops that update a scratch scalar.
+    /// Emits the value of a stage's formula. A reduction becomes loops that update a mutable scalar.
     pub fn value(&mut self, formula: &Expr) -> Expr {
         let ExprKind::Reduce(r) = formula.kind() else { return formula.clone() };
         let dtype = r.source.ty().dtype;

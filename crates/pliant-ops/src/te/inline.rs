@@ -1,5 +1,4 @@
-//! Inlining of injective stages into their readers, so that a chain of formulas needs no
-//! temporaries.
+//! Inlining of injective stages into their readers, so that a chain of formulas needs no temporaries.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -9,14 +8,12 @@ use super::expr_builders::with_children;
 use super::tensor::{Tensor, TensorOp};
 use super::traversal::{fold, substitute, tree_size};
 
-/// The maximum number of terms of a stage after inlining, written out as a tree. Each use
-/// recomputes the inlined formula, so formulas that read the previous stage twice would double in
-/// size at each stage.
+/// The maximum number of terms of a stage after inlining, written out as a tree. Each use recomputes the inlined formula, so
+/// formulas that read the previous stage twice would double in size at each stage.
 const MAX_INLINED: u64 = 4_000;
 
-/// The outputs after inlining every stage that has no reduction and no check and is not an output
-/// itself. Each reader recomputes the stages that it inlines, so use this for cheap formulas. A
-/// stage remains if its readers would become too large.
+/// The outputs after inlining every stage that has no reduction and no check and is not an output itself. Each reader recomputes
+/// the stages that it inlines, so use this for cheap formulas. A stage remains if its readers would become too large.
 pub fn inline_injective(outputs: &[Tensor]) -> Vec<Tensor> {
     let outputs_kept: FxHashSet<&Tensor> = outputs.iter().collect();
     let mut rewritten: FxHashMap<Tensor, Rewritten> = FxHashMap::default();
@@ -44,7 +41,8 @@ struct Rewritten {
 
 type RewrittenStages = FxHashMap<Tensor, Rewritten>;
 
-/// [`inline_below`] with the largest bound on producers for which the result stays below the limit.
+/// [`inline_below`] with the largest of several bounds on the size of inlined formulas for which the result stays within
+/// [`MAX_INLINED`].
 fn inline_into(e: &Expr, rewritten: &RewrittenStages, outputs_kept: &FxHashSet<&Tensor>) -> Expr {
     let mut max_terms = MAX_INLINED;
     loop {
@@ -56,8 +54,8 @@ fn inline_into(e: &Expr, rewritten: &RewrittenStages, outputs_kept: &FxHashSet<&
     }
 }
 
-/// The expression with loads of injective stages replaced by the formulas, and loads of other
-/// stages redirected to the rewritten stages. Formulas of more than `max_terms` terms are not inlined.
+/// The expression with loads of injective stages replaced by the formulas, and loads of other stages redirected to the rewritten
+/// stages. Formulas of more than `max_terms` terms are not inlined.
 fn inline_below(
     e: &Expr,
     rewritten: &RewrittenStages,

@@ -66,12 +66,12 @@ pub use pliant_ir::tir::{BinOp, Intrin, IterKind, Ty};
 
 use std::fmt;
 
-/// An error in a tensor expression. The text is meant for the user.
+/// An error in a tensor expression. The message is meant for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeError(pub String);
 
 impl TeError {
-    /// An error with that text.
+    /// An error with this message.
     pub fn new(message: impl Into<String>) -> Self {
         TeError(message.into())
     }

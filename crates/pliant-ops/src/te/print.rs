@@ -6,12 +6,11 @@ use pliant_ir::tir::BinOp;
 
 use super::expr::{Expr, ExprKind, Reducer, Var};
 
-/// The maximum depth to print. Deeper operands are printed as `...`, so that printing does not
-/// exhaust the stack.
+/// The maximum depth to print. Deeper operands are printed as `...`, so that printing does not exhaust the stack.
 const MAX_DEPTH: u32 = 64;
 
-/// The maximum number of terms to print. The rest is printed as `...`. A shared operand is printed
-/// at each use, so the text may be exponentially longer than the expression in memory.
+/// The maximum number of terms to print. The rest is printed as `...`. A shared operand is printed at each use, so the text may be
+/// exponentially longer than the expression in memory.
 const MAX_PRINTED: u32 = 10_000;
 
 impl fmt::Display for Var {
@@ -143,8 +142,7 @@ fn write_args(name: &str, args: &[&Expr], f: &mut Printer<'_, '_>, depth: u32) -
     f.write_str(")")
 }
 
-/// Prints the expressions separated by commas. After the limit, one `...` stands for all remaining
-/// expressions.
+/// Prints the expressions separated by commas. After the limit, one `...` stands for all remaining expressions.
 fn write_list(list: &[&Expr], f: &mut Printer<'_, '_>, depth: u32) -> fmt::Result {
     for (i, e) in list.iter().enumerate() {
         f.write_str(if i > 0 { ", " } else { "" })?;

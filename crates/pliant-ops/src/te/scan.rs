@@ -1,5 +1,4 @@
-//! [`scan`]: tensors whose rows depend on the rows before them, such as running sums and recurrent
-//! networks.
+//! [`scan()`]: tensors whose rows depend on earlier rows, such as cumulative sums and recurrent networks.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -13,13 +12,13 @@ use super::sym_conversion::simplify;
 use super::tensor::{Compute, Tensor, TensorOp, placeholder};
 use super::traversal::{post_order, redirect_loads, substitute};
 
-/// The states after all steps. The first rows are those of `init`. Each later row is the row of
-/// `update` at the same index, which reads earlier rows of the placeholders `state`. Intermediate
-/// stages that read a state also have the steps as their first axis.
+/// Computes recurrent states, whose first axis is the step. The first rows are those of `init`. Each later row is the row of
+/// `update` at the same step, which reads earlier rows of the placeholders `state`. Intermediate stages that read a state also have
+/// the step as their first axis.
 ///
 /// # Errors
-/// If the numbers, ranks, types or sizes of the states do not match, or if the first axis of a
-/// stage that reads a state is not the steps.
+/// If the numbers, ranks, types or sizes of the states do not match, or if the first axis of a stage that reads a state is not the
+/// steps.
 pub fn scan(
     name: &str,
     init: &[Tensor],
@@ -180,8 +179,7 @@ fn axis_indices(stage: &Compute, at: &[Expr]) -> FxHashMap<Var, Expr> {
     stage.axes.iter().map(|axis| axis.var.clone()).zip(at.iter().cloned()).collect()
 }
 
-/// Writes the row of a stage at step `t`. States and intermediate stages are read from the buffers
-/// that hold them.
+/// Writes the row of a stage at step `t`. States and intermediate stages are read from the buffers that hold them.
 fn write_row(
     b: &mut Body,
     name: &str,

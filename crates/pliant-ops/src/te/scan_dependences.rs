@@ -1,5 +1,5 @@
-//! Finds the reads inside a scan that may access a step that is not computed yet. Reads that cannot
-//! be proved to be correct are checked when the scan runs.
+//! Finds the reads inside a scan that may access a step that is not computed yet. Reads that cannot be proved to be correct are
+//! checked when the scan runs.
 
 use pliant_ir::tir::Intrin;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,21 +13,18 @@ use super::traversal::fold;
 /// The maximum number of pairs of a subexpression and its condition that are distinguished.
 const MAX_CONDITIONS: usize = 4096;
 
-/// A read of a state, or of an intermediate stage, at a step that is not proved to be computed
-/// already.
+/// A read of a state, or of an intermediate stage, at a step that is not proved to be computed already.
 pub(super) struct Read {
     /// The index of the step that is read.
     step: Expr,
     /// The condition under which the value is read. `None` if it is always read.
     condition: Option<Expr>,
-    /// Whether the reader's own step may be read, because the stages of one step are computed in
-    /// order.
+    /// Whether the reader's own step may be read, because the stages of one step are computed in order.
     same_step: bool,
 }
 
 impl Read {
-    /// The condition that the step has been computed when the reader computes step `t`.
-    /// Intermediate stages begin at step `first`.
+    /// The condition that the step has been computed when the reader computes step `t`. Intermediate stages begin at step `first`.
     pub(super) fn is_available(&self, t: &Expr, first: &Expr) -> Expr {
         let is_earlier = match self.same_step {
             true => and(&le(first, &self.step), &le(&self.step, t)),
@@ -40,13 +37,12 @@ impl Read {
     }
 }
 
-/// The constant distance between the step read and the reader's own step, or `None` if it is not
-/// constant.
+/// The constant distance between the step read and the reader's own step, or `None` if it is not constant.
 pub(super) fn distance(stage: &Compute, at: &[Expr]) -> Option<i64> {
     simplify(&(at.first()? - &stage.axes[0].var.expr())).as_int()
 }
 
-/// The reads of a stage that are not proved to be in time, and the axes that the stage reduces.
+/// The reads of a stage that must be checked at run time, and the reduction axes of the stage.
 pub(super) type UnprovedReads<'s> = (Vec<Read>, &'s [IterVar]);
 
 /// The [`UnprovedReads`] of a stage.
@@ -64,8 +60,7 @@ pub(super) fn unproved_reads<'s>(
     };
     let (mut reads, mut memo) = (Vec::new(), FxHashMap::default());
     for root in &roots {
-        // Only the subexpressions that read a step are walked, because shared subexpressions can
-        // occur under many conditions.
+        // Only the subexpressions that read a step are walked, because shared subexpressions can occur under many conditions.
         let reads_step: Result<bool, std::convert::Infallible> = fold(
             root,
             &mut memo,

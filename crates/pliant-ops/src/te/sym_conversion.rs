@@ -9,13 +9,13 @@ use super::expr::{Expr, ExprKind, Var};
 use super::expr_builders::*;
 use super::traversal::fold;
 
-/// A one-to-one mapping between symbols of a function and variables of tensor expressions.
-/// Variables may also stand for whole terms.
+/// A one-to-one mapping between symbols of a function and variables of tensor expressions. A variable may also represent a whole
+/// term.
 #[derive(Clone, Debug, Default)]
 pub struct VarMap {
     to_te: FxHashMap<SymVar, Var>,
     to_sym: FxHashMap<Var, SymVar>,
-    /// The terms that a variable stands for, with that variable.
+    /// The variables that represent whole terms.
     named: FxHashMap<Sym, Var>,
     terms: FxHashMap<Var, Sym>,
 }
@@ -32,7 +32,7 @@ impl VarMap {
         self.to_te.insert(sym, var);
     }
 
-    /// The variable that stands for a symbol. It is created if there is none.
+    /// The variable of a symbol. It is created if there is none.
     pub fn te_var(&mut self, arena: &SymArena, sym: SymVar) -> Var {
         if let Some(var) = self.to_te.get(&sym) {
             return var.clone();
@@ -42,7 +42,7 @@ impl VarMap {
         var
     }
 
-    /// The symbol that a variable stands for. It is created if there is none.
+    /// The symbol of a variable. It is created if there is none.
     pub fn sym_var(&mut self, arena: &mut SymArena, var: &Var) -> SymVar {
         if let Some(&sym) = self.to_sym.get(var) {
             return sym;
@@ -52,8 +52,7 @@ impl VarMap {
         sym
     }
 
-    /// Lets a new variable with this name stand for a whole term wherever [`from_sym`] meets the
-    /// term.
+    /// Creates a variable with this name that replaces the term wherever it occurs in the argument of [`from_sym`].
     pub fn name_term(&mut self, term: Sym, name: &str) {
         if !self.named.contains_key(&term) {
             let var = Var::size(name);
@@ -62,34 +61,34 @@ impl VarMap {
         }
     }
 
-    /// Lets variables stand for the irregular parts of a size ([`SymArena::irregular_terms`]).
+    /// Creates variables that replace the irregular terms in a size ([`SymArena::irregular_terms`]).
     pub fn name_irregular(&mut self, arena: &SymArena, size: Sym) {
         for term in arena.irregular_terms(size) {
             self.name_term(term, &arena.short_name(term));
         }
     }
 
-    /// Lets variables stand for the conditionals in a number ([`SymArena::conditional_terms`]).
+    /// Creates variables that replace the conditional terms in a number ([`SymArena::conditional_terms`]).
     pub fn name_conditionals(&mut self, arena: &SymArena, number: Sym) {
         for term in arena.conditional_terms(number) {
             self.name_term(term, &arena.short_name(term));
         }
     }
 
-    /// The symbol or term that a variable stands for, if there is one.
+    /// The symbol or term that a variable represents, if there is one.
     pub fn get_term(&self, arena: &mut SymArena, var: &Var) -> Option<Sym> {
         let symbol = self.get_sym(var).map(|v| arena.var(v));
         symbol.or_else(|| self.terms.get(var).copied())
     }
 
-    /// The symbol that a variable stands for, if there is one.
+    /// The symbol that a variable represents, if there is one.
     pub fn get_sym(&self, var: &Var) -> Option<SymVar> {
         self.to_sym.get(var).copied()
     }
 }
 
-/// An integer expression over size variables as a symbolic integer. `None` if it contains floats,
-/// tensor elements or other intrinsics. A variable that stands for no symbol yet gets a new one.
+/// An integer expression over size variables as a symbolic integer. `None` if it contains floats, tensor elements or other
+/// intrinsics. A new symbol is created for a variable that has none.
 pub fn to_sym(arena: &mut SymArena, expr: &Expr, vars: &mut VarMap) -> Option<Sym> {
     let mut memo = FxHashMap::default();
     fold(expr, &mut memo, |e, args: &[Sym]| sym_node(arena, e, args, vars).ok_or(())).ok()
@@ -109,8 +108,7 @@ fn sym_node(arena: &mut SymArena, e: &Expr, args: &[Sym], vars: &mut VarMap) -> 
             }
         },
         ExprKind::Binary(op, ..) => sym_binary(arena, *op, args[0], args[1])?,
-        // Sizes are exact integers, so widening casts preserve them. Narrower types do not occur in
-        // shapes.
+        // Sizes are exact integers, so widening casts preserve them. Narrower types do not occur in shapes.
         ExprKind::Cast(a) if e.ty() == Ty::I64 && DType::Int64.holds_all_of(a.ty().dtype) => {
             args[0]
         }
@@ -219,8 +217,7 @@ fn te_node(arena: &SymArena, sym: Sym, memo: &FxHashMap<Sym, Expr>, vars: &mut V
     }
 }
 
-/// The expression in the normal form of symbolic integers. An expression that is not a symbolic
-/// integer is returned unchanged.
+/// The expression in the normal form of symbolic integers. An expression that is not a symbolic integer is returned unchanged.
 pub fn simplify(expr: &Expr) -> Expr {
     let (mut arena, mut vars) = (SymArena::new(), VarMap::new());
     match to_sym(&mut arena, expr, &mut vars) {

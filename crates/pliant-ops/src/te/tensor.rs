@@ -31,7 +31,7 @@ pub enum TensorOp {
     Placeholder,
     /// A formula computes the elements.
     Compute(Compute),
-    /// Statements write the tensor, which is the output with this number.
+    /// Statements write the tensor, which is the output with this index.
     Extern(Arc<Extern>, usize),
 }
 
@@ -138,8 +138,7 @@ impl Tensor {
         Err(TeError::new(format!("tensor {name} has {rank} dims, but is read with {got} indices")))
     }
 
-    /// The same stage with one more run-time check. Only a computed stage takes a check; other
-    /// tensors are returned unchanged.
+    /// The same stage with one more run-time check. Only a computed stage takes a check; other tensors are returned unchanged.
     pub fn with_check(&self, check: Check) -> Tensor {
         let TensorOp::Compute(stage) = self.op() else { return self.clone() };
         let mut stage = stage.clone();
@@ -189,8 +188,7 @@ impl TensorNode {
                 stack.push(Orphan::Expr(stage.body));
                 stack.extend(stage.checks.into_iter().map(|c| Orphan::Expr(c.cond)));
             }
-            // The inputs outlive the statements that read them, so dropping the statements does not
-            // free a deep chain.
+            // The inputs outlive the statements that read them, so dropping the statements does not free a deep chain.
             TensorOp::Extern(stage, _) => {
                 if let Some(stage) = Arc::into_inner(stage) {
                     stack.extend(stage.inputs.into_iter().map(Orphan::Tensor));
@@ -219,8 +217,7 @@ pub fn placeholder(shape: Vec<Expr>, dtype: DType, name: impl Into<Arc<str>>) ->
     Tensor::new(name.into(), shape, dtype, TensorOp::Placeholder)
 }
 
-/// A tensor of the given shape whose element at `idx` is `f(idx)`. Its dtype is that of the
-/// element.
+/// A tensor of the given shape whose element at `idx` is `f(idx)`. Its dtype is that of the element.
 pub fn compute(
     shape: Vec<Expr>,
     name: impl Into<Arc<str>>,

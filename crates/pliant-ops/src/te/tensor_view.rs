@@ -51,8 +51,7 @@ impl TensorView<'_> {
         self
     }
 
-    /// A view with a dim for each of these axes: a dim of this view, or one of size 1 for -1
-    /// ([`pliant_ir::relax::kernel_call`]).
+    /// A view with a dim for each of these axes: a dim of this view, or one of size 1 for -1 ([`pliant_ir::relax::kernel_call`]).
     pub fn with_axes(self, axes: &[i64]) -> Self {
         let own: Vec<usize> = axes.iter().filter_map(|&axis| usize::try_from(axis).ok()).collect();
         let new = axes.iter().enumerate().filter(|&(_, &axis)| axis == NEW_AXIS);
@@ -67,8 +66,8 @@ impl TensorView<'_> {
         self
     }
 
-    /// A view in which dim `axis` is restricted to the range `start..start + outer * inner` and
-    /// split into two dims of sizes `outer` and `inner`. The range must lie inside the dim.
+    /// A view in which dim `axis` is restricted to the range `start..start + outer * inner` and split into two dims of sizes
+    /// `outer` and `inner`. The range must lie inside the dim.
     pub fn split_part(mut self, axis: usize, start: i64, outer: i64, inner: i64) -> Self {
         let step = self.strides[axis].clone();
         self.offset = &self.offset + &(int(start) * &step);
@@ -78,8 +77,7 @@ impl TensorView<'_> {
         self
     }
 
-    /// A view of `size` elements of dim `axis`, beginning at `first` and taking each `step`-th
-    /// element.
+    /// A view of `size` elements of dim `axis`, beginning at `first` and taking each `step`-th element.
     pub fn slice(mut self, axis: usize, first: i64, step: i64, size: Expr) -> Self {
         self.offset = &self.offset + &(int(first) * &self.strides[axis]);
         self.strides[axis] = &self.strides[axis] * int(step);
@@ -102,8 +100,8 @@ impl TensorView<'_> {
         self
     }
 
-    /// A view of a whole tensor as rows along `axis`: the dims before the axis as one dim, those behind it as one, if there are
-    /// any, and the axis. The last `inner` dims stay behind the axis.
+    /// A view of a whole tensor as rows along `axis`. Its dims are the product of the dims before the axis, the product of the dims
+    /// after the axis if there are any, the axis, and the last `inner` dims, which are not merged.
     ///
     /// # Panics
     /// As for [`Self::flatten`].
@@ -123,8 +121,8 @@ impl TensorView<'_> {
         self
     }
 
-    /// A view with windows along dim `axis`, which becomes two dims: `count` windows, which begin at each `step`-th element, and
-    /// their `size` elements. They must lie inside the dim.
+    /// A view of overlapping windows along dim `axis`, which becomes two dims: `count` windows, whose starts are `step` elements
+    /// apart, and the `size` elements of a window. The windows must lie inside the dim.
     pub fn windows(mut self, axis: usize, (count, step): (&Expr, &Expr), size: &Expr) -> Self {
         let stride = self.strides[axis].clone();
         self.dims.splice(axis..=axis, [count.clone(), size.clone()]);
@@ -140,8 +138,8 @@ impl TensorView<'_> {
         self
     }
 
-    /// A view broadcast to `dims`. The dims of this view become the last ones, and the `i`-th dim
-    /// from the end is repeated if `repeated[i]` is set.
+    /// A view broadcast to `dims`. The dims of this view become the last ones, and the `i`-th dim from the end is repeated if
+    /// `repeated[i]` is set.
     pub fn broadcast(mut self, dims: &[Expr], repeated: &[bool]) -> Self {
         for (stride, &repeated) in self.strides.iter_mut().rev().zip(repeated) {
             if repeated {

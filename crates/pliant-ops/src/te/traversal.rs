@@ -1,5 +1,4 @@
-//! Traversal of expressions without recursion, because the user's loops may build trees of any
-//! depth.
+//! Traversal of expressions without recursion, because users may build expressions of any depth.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -8,9 +7,8 @@ use super::expr::{Expr, ExprKind, Var};
 use super::expr_builders::with_children;
 use super::tensor::Tensor;
 
-/// Computes a value for each distinct node under `root`, operands first, and returns the value of
-/// the root. `memo` holds the values of the nodes visited so far, by [`Expr::id`]. It may be reused
-/// for further roots as long as all visited expressions live.
+/// Computes a value for each distinct node under `root`, operands first, and returns the value of the root. `memo` holds the values
+/// of the nodes visited so far, by [`Expr::id`]. It may be reused for further roots as long as all visited expressions live.
 ///
 /// # Errors
 /// The first error that `f` returns.
@@ -39,8 +37,8 @@ pub fn fold<T: Clone, E>(
     Ok(memo[&root.id()].clone())
 }
 
-/// The number of terms of the expression written out as a tree, in which a shared node counts at
-/// each use. The number saturates at `u64::MAX`.
+/// The number of terms of the expression written out as a tree, in which a shared node counts at each use. The number saturates at
+/// `u64::MAX`.
 pub fn tree_size(root: &Expr) -> u64 {
     tree_and_nodes(root).0
 }
@@ -69,8 +67,7 @@ pub fn post_order(root: &Expr, mut visit: impl FnMut(&Expr)) {
     }
 }
 
-/// The expression with variables replaced. Nodes without any of them stay shared. The axes of
-/// reductions are not changed.
+/// The expression with variables replaced. Nodes without any of them stay shared. The axes of reductions are not changed.
 pub fn substitute(root: &Expr, map: &FxHashMap<Var, Expr>) -> Expr {
     let mut memo = FxHashMap::default();
     let result: Result<Expr, std::convert::Infallible> =

@@ -1,7 +1,6 @@
 //! Reductions of several values at once, such as the largest element together with its index.
 //!
-//! A computed stage has one formula, so such a reduction is a stage made of statements: loops that
-//! update mutable scalars.
+//! A computed stage has one formula, so such a reduction is a stage made of statements: loops that update mutable scalars.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use super::extern_stage::{Cell, extern_};
 use super::tensor::Tensor;
 use super::traversal::substitute;
 
-/// A commutative and associative function of two groups of values, with its neutral group.
+/// A commutative and associative function that combines two tuples of values, with its neutral tuple.
 #[derive(Clone, Debug)]
 pub struct TupleReducer {
     lhs: Vec<Var>,
@@ -25,8 +24,7 @@ pub struct TupleReducer {
 }
 
 impl TupleReducer {
-    /// A reducer from a function and its neutral values. The types of the values are those of the
-    /// neutral values.
+    /// A reducer from a function and its neutral values. The types of the values are those of the neutral values.
     ///
     /// # Errors
     /// If the function returns another number of values.
@@ -54,7 +52,7 @@ impl TupleReducer {
         Ok(TupleReducer { lhs, rhs, result: result.collect(), identity })
     }
 
-    /// Combines two groups of values.
+    /// Combines two tuples of values.
     fn combine(&self, a: &[Expr], b: &[Expr]) -> Vec<Expr> {
         let pairs = self.lhs.iter().zip(a).chain(self.rhs.iter().zip(b));
         let map: FxHashMap<Var, Expr> = pairs.map(|(v, e)| (v.clone(), e.clone())).collect();
@@ -65,7 +63,7 @@ impl TupleReducer {
 /// A reduction of several values over axes.
 #[derive(Clone, Debug)]
 pub struct TupleReduction {
-    /// How groups of values are combined.
+    /// How tuples of values are combined.
     pub reducer: Arc<TupleReducer>,
     /// The values.
     pub source: Vec<Expr>,
@@ -73,12 +71,12 @@ pub struct TupleReduction {
     pub axes: Vec<IterVar>,
     /// The condition that selects the elements to be reduced. `None` selects all.
     pub cond: Option<Expr>,
-    /// The initial values, if they differ from the neutral group.
+    /// The initial values, if they differ from the neutral values.
     pub init: Option<Vec<Expr>>,
 }
 
-/// Tensors of the shape `shape`, whose elements at the indices `axes` are the values of the
-/// reduction. Their types are those of the neutral values.
+/// Creates one tensor of the given shape per reduced value. The element at the indices `axes` is the value of the reduction. The
+/// element types are those of the neutral values.
 ///
 /// # Errors
 /// If the number of values does not match the reducer.

@@ -1,5 +1,5 @@
-//! Calls of operators whose operands are written as text: `float32(n, 4)`, `float32[3]` (a rank),
-//! `float32?`, `?`, `int(n + 1)`, `shape(n, 4)`, `<float32(2), float32(3)>` (a tuple).
+//! Calls of operators whose operands are written as text: `float32(n, 4)`, `float32[3]` (a rank), `float32?`, `?`, `int(n + 1)`,
+//! `shape(n, 4)`, `<float32(2), float32(3)>` (a tuple).
 
 use std::collections::HashMap;
 
@@ -24,8 +24,7 @@ impl Calls {
         self.builder.func_mut()
     }
 
-    /// A product, sum or difference of names and numbers, evaluated from left to right:
-    /// `n * 4 + 1`.
+    /// A product, sum or difference of names and numbers, evaluated from left to right: `n * 4 + 1`.
     pub fn dim(&mut self, text: &str) -> Sym {
         let mut words = text.split_whitespace();
         let mut acc = self.atom(words.next().expect("a dim"));
@@ -126,8 +125,8 @@ pub fn infer(op: &str, args: &[&str], attrs: &Attrs) -> Result<String, String> {
     Ok(type_text(calls.func(), ty))
 }
 
-/// Attributes from text, separated by `;`: `axis=1`, `keepdims=true`, `axes=[0, 1]`, `mode=clip`,
-/// `epsilon=1e-5`. `"none"` is a string, `none` is not.
+/// Attributes from text, separated by `;`: `axis=1`, `keepdims=true`, `axes=[0, 1]`, `mode=clip`, `epsilon=1e-5`. `"none"` is a
+/// string, `none` is not.
 pub fn attrs(text: &str) -> Attrs {
     let mut out = Attrs::default();
     for pair in text.split(';').map(str::trim).filter(|p| !p.is_empty()) {

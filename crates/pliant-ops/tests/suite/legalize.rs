@@ -1,6 +1,5 @@
-//! Lowering of calls to loop functions: the function of each operator is well-formed, run-time
-//! checks exist where nothing was proved, equal functions are kept once, and an operator of the
-//! user needs only its tensor expression.
+//! Tests of lowering: the loop function of each operator is well-formed, unproved conditions are checked at run time, equal
+//! functions are stored once, and user-defined operators only need a tensor expression.
 
 use crate::common::{Calls, attrs};
 use pliant_ir::op::{Takes, id_of};
@@ -142,8 +141,7 @@ fn unproved_size_conditions_are_checked_at_run_time() {
     assert!(!text("add", &["float32(n)", "float32(n)"], "").contains("assert"));
     let add = text("add", &["float32(n)", "float32(m + 2)"], "");
     assert!(add.contains("assert n == 1 or n == m + 2"), "{add}");
-    // The second operand keeps its symbol in the signature, and is read with the symbol of the
-    // first one.
+    // The second operand keeps its symbol in the signature, and is read with the symbol of the first one.
     let product = text("matmul", &["float32(n, k)", "float32(j, m)"], "");
     let message = "\"ShapeError: relax.matmul: dim 0 of x2, j = {0}, must be k = {1}\"";
     assert!(product.contains(&format!("assert T.explain(j == k, j, k), {message}")), "{product}");

@@ -1,5 +1,4 @@
-//! The integration tests of `pliant-ops` in one binary, because every test file of its own would be
-//! linked separately.
+//! The integration tests of `pliant-ops`. They form one binary, because separate test files would be linked separately.
 
 mod common;
 mod generated_docs;

@@ -1,4 +1,4 @@
-//! The results of the loop functions, which a simple interpreter runs on small tensors.
+//! Tests of the values that operators compute. A simple interpreter runs the loop functions on small tensors.
 
 #![allow(clippy::cloned_ref_to_slice_refs, reason = "lists of operands read alike")]
 
@@ -12,7 +12,7 @@ use pliant_ir::{DType, OpRegistry, relax};
 use pliant_ops::legalize::legalize_to_tir;
 use pliant_ops::{Legalized, legalize_call, registry};
 
-/// A tensor of numbers as float64. Integers of up to 53 bits and bools are held exactly.
+/// A tensor whose elements are stored as float64, which is exact for bools and for integers of up to 53 bits.
 #[derive(Clone, Debug, PartialEq)]
 struct Array {
     shape: Vec<i64>,
@@ -83,8 +83,7 @@ impl Interpreter<'_> {
         offset as usize
     }
 
-    /// Runs the initial store of a reduction for all values of its spatial axes, also if the
-    /// reduction axes are empty.
+    /// Runs the initial store of a reduction for all values of its spatial axes, also if the reduction axes are empty.
     fn run_init(&mut self, s: Stmt) -> Result<(), String> {
         let (mut s, mut loops) = (s, Vec::new());
         while let StmtData::For { var, min, extent, body, .. } = self.f.stmt(s) {
@@ -204,8 +203,7 @@ fn intrin(i: Intrin, args: &[f64]) -> f64 {
     }
 }
 
-/// Runs `op` over operands whose types are given as text, with these inputs. Sizes that only the
-/// output defines come from `outs`.
+/// Runs `op` over operands whose types are given as text, with these inputs. Sizes that only the output defines come from `outs`.
 fn run(
     op: &str,
     args: &[&str],

@@ -1,5 +1,4 @@
-//! Tensor expressions: constant folding, deep chains, and the structure of the loop functions made
-//! from them.
+//! Tests of tensor expressions: constant folding, deep chains, and the structure of the created loop functions.
 
 use pliant_ir::tir::{self, BlockData, IterKind, PrimFunc, Stmt, StmtData, VarTy};
 use pliant_ops::te::{self, Arg, Expr, Tensor};
@@ -370,7 +369,7 @@ fn statement_stages_lower_to_one_block() {
     // An output that is not an argument is allocated in the function.
     let f = te::create_prim_func(&[(&x).into(), (&created[1]).into()]).unwrap();
     assert!(pliant_ir::tir::verify::verify_prim_func(&f).is_empty());
-    // A stage made of statements may read a computed stage, and the other way round.
+    // A stage made of statements may read a computed stage, and vice versa.
     let twice = te::compute(vec![n.expr()], "twice", |i| created[0].at(i) * 2);
     let f = te::create_prim_func(&[(&x).into(), (&twice).into()]).unwrap();
     assert!(pliant_ir::tir::verify::verify_prim_func(&f).is_empty());

@@ -1,9 +1,8 @@
-//! Type rules, as a table of calls with the type of the result or a part of the error.
+//! Tests of type rules: tables of calls with the type of the result or a part of the error message.
 
 use crate::common::{attrs, infer};
 
-/// Checks lines of the form `op | operands | attributes | expected`. An expected text that begins
-/// with `!` is a part of the error.
+/// Checks lines of the form `op | operands | attributes | expected`. An expected text that begins with `!` is a part of the error.
 pub fn check(table: &str) {
     for line in table.lines().map(str::trim).filter(|l| !l.is_empty()) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();

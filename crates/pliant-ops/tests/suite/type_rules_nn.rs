@@ -1,5 +1,4 @@
-//! Type rules of neural-network and image operators, as a table, and the growth of sizes through
-//! many layers.
+//! Tests of the type rules of neural-network and image operators, and of the growth of sizes through many layers.
 
 use pliant_ir::op::Op;
 
@@ -119,8 +118,7 @@ fn elementwise_with_unknown_operands() {
     );
 }
 
-/// The sizes after fifty layers stay small formulas, because the division of each layer is folded
-/// into one.
+/// The sizes after fifty layers stay small formulas, because the division of each layer is folded into one.
 #[test]
 fn sizes_stay_small_after_fifty_layers() {
     let mut calls = Calls::new();

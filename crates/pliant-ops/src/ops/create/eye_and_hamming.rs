@@ -116,8 +116,7 @@ fn te_window(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let compute_dtype = if dtype == DType::Float64 { dtype } else { DType::Float32 };
     let two_pi = te::const_of(2.0 * std::f64::consts::PI, compute_dtype);
     let (alpha, beta) = (te::const_of(alpha, compute_dtype), te::const_of(beta, compute_dtype));
-    // A window of one element has no step. Its element is the central one, which is 1 for the usual
-    // constants.
+    // For a window of one element, the divisor would be 0. The element is 1, the value at the centre for the default constants.
     let is_single_element = te::le(&n, &te::int(0));
     Ok(vec![te::compute(shape, "T_hamming_window", |i| {
         let at = te::cast(&i[0], compute_dtype) * &two_pi

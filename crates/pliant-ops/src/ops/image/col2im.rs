@@ -50,7 +50,7 @@ fn te_col2im(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(te::extern_("col2im", &[(shape.clone(), dtype)], |b, out| {
         let mut planes = RowLoops::new(&[shape[0].clone(), te::int(1)], 1);
         planes.len = x.shape()[1..].iter().fold(te::int(1), |len, d| len * d);
-        // Half-precision sums would lose small addends to a large sum.
+        // Sums in half precision would round away small addends.
         let image =
             |b: &mut Body| (acc_dtype != dtype).then(|| b.alloc("image", &shape[1..], acc_dtype));
         planes.for_each_row(b, image, |b, image, plane| {
@@ -84,8 +84,8 @@ struct Patches<'a> {
 }
 
 impl Patches<'_> {
-    /// Loops over the positions of patches in the remaining dims, and calls `add` with the index in the image and the value of each
-    /// element that is `within` its patch. `positions` and `index` are those of the dims before.
+    /// Loops over the patch positions in the remaining dims. For the element `within` each patch, calls `add` with its index in the
+    /// image and its value. `positions` and `index` hold the patch position and the image index in the preceding dims.
     fn add(
         &self,
         b: &mut Body,

@@ -113,7 +113,7 @@ fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sy
         .ok_or_else(|| ctx.error(format!("the batches differ: {}", operand_types(ctx))))
 }
 
-/// An expression and its weight, if it has one.
+/// A pixel position and its weight; no weight means 1.
 type WeightedPosition = (Expr, Option<Expr>);
 
 /// The coordinates along one axis.
@@ -160,7 +160,7 @@ impl Axis<'_> {
         self.clip(&reflected)
     }
 
-    /// The position after handling of positions outside of the image, except for zero padding.
+    /// The position after applying the padding mode to positions outside of the image. Zero padding leaves it unchanged.
     fn inside(&self, x: &Expr) -> Expr {
         match self.sample_attrs.padding_mode {
             PaddingMode::Zeros => x.clone(),
@@ -208,7 +208,7 @@ fn te_sample(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let shape = ctx.out_shape(0)?;
     let axes: Vec<Vec<Pixel>> =
         (0..n).map(|k| pixels(&sample_attrs, (&x, &grid), k, acc_dtype)).collect();
-    // Corners: a pixel of each axis.
+    // A corner combines one pixel of each axis.
     let mut corners: Vec<Vec<&Pixel>> = vec![Vec::new()];
     for axis in &axes {
         let mut longer = Vec::with_capacity(corners.len() * axis.len());
@@ -234,22 +234,22 @@ fn te_sample(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             te::select(&inside.unwrap_or_else(|| te::bool_const(true)), &value, &zero)
         });
         let sum = sum.reduce(|a, b| a + b).unwrap_or_else(|| zero.clone());
-        // An image without pixels shows zeros.
+        // The result is 0 if the image has no pixels.
         te::cast(&te::if_then_else(&is_nonempty, &sum, &zero), dtype)
     })])
 }
 
-/// A pixel that the elements of the result are made of, along one axis of the image: for each place of the grid, and the same
-/// for all channels.
+/// One of the pixels along an image axis that contribute to an element of the result. The tensors have one element per grid
+/// position; all channels share them.
 struct Pixel {
     index: Tensor,
-    /// Whether the place is inside the image.
+    /// Whether the index is inside the image.
     inside: Tensor,
     weight: Option<Tensor>,
 }
 
 impl Pixel {
-    /// The pixel's index, brought inside the image.
+    /// The pixel's index, clamped to the image.
     fn clamped_index(&self, at: &[Expr], size: &Expr) -> Expr {
         te::maximum(&te::int(0), &te::minimum(&self.index.at(at), &(size - 1)))
     }

@@ -1,8 +1,8 @@
 //! Resizing of 2D and 3D images.
 //!
 //! Without `scales`, the position in the data for a position in the result is a quotient of two integers, so that floor and round
-//! detect ties exactly. Positions and weights are computed once per index of an axis, not per pixel. If the width is the last
-//! dim and does not shrink, interpolation is separable: whole rows are averaged first, then neighbours within a row.
+//! detect ties exactly. Positions and weights are computed once per index of an axis, not per pixel. If the width is the last dim
+//! and does not shrink, interpolation is separable: whole rows are averaged first, then neighbours within a row.
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
@@ -190,7 +190,7 @@ impl ResizeAttrs {
         let quotient = |a: &Expr, b: &Expr| float64(a) / float64(b);
         let half = quotient(&((i * 2 + 1) * from - to), &(to * 2));
         let is_longer_than_one = te::gt(to, &te::int(1));
-        // The divisor would be 0 for a single element, which is at another position.
+        // The divisor would be 0 for a single element, whose position is computed separately.
         let gaps = te::maximum(&(to - 1), &te::int(1));
         match self.mode {
             "pytorch_half_pixel" => te::select(&is_longer_than_one, &half, &c(0.0)),
@@ -207,8 +207,9 @@ impl ResizeAttrs {
         }
     }
 
-    /// Whether dim `k` has a scale of exactly 1, so that its elements are copied. Equal sizes are not sufficient: the result must
-    /// not depend on whether the compiler knows that they are equal, and averages multiply an infinite neighbour by 0.
+    /// Whether dim `k` has a scale of exactly 1, so that its elements are copied. Equal sizes are not sufficient, because copying
+    /// and averaging differ for infinite neighbours (infinity times 0), and the result must not depend on whether the compiler
+    /// knows that the sizes are equal.
     fn copies_dim(&self, k: usize) -> bool {
         let scaled_length = self.scales.as_ref().is_some_and(|scales| scales[k] == 1.0);
         scaled_length && self.mode != "tf_half_pixel_for_nn"
@@ -233,7 +234,7 @@ impl ResizeAttrs {
             "pytorch_half_pixel" => {
                 te::select(&te::gt(to, &te::int(1)), &(centre() - c(0.5)), &c(0.0))
             }
-            // As in ONNX's reference implementation: the length before it is rounded.
+            // As in ONNX's reference implementation, this uses the output size before rounding.
             "align_corners" => {
                 let gaps = te::select(
                     &te::eq(&scaled_length, &c(1.0)),
@@ -295,8 +296,7 @@ impl ResizeAttrs {
         SourceElements { position, from: from.clone(), base, weights }
     }
 
-    /// Cubic weights. If requested, elements outside are excluded and the other weights are
-    /// normalised.
+    /// Cubic weights. If requested, elements outside are excluded and the other weights are normalised.
     fn cubic(
         &self,
         base: &Tensor,
@@ -381,17 +381,17 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
         return Ok(resize_kernel::resized(&x, &shape, images, [axis(0), axis(1)], &checks));
         let axis = |k: usize| resize_kernel::Axis {
     let read = |at: &[Expr]| te::cast(&x.at(at), acc_dtype);
-    // Each stage checks before it reads.
+    // Every stage that reads the data needs this check.
     let checked = |stage: Tensor| {
         checks.iter().cloned().fold(stage, |stage, (cond, message)| {
             stage.with_check(Check { axes: Vec::new(), cond, message: message.into() })
         })
     };
     let last = shape.len() - 1;
-    // Rows that become narrower would be averaged at elements that nothing reads.
+    // If rows become narrower, averaging whole rows first would compute elements that are never read.
     let is_not_narrowed = resize_attrs.scales.as_ref().is_some_and(|scales| scales[n - 1] >= 1.0)
         || size_proofs::at_most(ctx.func, dims[last], out_dims[last]) == Some(true);
-    // Integers are truncated averages, which rounding between two steps would change.
+    // Integer results are truncated averages, which rounding between two passes would change.
     let averages = resize_attrs.method != Method::Nearest && dtype.is_float();
     let resizes_last_axis = along.last().is_some_and(|&(axis, _)| axis == last);
     let is_separable = averages && is_not_narrowed && resizes_last_axis && along.len() > 1;

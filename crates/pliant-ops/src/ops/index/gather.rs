@@ -58,8 +58,8 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- gather_elements ----
 
-/// Checks that indices have the same rank as data, and that no dim except that of the axis is
-/// provably larger.
+/// Checks that indices have the rank of data, and that no dim of indices except the axis is provably larger than that of data.
+/// Returns the axis, or `None` if no rank is known.
 pub(super) fn check_index_dims(
     ctx: &mut InferCtx<'_>,
     (data, name): (&TensorTy, &str),
@@ -87,7 +87,7 @@ pub(super) fn check_index_dims(
     Ok(Some(axis))
 }
 
-/// Checks for the dims of indices that are not provably within those of the tensor.
+/// Run-time checks for the dims of indices, except the axis, that are not provably at most those of the tensor.
 pub(super) fn index_dim_checks(
     ctx: &mut LegalizeCtx<'_>,
     inner: &[Sym],
@@ -223,7 +223,7 @@ fn te_gather_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 // ---- index_tensor ----
 
-/// The broadcast dims of the index tensors; `None` if one is unknown.
+/// The index tensors in operand `i`, a tuple. `None` if the type of the operand is unknown.
 pub(super) fn index_tensors(
     ctx: &mut InferCtx<'_>,
     i: usize,
@@ -247,7 +247,7 @@ pub(super) fn index_tensors(
     Ok(Some(list))
 }
 
-/// The broadcast dims of all index tensors.
+/// The broadcast dims of all index tensors. `None` if dims are unknown.
 pub(super) fn index_dims(
     ctx: &mut InferCtx<'_>,
     list: &[TensorTy],
@@ -332,7 +332,7 @@ fn te_bucketize(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 let middle =
                     b.let_("middle", &te::floordiv(&(low.get() + high.get()), &te::int(2)));
                 let bound = bounds.at(&[index_bounds::clamp(&middle, &count)]);
-                // The comparison is formulated such that NaN is after all boundaries.
+                // Formulated with a negated comparison, so that NaN sorts after all boundaries.
                 let after = match right {
                     true => te::not(&te::lt(&value, &bound)),
                     false => te::not(&te::le(&value, &bound)),

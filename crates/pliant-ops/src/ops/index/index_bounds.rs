@@ -1,9 +1,8 @@
-//! Non-constant indices: handling of negative ones and of those out of range.
+//! Bounds handling for non-constant indices: negative indices and indices out of range.
 //!
-//! An index relative to the end is normalised to `0 .. size`. An index out of range is a run-time
-//! error with the operator, the index and the size. Accesses are also clamped, so that they stay in
-//! bounds whatever order later stages execute them in, and if indices are trusted (the setting
-//! `relax.trust_indices`).
+//! A negative index counts from the end and is normalised to `0 .. size`. An index out of range is a run-time error that names the
+//! operator, the index and the size. Accesses are also clamped, so that they stay in bounds even if a pass moves them before the
+//! check or indices are trusted (the setting `relax.trust_indices`).
 
 use std::sync::Arc;
 
@@ -16,8 +15,8 @@ pub fn clamp(index: &Expr, size: &Expr) -> Expr {
     te::maximum(&te::minimum(index, &(size - 1)), &te::int(0))
 }
 
-/// An index of any integer type as int64. An unsigned index that exceeds int64, and therefore any
-/// tensor, becomes the largest int64, so that it never counts from the end.
+/// An index of any integer type as int64. A uint64 index that exceeds int64 becomes the largest int64, so that it is out of range
+/// instead of negative.
 pub fn as_int64(index: &Expr) -> Expr {
     if index.ty().dtype != DType::UInt64 {
         return te::cast(index, te::Ty::I64);
@@ -25,14 +24,13 @@ pub fn as_int64(index: &Expr) -> Expr {
     te::cast(&te::minimum(index, &te::int_of(i64::MAX, DType::UInt64)), te::Ty::I64)
 }
 
-/// The normalised and clamped index.
+/// The index as int64, with negative indices normalised, clamped to `0 .. size`.
 pub fn normalize(index: &Expr, size: &Expr) -> Expr {
     let index = as_int64(index);
     clamp(&te::select(&te::lt(&index, &te::int(0)), &(&index + size), &index), size)
 }
 
-/// The condition that the index is in `-size .. size`, with the values for the message, and the
-/// message.
+/// The condition that the index is in `-size .. size`, with the values that its message shows, and the message.
 pub fn range_condition(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Expr, Arc<str>) {
     let position = as_int64(index);
     let cond = te::and(&te::ge(&position, &-size), &te::lt(&position, size));
@@ -41,7 +39,7 @@ pub fn range_condition(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Exp
     (te::explain(&cond, &[index.clone(), size.clone()]), CheckFailure::Index.mark(&message).into())
 }
 
-/// A check of a condition over all indices of a shape.
+/// A run-time check of a condition for all indices of a shape.
 pub fn check_all(shape: &[Expr], cond: impl FnOnce(&[Expr]) -> (Expr, Arc<str>)) -> Check {
     let axes = te::check_axes(shape);
     let at: Vec<Expr> = axes.iter().map(|a| a.var.expr()).collect();

@@ -1,7 +1,7 @@
 //! Scattering with non-constant indices: scatter_elements, scatter_nd, index_put, slice_scatter.
 //!
-//! Updates are applied in row-major order of the indices. With the reduction `update`, the last one
-//! of several updates of an element wins.
+//! Updates are applied in row-major order of the indices. With the reduction `update`, the last of several updates of an element
+//! wins.
 
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};

@@ -1,4 +1,5 @@
-//! The loops of a scatter: a copy of the data, then the updates in row-major order, in parallel where they cannot meet.
+//! The loops of a scatter: a copy of the data, then the updates in row-major order. Updates that cannot write the same element run
+//! in parallel.
 
 use pliant_tensor::DType;
 
@@ -10,7 +11,7 @@ use crate::te::{self, Body, Expr, Tensor};
 /// Writes one update. Its arguments are the indices in the result and in the updates.
 type WriteUpdate<'a> = dyn Fn(&mut Body, &[Expr], &[Expr]) + 'a;
 
-/// An update of one element.
+/// Combines one element of the result with an update by the reduction.
 fn apply_update(b: &mut Body, to: &Tensor, at: &[Expr], update: &Expr, reduction: &str) {
     let old = to.at(at);
     let update = te::cast(update, to.dtype());
@@ -29,9 +30,11 @@ fn apply_update(b: &mut Body, to: &Tensor, at: &[Expr], update: &Expr, reduction
 pub(super) struct Updates<'a> {
     /// The dims of the updates.
     pub(super) shape: &'a [Expr],
-    /// The number of leading dims, each of whose indices has a target. The remaining dims are those of a row that is written there.
+    /// The number of leading dims. Each index tuple of these dims has a target in the result; the remaining dims are those of the
+    /// row that is written there.
     pub(super) lead: usize,
-    /// The dim, if any, whose index is also that of an element in the result. Updates with different indices are independent.
+    /// The dim, if any, whose index is also an index in the result. Updates with different indices in this dim write different
+    /// elements.
     pub(super) split: Option<usize>,
     /// Checks of the operands.
     pub(super) checks: &'a [te::Check],
@@ -40,16 +43,16 @@ pub(super) struct Updates<'a> {
 /// Maximum number of parts into which an inner dim is split. Each part reads the targets of all rows.
 const MAX_INNER_PARTS: i64 = 8;
 
-/// The elements of a cache line of 4-byte elements, the least width of a part of a row.
+/// The number of 4-byte elements in a cache line: the minimum width of a part of a row.
 const CACHE_LINE_ELEMENTS: i64 = 16;
 
 impl Updates<'_> {
-    /// The first dim of the rows that may have several elements.
+    /// The first dim of a row whose size is not 1.
     pub(super) fn row_dim(shape: &[Expr], lead: usize) -> Option<usize> {
         (lead..shape.len()).find(|&k| !shape[k].is_const(1))
     }
 
-    /// The number of indices of the split dim that are worth a part of their own.
+    /// The number of indices of the split dim in each parallel part.
     fn indices_per_part(&self, k: usize) -> Expr {
         let others = self.shape.iter().enumerate().filter(|&(i, _)| i != k);
         let each = others.fold(te::int(1), |n, (_, d)| n * d);
@@ -63,7 +66,7 @@ impl Updates<'_> {
     }
 
     /// Loops over the updates in row-major order, and in parallel over parts of the split dim. `target` returns the leading indices
-    /// in the result for the leading indices of an update, and `write` gets the whole indices in the result and in the updates.
+    /// in the result for the leading indices of an update. `write` receives the complete indices in the result and in the updates.
     fn for_each_update(
         &self,
         b: &mut Body,
@@ -82,7 +85,8 @@ impl Updates<'_> {
         });
     }
 
-    /// One part of [`each`](Self::each): the split dim, and the first and the number of its indices.
+    /// The loops of one part of [`for_each_update`](Self::for_each_update). `part` has the split dim, its first index and the
+    /// number of indices.
     fn updates_part(
         &self,
         b: &mut Body,
@@ -114,8 +118,7 @@ impl Updates<'_> {
     }
 }
 
-/// The statements of a scatter: the checks, a copy of data, then each update. A mean is divided at
-/// the end.
+/// The statements of a scatter: the checks, a copy of the data, the updates, and the division by the counts for a mean.
 pub(super) fn scatter(
     name: &str,
     data: &Tensor,
@@ -131,7 +134,7 @@ pub(super) fn scatter(
             b.assert(&check.cond, check.message.clone());
         }
         let counts = mean.then(|| b.alloc("counts", &shape, DType::Int64));
-        // Half-precision sums would lose small addends to a large sum.
+        // Sums in half precision would round away small addends.
         let acc_dtype = accumulator(dtype);
         let sums = matches!(reduction, "mean" | "add" | "mul") && acc_dtype != dtype;
         let sums = sums.then(|| b.alloc("sums", &shape, acc_dtype));
@@ -158,7 +161,7 @@ pub(super) fn scatter(
     })
 }
 
-/// The checked index along an axis at which a row is written.
+/// The checked and normalised index along an axis at which a row is written.
 pub(super) fn checked_row_index(
     b: &mut Body,
     op: &str,

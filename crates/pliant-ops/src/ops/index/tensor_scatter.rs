@@ -1,4 +1,4 @@
-//! Updates of the caches of keys and values of attention.
+//! tensor_scatter: updates of the key-value cache of attention.
 
 use pliant_ir::op::InferError;
 use pliant_tensor::CheckFailure;
@@ -24,7 +24,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .te(Pattern::Injective, te_tensor_scatter)
 .onnx(&["TensorScatter"])];
 
-/// The axis along which positions are counted: any but the first.
+/// The axis along which updates are written. It must not be the first one.
 fn axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     match ctx.axis("axis", ndim)? {
         0 => Err(ctx.error("the axis must not be the first one")),

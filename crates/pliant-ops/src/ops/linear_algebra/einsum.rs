@@ -1,7 +1,7 @@
 //! einsum: sums of products over labelled dims.
 //!
-//! Operands are contracted pairwise from left to right. Each step sums over the labels that are not
-//! needed later, so a chain of products has the cost of its single products.
+//! Operands are contracted pairwise from left to right. Each step sums over the labels that are not needed later, so a chain of
+//! products costs as much as the individual products.
 
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
@@ -158,7 +158,7 @@ fn read_operands(
     Ok((parts.collect(), checks))
 }
 
-/// The product of one or two parts, summed over the labels that are not kept.
+/// The product of one or two operands, summed over the labels that are not in `keep`.
 fn contract(
     parts: &[&LabeledTensor],
     keep: &[Label],

@@ -1,5 +1,4 @@
-//! The inverse of broadcasting: collapse_sum_to, collapse_sum_like. Also one_hot, which expands
-//! indices.
+//! The inverse of broadcasting: collapse_sum_to, collapse_sum_like. Also one_hot, which expands indices.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -48,11 +47,11 @@ pub static DECLS: &[OpDecl] = &[
 /// How a dim of data is reduced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DimReduction {
-    /// It is kept.
+    /// The dim is kept.
     Kept,
-    /// It is summed.
+    /// The dim is summed.
     Summed,
-    /// It is summed if the target size is 1 at run time, else kept.
+    /// The dim is summed if the target size is 1 at run time, else it is kept.
     SummedIfOne,
 }
 
@@ -138,7 +137,7 @@ fn te_sum_to(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             .enumerate()
             .map(|(i, axis)| match (dim_reductions[i], axis) {
                 (DimReduction::Summed, Some(axis)) => axis.var.expr(),
-                // One of the two indices is 0.
+                // One of the two indices is always 0.
                 (DimReduction::SummedIfOne, Some(axis)) => &out[i - skip] + axis.var.expr(),
                 _ => out[i - skip].clone(),
             })

@@ -49,7 +49,7 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- concat ----
 
-/// Tensors to be concatenated: one or more, of equal rank and data type as far as these are known.
+/// Tensors to be concatenated: at least one, with the same rank and data type where these are known.
 pub(super) struct ConcatOperands {
     pub(super) parts: Vec<TensorTy>,
     pub(super) ndim: Option<usize>,
@@ -130,8 +130,7 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
-/// The operands of `concat` in the form that is concatenated along `axis`, for a result with the
-/// dims `out`. Without an axis they are flattened.
+/// The operands of `concat`, flattened if there is no axis. Their dims except `axis` are assumed to be those of the result, `out`.
 fn joined_parts(ctx: &mut LegalizeCtx<'_>, out: &[Sym], axis: Option<usize>) -> TeResult {
     let parts = ctx.fields_with_dims(0, |_, own| match axis {
         Some(axis) => {
@@ -160,7 +159,7 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         && ctx.existing_tensors.is_none()
         && matches!(ctx.func.syms.kind(out[axis]), SymKind::Sum { .. } | SymKind::BigAdd(..))
     {
-        // Name the sum of many sizes as a whole: it equals the size of the result.
+        // Pass the sum of many sizes as one variable. It is the size of the result along the axis.
         ctx.vars.name_term(out[axis], "total");
     }
     let shape = ctx.size_list(&out);
@@ -168,7 +167,7 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         return Ok(concat_sequentially(&parts, &shape, axis));
     }
     Ok(vec![te::compute(shape, "T_concat", |i| {
-        // Select the part from last to first: a part is selected if the index is before its end.
+        // Nested selects, built from the last part to the first: part `k` is selected if the index is before its end.
         let mut starts = vec![te::int(0)];
         for p in &parts {
             let next = &starts[starts.len() - 1] + &p.shape()[axis];
@@ -186,15 +185,15 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Maximum number of parts that are selected in one expression, once per row. The start of each one
-/// is a sum of the previous sizes.
+/// Maximum number of parts among which one expression selects, if the selection is made once per row. The start of each part is the
+/// sum of all previous sizes.
 pub(super) const MAX_SELECTED_PARTS: usize = 64;
 
-/// As [`MAX_SELECTED_PARTS`], along the last axis, where the selection is done for each element.
+/// As [`MAX_SELECTED_PARTS`], for the last axis, where the selection is made for each element.
 const MAX_SELECTED_PARTS_LAST_AXIS: usize = 8;
 
-/// Copies parts one after another. The code size per part is constant. Rows before the axis are copied in parallel; without any,
-/// each part is.
+/// Copies parts one after another, with constant code size per part. Rows over the dims before the axis are copied in parallel. If
+/// there are no such dims, the elements of each part are.
 fn concat_sequentially(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
     te::extern_("T_concat", &[(shape.to_vec(), parts[0].dtype())], |b, out| {
         let size = b.let_("size", &shape[axis]);
@@ -207,7 +206,7 @@ fn concat_sequentially(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Ten
     })
 }
 
-/// Copies a row of each part, one after another along the following axis, whose size is given.
+/// Copies a row of each part, one after another along the axis, whose size in the result is `size`.
 fn copy_parts(b: &mut Body, out: &Tensor, parts: &[Tensor], size: &Expr, row: &[Expr]) {
     let start = b.cell("start", &te::int(0));
     for part in parts {
@@ -220,7 +219,7 @@ fn copy_parts(b: &mut Body, out: &Tensor, parts: &[Tensor], size: &Expr, row: &[
                 let to = [row, &[&i[0] + &first], &i[1..]].concat();
                 b.store(out, &to, &part.at(&[row, i].concat()));
             };
-            // Vectors are often the few sizes of a shape.
+            // Vectors are often short shapes, for which a parallel loop is not profitable.
             match row.is_empty() && shape.len() > 1 {
                 true => for_each_element(b, shape, copy),
                 false => b.for_each(shape, copy),
@@ -232,15 +231,15 @@ fn copy_parts(b: &mut Body, out: &Tensor, parts: &[Tensor], size: &Expr, row: &[
 
 // ---- split ----
 
-/// The positions at which an axis is cut.
+/// The parts into which an axis is split.
 struct SplitParts {
     /// The start and the size of each part.
     parts: Vec<(Sym, Sym)>,
-    /// Indices that may be negative.
+    /// Split indices that must be checked at run time not to be negative.
     unproved_indices: Vec<Sym>,
 }
 
-/// The cuts along the axis; `None` if they are unknown.
+/// The parts along the axis. `None` if the split indices are unknown.
 fn split_parts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<SplitParts>, InferError> {
     let zero = ctx.func.syms.int(0);
     let indices = match ctx.sizes_attr("indices_or_sections")? {
@@ -290,7 +289,7 @@ fn part_size(ctx: &mut InferCtx<'_>, begin: Sym, end: Sym) -> Sym {
     }
 }
 
-/// Cuts into a number of parts: each has `ceil(n / k)` elements, and the last one the remainder.
+/// Splits into `k` parts: each has `ceil(n / k)` elements, and the last ones have the remainder or are empty.
 fn equal_parts(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<SplitParts, InferError> {
     let Some(count) = ctx.func.syms.as_int(sections) else {
         return Err(unknown_part_count_error(ctx));

@@ -1,8 +1,8 @@
 //! layout_transform: moves elements by an index map.
 //!
-//! The map is a text, `lambda i, j: (j // 4, i, j % 4)`: sums, differences and products of indices
-//! and constants, and quotients and remainders by constants. Its value for the last indices
-//! determines the new shape, if each expression has its maximum there.
+//! The map is a string such as `lambda i, j: (j // 4, i, j % 4)`. It may contain sums, differences and products of indices and
+//! constants, and quotients and remainders by constants. The new shape follows from its value at the last indices, where each
+//! expression must have its maximum.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -179,7 +179,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Whether quotients and remainders are by positive constants.
+/// Whether all quotients and remainders have positive constant divisors.
 fn divides_by_constants(node: &Node) -> bool {
     match node {
         Node::Op(op, a, b) => {
@@ -214,7 +214,7 @@ fn index_map(ctx: &InferCtx<'_>, rank: Option<usize>) -> Result<IndexMap, InferE
     Ok(IndexMap { inputs, outputs })
 }
 
-/// The maximum value of an expression. For a remainder, this is at most the divisor minus 1.
+/// The maximum value of an expression, which it has at the maximum indices. A remainder is at most the divisor minus 1.
 fn max_value(ctx: &mut InferCtx<'_>, node: &Node, max_indices: &[Sym]) -> Sym {
     match node {
         Node::Index(k) => max_indices[*k],

@@ -120,7 +120,7 @@ fn te_stack(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Copies parts one after another. The code size per part is constant.
+/// Copies parts one after another, with constant code size per part.
 fn stack_sequentially(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
     te::extern_("T_stack", &[(shape.to_vec(), parts[0].dtype())], |b, out| {
         for (k, part) in parts.iter().enumerate() {

@@ -86,7 +86,7 @@ fn gelu_tanh(x: &Expr) -> Expr {
     let c = |v: f64| te::const_of(v, x.ty().dtype);
     let cube = x * x * x;
     let twice = (x + cube * c(0.044715)) * c((8.0 / std::f64::consts::PI).sqrt());
-    // The logistic function is more precise where 1 + tanh cancels.
+    // The logistic function avoids the cancellation in `1 + tanh`.
     x * te::sigmoid(&twice)
 }
 
@@ -94,7 +94,7 @@ fn relu6(x: &Expr) -> Expr {
     te::minimum(&relu(x), &te::int_of(6, x.ty().dtype))
 }
 
-/// SELU, where `e^x - 1` is computed by tanh, which is precise near 0.
+/// SELU. `e^x - 1` is computed with tanh, which is precise near 0.
 fn selu(x: &Expr) -> Expr {
     const SCALE: f64 = 1.050_700_987_355_480_5;
     const ALPHA: f64 = 1.673_263_242_354_377_2;
@@ -177,7 +177,7 @@ fn infer_softplus(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_unary_float(ctx)
 }
 
-/// The linear part is separated, so that no exponential overflows.
+/// Computed as `max(x, 0) + log1p(exp(-|x|))`, so that no exponential overflows.
 fn te_softplus(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let infer = ctx.infer();
     let (beta, threshold) = (infer.float("beta")?, infer.float("threshold")?);

@@ -95,8 +95,7 @@ fn attention_attrs(ctx: &InferCtx<'_>) -> Result<AttentionAttrs, InferError> {
     Ok(AttentionAttrs { scale, causal, window })
 }
 
-/// The sizes of queries, keys and values. A size that is not provably equal to its counterpart is
-/// assumed to be.
+/// The sizes of queries, keys and values. Sizes that must be equal are assumed to be, unless they provably differ.
 struct Sizes {
     batch: Sym,
     len: Sym,
@@ -108,7 +107,7 @@ struct Sizes {
     grouped: Option<SizeCheck>,
 }
 
-/// Checks the ranks and types of queries, keys and values. Returns their sizes if all are known.
+/// Checks the ranks and types of queries, keys and values. Returns their sizes, if all are known, and the element type.
 fn sizes(ctx: &mut InferCtx<'_>) -> Result<(Option<Sizes>, Option<DType>), InferError> {
     let mut all: Vec<TensorTy> = Vec::new();
     for i in 0..3 {
@@ -209,9 +208,9 @@ fn infer_var_len(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(dims, Some(4), dtype))
 }
 
-// ---- loop forms ----
+// ---- lowering ----
 
-/// Queries, keys and values, and the derived tensors.
+/// Queries, keys and values, and the parameters of the computation.
 struct Attention {
     q: Tensor,
     k: Tensor,
@@ -252,7 +251,8 @@ impl Attention {
         te::cast(&t.at(&at.map(Expr::clone)), self.acc_dtype)
     }
 
-    /// The result, given the addend of each score and whether its key is visible.
+    /// The stages of the attention. For the indices (batch, head, query, key), `bias` returns the addend of the score, and
+    /// `is_visible` whether the query sees the key.
     fn output(
         &self,
         bias: impl Fn(&[Expr]) -> Option<Expr>,
@@ -288,7 +288,7 @@ impl Attention {
         });
         let zero = te::const_of(0.0, self.acc_dtype);
         let exps = te::compute(masked.shape().to_vec(), "attention_exp", |i| {
-            // If no key is visible, the maximum score cannot be subtracted.
+            // If no key is visible, the maximum is minus infinity, and subtracting it would result in NaN.
             let score = masked.at(i);
             let weight = te::exp(&(&score - max_score.at(&i[..3])));
             te::select(&te::eq(&score, &lowest), &zero, &weight)
@@ -315,8 +315,8 @@ impl Attention {
     }
 }
 
-/// Whether the query at position `i` of a sequence sees the key at position `j`. `extra_keys` is the
-/// number of keys minus the number of queries.
+/// Whether the masks let the query at position `i` of a sequence see the key at position `j`. `extra_keys` is the number of keys
+/// minus the number of queries.
 fn is_visible(attention_attrs: &AttentionAttrs, i: &Expr, j: &Expr, extra_keys: &Expr) -> Expr {
     let own = match attention_attrs.causal {
         Causal::No => return te::bool_const(true),
@@ -354,8 +354,7 @@ fn te_attention(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     ))
 }
 
-/// The sequences of queries or keys: the start of each one, and the sequence to which each position
-/// belongs.
+/// The sequences of queries or keys: the start of each one, and the sequence to which each position belongs.
 struct Sequences {
     starts: Tensor,
     sequence_of: Tensor,
@@ -373,8 +372,7 @@ impl Sequences {
         Sequences { starts, sequence_of }
     }
 
-    /// The check that each sequence is within the tensor, and starts at or after the end of the
-    /// previous one.
+    /// The run-time check that `0 <= start <= end <= len` for each sequence.
     fn check(starts: &Tensor, what: &str, len: &Expr) -> Check {
         index_bounds::check_all(&[&starts.shape()[0] - 1], |c| {
             let at = |b: Expr| index_bounds::as_int64(&starts.at(&[b]));
@@ -407,7 +405,7 @@ fn te_var_len(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut a = Attention::new(ctx, attention_attrs.scale)?;
     let own = ctx.dims(3)?;
     let starts = ctx.tensor(3)?;
-    // There must be as many sequences of keys as of queries; the loop function checks that.
+    // The loop function checks that there are as many sequences of keys as of queries.
     let starts_k = if ctx.has_operand(5) { ctx.tensor_with_dims(5, &own)? } else { starts.clone() };
     if !ctx.trust_indices {
         let sequences = [

@@ -1,4 +1,4 @@
-//! Batch normalisation: with the statistics of the batch in training, else with running ones.
+//! Batch normalisation, with the statistics of the batch in training and with the moving statistics otherwise.
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::relax::TypeData;

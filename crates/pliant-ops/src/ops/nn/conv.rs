@@ -77,10 +77,10 @@ impl Layouts {
     }
 }
 
-/// The element type of the result. Operands of different types require an explicit one.
+/// The element type of the result: the attribute `out_dtype`, or the common type of the operands.
 ///
 /// # Errors
-/// If the operands' types differ and there is no explicit one.
+/// If the operands' types differ and `out_dtype` is not set.
 pub fn conv_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
     require_number(ctx, 0, &ctx.tensor(0)?)?;
     match ctx.dtype("out_dtype")? {
@@ -128,8 +128,8 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
-/// Lowers a convolution. The data is assumed to have the number of channels of the filter, which
-/// the loop function checks unless it is proved.
+/// Lowers a convolution. The number of channels of the data is assumed to be that of the filter. Unless this is proved, the loop
+/// function checks it.
 fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let (mut data, filter, out) = (ctx.dims(0)?, ctx.dims(1)?, ctx.out_dims(0)?);
     let dtype = ctx.out_dtype(0)?;

@@ -1,5 +1,4 @@
-//! Group and instance normalisation: over axes, and over the channels of a group or each channel
-//! separately.
+//! Group and instance normalisation. Statistics are computed over axes and either over the channels of a group or for each channel.
 
 use pliant_ir::Sym;
 use pliant_ir::op::DimTrait;
@@ -112,19 +111,18 @@ fn te_group(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.size_check(c)))])
 }
 
-/// The sums of groups: one for each index of the kept axes, where the channel axis counts groups.
+/// Sums over groups. There is one sum for each index of the kept axes, where the index of the channel axis is that of the group.
 struct GroupSums {
     shape: Vec<Expr>,
     axes: Vec<usize>,
     channel: usize,
-    /// The number of groups, and the number of channels in each. If `channels_per_group` is 1, each channel is a
-    /// group.
+    /// The number of groups, and the number of channels in each. If `channels_per_group` is 1, each channel is a group.
     groups: Expr,
     channels_per_group: Expr,
 }
 
 impl GroupSums {
-    /// The kept dims, with groups in place of channels.
+    /// The axes that are not reduced. The channel axis is among them.
     fn kept_axes(&self) -> Vec<usize> {
         (0..self.shape.len()).filter(|a| !self.axes.contains(a)).collect()
     }
@@ -174,8 +172,8 @@ impl GroupSums {
     }
 }
 
-/// Normalises the data over groups of channels (given by their number and size), or over each
-/// channel separately.
+/// Normalises the data over groups of channels, or over each channel separately. `grouped` has the number of groups and the
+/// channels per group.
 fn normalize(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,

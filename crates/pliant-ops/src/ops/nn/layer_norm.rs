@@ -55,7 +55,7 @@ fn infer_norm(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
-/// Checks that a parameter has the dims of the normalised axes.
+/// Checks that parameter `i` has the dims of the normalised axes of the data.
 ///
 /// # Errors
 /// If it has another type or rank, or a dim provably differs.
@@ -86,10 +86,9 @@ pub(super) fn check_param(
     Ok(())
 }
 
-// ---- loop forms ----
+// ---- lowering ----
 
-/// The data, the normalised axes, and the parameters with the dims of the data, which the loop
-/// function checks.
+/// The data, the normalised axes, and the parameters with the dims of the data, which the loop function checks.
 fn norm_operands(
     ctx: &mut LegalizeCtx<'_>,
 ) -> Result<(Value, Vec<usize>, Vec<Value>), LegalizeError> {
@@ -147,7 +146,7 @@ fn te_rms_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// The number added to variances.
+/// The attribute `epsilon`, which is added to the variance, as an expression.
 ///
 /// # Errors
 /// If the attribute is not a number.

@@ -21,8 +21,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout in an attribute: `first` (two letters such as `NC`) and the spatial letters, in
-    /// any order.
+    /// The layout in an attribute. It consists of the letters in `first` (such as `NC`) and the spatial letters, in any order.
     ///
     /// # Errors
     /// If it does not consist of these letters.
@@ -71,7 +70,8 @@ impl Layout {
         spatial(self.letters.len() - 2).chars().map(|c| self.axis(c)).collect()
     }
 
-    /// Arranges one value per dim: those of the first two letters, and the spatial ones.
+    /// Arranges one value per dim in the order of the layout: `first` for the letter `a`, the spatial values, and `second` for the
+    /// remaining letter.
     pub fn arrange<T: Clone>(&self, (a, first): (char, T), second: T, spatial: &[T]) -> Vec<T> {
         let axes = self.spatial_axes();
         (0..self.letters.len())

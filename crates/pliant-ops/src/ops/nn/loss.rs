@@ -37,7 +37,7 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["NegativeLogLikelihoodLoss"]),
 ];
 
-/// The common dims of two operands. A dim that is not provably equal is assumed to be.
+/// The common dims of two operands. Dims are assumed to be equal unless they provably differ.
 fn common_dims(ctx: &mut InferCtx<'_>, a: &[Sym], b: &[Sym]) -> Result<Vec<Sym>, InferError> {
     let fit = a.len() == b.len();
     let dims: Option<Vec<Sym>> = a.iter().zip(b).map(|(&x, &y)| shared_dim(ctx, x, y)).collect();
@@ -120,14 +120,13 @@ fn infer_nll(ctx: &mut InferCtx<'_>) -> InferResult {
     })
 }
 
-/// The dims of the predictions without that of the classes, which is the second one or the only
-/// one.
+/// The dims of the predictions without that of the classes, which is the second one or the only one.
 fn dims_without_class(dims: &[Sym]) -> Vec<Sym> {
     let class = usize::from(dims.len() > 1);
     dims.iter().enumerate().filter(|(i, _)| *i != class).map(|(_, &d)| d).collect()
 }
 
-/// The parts of the loss.
+/// The tensors and parameters of nll_loss.
 struct NllTensors {
     p: Value,
     t: Value,

@@ -1,4 +1,4 @@
-//! Padding: with a constant, by reflection, with the edge, or circular.
+//! Padding of tensors: constant, reflected, replicated or circular.
 
 use pliant_ir::Sym;
 use pliant_ir::op::DimTrait;
@@ -126,8 +126,8 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
-/// The index in the data for index `i` of an axis of `n` elements. Loops are split where the comparisons change, so that the inner
-/// elements are copied as vectors, without a division.
+/// The index in the data for index `i` of an axis of `n` elements, after subtracting the leading padding. It is written with
+/// comparisons, at which loops are split, so that the inner elements are copied by vector loops without a division.
 fn source_index(mode: Mode, i: &Expr, n: &Expr) -> Expr {
     let (zero, last) = (te::int(0), n - 1);
     match mode {

@@ -106,7 +106,7 @@ fn layouts(ctx: &InferCtx<'_>, n: usize) -> Result<(Layout, Layout), InferError>
     Ok((data, out))
 }
 
-/// The windows. None of them may consist of padding only.
+/// The windows and their sizes. Rejects padding that could fill a whole window.
 fn windows(ctx: &InferCtx<'_>, n: usize) -> Result<(Window, Vec<i64>), InferError> {
     let (window, sizes) = (Window::read(ctx, n)?, ctx.ints("pool_size", n, 1)?);
     for (k, &size) in sizes.iter().enumerate() {
@@ -181,9 +181,9 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: PoolKind) -> TeResult {
     })])
 }
 
-/// The reduction of windows. Large windows are reduced along one spatial axis after the other, so
-/// that a window of `a * b` elements takes `a + b` steps. The innermost axis is last: the previous
-/// passes then read adjacent elements for adjacent results at every stride.
+/// The reduction of windows. Large windows are reduced separably, along one spatial axis after the other, so that a window of
+/// `a * b` elements takes `a + b` steps. The innermost axis is reduced last, so that the earlier passes read adjacent elements for
+/// adjacent results at any stride.
 struct WindowReduction<'a> {
     window: &'a Window,
     axes: &'a [usize],
@@ -204,7 +204,7 @@ impl WindowReduction<'_> {
         if elements <= steps {
             return self.reduce_axes(padded, &all, name, reduce);
         }
-        // A window of one element with stride 1 changes nothing.
+        // A window of one element with stride 1 leaves its axis unchanged.
         let last = all.len() - 1;
         let counts =
             |k: &usize| self.window_size[*k] > 1 || self.window.strides[*k] > 1 || *k == last;
@@ -257,7 +257,7 @@ fn out_layout(data: &Layout, out: &Layout, result: Tensor, shape: Vec<Expr>) -> 
     })
 }
 
-/// The number of counted elements in window `i`.
+/// The number of elements of window `i` by which its sum is divided, along one spatial axis.
 fn counted_elements(
     window: &Window,
     k: usize,
@@ -269,7 +269,7 @@ fn counted_elements(
     let (before, after) = window.pads[k];
     let by = te::int(window.dilation[k]);
     let start = i * window.strides[k] - before;
-    // The number of positions from the start to an end with step `by`.
+    // The number of window elements before `end`.
     let until = |end: &Expr| te::minimum(&te::int(size), &te::ceildiv(&(end - &start), &by));
     if include {
         return if ceil { until(&(dim + after)) } else { te::int(size) };
@@ -307,7 +307,7 @@ fn infer_adaptive(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
-/// A dim that is divided into parts.
+/// The parts into which adaptive pooling divides a dim.
 struct AdaptiveParts {
     dim: Expr,
     parts: Expr,
@@ -318,7 +318,7 @@ struct AdaptiveParts {
 
 impl AdaptiveParts {
     fn new(ctx: &mut LegalizeCtx<'_>, dim: Sym, parts: Sym, name: &str) -> AdaptiveParts {
-        // If there are no parts, any number of them can be used to compute a size.
+        // With 0 parts there are no results, and 1 avoids a division by 0.
         let parts = match ctx.func.syms.as_int(parts) {
             Some(0) => ctx.func.syms.int(1),
             _ => parts,
@@ -327,7 +327,7 @@ impl AdaptiveParts {
         let part_size = ctx.func.syms.floordiv(dim, parts);
         let (dim, parts, part_size) = (ctx.size(dim), ctx.size(parts), ctx.size(part_size));
         let equal = even.then_some(part_size);
-        // A part whose bounds are not multiples has one more element.
+        // Rounding the bounds of a part outwards adds up to two elements.
         let max_size = equal.clone().unwrap_or_else(|| te::floordiv(&dim, &parts) + 2);
         AdaptiveParts { dim, parts, equal, axis: te::reduce_axis(max_size, name) }
     }

@@ -22,15 +22,14 @@ impl Window {
     /// Reads the attributes `strides`, `dilation` and `padding`.
     ///
     /// # Errors
-    /// If their number differs from that of the dims, a stride or dilation is not positive, or a
-    /// padding is negative.
+    /// If their number differs from that of the dims, a stride or dilation is not positive, or a padding is negative.
     pub fn read(ctx: &InferCtx<'_>, n: usize) -> Result<Window, InferError> {
         let strides = ctx.ints("strides", n, 1)?;
         let dilation = ctx.ints("dilation", n, 1)?;
         Ok(Window { strides, dilation, pads: padding(ctx, n)? })
     }
 
-    /// The extent of a window with the given number of elements, including dilation.
+    /// The distance from the first to the last element of a window with `window_size` elements, including dilation.
     pub fn span(&self, ctx: &mut InferCtx<'_>, axis: usize, window_size: Sym) -> Sym {
         let syms = &mut ctx.func.syms;
         let (one, step) = (syms.int(1), syms.int(self.dilation[axis]));
@@ -38,8 +37,8 @@ impl Window {
         syms.mul(gaps, step)
     }
 
-    /// The number of windows. With `ceil`, a window that starts within the padded data but ends
-    /// outside counts, too.
+    /// The number of windows along an axis. With `ceil`, windows that start in the data or its leading padding and end beyond the
+    /// trailing padding are included.
     ///
     /// # Errors
     /// If a window is provably larger than the padded dim.
@@ -59,8 +58,8 @@ impl Window {
         let padded = syms.add(dim, pads);
         let start_range = syms.sub(padded, span);
         let count = if ceil {
-            // The last window must start at the latest position from which it would end within the
-            // padding, rounded up, but before the end of the data and the leading padding.
+            // The number of start positions is rounded up to the stride. Windows must start before the end of the leading padding
+            // and the data.
             let whole = syms.int(stride - 1);
             let start_range = syms.add(start_range, whole);
             let front = syms.int(before);
@@ -88,8 +87,8 @@ impl Window {
         Ok(count)
     }
 
-    /// Pads the spatial axes with `fill`, as far as `count` windows read. Without padding, the
-    /// tensor is unchanged. Windows then start at `index * stride`.
+    /// Pads the spatial axes with `fill`, as far as `counts` windows read. Window `i` of the result starts at `i * stride`. Without
+    /// padding, returns the tensor unchanged.
     pub fn padded(
         &self,
         x: &Tensor,
@@ -125,8 +124,7 @@ impl Window {
     }
 }
 
-/// The attribute `padding`: one value for all sides, one per dim for both of its sides, or all
-/// leading ones followed by all trailing ones.
+/// The attribute `padding`: one value for all sides, one value per dim, or all leading paddings followed by all trailing ones.
 fn padding(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(i64, i64)>, InferError> {
     let list = ctx.attr("padding").as_ints();
     let list = list.ok_or_else(|| ctx.error("padding must be an integer or a list of integers"))?;

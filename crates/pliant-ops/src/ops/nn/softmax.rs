@@ -38,8 +38,7 @@ fn infer_softmax(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
-/// The parts of a softmax that cannot overflow: the maximum, the exponentials of the differences to
-/// it, and their sum.
+/// A softmax without overflow: the maximum is subtracted before the exponential.
 struct Softmax {
     x: Value,
     axes: ReductionAxes,

@@ -13,8 +13,7 @@ pub(super) struct Activation {
     beta: f64,
 }
 
-/// The activations with the defaults of alpha and beta; NaN if the activation has no such
-/// parameter.
+/// The activations with the defaults of alpha and beta; NaN if the activation has no such parameter.
 const TABLE: &[(&str, f64, f64)] = &[
     ("Relu", f64::NAN, f64::NAN),
     ("Tanh", f64::NAN, f64::NAN),
@@ -53,7 +52,7 @@ impl Activation {
     }
 }
 
-/// The activations of each direction: those in the attributes, else the default `default_activations`.
+/// The activations of each direction, from the attributes or, by default, `default_activations`.
 pub(super) fn activations(
     ctx: &InferCtx<'_>,
     default_activations: &[&'static str],
@@ -79,8 +78,7 @@ pub(super) fn activations(
             let known: Vec<&str> = TABLE.iter().map(|row| row.0).collect();
             ctx.error(format!("{name:?} is not an activation; choose one of {}", known.join(", ")))
         })?;
-        // As in ONNX, the lists contain values in order for those activations that have the
-        // parameter.
+        // As in ONNX, the lists only contain values for the activations that have the parameter.
         let parameter = |default_activations: f64, list: &mut dyn Iterator<Item = f64>| {
             if default_activations.is_nan() {
                 default_activations

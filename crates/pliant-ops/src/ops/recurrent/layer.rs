@@ -165,7 +165,7 @@ impl Layer {
 /// The tensors of a layer.
 pub(super) struct LayerTensors {
     pub kind: CellKind,
-    /// The products of the inputs with their weights, plus biases: (direction, step, batch, gate).
+    /// The products of the inputs with their weights, plus biases, of shape (directions, steps, batch, gates * hidden).
     pub gates: Tensor,
     pub r: Tensor,
     pub b: Option<Tensor>,
@@ -174,7 +174,7 @@ pub(super) struct LayerTensors {
     pub hidden: Expr,
     pub acc_dtype: DType,
     pub clip: Option<f64>,
-    /// `input_forget` of an LSTM, `linear_before_reset` of a GRU.
+    /// The attribute `input_forget` of an LSTM, or `linear_before_reset` of a GRU.
     pub variant: bool,
 }
 
@@ -216,7 +216,7 @@ impl LayerTensors {
         &self.hidden * gate + j
     }
 
-    /// The product of the state with the weights of one gate element, added to a value.
+    /// Emits the product of the state `h` with the weights of one gate element, added to `first`.
     pub fn product(&self, b: &mut Body, d: usize, row: &Expr, h: &Tensor, first: &Expr) -> Expr {
         let sum = b.cell("sum", first);
         b.for_("k", &self.hidden, |b, k| {
@@ -247,8 +247,8 @@ fn optional(
     ctx.tensor_with_dims(i, &dims).map(Some)
 }
 
-/// The products of all inputs with their weights as one stage. Biases are included where both are
-/// always added.
+/// The products of all inputs with their weights as one stage. The biases of inputs and state are included where both are added
+/// unconditionally.
 fn input_gates(
     ctx: &mut LegalizeCtx<'_>,
     layer: &Layer,
@@ -276,8 +276,8 @@ fn input_gates(
     te::compute(shape, "T_gates", |i| {
         let own = te::cast(&bias.at(&[i[0].clone(), i[3].clone()]), acc_dtype);
         let state = te::cast(&bias.at(&[i[0].clone(), &i[3] + &rows]), acc_dtype);
-        // The reset gate of a GRU may also be applied to the recurrent bias of the last gate, which
-        // is then added at that point.
+        // With `linear_before_reset`, the reset gate of a GRU also applies to the recurrent bias of the last gate, so the time step
+        // adds this bias.
         let state = match kind {
             CellKind::Gru => {
                 let last = te::ge(&i[3], &(&hidden * 2));
@@ -371,7 +371,7 @@ pub(super) fn te_layer(ctx: &mut LegalizeCtx<'_>, kind: CellKind) -> TeResult {
     }))
 }
 
-/// One sequence in one direction: the initial state, its time steps, the outputs after its end, and
+/// Emits the loops for one sequence in one direction: the initial state, the time steps, zeros for the outputs after its end, and
 /// the final state.
 fn sequence(
     b: &mut Body,

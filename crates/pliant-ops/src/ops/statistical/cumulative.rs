@@ -1,4 +1,4 @@
-//! Running sums and products.
+//! Cumulative sums and products.
 
 use pliant_ir::DType;
 use pliant_ir::op::DimTrait;
@@ -56,7 +56,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type_like(&t, dtype))
 }
 
-/// A running sum or product.
+/// Lowers a cumulative sum or product.
 fn scan(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,
@@ -77,7 +77,7 @@ fn scan(
     }))
 }
 
-/// A running total along an axis, or of the flat tensor.
+/// A cumulative sum or product along an axis, or of the flattened tensor.
 struct Scan {
     x: Tensor,
     axis: usize,
@@ -89,7 +89,7 @@ struct Scan {
     combine: fn(&Expr, &Expr) -> Expr,
 }
 
-/// Adjacent scans that are computed side by side.
+/// Scans at adjacent indices of the last dim, which are computed together.
 struct Strip<'a> {
     /// The running totals.
     totals: &'a Tensor,
@@ -97,7 +97,7 @@ struct Strip<'a> {
     width: Expr,
 }
 
-/// Maximum number of scans of a strip. Their totals stay in the level-1 cache.
+/// Maximum number of scans in a strip, so that their totals fit in the level-1 cache.
 const STRIP: i64 = 1024;
 
 impl Scan {
@@ -113,8 +113,8 @@ impl Scan {
         });
     }
 
-    /// Scans are independent for all positions in the other dims. Adjacent positions in the last dim are computed side by side in
-    /// vectors, the others in parallel.
+    /// Scans at different indices of the other dims are independent. Scans at adjacent indices of the last dim are vectorised; the
+    /// others run in parallel.
     fn along_axis(&self, b: &mut te::Body, out: &Tensor) {
         let shape = self.x.shape();
         let last = shape.len() - 1;

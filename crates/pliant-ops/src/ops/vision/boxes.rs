@@ -58,8 +58,7 @@ pub(super) fn check_rank(
     }
 }
 
-/// An attribute that is an index into a row of `size` elements. A negative index means `None` where
-/// the attribute is `optional`.
+/// An attribute that is an index into a row of `size` elements. If it is `optional`, a negative index means `None`.
 pub(super) fn index_attr(
     ctx: &InferCtx<'_>,
     key: &str,
@@ -77,8 +76,7 @@ pub(super) fn index_attr(
     Ok(Some(at))
 }
 
-/// Asserts at run time that the last dim holds all of these indices, unless its size is constant:
-/// type inference has checked a constant size.
+/// Asserts at run time that all indices are less than `size`. A constant size was checked by type inference.
 pub(super) fn assert_indices_in_row(b: &mut te::Body, op: &str, indices: &[i64], size: &Expr) {
     if let Some(max) = indices.iter().max().filter(|_| size.as_int().is_none()) {
         let cond = te::gt(size, &te::int(*max));

@@ -1,5 +1,5 @@
-//! Non-maximum suppression: of boxes that overlap, the one with the highest score is kept. Boxes
-//! with equal scores are taken in their input order.
+//! Non-maximum suppression: of boxes that overlap, the one with the highest score is kept. Boxes with equal scores are taken in
+//! their input order.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;

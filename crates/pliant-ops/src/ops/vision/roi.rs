@@ -1,7 +1,6 @@
-//! Regions of images resized to one size: roi_align, roi_pool.
+//! Pooling of image regions to a fixed size: roi_align, roi_pool.
 //!
-//! A region is a row (batch, x1, y1, x2, y2) of the operand `rois`. The batch index of each region
-//! is checked at run time.
+//! A region is a row (batch, x1, y1, x2, y2) of the operand `rois`. The batch index of each region is checked at run time.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
@@ -104,7 +103,7 @@ struct Bin {
     image: Expr,
     row: Expr,
     column: Expr,
-    /// An element for each channel: the sum of its samples, or the largest.
+    /// The sum or the maximum of the samples so far, for each channel.
     totals: Tensor,
 }
 
@@ -222,11 +221,11 @@ impl RoiPooling {
 
 // ---- roi_align ----
 
-/// The maximum number of samples counted along one side. Its square still fits in an integer.
+/// The maximum number of samples along one side. Its square fits in an int64.
 const MAX_SAMPLES: i64 = 1 << 30;
 
-/// The position of a sample along one side: the pixels before and after it, the weight of the pixel
-/// after it, and whether the sample is inside the image.
+/// The position of a sample along one side: the pixels before and after it, the weight of the pixel after it, and whether the
+/// sample is inside the image.
 struct SamplePosition {
     low: Expr,
     high: Expr,
@@ -250,16 +249,15 @@ impl RoiPooling {
         SamplePosition { low, high, weight, inside }
     }
 
-    /// The first sample along one side that may lie in the image, and the number of such samples.
-    /// Samples outside count as 0 and are not visited, so that the time is bounded by the size of
-    /// the image and not by that of the region.
+    /// The first sample along one side that may lie in the image, and the number of such samples. Samples outside of the image are
+    /// 0 and are skipped, so that the run time is bounded by the size of the image and not by that of the region.
     fn samples_in_image(
         &self,
         b: &mut Body,
         (from, length, samples): (&Expr, &Expr, &Expr),
         pixels: &Expr,
     ) -> (Expr, Expr) {
-        // Rounding moves both ends by less than two samples.
+        // The number of samples by which rounding errors can move both ends.
         const SLACK: f64 = 2.0;
         let count = te::cast(samples, self.acc_dtype);
         let sample = |at: &Expr| (at - from) * &count / length;
@@ -270,7 +268,7 @@ impl RoiPooling {
         let (one, slack) = (self.number(1.0), self.number(SLACK));
         let low = te::floor(&sample(&-one)) - &slack;
         let high = te::ceil(&sample(&te::cast(pixels, self.acc_dtype))) + slack;
-        // A reversed region has samples only if their number is given. All of them are visited.
+        // A reversed region only has samples if `sample_ratio` is positive. All of them are visited.
         let forward = te::gt(length, &self.number(0.0));
         let low = b.let_("low_sample", &te::select(&forward, &within(&low), &te::int(0)));
         let high = te::select(&forward, &within(&high), samples);
@@ -279,7 +277,7 @@ impl RoiPooling {
         (low, number)
     }
 
-    /// The sample of a channel at two positions inside the image.
+    /// The bilinear sample of a channel at the positions `y` and `x`, which are inside the image.
     fn sample(&self, n: &Expr, c: &Expr, y: &SamplePosition, x: &SamplePosition) -> Expr {
         let read =
             |y: &Expr, x: &Expr| te::cast(&self.x.at(&self.indices(n, c, y, x)), self.acc_dtype);
@@ -309,8 +307,7 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 let size = b.let_("bin", &(length / p.number(count as f64)));
                 let samples = match ratio > 0 {
                     true => te::int(ratio),
-                    // A region that is not finite or is far larger than any image has the mean 0
-                    // for any number of samples.
+                    // A region that is not finite or is far larger than any image has the mean 0 for any number of samples.
                     false => te::cast(
                         &te::minimum(
                             &te::maximum(&te::ceil(&size), &p.number(0.0)),
@@ -375,8 +372,7 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(te::extern_("roi_pool", &[(p.shape.clone(), dtype)], |b, out| {
         p.bins(b, |b, bin| {
             let r = &bin.region;
-            // Corners are rounded half up. Distant corners are clamped, because they would not fit
-            // in an integer.
+            // Corners are rounded half up. Distant corners are clamped, because they would not fit in an integer.
             let corner = |k: i64| {
                 let at = te::floor(&(p.roi(r, k) * p.number(p.scale) + p.number(0.5)));
                 te::maximum(&te::minimum(&at, &p.number(1e9)), &p.number(-1e9))

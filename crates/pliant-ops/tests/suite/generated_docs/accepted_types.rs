@@ -1,5 +1,4 @@
-//! Determines the element types that an operator accepts by querying its type rule, so that no
-//! separate list must be maintained.
+//! Determines the element types that an operator accepts by querying its type rule, so that no separate list must be maintained.
 
 use pliant_ir::relax::{Expr, FunctionBuilder, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -23,7 +22,7 @@ const TYPES: [DType; 13] = [
     DType::Float64,
 ];
 
-/// What is known of the shape of the operand under test: nothing, or its rank.
+/// The known properties of the shape of the tested operand: none, or its rank.
 const KNOWN_RANKS: [Option<usize>; 7] =
     [None, Some(0), Some(1), Some(2), Some(3), Some(4), Some(5)];
 
@@ -34,11 +33,10 @@ enum Kind {
     Tuple,
 }
 
-/// What is known of an operand: nothing, or its kind, optionally its rank, and its element type.
+/// The known properties of an operand: none, or its kind, its element type and optionally its rank.
 type KnownOperand = Option<(Kind, Option<usize>, DType)>;
 
-/// For each operand that is a tensor or a tuple of tensors, the element types that the type rule
-/// accepts, in words.
+/// For each operand that is a tensor or a tuple of tensors, the element types that the type rule accepts, in words.
 pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
     let mut list = Vec::new();
     for (k, spec) in decl.signature().operands.iter().enumerate() {
@@ -58,8 +56,8 @@ pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
     list
 }
 
-/// Whether an operand can be of this kind. If the type rule accepts an unknown operand beside a
-/// first operand of known rank, but never accepts a tensor there, the operand is not of this kind.
+/// Whether an operand can be of this kind. If the type rule accepts an unknown operand beside a first operand of known rank, but
+/// never accepts a tensor there, the operand is not of this kind.
 fn accepts_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
     let open: Vec<usize> =
         (1..5).filter(|&rank| k > 0 && accepts(decl, k, None, Some(rank))).collect();
@@ -73,8 +71,7 @@ fn accepts_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
     open.is_empty() || open.iter().any(any)
 }
 
-/// Whether a type is accepted. It is not if the type rule rejects it in a case in which it accepts
-/// another type.
+/// Whether an element type is accepted. It is rejected if the type rule rejects it in any case in which it accepts another type.
 fn accepts_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
     let mut accepted_once = false;
     for known in KNOWN_RANKS {
@@ -88,8 +85,7 @@ fn accepts_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
     accepted_once
 }
 
-/// Whether the type rule accepts operand `k` as described by `is`, if only the rank of the first of
-/// the other operands is known.
+/// Whether the type rule accepts operand `k` as described by `is`, if only the rank of the first of the other operands is known.
 fn accepts(decl: &OpDecl, k: usize, is: KnownOperand, first: Option<usize>) -> bool {
     samples(decl).iter().any(|attrs| {
         let mut builder = FunctionBuilder::new(registry());
@@ -161,7 +157,7 @@ fn samples(decl: &OpDecl) -> Vec<Attrs> {
         .collect()
 }
 
-/// Types in words.
+/// The names of the classes that these types form.
 fn type_class_names(types: &[DType]) -> String {
     let has =
         |t: &dyn Fn(DType) -> bool| TYPES.into_iter().filter(|&d| t(d)).all(|d| types.contains(&d));

@@ -1,5 +1,5 @@
-//! The files generated from the table of operators: `docs/operators.md` and the stubs of
-//! `relax.op`. The tests fail if a file is out of date. With `PLIANT_BLESS=1` they write the files.
+//! Tests of the files that are generated from the operator declarations: `docs/operators.md` and the stubs of `relax.op`. The tests
+//! fail if a file is out of date. With `PLIANT_BLESS=1`, they write the files.
 
 mod accepted_types;
 mod operators_page;
@@ -27,7 +27,7 @@ fn check(path: &str, text: &str) {
     );
 }
 
-/// The row that the tutorial adds compiles, and its type rule works.
+/// The declaration in docs/operator.md compiles, and its type rule works.
 #[test]
 fn the_tutorial_operator_compiles() {
     let page = include_str!("../../../../../docs/operator.md");
@@ -40,8 +40,7 @@ fn the_tutorial_operator_compiles() {
     assert_eq!(types[0], floats("x1"));
 }
 
-/// The operators by group, that is, by the part of the name before the last dot. Operators without
-/// a group come first.
+/// The operators by group, that is, by the part of the name before the last dot. Operators without a group come first.
 fn groups() -> Vec<(&'static str, Vec<&'static OpDecl>)> {
     let mut groups: Vec<(&str, Vec<&OpDecl>)> = Vec::new();
     for decl in registry().decls() {

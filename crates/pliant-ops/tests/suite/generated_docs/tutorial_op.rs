@@ -1,10 +1,10 @@
-//! The table row that the tutorial adds to `ops/binary.rs`.
+//! The declaration that docs/operator.md adds to `ops/binary.rs`.
 
 use pliant_ops::decl::{OpDecl, Pattern};
 use pliant_ops::shared_rules::{infer_broadcast_float, te_broadcast};
 use pliant_ops::te;
 
-/// A table with only that row.
+/// A table with only this declaration.
 #[rustfmt::skip]
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.hypot", infer_broadcast_float, "sqrt(x1 * x1 + x2 * x2).")

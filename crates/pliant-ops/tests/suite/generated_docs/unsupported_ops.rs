@@ -1,8 +1,7 @@
-//! The operators of comparable compilers, to be compared with the table. Each operator that is
-//! absent here has a reason.
+//! The operators of comparable compilers. Each operator that this library does not support has a reason.
 
-/// The names of operators that `R` has in released versions of comparable compilers, by group,
-/// without those that only construct the language itself.
+/// The names of operators that `R` has in released versions of comparable compilers, by group, without those that only construct
+/// the language itself.
 const COMPARABLE_OPERATORS: &str = "
     null_value call_tir call_tir_with_grad call_tir_inplace call_dps_packed call_py_func call_builtin_with_ctx
     make_closure invoke_closure invoke_pure_closure call_inplace_packed call_pure_packed print assert_op shape_of size
@@ -52,7 +51,7 @@ const COMPARABLE_OPERATORS: &str = "
     inspect.tensor_dtype_bits inspect.tensor_dtype_lanes inspect.tensor_byte_offset inspect.tensor_elem_offset
 ";
 
-/// The reasons why operators are absent, by prefixes of their names.
+/// The reasons why operators are not supported, by prefixes of their names.
 pub const REASONS: &[(&[&str], &str)] = &[
     (&["call_tir_with_grad", "grad."], "Gradients are not implemented."),
     (&["call_py_func"], "The script parser reads it as `call_pure_packed`."),
@@ -60,7 +59,7 @@ pub const REASONS: &[(&[&str], &str)] = &[
     (&["ccl.", "dist."], "Programs run in one process and are not distributed."),
 ];
 
-/// The operators of comparable compilers that the table lacks, each with its reason.
+/// The operators of comparable compilers that are not supported, each with the reason.
 pub fn unsupported_operators(has: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
     let missing = COMPARABLE_OPERATORS.split_whitespace().filter(|name| !has(name));
     missing
