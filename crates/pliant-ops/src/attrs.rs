@@ -221,7 +221,7 @@ impl Sizes {
         }
     }
 
-    /// The number of sizes, if it is known.
+    /// The number of sizes in the list, if it is known.
     pub fn count(&self) -> Option<usize> {
         match self {
             Sizes::One(_) | Sizes::UnknownOne => Some(1),

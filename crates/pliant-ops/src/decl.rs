@@ -122,7 +122,7 @@ pub struct OpDecl {
     pub pattern: Pattern,
     /// How it is lowered.
     pub legalize: Legalize,
-    /// How its attributes and operands refer to the dims of its operands.
+    /// How it refers to the dims of its operands, for passes that permute dims.
     pub dims: DimTrait,
     /// Whether the shape of the result depends on the operands' values.
     pub data_dependent: bool,
@@ -212,7 +212,7 @@ impl OpDecl {
         self
     }
 
-    /// Sets how its attributes and operands refer to the dims of its operands.
+    /// Sets how it refers to the dims of its operands.
     pub const fn dims(mut self, dims: DimTrait) -> Self {
         self.dims = dims;
         self
@@ -261,7 +261,7 @@ impl OpDecl {
         self
     }
 
-    /// Sets the other names.
+    /// Sets the alternative names.
     pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self

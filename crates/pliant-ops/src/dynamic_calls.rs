@@ -37,7 +37,7 @@ struct CallDescription {
 }
 
 impl CallDescription {
-    /// The recursion follows tuple expressions, whose depth the verifier limits.
+    /// Adds an operand to the script. Recurses into tuple expressions, whose depth the verifier limits.
     fn operand(&mut self, func: &mut Function, e: Expr) -> Expr {
         match func.expr(e).clone() {
             ExprData::Float(bits, dtype) => self.function.float_value(f64::from_bits(bits), dtype),

@@ -12,7 +12,7 @@ pub enum Label {
 /// A term as written; `None` is the ellipsis.
 type Term = Vec<Option<char>>;
 
-/// An equation as written.
+/// A parsed equation whose ellipses are not expanded yet.
 #[derive(Clone, Debug)]
 pub struct Terms {
     inputs: Vec<Term>,

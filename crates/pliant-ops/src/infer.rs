@@ -102,7 +102,7 @@ impl InferCtx<'_> {
     /// Operand `i` as a tensor. A scalar is a tensor of rank 0. An operand of unknown type is a tensor without known properties.
     ///
     /// # Errors
-    /// If it is something else.
+    /// If the operand is neither a tensor nor a scalar.
     pub fn tensor(&self, i: usize) -> Result<TensorTy, InferError> {
         let ty = self.func.expr_ty(self.args[i]);
         let what = match self.func.expr(self.args[i]) {
@@ -116,7 +116,7 @@ impl InferCtx<'_> {
     /// The tensor properties of a type. `name` is the name of the operand for messages.
     ///
     /// # Errors
-    /// If it is something else.
+    /// If the type is neither a tensor nor a scalar type.
     pub fn tensor_ty(
         &self,
         ty: Type,
@@ -178,7 +178,7 @@ impl InferCtx<'_> {
     /// Operand `i` as a list of sizes: a shape, a tuple of integer scalars, or one integer scalar.
     ///
     /// # Errors
-    /// If it is something else.
+    /// If the operand has another type.
     pub fn sizes(&self, i: usize) -> Result<SizesTy, InferError> {
         let known = |dims: Vec<Sym>| SizesTy { ndim: Some(dims.len()), dims: Some(dims) };
         let ty = self.func.expr_ty(self.args[i]);
@@ -232,7 +232,7 @@ impl InferCtx<'_> {
     /// The value of operand `i`, an `R.dtype`.
     ///
     /// # Errors
-    /// If it is something else.
+    /// If the operand is not an `R.dtype`.
     pub fn dtype_operand(&self, i: usize) -> Result<DType, InferError> {
         match self.func.expr(self.args[i]) {
             ExprData::DType(d) => Ok(*d),

@@ -25,14 +25,14 @@ use crate::te::{self, Arg, AssumedDims, TeError, VarMap};
 pub enum Legalized {
     /// A `call_tir` of a new loop function.
     Tir(TirCall),
-    /// `relax.reshape(input, shape)` of the call's own type: a view, which the VM creates without copying.
+    /// `relax.reshape(input, shape)` with the type of the call: a view, which the VM creates without copying.
     Reshape {
         /// The tensor.
         input: Expr,
         /// The dims of the result: a shape value.
         shape: Expr,
     },
-    /// A call of a packed function with these operands and the call's own type.
+    /// A call of a packed function with these operands and the type of the call.
     Packed {
         /// The registered name.
         name: &'static str,

@@ -220,8 +220,8 @@ fn reject_string_operands(ctx: &InferCtx<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Checks that each given attribute is declared, that each required attribute is given, and that bools, integers and floats have
-/// the declared kind.
+/// Checks that each attribute of the call is declared, that each required attribute is present, and that bools, integers and floats
+/// have the declared kind.
 fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
     for (key, _) in &ctx.attrs.0 {
         if !ctx.decl.attrs.iter().any(|(k, _)| **k == **key) {

@@ -42,7 +42,7 @@ fn broadcast_two(ctx: &mut InferCtx<'_>, a: TensorTy, b: TensorTy) -> Result<Ten
                 scalar: a.scalar && b.scalar,
             }
         }
-        // A scalar does not change the shape, whatever is known about the other operand.
+        // A scalar does not change the shape of the other operand, even if that shape is unknown.
         (Some(x), None) if x.is_empty() => b,
         (None, Some(y)) if y.is_empty() => a,
         _ if a.shape == b.shape && matches!(a.shape, TensorShape::Var(_)) => a,
@@ -79,7 +79,7 @@ pub fn infer_broadcast(ctx: &mut InferCtx<'_>) -> InferResult {
 /// If an operand is not a tensor of floats, the shapes do not broadcast or the element types differ.
 pub fn infer_broadcast_float(ctx: &mut InferCtx<'_>) -> InferResult {
     let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
-    // A scalar takes the type of the tensor, whatever its own type is.
+    // A scalar adopts the type of the tensor, so its own type is not checked.
     if !a.scalar {
         require_float(ctx, 0, &a)?;
     }
@@ -300,7 +300,7 @@ pub fn te_converted(t: te::Tensor, dtype: DType) -> te::Tensor {
 /// A condition on sizes that could not be proved. The loop function checks it at run time.
 #[derive(Clone, Debug)]
 pub struct SizeCheck {
-    /// A predicate over sizes.
+    /// The condition, a predicate over symbolic sizes.
     pub cond: Sym,
     /// The error message, in which `{0}`, `{1}`, ... stand for the values.
     pub message: String,

@@ -252,7 +252,7 @@ impl<'f> TeCall<'f> {
         TeCall { func, inputs: Vec::new(), vars, existing_tensors: &[], example: None }
     }
 
-    /// The function that holds the call.
+    /// The function that contains the call.
     pub fn func(&mut self) -> &mut Function {
         self.func
     }

@@ -134,7 +134,7 @@ fn check_operand(
     }
 }
 
-/// Checks that a kernel can read a tensor of some rank with these axes.
+/// Checks that the memory order that a kernel requires allows these axes for a tensor of rank `rank`.
 fn check_axes(order: Order, axes: &[i64], rank: usize) -> Result<(), String> {
     let own: Vec<i64> = axes.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
     if own.len() != rank {

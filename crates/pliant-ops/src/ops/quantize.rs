@@ -151,7 +151,7 @@ impl Parameter {
     }
 }
 
-/// The data, its parameters, and the required checks.
+/// The data, the scale and zero point, and the run-time checks of their sizes.
 struct QuantizeOperands {
     x: Value,
     scale: Parameter,

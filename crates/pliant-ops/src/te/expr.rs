@@ -118,18 +118,18 @@ pub enum Reducer {
     Max,
     /// The minimum. It starts from infinity or the largest integer.
     Min,
-    /// A commutative and associative function given by the user.
+    /// A user-defined commutative and associative function.
     Custom(Arc<CustomReducer>),
 }
 
-/// A reducer given by the user: `result` over `lhs` and `rhs`, with the initial value `identity`.
+/// A user-defined reducer: `result` over `lhs` and `rhs`, with the initial value `identity`.
 #[derive(Clone, Debug)]
 pub struct CustomReducer {
-    /// The accumulated value.
+    /// The variable for the accumulated value.
     pub lhs: Var,
-    /// The next value.
+    /// The variable for the next value.
     pub rhs: Var,
-    /// The combination of both.
+    /// The combined value.
     pub result: Expr,
     /// The initial value.
     pub identity: Expr,
@@ -254,7 +254,7 @@ impl Expr {
     }
 }
 
-/// A child that was taken out of a node that is being dropped.
+/// A child of a node that is being dropped.
 pub(super) enum Orphan {
     Expr(Expr),
     Tensor(Tensor),

@@ -83,7 +83,7 @@ pub fn finite_limit(dtype: DType, largest: bool) -> Expr {
 
 // ---- conversion and type matching ----
 
-/// A conversion to `ty`. Constants are converted at once. An expression that already has the type is returned unchanged.
+/// A conversion to `ty`. Constants are converted at compile time. An expression that already has the type is returned unchanged.
 pub fn cast(e: &Expr, ty: impl Into<Ty>) -> Expr {
     let ty = ty.into();
     if e.ty() == ty {

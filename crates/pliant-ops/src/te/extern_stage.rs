@@ -152,7 +152,7 @@ pub fn for_each<'s>(stmts: &'s [Stmt], visit: &mut impl FnMut(&'s Stmt)) {
     }
 }
 
-/// The statements with variables and tensors replaced.
+/// Copies statements with variables and tensors replaced.
 pub fn replace_in_stmts(
     stmts: &[Stmt],
     vars: &FxHashMap<Var, Expr>,
@@ -207,7 +207,7 @@ impl Cell {
     }
 }
 
-/// The statements that a function writes.
+/// Collects the statements that `write` emits.
 fn nested(write: impl FnOnce(&mut Body)) -> Vec<Stmt> {
     let mut body = Body::default();
     write(&mut body);

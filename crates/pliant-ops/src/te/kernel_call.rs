@@ -53,7 +53,7 @@ impl<'a> KernelCall<'a> {
         }
     }
 
-    /// Sets the numbers of an attribute. A choice is given as its index, a bool as 0 or 1.
+    /// Sets the numbers of an attribute. A choice is represented by its index, a bool by 0 or 1.
     ///
     /// # Panics
     /// If the kernel has no attribute of that name, or its list has another length.

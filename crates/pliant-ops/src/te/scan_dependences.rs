@@ -19,7 +19,7 @@ pub(super) struct Read {
     step: Expr,
     /// The condition under which the value is read. `None` if it is always read.
     condition: Option<Expr>,
-    /// Whether the reader's own step may be read, because the stages of one step are computed in order.
+    /// Whether reads of the step that is being computed are valid. They are for intermediate stages, which are computed in order.
     same_step: bool,
 }
 

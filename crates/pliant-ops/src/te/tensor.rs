@@ -217,7 +217,7 @@ pub fn placeholder(shape: Vec<Expr>, dtype: DType, name: impl Into<Arc<str>>) ->
     Tensor::new(name.into(), shape, dtype, TensorOp::Placeholder)
 }
 
-/// A tensor of the given shape whose element at `idx` is `f(idx)`. Its dtype is that of the element.
+/// A tensor of shape `shape` whose element at the indices `i` is `f(i)`. Its dtype is that of the element.
 pub fn compute(
     shape: Vec<Expr>,
     name: impl Into<Arc<str>>,
@@ -244,7 +244,7 @@ pub fn compute_named(
     compute_over(shape, name, &vars, &f(&indices))
 }
 
-/// A tensor of the given shape whose element is `body` over the variables `vars`, one for each dim.
+/// A tensor of shape `shape` whose element is `body`, an expression over the index variables `vars`, one for each dim.
 ///
 /// # Panics
 /// If there are more dims than variables.

@@ -338,7 +338,7 @@ fn inlining_stops_at_the_size_limit() {
     let stages = blocks(&f).len();
     assert!((3..30).contains(&stages), "{stages}");
 
-    // A reader that is large by itself inlines nothing and stays within the limit of a stage.
+    // A stage that exceeds the inlining limit by itself inlines nothing and stays within the limit of a stage.
     let b = te::compute(vec![n.clone()], "B", |i| squared(a.at(i), 8));
     let c = te::compute(vec![n], "C", |i| squared(b.at(i), 12));
     let inlined = te::inline_injective(&[c]).remove(0);

@@ -116,7 +116,7 @@ fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sy
 /// A pixel position and its weight; no weight means 1.
 type WeightedPosition = (Expr, Option<Expr>);
 
-/// The coordinates along one axis.
+/// Maps grid coordinates to pixel positions along one axis of the image.
 struct Axis<'a> {
     sample_attrs: &'a SampleAttrs,
     size: Expr,

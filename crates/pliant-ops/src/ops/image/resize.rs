@@ -72,7 +72,7 @@ const CROP: &str = "tf_crop_and_resize";
 const ROUNDINGS: [&str; 6] =
     ["", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"];
 
-/// The attributes.
+/// The attributes of a resize.
 struct ResizeAttrs {
     layout: Layout,
     method: Method,
@@ -169,7 +169,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
 
 /// The source elements for one axis of the result.
 struct SourceElements {
-    /// The float64 position in the data for each index.
+    /// The position in the data, as float64, for each index of the axis in the result.
     position: Tensor,
     /// The size of the axis in the data.
     from: Expr,

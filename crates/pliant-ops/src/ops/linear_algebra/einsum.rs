@@ -28,7 +28,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .numpy("einsum")
 .onnx(&["Einsum"])];
 
-/// The equation, given by the call's subscripts.
+/// Parses the attribute `subscripts`.
 fn terms(ctx: &InferCtx<'_>) -> Result<Terms, InferError> {
     let value = ctx.attr("subscripts");
     let text = value.as_str().ok_or_else(|| ctx.error("subscripts must be a string"))?;
@@ -53,7 +53,7 @@ fn equation(ctx: &InferCtx<'_>, ranks: &[usize]) -> Result<Equation, InferError>
     })
 }
 
-/// The size of each label.
+/// The size of each label, broadcast over all dims with that label.
 fn sizes(
     ctx: &mut InferCtx<'_>,
     eq: &Equation,
@@ -119,7 +119,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(dims, Some(rank), dtype))
 }
 
-/// An operand or an intermediate result, with the labels of its dims.
+/// An operand or an intermediate product, with the labels of its dims.
 struct LabeledTensor {
     operand: BroadcastOperand,
     labels: Vec<Label>,

@@ -69,7 +69,7 @@ enum Causal {
     BottomRight,
 }
 
-/// The attributes: scale, mask and window.
+/// The attributes: the scale and the masks.
 struct AttentionAttrs {
     scale: Option<f64>,
     causal: Causal,

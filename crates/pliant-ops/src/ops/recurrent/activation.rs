@@ -29,7 +29,7 @@ const TABLE: &[(&str, f64, f64)] = &[
 ];
 
 impl Activation {
-    /// The value at `x`.
+    /// The activation of `x`.
     pub fn apply(&self, x: &Expr) -> Expr {
         let dtype = x.ty().dtype;
         let number = |v: f64| te::const_of(v, dtype);

@@ -94,7 +94,7 @@ fn clip(ctx: &InferCtx<'_>) -> Result<Option<f64>, InferError> {
 }
 
 impl Layer {
-    /// Reads the sizes; `None` if they are unknown.
+    /// Reads the sizes from the operands and checks the shapes of all operands. `None` if dims are unknown.
     pub fn read(ctx: &mut InferCtx<'_>, kind: CellKind) -> Result<Option<Layer>, InferError> {
         let (x, w, r) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims, ctx.tensor(2)?.dims);
         let (Some(x), Some(_), Some(r)) = (x, w, r) else { return Ok(None) };
@@ -143,7 +143,7 @@ impl Layer {
         }
     }
 
-    /// The dims of a state.
+    /// The dims of an output or cell state of the last step.
     pub fn state(&self, ctx: &mut InferCtx<'_>) -> Vec<Sym> {
         let d = ctx.func.syms.int(self.directions);
         match self.batched {
@@ -152,7 +152,7 @@ impl Layer {
         }
     }
 
-    /// The dims of all outputs.
+    /// The dims of the result with the outputs of all steps.
     pub fn outputs(&self, ctx: &mut InferCtx<'_>) -> Vec<Sym> {
         let d = ctx.func.syms.int(self.directions);
         match self.batched {
@@ -162,7 +162,7 @@ impl Layer {
     }
 }
 
-/// The tensors of a layer.
+/// The tensors and parameters of a layer.
 pub(super) struct LayerTensors {
     pub kind: CellKind,
     /// The products of the inputs with their weights, plus biases, of shape (directions, steps, batch, gates * hidden).
