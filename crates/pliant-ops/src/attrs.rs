@@ -213,7 +213,7 @@ pub enum Sizes {
 
 impl Sizes {
     /// The sizes, if they are known.
-    pub fn known(self) -> Option<Vec<Sym>> {
+    pub fn known_sizes(self) -> Option<Vec<Sym>> {
         match self {
             Sizes::One(size) => Some(vec![size]),
             Sizes::Many(sizes) => Some(sizes),
@@ -273,7 +273,7 @@ impl InferCtx<'_> {
         let Some(sizes) = sizes.filter(|s| s.count().is_none_or(|n| n == 1)) else {
             return Err(bad(self));
         };
-        let Some(&[size]) = sizes.known().as_deref() else { return Ok(None) };
+        let Some(&[size]) = sizes.known_sizes().as_deref() else { return Ok(None) };
         match self.func.syms.as_int(size) {
             Some(v) if v < min && min == 0 => {
                 Err(self.attr_error(key, format!("must not be negative, but is {v}")))

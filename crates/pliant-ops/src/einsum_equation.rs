@@ -14,7 +14,7 @@ type Term = Vec<Option<char>>;
 
 /// A parsed equation whose ellipses are not expanded yet.
 #[derive(Clone, Debug)]
-pub struct Terms {
+pub struct ParsedEquation {
     inputs: Vec<Term>,
     /// `None` if the equation has no output term.
     output: Option<Term>,
@@ -38,12 +38,12 @@ pub enum EquationMismatch {
     Rank(usize),
 }
 
-impl Terms {
+impl ParsedEquation {
     /// Parses an equation such as `"ij,jk->ik"`.
     ///
     /// # Errors
     /// The reason why the text is not an equation.
-    pub fn parse(text: &str) -> Result<Terms, String> {
+    pub fn parse(text: &str) -> Result<ParsedEquation, String> {
         let (inputs, output) = match text.split_once("->") {
             Some((inputs, output)) => (inputs, Some(parse_term(output)?)),
             None => (text, None),
@@ -59,7 +59,7 @@ impl Terms {
                 }
             }
         }
-        Ok(Terms { inputs, output })
+        Ok(ParsedEquation { inputs, output })
     }
 
     /// The labels of each dim, for operands with the given ranks.

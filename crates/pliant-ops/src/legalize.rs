@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 use crate::decl::{ConstantSizes, Legalize, OpDecl};
 use crate::infer::InferCtx;
 use crate::ops::squeezed_axes_to_check;
-use crate::registry::{Entry, registry};
+use crate::registry::{RegistryEntry, registry};
 use crate::size_proofs;
 use crate::te::{self, Arg, AssumedDims, TeError, VarMap};
 
@@ -541,7 +541,7 @@ pub fn legalize_with(
     trust_indices: bool,
 ) -> Result<Option<Legalized>, LegalizeError> {
     match registry().entry(op) {
-        Some(Entry::Library { decl, .. }) => match decl.legalize {
+        Some(RegistryEntry::Library { decl, .. }) => match decl.legalize {
             Legalize::Keep => Ok(None),
             Legalize::Packed(name) => legalize_packed(func, decl, name, args, attrs).map(Some),
             Legalize::View(_) => legalize_view(func, decl, args, attrs, ty),
@@ -556,10 +556,10 @@ pub fn legalize_with(
 /// Whether lowering an operator requires the shapes of its operands.
 pub fn needs_shapes(op: Op) -> bool {
     match registry().entry(op) {
-        Some(Entry::Library { decl, .. }) => {
+        Some(RegistryEntry::Library { decl, .. }) => {
             matches!(decl.legalize, Legalize::Te(_) | Legalize::View(_))
         }
-        Some(Entry::User(_)) => true,
+        Some(RegistryEntry::User(_)) => true,
         None => false,
     }
 }
@@ -567,7 +567,7 @@ pub fn needs_shapes(op: Op) -> bool {
 /// The sizes that the operator with the given name requires as constants.
 pub fn constant_sizes_of(name: &str) -> ConstantSizes {
     match registry().named(name) {
-        Some(Entry::Library { decl, .. }) => decl.constant_sizes,
+        Some(RegistryEntry::Library { decl, .. }) => decl.constant_sizes,
         _ => ConstantSizes::None,
     }
 }
@@ -597,8 +597,8 @@ fn to_tir(
 ) -> Result<Option<TirCall>, LegalizeError> {
     let decl = match registry().entry(op) {
         None => return Err(LegalizeError::new(format!("operator {op} is not declared"))),
-        Some(Entry::User(user)) => return user.legalize(func, args, attrs, ty).map(Some),
-        Some(Entry::Library { decl, .. }) => *decl,
+        Some(RegistryEntry::User(user)) => return user.legalize(func, args, attrs, ty).map(Some),
+        Some(RegistryEntry::Library { decl, .. }) => *decl,
     };
     let Some(form) = te_form(func, decl, (args, attrs), ty, trust_indices)? else {
         return Ok(None);

@@ -14,7 +14,7 @@ use crate::user_ops::UserOp;
 
 /// An operator together with its signature.
 #[derive(Debug)]
-pub(crate) enum Entry {
+pub(crate) enum RegistryEntry {
     /// An operator of the library.
     Library {
         /// The declaration.
@@ -26,19 +26,19 @@ pub(crate) enum Entry {
     User(UserOp),
 }
 
-impl Entry {
+impl RegistryEntry {
     /// The full name.
     fn name(&self) -> &'static str {
         match self {
-            Entry::Library { decl, .. } => decl.name,
-            Entry::User(op) => op.name(),
+            RegistryEntry::Library { decl, .. } => decl.name,
+            RegistryEntry::User(op) => op.name(),
         }
     }
 
     fn has_name(&self, name: &str) -> bool {
         let alias = match self {
-            Entry::Library { decl, .. } => decl.aliases.contains(&name),
-            Entry::User(_) => false,
+            RegistryEntry::Library { decl, .. } => decl.aliases.contains(&name),
+            RegistryEntry::User(_) => false,
         };
         alias || self.name() == name
     }
@@ -46,10 +46,10 @@ impl Entry {
 
 /// All operators. The process has one registry: [`registry`].
 pub struct Registry {
-    library: FxHashMap<u64, Entry>,
+    library: FxHashMap<u64, RegistryEntry>,
     /// Maps the ids of alternative names to the ids of the operators.
     aliases: FxHashMap<u64, u64>,
-    user: RwLock<FxHashMap<u64, &'static Entry>>,
+    user: RwLock<FxHashMap<u64, &'static RegistryEntry>>,
 }
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
@@ -57,7 +57,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     for decl in GROUPS.iter().copied().flatten() {
         let id = id_of(decl.name);
         aliases.extend(decl.aliases.iter().map(|alias| (id_of(alias), id)));
-        library.insert(id, Entry::Library { decl, signature: decl.signature() });
+        library.insert(id, RegistryEntry::Library { decl, signature: decl.signature() });
     }
     Registry { library, aliases, user: RwLock::default() }
 });
@@ -69,16 +69,16 @@ pub fn registry() -> &'static Registry {
 
 impl Registry {
     /// An operator. Aliases are resolved.
-    pub(crate) fn entry(&self, op: Op) -> Option<&Entry> {
+    pub(crate) fn entry(&self, op: Op) -> Option<&RegistryEntry> {
         self.by_id(op.id())
     }
 
     /// The operator with this full name. Aliases are resolved.
-    pub(crate) fn named(&self, name: &str) -> Option<&Entry> {
+    pub(crate) fn named(&self, name: &str) -> Option<&RegistryEntry> {
         self.by_id(id_of(name)).filter(|entry| entry.has_name(name))
     }
 
-    fn by_id(&self, id: u64) -> Option<&Entry> {
+    fn by_id(&self, id: u64) -> Option<&RegistryEntry> {
         let entry = self.library.get(&id).or_else(|| self.library.get(self.aliases.get(&id)?));
         let user = || self.user.read().unwrap_or_else(PoisonError::into_inner).get(&id).copied();
         entry.or_else(user)
@@ -87,8 +87,8 @@ impl Registry {
     /// The declaration of a library operator. `None` for an operator of the user.
     pub fn decl(&self, op: Op) -> Option<&'static OpDecl> {
         match self.entry(op)? {
-            Entry::Library { decl, .. } => Some(decl),
-            Entry::User(_) => None,
+            RegistryEntry::Library { decl, .. } => Some(decl),
+            RegistryEntry::User(_) => None,
         }
     }
 
@@ -137,7 +137,7 @@ impl Registry {
         let mut user = self.user.write().unwrap_or_else(PoisonError::into_inner);
         let own = Op::new(op.name());
         // Calls refer to operators for as long as the process lives, so a registration is never freed.
-        user.insert(own.id(), Box::leak(Box::new(Entry::User(op))));
+        user.insert(own.id(), Box::leak(Box::new(RegistryEntry::User(op))));
         own
     }
 }
@@ -153,19 +153,19 @@ impl OpRegistry for Registry {
 
     fn signature(&self, op: Op) -> Option<&OpSignature> {
         Some(match self.entry(op)? {
-            Entry::Library { signature, .. } => signature,
-            Entry::User(op) => op.signature(),
+            RegistryEntry::Library { signature, .. } => signature,
+            RegistryEntry::User(op) => op.signature(),
         })
     }
 
     fn infers_by_example(&self, op: Op) -> bool {
-        matches!(self.entry(op), Some(Entry::User(_)))
+        matches!(self.entry(op), Some(RegistryEntry::User(_)))
     }
 
     fn is_pure(&self, op: Op) -> bool {
         match self.entry(op) {
-            Some(Entry::Library { decl, .. }) => decl.pure,
-            Some(Entry::User(_)) => true,
+            Some(RegistryEntry::Library { decl, .. }) => decl.pure,
+            Some(RegistryEntry::User(_)) => true,
             None => false,
         }
     }
@@ -176,7 +176,7 @@ impl OpRegistry for Registry {
 
     fn dim_trait(&self, op: Op) -> DimTrait {
         match self.entry(op) {
-            Some(Entry::Library { decl, .. }) => decl.dims,
+            Some(RegistryEntry::Library { decl, .. }) => decl.dims,
             _ => DimTrait::Opaque,
         }
     }
@@ -191,8 +191,8 @@ impl OpRegistry for Registry {
     ) -> Result<Type, InferError> {
         match self.entry(op) {
             None => Err(InferError::new(format!("operator {op} is not declared"))),
-            Some(Entry::User(user)) => user.infer(func, args, attrs),
-            Some(Entry::Library { decl, .. }) => {
+            Some(RegistryEntry::User(user)) => user.infer(func, args, attrs),
+            Some(RegistryEntry::Library { decl, .. }) => {
                 let mut ctx = InferCtx { func, decl, args, attrs, ty_args };
                 ctx.check_arity()?;
                 check_attrs(&ctx)?;

@@ -13,7 +13,7 @@ use crate::decl::{Legalize, OpDecl};
 use crate::infer::InferCtx;
 use crate::legalize::te_form;
 use crate::ops::squeezed_axes_to_check;
-use crate::registry::{Entry, registry};
+use crate::registry::{RegistryEntry, registry};
 use crate::te::{self, ExprKind, Intrin, Stmt, TensorOp, VarMap};
 
 /// The conditions on sizes that could not be proved and must hold when the call runs. `args` are the operands of the call, and an
@@ -35,7 +35,7 @@ fn checks_of_call(
     attrs: &Attrs,
     ty: Type,
 ) -> Option<Vec<Sym>> {
-    let Some(Entry::Library { decl, .. }) = registry().entry(op) else { return None };
+    let Some(RegistryEntry::Library { decl, .. }) = registry().entry(op) else { return None };
     if matches!(decl.legalize, Legalize::View(_)) && !is_lowered_to_check(func, decl, args, attrs) {
         return Some(element_count_condition(func, args[0], ty)?.into_iter().collect());
     }

@@ -7,7 +7,7 @@ use pliant_ir::{OpRegistry, Sym};
 
 use crate::decl::Legalize;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::registry::{Entry, registry};
+use crate::registry::{RegistryEntry, registry};
 use crate::te::{self, VarMap};
 use crate::user_ops::TeCall;
 
@@ -31,7 +31,7 @@ pub fn outputs_over(
     reject_constant_arrays(func, op, &args)?;
     let ty = func.expr_ty(call);
     match registry().entry(op) {
-        Some(Entry::Library { decl, .. }) => match decl.legalize {
+        Some(RegistryEntry::Library { decl, .. }) => match decl.legalize {
             Legalize::Te(te) | Legalize::View(te) => {
                 let mut ctx = LegalizeCtx::new(func, decl, &args, &attrs, ty);
                 ctx.vars = vars.clone();
@@ -43,9 +43,11 @@ pub fn outputs_over(
             ))),
             Legalize::Keep => Err(LegalizeError::new(format!("{op}: it has no tensor expression"))),
         },
-        Some(Entry::User(user)) => {
-            user.outputs(&mut TeCall::over(func, vars.clone(), existing_tensors), &args, &attrs)
-        }
+        Some(RegistryEntry::User(user)) => user.outputs(
+            &mut TeCall::with_existing_tensors(func, vars.clone(), existing_tensors),
+            &args,
+            &attrs,
+        ),
         None => Err(LegalizeError::new(format!("operator {op} is not declared"))),
     }
 }

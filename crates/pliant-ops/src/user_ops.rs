@@ -72,10 +72,10 @@ pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
         return Err(InferError::new(format!("{full:?} is not a valid operator name")));
     }
     let name = match registry().named(&full) {
-        Some(crate::registry::Entry::Library { .. }) => {
+        Some(crate::registry::RegistryEntry::Library { .. }) => {
             return Err(InferError::new(format!("{full} is an operator of the library")));
         }
-        Some(crate::registry::Entry::User(op)) => op.name,
+        Some(crate::registry::RegistryEntry::User(op)) => op.name,
         None => {
             registry().check_name_is_free(&full)?;
             leak(full)
@@ -129,7 +129,7 @@ impl UserOp {
     fn infer_by_example(&self, func: &mut Function, args: &[Expr], attrs: &Attrs) -> Type {
         for rank in EXAMPLE_RANKS {
             let mut call = TeCall::new(func);
-            call.example = Some(Example { rank, is_guessed: false });
+            call.example = Some(TypeExample { rank, is_guessed: false });
             let Ok(outputs) = self.outputs(&mut call, args, attrs) else { continue };
             let is_guessed = call.example.is_some_and(|e| e.is_guessed);
             let ty = |t: &te::Tensor| match is_guessed {
@@ -216,7 +216,7 @@ pub struct TeCall<'f> {
     /// The tensors that represent operands. Other operands become placeholders.
     existing_tensors: &'f [(Expr, te::Tensor)],
     /// How unknown types of operands are filled in. If it is `None`, an unknown type is an error.
-    example: Option<Example>,
+    example: Option<TypeExample>,
 }
 
 /// The ranks that are tried for operands of unknown rank, and the data type that is used for an unknown data type.
@@ -225,7 +225,7 @@ const EXAMPLE_DTYPE: DType = DType::Float32;
 
 /// How unknown types of operands are filled in.
 #[derive(Clone, Copy)]
-struct Example {
+struct TypeExample {
     /// The rank of operands whose rank is not known.
     rank: usize,
     /// Whether a rank or a data type has been filled in.
@@ -239,7 +239,7 @@ impl<'f> TeCall<'f> {
     }
 
     /// A call whose operands are the tensors in `existing_tensors`.
-    pub(crate) fn over(
+    pub(crate) fn with_existing_tensors(
         func: &'f mut Function,
         vars: VarMap,
         existing_tensors: &'f [(Expr, te::Tensor)],

@@ -11,14 +11,14 @@ use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::te;
 
-const DTYPE: &[(&str, Default)] = &[("dtype", Default::None)];
-const DIAGONAL: &[(&str, Default)] = &[("k", Default::Int(0))];
+const DTYPE_ATTR: &[(&str, Default)] = &[("dtype", Default::None)];
+const DIAGONAL_ATTR: &[(&str, Default)] = &[("k", Default::Int(0))];
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.full", infer_full, "A tensor of the given shape, filled with a value.")
         .operands(&["shape: size", "fill_value: fill"])
-        .attrs(DTYPE)
+        .attrs(DTYPE_ATTR)
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Operand))
         .numpy("full")
         .onnx(&["ConstantOfShape"]),
@@ -38,17 +38,17 @@ pub static DECLS: &[OpDecl] = &[
         "A tensor of the shape of `x`, filled with a value.",
     )
     .operands(&["x", "fill_value: fill"])
-    .attrs(DTYPE)
+    .attrs(DTYPE_ATTR)
     .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Operand))
     .numpy("full_like"),
     OpDecl::new("relax.zeros_like", infer_like, "A tensor of zeros of the shape of `x`.")
         .operands(&["x"])
-        .attrs(DTYPE)
+        .attrs(DTYPE_ATTR)
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(0.0)))
         .numpy("zeros_like"),
     OpDecl::new("relax.ones_like", infer_like, "A tensor of ones of the shape of `x`.")
         .operands(&["x"])
-        .attrs(DTYPE)
+        .attrs(DTYPE_ATTR)
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(1.0)))
         .numpy("ones_like"),
     OpDecl::new(
@@ -57,7 +57,7 @@ pub static DECLS: &[OpDecl] = &[
         "Evenly spaced values from `start` (inclusive) to `end` (exclusive).",
     )
     .operands(&["start: scalar", "end?: scalar", "step?: scalar"])
-    .attrs(DTYPE)
+    .attrs(DTYPE_ATTR)
     .te(Pattern::Injective, te_arange)
     .numpy("arange")
     .onnx(&["Range"])
@@ -68,7 +68,7 @@ pub static DECLS: &[OpDecl] = &[
         "The lower triangle of matrices. Elements above diagonal `k` become 0.",
     )
     .operands(&["x"])
-    .attrs(DIAGONAL)
+    .attrs(DIAGONAL_ATTR)
     .symbolic("k")
     .te(Pattern::Injective, |ctx| te_triangle(ctx, "tril", te::le))
     .numpy("tril")
@@ -79,7 +79,7 @@ pub static DECLS: &[OpDecl] = &[
         "The upper triangle of matrices. Elements below diagonal `k` become 0.",
     )
     .operands(&["x"])
-    .attrs(DIAGONAL)
+    .attrs(DIAGONAL_ATTR)
     .symbolic("k")
     .te(Pattern::Injective, |ctx| te_triangle(ctx, "triu", te::ge))
     .numpy("triu")
@@ -144,20 +144,20 @@ fn te_fill(ctx: &mut LegalizeCtx<'_>, fill: Fill) -> TeResult {
 // ---- arange ----
 
 /// An operand of `arange`: a size or a float constant.
-enum Bound {
+enum ArangeBound {
     Size(Sym),
     Float(f64),
 }
 
 /// Start, end and step, with defaults for absent operands.
-fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[Bound; 3], InferError> {
+fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[ArangeBound; 3], InferError> {
     let mut bounds = Vec::new();
     for i in 0..ctx.args.len() {
         if !ctx.has_operand(i) {
             break;
         }
         if let ExprData::Float(bits, _) = *ctx.func.expr(ctx.args[i]) {
-            bounds.push(Bound::Float(f64::from_bits(bits)));
+            bounds.push(ArangeBound::Float(f64::from_bits(bits)));
             continue;
         }
         let dims = ctx.sizes(i)?.dims.filter(|d| d.len() == 1);
@@ -167,13 +167,13 @@ fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[Bound; 3], InferError> {
                 ctx.operand_name(i)
             ))
         };
-        bounds.push(Bound::Size(dims.ok_or_else(bad)?[0]));
+        bounds.push(ArangeBound::Size(dims.ok_or_else(bad)?[0]));
     }
     let (zero, one) = (ctx.func.syms.int(0), ctx.func.syms.int(1));
     let mut bounds = bounds.into_iter();
     Ok(match (bounds.next(), bounds.next(), bounds.next()) {
-        (Some(end), None, _) => [Bound::Size(zero), end, Bound::Size(one)],
-        (Some(start), Some(end), None) => [start, end, Bound::Size(one)],
+        (Some(end), None, _) => [ArangeBound::Size(zero), end, ArangeBound::Size(one)],
+        (Some(start), Some(end), None) => [start, end, ArangeBound::Size(one)],
         (Some(start), Some(end), Some(step)) => [start, end, step],
         (None, ..) => return Err(ctx.error("operand end is missing")),
     })
@@ -203,7 +203,7 @@ fn int_length(ctx: &mut InferCtx<'_>, start: Sym, end: Sym, step: Sym) -> Result
 fn infer_arange(ctx: &mut InferCtx<'_>) -> InferResult {
     let bounds = arange_bounds(ctx)?;
     let dtype = ctx.dtype("dtype")?;
-    if let [Bound::Size(start), Bound::Size(end), Bound::Size(step)] = bounds {
+    if let [ArangeBound::Size(start), ArangeBound::Size(end), ArangeBound::Size(step)] = bounds {
         let len = int_length(ctx, start, end, step)?;
         if let Some(dtype) = dtype {
             check_values_fit(ctx, dtype, start, len, step)?;
@@ -242,10 +242,10 @@ fn check_values_fit(
     Err(ctx.error(format!("{dtype} cannot represent the values from {start} to {end}")))
 }
 
-fn float_bounds(ctx: &InferCtx<'_>, bounds: &[Bound; 3]) -> Result<[f64; 3], InferError> {
-    let value = |b: &Bound| match b {
-        Bound::Float(v) => Ok(*v),
-        Bound::Size(s) => {
+fn float_bounds(ctx: &InferCtx<'_>, bounds: &[ArangeBound; 3]) -> Result<[f64; 3], InferError> {
+    let value = |b: &ArangeBound| match b {
+        ArangeBound::Float(v) => Ok(*v),
+        ArangeBound::Size(s) => {
             let v = ctx.func.syms.as_int(*s).map(|v| v as f64);
             v.ok_or_else(|| ctx.error("symbolic bounds and float bounds cannot be combined"))
         }
@@ -256,7 +256,7 @@ fn float_bounds(ctx: &InferCtx<'_>, bounds: &[Bound; 3]) -> Result<[f64; 3], Inf
 fn te_arange(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let bounds = arange_bounds(&mut ctx.infer())?;
-    if let [Bound::Size(start), _, Bound::Size(step)] = bounds {
+    if let [ArangeBound::Size(start), _, ArangeBound::Size(step)] = bounds {
         let (start, step) = (ctx.size(start), ctx.size(step));
         let len = shape[0].clone();
         let out = te::compute(shape, "T_arange", |i| te::cast(&(&i[0] * &step + &start), dtype));

@@ -47,7 +47,7 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- take ----
 
-const MODES: &[&str] = &["fast", "wrap", "clip", "nan"];
+const OUT_OF_RANGE_MODES: &[&str] = &["fast", "wrap", "clip", "nan"];
 
 /// The indexed axis. Without an axis, the tensor must be a vector.
 fn take_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
@@ -63,7 +63,7 @@ fn take_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
 fn infer_take(ctx: &mut InferCtx<'_>) -> InferResult {
     let (x, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_integer(ctx, 1, &indices)?;
-    if MODES[ctx.choice("mode", MODES)?] == "nan" {
+    if OUT_OF_RANGE_MODES[ctx.choice("mode", OUT_OF_RANGE_MODES)?] == "nan" {
         require_float(ctx, 0, &x)?;
     }
     let Some(ndim) = x.ndim else { return Ok(ctx.tensor_type(None, None, x.dtype)) };
@@ -77,7 +77,7 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (x, indices) = (ctx.tensor(0)?, ctx.value(1)?);
     let infer = ctx.infer();
     let axis = take_axis(&infer, x.ndim())?;
-    let mode = MODES[infer.choice("mode", MODES)?];
+    let mode = OUT_OF_RANGE_MODES[infer.choice("mode", OUT_OF_RANGE_MODES)?];
     let size = x.shape()[axis].clone();
     let count = indices.shape().len();
     let shape = [&x.shape()[..axis], indices.shape(), &x.shape()[axis + 1..]].concat();

@@ -8,7 +8,7 @@ use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
 use crate::te;
 
-const AXIS: &[(&str, Default)] = &[("axis", Default::Required)];
+const AXIS_ATTR: &[(&str, Default)] = &[("axis", Default::Required)];
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -18,7 +18,7 @@ pub static DECLS: &[OpDecl] = &[
         "The size of dim `axis`, as a scalar.",
     )
     .operands(&["tensor"])
-    .attrs(AXIS)
+    .attrs(AXIS_ATTR)
     .depends_on_types_only()
     .packed("vm.builtin.inspect.shape_i"),
     OpDecl::new(
@@ -27,7 +27,7 @@ pub static DECLS: &[OpDecl] = &[
         "The stride of dim `axis` in elements, as a scalar.",
     )
     .operands(&["tensor"])
-    .attrs(AXIS)
+    .attrs(AXIS_ATTR)
     .packed("vm.builtin.inspect.stride_i"),
     OpDecl::new("relax.inspect.tensor_ndim", infer_ndim, "The number of dims, as a scalar.")
         .operands(&["tensor"])

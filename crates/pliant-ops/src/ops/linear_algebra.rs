@@ -14,7 +14,7 @@ use crate::legalize::LegalizeCtx;
 use crate::shared_rules::{operand_types, require_number, shared_dim, te_converted};
 use crate::te::{self, Expr};
 
-const OUT_DTYPE: &[(&str, Default)] = &[("out_dtype", Default::None)];
+const OUT_DTYPE_ATTR: &[(&str, Default)] = &[("out_dtype", Default::None)];
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -24,7 +24,7 @@ pub static DECLS: &[OpDecl] = &[
         "Matrix product over the last two dims. Leading dims are broadcast.",
     )
     .operands(&["x1", "x2"])
-    .attrs(OUT_DTYPE)
+    .attrs(OUT_DTYPE_ATTR)
     .te(Pattern::OutEWiseFusable, te_matmul)
     .aliases(&["relax.dot", "relax.nn.matmul"])
     .numpy("matmul")
@@ -35,7 +35,7 @@ pub static DECLS: &[OpDecl] = &[
         "Product of `data` with the transpose of `weight`, of shape (out, in), plus an optional bias.",
     )
     .operands(&["data", "weight", "bias?"])
-    .attrs(OUT_DTYPE)
+    .attrs(OUT_DTYPE_ATTR)
     .te(Pattern::OutEWiseFusable, te_linear)
     .aliases(&["relax.nn.linear"])
     .onnx(&["Gemm"]),

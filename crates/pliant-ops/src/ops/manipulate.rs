@@ -351,7 +351,7 @@ fn te_broadcast_to(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 fn repeats(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<Sym>>, InferError> {
     let bad = "repeats must be an integer or a list of integers, none of them negative";
     let repeats = ctx.sizes_attr("repeats").map_err(|_| ctx.error(bad))?;
-    let repeats = repeats.ok_or_else(|| ctx.error(bad))?.known();
+    let repeats = repeats.ok_or_else(|| ctx.error(bad))?.known_sizes();
     let negative = |&n: &Sym| ctx.func.syms.as_int(n).is_some_and(|n| n < 0);
     if repeats.iter().flatten().any(negative) { Err(ctx.error(bad)) } else { Ok(repeats) }
 }

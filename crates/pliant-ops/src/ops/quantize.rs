@@ -103,31 +103,31 @@ fn infer_dequantize(ctx: &mut InferCtx<'_>) -> InferResult {
 }
 
 /// The scale or zero point: a scalar (per-tensor), or a vector along the axis (per-channel). A vector of size 1 is broadcast.
-struct Parameter {
+struct QuantParameter {
     value: Value,
     /// The condition that its size is 1, if that is unknown at compile time.
     one: Option<Expr>,
 }
 
-impl Parameter {
+impl QuantParameter {
     /// Operand `i`. If its size is not proved to be valid, a check is added to `checks`.
-    fn of(
+    fn read(
         ctx: &mut LegalizeCtx<'_>,
         i: usize,
         axis: usize,
         checks: &mut Vec<Check>,
-    ) -> Result<Parameter, LegalizeError> {
+    ) -> Result<QuantParameter, LegalizeError> {
         let (data, own) = (ctx.dims(0)?, ctx.dims(i)?);
         let [size] = &own[..] else {
-            return Ok(Parameter { value: ctx.value(i)?, one: None });
+            return Ok(QuantParameter { value: ctx.value(i)?, one: None });
         };
         let one = ctx.func.syms.int(1);
         if *size == one {
-            return Ok(Parameter { value: ctx.value(i)?, one: None });
+            return Ok(QuantParameter { value: ctx.value(i)?, one: None });
         }
         let along = data.get(axis).copied().unwrap_or(one);
         if size_proofs::equal(ctx.func, *size, along) == Some(true) {
-            return Ok(Parameter { value: ctx.value_with_dims(i, &[along])?, one: None });
+            return Ok(QuantParameter { value: ctx.value_with_dims(i, &[along])?, one: None });
         }
         let (size, along) = (ctx.size(*size), ctx.size(along));
         let one = te::eq(&size, &te::int(1));
@@ -136,7 +136,7 @@ impl Parameter {
         let (name, ty) = (infer.operand_name(i), infer.operand_type_text(i));
         let message = infer.error(format!("{name} must have {along} elements or one, but is {ty}"));
         checks.push(Check { axes: Vec::new(), cond, message: message.message.into() });
-        Ok(Parameter { value: ctx.value(i)?, one: Some(one) })
+        Ok(QuantParameter { value: ctx.value(i)?, one: Some(one) })
     }
 
     /// The value for the element at the given indices.
@@ -154,8 +154,8 @@ impl Parameter {
 /// The data, the scale and zero point, and the run-time checks of their sizes.
 struct QuantizeOperands {
     x: Value,
-    scale: Parameter,
-    zero: Parameter,
+    scale: QuantParameter,
+    zero: QuantParameter,
     axis: usize,
     checks: Vec<Check>,
 }
@@ -164,8 +164,8 @@ impl QuantizeOperands {
     fn read(ctx: &mut LegalizeCtx<'_>) -> Result<QuantizeOperands, LegalizeError> {
         let axis = quantized_axis(ctx)?;
         let mut checks = Vec::new();
-        let scale = Parameter::of(ctx, 1, axis, &mut checks)?;
-        let zero = Parameter::of(ctx, 2, axis, &mut checks)?;
+        let scale = QuantParameter::read(ctx, 1, axis, &mut checks)?;
+        let zero = QuantParameter::read(ctx, 2, axis, &mut checks)?;
         Ok(QuantizeOperands { x: ctx.value(0)?, scale, zero, axis, checks })
     }
 

@@ -11,7 +11,7 @@ use pliant_ir::relax::TypeData;
 
 use crate::decl::{Default, InferResult, OpDecl, Pattern};
 use crate::infer::InferCtx;
-use layer::{CellKind, Layer};
+use layer::{CellKind, LayerSizes};
 
 const ATTRS: &[(&str, Default)] = &[
     ("direction", Default::Str("forward")),
@@ -76,9 +76,9 @@ pub static DECLS: &[OpDecl] = &[
 
 fn infer(ctx: &mut InferCtx<'_>, kind: CellKind) -> InferResult {
     let dtype = layer::check_types(ctx, kind)?;
-    let layer = Layer::read(ctx, kind)?;
+    let layer = LayerSizes::read(ctx, kind)?;
     let (y, state) = match &layer {
-        Some(l) => (Some(l.outputs(ctx)), Some(l.state(ctx))),
+        Some(l) => (Some(l.output_dims(ctx)), Some(l.state_dims(ctx))),
         None => (None, None),
     };
     let y = ctx.tensor_type(y, Some(4), dtype);

@@ -12,7 +12,7 @@ use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
 use crate::te;
 
-const INPLACE: &[(&str, Default)] = &[(INPLACE_INDICES, Default::Required)];
+const INPLACE_ATTR: &[(&str, Default)] = &[(INPLACE_INDICES, Default::Required)];
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -29,7 +29,7 @@ pub static DECLS: &[OpDecl] = &[
         tensor.",
     )
     .operands(&["gvar", "args", "tir_vars?"])
-    .attrs(INPLACE),
+    .attrs(INPLACE_ATTR),
     OpDecl::new(
         "relax.call_dps_packed",
         infer_explicit,
@@ -49,7 +49,7 @@ pub static DECLS: &[OpDecl] = &[
         value.",
     )
     .operands(&["func", "*args: scalar"])
-    .attrs(INPLACE),
+    .attrs(INPLACE_ATTR),
     OpDecl::new(
         "relax.call_builtin_with_ctx",
         infer_explicit,

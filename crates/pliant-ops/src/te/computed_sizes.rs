@@ -34,11 +34,11 @@ pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
         known: FxHashSet::default(),
         operands: Vec::new(),
     };
-    args.iter().filter(|t| t.is_placeholder()).for_each(|t| collector.operand(t));
+    args.iter().filter(|t| t.is_placeholder()).for_each(|t| collector.record_operand(t));
     let mut list = Vec::new();
     for t in args.iter().filter(|t| !t.is_placeholder()) {
         for (k, dim) in t.shape().iter().enumerate() {
-            collector.check(dim, &[], &format!("dim {k} of {}", t.name()), &mut list);
+            collector.add_checks(dim, &[], &format!("dim {k} of {}", t.name()), &mut list);
         }
     }
     for t in stages {
@@ -49,7 +49,7 @@ pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
             own.extend(reduce.axes.iter().map(|a| a.var.clone()));
             for axis in &reduce.axes {
                 let what = format!("axis {}", axis.var.name());
-                collector.check(&axis.extent, &own, &what, &mut list);
+                collector.add_checks(&axis.extent, &own, &what, &mut list);
             }
         });
     }
@@ -68,7 +68,7 @@ struct CheckCollector {
 impl CheckCollector {
     /// Records the dims of an operand and the products of neighbouring dims, which are valid sizes because the operand is in
     /// memory.
-    fn operand(&mut self, t: &Tensor) {
+    fn record_operand(&mut self, t: &Tensor) {
         let dims: Vec<Sym> = t
             .shape()
             .iter()
@@ -85,7 +85,7 @@ impl CheckCollector {
     }
 
     /// Adds the checks of a size, unless it needs none or depends on the loop variables `own`.
-    fn check(&mut self, size: &Expr, own: &[Var], what: &str, list: &mut Vec<Check>) {
+    fn add_checks(&mut self, size: &Expr, own: &[Var], what: &str, list: &mut Vec<Check>) {
         if !is_computed(size) || free_vars(size).iter().any(|v| own.contains(v)) {
             return;
         }

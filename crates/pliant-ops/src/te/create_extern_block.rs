@@ -7,7 +7,7 @@ use pliant_tensor::CheckFailure;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TeError;
-use super::create_prim_func::{ADVICE_STAGE, Create, check_term_count};
+use super::create_prim_func::{ADVICE_STAGE, PrimFuncCreator, check_term_count};
 use super::expr::{Expr, ExprKind, Var};
 use super::extern_stage::{Extern, Stmt, exprs_of, for_each};
 use super::tensor::{Tensor, TensorOp};
@@ -75,7 +75,7 @@ pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
     problem.map_or(too_large, |p| Err(TeError(p)))
 }
 
-impl Create<'_> {
+impl PrimFuncCreator<'_> {
     /// Assigns a buffer to each output: that of the tensor among the arguments, or else a buffer to be allocated.
     pub(super) fn extern_buffers(
         &mut self,
@@ -140,7 +140,7 @@ impl Create<'_> {
                     ));
                 }
                 Stmt::Alloc(t) => {
-                    let buffer = self.scratch(t);
+                    let buffer = self.scratch_buffer(t);
                     open.push((StmtData::Alloc(buffer, self.f.body), std::mem::take(&mut current)));
                 }
                 Stmt::Assert(cond, message) => {
@@ -201,7 +201,7 @@ impl Create<'_> {
         self.f.add_stmt(data)
     }
 
-    fn scratch(&mut self, t: &Tensor) -> tir::Buffer {
+    fn scratch_buffer(&mut self, t: &Tensor) -> tir::Buffer {
         let buffer = self.buffer(t);
         if t.shape().iter().all(|d| d.as_int().is_some()) {
             self.f.buffer_mut(buffer).scope = Scope::Local;

@@ -119,7 +119,7 @@ pub fn create_prim_func_assuming(
     let stages = stages_of(&tensors);
     validate(args, &tensors, &stages)?;
     let size_params = free_size_vars(args, &tensors, &stages, assumed);
-    let mut create = Create {
+    let mut create = PrimFuncCreator {
         f: PrimFunc::new(),
         vars: FxHashMap::default(),
         buffers: FxHashMap::default(),
@@ -326,14 +326,14 @@ fn free_size_vars(
 }
 
 /// The function under construction, with the mapping of the tensor expressions' variables and tensors to its own.
-pub(super) struct Create<'a> {
+pub(super) struct PrimFuncCreator<'a> {
     pub(super) f: PrimFunc,
     pub(super) vars: FxHashMap<Var, tir::Var>,
     pub(super) buffers: FxHashMap<Tensor, tir::Buffer>,
     assumed: &'a AssumedDims,
 }
 
-impl Create<'_> {
+impl PrimFuncCreator<'_> {
     pub(super) fn var(&mut self, v: &Var) -> tir::Var {
         if let Some(&var) = self.vars.get(v) {
             return var;
@@ -478,7 +478,7 @@ impl Create<'_> {
         buffer: tir::Buffer,
         indices: &[tir::Expr],
         r: &Reduce,
-        nest: &mut Nest,
+        nest: &mut LoopNest,
     ) -> (Stmt, tir::Expr) {
         let dtype = r.source.ty().dtype;
         let init = r.init.clone().unwrap_or_else(|| r.reducer.identity(dtype));
@@ -499,8 +499,8 @@ impl Create<'_> {
     }
 
     /// Creates the loop variables and the axes of the block.
-    fn open_nest(&mut self, axes: &[&IterVar]) -> Nest {
-        let mut nest = Nest::default();
+    fn open_nest(&mut self, axes: &[&IterVar]) -> LoopNest {
+        let mut nest = LoopNest::default();
         for axis in axes {
             let (min, extent) = (self.size(&axis.min), self.size(&axis.extent));
             let loop_var = self.f.size_var(axis.var.name().clone());
@@ -518,7 +518,7 @@ impl Create<'_> {
     /// Wraps the body in the block and its loops.
     fn close_nest(
         &mut self,
-        nest: Nest,
+        nest: LoopNest,
         name: Arc<str>,
         reads: Vec<BufferRegion>,
         writes: Vec<BufferRegion>,
@@ -551,7 +551,7 @@ impl Create<'_> {
     }
 
     /// The elements that the expressions read, each once, in order of appearance.
-    fn regions(&mut self, roots: &[&Expr], nest: &Nest) -> Vec<BufferRegion> {
+    fn regions(&mut self, roots: &[&Expr], nest: &LoopNest) -> Vec<BufferRegion> {
         let mut loads = Vec::new();
         for root in roots {
             post_order(root, |e| {
@@ -575,7 +575,7 @@ impl Create<'_> {
     }
 
     /// [`expr`](Self::expr) for a temporary expression, which is kept alive as long as the memo.
-    fn expr_kept_alive(&mut self, e: Expr, nest: &mut Nest) -> tir::Expr {
+    fn expr_kept_alive(&mut self, e: Expr, nest: &mut LoopNest) -> tir::Expr {
         nest.kept_alive.push(e.clone());
         self.expr(&e, &mut nest.memo)
     }
@@ -617,7 +617,7 @@ impl Create<'_> {
 
 /// The loops and axes of one block.
 #[derive(Default)]
-struct Nest {
+struct LoopNest {
     loops: Vec<(tir::Var, tir::Expr, tir::Expr)>,
     iters: Vec<tir::IterVar>,
     axis_exprs: Vec<tir::Expr>,

@@ -16,7 +16,7 @@ const MAX_INLINED: u64 = 4_000;
 /// the stages that it inlines, so use this for cheap formulas. A stage remains if its readers would become too large.
 pub fn inline_injective(outputs: &[Tensor]) -> Vec<Tensor> {
     let outputs_kept: FxHashSet<&Tensor> = outputs.iter().collect();
-    let mut rewritten: FxHashMap<Tensor, Rewritten> = FxHashMap::default();
+    let mut rewritten: FxHashMap<Tensor, RewrittenStage> = FxHashMap::default();
     for stage in stages_of(outputs) {
         let Some(compute) = stage.as_compute() else { continue };
         let mut new = compute.clone();
@@ -28,18 +28,18 @@ pub fn inline_injective(outputs: &[Tensor]) -> Vec<Tensor> {
             && new.checks.iter().zip(&compute.checks).all(|(a, b)| a.cond.same_as(&b.cond));
         let tensor = if same { stage.clone() } else { stage.with_op(TensorOp::Compute(new)) };
         let terms = tensor.as_compute().map_or(1, |c| tree_size(&c.body));
-        rewritten.insert(stage, Rewritten { tensor, terms });
+        rewritten.insert(stage, RewrittenStage { tensor, terms });
     }
     outputs.iter().map(|t| rewritten.get(t).map_or(t, |r| &r.tensor).clone()).collect()
 }
 
 /// A stage after its producers have been inlined, with the number of terms of its formula.
-struct Rewritten {
+struct RewrittenStage {
     tensor: Tensor,
     terms: u64,
 }
 
-type RewrittenStages = FxHashMap<Tensor, Rewritten>;
+type RewrittenStages = FxHashMap<Tensor, RewrittenStage>;
 
 /// [`inline_below`] with the largest of several bounds on the size of inlined formulas for which the result stays within
 /// [`MAX_INLINED`].
@@ -66,7 +66,7 @@ fn inline_below(
     let result: Result<Expr, std::convert::Infallible> =
         fold(e, &mut memo, |e, children: &[Expr]| {
             let ExprKind::Load(tensor, _) = e.kind() else { return Ok(with_children(e, children)) };
-            let Some(Rewritten { tensor: new, terms }) = rewritten.get(tensor) else {
+            let Some(RewrittenStage { tensor: new, terms }) = rewritten.get(tensor) else {
                 return Ok(with_children(e, children));
             };
             let Some(stage) = new.as_compute() else { return Ok(new.at(children)) };

@@ -14,7 +14,7 @@ use super::traversal::fold;
 const MAX_CONDITIONS: usize = 4096;
 
 /// A read of a state, or of an intermediate stage, at a step that is not proved to be computed already.
-pub(super) struct Read {
+pub(super) struct UnprovedRead {
     /// The index of the step that is read.
     step: Expr,
     /// The condition under which the value is read. `None` if it is always read.
@@ -23,7 +23,7 @@ pub(super) struct Read {
     same_step: bool,
 }
 
-impl Read {
+impl UnprovedRead {
     /// The condition that the step has been computed when the reader computes step `t`. Intermediate stages begin at step `first`.
     pub(super) fn is_available(&self, t: &Expr, first: &Expr) -> Expr {
         let is_earlier = match self.same_step {
@@ -43,7 +43,7 @@ pub(super) fn distance(stage: &Compute, at: &[Expr]) -> Option<i64> {
 }
 
 /// The reads of a stage that must be checked at run time, and the reduction axes of the stage.
-pub(super) type UnprovedReads<'s> = (Vec<Read>, &'s [IterVar]);
+pub(super) type UnprovedReads<'s> = (Vec<UnprovedRead>, &'s [IterVar]);
 
 /// The [`UnprovedReads`] of a stage.
 pub(super) fn unproved_reads<'s>(
@@ -82,7 +82,7 @@ fn collect_reads(
     states: &[Tensor],
     intermediate: &[Tensor],
     reading: &FxHashMap<usize, bool>,
-    reads: &mut Vec<Read>,
+    reads: &mut Vec<UnprovedRead>,
 ) {
     let mut stack: Vec<(Expr, Option<Expr>)> = vec![(root.clone(), None)];
     let (mut seen, mut kept_alive) = (FxHashSet::default(), Vec::new());
@@ -115,7 +115,7 @@ fn collect_reads(
                     if same_step { offset == Some(0) } else { offset.is_some_and(|d| d < 0) };
                 if !known && !at.is_empty() {
                     let (step, condition) = (at[0].clone(), condition.clone());
-                    reads.push(Read { step, condition, same_step });
+                    reads.push(UnprovedRead { step, condition, same_step });
                 }
             }
             _ => {}

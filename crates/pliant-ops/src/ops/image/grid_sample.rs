@@ -43,7 +43,7 @@ pub static DECLS: &[OpDecl] = &[
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Method {
+enum Interpolation {
     Bilinear,
     Nearest,
     Bicubic,
@@ -57,7 +57,7 @@ enum PaddingMode {
 }
 
 struct SampleAttrs {
-    method: Method,
+    method: Interpolation,
     padding_mode: PaddingMode,
     align: bool,
 }
@@ -67,7 +67,7 @@ fn sample_attrs(ctx: &InferCtx<'_>) -> Result<SampleAttrs, InferError> {
     let method = ctx.choice("method", &["bilinear", "nearest", "bicubic"])?;
     let padding_mode = ctx.choice("padding_mode", &["zeros", "border", "reflection"])?;
     Ok(SampleAttrs {
-        method: [Method::Bilinear, Method::Nearest, Method::Bicubic][method],
+        method: [Interpolation::Bilinear, Interpolation::Nearest, Interpolation::Bicubic][method],
         padding_mode: [PaddingMode::Zeros, PaddingMode::Border, PaddingMode::Reflection]
             [padding_mode],
         align: ctx.bool("align_corners")?,
@@ -91,7 +91,7 @@ fn infer_sample(ctx: &mut InferCtx<'_>) -> InferResult {
     if t.ndim.zip(g.ndim).is_some_and(|(a, b)| a != b) {
         return Err(ctx.error(format!("the ranks differ: {}", operand_types(ctx))));
     }
-    if sample_attrs.method == Method::Bicubic && t.ndim == Some(5) {
+    if sample_attrs.method == Interpolation::Bicubic && t.ndim == Some(5) {
         return Err(ctx.error("\"bicubic\" is for images of 2 dims"));
     }
     let (Some(dims), Some(grid)) = (t.dims, g.dims) else {
@@ -117,14 +117,14 @@ fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sy
 type WeightedPosition = (Expr, Option<Expr>);
 
 /// Maps grid coordinates to pixel positions along one axis of the image.
-struct Axis<'a> {
+struct GridAxis<'a> {
     sample_attrs: &'a SampleAttrs,
     size: Expr,
     dtype: DType,
 }
 
-impl Axis<'_> {
-    fn c(&self, v: f64) -> Expr {
+impl GridAxis<'_> {
+    fn constant(&self, v: f64) -> Expr {
         te::const_of(v, self.dtype)
     }
 
@@ -135,33 +135,34 @@ impl Axis<'_> {
     /// The position in pixels for a coordinate between -1 and 1.
     fn pixel_position(&self, g: &Expr) -> Expr {
         if self.sample_attrs.align {
-            return (g + self.c(1.0)) * self.c(0.5) * self.float(&(&self.size - 1));
+            return (g + self.constant(1.0)) * self.constant(0.5) * self.float(&(&self.size - 1));
         }
-        ((g + self.c(1.0)) * self.float(&self.size) - self.c(1.0)) * self.c(0.5)
+        ((g + self.constant(1.0)) * self.float(&self.size) - self.constant(1.0))
+            * self.constant(0.5)
     }
 
     fn clip(&self, x: &Expr) -> Expr {
-        te::maximum(&te::minimum(x, &self.float(&(&self.size - 1))), &self.c(0.0))
+        te::maximum(&te::minimum(x, &self.float(&(&self.size - 1))), &self.constant(0.0))
     }
 
     /// The position after reflection at the borders of the image.
     fn reflect(&self, x: &Expr) -> Expr {
         let (low, span) = match self.sample_attrs.align {
-            true => (self.c(0.0), self.float(&(&self.size - 1))),
-            false => (self.c(-0.5), self.float(&self.size)),
+            true => (self.constant(0.0), self.float(&(&self.size - 1))),
+            false => (self.constant(-0.5), self.float(&self.size)),
         };
         let distance = te::abs(&(x - &low));
         // An image of one pixel is constant.
-        let by = te::maximum(&span, &self.c(1.0));
+        let by = te::maximum(&span, &self.constant(1.0));
         let reflections = te::floor(&(&distance / &by));
         let rest = te::fmod(&distance, &by);
-        let odd = te::ne(&te::fmod(&reflections, &self.c(2.0)), &self.c(0.0));
+        let odd = te::ne(&te::fmod(&reflections, &self.constant(2.0)), &self.constant(0.0));
         let reflected = te::select(&odd, &(&by - &rest), &rest) + low;
         self.clip(&reflected)
     }
 
     /// The position after applying the padding mode to positions outside of the image. Zero padding leaves it unchanged.
-    fn inside(&self, x: &Expr) -> Expr {
+    fn apply_padding_mode(&self, x: &Expr) -> Expr {
         match self.sample_attrs.padding_mode {
             PaddingMode::Zeros => x.clone(),
             PaddingMode::Border => self.clip(x),
@@ -173,23 +174,28 @@ impl Axis<'_> {
     fn pixels(&self, g: &Expr) -> Vec<WeightedPosition> {
         let x = self.pixel_position(g);
         match self.sample_attrs.method {
-            Method::Nearest => vec![(te::round(&self.inside(&x)), None)],
-            Method::Bilinear => {
-                let x = self.inside(&x);
+            Interpolation::Nearest => vec![(te::round(&self.apply_padding_mode(&x)), None)],
+            Interpolation::Bilinear => {
+                let x = self.apply_padding_mode(&x);
                 let first = te::floor(&x);
                 let fraction = &x - &first;
                 vec![
-                    (first.clone(), Some(self.c(1.0) - &fraction)),
-                    (first + self.c(1.0), Some(fraction)),
+                    (first.clone(), Some(self.constant(1.0) - &fraction)),
+                    (first + self.constant(1.0), Some(fraction)),
                 ]
             }
-            Method::Bicubic => {
+            Interpolation::Bicubic => {
                 let first = te::floor(&x);
                 let weights = cubic_weights::weights(&(&x - &first), -0.75, self.dtype);
                 weights
                     .into_iter()
                     .enumerate()
-                    .map(|(j, w)| (self.inside(&(&first + self.c(j as f64 - 1.0))), Some(w)))
+                    .map(|(j, w)| {
+                        (
+                            self.apply_padding_mode(&(&first + self.constant(j as f64 - 1.0))),
+                            Some(w),
+                        )
+                    })
                     .collect()
             }
         }
@@ -263,7 +269,7 @@ fn pixels(
     acc_dtype: DType,
 ) -> Vec<Pixel> {
     let n = x.ndim() - 2;
-    let axis = Axis { sample_attrs, size: x.shape()[2 + k].clone(), dtype: acc_dtype };
+    let axis = GridAxis { sample_attrs, size: x.shape()[2 + k].clone(), dtype: acc_dtype };
     let last = te::cast(&(&axis.size - 1), acc_dtype);
     let shape = [&grid.shape()[..1], &grid.shape()[2..]].concat();
     let candidates = |i: &[Expr]| {
@@ -273,9 +279,9 @@ fn pixels(
         axis.pixels(&te::cast(&grid.at(&at), acc_dtype))
     };
     let (count, weighted) = match sample_attrs.method {
-        Method::Nearest => (1, false),
-        Method::Bilinear => (2, true),
-        Method::Bicubic => (4, true),
+        Interpolation::Nearest => (1, false),
+        Interpolation::Bilinear => (2, true),
+        Interpolation::Bicubic => (4, true),
     };
     let stage = |what: &str, j: usize, of: &dyn Fn(&WeightedPosition) -> Expr| {
         te::compute(shape.clone(), format!("{what}_{k}{j}"), |i| of(&candidates(i)[j]))

@@ -44,7 +44,7 @@ macro_rules! resize_op {
         .dims(DimTrait::Layout("layout"))
         .te(Pattern::Opaque, |ctx| te_resize(ctx, $n))
         .onnx(&["Resize", "Upsample"])
-        .limits(layout::LIMITS)
+        .limits(layout::LAYOUT_LIMITS)
     };
 }
 
@@ -53,29 +53,29 @@ pub static DECLS: &[OpDecl] =
     &[resize_op!("resize2d", 2, "NCHW", "round"), resize_op!("resize3d", 3, "NCDHW", "")];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Method {
+enum Interpolation {
     Nearest,
     Linear,
     Cubic,
 }
 
-const MODES: [&str; 7] = [
+const COORDINATE_MODES: [&str; 7] = [
     "half_pixel",
     "half_pixel_symmetric",
     "pytorch_half_pixel",
     "align_corners",
     "asymmetric",
     "tf_half_pixel_for_nn",
-    CROP,
+    TF_CROP_AND_RESIZE,
 ];
-const CROP: &str = "tf_crop_and_resize";
+const TF_CROP_AND_RESIZE: &str = "tf_crop_and_resize";
 const ROUNDINGS: [&str; 6] =
     ["", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"];
 
 /// The attributes of a resize.
 struct ResizeAttrs {
     layout: Layout,
-    method: Method,
+    method: Interpolation,
     mode: &'static str,
     rounding: &'static str,
     /// The first and last position of each dim in the region of interest, as fractions of the dim.
@@ -89,17 +89,18 @@ struct ResizeAttrs {
 
 fn resize_attrs(ctx: &InferCtx<'_>, n: usize) -> Result<ResizeAttrs, InferError> {
     let methods = ["nearest_neighbor", "linear", "cubic"];
-    let mode = MODES[ctx.choice("coordinate_transformation_mode", &MODES)?];
-    let scales = scales(ctx, n)?;
-    if scales.is_some() && mode == CROP {
+    let mode = COORDINATE_MODES[ctx.choice("coordinate_transformation_mode", &COORDINATE_MODES)?];
+    let scales = scales_attr(ctx, n)?;
+    if scales.is_some() && mode == TF_CROP_AND_RESIZE {
         return Err(ctx.error("scales do not apply to \"tf_crop_and_resize\""));
     }
     Ok(ResizeAttrs {
         layout: Layout::read(ctx, "layout", "NC", n)?,
-        method: [Method::Nearest, Method::Linear, Method::Cubic][ctx.choice("method", &methods)?],
+        method: [Interpolation::Nearest, Interpolation::Linear, Interpolation::Cubic]
+            [ctx.choice("method", &methods)?],
         mode,
         rounding: ROUNDINGS[ctx.choice("rounding_method", &ROUNDINGS)?],
-        roi: roi(ctx, n)?,
+        roi: roi_attr(ctx, n)?,
         alpha: ctx.finite_float("cubic_alpha")?,
         exclude_outside: ctx.bool("cubic_exclude")?,
         extrapolation_value: ctx.float("extrapolation_value")?,
@@ -115,7 +116,7 @@ fn floats(value: &AttrValue) -> Option<Vec<f64>> {
     }
 }
 
-fn scales(ctx: &InferCtx<'_>, n: usize) -> Result<Option<Vec<f64>>, InferError> {
+fn scales_attr(ctx: &InferCtx<'_>, n: usize) -> Result<Option<Vec<f64>>, InferError> {
     let value = ctx.attr("scales");
     if value.is_none() {
         return Ok(None);
@@ -125,7 +126,7 @@ fn scales(ctx: &InferCtx<'_>, n: usize) -> Result<Option<Vec<f64>>, InferError> 
     floats(&value).filter(valid).map(Some).ok_or_else(error)
 }
 
-fn roi(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(f64, f64)>, InferError> {
+fn roi_attr(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(f64, f64)>, InferError> {
     let bad = || ctx.error(format!("roi must be a number or a list of {} numbers", 2 * n));
     let list = match ctx.attr("roi") {
         AttrValue::None => return Ok(vec![(0.0, 0.0); n]),
@@ -197,7 +198,7 @@ impl ResizeAttrs {
             "align_corners" => quotient(&(i * &(from - 1)), &gaps),
             "asymmetric" => quotient(&(i * from), to),
             "tf_half_pixel_for_nn" => quotient(&((i * 2 + 1) * from), &(to * 2)),
-            CROP => {
+            TF_CROP_AND_RESIZE => {
                 let (start, end) = self.roi[k];
                 let last = float64(&(from - 1));
                 let along = c(start) * &last + float64(i) * c(end - start) * &last / float64(&gaps);
@@ -266,7 +267,7 @@ impl ResizeAttrs {
         }
     }
 
-    fn source(&self, k: usize, from: &Expr, to: &Expr, dtype: DType) -> SourceElements {
+    fn source_elements(&self, k: usize, from: &Expr, to: &Expr, dtype: DType) -> SourceElements {
         let axis = ["d", "h", "w"][3 - self.roi.len() + k];
         let shape = || vec![to.clone()];
         let position = te::compute(shape(), format!("place_{axis}"), |i| {
@@ -274,7 +275,11 @@ impl ResizeAttrs {
         });
         let base = te::compute(shape(), format!("base_{axis}"), |i| {
             let x = position.at(i);
-            let at = if self.method == Method::Nearest { self.nearest(&x) } else { te::floor(&x) };
+            let at = if self.method == Interpolation::Nearest {
+                self.nearest(&x)
+            } else {
+                te::floor(&x)
+            };
             te::cast(&at, DType::Int64)
         });
         let fraction = |i: &[Expr]| {
@@ -283,15 +288,15 @@ impl ResizeAttrs {
         };
         let one = te::const_of(1.0, dtype);
         let weights = match self.method {
-            Method::Nearest => Vec::new(),
-            Method::Linear => (0..2)
+            Interpolation::Nearest => Vec::new(),
+            Interpolation::Linear => (0..2)
                 .map(|j| {
                     te::compute(shape(), format!("weight_{axis}{j}"), |i| {
                         if j == 0 { &one - fraction(i) } else { fraction(i) }
                     })
                 })
                 .collect(),
-            Method::Cubic => self.cubic(&base, from, &fraction, (axis, dtype)),
+            Interpolation::Cubic => self.cubic(&base, from, &fraction, (axis, dtype)),
         };
         SourceElements { position, from: from.clone(), base, weights }
     }
@@ -373,7 +378,7 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
         _ => DType::Float32,
     };
     let sources: Vec<SourceElements> =
-        (0..n).map(|k| resize_attrs.source(k, &own[k], &to[k], acc_dtype)).collect();
+        (0..n).map(|k| resize_attrs.source_elements(k, &own[k], &to[k], acc_dtype)).collect();
     let shape = ctx.size_list(&out_dims);
     let (axes, op) = (resize_attrs.layout.spatial_axes(), ctx.decl.name);
     let resized = (0..n).filter(|&k| !resize_attrs.copies_dim(k));
@@ -392,23 +397,25 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let is_not_narrowed = resize_attrs.scales.as_ref().is_some_and(|scales| scales[n - 1] >= 1.0)
         || size_proofs::at_most(ctx.func, dims[last], out_dims[last]) == Some(true);
     // Integer results are truncated averages, which rounding between two passes would change.
-    let averages = resize_attrs.method != Method::Nearest && dtype.is_float();
+    let averages = resize_attrs.method != Interpolation::Nearest && dtype.is_float();
     let resizes_last_axis = along.last().is_some_and(|&(axis, _)| axis == last);
     let is_separable = averages && is_not_narrowed && resizes_last_axis && along.len() > 1;
     let (others, rest) = along.split_at(if is_separable { along.len() - 1 } else { 0 });
     let rows = is_separable.then(|| {
         let mut shape = shape.clone();
         shape[last] = own[n - 1].clone();
-        checked(te::compute(shape, "resized_rows", |i| average(&read, i, others)))
+        checked(te::compute(shape, "resized_rows", |i| weighted_sum(&read, i, others)))
     });
     let out = te::compute(shape, "resize", |i| {
         let value = match &rows {
-            Some(rows) => average(&|at| rows.at(at), i, rest),
-            None if resize_attrs.method == Method::Nearest => average(&|at| x.at(at), i, rest),
-            None => average(&read, i, rest),
+            Some(rows) => weighted_sum(&|at| rows.at(at), i, rest),
+            None if resize_attrs.method == Interpolation::Nearest => {
+                weighted_sum(&|at| x.at(at), i, rest)
+            }
+            None => weighted_sum(&read, i, rest),
         };
         let value = te::cast(&value, dtype);
-        if resize_attrs.mode != CROP {
+        if resize_attrs.mode != TF_CROP_AND_RESIZE {
             return value;
         }
         let extrapolation_value = sources.iter().zip(&axes).map(|(s, &a)| s.is_outside(&i[a]));
@@ -426,7 +433,11 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
 }
 
 /// The weighted sum of the neighbours of element `i` along some axes. Without weights, the nearest element.
-fn average(read: &dyn Fn(&[Expr]) -> Expr, i: &[Expr], along: &[(usize, &SourceElements)]) -> Expr {
+fn weighted_sum(
+    read: &dyn Fn(&[Expr]) -> Expr,
+    i: &[Expr],
+    along: &[(usize, &SourceElements)],
+) -> Expr {
     let mut terms: Vec<(Vec<Expr>, Option<Expr>)> = vec![(i.to_vec(), None)];
     for &(axis, source) in along {
         let elements = source.elements(&i[axis]);

@@ -10,7 +10,7 @@ use super::gather::{
     check_index_dims, index_dim_checks, index_dims, index_tensors, index_tuple_len,
 };
 use super::index_bounds;
-use super::scatter_loops::{Updates, checked_row_index, scatter};
+use super::scatter_loops::{ScatterUpdates, checked_row_index, scatter};
 use crate::broadcast::{BroadcastTarget, broadcast_dims};
 use crate::decl::{ConstantSizes, Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::{InferCtx, TensorTy};
@@ -132,7 +132,7 @@ fn te_scatter_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         to
     };
     let split = (0..shape.len()).find(|&k| k != axis && !shape[k].is_const(1));
-    let updates_spec = Updates { shape: &shape, lead: shape.len(), split, checks: &checks };
+    let updates_spec = ScatterUpdates { shape: &shape, lead: shape.len(), split, checks: &checks };
     Ok(scatter("scatter_elements", &x, reduction, &updates_spec, &target, &|i| updates.at(i)))
 }
 
@@ -168,8 +168,8 @@ fn te_scatter_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             .map(|k| checked_row_index(b, op, trust_indices, (k, &index(k), &x.shape()[k])))
             .collect::<Vec<Expr>>()
     };
-    let split = Updates::row_dim(&shape, lead);
-    let updates_spec = Updates { shape: &shape, lead, split, checks: &[] };
+    let split = ScatterUpdates::row_dim(&shape, lead);
+    let updates_spec = ScatterUpdates { shape: &shape, lead, split, checks: &[] };
     Ok(scatter("scatter_nd", &x, reduction, &updates_spec, &target, &|i| updates.at(i)))
 }
 
@@ -215,8 +215,8 @@ fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         each.map(|(k, (t, size))| checked_row_index(b, op, trust_indices, (k, &t.at(i), size)))
             .collect::<Vec<Expr>>()
     };
-    let split = Updates::row_dim(&shape, lead);
-    let updates_spec = Updates { shape: &shape, lead, split, checks: &checks };
+    let split = ScatterUpdates::row_dim(&shape, lead);
+    let updates_spec = ScatterUpdates { shape: &shape, lead, split, checks: &checks };
     Ok(scatter("index_put", &x, reduction, &updates_spec, &target, &|i| values.at(i)))
 }
 

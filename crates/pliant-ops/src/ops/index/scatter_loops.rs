@@ -27,7 +27,7 @@ fn apply_update(b: &mut Body, to: &Tensor, at: &[Expr], update: &Expr, reduction
 }
 
 /// The updates of a scatter.
-pub(super) struct Updates<'a> {
+pub(super) struct ScatterUpdates<'a> {
     /// The dims of the updates.
     pub(super) shape: &'a [Expr],
     /// The number of leading dims. Each index tuple of these dims has a target in the result; the remaining dims are those of the
@@ -46,7 +46,7 @@ const MAX_INNER_PARTS: i64 = 8;
 /// The number of 4-byte elements in a cache line: the minimum width of a part of a row.
 const CACHE_LINE_ELEMENTS: i64 = 16;
 
-impl Updates<'_> {
+impl ScatterUpdates<'_> {
     /// The first dim of a row whose size is not 1.
     pub(super) fn row_dim(shape: &[Expr], lead: usize) -> Option<usize> {
         (lead..shape.len()).find(|&k| !shape[k].is_const(1))
@@ -123,7 +123,7 @@ pub(super) fn scatter(
     name: &str,
     data: &Tensor,
     reduction: &str,
-    updates: &Updates<'_>,
+    updates: &ScatterUpdates<'_>,
     target: &dyn Fn(&mut Body, &[Expr]) -> Vec<Expr>,
     value: &dyn Fn(&[Expr]) -> Expr,
 ) -> Vec<Tensor> {

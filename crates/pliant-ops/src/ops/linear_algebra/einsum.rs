@@ -8,7 +8,7 @@ use pliant_ir::{DType, Sym};
 
 use crate::broadcast::{BroadcastOperand, BroadcastTarget, broadcast_dim};
 use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::einsum_equation::{Equation, EquationMismatch, Label, Terms};
+use crate::einsum_equation::{Equation, EquationMismatch, Label, ParsedEquation};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::statistical::accumulator;
@@ -29,10 +29,10 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .onnx(&["Einsum"])];
 
 /// Parses the attribute `subscripts`.
-fn terms(ctx: &InferCtx<'_>) -> Result<Terms, InferError> {
+fn terms(ctx: &InferCtx<'_>) -> Result<ParsedEquation, InferError> {
     let value = ctx.attr("subscripts");
     let text = value.as_str().ok_or_else(|| ctx.error("subscripts must be a string"))?;
-    Terms::parse(text).map_err(|message| ctx.error(message))
+    ParsedEquation::parse(text).map_err(|message| ctx.error(message))
 }
 
 /// The labels of operands with these ranks.

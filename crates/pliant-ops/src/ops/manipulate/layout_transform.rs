@@ -32,24 +32,24 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 
 /// An expression over the indices.
 #[derive(Debug)]
-enum Node {
+enum IndexExpr {
     Index(usize),
     Int(i64),
-    Op(char, Box<Node>, Box<Node>),
+    Op(char, Box<IndexExpr>, Box<IndexExpr>),
 }
 
 /// An index map: the number of indices, and the new indices.
 struct IndexMap {
     inputs: usize,
-    outputs: Vec<Node>,
+    outputs: Vec<IndexExpr>,
 }
 
 /// Maximum nesting depth of expressions.
 const MAX_DEPTH: usize = 64;
 
-struct Parser<'t> {
+struct IndexMapParser<'t> {
     tokens: Vec<&'t str>,
-    at: usize,
+    position: usize,
     names: Vec<&'t str>,
     depth: usize,
 }
@@ -72,14 +72,14 @@ fn tokens(text: &str) -> Option<Vec<&str>> {
     Some(out)
 }
 
-impl<'t> Parser<'t> {
+impl<'t> IndexMapParser<'t> {
     fn peek(&self) -> &'t str {
-        self.tokens.get(self.at).copied().unwrap_or("")
+        self.tokens.get(self.position).copied().unwrap_or("")
     }
 
     fn take(&mut self, token: &str) -> bool {
         let matches = self.peek() == token;
-        self.at += usize::from(matches);
+        self.position += usize::from(matches);
         matches
     }
 
@@ -94,15 +94,15 @@ impl<'t> Parser<'t> {
                 return None;
             }
             self.names.push(name);
-            self.at += 1;
+            self.position += 1;
             self.take(",");
         }
         Some(())
     }
 
     /// Parses the new indices, in parentheses, in brackets or bare.
-    fn outputs(&mut self) -> Option<Vec<Node>> {
-        let start = self.at;
+    fn outputs(&mut self) -> Option<Vec<IndexExpr>> {
+        let start = self.position;
         if self.take("(") || self.take("[") {
             let mut out = Vec::new();
             while !self.take(")") && !self.take("]") {
@@ -111,20 +111,20 @@ impl<'t> Parser<'t> {
                     return None;
                 }
             }
-            if self.at == self.tokens.len() {
+            if self.position == self.tokens.len() {
                 return Some(out);
             }
             // The parenthesis is part of the first expression.
-            self.at = start;
+            self.position = start;
         }
         let mut out = vec![self.sum()?];
         while self.take(",") {
             out.push(self.sum()?);
         }
-        (self.at == self.tokens.len()).then_some(out)
+        (self.position == self.tokens.len()).then_some(out)
     }
 
-    fn sum(&mut self) -> Option<Node> {
+    fn sum(&mut self) -> Option<IndexExpr> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return None;
@@ -134,16 +134,16 @@ impl<'t> Parser<'t> {
             let op = if self.take("+") {
                 '+'
             } else {
-                self.at += 1;
+                self.position += 1;
                 '-'
             };
-            left = Node::Op(op, Box::new(left), Box::new(self.product()?));
+            left = IndexExpr::Op(op, Box::new(left), Box::new(self.product()?));
         }
         self.depth -= 1;
         Some(left)
     }
 
-    fn product(&mut self) -> Option<Node> {
+    fn product(&mut self) -> Option<IndexExpr> {
         let mut left = self.atom()?;
         loop {
             let op = match self.peek() {
@@ -152,14 +152,14 @@ impl<'t> Parser<'t> {
                 "%" => '%',
                 _ => return Some(left),
             };
-            self.at += 1;
-            left = Node::Op(op, Box::new(left), Box::new(self.atom()?));
+            self.position += 1;
+            left = IndexExpr::Op(op, Box::new(left), Box::new(self.atom()?));
         }
     }
 
-    fn atom(&mut self) -> Option<Node> {
+    fn atom(&mut self) -> Option<IndexExpr> {
         if self.take("-") {
-            return Some(Node::Op('-', Box::new(Node::Int(0)), Box::new(self.number()?)));
+            return Some(IndexExpr::Op('-', Box::new(IndexExpr::Int(0)), Box::new(self.number()?)));
         }
         if self.take("(") {
             let inner = self.sum()?;
@@ -169,21 +169,21 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses an index or a constant.
-    fn number(&mut self) -> Option<Node> {
+    fn number(&mut self) -> Option<IndexExpr> {
         let token = self.peek();
-        self.at += 1;
+        self.position += 1;
         match self.names.iter().position(|n| *n == token) {
-            Some(k) => Some(Node::Index(k)),
-            None => token.parse().ok().map(Node::Int),
+            Some(k) => Some(IndexExpr::Index(k)),
+            None => token.parse().ok().map(IndexExpr::Int),
         }
     }
 }
 
 /// Whether all quotients and remainders have positive constant divisors.
-fn divides_by_constants(node: &Node) -> bool {
+fn divides_by_constants(node: &IndexExpr) -> bool {
     match node {
-        Node::Op(op, a, b) => {
-            let constant = matches!(**b, Node::Int(v) if v > 0);
+        IndexExpr::Op(op, a, b) => {
+            let constant = matches!(**b, IndexExpr::Int(v) if v > 0);
             (constant || !matches!(op, '/' | '%'))
                 && divides_by_constants(a)
                 && divides_by_constants(b)
@@ -200,7 +200,7 @@ fn index_map(ctx: &InferCtx<'_>, rank: Option<usize>) -> Result<IndexMap, InferE
     };
     let text = value.as_str().ok_or_else(bad)?;
     let tokens = tokens(text).filter(|t| t.len() < 4096).ok_or_else(bad)?;
-    let mut parser = Parser { tokens, at: 0, names: Vec::new(), depth: 0 };
+    let mut parser = IndexMapParser { tokens, position: 0, names: Vec::new(), depth: 0 };
     parser.params().ok_or_else(bad)?;
     let outputs = parser.outputs().ok_or_else(bad)?;
     if outputs.is_empty() || !outputs.iter().all(divides_by_constants) {
@@ -215,11 +215,11 @@ fn index_map(ctx: &InferCtx<'_>, rank: Option<usize>) -> Result<IndexMap, InferE
 }
 
 /// The maximum value of an expression, which it has at the maximum indices. A remainder is at most the divisor minus 1.
-fn max_value(ctx: &mut InferCtx<'_>, node: &Node, max_indices: &[Sym]) -> Sym {
+fn max_value(ctx: &mut InferCtx<'_>, node: &IndexExpr, max_indices: &[Sym]) -> Sym {
     match node {
-        Node::Index(k) => max_indices[*k],
-        Node::Int(v) => ctx.func.syms.int(*v),
-        Node::Op(op, a, b) => {
+        IndexExpr::Index(k) => max_indices[*k],
+        IndexExpr::Int(v) => ctx.func.syms.int(*v),
+        IndexExpr::Op(op, a, b) => {
             let (a, b) = (max_value(ctx, a, max_indices), max_value(ctx, b, max_indices));
             let syms = &mut ctx.func.syms;
             match op {
@@ -272,11 +272,11 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(out), None, t.dtype))
 }
 
-fn evaluate(node: &Node, i: &[Expr]) -> Expr {
+fn evaluate(node: &IndexExpr, i: &[Expr]) -> Expr {
     match node {
-        Node::Index(k) => i[*k].clone(),
-        Node::Int(v) => te::int(*v),
-        Node::Op(op, a, b) => {
+        IndexExpr::Index(k) => i[*k].clone(),
+        IndexExpr::Int(v) => te::int(*v),
+        IndexExpr::Op(op, a, b) => {
             let (a, b) = (evaluate(a, i), evaluate(b, i));
             match op {
                 '+' => a + b,

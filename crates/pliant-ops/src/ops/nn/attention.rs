@@ -63,7 +63,7 @@ pub static DECLS: &[OpDecl] = &[
 
 /// The alignment of the causal mask.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Causal {
+enum CausalMask {
     No,
     TopLeft,
     BottomRight,
@@ -72,23 +72,23 @@ enum Causal {
 /// The attributes: the scale and the masks.
 struct AttentionAttrs {
     scale: Option<f64>,
-    causal: Causal,
+    causal: CausalMask,
     window: Option<i64>,
 }
 
 fn attention_attrs(ctx: &InferCtx<'_>) -> Result<AttentionAttrs, InferError> {
     let scale = if ctx.attr("scale").is_none() { None } else { Some(ctx.float("scale")?) };
     let causal = if ctx.attr("causal_mask").is_none() {
-        Causal::No
+        CausalMask::No
     } else {
-        [Causal::TopLeft, Causal::BottomRight]
+        [CausalMask::TopLeft, CausalMask::BottomRight]
             [ctx.choice("causal_mask", &["TopLeft", "BottomRight"])?]
     };
     let window =
         if ctx.attr("window_size").is_none() { None } else { Some(ctx.int("window_size")?) };
     if let Some(window) = window {
         ctx.check_range("window_size", &[window], 1)?;
-        if causal == Causal::No {
+        if causal == CausalMask::No {
             return Err(ctx.error("window_size needs a causal_mask"));
         }
     }
@@ -96,7 +96,7 @@ fn attention_attrs(ctx: &InferCtx<'_>) -> Result<AttentionAttrs, InferError> {
 }
 
 /// The sizes of queries, keys and values. Sizes that must be equal are assumed to be, unless they provably differ.
-struct Sizes {
+struct AttentionSizes {
     batch: Sym,
     len: Sym,
     heads: Sym,
@@ -108,7 +108,9 @@ struct Sizes {
 }
 
 /// Checks the ranks and types of queries, keys and values. Returns their sizes, if all are known, and the element type.
-fn sizes(ctx: &mut InferCtx<'_>) -> Result<(Option<Sizes>, Option<DType>), InferError> {
+fn attention_sizes(
+    ctx: &mut InferCtx<'_>,
+) -> Result<(Option<AttentionSizes>, Option<DType>), InferError> {
     let mut all: Vec<TensorTy> = Vec::new();
     for i in 0..3 {
         let t = ctx.tensor(i)?;
@@ -139,12 +141,12 @@ fn sizes(ctx: &mut InferCtx<'_>) -> Result<(Option<Sizes>, Option<DType>), Infer
     let heads_kv = same(k[2], v[2], "the heads of keys and values")?;
     let (len, heads, size_v) = (q[1], q[2], v[3]);
     let grouped = require_divisible(ctx, heads, heads_kv, "the heads of queries", "those of keys")?;
-    Ok((Some(Sizes { batch, len, heads, size, len_kv, heads_kv, size_v, grouped }), dtype))
+    Ok((Some(AttentionSizes { batch, len, heads, size, len_kv, heads_kv, size_v, grouped }), dtype))
 }
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     attention_attrs(ctx)?;
-    let (sizes, dtype) = sizes(ctx)?;
+    let (sizes, dtype) = attention_sizes(ctx)?;
     if ctx.has_operand(3) {
         let bias = ctx.tensor(3)?;
         ctx.same_dtype(0, 3)?;
@@ -172,7 +174,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
 
 fn infer_var_len(ctx: &mut InferCtx<'_>) -> InferResult {
     attention_attrs(ctx)?;
-    let (sizes, dtype) = sizes(ctx)?;
+    let (sizes, dtype) = attention_sizes(ctx)?;
     for i in [3, 5] {
         if !ctx.has_operand(i) {
             continue;
@@ -225,7 +227,7 @@ struct Attention {
 
 impl Attention {
     fn new(ctx: &mut LegalizeCtx<'_>, scale: Option<f64>) -> Result<Attention, LegalizeError> {
-        let (sizes, _) = sizes(&mut ctx.infer())?;
+        let (sizes, _) = attention_sizes(&mut ctx.infer())?;
         let s = sizes.ok_or_else(|| {
             LegalizeError::unknown(format!("{}: a shape is not known", ctx.decl.name))
         })?;
@@ -319,9 +321,9 @@ impl Attention {
 /// minus the number of queries.
 fn is_visible(attention_attrs: &AttentionAttrs, i: &Expr, j: &Expr, extra_keys: &Expr) -> Expr {
     let own = match attention_attrs.causal {
-        Causal::No => return te::bool_const(true),
-        Causal::TopLeft => i.clone(),
-        Causal::BottomRight => i + extra_keys,
+        CausalMask::No => return te::bool_const(true),
+        CausalMask::TopLeft => i.clone(),
+        CausalMask::BottomRight => i + extra_keys,
     };
     let up_to = te::le(j, &own);
     match attention_attrs.window {
@@ -334,7 +336,7 @@ fn te_attention(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let attention_attrs = attention_attrs(&ctx.infer())?;
     let mut a = Attention::new(ctx, attention_attrs.scale)?;
     let bias: Option<BroadcastOperand> = if ctx.has_operand(3) {
-        let (sizes, _) = sizes(&mut ctx.infer())?;
+        let (sizes, _) = attention_sizes(&mut ctx.infer())?;
         match sizes {
             Some(s) => {
                 let mut target = BroadcastTarget::new(&[s.batch, s.heads, s.len, s.len_kv]);

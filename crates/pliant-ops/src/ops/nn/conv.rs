@@ -41,7 +41,7 @@ macro_rules! conv_op {
         .lists(&[("strides", $n), ("padding", 2 * $n), ("dilation", $n)])
         .te(Pattern::OutEWiseFusable, |ctx| te_conv(ctx, $n))
         .onnx(&["Conv"])
-        .limits(layout::LIMITS)
+        .limits(layout::LAYOUT_LIMITS)
     };
 }
 

@@ -47,7 +47,7 @@ macro_rules! conv_op {
         ])
         .te(Pattern::OutEWiseFusable, |ctx| te_transpose(ctx, $n))
         .onnx(&["ConvTranspose"])
-        .limits(super::layout::LIMITS)
+        .limits(super::layout::LAYOUT_LIMITS)
     };
 }
 

@@ -54,7 +54,7 @@ pub static DECLS: &[OpDecl] = &[
 ];
 
 /// The channel axis, and the axes over which statistics are computed.
-fn axes(ctx: &InferCtx<'_>, ndim: usize) -> Result<(usize, Vec<usize>), InferError> {
+fn norm_axes(ctx: &InferCtx<'_>, ndim: usize) -> Result<(usize, Vec<usize>), InferError> {
     let channel = ctx.axis("channel_axis", ndim)?;
     let axes = ctx.axes("axes", ndim)?.unwrap_or_default();
     if axes.contains(&channel) {
@@ -67,7 +67,7 @@ fn infer_common(ctx: &mut InferCtx<'_>) -> Result<Option<(usize, Sym)>, InferErr
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
     let Some(ndim) = t.ndim else { return Ok(None) };
-    let (channel, _) = axes(ctx, ndim)?;
+    let (channel, _) = norm_axes(ctx, ndim)?;
     for i in [1, 2] {
         check_param(ctx, i, &t, &[channel])?;
     }
@@ -102,7 +102,7 @@ fn te_instance(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 fn te_group(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let infer = &mut ctx.infer();
-    let (channel, _) = axes(infer, dims.len())?;
+    let (channel, _) = norm_axes(infer, dims.len())?;
     let groups = groups(infer)?;
     let check = require_divisible(infer, dims[channel], groups, "the channels", "num_groups")?;
     let channels_per_group = ctx.func.syms.floordiv(dims[channel], groups);
@@ -181,7 +181,7 @@ fn normalize(
 ) -> Result<Tensor, LegalizeError> {
     let dims = ctx.dims(0)?;
     let infer = ctx.infer();
-    let (channel, axes) = axes(&infer, dims.len())?;
+    let (channel, axes) = norm_axes(&infer, dims.len())?;
     let (center, scale) = (infer.bool("center")?, infer.bool("scale")?);
     let x = ctx.value(0)?;
     let (acc_dtype, dtype) = (accumulator(x.dtype()), x.dtype());

@@ -6,7 +6,7 @@ use pliant_ir::op::InferError;
 use crate::infer::{InferCtx, TensorTy};
 
 /// The unsupported features of operators with layouts.
-pub const LIMITS: &str = "blocked layouts such as `NCHW16c`. A layout is a permutation of its letters; schedules block the \
+pub const LAYOUT_LIMITS: &str = "blocked layouts such as `NCHW16c`. A layout is a permutation of its letters; schedules block the \
 loops";
 
 /// The letters of the spatial dims of `n`-dimensional images.

@@ -32,52 +32,52 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 
 /// The contents of the padding.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum PadMode {
     Constant,
     Reflect,
     Replicate,
     Circular,
 }
 
-fn mode(ctx: &InferCtx<'_>) -> Result<Mode, InferError> {
+fn pad_mode(ctx: &InferCtx<'_>) -> Result<PadMode, InferError> {
     if ctx.attr("pad_mode").is_none() {
-        return Ok(Mode::Constant);
+        return Ok(PadMode::Constant);
     }
-    const NAMES: [&str; 6] = ["constant", "reflect", "replicate", "edge", "circular", "wrap"];
-    let position = ctx.choice("pad_mode", &NAMES)?;
+    const MODE_NAMES: [&str; 6] = ["constant", "reflect", "replicate", "edge", "circular", "wrap"];
+    let position = ctx.choice("pad_mode", &MODE_NAMES)?;
     Ok([
-        Mode::Constant,
-        Mode::Reflect,
-        Mode::Replicate,
-        Mode::Replicate,
-        Mode::Circular,
-        Mode::Circular,
+        PadMode::Constant,
+        PadMode::Reflect,
+        PadMode::Replicate,
+        PadMode::Replicate,
+        PadMode::Circular,
+        PadMode::Circular,
     ][position])
 }
 
 /// The padding before and after each axis; `None` if it is unknown.
-fn widths(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<(Sym, Sym)>>, InferError> {
+fn pad_widths(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<(Sym, Sym)>>, InferError> {
     let bad = "pad_width must be a list of integers, two for each axis";
     let sizes = ctx.sizes_attr("pad_width").map_err(|_| ctx.error(bad))?;
     let sizes = sizes.ok_or_else(|| ctx.error(bad))?;
     if sizes.count().is_some_and(|n| n % 2 != 0) {
         return Err(ctx.error(bad));
     }
-    let Some(list) = sizes.known() else { return Ok(None) };
+    let Some(list) = sizes.known_sizes() else { return Ok(None) };
     let known: Vec<i64> = list.iter().filter_map(|&w| ctx.func.syms.as_int(w)).collect();
     ctx.check_range("pad_width", &known, -(1 << 31))?;
     Ok(Some(list.chunks(2).map(|p| (p[0], p[1])).collect()))
 }
 
 /// The minimum size of an axis for which the padding is defined.
-fn min_axis_size(ctx: &mut InferCtx<'_>, mode: Mode, (before, after): (Sym, Sym)) -> Sym {
+fn min_axis_size(ctx: &mut InferCtx<'_>, mode: PadMode, (before, after): (Sym, Sym)) -> Sym {
     let syms = &mut ctx.func.syms;
     let (zero, one) = (syms.int(0), syms.int(1));
     let max_width = syms.max(before, after);
     let need = match mode {
-        Mode::Constant => return zero,
-        Mode::Reflect => syms.add(max_width, one),
-        Mode::Replicate | Mode::Circular => one,
+        PadMode::Constant => return zero,
+        PadMode::Reflect => syms.add(max_width, one),
+        PadMode::Replicate | PadMode::Circular => one,
     };
     match size_proofs::at_most(ctx.func, one, max_width) {
         Some(true) => need,
@@ -90,11 +90,11 @@ fn min_axis_size(ctx: &mut InferCtx<'_>, mode: Mode, (before, after): (Sym, Sym)
 }
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
-    let (t, mode) = (ctx.tensor(0)?, mode(ctx)?);
+    let (t, mode) = (ctx.tensor(0)?, pad_mode(ctx)?);
     if !ctx.attr("pad_value").is_none() {
         ctx.element_value("pad_value", t.dtype)?;
     }
-    let Some(widths) = widths(ctx)? else { return Ok(ctx.tensor_type(None, t.ndim, t.dtype)) };
+    let Some(widths) = pad_widths(ctx)? else { return Ok(ctx.tensor_type(None, t.ndim, t.dtype)) };
     if t.ndim.is_some_and(|n| n != widths.len()) {
         let (n, ty) = (2 * widths.len(), ctx.operand_type_text(0));
         return Err(
@@ -128,19 +128,19 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
 
 /// The index in the data for index `i` of an axis of `n` elements, after subtracting the leading padding. It is written with
 /// comparisons, at which loops are split, so that the inner elements are copied by vector loops without a division.
-fn source_index(mode: Mode, i: &Expr, n: &Expr) -> Expr {
+fn source_index(mode: PadMode, i: &Expr, n: &Expr) -> Expr {
     let (zero, last) = (te::int(0), n - 1);
     match mode {
-        Mode::Constant => i.clone(),
-        Mode::Replicate => {
+        PadMode::Constant => i.clone(),
+        PadMode::Replicate => {
             let clamped_above = te::select(&te::gt(i, &last), &last, i);
             te::select(&te::lt(i, &zero), &zero, &clamped_above)
         }
-        Mode::Reflect => {
+        PadMode::Reflect => {
             let clamped_above = te::select(&te::gt(i, &last), &(&last * 2 - i), i);
             te::select(&te::lt(i, &zero), &-i, &clamped_above)
         }
-        Mode::Circular => {
+        PadMode::Circular => {
             let around = te::floormod(i, n);
             let clamped_above = te::if_then_else(&te::ge(i, n), &around, i);
             te::if_then_else(&te::lt(i, &zero), &around, &clamped_above)
@@ -151,7 +151,7 @@ fn source_index(mode: Mode, i: &Expr, n: &Expr) -> Expr {
 fn te_pad(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let mut infer = ctx.infer();
-    let (mode, widths) = (mode(&infer)?, widths(&mut infer)?);
+    let (mode, widths) = (pad_mode(&infer)?, pad_widths(&mut infer)?);
     let widths =
         widths.ok_or_else(|| LegalizeError::unknown("relax.nn.pad: the widths are not known"))?;
     let value = infer.attr("pad_value").as_float().unwrap_or(0.0);
@@ -177,10 +177,10 @@ fn te_pad(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 continue;
             }
             let position = &i[axis] - before;
-            if mode == Mode::Constant && before_is.is_none_or(|v| v > 0) {
+            if mode == PadMode::Constant && before_is.is_none_or(|v| v > 0) {
                 inside.push(te::ge(&i[axis], before));
             }
-            if mode == Mode::Constant && after_is.is_none_or(|v| v > 0) {
+            if mode == PadMode::Constant && after_is.is_none_or(|v| v > 0) {
                 inside.push(te::lt(&position, &x.shape()[axis]));
             }
             at[axis] = source_index(mode, &position, &x.shape()[axis]);

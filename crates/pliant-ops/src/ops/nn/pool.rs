@@ -32,11 +32,11 @@ macro_rules! pool {
             .dims(DimTrait::Layout("layout"))
             .te(Pattern::OutEWiseFusable, |ctx| te_pool(ctx, $n, $kind))
             .onnx($onnx)
-            .limits(layout::LIMITS)
+            .limits(layout::LAYOUT_LIMITS)
     };
 }
 
-macro_rules! adaptive {
+macro_rules! adaptive_pool {
     ($name:literal, $n:literal, $layout:literal) => {
         OpDecl::new(
             concat!("relax.nn.", $name),
@@ -54,41 +54,44 @@ macro_rules! adaptive {
         .dims(DimTrait::Layout("layout"))
         .te(Pattern::OutEWiseFusable, |ctx| te_adaptive(ctx, $n))
         .onnx(&["GlobalAveragePool"])
-        .limits(layout::LIMITS)
+        .limits(layout::LAYOUT_LIMITS)
     };
 }
 
-const MAX: &str = "The maximum of each window, without the padding. With `ceil_mode`, windows that start before the trailing \
+const MAX_POOL_DOC: &str = "The maximum of each window, without the padding. With `ceil_mode`, windows that start before the trailing \
 padding and end beyond it are included.";
-const AVG: &str = "The mean of each window. With `count_include_pad`, padding counts as zeros; otherwise, it is not counted. \
+const AVG_POOL_DOC: &str = "The mean of each window. With `count_include_pad`, padding counts as zeros; otherwise, it is not counted. \
 Elements beyond the padding are never counted.";
 
-macro_rules! max {
+macro_rules! max_pool {
     ($name:literal, $n:literal, $layout:literal) => {
         OpDecl {
-            doc: MAX,
+            doc: MAX_POOL_DOC,
             ..pool!($name, $n, PoolKind::Max, false, $layout, "", &["MaxPool", "GlobalMaxPool"])
         }
     };
 }
 
-macro_rules! avg {
+macro_rules! avg_pool {
     ($name:literal, $n:literal, $pad:literal, $layout:literal) => {
-        OpDecl { doc: AVG, ..pool!($name, $n, PoolKind::Avg, $pad, $layout, "", &["AveragePool"]) }
+        OpDecl {
+            doc: AVG_POOL_DOC,
+            ..pool!($name, $n, PoolKind::Avg, $pad, $layout, "", &["AveragePool"])
+        }
     };
 }
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    max!("max_pool1d", 1, "NCW"),
-    max!("max_pool2d", 2, "NCHW"),
-    max!("max_pool3d", 3, "NCDHW"),
-    avg!("avg_pool1d", 1, true, "NCW"),
-    avg!("avg_pool2d", 2, false, "NCHW"),
-    avg!("avg_pool3d", 3, true, "NCDHW"),
-    adaptive!("adaptive_avg_pool1d", 1, "NCW"),
-    adaptive!("adaptive_avg_pool2d", 2, "NCHW"),
-    adaptive!("adaptive_avg_pool3d", 3, "NCDHW"),
+    max_pool!("max_pool1d", 1, "NCW"),
+    max_pool!("max_pool2d", 2, "NCHW"),
+    max_pool!("max_pool3d", 3, "NCDHW"),
+    avg_pool!("avg_pool1d", 1, true, "NCW"),
+    avg_pool!("avg_pool2d", 2, false, "NCHW"),
+    avg_pool!("avg_pool3d", 3, true, "NCDHW"),
+    adaptive_pool!("adaptive_avg_pool1d", 1, "NCW"),
+    adaptive_pool!("adaptive_avg_pool2d", 2, "NCHW"),
+    adaptive_pool!("adaptive_avg_pool3d", 3, "NCDHW"),
 ];
 
 /// The reduction of a window.
@@ -107,7 +110,7 @@ fn layouts(ctx: &InferCtx<'_>, n: usize) -> Result<(Layout, Layout), InferError>
 }
 
 /// The windows and their sizes. Rejects padding that could fill a whole window.
-fn windows(ctx: &InferCtx<'_>, n: usize) -> Result<(Window, Vec<i64>), InferError> {
+fn pool_windows(ctx: &InferCtx<'_>, n: usize) -> Result<(Window, Vec<i64>), InferError> {
     let (window, sizes) = (Window::read(ctx, n)?, ctx.ints("pool_size", n, 1)?);
     for (k, &size) in sizes.iter().enumerate() {
         let (before, after) = window.pads[k];
@@ -124,7 +127,7 @@ fn windows(ctx: &InferCtx<'_>, n: usize) -> Result<(Window, Vec<i64>), InferErro
 
 fn infer(ctx: &mut InferCtx<'_>, n: usize, kind: PoolKind) -> InferResult {
     let (data, out) = layouts(ctx, n)?;
-    let (window, sizes) = windows(ctx, n)?;
+    let (window, sizes) = pool_windows(ctx, n)?;
     let ceil = ctx.bool("ceil_mode")?;
     ctx.bool("count_include_pad")?;
     let t = ctx.tensor(0)?;
@@ -145,7 +148,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize, kind: PoolKind) -> InferResult {
 fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: PoolKind) -> TeResult {
     let out_dims = ctx.out_dims(0)?;
     let infer = ctx.infer();
-    let ((data, out), (window, sizes)) = (layouts(&infer, n)?, windows(&infer, n)?);
+    let ((data, out), (window, sizes)) = (layouts(&infer, n)?, pool_windows(&infer, n)?);
     let (ceil, include) = (infer.bool("ceil_mode")?, infer.bool("count_include_pad")?);
     let x = ctx.tensor(0)?;
     let dtype = x.dtype();

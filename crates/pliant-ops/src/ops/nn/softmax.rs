@@ -55,7 +55,7 @@ impl Softmax {
     }
 
     /// The element minus the maximum of its row, in the accumulation type.
-    fn shifted(&self, i: &[Expr]) -> Expr {
+    fn minus_max(&self, i: &[Expr]) -> Expr {
         let acc_dtype = accumulator(self.x.dtype());
         te::cast(&self.x.at(i), acc_dtype)
             - te::cast(&self.max_element.at(&self.axes.out_indices(i)), acc_dtype)
@@ -65,7 +65,7 @@ impl Softmax {
 fn te_softmax(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let s = Softmax::new(ctx)?;
     let (shape, dtype) = (s.x.shape().to_vec(), s.x.dtype());
-    let exps = te::compute(shape.clone(), "T_softmax_exp", |i| te::exp(&s.shifted(i)));
+    let exps = te::compute(shape.clone(), "T_softmax_exp", |i| te::exp(&s.minus_max(i)));
     let sum = s.axes.stage("T_softmax_expsum", Reducer::Sum, |i| exps.at(i));
     Ok(vec![te::compute(shape, "T_softmax_norm", |i| {
         te::cast(&(exps.at(i) / sum.at(&s.axes.out_indices(i))), dtype)
@@ -75,8 +75,8 @@ fn te_softmax(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 fn te_log_softmax(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let s = Softmax::new(ctx)?;
     let (shape, dtype) = (s.x.shape().to_vec(), s.x.dtype());
-    let sum = s.axes.stage("T_softmax_expsum", Reducer::Sum, |i| te::exp(&s.shifted(i)));
+    let sum = s.axes.stage("T_softmax_expsum", Reducer::Sum, |i| te::exp(&s.minus_max(i)));
     Ok(vec![te::compute(shape, "T_log_softmax", |i| {
-        te::cast(&(s.shifted(i) - te::log(&sum.at(&s.axes.out_indices(i)))), dtype)
+        te::cast(&(s.minus_max(i) - te::log(&sum.at(&s.axes.out_indices(i)))), dtype)
     })])
 }

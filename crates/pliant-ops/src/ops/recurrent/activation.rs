@@ -14,7 +14,7 @@ pub(super) struct Activation {
 }
 
 /// The activations with the defaults of alpha and beta; NaN if the activation has no such parameter.
-const TABLE: &[(&str, f64, f64)] = &[
+const ACTIVATIONS: &[(&str, f64, f64)] = &[
     ("Relu", f64::NAN, f64::NAN),
     ("Tanh", f64::NAN, f64::NAN),
     ("Sigmoid", f64::NAN, f64::NAN),
@@ -74,10 +74,14 @@ pub(super) fn activations(
     let mut betas = ctx.floats("activation_beta")?.unwrap_or_default().into_iter();
     let mut out = Vec::with_capacity(count);
     for name in names {
-        let row = TABLE.iter().find(|row| row.0.eq_ignore_ascii_case(&name)).ok_or_else(|| {
-            let known: Vec<&str> = TABLE.iter().map(|row| row.0).collect();
-            ctx.error(format!("{name:?} is not an activation; choose one of {}", known.join(", ")))
-        })?;
+        let row =
+            ACTIVATIONS.iter().find(|row| row.0.eq_ignore_ascii_case(&name)).ok_or_else(|| {
+                let known: Vec<&str> = ACTIVATIONS.iter().map(|row| row.0).collect();
+                ctx.error(format!(
+                    "{name:?} is not an activation; choose one of {}",
+                    known.join(", ")
+                ))
+            })?;
         // As in ONNX, the lists only contain values for the activations that have the parameter.
         let parameter = |default_activations: f64, list: &mut dyn Iterator<Item = f64>| {
             if default_activations.is_nan() {

@@ -45,7 +45,7 @@ const DIRECTIONS: &[&str] = &["forward", "reverse", "bidirectional"];
 
 /// The sizes of a layer.
 #[derive(Clone, Debug)]
-pub(super) struct Layer {
+pub(super) struct LayerSizes {
     steps: Sym,
     batch: Sym,
     inputs: Sym,
@@ -93,21 +93,21 @@ fn clip(ctx: &InferCtx<'_>) -> Result<Option<f64>, InferError> {
     }
 }
 
-impl Layer {
+impl LayerSizes {
     /// Reads the sizes from the operands and checks the shapes of all operands. `None` if dims are unknown.
-    pub fn read(ctx: &mut InferCtx<'_>, kind: CellKind) -> Result<Option<Layer>, InferError> {
+    pub fn read(ctx: &mut InferCtx<'_>, kind: CellKind) -> Result<Option<LayerSizes>, InferError> {
         let (x, w, r) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims, ctx.tensor(2)?.dims);
         let (Some(x), Some(_), Some(r)) = (x, w, r) else { return Ok(None) };
         let directions = if ctx.choice("direction", DIRECTIONS)? == 2 { 2 } else { 1 };
         let batched = ctx.int("layout")? == 1;
         let (steps, batch) = if batched { (x[1], x[0]) } else { (x[0], x[1]) };
-        let layer = Layer { steps, batch, inputs: x[2], hidden: r[2], directions, batched };
+        let layer = LayerSizes { steps, batch, inputs: x[2], hidden: r[2], directions, batched };
         for i in 1..ctx.args.len() {
             if !ctx.has_operand(i) {
                 continue;
             }
             let Some(actual) = ctx.tensor(i)?.dims else { continue };
-            let expected = layer.operand(ctx, kind, i);
+            let expected = layer.operand_dims(ctx, kind, i);
             for (&a, &b) in actual.iter().zip(&expected) {
                 if shared_dim(ctx, a, b).is_none() {
                     let expected: Vec<String> = expected.iter().map(|&d| ctx.dim_text(d)).collect();
@@ -123,7 +123,7 @@ impl Layer {
     }
 
     /// The dims of operand `i`.
-    fn operand(&self, ctx: &mut InferCtx<'_>, kind: CellKind, i: usize) -> Vec<Sym> {
+    fn operand_dims(&self, ctx: &mut InferCtx<'_>, kind: CellKind, i: usize) -> Vec<Sym> {
         let syms = &mut ctx.func.syms;
         let d = syms.int(self.directions);
         let mut times = |n: i64| {
@@ -144,7 +144,7 @@ impl Layer {
     }
 
     /// The dims of an output or cell state of the last step.
-    pub fn state(&self, ctx: &mut InferCtx<'_>) -> Vec<Sym> {
+    pub fn state_dims(&self, ctx: &mut InferCtx<'_>) -> Vec<Sym> {
         let d = ctx.func.syms.int(self.directions);
         match self.batched {
             true => vec![self.batch, d, self.hidden],
@@ -153,7 +153,7 @@ impl Layer {
     }
 
     /// The dims of the result with the outputs of all steps.
-    pub fn outputs(&self, ctx: &mut InferCtx<'_>) -> Vec<Sym> {
+    pub fn output_dims(&self, ctx: &mut InferCtx<'_>) -> Vec<Sym> {
         let d = ctx.func.syms.int(self.directions);
         match self.batched {
             true => vec![self.batch, self.steps, d, self.hidden],
@@ -170,7 +170,7 @@ pub(super) struct LayerTensors {
     pub r: Tensor,
     pub b: Option<Tensor>,
     pub p: Option<Tensor>,
-    pub acts: Vec<Activation>,
+    pub activations: Vec<Activation>,
     pub hidden: Expr,
     pub acc_dtype: DType,
     pub clip: Option<f64>,
@@ -179,7 +179,7 @@ pub(super) struct LayerTensors {
 }
 
 /// The state of one sequence: its output and its cell state, before and after a time step.
-pub(super) struct State {
+pub(super) struct SequenceState {
     pub h: Tensor,
     pub c: Tensor,
     pub next: Tensor,
@@ -188,7 +188,7 @@ pub(super) struct State {
 }
 
 /// The indices of a time step.
-pub(super) struct Step<'e> {
+pub(super) struct StepIndices<'e> {
     pub d: usize,
     pub t: &'e Expr,
     pub n: &'e Expr,
@@ -196,9 +196,9 @@ pub(super) struct Step<'e> {
 
 impl LayerTensors {
     /// The `k`-th activation of direction `d`, applied after clipping.
-    pub fn act(&self, d: usize, k: usize, x: &Expr) -> Expr {
+    pub fn activate(&self, d: usize, k: usize, x: &Expr) -> Expr {
         let activation_count = self.kind.default_activations().len();
-        self.acts[d * activation_count + k].apply(&self.clipped(x))
+        self.activations[d * activation_count + k].apply(&self.clipped(x))
     }
 
     fn clipped(&self, x: &Expr) -> Expr {
@@ -212,12 +212,19 @@ impl LayerTensors {
     }
 
     /// The index of element `j` of gate `gate`.
-    pub fn gate(&self, gate: i64, j: &Expr) -> Expr {
+    pub fn gate_row(&self, gate: i64, j: &Expr) -> Expr {
         &self.hidden * gate + j
     }
 
     /// Emits the product of the state `h` with the weights of one gate element, added to `first`.
-    pub fn product(&self, b: &mut Body, d: usize, row: &Expr, h: &Tensor, first: &Expr) -> Expr {
+    pub fn state_product(
+        &self,
+        b: &mut Body,
+        d: usize,
+        row: &Expr,
+        h: &Tensor,
+        first: &Expr,
+    ) -> Expr {
         let sum = b.cell("sum", first);
         b.for_("k", &self.hidden, |b, k| {
             let weight = self.r.at(&[te::int(d as i64), row.clone(), k.clone()]);
@@ -228,7 +235,7 @@ impl LayerTensors {
     }
 
     /// The contribution of the inputs to a gate element.
-    pub fn input(&self, s: &Step<'_>, row: &Expr) -> Expr {
+    pub fn input_product(&self, s: &StepIndices<'_>, row: &Expr) -> Expr {
         self.gates.at(&[te::int(s.d as i64), s.t.clone(), s.n.clone(), row.clone()])
     }
 }
@@ -236,14 +243,14 @@ impl LayerTensors {
 /// Operand `i`, if it is present.
 fn optional(
     ctx: &mut LegalizeCtx<'_>,
-    layer: &Layer,
+    layer: &LayerSizes,
     kind: CellKind,
     i: usize,
 ) -> Result<Option<Tensor>, LegalizeError> {
     if !ctx.has_operand(i) {
         return Ok(None);
     }
-    let dims = layer.operand(&mut ctx.infer(), kind, i);
+    let dims = layer.operand_dims(&mut ctx.infer(), kind, i);
     ctx.tensor_with_dims(i, &dims).map(Some)
 }
 
@@ -251,7 +258,7 @@ fn optional(
 /// unconditionally.
 fn input_gates(
     ctx: &mut LegalizeCtx<'_>,
-    layer: &Layer,
+    layer: &LayerSizes,
     kind: CellKind,
     (x, w, bias): (&Tensor, &Tensor, Option<&Tensor>),
     acc_dtype: DType,
@@ -296,7 +303,7 @@ fn input_gates(
 pub(super) fn te_layer(ctx: &mut LegalizeCtx<'_>, kind: CellKind) -> TeResult {
     let name = ctx.decl.name;
     let unknown = || LegalizeError::unknown(format!("{name}: a shape is not known"));
-    let layer = Layer::read(&mut ctx.infer(), kind)?.ok_or_else(unknown)?;
+    let layer = LayerSizes::read(&mut ctx.infer(), kind)?.ok_or_else(unknown)?;
     let dtype = ctx.out_dtype(0)?;
     let acc_dtype = accumulator(dtype);
     let mut operands = Vec::with_capacity(8);
@@ -319,7 +326,7 @@ pub(super) fn te_layer(ctx: &mut LegalizeCtx<'_>, kind: CellKind) -> TeResult {
         r: operands[2].clone().ok_or_else(unknown)?,
         b: operands[3].clone(),
         p: operands[7].clone(),
-        acts: activations(&infer, kind.default_activations(), layer.directions as usize)?,
+        activations: activations(&infer, kind.default_activations(), layer.directions as usize)?,
         acc_dtype,
         clip: clip(&infer)?,
         variant,
@@ -376,7 +383,7 @@ pub(super) fn te_layer(ctx: &mut LegalizeCtx<'_>, kind: CellKind) -> TeResult {
 fn sequence(
     b: &mut Body,
     layer_tensors: &LayerTensors,
-    layer: &Layer,
+    layer: &LayerSizes,
     (d, n, backwards): (usize, &Expr, bool),
     (steps, length): (&Expr, &Expr),
     first: &[Option<&Tensor>; 2],
@@ -386,7 +393,7 @@ fn sequence(
     let side = te::int(d as i64);
     let zero = te::const_of(0.0, acc_dtype);
     let len = std::slice::from_ref(hidden);
-    let state = State {
+    let state = SequenceState {
         h: b.alloc("h", len, acc_dtype),
         c: b.alloc("c", len, acc_dtype),
         next: b.alloc("next", len, acc_dtype),
@@ -410,7 +417,7 @@ fn sequence(
     b.for_("s", length, |b, s| {
         let t = if backwards { length - 1 - s } else { s.clone() };
         let t = b.let_("t", &index_bounds::clamp(&t, steps));
-        cells::step(b, layer_tensors, &state, &Step { d, t: &t, n });
+        cells::step(b, layer_tensors, &state, &StepIndices { d, t: &t, n });
         b.for_("j", hidden, |b, j| {
             let value = state.next.at(std::slice::from_ref(j));
             b.store(&out[0], &to(&t, j), &value);

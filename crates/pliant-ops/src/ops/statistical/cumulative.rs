@@ -25,14 +25,14 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data"])
     .attrs(ATTRS)
     .dims(DimTrait::Named(&["axis"]))
-    .te(Pattern::Opaque, |ctx| scan(ctx, "cumsum", 0.0, |a, b| a + b))
+    .te(Pattern::Opaque, |ctx| te_cumulative(ctx, "cumsum", 0.0, |a, b| a + b))
     .numpy("cumsum")
     .onnx(&["CumSum"]),
     OpDecl::new("relax.cumprod", infer, "Cumulative products along an axis, with the attributes of cumsum.")
         .operands(&["data"])
         .attrs(ATTRS)
         .dims(DimTrait::Named(&["axis"]))
-        .te(Pattern::Opaque, |ctx| scan(ctx, "cumprod", 1.0, |a, b| a * b))
+        .te(Pattern::Opaque, |ctx| te_cumulative(ctx, "cumprod", 1.0, |a, b| a * b))
         .numpy("cumprod")
         .onnx(&["CumProd"]),
 ];
@@ -57,7 +57,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
 }
 
 /// Lowers a cumulative sum or product.
-fn scan(
+fn te_cumulative(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,
     first: f64,
@@ -69,16 +69,22 @@ fn scan(
     let axis = if flat { 0 } else { infer.axis("axis", x.ndim())? };
     let exclusive = infer.bool("exclusive")?;
     let acc_dtype = accumulator(dtype);
-    let scan =
-        Scan { x, axis, exclusive, acc_dtype, first: te::const_of(first, acc_dtype), combine };
+    let scan = CumulativeOp {
+        x,
+        axis,
+        exclusive,
+        acc_dtype,
+        first: te::const_of(first, acc_dtype),
+        combine,
+    };
     Ok(te::extern_(name, &[(shape, dtype)], |b, out| match flat {
-        true => scan.flat(b, &out[0]),
-        false => scan.along_axis(b, &out[0]),
+        true => scan.scan_flat(b, &out[0]),
+        false => scan.scan_along_axis(b, &out[0]),
     }))
 }
 
 /// A cumulative sum or product along an axis, or of the flattened tensor.
-struct Scan {
+struct CumulativeOp {
     x: Tensor,
     axis: usize,
     exclusive: bool,
@@ -93,15 +99,15 @@ struct Scan {
 struct Strip<'a> {
     /// The running totals.
     totals: &'a Tensor,
-    /// The number of scans, at most [`STRIP`].
+    /// The number of scans, at most [`MAX_STRIP_WIDTH`].
     width: Expr,
 }
 
 /// Maximum number of scans in a strip, so that their totals fit in the level-1 cache.
-const STRIP: i64 = 1024;
+const MAX_STRIP_WIDTH: i64 = 1024;
 
-impl Scan {
-    fn flat(&self, b: &mut te::Body, out: &Tensor) {
+impl CumulativeOp {
+    fn scan_flat(&self, b: &mut te::Body, out: &Tensor) {
         let total = b.cell("total", &self.first);
         let (position, size) = (flat_position(&self.x), &out.shape()[0]);
         b.for_each(self.x.shape(), |b, i| {
@@ -115,23 +121,25 @@ impl Scan {
 
     /// Scans at different indices of the other dims are independent. Scans at adjacent indices of the last dim are vectorised; the
     /// others run in parallel.
-    fn along_axis(&self, b: &mut te::Body, out: &Tensor) {
+    fn scan_along_axis(&self, b: &mut te::Body, out: &Tensor) {
         let shape = self.x.shape();
         let last = shape.len() - 1;
         if self.axis == last {
             let rows = RowLoops::new(shape, self.axis);
-            rows.for_each_row(b, |_| (), |b, _, row| self.row(b, out, &|k| rows.at(row, k)));
+            rows.for_each_row(b, |_| (), |b, _, row| self.scan_row(b, out, &|k| rows.at(row, k)));
             return;
         }
         let width = &shape[last];
-        let strips = te::maximum(&te::ceildiv(width, &te::int(STRIP)), &te::int(1));
+        let strips = te::maximum(&te::ceildiv(width, &te::int(MAX_STRIP_WIDTH)), &te::int(1));
         let mut rows = RowLoops::new(&[&shape[..last], &[strips]].concat(), self.axis);
-        rows.len = &rows.len * te::minimum(width, &te::int(STRIP));
-        let totals = |b: &mut te::Body| b.alloc("totals", &[te::int(STRIP)], self.acc_dtype);
+        rows.len = &rows.len * te::minimum(width, &te::int(MAX_STRIP_WIDTH));
+        let totals =
+            |b: &mut te::Body| b.alloc("totals", &[te::int(MAX_STRIP_WIDTH)], self.acc_dtype);
         rows.for_each_row(b, totals, |b, totals, row| {
-            let first = b.let_("first", &(&row[row.len() - 1] * STRIP));
-            let strip = Strip { totals, width: te::minimum(&(width - &first), &te::int(STRIP)) };
-            self.strip(b, out, &strip, &|k, i| {
+            let first = b.let_("first", &(&row[row.len() - 1] * MAX_STRIP_WIDTH));
+            let strip =
+                Strip { totals, width: te::minimum(&(width - &first), &te::int(MAX_STRIP_WIDTH)) };
+            self.scan_strip(b, out, &strip, &|k, i| {
                 let mut at = rows.at(row, k);
                 at[last] = &first + i;
                 at
@@ -140,7 +148,7 @@ impl Scan {
     }
 
     /// One scan. `at` returns the indices of its `k`-th element.
-    fn row(&self, b: &mut te::Body, out: &Tensor, at: &dyn Fn(&Expr) -> Vec<Expr>) {
+    fn scan_row(&self, b: &mut te::Body, out: &Tensor, at: &dyn Fn(&Expr) -> Vec<Expr>) {
         let total = b.cell("total", &self.first);
         b.for_("k", &self.x.shape()[self.axis], |b, k| {
             let value = te::cast(&self.x.at(&at(k)), self.acc_dtype);
@@ -151,7 +159,7 @@ impl Scan {
     }
 
     /// The scans of a strip. `at` returns the indices of the `k`-th element of the `i`-th scan.
-    fn strip(
+    fn scan_strip(
         &self,
         b: &mut te::Body,
         out: &Tensor,

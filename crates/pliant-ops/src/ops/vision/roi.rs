@@ -52,16 +52,16 @@ pub static DECLS: &[OpDecl] = &[
 
 /// The dims that hold channels, rows and columns.
 #[derive(Clone, Copy)]
-struct Layout {
+struct ImageDims {
     channel: usize,
     row: usize,
     column: usize,
 }
 
-fn layout(ctx: &InferCtx<'_>) -> Result<Layout, InferError> {
+fn image_dims(ctx: &InferCtx<'_>) -> Result<ImageDims, InferError> {
     Ok(match ctx.choice("layout", &["NCHW", "NHWC"])? {
-        0 => Layout { channel: 1, row: 2, column: 3 },
-        _ => Layout { channel: 3, row: 1, column: 2 },
+        0 => ImageDims { channel: 1, row: 2, column: 3 },
+        _ => ImageDims { channel: 3, row: 1, column: 2 },
     })
 }
 
@@ -69,7 +69,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, rois) = (check_rank(ctx, 0, 4)?, check_rank(ctx, 1, 2)?);
     require_float(ctx, 0, &data)?;
     ctx.same_dtype(0, 1)?;
-    let (at, pooled) = (layout(ctx)?, ctx.ints("pooled_size", 2, 1)?);
+    let (at, pooled) = (image_dims(ctx)?, ctx.ints("pooled_size", 2, 1)?);
     let scale = ctx.float("spatial_scale")?;
     if !(scale.is_finite() && scale > 0.0) {
         return Err(ctx.error(format!("spatial_scale must be above 0, but is {scale}")));
@@ -97,7 +97,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
 }
 
 /// A bin of a region.
-struct Bin {
+struct RegionBin {
     region: Expr,
     /// The index of the image that the region belongs to.
     image: Expr,
@@ -112,7 +112,7 @@ struct RoiPooling {
     x: Tensor,
     rois: Tensor,
     shape: Vec<Expr>,
-    at: Layout,
+    dims: ImageDims,
     pooled: Vec<i64>,
     scale: f64,
     acc_dtype: DType,
@@ -127,7 +127,7 @@ impl RoiPooling {
         let shape = ctx.out_shape(0)?;
         let infer = ctx.infer();
         Ok(RoiPooling {
-            at: layout(&infer)?,
+            dims: image_dims(&infer)?,
             pooled: infer.ints("pooled_size", 2, 1)?,
             scale: infer.float("spatial_scale")?,
             acc_dtype: accumulator(x.dtype()),
@@ -143,13 +143,13 @@ impl RoiPooling {
     }
 
     /// Column `k` of region `r`.
-    fn roi(&self, r: &Expr, k: i64) -> Expr {
+    fn region_value(&self, r: &Expr, k: i64) -> Expr {
         te::cast(&self.rois.at(&[r.clone(), te::int(k)]), self.acc_dtype)
     }
 
     /// The index of the image that region `r` belongs to, checked at run time.
-    fn batch(&self, b: &mut Body, r: &Expr) -> Expr {
-        let value = b.let_("image", &self.roi(r, 0));
+    fn image_index(&self, b: &mut Body, r: &Expr) -> Expr {
+        let value = b.let_("image", &self.region_value(r, 0));
         let images = &self.x.shape()[0];
         let inside = te::all([
             &te::ge(&value, &self.number(0.0)),
@@ -166,17 +166,17 @@ impl RoiPooling {
 
     fn indices(&self, n: &Expr, c: &Expr, y: &Expr, x: &Expr) -> Vec<Expr> {
         let mut at = vec![n.clone(); 4];
-        at[self.at.channel] = c.clone();
-        at[self.at.row] = y.clone();
-        at[self.at.column] = x.clone();
+        at[self.dims.channel] = c.clone();
+        at[self.dims.row] = y.clone();
+        at[self.dims.column] = x.clone();
         at
     }
 
     /// Loops over all regions in parallel, and over the bins of each.
-    fn bins(&self, b: &mut Body, mut write: impl FnMut(&mut Body, &Bin)) {
-        let channels = self.size(self.at.channel);
+    fn for_each_bin(&self, b: &mut Body, mut write: impl FnMut(&mut Body, &RegionBin)) {
+        let channels = self.axis_size(self.dims.channel);
         let (h, w) = (te::int(self.pooled[0]), te::int(self.pooled[1]));
-        let (rows, columns) = (self.size(self.at.row), self.size(self.at.column));
+        let (rows, columns) = (self.axis_size(self.dims.row), self.axis_size(self.dims.column));
         let message = format!(
             "{}: regions cannot be read from an image of {{0}} rows and {{1}} columns",
             self.op
@@ -184,14 +184,20 @@ impl RoiPooling {
         b.parallel("r", &self.shape[0], |b, region| {
             let pixels = te::and(&te::gt(&rows, &te::int(0)), &te::gt(&columns, &te::int(0)));
             b.assert(&te::explain(&pixels, &[rows.clone(), columns.clone()]), message.as_str());
-            let image = self.batch(b, region);
+            let image = self.image_index(b, region);
             let totals = b.alloc("totals", &[channels], self.acc_dtype);
             b.for_("ph", &h, |b, row| {
                 b.for_("pw", &w, |b, column| {
                     let (region, image, totals) = (region.clone(), image.clone(), totals.clone());
                     write(
                         b,
-                        &Bin { region, image, row: row.clone(), column: column.clone(), totals },
+                        &RegionBin {
+                            region,
+                            image,
+                            row: row.clone(),
+                            column: column.clone(),
+                            totals,
+                        },
                     );
                 });
             });
@@ -199,22 +205,28 @@ impl RoiPooling {
     }
 
     /// Sets the total of each channel of a bin to `value(total, channel)`.
-    fn each_channel(&self, b: &mut Body, bin: &Bin, value: impl Fn(&Expr, &Expr) -> Expr) {
-        b.for_("c", &self.size(self.at.channel), |b, c| {
+    fn each_channel(&self, b: &mut Body, bin: &RegionBin, value: impl Fn(&Expr, &Expr) -> Expr) {
+        b.for_("c", &self.axis_size(self.dims.channel), |b, c| {
             let at = std::slice::from_ref(c);
             b.store(&bin.totals, at, &value(&bin.totals.at(at), c));
         });
     }
 
     /// Writes `value(total)` for each channel of a bin.
-    fn finish(&self, b: &mut Body, bin: &Bin, out: &Tensor, value: impl Fn(&Expr) -> Expr) {
-        b.for_("c", &self.size(self.at.channel), |b, c| {
+    fn write_bin(
+        &self,
+        b: &mut Body,
+        bin: &RegionBin,
+        out: &Tensor,
+        value: impl Fn(&Expr) -> Expr,
+    ) {
+        b.for_("c", &self.axis_size(self.dims.channel), |b, c| {
             let to = self.indices(&bin.region, c, &bin.row, &bin.column);
             b.store(out, &to, &value(&bin.totals.at(std::slice::from_ref(c))));
         });
     }
 
-    fn size(&self, axis: usize) -> Expr {
+    fn axis_size(&self, axis: usize) -> Expr {
         self.x.shape()[axis].clone()
     }
 }
@@ -258,14 +270,14 @@ impl RoiPooling {
         pixels: &Expr,
     ) -> (Expr, Expr) {
         // The number of samples by which rounding errors can move both ends.
-        const SLACK: f64 = 2.0;
+        const ROUNDING_SLACK: f64 = 2.0;
         let count = te::cast(samples, self.acc_dtype);
         let sample = |at: &Expr| (at - from) * &count / length;
         let within = |at: &Expr| {
             let at = te::maximum(&te::minimum(at, &count), &self.number(0.0));
             te::minimum(&te::cast(&at, te::Ty::I64), samples)
         };
-        let (one, slack) = (self.number(1.0), self.number(SLACK));
+        let (one, slack) = (self.number(1.0), self.number(ROUNDING_SLACK));
         let low = te::floor(&sample(&-one)) - &slack;
         let high = te::ceil(&sample(&te::cast(pixels, self.acc_dtype))) + slack;
         // A reversed region only has samples if `sample_ratio` is positive. All of them are visited.
@@ -295,12 +307,12 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (dtype, acc_dtype) = (p.x.dtype(), p.acc_dtype);
     let offset = p.number(if aligned { 0.5 } else { 0.0 });
     Ok(te::extern_("roi_align", &[(p.shape.clone(), dtype)], |b, out| {
-        p.bins(b, |b, bin| {
+        p.for_each_bin(b, |b, bin| {
             let r = &bin.region;
             let mut side = |low: i64, bin: &Expr, count: i64, name: &str| {
                 let scale = p.number(p.scale);
-                let start = b.let_(name, &(p.roi(r, low) * &scale - &offset));
-                let mut length = p.roi(r, low + 2) * scale - &offset - &start;
+                let start = b.let_(name, &(p.region_value(r, low) * &scale - &offset));
+                let mut length = p.region_value(r, low + 2) * scale - &offset - &start;
                 if !aligned {
                     length = te::maximum(&length, &p.number(1.0));
                 }
@@ -318,7 +330,7 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 };
                 let samples = b.let_("samples", &samples);
                 let start = b.let_("from", &(start + te::cast(bin, acc_dtype) * &size));
-                let pixels = p.size(if low == 2 { p.at.row } else { p.at.column });
+                let pixels = p.axis_size(if low == 2 { p.dims.row } else { p.dims.column });
                 let samples_in_image = p.samples_in_image(b, (&start, &size, &samples), &pixels);
                 (start, size, samples, samples_in_image)
             };
@@ -333,11 +345,14 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             let first = if mean { zero.clone() } else { b.let_("first", &lowest) };
             p.each_channel(b, bin, |_, _| first.clone());
             b.for_("iy", &row_count, |b, iy| {
-                let y =
-                    p.sample_position(b, &(&y0 + step(&h, &(iy + &row), &rows)), &p.size(p.at.row));
+                let y = p.sample_position(
+                    b,
+                    &(&y0 + step(&h, &(iy + &row), &rows)),
+                    &p.axis_size(p.dims.row),
+                );
                 b.for_("ix", &column_count, |b, ix| {
                     let at = &x0 + step(&w, &(ix + &column), &columns);
-                    let x = p.sample_position(b, &at, &p.size(p.at.column));
+                    let x = p.sample_position(b, &at, &p.axis_size(p.dims.column));
                     let inside = te::and(&y.inside, &x.inside);
                     let sample = |total: &Expr, c: &Expr| {
                         let value = p.sample(&bin.image, c, &y, &x);
@@ -356,7 +371,7 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 });
             });
             let count = b.let_("count", &(&rows * &columns));
-            p.finish(b, bin, &out[0], |total| match mean {
+            p.write_bin(b, bin, &out[0], |total| match mean {
                 true => total / te::cast(&te::maximum(&count, &te::int(1)), acc_dtype),
                 false => te::select(&te::gt(&count, &te::int(0)), total, &zero),
             });
@@ -370,11 +385,11 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let p = RoiPooling::read(ctx)?;
     let (dtype, acc_dtype) = (p.x.dtype(), p.acc_dtype);
     Ok(te::extern_("roi_pool", &[(p.shape.clone(), dtype)], |b, out| {
-        p.bins(b, |b, bin| {
+        p.for_each_bin(b, |b, bin| {
             let r = &bin.region;
             // Corners are rounded half up. Distant corners are clamped, because they would not fit in an integer.
             let corner = |k: i64| {
-                let at = te::floor(&(p.roi(r, k) * p.number(p.scale) + p.number(0.5)));
+                let at = te::floor(&(p.region_value(r, k) * p.number(p.scale) + p.number(0.5)));
                 te::maximum(&te::minimum(&at, &p.number(1e9)), &p.number(-1e9))
             };
             let mut side = |low: i64, bin: &Expr, count: i64, size: &Expr| {
@@ -392,7 +407,7 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 };
                 (b.let_("from", &inside(&from)), b.let_("to", &inside(&to)))
             };
-            let (height, breadth) = (p.size(p.at.row), p.size(p.at.column));
+            let (height, breadth) = (p.axis_size(p.dims.row), p.axis_size(p.dims.column));
             let (y0, y1) = side(2, &bin.row, p.pooled[0], &height);
             let (x0, x1) = side(1, &bin.column, p.pooled[1], &breadth);
             p.each_channel(b, bin, |_, _| p.number(f64::NEG_INFINITY));
@@ -407,7 +422,7 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 });
             });
             let any = b.let_("any", &te::and(&te::gt(&y1, &y0), &te::gt(&x1, &x0)));
-            p.finish(b, bin, &out[0], |maximum| te::select(&any, maximum, &p.number(0.0)));
+            p.write_bin(b, bin, &out[0], |maximum| te::select(&any, maximum, &p.number(0.0)));
         });
     }))
 }

@@ -47,7 +47,7 @@ mod roles;
 
 use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Attrs, DType, IRModule, Sym};
-use pliant_ops::einsum_equation::{Equation, Terms};
+use pliant_ops::einsum_equation::{Equation, ParsedEquation};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{RewriteCx, is_op, rewrite_call, wildcard};
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
@@ -105,7 +105,7 @@ impl Einsum {
         let &[a, b] = cx.func.list(fields) else { return None };
         let sizes = [dims(cx.func, a)?, dims(cx.func, b)?];
         let attrs = attrs_of(cx, root)?;
-        let terms = Terms::parse(attrs.get("subscripts")?.as_str()?).ok()?;
+        let terms = ParsedEquation::parse(attrs.get("subscripts")?.as_str()?).ok()?;
         let equation = terms.for_ranks(&[sizes[0].len(), sizes[1].len()]).ok()?;
         let (dtype, result) = (cx.func.ty(root).dtype()?, dims(cx.func, root)?);
         Some(Einsum { operands: [a, b], equation, sizes, result, dtype })
