@@ -10,7 +10,7 @@ use super::overlap;
 use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, Value};
-use crate::ops::index::index_bounds;
+use crate::ops::index::index_bounds::{as_int64, clamp};
 use crate::shared_rules::{operand_types, require_float, require_integer, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
 use pliant_kernel_api::kernels::sort;
@@ -179,8 +179,7 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         let row = SortedScores::new(b, &s[1], x.dtype());
         let kept = b.alloc("kept", &s[1..2], DType::Int64);
         b.for_("b", &s[0], |b, i| {
-            let valid =
-                b.let_("valid", &index_bounds::as_int64(&counts.at(std::slice::from_ref(i))));
+            let valid = b.let_("valid", &as_int64(&counts.at(std::slice::from_ref(i))));
             let inside = te::and(&te::ge(&valid, &te::int(0)), &te::le(&valid, &s[1]));
             let message = format!("{op}: valid_count {{0}} is out of range for {{1}} boxes");
             let message = CheckFailure::Index.mark(&message);
@@ -220,8 +219,8 @@ fn suppress(
     }
     let count = b.cell("count", &te::int(0));
     b.for_("r", considered, |b, r| {
-        let rank = index_bounds::clamp(r, &s[1]);
-        let n = index_bounds::clamp(&row.positions.at(&[rank]), &s[1]);
+        let rank = clamp(r, &s[1]);
+        let n = clamp(&row.positions.at(&[rank]), &s[1]);
         let n = b.let_("n", &n);
         let is_candidate = te::gt(&read(&n, nms.score), &te::const_of(0.0, x.dtype()));
         let is_candidate = if nms.max_boxes >= 0 {
@@ -232,7 +231,7 @@ fn suppress(
         let keep = b.cell("keep", &is_candidate);
         b.if_(&keep.get(), |b| {
             b.for_("q", &count.get(), |b, q| {
-                let other = index_bounds::clamp(&kept.at(&[index_bounds::clamp(q, &s[1])]), &s[1]);
+                let other = clamp(&kept.at(&[clamp(q, &s[1])]), &s[1]);
                 let other = b.let_("other", &other);
                 let mut overlaps = te::ge(
                     &overlap(&corners(&n), &corners(&other)),
@@ -244,7 +243,7 @@ fn suppress(
                 b.if_(&overlaps, |b| b.set(&keep, &te::bool_const(false)));
             });
         });
-        let to = b.let_("to", &index_bounds::clamp(&count.get(), &s[1]));
+        let to = b.let_("to", &clamp(&count.get(), &s[1]));
         let write_row = |b: &mut Body, to: &Expr, dropped: bool| {
             b.for_("k", &s[2], |b, k| {
                 let mut value = x.at(&[i.clone(), n.clone(), k.clone()]);
@@ -350,10 +349,8 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(te::extern_("all_class_non_max_suppression", &outputs, |b, out| {
         let row = SortedScores::new(b, &s[2], dtype);
         let kept = b.alloc("kept", &s[2..], DType::Int64);
-        let (max_boxes, iou) = (
-            index_bounds::as_int64(&single_element(&max_boxes)),
-            te::cast(&single_element(&iou), dtype),
-        );
+        let (max_boxes, iou) =
+            (as_int64(&single_element(&max_boxes)), te::cast(&single_element(&iou), dtype));
         let min_score = te::cast(&single_element(&min_score), dtype);
         b.for_each(outputs[0].0.as_slice(), |b, i| b.store(&out[0], i, &te::int(-1)));
         if !onnx {
@@ -370,7 +367,7 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 row.sort(b, |k| scores.at(&[i.clone(), c.clone(), k.clone()]));
                 let count = b.cell("count", &te::int(0));
                 b.for_("r", &s[2], |b, r| {
-                    let n = index_bounds::clamp(&row.positions.at(std::slice::from_ref(r)), &s[2]);
+                    let n = clamp(&row.positions.at(std::slice::from_ref(r)), &s[2]);
                     let n = b.let_("n", &n);
                     let score = row.scores.at(std::slice::from_ref(&n));
                     let is_candidate =
@@ -381,22 +378,17 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                     };
                     b.if_(&keep.get(), |b| {
                         b.for_("q", &count.get(), |b, q| {
-                            let other = index_bounds::clamp(
-                                &kept.at(&[index_bounds::clamp(q, &s[2])]),
-                                &s[2],
-                            );
+                            let other = clamp(&kept.at(&[clamp(q, &s[2])]), &s[2]);
                             let other = b.let_("other", &other);
                             let overlaps = te::gt(&overlap(&corners(&n), &corners(&other)), &iou);
                             b.if_(&overlaps, |b| b.set(&keep, &te::bool_const(false)));
                         });
                     });
                     b.if_(&keep.get(), |b| {
-                        b.store(&kept, &[index_bounds::clamp(&count.get(), &s[2])], &n);
+                        b.store(&kept, &[clamp(&count.get(), &s[2])], &n);
                         b.set(&count, &(count.get() + 1));
-                        let at = b.let_(
-                            "at",
-                            &index_bounds::clamp(&total.get(), &outputs[0].0[usize::from(!onnx)]),
-                        );
+                        let at =
+                            b.let_("at", &clamp(&total.get(), &outputs[0].0[usize::from(!onnx)]));
                         if onnx {
                             for (k, v) in [i, c, &n].into_iter().enumerate() {
                                 b.store(&out[0], &[at.clone(), te::int(k as i64)], v);
