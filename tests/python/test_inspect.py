@@ -86,7 +86,7 @@ def test_memory_is_read_as_another_tensor() -> None:
 
 
 def test_views_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(pliant.error.ScriptError, match="a view of 40 bytes of a tensor of 16 bytes"):
+    with pytest.raises(pliant.error.ScriptError, match="the view needs 40 bytes, but the tensor has 16"):
 
         @R.function
         def main(x: R.Tensor((4,), "float32")):

@@ -281,5 +281,5 @@ def test_sequences_lie_inside(starts: list[int]) -> None:
     data = np.ones((1, 6, 1, 2), F32)
     for run in runners(module):
         run(data, np.array([0, 3, 6], "int32"))
-        with pytest.raises(pliant.PliantError, match="the sequence of .* is out of range for 6 places"):
+        with pytest.raises(pliant.PliantError, match="the sequence of .* is out of range for 6 positions"):
             run(data, np.array(starts, "int32"))

@@ -136,8 +136,8 @@ pub const ORDERED: &[Case] = &[
             ("i", "does not fit the rank"),
             ("ij->k", "in no operand"),
             ("ij->ii", "repeated"),
-            ("ij,jk", "name 2 operands"),
-            ("i1", "no label"),
+            ("ij,jk", "terms for 2 operands"),
+            ("i1", "not a label"),
             ("......", "two ellipses"),
         ] {
             refuse("relax.einsum", &one, &attrs(&[("subscripts", AttrValue::str(text))]), part);
