@@ -180,7 +180,7 @@ impl BroadcastTarget {
         self.operand_with_fixed_dims(ctx, i, &[])
     }
 
-    /// Operand `i`, whose last dims are not broadcast. They are assumed to be `own`, which the loop function checks.
+    /// Operand `i`, whose last dims are not broadcast. They are assumed to be `fixed_dims`, which the loop function checks.
     ///
     /// # Errors
     /// If its shape or element type is unknown.
@@ -188,13 +188,13 @@ impl BroadcastTarget {
         &mut self,
         ctx: &mut LegalizeCtx<'_>,
         i: usize,
-        own: &[Sym],
+        fixed_dims: &[Sym],
     ) -> Result<BroadcastOperand, LegalizeError> {
         let mut dims = ctx.dims(i)?;
-        let broadcast_rank = dims.len().saturating_sub(own.len());
-        self.tail = self.tail.max(own.len());
+        let broadcast_rank = dims.len().saturating_sub(fixed_dims.len());
+        self.tail = self.tail.max(fixed_dims.len());
         dims.truncate(broadcast_rank);
-        dims.extend_from_slice(own);
+        dims.extend_from_slice(fixed_dims);
         let mut axes = self.index_broadcast_dims(ctx, &mut dims[..broadcast_rank]);
         axes.resize_with(dims.len(), || AxisIndexing::Output);
         Ok(BroadcastOperand { value: ctx.value_with_dims(i, &dims)?, axes })
@@ -305,11 +305,11 @@ impl BroadcastOperand {
     /// The element of the operand that belongs to the output element at `indices`.
     pub fn at(&self, indices: &[te::Expr]) -> te::Expr {
         let skip = indices.len().saturating_sub(self.axes.len());
-        let own = self.axes.iter().zip(&indices[skip..]).map(|(axis, i)| match axis {
+        let operand_indices = self.axes.iter().zip(&indices[skip..]).map(|(axis, i)| match axis {
             AxisIndexing::Zero => te::int(0),
             AxisIndexing::Output => i.clone(),
             AxisIndexing::ZeroIf(cond) => te::select(cond, &te::int(0), i),
         });
-        self.value.at(&own.collect::<Vec<_>>())
+        self.value.at(&operand_indices.collect::<Vec<_>>())
     }
 }

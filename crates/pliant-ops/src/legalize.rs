@@ -319,7 +319,7 @@ impl<'a> LegalizeCtx<'a> {
     /// # Errors
     /// If a shape or data type is unknown.
     pub fn fields(&mut self, i: usize) -> Result<Vec<te::Tensor>, LegalizeError> {
-        self.fields_with_dims(i, |_, own| own.to_vec())
+        self.fields_with_dims(i, |_, field_dims| field_dims.to_vec())
     }
 
     /// As [`fields`](Self::fields), where the dims of field `k` with the type's dims `d` are assumed to be `assumed(k, d)`. The
@@ -344,12 +344,12 @@ impl<'a> LegalizeCtx<'a> {
         }
         let name = ctx.operand_name(i);
         let mut fields = Vec::with_capacity(known.len());
-        for (k, (dims, own, dtype)) in known.into_iter().enumerate() {
+        for (k, (dims, type_dims, dtype)) in known.into_iter().enumerate() {
             let e = match self.func.tuple_fields(self.args[i]) {
                 Some(list) => list[k],
                 None => self.func.tuple_get_item(self.args[i], k as u32),
             };
-            fields.push(self.input((e, &format!("{name}[{k}]"), Some(&own)), &dims, dtype));
+            fields.push(self.input((e, &format!("{name}[{k}]"), Some(&type_dims)), &dims, dtype));
         }
         Ok(fields)
     }
@@ -367,11 +367,11 @@ impl<'a> LegalizeCtx<'a> {
         })
     }
 
-    /// Creates a placeholder with the dims `dims` for an input of the loop function. `own` are the dims of its type, if known.
-    /// Where they are not provably equal to `dims`, the loop function checks them.
+    /// Creates a placeholder with the dims `dims` for an input of the loop function. `type_dims` are the dims of its type, if
+    /// known. Where they are not provably equal to `dims`, the loop function checks them.
     fn input(
         &mut self,
-        (e, name, own): (Expr, &str, Option<&[Sym]>),
+        (e, name, type_dims): (Expr, &str, Option<&[Sym]>),
         dims: &[Sym],
         dtype: DType,
     ) -> te::Tensor {
@@ -381,28 +381,33 @@ impl<'a> LegalizeCtx<'a> {
         let shape = self.size_list(dims);
         let t = te::placeholder(shape.clone(), dtype, input_name(self.inputs.len()));
         self.inputs.push((t.clone(), e));
-        let Some(own) = own.filter(|own| own.len() == dims.len()) else { return t };
+        let Some(type_dims) = type_dims.filter(|known| known.len() == dims.len()) else {
+            return t;
+        };
         let mut declared = shape;
-        for (k, (&own_dim, &expected_dim)) in own.iter().zip(dims).enumerate() {
-            if own_dim == expected_dim
-                || size_proofs::equal(self.func, own_dim, expected_dim) == Some(true)
+        for (k, (&type_dim, &expected_dim)) in type_dims.iter().zip(dims).enumerate() {
+            if type_dim == expected_dim
+                || size_proofs::equal(self.func, type_dim, expected_dim) == Some(true)
             {
                 continue;
             }
-            let (own_size, expected_size) = (self.size(own_dim), self.size(expected_dim));
-            let [own_dim, expected_dim] = [own_dim, expected_dim].map(|d| self.infer().dim_text(d));
+            let (type_size, expected_size) = (self.size(type_dim), self.size(expected_dim));
+            let [type_dim, expected_dim] =
+                [type_dim, expected_dim].map(|d| self.infer().dim_text(d));
             let op = self.decl.name;
             let equals = |text: String, e: &te::Expr, value: &str| match e.as_int() {
                 Some(_) => text,
                 None => format!("{text} = {value}"),
             };
-            let (own_dim, expected_dim) =
-                (equals(own_dim, &own_size, "{0}"), equals(expected_dim, &expected_size, "{1}"));
-            let message = format!("{op}: dim {k} of {name}, {own_dim}, must be {expected_dim}");
-            let cond =
-                te::explain(&te::eq(&own_size, &expected_size), &[own_size.clone(), expected_size]);
+            let (type_dim, expected_dim) =
+                (equals(type_dim, &type_size, "{0}"), equals(expected_dim, &expected_size, "{1}"));
+            let message = format!("{op}: dim {k} of {name}, {type_dim}, must be {expected_dim}");
+            let cond = te::explain(
+                &te::eq(&type_size, &expected_size),
+                &[type_size.clone(), expected_size],
+            );
             self.assumed.checks.push(te::Check { axes: Vec::new(), cond, message: message.into() });
-            declared[k] = own_size;
+            declared[k] = type_size;
         }
         if declared.iter().zip(t.shape()).any(|(a, b)| !a.same_as(b)) {
             self.assumed.declared.insert(t.clone(), declared);
@@ -702,19 +707,19 @@ fn copy_aliased_outputs(
     outputs: &[te::Tensor],
 ) -> Result<Vec<te::Tensor>, LegalizeError> {
     let mut seen = FxHashSet::default();
-    let mut own = Vec::with_capacity(outputs.len());
+    let mut distinct = Vec::with_capacity(outputs.len());
     for t in outputs {
         if t.is_placeholder() && !inputs.iter().any(|(input, _)| input == t) {
             let message =
                 format!("{name}: the result {} is a placeholder that is not an operand", t.name());
             return Err(LegalizeError::new(message));
         }
-        own.push(match t.is_placeholder() || !seen.insert(t.clone()) {
+        distinct.push(match t.is_placeholder() || !seen.insert(t.clone()) {
             true => te::compute(t.shape().to_vec(), "T_copy", |i| t.at(i)),
             false => t.clone(),
         });
     }
-    Ok(own)
+    Ok(distinct)
 }
 
 /// As [`tir_call`], for inputs with assumed dims.

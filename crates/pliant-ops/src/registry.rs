@@ -117,8 +117,10 @@ impl Registry {
         }
         for (dot, _) in name.match_indices('.').skip(1) {
             if self.named(&name[..dot]).is_some() {
-                let (own, group) = (name, &name[..dot]);
-                return Err(InferError::new(format!("{own}: {group} is an operator, not a group")));
+                let group = &name[..dot];
+                return Err(InferError::new(format!(
+                    "{name}: {group} is an operator, not a group"
+                )));
             }
         }
         let inside =
@@ -135,10 +137,10 @@ impl Registry {
     /// Adds an operator of the user, or replaces the one with that name.
     pub(crate) fn add_user(&self, op: UserOp) -> Op {
         let mut user = self.user.write().unwrap_or_else(PoisonError::into_inner);
-        let own = Op::new(op.name());
+        let registered = Op::new(op.name());
         // Calls refer to operators for as long as the process lives, so a registration is never freed.
-        user.insert(own.id(), Box::leak(Box::new(RegistryEntry::User(op))));
-        own
+        user.insert(registered.id(), Box::leak(Box::new(RegistryEntry::User(op))));
+        registered
     }
 }
 

@@ -78,13 +78,13 @@ fn is_lowered_to_check(func: &mut Function, decl: &OpDecl, args: &[Expr], attrs:
 /// The condition that a tensor has as many elements as its view. `None` if dims are unknown, `Some(None)` if the condition is
 /// proved.
 fn element_count_condition(func: &mut Function, x: Expr, view: Type) -> Option<Option<Sym>> {
-    let own = func.ty(x).dims()?.to_vec();
-    let new = func.types.get(view).dims()?.to_vec();
-    let (own, new) = (func.syms.product(own), func.syms.product(new));
-    if crate::size_proofs::equal(func, own, new) == Some(true) {
+    let dims = func.ty(x).dims()?.to_vec();
+    let view_dims = func.types.get(view).dims()?.to_vec();
+    let (count, view_count) = (func.syms.product(dims), func.syms.product(view_dims));
+    if crate::size_proofs::equal(func, count, view_count) == Some(true) {
         return Some(None);
     }
-    Some(Some(func.syms.eq(own, new)))
+    Some(Some(func.syms.eq(count, view_count)))
 }
 
 /// A condition as a predicate over symbols, or `None` if it concerns elements.

@@ -117,8 +117,9 @@ impl UserOp {
             Err(e) if e.unknown => return Ok(self.infer_by_example(func, args, attrs)),
             Err(e) => {
                 // The caller that reports a type error adds the name of the operator.
-                let own = e.message.strip_prefix(self.name).and_then(|m| m.strip_prefix(": "));
-                return Err(InferError::new(own.unwrap_or(&e.message)));
+                let without_prefix =
+                    e.message.strip_prefix(self.name).and_then(|m| m.strip_prefix(": "));
+                return Err(InferError::new(without_prefix.unwrap_or(&e.message)));
             }
         };
         call.out_ty(&outputs).map_err(|e| InferError::new(format!("{}: {e}", self.name)))

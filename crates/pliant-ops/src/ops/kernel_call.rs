@@ -110,7 +110,7 @@ fn check_operand(
     let Some(dtype) = tensor.dtype else {
         return fail("has an unknown data type".to_string());
     };
-    if operand.dtypes().all(|own| own != dtype) {
+    if operand.dtypes().all(|accepted| accepted != dtype) {
         let wanted: Vec<String> = operand.dtypes().map(|dtype| dtype.to_string()).collect();
         return fail(format!("is {dtype}, expected {}", wanted.join(" or ")));
     }
@@ -136,13 +136,13 @@ fn check_operand(
 
 /// Checks that the memory order that a kernel requires allows these axes for a tensor of rank `rank`.
 fn check_axes(order: Order, axes: &[i64], rank: usize) -> Result<(), String> {
-    let own: Vec<i64> = axes.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
-    if own.len() != rank {
-        return Err(format!("has {rank} dims, but axes for {}: {axes:?}", own.len()));
+    let tensor_axes: Vec<i64> = axes.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
+    if tensor_axes.len() != rank {
+        return Err(format!("has {rank} dims, but axes for {}: {axes:?}", tensor_axes.len()));
     }
     let last = rank as i64 - 1;
     match order {
-        Order::RowMajor if !own.is_sorted() => {
+        Order::RowMajor if !tensor_axes.is_sorted() => {
             Err(format!("has the axes {axes:?}, but the kernel reads its dims in order"))
         }
         Order::StridedRows if axes.last().is_some_and(|&k| k != NEW_AXIS && k != last) => {
@@ -161,20 +161,20 @@ fn check_sizes(
     tensor: &TensorTy,
     sizes: &mut Vec<(&'static str, usize, Sym)>,
 ) -> Result<(), InferError> {
-    let Some(own) = &tensor.dims else { return Ok(()) };
-    let own: Vec<Sym> = match &call.axes[at] {
+    let Some(tensor_dims) = &tensor.dims else { return Ok(()) };
+    let operand_dims: Vec<Sym> = match &call.axes[at] {
         Some(axes) => {
             let one = ctx.func.syms.int(1);
             axes.iter()
-                .map(|&axis| if axis == NEW_AXIS { one } else { own[axis as usize] })
+                .map(|&axis| if axis == NEW_AXIS { one } else { tensor_dims[axis as usize] })
                 .collect()
         }
-        None => own.clone(),
+        None => tensor_dims.clone(),
     };
     let names = dims(call, at);
-    let leading = leading_dims(names, own.len()).unwrap_or(0);
+    let leading = leading_dims(names, operand_dims.len()).unwrap_or(0);
     // The first name may represent several dims, whose product is compared.
-    let (first, rest) = own.split_at(leading);
+    let (first, rest) = operand_dims.split_at(leading);
     let product = (!names.is_empty()).then(|| {
         let one = ctx.func.syms.int(1);
         first.iter().fold(one, |all, &size| ctx.func.syms.mul(all, size))
@@ -227,9 +227,9 @@ fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         }
         let mut numbers = &call.numbers[..];
         for attr in call.kernel.attrs {
-            let (own, rest) = numbers.split_at(attr.ty.numbers());
+            let (attr_numbers, rest) = numbers.split_at(attr.ty.numbers());
             numbers = rest;
-            new = new.numbers(attr, own);
+            new = new.numbers(attr, attr_numbers);
         }
         b.evaluate(new.finish());
     }))

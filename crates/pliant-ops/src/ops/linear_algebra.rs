@@ -115,7 +115,7 @@ fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let shape = ctx.size_list(&out);
     let product = te::compute_named(shape.clone(), "matmul", &axis_names(batch, row, col), |i| {
         let (lead, rest) = i.split_at(batch);
-        let at = |own: &[Expr]| [lead, own].concat();
+        let at = |matrix_indices: &[Expr]| [lead, matrix_indices].concat();
         let kv = k.var.expr();
         let left =
             if row { at(&[rest[0].clone(), kv.clone()]) } else { at(std::slice::from_ref(&kv)) };
@@ -148,12 +148,12 @@ fn infer_linear(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     let dtype = out_dtype(ctx)?;
     if ctx.has_operand(2)
-        && let (Some(of), Some(own)) = (dtype, ctx.tensor(2)?.dtype)
-        && of != own
-        && x.dtype != Some(own)
+        && let (Some(product_dtype), Some(bias_dtype)) = (dtype, ctx.tensor(2)?.dtype)
+        && product_dtype != bias_dtype
+        && x.dtype != Some(bias_dtype)
     {
         return Err(ctx
-            .error(format!("bias is {own}, but the product is {of}"))
+            .error(format!("bias is {bias_dtype}, but the product is {product_dtype}"))
             .with_help("convert it: R.astype(bias, ...)"));
     }
     let (Some(mut dims), Some(w)) = (x.dims, w.dims) else {

@@ -60,9 +60,11 @@ fn check_parameters(ctx: &mut InferCtx<'_>) -> Result<(), InferError> {
         if t.ndim.is_some_and(|n| n > 1) {
             return Err(ctx.error(format!("{name} must be a scalar or a vector, but is {ty}")));
         }
-        let Some(&[own]) = t.dims.as_deref() else { continue };
+        let Some(&[param_size]) = t.dims.as_deref() else { continue };
         let (Some(axis), Some(dims)) = (axis, &data.dims) else { continue };
-        if ctx.func.syms.as_int(own) != Some(1) && shared_dim(ctx, own, dims[axis]).is_none() {
+        if ctx.func.syms.as_int(param_size) != Some(1)
+            && shared_dim(ctx, param_size, dims[axis]).is_none()
+        {
             let size = ctx.dim_text(dims[axis]);
             return Err(ctx.error(format!("{name} must have {size} elements, but is {ty}")));
         }
@@ -117,8 +119,8 @@ impl QuantParameter {
         axis: usize,
         checks: &mut Vec<Check>,
     ) -> Result<QuantParameter, LegalizeError> {
-        let (data, own) = (ctx.dims(0)?, ctx.dims(i)?);
-        let [size] = &own[..] else {
+        let (data, param_dims) = (ctx.dims(0)?, ctx.dims(i)?);
+        let [size] = &param_dims[..] else {
             return Ok(QuantParameter { value: ctx.value(i)?, one: None });
         };
         let one = ctx.func.syms.int(1);
@@ -248,9 +250,9 @@ fn infer_multinomial(ctx: &mut InferCtx<'_>) -> InferResult {
 }
 
 fn te_multinomial(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    let (own, shape, dtype) = (ctx.dims(1)?, ctx.out_shape(0)?, ctx.out_dtype(0)?);
+    let (uniform_dims, shape, dtype) = (ctx.dims(1)?, ctx.out_shape(0)?, ctx.out_dtype(0)?);
     let (prob, uniform) = (ctx.tensor(0)?, ctx.tensor(1)?);
-    let rows = ctx.tensor_with_dims(2, &own)?;
+    let rows = ctx.tensor_with_dims(2, &uniform_dims)?;
     let (op, trust_indices) = (ctx.decl.name, ctx.trust_indices);
     let acc_dtype = super::statistical::accumulator(prob.dtype());
     let classes = prob.shape()[1].clone();

@@ -261,8 +261,9 @@ fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
             };
             // Symbols that are only defined by captured values are unknown to callers.
             let (ret, pure) = (*ret, *pure);
-            let own = rest.as_deref().unwrap_or(&[]);
-            let known: Vec<_> = own.iter().flat_map(|&ty| type_syms(ctx.func, ty)).collect();
+            let param_types = rest.as_deref().unwrap_or(&[]);
+            let known: Vec<_> =
+                param_types.iter().flat_map(|&ty| type_syms(ctx.func, ty)).collect();
             let ret = erase(ctx.func, ret, &|v| known.contains(&v));
             TypeData::Callable { params: rest, ret, pure }
         }

@@ -128,8 +128,8 @@ fn te_sorted(ctx: &mut LegalizeCtx<'_>, name: &str, positions: bool) -> TeResult
     let infer = ctx.infer();
     let (axis, descending) = (infer.axis("axis", x.ndim())?, infer.bool("descending")?);
     let op = ctx.decl.name;
-    let own = if positions { kernel_position_dtype(dtype) } else { dtype };
-    let out = te::extern_(name, &[(x.shape().to_vec(), own)], |b, out| {
+    let kernel_dtype = if positions { kernel_position_dtype(dtype) } else { dtype };
+    let out = te::extern_(name, &[(x.shape().to_vec(), kernel_dtype)], |b, out| {
         if positions {
             check_positions(b, op, dtype, &x.shape()[axis]);
         }

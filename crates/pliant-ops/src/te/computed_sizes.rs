@@ -43,13 +43,13 @@ pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
     }
     for t in stages {
         let TensorOp::Compute(stage) = t.op() else { continue };
-        let mut own: Vec<Var> = stage.axes.iter().map(|a| a.var.clone()).collect();
+        let mut loop_vars: Vec<Var> = stage.axes.iter().map(|a| a.var.clone()).collect();
         post_order(&stage.body, |e| {
             let ExprKind::Reduce(reduce) = e.kind() else { return };
-            own.extend(reduce.axes.iter().map(|a| a.var.clone()));
+            loop_vars.extend(reduce.axes.iter().map(|a| a.var.clone()));
             for axis in &reduce.axes {
                 let what = format!("axis {}", axis.var.name());
-                collector.add_checks(&axis.extent, &own, &what, &mut list);
+                collector.add_checks(&axis.extent, &loop_vars, &what, &mut list);
             }
         });
     }
@@ -84,9 +84,9 @@ impl CheckCollector {
         self.operands.push(dims.iter().flat_map(|&dim| self.factors(dim)).collect());
     }
 
-    /// Adds the checks of a size, unless it needs none or depends on the loop variables `own`.
-    fn add_checks(&mut self, size: &Expr, own: &[Var], what: &str, list: &mut Vec<Check>) {
-        if !is_computed(size) || free_vars(size).iter().any(|v| own.contains(v)) {
+    /// Adds the checks of a size, unless it needs none or depends on one of `loop_vars`.
+    fn add_checks(&mut self, size: &Expr, loop_vars: &[Var], what: &str, list: &mut Vec<Check>) {
+        if !is_computed(size) || free_vars(size).iter().any(|v| loop_vars.contains(v)) {
             return;
         }
         let Some(sym) = to_sym(&mut self.arena, size, &mut self.vars) else { return };

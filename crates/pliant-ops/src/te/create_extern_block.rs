@@ -27,10 +27,10 @@ pub(super) fn defined_vars(stage: &Extern) -> Vec<Var> {
 /// expressions with too many terms when written out.
 pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
     let name = &stage.name;
-    let mut own: FxHashSet<&Tensor> = stage.outs.iter().collect();
+    let mut stage_buffers: FxHashSet<&Tensor> = stage.outs.iter().collect();
     for_each(&stage.body, &mut |s| {
         if let Stmt::Alloc(t) = s {
-            own.insert(t);
+            stage_buffers.insert(t);
         }
     });
     let mut problem: Option<String> = None;
@@ -40,7 +40,7 @@ pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
     let mut too_large = Ok(());
     for_each(&stage.body, &mut |s| {
         if let Stmt::Store(to, indices, _) = s {
-            if !own.contains(to) {
+            if !stage_buffers.contains(to) {
                 note(format!(
                     "stage '{name}' stores to {}, which is not one of its own buffers",
                     to.name()

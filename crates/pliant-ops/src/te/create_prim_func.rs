@@ -310,9 +310,11 @@ fn free_size_vars(
             axes.extend(&r.axes);
         }
         for check in &stage.checks {
-            let own: Vec<&IterVar> = check.axes.iter().collect();
-            own.iter().for_each(|a| [&a.min, &a.extent].into_iter().for_each(|e| visit(e, &[])));
-            visit(&check.cond, &own);
+            let check_axes: Vec<&IterVar> = check.axes.iter().collect();
+            check_axes
+                .iter()
+                .for_each(|a| [&a.min, &a.extent].into_iter().for_each(|e| visit(e, &[])));
+            visit(&check.cond, &check_axes);
         }
         axes.iter().for_each(|a| [&a.min, &a.extent].into_iter().for_each(|e| visit(e, &[])));
         visit(&stage.body, &axes);

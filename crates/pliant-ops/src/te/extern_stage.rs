@@ -109,18 +109,18 @@ pub fn outputs_of(tensor: &Tensor) -> Vec<Tensor> {
 }
 
 pub(super) fn stage_of(name: &str, outs: Vec<Tensor>, body: Vec<Stmt>, scan: bool) -> Vec<Tensor> {
-    let mut own: FxHashSet<Tensor> = outs.iter().cloned().collect();
+    let mut stage_buffers: FxHashSet<Tensor> = outs.iter().cloned().collect();
     let (mut seen, mut inputs) = (FxHashSet::default(), Vec::new());
     for_each(&body, &mut |s| {
         if let Stmt::Alloc(t) = s {
-            own.insert(t.clone());
+            stage_buffers.insert(t.clone());
         }
     });
     for_each(&body, &mut |s| {
         for e in exprs_of(s) {
             post_order(e, |e| {
                 if let ExprKind::Load(t, _) = e.kind()
-                    && !own.contains(t)
+                    && !stage_buffers.contains(t)
                     && seen.insert(t.clone())
                 {
                     inputs.push(t.clone());

@@ -74,12 +74,12 @@ fn write(e: &Expr, f: &mut Printer<'_, '_>, level: u8, depth: u32) -> fmt::Resul
         ExprKind::Str(s) => write!(f, "{s:?}"),
         ExprKind::Var(v) => f.write_str(v.name()),
         ExprKind::Binary(op, a, b) => match symbol(*op, a.ty().dtype.is_float()) {
-            Some((text, own)) => {
-                let open = own < level;
+            Some((text, precedence)) => {
+                let open = precedence < level;
                 f.write_str(if open { "(" } else { "" })?;
-                write(a, f, own, depth + 1)?;
+                write(a, f, precedence, depth + 1)?;
                 write!(f, " {text} ")?;
-                write(b, f, own + 1, depth + 1)?;
+                write(b, f, precedence + 1, depth + 1)?;
                 f.write_str(if open { ")" } else { "" })
             }
             None => {

@@ -91,13 +91,13 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
         return error(format!("{s} states with {i} initial values and {u} updates"));
     }
     for ((i, u), s) in init.iter().zip(update).zip(state) {
-        let own = s.name();
+        let state_name = s.name();
         if !s.is_placeholder() {
-            return error(format!("state {own} is not a placeholder"));
+            return error(format!("state {state_name} is not a placeholder"));
         }
         if s.ndim() == 0 || i.ndim() != s.ndim() || u.ndim() != s.ndim() {
             return error(format!(
-                "{own} has {} dims, its initial values {} and its update {}; the first dim must be the steps",
+                "{state_name} has {} dims, its initial values {} and its update {}; the first dim must be the steps",
                 s.ndim(),
                 i.ndim(),
                 u.ndim()
@@ -105,13 +105,15 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
         }
         if i.dtype() != s.dtype() || u.dtype() != s.dtype() {
             let (si, ii, ui) = (s.dtype(), i.dtype(), u.dtype());
-            return error(format!("{own} is {si}, its initial values {ii} and its update {ui}"));
+            return error(format!(
+                "{state_name} is {si}, its initial values {ii} and its update {ui}"
+            ));
         }
         let dims = s.shape().iter().zip(u.shape()).zip(i.shape()).enumerate();
         for (k, ((sd, ud), id)) in dims {
             if !provably_equal(sd, ud) || (k > 0 && !provably_equal(sd, id)) {
                 return error(format!(
-                    "dim {k} of {own} is {sd}, of its update {ud} and of its initial values {id}"
+                    "dim {k} of {state_name} is {sd}, of its update {ud} and of its initial values {id}"
                 ));
             }
         }
@@ -119,7 +121,7 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
             || !provably_equal(&i.shape()[0], &init[0].shape()[0])
         {
             return error(format!(
-                "{own} has a different number of steps than {}",
+                "{state_name} has a different number of steps than {}",
                 state[0].name()
             ));
         }
@@ -141,7 +143,7 @@ fn stages_reading_state(update: &[Tensor], state: &[Tensor]) -> Vec<Tensor> {
 }
 
 fn check_step(name: &str, stage: &Tensor, states: &[Tensor]) -> Result<(), TeError> {
-    let own = stage.name();
+    let stage_name = stage.name();
     let steps = &states[0].shape()[0];
     match stage.op() {
         TensorOp::Compute(compute)
@@ -156,14 +158,14 @@ fn check_step(name: &str, stage: &Tensor, states: &[Tensor]) -> Result<(), TeErr
             if reads_earlier_steps {
                 Ok(())
             } else {
-                Err(TeError(unavailable_step_message(name, own)))
+                Err(TeError(unavailable_step_message(name, stage_name)))
             }
         }
         TensorOp::Compute(_) => Err(TeError(format!(
-            "scan '{name}': stage {own} reads a state, so its first dim must be the steps, {steps}"
+            "scan '{name}': stage {stage_name} reads a state, so its first dim must be the steps, {steps}"
         ))),
         _ => Err(TeError(format!(
-            "scan '{name}': stage {own} reads a state, so it must be a te.compute"
+            "scan '{name}': stage {stage_name} reads a state, so it must be a te.compute"
         ))),
     }
 }

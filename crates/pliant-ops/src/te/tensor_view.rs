@@ -27,9 +27,9 @@ impl<'a> From<&'a Tensor> for TensorView<'a> {
             .iter()
             .rev()
             .map(|dim| {
-                let own = step.clone();
+                let stride = step.clone();
                 step = &step * dim;
-                own
+                stride
             })
             .collect();
         strides.reverse();
@@ -53,9 +53,10 @@ impl TensorView<'_> {
 
     /// A view with a dim for each of these axes: a dim of this view, or one of size 1 for -1 ([`pliant_ir::relax::kernel_call`]).
     pub fn with_axes(self, axes: &[i64]) -> Self {
-        let own: Vec<usize> = axes.iter().filter_map(|&axis| usize::try_from(axis).ok()).collect();
+        let view_axes: Vec<usize> =
+            axes.iter().filter_map(|&axis| usize::try_from(axis).ok()).collect();
         let new = axes.iter().enumerate().filter(|&(_, &axis)| axis == NEW_AXIS);
-        new.fold(self.permute(&own), |view, (at, _)| view.unsqueeze(at))
+        new.fold(self.permute(&view_axes), |view, (at, _)| view.unsqueeze(at))
     }
 
     /// A view with an additional dim of size 1 at `axis`.

@@ -99,23 +99,25 @@ pub fn compute_tuple_reduction(
         reducer.identity.iter().map(|e| (shape.to_vec(), e.ty().dtype)).collect();
     Ok(extern_(name, &outputs, |b, out| {
         b.for_each(shape, |b, indices| {
-            let own: FxHashMap<Var, Expr> =
+            let axis_values: FxHashMap<Var, Expr> =
                 axes.iter().cloned().zip(indices.iter().cloned()).collect();
             let first = init.as_ref().unwrap_or(&reducer.identity).iter().zip(&reducer.identity);
             let cells: Vec<Cell> = first
-                .map(|(e, neutral)| b.cell("total", &cast(&substitute(e, &own), neutral.ty())))
+                .map(|(e, neutral)| {
+                    b.cell("total", &cast(&substitute(e, &axis_values), neutral.ty()))
+                })
                 .collect();
             let ranges: Vec<IterVar> = reduce
                 .iter()
                 .map(|axis| IterVar {
-                    min: substitute(&axis.min, &own),
-                    extent: substitute(&axis.extent, &own),
+                    min: substitute(&axis.min, &axis_values),
+                    extent: substitute(&axis.extent, &axis_values),
                     ..axis.clone()
                 })
                 .collect();
             b.for_axes(&ranges, |b, at| {
                 let at: FxHashMap<Var, Expr> =
-                    own.iter().chain(at).map(|(v, e)| (v.clone(), e.clone())).collect();
+                    axis_values.iter().chain(at).map(|(v, e)| (v.clone(), e.clone())).collect();
                 let step = |b: &mut super::Body| {
                     let next: Vec<Expr> = source
                         .iter()

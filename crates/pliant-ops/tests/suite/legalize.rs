@@ -113,9 +113,9 @@ fn loop_functions_of_all_operators_verify() {
 
 fn verified(op: &str, args: &[&str], attr_text: &str) {
     let call = tir_of(op, args, attr_text);
-    let found = verify_prim_func(&call.func);
+    let violations = verify_prim_func(&call.func);
     let text = print_prim_func("f", &call.func, &PrintOptions::default());
-    assert!(found.is_empty(), "{op}({args:?}): {found:?}\n{text}");
+    assert!(violations.is_empty(), "{op}({args:?}): {violations:?}\n{text}");
     let handles = call.func.buffer_map.len();
     assert_eq!(handles, call.inputs.len() + call.out_tys.len(), "{op}");
     assert_eq!(call.func.params.len(), handles + call.tir_vars.len(), "{op}");

@@ -220,11 +220,15 @@ fn folded_8_bit_operators_match_run_time_arithmetic() {
                 if y == 0 && matches!(op, Div | Mod | FloorDiv | FloorMod) {
                     continue;
                 }
-                let of = if op.is_predicate() { DType::Bool } else { dtype };
+                let result_dtype = if op.is_predicate() { DType::Bool } else { dtype };
                 let e = te::binary(op, &a, &b);
-                assert_eq!(e.ty(), of.into());
+                assert_eq!(e.ty(), result_dtype.into());
                 if let Some(v) = e.as_int() {
-                    assert_eq!(v, wrapped(apply(op, x, y), of), "{x} {op:?} {y} of {dtype}");
+                    assert_eq!(
+                        v,
+                        wrapped(apply(op, x, y), result_dtype),
+                        "{x} {op:?} {y} of {dtype}"
+                    );
                 }
             }
         }

@@ -203,13 +203,13 @@ impl GridAxis<'_> {
 }
 
 fn te_sample(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    let (mut dims, mut own) = (ctx.dims(0)?, ctx.dims(1)?);
+    let (mut dims, mut grid_dims) = (ctx.dims(0)?, ctx.dims(1)?);
     let sample_attrs = sample_attrs(&ctx.infer())?;
-    let batch = sample_batch(&mut ctx.infer(), &dims, &own)?;
+    let batch = sample_batch(&mut ctx.infer(), &dims, &grid_dims)?;
     let n = dims.len() - 2;
-    (dims[0], own[0]) = (batch, batch);
-    own[1] = ctx.func.syms.int(n as i64);
-    let (x, grid) = (ctx.tensor_with_dims(0, &dims)?, ctx.tensor_with_dims(1, &own)?);
+    (dims[0], grid_dims[0]) = (batch, batch);
+    grid_dims[1] = ctx.func.syms.int(n as i64);
+    let (x, grid) = (ctx.tensor_with_dims(0, &dims)?, ctx.tensor_with_dims(1, &grid_dims)?);
     let (dtype, acc_dtype) = (x.dtype(), accumulator(x.dtype()));
     let shape = ctx.out_shape(0)?;
     let axes: Vec<Vec<Pixel>> =

@@ -369,16 +369,17 @@ impl SourceElements {
 fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let (dims, out_dims) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let (resize_attrs, dtype) = (resize_attrs(&ctx.infer(), n)?, ctx.out_dtype(0)?);
-    let (own, to): (Vec<Sym>, Vec<Sym>) =
+    let (source_sizes, to): (Vec<Sym>, Vec<Sym>) =
         (resize_attrs.layout.spatial_of(&dims), resize_attrs.layout.spatial_of(&out_dims));
-    let (own, to) = (ctx.size_list(&own), ctx.size_list(&to));
+    let (source_sizes, to) = (ctx.size_list(&source_sizes), ctx.size_list(&to));
     let x = ctx.tensor(0)?;
     let acc_dtype = match x.dtype() {
         d if d.is_float() => accumulator(d),
         _ => DType::Float32,
     };
-    let sources: Vec<SourceElements> =
-        (0..n).map(|k| resize_attrs.source_elements(k, &own[k], &to[k], acc_dtype)).collect();
+    let sources: Vec<SourceElements> = (0..n)
+        .map(|k| resize_attrs.source_elements(k, &source_sizes[k], &to[k], acc_dtype))
+        .collect();
     let shape = ctx.size_list(&out_dims);
     let (axes, op) = (resize_attrs.layout.spatial_axes(), ctx.decl.name);
     let resized = (0..n).filter(|&k| !resize_attrs.copies_dim(k));
@@ -388,7 +389,12 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let read = |at: &[Expr]| te::cast(&x.at(at), acc_dtype);
     // Every stage that reads the data needs this check.
     let checked = |stage: Tensor| {
-        checks.iter().cloned().fold(stage, |stage, (cond, message)| {
+        source_sizes.iter().zip(&to).fold(stage, |stage, (from, to)| {
+            let cond = te::or(&te::ge(from, &te::int(1)), &te::eq(to, &te::int(0)));
+            if cond.as_int() == Some(1) {
+                return stage;
+            }
+            let message = format!("{op}: the data has no elements to be resized");
             stage.with_check(Check { axes: Vec::new(), cond, message: message.into() })
         })
     };
@@ -403,7 +409,7 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let (others, rest) = along.split_at(if is_separable { along.len() - 1 } else { 0 });
     let rows = is_separable.then(|| {
         let mut shape = shape.clone();
-        shape[last] = own[n - 1].clone();
+        shape[last] = source_sizes[n - 1].clone();
         checked(te::compute(shape, "resized_rows", |i| weighted_sum(&read, i, others)))
     });
     let out = te::compute(shape, "resize", |i| {
@@ -442,8 +448,8 @@ fn weighted_sum(
     for &(axis, source) in along {
         let elements = source.elements(&i[axis]);
         let each = |(at, weight): (Vec<Expr>, Option<Expr>)| {
-            elements.iter().map(move |(position, own)| {
-                let combined_weight = match (&weight, own) {
+            elements.iter().map(move |(position, axis_weight)| {
+                let combined_weight = match (&weight, axis_weight) {
                     (Some(a), Some(b)) => Some(a * b),
                     (a, b) => a.clone().or_else(|| b.clone()),
                 };

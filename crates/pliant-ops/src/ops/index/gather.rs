@@ -254,8 +254,8 @@ pub(super) fn index_dims(
 ) -> Result<Option<Vec<Sym>>, InferError> {
     let mut dims: Vec<Sym> = Vec::new();
     for t in list {
-        let Some(own) = &t.dims else { return Ok(None) };
-        dims = broadcast_dims(ctx, &dims, own, 0)?;
+        let Some(tensor_dims) = &t.dims else { return Ok(None) };
+        dims = broadcast_dims(ctx, &dims, tensor_dims, 0)?;
     }
     Ok(Some(dims))
 }
@@ -293,9 +293,9 @@ fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     result = target.checked(ctx, result);
     if !ctx.trust_indices {
         for (k, (t, size)) in indices.iter().zip(x.shape()).enumerate() {
-            let own = t.value();
-            let check = index_bounds::check_all(own.shape(), |c| {
-                index_bounds::range_condition(ctx.decl.name, &own.at(c), k, size)
+            let index_value = t.value();
+            let check = index_bounds::check_all(index_value.shape(), |c| {
+                index_bounds::range_condition(ctx.decl.name, &index_value.at(c), k, size)
             });
             result = result.with_check(check);
         }

@@ -45,12 +45,12 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
             operand_types(ctx)
         )));
     }
-    let Some(own) = &data.dims else { return Ok(ctx.tensor_type_like(&data, data.dtype)) };
-    let axis = axis(ctx, own.len())?;
-    let mut pairs: Vec<_> = starts.dims.iter().map(|starts| (own[0], starts[0])).collect();
+    let Some(data_dims) = &data.dims else { return Ok(ctx.tensor_type_like(&data, data.dtype)) };
+    let axis = axis(ctx, data_dims.len())?;
+    let mut pairs: Vec<_> = starts.dims.iter().map(|starts| (data_dims[0], starts[0])).collect();
     if let Some(new) = &updates.dims {
-        pairs.extend((0..own.len()).filter(|&k| k != axis).map(|k| (own[k], new[k])));
-        if size_proofs::at_most(ctx.func, new[axis], own[axis]) == Some(false) {
+        pairs.extend((0..data_dims.len()).filter(|&k| k != axis).map(|k| (data_dims[k], new[k])));
+        if size_proofs::at_most(ctx.func, new[axis], data_dims[axis]) == Some(false) {
             let text = operand_types(ctx);
             return Err(
                 ctx.error(format!("updates are longer than data along axis {axis}: {text}"))

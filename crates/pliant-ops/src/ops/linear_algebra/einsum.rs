@@ -141,10 +141,13 @@ fn read_operands(
     dims: &[Vec<Sym>],
 ) -> Result<(Vec<LabeledTensor>, Vec<Check>), LegalizeError> {
     let (mut read, mut checks) = (Vec::with_capacity(dims.len()), Vec::new());
-    for (labels, own) in eq.inputs.iter().zip(dims) {
-        let mut dims = own.clone();
-        let to: Vec<Sym> =
-            labels.iter().zip(own).map(|(&l, &d)| size_of(sizes, l).unwrap_or(d)).collect();
+    for (labels, operand_dims) in eq.inputs.iter().zip(dims) {
+        let mut dims = operand_dims.clone();
+        let to: Vec<Sym> = labels
+            .iter()
+            .zip(operand_dims)
+            .map(|(&l, &d)| size_of(sizes, l).unwrap_or(d))
+            .collect();
         let mut target = BroadcastTarget::new(&to);
         let axes = target.index_broadcast_dims(ctx, &mut dims);
         checks.extend(target.checks(ctx));

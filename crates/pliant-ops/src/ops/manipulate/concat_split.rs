@@ -132,12 +132,12 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> InferResult {
 
 /// The operands of `concat`, flattened if there is no axis. Their dims except `axis` are assumed to be those of the result, `out`.
 fn joined_parts(ctx: &mut LegalizeCtx<'_>, out: &[Sym], axis: Option<usize>) -> TeResult {
-    let parts = ctx.fields_with_dims(0, |_, own| match axis {
+    let parts = ctx.fields_with_dims(0, |_, part_dims| match axis {
         Some(axis) => {
-            let dims = own.iter().zip(out).enumerate();
+            let dims = part_dims.iter().zip(out).enumerate();
             dims.map(|(i, (&d, &o))| if i == axis { d } else { o }).collect()
         }
-        None => own.to_vec(),
+        None => part_dims.to_vec(),
     })?;
     let flat = |p: Tensor| {
         let size = p.shape().iter().fold(te::int(1), |all, d| all * d);

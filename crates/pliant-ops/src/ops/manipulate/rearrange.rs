@@ -102,11 +102,12 @@ fn infer_stack(ctx: &mut InferCtx<'_>) -> InferResult {
 }
 
 fn te_stack(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    let mut own = ctx.out_dims(0)?;
-    let shape = ctx.size_list(&own);
-    let axis = new_axis(&ctx.infer(), own.len() - 1)?;
-    own.remove(axis);
-    let parts = ctx.fields_with_dims(0, |_, _| own.clone())?;
+    let mut out_dims = ctx.out_dims(0)?;
+    let shape = ctx.size_list(&out_dims);
+    let axis = new_axis(&ctx.infer(), out_dims.len() - 1)?;
+    out_dims.remove(axis);
+    let part_dims = out_dims;
+    let parts = ctx.fields_with_dims(0, |_, _| part_dims.clone())?;
     if parts.len() > MAX_SELECTED_PARTS {
         return Ok(stack_sequentially(&parts, &shape, axis));
     }

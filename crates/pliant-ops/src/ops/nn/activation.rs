@@ -142,10 +142,10 @@ fn infer_prelu(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     if let Some(ndim) = t.ndim
         && let Some(axis) = prelu_axis(ctx, ndim)?
-        && let (Some(dims), Some(own)) = (&t.dims, &alpha.dims)
-        && shared_dim(ctx, dims[axis], own[0]).is_none()
+        && let (Some(dims), Some(alpha_dims)) = (&t.dims, &alpha.dims)
+        && shared_dim(ctx, dims[axis], alpha_dims[0]).is_none()
     {
-        let (size, slopes) = (ctx.dim_text(dims[axis]), ctx.dim_text(own[0]));
+        let (size, slopes) = (ctx.dim_text(dims[axis]), ctx.dim_text(alpha_dims[0]));
         return Err(ctx.error(format!("axis {axis} has size {size}, but alpha has {slopes}")));
     }
     Ok(ctx.tensor_type_like(&t, dtype))

@@ -156,9 +156,9 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
                 ctx.operand_type_text(3)
             )));
         }
-        if let (Some(s), Some(own)) = (&sizes, &bias.dims) {
+        if let (Some(s), Some(bias_dims)) = (&sizes, &bias.dims) {
             let scores = [s.batch, s.heads, s.len, s.len_kv];
-            for (&expected, &actual) in scores[4 - own.len()..].iter().zip(own) {
+            for (&expected, &actual) in scores[4 - bias_dims.len()..].iter().zip(bias_dims) {
                 if !may_broadcast_to(ctx.func, actual, expected) {
                     let (expected, actual) = (ctx.dim_text(expected), ctx.dim_text(actual));
                     return Err(ctx.error(format!(
@@ -268,9 +268,9 @@ impl Attention {
             "attention_scores",
             &["b", "h", "i", "j"],
             |i| {
-                let own = self.key_head(&i[1]);
+                let key_head = self.key_head(&i[1]);
                 let left = self.read(&self.q, [&i[0], &i[2], &i[1], &d.var.expr()]);
-                let right = self.read(&self.k, [&i[0], &i[3], &own, &d.var.expr()]);
+                let right = self.read(&self.k, [&i[0], &i[3], &key_head, &d.var.expr()]);
                 te::sum(&(left * right), std::slice::from_ref(&d))
             },
         );
@@ -304,9 +304,9 @@ impl Attention {
         let out_shape = vec![q[0].clone(), q[1].clone(), q[2].clone(), v[3].clone()];
         let weighted =
             te::compute_named(out_shape.clone(), "attention_values", &["b", "i", "h", "d"], |i| {
-                let own = self.key_head(&i[2]);
+                let key_head = self.key_head(&i[2]);
                 let weight = exps.at(&[i[0].clone(), i[2].clone(), i[1].clone(), j.var.expr()]);
-                let value = self.read(&self.v, [&i[0], &j.var.expr(), &own, &i[3]]);
+                let value = self.read(&self.v, [&i[0], &j.var.expr(), &key_head, &i[3]]);
                 te::sum(&(weight * value), std::slice::from_ref(&j))
             });
         let out = te::compute(out_shape, "T_attention", |i| {
@@ -320,14 +320,14 @@ impl Attention {
 /// Whether the masks let the query at position `i` of a sequence see the key at position `j`. `extra_keys` is the number of keys
 /// minus the number of queries.
 fn is_visible(attention_attrs: &AttentionAttrs, i: &Expr, j: &Expr, extra_keys: &Expr) -> Expr {
-    let own = match attention_attrs.causal {
+    let last_visible = match attention_attrs.causal {
         CausalMask::No => return te::bool_const(true),
         CausalMask::TopLeft => i.clone(),
         CausalMask::BottomRight => i + extra_keys,
     };
-    let up_to = te::le(j, &own);
+    let up_to = te::le(j, &last_visible);
     match attention_attrs.window {
-        Some(window) => te::and(&up_to, &te::lt(&(own - j), &te::int(window))),
+        Some(window) => te::and(&up_to, &te::lt(&(last_visible - j), &te::int(window))),
         None => up_to,
     }
 }
@@ -405,10 +405,11 @@ impl Sequences {
 fn te_var_len(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let attention_attrs = attention_attrs(&ctx.infer())?;
     let mut a = Attention::new(ctx, attention_attrs.scale)?;
-    let own = ctx.dims(3)?;
+    let start_dims = ctx.dims(3)?;
     let starts = ctx.tensor(3)?;
     // The loop function checks that there are as many sequences of keys as of queries.
-    let starts_k = if ctx.has_operand(5) { ctx.tensor_with_dims(5, &own)? } else { starts.clone() };
+    let starts_k =
+        if ctx.has_operand(5) { ctx.tensor_with_dims(5, &start_dims)? } else { starts.clone() };
     if !ctx.trust_indices {
         let sequences = [
             (&starts, "queries", a.q.shape()[1].clone()),

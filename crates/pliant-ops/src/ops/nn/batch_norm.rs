@@ -42,15 +42,15 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     for key in ["center", "scale", "training"] {
         ctx.bool(key)?;
     }
-    let mut own = None;
+    let mut channel_dims = None;
     if let Some(ndim) = t.ndim {
         let axis = ctx.axis("axis", ndim)?;
         for i in 1..5 {
             check_param(ctx, i, &t, &[axis])?;
         }
-        own = t.dims.as_ref().map(|d| vec![d[axis]]);
+        channel_dims = t.dims.as_ref().map(|d| vec![d[axis]]);
     }
-    let one = ctx.tensor_type(own, Some(1), t.dtype);
+    let one = ctx.tensor_type(channel_dims, Some(1), t.dtype);
     let out = ctx.tensor_type_like(&t, t.dtype);
     Ok(ctx.func.intern(TypeData::Tuple([out, one, one].into())))
 }
@@ -64,9 +64,9 @@ fn te_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let x = ctx.value(0)?;
     let (acc_dtype, dtype) = (accumulator(x.dtype()), x.dtype());
     let epsilon = epsilon(ctx, acc_dtype)?;
-    let own = [dims[axis]];
+    let channel_dims = [dims[axis]];
     let params: Vec<Value> =
-        (1..5).map(|i| ctx.value_with_dims(i, &own)).collect::<Result<_, _>>()?;
+        (1..5).map(|i| ctx.value_with_dims(i, &channel_dims)).collect::<Result<_, _>>()?;
     let at = |i: &[Expr]| te::cast(&x.at(i), acc_dtype);
     let others = (0..dims.len()).filter(|&a| a != axis).collect();
     let reduced = ReductionAxes::new(x.shape(), others, false);

@@ -145,7 +145,7 @@ fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let acc_dtype = accumulator(dtype);
     let conv = te::compute(shape, format!("conv{n}d_transpose"), |i| {
         let o = &i[layouts.out.axis('C')];
-        let (channel, own) = if one {
+        let (channel, filter_channel) = if one {
             (rc.var.expr(), o.clone())
         } else {
             (
@@ -160,7 +160,7 @@ fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
         }
         let batch = i[layouts.out.axis('N')].clone();
         let left = x.at(&layouts.data.arrange(('N', batch), channel.clone(), &positions));
-        let right = w.at(&layouts.filter.arrange(('O', own), channel, &steps));
+        let right = w.at(&layouts.filter.arrange(('O', filter_channel), channel, &steps));
         let axes: Vec<_> = std::iter::once(&rc).chain(&rk).cloned().collect();
         te::sum(&(te::cast(&left, acc_dtype) * te::cast(&right, acc_dtype)), &axes)
     });

@@ -186,9 +186,9 @@ fn normalize(
     let x = ctx.value(0)?;
     let (acc_dtype, dtype) = (accumulator(x.dtype()), x.dtype());
     let epsilon = epsilon(ctx, acc_dtype)?;
-    let own = [dims[channel]];
+    let channel_dims = [dims[channel]];
     let params: Vec<Value> =
-        (1..3).map(|i| ctx.value_with_dims(i, &own)).collect::<Result<_, _>>()?;
+        (1..3).map(|i| ctx.value_with_dims(i, &channel_dims)).collect::<Result<_, _>>()?;
     let (groups, channels_per_group) =
         grouped.unwrap_or_else(|| (x.shape()[channel].clone(), te::int(1)));
     let sums = GroupSums { shape: x.shape().to_vec(), axes, channel, groups, channels_per_group };

@@ -73,8 +73,8 @@ pub(super) fn check_param(
             ctx.error(format!("{name} must have {} dims, one per axis, but is {ty}", axes.len()))
         );
     }
-    let (Some(dims), Some(own)) = (&data.dims, p.dims) else { return Ok(()) };
-    for (&axis, &d) in axes.iter().zip(&own) {
+    let (Some(dims), Some(param_dims)) = (&data.dims, p.dims) else { return Ok(()) };
+    for (&axis, &d) in axes.iter().zip(&param_dims) {
         shared_dim(ctx, dims[axis], d).ok_or_else(|| {
             let (expected, actual, name) =
                 (ctx.dim_text(dims[axis]), ctx.dim_text(d), ctx.operand_name(i));
@@ -96,9 +96,10 @@ fn norm_operands(
     let dims = ctx.dims(0)?;
     let axes = ctx.infer().axes("axes", dims.len())?.unwrap_or_default();
     let x = ctx.value(0)?;
-    let own: Vec<_> = axes.iter().map(|&a| dims[a]).collect();
-    let params =
-        (1..ctx.args.len()).map(|i| ctx.value_with_dims(i, &own)).collect::<Result<_, _>>()?;
+    let param_dims: Vec<_> = axes.iter().map(|&a| dims[a]).collect();
+    let params = (1..ctx.args.len())
+        .map(|i| ctx.value_with_dims(i, &param_dims))
+        .collect::<Result<_, _>>()?;
     Ok((x, axes, params))
 }
 
@@ -118,14 +119,14 @@ fn te_layer_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         &d * &d
     });
     Ok(vec![te::compute(x.shape().to_vec(), "T_layer_norm", |i| {
-        let own: Vec<Expr> = axes.iter().map(|&a| i[a].clone()).collect();
+        let param_indices: Vec<Expr> = axes.iter().map(|&a| i[a].clone()).collect();
         let variance = squares.at(&reduced.out_indices(i)) / &count;
         let mut y = centred(i) * te::rsqrt(&(variance + &epsilon));
         if scale {
-            y = y * te::cast(&params[0].at(&own), acc_dtype);
+            y = y * te::cast(&params[0].at(&param_indices), acc_dtype);
         }
         if center {
-            y = y + te::cast(&params[1].at(&own), acc_dtype);
+            y = y + te::cast(&params[1].at(&param_indices), acc_dtype);
         }
         te::cast(&y, dtype)
     })])
@@ -140,9 +141,11 @@ fn te_rms_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let at = |i: &[Expr]| te::cast(&x.at(i), acc_dtype);
     let squares = reduced.stage("T_rms_norm_squares", Reducer::Sum, |i| at(i) * at(i));
     Ok(vec![te::compute(x.shape().to_vec(), "T_rms_norm", |i| {
-        let own: Vec<Expr> = axes.iter().map(|&a| i[a].clone()).collect();
+        let param_indices: Vec<Expr> = axes.iter().map(|&a| i[a].clone()).collect();
         let mean = squares.at(&reduced.out_indices(i)) / &count;
-        let y = at(i) * te::rsqrt(&(mean + &epsilon)) * te::cast(&params[0].at(&own), acc_dtype);
+        let y = at(i)
+            * te::rsqrt(&(mean + &epsilon))
+            * te::cast(&params[0].at(&param_indices), acc_dtype);
         te::cast(&y, dtype)
     })])
 }

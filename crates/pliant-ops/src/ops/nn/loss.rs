@@ -189,20 +189,25 @@ impl NllTensors {
 }
 
 fn te_nll(ctx: &mut LegalizeCtx<'_>) -> TeResult {
-    let (mut own, targets) = (ctx.dims(0)?, ctx.dims(1)?);
+    let (mut prediction_dims, targets) = (ctx.dims(0)?, ctx.dims(1)?);
     let infer = &mut ctx.infer();
     let reduction = infer.choice("reduction", &REDUCTIONS)?;
     let ignored = te::int(infer.int("ignore_index")?);
-    let dims = common_dims(infer, &dims_without_class(&own), &targets)?;
-    let class = usize::from(own.len() > 1);
-    let others = own.iter_mut().enumerate().filter(|(i, _)| *i != class).map(|(_, d)| d);
+    let dims = common_dims(infer, &dims_without_class(&prediction_dims), &targets)?;
+    let class = usize::from(prediction_dims.len() > 1);
+    let others =
+        prediction_dims.iter_mut().enumerate().filter(|(i, _)| *i != class).map(|(_, d)| d);
     others.zip(&dims).for_each(|(d, &known)| *d = known);
-    let weights =
-        if ctx.has_operand(2) { Some(ctx.value_with_dims(2, &own[class..=class])?) } else { None };
-    let (p, t) = (ctx.value_with_dims(0, &own)?, ctx.value_with_dims(1, &dims)?);
+    let weights = if ctx.has_operand(2) {
+        Some(ctx.value_with_dims(2, &prediction_dims[class..=class])?)
+    } else {
+        None
+    };
+    let (p, t) = (ctx.value_with_dims(0, &prediction_dims)?, ctx.value_with_dims(1, &dims)?);
     let (dtype, shape) = (p.dtype(), ctx.size_list(&dims));
     let acc_dtype = accumulator(dtype);
-    let nll = NllTensors { p, t, weights, classes: ctx.size(own[class]), ignored, acc_dtype };
+    let nll =
+        NllTensors { p, t, weights, classes: ctx.size(prediction_dims[class]), ignored, acc_dtype };
     let check = nll.check(&shape);
     if reduction == 0 {
         let loss = te::compute(shape, "T_nll_loss", |i| nll.loss(i)).with_check(check);

@@ -67,12 +67,12 @@ fn te_shuffle(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let out = te::compute(shape, "T_pixel_shuffle", |i| {
         let (c, y, x_at) = (&i[at], &i[at + 1], &i[at + 2]);
         let channel = (c * &by + te::floormod(y, &by)) * &by + te::floormod(x_at, &by);
-        let own: Vec<Expr> = i[..at]
+        let source_indices: Vec<Expr> = i[..at]
             .iter()
             .cloned()
             .chain([channel, te::floordiv(y, &by), te::floordiv(x_at, &by)])
             .collect();
-        x.at(&own)
+        x.at(&source_indices)
     });
     Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.size_check(c)))])
 }

@@ -135,11 +135,11 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize, kind: PoolKind) -> InferResult {
         require_float(ctx, 0, &t)?;
     }
     let Some(dims) = t.dims else { return Ok(ctx.tensor_type(None, Some(n + 2), t.dtype)) };
-    let own = data.spatial_of(&dims);
+    let spatial_dims = data.spatial_of(&dims);
     let mut counts = Vec::with_capacity(n);
     for k in 0..n {
         let size = ctx.func.syms.int(sizes[k]);
-        counts.push(window.window_count(ctx, k, own[k], size, ceil)?);
+        counts.push(window.window_count(ctx, k, spatial_dims[k], size, ceil)?);
     }
     let dims = out.arrange(('N', dims[data.axis('N')]), dims[data.axis('C')], &counts);
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
@@ -254,9 +254,9 @@ fn out_layout(data: &Layout, out: &Layout, result: Tensor, shape: Vec<Expr>) -> 
         return result;
     }
     te::compute(shape, "pool_layout", |i| {
-        let own: Vec<Expr> = spatial_axes.iter().map(|&a| i[a].clone()).collect();
+        let spatial_indices: Vec<Expr> = spatial_axes.iter().map(|&a| i[a].clone()).collect();
         let (batch, channel) = (i[out.axis('N')].clone(), i[out.axis('C')].clone());
-        result.at(&data.arrange(('N', batch), channel, &own))
+        result.at(&data.arrange(('N', batch), channel, &spatial_indices))
     })
 }
 
@@ -289,9 +289,13 @@ fn counted_elements(
 // ---- adaptive ----
 
 /// The sizes of the result: the requested ones, or those of the data.
-fn adaptive_sizes(ctx: &mut InferCtx<'_>, n: usize, own: &[Sym]) -> Result<Vec<Sym>, InferError> {
+fn adaptive_sizes(
+    ctx: &mut InferCtx<'_>,
+    n: usize,
+    data_sizes: &[Sym],
+) -> Result<Vec<Sym>, InferError> {
     if ctx.attr("output_size").is_none() {
-        return Ok(own.to_vec());
+        return Ok(data_sizes.to_vec());
     }
     let sizes = ctx.ints("output_size", n, 0)?;
     Ok(sizes.into_iter().map(|s| ctx.func.syms.int(s)).collect())
@@ -350,9 +354,9 @@ impl AdaptiveParts {
 fn te_adaptive(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let (dims, out_dims) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let (data, out) = layouts(&ctx.infer(), n)?;
-    let (own, sizes) = (data.spatial_of(&dims), out.spatial_of(&out_dims));
+    let (data_sizes, sizes) = (data.spatial_of(&dims), out.spatial_of(&out_dims));
     let parts: Vec<AdaptiveParts> = (0..n)
-        .map(|k| AdaptiveParts::new(ctx, own[k], sizes[k], ["rz", "ry", "rx"][3 - n + k]))
+        .map(|k| AdaptiveParts::new(ctx, data_sizes[k], sizes[k], ["rz", "ry", "rx"][3 - n + k]))
         .collect();
     let x = ctx.tensor(0)?;
     let (acc_dtype, dtype) = (accumulator(x.dtype()), x.dtype());

@@ -281,7 +281,7 @@ fn input_gates(
     });
     let Some(bias) = bias else { return product };
     te::compute(shape, "T_gates", |i| {
-        let own = te::cast(&bias.at(&[i[0].clone(), i[3].clone()]), acc_dtype);
+        let input_bias = te::cast(&bias.at(&[i[0].clone(), i[3].clone()]), acc_dtype);
         let state = te::cast(&bias.at(&[i[0].clone(), &i[3] + &rows]), acc_dtype);
         // With `linear_before_reset`, the reset gate of a GRU also applies to the recurrent bias of the last gate, so the time step
         // adds this bias.
@@ -292,7 +292,7 @@ fn input_gates(
             }
             _ => state,
         };
-        product.at(i) + own + state
+        product.at(i) + input_bias + state
     })
 }
 

@@ -247,8 +247,8 @@ fn suppress(
         let write_row = |b: &mut Body, to: &Expr, dropped: bool| {
             b.for_("k", &s[2], |b, k| {
                 let mut value = x.at(&[i.clone(), n.clone(), k.clone()]);
-                for own in nms.id.iter().chain([&nms.score]).filter(|_| dropped) {
-                    value = te::select(&te::eq(k, &te::int(*own)), &minus, &value);
+                for column in nms.id.iter().chain([&nms.score]).filter(|_| dropped) {
+                    value = te::select(&te::eq(k, &te::int(*column)), &minus, &value);
                 }
                 b.store(&out[0], &[i.clone(), to.clone(), k.clone()], &value);
             });

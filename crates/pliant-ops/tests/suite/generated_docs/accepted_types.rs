@@ -75,10 +75,10 @@ fn accepts_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
 fn accepts_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
     let mut accepted_once = false;
     for known in KNOWN_RANKS {
-        let own = accepts(decl, k, Some((kind, known, dtype)), None);
-        accepted_once |= own;
+        let accepted = accepts(decl, k, Some((kind, known, dtype)), None);
+        accepted_once |= accepted;
         let other = |other: DType| accepts(decl, k, Some((kind, known, other)), None);
-        if !own && TYPES.into_iter().any(other) {
+        if !accepted && TYPES.into_iter().any(other) {
             return false;
         }
     }
@@ -170,10 +170,10 @@ fn type_class_names(types: &[DType]) -> String {
     ];
     let (mut words, mut covered) = (Vec::new(), Vec::new());
     for (name, holds) in classes {
-        let own: Vec<DType> = TYPES.into_iter().filter(|&d| holds(d)).collect();
-        if has(holds) && !own.iter().all(|d| covered.contains(d)) {
+        let class_types: Vec<DType> = TYPES.into_iter().filter(|&d| holds(d)).collect();
+        if has(holds) && !class_types.iter().all(|d| covered.contains(d)) {
             words.push(name.to_string());
-            covered.extend(own);
+            covered.extend(class_types);
         }
     }
     words.extend(types.iter().filter(|d| !covered.contains(d)).map(|d| d.to_string()));

@@ -47,9 +47,10 @@ fn stub(group: &str, list: &[&'static OpDecl], nested: &[&str]) -> String {
     let mut functions: Vec<(String, &OpDecl)> = Vec::new();
     for decl in list {
         functions.push((last(short(decl)), decl));
-        let own = decl.aliases.iter().filter_map(|a| a.strip_prefix("relax."));
-        let own = own.filter(|a| a.rsplit_once('.').map_or("", |(g, _)| g) == group);
-        functions.extend(own.map(|alias| (last(alias), *decl)));
+        let group_aliases = decl.aliases.iter().filter_map(|a| a.strip_prefix("relax."));
+        let group_aliases =
+            group_aliases.filter(|a| a.rsplit_once('.').map_or("", |(g, _)| g) == group);
+        functions.extend(group_aliases.map(|alias| (last(alias), *decl)));
     }
     for (name, decl) in aliases_of_other_groups(group) {
         functions.push((name, decl));
@@ -66,17 +67,17 @@ fn stub(group: &str, list: &[&'static OpDecl], nested: &[&str]) -> String {
 
 /// Aliases in this group for operators of other groups.
 fn aliases_of_other_groups(group: &str) -> Vec<(String, &'static OpDecl)> {
-    let mut found = Vec::new();
+    let mut aliases = Vec::new();
     for decl in pliant_ops::registry().decls() {
-        let own = short(decl).rsplit_once('.').map_or("", |(g, _)| g);
+        let decl_group = short(decl).rsplit_once('.').map_or("", |(g, _)| g);
         for alias in decl.aliases.iter().filter_map(|a| a.strip_prefix("relax.")) {
             let other = alias.rsplit_once('.').map_or("", |(g, _)| g);
-            if other == group && own != group {
-                found.push((last(alias), decl));
+            if other == group && decl_group != group {
+                aliases.push((last(alias), decl));
             }
         }
     }
-    found
+    aliases
 }
 
 fn last(name: &str) -> String {
