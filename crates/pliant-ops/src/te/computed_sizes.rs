@@ -95,7 +95,8 @@ impl CheckCollector {
         }
         if self.may_overflow(sym) {
             let cond = fits_64_bits(size);
-            let message = CheckFailure::Shape.mark(&format!("{what}, {size}, does not fit 64 bits"));
+            let message =
+                CheckFailure::Shape.mark(&format!("{what}, {size}, does not fit 64 bits"));
             list.push(Check { axes: Vec::new(), cond, message: message.into() });
         }
         let mut facts = Facts::new();

@@ -169,7 +169,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
 }
 
 /// The source elements for one axis of the result.
-struct SourceElements {
+pub(super) struct SourceElements {
     /// The position in the data, as float64, for each index of the axis in the result.
     position: Tensor,
     /// The size of the axis in the data.
@@ -219,8 +219,9 @@ impl ResizeAttrs {
     /// How the library kernel sees the images, if it supports this resizing.
     fn kernel_images(&self, from: DType, to: DType) -> Option<Images> {
         let is_averaged = matches!(from, DType::Float32 | DType::Float16 | DType::BFloat16);
-        let is_supported =
-            self.mode != CROP && from == to && (self.method == Method::Nearest || is_averaged);
+        let is_supported = self.mode != TF_CROP_AND_RESIZE
+            && from == to
+            && (self.method == Interpolation::Nearest || is_averaged);
         is_supported.then(|| Images::of_axes(&self.layout.spatial_axes(), self.layout.axis('C')))?
     }
 
@@ -384,17 +385,23 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let (axes, op) = (resize_attrs.layout.spatial_axes(), ctx.decl.name);
     let resized = (0..n).filter(|&k| !resize_attrs.copies_dim(k));
     let along: Vec<(usize, &SourceElements)> = resized.map(|k| (axes[k], &sources[k])).collect();
-        return Ok(resize_kernel::resized(&x, &shape, images, [axis(0), axis(1)], &checks));
+    let checks = source_sizes.iter().zip(&to).map(|(from, to)| {
+        let cond = te::or(&te::ge(from, &te::int(1)), &te::eq(to, &te::int(0)));
+        (cond, format!("{op}: the data has no elements to be resized"))
+    });
+    let checks: Vec<_> = checks.filter(|(cond, _)| cond.as_int() != Some(1)).collect();
+    if let Some(images) = resize_attrs.kernel_images(x.dtype(), dtype) {
         let axis = |k: usize| resize_kernel::Axis {
+            source: &sources[k],
+            size: &to[k],
+            is_copied: resize_attrs.copies_dim(k),
+        };
+        return Ok(resize_kernel::resized(&x, &shape, images, [axis(0), axis(1)], &checks));
+    }
     let read = |at: &[Expr]| te::cast(&x.at(at), acc_dtype);
     // Every stage that reads the data needs this check.
     let checked = |stage: Tensor| {
-        source_sizes.iter().zip(&to).fold(stage, |stage, (from, to)| {
-            let cond = te::or(&te::ge(from, &te::int(1)), &te::eq(to, &te::int(0)));
-            if cond.as_int() == Some(1) {
-                return stage;
-            }
-            let message = format!("{op}: the data has no elements to be resized");
+        checks.iter().cloned().fold(stage, |stage, (cond, message)| {
             stage.with_check(Check { axes: Vec::new(), cond, message: message.into() })
         })
     };

@@ -3,7 +3,7 @@
 use pliant_kernel_api::kernels::resize::KERNEL;
 use pliant_tensor::DType;
 
-use super::resize::Source;
+use super::resize::SourceElements;
 use crate::te::{self, Body, Expr, KernelCall, Tensor, TensorView};
 
 /// How the kernel sees images with this layout; `None` if it does not support the layout.
@@ -35,24 +35,24 @@ impl Images {
 
 /// The neighbors along one axis.
 pub(super) struct Axis<'a> {
-    pub source: &'a Source,
+    pub source: &'a SourceElements,
     /// The size of the result.
     pub size: &'a Expr,
-    /// Whether the axis keeps its elements.
-    pub is_kept: bool,
+    /// Whether the elements of the axis are copied.
+    pub is_copied: bool,
 }
 
 impl Axis<'_> {
     /// Writes the positions of the neighbors and, unless each result has one neighbor, their weights.
     fn tables(&self, b: &mut Body, name: &str) -> (Tensor, Option<Tensor>) {
-        let weights = if self.is_kept { &[] } else { self.source.weights.as_slice() };
+        let weights = if self.is_copied { &[] } else { self.source.weights.as_slice() };
         let taps = weights.len().max(1);
         let shape = [te::int(taps as i64), self.size.clone()];
         let positions = b.alloc(&format!("{name}_positions"), &shape, DType::Int64);
         let first = self.source.first_neighbor();
         for tap in 0..taps {
             b.for_("i", self.size, |b, i| {
-                let position = match self.is_kept {
+                let position = match self.is_copied {
                     true => i.clone(),
                     false => self.source.base.at(std::slice::from_ref(i)) + (tap as i64 + first),
                 };
