@@ -171,7 +171,7 @@ impl<'a> Machine<'a> {
             module,
             packed,
             options,
-            in_place: module.works_in_place(),
+            in_place: module.has_inplace_calls(),
             steps_left: options.max_steps,
             stop,
             depth: 0,

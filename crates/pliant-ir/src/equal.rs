@@ -37,9 +37,10 @@ impl Difference {
         Self::new(format!("{what}: {a} on the left, {b} on the right"))
     }
 
-    fn at(mut self, place: impl fmt::Display) -> Self {
+    /// Prepends a component to the path.
+    fn at(mut self, component: impl fmt::Display) -> Self {
         self.path = if self.path.is_empty() {
-            place.to_string()
+            component.to_string()
         } else {
             format!("{place} / {}", self.path)
         };
@@ -59,16 +60,17 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-type Cmp = Result<(), Difference>;
+/// The result of a comparison; the error is the first difference.
+type Comparison = Result<(), Difference>;
 
-fn same<T: PartialEq + fmt::Display>(what: &str, a: T, b: T) -> Cmp {
+fn same<T: PartialEq + fmt::Display>(what: &str, a: T, b: T) -> Comparison {
     if a == b { Ok(()) } else { Err(Difference::sides(what, a, b)) }
 }
 
 /// Attributes that do not affect what a function computes.
 const HINTS: &[&str] = &[NOALIAS, NUM_CAPTURED];
 
-fn same_attrs(a: &FuncAttrs, b: &FuncAttrs) -> Cmp {
+fn same_attrs(a: &FuncAttrs, b: &FuncAttrs) -> Comparison {
     for (key, value) in a {
         if b.get(key) != Some(value) && !HINTS.contains(&&**key) {
             return Err(Difference::new(format!("attribute '{key}' differs")));
@@ -100,7 +102,7 @@ pub fn structural_equal(a: &IRModule, b: &IRModule) -> Result<(), Difference> {
     Ok(())
 }
 
-fn equal_base(a: &BaseFunc, b: &BaseFunc) -> Cmp {
+fn equal_base(a: &BaseFunc, b: &BaseFunc) -> Comparison {
     match (a, b) {
         (BaseFunc::Relax(a), BaseFunc::Relax(b)) => equal_functions(a, b),
         (BaseFunc::Prim(a), BaseFunc::Prim(b)) => equal_prim_funcs(a, b),

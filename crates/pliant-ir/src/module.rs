@@ -102,9 +102,9 @@ impl IRModule {
         self.functions.iter().filter_map(|(n, f)| f.as_relax().map(|f| (n, f)))
     }
 
-    /// Whether a graph function contains a call that works in place.
-    pub fn works_in_place(&self) -> bool {
-        self.relax_funcs().any(|(_, f)| relax::visit::works_in_place(f))
+    /// Whether any graph function contains an in-place call ([`Op::writes_operands`](crate::Op::writes_operands)).
+    pub fn has_inplace_calls(&self) -> bool {
+        self.relax_funcs().any(|(_, f)| relax::visit::has_inplace_calls(f))
     }
 
     /// The loop functions in order.

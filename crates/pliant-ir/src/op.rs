@@ -26,7 +26,7 @@ pub struct Op {
 impl Op {
     /// The operator with the given full name.
     pub const fn new(name: &'static str) -> Op {
-        Op { id: id_of(name), name }
+        Op { id: op_id(name), name }
     }
 
     /// The number that identifies the operator.
@@ -50,12 +50,12 @@ impl Op {
     }
 }
 
-/// The number of a name: its FNV-1a hash.
-pub const fn id_of(name: &str) -> u64 {
-    let (bytes, mut hash, mut at) = (name.as_bytes(), 0xcbf2_9ce4_8422_2325u64, 0);
-    while at < bytes.len() {
-        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
-        at += 1;
+/// The id of the operator with the given full name: its FNV-1a hash.
+pub const fn op_id(name: &str) -> u64 {
+    let (bytes, mut hash, mut i) = (name.as_bytes(), 0xcbf2_9ce4_8422_2325u64, 0);
+    while i < bytes.len() {
+        hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0100_0000_01b3);
+        i += 1;
     }
     hash
 }
@@ -137,47 +137,56 @@ pub struct OpSignature {
 
 impl OpSignature {
     /// Maximum number of operands of a call; `None` if unlimited.
-    pub fn most_operands(&self) -> Option<usize> {
+    pub fn max_operands(&self) -> Option<usize> {
         let variadic = self.operands.iter().any(|o| o.variadic);
         (!variadic).then_some(self.operands.len() + usize::from(self.symbolic.is_some()))
     }
 
     /// The kind of operand `i` of a call.
-    pub fn takes(&self, i: usize) -> Takes {
+    pub fn operand_kind(&self, i: usize) -> OperandKind {
         match self.operands.get(i).or(self.operands.last().filter(|o| o.variadic)) {
-            Some(spec) => spec.takes,
-            None if self.symbolic.is_some() => Takes::Sizes,
-            None => Takes::Elements,
+            Some(spec) => spec.kind,
+            None if self.symbolic.is_some() => OperandKind::Sizes,
+            None => OperandKind::Elements,
         }
     }
 
-    /// For each operand of a call, the type of the tensor that a number is converted to; `None` if
-    /// it remains a scalar. Among `Elements`, a number gets the type of the first tensor. Without a
-    /// tensor, an integer among floats becomes a float. A `Fill` number gets the type `stated` for
-    /// the result.
-    pub fn number_types(&self, written: &[Written], stated: Option<DType>) -> Vec<Option<DType>> {
-        let elements = |kind: fn(&Written) -> bool| {
-            let of = move |(i, w): &(usize, &Written)| self.takes(*i) == Takes::Elements && kind(w);
-            written.iter().enumerate().filter(of).map(|(_, w)| *w)
+    /// For each operand of a call, the dtype to which a number is converted if it is passed there; `None` if it remains a scalar. A
+    /// number among [`OperandKind::Elements`] gets the dtype of the first tensor with a known dtype. If no such operand is a tensor
+    /// and one is a float, all numbers become float32. An [`OperandKind::Fill`] number gets the dtype `stated` for the result.
+    pub fn number_dtypes(
+        &self,
+        args: &[ArgumentForm],
+        stated: Option<DType>,
+    ) -> Vec<Option<DType>> {
+        let elements = |kind: fn(&ArgumentForm) -> bool| {
+            let of = move |(i, w): &(usize, &ArgumentForm)| {
+                self.operand_kind(*i) == OperandKind::Elements && kind(w)
+            };
+            args.iter().enumerate().filter(of).map(|(_, w)| *w)
         };
-        let beside = elements(|w| matches!(w, Written::Tensor(_))).find_map(|w| match w {
-            Written::Tensor(dtype) => dtype,
-            _ => None,
-        });
-        let open = elements(|w| matches!(w, Written::Tensor(_))).next().is_some();
-        let floats = elements(|w| *w == Written::Float).next().is_some();
-        let alone = (floats && !open).then_some(DType::Float32);
-        (0..written.len())
-            .map(|i| match self.takes(i) {
-                Takes::Elements => beside.or(alone),
-                Takes::Fill => stated.or(beside).or(written[i].own_type()),
-                Takes::Bools | Takes::Indices | Takes::Sizes | Takes::Scalars => None,
+        let tensor_dtype =
+            elements(|w| matches!(w, ArgumentForm::Tensor(_))).find_map(|w| match w {
+                ArgumentForm::Tensor(dtype) => dtype,
+                _ => None,
+            });
+        let has_tensor = elements(|w| matches!(w, ArgumentForm::Tensor(_))).next().is_some();
+        let has_float = elements(|w| *w == ArgumentForm::Float).next().is_some();
+        let float_dtype = (has_float && !has_tensor).then_some(DType::Float32);
+        (0..args.len())
+            .map(|i| match self.operand_kind(i) {
+                OperandKind::Elements => tensor_dtype.or(float_dtype),
+                OperandKind::Fill => stated.or(tensor_dtype).or(args[i].default_dtype()),
+                OperandKind::Bools
+                | OperandKind::Indices
+                | OperandKind::Sizes
+                | OperandKind::Scalars => None,
             })
             .collect()
     }
 
-    /// The normal form of an attribute value: a list if the declaration requires one.
-    pub fn normal(&self, key: &str, value: AttrValue) -> AttrValue {
+    /// The normal form of an attribute value: a list of the declared length if [`lists`](Self::lists) contains the attribute.
+    pub fn normalize_attr(&self, key: &str, value: AttrValue) -> AttrValue {
         let Some(&(_, count)) = self.lists.iter().find(|(name, _)| *name == key) else {
             return value;
         };
@@ -196,7 +205,7 @@ impl OpSignature {
         let mut attrs = self.in_order(attrs);
         for (key, value) in &mut attrs.0 {
             if self.lists.iter().any(|(name, _)| *name == &**key) {
-                *value = self.normal(key, value.clone());
+                *value = self.normalize_attr(key, value.clone());
             }
         }
         attrs
@@ -230,13 +239,13 @@ pub struct OperandSpec {
     /// Whether it accepts all remaining positional arguments.
     pub variadic: bool,
     /// The kind of the operand.
-    pub takes: Takes,
+    pub kind: OperandKind,
 }
 
 /// The kind of an operand. It determines how a number passed for it is converted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Takes {
-    /// Elements of a common type: a number gets the type of another operand that is a tensor.
+pub enum OperandKind {
+    /// Elements of a common dtype: a number gets the dtype of another operand that is a tensor.
     #[default]
     Elements,
     /// The value that fills the result: a number gets the type stated for the result.
@@ -251,15 +260,15 @@ pub enum Takes {
     Scalars,
 }
 
-impl Takes {
-    /// The operand kind that a keyword of a declaration denotes.
-    pub fn of_word(word: &str) -> Option<Takes> {
+impl OperandKind {
+    /// The operand kind for a keyword of an operator declaration, such as `index` in `indices: index`; `None` for other words.
+    pub fn from_keyword(word: &str) -> Option<OperandKind> {
         Some(match word {
-            "fill" => Takes::Fill,
-            "bool" => Takes::Bools,
-            "index" => Takes::Indices,
-            "size" => Takes::Sizes,
-            "scalar" => Takes::Scalars,
+            "fill" => OperandKind::Fill,
+            "bool" => OperandKind::Bools,
+            "index" => OperandKind::Indices,
+            "size" => OperandKind::Sizes,
+            "scalar" => OperandKind::Scalars,
             _ => return None,
         })
     }
@@ -267,8 +276,8 @@ impl Takes {
 
 /// The form of an argument, as far as numbers next to it depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
-    /// A tensor of the given element type, or a value that may be a tensor.
+pub enum ArgumentForm {
+    /// A tensor of the given dtype; `None` if the dtype is unknown or the value may be something else.
     Tensor(Option<DType>),
     /// An integer.
     Int,
@@ -280,14 +289,14 @@ pub enum Written {
     Other,
 }
 
-impl Written {
-    /// The default type of a number.
-    fn own_type(self) -> Option<DType> {
+impl ArgumentForm {
+    /// The default dtype of a number; `None` for other arguments.
+    fn default_dtype(self) -> Option<DType> {
         match self {
-            Written::Int => Some(DType::Int64),
-            Written::Float => Some(DType::Float32),
-            Written::Bool => Some(DType::Bool),
-            Written::Tensor(_) | Written::Other => None,
+            ArgumentForm::Int => Some(DType::Int64),
+            ArgumentForm::Float => Some(DType::Float32),
+            ArgumentForm::Bool => Some(DType::Bool),
+            ArgumentForm::Tensor(_) | ArgumentForm::Other => None,
         }
     }
 }
@@ -382,9 +391,9 @@ pub trait OpRegistry: Send + Sync {
         false
     }
 
-    /// Whether the type inferred for operands of unknown types is only an example, and other
-    /// operands may lead to another type.
-    fn infers_by_example(&self, _op: Op) -> bool {
+    /// Whether a type inferred from operands of unknown types is only one of several possible types, and known operand types may
+    /// lead to another one.
+    fn infers_example_type(&self, _op: Op) -> bool {
         false
     }
 

@@ -33,11 +33,11 @@ pub fn verify_module(module: &IRModule, ops: &dyn OpRegistry) -> Vec<Diagnostic>
                 format!("functions '{other}' and '{name}' have the global symbol '{symbol}'");
             out.push(Diagnostic::error(codes::PL0222, message).in_function(&**name));
         }
-        let found = match func {
+        let violations = match func {
             BaseFunc::Relax(f) => crate::relax::verify::verify_function(f, Some(module), ops),
             BaseFunc::Prim(f) => crate::tir::verify::verify_prim_func(f),
         };
-        out.extend(found.into_iter().map(|d| d.in_function(&**name)));
+        out.extend(violations.into_iter().map(|d| d.in_function(&**name)));
     }
     out
 }

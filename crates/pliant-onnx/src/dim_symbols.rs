@@ -7,7 +7,7 @@ use std::iter::repeat;
 
 use indexmap::IndexMap;
 use pliant_ir::relax::Function;
-use pliant_ir::relax::origins::Wholes;
+use pliant_ir::relax::size_origins::DivisibleSizes;
 use pliant_sym::Sym;
 use rustc_hash::FxHashSet;
 
@@ -88,7 +88,7 @@ impl DimSymbols {
 
     /// The text of a term with the user's names in place of the quotient symbols.
     pub(crate) fn display_text(&self, term: &str) -> String {
-        Wholes::new(&self.divisible_triples()).shown(term)
+        DivisibleSizes::new(&self.divisible_triples()).in_user_symbols(term)
     }
 
     /// The name of the size and its divisor, for the program name of a quotient symbol.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use pliant_diag::SourceMap;
 use pliant_ir::attr_names::{DEFAULT_INPUTS, GLOBAL_SYMBOL, INPUT_NAMES, NUM_INPUT, OUTPUT_NAMES};
-use pliant_ir::relax::origins::DIVISIBLE;
+use pliant_ir::relax::size_origins::DIVISIBLE;
 use pliant_ir::relax::{Expr, FunctionBuilder};
 use pliant_ir::{AttrValue, IRModule};
 use pliant_ops::registry;

@@ -1,6 +1,6 @@
 //! Helpers for non-constant values: sizes in tensors, axes that are inputs, and branches.
 
-use pliant_ir::relax::{Expr, ExprData, Seq, TypeData, derive};
+use pliant_ir::relax::{Expr, ExprData, Seq, TypeData, type_lattice};
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
@@ -418,7 +418,7 @@ impl Node<'_, '_> {
     ) -> Expr {
         let func = self.func();
         let (a, b) = (func.expr_ty(then_block.1), func.expr_ty(else_block.1));
-        let ty = derive::lca(func, a, b);
+        let ty = type_lattice::lca(func, a, b);
         let value = func
             .add_expr(ExprData::If { cond, then_seq: then_block.0, else_seq: else_block.0 }, ty);
         self.importer.bind(value, self.proto)

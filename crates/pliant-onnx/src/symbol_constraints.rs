@@ -7,7 +7,7 @@
 
 mod specialization;
 
-use pliant_ir::relax::derive::type_syms;
+use pliant_ir::relax::type_lattice::type_syms;
 use pliant_ir::relax::{Expr, Function};
 use pliant_sym::{Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};

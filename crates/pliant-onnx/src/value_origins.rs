@@ -1,7 +1,7 @@
 //! [`Origins`]: for each value, the node that computed it and the values that the node read. Messages use this to explain where a
 //! size comes from.
 
-use pliant_ir::relax::derive::type_syms;
+use pliant_ir::relax::type_lattice::type_syms;
 use pliant_ir::relax::{Function, TypeData};
 use pliant_sym::SymVar;
 

@@ -1,6 +1,6 @@
 //! [`OpDecl`]: the complete declaration of an operator.
 
-use pliant_ir::op::{DimTrait, InferError, OperandSpec, Takes};
+use pliant_ir::op::{DimTrait, InferError, OperandKind, OperandSpec};
 use pliant_ir::relax::Type;
 use pliant_ir::{AttrValue, OpSignature};
 
@@ -303,8 +303,8 @@ impl OpDecl {
 /// Parses the declaration of an operand, such as `x`, `x?`, `*xs` or `k?: size`.
 pub(crate) fn parse_operand(spec: &'static str) -> OperandSpec {
     let (name, word) = spec.split_once(": ").unwrap_or((spec, ""));
-    let takes = Takes::of_word(word).unwrap_or_default();
+    let kind = OperandKind::from_keyword(word).unwrap_or_default();
     let variadic = name.starts_with('*');
     let optional = variadic || name.ends_with('?');
-    OperandSpec { name: name.trim_matches(['*', '?']), optional, variadic, takes }
+    OperandSpec { name: name.trim_matches(['*', '?']), optional, variadic, kind }
 }

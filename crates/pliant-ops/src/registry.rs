@@ -2,7 +2,7 @@
 
 use std::sync::{LazyLock, PoisonError, RwLock};
 
-use pliant_ir::op::{DimTrait, InferError, Op, OpRegistry, OpSignature, id_of};
+use pliant_ir::op::{DimTrait, InferError, Op, OpRegistry, OpSignature, op_id};
 use pliant_ir::relax::{Expr, ExprData, Function, Type};
 use pliant_ir::{AttrValue, Attrs};
 use rustc_hash::FxHashMap;
@@ -55,9 +55,9 @@ pub struct Registry {
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     let (mut library, mut aliases) = (FxHashMap::default(), FxHashMap::default());
     for decl in GROUPS.iter().copied().flatten() {
-        let id = id_of(decl.name);
-        aliases.extend(decl.aliases.iter().map(|alias| (id_of(alias), id)));
-        library.insert(id, RegistryEntry::Library { decl, signature: decl.signature() });
+        let id = op_id(decl.name);
+        aliases.extend(decl.aliases.iter().map(|alias| (op_id(alias), id)));
+        library.insert(id, Entry::Library { decl, signature: decl.signature() });
     }
     Registry { library, aliases, user: RwLock::default() }
 });
@@ -74,8 +74,8 @@ impl Registry {
     }
 
     /// The operator with this full name. Aliases are resolved.
-    pub(crate) fn named(&self, name: &str) -> Option<&RegistryEntry> {
-        self.by_id(id_of(name)).filter(|entry| entry.has_name(name))
+    pub(crate) fn named(&self, name: &str) -> Option<&Entry> {
+        self.by_id(op_id(name)).filter(|entry| entry.has_name(name))
     }
 
     fn by_id(&self, id: u64) -> Option<&RegistryEntry> {
@@ -108,10 +108,10 @@ impl Registry {
     /// Checks that an operator with this full name can be added.
     ///
     /// # Errors
-    /// If the name is also a group of operators, or a group in the name is also an operator, because only one of both could be an
-    /// attribute of a Python module. Also if another operator has the same id.
-    pub(crate) fn check_name_is_free(&self, name: &str) -> Result<(), InferError> {
-        if let Some(other) = self.by_id(id_of(name)) {
+    /// If an operator would have the name of a group, or the other way round: one of the two could
+    /// not be reached as an attribute. If another operator has the same number.
+    pub(crate) fn room_for(&self, name: &str) -> Result<(), InferError> {
+        if let Some(other) = self.by_id(op_id(name)) {
             let other = other.name();
             return Err(InferError::new(format!("{name}: the name has the same hash as {other}")));
         }
@@ -160,8 +160,8 @@ impl OpRegistry for Registry {
         })
     }
 
-    fn infers_by_example(&self, op: Op) -> bool {
-        matches!(self.entry(op), Some(RegistryEntry::User(_)))
+    fn infers_example_type(&self, op: Op) -> bool {
+        matches!(self.entry(op), Some(Entry::User(_)))
     }
 
     fn is_pure(&self, op: Op) -> bool {

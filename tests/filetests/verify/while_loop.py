@@ -32,7 +32,7 @@ class Module:
     @R.function
     def turns_wrong(x: R.Tensor(("n",), "float32")) -> R.Object:
         cls = Module
-        y = R.while_loop(cls.yes, cls.ranks, x)  # error: PL0108 what the body returns does not fit
+        y = R.while_loop(cls.yes, cls.ranks, x)  # error: PL0108 the result of the body does not fit
         return y
 
     @R.function

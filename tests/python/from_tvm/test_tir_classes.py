@@ -164,10 +164,10 @@ def test_mistakes_in_parts_are_told() -> None:
     with pytest.raises(ValueError, match="handle parameter 'c' has no buffer"):
         tir.PrimFunc([a, b, tir.Var("c", "handle")], func.body, buffer_map=func.buffer_map)
     address = tir.For(i, 0, 4, tir.ForKind.SERIAL, B.vstore([i], tir.Cast("float32", a)))
-    with pytest.raises(ValueError, match="handle 'a' is no value: it stands for the buffer 'A'"):
+    with pytest.raises(ValueError, match="handle 'a' is not a value; use its buffer 'A'"):
         tir.PrimFunc([a, b], address, buffer_map=func.buffer_map)
     handle = tir.Var("h", "handle")
-    with pytest.raises(ValueError, match="'h' is a handle, which counts nothing"):
+    with pytest.raises(ValueError, match="'h' is a handle, which cannot be a loop variable or an axis"):
         tir.PrimFunc([a, b], tir.For(handle, 0, 4, 0, tir.Evaluate(one)), buffer_map=func.buffer_map)
     with pytest.raises(ValueError, match="no kind of axis -1"):
         tir.IterVar((0, 4), i, -1)

@@ -1,6 +1,6 @@
 //! Matches values against types: checks values, and defines the symbols that a type introduces.
 
-use pliant_ir::relax::{TensorShape, Type, TypeData, origins};
+use pliant_ir::relax::{TensorShape, Type, TypeData, size_origins};
 use pliant_ir::{Sym, SymVar};
 use pliant_sym::SymKind;
 use pliant_tensor::Tensor;
@@ -196,14 +196,17 @@ impl Frame {
 
     fn mismatch(&self, dim: &Dim<'_>, want: i64) -> InterpError {
         let syms = &self.func.syms;
-        let wholes = origins::Wholes::of(&self.func);
+        let wholes = size_origins::DivisibleSizes::of(&self.func);
         let mut wanted = match syms.as_int(dim.want) {
             Some(v) => v.to_string(),
-            None => format!("{} = {want}", wholes.shown(&syms.display(dim.want).to_string())),
+            None => {
+                format!("{} = {want}", wholes.in_user_symbols(&syms.display(dim.want).to_string()))
+            }
         };
         let (name, place, actual) = (&self.name, dim.place(), dim.actual);
         let origin = |v| self.origins.get(&v).map(String::as_str);
-        if let Some(told) = origins::told(syms, dim.want, &place, &wholes, origin) {
+        if let Some(told) = size_origins::describe_origins(syms, dim.want, &place, &wholes, origin)
+        {
             wanted.push_str(&format!(" (from {told})"));
         }
         InterpError::type_error(format!("{name}: {place} must equal {wanted}, but is {actual}"))

@@ -6,7 +6,7 @@ use pliant_sym::{Sym, SymKind, SymVar};
 use pliant_tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use super::{Cmp, Difference, hash_attrs, same, same_attrs};
+use super::{Comparison, Difference, hash_attrs, same, same_attrs};
 use crate::print::type_text;
 use crate::relax::visit::{Event, for_each_expr, walk};
 use crate::relax::{
@@ -25,8 +25,8 @@ pub(super) struct Matcher<'a> {
     equal_syms: FxHashSet<(Sym, Sym)>,
 }
 
-/// The remaining comparisons, on an explicit stack.
-enum Work {
+/// An element of the stack of pending comparisons.
+enum Pending {
     Func(FuncId, FuncId),
     Bindings(Vec<Step>, Vec<Step>, usize, Seq, Seq),
 }
@@ -53,14 +53,14 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    pub(super) fn functions(&mut self) -> Cmp {
+    pub(super) fn functions(&mut self) -> Comparison {
         same_attrs(&self.a.attrs, &self.b.attrs)?;
         same("private", self.a.private, self.b.private)?;
-        let mut stack = vec![Work::Func(self.a.root(), self.b.root())];
-        while let Some(work) = stack.pop() {
-            match work {
-                Work::Func(x, y) => self.func(x, y, &mut stack)?,
-                Work::Bindings(x, y, start, s, t) => {
+        let mut stack = vec![Pending::Func(self.a.root(), self.b.root())];
+        while let Some(pending) = stack.pop() {
+            match pending {
+                Pending::Func(x, y) => self.func(x, y, &mut stack)?,
+                Pending::Bindings(x, y, start, s, t) => {
                     self.bindings(x, y, start, (s, t), &mut stack)?
                 }
             }
@@ -68,7 +68,7 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    fn func(&mut self, x: FuncId, y: FuncId, stack: &mut Vec<Work>) -> Cmp {
+    fn func(&mut self, x: FuncId, y: FuncId, stack: &mut Vec<Pending>) -> Comparison {
         let (f, g) = (self.a.func(x), self.b.func(y));
         same("purity", f.pure, g.pure)?;
         same_attrs(&f.attrs, &g.attrs)?;
@@ -85,8 +85,8 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    fn push_seq(&self, x: Seq, y: Seq, stack: &mut Vec<Work>) {
-        stack.push(Work::Bindings(steps(self.a, x), steps(self.b, y), 0, x, y));
+    fn push_seq(&self, x: Seq, y: Seq, stack: &mut Vec<Pending>) {
+        stack.push(Pending::Bindings(steps(self.a, x), steps(self.b, y), 0, x, y));
     }
 
     fn bindings(
@@ -95,8 +95,8 @@ impl<'a> Matcher<'a> {
         y: Vec<Step>,
         start: usize,
         (s, t): (Seq, Seq),
-        stack: &mut Vec<Work>,
-    ) -> Cmp {
+        stack: &mut Vec<Pending>,
+    ) -> Comparison {
         for i in start..x.len().max(y.len()) {
             let (p, q) = match (x.get(i), y.get(i)) {
                 (Some(Step::Bind(p)), Some(Step::Bind(q))) => (*p, *q),
@@ -108,7 +108,8 @@ impl<'a> Matcher<'a> {
                     return Err(Difference::sides("binding", l, r).at(format!("step {i}")));
                 }
             };
-            let place = |d: Difference| d.at(format!("binding of '{}'", self.a.var(p.var).name));
+            let at_binding =
+                |d: Difference| d.at(format!("binding of '{}'", self.a.var(p.var).name));
             match (self.a.expr(p.value), self.b.expr(q.value)) {
                 (
                     ExprData::If { cond: c, then_seq: x1, else_seq: y1 },
@@ -116,30 +117,33 @@ impl<'a> Matcher<'a> {
                 ) => {
                     let (c, d) = (*c, *d);
                     let (x1, y1, x2, y2) = (*x1, *y1, *x2, *y2);
-                    self.expr(c, d).map_err(place)?;
-                    self.define(p.var, q.var).map_err(place)?;
-                    stack.push(Work::Bindings(x, y, i + 1, s, t));
+                    self.expr(c, d).map_err(at_binding)?;
+                    self.define(p.var, q.var).map_err(at_binding)?;
+                    stack.push(Pending::Bindings(x, y, i + 1, s, t));
                     self.push_seq(y1, y2, stack);
                     self.push_seq(x1, x2, stack);
                     return Ok(());
                 }
                 (ExprData::Func(f), ExprData::Func(g)) => {
                     let (f, g) = (*f, *g);
-                    // If a previous local function in the run calls this one, their variables are
-                    // already paired.
-                    self.use_var(p.var, q.var).map_err(place)?;
-                    stack.push(Work::Bindings(x, y, i + 1, s, t));
-                    stack.push(Work::Func(f, g));
+                    // The variables are already paired if an earlier local function of the same run calls this one.
+                    self.use_var(p.var, q.var).map_err(at_binding)?;
+                    stack.push(Pending::Bindings(x, y, i + 1, s, t));
+                    stack.push(Pending::Func(f, g));
                     return Ok(());
                 }
                 _ => {
-                    self.expr(p.value, q.value).map_err(place)?;
+                    self.expr(p.value, q.value).map_err(at_binding)?;
                     match (p.cast.expand(), q.cast.expand()) {
-                        (Some(c), Some(d)) => self.ty(c, d).map_err(place)?,
+                        (Some(c), Some(d)) => self.ty(c, d).map_err(at_binding)?,
                         (None, None) => {}
-                        _ => return Err(place(Difference::new("a match_cast on one side only"))),
+                        _ => {
+                            return Err(at_binding(Difference::new(
+                                "a match_cast on one side only",
+                            )));
+                        }
                     }
-                    self.define(p.var, q.var).map_err(place)?;
+                    self.define(p.var, q.var).map_err(at_binding)?;
                 }
             }
         }
@@ -163,7 +167,7 @@ impl<'a> Matcher<'a> {
         self.vars_back.insert(y, x);
     }
 
-    fn define(&mut self, x: Var, y: Var) -> Cmp {
+    fn define(&mut self, x: Var, y: Var) -> Comparison {
         let (s, t) = (self.a.var(x), self.b.var(y));
         self.ty(s.ty, t.ty)?;
         if s.dataflow != t.dataflow {
@@ -175,7 +179,7 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    fn use_var(&mut self, x: Var, y: Var) -> Cmp {
+    fn use_var(&mut self, x: Var, y: Var) -> Comparison {
         match (self.vars.get(&x), self.vars_back.get(&y)) {
             (Some(&t), Some(&s)) if t == y && s == x => Ok(()),
             (None, None) => {
@@ -186,7 +190,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn ty(&mut self, x: Type, y: Type) -> Cmp {
+    fn ty(&mut self, x: Type, y: Type) -> Comparison {
         let mut stack = vec![(x, y)];
         while let Some((x, y)) = stack.pop() {
             if self.equal_types.contains(&(x, y)) {
@@ -300,13 +304,13 @@ impl<'a> Matcher<'a> {
             return false;
         }
         let new = |v: &&SymVar| !self.syms.contains_key(v);
-        let fresh: Vec<SymVar> = left.iter().filter(new).copied().collect();
-        let open: Vec<SymVar> =
+        let new_left: Vec<SymVar> = left.iter().filter(new).copied().collect();
+        let new_right: Vec<SymVar> =
             right.iter().filter(|w| !self.syms_back.contains_key(w)).copied().collect();
-        if fresh.len() != open.len() || !self.same_when_paired(x, y, &fresh, &open) {
+        if new_left.len() != new_right.len() || !self.equal_if_paired(x, y, &new_left, &new_right) {
             return false;
         }
-        for (&v, &w) in fresh.iter().zip(&open) {
+        for (&v, &w) in new_left.iter().zip(&new_right) {
             self.sym_var(v, w);
         }
         self.equal_syms.insert((x, y));
@@ -320,21 +324,22 @@ impl<'a> Matcher<'a> {
         vars
     }
 
-    fn same_when_paired(&self, x: Sym, y: Sym, fresh: &[SymVar], open: &[SymVar]) -> bool {
+    /// Whether two terms are equal if the new symbols of both sides are paired in order.
+    fn equal_if_paired(&self, x: Sym, y: Sym, new_left: &[SymVar], new_right: &[SymVar]) -> bool {
         let mut arena = pliant_sym::SymArena::new();
-        let mut made: FxHashMap<SymVar, Sym> = FxHashMap::default();
+        let mut imported: FxHashMap<SymVar, Sym> = FxHashMap::default();
         let right = arena.import(&self.b.syms, y, &mut |arena, w| {
-            *made.entry(w).or_insert_with(|| {
+            *imported.entry(w).or_insert_with(|| {
                 let v = arena.fresh_var("s");
                 arena.var(v)
             })
         });
         let pair = |v: SymVar| {
-            let at = fresh.iter().position(|&f| f == v);
-            at.map(|i| open[i]).or_else(|| self.syms.get(&v).copied())
+            let index = new_left.iter().position(|&f| f == v);
+            index.map(|i| new_right[i]).or_else(|| self.syms.get(&v).copied())
         };
         let left = arena.import(&self.a.syms, x, &mut |arena, v| match pair(v)
-            .and_then(|w| made.get(&w).copied())
+            .and_then(|w| imported.get(&w).copied())
         {
             Some(s) => s,
             None => {
@@ -359,7 +364,7 @@ impl<'a> Matcher<'a> {
 
     // ---- expressions ----
 
-    fn expr(&mut self, x: Expr, y: Expr) -> Cmp {
+    fn expr(&mut self, x: Expr, y: Expr) -> Comparison {
         let mut stack = vec![(x, y)];
         while let Some((x, y)) = stack.pop() {
             let (a, b) = (self.a, self.b);
@@ -499,7 +504,7 @@ pub(super) fn hash(f: &Function) -> u64 {
             f.func(id).params.len().hash(&mut h);
             f.func(id).params.iter().for_each(|&p| hash_ty(f, f.var(p).ty, &mut h));
         }
-        Event::Binding(_, b) => {
+        Event::EnterBinding(_, b) => {
             for_each_expr(f, b.value, |e| node(e, &mut h));
             if let Some(t) = b.cast.expand() {
                 hash_ty(f, t, &mut h);

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use super::{Cmp, Difference, hash_attrs, same, same_attrs};
+use super::{Comparison, Difference, hash_attrs, same, same_attrs};
 use crate::print::tir_expr_text;
 use crate::tir::visit::{for_each_child, for_each_expr, for_each_operand, for_each_stmt_expr};
 use crate::tir::{
@@ -40,7 +40,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    pub(super) fn functions(&mut self) -> Cmp {
+    pub(super) fn functions(&mut self) -> Comparison {
         same_attrs(&self.a.attrs, &self.b.attrs)?;
         same("private", self.a.private, self.b.private)?;
         same("number of parameters", self.a.params.len(), self.b.params.len())?;
@@ -48,26 +48,26 @@ impl<'a> Matcher<'a> {
             self.define(p, q).map_err(|d| d.at(format!("parameter {i}")))?;
         }
         for (i, (p, q)) in self.a.params.iter().zip(&self.b.params).enumerate() {
-            let place = || format!("parameter {i}");
+            let path = || format!("parameter {i}");
             match (self.a.buffer_map.get(p), self.b.buffer_map.get(q)) {
-                (Some(&x), Some(&y)) => self.buffer(x, y, true).map_err(|d| d.at(place()))?,
+                (Some(&x), Some(&y)) => self.buffer(x, y, true).map_err(|d| d.at(path()))?,
                 (None, None) => {}
-                _ => return Err(Difference::new("a buffer on one side only").at(place())),
+                _ => return Err(Difference::new("a buffer on one side only").at(path())),
             }
         }
         let mut stack: Vec<Pair> = vec![(self.a.body, self.b.body, "body".into())];
-        while let Some((x, y, place)) = stack.pop() {
-            let children = self.stmt(x, y).map_err(|d| d.at(&place))?;
+        while let Some((x, y, path)) = stack.pop() {
+            let children = self.stmt(x, y).map_err(|d| d.at(&path))?;
             stack.extend(children.into_iter().rev().map(|(x, y, at)| {
-                // Paths only contain the first few components, because chains can be long.
-                let at = if place.len() < 200 { format!("{place} / {at}") } else { at };
+                // Long paths are cut off: statements can be nested deeply.
+                let at = if path.len() < 200 { format!("{path} / {at}") } else { at };
                 (x, y, at)
             }));
         }
         Ok(())
     }
 
-    fn define(&mut self, x: Var, y: Var) -> Cmp {
+    fn define(&mut self, x: Var, y: Var) -> Comparison {
         let (s, t) = (self.a.var(x).ty, self.b.var(y).ty);
         if s != t {
             return Err(Difference::sides("type", var_ty(s), var_ty(t)));
@@ -77,7 +77,7 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    fn use_var(&mut self, x: Var, y: Var) -> Cmp {
+    fn use_var(&mut self, x: Var, y: Var) -> Comparison {
         match (self.vars.get(&x), self.vars_back.get(&y)) {
             (Some(&t), Some(&s)) if t == y && s == x => Ok(()),
             // Sizes defined by parameters are paired at their first use.
@@ -86,7 +86,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn buffer(&mut self, x: Buffer, y: Buffer, new: bool) -> Cmp {
+    fn buffer(&mut self, x: Buffer, y: Buffer, new: bool) -> Comparison {
         if !new {
             match (self.buffers.get(&x), self.buffers_back.get(&y)) {
                 (Some(&t), Some(&s)) if t == y && s == x => return Ok(()),
@@ -110,7 +110,7 @@ impl<'a> Matcher<'a> {
         self.exprs(&o, &p, "offset").map_err(at)
     }
 
-    fn exprs(&mut self, x: &[Expr], y: &[Expr], what: &str) -> Cmp {
+    fn exprs(&mut self, x: &[Expr], y: &[Expr], what: &str) -> Comparison {
         if x.len() != y.len() {
             return Err(Difference::sides(&format!("number of {what}s"), x.len(), y.len()));
         }
@@ -120,7 +120,7 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    fn expr(&mut self, x: Expr, y: Expr) -> Cmp {
+    fn expr(&mut self, x: Expr, y: Expr) -> Comparison {
         let mut stack = vec![(x, y)];
         let (mut left, mut right) = (Vec::new(), Vec::new());
         while let Some((x, y)) = stack.pop() {
@@ -128,14 +128,14 @@ impl<'a> Matcher<'a> {
                 continue;
             }
             let (s, t) = (self.a.expr(x), self.b.expr(y));
-            let heads = match (s, t) {
+            let same_head = match (s, t) {
                 (ExprData::Var(v), ExprData::Var(w)) => self.use_var(*v, *w).is_ok(),
                 (ExprData::Load(v, _), ExprData::Load(w, _)) => self.buffer(*v, *w, false).is_ok(),
                 _ => head(s) == head(t),
             };
             for_each_operand(s, |e| left.push(e));
             for_each_operand(t, |e| right.push(e));
-            if !heads || left.len() != right.len() {
+            if !same_head || left.len() != right.len() {
                 self.equal.remove(&(x, y));
                 let (x, y) = (tir_expr_text(self.a, x), tir_expr_text(self.b, y));
                 return Err(Difference::sides("expression", x, y));
@@ -145,8 +145,9 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    fn pair(&mut self, x: Expr, y: Expr, place: &str) -> Cmp {
-        self.expr(x, y).map_err(|d| d.at(place))
+    /// Compares two expressions; `component` is their location for the path.
+    fn expr_at(&mut self, x: Expr, y: Expr, component: &str) -> Comparison {
+        self.expr(x, y).map_err(|d| d.at(component))
     }
 
     /// Compares two statements without their nested statements, which are returned.
@@ -164,8 +165,8 @@ impl<'a> Matcher<'a> {
                 StmtData::For { var, min, extent, kind, body, annotations },
                 StmtData::For { var: v, min: m, extent: e, kind: k, body: c, annotations: n },
             ) => {
-                self.pair(*min, *m, "first value")?;
-                self.pair(*extent, *e, "extent")?;
+                self.expr_at(*min, *m, "first value")?;
+                self.expr_at(*extent, *e, "extent")?;
                 same("kind of loop", kind.name(), k.name())?;
                 if annotations != n {
                     return Err(Difference::new("the notes of a loop differ"));
@@ -174,11 +175,11 @@ impl<'a> Matcher<'a> {
                 Ok(one(body, c, &format!("loop {}", a.var(*var).name)))
             }
             (StmtData::While(e, body), StmtData::While(g, c)) => {
-                self.pair(*e, *g, "condition")?;
+                self.expr_at(*e, *g, "condition")?;
                 Ok(one(body, c, "while"))
             }
             (StmtData::If(e, t, o), StmtData::If(g, u, p)) => {
-                self.pair(*e, *g, "condition")?;
+                self.expr_at(*e, *g, "condition")?;
                 let mut out = one(t, u, "then");
                 match (o, p) {
                     (Some(o), Some(p)) => out.push((*o, *p, "else".into())),
@@ -188,7 +189,7 @@ impl<'a> Matcher<'a> {
                 Ok(out)
             }
             (StmtData::Let(v, e, body), StmtData::Let(w, g, c)) => {
-                self.pair(*e, *g, "value")?;
+                self.expr_at(*e, *g, "value")?;
                 self.define(*v, *w)?;
                 Ok(one(body, c, "let"))
             }
@@ -198,7 +199,7 @@ impl<'a> Matcher<'a> {
             ) => {
                 self.buffer(*buffer, *p, false)?;
                 self.exprs(indices, i, "index")?;
-                self.pair(*value, *v, "value")?;
+                self.expr_at(*value, *v, "value")?;
                 Ok(Vec::new())
             }
             (StmtData::Alloc(p, body), StmtData::Alloc(q, c)) => {
@@ -206,11 +207,11 @@ impl<'a> Matcher<'a> {
                 Ok(one(body, c, "alloc"))
             }
             (StmtData::Evaluate(e), StmtData::Evaluate(g)) => {
-                self.pair(*e, *g, "evaluate")?;
+                self.expr_at(*e, *g, "evaluate")?;
                 Ok(Vec::new())
             }
             (StmtData::Assert(e, m, body), StmtData::Assert(g, n, c)) => {
-                self.pair(*e, *g, "condition")?;
+                self.expr_at(*e, *g, "condition")?;
                 same("message", m, n)?;
                 Ok(one(body, c, "assert"))
             }
@@ -225,15 +226,15 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn block(&mut self, p: &BlockData, q: &BlockData) -> Cmp {
+    fn block(&mut self, p: &BlockData, q: &BlockData) -> Comparison {
         same("number of axes", p.iters.len(), q.iters.len())?;
         for (i, (x, y)) in p.iters.iter().zip(&q.iters).enumerate() {
-            let place = format!("axis {i}");
-            self.pair(x.binding, y.binding, &place)?;
-            self.pair(x.min, y.min, &place)?;
-            self.pair(x.extent, y.extent, &place)?;
+            let path = format!("axis {i}");
+            self.expr_at(x.binding, y.binding, &path)?;
+            self.expr_at(x.min, y.min, &path)?;
+            self.expr_at(x.extent, y.extent, &path)?;
             if x.kind != y.kind {
-                return Err(Difference::new("the axes are of different kinds").at(place));
+                return Err(Difference::new("the axes have different kinds").at(path));
             }
         }
         for (x, y) in p.iters.iter().zip(&q.iters) {
@@ -258,7 +259,7 @@ impl<'a> Matcher<'a> {
         x: &Option<Vec<BufferRegion>>,
         y: &Option<Vec<BufferRegion>>,
         what: &str,
-    ) -> Cmp {
+    ) -> Comparison {
         let (Some(x), Some(y)) = (x, y) else {
             return same(&format!("presence of {what}s"), x.is_some(), y.is_some());
         };

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_backslash_at_the_end_is_fine() {
+    fn an_unterminated_string_with_a_trailing_backslash_is_printed() {
         assert!(highlight("\"a\\").contains("\"a\\"));
     }
 }

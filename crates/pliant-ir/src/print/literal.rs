@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floats_read_back() {
+    fn printed_floats_parse_to_the_same_value() {
         assert_eq!(typed_float(f64::from(0.1f32), DType::Float32), "T.float32(0.1)");
         assert_eq!(typed_float(0.1, DType::Float64), "T.float64(0.1)");
         assert_eq!(typed_float(f64::NEG_INFINITY, DType::Float32), "T.float32(\"-inf\")");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_pads() {
+    fn base64_is_padded() {
         let t = |b: &[u8]| Tensor::from_slice(&[b.len() as i64], b).unwrap();
         assert_eq!(base64(&t(b"Man")).unwrap(), "TWFu");
         assert_eq!(base64(&t(b"Ma")).unwrap(), "TWE=");

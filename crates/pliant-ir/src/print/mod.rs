@@ -117,8 +117,8 @@ impl<'a> ModulePrinter<'a> {
         self.globals.get(name).cloned().unwrap_or_else(|| names::sanitize(name))
     }
 
-    /// The text before the functions: imports and metadata.
-    fn front(&self) -> String {
+    /// The text before the functions: the import line and the metadata.
+    fn preamble(&self) -> String {
         let mut out = String::new();
         if self.options.header {
             out.push_str(HEADER);
@@ -181,7 +181,7 @@ pub fn print_module(module: &IRModule, ops: &dyn OpRegistry, options: &PrintOpti
             BaseFunc::Prim(f) => tir::print(&mut body, &name, f, 1),
         }
     }
-    let mut out = printer.front();
+    let mut out = printer.preamble();
     out.push_str(&body);
     out
 }
@@ -196,7 +196,7 @@ pub fn print_function(
     let mut printer = ModulePrinter::new(ops, options);
     let mut body = String::new();
     relax::print(&mut printer, &mut body, &names::sanitize(name), func, 0);
-    let mut out = printer.front();
+    let mut out = printer.preamble();
     out.push_str(&body);
     out
 }

@@ -21,9 +21,8 @@ pub(super) struct FuncPrinter<'a, 'm> {
     pub ty_memo: FxHashMap<Type, Rc<str>>,
     names: Names,
     vars: FxHashMap<Var, String>,
-    /// Variables with the name of an unused variable that are used nevertheless; they must be
-    /// renamed.
-    read_discards: FxHashSet<Var>,
+    /// Variables that are named [`DISCARDED`] but used. They must be renamed.
+    used_discards: FxHashSet<Var>,
     syms: SymTable,
     /// The function that introduces each symbol.
     owners: FxHashMap<SymVar, FuncId>,
@@ -40,13 +39,13 @@ pub(super) fn print(
     indent: usize,
 ) {
     let mut printer = FuncPrinter::new(cx, f);
-    printer.collect();
+    printer.assign_symbol_names();
     printer.function(out, name, f.root(), indent);
 }
 
-/// The remaining output, on an explicit stack.
-enum Work {
-    /// The bindings of a block from an index on.
+/// An element of the stack of pending output.
+enum Pending {
+    /// The bindings of a block, starting at an index.
     Bindings(Block, usize, usize),
     Block(Block, usize),
     Output(Block, usize),
@@ -71,7 +70,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
             ty_memo: FxHashMap::default(),
             names: Names::new(),
             vars: FxHashMap::default(),
-            read_discards: FxHashSet::default(),
+            used_discards: FxHashSet::default(),
             syms: SymTable::default(),
             owners: FxHashMap::default(),
             signature_of: None,
@@ -86,27 +85,26 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
 
     // ---- symbols and names ----
 
-    /// Names the symbols in the order in which the text introduces them, and determines where each
-    /// one is introduced.
-    fn collect(&mut self) {
-        let mut walk = Walk::default();
+    /// Names the symbols in the order in which the text introduces them, and determines where each one is introduced.
+    fn assign_symbol_names(&mut self) {
+        let mut visited = Visited::default();
         let mut funcs = vec![self.f.root()];
         // Breadth first, so that a symbol is introduced by the outermost function that uses it.
         let mut next = 0;
         while next < funcs.len() {
             let id = funcs[next];
             next += 1;
-            self.collect_func(id, &mut walk, &mut funcs);
+            self.collect_func(id, &mut visited, &mut funcs);
         }
     }
 
-    fn collect_func(&mut self, id: FuncId, walk: &mut Walk, nested: &mut Vec<FuncId>) {
+    fn collect_func(&mut self, id: FuncId, visited: &mut Visited, nested: &mut Vec<FuncId>) {
         let f = self.f;
         let func = f.func(id);
         for &p in &func.params {
-            self.collect_ty(f.var(p).ty, id, walk);
+            self.collect_ty(f.var(p).ty, id, visited);
         }
-        self.collect_ty(func.ret_ty, id, walk);
+        self.collect_ty(func.ret_ty, id, visited);
         let mut seqs = vec![(func.body, 0, 0)];
         while let Some((seq, mut block, mut index)) = seqs.pop() {
             let data = f.seq(seq);
@@ -120,38 +118,40 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
                 match f.expr(b.value) {
                     ExprData::Func(id) => nested.push(*id),
                     ExprData::If { cond, then_seq, else_seq } => {
-                        self.collect_ty(f.var(b.var).ty, id, walk);
-                        self.collect_expr(*cond, id, walk);
+                        self.collect_ty(f.var(b.var).ty, id, visited);
+                        self.collect_expr(*cond, id, visited);
                         seqs.push((seq, block, index));
                         seqs.push((*else_seq, 0, 0));
                         seqs.push((*then_seq, 0, 0));
                         break;
                     }
                     _ => {
-                        self.collect_ty(f.var(b.var).ty, id, walk);
-                        self.collect_expr(b.value, id, walk);
+                        self.collect_ty(f.var(b.var).ty, id, visited);
+                        self.collect_expr(b.value, id, visited);
                         if let Some(cast) = b.cast.expand() {
-                            self.collect_ty(cast, id, walk);
+                            self.collect_ty(cast, id, visited);
                         }
                     }
                 }
             }
             if block >= data.blocks.len() {
-                self.collect_expr(data.result, id, walk);
+                self.collect_expr(data.result, id, visited);
             }
         }
     }
 
-    fn collect_expr(&mut self, e: Expr, owner: FuncId, walk: &mut Walk) {
+    fn collect_expr(&mut self, e: Expr, owner: FuncId, visited: &mut Visited) {
         let f = self.f;
         let mut stack = vec![e];
         while let Some(e) = stack.pop() {
             match f.expr(e) {
                 ExprData::Var(v) if &*f.var(*v).name == DISCARDED => {
-                    self.read_discards.insert(*v);
+                    self.used_discards.insert(*v);
                 }
-                ExprData::Shape(dims) => dims.iter().for_each(|&d| self.introduce(d, owner, walk)),
-                ExprData::Int(v, _) => self.introduce(*v, owner, walk),
+                ExprData::Shape(dims) => {
+                    dims.iter().for_each(|&d| self.introduce(d, owner, visited))
+                }
+                ExprData::Int(v, _) => self.introduce(*v, owner, visited),
                 ExprData::Tuple(list) => stack.extend(f.list(*list).iter().rev()),
                 ExprData::TupleGetItem(t, _) => stack.push(*t),
                 ExprData::Call { callee, args, ty_args, .. } => {
@@ -159,7 +159,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
                         stack.push(*c);
                     }
                     for &t in f.type_list(*ty_args) {
-                        self.collect_ty(t, owner, walk);
+                        self.collect_ty(t, owner, visited);
                     }
                     stack.extend(f.list(*args).iter().rev());
                 }
@@ -168,18 +168,18 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         }
     }
 
-    fn collect_ty(&mut self, ty: Type, owner: FuncId, walk: &mut Walk) {
-        if !walk.types.insert(ty) {
+    fn collect_ty(&mut self, ty: Type, owner: FuncId, visited: &mut Visited) {
+        if !visited.types.insert(ty) {
             return;
         }
         let f = self.f;
         let mut stack = vec![ty];
         while let Some(ty) = stack.pop() {
             match f.types.get(ty) {
-                TypeData::Prim { value: Some(v), .. } => self.introduce(*v, owner, walk),
+                TypeData::Prim { value: Some(v), .. } => self.introduce(*v, owner, visited),
                 TypeData::Shape { dims: Some(dims), .. }
                 | TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => {
-                    dims.iter().for_each(|&d| self.introduce(d, owner, walk));
+                    dims.iter().for_each(|&d| self.introduce(d, owner, visited));
                 }
                 TypeData::Tuple(fields) => stack.extend(fields.iter().rev()),
                 TypeData::Callable { params, ret, .. } => {
@@ -191,8 +191,8 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         }
     }
 
-    fn introduce(&mut self, sym: Sym, owner: FuncId, walk: &mut Walk) {
-        if matches!(self.f.syms.kind(sym), SymKind::Int(_)) || !walk.syms.insert(sym) {
+    fn introduce(&mut self, sym: Sym, owner: FuncId, visited: &mut Visited) {
+        if matches!(self.f.syms.kind(sym), SymKind::Int(_)) || !visited.syms.insert(sym) {
             return;
         }
         for var in self.syms.unknown(&self.f.syms, sym) {
@@ -223,7 +223,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
             return name.clone();
         }
         let hint = &self.f.var(var).name;
-        let name = match self.read_discards.contains(&var) {
+        let name = match self.used_discards.contains(&var) {
             true => self.names.take("lv"),
             false => self.names.take(hint),
         };
@@ -234,17 +234,17 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
     // ---- functions and statements ----
 
     fn function(&mut self, out: &mut String, name: &str, id: FuncId, indent: usize) {
-        let mut stack = vec![Work::Func(name.to_string(), id, indent)];
-        while let Some(work) = stack.pop() {
-            match work {
-                Work::Line(indent, text) => line(out, indent, &text),
-                Work::Func(name, id, indent) => self.header(out, &name, id, indent, &mut stack),
-                Work::Seq(seq, indent, end) => {
-                    stack.push(Work::End(seq, indent, end));
+        let mut stack = vec![Pending::Func(name.to_string(), id, indent)];
+        while let Some(pending) = stack.pop() {
+            match pending {
+                Pending::Line(indent, text) => line(out, indent, &text),
+                Pending::Func(name, id, indent) => self.header(out, &name, id, indent, &mut stack),
+                Pending::Seq(seq, indent, end) => {
+                    stack.push(Pending::End(seq, indent, end));
                     let blocks = &self.f.seq(seq).blocks;
-                    stack.extend(blocks.iter().rev().map(|&b| Work::Block(b, indent)));
+                    stack.extend(blocks.iter().rev().map(|&b| Pending::Block(b, indent)));
                 }
-                Work::End(seq, indent, end) => {
+                Pending::End(seq, indent, end) => {
                     let result = self.expr(self.f.seq(seq).result);
                     let text = match end {
                         End::Return => format!("return {result}"),
@@ -252,14 +252,14 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
                     };
                     line(out, indent, &text);
                 }
-                Work::Block(b, indent) if self.f.block(b).dataflow => {
+                Pending::Block(b, indent) if self.f.block(b).dataflow => {
                     line(out, indent, "with R.dataflow():");
-                    stack.push(Work::Output(b, indent + 1));
-                    stack.push(Work::Bindings(b, 0, indent + 1));
+                    stack.push(Pending::Output(b, indent + 1));
+                    stack.push(Pending::Bindings(b, 0, indent + 1));
                 }
-                Work::Block(b, indent) => stack.push(Work::Bindings(b, 0, indent)),
-                Work::Output(b, indent) => self.output(out, b, indent),
-                Work::Bindings(b, start, indent) => {
+                Pending::Block(b, indent) => stack.push(Pending::Bindings(b, 0, indent)),
+                Pending::Output(b, indent) => self.output(out, b, indent),
+                Pending::Bindings(b, start, indent) => {
                     self.bindings(out, b, start, indent, &mut stack)
                 }
             }
@@ -272,7 +272,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         name: &str,
         id: FuncId,
         indent: usize,
-        stack: &mut Vec<Work>,
+        stack: &mut Vec<Pending>,
     ) {
         let f = self.f;
         let func = f.func(id);
@@ -306,10 +306,10 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         if !attrs.is_empty() {
             line(out, indent + 1, &format!("R.func_attr({})", func_attrs(attrs)));
         }
-        if is_root && mentions_globals(f) {
+        if is_root && uses_globals(f) {
             line(out, indent + 1, &format!("cls = {}", self.cx.options.module_name));
         }
-        stack.push(Work::Seq(func.body, indent + 1, End::Return));
+        stack.push(Pending::Seq(func.body, indent + 1, End::Return));
     }
 
     fn output(&mut self, out: &mut String, b: Block, indent: usize) {
@@ -325,7 +325,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         b: Block,
         start: usize,
         indent: usize,
-        stack: &mut Vec<Work>,
+        stack: &mut Vec<Pending>,
     ) {
         let f = self.f;
         let bindings = &f.block(b).bindings;
@@ -334,16 +334,16 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
                 ExprData::If { cond, then_seq, else_seq } => {
                     let cond = self.expr(*cond);
                     line(out, indent, &format!("if {cond}:"));
-                    stack.push(Work::Bindings(b, i + 1, indent));
-                    stack.push(Work::Seq(*else_seq, indent + 1, End::Assign(binding.var)));
-                    stack.push(Work::Line(indent, "else:".into()));
-                    stack.push(Work::Seq(*then_seq, indent + 1, End::Assign(binding.var)));
+                    stack.push(Pending::Bindings(b, i + 1, indent));
+                    stack.push(Pending::Seq(*else_seq, indent + 1, End::Assign(binding.var)));
+                    stack.push(Pending::Line(indent, "else:".into()));
+                    stack.push(Pending::Seq(*then_seq, indent + 1, End::Assign(binding.var)));
                     return;
                 }
                 ExprData::Func(id) => {
                     let name = self.var_name(binding.var);
-                    stack.push(Work::Bindings(b, i + 1, indent));
-                    stack.push(Work::Func(name, *id, indent));
+                    stack.push(Pending::Bindings(b, i + 1, indent));
+                    stack.push(Pending::Func(name, *id, indent));
                     return;
                 }
                 _ => {
@@ -373,7 +373,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
 
 /// What the collecting traversal has visited.
 #[derive(Default)]
-struct Walk {
+struct Visited {
     types: FxHashSet<Type>,
     syms: FxHashSet<Sym>,
 }
@@ -387,6 +387,6 @@ fn line(out: &mut String, indent: usize, text: &str) {
 }
 
 /// Whether a function refers to a global function.
-fn mentions_globals(f: &Function) -> bool {
+fn uses_globals(f: &Function) -> bool {
     !called_globals(f).is_empty()
 }

@@ -274,8 +274,9 @@ impl FuncPrinter<'_, '_> {
         for (key, value) in &self.f.call_attrs(*attrs).0 {
             let default = signature.and_then(|s| s.attrs.iter().find(|a| a.0 == &**key));
             // An attribute that contains symbols is passed as an operand.
-            let operand = signature.is_some_and(|s| s.symbolic == Some(&**key)) && value.is_none();
-            if !operand && !default.is_some_and(|(_, d)| d.as_ref() == Some(value)) {
+            let is_operand =
+                signature.is_some_and(|s| s.symbolic == Some(&**key)) && value.is_none();
+            if !is_operand && !default.is_some_and(|(_, d)| d.as_ref() == Some(value)) {
                 items.push(vec![keyword(key, value)]);
             }
         }

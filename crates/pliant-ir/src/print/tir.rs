@@ -28,10 +28,9 @@ enum Named {
     Buffer(Buffer),
 }
 
-/// The remaining output, on an explicit stack.
-pub(super) enum Work {
-    /// A list of statements: the flattened form of one statement. `in_block` tells whether it is a
-    /// block's own list.
+/// An element of the stack of pending output.
+pub(super) enum Pending {
+    /// A list of statements: the flattened form of one statement. `in_block` is set if the list is directly in a block.
     Body {
         stmt: Stmt,
         indent: usize,
@@ -235,23 +234,23 @@ impl<'a> TirPrinter<'a> {
     // ---- statements ----
 
     fn statements(&mut self, out: &mut String, body: Stmt, indent: usize) {
-        let mut stack = vec![Work::Body { stmt: body, indent, in_block: false }];
-        while let Some(work) = stack.pop() {
-            match work {
-                Work::Line(indent, text) => line(out, indent, &text),
-                Work::Enter => self.enter(),
-                Work::Leave => self.leave(),
-                Work::Body { stmt, indent, in_block } => {
+        let mut stack = vec![Pending::Body { stmt: body, indent, in_block: false }];
+        while let Some(pending) = stack.pop() {
+            match pending {
+                Pending::Line(indent, text) => line(out, indent, &text),
+                Pending::Enter => self.enter(),
+                Pending::Leave => self.leave(),
+                Pending::Body { stmt, indent, in_block } => {
                     let items = self.flatten(stmt);
                     if items.is_empty() {
                         line(out, indent, "pass");
                     }
                     let count = items.len();
                     for (i, &stmt) in items.iter().enumerate().rev() {
-                        stack.push(Work::Item { stmt, indent, in_block, last: i + 1 == count });
+                        stack.push(Pending::Item { stmt, indent, in_block, last: i + 1 == count });
                     }
                 }
-                Work::Item { stmt, indent, in_block, last } => {
+                Pending::Item { stmt, indent, in_block, last } => {
                     self.item(out, stmt, indent, in_block, last, &mut stack);
                 }
             }
@@ -271,10 +270,10 @@ impl<'a> TirPrinter<'a> {
         out
     }
 
-    /// The rest of a list after a statement that applies to it.
-    fn rest(&self, body: Stmt, indent: usize, in_block: bool, stack: &mut Vec<Work>) {
+    /// Queues the rest of a list after a statement that applies to it.
+    fn rest(&self, body: Stmt, indent: usize, in_block: bool, stack: &mut Vec<Pending>) {
         if !self.flatten(body).is_empty() {
-            stack.push(Work::Body { stmt: body, indent, in_block });
+            stack.push(Pending::Body { stmt: body, indent, in_block });
         }
     }
 
@@ -285,11 +284,11 @@ impl<'a> TirPrinter<'a> {
         indent: usize,
         in_block: bool,
         last: bool,
-        stack: &mut Vec<Work>,
+        stack: &mut Vec<Pending>,
     ) {
         let f = self.f;
         match f.stmt(stmt) {
-            StmtData::Seq(_) => stack.push(Work::Body { stmt, indent, in_block }),
+            StmtData::Seq(_) => stack.push(Pending::Body { stmt, indent, in_block }),
             StmtData::For { .. } => self.for_loop(out, stmt, indent, stack),
             StmtData::While(cond, body) => {
                 let text = format!("while {}:", self.expr(*cond));
@@ -301,7 +300,7 @@ impl<'a> TirPrinter<'a> {
                 line(out, indent, &text);
                 if let Some(otherwise) = otherwise {
                     self.nested(*otherwise, indent, stack);
-                    stack.push(Work::Line(indent, "else:".into()));
+                    stack.push(Pending::Line(indent, "else:".into()));
                 }
                 self.nested(*then, indent, stack);
             }
@@ -319,7 +318,7 @@ impl<'a> TirPrinter<'a> {
                     self.enter();
                     let text = format!("with T.LetStmt({value}) as {}:", self.var_name(*v));
                     line(out, indent, &text);
-                    stack.push(Work::Leave);
+                    stack.push(Pending::Leave);
                     self.nested(*body, indent, stack);
                 }
             }
@@ -334,7 +333,7 @@ impl<'a> TirPrinter<'a> {
                     self.enter();
                     let text = format!("with T.decl_buffer({args}) as {}:", self.buffer_name(*b));
                     line(out, indent, &text);
-                    stack.push(Work::Leave);
+                    stack.push(Pending::Leave);
                     self.nested(*body, indent, stack);
                 }
             }
@@ -362,15 +361,15 @@ impl<'a> TirPrinter<'a> {
     }
 
     /// Queues a body at the next indentation level, in its own scope.
-    pub(super) fn nested(&mut self, body: Stmt, indent: usize, stack: &mut Vec<Work>) {
-        stack.push(Work::Leave);
-        stack.push(Work::Body { stmt: body, indent: indent + 1, in_block: false });
-        stack.push(Work::Enter);
+    pub(super) fn nested(&mut self, body: Stmt, indent: usize, stack: &mut Vec<Pending>) {
+        stack.push(Pending::Leave);
+        stack.push(Pending::Body { stmt: body, indent: indent + 1, in_block: false });
+        stack.push(Pending::Enter);
     }
 
     // ---- loops ----
 
-    fn for_loop(&mut self, out: &mut String, stmt: Stmt, indent: usize, stack: &mut Vec<Work>) {
+    fn for_loop(&mut self, out: &mut String, stmt: Stmt, indent: usize, stack: &mut Vec<Pending>) {
         let f = self.f;
         self.enter();
         let nest = self.grid(stmt);
@@ -400,8 +399,8 @@ impl<'a> TirPrinter<'a> {
             format!("for {} in {name}({}):", self.var_name(*var), args.join(", "))
         };
         line(out, indent, &text);
-        stack.push(Work::Leave);
-        stack.push(Work::Body { stmt: *body, indent: indent + 1, in_block: false });
+        stack.push(Pending::Leave);
+        stack.push(Pending::Body { stmt: *body, indent: indent + 1, in_block: false });
     }
 
     /// The loops that can be printed as one `T.grid`, outermost first: serial, starting at zero,

@@ -1,7 +1,7 @@
 //! Prints blocks of loop functions.
 
 use super::literal::{attr_map, py_str};
-use super::tir::{TirPrinter, Work, line};
+use super::tir::{Pending, TirPrinter, line};
 use crate::tir::{BlockData, BufferRegion, ExprData, IterKind, IterVar};
 
 impl TirPrinter<'_> {
@@ -11,7 +11,7 @@ impl TirPrinter<'_> {
         out: &mut String,
         b: &BlockData,
         indent: usize,
-        stack: &mut Vec<Work>,
+        stack: &mut Vec<Pending>,
     ) {
         line(out, indent, &format!("with T.block({}):", py_str(&b.name)));
         self.enter();
@@ -38,8 +38,8 @@ impl TirPrinter<'_> {
         for text in allocs {
             line(out, indent, &text);
         }
-        stack.push(Work::Leave);
-        stack.push(Work::Body { stmt: b.body, indent, in_block: true });
+        stack.push(Pending::Leave);
+        stack.push(Pending::Body { stmt: b.body, indent, in_block: true });
         if let Some(init) = b.init {
             line(out, indent, "with T.init():");
             self.nested(init, indent, stack);

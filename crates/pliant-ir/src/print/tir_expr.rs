@@ -124,10 +124,10 @@ impl TirPrinter<'_> {
             BinOp::Ge => (" >= ", prec::CMP),
             BinOp::And => (" and ", prec::AND),
             BinOp::Or => (" or ", prec::OR),
-            BinOp::Div => return function(out, "T.truncdiv", a, b),
-            BinOp::Mod => return function(out, "T.truncmod", a, b),
-            BinOp::Min => return function(out, "T.min", a, b),
-            BinOp::Max => return function(out, "T.max", a, b),
+            BinOp::Div => return binary_call(out, "T.truncdiv", a, b),
+            BinOp::Mod => return binary_call(out, "T.truncmod", a, b),
+            BinOp::Min => return binary_call(out, "T.min", a, b),
+            BinOp::Max => return binary_call(out, "T.max", a, b),
         };
         // Comparisons chain in Python, so neither operand may be an unparenthesised comparison.
         let left = if own == prec::CMP { own + 1 } else { own };
@@ -175,7 +175,8 @@ fn call(out: &mut Vec<Tok>, name: &'static str, args: &[Expr]) {
     out.push(Tok::Lit(")"));
 }
 
-fn function(out: &mut Vec<Tok>, name: &'static str, a: Expr, b: Expr) -> u8 {
+/// Prints a binary operation in call syntax, and returns its precedence.
+fn binary_call(out: &mut Vec<Tok>, name: &'static str, a: Expr, b: Expr) -> u8 {
     call(out, name, &[a, b]);
     prec::ATOM
 }

@@ -29,10 +29,10 @@ pub struct FunctionBuilder<'r> {
 }
 
 /// A local function whose construction is suspended; see [`FunctionBuilder::suspend_func`].
-pub struct OpenFunc(Frame);
+pub struct SuspendedFunc(Frame);
 
-impl OpenFunc {
-    /// The parameters so far.
+impl SuspendedFunc {
+    /// The parameters added so far.
     pub fn params(&self) -> &[Var] {
         self.0.func.as_ref().map_or(&[], |f| &f.1)
     }
@@ -46,7 +46,9 @@ pub struct NameMark(usize);
 #[derive(Default)]
 struct Frame {
     blocks: Vec<Block>,
-    open: Option<Block>,
+    /// The block to which bindings are added. Without one, the next binding opens a plain block.
+    open_block: Option<Block>,
+    /// The local function whose body this is, with its parameters.
     func: Option<(FuncId, Vec<Var>)>,
 }
 
@@ -127,8 +129,8 @@ impl<'r> FunctionBuilder<'r> {
         NameMark(self.taken.len())
     }
 
-    /// Releases the names taken since the mark. Variables with these names must not be bound.
-    pub fn give_back_names(&mut self, mark: NameMark) {
+    /// Releases the names taken since the mark. No binding may define a variable with such a name.
+    pub fn release_names(&mut self, mark: NameMark) {
         while self.taken.len() > mark.0 {
             let Some((name, before)) = self.taken.pop() else { break };
             match before {
@@ -170,18 +172,18 @@ impl<'r> FunctionBuilder<'r> {
         let block = self.func.add_block(BlockData { dataflow: true, bindings: Vec::new() });
         let frame = self.frame();
         frame.blocks.push(block);
-        frame.open = Some(block);
+        frame.open_block = Some(block);
         Ok(())
     }
 
     /// Closes the dataflow block.
     pub fn end_dataflow(&mut self) {
-        self.frame().open = None;
+        self.frame().open_block = None;
     }
 
     /// Whether a dataflow block is open.
     pub fn in_dataflow(&self) -> bool {
-        let open = self.frames.last().and_then(|f| f.open);
+        let open = self.frames.last().and_then(|f| f.open_block);
         open.is_some_and(|b| self.func.block(b).dataflow)
     }
 
@@ -190,13 +192,13 @@ impl<'r> FunctionBuilder<'r> {
     }
 
     fn push_binding(&mut self, binding: Binding) {
-        let block = match self.frame().open {
+        let block = match self.frame().open_block {
             Some(b) => b,
             None => {
                 let b = self.func.add_block(BlockData::default());
                 let frame = self.frame();
                 frame.blocks.push(b);
-                frame.open = Some(b);
+                frame.open_block = Some(b);
                 b
             }
         };
@@ -208,7 +210,7 @@ impl<'r> FunctionBuilder<'r> {
     /// [`end_blocks`](Self::end_blocks).
     pub fn begin_block(&mut self, dataflow: bool) {
         let block = self.func.add_block(BlockData { dataflow, bindings: Vec::new() });
-        self.frames.push(Frame { blocks: vec![block], open: Some(block), func: None });
+        self.frames.push(Frame { blocks: vec![block], open_block: Some(block), func: None });
     }
 
     /// Closes the list of blocks that was opened last and returns its blocks. Empty if none is
@@ -224,7 +226,7 @@ impl<'r> FunctionBuilder<'r> {
     pub fn push_block(&mut self, block: Block) {
         let frame = self.frame();
         frame.blocks.push(block);
-        frame.open = None;
+        frame.open_block = None;
     }
 
     // ---- bindings ----
@@ -322,14 +324,14 @@ impl<'r> FunctionBuilder<'r> {
     ) -> Result<Expr, InferError> {
         let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
         let attrs = self.ops.complete(op, attrs);
-        let seen: Vec<Expr> = args.iter().map(|&a| self.given(a)).collect();
-        let ty = self.ops.infer(&mut self.func, op, &seen, &attrs, ty_args)?;
+        let resolved: Vec<Expr> = args.iter().map(|&a| self.resolve_absent(a)).collect();
+        let ty = self.ops.infer(&mut self.func, op, &resolved, &attrs, ty_args)?;
         Ok(self.func.call(Callee::Op(op), &args, attrs, ty_args, ty))
     }
 
-    /// The operand, or the `R.null_value()` to which it is bound, by which type inference
-    /// recognises absent operands.
-    pub fn given(&self, arg: Expr) -> Expr {
+    /// The `R.null_value()` to which an operand is bound, or else the operand itself. Type inference recognises absent operands by
+    /// this call.
+    pub fn resolve_absent(&self, arg: Expr) -> Expr {
         let ExprData::Var(v) = *self.func.expr(arg) else { return arg };
         let value = self.value_of(v).filter(|&value| {
             matches!(self.func.expr(value), ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE)
@@ -391,15 +393,15 @@ impl<'r> FunctionBuilder<'r> {
         }
     }
 
-    /// Suspends the construction of the innermost local function. Its variable can be declared, and
-    /// other functions can be built, before its body is added.
-    pub fn suspend_func(&mut self) -> OpenFunc {
-        OpenFunc(self.frames.pop().expect("begin_func precedes suspend_func"))
+    /// Suspends the construction of the innermost local function, which must be the innermost open sequence. Its variable can be
+    /// declared, and other functions can be built, before construction is resumed.
+    pub fn suspend_func(&mut self) -> SuspendedFunc {
+        SuspendedFunc(self.frames.pop().expect("begin_func precedes suspend_func"))
     }
 
     /// Resumes the construction of a suspended local function.
-    pub fn resume_func(&mut self, open: OpenFunc) {
-        self.frames.push(open.0);
+    pub fn resume_func(&mut self, func: SuspendedFunc) {
+        self.frames.push(func.0);
     }
 
     /// Declares the variable of a local function before the function is bound, so that it can call

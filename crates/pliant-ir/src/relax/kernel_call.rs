@@ -134,12 +134,12 @@ pub fn kernel_attrs(
     attributes.retain_mut(|(name, value)| {
         // Unknown names and invalid values are kept for the type rule, which reports them.
         let Some((attr, _)) = kernel.attr(name) else { return true };
-        let Ok(numbers) = numbers_of(attr, value) else { return true };
-        *value = value_of(attr, &numbers);
+        let Ok(numbers) = encode_attr(attr, value) else { return true };
+        *value = decode_attr(attr, &numbers);
         !is_default(attr, &numbers)
     });
-    let rank = |name: &str| kernel.operand(name).unwrap_or(usize::MAX);
-    axes.sort_by_key(|(name, _)| rank(name));
+    let order = |name: &str| kernel.operand(name).unwrap_or(usize::MAX);
+    axes.sort_by_key(|(name, _)| order(name));
     attributes.sort_by_key(|(name, _)| kernel.attr(name).map_or(usize::MAX, |(_, first)| first));
     Attrs::default()
         .with(KERNEL, AttrValue::str(kernel.name))
@@ -156,8 +156,8 @@ fn is_default(attr: &Attr, numbers: &[i64]) -> bool {
     }
 }
 
-/// The value of an attribute with the given numbers. Inverse of [`numbers_of`].
-fn value_of(attr: &Attr, numbers: &[i64]) -> AttrValue {
+/// The value of an attribute, decoded from numbers. Inverse of [`encode_attr`].
+fn decode_attr(attr: &Attr, numbers: &[i64]) -> AttrValue {
     match attr.ty {
         AttrType::Int(..) => AttrValue::Int(numbers[0]),
         AttrType::Ints { .. } => AttrValue::ints(numbers.iter().copied()),
@@ -190,8 +190,8 @@ impl KernelCall {
         let kernel = find_kernel(name.ok_or("the name of the kernel is missing")?)
             .map_err(|(message, help)| format!("{message}; {help}"))?;
         let operands = operands(kernel, attrs, count)?;
-        let missing = kernel.operands.iter().enumerate().find(|(at, operand)| {
-            !operand.optional && !operand.role.is_written() && !operands.contains(at)
+        let missing = kernel.operands.iter().enumerate().find(|(i, operand)| {
+            !operand.optional && !operand.role.is_written() && !operands.contains(i)
         });
         if let Some((_, operand)) = missing {
             return Err(format!("operand {} of kernel {} is missing", operand.name, kernel.name));
@@ -206,9 +206,9 @@ impl KernelCall {
     pub fn results(&self, count: usize) -> Option<Vec<usize>> {
         let all = self.kernel.operands.iter().enumerate();
         let written: Vec<_> = all.filter(|(_, operand)| operand.role.is_written()).collect();
-        let (own, absent) = written.split_at_checked(count)?;
+        let (present, absent) = written.split_at_checked(count)?;
         let complete = absent.iter().all(|(_, operand)| operand.optional);
-        complete.then(|| own.iter().map(|&(at, _)| at).collect())
+        complete.then(|| present.iter().map(|&(i, _)| i).collect())
     }
 }
 
@@ -220,37 +220,37 @@ fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<
     if names.len() != count {
         return Err(format!("{count} operands have {} names", names.len()));
     }
-    let mut own: Vec<usize> = Vec::with_capacity(count);
+    let mut indices: Vec<usize> = Vec::with_capacity(count);
     for name in names {
-        let name = name.as_str().ok_or("the names of the operands are strings")?;
-        let Some(at) = kernel.operand(name) else {
+        let name = name.as_str().ok_or("the names of the operands must be strings")?;
+        let Some(index) = kernel.operand(name) else {
             let (message, help) = unknown_keyword(kernel, name);
             return Err(format!("{message}; {help}"));
         };
-        if kernel.operands[at].role.is_written() {
+        if kernel.operands[index].role.is_written() {
             return Err(format!(
                 "operand {name} of kernel {} is a result: out_sinfo states its type",
                 kernel.name
             ));
         }
-        if own.contains(&at) {
-            return Err(format!("operand {name} is given twice"));
+        if indices.contains(&index) {
+            return Err(format!("operand {name} of kernel {} is passed twice", kernel.name));
         }
-        own.push(at);
+        indices.push(index);
     }
-    Ok(own)
+    Ok(indices)
 }
 
 /// The axes of each operand of the declaration.
 fn axes(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<Option<Vec<i64>>>, String> {
-    let mut own = vec![None; kernel.operands.len()];
+    let mut axes = vec![None; kernel.operands.len()];
     let map = match attrs.get(AXES) {
         Some(AttrValue::Map(map)) => &map[..],
         None | Some(AttrValue::None) => &[],
         Some(_) => return Err("axes is a map from operands to lists of integers".to_string()),
     };
     for (name, list) in map {
-        let Some(at) = kernel.operand(name) else {
+        let Some(index) = kernel.operand(name) else {
             return Err(format!("axes: kernel {} has no operand '{name}'", kernel.name));
         };
         let list = list.as_ints().ok_or_else(|| {
@@ -258,12 +258,12 @@ fn axes(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<Option<Vec<i64>>>,
         })?;
         let mut dims: Vec<i64> = list.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
         dims.sort_unstable();
-        if dims.iter().enumerate().any(|(at, &axis)| axis != at as i64) {
+        if dims.iter().enumerate().any(|(i, &axis)| axis != i as i64) {
             return Err(format!("axes: {list:?} must contain each dim of operand {name} once"));
         }
-        own[at] = Some(list);
+        axes[index] = Some(list);
     }
-    Ok(own)
+    Ok(axes)
 }
 
 /// The numbers of all attributes.
@@ -279,12 +279,12 @@ fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
     }
     let mut numbers = Vec::with_capacity(kernel.numbers());
     for attr in kernel.attrs {
-        let given = map.iter().find(|(name, _)| **name == *attr.name);
-        match (given, attr.default) {
+        let entry = map.iter().find(|(name, _)| **name == *attr.name);
+        match (entry, attr.default) {
             (Some((_, value)), _) => {
                 let wrong =
                     |want| format!("attribute {} of kernel {} {want}", attr.name, kernel.name);
-                numbers.extend(numbers_of(attr, value).map_err(wrong)?);
+                numbers.extend(encode_attr(attr, value).map_err(wrong)?);
             }
             (None, AttrDefault::Number(n)) => {
                 numbers.extend(std::iter::repeat_n(n, attr.ty.numbers()));
@@ -304,16 +304,16 @@ fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
 /// The numbers of a value of an attribute: a float by its bits, a choice by its index, a bool as 0 or 1.
 ///
 /// # Errors
-/// What the attribute takes.
-pub fn numbers_of(attr: &Attr, value: &AttrValue) -> Result<Vec<i64>, String> {
-    let in_range = |v: i64, (least, most): (i64, i64)| match (least..=most).contains(&v) {
+/// If the value is invalid. The message completes the sentence "attribute x ...".
+pub fn encode_attr(attr: &Attr, value: &AttrValue) -> Result<Vec<i64>, String> {
+    let in_range = |v: i64, (min, max): (i64, i64)| match (min..=max).contains(&v) {
         true => Ok(v),
         false => Err(format!("is {v}, expected {least} to {most}")),
     };
     match attr.ty {
-        AttrType::Int(least, most) => {
+        AttrType::Int(min, max) => {
             let v = value.as_int().ok_or("takes an integer")?;
-            Ok(vec![in_range(v, (least, most))?])
+            Ok(vec![in_range(v, (min, max))?])
         }
         AttrType::Ints { len, range } => {
             let list = value.as_ints().filter(|list| list.len() == len);
@@ -329,9 +329,9 @@ pub fn numbers_of(attr: &Attr, value: &AttrValue) -> Result<Vec<i64>, String> {
             _ => Err("takes True or False".to_string()),
         },
         AttrType::Choice(list) => {
-            let at = value.as_str().and_then(|s| list.iter().position(|c| *c == s));
-            let at = at.ok_or_else(|| format!("takes one of: {}", list.join(", ")))?;
-            Ok(vec![at as i64])
+            let index = value.as_str().and_then(|s| list.iter().position(|c| *c == s));
+            let index = index.ok_or_else(|| format!("takes one of: {}", list.join(", ")))?;
+            Ok(vec![index as i64])
         }
     }
 }

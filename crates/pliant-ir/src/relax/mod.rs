@@ -6,14 +6,14 @@
 //! [`verify`] is the specification.
 
 pub mod builder;
-pub mod derive;
 pub mod expr;
 pub mod function;
 pub mod kernel_call;
-pub mod loops;
-pub mod origins;
+pub mod size_origins;
+pub mod type_lattice;
 pub mod types;
 pub mod verify;
+pub mod while_loop;
 pub mod visit;
 
 pub use builder::FunctionBuilder;

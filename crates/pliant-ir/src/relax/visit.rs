@@ -6,9 +6,9 @@
 use pliant_sym::{Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::derive::{SymMap, definable_syms, visit_dims};
 use super::expr::*;
 use super::function::Function;
+use super::type_lattice::{SymMap, definable_syms, visit_dims};
 use super::types::{TensorShape, Type, TypeData};
 
 /// Calls `visit` with each operand of an expression, in order: callee, arguments, fields,
@@ -46,7 +46,7 @@ pub fn for_each_expr(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
 
 /// The location of a binding.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct BindingLocation {
     /// The enclosing function expression.
     pub func: FuncId,
     /// The sequence.
@@ -72,67 +72,67 @@ pub enum Event {
     EnterBlock(Block),
     /// A block ends.
     LeaveBlock(Block),
-    /// A binding starts; the bodies nested in its value follow.
-    Binding(Place, Binding),
+    /// A binding begins. If its value is an `If` or a local function, the events of its bodies follow.
+    EnterBinding(BindingLocation, Binding),
     /// A binding ends: its variable becomes visible.
-    Bound(Place, Binding),
+    LeaveBinding(BindingLocation, Binding),
 }
 
-/// The remaining traversal.
-enum Work {
+/// An element of the stack of a traversal.
+enum Pending {
     Func(FuncId),
     Seq(FuncId, Seq),
     Block(FuncId, Seq, Block, usize),
     Event(Event),
 }
 
-/// Whether the function contains a call that works in place.
-pub fn works_in_place(f: &Function) -> bool {
-    let mut found = false;
+/// Whether the function contains an in-place call ([`Op::writes_operands`](crate::Op::writes_operands)).
+pub fn has_inplace_calls(f: &Function) -> bool {
+    let mut in_place = false;
     walk(f, f.root(), |event| {
-        if let Event::Bound(_, b) = event
+        if let Event::LeaveBinding(_, b) = event
             && let ExprData::Call { callee: Callee::Op(op), .. } = f.expr(b.value)
         {
-            found |= op.writes_operands();
+            in_place |= op.writes_operands();
         }
     });
-    found
+    in_place
 }
 
 /// Traverses the function expression `id`, including nested ones, in the order of the text.
 pub fn walk(f: &Function, id: FuncId, visit: impl FnMut(Event)) {
-    walk_work(f, vec![Work::Func(id)], visit);
+    run_walk(f, vec![Pending::Func(id)], visit);
 }
 
 /// Traverses the bodies inside a value: the branches of an `If`, or the body of a local function.
 /// Other values have none.
 pub fn walk_value(f: &Function, value: Expr, visit: impl FnMut(Event)) {
-    let work = match f.expr(value) {
+    let stack = match f.expr(value) {
         ExprData::If { then_seq, else_seq, .. } => {
-            vec![Work::Seq(f.root(), *else_seq), Work::Seq(f.root(), *then_seq)]
+            vec![Pending::Seq(f.root(), *else_seq), Pending::Seq(f.root(), *then_seq)]
         }
-        ExprData::Func(id) => vec![Work::Func(*id)],
+        ExprData::Func(id) => vec![Pending::Func(*id)],
         _ => return,
     };
-    walk_work(f, work, visit);
+    run_walk(f, stack, visit);
 }
 
-fn walk_work(f: &Function, mut stack: Vec<Work>, mut visit: impl FnMut(Event)) {
-    while let Some(work) = stack.pop() {
-        match work {
-            Work::Event(e) => visit(e),
-            Work::Func(id) => {
+fn run_walk(f: &Function, mut stack: Vec<Pending>, mut visit: impl FnMut(Event)) {
+    while let Some(pending) = stack.pop() {
+        match pending {
+            Pending::Event(e) => visit(e),
+            Pending::Func(id) => {
                 visit(Event::EnterFunc(id));
-                stack.push(Work::Event(Event::LeaveFunc(id)));
-                stack.push(Work::Seq(id, f.func(id).body));
+                stack.push(Pending::Event(Event::LeaveFunc(id)));
+                stack.push(Pending::Seq(id, f.func(id).body));
             }
-            Work::Seq(id, seq) => {
+            Pending::Seq(id, seq) => {
                 visit(Event::EnterSeq(seq));
-                stack.push(Work::Event(Event::Result(seq)));
+                stack.push(Pending::Event(Event::Result(seq)));
                 let blocks = f.seq(seq).blocks.iter().rev();
-                stack.extend(blocks.map(|&b| Work::Block(id, seq, b, 0)));
+                stack.extend(blocks.map(|&b| Pending::Block(id, seq, b, 0)));
             }
-            Work::Block(func, seq, block, start) => {
+            Pending::Block(func, seq, block, start) => {
                 if start == 0 {
                     visit(Event::EnterBlock(block));
                 }
@@ -143,21 +143,22 @@ fn walk_work(f: &Function, mut stack: Vec<Work>, mut visit: impl FnMut(Event)) {
                         visit(Event::LeaveBlock(block));
                         break;
                     };
-                    let place = Place { func, seq, block, index };
-                    visit(Event::Binding(place, binding));
+                    let location = BindingLocation { func, seq, block, index };
+                    visit(Event::EnterBinding(location, binding));
                     index += 1;
                     let nested = match f.expr(binding.value) {
-                        ExprData::If { then_seq, else_seq, .. } => {
-                            [Some(Work::Seq(func, *else_seq)), Some(Work::Seq(func, *then_seq))]
-                        }
-                        ExprData::Func(id) => [None, Some(Work::Func(*id))],
+                        ExprData::If { then_seq, else_seq, .. } => [
+                            Some(Pending::Seq(func, *else_seq)),
+                            Some(Pending::Seq(func, *then_seq)),
+                        ],
+                        ExprData::Func(id) => [None, Some(Pending::Func(*id))],
                         _ => {
-                            visit(Event::Bound(place, binding));
+                            visit(Event::LeaveBinding(location, binding));
                             continue;
                         }
                     };
-                    stack.push(Work::Block(func, seq, block, index));
-                    stack.push(Work::Event(Event::Bound(place, binding)));
+                    stack.push(Pending::Block(func, seq, block, index));
+                    stack.push(Pending::Event(Event::LeaveBinding(location, binding)));
                     stack.extend(nested.into_iter().flatten());
                     break;
                 }
@@ -166,13 +167,12 @@ fn walk_work(f: &Function, mut stack: Vec<Work>, mut visit: impl FnMut(Event)) {
     }
 }
 
-/// All bindings below the root, in the order of the text. An `If` precedes the bindings in its
-/// branches.
-pub fn bindings(f: &Function) -> Vec<(Place, Binding)> {
+/// All bindings below the root, in the order of the text. An `If` precedes the bindings in its branches.
+pub fn bindings(f: &Function) -> Vec<(BindingLocation, Binding)> {
     let mut out = Vec::new();
     walk(f, f.root(), |e| {
-        if let Event::Binding(place, b) = e {
-            out.push((place, b));
+        if let Event::EnterBinding(location, b) = e {
+            out.push((location, b));
         }
     });
     out
@@ -182,7 +182,7 @@ pub fn bindings(f: &Function) -> Vec<(Place, Binding)> {
 /// in the order of the bindings, results of sequences last.
 pub fn post_order(f: &Function, mut visit: impl FnMut(Expr)) {
     walk(f, f.root(), |event| match event {
-        Event::Bound(_, b) => for_each_expr(f, b.value, &mut visit),
+        Event::LeaveBinding(_, b) => for_each_expr(f, b.value, &mut visit),
         Event::Result(seq) => for_each_expr(f, f.seq(seq).result, &mut visit),
         _ => {}
     });
@@ -242,7 +242,7 @@ impl Uses {
     pub fn of(f: &Function) -> Self {
         let mut uses = Uses::default();
         walk(f, f.root(), |event| match event {
-            Event::Binding(_, b) => {
+            Event::EnterBinding(_, b) => {
                 for v in operand_vars(f, b.value) {
                     *uses.counts.entry(v).or_default() += 1;
                     let users = uses.users.entry(v).or_default();
@@ -279,7 +279,7 @@ pub fn bound_vars(f: &Function, id: FuncId) -> Vec<Var> {
     let mut out = Vec::new();
     walk(f, id, |event| match event {
         Event::EnterFunc(id) => out.extend_from_slice(&f.func(id).params),
-        Event::Bound(_, b) => out.push(b.var),
+        Event::LeaveBinding(_, b) => out.push(b.var),
         _ => {}
     });
     out
@@ -297,7 +297,7 @@ pub fn used_vars(f: &Function, id: FuncId) -> Vec<Var> {
         }
     };
     walk(f, id, |event| match event {
-        Event::Binding(_, b) => read(b.value),
+        Event::EnterBinding(_, b) => read(b.value),
         Event::Result(seq) => read(f.seq(seq).result),
         _ => {}
     });
@@ -320,7 +320,7 @@ pub fn value_free_vars(f: &Function, value: Expr) -> Vec<Var> {
     let mut bound = FxHashSet::default();
     walk_value(f, value, |event| match event {
         Event::EnterFunc(id) => bound.extend(f.func(id).params.iter().copied()),
-        Event::Binding(_, b) => {
+        Event::EnterBinding(_, b) => {
             bound.insert(b.var);
             out.extend(operand_vars(f, b.value));
         }
@@ -344,7 +344,7 @@ pub fn defined_syms(f: &Function, id: FuncId) -> Vec<SymVar> {
     };
     walk(f, id, |event| match event {
         Event::EnterFunc(id) => f.func(id).params.iter().for_each(|&p| add(f.var(p).ty)),
-        Event::Binding(_, b) => b.cast.expand().into_iter().for_each(&mut add),
+        Event::EnterBinding(_, b) => b.cast.expand().into_iter().for_each(&mut add),
         _ => {}
     });
     out
@@ -378,7 +378,7 @@ pub fn for_each_sym(f: &Function, id: FuncId, mut visit: impl FnMut(Sym)) {
             f.func(id).params.iter().for_each(|&p| ty(f.var(p).ty, &mut visit));
             ty(f.func(id).ret_ty, &mut visit);
         }
-        Event::Binding(_, b) => {
+        Event::EnterBinding(_, b) => {
             ty(f.var(b.var).ty, &mut visit);
             if let Some(t) = b.cast.expand() {
                 ty(t, &mut visit);
@@ -448,7 +448,7 @@ impl<'a> Importer<'a> {
 
     /// Imports a symbolic integer.
     pub fn sym(&mut self, s: Sym) -> Sym {
-        super::derive::import_sym(self.dst, self.src, s, &mut self.syms, &self.terms)
+        super::type_lattice::import_sym(self.dst, self.src, s, &mut self.syms, &self.terms)
     }
 
     /// Imports a type. A shape variable that is not mapped to a variable is dropped.

@@ -23,13 +23,13 @@ use super::visit::{for_each_expr, for_each_operand, map_operands};
 /// Calls are not supported in the predicate and the ranges of a block and in lane-wise selects, and
 /// an expression may contain at most [`MAX_CALLS`]. The message explains how to avoid the problem.
 pub fn bind_calls(f: &mut PrimFunc) -> Result<(), String> {
-    let mut calls = Calls { f, counts: FxHashMap::default(), error: None };
-    let body = calls.f.body;
-    calls.f.body = calls.stmt(body);
-    calls.error.map_or(Ok(()), Err)
+    let mut binder = CallBinder { f, counts: FxHashMap::default(), error: None };
+    let body = binder.f.body;
+    binder.f.body = binder.stmt(body);
+    binder.error.map_or(Ok(()), Err)
 }
 
-struct Calls<'a> {
+struct CallBinder<'a> {
     f: &'a mut PrimFunc,
     /// The number of calls in expressions, counting every occurrence.
     counts: FxHashMap<Expr, u32>,
@@ -39,14 +39,14 @@ struct Calls<'a> {
 /// Maximum number of calls in an expression. Shared subexpressions can multiply their number.
 pub const MAX_CALLS: u32 = 500;
 
-/// A step that is executed before a statement.
-enum Before {
+/// A step that is prepended to a statement.
+enum Prefix {
     Let(Var, Expr),
     Alloc(Buffer),
-    Do(Stmt),
+    Stmt(Stmt),
 }
 
-impl Calls<'_> {
+impl CallBinder<'_> {
     /// Binds the calls of a statement. Recurses into bodies, whose depth is limited by the parser.
     fn stmt(&mut self, s: Stmt) -> Stmt {
         let mut data = self.f.stmt(s).clone();
@@ -54,34 +54,34 @@ impl Calls<'_> {
         match &mut data {
             StmtData::Seq(items) => items.iter_mut().for_each(|s| *s = self.stmt(*s)),
             StmtData::For { min, extent, body, .. } => {
-                let bounds = self.in_order(&[*min, *extent], &mut before);
+                let bounds = self.bind_in_order(&[*min, *extent], &mut before);
                 (*min, *extent) = (bounds[0], bounds[1]);
                 *body = self.stmt(*body);
             }
-            StmtData::While(cond, body) if self.makes(*cond) => {
+            StmtData::While(cond, body) if self.has_calls(*cond) => {
                 let cond = *cond;
                 let body = self.stmt(*body);
-                return self.repeated(cond, body);
+                return self.while_with_calls(cond, body);
             }
             StmtData::While(_, body) | StmtData::Alloc(_, body) => *body = self.stmt(*body),
             StmtData::If(cond, then, otherwise) => {
-                *cond = self.within(*cond, &mut before);
+                *cond = self.bind_operands(*cond, &mut before);
                 *then = self.stmt(*then);
                 otherwise.iter_mut().for_each(|s| *s = self.stmt(*s));
             }
             StmtData::Let(_, value, body) | StmtData::Assert(value, _, body) => {
-                *value = self.within(*value, &mut before);
+                *value = self.bind_operands(*value, &mut before);
                 *body = self.stmt(*body);
             }
-            StmtData::Evaluate(value) => *value = self.within(*value, &mut before),
+            StmtData::Evaluate(value) => *value = self.bind_operands(*value, &mut before),
             StmtData::Store { indices, value, .. } => {
                 // The value is evaluated before the indices.
-                if indices.iter().all(|&i| !self.makes(i) && !reads(self.f, i)) {
-                    *value = self.within(*value, &mut before);
+                if indices.iter().all(|&i| !self.has_calls(i) && !reads(self.f, i)) {
+                    *value = self.bind_operands(*value, &mut before);
                 } else {
                     let exprs: Vec<Expr> =
                         std::iter::once(*value).chain(indices.to_vec()).collect();
-                    let bound = self.in_order(&exprs, &mut before);
+                    let bound = self.bind_in_order(&exprs, &mut before);
                     *value = bound[0];
                     indices.copy_from_slice(&bound[1..]);
                 }
@@ -89,8 +89,8 @@ impl Calls<'_> {
             StmtData::Block(block) => {
                 let fixed = block.iters.iter().flat_map(|i| [i.min, i.extent]);
                 for e in fixed.chain(block.predicate) {
-                    if self.makes(e) {
-                        self.refuse(format!(
+                    if self.has_calls(e) {
+                        self.reject(format!(
                             "block '{}' calls a function in T.where or in the range of an axis (help: bind the call to a \
                              variable in front of the block)",
                             block.name
@@ -98,35 +98,35 @@ impl Calls<'_> {
                     }
                 }
                 let bindings: Vec<Expr> = block.iters.iter().map(|i| i.binding).collect();
-                let bound = self.in_order(&bindings, &mut before);
+                let bound = self.bind_in_order(&bindings, &mut before);
                 block.iters.iter_mut().zip(bound).for_each(|(iter, e)| iter.binding = e);
                 block.body = self.stmt(block.body);
                 block.init = block.init.map(|s| self.stmt(s));
             }
         }
-        let made = self.f.add_stmt(data);
-        self.after(before, made)
+        let stmt = self.f.add_stmt(data);
+        self.prepend(before, stmt)
     }
 
-    /// A loop whose condition contains calls.
-    fn repeated(&mut self, cond: Expr, body: Stmt) -> Stmt {
-        let (place, zero) = (self.place("again", Ty::BOOL), self.f.int(0));
-        let mut tested = || {
+    /// A `while` loop whose condition contains calls.
+    fn while_with_calls(&mut self, cond: Expr, body: Stmt) -> Stmt {
+        let (flag, zero) = (self.temporary("again", Ty::BOOL), self.f.int(0));
+        let mut evaluate_condition = || {
             let mut before = Vec::new();
-            let value = self.within(cond, &mut before);
-            let store = self.f.store(place, &[zero], value);
-            self.after(before, store)
+            let value = self.bind_operands(cond, &mut before);
+            let store = self.f.store(flag, &[zero], value);
+            self.prepend(before, store)
         };
-        let (first, next) = (tested(), tested());
+        let (first, next) = (evaluate_condition(), evaluate_condition());
         let body = self.f.seq(vec![body, next]);
-        let again = self.f.load(place, &[zero]);
-        let turns = self.f.add_stmt(StmtData::While(again, body));
-        let all = self.f.seq(vec![first, turns]);
-        self.f.add_stmt(StmtData::Alloc(place, all))
+        let again = self.f.load(flag, &[zero]);
+        let repeat = self.f.add_stmt(StmtData::While(again, body));
+        let all = self.f.seq(vec![first, repeat]);
+        self.f.add_stmt(StmtData::Alloc(flag, all))
     }
 
-    /// Memory for one value of the given type.
-    fn place(&mut self, name: &str, ty: Ty) -> Buffer {
+    /// A local buffer for one value of the given type.
+    fn temporary(&mut self, name: &str, ty: Ty) -> Buffer {
         let lanes = self.f.int(i64::from(ty.lanes));
         self.f.add_buffer(BufferData {
             name: name.into(),
@@ -138,113 +138,117 @@ impl Calls<'_> {
         })
     }
 
-    fn refuse(&mut self, why: String) {
-        self.error.get_or_insert(why);
+    fn reject(&mut self, reason: String) {
+        self.error.get_or_insert(reason);
     }
 
     /// Prepends steps to a statement.
-    fn after(&mut self, before: Vec<Before>, s: Stmt) -> Stmt {
+    fn prepend(&mut self, before: Vec<Prefix>, s: Stmt) -> Stmt {
         before.into_iter().rev().fold(s, |s, step| match step {
-            Before::Let(var, value) => self.f.add_stmt(StmtData::Let(var, value, s)),
-            Before::Alloc(buffer) => self.f.add_stmt(StmtData::Alloc(buffer, s)),
-            Before::Do(first) => self.f.seq(vec![first, s]),
+            Prefix::Let(var, value) => self.f.add_stmt(StmtData::Let(var, value, s)),
+            Prefix::Alloc(buffer) => self.f.add_stmt(StmtData::Alloc(buffer, s)),
+            Prefix::Stmt(first) => self.f.seq(vec![first, s]),
         })
     }
 
-    /// Binds the calls inside the expression to variables. The expression itself is evaluated once.
-    fn within(&mut self, e: Expr, before: &mut Vec<Before>) -> Expr {
-        if !self.makes(e) {
+    /// Binds the calls among the operands of the expression to variables. If the expression itself is a call, it is kept.
+    fn bind_operands(&mut self, e: Expr, before: &mut Vec<Prefix>) -> Expr {
+        if !self.has_calls(e) {
             return e;
         }
-        if let Some((cond, then, otherwise)) = self.choice(e) {
-            return self.chosen(e, (cond, then, otherwise), before);
+        if let Some((cond, then, otherwise)) = self.as_conditional(e) {
+            return self.bind_conditional(e, (cond, then, otherwise), before);
         }
         let mut operands = Vec::new();
         for_each_operand(self.f.expr(e), |a| operands.push(a));
-        let mut bound = self.in_order(&operands, before);
+        let mut bound = self.bind_in_order(&operands, before);
         bound.reverse();
         let data = map_operands(self.f.expr(e), |old| bound.pop().unwrap_or(old));
         self.f.add_expr(data)
     }
 
-    /// Binds the calls in expressions that are evaluated in order, and values that are read before
-    /// a call.
-    fn in_order(&mut self, exprs: &[Expr], before: &mut Vec<Before>) -> Vec<Expr> {
-        let last = exprs.iter().rposition(|&e| self.makes(e));
+    /// Binds the calls in expressions that are evaluated in order, and the values that are read from memory before a call.
+    fn bind_in_order(&mut self, exprs: &[Expr], before: &mut Vec<Prefix>) -> Vec<Expr> {
+        let last = exprs.iter().rposition(|&e| self.has_calls(e));
         let mut out = Vec::with_capacity(exprs.len());
         for (i, &e) in exprs.iter().enumerate() {
-            let e = self.bound(e, before);
-            let early = last.is_some_and(|last| i < last) && reads(self.f, e);
-            out.push(if early { self.variable("value", e, before) } else { e });
+            let e = self.bind(e, before);
+            let before_call = last.is_some_and(|last| i < last) && reads(self.f, e);
+            out.push(if before_call { self.new_variable("value", e, before) } else { e });
         }
         out
     }
 
-    fn variable(&mut self, name: &str, e: Expr, before: &mut Vec<Before>) -> Expr {
+    /// Binds an expression to a new variable.
+    fn new_variable(&mut self, name: &str, e: Expr, before: &mut Vec<Prefix>) -> Expr {
         let ty = self.f.expr_ty(e);
         let var = self.f.add_var(name, VarTy::Value(ty));
-        before.push(Before::Let(var, e));
+        before.push(Prefix::Let(var, e));
         self.f.var_expr(var)
     }
 
     /// Binds the expression if it is a call, and the calls inside it.
-    fn bound(&mut self, e: Expr, before: &mut Vec<Before>) -> Expr {
-        let e = self.within(e, before);
+    fn bind(&mut self, e: Expr, before: &mut Vec<Prefix>) -> Expr {
+        let e = self.bind_operands(e, before);
         if !is_call(self.f, e) {
             return e;
         }
-        self.variable("call", e, before)
+        self.new_variable("call", e, before)
     }
 
-    /// The condition and the alternatives of an expression that evaluates only one of them.
-    fn choice(&mut self, e: Expr) -> Option<(Expr, Expr, Expr)> {
+    /// The condition and the alternatives, if the expression is conditional and an alternative contains calls.
+    fn as_conditional(&mut self, e: Expr) -> Option<(Expr, Expr, Expr)> {
         let truth = |f: &mut PrimFunc, v| f.add_expr(ExprData::Int(v, Ty::BOOL));
         match self.f.expr(e).clone() {
             ExprData::Call(Intrin::IfThenElse, args, _)
-                if self.makes(args[1]) || self.makes(args[2]) =>
+                if self.has_calls(args[1]) || self.has_calls(args[2]) =>
             {
                 Some((args[0], args[1], args[2]))
             }
-            ExprData::Binary(BinOp::And, a, b) if self.makes(b) => Some((a, b, truth(self.f, 0))),
-            ExprData::Binary(BinOp::Or, a, b) if self.makes(b) => Some((a, truth(self.f, 1), b)),
+            ExprData::Binary(BinOp::And, a, b) if self.has_calls(b) => {
+                Some((a, b, truth(self.f, 0)))
+            }
+            ExprData::Binary(BinOp::Or, a, b) if self.has_calls(b) => {
+                Some((a, truth(self.f, 1), b))
+            }
             _ => None,
         }
     }
 
-    /// The result of a conditional: a memory location that a statement has written.
-    fn chosen(
+    /// Converts a conditional expression to an `if` that stores the value in a local buffer, and a load from it.
+    fn bind_conditional(
         &mut self,
         e: Expr,
         (cond, then, otherwise): (Expr, Expr, Expr),
-        before: &mut Vec<Before>,
+        before: &mut Vec<Prefix>,
     ) -> Expr {
-        let cond = self.bound(cond, before);
+        let cond = self.bind(cond, before);
         if self.f.expr_ty(cond).lanes != 1 {
-            self.refuse(
-                "a choice by lanes calls a function in one side (help: choose in a loop)".into(),
+            self.reject(
+                "a lane-wise select calls a function in an alternative (help: select in a loop over the elements)".into(),
             );
         }
         let ty = self.f.expr_ty(e);
-        let place = self.place("chosen", ty);
+        let result = self.temporary("chosen", ty);
         let (zero, one) = (self.f.int(0), self.f.int(1));
-        let at = match ty.lanes {
+        let index = match ty.lanes {
             1 => zero,
             lanes => self.f.add_expr(ExprData::Ramp(zero, one, lanes)),
         };
         let mut side = |e: Expr| {
             let mut before = Vec::new();
-            let value = self.within(e, &mut before);
-            let store = self.f.store(place, &[at], value);
-            self.after(before, store)
+            let value = self.bind_operands(e, &mut before);
+            let store = self.f.store(result, &[index], value);
+            self.prepend(before, store)
         };
         let (then, otherwise) = (side(then), side(otherwise));
         let choose = self.f.add_stmt(StmtData::If(cond, then, Some(otherwise)));
-        before.extend([Before::Alloc(place), Before::Do(choose)]);
-        self.f.load(place, &[at])
+        before.extend([Prefix::Alloc(result), Prefix::Stmt(choose)]);
+        self.f.load(result, &[index])
     }
 
-    /// Whether an expression contains calls. Reports an error if there are too many.
-    fn makes(&mut self, root: Expr) -> bool {
+    /// Whether an expression contains calls. Records an error and returns false if there are more than [`MAX_CALLS`].
+    fn has_calls(&mut self, root: Expr) -> bool {
         let mut stack = vec![(root, false)];
         while let Some((e, ready)) = stack.pop() {
             if self.counts.contains_key(&e) {
@@ -263,8 +267,8 @@ impl Calls<'_> {
         }
         let count = self.counts[&root];
         if count > MAX_CALLS {
-            self.refuse(format!(
-                "an expression makes {count} calls, more than {MAX_CALLS} (help: bind parts of it to variables)"
+            self.reject(format!(
+                "an expression contains {count} calls, more than {MAX_CALLS} (help: bind parts of it to variables)"
             ));
         }
         (1..=MAX_CALLS).contains(&count)
@@ -280,14 +284,14 @@ fn is_call(f: &PrimFunc, e: Expr) -> bool {
 
 /// Whether an expression contains calls or reads memory, so that its value may change.
 pub fn may_change(f: &PrimFunc, e: Expr) -> bool {
-    reads(f, e) || makes_calls(f, e)
+    reads(f, e) || contains_calls(f, e)
 }
 
-/// Whether an expression calls a packed or extern function.
-pub fn makes_calls(f: &PrimFunc, e: Expr) -> bool {
-    let mut found = false;
-    for_each_expr(f, e, |e| found |= is_call(f, e));
-    found
+/// Whether an expression calls a packed or extern function or a kernel.
+pub fn contains_calls(f: &PrimFunc, e: Expr) -> bool {
+    let mut contains = false;
+    for_each_expr(f, e, |e| contains |= is_call(f, e));
+    contains
 }
 
 /// Whether an expression reads memory. Taking an address does not, but its indices may.

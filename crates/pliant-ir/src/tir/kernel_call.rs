@@ -19,8 +19,8 @@ use super::intrin::Intrin;
 use super::visit::for_each_expr;
 use crate::DType;
 
-/// The value of the rank that denotes the whole buffer.
-pub const WHOLE: i64 = -1;
+/// The rank that marks an operand as the whole buffer instead of a view.
+pub const WHOLE_BUFFER: i64 = -1;
 
 /// A view of the elements of a buffer. Offsets and strides are in elements.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ pub enum NewOperand {
 
 impl PrimFunc {
     /// The address of the first element of a buffer.
-    pub fn start_of(&mut self, buffer: Buffer) -> Expr {
+    pub fn address_of_start(&mut self, buffer: Buffer) -> Expr {
         let rank = if self.is_flat() { 1 } else { self.buffer(buffer).shape.len() };
         let zeros = vec![self.int(0); rank];
         let first = self.load(buffer, &zeros);
@@ -78,24 +78,24 @@ impl PrimFunc {
         numbers: &[Expr],
     ) -> Expr {
         let mut present = 0;
-        let mut own = Vec::new();
+        let mut operand_args = Vec::new();
         for (i, operand) in operands.iter().enumerate() {
             let Some(operand) = operand else { continue };
             present |= 1 << i;
             let (NewOperand::Whole(buffer) | NewOperand::View { buffer, .. }) = *operand;
-            own.push(self.start_of(buffer));
+            operand_args.push(self.address_of_start(buffer));
             match operand {
-                NewOperand::Whole(_) => own.push(self.int(WHOLE)),
+                NewOperand::Whole(_) => operand_args.push(self.int(WHOLE_BUFFER)),
                 NewOperand::View { offset, dims, strides, .. } => {
-                    own.extend([self.int(dims.len() as i64), *offset]);
-                    own.extend(dims);
-                    own.extend(strides);
+                    operand_args.extend([self.int(dims.len() as i64), *offset]);
+                    operand_args.extend(dims);
+                    operand_args.extend(strides);
                 }
             }
         }
         let name = self.add_expr(ExprData::Str(kernel.name.into()));
         let mut args = vec![name, self.int(present)];
-        args.extend(own);
+        args.extend(operand_args);
         args.extend(numbers);
         self.add_expr(ExprData::Call(Intrin::CallKernel, args.into(), Ty::I64))
     }
@@ -149,8 +149,10 @@ impl<'f> KernelCall<'f> {
             operands.push(operand);
         }
         if rest.len() != kernel.numbers() {
-            let (given, wanted) = (rest.len(), kernel.numbers());
-            return Err(format!("kernel {name} has {wanted} numbers as attributes, {given} given"));
+            let (have, want) = (rest.len(), kernel.numbers());
+            return Err(format!(
+                "kernel {name} takes {want} attribute values, but the call passes {have}"
+            ));
         }
         let call = KernelCall { kernel, operands, numbers: rest };
         call.check_types(f)?;
@@ -190,17 +192,17 @@ impl<'f> KernelCall<'f> {
 
     /// The buffers that the kernel accesses, with their roles.
     pub fn buffers(&self) -> impl Iterator<Item = (Role, Buffer)> + '_ {
-        self.present().map(|(declared, operand)| (declared.role, operand.buffer))
+        self.present_operands().map(|(declared, operand)| (declared.role, operand.buffer))
     }
 
-    /// The first number of an attribute, if it is a constant.
-    fn number(&self, f: &PrimFunc, name: &str) -> Option<i64> {
+    /// The first value of an attribute, if it is a constant.
+    fn constant_attr(&self, f: &PrimFunc, name: &str) -> Option<i64> {
         let (_, first) = self.kernel.attr(name)?;
         f.as_int(*self.numbers.get(first)?)
     }
 
-    /// The present operands.
-    fn present(&self) -> impl Iterator<Item = (&'static Operand, KernelOperand<'f>)> + '_ {
+    /// The present operands with their declarations.
+    fn present_operands(&self) -> impl Iterator<Item = (&'static Operand, KernelOperand<'f>)> + '_ {
         let operands = self.kernel.operands.iter().zip(&self.operands);
         operands.filter_map(|(declared, operand)| Some((declared, (*operand)?)))
     }
@@ -212,13 +214,13 @@ impl<'f> KernelCall<'f> {
 
     /// Whether the kernel writes every element of a buffer and reads none of them.
     pub fn overwrites(&self, f: &PrimFunc, buffer: Buffer) -> bool {
-        let mut own = self.present().filter(|(_, operand)| operand.buffer == buffer);
-        let (Some((declared, operand)), None) = (own.next(), own.next()) else { return false };
+        let mut uses = self.present_operands().filter(|(_, operand)| operand.buffer == buffer);
+        let (Some((declared, operand)), None) = (uses.next(), uses.next()) else { return false };
         let whole = operand.view.is_none_or(|view| view.is_permutation(f, buffer));
         let reads = match declared.role {
             Role::Input => return false,
             Role::Output => false,
-            Role::Accumulator => self.number(f, "accumulate") != Some(0),
+            Role::Accumulator => self.constant_attr(f, "accumulate") != Some(0),
         };
         whole && !reads && !self.computes_from(f, buffer)
     }
@@ -248,17 +250,20 @@ impl BufferView<'_> {
     fn is_permutation(&self, f: &PrimFunc, buffer: Buffer) -> bool {
         let is_one = |e: &Expr| f.as_int(*e) == Some(1);
         let pairs = self.dims.iter().zip(self.strides).filter(|(dim, _)| !is_one(dim));
-        let mut left: Vec<(Expr, Product)> =
+        let mut remaining: Vec<(Expr, Product)> =
             pairs.map(|(&dim, &stride)| (dim, Product::of(f, stride))).collect();
-        let mut step = Product::default();
+        let mut stride = Product::default();
         for &dim in f.buffer(buffer).shape.iter().rev().filter(|dim| !is_one(dim)) {
-            let found = left.iter().position(|(own, stride)| *own == dim && *stride == step);
-            let Some(at) = found else { return false };
-            left.remove(at);
-            step.multiply(f, dim);
-            step.factors.sort_unstable();
+            let index =
+                remaining.iter().position(|(own, own_stride)| *own == dim && *own_stride == stride);
+            let Some(index) = index else { return false };
+            remaining.remove(index);
+            stride.multiply(f, dim);
+            stride.factors.sort_unstable();
         }
-        left.is_empty() && f.as_int(self.offset) == Some(0) && f.buffer(buffer).strides.is_empty()
+        remaining.is_empty()
+            && f.as_int(self.offset) == Some(0)
+            && f.buffer(buffer).strides.is_empty()
     }
 }
 
@@ -299,30 +304,31 @@ impl Product {
 
 /// Parses an operand at the front of the arguments.
 fn operand<'f>(f: &'f PrimFunc, args: &mut &'f [Expr]) -> Result<KernelOperand<'f>, String> {
-    let none = || "missing".to_string();
-    let (&[address, rank], rest) = args.split_first_chunk().ok_or_else(none)?;
-    let buffer = whole_buffer(f, address).ok_or("not a whole buffer")?;
+    let missing = || "missing".to_string();
+    let (&[address, rank], rest) = args.split_first_chunk().ok_or_else(missing)?;
+    let buffer =
+        buffer_at_address(f, address).ok_or("not the address of the first element of a buffer")?;
     let rank = f.as_int(rank).ok_or("a view whose rank is not a constant")?;
-    if rank == WHOLE {
+    if rank == WHOLE_BUFFER {
         *args = rest;
         return Ok(KernelOperand { buffer, view: None });
     }
     let rank = usize::try_from(rank).ok().filter(|&rank| rank <= MAX_RANK);
     let rank = rank.ok_or_else(|| format!("a view with more than {MAX_RANK} dims"))?;
-    let (own, rest) = rest.split_at_checked(1 + 2 * rank).ok_or_else(none)?;
+    let (view, rest) = rest.split_at_checked(1 + 2 * rank).ok_or_else(missing)?;
     if !f.buffer(buffer).strides.is_empty() {
         return Err("a view of a buffer that has strides".to_string());
     }
-    if own.iter().any(|&e| f.expr_ty(e) != Ty::I64) {
+    if view.iter().any(|&e| f.expr_ty(e) != Ty::I64) {
         return Err("a view whose offset, dims and strides are not int64".to_string());
     }
     *args = rest;
-    let (dims, strides) = own[1..].split_at(rank);
-    Ok(KernelOperand { buffer, view: Some(BufferView { offset: own[0], dims, strides }) })
+    let (dims, strides) = view[1..].split_at(rank);
+    Ok(KernelOperand { buffer, view: Some(BufferView { offset: view[0], dims, strides }) })
 }
 
-/// The buffer of whose first element `e` is the address.
-fn whole_buffer(f: &PrimFunc, e: Expr) -> Option<Buffer> {
+/// The buffer, if `e` is the address of its first element.
+fn buffer_at_address(f: &PrimFunc, e: Expr) -> Option<Buffer> {
     let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(e) else { return None };
     match f.expr(*element.first()?) {
         ExprData::Load(buffer, indices) => {

@@ -20,5 +20,5 @@ pub use buffer::{Buffer, BufferData, BufferRegion, Scope};
 pub use expr::{BinOp, Expr, ExprData, Ty, Var, VarData, VarTy};
 pub use func::{Param, PrimFunc};
 pub use intrin::Intrin;
-pub use kernel_call::{BufferView, KernelCall, KernelOperand, NewOperand, WHOLE};
+pub use kernel_call::{BufferView, KernelCall, KernelOperand, NewOperand, WHOLE_BUFFER};
 pub use stmt::{BlockData, ForKind, IterKind, IterVar, Stmt, StmtData};

@@ -62,7 +62,7 @@ impl SymBridge {
     /// Converts an expression to a symbolic integer; `None` if it is not integer arithmetic (loads,
     /// floats, vectors, division rounding towards zero).
     pub fn to_sym(&mut self, f: &PrimFunc, arena: &mut SymArena, e: Expr) -> Option<Sym> {
-        for e in self.missing(f, e, |sym| sym.is_some()) {
+        for e in self.unconverted(f, e, |sym| sym.is_some()) {
             let sym = self.convert(f, arena, e);
             self.memo.insert(e, sym);
         }
@@ -72,7 +72,7 @@ impl SymBridge {
     /// Converts an expression to a symbolic integer. Every part that is not integer arithmetic is
     /// represented by a separate symbol.
     pub fn to_sym_opaque(&mut self, f: &PrimFunc, arena: &mut SymArena, e: Expr) -> Sym {
-        for e in self.missing(f, e, |sym| sym.is_some_and(|s| s.is_some())) {
+        for e in self.unconverted(f, e, |sym| sym.is_some_and(|s| s.is_some())) {
             let sym = self.convert(f, arena, e).unwrap_or_else(|| {
                 let var = *self.opaque.entry(e).or_insert_with(|| arena.fresh_var("opaque"));
                 self.from_opaque.insert(var, e);
@@ -84,18 +84,18 @@ impl SymBridge {
     }
 
     /// The subexpressions that are not converted yet, operands before their users.
-    fn missing(
+    fn unconverted(
         &self,
         f: &PrimFunc,
         e: Expr,
         known: impl Fn(Option<&Option<Sym>>) -> bool,
     ) -> Vec<Expr> {
         let mut list = Vec::new();
-        let (mut open, mut seen) = (vec![e], FxHashSet::default());
-        while let Some(e) = open.pop() {
+        let (mut stack, mut seen) = (vec![e], FxHashSet::default());
+        while let Some(e) = stack.pop() {
             if !known(self.memo.get(&e)) && seen.insert(e) {
                 list.push(e);
-                for_each_operand(f.expr(e), |a| open.push(a));
+                for_each_operand(f.expr(e), |a| stack.push(a));
             }
         }
         // Operands are interned before their users, so they have smaller ids.
@@ -147,11 +147,11 @@ impl SymBridge {
     /// Converts a symbolic integer to an expression: int64, or bool for a predicate. A symbol
     /// without a variable gets a new int64 variable with its name.
     pub fn to_expr(&mut self, arena: &SymArena, f: &mut PrimFunc, sym: Sym) -> Expr {
-        let (mut open, mut list, mut seen) = (vec![sym], Vec::new(), FxHashSet::default());
-        while let Some(s) = open.pop() {
+        let (mut stack, mut list, mut seen) = (vec![sym], Vec::new(), FxHashSet::default());
+        while let Some(s) = stack.pop() {
             if !self.built.contains_key(&s) && seen.insert(s) {
                 list.push(s);
-                open.extend(arena.children(s));
+                stack.extend(arena.children(s));
             }
         }
         // Operands are interned before their users, so they have smaller ids.
@@ -161,9 +161,9 @@ impl SymBridge {
             let e = self.build(arena, f, s, &done);
             done.insert(s, e);
         }
-        let made = done[&sym];
+        let result = done[&sym];
         self.built = done;
-        made
+        result
     }
 
     /// As [`Self::to_expr`], as an int64 size; a predicate becomes 0 or 1.
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_and_back() {
+    fn conversion_to_symbols_and_back_preserves_expressions() {
         let mut f = PrimFunc::new();
         let mut arena = SymArena::new();
         let mut bridge = SymBridge::new();

@@ -57,7 +57,7 @@ pub fn verify_prim_func(f: &PrimFunc) -> Vec<Diagnostic> {
         loop_vars: Vec::new(),
         hidden: FxHashSet::default(),
         buffers: FxHashSet::default(),
-        typed: FxHashMap::default(),
+        checked_depths: FxHashMap::default(),
     };
     v.params();
     v.body();
@@ -74,12 +74,12 @@ struct Verifier<'a> {
     /// Loop variables that the enclosing block hides.
     hidden: FxHashSet<Var>,
     buffers: FxHashSet<Buffer>,
-    /// Expressions whose types have been checked, with their depth.
-    typed: FxHashMap<Expr, u32>,
+    /// The nesting depths of the expressions whose types have been checked.
+    checked_depths: FxHashMap<Expr, u32>,
 }
 
-/// The remaining checks, on an explicit stack.
-enum Work {
+/// An element of the stack of pending checks and scope changes.
+enum Pending {
     Stmt(Stmt, usize),
     LeaveVar(Var),
     LeaveLoop(Var),
@@ -134,18 +134,18 @@ impl Verifier<'_> {
             self.error(codes::PL0309, "a buffer belongs to a handle that is no parameter");
         }
         self.buffers = buffers;
-        let facts: Vec<Expr> = f
+        let sizes: Vec<Expr> = f
             .params
             .iter()
             .filter_map(|p| f.buffer_map.get(p))
-            .flat_map(|&b| facts(f, b))
+            .flat_map(|&b| buffer_exprs(f, b))
             .collect();
-        for &e in &facts {
+        for &e in &sizes {
             if let ExprData::Var(v) = f.expr(e) {
                 self.vars.insert(*v);
             }
         }
-        for e in facts {
+        for e in sizes {
             for_each_expr(f, e, |e| {
                 if let ExprData::Var(v) = f.expr(e)
                     && self.vars.insert(*v)
@@ -164,25 +164,25 @@ impl Verifier<'_> {
     // ---- statements ----
 
     fn body(&mut self) {
-        let mut stack = vec![Work::Stmt(self.f.body, 0)];
+        let mut stack = vec![Pending::Stmt(self.f.body, 0)];
         let mut visited = 0;
-        while let Some(work) = stack.pop() {
-            match work {
-                Work::LeaveVar(v) => {
+        while let Some(pending) = stack.pop() {
+            match pending {
+                Pending::LeaveVar(v) => {
                     self.vars.remove(&v);
                 }
-                Work::LeaveLoop(v) => {
+                Pending::LeaveLoop(v) => {
                     self.loop_vars.pop();
                     self.vars.remove(&v);
                 }
-                Work::EnterBuffers(list) => self.buffers.extend(list),
-                Work::LeaveBuffer(b) => {
+                Pending::EnterBuffers(list) => self.buffers.extend(list),
+                Pending::LeaveBuffer(b) => {
                     self.buffers.remove(&b);
                 }
-                Work::Unhide(vars) => vars.iter().for_each(|v| {
+                Pending::Unhide(vars) => vars.iter().for_each(|v| {
                     self.hidden.remove(v);
                 }),
-                Work::Stmt(s, depth) => {
+                Pending::Stmt(s, depth) => {
                     visited += 1;
                     if depth > MAX_DEPTH || visited > MAX_STMTS {
                         self.error(
@@ -205,7 +205,7 @@ impl Verifier<'_> {
     }
 
     fn allocate(&mut self, b: Buffer) {
-        for e in facts(self.f, b) {
+        for e in buffer_exprs(self.f, b) {
             self.index(e, "a size");
         }
         let data = self.f.buffer(b);
@@ -224,24 +224,24 @@ impl Verifier<'_> {
         }
     }
 
-    fn stmt(&mut self, s: Stmt, depth: usize, stack: &mut Vec<Work>) {
+    fn stmt(&mut self, s: Stmt, depth: usize, stack: &mut Vec<Pending>) {
         let f = self.f;
         match f.stmt(s) {
             StmtData::Seq(items) => {
-                stack.extend(items.iter().rev().map(|&s| Work::Stmt(s, depth)));
+                stack.extend(items.iter().rev().map(|&s| Pending::Stmt(s, depth)));
             }
             StmtData::For { var, min, extent, kind, body, .. } => {
                 self.for_loop(*var, *min, *extent, *kind);
-                stack.extend([Work::LeaveLoop(*var), Work::Stmt(*body, depth)]);
+                stack.extend([Pending::LeaveLoop(*var), Pending::Stmt(*body, depth)]);
             }
             StmtData::While(cond, body) => {
                 self.condition(*cond);
-                stack.push(Work::Stmt(*body, depth));
+                stack.push(Pending::Stmt(*body, depth));
             }
             StmtData::If(cond, then, otherwise) => {
                 self.condition(*cond);
-                stack.extend(otherwise.iter().map(|&s| Work::Stmt(s, depth)));
-                stack.push(Work::Stmt(*then, depth));
+                stack.extend(otherwise.iter().map(|&s| Pending::Stmt(s, depth)));
+                stack.push(Pending::Stmt(*then, depth));
             }
             StmtData::Let(v, value, body) => {
                 let ty = self.expr(*value);
@@ -250,7 +250,7 @@ impl Verifier<'_> {
                     self.error(codes::PL0313, format!("'{name}' is bound to a value of type {ty}"));
                 }
                 self.define(*v);
-                stack.extend([Work::LeaveVar(*v), Work::Stmt(*body, depth)]);
+                stack.extend([Pending::LeaveVar(*v), Pending::Stmt(*body, depth)]);
             }
             StmtData::Store { buffer, indices, value } => {
                 let lanes = self.access(*buffer, indices);
@@ -266,21 +266,21 @@ impl Verifier<'_> {
             }
             StmtData::Alloc(b, body) => {
                 self.allocate(*b);
-                stack.extend([Work::LeaveBuffer(*b), Work::Stmt(*body, depth)]);
+                stack.extend([Pending::LeaveBuffer(*b), Pending::Stmt(*body, depth)]);
             }
             StmtData::Evaluate(e) => {
                 self.expr(*e);
             }
             StmtData::Assert(cond, _, body) => {
                 self.condition(*cond);
-                stack.push(Work::Stmt(*body, depth));
+                stack.push(Pending::Stmt(*body, depth));
             }
             StmtData::Block(b) => self.block(b, depth, stack),
         }
     }
 
-    /// The type of a loop variable or a block axis.
-    fn counter(&mut self, var: Var) -> Ty {
+    /// The type of a loop variable or a block axis, which must not be a handle.
+    fn counter_type(&mut self, var: Var) -> Ty {
         match self.f.var(var).ty {
             VarTy::Value(ty) => ty,
             VarTy::Handle => {
@@ -295,7 +295,7 @@ impl Verifier<'_> {
         let f = self.f;
         let (a, b) =
             (self.index(min, "a loop's first value"), self.index(extent, "a loop's extent"));
-        let ty = self.counter(var);
+        let ty = self.counter_type(var);
         if a != ty || b != ty {
             let name = self.name(var).to_string();
             self.error(
@@ -314,9 +314,9 @@ impl Verifier<'_> {
         self.loop_vars.push(var);
     }
 
-    fn block(&mut self, b: &BlockData, depth: usize, stack: &mut Vec<Work>) {
+    fn block(&mut self, b: &BlockData, depth: usize, stack: &mut Vec<Pending>) {
         for it in &b.iters {
-            let ty = self.counter(it.var);
+            let ty = self.counter_type(it.var);
             for e in [it.min, it.extent, it.binding] {
                 let have = self.index(e, "an axis");
                 if have != ty {
@@ -338,29 +338,29 @@ impl Verifier<'_> {
         if let Some(p) = b.predicate {
             self.condition(p);
         }
-        let mut undo: Vec<Work> = b.iters.iter().map(|it| Work::LeaveVar(it.var)).collect();
+        let mut undo: Vec<Pending> = b.iters.iter().map(|it| Pending::LeaveVar(it.var)).collect();
         if !b.iters.is_empty() {
             let hide: Vec<Var> =
                 self.loop_vars.iter().copied().filter(|v| !self.hidden.contains(v)).collect();
-            undo.push(Work::Unhide(hide.clone()));
+            undo.push(Pending::Unhide(hide.clone()));
             self.hidden.extend(hide);
         }
         for &buffer in &b.allocs {
             self.allocate(buffer);
-            undo.push(Work::LeaveBuffer(buffer));
+            undo.push(Pending::LeaveBuffer(buffer));
         }
         for r in b.reads.iter().chain(&b.writes).flatten() {
             self.region(r);
         }
         stack.extend(undo);
-        stack.push(Work::Stmt(b.body, depth));
+        stack.push(Pending::Stmt(b.body, depth));
         if let Some(init) = b.init {
             // The init runs before the body writes the block's own buffers.
             b.allocs.iter().for_each(|a| {
                 self.buffers.remove(a);
             });
-            stack.push(Work::EnterBuffers(b.allocs.clone()));
-            stack.push(Work::Stmt(init, depth));
+            stack.push(Pending::EnterBuffers(b.allocs.clone()));
+            stack.push(Pending::Stmt(init, depth));
         }
     }
 
@@ -479,14 +479,14 @@ impl Verifier<'_> {
         }
         list.sort();
         for e in list {
-            if self.typed.contains_key(&e) {
+            if self.checked_depths.contains_key(&e) {
                 continue;
             }
             let mut depth = 0;
             for_each_operand(f.expr(e), |a| {
-                depth = depth.max(self.typed.get(&a).copied().unwrap_or(0) + 1)
+                depth = depth.max(self.checked_depths.get(&a).copied().unwrap_or(0) + 1)
             });
-            self.typed.insert(e, depth);
+            self.checked_depths.insert(e, depth);
             if depth == MAX_EXPR_DEPTH {
                 self.error(codes::PL0312, format!("expressions nest deeper than {MAX_EXPR_DEPTH}"));
             }
@@ -501,12 +501,12 @@ impl Verifier<'_> {
             f.expr(e),
             ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel, ..)
         );
-        let mut stray = false;
+        let mut misplaced = false;
         for_each_operand(f.expr(e), |a| {
-            stray |= !call && (matches!(f.expr(a), ExprData::Str(_)) || is_address(f, a));
+            misplaced |= !call && (matches!(f.expr(a), ExprData::Str(_)) || is_address(f, a));
         });
-        if stray {
-            self.error(codes::PL0315, "a string or an address stands where no call takes it");
+        if misplaced {
+            self.error(codes::PL0315, "a string or an address is not an argument of call_extern, call_packed or call_kernel");
         }
         match f.expr(e) {
             ExprData::Int(v, ty) => {
@@ -534,7 +534,7 @@ impl Verifier<'_> {
                 }
             }
             ExprData::Select(c, a, b) => {
-                self.choice(f.expr_ty(*c), f.expr_ty(*a), f.expr_ty(*b));
+                self.select(f.expr_ty(*c), f.expr_ty(*a), f.expr_ty(*b));
             }
             ExprData::Load(b, indices) => {
                 self.index_types(*b, indices);
@@ -569,7 +569,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn choice(&mut self, c: Ty, a: Ty, b: Ty) {
+    fn select(&mut self, c: Ty, a: Ty, b: Ty) {
         if !c.dtype.is_bool() || a != b || (c.lanes != 1 && c.lanes != a.lanes) {
             self.error(codes::PL0306, format!("a choice by {c} between {a} and {b}"));
         }
@@ -577,7 +577,7 @@ impl Verifier<'_> {
 
     fn intrinsic(&mut self, intrin: Intrin, args: &[Expr]) {
         let f = self.f;
-        if intrin.arity().is_some_and(|n| n != args.len()) {
+        if let Some(arity) = intrin.arity().filter(|&n| n != args.len()) {
             let n = args.len();
             self.error(codes::PL0308, format!("{intrin} with {n} operands"));
             return;
@@ -585,7 +585,7 @@ impl Verifier<'_> {
         let tys: Vec<Ty> = args.iter().map(|&a| f.expr_ty(a)).collect();
         use Intrin::*;
         let ok = match intrin {
-            IfThenElse => return self.choice(tys[0], tys[1], tys[2]),
+            IfThenElse => return self.select(tys[0], tys[1], tys[2]),
             CallExtern | CallPacked => {
                 matches!(args.first().map(|&a| f.expr(a)), Some(ExprData::Str(_)))
             }
@@ -616,8 +616,8 @@ impl Verifier<'_> {
     }
 }
 
-/// The expressions among a buffer's properties.
-fn facts(f: &PrimFunc, b: Buffer) -> Vec<Expr> {
+/// The expressions in a buffer's shape, strides and offset.
+fn buffer_exprs(f: &PrimFunc, b: Buffer) -> Vec<Expr> {
     let data = f.buffer(b);
     data.shape.iter().chain(&data.strides).chain(&data.elem_offset).copied().collect()
 }

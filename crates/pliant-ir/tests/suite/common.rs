@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use pliant_ir::op::{
-    CALL_TIR, InferError, Op, OpRegistry, OpSignature, OperandSpec, Takes, WHILE_LOOP,
+    CALL_TIR, InferError, Op, OpRegistry, OpSignature, OperandKind, OperandSpec, WHILE_LOOP,
 };
 use pliant_ir::relax::{Expr, Function, Type};
 use pliant_ir::tir::{self, BlockData, ForKind, IterKind, IterVar, PrimFunc, StmtData};
@@ -22,7 +22,7 @@ fn table() -> &'static Table {
             name,
             optional,
             variadic: false,
-            takes: Takes::Elements,
+            kind: OperandKind::Elements,
         };
         let states = OperandSpec { variadic: true, ..spec("state", false) };
         let sig = |operands| OpSignature { operands, attrs: vec![], ..OpSignature::default() };

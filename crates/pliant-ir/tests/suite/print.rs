@@ -31,12 +31,12 @@ def matmul(var_A: T.handle, var_B: T.handle, var_C: T.handle):
 "#;
 
 #[test]
-fn a_reduction() {
+fn a_reduction_block_is_printed_as_script() {
     assert_eq!(print_prim_func("matmul", &matmul(), &plain()), MATMUL);
 }
 
 #[test]
-fn statements_of_lowered_loops() {
+fn lowered_loop_statements_are_printed_as_script() {
     let mut f = PrimFunc::new();
     let n = f.add_var("n", VarTy::Value(Ty::I64));
     f.params.push(n);
@@ -86,7 +86,7 @@ def f(n: T.int64, A: T.Buffer((4,), "int32")):
 }
 
 #[test]
-fn a_module_of_both_levels() {
+fn a_module_with_functions_of_both_levels_is_printed() {
     let ops = NoOps;
     let mut b = FunctionBuilder::new(&ops);
     let (m, n, k) = {
@@ -167,7 +167,7 @@ fn a_module_of_both_levels() {
 }
 
 #[test]
-fn branches_and_local_functions() {
+fn branches_and_local_functions_are_printed() {
     let ops = NoOps;
     let mut b = FunctionBuilder::new(&ops);
     let n = b.func_mut().fresh_sym("x");

@@ -3,7 +3,7 @@
 use crate::common::{TestOps, matmul};
 use pliant_ir::equal::{equal_functions, equal_prim_funcs, structural_equal, structural_hash};
 use pliant_ir::op::Op;
-use pliant_ir::relax::derive::{derive_call_ty, erase, is_subtype, lca, type_syms};
+use pliant_ir::relax::type_lattice::{derive_call_ty, erase, is_subtype, lca, type_syms};
 use pliant_ir::relax::visit::{
     Uses, bindings, copy_function, defined_syms, free_syms, free_vars, post_order,
 };
@@ -56,7 +56,7 @@ fn sample(names: [&str; 3], constant: f32) -> Function {
 }
 
 #[test]
-fn equality_is_up_to_names() {
+fn equality_and_hashes_ignore_names() {
     let (a, b) = (sample(["n", "m", "k"], 1.0), sample(["p", "q", "r"], 1.0));
     equal_functions(&a, &b).unwrap();
     let d = equal_functions(&a, &sample(["n", "m", "k"], 2.0)).unwrap_err();
@@ -78,7 +78,7 @@ fn equality_is_up_to_names() {
 }
 
 #[test]
-fn swapped_symbols_are_different() {
+fn functions_with_swapped_symbols_are_different() {
     let make = |swap: bool| {
         let mut b = FunctionBuilder::new(&TestOps);
         let f = b.func_mut();
@@ -97,7 +97,7 @@ fn swapped_symbols_are_different() {
 }
 
 #[test]
-fn copies_are_equal_and_hold_nothing_dead() {
+fn copies_are_equal_and_contain_no_dead_expressions() {
     let mut f = sample(["n", "m", "k"], 1.0);
     for _ in 0..100 {
         f.str_value("dead");
@@ -111,7 +111,7 @@ fn copies_are_equal_and_hold_nothing_dead() {
 }
 
 #[test]
-fn loop_functions_differ_where_they_do() {
+fn differences_of_loop_functions_are_reported_with_their_paths() {
     let a = matmul();
     let mut b = matmul();
     let four = b.int(4);
@@ -133,7 +133,7 @@ fn loop_functions_differ_where_they_do() {
 }
 
 #[test]
-fn walks() {
+fn traversals_visit_bindings_in_order_and_count_uses() {
     let f = sample(["n", "m", "k"], 1.0);
     let names: Vec<String> =
         bindings(&f).iter().map(|(_, b)| f.var(b.var).name.to_string()).collect();
@@ -152,7 +152,7 @@ fn walks() {
 }
 
 #[test]
-fn the_lattice() {
+fn subtyping_and_least_common_supertypes_of_tensor_types() {
     let mut f = Function::empty();
     let (n, m) = (f.fresh_sym("n"), f.fresh_sym("m"));
     let (n, m) = (f.syms.var(n), f.syms.var(m));
@@ -186,7 +186,7 @@ fn the_lattice() {
 }
 
 #[test]
-fn types_of_calls() {
+fn call_types_substitute_the_symbols_of_arguments() {
     // callee(x: (n, m), s: Shape([n + 1])) -> (n * m, k) with k unknown
     let mut b = FunctionBuilder::new(&TestOps);
     let f = b.func_mut();
@@ -235,7 +235,7 @@ fn types_of_calls() {
 }
 
 #[test]
-fn substitution_in_loops() {
+fn substituting_a_size_changes_loop_extents() {
     let mut f = matmul();
     let m = f.buffer(f.buffer_map[0]).shape[0];
     let pliant_ir::tir::ExprData::Var(m) = *f.expr(m) else { panic!("m is a variable") };

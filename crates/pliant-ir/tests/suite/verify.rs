@@ -68,7 +68,7 @@ impl Fixture {
 }
 
 #[test]
-fn a_sound_function() {
+fn a_valid_graph_function_has_no_violations() {
     let mut t = Fixture::new();
     t.b.begin_dataflow().unwrap();
     let y = t.exp();
@@ -80,7 +80,7 @@ fn a_sound_function() {
 }
 
 #[test]
-fn normal_form() {
+fn nested_calls_violate_a_normal_form() {
     let mut t = Fixture::new();
     let inner = t.op("relax.exp", &[t.x]);
     let outer = t.op("relax.exp", &[inner]);
@@ -89,7 +89,7 @@ fn normal_form() {
 }
 
 #[test]
-fn scopes_of_variables() {
+fn variables_are_defined_once_and_used_in_their_scopes() {
     let mut t = Fixture::new();
     t.b.begin_dataflow().unwrap();
     let y = t.exp();
@@ -126,7 +126,7 @@ fn scopes_of_variables() {
 }
 
 #[test]
-fn symbols() {
+fn symbols_are_defined_before_their_use() {
     let mut t = Fixture::new();
     let f = t.b.func_mut();
     let m = f.fresh_sym("m");
@@ -154,7 +154,7 @@ fn symbols() {
 }
 
 #[test]
-fn effects() {
+fn calls_with_side_effects_require_an_impure_context() {
     let mut t = Fixture::new();
     t.b.begin_dataflow().unwrap();
     let e = t.op("relax.print", &[t.x]);
@@ -182,7 +182,7 @@ fn effects() {
 }
 
 #[test]
-fn types() {
+fn values_fit_their_declared_types() {
     let mut t = Fixture::new();
     let scalar = t.b.func_mut().intern(TypeData::tensor_rank(1, DType::Float32));
     let e = t.op("relax.exp", &[t.x]);
@@ -220,7 +220,7 @@ fn branch(t: &mut Fixture) -> Var {
 }
 
 #[test]
-fn branches() {
+fn branches_require_bool_conditions_and_no_dataflow_block() {
     let mut t = Fixture::new();
     let v = branch(&mut t);
     let v = t.b.func_mut().var_expr(v);
@@ -236,7 +236,7 @@ fn branches() {
 }
 
 #[test]
-fn deep_nesting_is_refused_without_a_crash() {
+fn deeply_nested_functions_are_rejected_without_a_crash() {
     let mut t = Fixture::new();
     let func = t.b.func_mut();
     let mut body = func.body();
@@ -256,15 +256,15 @@ fn deep_nesting_is_refused_without_a_crash() {
         body = f.add_seq(pliant_ir::relax::SeqData { blocks: vec![b], result: x });
     }
     let x = t.x;
-    let found = t.check(x, true, |f| {
+    let reported = t.check(x, true, |f| {
         let root = f.root();
         f.func_mut(root).body = body;
     });
-    assert_eq!(found, [codes::PL0220]);
+    assert_eq!(reported, [codes::PL0220]);
 }
 
 #[test]
-fn calls_of_globals() {
+fn calls_of_global_functions_fit_their_parameters() {
     let call = |name: &str, rank: usize, inputs: usize| {
         let mut t = Fixture::new();
         let f = t.b.func_mut();
@@ -317,12 +317,12 @@ fn with_body(
 }
 
 #[test]
-fn a_sound_loop_function() {
+fn a_valid_loop_function_has_no_violations() {
     assert!(tir_codes(matmul()).is_empty());
 }
 
 #[test]
-fn loop_variables_and_buffers() {
+fn loop_variables_and_buffers_are_used_in_their_scopes() {
     let stray = with_body(|f, n, a| {
         let i = f.size_var("i");
         let i = f.var_expr(i);
@@ -357,7 +357,7 @@ fn loop_variables_and_buffers() {
 }
 
 #[test]
-fn types_of_loop_functions() {
+fn accesses_and_operands_of_loop_functions_have_matching_types() {
     let rank = with_body(|f, n, a| {
         let v = f.load(a, &[n, n]);
         f.store(a, &[n], v)
@@ -416,7 +416,7 @@ fn types_of_loop_functions() {
 }
 
 #[test]
-fn parameters() {
+fn sizes_of_loop_functions_are_defined_by_parameters() {
     let mut f = PrimFunc::new();
     let n = f.size_var("n");
     let n = f.var_expr(n);
@@ -431,7 +431,7 @@ fn parameters() {
 }
 
 #[test]
-fn deep_statements_are_refused_without_a_crash() {
+fn deeply_nested_statements_are_rejected_without_a_crash() {
     let deep = with_body(|f, n, a| {
         let v = f.load(a, &[n]);
         let mut s = f.store(a, &[n], v);
@@ -459,7 +459,7 @@ fn local(
 }
 
 /// The verifier's errors for a loop over `x` that was built without the parser.
-fn loop_codes(make: impl FnOnce(&mut Fixture, [Expr; 2]) -> Vec<Expr>) -> Vec<String> {
+fn loop_codes(operands: impl FnOnce(&mut Fixture, [Expr; 2]) -> Vec<Expr>) -> Vec<String> {
     let mut t = Fixture::new();
     let ty = t.ty;
     let cond = local(&mut t, &[ty], |t, _| {
@@ -467,14 +467,14 @@ fn loop_codes(make: impl FnOnce(&mut Fixture, [Expr; 2]) -> Vec<Expr>) -> Vec<St
         t.b.func_mut().int_value(yes, DType::Bool)
     });
     let body = local(&mut t, &[ty], |_, params| params[0]);
-    let operands = make(&mut t, [cond, body]);
+    let operands = operands(&mut t, [cond, body]);
     let e = t.b.func_mut().call(Callee::Op(WHILE_LOOP), &operands, Attrs::default(), &[], ty);
     let y = t.emit(e);
     t.finish(y)
 }
 
 #[test]
-fn the_parts_of_a_loop_fit_each_other() {
+fn condition_body_and_state_of_a_while_loop_fit_each_other() {
     assert!(loop_codes(|t, [cond, body]| vec![cond, body, t.x]).is_empty());
     let wrong = [codes::PL0225];
     // Not a function; a wrong number of states; a condition that does not return bool.

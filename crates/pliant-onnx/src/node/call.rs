@@ -32,7 +32,8 @@ impl Node<'_, '_> {
         })?;
         let call = self.importer.builder.call_op(op, args, attrs, &[]).map_err(infer_problem)?;
         if self.importer.symbol_constraints.tracks_operands(self.importer.builder.func(), args) {
-            let args: Vec<Expr> = args.iter().map(|&a| self.importer.builder.given(a)).collect();
+            let args: Vec<Expr> =
+                args.iter().map(|&a| self.importer.builder.resolve_absent(a)).collect();
             self.importer.symbol_constraints.record_call(
                 self.importer.builder.func_mut(),
                 (call, &args),

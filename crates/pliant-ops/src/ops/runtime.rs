@@ -2,8 +2,8 @@
 
 use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::print::type_text;
-use pliant_ir::relax::derive::{derive_callable_ty, erase, is_subtype, type_syms};
-use pliant_ir::relax::loops::while_loop_ty;
+use pliant_ir::relax::type_lattice::{derive_callable_ty, erase, is_subtype, type_syms};
+use pliant_ir::relax::while_loop::while_loop_ty;
 use pliant_ir::relax::{ExprData, Type, TypeData};
 use pliant_ir::{DType, Sym};
 

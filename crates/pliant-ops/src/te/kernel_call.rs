@@ -1,7 +1,7 @@
 //! Calls of library kernels in stages made of statements.
 
 use pliant_ir::AttrValue;
-use pliant_ir::relax::kernel_call::numbers_of;
+use pliant_ir::relax::kernel_call::encode_attr;
 use pliant_ir::tir::{Intrin, Ty};
 use pliant_kernel_api::{Attr, AttrDefault, AttrType, Kernel};
 use pliant_tensor::DType;
@@ -73,7 +73,7 @@ impl<'a> KernelCall<'a> {
     /// If the kernel has no attribute of that name, or the value is invalid.
     pub fn value(self, name: &str, value: &AttrValue) -> Self {
         let (attr, _) = self.kernel.attr(name).expect("the kernel has an attribute of this name");
-        let numbers = numbers_of(attr, value).unwrap_or_else(|what| panic!("{name} {what}"));
+        let numbers = encode_attr(attr, value).unwrap_or_else(|what| panic!("{name} {what}"));
         self.numbers(attr, &numbers)
     }
 

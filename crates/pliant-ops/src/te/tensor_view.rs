@@ -1,7 +1,7 @@
 //! Views of tensors as operands of library kernels.
 
 use pliant_ir::relax::kernel_call::NEW_AXIS;
-use pliant_ir::tir::{Intrin, WHOLE};
+use pliant_ir::tir::{Intrin, WHOLE_BUFFER};
 
 use super::expr::Expr;
 use super::expr_builders::{call, int};
@@ -159,7 +159,7 @@ impl TensorView<'_> {
         let first = self.tensor.at(&vec![int(0); self.tensor.ndim()]);
         let address = call(Intrin::AddressOf, vec![first]);
         if self.whole {
-            return vec![address, int(WHOLE)];
+            return vec![address, int(WHOLE_BUFFER)];
         }
         let mut arguments = vec![address, int(self.dims.len() as i64), self.offset];
         arguments.extend(self.dims);

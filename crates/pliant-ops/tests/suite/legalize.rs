@@ -2,7 +2,7 @@
 //! functions are stored once, and user-defined operators only need a tensor expression.
 
 use crate::common::{Calls, attrs};
-use pliant_ir::op::{Takes, id_of};
+use pliant_ir::op::{OperandKind, op_id};
 use pliant_ir::print::{PrintOptions, print_module, print_prim_func, type_text};
 use pliant_ir::relax::{Expr, FunctionBuilder, TypeData};
 use pliant_ir::tir::verify::verify_prim_func;
@@ -316,7 +316,7 @@ fn operator_declarations_are_consistent() {
         assert!(optional.is_sorted(), "{}: only trailing operands are optional", decl.name);
         for word in decl.operands.iter().filter_map(|o| o.split_once(": ")) {
             assert!(
-                Takes::of_word(word.1).is_some(),
+                OperandKind::from_keyword(word.1).is_some(),
                 "{}: operand {}: {}",
                 decl.name,
                 word.0,
@@ -335,6 +335,6 @@ fn operator_declarations_are_consistent() {
 fn operator_ids_are_unique() {
     let decls = registry().decls();
     let names: Vec<&str> = decls.flat_map(|d| d.aliases.iter().chain([&d.name])).copied().collect();
-    let ids: std::collections::BTreeSet<u64> = names.iter().map(|name| id_of(name)).collect();
+    let ids: std::collections::BTreeSet<u64> = names.iter().map(|name| op_id(name)).collect();
     assert_eq!(ids.len(), names.len());
 }

@@ -123,7 +123,7 @@ fn names_as_values(f: &Function) -> Vec<Arc<str>> {
     let mut out = Vec::new();
     walk(f, f.root(), |event| {
         let e = match event {
-            Event::Binding(_, b) => b.value,
+            Event::EnterBinding(_, b) => b.value,
             Event::Result(seq) => f.seq(seq).result,
             _ => return,
         };

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pliant_ir::relax::loops::op_call_is_pure;
 use pliant_ir::relax::visit::{Event, walk};
+use pliant_ir::relax::while_loop::op_call_is_pure;
 use pliant_ir::relax::{Callee, Expr, ExprData, FuncId, Function, TypeData, Var};
 use pliant_ir::{IRModule, OpRegistry};
 use pliant_pass::Writers;
@@ -49,8 +49,8 @@ impl Effects {
         // For each enclosing `If` and local function, whether it contains effects.
         let mut open = vec![false];
         walk(f, id, |event| match event {
-            Event::Binding(_, b) if nests(f, b.value) => open.push(false),
-            Event::Bound(_, b) => {
+            Event::EnterBinding(_, b) if nests(f, b.value) => open.push(false),
+            Event::LeaveBinding(_, b) => {
                 let impure = match f.expr(b.value) {
                     ExprData::If { .. } => open.pop().expect("every If was entered"),
                     ExprData::Func(_) => {

@@ -49,7 +49,7 @@ impl ParamUses {
     /// [`ParamUses::of`] for a module with in-place calls; `None` for others, in which nothing is
     /// written.
     pub fn where_in_place(module: &IRModule) -> Option<Self> {
-        module.works_in_place().then(|| ParamUses::of(module))
+        module.has_inplace_calls().then(|| ParamUses::of(module))
     }
 
     /// Computes the least fixed point: a function does what its calls do.
@@ -164,8 +164,7 @@ impl ParamUses {
 pub fn has_local_functions(f: &Function) -> bool {
     let mut found = false;
     walk(f, f.root(), |event| {
-        found |=
-            matches!(event, Event::Bound(_, b) if matches!(f.expr(b.value), ExprData::Func(_)));
+        found |= matches!(event, Event::LeaveBinding(_, b) if matches!(f.expr(b.value), ExprData::Func(_)));
     });
     found
 }
@@ -194,7 +193,7 @@ impl Memory {
         let mut written = Vec::new();
         walk(f, f.root(), |event| match event {
             Event::EnterFunc(id) => memory.params.extend(&f.func(id).params),
-            Event::Bound(_, b) => memory.bind(f, uses, b, &mut written),
+            Event::LeaveBinding(_, b) => memory.bind(f, uses, b, &mut written),
             _ => {}
         });
         memory.write(written);
@@ -310,7 +309,7 @@ fn is_packed_call(f: &Function, value: Expr) -> bool {
 pub fn written_constants(f: &Function, memory: &mut Memory) -> FxHashSet<Var> {
     let mut constants = Vec::new();
     walk(f, f.root(), |event| {
-        if let Event::Bound(_, b) = event
+        if let Event::LeaveBinding(_, b) = event
             && let ExprData::Constant(_) = f.expr(b.value)
         {
             constants.push(b.var);

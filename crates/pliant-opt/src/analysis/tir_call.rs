@@ -1,7 +1,7 @@
 //! The parts of calls of loop functions, and the values of the callee's sizes at a call.
 
 use pliant_ir::op::CALL_TIR;
-use pliant_ir::relax::derive::prove_dims_equal;
+use pliant_ir::relax::type_lattice::prove_dims_equal;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::{self, PrimFunc, Ty, VarTy};

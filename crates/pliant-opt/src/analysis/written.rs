@@ -36,7 +36,7 @@ fn shares_with(f: &Function, e: Expr) -> Vec<Var> {
 pub fn written_vars(f: &Function, effects: &Effects) -> FxHashSet<Var> {
     let mut bindings: Vec<Binding> = Vec::new();
     walk(f, f.root(), |event| {
-        if let Event::Bound(_, b) = event {
+        if let Event::LeaveBinding(_, b) = event {
             bindings.push(b);
         }
     });

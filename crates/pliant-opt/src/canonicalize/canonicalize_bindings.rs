@@ -43,7 +43,7 @@
 //! a shape in types. Duplicates a constant that is written to. Removes computations, even dead ones:
 //! that is [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
 
-use pliant_ir::relax::derive::{SymMap, definable_syms, is_subtype, type_syms};
+use pliant_ir::relax::type_lattice::{SymMap, definable_syms, is_subtype, type_syms};
 use pliant_ir::relax::visit::{Event, copy_function_with, walk};
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Seq, Type, TypeData, Var};
 use pliant_ir::{IRModule, Sym, SymVar};
@@ -114,7 +114,7 @@ fn known_symbols(func: &mut Function) -> Vec<(SymVar, Sym)> {
                 defined.extend(type_syms(func, func.var(p).ty));
             }
         }
-        Event::Binding(place, b) => {
+        Event::EnterBinding(place, b) => {
             if let Some(cast) = b.cast.expand() {
                 for v in type_syms(func, cast) {
                     *sites.entry(v).or_default() += 1;

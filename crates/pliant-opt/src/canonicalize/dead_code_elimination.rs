@@ -43,7 +43,7 @@
 use std::sync::Arc;
 
 use pliant_ir::IRModule;
-use pliant_ir::relax::derive::{is_subtype, type_syms};
+use pliant_ir::relax::type_lattice::{is_subtype, type_syms};
 use pliant_ir::relax::visit::{Event, for_each_expr, type_vars, walk};
 use pliant_ir::relax::{Binding, ExprData, Function, Seq, Type, TypeData, Var};
 use pliant_ir::{Sym, SymVar};
@@ -94,7 +94,7 @@ pub(crate) fn remove_dead_bindings(func: &mut Function, effects: &Effects) -> bo
     let live = Liveness::of(func, effects, &needed_casts);
     let mut dead = FxHashSet::default();
     walk(func, func.root(), |event| {
-        if let Event::Binding(_, b) = event
+        if let Event::EnterBinding(_, b) = event
             && !live.contains(&b.var)
         {
             dead.insert(b.var);
@@ -113,7 +113,7 @@ fn casts_that_may_fail(func: &mut Function) -> FxHashSet<Var> {
                 seen.extend(type_syms(func, func.var(p).ty));
             }
         }
-        Event::Binding(_, b) => casts.extend(b.cast.expand().map(|t| (b, t))),
+        Event::EnterBinding(_, b) => casts.extend(b.cast.expand().map(|t| (b, t))),
         _ => {}
     });
     let mut out = FxHashSet::default();
@@ -200,7 +200,7 @@ impl<'a> Liveness<'a> {
     }
 
     fn index(&mut self, event: Event) {
-        let Event::Binding(place, b) = event else { return };
+        let Event::EnterBinding(place, b) = event else { return };
         self.bindings.insert(b.var, b);
         if self.impure.contains(&b.var) {
             self.roots.entry(place.seq).or_default().push(b.var);

@@ -193,7 +193,7 @@ impl<'a> Scan<'a> {
                     };
                 }
             }
-            Event::Bound(_, binding) => self.binding(binding),
+            Event::LeaveBinding(_, binding) => self.binding(binding),
             _ => {}
         }
     }

@@ -258,7 +258,7 @@ impl<'a> Scan<'a> {
         let mut scan =
             Scan { func, kernels, ctx, known, pinned, max_elements, strict, total: 0, out };
         walk(func, func.root(), |event| {
-            if let Event::Bound(_, b) = event
+            if let Event::LeaveBinding(_, b) = event
                 && scan.is_foldable(b)
             {
                 scan.known.insert(b.var);
@@ -512,7 +512,7 @@ fn wanted(func: &Function, foldable: &[Binding]) -> Vec<Var> {
     let inside: FxHashSet<Var> = foldable.iter().map(|b| b.var).collect();
     let mut read: FxHashSet<Var> = FxHashSet::default();
     walk(func, func.root(), |event| match event {
-        Event::Binding(_, b) if !inside.contains(&b.var) => {
+        Event::EnterBinding(_, b) if !inside.contains(&b.var) => {
             read.extend(operand_vars(func, b.value))
         }
         Event::Result(seq) => read.extend(operand_vars(func, func.seq(seq).result)),

@@ -49,7 +49,7 @@ use std::sync::Arc;
 
 use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
 use pliant_ir::attrs::is_forced_pure;
-use pliant_ir::relax::derive::{SymMap, is_subtype};
+use pliant_ir::relax::type_lattice::{SymMap, is_subtype};
 use pliant_ir::relax::visit::{Importer, called_globals, for_each_expr};
 use pliant_ir::relax::{
     Binding, Block, BlockData, Callee, Expr, ExprData, Function, Seq, Type, TypeData, Var,
@@ -99,7 +99,7 @@ impl ModulePass for InlinePrivateFunctions {
         // Functions that are used as values stay, but the calls in them are inlined.
         let gone = called_by_name_only(&module);
         let before = module.clone();
-        let in_place = module.works_in_place();
+        let in_place = module.has_inplace_calls();
         update_each_relax(&mut module, ctx, |name, func| {
             let stays = !(inlinable.contains_key(name) && gone.contains(name));
             let calls = called_globals(func).iter().any(|callee| inlinable.contains_key(callee));

@@ -46,7 +46,7 @@
 use std::sync::Arc;
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::derive::is_subtype;
+use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::visit::{Event, for_each_expr, walk};
 use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, FuncId, Function, TensorShape, Type, TypeData, Var,
@@ -95,7 +95,7 @@ impl ModulePass for MatchUnknownShapes {
 fn lacks_shapes(func: &Function) -> bool {
     let mut found = false;
     walk(func, func.root(), |event| {
-        if let Event::Binding(_, b) = event {
+        if let Event::EnterBinding(_, b) = event {
             found |= !found && needs_shapes(func, b.value) && {
                 let mut unknown = false;
                 for_each_expr(func, b.value, |e| {
@@ -145,7 +145,7 @@ fn can_be_matched(func: &Function, ty: Type) -> bool {
 fn match_shapes(func: &mut Function, reinfer: Reinfer<'_>) -> Result<(), PassError> {
     let mut events = Vec::new();
     walk(func, func.root(), |event| {
-        if matches!(event, Event::Bound(..) | Event::Result(_)) {
+        if matches!(event, Event::LeaveBinding(..) | Event::Result(_)) {
             events.push(event);
         }
     });
@@ -153,7 +153,7 @@ fn match_shapes(func: &mut Function, reinfer: Reinfer<'_>) -> Result<(), PassErr
     let mut problems = Vec::new();
     for event in events {
         let b = match event {
-            Event::Bound(_, b) => b,
+            Event::LeaveBinding(_, b) => b,
             Event::Result(seq) => {
                 reinfer.operand(func, func.seq(seq).result);
                 continue;

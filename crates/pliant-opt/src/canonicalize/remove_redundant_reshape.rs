@@ -42,7 +42,7 @@
 //! while a call writes to its operand.
 
 use pliant_ir::IRModule;
-use pliant_ir::relax::derive::is_subtype;
+use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_pass::pass::update_each_relax;
@@ -89,7 +89,7 @@ fn apart(func: &Function, uses: &ParamUses) -> Vec<Var> {
     let (mut memory, unknown) = (Memory::of_given_away(func, uses), has_local_functions(func));
     let mut out = Vec::new();
     walk(func, func.root(), |event| {
-        if let Event::Bound(_, b) = event
+        if let Event::LeaveBinding(_, b) = event
             && reshape_of(func, b.value).is_some()
             && (unknown || memory.view_is_written(b.var))
         {

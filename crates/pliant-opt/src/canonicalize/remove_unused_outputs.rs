@@ -105,7 +105,7 @@ fn used_fields(module: &IRModule) -> Vec<(Arc<str>, Vec<bool>)> {
             }
         };
         walk(f, f.root(), |event| match event {
-            Event::Binding(_, b) => {
+            Event::EnterBinding(_, b) => {
                 if let Some((tuple, index)) = field_of_var(f, b.value) {
                     let name = results.get(&tuple);
                     if let Some(Some(fields)) = name.and_then(|n| used.get_mut(n)) {

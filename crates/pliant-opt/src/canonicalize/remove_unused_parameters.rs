@@ -50,7 +50,7 @@
 
 use std::sync::Arc;
 
-use pliant_ir::relax::derive::{definable_syms, type_syms};
+use pliant_ir::relax::type_lattice::{definable_syms, type_syms};
 use pliant_ir::relax::visit::{for_each_sym, post_order, used_vars};
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{BaseFunc, DType, IRModule, Span, SymVar};

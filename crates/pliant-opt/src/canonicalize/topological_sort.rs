@@ -42,7 +42,7 @@
 
 use std::collections::VecDeque;
 
-use pliant_ir::relax::derive::{definable_syms, type_syms};
+use pliant_ir::relax::type_lattice::{definable_syms, type_syms};
 use pliant_ir::relax::visit::{for_each_expr, operand_vars, type_vars};
 use pliant_ir::relax::{Binding, Block, ExprData, Function, Type, Var};
 use pliant_ir::{IRModule, SymVar};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pliant_ir::IRModule;
-use pliant_ir::relax::derive::{SymMap, import_type};
+use pliant_ir::relax::type_lattice::{SymMap, import_type};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};

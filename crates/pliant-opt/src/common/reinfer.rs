@@ -1,7 +1,7 @@
 //! Repeated type inference, for passes that change the types of parameters or results.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::derive::{
+use pliant_ir::relax::type_lattice::{
     derive_call_ty, derive_callable_ty, erase, is_subtype, lca, solvable_syms,
 };
 use pliant_ir::relax::visit::{Event, walk};
@@ -24,7 +24,7 @@ pub(crate) fn reinfer(
 ) -> Result<(), PassError> {
     let mut events = Vec::new();
     walk(func, func.root(), |event| {
-        if matches!(event, Event::Bound(..) | Event::LeaveFunc(_) | Event::Result(_)) {
+        if matches!(event, Event::LeaveBinding(..) | Event::LeaveFunc(_) | Event::Result(_)) {
             events.push(event);
         }
     });
@@ -32,7 +32,7 @@ pub(crate) fn reinfer(
     let reinfer = Reinfer { module, ops, widen };
     for event in events {
         match event {
-            Event::Bound(_, b) => {
+            Event::LeaveBinding(_, b) => {
                 if let Err(e) = reinfer.binding(func, b) {
                     let problem = Problem::new(e.message).at(func.var(b.var).span);
                     problems.push(match e.help {

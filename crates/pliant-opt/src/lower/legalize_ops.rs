@@ -53,7 +53,7 @@ use std::sync::Arc;
 
 use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR};
 use pliant_ir::print::type_text;
-use pliant_ir::relax::derive::is_subtype;
+use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op, OpRegistry, Sym};
 use pliant_ops::{LegalizeError, Legalized, TirCall, te};

@@ -107,7 +107,7 @@ impl Origins {
         let of = func.params().iter().map(|&p| (p, origin)).collect();
         let mut origins = Origins { of, tuples: FxHashMap::default() };
         walk(func, func.root(), |event| {
-            if let Event::Bound(_, binding) = event {
+            if let Event::LeaveBinding(_, binding) = event {
                 if let Some(origin) = origins.origin(func, binding.value) {
                     origins.of.insert(binding.var, origin);
                 }

@@ -138,7 +138,7 @@ fn written_views(func: &Function, memory: &mut Memory) -> FxHashSet<Var> {
     let (mut copied, mut last) = (FxHashSet::default(), None);
     walk(func, func.root(), |event| {
         let read = match event {
-            Event::Bound(_, b) => {
+            Event::LeaveBinding(_, b) => {
                 views.extend(reshaped(func, b.value).map(|source| (b.var, source)));
                 copied.extend(copied_var(func, b.value).filter(|&v| last == Some(v)));
                 last = Some(b.var);

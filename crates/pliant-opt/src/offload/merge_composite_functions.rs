@@ -343,7 +343,7 @@ fn read_outside(func: &Function) -> FxHashSet<Var> {
     let mut home: FxHashMap<Var, Block> = FxHashMap::default();
     let mut out = FxHashSet::default();
     walk(func, func.root(), |event| match event {
-        Event::Binding(place, b) => {
+        Event::EnterBinding(place, b) => {
             for v in operand_vars(func, b.value) {
                 if home.get(&v).is_some_and(|&h| h != place.block) {
                     out.insert(v);

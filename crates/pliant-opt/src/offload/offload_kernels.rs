@@ -50,7 +50,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
-use pliant_ir::relax::derive::is_subtype;
+use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::{Binding, Callee, ExprData, Function, Var};
 use pliant_ir::{BaseFunc, IRModule, Op};
 use pliant_pass::remark::{Remark, RemarkKind};

@@ -38,7 +38,7 @@
 
 use std::sync::Arc;
 
-use pliant_ir::relax::derive::definable_syms;
+use pliant_ir::relax::type_lattice::definable_syms;
 use pliant_ir::relax::visit::{Event, called_globals, copy_function_with, free_syms, walk};
 use pliant_ir::relax::{Function, Type};
 use pliant_ir::verify::verify_module;
@@ -200,7 +200,9 @@ fn sizes_of(func: &Function) -> Vec<SymVar> {
             }
         }
         Event::LeaveFunc(_) => depth -= 1,
-        Event::Binding(_, b) if depth == 1 => b.cast.expand().into_iter().for_each(&mut define),
+        Event::EnterBinding(_, b) if depth == 1 => {
+            b.cast.expand().into_iter().for_each(&mut define)
+        }
         _ => {}
     });
     out.extend(free_syms(func, root));

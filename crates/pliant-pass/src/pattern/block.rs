@@ -3,7 +3,7 @@
 use cranelift_entity::SecondaryMap;
 use pliant_ir::OpRegistry;
 use pliant_ir::print::type_text;
-use pliant_ir::relax::derive::{definable_syms, is_subtype, type_syms};
+use pliant_ir::relax::type_lattice::{definable_syms, is_subtype, type_syms};
 use pliant_ir::relax::visit::{
     Event, for_each_expr, operand_vars, type_vars, value_free_vars, walk,
 };
@@ -373,7 +373,7 @@ fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
             found.extend(scopes.drain(..).flatten());
             done = true;
         }
-        Event::Bound(_, b) => {
+        Event::LeaveBinding(_, b) => {
             if let (Some(cast), Some(scope)) = (b.cast.expand(), scopes.last_mut()) {
                 scope.extend(definable_syms(func, cast));
             }

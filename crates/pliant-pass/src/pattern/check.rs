@@ -172,7 +172,7 @@ pub fn unknown_op(op: Op, ops: &dyn OpRegistry) -> Option<Problem> {
 
 fn wrong_arity(op: Op, given: usize, more: bool, ops: &dyn OpRegistry) -> Option<String> {
     let signature = ops.signature(op)?;
-    let (operands, most) = (&signature.operands, signature.most_operands()?);
+    let (operands, most) = (&signature.operands, signature.max_operands()?);
     let least = operands.iter().filter(|o| !o.optional).count();
     let fits = given <= most && (more || given >= least);
     if fits {

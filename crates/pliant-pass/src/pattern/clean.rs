@@ -18,7 +18,7 @@ pub fn remove_unused(func: &mut Function, ops: &dyn OpRegistry, defs: &Defs, can
         type_vars(func, ty).into_iter().for_each(|v| counts[v] += 1);
     };
     walk(func, func.root(), |event| match event {
-        Event::Binding(_, b) => {
+        Event::EnterBinding(_, b) => {
             operand_vars(func, b.value).into_iter().for_each(|v| counts[v] += 1);
             count_ty(&mut counts, func.var(b.var).ty);
             values[b.var] = Some(b);
@@ -65,7 +65,7 @@ pub fn show_used_outside(func: &mut Function) {
     let mut home: SecondaryMap<Var, Option<Block>> = SecondaryMap::new();
     let mut outside: Vec<Var> = Vec::new();
     walk(func, func.root(), |event| match event {
-        Event::Binding(place, b) => {
+        Event::EnterBinding(place, b) => {
             home[b.var] = Some(place.block);
             for v in operand_vars(func, b.value) {
                 if func.var(v).dataflow && home[v] != Some(place.block) {

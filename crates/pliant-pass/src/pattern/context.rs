@@ -195,7 +195,7 @@ fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
             if matches!(*op, CALL_TIR | CALL_DPS_PACKED) {
                 return None;
             }
-            let most = ops.signature(*op)?.most_operands()?;
+            let most = ops.signature(*op)?.max_operands()?;
             let index = edge.index.filter(|&i| i as usize >= most)?;
             never(format!("{op} takes {most} operands and has no operand {index}"))
         }

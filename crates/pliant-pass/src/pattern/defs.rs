@@ -3,8 +3,8 @@
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use pliant_ir::op::CALL_PURE_PACKED;
-use pliant_ir::relax::loops::op_call_is_pure;
 use pliant_ir::relax::visit::{Event, walk};
+use pliant_ir::relax::while_loop::op_call_is_pure;
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{Op, OpRegistry};
 
@@ -51,7 +51,7 @@ impl Defs {
                 epoch = last;
             }
             Event::LeaveFunc(_) => epoch = outer.pop().expect("functions begin before they end"),
-            Event::Bound(place, b) => {
+            Event::LeaveBinding(place, b) => {
                 let nested = matches!(func.expr(b.value), ExprData::If { .. });
                 if !nested && !only_checks(func, b.value) && !defs.is_pure(func, ops, b.value) {
                     last += 1;

@@ -12,7 +12,7 @@
 use cranelift_entity::EntityRef;
 use pliant_ir::OpRegistry;
 use pliant_ir::print::type_text;
-use pliant_ir::relax::derive::is_subtype;
+use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::visit::{Event, free_vars, operand_vars, walk};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_sym::Proof;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pliant_ir::OpRegistry;
 use pliant_ir::print::type_text;
-use pliant_ir::relax::derive::is_subtype;
+use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::visit::{Importer, bindings};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
 use pliant_sym::{Proof, SymArena};

@@ -191,7 +191,7 @@ pub(crate) fn result_dtype(
 
 /// The type of all calls of an operator that the pattern matches, as for [`result_dtype`].
 fn result(args: &[NodeId], op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> Option<TypeData> {
-    if ops.infers_by_example(op) {
+    if ops.infers_example_type(op) {
         return None;
     }
     let declared = &ops.signature(op)?.attrs;

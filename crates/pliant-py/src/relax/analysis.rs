@@ -1,6 +1,6 @@
 //! Analyses of expressions and types, for `pliant.relax.analysis`.
 
-use pliant_ir::relax::derive;
+use pliant_ir::relax::type_lattice;
 use pliant_ir::relax::visit::{Uses, bindings};
 use pliant_ir::relax::{Callee, Expr, ExprData, TypeData, Var};
 use pliant_ops::te::{self, ExprKind};
@@ -255,7 +255,7 @@ pub fn struct_info_lca<'py>(
     let (a, b) = (sinfo(lhs)?, sinfo(rhs)?);
     let info = Scratch::new().run(|s| {
         let (a, b) = (to_type(s, &a)?, to_type(s, &b)?);
-        let ty = derive::lca(s.parts()?.0, a, b);
+        let ty = type_lattice::lca(s.parts()?.0, a, b);
         Ok(s.sinfo_of(ty))
     })?;
     wrap_info(lhs.py(), info)
@@ -269,12 +269,12 @@ pub fn struct_info_check(base: &Bound<'_, PyAny>, derived: &Bound<'_, PyAny>) ->
     Scratch::new().run(|s| {
         let (base, derived) = (to_type(s, &base)?, to_type(s, &derived)?);
         let func = s.parts()?.0;
-        Ok(match derive::is_subtype(func, derived, base) {
+        Ok(match type_lattice::is_subtype(func, derived, base) {
             Proof::Yes => 3,
             Proof::No => 0,
             Proof::Unknown => {
-                let base = derive::erase(func, base, &|_| false);
-                if derive::is_subtype(func, derived, base).is_yes() { 2 } else { 1 }
+                let base = type_lattice::erase(func, base, &|_| false);
+                if type_lattice::is_subtype(func, derived, base).is_yes() { 2 } else { 1 }
             }
         })
     })
@@ -332,7 +332,8 @@ pub fn erase_struct_info<'py>(
             map.insert(sym, value);
         }
         let func = s.parts()?.0;
-        let ty = derive::erase_to_well_defined(func, ty, &|v| map.get(&v).copied(), &|_| None);
+        let ty =
+            type_lattice::erase_to_well_defined(func, ty, &|v| map.get(&v).copied(), &|_| None);
         Ok(s.sinfo_of(ty))
     })?;
     wrap_info(info.py(), made)
@@ -348,8 +349,11 @@ pub fn struct_info_vars<'py>(
     let list = Scratch::new().run(|s| {
         let ty = to_type(s, &given)?;
         let func = s.parts()?.0;
-        let syms =
-            if definable { derive::definable_syms(func, ty) } else { derive::type_syms(func, ty) };
+        let syms = if definable {
+            type_lattice::definable_syms(func, ty)
+        } else {
+            type_lattice::type_syms(func, ty)
+        };
         let (func, vars) = s.parts()?;
         Ok(syms.into_iter().map(|v| vars.te_var(&func.syms, v).expr()).collect::<Vec<_>>())
     })?;
@@ -364,7 +368,7 @@ pub fn struct_info_dims<'py>(info: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, 
         let ty = to_type(s, &given)?;
         let func = s.parts()?.0;
         let mut dims = Vec::new();
-        derive::visit_dims(func, ty, false, &mut |dim| {
+        type_lattice::visit_dims(func, ty, false, &mut |dim| {
             if !dims.contains(&dim) && func.syms.as_int(dim).is_none() {
                 dims.push(dim);
             }
@@ -392,7 +396,7 @@ pub fn call_struct_info<'py>(
         if !matches!(f.types.get(callable), TypeData::Callable { .. }) {
             return Err(Error::Type("the type is not that of a function".into()));
         }
-        let ty = derive::derive_callable_ty(f, callable, &args);
+        let ty = type_lattice::derive_callable_ty(f, callable, &args);
         let ty = ty.map_err(|e| Error::Compile(e.message))?;
         Ok(s.sinfo_of(ty))
     })?;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pliant_ir::attr_names::GLOBAL_SYMBOL;
-use pliant_ir::relax::{self as ir, ExprData, derive};
+use pliant_ir::relax::{self as ir, ExprData, type_lattice};
 use rustc_hash::FxHashSet;
 
 use crate::error::{Error, Result};
@@ -112,9 +112,9 @@ impl HomeState {
         let func = self.parts()?.0;
         let mut known = FxHashSet::default();
         for &p in params {
-            known.extend(derive::definable_syms(func, func.var(p).ty));
+            known.extend(type_lattice::definable_syms(func, func.var(p).ty));
         }
-        Ok(derive::erase(func, ty, &|s| known.contains(&s)))
+        Ok(type_lattice::erase(func, ty, &|s| known.contains(&s)))
     }
 
     fn ret_ty(&mut self, parts: &FuncParts, result: ir::Expr) -> Result<ir::Type> {
@@ -132,7 +132,9 @@ impl HomeState {
         let func = self.parts()?.0;
         let ty = func.expr_ty(result);
         match declared {
-            Some(ret) if !parts.adapt || !derive::is_subtype(func, ty, ret).is_no() => Ok(ret),
+            Some(ret) if !parts.adapt || !type_lattice::is_subtype(func, ty, ret).is_no() => {
+                Ok(ret)
+            }
             _ => self.escaping(ty, params),
         }
     }
@@ -331,7 +333,7 @@ impl HomeState {
         };
         let func = self.parts()?.0;
         let old = func.var(var).ty;
-        if !derive::is_subtype(func, ty, old).is_yes() {
+        if !type_lattice::is_subtype(func, ty, old).is_yes() {
             func.var_mut(var).ty = ty;
         }
         if !in_dataflow {
@@ -360,7 +362,7 @@ impl HomeState {
         let func = self.parts()?.0;
         let (a, b) = (func.seq(branches[0]).result, func.seq(branches[1]).result);
         let (a, b) = (func.expr_ty(a), func.expr_ty(b));
-        let ty = derive::lca(func, a, b);
+        let ty = type_lattice::lca(func, a, b);
         let data = ExprData::If { cond, then_seq: branches[0], else_seq: branches[1] };
         Ok(func.add_expr(data, ty))
     }

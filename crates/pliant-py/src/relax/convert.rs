@@ -1,6 +1,6 @@
 //! Converts Python values to operands, attributes and struct infos of the graph level.
 
-use pliant_ir::relax::derive;
+use pliant_ir::relax::type_lattice;
 use pliant_ir::relax::{Expr, Function, Type};
 use pliant_ir::{AttrValue, DType};
 use pliant_ops::te;
@@ -63,7 +63,7 @@ pub fn float_tensor(v: f64, dtype: DType) -> Result<Tensor> {
 pub fn call_result(func: &mut Function, callee: Expr, args: &[Expr]) -> Result<Type> {
     let callable = func.expr_ty(callee);
     let args: Vec<Type> = args.iter().map(|&a| func.expr_ty(a)).collect();
-    derive::derive_callable_ty(func, callable, &args).map_err(|e| Error::Compile(e.message))
+    type_lattice::derive_callable_ty(func, callable, &args).map_err(|e| Error::Compile(e.message))
 }
 
 /// A Python value as an operand: an expression, a number, a shape, a string, an array, or a tuple

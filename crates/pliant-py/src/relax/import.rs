@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pliant_ir::relax::derive::SymMap;
+use pliant_ir::relax::type_lattice::SymMap;
 use pliant_ir::relax::visit::{Event, Importer, type_vars, value_free_vars, walk_value};
 use pliant_ir::relax::{Binding, Block, Expr, ExprData, Function, Type, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -134,7 +134,7 @@ fn block_needs(f: &Function, block: Block) -> Vec<Var> {
         bound.insert(b.var);
         walk_value(f, b.value, |event| match event {
             Event::EnterFunc(id) => bound.extend(f.func(id).params.iter().copied()),
-            Event::Binding(_, b) => {
+            Event::EnterBinding(_, b) => {
                 bound.insert(b.var);
             }
             _ => {}

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pliant_ir::op::{Op, Takes, Written};
+use pliant_ir::op::{ArgumentForm, Op, OperandKind};
 use pliant_ir::relax::{self as ir};
 use pliant_ir::{AttrValue, DType};
 use pliant_ops::te;
@@ -249,23 +249,23 @@ impl HomeState {
         let signature = signature(op)?;
         let func = self.func().ok_or_else(|| Error::Value("the function was given up".into()))?;
         let written = |arg: &NodeRef| match arg.get() {
-            Node::Scalar(Scalar::Int(_)) => Written::Int,
-            Node::Scalar(Scalar::Float(_)) => Written::Float,
-            Node::Scalar(Scalar::Bool(_)) => Written::Bool,
+            Node::Scalar(Scalar::Int(_)) => ArgumentForm::Int,
+            Node::Scalar(Scalar::Float(_)) => ArgumentForm::Float,
+            Node::Scalar(Scalar::Bool(_)) => ArgumentForm::Bool,
             _ => match func.ty(memo[&arg.id()]) {
-                ir::TypeData::Tensor { dtype, .. } => Written::Tensor(*dtype),
-                ir::TypeData::Any => Written::Tensor(None),
-                _ => Written::Other,
+                ir::TypeData::Tensor { dtype, .. } => ArgumentForm::Tensor(*dtype),
+                ir::TypeData::Any => ArgumentForm::Tensor(None),
+                _ => ArgumentForm::Other,
             },
         };
-        let written: Vec<Written> = call.args.iter().map(written).collect();
+        let written: Vec<ArgumentForm> = call.args.iter().map(written).collect();
         let stated = call.attrs.get("dtype").and_then(AttrValue::as_dtype);
-        let types = signature.number_types(&written, stated);
+        let types = signature.number_dtypes(&written, stated);
         let mut args = Vec::with_capacity(types.len());
         for (i, (arg, dtype)) in call.args.iter().zip(types).enumerate() {
             args.push(match (arg.get(), dtype) {
                 (Node::Scalar(s), Some(dtype)) => {
-                    let fill = signature.takes(i) == Takes::Fill;
+                    let fill = signature.operand_kind(i) == OperandKind::Fill;
                     let tensor =
                         if fill { fill_tensor(*s, dtype) } else { scalar_tensor(*s, dtype) };
                     let tensor = tensor.map_err(|e| e.prefixed(&format!("{op}: ")))?;

@@ -1,6 +1,8 @@
 //! Operators as Python functions, and calls with a syntax of their own (`call_tir`, ...).
 
-use pliant_ir::op::{CALL_DPS_PACKED, CALL_KERNEL, CALL_PURE_PACKED, CALL_TIR, OperandSpec, Takes};
+use pliant_ir::op::{
+    CALL_DPS_PACKED, CALL_KERNEL, CALL_PURE_PACKED, CALL_TIR, OperandKind, OperandSpec,
+};
 use pliant_ir::relax::kernel_call::{find_kernel, kernel_attrs};
 use pliant_ir::{AttrValue, Attrs, Op, OpRegistry, OpSignature};
 use pyo3::prelude::*;
@@ -248,7 +250,7 @@ impl OpFunction {
             other => other.prefixed(&self.place(spec)),
         })?;
         // An empty list is a shape only if the operand takes sizes. Otherwise it is an empty tuple.
-        if spec.takes != Takes::Sizes
+        if spec.kind != OperandKind::Sizes
             && matches!(given.as_ref().map(NodeRef::get), Some(Node::Shape(dims)) if dims.is_empty())
             && !obj.is_instance_of::<crate::relax::classes::Expr>()
         {

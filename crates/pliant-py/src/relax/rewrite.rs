@@ -1,7 +1,7 @@
 //! The part of `BlockBuilder` for mutators: rewrites a function block by block and binding by
 //! binding.
 
-use pliant_ir::relax::derive;
+use pliant_ir::relax::type_lattice;
 use pyo3::prelude::*;
 
 use crate::enter::guard;
@@ -207,8 +207,8 @@ impl crate::relax::home::HomeState {
         let ty = cast.unwrap_or(func.expr_ty(e));
         let data = func.var(v).clone();
         let kept = ty == data.ty
-            || (derive::is_subtype(func, ty, data.ty).is_yes()
-                && derive::is_subtype(func, data.ty, ty).is_yes());
+            || (type_lattice::is_subtype(func, ty, data.ty).is_yes()
+                && type_lattice::is_subtype(func, data.ty, ty).is_yes());
         let v = if kept {
             v
         } else {

@@ -5,8 +5,8 @@
 
 use pliant_ir::DType;
 use pliant_ir::print::DISCARDED;
-use pliant_ir::relax::loops::is_condition;
-use pliant_ir::relax::{Expr as IrExpr, ExprData, Seq, Type, TypeData, derive};
+use pliant_ir::relax::while_loop::is_condition;
+use pliant_ir::relax::{Expr as IrExpr, ExprData, Seq, Type, TypeData, type_lattice};
 use pliant_sym::Proof;
 use rustc_hash::FxHashSet;
 
@@ -173,8 +173,8 @@ impl<'s> FuncParser<'_, 's> {
         first: &Branch<'s>,
         second: &Branch<'s>,
     ) -> Res<Type> {
-        let (a, b) = (self.erase_shape(first.ty), self.erase_shape(second.ty));
-        let ty = derive::lca(self.b.func_mut(), a, b);
+        let (a, b) = (self.forget_shape(first.ty), self.forget_shape(second.ty));
+        let ty = type_lattice::lca(self.b.func_mut(), a, b);
         let types = &self.b.func().types;
         let lost = |a: Type, b: Type, ty: Type| {
             matches!(types.get(ty), TypeData::Any)
@@ -428,7 +428,7 @@ impl<'s> FuncParser<'_, 's> {
     /// Checks the result of a function against its annotation, like that of a binding.
     pub(super) fn check_result(&mut self, result: IrExpr, want: Type, range: Range) -> Res<IrExpr> {
         let have = self.b.func().expr_ty(result);
-        match derive::is_subtype(self.b.func_mut(), have, want) {
+        match type_lattice::is_subtype(self.b.func_mut(), have, want) {
             Proof::Yes => Ok(result),
             Proof::Unknown if self.same_but_for_functions(have, want) => Ok(result),
             Proof::Unknown => {

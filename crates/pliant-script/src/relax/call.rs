@@ -1,9 +1,9 @@
 //! Calls of operators and functions.
 
 use pliant_ir::attrs::is_forced_pure;
-use pliant_ir::op::Written;
-use pliant_ir::relax::loops::op_call_is_pure;
-use pliant_ir::relax::{Callee, Expr as IrExpr, ExprData, Type, TypeData, derive};
+use pliant_ir::op::ArgumentForm;
+use pliant_ir::relax::while_loop::op_call_is_pure;
+use pliant_ir::relax::{Callee, Expr as IrExpr, ExprData, Type, TypeData, type_lattice};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, Op, OpSignature, Sym, SymVar};
 
 use super::value::Val;
@@ -160,8 +160,9 @@ impl<'s> FuncParser<'_, 's> {
                 ty_args = self.type_list(&k.value)?;
             }
         }
-        let written: Vec<Written> = bound.operands.iter().map(|(v, _)| self.written(v)).collect();
-        let types = signature.number_types(&written, attr_dtype(&bound.attrs));
+        let written: Vec<ArgumentForm> =
+            bound.operands.iter().map(|(v, _)| self.written(v)).collect();
+        let types = signature.number_dtypes(&written, attr_dtype(&bound.attrs));
         let mut args = Vec::with_capacity(bound.operands.len());
         for (i, (val, range)) in bound.operands.into_iter().enumerate() {
             let name = signature.operands.get(i).map_or("", |o| o.name);
@@ -178,19 +179,19 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(op, &args, bound.attrs, &ty_args, e.range)
     }
 
-    /// How an operand determines the data type of number literals among the other operands.
-    fn written(&self, val: &Val) -> Written {
+    /// How an operand determines the type of number literals next to it.
+    fn written(&self, val: &Val) -> ArgumentForm {
         match val {
             Val::Expr(x) => match self.ty_of(*x) {
-                TypeData::Tensor { dtype, .. } => Written::Tensor(*dtype),
-                TypeData::Any => Written::Tensor(None),
-                _ => Written::Other,
+                TypeData::Tensor { dtype, .. } => ArgumentForm::Tensor(*dtype),
+                TypeData::Any => ArgumentForm::Tensor(None),
+                _ => ArgumentForm::Other,
             },
-            Val::Tensor(t) => Written::Tensor(Some(t.dtype())),
-            Val::Sym(s, None) if self.b.func().syms.as_int(*s).is_some() => Written::Int,
-            Val::Float(_, None) => Written::Float,
-            Val::Bool(_) => Written::Bool,
-            _ => Written::Other,
+            Val::Tensor(t) => ArgumentForm::Tensor(Some(t.dtype())),
+            Val::Sym(s, None) if self.b.func().syms.as_int(*s).is_some() => ArgumentForm::Int,
+            Val::Float(_, None) => ArgumentForm::Float,
+            Val::Bool(_) => ArgumentForm::Bool,
+            _ => ArgumentForm::Other,
         }
     }
 
@@ -511,10 +512,10 @@ impl<'s> FuncParser<'_, 's> {
         let (name, params) = self.callee_names(callee);
         let func = self.b.func_mut();
         let ty = match parsed {
-            Some(f) => derive::derive_call_ty(func, &f, &arg_tys),
+            Some(f) => type_lattice::derive_call_ty(func, &f, &arg_tys),
             None => {
                 let outer = |v: SymVar| (v.as_u32() as usize) < local;
-                derive::derive_callable_ty_within(func, callee_ty, &arg_tys, &params, &outer)
+                type_lattice::derive_callable_ty_within(func, callee_ty, &arg_tys, &params, &outer)
             }
         };
         ty.map_err(|error| {

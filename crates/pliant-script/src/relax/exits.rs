@@ -5,7 +5,7 @@
 //! the condition of a `while` loop reads. `return` does the same and also stores its value in the state; an `if` after the loop
 //! returns this value if another flag is set.
 
-use pliant_ir::relax::{Expr as IrExpr, ExprData, Type, TypeData, derive};
+use pliant_ir::relax::{Expr as IrExpr, ExprData, Type, TypeData, type_lattice};
 use pliant_ir::{DType, Sym};
 use pliant_tensor::Tensor;
 
@@ -179,12 +179,13 @@ impl<'s> FuncParser<'_, 's> {
     ) -> Res<Type> {
         let mut joined: Option<Type> = None;
         for &ty in returned {
-            let ty = derive::erase(self.b.func_mut(), ty, &|v| (v.as_u32() as usize) < outer_syms);
+            let ty =
+                type_lattice::erase(self.b.func_mut(), ty, &|v| (v.as_u32() as usize) < outer_syms);
             let Some(before) = joined else {
                 joined = Some(ty);
                 continue;
             };
-            let both = derive::lca(self.b.func_mut(), before, ty);
+            let both = type_lattice::lca(self.b.func_mut(), before, ty);
             if self.is_any(both) && !self.is_any(before) && !self.is_any(ty) && !self.result_is_any
             {
                 let (a, b) = (self.ty_text(before), self.ty_text(ty));
@@ -248,7 +249,7 @@ impl<'s> FuncParser<'_, 's> {
         };
         let no_ty = self.b.func().expr_ty(no);
         let else_seq = self.b.end_seq(no);
-        let ty = derive::lca(self.b.func_mut(), result_ty, no_ty);
+        let ty = type_lattice::lca(self.b.func_mut(), result_ty, no_ty);
         let data = ExprData::If { cond: flag, then_seq, else_seq };
         let value = self.b.func_mut().add_expr(data, ty);
         Ok(self.b.operand(value))

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use pliant_ir::BaseFunc;
-use pliant_ir::relax::builder::OpenFunc;
+use pliant_ir::relax::builder::SuspendedFunc;
 use pliant_ir::relax::visit::copy_function;
 use pliant_ir::relax::{
-    Expr as IrExpr, ExprData, Function, FunctionBuilder, Type, TypeData, Var, derive,
+    Expr as IrExpr, ExprData, Function, FunctionBuilder, Type, TypeData, Var, type_lattice,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -127,10 +127,10 @@ pub(crate) fn parse_function<'p, 's>(
     Ok(if reparsed { copy_function(&func) } else { func })
 }
 
-/// A local function whose signature is parsed, but not its body.
-struct OpenFunction<'s> {
-    open: OpenFunc,
-    /// The names defined by the signature.
+/// A local function whose signature, but not body, has been parsed.
+struct Opened<'s> {
+    open: SuspendedFunc,
+    /// The names that the signature defines.
     names: Vec<(&'s str, Local)>,
     want: Option<Type>,
     /// The variable, declared in advance if the result type is annotated.
@@ -272,10 +272,10 @@ impl<'p, 's> FuncParser<'p, 's> {
         let func = self.b.func();
         let mut known = FxHashSet::default();
         for &p in func.params() {
-            known.extend(derive::definable_syms(func, func.var(p).ty));
+            known.extend(type_lattice::definable_syms(func, func.var(p).ty));
         }
         let ty = func.expr_ty(result);
-        derive::erase(self.b.func_mut(), ty, &|v| known.contains(&v))
+        type_lattice::erase(self.b.func_mut(), ty, &|v| known.contains(&v))
     }
 
     // ---- local functions ----
@@ -412,13 +412,13 @@ impl<'p, 's> FuncParser<'p, 's> {
 
     pub(super) fn base_func_type(&mut self, func: &BaseFunc) -> Type {
         let BaseFunc::Relax(func) = func else { return self.loop_func_type() };
-        let mut syms = derive::SymMap::default();
+        let mut syms = type_lattice::SymMap::default();
         let dst = self.b.func_mut();
         let mut params = Vec::with_capacity(func.params().len());
         for &p in func.params() {
-            params.push(derive::import_type(dst, func, func.var(p).ty, &mut syms));
+            params.push(type_lattice::import_type(dst, func, func.var(p).ty, &mut syms));
         }
-        let ret = derive::import_type(dst, func, func.ret_ty(), &mut syms);
+        let ret = type_lattice::import_type(dst, func, func.ret_ty(), &mut syms);
         self.intern(TypeData::Callable { params: Some(params.into()), ret, pure: func.is_pure() })
     }
 

@@ -3,7 +3,9 @@
 //! Initially, the types are those of the initial values. If an iteration produces other types, they are widened: a dim that changes
 //! becomes a symbol defined in the body. The body is parsed again with the wider types until they are stable.
 
-use pliant_ir::relax::derive::{erase_to_well_defined, is_subtype, prove_dims_equal, type_syms};
+use pliant_ir::relax::type_lattice::{
+    erase_to_well_defined, is_subtype, prove_dims_equal, type_syms,
+};
 use pliant_ir::relax::{Expr as IrExpr, TensorShape, Type, TypeData};
 use pliant_ir::{Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -49,9 +51,9 @@ impl<'s> FuncParser<'_, 's> {
                 return Ok(func);
             }
             state.types = wider;
-            self.b.give_back_names(mark);
-            self.reparses += 1;
-            if self.reparses > MAX_REPARSES {
+            self.b.release_names(mark);
+            self.rereads += 1;
+            if self.rereads > MAX_REREADS {
                 return Err(self.error_help(
                     ErrorKind::Unsupported,
                     range,
@@ -156,7 +158,7 @@ impl<'s> FuncParser<'_, 's> {
                 TypeData::Tuple(fields.map(|(&a, &b)| self.widen(a, b, name, own)).collect())
             }
             (TypeData::Callable { .. }, TypeData::Callable { .. }) => {
-                return pliant_ir::relax::derive::lca(self.b.func_mut(), ty, result);
+                return pliant_ir::relax::type_lattice::lca(self.b.func_mut(), ty, result);
             }
             _ => TypeData::Any,
         };

@@ -1,6 +1,6 @@
 //! `match_cast`, `match_shape`, and bindings with annotations.
 
-use pliant_ir::relax::{Expr as IrExpr, TensorShape, Type, TypeData, Var, derive};
+use pliant_ir::relax::{Expr as IrExpr, TensorShape, Type, TypeData, Var, type_lattice};
 use pliant_ir::{DType, Sym};
 use pliant_sym::Proof;
 
@@ -86,7 +86,7 @@ impl<'s> FuncParser<'_, 's> {
     fn check_match(&mut self, value: IrExpr, ty: Type, range: Range) -> Res<()> {
         let have = self.b.func().expr_ty(value);
         let func = self.b.func_mut();
-        if derive::is_subtype(func, have, ty) != Proof::No {
+        if type_lattice::is_subtype(func, have, ty) != Proof::No {
             return Ok(());
         }
         // A match that always fails is an error, unless it fails because of sizes, which are checked at run time.
@@ -120,7 +120,7 @@ impl<'s> FuncParser<'_, 's> {
         let want = self.annotation(annotation)?;
         let have = self.b.func().expr_ty(value);
         self.b.set_span(self.cx.span(range));
-        match derive::is_subtype(self.b.func_mut(), have, want) {
+        match type_lattice::is_subtype(self.b.func_mut(), have, want) {
             Proof::Yes => {
                 let ty = if self.omits_shape(annotation) { have } else { want };
                 Ok(self.b.emit_typed(value, hint, ty))
@@ -147,7 +147,7 @@ impl<'s> FuncParser<'_, 's> {
     /// run time.
     pub(super) fn same_but_for_functions(&mut self, have: Type, want: Type) -> bool {
         let (have, want) = (self.without_functions(have), self.without_functions(want));
-        derive::is_subtype(self.b.func_mut(), have, want) == Proof::Yes
+        type_lattice::is_subtype(self.b.func_mut(), have, want) == Proof::Yes
     }
 
     fn without_functions(&mut self, ty: Type) -> Type {

@@ -16,7 +16,7 @@
 //! ```
 
 use pliant_ir::SymVar;
-use pliant_ir::relax::derive::type_syms;
+use pliant_ir::relax::type_lattice::type_syms;
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData};
 use rustc_hash::FxHashSet;
 

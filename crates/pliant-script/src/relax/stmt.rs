@@ -2,7 +2,7 @@
 
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::UPPER_BOUND;
-use pliant_ir::relax::derive::type_syms;
+use pliant_ir::relax::type_lattice::type_syms;
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData, Var};
 
 use super::exits::{Exit, exits_early, is_returning_loop};
@@ -298,7 +298,7 @@ impl<'s> FuncParser<'_, 's> {
         let var = self.bind_match(value_e, ty, target_name, target.range);
         if let Some(annotation) = annotation {
             let want = self.annotation(annotation)?;
-            let fits = pliant_ir::relax::derive::is_subtype(self.b.func_mut(), ty, want);
+            let fits = pliant_ir::relax::type_lattice::is_subtype(self.b.func_mut(), ty, want);
             if fits == pliant_sym::Proof::No {
                 let message = format!(
                     "the annotation says {}, but the value is {}",

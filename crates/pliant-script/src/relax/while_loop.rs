@@ -1,6 +1,6 @@
 //! `R.while_loop(cond, body, *state)` and its condition and body functions.
 
-use pliant_ir::relax::derive::type_syms;
+use pliant_ir::relax::type_lattice::type_syms;
 use pliant_ir::relax::{Expr as IrExpr, Type, TypeData};
 use pliant_ir::{Attrs, SymVar};
 use rustc_hash::FxHashSet;

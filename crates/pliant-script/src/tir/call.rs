@@ -475,7 +475,7 @@ impl<'s> PrimParser<'_, 's> {
             let x = match self.val(a)? {
                 Val::Str(s) => self.f.add_expr(ExprData::Str(s.into())),
                 Val::Handle(v) => self.f.var_expr(v),
-                Val::Buffer(b) => self.f.start_of(b),
+                Val::Buffer(b) => self.f.address_of_start(b),
                 val => self.typed(val, None, a.range)?,
             };
             operands.push(x);

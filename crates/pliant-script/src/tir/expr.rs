@@ -1,7 +1,7 @@
 //! Expressions of loop functions. Untyped literals get the type of the other operand. If two types differ, the operand of the
 //! narrower type is converted.
 
-use pliant_ir::tir::bind_calls::makes_calls;
+use pliant_ir::tir::bind_calls::contains_calls;
 use pliant_ir::tir::{BinOp, Buffer, Expr as IrExpr, ExprData, Intrin, Ty};
 use pliant_tensor::{DType, DTypeKind};
 
@@ -382,7 +382,7 @@ impl<'s> PrimParser<'_, 's> {
                 Ok(Val::Seq(self.f.buffer(b).strides.iter().map(|&d| Val::Typed(d)).collect()))
             }
             "dtype" => Ok(Val::DType),
-            "data" => Ok(Val::Typed(self.f.start_of(b))),
+            "data" => Ok(Val::Typed(self.f.address_of_start(b))),
             _ => {
                 let message = format!("a buffer has no attribute '{name}'");
                 let help = "it has shape, strides, dtype and data";
@@ -587,7 +587,7 @@ impl<'s> PrimParser<'_, 's> {
         for (k, (op, operand)) in rest.iter().enumerate() {
             let right = self.val(operand)?;
             let again = k + 1 < rest.len();
-            if again && matches!(right, Val::Typed(e) if makes_calls(&self.f, e)) {
+            if again && matches!(right, Val::Typed(e) if contains_calls(&self.f, e)) {
                 return Err(self.error_help(
                     ErrorKind::Unsupported,
                     operand.range,

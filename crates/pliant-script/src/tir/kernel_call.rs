@@ -1,7 +1,7 @@
 //! `T.call_kernel("name", operand=buffer, ..., attribute=value, ...)`.
 
 use pliant_ir::relax::kernel_call::{find_kernel, unknown_keyword};
-use pliant_ir::tir::{Expr as IrExpr, ExprData, Intrin, Ty, WHOLE};
+use pliant_ir::tir::{Expr as IrExpr, ExprData, Intrin, Ty, WHOLE_BUFFER};
 use pliant_kernel_api::{Attr, AttrDefault, AttrType, Kernel, MAX_RANK};
 use pliant_tensor::DType;
 
@@ -102,7 +102,7 @@ impl<'s> PrimParser<'_, 's> {
                 let message = format!("operand {name} of kernel {} takes a buffer", kernel.name);
                 return Err(self.error(ErrorKind::Type, value.range, message));
             };
-            return Ok(vec![self.f.start_of(buffer), self.f.int(WHOLE)]);
+            return Ok(vec![self.f.address_of_start(buffer), self.f.int(WHOLE_BUFFER)]);
         };
         let keyword = |name: &str| view.keywords.iter().find(|k| k.name == name).map(|k| &k.value);
         let known = view.keywords.iter().all(|k| matches!(k.name, "strides" | "offset"));
@@ -127,7 +127,7 @@ impl<'s> PrimParser<'_, 's> {
             Some(offset) => self.scalar(offset, Some(Ty::I64))?,
             None => self.f.int(0),
         };
-        let mut arguments = vec![self.f.start_of(of), self.f.int(rank as i64), offset];
+        let mut arguments = vec![self.f.address_of_start(of), self.f.int(rank as i64), offset];
         arguments.extend(lists.concat());
         Ok(arguments)
     }

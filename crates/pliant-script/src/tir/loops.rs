@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pliant_ir::AttrValue;
-use pliant_ir::tir::bind_calls::makes_calls;
+use pliant_ir::tir::bind_calls::contains_calls;
 use pliant_ir::tir::{BinOp, Expr as IrExpr, ForKind, Stmt as IrStmt, StmtData, Var};
 
 use super::expr::Val;
@@ -114,8 +114,8 @@ impl<'s> PrimParser<'_, 's> {
                 let mut out = Vec::with_capacity(call.args.len());
                 for arg in &call.args {
                     let (min, extent) = self.domain(arg)?;
-                    let (kind, annotations) = (ForKind::Serial, Annotations::new());
-                    if makes_calls(&self.f, min) || makes_calls(&self.f, extent) {
+                    let (kind, notes) = (ForKind::Serial, Notes::new());
+                    if contains_calls(&self.f, min) || contains_calls(&self.f, extent) {
                         return Err(self.error_help(
                             ErrorKind::Unsupported,
                             arg.range,
@@ -209,8 +209,8 @@ impl<'s> PrimParser<'_, 's> {
             return Ok(LoopRange { min: zero, extent, kind, annotations, strided, once });
         }
         // The extent also depends on the first value.
-        let calls = makes_calls(&self.f, min) || makes_calls(&self.f, end);
-        let min = if calls { self.evaluate_once(min, &mut once) } else { min };
+        let calls = contains_calls(&self.f, min) || contains_calls(&self.f, end);
+        let min = if calls { self.once(min, &mut once) } else { min };
         let extent = if start.is_some() { self.extent(min, end) } else { end };
         Ok(LoopRange { min, extent, kind, annotations, strided: None, once })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pliant_ir::tir::bind_calls::{makes_calls, may_change};
+use pliant_ir::tir::bind_calls::{contains_calls, may_change};
 use pliant_ir::tir::{Buffer, Expr as IrExpr, Intrin, Stmt as IrStmt, StmtData, Ty, Var, VarTy};
 
 use super::block::OpenBlock;
@@ -398,9 +398,9 @@ impl<'s> PrimParser<'_, 's> {
         };
         let (b, indices) = self.element(head, index, target.range)?;
         let val = self.val(value)?;
-        // The indices are evaluated once, before the value.
-        let calls = indices.iter().any(|&i| makes_calls(&self.f, i))
-            || matches!(val, Val::Typed(e) if makes_calls(&self.f, e));
+        // The indices are computed once, before the value.
+        let calls = indices.iter().any(|&i| contains_calls(&self.f, i))
+            || matches!(val, Val::Typed(e) if contains_calls(&self.f, e));
         let mut once = Vec::new();
         let indices: Vec<IrExpr> = match calls {
             true => indices.into_iter().map(|i| self.evaluate_once(i, &mut once)).collect(),

@@ -7,10 +7,10 @@ use crate::attr_names::INPLACE_INDICES;
 use crate::attrs::AttrValue;
 use crate::module::BaseFunc;
 use crate::op::{CALL_TIR, CALL_TIR_INPLACE, Op, WHILE_LOOP};
-use crate::relax::derive::{derive_call_ty, derive_callable_ty, type_syms};
 use crate::relax::expr::*;
-use crate::relax::loops::{op_call_is_pure, while_loop_ty};
+use crate::relax::type_lattice::{derive_call_ty, derive_callable_ty, type_syms};
 use crate::relax::types::{Type, TypeData};
+use crate::relax::while_loop::{op_call_is_pure, while_loop_ty};
 use crate::tir::{PrimFunc, VarTy};
 
 impl Verifier<'_> {
@@ -28,7 +28,7 @@ impl Verifier<'_> {
                     self.while_loop(args);
                 }
             }
-            Callee::Expr(c) => self.value_call(*c, args),
+            Callee::Expr(c) => self.func_call(*c, args),
         }
     }
 
@@ -83,8 +83,8 @@ impl Verifier<'_> {
             return;
         };
         let operands = &signature.operands;
-        let least = operands.iter().filter(|o| !o.optional && !o.variadic).count();
-        if args < least || signature.most_operands().is_some_and(|most| args > most) {
+        let min = operands.iter().filter(|o| !o.optional && !o.variadic).count();
+        if args < min || signature.max_operands().is_some_and(|max| args > max) {
             let names: Vec<&str> = operands.iter().map(|o| o.name).collect();
             let names = names.join(", ");
             self.error(
@@ -99,21 +99,20 @@ impl Verifier<'_> {
         let [cond, body, states @ ..] = args else { return };
         let states: Vec<Type> = states.iter().map(|&e| f.expr_ty(e)).collect();
         for function in [*cond, *body] {
-            self.loop_of_itself(function, &states);
+            self.check_self_recursive_loop(function, &states);
         }
         let (cond, body) = (f.expr_ty(*cond), f.expr_ty(*body));
-        let scratch = self.scratch.get_or_insert_with(|| f.clone());
-        if let Err(e) = while_loop_ty(scratch, cond, body, &states) {
+        let func = self.proof_copy.get_or_insert_with(|| f.clone());
+        if let Err(e) = while_loop_ty(func, cond, body, &states) {
             self.error(codes::PL0225, e.message);
         }
     }
 
-    /// Rejects a loop inside a local function that calls this function with a state that contains
-    /// its symbols: its type cannot distinguish the symbols of the current call from those of the
-    /// loop's iterations.
-    fn loop_of_itself(&mut self, function: Expr, states: &[Type]) {
+    /// Rejects a loop inside a local function whose condition or body is this function, if the state contains symbols of the
+    /// function. The type of the loop could not distinguish the symbols of the current call from those of the iterations.
+    fn check_self_recursive_loop(&mut self, function: Expr, states: &[Type]) {
         let ExprData::Var(v) = *self.f.expr(function) else { return };
-        let Some((_, own)) = self.around.iter().find(|(var, _)| *var == v) else { return };
+        let Some((_, own)) = self.enclosing_funcs.iter().find(|(var, _)| *var == v) else { return };
         let shared = states
             .iter()
             .flat_map(|&ty| type_syms(self.f, ty))
@@ -134,7 +133,8 @@ impl Verifier<'_> {
         }
     }
 
-    fn value_call(&mut self, callee: Expr, args: &[Expr]) {
+    /// Checks a call of a global function, a packed function or a function value.
+    fn func_call(&mut self, callee: Expr, args: &[Expr]) {
         let f = self.f;
         if let ExprData::Global(s) = f.expr(callee) {
             let Some(module) = self.module else { return };
@@ -142,9 +142,14 @@ impl Verifier<'_> {
                 Some(BaseFunc::Prim(p)) => return self.direct_call(f.str(*s), p, args),
                 Some(BaseFunc::Relax(callee)) => {
                     let tys: Vec<Type> = args.iter().map(|&a| f.expr_ty(a)).collect();
-                    let scratch = self.scratch.get_or_insert_with(|| f.clone());
-                    let derived = derive_call_ty(scratch, callee, &tys);
-                    return self.derived(f.str(*s), derived, args.len(), callee.params().len());
+                    let func = self.proof_copy.get_or_insert_with(|| f.clone());
+                    let derived = derive_call_ty(func, callee, &tys);
+                    return self.report_mismatch(
+                        f.str(*s),
+                        derived,
+                        args.len(),
+                        callee.params().len(),
+                    );
                 }
                 None => return,
             }
@@ -159,16 +164,17 @@ impl Verifier<'_> {
             return;
         }
         let tys: Vec<Type> = args.iter().map(|&a| f.expr_ty(a)).collect();
-        let scratch = self.scratch.get_or_insert_with(|| f.clone());
-        let derived = derive_callable_ty(scratch, ty, &tys);
+        let func = self.proof_copy.get_or_insert_with(|| f.clone());
+        let derived = derive_callable_ty(func, ty, &tys);
         let count = match f.types.get(ty) {
             TypeData::Callable { params: Some(p), .. } => p.len(),
             _ => args.len(),
         };
-        self.derived("a function value", derived, args.len(), count);
+        self.report_mismatch("a function value", derived, args.len(), count);
     }
 
-    fn derived(
+    /// Reports an error of type derivation: PL0211 for a wrong number of arguments, else PL0212.
+    fn report_mismatch(
         &mut self,
         what: &str,
         result: Result<Type, crate::op::InferError>,
@@ -263,11 +269,12 @@ impl Verifier<'_> {
             return;
         }
         for (i, ty) in inputs.into_iter().chain(outs).enumerate() {
-            self.buffer_fits(name, prim, i, ty);
+            self.check_buffer_param(name, prim, i, ty);
         }
     }
 
-    fn buffer_fits(&mut self, name: &str, prim: &PrimFunc, i: usize, ty: Type) {
+    /// Checks an input or output of a `call_tir` against parameter `i`.
+    fn check_buffer_param(&mut self, name: &str, prim: &PrimFunc, i: usize, ty: Type) {
         let f = self.f;
         let p = prim.params[i];
         let Some(&b) = prim.buffer_map.get(&p) else {
@@ -319,7 +326,7 @@ impl Verifier<'_> {
             return;
         }
         let Some(dims) = f.types.get(ty).dims() else { return };
-        for (at, (&d, &s)) in dims.iter().zip(&buffer.shape).enumerate() {
+        for (axis, (&d, &s)) in dims.iter().zip(&buffer.shape).enumerate() {
             if let (Some(d), Some(s)) = (f.syms.as_int(d), prim.as_int(s))
                 && d != s
             {

@@ -54,12 +54,12 @@ use pliant_diag::{Diagnostic, Span, codes};
 use pliant_sym::{Proof, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::derive::{is_subtype, solvable_syms, visit_dims};
 use super::expr::*;
 use super::function::Function;
-use super::loops::is_condition;
+use super::type_lattice::{is_subtype, solvable_syms, visit_dims};
 use super::types::{Type, TypeData};
-use super::visit::{Event, Place, for_each_expr, func_run, type_vars, walk};
+use super::visit::{BindingLocation, Event, for_each_expr, func_run, type_vars, walk};
+use super::while_loop::is_condition;
 use crate::attrs::is_forced_pure;
 use crate::module::IRModule;
 use crate::op::OpRegistry;
@@ -88,8 +88,8 @@ struct Verifier<'a> {
     module: Option<&'a IRModule>,
     ops: &'a dyn OpRegistry,
     out: Vec<Diagnostic>,
-    /// A copy of the function for proofs, created on demand.
-    scratch: Option<Function>,
+    /// A copy of the function for proofs, which add to its arenas. Created on demand.
+    proof_copy: Option<Function>,
     force_pure: bool,
     /// The variables defined so far. `visible` contains the visible ones.
     defined: FxHashSet<Var>,
@@ -98,9 +98,9 @@ struct Verifier<'a> {
     /// The definitions that become invisible at the end of each open scope.
     scopes: Vec<Scope>,
     funcs: Vec<FuncId>,
-    /// The enclosing local functions, outermost first: their variables, and the symbols that their
-    /// parameters define.
-    around: Vec<(Var, Vec<SymVar>)>,
+    /// The enclosing local functions, outermost first: their variables, and the symbols that their parameters define.
+    enclosing_funcs: Vec<(Var, Vec<SymVar>)>,
+    /// The variables of the current dataflow block.
     dataflow: Option<Vec<Var>>,
     span: Span,
     type_syms: FxHashMap<Type, Rc<[SymVar]>>,
@@ -119,14 +119,14 @@ impl<'a> Verifier<'a> {
             module,
             ops,
             out: Vec::new(),
-            scratch: None,
+            proof_copy: None,
             force_pure: is_forced_pure(&f.attrs),
             defined: FxHashSet::default(),
             visible: FxHashSet::default(),
             syms: FxHashSet::default(),
             scopes: Vec::new(),
             funcs: Vec::new(),
-            around: Vec::new(),
+            enclosing_funcs: Vec::new(),
             dataflow: None,
             span: Span::NONE,
             type_syms: FxHashMap::default(),
@@ -158,7 +158,7 @@ impl<'a> Verifier<'a> {
         if a == b {
             return Proof::Yes;
         }
-        is_subtype(self.scratch.get_or_insert_with(|| self.f.clone()), a, b)
+        is_subtype(self.proof_copy.get_or_insert_with(|| self.f.clone()), a, b)
     }
 
     fn event(&mut self, event: Event) {
@@ -182,8 +182,8 @@ impl<'a> Verifier<'a> {
                     }
                 }
             }
-            Event::Binding(place, b) => self.binding(place, b),
-            Event::Bound(_, b) => self.bound(b),
+            Event::EnterBinding(location, b) => self.enter_binding(location, b),
+            Event::LeaveBinding(_, b) => self.leave_binding(b),
         }
     }
 
@@ -198,7 +198,7 @@ impl<'a> Verifier<'a> {
         for &s in &own {
             self.define_sym(s);
         }
-        if let Some((_, syms)) = self.around.last_mut() {
+        if let Some((_, syms)) = self.enclosing_funcs.last_mut() {
             *syms = own;
         }
         for &p in params {
@@ -237,8 +237,8 @@ impl<'a> Verifier<'a> {
         self.leave_scope();
     }
 
-    /// Checks the start of a binding: the value, before its variable becomes visible.
-    fn binding(&mut self, place: Place, b: Binding) {
+    /// Checks the value of a binding, before its variable becomes visible.
+    fn enter_binding(&mut self, location: BindingLocation, b: Binding) {
         let f = self.f;
         self.span = f.var(b.var).span;
         match f.expr(b.value) {
@@ -260,10 +260,10 @@ impl<'a> Verifier<'a> {
                         format!("'{name}': a function inside a dataflow block"),
                     );
                 }
-                for other in func_run(f, &f.block(place.block).bindings, place.index) {
+                for other in func_run(f, &f.block(location.block).bindings, location.index) {
                     self.define(other.var);
                 }
-                self.around.push((b.var, Vec::new()));
+                self.enclosing_funcs.push((b.var, Vec::new()));
             }
             _ => {
                 if b.cast.is_some() {
@@ -274,8 +274,8 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Finishes a binding: its variable becomes visible.
-    fn bound(&mut self, b: Binding) {
+    /// Checks the types of a binding, and makes its variable visible.
+    fn leave_binding(&mut self, b: Binding) {
         let f = self.f;
         self.span = f.var(b.var).span;
         let (have, want) = (f.expr_ty(b.value), f.var(b.var).ty);
@@ -315,7 +315,7 @@ impl<'a> Verifier<'a> {
             }
         }
         if matches!(f.expr(b.value), ExprData::Func(_)) {
-            self.around.pop();
+            self.enclosing_funcs.pop();
         } else {
             self.define(b.var);
         }
@@ -340,7 +340,7 @@ impl<'a> Verifier<'a> {
         while let Some((e, depth)) = stack.pop() {
             match f.expr(e) {
                 ExprData::Tuple(_) if depth >= MAX_DEPTH => {
-                    self.error(codes::PL0220, "tuples are nested too deep");
+                    self.error(codes::PL0220, format!("tuples are nested deeper than {MAX_DEPTH}"));
                     return false;
                 }
                 ExprData::Tuple(list) => {

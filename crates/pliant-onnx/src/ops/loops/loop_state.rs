@@ -6,7 +6,9 @@
 
 use pliant_ir::Attrs;
 use pliant_ir::op::WHILE_LOOP;
-use pliant_ir::relax::derive::{erase_to_well_defined, is_subtype, prove_dims_equal, type_syms};
+use pliant_ir::relax::type_lattice::{
+    erase_to_well_defined, is_subtype, prove_dims_equal, type_syms,
+};
 use pliant_ir::relax::{Expr, TensorShape, Type, TypeData};
 use pliant_sym::{Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -217,7 +219,7 @@ fn convert_until_stable(
         if !state.widen(n, &results, &object_types)? {
             return Ok(func);
         }
-        n.importer.builder.give_back_names(mark);
+        n.importer.builder.release_names(mark);
     }
 }
 

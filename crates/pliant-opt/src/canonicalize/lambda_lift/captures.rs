@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexSet;
 use pliant_ir::SymVar;
-use pliant_ir::relax::derive::{definable_syms, solvable_syms, type_syms};
+use pliant_ir::relax::type_lattice::{definable_syms, solvable_syms, type_syms};
 use pliant_ir::relax::visit::{
     Event, bound_vars, for_each_expr, for_each_sym, operand_vars, type_vars, walk,
 };
@@ -84,7 +84,7 @@ impl Known {
                 self.owners.extend(around.last().map(|&id| (seq, id)));
             }
             Event::Result(_) => leave(&mut syms, &mut scopes),
-            Event::Binding(place, b) => match func.expr(b.value) {
+            Event::EnterBinding(place, b) => match func.expr(b.value) {
                 ExprData::Func(id) => {
                     let index = self.funcs.len();
                     self.by_id.insert(*id, index);
@@ -102,7 +102,7 @@ impl Known {
                 ExprData::Var(v) if b.cast.is_none() => names.push((b.var, *v)),
                 _ => {}
             },
-            Event::Bound(_, b) => {
+            Event::LeaveBinding(_, b) => {
                 if let Some(cast) = b.cast.expand() {
                     define(func, &[cast], &mut syms, &mut scopes);
                 }
@@ -206,7 +206,7 @@ impl Uses {
                 func.func(id).params.iter().for_each(|&p| ty(func.var(p).ty, &mut mentioned));
                 ty(func.func(id).ret_ty, &mut mentioned);
             }
-            Event::Binding(_, b) => {
+            Event::EnterBinding(_, b) => {
                 mentioned.extend(operand_vars(func, b.value));
                 ty(func.var(b.var).ty, &mut mentioned);
                 b.cast.expand().into_iter().for_each(|t| ty(t, &mut mentioned));

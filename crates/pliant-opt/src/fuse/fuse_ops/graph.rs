@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pliant_ir::attr_names::OP_PATTERN;
-use pliant_ir::relax::derive::prove_dims_equal;
+use pliant_ir::relax::type_lattice::prove_dims_equal;
 use pliant_ir::relax::{Binding, Block, Expr, ExprData, Function, Type, Var};
 use pliant_ir::{AttrValue, IRModule};
 use pliant_pass::rewrite::for_each_operand_var;

@@ -2,7 +2,7 @@
 
 use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::op::CALL_TIR;
-use pliant_ir::relax::derive::visit_dims;
+use pliant_ir::relax::type_lattice::visit_dims;
 use pliant_ir::relax::visit::{Importer, free_syms};
 use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, Function, SeqData, Type, TypeData, Var,

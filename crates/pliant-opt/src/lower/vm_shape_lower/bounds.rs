@@ -1,7 +1,7 @@
 //! Upper bounds of sizes (`tir_var_upper_bound`): a call with a greater size fails with an error
 //! that names it.
 
-use pliant_ir::relax::derive::type_syms;
+use pliant_ir::relax::type_lattice::type_syms;
 use pliant_ir::relax::{Binding, Function};
 use pliant_ir::{DType, SymVar};
 use pliant_pass::rewrite::Namer;

@@ -35,7 +35,7 @@ pub(super) fn known_arguments(module: &IRModule) -> Callers {
     for (_, func) in module.relax_funcs() {
         let closures = loop_closures(func);
         walk(func, func.root(), |event| match event {
-            Event::Binding(_, b) => search.binding(func, b, &closures),
+            Event::EnterBinding(_, b) => search.binding(func, b, &closures),
             Event::Result(seq) => search.mentioned(func, func.seq(seq).result, &[]),
             _ => {}
         });

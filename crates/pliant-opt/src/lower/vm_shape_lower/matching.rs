@@ -3,9 +3,9 @@
 
 use pliant_ir::attr_names::NUM_CAPTURED;
 use pliant_ir::op::WHILE_LOOP;
-use pliant_ir::relax::derive::is_subtype;
+use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::{
-    Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, origins,
+    Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, size_origins,
 };
 use pliant_ir::{AttrValue, DType, Sym, SymVar};
 use pliant_pass::{PassError, Problem};
@@ -425,10 +425,10 @@ impl Lowering<'_> {
     /// What the dim at `place` must equal, for messages: the term, then a tab and the origin of its
     /// symbols.
     fn note(&self, func: &Function, term: Sym, place: &str) -> String {
-        let wholes = origins::Wholes::of(func);
-        let text = wholes.shown(&func.syms.display(term).to_string());
+        let wholes = size_origins::DivisibleSizes::of(func);
+        let text = wholes.in_user_symbols(&func.syms.display(term).to_string());
         let origin = |v| self.origins.get(&v).map(String::as_str);
-        match origins::told(&func.syms, term, place, &wholes, origin) {
+        match size_origins::describe_origins(&func.syms, term, place, &wholes, origin) {
             Some(told) => format!("{text}\t{told}"),
             None => text,
         }

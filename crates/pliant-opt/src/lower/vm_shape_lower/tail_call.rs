@@ -5,7 +5,7 @@
 //! arguments and compared before the call. Nothing remains to be done after the call, so
 //! recursive loops use no stack.
 
-use pliant_ir::relax::derive::{erase_to_well_defined, is_subtype, type_syms};
+use pliant_ir::relax::type_lattice::{erase_to_well_defined, is_subtype, type_syms};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData};
 use pliant_ir::{Sym, SymVar};
 use pliant_pass::PassError;

@@ -64,7 +64,7 @@ use std::sync::Arc;
 
 use pliant_ir::attr_names::{CODEGEN, COMPOSITE, GLOBAL_SYMBOL, INPLACE_INDICES, PRIMITIVE};
 use pliant_ir::op::{CALL_TIR, CALL_TIR_INPLACE};
-use pliant_ir::relax::derive::prove_dims_equal;
+use pliant_ir::relax::type_lattice::prove_dims_equal;
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Sym};

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use pliant_ir::op::OpRegistry;
-use pliant_ir::relax::derive::prove_dims_equal;
+use pliant_ir::relax::type_lattice::prove_dims_equal;
 use pliant_ir::relax::visit::bindings;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, DType, IRModule, Op};

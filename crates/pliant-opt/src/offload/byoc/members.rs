@@ -92,7 +92,7 @@ impl Reads {
         };
         let mut copies: FxHashMap<Var, Vec<Var>> = FxHashMap::default();
         walk(func, func.root(), |event| match event {
-            Event::Binding(_, b) => {
+            Event::EnterBinding(_, b) => {
                 bindings.insert(b.var, (bindings.len(), b));
                 if !is_copy(func, &b) {
                     read(b.value, Some(b.var));

@@ -61,7 +61,7 @@ mod shared;
 use std::sync::Arc;
 
 use pliant_ir::attr_names::NUM_INPUT;
-use pliant_ir::relax::derive::{solvable_syms, type_syms};
+use pliant_ir::relax::type_lattice::{solvable_syms, type_syms};
 use pliant_ir::relax::visit::{Event, Importer, for_each_expr, for_each_sym, operand_vars, walk};
 use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, Function, SeqData, TypeData, Var,
@@ -211,7 +211,9 @@ fn needed(func: &Function, count: usize, weights: &[Var], lifted: &[Binding]) ->
     let gone: FxHashSet<Var> = lifted.iter().map(|b| b.var).collect();
     let mut read = shape_vars(func);
     walk(func, func.root(), |event| match event {
-        Event::Binding(_, b) if !gone.contains(&b.var) => read.extend(operand_vars(func, b.value)),
+        Event::EnterBinding(_, b) if !gone.contains(&b.var) => {
+            read.extend(operand_vars(func, b.value))
+        }
         Event::Result(seq) => read.extend(operand_vars(func, func.seq(seq).result)),
         _ => {}
     });

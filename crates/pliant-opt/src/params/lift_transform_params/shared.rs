@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use pliant_ir::relax::derive::SymMap;
+use pliant_ir::relax::type_lattice::SymMap;
 use pliant_ir::relax::visit::{Importer, operand_vars};
 use pliant_ir::relax::{Binding, BlockData, Function, SeqData, Type, TypeData, Var};
 use pliant_ir::{IRModule, Sym};

@@ -16,8 +16,8 @@ use crate::print::type_text;
 /// Maps symbols of one function to terms of another.
 pub type SymMap = FxHashMap<SymVar, Sym>;
 
-/// The conjunction of two proofs.
-pub fn both(a: Proof, b: Proof) -> Proof {
+/// The conjunction of two proofs: no if either is no, yes if both are yes.
+pub fn conjunction(a: Proof, b: Proof) -> Proof {
     match (a, b) {
         (Proof::No, _) | (_, Proof::No) => Proof::No,
         (Proof::Yes, Proof::Yes) => Proof::Yes,
@@ -51,7 +51,7 @@ fn prove_shapes_equal(func: &mut Function, a: &[Sym], b: &[Sym]) -> Proof {
         return Proof::No;
     }
     let dims = a.iter().zip(b);
-    dims.fold(Proof::Yes, |acc, (&x, &y)| both(acc, prove_dims_equal(func, x, y)))
+    dims.fold(Proof::Yes, |acc, (&x, &y)| conjunction(acc, prove_dims_equal(func, x, y)))
 }
 
 /// Proves whether every value of type `a` is of type `b`. Unknown if it depends on the values.
@@ -75,7 +75,7 @@ pub fn is_subtype(func: &mut Function, a: Type, b: Type) -> Proof {
             match (x, y) {
                 (Some(x), Some(y)) => prove_shapes_equal(func, &x, &y),
                 (_, None) => rank_fits(n, m),
-                (None, Some(_)) => both(rank_fits(n, m), Proof::Unknown),
+                (None, Some(_)) => conjunction(rank_fits(n, m), Proof::Unknown),
             }
         }
         (TypeData::Tensor { shape: x, dtype: d }, TypeData::Tensor { shape: y, dtype: e }) => {
@@ -84,11 +84,11 @@ pub fn is_subtype(func: &mut Function, a: Type, b: Type) -> Proof {
                 (None, _) => Proof::Unknown,
                 (Some(d), Some(e)) => [Proof::No, Proof::Yes][usize::from(d == e)],
             };
-            both(dtype, shape_fits(func, &x, &y))
+            conjunction(dtype, shape_fits(func, &x, &y))
         }
         (TypeData::Tuple(x), TypeData::Tuple(y)) if x.len() == y.len() => {
             let fields = x.iter().zip(&y);
-            fields.fold(Proof::Yes, |acc, (&a, &b)| both(acc, is_subtype(func, a, b)))
+            fields.fold(Proof::Yes, |acc, (&a, &b)| conjunction(acc, is_subtype(func, a, b)))
         }
         (
             TypeData::Callable { params: p, ret: r, pure },
@@ -138,9 +138,10 @@ fn shape_fits(func: &mut Function, a: &TensorShape, b: &TensorShape) -> Proof {
     }
 }
 
-type Sig<'a> = (Option<&'a [Type]>, Type, bool);
+/// The parameters, the result type and the purity of a callable.
+type Signature<'a> = (Option<&'a [Type]>, Type, bool);
 
-fn callable_fits(func: &mut Function, a: Sig<'_>, b: Sig<'_>) -> Proof {
+fn callable_fits(func: &mut Function, a: Signature<'_>, b: Signature<'_>) -> Proof {
     if b.2 && !a.2 {
         return Proof::No;
     }
@@ -151,12 +152,11 @@ fn callable_fits(func: &mut Function, a: Sig<'_>, b: Sig<'_>) -> Proof {
         (Some(p), Some(q)) if p.len() != q.len() => return Proof::No,
         (Some(p), Some(q)) => {
             let pairs = q.iter().zip(p);
-            pairs.fold(Proof::Yes, |acc, (&x, &y)| both(acc, is_subtype(func, x, y)))
+            pairs.fold(Proof::Yes, |acc, (&x, &y)| conjunction(acc, is_subtype(func, x, y)))
         }
     };
-    // The symbols of a signature are local to it, so dims that differ may only have different
-    // names.
-    match both(params, ret) {
+    // The symbols of a signature are local to it, so different dims may only differ in names.
+    match conjunction(params, ret) {
         Proof::Yes => Proof::Yes,
         _ if a.0.is_some() || b.0.is_some() => Proof::Unknown,
         other => other,
@@ -217,8 +217,7 @@ pub fn erase_to_well_defined(
     sym: &dyn Fn(SymVar) -> Option<Sym>,
     var: &dyn Fn(Var) -> Option<Var>,
 ) -> Type {
-    let mut carry = Carry { src: None, dst: func, sym: &mut |_, v| sym(v), var };
-    carry.ty(ty)
+    TypeTransfer { src: None, dst: func, sym: &mut |_, v| sym(v), var }.ty(ty)
 }
 
 /// Removes the symbols that `keep` rejects from a type, so that it can be used outside of their
@@ -238,7 +237,7 @@ pub fn import_type(dst: &mut Function, src: &Function, ty: Type, syms: &mut SymM
             dst.syms.var(new)
         }))
     };
-    Carry { src: Some(src), dst, sym: &mut sym, var: &|_| None }.ty(ty)
+    TypeTransfer { src: Some(src), dst, sym: &mut sym, var: &|_| None }.ty(ty)
 }
 
 /// Imports a symbolic integer of `src` into `dst`; symbols as in [`import_type`]. `terms` maps
@@ -258,15 +257,16 @@ pub fn import_sym(
     })
 }
 
-/// Transfers types into `dst`, from another function or within `dst`.
-struct Carry<'a> {
+/// Transfers types into `dst`, and replaces their symbols and shape variables on the way. The source is `src`, or `dst` itself if
+/// there is none.
+struct TypeTransfer<'a> {
     src: Option<&'a Function>,
     dst: &'a mut Function,
     sym: &'a mut dyn FnMut(&mut Function, SymVar) -> Option<Sym>,
     var: &'a dyn Fn(Var) -> Option<Var>,
 }
 
-impl Carry<'_> {
+impl TypeTransfer<'_> {
     fn source(&self) -> &Function {
         self.src.unwrap_or(self.dst)
     }
@@ -321,13 +321,14 @@ impl Carry<'_> {
             map.insert(v, to);
         }
         Some(match self.src {
-            Some(src) => dst_import(self.dst, src, dim, &map),
+            Some(src) => import_dim(self.dst, src, dim, &map),
             None => self.dst.syms.substitute(dim, &|v| map.get(&v).copied()),
         })
     }
 }
 
-fn dst_import(dst: &mut Function, src: &Function, dim: Sym, map: &SymMap) -> Sym {
+/// Imports a dim whose symbols are all in `map`.
+fn import_dim(dst: &mut Function, src: &Function, dim: Sym, map: &SymMap) -> Sym {
     dst.syms.import(&src.syms, dim, &mut |_, v| map[&v])
 }
 
@@ -350,7 +351,7 @@ pub fn derive_call_ty(
         .iter()
         .map(|&p| (callee.var(p).name.to_string(), callee.var(p).ty))
         .collect();
-    CallMatch { src: Some(callee), dst, bound: SymMap::default(), later: Vec::new() }.call(
+    ArgumentMatcher { src: Some(callee), dst, bound: SymMap::default(), deferred: Vec::new() }.call(
         &params,
         callee.ret_ty(),
         args,
@@ -396,7 +397,8 @@ pub fn derive_callable_ty_within(
             let name = |i: usize| names.get(i).cloned().unwrap_or_default();
             let params: Vec<(String, Type)> =
                 params.iter().enumerate().map(|(i, &t)| (name(i), t)).collect();
-            CallMatch { src: None, dst: func, bound, later: Vec::new() }.call(&params, ret, args)
+            ArgumentMatcher { src: None, dst: func, bound, deferred: Vec::new() }
+                .call(&params, ret, args)
         }
         TypeData::Callable { params: None, ret, .. } => Ok(ret),
         TypeData::Any => Ok(callable),
@@ -407,17 +409,17 @@ pub fn derive_callable_ty_within(
     }
 }
 
-/// Matches parameters with arguments.
-struct CallMatch<'a> {
+/// Binds the symbols of parameters to the dims of arguments.
+struct ArgumentMatcher<'a> {
     src: Option<&'a Function>,
     dst: &'a mut Function,
     bound: SymMap,
-    /// Dims to compare when all symbols are bound: index and name of the parameter, index of the
-    /// dim, the parameter's dim and the argument's dim.
-    later: Vec<(usize, String, usize, Sym, Sym)>,
+    /// The dims to compare after all symbols have been bound: index and name of the parameter, index of the dim, the parameter's
+    /// dim and the argument's dim.
+    deferred: Vec<(usize, String, usize, Sym, Sym)>,
 }
 
-impl CallMatch<'_> {
+impl ArgumentMatcher<'_> {
     fn source(&self) -> &Function {
         self.src.unwrap_or(self.dst)
     }
@@ -442,13 +444,13 @@ impl CallMatch<'_> {
         for (i, ((name, param), &arg)) in params.iter().zip(args).enumerate() {
             self.arg(i, name, *param, arg)?;
         }
-        for (i, name, at, dim, actual) in std::mem::take(&mut self.later) {
-            let Some(expected) = self.replace(dim) else { continue };
+        for (i, name, axis, dim, actual) in std::mem::take(&mut self.deferred) {
+            let Some(expected) = self.substitute_bound(dim) else { continue };
             if prove_dims_equal(self.dst, expected, actual).is_no() {
                 let dim = self.source().syms.display(dim).to_string();
                 let syms = &self.dst.syms;
                 let (expected, actual) = (syms.display(expected).to_string(), syms.display(actual));
-                let means = if expected == dim { String::new() } else { format!(" = {expected}") };
+                let value = if expected == dim { String::new() } else { format!(" = {expected}") };
                 let argument = argument(i, &name);
                 return Err(InferError::new(format!(
                     "{argument}: dim {at} is {actual}, the parameter's is {dim}{means}"
@@ -457,16 +459,17 @@ impl CallMatch<'_> {
         }
         let bound = std::mem::take(&mut self.bound);
         let mut sym = |_: &mut Function, v: SymVar| bound.get(&v).copied();
-        Ok(Carry { src: self.src, dst: self.dst, sym: &mut sym, var: &|_| None }.ty(ret))
+        Ok(TypeTransfer { src: self.src, dst: self.dst, sym: &mut sym, var: &|_| None }.ty(ret))
     }
 
-    fn replace(&mut self, dim: Sym) -> Option<Sym> {
+    /// The parameter's dim with its symbols replaced by the dims to which they are bound; `None` if a symbol is unbound.
+    fn substitute_bound(&mut self, dim: Sym) -> Option<Sym> {
         let vars = self.source().syms.free_vars(dim);
         if !vars.iter().all(|v| self.bound.contains_key(v)) {
             return None;
         }
         Some(match self.src {
-            Some(src) => dst_import(self.dst, src, dim, &self.bound),
+            Some(src) => import_dim(self.dst, src, dim, &self.bound),
             None => {
                 let bound = &self.bound;
                 self.dst.syms.substitute(dim, &|v| bound.get(&v).copied())
@@ -489,7 +492,7 @@ impl CallMatch<'_> {
             }
             (TypeData::Shape { dims: x, ndim: n }, TypeData::Shape { dims: y, ndim: m }) => {
                 if rank_fits(m, n).is_no() {
-                    return Err(self.misfit(i, name, param, arg));
+                    return Err(self.mismatch(i, name, param, arg));
                 }
                 self.dims(i, name, x.as_deref(), y.as_deref());
                 Ok(())
@@ -497,7 +500,7 @@ impl CallMatch<'_> {
             (TypeData::Tensor { shape: x, dtype: d }, TypeData::Tensor { shape: y, dtype: e }) => {
                 let rank = rank_fits(shape_rank(self.dst, &y), shape_rank(self.source(), &x));
                 if rank.is_no() || d.zip(e).is_some_and(|(d, e)| d != e) {
-                    return Err(self.misfit(i, name, param, arg));
+                    return Err(self.mismatch(i, name, param, arg));
                 }
                 let (x, y) = (shape_dims(self.source(), &x), shape_dims(self.dst, &y));
                 self.dims(i, name, x.as_deref(), y.as_deref());
@@ -514,27 +517,28 @@ impl CallMatch<'_> {
             {
                 Ok(())
             }
-            _ => Err(self.misfit(i, name, param, arg)),
+            _ => Err(self.mismatch(i, name, param, arg)),
         }
     }
 
     fn dims(&mut self, i: usize, name: &str, param: Option<&[Sym]>, arg: Option<&[Sym]>) {
         let (Some(param), Some(arg)) = (param, arg) else { return };
-        for (at, (&p, &a)) in param.iter().zip(arg).enumerate() {
-            self.dim(i, name, at, p, a);
+        for (axis, (&p, &a)) in param.iter().zip(arg).enumerate() {
+            self.dim(i, name, axis, p, a);
         }
     }
 
-    fn dim(&mut self, i: usize, name: &str, at: usize, param: Sym, arg: Sym) {
+    /// Binds a new symbol, or defers the comparison of the dims.
+    fn dim(&mut self, i: usize, name: &str, axis: usize, param: Sym, arg: Sym) {
         match self.source().syms.as_var(param) {
             Some(v) if !self.bound.contains_key(&v) => {
                 self.bound.insert(v, arg);
             }
-            _ => self.later.push((i, name.to_string(), at, param, arg)),
+            _ => self.deferred.push((i, name.to_string(), axis, param, arg)),
         }
     }
 
-    fn misfit(&self, i: usize, name: &str, param: Type, arg: Type) -> InferError {
+    fn mismatch(&self, i: usize, name: &str, param: Type, arg: Type) -> InferError {
         let (want, have) = (type_text(self.source(), param), type_text(self.dst, arg));
         InferError::new(format!("{}: {have} does not fit {want}", argument(i, name)))
     }

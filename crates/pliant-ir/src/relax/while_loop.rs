@@ -17,7 +17,7 @@
 use pliant_sym::{Proof, SymVar};
 use rustc_hash::FxHashSet;
 
-use super::derive::{derive_callable_ty_within, erase, is_subtype, type_syms};
+use super::type_lattice::{derive_callable_ty_within, erase, is_subtype, type_syms};
 use super::expr::Expr;
 use super::function::Function;
 use super::types::{Type, TypeData};
@@ -36,11 +36,10 @@ pub fn while_loop_ty(
     body: Type,
     states: &[Type],
 ) -> Result<Type, InferError> {
-    // Symbols in the state are defined outside of the loop; other symbols of the functions are
-    // local to them.
-    let outside: FxHashSet<SymVar> = states.iter().flat_map(|&ty| type_syms(func, ty)).collect();
-    check_function(func, "body", body, states, &outside)?;
-    check_function(func, "condition", cond, states, &outside)?;
+    // Symbols in the state are defined outside of the loop. Other symbols of the functions are local to them.
+    let outer_syms: FxHashSet<SymVar> = states.iter().flat_map(|&ty| type_syms(func, ty)).collect();
+    check_function(func, "body", body, states, &outer_syms)?;
+    check_function(func, "condition", cond, states, &outer_syms)?;
     if let TypeData::Callable { ret, .. } = *func.types.get(cond)
         && !is_condition(func, ret)
     {
@@ -53,25 +52,25 @@ pub fn while_loop_ty(
         TypeData::Callable { params, ret, .. } => (params, ret),
         _ => return Ok(unknown_state(func, states.len())),
     };
-    let results = results_of(func, ret, states.len())?;
+    let results = next_state_types(func, ret, states.len())?;
     if let Some(results) = &results {
-        check_turn(func, cond, body, results, &outside)?;
+        check_iteration(func, cond, body, results, &outer_syms)?;
     }
-    let stays = match derive_callable_ty_within(func, body, states, &[], &|v| outside.contains(&v))
-    {
-        Ok(after) => {
-            let before = state_ty(func, states);
-            results.is_some() && is_subtype(func, after, before) == Proof::Yes
-        }
-        Err(_) => false,
-    };
-    if stays {
+    let preserved =
+        match derive_callable_ty_within(func, body, states, &[], &|v| outer_syms.contains(&v)) {
+            Ok(after) => {
+                let before = state_ty(func, states);
+                results.is_some() && is_subtype(func, after, before) == Proof::Yes
+            }
+            Err(_) => false,
+        };
+    if preserved {
         return Ok(state_ty(func, states));
     }
     let Some(params) = params else { return Ok(unknown_state(func, states.len())) };
-    let seen: Vec<Type> =
-        params.iter().map(|&p| erase(func, p, &|v| outside.contains(&v))).collect();
-    Ok(state_ty(func, &seen))
+    let visible: Vec<Type> =
+        params.iter().map(|&p| erase(func, p, &|v| outer_syms.contains(&v))).collect();
+    Ok(state_ty(func, &visible))
 }
 
 /// Whether a call has no side effects, as far as the operator and its function arguments determine
@@ -114,7 +113,7 @@ fn check_function(
     what: &str,
     ty: Type,
     states: &[Type],
-    outside: &FxHashSet<SymVar>,
+    outer_syms: &FxHashSet<SymVar>,
 ) -> Result<(), InferError> {
     let count = match func.types.get(ty) {
         TypeData::Callable { params, .. } => params.as_ref().map(|p| p.len()),
@@ -136,15 +135,16 @@ fn check_function(
         return Err(InferError::new(message)
             .with_help("write R.while_loop(cond, body, *state): both take the whole state"));
     }
-    derive_callable_ty_within(func, ty, states, &[], &|v| outside.contains(&v)).map_err(|e| {
-        InferError::new(format!("while_loop: the state does not fit the {what}: {}", e.message))
-    })?;
+    derive_callable_ty_within(func, ty, states, &[], &|v| outer_syms.contains(&v)).map_err(
+        |e| {
+            InferError::new(format!("while_loop: the state does not fit the {what}: {}", e.message))
+        },
+    )?;
     Ok(())
 }
 
-/// The types of the state after an iteration; `None` if the body's result type does not determine
-/// them.
-fn results_of(
+/// The types of the state after an iteration; `None` if the body's result type does not determine them.
+fn next_state_types(
     func: &mut Function,
     ret: Type,
     count: usize,
@@ -163,18 +163,18 @@ fn results_of(
 }
 
 /// Checks that the result of the body can be the state of the next iteration.
-fn check_turn(
+fn check_iteration(
     func: &mut Function,
     cond: Type,
     body: Type,
     results: &[Type],
-    outside: &FxHashSet<SymVar>,
+    outer_syms: &FxHashSet<SymVar>,
 ) -> Result<(), InferError> {
     for (what, ty) in [("the body's own parameters", body), ("the condition", cond)] {
         if !matches!(func.types.get(ty), TypeData::Callable { params: Some(_), .. }) {
             continue;
         }
-        derive_callable_ty_within(func, ty, results, &[], &|v| outside.contains(&v)).map_err(
+        derive_callable_ty_within(func, ty, results, &[], &|v| outer_syms.contains(&v)).map_err(
             |e| {
                 InferError::new(format!(
                     "while_loop: what the body returns does not fit {what}: {}",

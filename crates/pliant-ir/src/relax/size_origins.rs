@@ -1,0 +1,133 @@
+//! Describes where the values of symbols come from, for error messages about mismatching sizes.
+
+use pliant_sym::{Sym, SymArena, SymVar};
+
+use crate::AttrValue;
+use crate::relax::Function;
+
+/// The function attribute that lists the symbols for quotients of sizes with a declared divisor. It is a flat list of strings:
+/// quotient symbol, size symbol and divisor of each.
+pub const DIVISIBLE: &str = "divisible";
+
+/// The sizes with declared divisors. If the user declares that 4 divides `n`, the program represents `n` as `n_over_4 * 4`. This
+/// table converts such terms back for messages. Its entries are (quotient symbol, size symbol, divisor).
+#[derive(Clone, Debug, Default)]
+pub struct DivisibleSizes(Vec<(String, String, String)>);
+
+/// Replaces `quotient * divisor` by `size`, and `quotient * (divisor * k)` by `size * k`, in the text of a term. The quotient must
+/// be a whole name and must not directly follow `/` or `%`.
+fn replace_quotient(term: &str, (quotient, size, divisor): &(String, String, String)) -> String {
+    let Some(divisor) = divisor.parse::<i64>().ok().filter(|&d| d > 0) else {
+        return term.to_owned();
+    };
+    let in_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let (mut out, mut rest) = (String::with_capacity(term.len()), term);
+    while let Some(start) = rest.find(quotient.as_str()) {
+        let (before, from_quotient) = rest.split_at(start);
+        let (name, after_name) = from_quotient.split_at(quotient.len());
+        out.push_str(before);
+        let left = out.trim_end();
+        let separate = !out.ends_with(in_name) && !left.ends_with('/') && !left.ends_with('%');
+        let number = after_name.strip_prefix(" * ").unwrap_or("");
+        let (digits, after) =
+            number.split_at(number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len()));
+        let factor = digits.parse::<i64>().ok().filter(|f| f % divisor == 0 && *f > 0);
+        rest = match factor.filter(|_| separate && !after.starts_with(in_name)) {
+            Some(factor) => {
+                out.push_str(size);
+                if factor != divisor {
+                    out.push_str(&format!(" * {}", factor / divisor));
+                }
+                after
+            }
+            None => {
+                out.push_str(name);
+                after_name
+            }
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
+impl DivisibleSizes {
+    /// Reads the attribute [`DIVISIBLE`] of a function.
+    pub fn of(func: &Function) -> DivisibleSizes {
+        let Some(AttrValue::List(all)) = func.attrs.get(DIVISIBLE) else {
+            return DivisibleSizes::default();
+        };
+        let texts: Vec<String> = all.iter().filter_map(|a| a.as_str().map(str::to_owned)).collect();
+        DivisibleSizes::new(&texts)
+    }
+
+    /// Creates the table from a flat list: quotient symbol, size symbol and divisor of each entry.
+    pub fn new(texts: &[String]) -> DivisibleSizes {
+        let triple = |t: &[String]| (t[0].clone(), t[1].clone(), t[2].clone());
+        DivisibleSizes(texts.chunks_exact(3).map(triple).collect())
+    }
+
+    /// The text of a term with quotient symbols replaced by the user's size symbols.
+    pub fn in_user_symbols(&self, term: &str) -> String {
+        self.0.iter().fold(term.to_owned(), |text, entry| replace_quotient(&text, entry))
+    }
+
+    /// Explains the value of a quotient symbol; `None` for other symbols.
+    fn explain(&self, quotient: &str) -> Option<String> {
+        let (_, size, divisor) = self.0.iter().find(|entry| entry.0 == quotient)?;
+        Some(format!("divisible: {divisor} divides {size}, and this is the multiple below"))
+    }
+}
+
+/// Describes where the symbols of `term` got their values, as in `'x' dim 0 and 'y' dim 1`. The size at `location` must equal
+/// `term`. `origin` returns the location that defined a symbol. `None` if no symbol has a known origin.
+///
+/// If the size at `location` itself defines a symbol of the term, this is listed last, because the message reports that no value of
+/// the symbol fits.
+pub fn describe_origins<'o>(
+    syms: &SymArena,
+    term: Sym,
+    location: &str,
+    divisible: &DivisibleSizes,
+    origin: impl Fn(SymVar) -> Option<&'o str>,
+) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut itself = None;
+    for var in syms.free_vars(term) {
+        let name = syms.name(var);
+        match origin(var) {
+            Some(from) if from == location => {
+                itself =
+                    divisible.explain(name).or_else(|| Some(format!("itself: no {name} fits")));
+            }
+            Some(from) if !parts.iter().any(|t| t == from) => parts.push(from.to_string()),
+            _ => {}
+        }
+    }
+    parts.extend(itself);
+    (!parts.is_empty()).then(|| parts.join(" and "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn multiples_of_quotients_are_printed_as_user_symbols() {
+        let divisible = DivisibleSizes::new(&["n_over_4", "n", "4"].map(str::to_owned));
+        for (term, expected) in [
+            ("n_over_4 * 4", "n"),
+            ("n_over_4 * 40", "n * 10"),
+            ("n_over_4 * 4 + m", "n + m"),
+            ("m - n_over_4 * 8 // 3", "m - n * 2 // 3"),
+            ("xn_over_4 * 4", "xn_over_4 * 4"),
+            ("n_over_4_ * 4", "n_over_4_ * 4"),
+            ("n_over_4 * 6", "n_over_4 * 6"),
+            ("n_over_4 * 4x", "n_over_4 * 4x"),
+            ("m // n_over_4 * 4", "m // n_over_4 * 4"),
+            ("m // (n_over_4 * 4)", "m // (n)"),
+            ("n_over_4 * n_over_4 * 16", "n_over_4 * n * 4"),
+        ] {
+            assert_eq!(divisible.in_user_symbols(term), expected);
+        }
+    }
+}
