@@ -42,7 +42,7 @@ impl Difference {
         self.path = if self.path.is_empty() {
             component.to_string()
         } else {
-            format!("{place} / {}", self.path)
+            format!("{component} / {}", self.path)
         };
         self
     }
@@ -107,10 +107,10 @@ fn equal_base(a: &BaseFunc, b: &BaseFunc) -> Comparison {
         (BaseFunc::Relax(a), BaseFunc::Relax(b)) => equal_functions(a, b),
         (BaseFunc::Prim(a), BaseFunc::Prim(b)) => equal_prim_funcs(a, b),
         (BaseFunc::Relax(_), _) => {
-            Err(Difference::new("a graph function here, a loop function there"))
+            Err(Difference::new("a graph function on the left, a loop function on the right"))
         }
         (BaseFunc::Prim(_), _) => {
-            Err(Difference::new("a loop function here, a graph function there"))
+            Err(Difference::new("a loop function on the left, a graph function on the right"))
         }
     }
 }

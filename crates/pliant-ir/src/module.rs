@@ -93,7 +93,7 @@ impl IRModule {
         (1u64..)
             .map(|i| format!("{hint}{i}"))
             .find(|name| !self.functions.contains_key(name.as_str()))
-            .expect("a finite module leaves a name free")
+            .expect("a finite module has unused names")
             .into()
     }
 

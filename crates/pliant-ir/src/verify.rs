@@ -30,7 +30,7 @@ pub fn verify_module(module: &IRModule, ops: &dyn OpRegistry) -> Vec<Diagnostic>
             && let Some(other) = symbols.insert(symbol, name)
         {
             let message =
-                format!("functions '{other}' and '{name}' have the global symbol '{symbol}'");
+                format!("functions '{other}' and '{name}' have the same global symbol '{symbol}'");
             out.push(Diagnostic::error(codes::PL0222, message).in_function(&**name));
         }
         let violations = match func {

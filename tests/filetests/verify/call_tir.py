@@ -1,6 +1,6 @@
 # test verify
-# fails: PL0218 takes 2 parameters, call_tir passes 2 inputs, 1 outputs and 0 sizes
-# fails: PL0218 holds float32
+# fails: PL0218 has 2 parameters, but call_tir passes 2 inputs, 1 outputs and 0 sizes
+# fails: PL0218 has dtype float32
 # fails: PL0218 has 1 dims
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -169,7 +169,7 @@ impl<'a> Matcher<'a> {
                 self.expr_at(*extent, *e, "extent")?;
                 same("kind of loop", kind.name(), k.name())?;
                 if annotations != n {
-                    return Err(Difference::new("the notes of a loop differ"));
+                    return Err(Difference::new("the annotations of a loop differ"));
                 }
                 self.define(*var, *v)?;
                 Ok(one(body, c, &format!("loop {}", a.var(*var).name)))
@@ -249,7 +249,7 @@ impl<'a> Matcher<'a> {
         self.regions(&p.reads, &q.reads, "read")?;
         self.regions(&p.writes, &q.writes, "written region")?;
         if p.annotations != q.annotations {
-            return Err(Difference::new("the notes of a block differ"));
+            return Err(Difference::new("the annotations of a block differ"));
         }
         same("presence of an init", p.init.is_some(), q.init.is_some())
     }

@@ -167,7 +167,9 @@ impl<'r> FunctionBuilder<'r> {
     /// If one is open already, because dataflow blocks cannot be nested.
     pub fn begin_dataflow(&mut self) -> Result<(), InferError> {
         if self.in_dataflow() {
-            return Err(InferError::new("a dataflow block is already open: they do not nest"));
+            return Err(InferError::new(
+                "a dataflow block is already open; dataflow blocks cannot be nested",
+            ));
         }
         let block = self.func.add_block(BlockData { dataflow: true, bindings: Vec::new() });
         let frame = self.frame();

@@ -218,7 +218,7 @@ fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<
         return Err("the names of the operands are missing".to_string());
     };
     if names.len() != count {
-        return Err(format!("{count} operands have {} names", names.len()));
+        return Err(format!("the call has {count} operands, but {} operand names", names.len()));
     }
     let mut indices: Vec<usize> = Vec::with_capacity(count);
     for name in names {
@@ -247,7 +247,7 @@ fn axes(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<Option<Vec<i64>>>,
     let map = match attrs.get(AXES) {
         Some(AttrValue::Map(map)) => &map[..],
         None | Some(AttrValue::None) => &[],
-        Some(_) => return Err("axes is a map from operands to lists of integers".to_string()),
+        Some(_) => return Err("axes must be a map from operands to lists of integers".to_string()),
     };
     for (name, list) in map {
         let Some(index) = kernel.operand(name) else {
@@ -271,7 +271,7 @@ fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
     let map = match attrs.get(ATTRIBUTES) {
         Some(AttrValue::Map(map)) => &map[..],
         None | Some(AttrValue::None) => &[],
-        Some(_) => return Err("the attributes are a map".to_string()),
+        Some(_) => return Err("the attributes must be a map".to_string()),
     };
     if let Some((name, _)) = map.iter().find(|(name, _)| kernel.attr(name).is_none()) {
         let (message, help) = unknown_keyword(kernel, name);
@@ -308,7 +308,7 @@ fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
 pub fn encode_attr(attr: &Attr, value: &AttrValue) -> Result<Vec<i64>, String> {
     let in_range = |v: i64, (min, max): (i64, i64)| match (min..=max).contains(&v) {
         true => Ok(v),
-        false => Err(format!("is {v}, expected {least} to {most}")),
+        false => Err(format!("is {v}, expected {min} to {max}")),
     };
     match attr.ty {
         AttrType::Int(min, max) => {

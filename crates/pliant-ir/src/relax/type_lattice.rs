@@ -453,7 +453,7 @@ impl ArgumentMatcher<'_> {
                 let value = if expected == dim { String::new() } else { format!(" = {expected}") };
                 let argument = argument(i, &name);
                 return Err(InferError::new(format!(
-                    "{argument}: dim {at} is {actual}, the parameter's is {dim}{means}"
+                    "{argument}: dim {axis} is {actual}, the parameter's is {dim}{value}"
                 )));
             }
         }

@@ -170,17 +170,19 @@ fn check_iteration(
     results: &[Type],
     outer_syms: &FxHashSet<SymVar>,
 ) -> Result<(), InferError> {
-    for (what, ty) in [("the body's own parameters", body), ("the condition", cond)] {
+    for (what, ty) in [("the parameters of the body", body), ("the condition", cond)] {
         if !matches!(func.types.get(ty), TypeData::Callable { params: Some(_), .. }) {
             continue;
         }
         derive_callable_ty_within(func, ty, results, &[], &|v| outer_syms.contains(&v)).map_err(
             |e| {
                 InferError::new(format!(
-                    "while_loop: what the body returns does not fit {what}: {}",
+                    "while_loop: the result of the body does not fit {what}: {}",
                     e.message
                 ))
-                .with_help("a dim that changes from turn to turn is a symbol of the body's own")
+                .with_help(
+                    "if a dim changes between iterations, declare it as a symbol of the body",
+                )
             },
         )?;
     }

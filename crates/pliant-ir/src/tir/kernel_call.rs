@@ -127,16 +127,19 @@ impl<'f> KernelCall<'f> {
     /// Describes an invalid argument.
     pub fn of_args(f: &'f PrimFunc, args: &'f [Expr]) -> Result<KernelCall<'f>, String> {
         let [name, present, rest @ ..] = args else {
-            return Err("T.call_kernel without a kernel".to_string());
+            return Err("T.call_kernel has no arguments; the first one is the name of the kernel"
+                .to_string());
         };
         let ExprData::Str(name) = f.expr(*name) else {
-            return Err("T.call_kernel without the name of a kernel".to_string());
+            return Err(
+                "the first argument of T.call_kernel is not the name of a kernel".to_string()
+            );
         };
         let kernel = find(name).ok_or_else(|| format!("no kernel is called '{name}'"))?;
         let present = f.as_int(*present).unwrap_or(0);
         let count = kernel.operands.len();
         if present < 0 || present >> count != 0 {
-            return Err(format!("kernel {name} has {count} operands"));
+            return Err(format!("kernel {name} has only {count} operands"));
         }
         let (mut operands, mut rest) = (SmallVec::new(), rest);
         for (i, declared) in kernel.operands.iter().enumerate() {

@@ -127,11 +127,11 @@ impl Verifier<'_> {
             }
             if !self.vars.insert(p) {
                 let name = self.name(p).to_string();
-                self.error(codes::PL0309, format!("'{name}' is a parameter twice"));
+                self.error(codes::PL0309, format!("parameter '{name}' occurs twice"));
             }
         }
         if f.buffer_map.keys().any(|p| !f.params.contains(p)) {
-            self.error(codes::PL0309, "a buffer belongs to a handle that is no parameter");
+            self.error(codes::PL0309, "a buffer is mapped to a handle that is not a parameter");
         }
         self.buffers = buffers;
         let sizes: Vec<Expr> = f
@@ -153,7 +153,7 @@ impl Verifier<'_> {
                     let name = self.name(*v).to_string();
                     self.error(
                             codes::PL0309,
-                            format!("size '{name}' stands alone in no dim of a parameter, so nothing defines it"),
+                            format!("size '{name}' is undefined: it is not a whole dim, stride or offset of any parameter"),
                         );
                 }
             });
@@ -200,7 +200,7 @@ impl Verifier<'_> {
     fn define(&mut self, v: Var) {
         if !self.vars.insert(v) {
             let name = self.name(v).to_string();
-            self.error(codes::PL0302, format!("variable '{name}' is defined while it is in view"));
+            self.error(codes::PL0302, format!("variable '{name}' is redefined in its own scope"));
         }
     }
 
@@ -214,13 +214,16 @@ impl Verifier<'_> {
             self.error(
                 codes::PL0303,
                 format!(
-                    "the allocated buffer '{name}' has strides or an offset: only parameters have"
+                    "the allocated buffer '{name}' has strides or an offset, which only buffers of parameters can have"
                 ),
             );
         }
         if !self.buffers.insert(b) {
             let name = self.f.buffer(b).name.clone();
-            self.error(codes::PL0303, format!("buffer '{name}' is allocated while it lives"));
+            self.error(
+                codes::PL0303,
+                format!("buffer '{name}' is allocated again in its own scope"),
+            );
         }
     }
 
@@ -260,7 +263,9 @@ impl Verifier<'_> {
                     let name = f.buffer(*buffer).name.clone();
                     self.error(
                         codes::PL0307,
-                        format!("a {ty} is stored in '{name}', where {want} belongs"),
+                        format!(
+                            "a value of type {ty} is stored in '{name}', which requires {want}"
+                        ),
                     );
                 }
             }
@@ -285,7 +290,10 @@ impl Verifier<'_> {
             VarTy::Value(ty) => ty,
             VarTy::Handle => {
                 let name = self.name(var).to_string();
-                self.error(codes::PL0305, format!("'{name}' is a handle, which counts nothing"));
+                self.error(
+                    codes::PL0305,
+                    format!("'{name}' is a handle, which cannot be a loop variable or an axis"),
+                );
                 Ty::I64
             }
         }
@@ -300,7 +308,7 @@ impl Verifier<'_> {
             let name = self.name(var).to_string();
             self.error(
                 codes::PL0305,
-                format!("loop '{name}' of type {ty} runs from a {a} for {b} turns"),
+                format!("loop variable '{name}' has type {ty}, but its first value is {a} and its extent {b}"),
             );
         }
         if matches!(kind, ForKind::Vectorized | ForKind::Unrolled) && f.as_int(extent).is_none() {
@@ -323,7 +331,9 @@ impl Verifier<'_> {
                     let name = self.name(it.var).to_string();
                     self.error(
                         codes::PL0310,
-                        format!("axis '{name}' of type {ty} is given a {have}"),
+                        format!(
+                            "axis '{name}' has type {ty}, but its range or binding has type {have}"
+                        ),
                     );
                 }
             }
@@ -372,7 +382,7 @@ impl Verifier<'_> {
             let n = r.region.len();
             self.error(
                 codes::PL0304,
-                format!("a region of '{name}' has {n} dims, the buffer {rank}"),
+                format!("a region of '{name}' has {n} dims, but the buffer has {rank}"),
             );
         }
         for &(start, extent) in &r.region {
@@ -386,14 +396,14 @@ impl Verifier<'_> {
     fn condition(&mut self, e: Expr) {
         let ty = self.expr(e);
         if ty != Ty::BOOL {
-            self.error(codes::PL0305, format!("a condition is {ty}, not bool"));
+            self.error(codes::PL0305, format!("a condition has type {ty}, not bool"));
         }
     }
 
     fn index(&mut self, e: Expr, what: &str) -> Ty {
         let ty = self.expr(e);
         if !ty.dtype.is_integer() || ty.lanes != 1 {
-            self.error(codes::PL0305, format!("{what} is {ty}, not an integer"));
+            self.error(codes::PL0305, format!("{what} has type {ty}, not a scalar integer type"));
         }
         ty
     }
@@ -401,7 +411,7 @@ impl Verifier<'_> {
     fn use_buffer(&mut self, b: Buffer) {
         if !self.buffers.contains(&b) {
             let name = self.f.buffer(b).name.clone();
-            self.error(codes::PL0303, format!("buffer '{name}' is used where it does not live"));
+            self.error(codes::PL0303, format!("buffer '{name}' is used outside of its scope"));
         }
     }
 
@@ -421,19 +431,22 @@ impl Verifier<'_> {
         if f.is_flat() && n != 1 {
             self.error(
                 codes::PL0304,
-                format!("'{name}' is accessed with {n} indices in a function of linear accesses"),
+                format!("'{name}' is accessed with {n} indices, but a flat function has one linear index per access"),
             );
         } else if !f.is_flat() && n != rank {
             self.error(
                 codes::PL0304,
-                format!("'{name}' has {rank} dims and is accessed with {n} indices"),
+                format!("'{name}' has {rank} dims, but is accessed with {n} indices"),
             );
         }
         let mut lanes = 1;
         for &i in indices {
             let ty = f.expr_ty(i);
             if !ty.dtype.is_integer() {
-                self.error(codes::PL0305, format!("an index of '{name}' is {ty}, not an integer"));
+                self.error(
+                    codes::PL0305,
+                    format!("an index of '{name}' has type {ty}, not an integer type"),
+                );
             }
             lanes = lanes.max(ty.lanes);
         }
@@ -452,7 +465,7 @@ impl Verifier<'_> {
                     let name = self.name(*v).to_string();
                     self.error(
                         codes::PL0301,
-                        format!("variable '{name}' is used where it is not in view"),
+                        format!("variable '{name}' is used outside of its scope"),
                     );
                 }
                 ExprData::Var(v) if f.buffer_map.contains_key(v) => {
@@ -460,14 +473,14 @@ impl Verifier<'_> {
                     let buffer = &f.buffer(buffer).name;
                     self.error(
                         codes::PL0315,
-                        format!("handle '{name}' is no value: it stands for the buffer '{buffer}'"),
+                        format!("handle '{name}' is not a value; use its buffer '{buffer}'"),
                     );
                 }
                 ExprData::Var(v) if self.hidden.contains(v) => {
                     let name = self.name(*v).to_string();
                     self.error(
                         codes::PL0310,
-                        format!("a block's body uses the loop variable '{name}'"),
+                        format!("the body of a block uses the loop variable '{name}'; bind it to an axis of the block"),
                     );
                 }
                 ExprData::Load(b, _) => self.use_buffer(*b),
@@ -475,7 +488,7 @@ impl Verifier<'_> {
             }
         }
         if matches!(f.expr(e), ExprData::Str(_)) || is_address(f, e) {
-            self.error(codes::PL0315, "a string or an address stands where no call takes it");
+            self.error(codes::PL0315, "a string or an address is not an argument of call_extern, call_packed or call_kernel");
         }
         list.sort();
         for e in list {
@@ -523,14 +536,20 @@ impl Verifier<'_> {
             ExprData::Cast(ty, a) => {
                 let from = f.expr_ty(*a);
                 if from.lanes != ty.lanes {
-                    self.error(codes::PL0306, format!("a {from} is converted to {ty}"));
+                    self.error(
+                        codes::PL0306,
+                        format!("a cast from {from} to {ty} changes the number of lanes"),
+                    );
                 }
             }
             ExprData::Binary(op, a, b) => self.binary(*op, f.expr_ty(*a), f.expr_ty(*b)),
             ExprData::Not(a) => {
                 let ty = f.expr_ty(*a);
                 if !ty.dtype.is_bool() {
-                    self.error(codes::PL0306, format!("the negation of a {ty}"));
+                    self.error(
+                        codes::PL0306,
+                        format!("the operand of a logical negation has type {ty}, not bool"),
+                    );
                 }
             }
             ExprData::Select(c, a, b) => {
@@ -542,13 +561,19 @@ impl Verifier<'_> {
             ExprData::Ramp(base, stride, lanes) => {
                 let (a, b) = (f.expr_ty(*base), f.expr_ty(*stride));
                 if a != b || a.lanes != 1 || !a.dtype.is_integer() || *lanes < 2 {
-                    self.error(codes::PL0306, format!("a ramp of {a} and {b} with {lanes} lanes"));
+                    self.error(
+                        codes::PL0306,
+                        format!("invalid ramp: base {a}, stride {b}, {lanes} lanes"),
+                    );
                 }
             }
             ExprData::Broadcast(a, lanes) => {
                 let ty = f.expr_ty(*a);
                 if ty.lanes != 1 || *lanes < 2 {
-                    self.error(codes::PL0306, format!("a broadcast of {ty} to {lanes} lanes"));
+                    self.error(
+                        codes::PL0306,
+                        format!("invalid broadcast of {ty} to {lanes} lanes"),
+                    );
                 }
             }
             ExprData::Call(intrin, args, _) => self.intrinsic(*intrin, args),
@@ -565,13 +590,16 @@ impl Verifier<'_> {
             || (arithmetic && a.dtype.is_bool() && !matches!(op, BinOp::Min | BinOp::Max))
             || (floor && op == BinOp::Mod && a.dtype.is_float());
         if bad {
-            self.error(codes::PL0306, format!("the operands of {op:?} are {a} and {b}"));
+            self.error(codes::PL0306, format!("invalid operand types of {op:?}: {a} and {b}"));
         }
     }
 
     fn select(&mut self, c: Ty, a: Ty, b: Ty) {
         if !c.dtype.is_bool() || a != b || (c.lanes != 1 && c.lanes != a.lanes) {
-            self.error(codes::PL0306, format!("a choice by {c} between {a} and {b}"));
+            self.error(
+                codes::PL0306,
+                format!("invalid select: condition {c}, alternatives {a} and {b}"),
+            );
         }
     }
 
@@ -579,7 +607,7 @@ impl Verifier<'_> {
         let f = self.f;
         if let Some(arity) = intrin.arity().filter(|&n| n != args.len()) {
             let n = args.len();
-            self.error(codes::PL0308, format!("{intrin} with {n} operands"));
+            self.error(codes::PL0308, format!("{intrin} has {n} operands, expected {arity}"));
             return;
         }
         let tys: Vec<Ty> = args.iter().map(|&a| f.expr_ty(a)).collect();
@@ -610,7 +638,7 @@ impl Verifier<'_> {
             let tys: Vec<String> = tys.iter().map(Ty::to_string).collect();
             self.error(
                 codes::PL0308,
-                format!("{intrin} with operands of types ({})", tys.join(", ")),
+                format!("invalid operand types of {intrin}: ({})", tys.join(", ")),
             );
         }
     }

@@ -481,7 +481,7 @@ fn condition_body_and_state_of_a_while_loop_fit_each_other() {
     assert_eq!(
         loop_codes(|t, [cond, _]| vec![cond, t.x, t.x]),
         [codes::PL0208, codes::PL0225],
-        "what is no function may have effects"
+        "a value that is not a function may have side effects"
     );
     assert_eq!(loop_codes(|t, [cond, body]| vec![cond, body, t.x, t.x]), wrong);
     assert_eq!(loop_codes(|t, [_, body]| vec![body, body, t.x]), wrong);

@@ -192,7 +192,7 @@ class Module:
 "#,
     );
     let text = error.err().expect("n * n does not define n").to_string();
-    assert!(text.contains("symbol 'n' is used where nothing has defined it"), "{text}");
+    assert!(text.contains("symbol 'n' is not defined here"), "{text}");
 }
 
 const TWO: &str = r#"

@@ -65,13 +65,13 @@ impl Verifier<'_> {
         if self.dataflow.is_some() {
             self.error_help(
                 codes::PL0207,
-                format!("the call of '{what}' has effects and stands in a dataflow block"),
-                "move it out of the block, or use R.call_pure_packed if it has none",
+                format!("the call of '{what}' in a dataflow block has side effects"),
+                "move the call out of the block; if it is pure, use R.call_pure_packed",
             );
         } else if self.funcs.last().is_some_and(|&id| self.f.func(id).pure) {
             self.error_help(
                 codes::PL0208,
-                format!("the call of '{what}' has effects, but the function is declared pure"),
+                format!("the call of '{what}' has side effects, but the function is declared pure"),
                 "declare the function with @R.function(pure=False)",
             );
         }
@@ -89,7 +89,7 @@ impl Verifier<'_> {
             let names = names.join(", ");
             self.error(
                 codes::PL0219,
-                format!("'{op}' takes the operands ({names}), not {args} operands"),
+                format!("'{op}' takes the operands ({names}), but the call passes {args}"),
             );
         }
     }
@@ -123,11 +123,11 @@ impl Verifier<'_> {
             self.error_help(
                 codes::PL0225,
                 format!(
-                    "while_loop: '{name}' stands around the loop, whose state has its symbol '{symbol}'"
+                    "while_loop: the loop is inside its own function '{name}', and its state contains the symbol '{symbol}' of this function"
                 ),
                 &format!(
-                    "loop over another local function, which calls '{name}', with a symbol of its own in the \
-                     place of '{symbol}'"
+                    "loop over another local function that calls '{name}' and has its own symbol instead of \
+                     '{symbol}'"
                 ),
             );
         }
@@ -160,7 +160,7 @@ impl Verifier<'_> {
         let ty = f.expr_ty(callee);
         if !matches!(f.types.get(ty), TypeData::Callable { .. } | TypeData::Any) {
             let text = self.ty_text(ty);
-            self.error(codes::PL0223, format!("a value of type {text} is called"));
+            self.error(codes::PL0223, format!("a value of type {text} cannot be called"));
             return;
         }
         let tys: Vec<Type> = args.iter().map(|&a| f.expr_ty(a)).collect();
@@ -202,7 +202,7 @@ impl Verifier<'_> {
             let n = callee.params.len();
             self.error(
                 codes::PL0211,
-                format!("'{name}' takes {n} parameters, the call passes {count}"),
+                format!("'{name}' has {n} parameters, but the call passes {count} arguments"),
             );
         }
     }
@@ -212,7 +212,10 @@ impl Verifier<'_> {
         let ExprData::Call { ty_args, attrs, .. } = f.expr(call) else { return };
         let Some(&callee) = args.first() else { return };
         let ExprData::Global(s) = f.expr(callee) else {
-            self.error(codes::PL0218, "call_tir calls a loop function of the module by name");
+            self.error(
+                codes::PL0218,
+                "the first argument of call_tir must be a loop function of the module",
+            );
             return;
         };
         let name = f.str(*s);
@@ -222,7 +225,7 @@ impl Verifier<'_> {
             Some(BaseFunc::Relax(_)) => {
                 self.error(
                     codes::PL0218,
-                    format!("call_tir of '{name}', which is a graph function"),
+                    format!("call_tir calls '{name}', which is a graph function"),
                 );
                 return;
             }
@@ -236,7 +239,7 @@ impl Verifier<'_> {
             many => many.to_vec(),
         };
         if outs.is_empty() {
-            self.error(codes::PL0218, format!("call_tir of '{name}' without out_sinfo"));
+            self.error(codes::PL0218, format!("the call_tir of '{name}' has no out_sinfo"));
             return;
         }
         // An output that overwrites an input has no separate parameter.
@@ -264,7 +267,7 @@ impl Verifier<'_> {
             let (i, o) = (inputs.len(), outs.len());
             self.error(
                 codes::PL0218,
-                format!("'{name}' takes {want} parameters, call_tir passes {i} inputs, {o} outputs and {vars} sizes"),
+                format!("'{name}' has {want} parameters, but call_tir passes {i} inputs, {o} outputs and {vars} sizes"),
             );
             return;
         }
@@ -314,14 +317,14 @@ impl Verifier<'_> {
             let (text, want) = (text(), buffer.dtype);
             self.error(
                 codes::PL0218,
-                format!("parameter {i} of '{name}' holds {want}, not {text}"),
+                format!("parameter {i} of '{name}' has dtype {want}, but the call passes {text}"),
             );
         }
         if f.rank_of(ty).is_some_and(|n| n as usize != buffer.shape.len()) {
             let (text, want) = (text(), buffer.shape.len());
             self.error(
                 codes::PL0218,
-                format!("parameter {i} of '{name}' has {want} dims, not {text}"),
+                format!("parameter {i} of '{name}' has {want} dims, but the call passes {text}"),
             );
             return;
         }
@@ -332,7 +335,9 @@ impl Verifier<'_> {
             {
                 self.error(
                     codes::PL0218,
-                    format!("dim {at} of parameter {i} of '{name}' is {s}, the call passes {d}"),
+                    format!(
+                        "dim {axis} of parameter {i} of '{name}' is {s}, but the call passes {d}"
+                    ),
                 );
             }
         }

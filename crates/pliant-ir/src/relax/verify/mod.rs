@@ -245,7 +245,10 @@ impl<'a> Verifier<'a> {
             ExprData::If { cond, .. } => {
                 if self.dataflow.is_some() {
                     let name = self.name(b.var);
-                    self.error(codes::PL0206, format!("'{name}': an if inside a dataflow block"));
+                    self.error(
+                        codes::PL0206,
+                        format!("'{name}' is bound to an if inside a dataflow block"),
+                    );
                 }
                 if self.operand(*cond, "a condition") {
                     self.expr(*cond);
@@ -257,7 +260,7 @@ impl<'a> Verifier<'a> {
                     let name = self.name(b.var);
                     self.error(
                         codes::PL0206,
-                        format!("'{name}': a function inside a dataflow block"),
+                        format!("'{name}' is bound to a function inside a dataflow block"),
                     );
                 }
                 for other in func_run(f, &f.block(location.block).bindings, location.index) {
@@ -267,7 +270,7 @@ impl<'a> Verifier<'a> {
             }
             _ => {
                 if b.cast.is_some() {
-                    self.operand(b.value, "what match_cast casts");
+                    self.operand(b.value, "the value of a match_cast");
                 }
                 self.expr(b.value);
             }
@@ -288,7 +291,7 @@ impl<'a> Verifier<'a> {
                 let (name, have, cast) = (self.name(b.var), self.ty_text(have), self.ty_text(cast));
                 self.error(
                     codes::PL0216,
-                    format!("'{name}': a value of type {have} can never be {cast}"),
+                    format!("the match_cast of '{name}' always fails: the value has type {have}, which does not fit {cast}"),
                 );
             }
         }
@@ -309,7 +312,7 @@ impl<'a> Verifier<'a> {
                         (self.name(b.var), self.ty_text(have), self.ty_text(want));
                     self.error(
                         codes::PL0214,
-                        format!("a branch of '{name}' gives {have}, which does not fit {want}"),
+                        format!("a branch of '{name}' returns {have}, which does not fit {want}"),
                     );
                 }
             }
@@ -327,7 +330,7 @@ impl<'a> Verifier<'a> {
         let ok = is_condition(f, ty);
         if !ok {
             let text = self.ty_text(ty);
-            self.error(codes::PL0215, format!("a condition of type {text} is not a bool scalar"));
+            self.error(codes::PL0215, format!("a condition has type {text}, not bool"));
         }
     }
 
@@ -408,7 +411,10 @@ impl<'a> Verifier<'a> {
                     && *i as usize >= fields.len()
                 {
                     let n = fields.len();
-                    self.error(codes::PL0217, format!("field {i} of a tuple of {n}"));
+                    self.error(
+                        codes::PL0217,
+                        format!("field {i} does not exist: the tuple has {n} fields"),
+                    );
                 }
             }
             ExprData::Call { ty_args, .. } => {
@@ -429,7 +435,7 @@ impl<'a> Verifier<'a> {
                 let name = self.name(v);
                 self.error(
                     codes::PL0201,
-                    format!("a tensor's shape is '{name}', which is no shape"),
+                    format!("the shape of a tensor is '{name}', which is not a shape variable"),
                 );
             }
         }

@@ -22,17 +22,17 @@ impl Verifier<'_> {
             if depth > MAX_DEPTH {
                 self.error(
                     codes::PL0220,
-                    format!("branches and functions nest deeper than {MAX_DEPTH}"),
+                    format!("branches and functions are nested deeper than {MAX_DEPTH}"),
                 );
                 break;
             }
             if !seqs.insert(seq) {
-                self.error(codes::PL0221, "a sequence stands in two places");
+                self.error(codes::PL0221, "a sequence occurs twice in the function");
                 continue;
             }
             for &block in &f.seq(seq).blocks {
                 if !blocks.insert(block) {
-                    self.error(codes::PL0221, "a block stands in two places");
+                    self.error(codes::PL0221, "a block occurs twice in the function");
                     continue;
                 }
                 for b in &f.block(block).bindings {
@@ -45,7 +45,7 @@ impl Verifier<'_> {
                         }
                         ExprData::Func(_) => {
                             self.span = f.var(b.var).span;
-                            self.error(codes::PL0221, "a local function stands in two places");
+                            self.error(codes::PL0221, "a local function is bound twice");
                         }
                         _ => {}
                     }
@@ -107,10 +107,10 @@ impl Verifier<'_> {
             self.error_help(
                 codes::PL0205,
                 format!("dataflow variable '{name}' is used outside its block"),
-                "name it in R.output(...)",
+                "add it to the R.output(...) of the block",
             );
         } else {
-            self.error(codes::PL0203, format!("variable '{name}' is used where it is not in view"));
+            self.error(codes::PL0203, format!("variable '{name}' is used outside of its scope"));
         }
     }
 
@@ -127,8 +127,8 @@ impl Verifier<'_> {
         let name = self.f.syms.name(v).to_string();
         self.error_help(
             codes::PL0209,
-            format!("symbol '{name}' is used where nothing has defined it"),
-            "a parameter or R.match_cast defines a symbol that stands alone in a dim, or that is the only new one in a dim such as n * 2 + 1",
+            format!("symbol '{name}' is not defined here"),
+            "a parameter or R.match_cast defines a symbol that is a whole dim, or the only new symbol of a linear dim such as n * 2 + 1",
         );
         // Report the symbol only once.
         self.define_sym(v);
