@@ -1,12 +1,11 @@
-//! The names of attributes that the compiler interprets. Attributes with other names are free for
-//! users.
+//! The names of attributes that the compiler interprets. Attributes with other names are free for users.
 
-/// Declares the names and a table of all.
+/// Declares the constants and [`ALL`].
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
         $($(#[$doc])* pub const $name: &str = $text;)*
 
-        /// All names.
+        /// All names of this module.
         pub const ALL: &[&str] = &[$($name),*];
     };
 }
@@ -22,13 +21,13 @@ names! {
     NUM_INPUT = "num_input";
     /// Of an imported model's function: the names of its inputs.
     INPUT_NAMES = "input_names";
-    /// Of an imported model's function: the inputs of the file that became constants.
+    /// Of an imported model's function: the model inputs that the import replaced by constants.
     DEFAULT_INPUTS = "default_inputs";
     /// Of an imported model's function: the names of its outputs.
     OUTPUT_NAMES = "output_names";
-    /// Of a graph function: the maximum values of its symbols, as in `{"n": 1024}`.
+    /// Of a graph function: the upper bounds of its symbols, as in `{"n": 1024}`.
     UPPER_BOUND = "tir_var_upper_bound";
-    /// Of a graph function that only contains calls of loop functions and is to be fused into one.
+    /// Of a graph function that only contains calls of loop functions, which `FuseTIR` fuses into one.
     PRIMITIVE = "Primitive";
     /// Of a graph function that matched a pattern of a backend: the name of the pattern.
     COMPOSITE = "Composite";
@@ -36,14 +35,13 @@ names! {
     CODEGEN = "Codegen";
     /// Of a lifted local function: the number of trailing parameters that are captured variables.
     NUM_CAPTURED = "num_captured";
-    /// Of a loop function: the kind of its computation (such as elementwise), for fusion.
+    /// Of a loop function: its fusion pattern, such as elementwise or reduction.
     OP_PATTERN = "op_pattern";
     /// Of a loop function: its buffers do not overlap.
     NOALIAS = "tir.noalias";
-    /// Of a loop function: whether matrix products and similar computations may be replaced by
-    /// library kernels.
+    /// Of a loop function: whether its matrix products and similar computations may be replaced by library kernels.
     KERNELS = "tir.kernels";
-    /// Of an in-place call: for each output, the input that it overwrites.
+    /// Of an in-place call: for each output, the index of the input that it overwrites, or -1.
     INPLACE_INDICES = "inplace_indices";
 }
 

@@ -1,5 +1,4 @@
-//! Attribute values: compile-time arguments of operators, and annotations of functions, loops and
-//! blocks.
+//! Attribute values: compile-time arguments of operators, and annotations of functions, loops and blocks.
 
 use std::sync::Arc;
 
@@ -45,7 +44,7 @@ impl AttrValue {
         AttrValue::List(values.into_iter().map(AttrValue::Int).collect())
     }
 
-    /// The value of an integer, or of a bool as 0 or 1; `None` for other values.
+    /// The value of an integer; a bool counts as 0 or 1. `None` for other values.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             AttrValue::Int(v) => Some(*v),
@@ -54,7 +53,7 @@ impl AttrValue {
         }
     }
 
-    /// The value of a bool; `None` for other values.
+    /// The value of a bool; an integer counts as true unless it is 0. `None` for other values.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             AttrValue::Bool(b) => Some(*b),
@@ -63,7 +62,7 @@ impl AttrValue {
         }
     }
 
-    /// The value of a float or an integer; `None` for other values.
+    /// The value of a float or an integer, as a float. `None` for other values.
     pub fn as_float(&self) -> Option<f64> {
         match self {
             AttrValue::Float(bits) => Some(f64::from_bits(*bits)),
@@ -89,7 +88,7 @@ impl AttrValue {
         }
     }
 
-    /// A list of integers; a single integer is a list of one item.
+    /// The items of a list of integers; a single integer counts as a list of one item. `None` for other values.
     pub fn as_ints(&self) -> Option<Vec<i64>> {
         match self {
             AttrValue::List(items) => items
@@ -110,8 +109,7 @@ impl AttrValue {
     }
 }
 
-/// The attributes of a call, in the order of the operator's declaration. They are interned per
-/// function.
+/// The attributes of a call, in the order of the operator's declaration. They are interned per function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Attrs(pub Vec<(Arc<str>, AttrValue)>);
 
@@ -141,8 +139,8 @@ impl Attrs {
     }
 }
 
-/// The attributes of a function or module, in insertion order. Passes use them to annotate
-/// functions (`global_symbol`, `Primitive`, `tir.noalias`, ...).
+/// The attributes of a function or module, in insertion order. Passes use them to annotate functions (`global_symbol`, `Primitive`,
+/// `tir.noalias`, ...).
 pub type FuncAttrs = IndexMap<Arc<str>, AttrValue>;
 
 /// Whether a function with these attributes is treated as pure regardless of its body.

@@ -1,9 +1,8 @@
 //! Structural equality up to renaming (alpha equivalence), and a compatible hash.
 //!
-//! Two modules are equal if they have the same functions under the same names, in any order. Two
-//! functions are equal if renaming variables, symbols and buffers turns one into the other. Spans
-//! and the names of variables, symbols, buffers and blocks are ignored; attributes, annotations and
-//! the private flag are compared.
+//! Two modules are equal if they have the same functions under the same names, in any order. Two functions are equal if renaming
+//! variables, symbols and buffers turns one into the other. Spans and the names of variables, symbols, buffers and blocks are
+//! ignored; attributes, annotations and the private flag are compared.
 //!
 //! The comparison traverses both sides in lockstep, and reports the first difference with its path.
 
@@ -24,7 +23,7 @@ use crate::module::{BaseFunc, IRModule};
 pub struct Difference {
     /// The location of the difference: `main / binding 3 (lv2) / argument 0`.
     pub path: String,
-    /// Describes both sides.
+    /// A description of both sides.
     pub what: String,
 }
 
@@ -67,7 +66,7 @@ fn same<T: PartialEq + fmt::Display>(what: &str, a: T, b: T) -> Comparison {
     if a == b { Ok(()) } else { Err(Difference::sides(what, a, b)) }
 }
 
-/// Attributes that do not affect what a function computes.
+/// Attributes that do not affect what a function computes. Comparisons ignore them.
 const HINTS: &[&str] = &[NOALIAS, NUM_CAPTURED];
 
 fn same_attrs(a: &FuncAttrs, b: &FuncAttrs) -> Comparison {

@@ -1,6 +1,6 @@
 //! The IR: one module with functions of two levels.
 //!
-//! | module | owns |
+//! | module | contains |
 //! |---|---|
 //! | [`module`] | [`IRModule`]: named functions of both levels, side by side |
 //! | [`relax`] | the graph level: functions in A-normal form over tensors, shapes, tuples and objects |
@@ -8,12 +8,12 @@
 //! | [`attrs`] | attribute values of operators and functions |
 //! | [`attr_names`] | the names of attributes that the compiler interprets |
 //! | [`op`] | operator names, and the interface to the operator library |
-//! | [`print`] | script text of everything |
-//! | [`equal`] | equality up to renaming, and its hash |
+//! | [`print`] | the printer: script text of modules, functions, types and expressions |
+//! | [`equal`] | structural equality up to renaming, and a compatible hash |
 //! | [`verify`] | the rules of well-formed modules |
 //!
-//! A function owns its arenas: an id is only valid in its own function. Functions are cloned,
-//! transformed in parallel and dropped as a whole. There is no global state and there are no locks.
+//! A function owns its arenas, so an id is only valid in its own function. Functions are cloned, transformed in parallel and
+//! dropped as a whole. The crate has no global state and no locks.
 
 pub mod attr_names;
 pub mod attrs;

@@ -1,4 +1,4 @@
-//! [`IRModule`]: named functions of both levels. Every pass is `IRModule -> IRModule`.
+//! [`IRModule`]: named functions of both levels. Every pass maps an `IRModule` to an `IRModule`.
 
 use std::sync::Arc;
 
@@ -54,8 +54,7 @@ impl From<tir::PrimFunc> for BaseFunc {
     }
 }
 
-/// A module: functions by global name, in the order of their definition. Clones share the
-/// functions.
+/// A module: functions by global name, in the order of their definition. Clones share the functions.
 #[derive(Clone, Debug, Default)]
 pub struct IRModule {
     /// The functions.
@@ -85,7 +84,7 @@ impl IRModule {
         self.functions.shift_remove(name)
     }
 
-    /// An unused name: `hint`, else `hint1`, `hint2`, ...
+    /// An unused function name: the first of `hint`, `hint1`, `hint2`, ...
     pub fn fresh_name(&self, hint: &str) -> Arc<str> {
         if !self.functions.contains_key(hint) {
             return hint.into();

@@ -1,8 +1,7 @@
 //! Operators, and the interface to the operator library.
 //!
-//! The IR treats operators as data: a call refers to an [`Op`]. The semantics of operators (type
-//! inference, lowering, purity) are defined in the operator library, which implements
-//! [`OpRegistry`] for the builder, the verifier and the parser.
+//! The IR treats operators as data: a call refers to an [`Op`]. The semantics of operators (type inference, lowering, purity) are
+//! defined in the operator library, which implements [`OpRegistry`] for the builder, the verifier and the parser.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,10 +12,9 @@ use pliant_tensor::DType;
 use crate::attrs::{AttrValue, Attrs};
 use crate::relax::{Expr, Function, Type};
 
-/// An operator. It is identified by a number that derives from its full name (`relax.add`), so it can be a constant of any crate.
-/// A test checks that the operators of the library have different numbers, and the registry refuses an operator of the user with
-/// the number of another one. Names have static lifetime: those of the
-/// library are constants, and the name of a user's operator is leaked once on registration.
+/// An operator. Its id is a hash of its full name (`relax.add`), so any crate can define it as a constant. A test checks that the
+/// operators of the library have different ids. The registry rejects a user operator whose id is taken. Names have static lifetime:
+/// those of the library are constants, and the name of a user operator is leaked once on registration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Op {
     id: u64,
@@ -29,7 +27,7 @@ impl Op {
         Op { id: op_id(name), name }
     }
 
-    /// The number that identifies the operator.
+    /// The id: a hash of the full name ([`op_id`]).
     pub const fn id(self) -> u64 {
         self.id
     }
@@ -73,7 +71,7 @@ impl PartialOrd for Op {
 }
 
 impl Ord for Op {
-    /// The order of the names.
+    /// Operators are ordered by name.
     fn cmp(&self, other: &Op) -> Ordering {
         self.name.cmp(other.name)
     }
@@ -91,30 +89,27 @@ impl fmt::Display for Op {
     }
 }
 
-/// `relax.call_tir(func, (args...), out_sinfo, tir_vars)`: destination-passing call of a loop
-/// function.
+/// `relax.call_tir(func, (args...), out_sinfo, tir_vars)`: destination-passing call of a loop function.
 pub const CALL_TIR: Op = Op::new("relax.call_tir");
-/// `R.call_inplace_packed(func, args..., inplace_indices)`: a packed function whose results may be
-/// some of its operands, changed.
+/// `relax.call_inplace_packed(func, args..., inplace_indices)`: call of a packed function that may overwrite operands and return
+/// them as its results.
 pub const CALL_INPLACE_PACKED: Op = Op::new("relax.call_inplace_packed");
-/// `R.call_tir_inplace(func, (args...), inplace_indices, out_sinfo)`: outputs may overwrite inputs.
+/// `relax.call_tir_inplace(func, (args...), inplace_indices, out_sinfo)`: destination-passing call of a loop function whose outputs
+/// may overwrite inputs.
 pub const CALL_TIR_INPLACE: Op = Op::new("relax.call_tir_inplace");
-/// The calls whose arguments state their outputs.
+/// The operators of destination-passing calls, which state the types of their outputs.
 pub const DESTINATION_PASSING: [Op; 3] = [CALL_TIR, CALL_TIR_INPLACE, CALL_DPS_PACKED];
-/// `relax.call_dps_packed(func, (args...), out_sinfo)`: destination-passing call of a packed
-/// function.
+/// `relax.call_dps_packed(func, (args...), out_sinfo)`: destination-passing call of a packed function.
 pub const CALL_DPS_PACKED: Op = Op::new("relax.call_dps_packed");
-/// `R.call_kernel("name", operand=tensor, ..., attribute=value, ..., out_sinfo)`: destination-passing call of a library kernel.
-/// Its arguments and attributes are described in [`crate::relax::kernel_call`].
+/// `relax.call_kernel("name", operand=tensor, ..., attribute=value, ..., out_sinfo)`: destination-passing call of a library kernel.
+/// [`crate::relax::kernel_call`] describes its arguments and attributes.
 pub const CALL_KERNEL: Op = Op::new("relax.call_kernel");
-/// `relax.call_pure_packed(func, args...)`: call of a packed function that the caller promises is
-/// pure.
+/// `relax.call_pure_packed(func, args...)`: call of a packed function. The caller promises that it is pure.
 pub const CALL_PURE_PACKED: Op = Op::new("relax.call_pure_packed");
-/// `relax.call_builtin_with_ctx(func, (args...))`: call of a VM builtin that takes the VM's
-/// context.
+/// `relax.call_builtin_with_ctx(func, (args...))`: call of a VM builtin that takes the VM's context.
 pub const CALL_BUILTIN_WITH_CTX: Op = Op::new("relax.call_builtin_with_ctx");
-/// `relax.while_loop(cond, body, state...)`: calls `body` on the state as long as `cond` holds for
-/// it, and returns the final state. Its semantics and typing rule are in [`crate::relax::loops`].
+/// `relax.while_loop(cond, body, state...)`: executes `state = body(state)` while `cond(state)` holds, and returns the final state.
+/// [`crate::relax::while_loop`] specifies its semantics and typing rule.
 pub const WHILE_LOOP: Op = Op::new("relax.while_loop");
 
 /// `R.null_value()`: the placeholder for an absent optional operand.
@@ -127,11 +122,11 @@ pub struct OpSignature {
     pub operands: Vec<OperandSpec>,
     /// Names and defaults of the attributes, in order; `None` marks a required attribute.
     pub attrs: Vec<(&'static str, Option<AttrValue>)>,
-    /// The attribute that may contain symbols, if any. A call then has its value as an additional
-    /// operand (a shape or an integer), and `None` as the attribute.
+    /// The attribute that may contain symbols, if any. If its value contains symbols, a call passes it as an additional operand (a
+    /// shape or an integer), and the attribute is `None`.
     pub symbolic: Option<&'static str>,
-    /// Attributes that are lists, with their lengths. A single number is repeated to that length,
-    /// and a list of half the length is repeated once.
+    /// Names and lengths of the attributes that are lists. A single number is repeated to that length, and a list of half the
+    /// length is repeated once.
     pub lists: &'static [(&'static str, usize)],
 }
 
@@ -199,8 +194,8 @@ impl OpSignature {
         }
     }
 
-    /// The attributes in the order of the declaration, with defaults added and values in normal
-    /// form. Equivalent calls have equal attributes.
+    /// The attributes in the order of the declaration, with defaults added and values in normal form. Calls that only differ in the
+    /// spelling of attributes get equal attributes.
     pub fn complete(&self, attrs: Attrs) -> Attrs {
         let mut attrs = self.in_order(attrs);
         for (key, value) in &mut attrs.0 {
@@ -248,15 +243,15 @@ pub enum OperandKind {
     /// Elements of a common dtype: a number gets the dtype of another operand that is a tensor.
     #[default]
     Elements,
-    /// The value that fills the result: a number gets the type stated for the result.
+    /// The value that fills the result: a number gets the dtype stated for the result.
     Fill,
-    /// Conditions, whose type is independent of other operands.
+    /// Conditions, whose dtype is independent of other operands.
     Bools,
-    /// Positions or counts, whose type is independent of other operands.
+    /// Indices or counts, whose dtype is independent of other operands.
     Indices,
     /// Compile-time sizes: a shape or an integer.
     Sizes,
-    /// Scalars with independent types: a number remains a scalar.
+    /// Scalars with independent dtypes: a number remains a scalar.
     Scalars,
 }
 
@@ -274,7 +269,7 @@ impl OperandKind {
     }
 }
 
-/// The form of an argument, as far as numbers next to it depend on it.
+/// The form of an argument. It determines how numbers among the other arguments are converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentForm {
     /// A tensor of the given dtype; `None` if the dtype is unknown or the value may be something else.
@@ -308,7 +303,7 @@ pub struct InferError {
     pub message: String,
     /// How to fix the problem, if known.
     pub help: Option<String>,
-    /// The attribute whose value is invalid, independent of the operands.
+    /// The attribute whose value is invalid for any operands, if that is the problem.
     pub attr: Option<Box<str>>,
 }
 
@@ -324,7 +319,7 @@ impl InferError {
         self
     }
 
-    /// Marks the error as caused by the value of an attribute.
+    /// Marks the error as caused by the value of an attribute alone.
     pub fn of_attr(mut self, key: &str) -> Self {
         self.attr = Some(key.into());
         self
@@ -345,20 +340,21 @@ pub enum DimTrait {
     /// Unknown: dims cannot be permuted.
     #[default]
     Opaque,
-    /// Each element of the result only depends on the elements of the operands at its position, after broadcasting. All
-    /// operands and the result can be permuted alike.
+    /// Each element of the result only depends on the operand elements at the same indices, after broadcasting. All operands and
+    /// the result can be permuted alike.
     Elementwise,
-    /// Operand 0, which may be a tuple, and the results have corresponding dims, which these attributes name by index. Other
-    /// operands are vectors along such a dim.
+    /// The dims of operand 0, which may be a tuple, and of the results correspond. These attributes refer to dims by index. Each
+    /// other operand is a vector along such a dim.
     Named(&'static [&'static str]),
-    /// As [`DimTrait::Named`] by `axis`, if the attribute `keepdims` is set. Otherwise, the dims that `axis` names are removed.
+    /// A reduction over the dims in the attribute `axis`. With the attribute `keepdims`, as [`DimTrait::Named`] by `axis`.
+    /// Otherwise the result does not have these dims.
     Reduced,
-    /// As [`DimTrait::Named`], but the list operand with this index names the dims.
+    /// As [`DimTrait::Named`], but the list operand with this index refers to the dims.
     NamedByOperand(usize),
-    /// As [`DimTrait::Named`], but this attribute has two numbers for each dim.
+    /// As [`DimTrait::Named`], but this attribute is a list with two numbers for each dim.
     Paired(&'static str),
-    /// As [`DimTrait::Named`], but this attribute names the layout of images, such as `NCHW`; the attribute `out_layout`, if the
-    /// operator has it, that of the result.
+    /// As [`DimTrait::Named`], but this attribute is the image layout of operand 0, such as `NCHW`. The attribute `out_layout`, if
+    /// the operator has it, is the layout of the result.
     Layout(&'static str),
 }
 
@@ -375,7 +371,7 @@ pub trait OpRegistry: Send + Sync {
         Vec::new()
     }
 
-    /// The normalised attributes of a call: all attributes, in the order of the declaration.
+    /// The attributes of a call in normal form; see [`OpSignature::complete`].
     fn complete(&self, op: Op, attrs: Attrs) -> Attrs {
         match self.signature(op) {
             Some(signature) => signature.complete(attrs),

@@ -77,7 +77,7 @@ impl DimSymbols {
         Ok(())
     }
 
-    /// For each size with a divisor: the program name of the quotient, the name of the size, and the divisor. [`Wholes`] expects
+    /// For each size with a divisor: the program name of the quotient, the name of the size, and the divisor. [`DivisibleSizes`] expects
     /// this format.
     pub(crate) fn divisible_triples(&self) -> Vec<String> {
         let triple = |(name, part): (&String, &String)| {

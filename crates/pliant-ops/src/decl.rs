@@ -102,8 +102,9 @@ pub struct OpDecl {
     pub name: &'static str,
     /// Other full names of the same operator.
     pub aliases: &'static [&'static str],
-    /// The keywords of the operands: `x`; `x?` for an optional one; `*xs` for all remaining ones. The word after a colon states
-    /// what the operand holds, unless it holds elements, as in `indices: index` or `k?: size` ([`Takes`]).
+    /// The keywords of the operands: `x`; `x?` for an optional one; `*xs` for all remaining ones. A
+    /// word after a colon states the kind of an operand that is not an element, as in
+    /// `indices: index` or `k?: size` ([`OperandKind`]).
     pub operands: &'static [&'static str],
     /// The attributes with their defaults.
     pub attrs: &'static [(&'static str, Default)],

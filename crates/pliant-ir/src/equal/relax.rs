@@ -252,8 +252,8 @@ impl<'a> Matcher<'a> {
         x.len() == y.len() && x.iter().zip(y).all(|(&x, &y)| self.sym(x, y))
     }
 
-    /// Pairs symbols that occur as whole dims in two types. Sums of sizes that occur earlier do not
-    /// determine the pairing.
+    /// Pairs symbols that occur as whole dims in two types. This happens before any composite dims are compared, because these do
+    /// not determine the pairing.
     fn pair_symbols(&mut self, x: Type, y: Type) {
         let mut stack = vec![(x, y)];
         while let Some((x, y)) = stack.pop() {
@@ -273,8 +273,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Pairs new symbols that are dims at the same position. Whether all dims are equal is checked
-    /// later.
+    /// Pairs new symbols that are dims at the same position. Whether all dims are equal is checked later.
     fn pair_dims(&mut self, x: &[Sym], y: &[Sym]) {
         for (&x, &y) in x.iter().zip(y) {
             if let (SymKind::Var(v), SymKind::Var(w)) = (self.a.syms.kind(x), self.b.syms.kind(y)) {
@@ -296,9 +295,8 @@ impl<'a> Matcher<'a> {
             }
             _ => {}
         }
-        // The order of operands depends on the order of creation, so the terms are compared in one
-        // arena (the right one), where equal terms have the same id. New symbols are paired by
-        // their order in the text.
+        // The order of operands depends on the order of creation, so both terms are imported into one arena, where equal terms have
+        // the same id. New symbols are paired in the order of their creation.
         let (left, right) = (self.sym_vars(true, x), self.sym_vars(false, y));
         if left.len() != right.len() {
             return false;
@@ -442,7 +440,8 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// The bindings of a sequence. Plain blocks only group bindings, so their boundaries are ignored.
+/// The bindings of a sequence, with the boundaries of dataflow blocks. The boundaries of plain blocks are ignored, because these
+/// only group bindings.
 fn steps(f: &Function, seq: Seq) -> Vec<Step> {
     let mut out = Vec::new();
     for &b in &f.seq(seq).blocks {
@@ -471,8 +470,7 @@ pub(super) fn same_tensor(a: &Tensor, b: &Tensor) -> bool {
     }
 }
 
-/// Hashes what renaming does not change: kinds, operators, attributes and shapes of constants, in
-/// order.
+/// Hashes the properties that renaming preserves: expression kinds, operators, attributes and shapes of constants, in order.
 pub(super) fn hash(f: &Function) -> u64 {
     let mut h = FxHasher::default();
     hash_attrs(&f.attrs, &mut h);

@@ -19,8 +19,7 @@ pub(super) struct Matcher<'a> {
     vars_back: FxHashMap<Var, Var>,
     buffers: FxHashMap<Buffer, Buffer>,
     buffers_back: FxHashMap<Buffer, Buffer>,
-    /// Pairs known to be equal. They stay equal as long as their variables are paired, which
-    /// happens only once.
+    /// Pairs of equal expressions. A pair stays equal because its variables are paired only once.
     equal: FxHashSet<(Expr, Expr)>,
 }
 
@@ -80,7 +79,7 @@ impl<'a> Matcher<'a> {
     fn use_var(&mut self, x: Var, y: Var) -> Comparison {
         match (self.vars.get(&x), self.vars_back.get(&y)) {
             (Some(&t), Some(&s)) if t == y && s == x => Ok(()),
-            // Sizes defined by parameters are paired at their first use.
+            // Sizes defined by buffer parameters are paired at their first use.
             (None, None) => self.define(x, y),
             _ => Err(Difference::sides("variable", &self.a.var(x).name, &self.b.var(y).name)),
         }
@@ -150,7 +149,7 @@ impl<'a> Matcher<'a> {
         self.expr(x, y).map_err(|d| d.at(component))
     }
 
-    /// Compares two statements without their nested statements, which are returned.
+    /// Compares two statements except for their nested statements, and returns the pairs of these.
     fn stmt(&mut self, x: Stmt, y: Stmt) -> Result<Vec<Pair>, Difference> {
         let (a, b) = (self.a, self.b);
         let one = |x: &Stmt, y: &Stmt, at: &str| vec![(*x, *y, at.to_string())];
@@ -321,7 +320,7 @@ fn stmt_name(s: &StmtData) -> &'static str {
     }
 }
 
-/// Hashes what renaming does not change: the heads of expressions and statements, in order.
+/// Hashes the properties that renaming preserves: the heads of expressions and statements, in order.
 pub(super) fn hash(f: &PrimFunc) -> u64 {
     let mut h = FxHasher::default();
     hash_attrs(&f.attrs, &mut h);

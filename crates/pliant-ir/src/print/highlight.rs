@@ -15,8 +15,8 @@ const DECORATOR: &str = "\x1b[35m";
 const NAMESPACE: &str = "\x1b[33m";
 const RESET: &str = "\x1b[0m";
 
-/// Adds ANSI colours to a script: keywords, strings, numbers, comments, decorators and names with
-/// `R.`, `T.`, `I.`. The text without the escape codes does not change.
+/// Adds ANSI colours to a script: to keywords, strings, numbers, comments, decorators and names that start with `R.`, `T.` or `I.`.
+/// Apart from the escape codes, the text does not change.
 pub fn highlight(script: &str) -> String {
     let mut out = String::with_capacity(script.len() * 2);
     let bytes = script.as_bytes();

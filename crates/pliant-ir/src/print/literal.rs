@@ -160,6 +160,7 @@ pub(crate) fn small_tensor(tensor: &Tensor) -> Option<String> {
     Some(nest(tensor.shape(), &items))
 }
 
+/// Formats the elements of a tensor as nested lists.
 fn nest(shape: &[i64], items: &[String]) -> String {
     let Some((&dim, rest)) = shape.split_first() else { return items[0].clone() };
     let chunk = items.len() / dim as usize;

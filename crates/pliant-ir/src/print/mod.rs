@@ -1,9 +1,8 @@
-//! The printer: prints any module as a script that parses to the same module and prints identically
-//! again.
+//! The printer: prints any module as a script that parses to the same module and prints identically again.
 //!
-//! | file | owns |
+//! | file | prints |
 //! |---|---|
-//! | `names` | unique, valid identifiers |
+//! | `names` | identifiers, which it makes valid and unique |
 //! | `literal` | strings, numbers, attributes, small tensors |
 //! | `sym` | symbolic integers |
 //! | `relax`, `relax_expr` | graph functions; their types and expressions |
@@ -11,25 +10,22 @@
 //! | `highlight` | colours for terminals |
 //!
 //! # Format
-//! - Symbols that a signature introduces are printed as strings (`"n"`). All symbols of a function
-//!   are declared at the start of its body (`n = T.int64()`), in the order of their first
-//!   appearance. A local function only quotes and declares symbols that the enclosing functions do
-//!   not use.
-//! - Every binding is annotated with the variable's type. Operands are printed by position and
-//!   attributes by keyword, except for attributes with default values. Destination-passing calls
-//!   are printed with `out_sinfo=` (a list for several results), other calls with explicit result
-//!   types with `sinfo_args=(...,)`.
+//! - Symbols that a signature introduces are printed as strings (`"n"`). All symbols of a function are declared at the start of its
+//!   body (`n = T.int64()`), in the order of their first appearance. A local function only quotes and declares the symbols that the
+//!   enclosing functions do not use.
+//! - Every binding is annotated with the variable's type. Operands are printed by position and attributes by keyword, except for
+//!   attributes with default values. Destination-passing calls are printed with `out_sinfo=` (a list for several results), other
+//!   calls with explicit result types with `sinfo_args=(...,)`.
 //! - A branch of an `if` ends with `var: type = result` for the variable that the `if` defines.
 //! - Constants of at most 16 elements are printed as `R.const(value, "dtype")`, larger ones as
-//!   `metadata["relax.expr.Constant"][i]`. With [`PrintOptions::show_meta`], the table precedes the
-//!   module: `metadata = {"relax.expr.Constant": [I.tensor((2, 3), "float32", "<base64>")]}`.
-//! - In loop functions plain integer literals are int64. Other constants state their type
-//!   (`T.int32(3)`, `T.float32(0.5)`, `T.bool(True)`). `a / b` is float division; integers have
-//!   `//`, `%`, `T.truncdiv` and `T.truncmod`. A range `(min, extent)` is printed as `min, end`:
-//!   `end` is a constant if both are, `b` if the extent is `b - min`, and otherwise `min + extent`.
-//!   Parsing `min + e` restores the extent `e`.
-//! - `T.alloc_buffer` directly in a block allocates for the block. Elsewhere, and as
-//!   `T.decl_buffer` in a block, the buffer lives until the end of the statement list.
+//!   `metadata["relax.expr.Constant"][i]`. With [`PrintOptions::show_meta`], the table precedes the module: `metadata =
+//!   {"relax.expr.Constant": [I.tensor((2, 3), "float32", "<base64>")]}`.
+//! - In loop functions plain integer literals are int64. Other constants state their type (`T.int32(3)`, `T.float32(0.5)`,
+//!   `T.bool(True)`). `a / b` is float division; integers have `//`, `%`, `T.truncdiv` and `T.truncmod`. A range `(min, extent)` is
+//!   printed as `min, end`: `end` is a constant if both are, `b` if the extent is `b - min`, and otherwise `min + extent`. Parsing
+//!   `min + e` restores the extent `e`.
+//! - `T.alloc_buffer` directly in a block allocates for the block. Elsewhere, and as `T.decl_buffer` in a block, the buffer lives
+//!   until the end of the statement list.
 //!
 //! Printing takes linear time and does not recurse into long chains.
 
@@ -54,7 +50,7 @@ use crate::op::OpRegistry;
 use crate::{relax as graph, tir as loops};
 pub use highlight::highlight;
 
-/// The name of an unused variable.
+/// The variable name for a value that is not used.
 pub const DISCARDED: &str = "_";
 
 /// The first line of every printed script.
@@ -226,8 +222,7 @@ pub fn type_text(func: &graph::Function, ty: graph::Type) -> String {
     relax::FuncPrinter::for_messages(&mut printer, func).ty(ty).to_string()
 }
 
-/// Prints an expression of a loop function for messages. Variables and buffers have their own
-/// names.
+/// Prints an expression of a loop function for messages. Variables and buffers have their own names.
 pub fn tir_expr_text(func: &loops::PrimFunc, expr: loops::Expr) -> String {
     tir::TirPrinter::for_messages(func).expr(expr)
 }

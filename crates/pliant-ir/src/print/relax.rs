@@ -77,8 +77,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         }
     }
 
-    /// A printer for messages: variables have their own names, and symbols are named at their first
-    /// occurrence.
+    /// A printer for messages. Variables and symbols are named at their first occurrence.
     pub(super) fn for_messages(cx: &'a mut ModulePrinter<'m>, f: &'a Function) -> Self {
         Self::new(cx, f)
     }
@@ -290,7 +289,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         let outer = self.signature_of.replace(id);
         let mut params = Vec::with_capacity(func.params.len());
         for &p in &func.params {
-            // The type first: it may refer to earlier parameters, but not to this one.
+            // The type is printed before the name: it may refer to earlier parameters, but not to this one.
             let ty = self.sig_ty(f.var(p).ty);
             params.push(format!("{}: {ty}", self.var_name(p)));
         }
@@ -360,8 +359,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
     }
 
     fn binding(&mut self, b: Binding) -> String {
-        // The value first: names are assigned in the order of the text, and the value cannot refer
-        // to its own variable.
+        // The value is printed before the variable is named, because it cannot refer to this variable.
         let value = self.expr(b.value);
         let value = match b.cast.expand() {
             Some(ty) => format!("R.match_cast({value}, {})", self.ty(ty)),
@@ -371,7 +369,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
     }
 }
 
-/// What the collecting traversal has visited.
+/// The types and terms visited by [`FuncPrinter::assign_symbol_names`].
 #[derive(Default)]
 struct Visited {
     types: FxHashSet<Type>,

@@ -11,7 +11,7 @@ use crate::relax::kernel_call::{ATTRIBUTES, AXES, KERNEL, OPERANDS};
 use crate::relax::{Callee, Expr, ExprData, TensorShape, Type, TypeData};
 use crate::{AttrValue, Attrs, DType};
 
-/// A piece of text to print. Pieces are expanded from an explicit stack.
+/// An element of the stack of pending output.
 pub(super) enum Tok {
     Lit(&'static str),
     Text(String),
@@ -287,7 +287,7 @@ impl FuncPrinter<'_, '_> {
     }
 
     fn out_sinfo(&self, call: Expr, ty_args: &[Type]) -> Option<Vec<Tok>> {
-        // A list of one type denotes that type, so a tuple of one must be printed explicitly.
+        // A list of one type denotes that type, so a tuple of one type must be printed as a tuple.
         if let ([one], TypeData::Tuple(fields)) = (ty_args, self.f.ty(call))
             && fields.len() == 1
         {

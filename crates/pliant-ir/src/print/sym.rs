@@ -1,7 +1,7 @@
 //! The symbols of a function: their printed names and the order in which they are introduced.
 //!
-//! `pliant-sym` orders the operands of a term by name, so the text does not depend on the order of
-//! creation: parsing it and printing again reproduces the text.
+//! `pliant-sym` orders the operands of a term by name. So the text does not depend on the order of creation, and parsing and
+//! printing it again reproduces it.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -28,8 +28,8 @@ impl SymTable {
         self.names.get(&var).map_or("_", String::as_str)
     }
 
-    /// The symbols of a term that are not introduced yet, ordered by name, because the text does
-    /// not contain their order of creation.
+    /// The symbols of a term that have not been introduced, ordered by name: the order of creation is not reproducible from the
+    /// text.
     pub fn unknown(&self, arena: &SymArena, sym: Sym) -> Vec<SymVar> {
         if let SymKind::Int(_) = arena.kind(sym) {
             return Vec::new();

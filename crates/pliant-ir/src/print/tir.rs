@@ -1,5 +1,4 @@
-//! Prints loop functions: signatures and statements. Blocks are in `tir_block`, expressions in
-//! `tir_expr`.
+//! Prints loop functions: signatures and statements. Blocks are in `tir_block`, expressions in `tir_expr`.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -36,8 +35,8 @@ pub(super) enum Pending {
         indent: usize,
         in_block: bool,
     },
-    /// A statement of a list. The last one may be printed so that it applies to the rest of the
-    /// list.
+    /// A statement of a list. If it is the last one, a `let`, an allocation or an assertion is printed in the form that applies to
+    /// the rest of the list.
     Item {
         stmt: Stmt,
         indent: usize,
@@ -403,9 +402,8 @@ impl<'a> TirPrinter<'a> {
         stack.push(Pending::Body { stmt: *body, indent: indent + 1, in_block: false });
     }
 
-    /// The loops that can be printed as one `T.grid`, outermost first: serial, starting at zero,
-    /// without annotations, each one the whole body of the previous one, and with extents
-    /// independent of the others' variables.
+    /// The loops that can be printed as one `T.grid`, outermost first. They are serial, start at zero and have no annotations. Each
+    /// one is the whole body of the previous one, and no extent depends on a variable of the nest.
     fn grid(&self, stmt: Stmt) -> Vec<Stmt> {
         let mut nest = Vec::new();
         let mut vars: FxHashSet<Var> = FxHashSet::default();
@@ -438,7 +436,7 @@ impl<'a> TirPrinter<'a> {
         vec![self.expr(min), self.end(min, extent)]
     }
 
-    /// The end of a range, printed such that the extent can be restored.
+    /// The end of a range. The parser restores the extent from the text; see the format in the module documentation of [`super`].
     pub(super) fn end(&mut self, min: Expr, extent: Expr) -> String {
         let f = self.f;
         if let (Some(a), Some(n)) = (f.as_int(min), f.as_int(extent))

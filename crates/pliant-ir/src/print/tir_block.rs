@@ -21,7 +21,7 @@ impl TirPrinter<'_> {
             let text = format!("T.where({})", self.expr(p));
             line(out, indent, &text);
         }
-        // Named before the regions, which may refer to them.
+        // The buffers are named before the regions, which may refer to them.
         let mut allocs = Vec::new();
         for &buffer in &b.allocs {
             let args = self.buffer_args(buffer);

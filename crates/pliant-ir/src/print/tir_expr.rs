@@ -5,7 +5,7 @@ use super::tir::TirPrinter;
 use crate::DType;
 use crate::tir::{BinOp, Buffer, Expr, ExprData, Intrin, KernelCall, Ty};
 
-/// The precedences of Python's operators, as far as they are used.
+/// The precedences of the Python operators in use.
 mod prec {
     pub const OR: u8 = 1;
     pub const AND: u8 = 2;
@@ -16,7 +16,7 @@ mod prec {
     pub const ATOM: u8 = 8;
 }
 
-/// A piece of text to print.
+/// An element of the stack of pending output.
 pub(super) enum Tok {
     Lit(&'static str),
     Text(String),

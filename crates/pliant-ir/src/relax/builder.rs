@@ -1,5 +1,5 @@
-//! [`FunctionBuilder`]: builds a function binding by binding in A-normal form, with immediate type
-//! inference.
+//! [`FunctionBuilder`]: builds a graph function in A-normal form, one binding after another. Types are inferred when a call is
+//! created.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::attrs::{Attrs, FuncAttrs};
 use crate::op::{InferError, NULL_VALUE, Op, OpRegistry};
 
 /// Builds a function. Blocks are created as needed: [`begin_dataflow`](Self::begin_dataflow) and
-/// [`end_dataflow`](Self::end_dataflow) delimit dataflow blocks, and bindings outside of them are
-/// collected in plain blocks.
+/// [`end_dataflow`](Self::end_dataflow) delimit dataflow blocks, and bindings outside of them are collected in plain blocks.
 pub struct FunctionBuilder<'r> {
     func: Function,
     ops: &'r dyn OpRegistry,
     frames: Vec<Frame>,
+    /// The names in use, each with the last number that was appended to it to make a unique name.
     names: FxHashMap<Arc<str>, u32>,
-    /// The previous counts of names that were taken, so that names can be released.
+    /// The log of changes to `names`, with the previous counts, so that names can be released.
     taken: Vec<(Arc<str>, Option<u32>)>,
     values: SecondaryMap<Var, PackedOption<Expr>>,
     span: Span,
@@ -38,11 +38,11 @@ impl SuspendedFunc {
     }
 }
 
-/// A mark of the names taken so far; see [`FunctionBuilder::give_back_names`].
+/// A position in the log of names; see [`FunctionBuilder::release_names`].
 #[derive(Clone, Copy)]
 pub struct NameMark(usize);
 
-/// A sequence under construction.
+/// A sequence or a list of blocks under construction.
 #[derive(Default)]
 struct Frame {
     blocks: Vec<Block>,
@@ -66,8 +66,8 @@ impl<'r> FunctionBuilder<'r> {
         }
     }
 
-    /// Creates a builder that adds to the arenas of an existing function and can use its contents.
-    /// The names of existing variables are taken.
+    /// Creates a builder that adds to the arenas of an existing function. New expressions can refer to existing ones. New variable
+    /// names differ from those of all existing variables.
     pub fn resume(func: Function, ops: &'r dyn OpRegistry) -> Self {
         let mut builder = FunctionBuilder { func, ..FunctionBuilder::new(ops) };
         for v in builder.func.var_ids() {
@@ -76,7 +76,7 @@ impl<'r> FunctionBuilder<'r> {
         builder
     }
 
-    /// Returns the arenas. The root function expression is that of the original function.
+    /// Returns the function without changing its root, unlike [`finish`](Self::finish).
     pub fn into_func(self) -> Function {
         self.func
     }
@@ -208,15 +208,13 @@ impl<'r> FunctionBuilder<'r> {
         self.func.block_mut(block).bindings.push(binding);
     }
 
-    /// Opens a separate list of blocks for the following bindings, until
-    /// [`end_blocks`](Self::end_blocks).
+    /// Opens a separate list of blocks for the following bindings, until [`end_blocks`](Self::end_blocks).
     pub fn begin_block(&mut self, dataflow: bool) {
         let block = self.func.add_block(BlockData { dataflow, bindings: Vec::new() });
         self.frames.push(Frame { blocks: vec![block], open_block: Some(block), func: None });
     }
 
-    /// Closes the list of blocks that was opened last and returns its blocks. Empty if none is
-    /// open.
+    /// Closes the list of blocks that was opened last and returns its blocks. Empty if none is open.
     pub fn end_blocks(&mut self) -> Vec<Block> {
         match self.frames.len() {
             0 | 1 => Vec::new(),
@@ -243,8 +241,7 @@ impl<'r> FunctionBuilder<'r> {
         self.values[var].expand()
     }
 
-    /// Binds a value to a new variable of the value's type: `lv*` inside a dataflow block, `gv*`
-    /// outside.
+    /// Binds a value to a new variable of the value's type: `lv*` inside a dataflow block, `gv*` outside.
     pub fn emit(&mut self, value: Expr) -> Var {
         let hint = if self.in_dataflow() { "lv" } else { "gv" };
         self.emit_named(value, hint)
@@ -265,13 +262,12 @@ impl<'r> FunctionBuilder<'r> {
         var
     }
 
-    /// Binds a value to a variable that is visible after the dataflow block.
+    /// Binds a value to a new variable that is visible after the dataflow block (`R.output`).
     pub fn emit_output(&mut self, value: Expr) -> Var {
         self.emit_output_named(value, "gv")
     }
 
-    /// Binds a value to a variable that is visible after the dataflow block and whose name starts
-    /// with `hint`.
+    /// As [`emit_output`](Self::emit_output), for a variable whose name starts with `hint`.
     pub fn emit_output_named(&mut self, value: Expr, hint: &str) -> Var {
         let var = self.emit_named(value, hint);
         self.func.var_mut(var).dataflow = false;
@@ -292,8 +288,7 @@ impl<'r> FunctionBuilder<'r> {
         var
     }
 
-    /// Converts an expression to an operand: leaves and tuples of leaves are unchanged; other
-    /// expressions are bound to a variable.
+    /// Converts an expression to an operand: leaves and tuples of leaves are unchanged; other expressions are bound to a variable.
     pub fn operand(&mut self, e: Expr) -> Expr {
         match self.func.expr(e) {
             ExprData::TupleGetItem(..)
@@ -312,8 +307,8 @@ impl<'r> FunctionBuilder<'r> {
         }
     }
 
-    /// Creates a call of an operator with its inferred type. Operands are normalised, and omitted
-    /// attributes get their defaults.
+    /// Creates a call of an operator and infers its type. Arguments are converted to operands, and omitted attributes get their
+    /// defaults.
     ///
     /// # Errors
     /// Those of the operator's type inference.
@@ -341,8 +336,7 @@ impl<'r> FunctionBuilder<'r> {
         value.unwrap_or(arg)
     }
 
-    /// Creates a call of a function value, a global function or a packed function with the given
-    /// result type.
+    /// Creates a call of a function value, a global function or a packed function with the given result type.
     pub fn call_func(&mut self, callee: Expr, args: &[Expr], ty_args: &[Type], ty: Type) -> Expr {
         let callee = self.operand(callee);
         let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
@@ -373,8 +367,8 @@ impl<'r> FunctionBuilder<'r> {
         self.frames.push(Frame { func: Some((id, Vec::new())), ..Frame::default() });
     }
 
-    /// Closes the local function with the given result. The returned function expression must be
-    /// bound.
+    /// Closes the local function with the given result, and returns the function expression, which the caller must bind. Without
+    /// `ret_ty`, the return type is the type of the result.
     pub fn end_func(&mut self, result: Expr, ret_ty: Option<Type>, pure: bool) -> Expr {
         let result = self.operand(result);
         let frame = self.frames.pop().expect("begin_func precedes end_func");
@@ -406,21 +400,19 @@ impl<'r> FunctionBuilder<'r> {
         self.frames.push(func.0);
     }
 
-    /// Declares the variable of a local function before the function is bound, so that it can call
-    /// itself.
+    /// Declares the variable of a local function before the function is bound, so that it can call itself.
     pub fn declare(&mut self, hint: &str, ty: Type) -> Var {
         let name = self.unique_name(hint);
         self.func.add_var(name, ty, false, self.span)
     }
 
-    /// Binds a declared variable. It gets the type of the value.
+    /// Binds a declared variable to its value, and sets its type to that of the value.
     pub fn bind_declared(&mut self, var: Var, value: Expr) {
         self.func.var_mut(var).ty = self.func.expr_ty(value);
         self.push_binding(Binding::bind(var, value));
     }
 
-    /// Finishes the function with the given result. The result type is that of the result unless
-    /// `ret_ty` is given.
+    /// Finishes the function with the given result. Without `ret_ty`, the return type is the type of the result.
     pub fn finish(mut self, result: Expr, ret_ty: Option<Type>, pure: bool) -> Function {
         self.end_dataflow();
         let result = self.operand(result);

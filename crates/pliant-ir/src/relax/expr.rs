@@ -69,13 +69,12 @@ pub struct VarData {
 pub enum Callee {
     /// An operator.
     Op(Op),
-    /// A global function ([`ExprData::Global`]), a packed function ([`ExprData::Extern`]) or a
-    /// variable that contains a function.
+    /// A global function ([`ExprData::Global`]), a packed function ([`ExprData::Extern`]) or a variable that contains a function.
     Expr(Expr),
 }
 
-/// An expression in A-normal form: operands are leaves (variables, names, constants, shapes,
-/// scalars, strings, data types) or tuples of leaves.
+/// An expression in A-normal form: operands are leaves (variables, names, constants, shapes, scalars, strings, data types) or
+/// tuples of leaves.
 #[derive(Clone, Debug)]
 pub enum ExprData {
     /// A variable.
@@ -131,8 +130,8 @@ pub struct Binding {
     pub var: Var,
     /// The value.
     pub value: Expr,
-    /// For a `match_cast`, the type against which the value is checked and whose new symbols it
-    /// defines.
+    /// For a `match_cast`, the type against which the value is checked at run time. The binding defines the new symbols in this
+    /// type.
     pub cast: PackedOption<Type>,
 }
 
@@ -148,8 +147,7 @@ impl Binding {
     }
 }
 
-/// A binding block. A dataflow block is pure and has no control flow, and its dataflow variables
-/// are only visible inside.
+/// A binding block. A dataflow block is pure and has no control flow, and its dataflow variables are only visible inside.
 #[derive(Clone, Debug, Default)]
 pub struct BlockData {
     /// Whether it is a dataflow block.
@@ -178,12 +176,11 @@ pub struct FuncData {
     pub ret_ty: Type,
     /// Whether calls have no side effects.
     pub pure: bool,
-    /// The attributes of a local function. Those of the root are
-    /// [`Function::attrs`](super::Function::attrs).
+    /// The attributes of a local function. Those of the root are [`Function::attrs`](super::Function::attrs).
     pub attrs: FuncAttrs,
 }
 
-// Nodes that every binding needs must stay small. Growing them must be a deliberate decision.
+// Every binding needs these nodes, so their sizes are limited.
 const _: () = {
     assert!(size_of::<Binding>() == 12);
     assert!(size_of::<ExprData>() <= 40);

@@ -1,4 +1,4 @@
-//! [`Function`]: the arenas of a graph function, with all access to them.
+//! [`Function`]: a graph function with its arenas, and their accessors.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct Function {
     pub types: TypeArena,
     /// Attributes of the function (`global_symbol`, ...).
     pub attrs: FuncAttrs,
-    /// Whether it is only called from this module.
+    /// Whether the function is only called from its own module.
     pub private: bool,
     vars: PrimaryMap<Var, VarData>,
     var_exprs: PrimaryMap<Var, Expr>,
@@ -42,7 +42,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// A function without parameters that returns the empty tuple. The builder starts with it.
+    /// A function without parameters that returns the empty tuple.
     pub fn empty() -> Self {
         let mut f = Function {
             syms: SymArena::default(),
@@ -143,8 +143,7 @@ impl Function {
         &self.vars[var]
     }
 
-    /// Mutable access to the properties of a variable. Changing the type also changes that of the
-    /// variable's expression.
+    /// Mutable access to the properties of a variable. Changing the type also changes that of the variable's expression.
     pub fn var_mut(&mut self, var: Var) -> &mut VarData {
         &mut self.vars[var]
     }
@@ -186,7 +185,7 @@ impl Function {
         }
     }
 
-    /// The data of an expression's type.
+    /// The type of an expression, as [`TypeData`].
     pub fn ty(&self, e: Expr) -> &TypeData {
         self.types.get(self.expr_ty(e))
     }
@@ -225,7 +224,7 @@ impl Function {
         self.add_expr(ExprData::Extern(s), ty)
     }
 
-    /// Whether the function has ever contained a constant.
+    /// Whether the arena contains tensor constants, including dead ones.
     pub fn has_constants(&self) -> bool {
         !self.consts.is_empty()
     }
@@ -296,8 +295,7 @@ impl Function {
         ty_args: &[Type],
         ty: Type,
     ) -> Expr {
-        // Several output types of a destination-passing call are stored as one tuple type, as in a
-        // script.
+        // A destination-passing call with several outputs stores their types as one tuple type.
         let several = ty_args.len() > 1
             && matches!(callee, Callee::Op(op) if DESTINATION_PASSING.contains(&op));
         let whole = several.then(|| self.intern(TypeData::Tuple(ty_args.into())));

@@ -1,17 +1,18 @@
 //! Calls of library kernels at the graph level: `R.call_kernel("name", operand=tensor, ..., attribute=value, ..., out_sinfo=...)`.
 //!
 //! # Semantics
-//! The kernel reads the operands and writes new tensors, whose types are those of `out_sinfo`. The results are the operands
-//! that the kernel writes, in the order of its declaration ([`pliant_kernel_api::Kernel`]).
+//! The kernel reads its operands and writes new tensors, whose types are `out_sinfo`. The results are the declared operands that
+//! the kernel writes, in the order of its declaration ([`pliant_kernel_api::Kernel`]).
 //!
 //! # Axes
-//! Kernels declare their operands with named dims, such as (batch, channels, depth, height, width). `axes` maps operands to
-//! lists with an entry for each of these dims: the index of the tensor's dim, or -1 for a dim of size 1. So
-//! `axes={"x": [0, 3, -1, 1, 2]}` passes an image in NHWC layout without a copy.
+//! Kernels declare their operands with named dims, such as (batch, channels, depth, height, width). `axes` maps the name of an
+//! operand to a list with an entry for each declared dim: the index of the tensor's dim, or -1 for a dim of size 1 that the tensor
+//! does not have. For example, `axes={"x": [0, 3, -1, 1, 2]}` passes an image in NHWC layout without a copy.
 //!
 //! # Representation
-//! The arguments of a call are the tensors that the kernel reads. The attribute `kernel` is the name of the kernel, `operands`
-//! the list of their names, `axes` the map above, and `attributes` the attributes that do not have their default.
+//! The arguments of a call are the tensors that the kernel reads. The call has four attributes: `kernel` is the name of the kernel,
+//! `operands` lists the names of the arguments' operands, `axes` is the map above, and `attributes` maps the kernel's attributes to
+//! values other than their defaults.
 
 use std::sync::Arc;
 
@@ -27,18 +28,18 @@ use crate::{AttrValue, Attrs};
 pub const KERNEL: &str = "kernel";
 /// The attribute with the names of the operands.
 pub const OPERANDS: &str = "operands";
-/// The attribute with the axes of operands and results.
+/// The attribute with the axes of operands and results; see the module documentation.
 pub const AXES: &str = "axes";
 /// The attribute with the attributes of the kernel.
 pub const ATTRIBUTES: &str = "attributes";
 
-/// The axis of a dim of size 1 that the tensor does not have.
+/// The entry of `axes` for a dim of size 1 that the tensor does not have.
 pub const NEW_AXIS: i64 = -1;
 
-/// The kernel with a name.
+/// The kernel with the given name.
 ///
 /// # Errors
-/// A message and a help text if there is none.
+/// If there is none: a message and a help text.
 pub fn find_kernel(name: &str) -> Result<&'static Kernel, (String, String)> {
     find(name).ok_or_else(|| {
         let known: Vec<&str> = KERNELS.iter().map(|k| k.name).collect();
@@ -46,7 +47,7 @@ pub fn find_kernel(name: &str) -> Result<&'static Kernel, (String, String)> {
     })
 }
 
-/// Describes a keyword that is neither an operand nor an attribute of a kernel: a message and a help text.
+/// The error for a keyword that is neither an operand nor an attribute of a kernel: a message and a help text.
 pub fn unknown_keyword(kernel: &Kernel, name: &str) -> (String, String) {
     let operands = kernel.operands.iter().map(|o| o.name);
     let known: Vec<&str> = operands.chain(kernel.attrs.iter().map(|a| a.name)).collect();
@@ -76,7 +77,7 @@ impl NewKernelCall {
         self
     }
 
-    /// Adds an operand, if there is one.
+    /// Adds an optional operand that the kernel reads; `None` omits it.
     pub fn optional(self, name: &'static str, tensor: Option<Expr>) -> Self {
         match tensor {
             Some(tensor) => self.operand(name, tensor),
@@ -103,10 +104,10 @@ impl NewKernelCall {
         (self.operands.into_iter().map(|(_, tensor)| tensor).collect(), attrs)
     }
 
-    /// Adds the call to a function, with results of these types.
+    /// Adds the call to a function, with results of the given types.
     ///
     /// # Errors
-    /// Those of the operator's type rule.
+    /// Those of the type inference of [`CALL_KERNEL`].
     pub fn add_to(
         self,
         func: &mut Function,
@@ -123,8 +124,8 @@ impl NewKernelCall {
     }
 }
 
-/// The attributes of a call, in normal form: entries in the order of the declaration, without defaults, with values of the declared
-/// types.
+/// The attributes of a call in normal form: entries in the order of the declaration, without defaults, and with values of the
+/// declared types.
 pub fn kernel_attrs(
     kernel: &'static Kernel,
     operands: Vec<AttrValue>,
@@ -132,7 +133,7 @@ pub fn kernel_attrs(
     mut attributes: Vec<(Arc<str>, AttrValue)>,
 ) -> Attrs {
     attributes.retain_mut(|(name, value)| {
-        // Unknown names and invalid values are kept for the type rule, which reports them.
+        // Unknown names and invalid values are kept: type inference reports them.
         let Some((attr, _)) = kernel.attr(name) else { return true };
         let Ok(numbers) = encode_attr(attr, value) else { return true };
         *value = decode_attr(attr, &numbers);
@@ -167,16 +168,16 @@ fn decode_attr(attr: &Attr, numbers: &[i64]) -> AttrValue {
     }
 }
 
-/// The parts of a call.
+/// A decoded call.
 #[derive(Debug)]
 pub struct KernelCall {
     /// The kernel.
     pub kernel: &'static Kernel,
     /// For each argument, the index of its operand in the declaration.
     pub operands: Vec<usize>,
-    /// For each operand of the declaration, its axes; `None` if its dims are those of the tensor.
+    /// The axes of each declared operand; `None` if its dims are those of the tensor, in order.
     pub axes: Vec<Option<Vec<i64>>>,
-    /// The numbers of all attributes: a float by its bits, a choice by its index, a bool as 0 or 1.
+    /// The encoded values of all attributes, in the order of the declaration; see [`encode_attr`].
     pub numbers: Vec<i64>,
 }
 
@@ -184,7 +185,7 @@ impl KernelCall {
     /// Decodes the attributes of a call with `count` arguments.
     ///
     /// # Errors
-    /// Describes a name that the kernel does not have, a missing operand or attribute, or an invalid value.
+    /// If the kernel, an operand or an attribute does not exist, a required operand or attribute is missing, or a value is invalid.
     pub fn of_attrs(attrs: &Attrs, count: usize) -> Result<KernelCall, String> {
         let name = attrs.get(KERNEL).and_then(AttrValue::as_str);
         let kernel = find_kernel(name.ok_or("the name of the kernel is missing")?)
@@ -201,8 +202,8 @@ impl KernelCall {
         Ok(KernelCall { kernel, operands, axes, numbers })
     }
 
-    /// The indices in the declaration of the operands that are written, for a call with `count` results. Optional ones are
-    /// absent from the end.
+    /// For a call with `count` results, the declaration index of the operand that each result is. Only optional results at the end
+    /// may be omitted; `None` if `count` does not fit.
     pub fn results(&self, count: usize) -> Option<Vec<usize>> {
         let all = self.kernel.operands.iter().enumerate();
         let written: Vec<_> = all.filter(|(_, operand)| operand.role.is_written()).collect();
@@ -212,7 +213,7 @@ impl KernelCall {
     }
 }
 
-/// The index in the declaration of each argument's operand.
+/// The declaration index of each argument's operand.
 fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<usize>, String> {
     let Some(AttrValue::List(names)) = attrs.get(OPERANDS) else {
         return Err("the names of the operands are missing".to_string());
@@ -266,7 +267,7 @@ fn axes(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<Option<Vec<i64>>>,
     Ok(axes)
 }
 
-/// The numbers of all attributes.
+/// The encoded values of all attributes.
 fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
     let map = match attrs.get(ATTRIBUTES) {
         Some(AttrValue::Map(map)) => &map[..],
@@ -301,7 +302,8 @@ fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
     Ok(numbers)
 }
 
-/// The numbers of a value of an attribute: a float by its bits, a choice by its index, a bool as 0 or 1.
+/// Encodes the value of an attribute as integers: a float by its bits, a choice by its index, a bool as 0 or 1, a list by its
+/// items.
 ///
 /// # Errors
 /// If the value is invalid. The message completes the sentence "attribute x ...".

@@ -1,8 +1,8 @@
-//! Operations on the type lattice: subtyping, joins, transferring types between functions, and
-//! result types of calls.
+//! Operations on the type lattice: subtyping, least common supertypes, transfer of types between functions, and result types of
+//! calls.
 //!
-//! Dims are compared by the prover. If the answer is unknown, the dims are checked at run time;
-//! that is never an error.
+//! The symbolic prover compares dims. If it can neither prove nor disprove that they are equal, they are checked at run time, and
+//! there is no compile-time error.
 
 use pliant_sym::{Analyzer, Facts, Proof, Sym, SymKind, SymVar};
 use rustc_hash::FxHashMap;
@@ -54,7 +54,7 @@ fn prove_shapes_equal(func: &mut Function, a: &[Sym], b: &[Sym]) -> Proof {
     dims.fold(Proof::Yes, |acc, (&x, &y)| conjunction(acc, prove_dims_equal(func, x, y)))
 }
 
-/// Proves whether every value of type `a` is of type `b`. Unknown if it depends on the values.
+/// Proves whether every value of type `a` is of type `b`. [`Proof::Unknown`] if that depends on the values.
 pub fn is_subtype(func: &mut Function, a: Type, b: Type) -> Proof {
     if a == b {
         return Proof::Yes;
@@ -163,7 +163,8 @@ fn callable_fits(func: &mut Function, a: Signature<'_>, b: Signature<'_>) -> Pro
     }
 }
 
-/// The least common ancestor of two types, as far as it can be determined.
+/// The least common supertype of two types, or a larger type if the least one cannot be determined. Lca: "least common ancestor" in
+/// the lattice.
 pub fn lca(func: &mut Function, a: Type, b: Type) -> Type {
     if a == b {
         return a;
@@ -209,8 +210,8 @@ fn shape_lca(func: &mut Function, a: TensorShape, b: &TensorShape) -> TensorShap
     }
 }
 
-/// Maps the symbols and shape variables of a type. Dims with a symbol, and shape variables, for
-/// which the mapping returns `None` are replaced by the best known information, such as the rank.
+/// Replaces the symbols of a type by `sym` and its shape variables by `var`. Where a mapping returns `None`, the dims or the shape
+/// variable are replaced by the information that remains, such as the rank.
 pub fn erase_to_well_defined(
     func: &mut Function,
     ty: Type,
@@ -220,16 +221,15 @@ pub fn erase_to_well_defined(
     TypeTransfer { src: None, dst: func, sym: &mut |_, v| sym(v), var }.ty(ty)
 }
 
-/// Removes the symbols that `keep` rejects from a type, so that it can be used outside of their
-/// scope.
+/// Removes the symbols for which `keep` returns false from a type, so that it can be used outside of their scope.
 pub fn erase(func: &mut Function, ty: Type, keep: &dyn Fn(SymVar) -> bool) -> Type {
     let vars: Vec<Sym> = func.syms.vars().map(|v| func.syms.var(v)).collect();
     let sym = |v: SymVar| keep(v).then(|| vars[v.as_u32() as usize]);
     erase_to_well_defined(func, ty, &sym, &|_| None)
 }
 
-/// Imports a type of `src` into `dst`. A symbol without an entry in `syms` is mapped to a new
-/// symbol of the same name, which is added to `syms`. Shape variables are dropped.
+/// Imports a type of `src` into `dst`. A symbol without an entry in `syms` is mapped to a new symbol of the same name, which is
+/// added to `syms`. Shape variables are dropped.
 pub fn import_type(dst: &mut Function, src: &Function, ty: Type, syms: &mut SymMap) -> Type {
     let mut sym = |dst: &mut Function, v: SymVar| {
         Some(*syms.entry(v).or_insert_with(|| {
@@ -240,8 +240,8 @@ pub fn import_type(dst: &mut Function, src: &Function, ty: Type, syms: &mut SymM
     TypeTransfer { src: Some(src), dst, sym: &mut sym, var: &|_| None }.ty(ty)
 }
 
-/// Imports a symbolic integer of `src` into `dst`; symbols as in [`import_type`]. `terms` maps
-/// whole terms.
+/// Imports a symbolic integer of `src` into `dst`. Symbols are mapped as in [`import_type`]. Terms in `terms` are replaced as a
+/// whole.
 pub fn import_sym(
     dst: &mut Function,
     src: &Function,
@@ -332,15 +332,13 @@ fn import_dim(dst: &mut Function, src: &Function, dim: Sym, map: &SymMap) -> Sym
     dst.syms.import(&src.syms, dim, &mut |_, v| map[&v])
 }
 
-/// The type of a call of `callee` with arguments of the given types of `dst`.
+/// The type of a call of `callee` with arguments of the given types. The argument types and the result are types of `dst`.
 ///
-/// The callee's symbols are bound to the arguments' dims at parameters whose dim is a plain symbol,
-/// and are then substituted in the result type. If a symbol remains unbound, only the rank of the
-/// result is known.
+/// A parameter dim that is a plain symbol binds the symbol to the argument's dim. The bound symbols are substituted in the result
+/// type. A result shape with an unbound symbol is reduced to its rank.
 ///
 /// # Errors
-/// A wrong number of arguments, or an argument that provably does not fit: its kind, dtype, rank or
-/// a dim.
+/// If the number of arguments is wrong, or the kind, dtype, rank or a dim of an argument provably does not fit.
 pub fn derive_call_ty(
     dst: &mut Function,
     callee: &Function,
@@ -358,8 +356,8 @@ pub fn derive_call_ty(
     )
 }
 
-/// The type of a call of a value of type `callable`; see [`derive_call_ty`]. If the parameters are
-/// unknown, this is the callable's result type.
+/// The type of a call of a value of type `callable`; see [`derive_call_ty`]. If the parameter types are unknown, this is the
+/// callable's declared result type.
 ///
 /// # Errors
 /// As [`derive_call_ty`], and if the type is not callable.
@@ -371,9 +369,9 @@ pub fn derive_callable_ty(
     derive_callable_ty_within(func, callable, args, &[], &|_| false)
 }
 
-/// As [`derive_callable_ty`], for a callable whose type refers to symbols of the enclosing
-/// function: those in `outer` have the same meaning in the type as at the call. `names` are the
-/// parameters' names for messages, if known.
+/// As [`derive_callable_ty`], for a callable whose type may refer to symbols of the enclosing function. The symbols for which
+/// `outer` returns true are not bound by the arguments: they have the same meaning in the type as at the call. `names` are the
+/// names of the parameters for messages, if known.
 ///
 /// # Errors
 /// As [`derive_callable_ty`].
@@ -566,8 +564,7 @@ pub fn type_syms(func: &Function, ty: Type) -> Vec<SymVar> {
     out
 }
 
-/// The symbols that a value of this type defines: plain symbols in dims, and those that are a
-/// scalar's value.
+/// The symbols that a value of this type defines: those that are a whole dim, or the value of a scalar.
 pub fn definable_syms(func: &Function, ty: Type) -> Vec<SymVar> {
     let mut out = Vec::new();
     visit_dims(func, ty, false, &mut |dim| {
@@ -580,9 +577,9 @@ pub fn definable_syms(func: &Function, ty: Type) -> Vec<SymVar> {
     out
 }
 
-/// The symbols that dims of these types define together: plain symbols in dims, and those that are
-/// the only unknown symbol in a dim that is linear in it (`n * 2`, `n + 1`, `n * 4 + m` with known
-/// `m`).
+/// The symbols that values of these types define together: those that are a whole dim or the value of a scalar, and those that are
+/// the only unknown symbol of a dim that is linear in it, such as `n * 2`, `n + 1`, or `n * 4 + m` with known `m`. `known` returns
+/// whether a symbol is already defined.
 pub fn solvable_syms(func: &Function, tys: &[Type], known: &dyn Fn(SymVar) -> bool) -> Vec<SymVar> {
     let mut out = Vec::new();
     let mut patterns = Vec::new();
@@ -626,7 +623,7 @@ fn is_linear(func: &Function, term: Sym, var: SymVar) -> bool {
             let children = syms.children(term);
             let mut with_var = children.into_iter().filter(|&c| syms.contains_var(c, var));
             match (with_var.next(), with_var.next()) {
-                // Sums contain no sums and products no products, so the recursion is shallow.
+                // Sums do not contain sums and products do not contain products, so the recursion is shallow.
                 (Some(child), None) => is_linear(func, child, var),
                 _ => false,
             }
@@ -635,7 +632,7 @@ fn is_linear(func: &Function, term: Sym, var: SymVar) -> bool {
     }
 }
 
-/// Calls `visit` with each dim and scalar value of a type, and inside function types if
+/// Calls `visit` with each dim and scalar value in a type. Parameter and result types of callables are only visited if
 /// `in_callables` is set.
 pub fn visit_dims(func: &Function, ty: Type, in_callables: bool, visit: &mut dyn FnMut(Sym)) {
     let mut stack = vec![ty];

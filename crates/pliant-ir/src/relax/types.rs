@@ -1,9 +1,8 @@
 //! The types of the graph level. They form a lattice with [`TypeData::Any`] as top.
 //!
-//! Types are hash-consed per function: equal types have equal ids. Dims are symbolic integers in
-//! the function's own arena, so "equal" means "equal in normal form". Whether two types are
-//! *provably* equal, or one is a subtype of another, is decided by the lattice functions, which
-//! answer yes, no or unknown.
+//! Types are hash-consed per function: equal types have equal ids. Dims are symbolic integers in the function's own arena, so
+//! "equal" means "equal in normal form". The functions of [`super::type_lattice`] prove whether types are equal or one is a subtype
+//! of another; their answer is yes, no or unknown.
 
 use pliant_sym::Sym;
 use pliant_tensor::DType;
@@ -17,12 +16,12 @@ use cranelift_entity::{PrimaryMap, entity_impl};
 pub struct Type(u32);
 entity_impl!(Type, "type");
 
-/// The known information about a tensor's shape.
+/// The statically known part of a tensor's shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TensorShape {
     /// All dims, as symbolic integers.
     Dims(Box<[Sym]>),
-    /// The value of a variable of shape type. The rank is known if that of the variable is.
+    /// The shape is the value of a variable of shape type. Its rank is known if the variable's type states it.
     Var(Var),
     /// Only the rank.
     Rank(u32),
@@ -51,7 +50,7 @@ pub enum TypeData {
     },
     /// A tensor; `R.Tensor`.
     Tensor {
-        /// The known information about the shape.
+        /// The statically known part of the shape.
         shape: TensorShape,
         /// The data type, if known.
         dtype: Option<DType>,

@@ -1,7 +1,7 @@
 //! Traversals of graph functions, and [`Importer`], which copies parts of functions between arenas.
 //!
-//! The traversals use explicit stacks. The importer only recurses into nested branches and local
-//! functions, whose depth the verifier limits.
+//! The traversals use explicit stacks. The importer only recurses into nested branches and local functions, whose depth the
+//! verifier limits.
 
 use pliant_sym::{Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,8 +11,7 @@ use super::function::Function;
 use super::type_lattice::{SymMap, definable_syms, visit_dims};
 use super::types::{TensorShape, Type, TypeData};
 
-/// Calls `visit` with each operand of an expression, in order: callee, arguments, fields,
-/// condition.
+/// Calls `visit` with each operand of an expression, in order: callee, arguments, fields, condition.
 pub fn for_each_operand(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
     match f.expr(e) {
         ExprData::Tuple(list) => f.list(*list).iter().copied().for_each(visit),
@@ -28,8 +27,7 @@ pub fn for_each_operand(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// Calls `visit` with an expression and all nested ones in post-order. Does not enter the bodies of
-/// branches and local functions.
+/// Calls `visit` with an expression and all nested ones in post-order, except those in branches and local functions.
 pub fn for_each_expr(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
     let mut stack = vec![(e, false)];
     let mut operands = Vec::new();
@@ -49,9 +47,9 @@ pub fn for_each_expr(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
 pub struct BindingLocation {
     /// The enclosing function expression.
     pub func: FuncId,
-    /// The sequence.
+    /// The enclosing sequence.
     pub seq: Seq,
-    /// The block.
+    /// The enclosing block.
     pub block: Block,
     /// The index of the binding in the block.
     pub index: usize,
@@ -60,13 +58,13 @@ pub struct BindingLocation {
 /// The events of a traversal, in the order of the text.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// A function expression starts: its parameters become visible.
+    /// A function expression begins: its parameters become visible.
     EnterFunc(FuncId),
     /// A function expression ends.
     LeaveFunc(FuncId),
     /// A sequence begins.
     EnterSeq(Seq),
-    /// A sequence's result.
+    /// A sequence ends with its result.
     Result(Seq),
     /// A block begins.
     EnterBlock(Block),
@@ -104,8 +102,7 @@ pub fn walk(f: &Function, id: FuncId, visit: impl FnMut(Event)) {
     run_walk(f, vec![Pending::Func(id)], visit);
 }
 
-/// Traverses the bodies inside a value: the branches of an `If`, or the body of a local function.
-/// Other values have none.
+/// Traverses the bodies inside the value of a binding: the branches of an `If`, or a local function. Other values have none.
 pub fn walk_value(f: &Function, value: Expr, visit: impl FnMut(Event)) {
     let stack = match f.expr(value) {
         ExprData::If { then_seq, else_seq, .. } => {
@@ -178,8 +175,8 @@ pub fn bindings(f: &Function) -> Vec<(BindingLocation, Binding)> {
     out
 }
 
-/// Calls `visit` with every expression reachable from the root: operands before their users, values
-/// in the order of the bindings, results of sequences last.
+/// Calls `visit` with every expression reachable from the root: operands before their users, values in the order of the bindings,
+/// results of sequences last.
 pub fn post_order(f: &Function, mut visit: impl FnMut(Expr)) {
     walk(f, f.root(), |event| match event {
         Event::LeaveBinding(_, b) => for_each_expr(f, b.value, &mut visit),
@@ -206,7 +203,7 @@ pub fn type_vars(f: &Function, ty: Type) -> Vec<Var> {
     out
 }
 
-/// The variables that an expression reads directly.
+/// The variables that an expression reads, except those in branches and local functions.
 pub fn operand_vars(f: &Function, e: Expr) -> Vec<Var> {
     let mut out = Vec::new();
     for_each_expr(f, e, |e| {
@@ -217,9 +214,8 @@ pub fn operand_vars(f: &Function, e: Expr) -> Vec<Var> {
     out
 }
 
-/// The run of consecutive local functions that starts at `start`. The variable of each one is
-/// visible in all of their bodies. Empty if the binding at `start` does not bind a function or is
-/// not the first of its run.
+/// The run of consecutive bindings of local functions that starts at `start`. The variables of a run are visible in all of its
+/// function bodies. Empty if the binding at `start` does not bind a local function or is not the first one of its run.
 pub fn func_run<'b>(f: &Function, bindings: &'b [Binding], start: usize) -> &'b [Binding] {
     let is_func = |b: &Binding| b.cast.is_none() && matches!(f.expr(b.value), ExprData::Func(_));
     if start.checked_sub(1).and_then(|i| bindings.get(i)).is_some_and(is_func) {
@@ -230,7 +226,7 @@ pub fn func_run<'b>(f: &Function, bindings: &'b [Binding], start: usize) -> &'b 
     &rest[..end]
 }
 
-/// The number of uses of each variable as an operand or result, and the users.
+/// The number of uses of each variable, as an operand or as the result of a sequence, and its users.
 #[derive(Clone, Debug, Default)]
 pub struct Uses {
     counts: FxHashMap<Var, usize>,
@@ -266,15 +262,14 @@ impl Uses {
         self.counts.get(&v).copied().unwrap_or(0)
     }
 
-    /// The variables whose values directly read `v`, in order. Results of sequences are not
+    /// The variables of the bindings whose values have `v` as an operand, in order. Uses as the result of a sequence are not
     /// included.
     pub fn users(&self, v: Var) -> &[Var] {
         self.users.get(&v).map_or(&[], Vec::as_slice)
     }
 }
 
-/// The variables that the function expression `id` defines: parameters and bindings, including
-/// nested ones.
+/// The variables that the function expression `id` defines: parameters and bindings, including nested ones.
 pub fn bound_vars(f: &Function, id: FuncId) -> Vec<Var> {
     let mut out = Vec::new();
     walk(f, id, |event| match event {
@@ -304,8 +299,7 @@ pub fn used_vars(f: &Function, id: FuncId) -> Vec<Var> {
     out
 }
 
-/// The variables that the function expression `id` reads but does not define: the captured
-/// variables of a local function.
+/// The variables that the function expression `id` reads but does not define: the captured variables of a local function.
 pub fn free_vars(f: &Function, id: FuncId) -> Vec<Var> {
     let bound: FxHashSet<Var> = bound_vars(f, id).into_iter().collect();
     used_vars(f, id).into_iter().filter(|v| !bound.contains(v)).collect()
@@ -418,9 +412,8 @@ pub fn called_globals(f: &Function) -> Vec<std::sync::Arc<str>> {
     out
 }
 
-/// Copies parts of `src` into `dst`. Entries in [`vars`](Self::vars) and [`syms`](Self::syms) are
-/// substituted. Other variables are copied at their definition, and symbols at their first
-/// occurrence.
+/// Copies parts of `src` into `dst`. Entries in [`vars`](Self::vars) and [`syms`](Self::syms) are substituted. Other variables are
+/// copied at their definition, and symbols at their first occurrence.
 pub struct Importer<'a> {
     /// The source function.
     pub src: &'a Function,
@@ -430,7 +423,7 @@ pub struct Importer<'a> {
     pub vars: FxHashMap<Var, Expr>,
     /// Maps symbols of `src`.
     pub syms: SymMap,
-    /// Maps whole terms of `src`.
+    /// Maps terms of `src`, which are replaced as a whole.
     pub terms: FxHashMap<Sym, Sym>,
     /// Cache of imported types of `src`.
     pub types: FxHashMap<Type, Type>,
@@ -505,7 +498,7 @@ impl<'a> Importer<'a> {
         new
     }
 
-    /// Imports an expression with its types. An unknown variable is copied.
+    /// Imports an expression and its type. A variable that has not been imported is copied.
     pub fn expr(&mut self, e: Expr) -> Expr {
         let src = self.src;
         let data = match src.expr(e) {
@@ -559,7 +552,7 @@ impl<'a> Importer<'a> {
 
     /// Imports a binding with its variable.
     pub fn binding(&mut self, b: Binding) -> Binding {
-        // A local function may call itself, so its variable is visible in its own value.
+        // A local function may call itself, so its variable is defined before its body.
         let recursive = matches!(self.src.expr(b.value), ExprData::Func(_));
         let early = recursive.then(|| self.define(b.var));
         let value = self.expr(b.value);
@@ -579,8 +572,7 @@ impl<'a> Importer<'a> {
                 bindings.push(self.binding(b));
                 continue;
             }
-            // The functions of a run see each other, so all variables are defined before the first
-            // body.
+            // The functions of a run may call each other, so all variables are defined before the first body.
             let vars: Vec<Var> = run.iter().map(|b| self.define(b.var)).collect();
             for (b, var) in run.iter().zip(vars) {
                 let value = self.expr(b.value);
@@ -609,12 +601,12 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// Copies a function without its dead parts.
+/// Copies the parts of a function that are reachable from its root.
 pub fn copy_function(src: &Function) -> Function {
     copy_function_with(src, |_| {})
 }
 
-/// Copies a function without its dead parts. `prepare` adds substitutions to the importer.
+/// Copies the parts of a function that are reachable from its root. `prepare` can add substitutions to the importer.
 pub fn copy_function_with(src: &Function, prepare: impl FnOnce(&mut Importer<'_>)) -> Function {
     let mut dst = Function::empty();
     dst.attrs = src.attrs.clone();
@@ -632,7 +624,7 @@ pub fn copy_local_function(src: &Function, id: FuncId) -> Function {
     dst
 }
 
-/// Copies a function as the root of `dst`. Its attributes are in [`Function::attrs`].
+/// Copies a function expression as the root of `dst`. Its attributes are not copied: those of a root are in [`Function::attrs`].
 fn copy_root(
     src: &Function,
     id: FuncId,

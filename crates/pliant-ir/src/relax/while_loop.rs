@@ -1,25 +1,23 @@
-//! `relax.while_loop(cond, body, state...)`: its typing rule, for the builder and the verifier.
+//! `relax.while_loop(cond, body, state...)`: its semantics, and its typing rule for the builder and the verifier.
 //!
 //! # Semantics
-//! Executes `state = body(state)` as long as `cond(state)`; the result is the final state. `cond`
-//! and `body` are functions of the state, and `cond` returns a bool, either as a scalar or as a
-//! tensor of rank 0. With one state value, the body and the loop return that value; otherwise they
-//! return tuples. The results of the body are checked against the types of its parameters in every
-//! iteration, unless that is proved statically. Dims that are symbols defined by the body may
-//! change between iterations.
+//! Executes `state = body(state)` as long as `cond(state)`; the result is the final state. `cond` and `body` are functions of the
+//! state, and `cond` returns a bool, either as a scalar or as a tensor of rank 0. With one state value, the body and the loop
+//! return that value; otherwise they return tuples. Every iteration checks the results of the body against the types of the body's
+//! parameters, unless they provably fit. A parameter dim that is a symbol of the body may change between iterations.
 //!
 //! # Type
-//! If an iteration provably preserves the types of the state, the result has these types. Otherwise
-//! it has the types of the body's parameters as visible outside: dims that contain symbols defined
-//! by the body are unknown. Symbols in the state are assumed to be defined outside of the loop; the
-//! verifier rejects the only case in which they may also be defined by the body.
+//! If an iteration provably preserves the types of the state, the result has these types. Otherwise the result has the types of the
+//! body's parameters, in which dims with symbols of the body are unknown. Symbols in the types of the state are assumed to be
+//! defined outside of the loop. The verifier rejects the only case in which the body may define them, too: a loop inside its own
+//! body function.
 
 use pliant_sym::{Proof, SymVar};
 use rustc_hash::FxHashSet;
 
-use super::type_lattice::{derive_callable_ty_within, erase, is_subtype, type_syms};
 use super::expr::Expr;
 use super::function::Function;
+use super::type_lattice::{derive_callable_ty_within, erase, is_subtype, type_syms};
 use super::types::{Type, TypeData};
 use crate::op::{InferError, Op, OpRegistry, WHILE_LOOP};
 use crate::print::type_text;
@@ -27,9 +25,8 @@ use crate::print::type_text;
 /// The type of `while_loop(cond, body, states...)` for the types of its operands.
 ///
 /// # Errors
-/// If `cond` or `body` is not a function, has another number of parameters than there are states,
-/// or provably does not accept them; if the result of the body does not fit its parameters, or the
-/// condition is not a bool scalar.
+/// If `cond` or `body` is not a function, if the number or the types of its parameters provably do not fit the state, if the result
+/// of the body does not fit its parameters, or if `cond` does not return a bool scalar.
 pub fn while_loop_ty(
     func: &mut Function,
     cond: Type,
@@ -73,8 +70,7 @@ pub fn while_loop_ty(
     Ok(state_ty(func, &visible))
 }
 
-/// Whether a call has no side effects, as far as the operator and its function arguments determine
-/// that.
+/// Whether a call of an operator is known to have no side effects. A `while_loop` is pure if its functions are.
 pub fn op_call_is_pure(func: &Function, ops: &dyn OpRegistry, op: Op, args: &[Expr]) -> bool {
     if op != WHILE_LOOP {
         return ops.is_pure(op);
@@ -95,7 +91,7 @@ pub fn is_condition(func: &Function, ty: Type) -> bool {
     }
 }
 
-/// The state as one type: a single value, or a tuple.
+/// The type of the whole state: that of its single value, or a tuple.
 fn state_ty(func: &mut Function, states: &[Type]) -> Type {
     match states {
         [one] => *one,
@@ -108,6 +104,7 @@ fn unknown_state(func: &mut Function, count: usize) -> Type {
     state_ty(func, &vec![any; count])
 }
 
+/// Checks that `cond` or `body` is a function of the state. `what` names it in messages.
 fn check_function(
     func: &mut Function,
     what: &str,

@@ -1,12 +1,11 @@
-//! [`bind_calls`]: binds calls inside expressions of loop functions to variables, in Python's
-//! evaluation order.
+//! [`bind_calls`]: binds calls inside expressions of loop functions to variables, in Python's evaluation order.
 //!
-//! Expressions are hash-consed and may be evaluated several times, in any order, or not at all.
-//! Calls of packed and extern functions must be evaluated exactly once. A call that is a whole
-//! value is kept. `T.if_then_else`, `and` and `or` that contain calls become statements, which only
-//! execute the calls of the chosen branch. Values read before a call that may write are bound to
-//! variables, too. The condition of a `while` that contains calls is evaluated before the loop and
-//! at the end of every iteration.
+//! Expressions are hash-consed and may be evaluated several times, in any order, or not at all. But calls of packed and extern
+//! functions and of kernels must be evaluated exactly once. The pass handles these cases:
+//! - A call that is the whole value of a statement is kept.
+//! - `T.if_then_else`, `and` and `or` that contain calls become statements, which only execute the calls of the chosen alternative.
+//! - A value that is read from memory before a call is also bound to a variable, because the call may write to memory.
+//! - The condition of a `while` that contains calls is evaluated before the loop and at the end of every iteration.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -20,8 +19,8 @@ use super::visit::{for_each_expr, for_each_operand, map_operands};
 /// Binds the calls inside expressions.
 ///
 /// # Errors
-/// Calls are not supported in the predicate and the ranges of a block and in lane-wise selects, and
-/// an expression may contain at most [`MAX_CALLS`]. The message explains how to avoid the problem.
+/// If the predicate or an axis range of a block, or an alternative of a lane-wise select, contains a call, or an expression
+/// contains more than [`MAX_CALLS`] calls. The message says how to avoid the problem.
 pub fn bind_calls(f: &mut PrimFunc) -> Result<(), String> {
     let mut binder = CallBinder { f, counts: FxHashMap::default(), error: None };
     let body = binder.f.body;
@@ -31,8 +30,9 @@ pub fn bind_calls(f: &mut PrimFunc) -> Result<(), String> {
 
 struct CallBinder<'a> {
     f: &'a mut PrimFunc,
-    /// The number of calls in expressions, counting every occurrence.
+    /// The number of calls in each expression. A shared call counts once per occurrence.
     counts: FxHashMap<Expr, u32>,
+    /// The first error.
     error: Option<String>,
 }
 
@@ -282,7 +282,7 @@ fn is_call(f: &PrimFunc, e: Expr) -> bool {
     )
 }
 
-/// Whether an expression contains calls or reads memory, so that its value may change.
+/// Whether an expression contains calls or reads memory, so that its value may change between evaluations.
 pub fn may_change(f: &PrimFunc, e: Expr) -> bool {
     reads(f, e) || contains_calls(f, e)
 }
@@ -294,7 +294,7 @@ pub fn contains_calls(f: &PrimFunc, e: Expr) -> bool {
     contains
 }
 
-/// Whether an expression reads memory. Taking an address does not, but its indices may.
+/// Whether an expression reads memory. Taking an address does not read memory, but its indices may.
 fn reads(f: &PrimFunc, root: Expr) -> bool {
     let (mut stack, mut seen) = (vec![root], FxHashSet::default());
     while let Some(e) = stack.pop() {

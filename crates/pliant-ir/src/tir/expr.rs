@@ -112,9 +112,9 @@ pub enum BinOp {
     Gt,
     /// Greater or equal.
     Ge,
-    /// Logical and. The second operand may always be evaluated.
+    /// Logical and. Not short-circuiting: the second operand may always be evaluated.
     And,
-    /// Logical or. The second operand may always be evaluated.
+    /// Logical or. Not short-circuiting: the second operand may always be evaluated.
     Or,
 }
 
@@ -145,9 +145,8 @@ pub enum ExprData {
     Not(Expr),
     /// `c ? a : b`; both alternatives are evaluated.
     Select(Expr, Expr, Expr),
-    /// An element of a buffer. There is one index per dim or, in lowered functions, a single linear
-    /// index relative to the first element. If the last index is an [`ExprData::Ramp`], a vector is
-    /// loaded.
+    /// A load from a buffer, with one index per dim or, in flat functions ([`FLAT`](super::func::FLAT)), a single linear index
+    /// relative to the first element. If the last index is an [`ExprData::Ramp`], a vector is loaded.
     Load(Buffer, Box<[Expr]>),
     /// The vector `base, base + stride, ...`.
     Ramp(Expr, Expr, u16),

@@ -1,4 +1,4 @@
-//! [`PrimFunc`]: the arenas of a loop function, with all access to them.
+//! [`PrimFunc`]: a loop function with its arenas, and their accessors.
 
 use std::sync::Arc;
 
@@ -14,18 +14,16 @@ use super::intrin::{Intrin, IntrinResult};
 use super::stmt::{Stmt, StmtData};
 use crate::attrs::{AttrValue, FuncAttrs};
 
-/// The attribute of functions in which every access has a single linear index, relative to the
-/// buffer's first element.
+/// The attribute of functions in which every access has a single linear index, relative to the buffer's first element.
 pub const FLAT: &str = "tir.flat";
 
-/// A parameter: a handle that `buffer_map` maps to a buffer, or a scalar.
+/// A parameter: a handle, which [`PrimFunc::buffer_map`] maps to a buffer, or a scalar.
 pub type Param = Var;
 
 /// A loop function with everything it owns. Ids are only valid in their own function.
 ///
-/// The shape of a buffer parameter defines the size variables that are whole dims (`n` in
-/// `(n, 4)`), and the other dims are checked against it. Scalar parameters define the sizes that
-/// are not a whole dim of any buffer.
+/// A buffer parameter defines the size variables that are whole dims of its shape (`n` in `(n, 4)`). The other dims are checked on
+/// entry. Scalar parameters define the sizes that are not a whole dim of any buffer.
 #[derive(Clone, Debug)]
 pub struct PrimFunc {
     /// The parameters: tensors, followed by scalars.
@@ -36,7 +34,7 @@ pub struct PrimFunc {
     pub body: Stmt,
     /// Attributes of the function (`global_symbol`, `tir.noalias`, ...).
     pub attrs: FuncAttrs,
-    /// Whether it is only called from this module.
+    /// Whether the function is only called from its own module.
     pub private: bool,
     /// The source location.
     pub span: Span,
@@ -75,8 +73,7 @@ impl PrimFunc {
         }
     }
 
-    /// Whether every access has a single linear index, independent of the rank of the buffer
-    /// ([`FLAT`]).
+    /// Whether every access has a single linear index, independent of the rank of the buffer ([`FLAT`]).
     pub fn is_flat(&self) -> bool {
         matches!(self.attrs.get(FLAT), Some(AttrValue::Bool(true)))
     }
@@ -118,7 +115,7 @@ impl PrimFunc {
         self.buffers.push(data)
     }
 
-    /// Adds a compact buffer in global memory.
+    /// Adds a compact row-major buffer in global memory.
     pub fn compact_buffer(
         &mut self,
         name: impl Into<Arc<str>>,
@@ -140,8 +137,7 @@ impl PrimFunc {
         &self.buffers[b]
     }
 
-    /// Mutable access to the properties of a buffer. The element type must not change if there are
-    /// loads from it.
+    /// Mutable access to the properties of a buffer. The element type must not change if there are loads from it.
     pub fn buffer_mut(&mut self, b: Buffer) -> &mut BufferData {
         &mut self.buffers[b]
     }
@@ -225,7 +221,7 @@ impl PrimFunc {
         self.add_expr(ExprData::Int(value, Ty::I64))
     }
 
-    /// A constant of any scalar type. For integers the value is rounded towards zero.
+    /// A scalar constant of the given dtype. Integer dtypes round the value towards zero.
     pub fn const_of(&mut self, value: f64, dtype: DType) -> Expr {
         let data = if dtype.is_float() {
             ExprData::Float(value.to_bits(), Ty::scalar(dtype))
@@ -243,7 +239,7 @@ impl PrimFunc {
         }
     }
 
-    /// A binary operation. Both operands must have the same type.
+    /// A binary operation. Both operands must have the same type; the verifier checks this.
     pub fn binary(&mut self, op: BinOp, a: Expr, b: Expr) -> Expr {
         self.add_expr(ExprData::Binary(op, a, b))
     }
@@ -299,8 +295,8 @@ impl PrimFunc {
     }
 }
 
-/// Normalises an expression that could be represented in several ways: constants are wrapped to
-/// their type, and calls with inferable types have no explicit type.
+/// The canonical form of an expression with several representations: float constants are rounded to their type, and the explicit
+/// type of a call with an inferred type is replaced by int64.
 fn canonical(data: ExprData) -> ExprData {
     match data {
         ExprData::Float(bits, ty) => {

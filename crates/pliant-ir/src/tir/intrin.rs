@@ -1,4 +1,4 @@
-//! The table of intrinsics: functions of the loop level that code generators implement.
+//! The table of intrinsics: the loop-level functions that code generators implement.
 
 use std::fmt;
 
@@ -91,13 +91,13 @@ intrinsics! {
     Acosh = "acosh", Some(1), Same;
     /// Inverse hyperbolic tangent.
     Atanh = "atanh", Some(1), Same;
-    /// Inverse tangent of `y / x` with the quadrant of the point.
+    /// `atan2(y, x)`: inverse tangent of `y / x` in the quadrant of the point `(x, y)`.
     Atan2 = "atan2", Some(2), Same;
     /// Logistic function `1 / (1 + e^-x)`.
     Sigmoid = "sigmoid", Some(1), Same;
     /// Error function.
     Erf = "erf", Some(1), Same;
-    /// Gaussian error linear unit, `x` times the normal distribution function of `x`.
+    /// Gaussian error linear unit: `x` times the standard normal distribution function of `x`.
     Gelu = "gelu", Some(1), Same;
     /// Absolute value.
     Abs = "abs", Some(1), Same;
@@ -141,8 +141,7 @@ intrinsics! {
     IfThenElse = "if_then_else", Some(3), Second;
     /// A condition that is expected to be true.
     Likely = "likely", Some(1), Same;
-    /// A condition, followed by the integers that replace `{0}`, `{1}`, ... in the message of its
-    /// assertion.
+    /// The condition of an assertion, followed by int64 values that replace `{0}`, `{1}`, ... in its message.
     Explain = "explain", None, Same;
     /// Reinterprets the bits of a value as another type of the same size.
     Reinterpret = "reinterpret", Some(1), Explicit;

@@ -2,12 +2,11 @@
 //!
 //! The arguments of such a call are, in this order:
 //! - the name of the kernel;
-//! - an integer whose bit `i` tells whether operand `i` of the declaration is present;
-//! - for each present operand, the address of the first element of its buffer, and a rank:
-//!   [`WHOLE`] for the whole buffer, else the rank of a view, followed by the view's offset, dims
-//!   and strides;
-//! - the values of the attributes: float64 for a float, else int64. A choice is represented by its
-//!   index, a bool by 0 or 1.
+//! - a bit mask: bit `i` is set if operand `i` of the declaration is present;
+//! - for each present operand, the address of the first element of its buffer and a rank: [`WHOLE_BUFFER`], or the rank of a view,
+//!   followed by the view's offset, dims and strides;
+//! - the values of the attributes: float64 for floats, int64 for all others. A choice is represented by its index, a bool by 0 or
+//!   1.
 
 use pliant_kernel_api::{AttrType, Kernel, MAX_OPERANDS, MAX_RANK, Operand, Role, Slot, find};
 use smallvec::SmallVec;
@@ -42,7 +41,7 @@ pub struct KernelOperand<'f> {
     pub view: Option<BufferView<'f>>,
 }
 
-/// An operand of a new call of a kernel.
+/// An operand for [`PrimFunc::call_kernel`].
 #[derive(Clone, Debug)]
 pub enum NewOperand {
     /// The whole buffer.
@@ -51,11 +50,11 @@ pub enum NewOperand {
     View {
         /// The buffer, which has no strides.
         buffer: Buffer,
-        /// The distance from the first element of the buffer to that of the view, an int64.
+        /// The offset of the view's first element in elements, an int64.
         offset: Expr,
         /// The sizes of the dims, int64.
         dims: Vec<Expr>,
-        /// The distances between neighbours along each dim, int64.
+        /// The strides of the dims in elements, int64.
         strides: Vec<Expr>,
     },
 }
@@ -69,8 +68,8 @@ impl PrimFunc {
         self.call(Intrin::AddressOf, &[first])
     }
 
-    /// A call of a kernel, an expression for its effect: the operands of the declaration, `None` for those that are left out,
-    /// and the numbers of the attributes.
+    /// A call of a kernel, for its side effect. `operands` has an entry for each operand of the declaration; `None` omits an
+    /// optional one. `numbers` are the values of the attributes.
     pub fn call_kernel(
         &mut self,
         kernel: &'static Kernel,
@@ -101,19 +100,19 @@ impl PrimFunc {
     }
 }
 
-/// The parts of a kernel call.
+/// A decoded kernel call.
 #[derive(Clone, Debug)]
 pub struct KernelCall<'f> {
     /// The kernel.
     pub kernel: &'static Kernel,
     /// The operands in the order of the declaration; `None` for absent ones.
     pub operands: SmallVec<[Option<KernelOperand<'f>>; MAX_OPERANDS]>,
-    /// The values of the attributes.
+    /// The values of the attributes; an attribute that is a list has several.
     pub numbers: &'f [Expr],
 }
 
 impl<'f> KernelCall<'f> {
-    /// The parts of a kernel call; `None` for other expressions.
+    /// Decodes a kernel call; `None` for other expressions and for invalid calls.
     pub fn of(f: &'f PrimFunc, e: Expr) -> Option<KernelCall<'f>> {
         match f.expr(e) {
             ExprData::Call(Intrin::CallKernel, args, _) => KernelCall::of_args(f, args).ok(),
@@ -121,7 +120,7 @@ impl<'f> KernelCall<'f> {
         }
     }
 
-    /// Splits the arguments of [`Intrin::CallKernel`] into their parts.
+    /// Decodes the arguments of [`Intrin::CallKernel`].
     ///
     /// # Errors
     /// Describes an invalid argument.
@@ -228,7 +227,7 @@ impl<'f> KernelCall<'f> {
         whole && !reads && !self.computes_from(f, buffer)
     }
 
-    /// Whether an attribute or a view is computed from elements of a buffer.
+    /// Whether an attribute, or the offset, a dim or a stride of a view, is computed from elements of a buffer.
     fn computes_from(&self, f: &PrimFunc, buffer: Buffer) -> bool {
         let views = self.operands.iter().flatten().filter_map(|operand| operand.view);
         let of_view = |view: BufferView<'_>| {
@@ -247,9 +246,9 @@ impl<'f> KernelCall<'f> {
 }
 
 impl BufferView<'_> {
-    /// Whether the view is a transposition of the whole compact buffer, possibly with additional
-    /// dims of size 1. Dims must be the same expressions as those of the buffer, and strides products of them. So wrapped
-    /// products do not matter: they are the same as those of the buffer, and no stride of a buffer with elements wraps.
+    /// Whether the view is a transposition of the whole compact buffer, possibly with additional dims of size 1. The dims must be
+    /// the same expressions as those of the buffer, and the strides must be products of them. Overflow of these products is
+    /// harmless: the buffer's own strides overflow in the same way, and the strides of a nonempty buffer do not overflow.
     fn is_permutation(&self, f: &PrimFunc, buffer: Buffer) -> bool {
         let is_one = |e: &Expr| f.as_int(*e) == Some(1);
         let pairs = self.dims.iter().zip(self.strides).filter(|(dim, _)| !is_one(dim));
@@ -270,7 +269,7 @@ impl BufferView<'_> {
     }
 }
 
-/// A product modulo 2^64 of a constant and of factors that are no products, in order.
+/// A product modulo 2^64: a constant, and the sorted factors that are neither constants nor products.
 #[derive(PartialEq, Eq)]
 struct Product {
     constant: i64,
@@ -305,7 +304,7 @@ impl Product {
     }
 }
 
-/// Parses an operand at the front of the arguments.
+/// Decodes the operand at the front of the arguments, and advances past it. The error completes the sentence "operand x is ...".
 fn operand<'f>(f: &'f PrimFunc, args: &mut &'f [Expr]) -> Result<KernelOperand<'f>, String> {
     let missing = || "missing".to_string();
     let (&[address, rank], rest) = args.split_first_chunk().ok_or_else(missing)?;

@@ -1,9 +1,8 @@
 //! The loop level: functions over buffers, with loops, blocks and scalar expressions.
 //!
-//! A [`PrimFunc`] owns arenas of variables, buffers, expressions and statements. Expressions are
-//! hash-consed (equal expressions have equal ids) and are evaluated where the statement that uses
-//! them is executed. The function writes its results to buffers that the caller provides:
-//! destination-passing style.
+//! A [`PrimFunc`] owns arenas of variables, buffers, expressions and statements. Expressions are hash-consed (equal expressions
+//! have equal ids) and are evaluated where the statement that uses them is executed. The function is in destination-passing style:
+//! it writes its results to buffers that the caller provides.
 
 pub mod bind_calls;
 pub mod buffer;

@@ -19,7 +19,7 @@ entity_impl!(Stmt, "stmt");
 pub enum ForKind {
     /// One after another.
     Serial,
-    /// Distributed to the worker team; the iterations must be independent.
+    /// Distributed to worker threads; the iterations must be independent.
     Parallel,
     /// As the lanes of a vector; the extent is constant.
     Vectorized,
@@ -42,11 +42,11 @@ impl ForKind {
 /// The kind of a block axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IterKind {
-    /// Each value of the axis writes a separate part of the output: `S`.
+    /// A spatial axis: different values of the axis write different parts of the output. `S` in scripts.
     Spatial,
-    /// A reduction: `R`.
+    /// A reduction axis. `R` in scripts.
     Reduce,
-    /// The order of iterations matters: `O`.
+    /// An axis whose iterations must be executed in order. `O` in scripts.
     Opaque,
 }
 
@@ -65,8 +65,7 @@ pub struct IterVar {
     pub binding: Expr,
 }
 
-/// A block, the unit of scheduling. Its body only uses the block's axes, not the enclosing loop
-/// variables.
+/// A block, the unit of scheduling. Its body only uses the block's axes, not the enclosing loop variables.
 #[derive(Clone, Debug)]
 pub struct BlockData {
     /// The name.
@@ -75,14 +74,14 @@ pub struct BlockData {
     pub iters: Vec<IterVar>,
     /// The block is only executed if this condition holds.
     pub predicate: Option<Expr>,
-    /// The regions that are read; `None` if not stated.
+    /// The regions that the block reads; `None` if not declared.
     pub reads: Option<Vec<BufferRegion>>,
-    /// The regions that are written; `None` if not stated.
+    /// The regions that the block writes; `None` if not declared.
     pub writes: Option<Vec<BufferRegion>>,
     /// Buffers allocated for the block.
     pub allocs: Vec<Buffer>,
-    /// Executed before the body at the first values of all reduction axes. If these have no values
-    /// at all, it is executed once for each value of the spatial axes, so that the result of an
+    /// The initialisation of a reduction. It is executed before the body in the iterations in which all reduction axes have their
+    /// first values. If a reduction axis is empty, it is executed once for each value of the spatial axes, so that the result of an
     /// empty reduction is the reducer's identity.
     pub init: Option<Stmt>,
     /// The body.
@@ -92,8 +91,8 @@ pub struct BlockData {
 }
 
 impl BlockData {
-    /// Moves the init of a block without reduction axes to the start of its body, because it is
-    /// executed at every point like the body. Only blocks with reduction axes have an init.
+    /// Moves the init of a block without reduction axes to the start of its body, where it is executed in every iteration. Only
+    /// blocks with reduction axes may have an init.
     #[must_use]
     pub fn with_init_for_reductions_only(mut self, f: &mut PrimFunc) -> Self {
         if !self.iters.iter().any(|axis| axis.kind == IterKind::Reduce)
@@ -116,7 +115,7 @@ pub enum StmtData {
         var: Var,
         /// The first value.
         min: Expr,
-        /// The number of iterations; there are none if it is negative.
+        /// The number of iterations; a negative number counts as 0.
         extent: Expr,
         /// How the iterations are executed.
         kind: ForKind,

@@ -10,9 +10,8 @@ use super::visit::for_each_operand;
 
 /// A mapping between the variables of a loop function and the symbols of an arena.
 ///
-/// Symbolic integers are mathematical, but integers at run time wrap. The two agree only if no
-/// subexpression overflows, which the bridge does not check. Code that draws conclusions about
-/// run-time values must prove that first.
+/// Symbolic integers are unbounded, but run-time integers wrap around. They agree only if no subexpression overflows, which the
+/// bridge does not check. Code that draws conclusions about run-time values must first prove that nothing overflows.
 #[derive(Clone, Debug, Default)]
 pub struct SymBridge {
     to_sym: FxHashMap<Var, SymVar>,
@@ -20,6 +19,7 @@ pub struct SymBridge {
     /// Expressions that are not integer arithmetic, and the symbols that represent them.
     opaque: FxHashMap<Expr, SymVar>,
     from_opaque: FxHashMap<SymVar, Expr>,
+    /// Cache of the converted expressions; `None` if an expression is not integer arithmetic.
     memo: FxHashMap<Expr, Option<Sym>>,
     /// Cache of the expressions built for symbolic integers.
     built: FxHashMap<Sym, Expr>,
@@ -59,8 +59,8 @@ impl SymBridge {
         self.to_var.get(&sym).copied()
     }
 
-    /// Converts an expression to a symbolic integer; `None` if it is not integer arithmetic (loads,
-    /// floats, vectors, division rounding towards zero).
+    /// Converts an expression to a symbolic integer; `None` if it is not integer arithmetic (loads, floats, vectors, division
+    /// rounding towards zero).
     pub fn to_sym(&mut self, f: &PrimFunc, arena: &mut SymArena, e: Expr) -> Option<Sym> {
         for e in self.unconverted(f, e, |sym| sym.is_some()) {
             let sym = self.convert(f, arena, e);
@@ -69,8 +69,7 @@ impl SymBridge {
         self.memo[&e]
     }
 
-    /// Converts an expression to a symbolic integer. Every part that is not integer arithmetic is
-    /// represented by a separate symbol.
+    /// Converts an expression to a symbolic integer. Every part that is not integer arithmetic is represented by a separate symbol.
     pub fn to_sym_opaque(&mut self, f: &PrimFunc, arena: &mut SymArena, e: Expr) -> Sym {
         for e in self.unconverted(f, e, |sym| sym.is_some_and(|s| s.is_some())) {
             let sym = self.convert(f, arena, e).unwrap_or_else(|| {
@@ -144,8 +143,8 @@ impl SymBridge {
         }
     }
 
-    /// Converts a symbolic integer to an expression: int64, or bool for a predicate. A symbol
-    /// without a variable gets a new int64 variable with its name.
+    /// Converts a symbolic integer to an expression: int64, or bool for a predicate. A symbol without a variable gets a new int64
+    /// variable with its name.
     pub fn to_expr(&mut self, arena: &SymArena, f: &mut PrimFunc, sym: Sym) -> Expr {
         let (mut stack, mut list, mut seen) = (vec![sym], Vec::new(), FxHashSet::default());
         while let Some(s) = stack.pop() {
@@ -166,7 +165,7 @@ impl SymBridge {
         result
     }
 
-    /// As [`Self::to_expr`], as an int64 size; a predicate becomes 0 or 1.
+    /// As [`Self::to_expr`], but always int64: a predicate is converted to 0 or 1.
     pub fn to_size(&mut self, arena: &SymArena, f: &mut PrimFunc, sym: Sym) -> Expr {
         let e = self.to_expr(arena, f, sym);
         f.cast(e, Ty::I64)
@@ -252,7 +251,7 @@ fn fold(
     acc
 }
 
-/// Positive terms come first, to minimise the number of operations.
+/// The sum of `coefficient * term` and a constant. Positive terms come first, to minimise the number of operations.
 fn sum(f: &mut PrimFunc, terms: &[(i64, Sym)], constant: i64, done: &FxHashMap<Sym, Expr>) -> Expr {
     let mut acc: Option<Expr> = None;
     let positive = terms.iter().filter(|t| t.0 > 0);

@@ -1,33 +1,28 @@
 //! The specification of loop functions, and its checker.
 //!
 //! # Parameters
-//! - Every handle has exactly one buffer. A size used in the shape, strides or offset of a
-//!   parameter is a scalar parameter, or it is a whole dim, stride or offset of a parameter
-//!   (PL0309).
+//! - Every handle has exactly one buffer. A size used in the shape, strides or offset of a parameter is a scalar parameter, or it
+//!   is a whole dim, stride or offset of a parameter (PL0309).
 //!
 //! # Scopes
-//! - Variables are scalar parameters, sizes of parameters, and those that loops, lets and block
-//!   axes define for their bodies. They are only used where they are visible (PL0301), and not
-//!   redefined there (PL0302).
-//! - Buffers are those of parameters, and those that allocations and blocks create for their bodies
-//!   (PL0303). The init of a block does not use the buffers that the block creates.
+//! - Variables are scalar parameters, sizes of parameters, and those that loops, lets and block axes define for their bodies. They
+//!   are only used where they are visible (PL0301), and not redefined there (PL0302).
+//! - Buffers are those of parameters, and those that allocations and blocks create for their bodies (PL0303). The init of a block
+//!   does not use the buffers that the block creates.
 //! - The body of a block with axes does not use the variables of enclosing loops (PL0310).
 //!
 //! # Types
-//! - An access has one index per dim or, in a function with the attribute `tir.flat`, a single
-//!   linear index (PL0304). Indices, sizes and bounds are scalar integers, but an index may also be
-//!   an integer vector. Conditions are bool (PL0305). A loop variable, its first value and its
-//!   extent have the same type, and so have an axis and its binding (PL0310).
-//! - The operands of an operator have the same type (PL0306). A stored value has the buffer's
-//!   element type, and as many lanes as the indices (PL0307). The value of a let has the type of
-//!   its variable (PL0313). The operands of an intrinsic match its table entry (PL0308). Constants
-//!   fit their type (PL0317).
+//! - An access has one index per dim or, in a function with the attribute `tir.flat`, a single linear index (PL0304). Indices,
+//!   sizes and bounds are scalar integers, but an index may also be an integer vector. Conditions are bool (PL0305). A loop
+//!   variable, its first value and its extent have the same type, and so have an axis and its binding (PL0310).
+//! - The operands of an operator have the same type (PL0306). A stored value has the buffer's element type, and as many lanes as
+//!   the indices (PL0307). The value of a let has the type of its variable (PL0313). The operands of an intrinsic match its table
+//!   entry (PL0308). Constants fit their type (PL0317).
 //! - Strings and addresses are only arguments of `call_extern` and `call_packed` (PL0315).
 //!
 //! # Structure
-//! - Vectorized and unrolled loops have a constant extent (PL0311). A block with an init has a
-//!   reduction axis (PL0314). Statements are nested at most [`MAX_DEPTH`] deep, expressions
-//!   [`MAX_EXPR_DEPTH`] (PL0312).
+//! - Vectorized and unrolled loops have a constant extent (PL0311). A block with an init has a reduction axis (PL0314). Statements
+//!   are nested at most [`MAX_DEPTH`] deep, expressions [`MAX_EXPR_DEPTH`] (PL0312).
 
 use pliant_diag::{Diagnostic, codes};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -71,7 +66,7 @@ struct Verifier<'a> {
     vars: FxHashSet<Var>,
     /// The variables of the enclosing loops, outermost first.
     loop_vars: Vec<Var>,
-    /// Loop variables that the enclosing block hides.
+    /// Loop variables that the enclosing blocks hide.
     hidden: FxHashSet<Var>,
     buffers: FxHashSet<Buffer>,
     /// The nesting depths of the expressions whose types have been checked.
@@ -365,7 +360,7 @@ impl Verifier<'_> {
         stack.extend(undo);
         stack.push(Pending::Stmt(b.body, depth));
         if let Some(init) = b.init {
-            // The init runs before the body writes the block's own buffers.
+            // The init does not see the block's own buffers: the body writes them after it.
             b.allocs.iter().for_each(|a| {
                 self.buffers.remove(a);
             });
@@ -415,7 +410,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks the indices of an access and returns its number of lanes.
+    /// Checks the buffer and the indices of an access, and returns its number of lanes.
     fn access(&mut self, b: Buffer, indices: &[Expr]) -> u16 {
         self.use_buffer(b);
         for &i in indices {
@@ -424,6 +419,7 @@ impl Verifier<'_> {
         self.index_types(b, indices)
     }
 
+    /// Checks the number and the types of the indices of an access, and returns its number of lanes.
     fn index_types(&mut self, b: Buffer, indices: &[Expr]) -> u16 {
         let f = self.f;
         let (name, rank) = (f.buffer(b).name.clone(), f.buffer(b).shape.len());
@@ -453,8 +449,7 @@ impl Verifier<'_> {
         lanes
     }
 
-    /// Checks an expression in a statement. Scopes are checked every time, types once per
-    /// expression.
+    /// Checks an expression in a statement. Scopes are checked every time, types once per expression.
     fn expr(&mut self, e: Expr) -> Ty {
         let f = self.f;
         let mut list = Vec::new();

@@ -1,8 +1,7 @@
-//! Traversals of loop functions, [`Rewriter`], substitution, and [`TirImporter`], which copies
-//! parts of one function into another.
+//! Traversals of loop functions, [`Rewriter`], substitution, and [`TirImporter`], which copies parts of one function into another.
 //!
-//! Expressions are processed bottom-up in the order of their ids, so long chains do not recurse.
-//! Statements recurse into bodies, whose depth the verifier limits.
+//! Expressions are processed bottom-up in the order of their ids, so long chains do not recurse. Statements recurse into bodies,
+//! whose depth the verifier limits.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -85,8 +84,8 @@ pub fn for_each_child(data: &StmtData, mut visit: impl FnMut(Stmt)) {
     }
 }
 
-/// Calls `visit` with each expression directly in a statement, in order. Expressions in the
-/// properties of buffers that it allocates are not included.
+/// Calls `visit` with each expression that is directly in a statement, in order. The shapes, strides and offsets of buffers that it
+/// allocates are not visited.
 pub fn for_each_stmt_expr(data: &StmtData, mut visit: impl FnMut(Expr)) {
     match data {
         StmtData::Seq(_) | StmtData::Alloc(..) => {}
@@ -170,15 +169,15 @@ pub fn free_vars(f: &PrimFunc, s: Stmt) -> Vec<Var> {
     out
 }
 
-/// A transformation of a function's statements and expressions. By default, all methods do nothing.
+/// A transformation of a function's statements and expressions. The default methods change nothing.
 pub trait Rewriter {
     /// Returns the replacement for an expression whose operands have already been rewritten.
     fn expr(&mut self, _f: &mut PrimFunc, e: Expr) -> Expr {
         e
     }
 
-    /// Called with a statement before its parts are rewritten. `Some` replaces the statement, whose
-    /// parts are then skipped.
+    /// Called before the parts of a statement are rewritten. If it returns a statement, this replaces the original one, and the
+    /// parts are not rewritten.
     fn enter(&mut self, _f: &mut PrimFunc, _s: Stmt) -> Option<Stmt> {
         None
     }
@@ -205,8 +204,8 @@ pub fn rewrite_expr(f: &mut PrimFunc, e: Expr, rw: &mut dyn Rewriter) -> Expr {
     done[&e]
 }
 
-/// Rewrites a statement. A statement without changed parts is returned unchanged. The shapes of
-/// allocated buffers are rewritten in place.
+/// Rewrites a statement. Returns the same id if nothing in it has changed, unless it contains blocks, which are always copied. The
+/// shapes of allocated buffers are rewritten in place.
 pub fn rewrite_stmt(f: &mut PrimFunc, s: Stmt, rw: &mut dyn Rewriter) -> Stmt {
     if let Some(new) = rw.enter(f, s) {
         return new;
@@ -324,18 +323,18 @@ impl Rewriter for Substitute<'_> {
     }
 }
 
-/// Substitutes variables in an expression.
+/// Substitutes expressions for variables in an expression.
 pub fn substitute_expr(f: &mut PrimFunc, e: Expr, map: &FxHashMap<Var, Expr>) -> Expr {
     rewrite_expr(f, e, &mut Substitute(map))
 }
 
-/// Substitutes variables in a statement. Their definitions inside the statement are kept.
+/// Substitutes expressions for variables in a statement. Definitions of these variables inside the statement are kept.
 pub fn substitute(f: &mut PrimFunc, s: Stmt, map: &FxHashMap<Var, Expr>) -> Stmt {
     rewrite_stmt(f, s, &mut Substitute(map))
 }
 
-/// Copies parts of `src` into `dst`. Entries in [`vars`](Self::vars) and [`buffers`](Self::buffers)
-/// are substituted; everything else is copied, with new definitions.
+/// Copies parts of `src` into `dst`. Entries in [`vars`](Self::vars) and [`buffers`](Self::buffers) are substituted; everything
+/// else is copied, with new definitions.
 pub struct TirImporter<'a> {
     /// The source function.
     pub src: &'a PrimFunc,
@@ -455,8 +454,7 @@ impl<'a> TirImporter<'a> {
     }
 
     fn block(&mut self, b: &BlockData) -> BlockData {
-        // Bindings are evaluated outside of the block, so they are imported before the axes are
-        // defined.
+        // Bindings are evaluated outside of the block, so they are imported before the axes are defined.
         let bindings: Vec<Expr> = b.iters.iter().map(|it| self.expr(it.binding)).collect();
         let allocs = b.allocs.iter().map(|&b| {
             self.buffers.remove(&b);
@@ -479,7 +477,7 @@ impl<'a> TirImporter<'a> {
     }
 }
 
-/// Copies a function without its dead parts.
+/// Copies the parts of a function that are reachable from its parameters and body.
 pub fn copy_prim_func(src: &PrimFunc) -> PrimFunc {
     let mut dst = PrimFunc::new();
     dst.attrs = src.attrs.clone();

@@ -9,8 +9,7 @@ use pliant_ir::relax::{Expr, Function, Type};
 use pliant_ir::tir::{self, BlockData, ForKind, IterKind, IterVar, PrimFunc, StmtData};
 use pliant_ir::{AttrValue, Attrs, DType};
 
-/// A registry with a few operators. Except for `call_tir`, the result has the type of the first
-/// operand.
+/// A registry with a few operators. Except for `call_tir`, the result has the type of the first operand.
 pub struct TestOps;
 
 type Table = Vec<(Op, OpSignature, bool)>;

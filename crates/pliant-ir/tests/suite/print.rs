@@ -1,4 +1,4 @@
-//! The printed form of both levels.
+//! Tests of the printer for both levels.
 
 use crate::common::{TestOps, matmul};
 use pliant_ir::op::{CALL_TIR, NoOps, Op};

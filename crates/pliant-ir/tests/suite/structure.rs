@@ -1,4 +1,4 @@
-//! Equality, hashing, copying, traversal, and the type lattice.
+//! Tests of structural equality, hashing, copies, traversals and the type lattice.
 
 use crate::common::{TestOps, matmul};
 use pliant_ir::equal::{equal_functions, equal_prim_funcs, structural_equal, structural_hash};
@@ -15,8 +15,7 @@ use pliant_sym::Proof;
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
-/// `f(x: (n, m)) { g(y: (m, k)) = y; if c: exp(x) else: x; match_cast ... }`, with a constant that
-/// may vary.
+/// `f(x: (n, m)) { g(y: (m, k)) = y; if c: exp(x) else: x; match_cast ... }`, with a constant that may vary.
 fn sample(names: [&str; 3], constant: f32) -> Function {
     let mut b = FunctionBuilder::new(&TestOps);
     let f = b.func_mut();

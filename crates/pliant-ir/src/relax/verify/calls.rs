@@ -1,4 +1,4 @@
-//! Checks calls: side effects, operator signatures, arguments, destination-passing calls.
+//! Checks calls: their side effects, the signatures of operators, arguments, and destination-passing calls.
 
 use pliant_diag::codes;
 
@@ -32,7 +32,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Whether a call may have side effects, judged by the callee.
+    /// Whether a call may have side effects, according to the callee.
     fn is_impure(&self, callee: Callee, args: &[Expr]) -> bool {
         let f = self.f;
         let e = match callee {
@@ -187,7 +187,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// A direct call passes inputs, outputs and sizes separately, or the sizes as one shape.
+    /// Checks the number of arguments of a direct call of a loop function. It passes inputs, outputs and sizes separately, or the
+    /// sizes as one shape.
     fn direct_call(&mut self, name: &str, callee: &PrimFunc, args: &[Expr]) {
         let f = self.f;
         let mut count = 0;

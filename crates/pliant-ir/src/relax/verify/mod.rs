@@ -1,49 +1,41 @@
 //! The specification of graph functions, and its checker.
 //!
 //! # Structure
-//! - Every expression has a type of its function (PL0201). Blocks, sequences and local functions
-//!   occur exactly once (PL0221). Branches, functions and tuples are nested at most [`MAX_DEPTH`]
-//!   deep (PL0220).
-//! - A-normal form: the operands of a call, the fields of a tuple, the tuple of a field access, a
-//!   condition and the result of a sequence are leaves (variables, names, constants, shapes,
-//!   scalars, strings, data types) or tuples of such operands. `If` and local functions only occur
-//!   as values of bindings, and the value of a `match_cast` is an operand (PL0202).
+//! - Every expression has a type of its function (PL0201). Blocks, sequences and local functions occur exactly once (PL0221).
+//!   Branches, functions and tuples are nested at most [`MAX_DEPTH`] deep (PL0220).
+//! - A-normal form: the operands of a call, the fields of a tuple, the tuple of a field access, a condition and the result of a
+//!   sequence are leaves (variables, names, constants, shapes, scalars, strings, data types) or tuples of such operands. `If` and
+//!   local functions only occur as values of bindings, and the value of a `match_cast` is an operand (PL0202).
 //!
 //! # Scopes
-//! - A variable is defined once in its function (PL0204) and only used where it is visible
-//!   (PL0203): a parameter in the body of its function, the variable of a binding after the binding
-//!   until the end of its sequence. The variables of local functions that are bound consecutively
-//!   in a block are visible in all of their bodies, so that these can call themselves and each
-//!   other.
+//! - A variable is defined once in its function (PL0204) and only used where it is visible (PL0203): a parameter in the body of its
+//!   function, the variable of a binding after the binding until the end of its sequence. The variables of local functions that are
+//!   bound consecutively in a block are visible in all of their bodies, so that these can call themselves and each other.
 //! - Dataflow variables are defined in dataflow blocks and not used outside of them (PL0205).
-//! - A symbol is visible after a parameter or a `match_cast` has defined it: as a whole dim, as the
-//!   value of a scalar, or as the only unknown symbol of a dim that is linear in it, such as
-//!   `n * 2 + 1` (PL0209). Parameters see each other's symbols. The return type may use the symbols
-//!   of the body.
+//! - A symbol is visible after a parameter or a `match_cast` has defined it: as a whole dim, as the value of a scalar, or as the
+//!   only unknown symbol of a dim that is linear in it, such as `n * 2 + 1` (PL0209). Parameters see each other's symbols. The
+//!   return type may use the symbols of the body.
 //! - Globals are functions of the module (PL0210).
 //!
 //! # Effects
-//! - Dataflow blocks contain no `If` and no local function (PL0206), and no call with side effects
-//!   (PL0207).
-//! - A function declared pure contains no call with side effects (PL0208), unless its attribute
-//!   `relax.force_pure` is set, which the compiler trusts. Calls of packed functions and direct
-//!   calls of loop functions have side effects.
+//! - Dataflow blocks contain no `If` and no local function (PL0206), and no call with side effects (PL0207).
+//! - A function declared pure contains no call with side effects (PL0208), unless its attribute `relax.force_pure` is set, which
+//!   the compiler trusts. Calls of packed functions and direct calls of loop functions have side effects.
 //!
 //! # Types
-//! A provable mismatch is an error; whatever is unknown is checked at run time.
-//! - The value of a binding fits the type of its variable (PL0213), a result the declared type
-//!   (PL0214), and an argument its parameter (PL0211, PL0212). A `match_cast` can succeed (PL0216).
-//! - A condition is a bool scalar or a bool tensor of rank 0 (PL0215). Accessed fields exist
-//!   (PL0217). Callees are callable (PL0223).
+//! A provable mismatch is an error. What can be neither proved nor disproved is checked at run time.
+//! - The value of a binding fits the type of its variable (PL0213), a result the declared type (PL0214), and the arguments the
+//!   parameters in number (PL0211) and types (PL0212). A `match_cast` is not provably wrong (PL0216).
+//! - A condition is a bool scalar or a bool tensor of rank 0 (PL0215). Accessed fields exist (PL0217). Callees are callable
+//!   (PL0223).
 //! - Operators are declared, and the number of operands matches the signature (PL0219).
-//! - `call_tir(f, (inputs...), out_sinfo, tir_vars)`: `f` is a loop function whose parameters are
-//!   the inputs, the outputs and the variables, in this order. Ranks, data types and constant dims
-//!   agree as far as they are known. The types of the outputs are `ty_args`: one type, a tuple for
-//!   several results (PL0218).
-//! - `while_loop(cond, body, state...)`: both are functions of the whole state, the condition
-//!   returns a bool scalar, and the result of the body can be the state of the next iteration
-//!   (PL0225); see [`super::loops`]. A local function is not the condition or body of a loop inside
-//!   itself whose state contains its symbols, because there these belong to its own call.
+//! - `call_tir(f, (inputs...), out_sinfo, tir_vars)`: `f` is a loop function whose parameters are the inputs, the outputs and the
+//!   variables, in this order. Ranks, data types and constant dims agree as far as they are known. The types of the outputs are
+//!   `ty_args`: one type, a tuple for several results (PL0218).
+//! - `while_loop(cond, body, state...)`: both are functions of the whole state, the condition returns a bool scalar, and the result
+//!   of the body can be the state of the next iteration (PL0225); see [`super::while_loop`]. If a loop is inside a local function
+//!   that is also its condition or body, its state does not contain symbols of this function, because inside the function they
+//!   belong to the current call.
 
 mod calls;
 mod scope;
@@ -69,8 +61,7 @@ use crate::verify::MAX_PER_FUNCTION;
 /// Maximum nesting depth of branches, local functions and tuples.
 pub const MAX_DEPTH: usize = 200;
 
-/// All violations in a graph function, in the order of the text. Without a module, names of globals
-/// are not checked.
+/// All violations in a graph function, in the order of the text. Without a module, names of globals are not checked.
 pub fn verify_function(
     f: &Function,
     module: Option<&IRModule>,
@@ -91,9 +82,11 @@ struct Verifier<'a> {
     /// A copy of the function for proofs, which add to its arenas. Created on demand.
     proof_copy: Option<Function>,
     force_pure: bool,
-    /// The variables defined so far. `visible` contains the visible ones.
+    /// The variables defined so far.
     defined: FxHashSet<Var>,
+    /// The visible variables.
     visible: FxHashSet<Var>,
+    /// The visible symbols.
     syms: FxHashSet<SymVar>,
     /// The definitions that become invisible at the end of each open scope.
     scopes: Vec<Scope>,
@@ -103,6 +96,7 @@ struct Verifier<'a> {
     /// The variables of the current dataflow block.
     dataflow: Option<Vec<Var>>,
     span: Span,
+    /// Cache of the symbols in types.
     type_syms: FxHashMap<Type, Rc<[SymVar]>>,
 }
 
@@ -336,7 +330,8 @@ impl<'a> Verifier<'a> {
 
     // ---- expressions ----
 
-    /// Whether an expression is an operand: a leaf or a tuple of operands.
+    /// Whether an expression is an operand: a leaf or a tuple of operands. Reports an error if it is not. `what` names it in the
+    /// message.
     fn operand(&mut self, e: Expr, what: &str) -> bool {
         let f = self.f;
         let mut stack = vec![(e, 0)];

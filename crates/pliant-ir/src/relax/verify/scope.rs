@@ -1,4 +1,4 @@
-//! Checks structure and scopes.
+//! Checks the structure of functions and the scopes of variables and symbols.
 
 use pliant_diag::codes;
 use pliant_sym::{Sym, SymVar};
@@ -8,8 +8,7 @@ use super::{MAX_DEPTH, Verifier};
 use crate::relax::expr::*;
 
 impl Verifier<'_> {
-    /// Checks that blocks, sequences and functions form a tree of limited depth, which the other
-    /// checks rely on.
+    /// Checks that blocks, sequences and functions form a tree of limited depth. The other checks rely on this.
     pub(super) fn structure(&mut self) -> bool {
         let f = self.f;
         let before = self.out.len();
@@ -89,7 +88,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Makes a symbol visible, unless it is already.
+    /// Makes a symbol visible until the end of the scope.
     pub(super) fn define_sym(&mut self, s: SymVar) {
         if self.syms.insert(s)
             && let Some(scope) = self.scopes.last_mut()
