@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 use pliant_tensor::{DType, Storage, Tensor};
 
+use crate::interpreter::Interpreter;
 use crate::error::Result;
 use crate::loops::scalar::Val;
 use crate::loops::view::View;
-use crate::machine::Machine;
 use crate::value::{Func, plural};
 use crate::{InterpError, Value};
 
@@ -132,23 +132,27 @@ pub(crate) fn condition(value: &Value) -> Result<bool> {
     }
 }
 
-/// Builtins that may be called without the prefix `vm.builtin.`.
-pub(crate) const OLDEST: &[&str] =
+/// The builtins that may be called without the prefix `vm.builtin.`.
+pub(crate) const UNPREFIXED: &[&str] =
     &["alloc_shape_heap", "free_storage", "free_tensor", "load_shape", "store_shape"];
 
-/// Calls a builtin; `None` if there is none with that name.
-pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Result<Value>> {
+/// Calls a builtin; `None` if there is none with the given name.
+pub(crate) fn call(
+    interp: &mut Interpreter<'_>,
+    name: &str,
+    args: &[Value],
+) -> Option<Result<Value>> {
     let a = Args(args);
-    if name == pliant_ops::dynamic_calls::CALL_OPERATOR {
-        return Some(operator::call(m, a));
+    if name == pliant_ops::dynamic::CALL_OPERATOR {
+        return Some(operator::call(interp, a));
     }
     let name = name.strip_prefix("vm.builtin.")?;
     let unit = |result: Result<()>| result.map(|()| Value::unit());
     Some(match name {
-        "alloc_shape_heap" => alloc_shape_heap(m, a),
-        "alloc_storage" => alloc_storage(m, a),
-        "alloc_tensor" => alloc_tensor(m, a),
-        "call_tir_dyn" => call_tir_dyn(m, a),
+        "alloc_shape_heap" => alloc_shape_heap(interp, a),
+        "alloc_storage" => alloc_storage(interp, a),
+        "alloc_tensor" => alloc_tensor(interp, a),
+        "call_tir_dyn" => call_tir_dyn(interp, a),
         "check_func_info" => unit(check_func(a)),
         "check_prim_value_info" => unit(check_prim(a)),
         "check_shape_info" => unit(check_shape(a)),
@@ -160,11 +164,11 @@ pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Re
         "debug_print" | "print" => unit(text::print(a)),
         "assert_op" => unit(text::assert_op(a)),
         "invoke_closure" | "invoke_closure_tail" | "invoke_pure_closure" => {
-            a.func(0).and_then(|f| m.call_func(&f, &args[1..]))
+            a.func(0).and_then(|f| interp.call_func(&f, &args[1..]))
         }
         "item" => scalar::item(a),
         "make_closure" => a.func(0).map(|f| Func::Bound(Arc::new(f), args[1..].into()).into()),
-        "make_prim_value" => coded(a, 1).map(Value::Int),
+        "make_prim_value" => decode_int(a, 1).map(Value::Int),
         "make_shape" => make_shape(a),
         "make_tuple" => Ok(Value::Tuple(args.into())),
         "match_prim_value" => unit(match_prim(a)),
@@ -178,27 +182,27 @@ pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Re
         "tensor_to_shape" => tensor_to_shape(a),
         "trip_count" => scalar::trip_count(a),
         "tuple_getitem" => tuple_getitem(a),
-        "unique" => dynamic::unique(m, a),
+        "unique" => dynamic::unique(interp, a),
         "tensor_view" => inspect::tensor_view(a),
         _ if name.starts_with("inspect.") => inspect::inspect(name, a)?,
-        "dynamic_strided_slice" => dynamic::strided_slice(m, a),
-        "nonzero" => dynamic::nonzero(m, a),
+        "dynamic_strided_slice" => dynamic::strided_slice(interp, a),
+        "nonzero" => dynamic::nonzero(interp, a),
         _ => return None,
     })
 }
 
 // ---- memory and tensors ----
 
-fn alloc_shape_heap(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
+fn alloc_shape_heap(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let slots = a.int(0)?;
     if !(0..=MAX_SLOTS).contains(&slots) {
         let text = format!("cannot create a shape heap of {slots} slots");
         return Err(InterpError::type_error(text));
     }
-    Ok(m.alloc_tensor(&[slots], DType::Int64)?.into())
+    Ok(interp.alloc_tensor(&[slots], DType::Int64)?.into())
 }
 
-fn alloc_storage(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
+fn alloc_storage(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let bytes = match a.value(0)? {
         Value::Shape(shape) if shape.len() != 1 => {
             pliant_tensor::checked_nbytes(shape, a.dtype(2)?)? as i64
@@ -206,12 +210,12 @@ fn alloc_storage(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
         Value::Shape(shape) => shape[0],
         _ => a.int(0)?,
     };
-    m.alloc_storage(bytes).map(Value::Storage)
+    interp.alloc_storage(bytes).map(Value::Storage)
 }
 
-fn alloc_tensor(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
+fn alloc_tensor(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let (storage, offset) = (a.storage(0)?, a.int(1)?);
-    Ok(m.tensor_in_storage(storage, offset, a.shape(2)?, a.dtype(3)?)?.into())
+    Ok(interp.tensor_in_storage(storage, offset, a.shape(2)?, a.dtype(3)?)?.into())
 }
 
 fn reshape(a: Args<'_>) -> Result<Value> {
@@ -230,21 +234,22 @@ fn tuple_getitem(a: Args<'_>) -> Result<Value> {
     })
 }
 
-/// `call_tir_dyn(function, tensors.., sizes)`: the sizes of a shape become the last arguments.
-fn call_tir_dyn(m: &mut Machine<'_>, a: Args<'_>) -> Result<Value> {
+/// `call_tir_dyn(function, tensors.., sizes)`: calls a loop function; each dim of the shape `sizes` is an argument.
+fn call_tir_dyn(interp: &mut Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let func = a.func(0)?;
     let mut args = a.0[1..].to_vec();
     if let Some(Value::Shape(dims)) = args.last().cloned() {
         args.pop();
         args.extend(dims.iter().map(|&d| Value::Int(d)));
     }
-    m.call_func(&func, &args)?;
+    interp.call_func(&func, &args)?;
     Ok(Value::unit())
 }
 
 // ---- checks of kinds ----
 
-fn failed(a: Args<'_>, context: usize, wanted: &str) -> InterpError {
+/// The error of operand 0 having the wrong kind. Operand `context` names it.
+fn kind_error(a: Args<'_>, context: usize, wanted: &str) -> InterpError {
     let actual = a.0.first().map_or_else(|| "missing".to_string(), Value::describe);
     let subject = a.subject(context);
     InterpError::type_error(format!("{subject} must be {wanted}, but is {actual}"))
@@ -258,7 +263,8 @@ fn optional_dtype(a: Args<'_>, i: usize) -> Result<Option<DType>> {
     }
 }
 
-fn of_dims(n: i64) -> String {
+/// ` of 2 dims`; empty if the rank is unknown (negative).
+fn rank_text(n: i64) -> String {
     if n < 0 { String::new() } else { format!(" of {}", plural(n, "dim")) }
 }
 
@@ -272,7 +278,7 @@ fn check_tensor(a: Args<'_>) -> Result<()> {
         }
         _ => {
             let dtype = dtype.map_or(String::new(), |d| format!("{d} "));
-            Err(failed(a, 3, &format!("a {dtype}tensor{}", of_dims(ndim))))
+            Err(kind_error(a, 3, &format!("a {dtype}tensor{}", rank_text(ndim))))
         }
     }
 }
@@ -281,7 +287,7 @@ fn check_shape(a: Args<'_>) -> Result<()> {
     let ndim = a.int(1)?;
     match a.value(0)? {
         Value::Shape(s) if ndim < 0 || s.len() as i64 == ndim => Ok(()),
-        _ => Err(failed(a, 2, &format!("a shape{}", of_dims(ndim)))),
+        _ => Err(kind_error(a, 2, &format!("a shape{}", rank_text(ndim)))),
     }
 }
 
@@ -289,8 +295,8 @@ fn check_tuple(a: Args<'_>) -> Result<()> {
     let len = a.int(1)?;
     match a.value(0)? {
         Value::Tuple(items) if len < 0 || items.len() as i64 == len => Ok(()),
-        _ if len < 0 => Err(failed(a, 2, "a tuple")),
-        _ => Err(failed(a, 2, &format!("a tuple of {}", plural(len, "value")))),
+        _ if len < 0 => Err(kind_error(a, 2, "a tuple")),
+        _ => Err(kind_error(a, 2, &format!("a tuple of {}", plural(len, "value")))),
     }
 }
 
@@ -304,20 +310,21 @@ fn check_prim(a: Args<'_>) -> Result<()> {
         _ => false,
     };
     let wanted = || dtype.map_or("a scalar".to_string(), |d| format!("a {d} scalar"));
-    if fits { Ok(()) } else { Err(failed(a, 2, &wanted())) }
+    if fits { Ok(()) } else { Err(kind_error(a, 2, &wanted())) }
 }
 
 fn check_func(a: Args<'_>) -> Result<()> {
     match a.value(0)? {
         Value::Func(_) => Ok(()),
-        _ => Err(failed(a, 1, "a function")),
+        _ => Err(kind_error(a, 1, "a function")),
     }
 }
 
 // ---- shapes ----
 
-/// Applies a code to a size. Returns what the size must equal, if the code is a check.
-fn matched(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Option<i64>> {
+/// Matches a size according to a code: compares it with a constant (0) or a heap slot (3), stores it in a heap slot (1), or does
+/// nothing (2). Returns the size that it must equal, if the code is a comparison.
+fn match_size(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Option<i64>> {
     match code {
         0 => Ok(Some(operand)),
         1 => a.store(1, operand, actual).map(|()| None),
@@ -367,7 +374,7 @@ fn match_shape(a: Args<'_>) -> Result<()> {
     let dims = match a.value(0)? {
         Value::Tensor(t) => t.shape(),
         Value::Shape(s) => s,
-        _ => return Err(failed(a, context, "a tensor or a shape")),
+        _ => return Err(kind_error(a, context, "a tensor or a shape")),
     };
     if dims.len() != count {
         let (subject, n) = (a.subject(context), plural(count as i64, "dim"));
@@ -376,7 +383,7 @@ fn match_shape(a: Args<'_>) -> Result<()> {
     }
     for (i, &dim) in dims.iter().enumerate() {
         let (code, operand) = (a.int(3 + 2 * i)?, a.int(4 + 2 * i)?);
-        if let Some(want) = matched(a, code, operand, dim)?
+        if let Some(want) = match_size(a, code, operand, dim)?
             && want != dim
         {
             let text = must_equal(a, context, i + 1, code, want, dim);
@@ -389,9 +396,9 @@ fn match_shape(a: Args<'_>) -> Result<()> {
 
 /// `match_prim_value(value, heap, code, operand, context)`.
 fn match_prim(a: Args<'_>) -> Result<()> {
-    let Some(value) = a.value(0)?.as_int() else { return Err(failed(a, 4, "an integer")) };
+    let Some(value) = a.value(0)?.as_int() else { return Err(kind_error(a, 4, "an integer")) };
     let (code, operand) = (a.int(2)?, a.int(3)?);
-    match matched(a, code, operand, value)? {
+    match match_size(a, code, operand, value)? {
         Some(want) if want != value => {
             let (subject, text) = (a.subject(4), must_equal(a, 4, 1, code, want, value));
             Err(InterpError::type_error(format!("{subject} {text}")))
@@ -400,9 +407,9 @@ fn match_prim(a: Args<'_>) -> Result<()> {
     }
 }
 
-/// The number that the operands (code, operand) at `at` represent; the heap is operand 0.
-fn coded(a: Args<'_>, at: usize) -> Result<i64> {
-    match (a.int(at)?, a.int(at + 1)?) {
+/// The integer that operands `i` (a code) and `i + 1` represent: a constant (0) or a heap slot (1). The heap is operand 0.
+fn decode_int(a: Args<'_>, i: usize) -> Result<i64> {
+    match (a.int(i)?, a.int(i + 1)?) {
         (0, value) => Ok(value),
         (1, slot) => a.load(0, slot),
         (code, _) => Err(InterpError::type_error(format!("unknown make_shape code {code}"))),
@@ -412,8 +419,8 @@ fn coded(a: Args<'_>, at: usize) -> Result<i64> {
 /// `compute_prim_value(op, constant, (coef, value)..)`: a sum, or its comparison with 0.
 fn compute_prim(a: Args<'_>) -> Result<Value> {
     let mut sum = i128::from(a.int(1)?);
-    for at in (2..a.0.len()).step_by(2) {
-        sum = sum.saturating_add(i128::from(a.int(at)?) * i128::from(a.int(at + 1)?));
+    for i in (2..a.0.len()).step_by(2) {
+        sum = sum.saturating_add(i128::from(a.int(i)?) * i128::from(a.int(i + 1)?));
     }
     Ok(Value::Bool(match a.int(0)? {
         0 => {
@@ -432,7 +439,7 @@ fn compute_prim(a: Args<'_>) -> Result<Value> {
 /// `make_shape(heap, n, (code, operand) * n)`.
 fn make_shape(a: Args<'_>) -> Result<Value> {
     let count = usize::try_from(a.int(1)?).unwrap_or(0);
-    let dims: Result<Vec<i64>> = (0..count).map(|i| coded(a, 2 + 2 * i)).collect();
+    let dims: Result<Vec<i64>> = (0..count).map(|i| decode_int(a, 2 + 2 * i)).collect();
     Ok(Value::Shape(dims?.into()))
 }
 

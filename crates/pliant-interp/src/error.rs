@@ -69,12 +69,12 @@ pub struct InterpError {
     /// What is wrong, naming functions, variables, buffers and dims.
     pub message: String,
     /// The locations of the failure, innermost first.
-    pub trace: Vec<Place>,
+    pub trace: Vec<TraceEntry>,
 }
 
 /// A location on the path of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TraceEntry {
     /// A description: `'lv' in main`.
     pub what: String,
     /// The source location; empty if it is not a binding of the program.
@@ -117,20 +117,20 @@ impl InterpError {
     /// The same error with one more location, which has a source location.
     pub(crate) fn at_span(mut self, span: Span, what: impl FnOnce() -> String) -> Self {
         if self.trace.len() < MAX_TRACE {
-            self.trace.push(Place { what: what(), span });
+            self.trace.push(TraceEntry { what: what(), span });
         }
         self
     }
 
-    /// Whether one of its locations has a source location.
-    pub(crate) fn has_line(&self) -> bool {
-        self.trace.iter().any(|place| !place.span.is_none())
+    /// Whether a location of the trace has a source location.
+    pub(crate) fn has_source_location(&self) -> bool {
+        self.trace.iter().any(|entry| !entry.span.is_none())
     }
 
     /// The failure as text, with the source lines of its locations.
     pub fn with_lines(&self, sources: &SourceMap) -> String {
         let mut text = self.message.clone();
-        for Place { what, span } in &self.trace {
+        for TraceEntry { what, span } in &self.trace {
             text.push_str(&match (sources.nodes(*span), sources.lines(*span)) {
                 (Some(nodes), _) if !nodes.is_empty() => format!("\n  at {nodes}, {what}"),
                 (None, Some((file, line, _))) => format!("\n  at {file}:{line}, {what}"),
@@ -143,9 +143,9 @@ impl InterpError {
     /// The failure as a diagnostic; the locations become notes.
     pub fn to_diagnostic(&self) -> Diagnostic {
         let mut diagnostic = Diagnostic::error(self.kind.code(), self.message.clone());
-        let mut spans = self.trace.iter().map(|place| place.span);
+        let mut spans = self.trace.iter().map(|entry| entry.span);
         diagnostic.span = spans.find(|span| !span.is_none()).unwrap_or_default();
-        diagnostic.notes = self.trace.iter().map(|place| format!("at {}", place.what)).collect();
+        diagnostic.notes = self.trace.iter().map(|entry| format!("at {}", entry.what)).collect();
         diagnostic
     }
 }
@@ -153,8 +153,8 @@ impl InterpError {
 impl fmt::Display for InterpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        for place in &self.trace {
-            write!(f, "\n  at {}", place.what)?;
+        for entry in &self.trace {
+            write!(f, "\n  at {}", entry.what)?;
         }
         Ok(())
     }
@@ -181,10 +181,9 @@ impl From<TensorError> for InterpError {
 /// The failure to evaluate the size that `text` prints.
 pub(crate) fn eval_error(error: EvalError, text: &dyn Fn() -> String) -> InterpError {
     match error {
-        EvalError::Unbound(_) => InterpError::unsupported(format!(
-            "the size {} is used where nothing has defined its symbols",
-            text()
-        )),
+        EvalError::Unbound(_) => {
+            InterpError::unsupported(format!("the size {} contains undefined symbols", text()))
+        }
         EvalError::Overflow => {
             InterpError::size(format!("the size {} does not fit in 64 bits", text()))
         }

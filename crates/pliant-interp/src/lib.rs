@@ -26,13 +26,13 @@
 
 mod builtins;
 pub mod error;
+mod interpreter;
 mod graph;
 mod loops;
-mod machine;
 pub mod packed;
 pub mod value;
 
-pub use error::{ErrorKind, InterpError, Place};
-pub use machine::{Options, run, run_func, run_with};
+pub use error::{ErrorKind, InterpError, TraceEntry};
+pub use interpreter::{Options, run, run_func, run_with};
 pub use packed::{NoPacked, PackedFuncs, PackedTable, assign};
 pub use value::{Func, HostFunc, Value};

@@ -71,20 +71,20 @@ pub struct HostFunc {
 pub struct Closure {
     pub(crate) id: FuncId,
     pub(crate) name: Arc<str>,
-    pub(crate) group: Arc<Group>,
+    pub(crate) group: Arc<ClosureGroup>,
 }
 
-/// Local functions that can refer to each other. They are created together and share their captured
-/// values. A closure contains no closure of its own group, so there are no reference cycles.
-pub(crate) struct Group {
+/// A run of local functions that can refer to each other. They are created together and share their captured values, which contain
+/// no closure of the group, so there are no reference cycles.
+pub(crate) struct ClosureGroup {
     pub func: Arc<Function>,
     pub members: Vec<(Var, FuncId)>,
     pub captured: Vec<(Var, Value)>,
     pub syms: FxHashMap<SymVar, i64>,
 }
 
-impl Group {
-    /// The function values of all members, by the variables that they are bound to.
+impl ClosureGroup {
+    /// The variables and the function values of all members.
     pub fn closures(self: &Arc<Self>) -> impl Iterator<Item = (Var, Value)> + '_ {
         self.members.iter().map(|&(var, id)| {
             let name = self.func.var(var).name.clone();

@@ -8,9 +8,9 @@ use super::Args;
 use crate::InterpError;
 use crate::Value;
 use crate::error::Result;
+use crate::interpreter::Interpreter;
 use crate::loops::scalar::Val;
 use crate::loops::view::View;
-use crate::machine::Machine;
 
 /// The order of two elements, NaN last.
 fn order(a: &Val, b: &Val, dtype: DType) -> Ordering {
@@ -30,8 +30,14 @@ fn elements(t: &Tensor) -> Result<Vec<Val>> {
     (0..t.numel() as i64).map(|i| view.read(i)).collect()
 }
 
-fn tensor_of(m: &Machine<'_>, shape: &[i64], dtype: DType, values: &[Val]) -> Result<Value> {
-    let t = m.alloc_tensor(shape, dtype)?;
+/// A new row-major tensor with the given elements.
+fn new_tensor(
+    interp: &Interpreter<'_>,
+    shape: &[i64],
+    dtype: DType,
+    values: &[Val],
+) -> Result<Value> {
+    let t = interp.alloc_tensor(shape, dtype)?;
     let view = View::of_tensor("result", &t);
     for (i, value) in values.iter().enumerate() {
         view.write(i as i64, value)?;
@@ -39,8 +45,8 @@ fn tensor_of(m: &Machine<'_>, shape: &[i64], dtype: DType, values: &[Val]) -> Re
     Ok(t.into())
 }
 
-/// `nonzero(x)`: one row of indices per dim.
-pub(super) fn nonzero(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
+/// `nonzero(x)`: the indices of the nonzero elements, as a tensor of shape `(rank, count)`.
+pub(super) fn nonzero(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let t = a.tensor(0)?;
     let (shape, rank) = (t.shape(), t.ndim());
     let mut rows = vec![Vec::new(); rank];
@@ -56,12 +62,12 @@ pub(super) fn nonzero(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
             rest /= shape[d];
         }
     }
-    tensor_of(m, &[rank as i64, count], DType::Int64, &rows.concat())
+    new_tensor(interp, &[rank as i64, count], DType::Int64, &rows.concat())
 }
 
-/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: slices along the axis,
-/// or elements. If not sorted, they are in the order of their first occurrences.
-pub(super) fn unique(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
+/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: the distinct slices along the axis, or without an axis
+/// the distinct elements. If not sorted, they are in the order of their first occurrences.
+pub(super) fn unique(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let t = a.tensor(0)?;
     let flag = |i: usize| a.0.get(i).and_then(Value::as_int).is_some_and(|v| v != 0);
     let rank = t.ndim() as i64;
@@ -77,24 +83,24 @@ pub(super) fn unique(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
     let compare = |x: i64, y: i64| {
         for o in 0..outer {
             for k in 0..inner {
-                let found = order(at(o, x, k), at(o, y, k), t.dtype());
-                if found.is_ne() {
-                    return found;
+                let ordering = order(at(o, x, k), at(o, y, k), t.dtype());
+                if ordering.is_ne() {
+                    return ordering;
                 }
             }
         }
         Ordering::Equal
     };
-    let mut places: Vec<i64> = (0..len).collect();
-    places.sort_by(|&x, &y| compare(x, y).then(x.cmp(&y)));
-    // As in NumPy, NaN is equal to NaN as an element, but not as a part of a slice.
+    let mut indices: Vec<i64> = (0..len).collect();
+    indices.sort_by(|&x, &y| compare(x, y).then(x.cmp(&y)));
+    // As in NumPy, NaN elements are equal to each other, but slices that contain NaN are not.
     let is_nan = |v: &Val| matches!(v, Val::Float(v) if v.is_nan());
     let has_nan = |i| (0..outer).any(|o| (0..inner).any(|k| is_nan(at(o, i, k))));
     let nan_differs = shape.len() > 1;
     let same = |a: i64, b: i64| compare(a, b).is_eq() && !(nan_differs && has_nan(a));
     // The first of equal slices represents them.
     let mut groups: Vec<Vec<i64>> = Vec::new();
-    for i in places {
+    for i in indices {
         match groups.last_mut() {
             Some(group) if same(group[0], i) => group.push(i),
             _ => groups.push(vec![i]),
@@ -111,7 +117,7 @@ pub(super) fn unique(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
     }
     let mut out_shape = shape;
     out_shape[axis] = groups.len() as i64;
-    let mut fields = vec![tensor_of(m, &out_shape, t.dtype(), &values)?];
+    let mut fields = vec![new_tensor(interp, &out_shape, t.dtype(), &values)?];
     let mut inverse = vec![Val::Int(0); len as usize];
     for (g, group) in groups.iter().enumerate() {
         group.iter().for_each(|&i| inverse[i as usize] = Val::Int(g as i64));
@@ -121,22 +127,21 @@ pub(super) fn unique(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
     for (operand, list) in [(2, index), (3, inverse), (4, counts)] {
         let list: Vec<Val> = list;
         if flag(operand) {
-            fields.push(tensor_of(m, &[list.len() as i64], DType::Int64, &list)?);
+            fields.push(new_tensor(interp, &[list.len() as i64], DType::Int64, &list)?);
         }
     }
     Ok(if fields.len() == 1 { fields.remove(0) } else { Value::tuple(fields) })
 }
 
-/// `dynamic_strided_slice(x, begin, end, strides)`: the indices of a Python slice in each dim, in
-/// all combinations.
-pub(super) fn strided_slice(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
+/// `dynamic_strided_slice(x, begin, end, strides)`: `x[begin[0]:end[0]:strides[0], ...]` with the semantics of Python slices.
+pub(super) fn strided_slice(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let t = a.tensor(0)?;
     let lists: [Vec<i64>; 3] =
         [a.tensor(1)?.to_i64_vec()?, a.tensor(2)?.to_i64_vec()?, a.tensor(3)?.to_i64_vec()?];
     if let Some(i) = lists.iter().position(|l| l.len() != t.ndim()) {
         return a.wrong(i + 1, "a vector with an element for each dim");
     }
-    let mut chosen: Vec<Vec<i64>> = Vec::new();
+    let mut selected: Vec<Vec<i64>> = Vec::new();
     for (d, &dim) in t.shape().iter().enumerate() {
         let (begin, end, step) = (lists[0][d], lists[1][d], lists[2][d]);
         if step == 0 {
@@ -146,23 +151,24 @@ pub(super) fn strided_slice(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
         }
         let from_start = |b: i64| if b < 0 { b.saturating_add(dim) } else { b };
         let (begin, end) = (from_start(begin), from_start(end));
-        let mut own: Vec<i64> = (0..dim)
+        let mut indices: Vec<i64> = (0..dim)
             .filter(|&i| match step > 0 {
                 true => i >= begin && i < end && (i - begin.max(0)) % step == 0,
                 false => i <= begin && i > end && (begin.min(dim - 1) - i) % step == 0,
             })
             .collect();
         if step < 0 {
-            own.reverse();
+            indices.reverse();
         }
-        chosen.push(own);
+        selected.push(indices);
     }
-    let shape: Vec<i64> = chosen.iter().map(|c| c.len() as i64).collect();
+    let shape: Vec<i64> = selected.iter().map(|c| c.len() as i64).collect();
     let all = elements(t)?;
-    let mut places = vec![0];
-    for (own, &dim) in chosen.iter().zip(t.shape()) {
-        places = places.iter().flat_map(|p| own.iter().map(move |i| p * dim + i)).collect();
+    let mut positions = vec![0];
+    for (indices, &dim) in selected.iter().zip(t.shape()) {
+        positions =
+            positions.iter().flat_map(|p| indices.iter().map(move |i| p * dim + i)).collect();
     }
-    let values: Vec<Val> = places.into_iter().map(|p| all[p as usize].clone()).collect();
-    tensor_of(m, &shape, t.dtype(), &values)
+    let values: Vec<Val> = positions.into_iter().map(|p| all[p as usize].clone()).collect();
+    new_tensor(interp, &shape, t.dtype(), &values)
 }

@@ -13,8 +13,8 @@ pub(super) fn inspect(name: &str, a: Args<'_>) -> Option<Result<Value>> {
     };
     let entry = |list: &[i64]| {
         let axis = a.int(1)?;
-        let found = usize::try_from(axis).ok().and_then(|i| list.get(i).copied());
-        found.map(Value::Int).ok_or_else(|| {
+        let entry = usize::try_from(axis).ok().and_then(|i| list.get(i).copied());
+        entry.map(Value::Int).ok_or_else(|| {
             let rank = tensor.ndim();
             InterpError::check(format!("axis is {axis}, but the tensor has {rank} dims"))
         })
@@ -36,13 +36,13 @@ pub(super) fn inspect(name: &str, a: Args<'_>) -> Option<Result<Value>> {
 /// `tensor_view(tensor, shape, dtype, offset in bytes)`.
 pub(super) fn tensor_view(a: Args<'_>) -> Result<Value> {
     let tensor = a.tensor(0)?;
-    let given = |i: usize| match a.0.get(i) {
+    let is_present = |i: usize| match a.0.get(i) {
         None | Some(Value::None) => false,
         Some(Value::Tuple(items)) => !items.is_empty(),
         Some(_) => true,
     };
-    let shape = if given(1) { a.shape(1)? } else { tensor.shape() };
-    let dtype = if given(2) { a.dtype(2)? } else { tensor.dtype() };
-    let offset = if given(3) { a.int(3)? } else { 0 };
+    let shape = if is_present(1) { a.shape(1)? } else { tensor.shape() };
+    let dtype = if is_present(2) { a.dtype(2)? } else { tensor.dtype() };
+    let offset = if is_present(3) { a.int(3)? } else { 0 };
     Ok(tensor.reinterpreted(shape, dtype, offset)?.into())
 }

@@ -9,12 +9,12 @@ use pliant_ops::registry;
 use super::Args;
 use crate::error::Result;
 use crate::graph;
-use crate::machine::Machine;
+use crate::interpreter::Interpreter;
 use crate::{InterpError, Value};
 
-/// `call_operator(name, text, operands...)`: parses the text as a function of operands of exactly
-/// these types, and runs it.
-pub(super) fn call(m: &mut Machine<'_>, a: Args<'_>) -> Result<Value> {
+/// `call_operator(name, text, operands...)`: parses the text as the body of a function whose parameters have the types of the
+/// operands, and runs the function.
+pub(super) fn call(interp: &mut Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let (name, text) = (a.text(0), a.text(1));
     let operands = a.0.get(2..).unwrap_or_default();
     let types: Vec<OperandType> = operands.iter().map(operand).collect();
@@ -27,7 +27,7 @@ pub(super) fn call(m: &mut Machine<'_>, a: Args<'_>) -> Result<Value> {
         return Err(InterpError::type_error(format!("{name}: the call is no call")));
     };
     let (name, func): (Arc<str>, _) = (name.into(), func.clone());
-    m.deeper(&name, |m| graph::call_function(m, &name, &func, operands))
+    interp.nested_call(&name, |interp| graph::call_function(interp, &name, &func, operands))
 }
 
 /// Recursion follows nested tuples, which are not deeper than the types of the program.

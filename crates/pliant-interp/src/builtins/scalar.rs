@@ -46,8 +46,12 @@ pub(super) fn trip_count(a: Args<'_>) -> Result<Value> {
         let text = format!("R.range({start}, {stop}, 0): the step must not be 0");
         return Err(InterpError::new(ErrorKind::DivideByZero, text));
     }
-    let (way, step) = (i128::from(stop) - i128::from(start), i128::from(step));
-    let turns = if (way > 0) == (step > 0) { way / step + i128::from(way % step != 0) } else { 0 };
-    let text = || format!("R.range({start}, {stop}) has more than 2^63 iterations");
-    i64::try_from(turns).map(Value::Int).map_err(|_| InterpError::check(text()))
+    let (distance, step) = (i128::from(stop) - i128::from(start), i128::from(step));
+    let count = if (distance > 0) == (step > 0) {
+        distance / step + i128::from(distance % step != 0)
+    } else {
+        0
+    };
+    let text = || format!("R.range({start}, {stop}) has more than 2^63 turns");
+    i64::try_from(count).map(Value::Int).map_err(|_| InterpError::check(text()))
 }

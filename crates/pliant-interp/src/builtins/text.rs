@@ -10,8 +10,8 @@ use crate::{InterpError, Value};
 
 /// `print(format, values..)`: a line on standard output.
 pub(super) fn print(a: Args<'_>) -> Result<()> {
-    let line = filled(a, 0, " ")?;
-    // A closed pipe does not stop the program.
+    let line = format_operands(a, 0, " ")?;
+    // An error, such as a closed pipe, does not stop the program.
     let _ = writeln!(std::io::stdout().lock(), "{line}");
     Ok(())
 }
@@ -22,15 +22,15 @@ pub(super) fn assert_op(a: Args<'_>) -> Result<()> {
     if condition(a.value(0)?)? {
         return Ok(());
     }
-    let text = if a.0.len() > 1 { filled(a, 1, ", ")? } else { String::new() };
+    let text = if a.0.len() > 1 { format_operands(a, 1, ", ")? } else { String::new() };
     let colon = if text.is_empty() { "" } else { ": " };
     Err(InterpError::check(format!("an assertion of the program failed{colon}{text}")))
 }
 
-/// The format at operand `at`, applied to the operands after it.
-fn filled(a: Args<'_>, at: usize, separator: &str) -> Result<String> {
-    let Value::Str(format) = a.value(at)? else { return a.wrong(at, "a text") };
-    let values: Vec<String> = a.0[at + 1..].iter().map(show).collect();
+/// Formats the operands after operand `i` with the format string at operand `i`.
+fn format_operands(a: Args<'_>, i: usize, separator: &str) -> Result<String> {
+    let Value::Str(format) = a.value(i)? else { return a.wrong(i, "a string") };
+    let values: Vec<String> = a.0[i + 1..].iter().map(show).collect();
     fill_format(format, &values, separator).map_err(InterpError::type_error)
 }
 

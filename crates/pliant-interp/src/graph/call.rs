@@ -10,7 +10,7 @@ use pliant_tensor::Tensor;
 
 use super::Frame;
 use crate::error::Result;
-use crate::machine::Machine;
+use crate::interpreter::Interpreter;
 use crate::value::Func;
 use crate::{InterpError, Value, builtins};
 
@@ -32,9 +32,9 @@ impl Call<'_> {
 }
 
 impl Frame {
-    pub(super) fn call(&mut self, m: &mut Machine<'_>, call: &Call<'_>) -> Result<Value> {
+    pub(super) fn call(&mut self, interp: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value> {
         match call.callee {
-            Callee::Op(op) => self.call_op(m, op, call),
+            Callee::Op(op) => self.call_op(interp, op, call),
             Callee::Expr(callee) => {
                 if let ExprData::Extern(name) = self.func.expr(callee)
                     && &**self.func.str(*name) == "vm.builtin.kill_object"
@@ -43,7 +43,7 @@ impl Frame {
                     return Ok(Value::unit());
                 }
                 let args = self.values(call.args)?;
-                self.call_value(m, callee, &args)
+                self.call_value(interp, callee, &args)
             }
         }
     }
@@ -52,9 +52,14 @@ impl Frame {
         list.iter().map(|&e| self.value(e)).collect()
     }
 
-    fn call_value(&self, m: &mut Machine<'_>, callee: Expr, args: &[Value]) -> Result<Value> {
+    fn call_value(
+        &self,
+        interp: &mut Interpreter<'_>,
+        callee: Expr,
+        args: &[Value],
+    ) -> Result<Value> {
         let callee = self.callee(callee)?;
-        m.call_func(&callee, args)
+        interp.call_func(&callee, args)
     }
 
     fn callee(&self, e: Expr) -> Result<Func> {
@@ -85,36 +90,36 @@ impl Frame {
         }
     }
 
-    fn call_op(&mut self, m: &mut Machine<'_>, op: Op, call: &Call<'_>) -> Result<Value> {
+    fn call_op(&mut self, interp: &mut Interpreter<'_>, op: Op, call: &Call<'_>) -> Result<Value> {
         let name = match op.name() {
-            "relax.call_tir" | "relax.call_dps_packed" => return self.call_dps(m, call),
-            "relax.call_tir_inplace" => return self.call_inplace(m, call),
+            "relax.call_tir" | "relax.call_dps_packed" => return self.call_dps(interp, call),
+            "relax.call_tir_inplace" => return self.call_inplace(interp, call),
             "relax.call_pure_packed" | "relax.call_inplace_packed" => {
                 let args = self.values(call.args.get(1..).unwrap_or_default())?;
-                return self.call_value(m, call.arg(0)?, &args);
+                return self.call_value(interp, call.arg(0)?, &args);
             }
             "relax.call_builtin_with_ctx"
             | "relax.invoke_closure"
             | "relax.invoke_pure_closure" => {
                 let args = self.fields(call.arg(1)?)?;
-                return self.call_value(m, call.arg(0)?, &args);
+                return self.call_value(interp, call.arg(0)?, &args);
             }
             "relax.vm.call_tir_dyn" => {
                 let mut args = vec![self.value(call.arg(0)?)?];
                 args.extend(self.fields(call.arg(1)?)?);
-                return m.call_packed("vm.builtin.call_tir_dyn", &args);
+                return interp.call_packed("vm.builtin.call_tir_dyn", &args);
             }
             "relax.make_closure" => {
                 let captured = self.fields(call.arg(1)?)?;
                 let func = Arc::new(self.callee(call.arg(0)?)?);
                 return Ok(Value::Func(Func::Bound(func, captured.into())));
             }
-            "relax.while_loop" => return self.while_loop(m, call),
+            "relax.while_loop" => return self.while_loop(interp, call),
             "relax.null_value" => return Ok(Value::None),
             "relax.builtin.alloc_tensor" => {
                 let args = self.values(call.args)?;
                 let args = builtins::Args::new(&args);
-                return Ok(m.alloc_tensor(args.shape(0)?, args.dtype(1)?)?.into());
+                return Ok(interp.alloc_tensor(args.shape(0)?, args.dtype(1)?)?.into());
             }
             "relax.memory.kill_storage" | "relax.memory.kill_tensor" | "relax.vm.kill_object" => {
                 self.kill(call.arg(0)?);
@@ -125,7 +130,7 @@ impl Frame {
                 if args.len() == 4 {
                     args.swap(2, 3);
                 }
-                return m.call_packed("vm.builtin.alloc_storage", &args);
+                return interp.call_packed("vm.builtin.alloc_storage", &args);
             }
             "relax.vm.alloc_storage" => "vm.builtin.alloc_storage",
             "relax.memory.alloc_tensor" | "relax.vm.alloc_tensor" => "vm.builtin.alloc_tensor",
@@ -133,26 +138,28 @@ impl Frame {
             "relax.tensor_to_shape" => "vm.builtin.tensor_to_shape",
             _ => {
                 let ty = self.func.expr_ty(call.expr);
-                return self.operator(m, op, call.args, call.attrs, (ty, call.ty_args));
+                return self.call_operator(interp, op, call.args, call.attrs, (ty, call.ty_args));
             }
         };
         let args = self.values(call.args)?;
-        m.call_packed(name, &args)
+        interp.call_packed(name, &args)
     }
 
-    /// `while_loop`: an iteration is a call of the condition and one of the body.
-    fn while_loop(&self, m: &mut Machine<'_>, call: &Call<'_>) -> Result<Value> {
+    /// Runs `while_loop(cond, body, state...)`.
+    fn while_loop(&self, interp: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value> {
         let (cond, body) = (self.callee(call.arg(0)?)?, self.callee(call.arg(1)?)?);
         let mut state = self.values(call.args.get(2..).unwrap_or_default())?;
-        let mut turn: u64 = 0;
+        let mut iteration: u64 = 0;
         loop {
-            m.step(1)?;
-            let at = |e: InterpError| e.at(|| format!("turn {turn} of the loop in {}", self.name));
-            let go_on = m.call_func(&cond, &state).and_then(|c| builtins::condition(&c));
-            if !go_on.map_err(at)? {
+            interp.step(1)?;
+            let at = |e: InterpError| {
+                e.at(|| format!("iteration {iteration} of the loop in {}", self.name))
+            };
+            let holds = interp.call_func(&cond, &state).and_then(|c| builtins::condition(&c));
+            if !holds.map_err(at)? {
                 break;
             }
-            let next = m.call_func(&body, &state).map_err(at)?;
+            let next = interp.call_func(&body, &state).map_err(at)?;
             state = match next {
                 next if state.len() == 1 => vec![next],
                 Value::Tuple(items) if items.len() == state.len() => items.to_vec(),
@@ -162,7 +169,7 @@ impl Frame {
                     return Err(at(InterpError::type_error(text)));
                 }
             };
-            turn += 1;
+            iteration += 1;
         }
         Ok(match state.pop() {
             Some(one) if state.is_empty() => one,
@@ -170,27 +177,26 @@ impl Frame {
         })
     }
 
-    /// `call_tir` and `call_dps_packed`: allocates outputs, then calls with inputs, outputs
-    /// and sizes.
-    fn call_dps(&mut self, m: &mut Machine<'_>, call: &Call<'_>) -> Result<Value> {
+    /// Runs `call_tir` or `call_dps_packed`: allocates the outputs, and passes inputs, outputs and sizes to the callee.
+    fn call_dps(&mut self, interp: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value> {
         let callee = self.callee(call.arg(0)?)?;
         let mut args = self.fields(call.arg(1)?)?;
         let (tys, tuple) = self.out_tys(call);
         let mut outputs = Vec::with_capacity(tys.len());
         for ty in tys {
-            outputs.push(Value::Tensor(self.new_output(m, ty)?));
+            outputs.push(Value::Tensor(self.new_output(interp, ty)?));
         }
         args.extend(outputs.iter().cloned());
         args.extend(self.tir_vars(call)?);
-        m.call_func(&callee, &args)?;
+        interp.call_func(&callee, &args)?;
         Ok(match outputs.pop() {
             Some(one) if !tuple => one,
             last => Value::tuple(outputs.into_iter().chain(last)),
         })
     }
 
-    /// `call_tir_inplace`: outputs that overwrite inputs are these inputs.
-    fn call_inplace(&mut self, m: &mut Machine<'_>, call: &Call<'_>) -> Result<Value> {
+    /// Runs `call_tir_inplace`. An output that overwrites an input is that input; the others are allocated.
+    fn call_inplace(&mut self, interp: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value> {
         let callee = self.callee(call.arg(0)?)?;
         let mut args = self.fields(call.arg(1)?)?;
         let inputs = args.clone();
@@ -209,14 +215,14 @@ impl Frame {
                     }
                 },
                 Err(_) => {
-                    let output = Value::Tensor(self.new_output(m, ty)?);
+                    let output = Value::Tensor(self.new_output(interp, ty)?);
                     args.push(output.clone());
                     outputs.push(output);
                 }
             }
         }
         args.extend(self.tir_vars(call)?);
-        m.call_func(&callee, &args)?;
+        interp.call_func(&callee, &args)?;
         Ok(match outputs.pop() {
             Some(one) if !tuple => one,
             last => Value::tuple(outputs.into_iter().chain(last)),
@@ -243,8 +249,8 @@ impl Frame {
         }
     }
 
-    /// A new tensor of the given type.
-    fn new_output(&self, m: &Machine<'_>, ty: Type) -> Result<Tensor> {
+    /// Allocates an output of the given type.
+    fn new_output(&self, interp: &Interpreter<'_>, ty: Type) -> Result<Tensor> {
         let unknown = |what: &str| {
             let text = pliant_ir::print::type_text(&self.func, ty);
             InterpError::unsupported(format!("the {what} of an output is not known: {text}"))
@@ -254,9 +260,9 @@ impl Frame {
         };
         let dtype = dtype.ok_or_else(|| unknown("data type"))?;
         match shape {
-            TensorShape::Dims(dims) => m.alloc_tensor(&self.sizes(dims)?, dtype),
+            TensorShape::Dims(dims) => interp.alloc_tensor(&self.sizes(dims)?, dtype),
             TensorShape::Var(v) => match self.vars.get(v) {
-                Some(Value::Shape(dims)) => m.alloc_tensor(dims, dtype),
+                Some(Value::Shape(dims)) => interp.alloc_tensor(dims, dtype),
                 _ => Err(unknown("shape")),
             },
             TensorShape::Rank(_) | TensorShape::Unknown => Err(unknown("shape")),

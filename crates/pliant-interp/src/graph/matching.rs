@@ -18,15 +18,16 @@ struct Dim<'a> {
     subject: &'a str,
     /// The path of the field in it.
     path: Vec<usize>,
-    /// The dim; `None` for scalars.
-    dim: Option<usize>,
+    /// The axis; `None` for scalars.
+    axis: Option<usize>,
 }
 
 impl Dim<'_> {
-    fn place(&self) -> String {
+    /// `'x'[0] dim 1`.
+    fn location(&self) -> String {
         let mut text = field(self.subject, &self.path);
-        if let Some(dim) = self.dim {
-            text.push_str(&format!(" dim {dim}"));
+        if let Some(axis) = self.axis {
+            text.push_str(&format!(" dim {axis}"));
         }
         text
     }
@@ -38,10 +39,11 @@ fn field(subject: &str, path: &[usize]) -> String {
 }
 
 impl Frame {
-    /// Checks values against types and defines the new symbols in them.
-    pub(super) fn define(&mut self, jobs: &[(Type, &Value, &str)]) -> Result<()> {
+    /// Checks values against types and defines the new symbols of the types. Each item is a type, a value, and a description of the
+    /// value.
+    pub(super) fn define(&mut self, items: &[(Type, &Value, &str)]) -> Result<()> {
         let mut dims = Vec::new();
-        for &(ty, value, subject) in jobs {
+        for &(ty, value, subject) in items {
             self.collect(ty, value, subject, &mut Vec::new(), &mut dims)?;
         }
         self.match_dims(&dims, true)
@@ -64,14 +66,14 @@ impl Frame {
         dims: &mut Vec<Dim<'s>>,
     ) -> Result<()> {
         let wrong = |wanted: String, path: &[usize]| {
-            let (name, place) = (&self.name, field(subject, path));
-            let text = format!("{name}: {place} must be {wanted}, but is {}", value.describe());
+            let (name, location) = (&self.name, field(subject, path));
+            let text = format!("{name}: {location} must be {wanted}, but is {}", value.describe());
             Err(InterpError::type_error(text))
         };
         let mut add = |list: &[Sym], actual: &[i64], scalar: bool| {
             for (i, (&want, &actual)) in list.iter().zip(actual).enumerate() {
-                let (path, dim) = (path.clone(), (!scalar).then_some(i));
-                dims.push(Dim { want, actual, subject, path, dim });
+                let (path, axis) = (path.clone(), (!scalar).then_some(i));
+                dims.push(Dim { want, actual, subject, path, axis });
             }
         };
         match self.func.types.get(ty) {
@@ -151,7 +153,7 @@ impl Frame {
     /// more symbol.
     fn match_dims(&mut self, dims: &[Dim<'_>], define: bool) -> Result<()> {
         let func = self.func.clone();
-        let mut composed = Vec::new();
+        let mut composite = Vec::new();
         for dim in dims {
             if func.syms.as_int(dim.want).is_some() {
                 self.check_dim(dim)?;
@@ -161,32 +163,32 @@ impl Frame {
                 Some(var) if self.syms.contains_key(&var) => self.check_dim(dim)?,
                 Some(var) if define => self.define_sym(var, dim.actual, dim),
                 Some(_) => {}
-                None => composed.push(dim),
+                None => composite.push(dim),
             }
         }
-        while !composed.is_empty() {
-            let before = composed.len();
-            let mut open = Vec::new();
-            for dim in composed {
+        while !composite.is_empty() {
+            let before = composite.len();
+            let mut unsolved = Vec::new();
+            for dim in composite {
                 let free = func.syms.free_vars(dim.want);
                 let mut unknown = free.into_iter().filter(|v| !self.syms.contains_key(v));
                 match (unknown.next(), unknown.next()) {
                     (None, _) => self.check_dim(dim)?,
                     (Some(var), None) if define => self.solve(dim, var)?,
-                    _ => open.push(dim),
+                    _ => unsolved.push(dim),
                 }
             }
-            if open.len() == before {
-                return if define { Err(self.unsolvable(open[0])) } else { Ok(()) };
+            if unsolved.len() == before {
+                return if define { Err(self.unsolvable(unsolved[0])) } else { Ok(()) };
             }
-            composed = open;
+            composite = unsolved;
         }
         Ok(())
     }
 
     fn define_sym(&mut self, var: SymVar, value: i64, dim: &Dim<'_>) {
         self.syms.insert(var, value);
-        self.origins.insert(var, dim.place());
+        self.origins.insert(var, dim.location());
     }
 
     fn check_dim(&self, dim: &Dim<'_>) -> Result<()> {
@@ -196,16 +198,20 @@ impl Frame {
 
     fn mismatch(&self, dim: &Dim<'_>, want: i64) -> InterpError {
         let syms = &self.func.syms;
-        let wholes = size_origins::DivisibleSizes::of(&self.func);
+        let divisible = size_origins::DivisibleSizes::of(&self.func);
         let mut wanted = match syms.as_int(dim.want) {
             Some(v) => v.to_string(),
             None => {
-                format!("{} = {want}", wholes.in_user_symbols(&syms.display(dim.want).to_string()))
+                format!(
+                    "{} = {want}",
+                    divisible.in_user_symbols(&syms.display(dim.want).to_string())
+                )
             }
         };
-        let (name, place, actual) = (&self.name, dim.place(), dim.actual);
+        let (name, location, actual) = (&self.name, dim.location(), dim.actual);
         let origin = |v| self.origins.get(&v).map(String::as_str);
-        if let Some(told) = size_origins::describe_origins(syms, dim.want, &place, &wholes, origin)
+        if let Some(origins) =
+            size_origins::describe_origins(syms, dim.want, &location, &divisible, origin)
         {
             wanted.push_str(&format!(" (from {told})"));
         }
@@ -213,7 +219,7 @@ impl Frame {
     }
 
     fn unsolvable(&self, dim: &Dim<'_>) -> InterpError {
-        let (name, place) = (&self.name, dim.place());
+        let (name, location) = (&self.name, dim.location());
         let text = self.func.syms.display(dim.want);
         InterpError::unsupported(format!(
             "{name}: {place} is {text}, which does not define its symbols"
@@ -226,12 +232,11 @@ impl Frame {
             return Err(self.unsolvable(dim));
         }
         let (zero, one) = (self.size_at(dim.want, var, 0)?, self.size_at(dim.want, var, 1)?);
-        let (slope, rest) =
+        let (slope, difference) =
             (i128::from(one) - i128::from(zero), i128::from(dim.actual) - i128::from(zero));
-        // If no value solves it, 0 is used, and the check of the whole term then reports the
-        // problem.
-        let value = if slope != 0 && rest % slope == 0 && rest / slope >= 0 {
-            i64::try_from(rest / slope).unwrap_or(0)
+        // If there is no solution, the value is 0, and the check of the whole term reports the error.
+        let value = if slope != 0 && difference % slope == 0 && difference / slope >= 0 {
+            i64::try_from(difference / slope).unwrap_or(0)
         } else {
             0
         };

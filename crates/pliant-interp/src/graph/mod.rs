@@ -22,8 +22,8 @@ use pliant_ir::relax::{Binding, Callee, Expr, ExprData, FuncId, Function, Seq, V
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
-use crate::machine::Machine;
-use crate::value::{Closure, Group, plural};
+use crate::interpreter::Interpreter;
+use crate::value::{Closure, ClosureGroup, plural};
 use crate::{InterpError, Value};
 
 /// One call of a graph function: its variables and symbols.
@@ -41,7 +41,7 @@ pub(crate) struct Frame {
 
 /// Calls a function of the module.
 pub(crate) fn call_function(
-    m: &mut Machine<'_>,
+    interp: &mut Interpreter<'_>,
     name: &Arc<str>,
     func: &Arc<Function>,
     args: &[Value],
@@ -52,14 +52,14 @@ pub(crate) fn call_function(
         vars: FxHashMap::default(),
         syms: FxHashMap::default(),
         origins: FxHashMap::default(),
-        in_place: m.in_place,
+        in_place: interp.in_place,
     };
-    frame.enter(m, func.root(), args)
+    frame.enter(interp, func.root(), args)
 }
 
 /// Calls a local function.
 pub(crate) fn call_closure(
-    m: &mut Machine<'_>,
+    interp: &mut Interpreter<'_>,
     closure: &Arc<Closure>,
     args: &[Value],
 ) -> Result<Value> {
@@ -72,56 +72,55 @@ pub(crate) fn call_closure(
         vars,
         syms: group.syms.clone(),
         origins: FxHashMap::default(),
-        in_place: m.in_place,
+        in_place: interp.in_place,
     };
-    frame.enter(m, closure.id, args)
+    frame.enter(interp, closure.id, args)
 }
 
 impl Frame {
     /// Binds the arguments, runs the body and checks the result.
-    fn enter(mut self, m: &mut Machine<'_>, id: FuncId, args: &[Value]) -> Result<Value> {
+    fn enter(mut self, interp: &mut Interpreter<'_>, id: FuncId, args: &[Value]) -> Result<Value> {
         let func = self.func.clone();
         let data = func.func(id);
         if data.params.len() != args.len() {
-            let (want, given) = (plural(data.params.len() as i64, "argument"), args.len());
-            let text = format!("{} takes {want}, but {given} were given", self.name);
+            let (want, have) = (plural(data.params.len() as i64, "argument"), args.len());
+            let text = format!("{} takes {want}, but {have} were given", self.name);
             return Err(InterpError::type_error(text));
         }
         self.vars.extend(data.params.iter().copied().zip(args.iter().cloned()));
         let subjects: Vec<String> =
             data.params.iter().map(|&p| format!("'{}'", func.var(p).name)).collect();
-        let jobs: Vec<_> = data
+        let items: Vec<_> = data
             .params
             .iter()
             .zip(args)
             .zip(&subjects)
             .map(|((&p, value), subject)| (func.var(p).ty, value, subject.as_str()))
             .collect();
-        self.define(&jobs)?;
-        let result = self.seq(m, data.body)?;
-        if m.options.check_types {
+        self.define(&items)?;
+        let result = self.seq(interp, data.body)?;
+        if interp.options.check_types {
             self.check(data.ret_ty, &result, "the result")?;
         }
         Ok(result)
     }
 
     /// Runs a sequence.
-    fn seq(&mut self, m: &mut Machine<'_>, seq: Seq) -> Result<Value> {
-        m.check_stack()?;
+    fn seq(&mut self, interp: &mut Interpreter<'_>, seq: Seq) -> Result<Value> {
+        interp.check_stack()?;
         let func = self.func.clone();
         let data = func.seq(seq);
         for &block in &data.blocks {
             let bindings = &func.block(block).bindings;
             for (i, binding) in bindings.iter().enumerate() {
-                m.step(1)?;
+                interp.step(1)?;
                 if matches!(func.expr(binding.value), ExprData::Func(_)) {
                     self.define_functions(func_run(&func, bindings, i));
                     continue;
                 }
-                self.binding(m, binding).map_err(|e| {
-                    // An error inside a branch or an iteration already has its line, which is the
-                    // innermost.
-                    if e.has_line() && has_parts(&func, binding.value) {
+                self.binding(interp, binding).map_err(|e| {
+                    // An error in a nested binding already has the innermost source location.
+                    if e.has_source_location() && has_nested_bindings(&func, binding.value) {
                         return e;
                     }
                     let var = func.var(binding.var);
@@ -132,7 +131,7 @@ impl Frame {
         self.value(data.result)
     }
 
-    fn binding(&mut self, m: &mut Machine<'_>, binding: &Binding) -> Result<()> {
+    fn binding(&mut self, interp: &mut Interpreter<'_>, binding: &Binding) -> Result<()> {
         let func = self.func.clone();
         if let Some(cast) = binding.cast.expand() {
             let value = self.value(binding.value)?;
@@ -144,8 +143,8 @@ impl Frame {
             self.vars.insert(binding.var, value);
             return Ok(());
         }
-        let value = self.bound_value(m, binding.value)?;
-        if m.options.check_types {
+        let value = self.bound_value(interp, binding.value)?;
+        if interp.options.check_types {
             let var = func.var(binding.var);
             self.check(var.ty, &value, &format!("'{}'", var.name))?;
         }
@@ -154,7 +153,7 @@ impl Frame {
     }
 
     /// The value of an expression that is bound to a variable.
-    fn bound_value(&mut self, m: &mut Machine<'_>, e: Expr) -> Result<Value> {
+    fn bound_value(&mut self, interp: &mut Interpreter<'_>, e: Expr) -> Result<Value> {
         let func = self.func.clone();
         match func.expr(e) {
             ExprData::Call { callee, args, attrs, ty_args } => {
@@ -165,21 +164,21 @@ impl Frame {
                     attrs: func.call_attrs(*attrs),
                     ty_args: func.type_list(*ty_args),
                 };
-                self.call(m, &call)
+                self.call(interp, &call)
             }
             ExprData::If { cond, then_seq, else_seq } => {
                 let cond = self.value(*cond)?;
                 let taken = if crate::builtins::condition(&cond)? { *then_seq } else { *else_seq };
-                self.branch(m, taken)
+                self.branch(interp, taken)
             }
             _ => self.value(e),
         }
     }
 
-    /// Runs a branch; the symbols that it defines are removed after it.
-    fn branch(&mut self, m: &mut Machine<'_>, seq: Seq) -> Result<Value> {
+    /// Runs a branch, and removes the symbols that it defined.
+    fn branch(&mut self, interp: &mut Interpreter<'_>, seq: Seq) -> Result<Value> {
         let syms = self.syms.clone();
-        let result = self.seq(m, seq);
+        let result = self.seq(interp, seq);
         self.syms = syms;
         result
     }
@@ -204,7 +203,7 @@ impl Frame {
         }
         let captured = captured.into_iter().collect();
         let syms = self.syms.clone();
-        let group = Arc::new(Group { func, members, captured, syms });
+        let group = Arc::new(ClosureGroup { func, members, captured, syms });
         self.vars.extend(group.closures());
     }
 
@@ -216,8 +215,8 @@ impl Frame {
     }
 }
 
-/// Whether a value is computed by nested bindings: those of a branch, or of a loop's functions.
-fn has_parts(func: &Function, value: Expr) -> bool {
+/// Whether a value is computed by nested bindings: those of branches, or of the functions of a `while_loop`.
+fn has_nested_bindings(func: &Function, value: Expr) -> bool {
     match func.expr(value) {
         ExprData::If { .. } => true,
         ExprData::Call { callee: Callee::Op(op), .. } => *op == WHILE_LOOP,

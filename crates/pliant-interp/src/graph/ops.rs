@@ -11,48 +11,48 @@ use rustc_hash::FxHashMap;
 
 use super::Frame;
 use crate::error::Result;
-use crate::machine::Machine;
+use crate::interpreter::Interpreter;
 use crate::{InterpError, Value, loops};
 
-/// The function with one call at concrete shapes.
-struct Scratch {
+/// A function with one call with concrete shapes, and the values of its variables.
+struct ConcreteCall {
     func: Function,
     values: FxHashMap<Var, Value>,
 }
 
 impl Frame {
-    /// Runs a call of type `ty`.
-    pub(super) fn operator(
+    /// Runs a call of an operator with result type `ty`.
+    pub(super) fn call_operator(
         &self,
-        m: &mut Machine<'_>,
+        interp: &mut Interpreter<'_>,
         op: Op,
         args: &[Expr],
         attrs: &Attrs,
         (ty, ty_args): (Type, &[Type]),
     ) -> Result<Value> {
-        let mut scratch = Scratch { func: Function::empty(), values: FxHashMap::default() };
+        let mut concrete = ConcreteCall { func: Function::empty(), values: FxHashMap::default() };
         let mut operands = Vec::with_capacity(args.len());
         for &arg in args {
-            operands.push(scratch.operand(self, arg)?);
+            operands.push(concrete.operand(self, arg)?);
         }
-        let ty_args = ty_args.iter().map(|&ty| scratch.concrete(self, ty));
+        let ty_args = ty_args.iter().map(|&ty| concrete.concrete_type(self, ty));
         let ty_args = ty_args.collect::<Option<Vec<_>>>().unwrap_or_default();
-        let func = &mut scratch.func;
+        let func = &mut concrete.func;
         let inferred = registry()
             .infer(func, op, &operands, attrs, &ty_args)
             .map_err(|e| InterpError::type_error(e.to_string()))?;
-        // The declared type comes first: a rule may see a 1 or a 0 where the program has a symbol.
-        let ty = scratch.concrete(self, ty).unwrap_or(inferred);
-        let (func, unsupported) = (&mut scratch.func, InterpError::unsupported);
+        // The declared type takes precedence: with concrete shapes, type inference may see a 1 or 0 where the program has a symbol.
+        let ty = concrete.concrete_type(self, ty).unwrap_or(inferred);
+        let (func, unsupported) = (&mut concrete.func, InterpError::unsupported);
         let tir = legalize_to_tir(func, op, &operands, attrs, ty);
         if let Some(call) = tir.map_err(|e| unsupported(e.to_string()))? {
-            return scratch.run(m, &call);
+            return concrete.run(interp, &call);
         }
         let legalized = legalize(func, op, &operands, attrs, ty);
         match legalized.map_err(|e| unsupported(e.to_string()))? {
             Some(Legalized::Packed { name, args }) => {
-                let args: Result<Vec<Value>> = args.iter().map(|&a| scratch.value(a)).collect();
-                m.call_packed(name, &args?)
+                let args: Result<Vec<Value>> = args.iter().map(|&a| concrete.value(a)).collect();
+                interp.call_packed(name, &args?)
             }
             _ => Err(unsupported(format!(
                 "operator {op} has no loop form and the interpreter does not know it"
@@ -61,9 +61,9 @@ impl Frame {
     }
 }
 
-impl Scratch {
-    /// An operand: literals (constants, sizes, text) are kept, everything else becomes a variable
-    /// of the value's exact type.
+impl ConcreteCall {
+    /// Imports an operand: literals (constants, sizes, strings) are kept, and everything else becomes a variable with the exact
+    /// type of its value.
     fn operand(&mut self, frame: &Frame, e: Expr) -> Result<Expr> {
         if let ExprData::Constant(c) = frame.func.expr(e) {
             return Ok(self.func.constant(frame.func.const_tensor(*c).clone()));
@@ -125,8 +125,8 @@ impl Scratch {
         })
     }
 
-    /// A type of the frame with symbols replaced by their sizes; `None` if a dim is unknown.
-    fn concrete(&mut self, frame: &Frame, ty: Type) -> Option<Type> {
+    /// A type of the frame with symbols replaced by their values; `None` if a dim is unknown.
+    fn concrete_type(&mut self, frame: &Frame, ty: Type) -> Option<Type> {
         match frame.func.types.get(ty) {
             TypeData::Tensor { shape, dtype: Some(dtype) } => {
                 let dims = match shape {
@@ -139,7 +139,7 @@ impl Scratch {
             }
             TypeData::Tuple(fields) => {
                 let fields: Option<Box<[Type]>> =
-                    fields.iter().map(|&f| self.concrete(frame, f)).collect();
+                    fields.iter().map(|&f| self.concrete_type(frame, f)).collect();
                 Some(self.func.intern(TypeData::Tuple(fields?)))
             }
             _ => None,
@@ -158,7 +158,9 @@ impl Scratch {
         let func = &self.func;
         let size = |s| {
             let value = func.syms.as_int(s);
-            value.ok_or_else(|| InterpError::unsupported("a symbolic size at concrete shapes"))
+            value.ok_or_else(|| {
+                InterpError::unsupported("a size of the lowered call is not a constant")
+            })
         };
         Ok(match func.expr(e) {
             ExprData::Var(v) => self.values[v].clone(),
@@ -185,11 +187,15 @@ impl Scratch {
             ExprData::Str(s) => Value::Str(func.str(*s).clone()),
             ExprData::DType(d) => Value::DType(*d),
             ExprData::Call { callee: Callee::Op(NULL_VALUE), .. } => Value::None,
-            _ => return Err(InterpError::unsupported("an operand of a loop form is no leaf")),
+            _ => {
+                return Err(InterpError::unsupported(
+                    "an operand of a lowered call is not a leaf or a tuple of leaves",
+                ));
+            }
         })
     }
 
-    fn run(&self, m: &mut Machine<'_>, call: &TirCall) -> Result<Value> {
+    fn run(&self, interp: &mut Interpreter<'_>, call: &TirCall) -> Result<Value> {
         let mut args = Vec::with_capacity(call.inputs.len() + call.out_tys.len());
         for &input in &call.inputs {
             args.push(self.value(input)?);
@@ -197,19 +203,23 @@ impl Scratch {
         let mut outputs = Vec::with_capacity(call.out_tys.len());
         for &ty in &call.out_tys {
             let data = self.func.types.get(ty);
-            let told = || pliant_ir::print::type_text(&self.func, ty);
+            let type_text = || pliant_ir::print::type_text(&self.func, ty);
             let (Some(dims), Some(dtype)) = (data.dims(), data.dtype()) else {
-                let text = format!("{}: the result's type {} is not concrete", call.name, told());
+                let text =
+                    format!("{}: the result type {} is not concrete", call.name, type_text());
                 return Err(InterpError::unsupported(text));
             };
             // All symbols have values here, so a size that is not a number has overflowed.
             let dims: Option<Vec<i64>> = dims.iter().map(|&d| self.func.syms.as_int(d)).collect();
             let Some(dims) = dims else {
-                let text =
-                    format!("{}: a size of the result {} does not fit 64 bits", call.name, told());
+                let text = format!(
+                    "{}: a size of the result {} does not fit 64 bits",
+                    call.name,
+                    type_text()
+                );
                 return Err(InterpError::check(text));
             };
-            outputs.push(Value::Tensor(m.alloc_tensor(&dims, dtype)?));
+            outputs.push(Value::Tensor(interp.alloc_tensor(&dims, dtype)?));
         }
         args.extend(outputs.iter().cloned());
         for &size in &call.tir_vars {
@@ -217,7 +227,8 @@ impl Scratch {
             let text = "a symbolic size at concrete shapes";
             args.push(Value::Int(value.ok_or_else(|| InterpError::unsupported(text))?));
         }
-        m.deeper(&call.name, |m| loops::call(m, &call.name, &call.func, &args))?;
+        interp
+            .nested_call(&call.name, |interp| loops::call(interp, &call.name, &call.func, &args))?;
         Ok(match outputs.pop() {
             Some(one) if !call.tuple => one,
             last => Value::tuple(outputs.into_iter().chain(last)),

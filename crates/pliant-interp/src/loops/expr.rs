@@ -3,13 +3,13 @@
 use pliant_ir::DType;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, Ty};
 
-use super::Loops;
+use super::LoopFrame;
 use super::scalar::{Val, binary, cast, malformed, map_lanes, round, wrap};
 use super::stmt::ints;
 use crate::error::Result;
 
-impl Loops<'_, '_, '_> {
-    /// The value of a complete expression of a statement.
+impl LoopFrame<'_, '_, '_> {
+    /// Evaluates an expression of a statement, without values memoised for earlier expressions.
     pub(super) fn eval(&mut self, e: Expr) -> Result<Val> {
         self.memo.clear();
         self.expr(e)
@@ -41,40 +41,42 @@ impl Loops<'_, '_, '_> {
             }),
             ExprData::Cast(to, a) => {
                 let (from, to) = (f.expr_ty(*a).dtype, to.dtype);
-                let a = self.nested(*a)?;
+                let a = self.operand(*a)?;
                 map_lanes(&[a], &mut |v| cast(&v[0], from, to))
             }
             ExprData::Binary(op, a, b) => self.binary(*op, *a, *b),
             ExprData::Not(a) => {
-                let a = self.nested(*a)?;
+                let a = self.operand(*a)?;
                 map_lanes(&[a], &mut |v| Ok(Val::Int(i64::from(v[0].int()? == 0))))
             }
             ExprData::Select(c, a, b) => self.select(*c, *a, *b),
             ExprData::Load(buffer, indices) => self.load(*buffer, indices),
             ExprData::Ramp(base, stride, lanes) => {
                 let dtype = f.expr_ty(*base).dtype;
-                let (base, stride) = (self.nested(*base)?.int()?, self.nested(*stride)?.int()?);
+                let (base, stride) = (self.operand(*base)?.int()?, self.operand(*stride)?.int()?);
                 let lane = |i: i64| wrap(base.wrapping_add(stride.wrapping_mul(i)), dtype);
                 Ok(Val::Vector((0..i64::from(*lanes)).map(|i| Val::Int(lane(i))).collect()))
             }
             ExprData::Broadcast(a, lanes) => {
-                let a = self.nested(*a)?;
+                let a = self.operand(*a)?;
                 Ok(Val::Vector(vec![a; usize::from(*lanes)].into()))
             }
             ExprData::Call(Intrin::IfThenElse, args, _) => {
-                let [c, a, b] = args[..] else { return Err(malformed("T.if_then_else")) };
+                let [c, a, b] = args[..] else {
+                    return Err(malformed("T.if_then_else does not have 3 operands"));
+                };
                 self.select(c, a, b)
             }
             ExprData::Call(intrin, args, _) => self.intrin(*intrin, args, f.expr_ty(e)),
         }
     }
 
-    /// An operand, one level deeper.
-    pub(super) fn nested(&mut self, e: Expr) -> Result<Val> {
+    /// Evaluates an operand, after checking the stack.
+    pub(super) fn operand(&mut self, e: Expr) -> Result<Val> {
         match self.f.expr(e) {
             ExprData::Int(..) | ExprData::Float(..) | ExprData::Var(_) => self.compute(e),
             _ => {
-                self.m.check_stack()?;
+                self.interp.check_stack()?;
                 self.expr(e)
             }
         }
@@ -85,14 +87,14 @@ impl Loops<'_, '_, '_> {
         if ta.dtype != tb.dtype {
             return Err(malformed(&format!("operands of types {ta} and {tb}")));
         }
-        let a = self.nested(a)?;
-        // What a condition guards is evaluated only if the condition is true.
+        let a = self.operand(a)?;
+        // Short-circuit evaluation, because the first operand may guard the second one.
         if let (BinOp::And | BinOp::Or, Val::Int(v)) = (op, &a)
             && (*v != 0) == (op == BinOp::Or)
         {
             return Ok(Val::Int(i64::from(op == BinOp::Or)));
         }
-        let b = self.nested(b)?;
+        let b = self.operand(b)?;
         if let (Val::Int(_) | Val::Float(_), Val::Int(_) | Val::Float(_)) = (&a, &b) {
             return binary(op, &a, &b, ta.dtype);
         }
@@ -101,18 +103,18 @@ impl Loops<'_, '_, '_> {
 
     /// A selection. If the condition is a scalar, only the selected side is evaluated.
     fn select(&mut self, c: Expr, a: Expr, b: Expr) -> Result<Val> {
-        let c = self.nested(c)?;
+        let c = self.operand(c)?;
         if let Val::Int(v) = c {
-            return self.nested(if v != 0 { a } else { b });
+            return self.operand(if v != 0 { a } else { b });
         }
-        let args = [c, self.nested(a)?, self.nested(b)?];
+        let args = [c, self.operand(a)?, self.operand(b)?];
         map_lanes(&args, &mut |v| Ok(v[if v[0].is_true()? { 1 } else { 2 }].clone()))
     }
 
     fn load(&mut self, buffer: Buffer, indices: &[Expr]) -> Result<Val> {
         let mut list = Vec::with_capacity(indices.len());
         for &i in indices {
-            list.push(self.nested(i)?);
+            list.push(self.operand(i)?);
         }
         let view = self.view(buffer)?;
         let Some(lanes) = list.iter().find_map(Val::lanes) else {

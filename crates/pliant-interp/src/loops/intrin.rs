@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pliant_ir::DType;
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, Ty};
 
-use super::Loops;
+use super::LoopFrame;
 use super::expr::reduce;
 use super::scalar::{Val, cast, malformed, map_lanes, round, unsupported, wrap};
 use super::stmt::ints;
@@ -13,9 +13,9 @@ use super::view::{View, decode, encode};
 use crate::Value;
 use crate::builtins::element;
 use crate::error::Result;
-use crate::machine::failed_packed;
+use crate::interpreter::packed_error;
 
-impl Loops<'_, '_, '_> {
+impl LoopFrame<'_, '_, '_> {
     pub(super) fn intrin(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Result<Val> {
         if intrin.arity().is_some_and(|n| n != args.len()) {
             return Err(malformed(&format!("T.{intrin} of {} operands", args.len())));
@@ -25,13 +25,13 @@ impl Loops<'_, '_, '_> {
             Intrin::CallExtern => return self.call_extern(args, ty),
             Intrin::CallPacked => return self.call_packed(args, ty),
             Intrin::CallKernel => return self.call_kernel(args),
-            Intrin::Explain if !args.is_empty() => return self.nested(args[0]),
+            Intrin::Explain if !args.is_empty() => return self.operand(args[0]),
             _ => {}
         }
         let from = args.first().map_or(ty.dtype, |&a| self.f.expr_ty(a).dtype);
         let mut values = Vec::with_capacity(args.len());
         for &a in args {
-            values.push(self.nested(a)?);
+            values.push(self.operand(a)?);
         }
         let fold = match intrin {
             Intrin::VectorSum => Some(BinOp::Add),
@@ -65,11 +65,11 @@ impl Loops<'_, '_, '_> {
         };
         let mut list = Vec::with_capacity(indices.len());
         for &i in indices {
-            list.push(self.nested(i)?);
+            list.push(self.operand(i)?);
         }
         let view = self.view(*buffer)?;
-        let position = view.address(&ints(&list)?);
-        Ok(Val::Address(view, position))
+        let address = view.address(&ints(&list)?);
+        Ok(Val::Address(view, address))
     }
 
     /// The result of a packed function, converted to the given type.
@@ -87,11 +87,9 @@ impl Loops<'_, '_, '_> {
             Value::Bool(v) => Ok(Val::Int(i64::from(*v))),
             _ => {
                 let wanted = if ty.dtype.is_float() { "a number" } else { "an integer" };
-                let told = value.describe();
-                let text = format!(
-                    "the loop function expects {wanted}, but the packed function returned {told}"
-                );
-                Err(failed_packed(&name, &text))
+                let actual = value.describe();
+                let text = format!("the loop function wants {wanted}, but it returned {actual}");
+                Err(packed_error(&name, &text))
             }
         }
     }
@@ -102,7 +100,7 @@ impl Loops<'_, '_, '_> {
         let mut values = Vec::with_capacity(args.len());
         for &a in args {
             let dtype = self.f.expr_ty(a).dtype;
-            values.push(match self.nested(a)? {
+            values.push(match self.operand(a)? {
                 Val::Int(v) if dtype.is_bool() => Value::Bool(v != 0),
                 Val::Int(v) => Value::Int(v),
                 Val::Float(v) => Value::Float(v),
@@ -115,7 +113,7 @@ impl Loops<'_, '_, '_> {
         let Some((Value::Str(name), rest)) = values.split_first() else {
             return Err(malformed("T.call_packed without a name"));
         };
-        Ok((name.clone(), self.m.call_packed(name, rest)?))
+        Ok((name.clone(), self.interp.call_packed(name, rest)?))
     }
 }
 

@@ -11,11 +11,11 @@
 //! | `scalar` | values and arithmetic |
 //! | `view` | buffers and memory |
 
-mod empty;
+mod empty_reductions;
 mod expr;
 mod intrin;
-mod kernels;
-mod linked;
+mod extern_calls;
+mod kernel_calls;
 pub(crate) mod scalar;
 mod stmt;
 pub(crate) mod view;
@@ -29,15 +29,15 @@ use pliant_ir::tir::{Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
 use rustc_hash::FxHashMap;
 
 use crate::error::{ErrorKind, Result};
-use crate::machine::Machine;
+use crate::interpreter::Interpreter;
 use crate::value::plural;
 use crate::{InterpError, Value};
 use scalar::{Val, cast, malformed};
 use view::View;
 
-/// One call of a loop function.
-pub(crate) struct Loops<'m, 'a, 'f> {
-    m: &'m mut Machine<'a>,
+/// The state of one call of a loop function.
+pub(crate) struct LoopFrame<'m, 'a, 'f> {
+    interp: &'m mut Interpreter<'a>,
     f: &'f PrimFunc,
     name: &'f str,
     vars: FxHashMap<Var, Val>,
@@ -47,10 +47,15 @@ pub(crate) struct Loops<'m, 'a, 'f> {
     memo: FxHashMap<Expr, Val>,
 }
 
-/// Calls a loop function, which writes into the tensors among its arguments.
-pub(crate) fn call(m: &mut Machine<'_>, name: &str, f: &PrimFunc, args: &[Value]) -> Result<()> {
-    let mut run = Loops {
-        m,
+/// Calls a loop function, which writes its results to tensor arguments.
+pub(crate) fn call(
+    interp: &mut Interpreter<'_>,
+    name: &str,
+    f: &PrimFunc,
+    args: &[Value],
+) -> Result<()> {
+    let mut frame = LoopFrame {
+        interp,
         f,
         name,
         vars: FxHashMap::default(),
@@ -58,8 +63,8 @@ pub(crate) fn call(m: &mut Machine<'_>, name: &str, f: &PrimFunc, args: &[Value]
         shared: shared_exprs(f),
         memo: FxHashMap::default(),
     };
-    run.arguments(args)?;
-    run.stmt(f.body).map_err(|e| e.at(|| format!("loop function '{name}'")))
+    frame.bind_arguments(args)?;
+    frame.stmt(f.body).map_err(|e| e.at(|| format!("loop function '{name}'")))
 }
 
 /// Which expressions are operands of more than one other expression.
@@ -79,14 +84,14 @@ fn shared_exprs(f: &PrimFunc) -> SecondaryMap<Expr, bool> {
     shared
 }
 
-impl Loops<'_, '_, '_> {
-    /// Binds the parameters: scalars first, then sizes that are a whole dim; then everything is
-    /// checked.
-    fn arguments(&mut self, args: &[Value]) -> Result<()> {
+impl LoopFrame<'_, '_, '_> {
+    /// Binds the scalar parameters, then the buffers and the sizes that are a whole dim, and finally checks all other dims, strides
+    /// and offsets.
+    fn bind_arguments(&mut self, args: &[Value]) -> Result<()> {
         let f = self.f;
         if args.len() != f.params.len() {
-            let (want, given) = (plural(f.params.len() as i64, "argument"), args.len());
-            let text = format!("{} takes {want}, but {given} were given", self.name);
+            let (want, have) = (plural(f.params.len() as i64, "argument"), args.len());
+            let text = format!("{} takes {want}, but {have} were given", self.name);
             return Err(InterpError::type_error(text));
         }
         for (&param, value) in f.params.iter().zip(args) {
@@ -110,7 +115,7 @@ impl Loops<'_, '_, '_> {
                 }
             }
         }
-        for (place, want, actual) in pending {
+        for (location, want, actual) in pending {
             let value = self.eval(want)?.int()?;
             if value != actual {
                 let (name, text) = (self.name, tir_expr_text(f, want));
@@ -181,8 +186,8 @@ impl Loops<'_, '_, '_> {
         for (i, &stride) in data.strides.iter().enumerate() {
             // The stride of a dim of at most one element is arbitrary.
             if tensor.shape()[i] > 1 || self.undefined(stride) {
-                let place = format!("'{}' stride {i}", data.name);
-                self.match_size(stride, tensor.strides()[i], place, pending);
+                let location = format!("'{}' stride {i}", data.name);
+                self.match_size(stride, tensor.strides()[i], location, pending);
             }
         }
         if let Some(offset) = data.elem_offset {
@@ -201,14 +206,14 @@ impl Loops<'_, '_, '_> {
         &mut self,
         want: Expr,
         actual: i64,
-        place: String,
+        location: String,
         pending: &mut Vec<(String, Expr, i64)>,
     ) {
         match *self.f.expr(want) {
             ExprData::Var(v) if !self.vars.contains_key(&v) => {
                 self.vars.insert(v, Val::Int(actual));
             }
-            _ => pending.push((place, want, actual)),
+            _ => pending.push((location, want, actual)),
         }
     }
 
@@ -250,10 +255,10 @@ impl Loops<'_, '_, '_> {
                     .and_then(|r| span.checked_add(r))
                     .ok_or_else(overflow)?;
             }
-            let memory = self.m.alloc_tensor(&[span], data.dtype)?;
+            let memory = self.interp.alloc_tensor(&[span], data.dtype)?;
             View::over(&data.name, &memory, shape, Some(strides))
         } else {
-            let memory = self.m.alloc_tensor(&shape, data.dtype)?;
+            let memory = self.interp.alloc_tensor(&shape, data.dtype)?;
             View::over(&data.name, &memory, shape, None)
         };
         self.views.insert(buffer, Rc::new(view));

@@ -56,9 +56,10 @@ impl Val {
     /// Lane `i`; scalars are vectors of equal lanes.
     pub fn lane(&self, i: usize) -> Result<Val> {
         match self {
-            Val::Vector(lanes) => {
-                lanes.get(i).cloned().ok_or_else(|| malformed("vectors of different lanes meet"))
-            }
+            Val::Vector(lanes) => lanes
+                .get(i)
+                .cloned()
+                .ok_or_else(|| malformed("the operands have different numbers of lanes")),
             scalar => Ok(scalar.clone()),
         }
     }
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_wrap() {
+    fn integer_arithmetic_wraps_around() {
         assert_eq!(int(BinOp::Add, 127, 1, DType::Int8), -128);
         assert_eq!(int(BinOp::Mul, 200, 2, DType::UInt8), 144);
         assert_eq!(int(BinOp::Sub, 0, 1, DType::UInt32), u32::MAX.into());
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn divisions() {
+    fn divisions_round_towards_zero_or_down() {
         for (a, b) in [(7i64, 2i64), (-7, 2), (7, -2), (-7, -2), (6, -3), (0, 5)] {
             assert_eq!(int(BinOp::Div, a, b, DType::Int32), a / b);
             assert_eq!(int(BinOp::Mod, a, b, DType::Int32), a % b);
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn conversions_saturate() {
+    fn conversions_from_float_saturate() {
         let to = |v: f64, d| cast(&Val::Float(v), DType::Float64, d).unwrap().int().unwrap();
         assert_eq!(to(300.0, DType::Int8), 127);
         assert_eq!(to(-1.5, DType::UInt8), 0);

@@ -3,15 +3,15 @@
 use pliant_ir::tir::{BlockData, Buffer, Expr, ExprData, Intrin, IterKind, Stmt, StmtData, Var};
 use pliant_tensor::CheckFailure;
 
-use super::Loops;
+use super::LoopFrame;
 use super::scalar::{Val, malformed, wrap};
 use crate::InterpError;
 use crate::error::{ErrorKind, Result};
 
-impl Loops<'_, '_, '_> {
+impl LoopFrame<'_, '_, '_> {
     pub(super) fn stmt(&mut self, s: Stmt) -> Result<()> {
-        self.m.step(1)?;
-        self.m.check_stack()?;
+        self.interp.step(1)?;
+        self.interp.check_stack()?;
         let f = self.f;
         match f.stmt(s) {
             StmtData::Seq(list) => list.iter().try_for_each(|&s| self.stmt(s)),
@@ -51,10 +51,10 @@ impl Loops<'_, '_, '_> {
                 _ => self.eval(*e).map(drop),
             },
             StmtData::Assert(cond, message, body) => {
-                let (holds, told) = self.assertion(*cond)?;
+                let (holds, values) = self.assertion(*cond)?;
                 if !holds {
                     let (kind, message) = CheckFailure::split(message);
-                    let message = CheckFailure::fill_args(message, &told);
+                    let message = CheckFailure::told(message, &values);
                     return Err(InterpError::new(kind.into(), format!("{}: {message}", self.name)));
                 }
                 self.stmt(*body)
@@ -82,13 +82,13 @@ impl Loops<'_, '_, '_> {
         let dtype = self.f.expr_ty(min).dtype;
         let (min, extent) = (self.eval(min)?.int()?, self.eval(extent)?.int()?);
         for i in 0..extent {
-            self.m.step(1)?;
+            self.interp.step(1)?;
             self.vars.insert(var, Val::Int(wrap(min.wrapping_add(i), dtype)));
             self.stmt(body)?;
         }
         if extent <= 0 {
             self.vars.insert(var, Val::Int(wrap(min, dtype)));
-            self.empty_loop(body)?;
+            self.run_inits_of_empty_loop(body)?;
         }
         Ok(())
     }

@@ -64,8 +64,8 @@ impl View {
         }
     }
 
-    /// The elements from position `offset` on, with their own dims and strides.
-    pub fn part(&self, offset: i64, shape: Vec<i64>, strides: Vec<i64>) -> View {
+    /// A view of the same memory that starts at position `offset` and has the given shape and strides.
+    pub fn subview(&self, offset: i64, shape: Vec<i64>, strides: Vec<i64>) -> View {
         let size = self.dtype.size() as isize;
         View {
             shape,
@@ -86,9 +86,9 @@ impl View {
         layout: Layout,
     ) -> View {
         let empty = shape.contains(&0);
-        let reach = || shape.iter().zip(&strides).map(|(d, s)| (d - 1).saturating_mul(*s));
-        let first = if empty { 0 } else { reach().map(|r| r.min(0)).sum() };
-        let end = if empty { 0 } else { reach().map(|r| r.max(0)).sum::<i64>() + 1 };
+        let extents = || shape.iter().zip(&strides).map(|(d, s)| (d - 1).saturating_mul(*s));
+        let first = if empty { 0 } else { extents().map(|r| r.min(0)).sum() };
+        let end = if empty { 0 } else { extents().map(|r| r.max(0)).sum::<i64>() + 1 };
         View {
             name: name.to_string(),
             dtype: tensor.dtype(),
@@ -125,31 +125,32 @@ impl View {
             let mut position = 0i64;
             for (dim, (&i, &size)) in indices.iter().zip(&self.shape).enumerate() {
                 if i < 0 || i >= size {
-                    return Err(self.outside(i, dim, size));
+                    return Err(self.index_error(i, dim, size));
                 }
                 position += i * self.strides[dim];
             }
             return Ok(position);
         }
         let [linear] = *indices else {
-            let (name, rank, given) = (&self.name, self.shape.len(), indices.len());
+            let (name, rank, count) = (&self.name, self.shape.len(), indices.len());
             return Err(malformed(&format!(
                 "buffer '{name}' of {rank} dims is accessed with {given} indices"
             )));
         };
-        self.linear(linear)
+        self.linear_position(linear)
     }
 
-    fn linear(&self, index: i64) -> Result<i64> {
+    /// The position of a linear index.
+    fn linear_position(&self, index: i64) -> Result<i64> {
         if self.layout == Layout::Declared {
             if index < self.first || index >= self.end {
-                return Err(self.outside_linear(index));
+                return Err(self.linear_index_error(index));
             }
             return Ok(index);
         }
         let count = self.shape.iter().product::<i64>();
         if index < 0 || index >= count {
-            return Err(self.outside_linear(index));
+            return Err(self.linear_index_error(index));
         }
         if self.layout == Layout::Compact {
             return Ok(index);
@@ -180,7 +181,7 @@ impl View {
     }
 
     #[cold]
-    fn outside(&self, index: i64, dim: usize, size: i64) -> InterpError {
+    fn index_error(&self, index: i64, dim: usize, size: i64) -> InterpError {
         let text = format!(
             "index {index} is outside dim {dim} of buffer '{}', which has {size}",
             self.name
@@ -189,7 +190,7 @@ impl View {
     }
 
     #[cold]
-    fn outside_linear(&self, index: i64) -> InterpError {
+    fn linear_index_error(&self, index: i64) -> InterpError {
         let (name, shape) = (&self.name, &self.shape);
         let text = format!("linear index {index} is outside buffer '{name}' of shape {shape:?}");
         InterpError::new(ErrorKind::Bounds, text)
@@ -218,16 +219,17 @@ impl View {
 
     /// The element at an address.
     pub fn read_at(&self, address: i64) -> Result<Val> {
-        self.read(self.reached(address)?)
+        self.read(self.address_position(address)?)
     }
 
     /// Writes the element at an address.
     pub fn write_at(&self, address: i64, value: &Val) -> Result<()> {
-        self.write(self.reached(address)?, value)
+        self.write(self.address_position(address)?, value)
     }
 
-    fn reached(&self, address: i64) -> Result<i64> {
-        if self.layout == Layout::Strided { self.linear(address) } else { Ok(address) }
+    /// The position of an address.
+    fn address_position(&self, address: i64) -> Result<i64> {
+        if self.layout == Layout::Strided { self.linear_position(address) } else { Ok(address) }
     }
 
     /// Writes the element at a position.
@@ -244,7 +246,8 @@ impl View {
     }
 }
 
-fn first<const N: usize>(bytes: [u8; 8]) -> [u8; N] {
+/// The first `N` bytes.
+fn prefix<const N: usize>(bytes: [u8; 8]) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(&bytes[..N]);
     out
@@ -255,15 +258,15 @@ pub(crate) fn decode(b: [u8; 8], dtype: DType) -> Val {
     match dtype {
         DType::Bool => Val::Int(i64::from(b[0] != 0)),
         DType::Int8 => Val::Int((b[0] as i8).into()),
-        DType::Int16 => Val::Int(i16::from_ne_bytes(first(b)).into()),
-        DType::Int32 => Val::Int(i32::from_ne_bytes(first(b)).into()),
+        DType::Int16 => Val::Int(i16::from_ne_bytes(prefix(b)).into()),
+        DType::Int32 => Val::Int(i32::from_ne_bytes(prefix(b)).into()),
         DType::Int64 | DType::UInt64 => Val::Int(i64::from_ne_bytes(b)),
         DType::UInt8 => Val::Int(b[0].into()),
-        DType::UInt16 => Val::Int(u16::from_ne_bytes(first(b)).into()),
-        DType::UInt32 => Val::Int(u32::from_ne_bytes(first(b)).into()),
-        DType::Float16 => Val::Float(f16::from_ne_bytes(first(b)).to_f64()),
-        DType::BFloat16 => Val::Float(bf16::from_ne_bytes(first(b)).to_f64()),
-        DType::Float32 => Val::Float(f32::from_ne_bytes(first(b)).into()),
+        DType::UInt16 => Val::Int(u16::from_ne_bytes(prefix(b)).into()),
+        DType::UInt32 => Val::Int(u32::from_ne_bytes(prefix(b)).into()),
+        DType::Float16 => Val::Float(f16::from_ne_bytes(prefix(b)).to_f64()),
+        DType::BFloat16 => Val::Float(bf16::from_ne_bytes(prefix(b)).to_f64()),
+        DType::Float32 => Val::Float(f32::from_ne_bytes(prefix(b)).into()),
         DType::Float64 => Val::Float(f64::from_ne_bytes(b)),
     }
 }

@@ -4,7 +4,7 @@ use crate::common::*;
 use pliant_interp::{ErrorKind, NoPacked, Options, PackedTable, Value, assign, run, run_with};
 
 #[test]
-fn operators_and_dataflow() {
+fn operators_in_dataflow_blocks_compute_values() {
     let text = r#"
 @R.function
 def main(x: R.Tensor(("n", 2), dtype="float32"), y: R.Tensor((2,), dtype="float32")) -> R.Tensor(("n", 2), dtype="float32"):
@@ -70,7 +70,7 @@ fn match_cast_defines_symbols() {
 }
 
 #[test]
-fn match_cast_checks() {
+fn match_cast_rejects_mismatching_values() {
     let f32 = pliant_ir::DType::Float32;
     let odd = fails(MATCH, &[zeros(&[3, 5], f32)]);
     assert!(
@@ -114,7 +114,7 @@ def main(x: R.Tensor(("n", 4), dtype="float32"), y: R.Tensor(("n",), dtype="floa
 }
 
 #[test]
-fn branches_and_recursion() {
+fn branches_and_recursive_calls_run() {
     let text = r#"
 @I.ir_module
 class Module:
@@ -155,7 +155,7 @@ class Module:
 }
 
 #[test]
-fn local_functions_capture() {
+fn local_functions_capture_values_and_symbols() {
     let text = r#"
 @R.function
 def main(x: R.Tensor(("n",), dtype="float32"), y: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
@@ -175,7 +175,7 @@ def main(x: R.Tensor(("n",), dtype="float32"), y: R.Tensor(("n",), dtype="float3
 }
 
 #[test]
-fn tuples_shapes_and_scalars() {
+fn tuples_shapes_and_scalars_are_values() {
     let text = r#"
 @R.function
 def main(x: R.Tensor(("n", "m"), dtype="float32")) -> R.Tuple(R.Shape(["n + m"]), R.Prim("int64")):
@@ -191,7 +191,7 @@ def main(x: R.Tensor(("n", "m"), dtype="float32")) -> R.Tuple(R.Shape(["n + m"])
 }
 
 #[test]
-fn packed_functions() {
+fn packed_functions_are_called_and_report_errors() {
     let text = r#"
 @R.function(pure=False)
 def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
@@ -234,7 +234,7 @@ def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float3
 }
 
 #[test]
-fn lowered_stages_run() {
+fn lowered_modules_run() {
     let text = r#"
 @I.ir_module
 class Module:
@@ -321,7 +321,7 @@ def main(s: R.Shape(["n"])) -> R.Shape(ndim=1):
 }
 
 #[test]
-fn closures_are_values() {
+fn closures_are_passed_and_returned_as_values() {
     let text = r#"
 @I.ir_module
 class Module:
@@ -375,7 +375,7 @@ class Module:
 }
 
 #[test]
-fn assertions_fail_with_their_text() {
+fn failing_assertions_report_their_text() {
     let text = r#"
 @R.function(pure=False)
 def main(ok: R.Tensor((), dtype="bool")) -> R.Tuple:
@@ -389,7 +389,7 @@ def main(ok: R.Tensor((), dtype="bool")) -> R.Tuple:
 }
 
 #[test]
-fn programs_keep_shapes_in_a_heap() {
+fn lowered_programs_store_sizes_in_a_shape_heap() {
     let text = r#"
 @R.function(pure=False)
 def main(x: R.Tensor(ndim=2, dtype="float32")):
@@ -410,7 +410,7 @@ def main(x: R.Tensor(ndim=2, dtype="float32")):
 }
 
 #[test]
-fn a_size_that_happens_to_be_one_stays_a_dim() {
+fn a_symbolic_size_of_one_remains_a_dim() {
     let text = r#"
 @R.function
 def main(x: R.Tensor((1, "n"), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
@@ -425,7 +425,7 @@ def main(x: R.Tensor((1, "n"), dtype="float32")) -> R.Tensor(("n",), dtype="floa
 }
 
 #[test]
-fn strided_tensors_are_read_and_written_where_they_are() {
+fn strided_tensors_are_accessed_without_copies() {
     let text = r#"
 @T.prim_func
 def main(var_A: T.handle, var_B: T.handle):

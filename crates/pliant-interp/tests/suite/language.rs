@@ -12,7 +12,7 @@ fn tensor(value: &Value) -> &Tensor {
 }
 
 #[test]
-fn effects_keep_their_order() {
+fn side_effects_are_executed_in_order() {
     let text = r#"
 @I.ir_module
 class Module:
@@ -90,7 +90,7 @@ class Module:
 
 /// A tensor array as in the control-flow document: an opaque object behind packed functions.
 #[test]
-fn opaque_objects_pass_through_loops() {
+fn opaque_objects_are_loop_state() {
     let text = r#"
 @R.function(pure=False)
 def main(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(ndim=2, dtype="float32"):
@@ -129,7 +129,7 @@ def main(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(ndim=2, dtype="float32"):
 }
 
 #[test]
-fn nothing_need_be_known() {
+fn dynamically_typed_values_are_supported() {
     let text = r#"
 @R.function(pure=False)
 def main(x: R.Tensor, y: R.Tensor(dtype="int64")) -> R.Object:
@@ -153,7 +153,7 @@ def main(x: R.Tensor, y: R.Tensor(dtype="int64")) -> R.Object:
 
 /// A shape that a packed function computes allocates the output.
 #[test]
-fn computed_shapes_allocate() {
+fn outputs_are_allocated_with_computed_shapes() {
     let text = r#"
 @I.ir_module
 class Module:
@@ -192,7 +192,7 @@ class Module:
 /// Loop functions call packed functions for their effect and for a scalar; graph functions pass
 /// scalars, strings, data types and shapes to both.
 #[test]
-fn calls_cross_levels() {
+fn graph_and_loop_functions_call_packed_functions() {
     let text = r#"
 @I.ir_module
 class Module:
@@ -238,7 +238,7 @@ class Module:
 }
 
 #[test]
-fn endless_programs_are_errors() {
+fn endless_programs_exceed_the_step_budget() {
     let recursion = r#"
 @R.function
 def main(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
@@ -272,7 +272,7 @@ def main(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
 }
 
 #[test]
-fn wrong_calls_say_which() {
+fn errors_of_calls_name_the_call() {
     let text = r#"
 @R.function
 def main(x: R.Tensor(ndim=1, dtype="float32"), f: R.Callable) -> R.Tensor((2,), "float32"):

@@ -41,7 +41,7 @@ def matmul(var_A: T.handle, var_B: T.handle, var_C: T.handle):
 }
 
 #[test]
-fn accesses_are_checked() {
+fn accesses_out_of_bounds_are_errors() {
     let text = r#"
 @T.prim_func
 def f(var_A: T.handle, i: T.int64):
@@ -65,7 +65,7 @@ def f(var_A: T.handle, i: T.int64):
 }
 
 #[test]
-fn predicates_and_split_loops() {
+fn predicates_skip_iterations_of_split_loops() {
     let text = r#"
 @T.prim_func
 def f(var_A: T.handle, var_B: T.handle):
@@ -86,7 +86,7 @@ def f(var_A: T.handle, var_B: T.handle):
 }
 
 #[test]
-fn vectors() {
+fn vector_expressions_compute_lanes() {
     let text = r#"
 @T.prim_func
 def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
@@ -99,7 +99,7 @@ def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
 }
 
 #[test]
-fn statements() {
+fn statements_of_lowered_loop_functions_run() {
     let text = r#"
 @T.prim_func
 def f(var_A: T.handle):
@@ -123,7 +123,7 @@ def f(var_A: T.handle):
 }
 
 #[test]
-fn assertions_and_budgets() {
+fn failing_assertions_and_exceeded_budgets_are_errors() {
     let text = r#"
 @I.ir_module
 class Module:
@@ -157,7 +157,7 @@ class Module:
 }
 
 #[test]
-fn new_memory_is_not_zero() {
+fn new_memory_is_filled_with_a_pattern() {
     let text = r#"
 @T.prim_func
 def f(A: T.Buffer((1,), "float32")):
@@ -169,7 +169,7 @@ def f(A: T.Buffer((1,), "float32")):
 }
 
 #[test]
-fn library_calls() {
+fn kernels_and_extern_functions_are_called() {
     let text = r#"
 @T.prim_func
 def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((3, 2), "float32"), C: T.Buffer((2, 2), "float32")):
@@ -183,7 +183,7 @@ def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((3, 2), "float32"), C: T.Buffe
 }
 
 #[test]
-fn a_dim_name_stands_for_several_dims_of_a_view() {
+fn the_transpose_kernel_takes_views_of_any_rank() {
     let text = r#"
 @T.prim_func
 def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((3, 2), "float32")):
@@ -248,7 +248,7 @@ def f(A: T.Buffer((4, 5), "float32"), B: T.Buffer(({numbers},), "float32"), C: T
 }
 
 #[test]
-fn filters_transformed_for_winograd_are_read() {
+fn kernels_read_filters_transformed_for_winograd() {
     let kernel = [3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0, -7.0];
     let image: Vec<f32> = (0..20).map(|i| (i * 7 % 11) as f32).collect();
     let image = f32s(&[4, 5], &image);

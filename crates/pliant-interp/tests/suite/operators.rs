@@ -1,27 +1,27 @@
 //! The value of every operator compared with plain formulas, at sizes 0, 1, 2, 3 and 7. Each call
 //! is made twice: with constant dims, and with a symbol for every size other than 1.
 
-mod boxes;
+mod data_movement;
+mod detection_and_recurrent;
 mod dynamic;
 mod elementwise;
 mod harness;
 mod indexed;
-mod nd;
-mod ordered;
-mod placement;
-mod sums;
+mod nd_array;
+mod reductions;
+mod scans_and_sorts;
 
-use boxes::{RECURRENT, VISION};
+use data_movement::{CREATE, INDEX, MANIPULATE};
+use detection_and_recurrent::{RECURRENT, VISION};
 use dynamic::{BASE, SET};
 use elementwise::{BINARY, UNARY};
 use harness::Case;
 use indexed::{INDEXED, REARRANGE};
-use ordered::ORDERED;
-use placement::{CREATE, INDEX, MANIPULATE};
 use pliant_ops::registry;
-use sums::{LINEAR_ALGEBRA, NN, STATISTICAL};
+use reductions::{LINEAR_ALGEBRA, NN, STATISTICAL};
+use scans_and_sorts::ORDERED;
 
-fn all(cases: &[Case]) {
+fn run_cases(cases: &[Case]) {
     let mut failed = Vec::new();
     for (op, case) in cases {
         if std::panic::catch_unwind(case).is_err() {
@@ -36,14 +36,14 @@ macro_rules! groups {
         $(
             #[test]
             fn $test() {
-                all($cases);
+                run_cases($cases);
             }
         )*
 
         /// The Python tests check that every operator has a case; theirs run in the
         /// interpreter, too.
         #[test]
-        fn cases_name_operators() {
+        fn all_cases_test_existing_operators() {
             let known: Vec<&str> = registry().decls().map(|d| d.name).collect();
             for (op, _) in [$($cases),*].concat() {
                 assert!(known.contains(&op), "{op} is not declared");

@@ -458,7 +458,8 @@ impl<'a> Search<'a> {
         let default = || signature?.attrs.iter().find(|(k, _)| *k == key)?.1.as_ref();
         let Some(have) = have.or_else(default) else { return false };
         same_attr(have, want) || {
-            let normal = |value: &AttrValue| signature.map(|s| s.normal(key, value.clone()));
+            let normal =
+                |value: &AttrValue| signature.map(|s| s.normalize_attr(key, value.clone()));
             normal(have).zip(normal(want)).is_some_and(|(have, want)| same_attr(&have, &want))
         }
     }

@@ -41,7 +41,7 @@ struct Run {
 impl Run {
     /// Runs a function so that Ctrl-C can stop it.
     fn interruptible(self: &Arc<Self>, func: &Func, args: &[Value]) -> Result<Value> {
-        let options = Options { watch: Some(poll_signals), ..Options::default() };
+        let options = Options { should_stop: Some(poll_signals), ..Options::default() };
         let packed = Registered(self.clone());
         let result = run_func(&self.module, func, args, &packed, &options);
         match (result, raised()) {

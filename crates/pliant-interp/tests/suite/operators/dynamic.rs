@@ -4,7 +4,7 @@ use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs};
 
 use super::harness::*;
-use super::nd::*;
+use super::nd_array::*;
 
 pub const SET: &[Case] = &[
     ("relax.unique", || {

@@ -4,7 +4,7 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_tensor::f16;
 
 use super::harness::*;
-use super::nd::*;
+use super::nd_array::*;
 
 /// Computed by its series.
 fn erf(x: f64) -> f64 {

@@ -9,7 +9,7 @@ use pliant_ir::{AttrValue, Attrs, DType, IRModule, Sym};
 use pliant_ops::registry;
 use pliant_tensor::Tensor;
 
-use super::nd::{Nd, SIZES};
+use super::nd_array::{Nd, SIZES};
 use crate::common::numbers;
 
 /// An operator and its test.

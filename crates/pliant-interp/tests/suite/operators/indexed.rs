@@ -4,7 +4,7 @@ use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};
 
 use super::harness::*;
-use super::nd::*;
+use super::nd_array::*;
 
 const I32: DType = DType::Int32;
 

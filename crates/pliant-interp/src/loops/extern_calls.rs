@@ -8,22 +8,23 @@
 use pliant_ir::DType;
 use pliant_ir::tir::{Expr, Intrin, Ty};
 
-use super::Loops;
+use super::LoopFrame;
 use super::intrin::float_intrin;
 use super::scalar::{Val, cast, malformed, round, unsupported};
 use crate::error::Result;
 
-impl Loops<'_, '_, '_> {
+impl LoopFrame<'_, '_, '_> {
+    /// Runs `T.call_extern(name, arguments...)`.
     pub(super) fn call_extern(&mut self, args: &[Expr], ty: Ty) -> Result<Val> {
         let mut values = Vec::with_capacity(args.len());
         for &a in args {
-            values.push(self.nested(a)?);
+            values.push(self.operand(a)?);
         }
         let Some((Val::Str(name), rest)) = values.split_first() else {
             return Err(malformed("T.call_extern without a name"));
         };
         if name.starts_with("pliant_vec_") {
-            return self.slices(name, rest);
+            return self.call_slice_function(name, rest);
         }
         // `pliant_exp_f32` is `T.exp` on float32.
         let (function, dtype) = match name.strip_prefix("pliant_").and_then(|n| n.rsplit_once('_'))
@@ -45,8 +46,9 @@ impl Loops<'_, '_, '_> {
         }
     }
 
-    /// A slice function, `pliant_vec_exp_f32` or `pliant_vec_f32_to_f16`: results, operands, count.
-    fn slices(&mut self, name: &str, args: &[Val]) -> Result<Val> {
+    /// Runs a slice function, such as `pliant_vec_exp_f32` or `pliant_vec_f32_to_f16`. Its arguments are the addresses of the
+    /// results and of the operands, and the number of elements.
+    fn call_slice_function(&mut self, name: &str, args: &[Val]) -> Result<Val> {
         let ([Val::Address(to, first), operands @ ..], Some(count)) =
             (&args[..args.len().saturating_sub(1)], args.last())
         else {
@@ -56,7 +58,7 @@ impl Loops<'_, '_, '_> {
         let function = function.map_or("", |(n, _)| n);
         let intrinsic = Intrin::from_name(function);
         for i in 0..count.int()? {
-            self.m.step(1)?;
+            self.interp.step(1)?;
             let mut values = Vec::with_capacity(operands.len());
             for operand in operands {
                 let Val::Address(view, first) = operand else {
@@ -77,7 +79,8 @@ impl Loops<'_, '_, '_> {
                 (None, [x]) => Some(*x),
                 _ => None,
             };
-            let value = value.ok_or_else(|| malformed("an unknown slice function"))?;
+            let value =
+                value.ok_or_else(|| malformed(&format!("unknown slice function '{name}'")))?;
             to.write_at(first.saturating_add(i), &Val::Float(round(value, to.dtype)))?;
         }
         Ok(Val::Int(0))

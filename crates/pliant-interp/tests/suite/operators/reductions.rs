@@ -3,7 +3,7 @@
 use pliant_ir::{AttrValue, Attrs, DType};
 
 use super::harness::*;
-use super::nd::*;
+use super::nd_array::*;
 
 fn matmul(a: &Nd, b: &Nd) -> Nd {
     let (x, y) = (a.shape.len(), b.shape.len());

@@ -6,26 +6,26 @@ use pliant_ir::tir::{Expr, KernelCall, KernelOperand};
 use pliant_kernel_api::reference::{self, Memory, Number};
 use pliant_kernel_api::{Call, KernelErrorKind, MAX_RANK, View as KernelView};
 
-use super::Loops;
+use super::LoopFrame;
 use super::scalar::{Val, malformed};
 use super::view::View;
 use crate::InterpError;
 use crate::error::{ErrorKind, Result};
-use crate::machine::Machine;
+use crate::interpreter::Interpreter;
 
-/// The buffers of the operands of a call.
-struct Operands<'m, 'a> {
-    machine: &'m mut Machine<'a>,
+/// The memory of the operands of a call.
+struct KernelMemory<'m, 'a> {
+    interp: &'m mut Interpreter<'a>,
     views: Vec<Option<Rc<View>>>,
 }
 
-impl Operands<'_, '_> {
+impl KernelMemory<'_, '_> {
     fn view(&self, operand: usize) -> Result<&View> {
         self.views[operand].as_deref().ok_or_else(|| malformed("an operand is absent"))
     }
 }
 
-impl Memory for Operands<'_, '_> {
+impl Memory for KernelMemory<'_, '_> {
     fn read(&self, operand: usize, indices: &[i64]) -> reference::Result<Number> {
         let view = self.view(operand)?;
         Ok(match view.read(view.position(indices)?)? {
@@ -44,12 +44,12 @@ impl Memory for Operands<'_, '_> {
     }
 
     fn step(&mut self, count: u64) -> reference::Result<()> {
-        Ok(self.machine.step(count)?)
+        Ok(self.interp.step(count)?)
     }
 }
 
-impl Loops<'_, '_, '_> {
-    /// A call of a kernel.
+impl LoopFrame<'_, '_, '_> {
+    /// Runs `T.call_kernel(name, ...)`.
     pub(super) fn call_kernel(&mut self, args: &[Expr]) -> Result<Val> {
         let call = KernelCall::of_args(self.f, args).map_err(|e| malformed(&e))?;
         let (checked, views) = self.kernel_operands(&call)?;
@@ -61,7 +61,7 @@ impl Loops<'_, '_, '_> {
             InterpError::new(kind, format!("{}: {e}", self.name))
         })?;
         self.memo.clear();
-        let mut memory = Operands { machine: self.m, views };
+        let mut memory = KernelMemory { interp: self.interp, views };
         match reference::run(&checked, &sizes, &mut memory) {
             Ok(()) => Ok(Val::Int(0)),
             Err(error) => Err(match error.downcast::<InterpError>() {
@@ -80,14 +80,14 @@ impl Loops<'_, '_, '_> {
             let view = operand.map(|o| self.kernel_view(name, o)).transpose()?;
             if let Some(view) = &view {
                 let (dims, strides) = (&view.shape, view.strides());
-                let seen = KernelView::new(view.base(), view.dtype, dims, Some(strides));
+                let kernel_view = KernelView::new(view.base(), view.dtype, dims, Some(strides));
                 let error = || {
                     let (function, kernel) = (self.name, call.kernel.name);
                     InterpError::check(format!(
                         "{function}: kernel {kernel}: operand {name} has more than {MAX_RANK} dims"
                     ))
                 };
-                checked.set_operand(i, Some(seen.ok_or_else(error)?));
+                checked.set_operand(i, Some(kernel_view.ok_or_else(error)?));
             }
             views.push(view);
         }
@@ -112,6 +112,6 @@ impl Loops<'_, '_, '_> {
         let elements = whole.shape.iter().fold(1i64, |n, &dim| n.saturating_mul(dim));
         KernelView::within((whole.base(), whole.dtype, elements), offset, &dims, &strides)
             .map_err(|e| InterpError::new(ErrorKind::Bounds, format!("operand {name} {e}")))?;
-        Ok(Rc::new(whole.part(offset, dims, strides)))
+        Ok(Rc::new(whole.subview(offset, dims, strides)))
     }
 }

@@ -4,51 +4,52 @@
 use pliant_ir::tir::visit::for_each_stmt;
 use pliant_ir::tir::{BlockData, IterKind, Stmt, StmtData};
 
-use super::Loops;
+use super::LoopFrame;
 use super::scalar::{Val, wrap};
 use crate::error::Result;
 
-impl Loops<'_, '_, '_> {
-    /// Runs only the inits of the blocks with empty reduction axes under a loop without iterations.
-    /// The loop's variable has its first value; inner loops run normally.
-    pub(super) fn empty_loop(&mut self, body: Stmt) -> Result<()> {
-        // Without inits, nothing is evaluated: values may be meaningless if the loop has no
-        // iterations.
-        let mut any = false;
+impl LoopFrame<'_, '_, '_> {
+    /// For a loop without iterations: runs the inits of the blocks in its body that have an empty reduction axis. The loop variable
+    /// has its first value. Inner loops iterate normally, but at least once.
+    pub(super) fn run_inits_of_empty_loop(&mut self, body: Stmt) -> Result<()> {
+        // Without inits, nothing is evaluated, because expressions may be invalid if the loop has no iterations.
+        let mut has_inits = false;
         for_each_stmt(self.f, body, |s| {
-            any |= matches!(self.f.stmt(s), StmtData::Block(b) if b.init.is_some());
+            has_inits |= matches!(self.f.stmt(s), StmtData::Block(b) if b.init.is_some());
         });
-        if any { self.inits(body) } else { Ok(()) }
+        if has_inits { self.run_inits(body) } else { Ok(()) }
     }
 
-    fn inits(&mut self, s: Stmt) -> Result<()> {
-        self.m.step(1)?;
-        self.m.check_stack()?;
+    /// Runs the inits in a statement.
+    fn run_inits(&mut self, s: Stmt) -> Result<()> {
+        self.interp.step(1)?;
+        self.interp.check_stack()?;
         let f = self.f;
         match f.stmt(s) {
-            StmtData::Seq(list) => list.iter().try_for_each(|&s| self.inits(s)),
+            StmtData::Seq(list) => list.iter().try_for_each(|&s| self.run_inits(s)),
             StmtData::For { var, min, extent, body, .. } => {
                 let dtype = f.expr_ty(*min).dtype;
                 let (min, extent) = (self.eval(*min)?.int()?, self.eval(*extent)?.int()?);
                 for i in 0..extent.max(1) {
-                    self.m.step(1)?;
+                    self.interp.step(1)?;
                     self.vars.insert(*var, Val::Int(wrap(min.wrapping_add(i), dtype)));
-                    self.inits(*body)?;
+                    self.run_inits(*body)?;
                 }
                 Ok(())
             }
             StmtData::Let(var, value, body) => {
                 let value = self.eval(*value)?;
                 self.vars.insert(*var, value);
-                self.inits(*body)
+                self.run_inits(*body)
             }
-            StmtData::Block(block) => self.block_init(block),
-            // Statements outside of blocks do not run.
+            StmtData::Block(block) => self.run_block_init(block),
+            // Other statements are not executed.
             _ => Ok(()),
         }
     }
 
-    fn block_init(&mut self, block: &BlockData) -> Result<()> {
+    /// Runs the init of a block if it has an empty reduction axis and its spatial axes are in range.
+    fn run_block_init(&mut self, block: &BlockData) -> Result<()> {
         let Some(init) = block.init else { return Ok(()) };
         let mut empty = false;
         for iter in &block.iters {

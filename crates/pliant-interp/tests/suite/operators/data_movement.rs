@@ -4,7 +4,7 @@ use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};
 
 use super::harness::*;
-use super::nd::*;
+use super::nd_array::*;
 
 fn filled(op: &'static str, like: bool, v: Option<f64>) {
     for shape in shapes() {

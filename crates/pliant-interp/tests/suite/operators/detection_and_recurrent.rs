@@ -6,7 +6,7 @@ use pliant_ir::{AttrValue, Attrs, DType};
 
 use super::harness::*;
 use super::indexed::{expect_tuple, refuse};
-use super::nd::*;
+use super::nd_array::*;
 
 const I32: DType = DType::Int32;
 
@@ -158,10 +158,10 @@ pub const RECURRENT: &[Case] = &[
 
 /// An operand of an invalid type for the whole group.
 #[test]
-fn layers_take_floats() {
-    let ints = Value::tuple(vec![]);
+fn recurrent_layers_reject_operands_that_are_not_tensors() {
+    let unit = Value::tuple(vec![]);
     for op in ["relax.nn.lstm", "relax.nn.gru", "relax.nn.rnn"] {
-        let args = [ints.clone(), ints.clone(), ints.clone()];
+        let args = [unit.clone(), unit.clone(), unit.clone()];
         refuse(op, &args, &none(), "must be a tensor");
     }
 }

@@ -13,8 +13,8 @@ use crate::error::{ErrorKind, Result};
 use crate::value::Func;
 use crate::{InterpError, PackedFuncs, Value, builtins, graph, loops};
 
-/// Number of steps between two checks for cancellation.
-const STEPS_PER_LOOK: u64 = 1 << 12;
+/// The number of steps between two checks for cancellation.
+const STEPS_PER_STOP_CHECK: u64 = 1 << 12;
 
 /// The limits of a run.
 #[derive(Clone, Debug)]
@@ -30,9 +30,9 @@ pub struct Options {
     pub stack_bytes: usize,
     /// Whether each value is checked against the type of its variable.
     pub check_types: bool,
-    /// Called a few times per second on the thread that started the run. The run stops if it
-    /// returns true.
-    pub watch: Option<fn() -> bool>,
+    /// Called a few times per second on the thread that started the run. If it returns true, the run stops with
+    /// [`ErrorKind::Stopped`].
+    pub should_stop: Option<fn() -> bool>,
 }
 
 impl Default for Options {
@@ -43,7 +43,7 @@ impl Default for Options {
             max_alloc_bytes: 1 << 30,
             stack_bytes: 64 << 20,
             check_types: true,
-            watch: None,
+            should_stop: None,
         }
     }
 }
@@ -65,12 +65,12 @@ pub fn run(
 /// Maximum nesting of runs that packed functions start.
 const MAX_NESTING: usize = 64;
 
-/// Cancellation poll interval on the thread that started a run.
-const TICK: Duration = Duration::from_millis(50);
+/// The poll interval of [`Options::should_stop`].
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The run that a thread belongs to.
 #[derive(Clone, Default)]
-struct Place {
+struct RunContext {
     /// The nesting level of the run, starting at 1.
     level: usize,
     /// Whether it must stop, together with the runs inside it.
@@ -78,7 +78,7 @@ struct Place {
 }
 
 thread_local! {
-    static PLACE: RefCell<Option<Place>> = const { RefCell::new(None) };
+    static RUN_CONTEXT: RefCell<Option<RunContext>> = const { RefCell::new(None) };
 }
 
 /// [`run`] with other limits.
@@ -106,32 +106,33 @@ pub fn run_func(
     packed: &dyn PackedFuncs,
     options: &Options,
 ) -> Result<Value, InterpError> {
-    let mut place = PLACE.with_borrow(Option::clone).unwrap_or_default();
-    place.level += 1;
-    if place.level > MAX_NESTING {
+    let mut context = RUN_CONTEXT.with_borrow(Option::clone).unwrap_or_default();
+    context.level += 1;
+    if context.level > MAX_NESTING {
         let text = format!(
             "calls are nested too deeply (more than {MAX_NESTING} runs that packed functions begin)"
         );
         return Err(InterpError::unsupported(text));
     }
-    let (over, result) = channel();
-    let stop = place.stop.clone();
-    // A new thread, so that the depth of recursion depends on the options and not on the caller.
+    let (sender, result) = channel();
+    let stop = context.stop.clone();
+    // The run gets its own thread, so that its stack size does not depend on the caller.
     std::thread::scope(|scope| {
         let stack = options.stack_bytes.max(1 << 20);
         let thread = std::thread::Builder::new().name("interp".into());
         let spawned = pliant_pool::start_scoped(scope, thread, stack, move || {
-            PLACE.set(Some(place.clone()));
-            let mut machine = Machine::new(module, packed, options, place.stop, stack);
-            // The receiver always waits for the result.
-            let _ = over.send(machine.call_func(func, args));
+            RUN_CONTEXT.set(Some(context.clone()));
+            let mut interp = Interpreter::new(module, packed, options, context.stop, stack);
+            // Sending cannot fail, because the receiver waits for the result.
+            let _ = sender.send(interp.call_func(func, args));
         });
-        let thread =
-            spawned.map_err(|e| InterpError::unsupported(format!("no thread for the run: {e}")))?;
+        let thread = spawned.map_err(|e| {
+            InterpError::unsupported(format!("cannot create a thread for the run: {e}"))
+        })?;
         loop {
-            match result.recv_timeout(TICK) {
+            match result.recv_timeout(STOP_POLL_INTERVAL) {
                 Ok(result) => return result,
-                Err(RecvTimeoutError::Timeout) if options.watch.is_some_and(|asked| asked()) => {
+                Err(RecvTimeoutError::Timeout) if options.should_stop.is_some_and(|f| f()) => {
                     stop.store(true, Ordering::Relaxed);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -145,8 +146,8 @@ pub fn run_func(
     })
 }
 
-/// A run.
-pub(crate) struct Machine<'a> {
+/// The state of a run.
+pub(crate) struct Interpreter<'a> {
     pub module: &'a IRModule,
     pub packed: &'a dyn PackedFuncs,
     pub options: &'a Options,
@@ -159,7 +160,7 @@ pub(crate) struct Machine<'a> {
     stack_bytes: usize,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> Interpreter<'a> {
     fn new(
         module: &'a IRModule,
         packed: &'a dyn PackedFuncs,
@@ -167,7 +168,7 @@ impl<'a> Machine<'a> {
         stop: Arc<AtomicBool>,
         stack: usize,
     ) -> Self {
-        Machine {
+        Interpreter {
             module,
             packed,
             options,
@@ -184,9 +185,9 @@ impl<'a> Machine<'a> {
     pub fn step(&mut self, count: u64) -> Result<()> {
         match self.steps_left.checked_sub(count) {
             Some(left) => {
-                let look = left / STEPS_PER_LOOK != self.steps_left / STEPS_PER_LOOK;
+                let check = left / STEPS_PER_STOP_CHECK != self.steps_left / STEPS_PER_STOP_CHECK;
                 self.steps_left = left;
-                if look && self.stop.load(Ordering::Relaxed) {
+                if check && self.stop.load(Ordering::Relaxed) {
                     return Err(InterpError::new(ErrorKind::Stopped, "the run was stopped"));
                 }
                 Ok(())
@@ -207,8 +208,12 @@ impl<'a> Machine<'a> {
         Err(InterpError::new(ErrorKind::Budget, "the program nests too deeply for the interpreter"))
     }
 
-    /// Runs a function at one more level of call depth.
-    pub fn deeper<T>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    /// Executes the call of function `name`, which `f` implements, at the next call depth.
+    pub fn nested_call<T>(
+        &mut self,
+        name: &str,
+        f: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         if self.depth >= self.options.max_depth {
             let limit = self.options.max_depth;
             let text = format!("calls nest more than {limit} deep, in '{name}'");
@@ -226,10 +231,10 @@ impl<'a> Machine<'a> {
         match self.module.functions.get_key_value(name) {
             Some((name, BaseFunc::Relax(func))) => {
                 let (name, func) = (name.clone(), func.clone());
-                self.deeper(&name, |m| graph::call_function(m, &name, &func, args))
+                self.nested_call(&name, |interp| graph::call_function(interp, &name, &func, args))
             }
             Some((name, BaseFunc::Prim(func))) => {
-                self.deeper(name, |m| loops::call(m, name, func, args))?;
+                self.nested_call(name, |interp| loops::call(interp, name, func, args))?;
                 Ok(Value::unit())
             }
             None => {
@@ -246,11 +251,11 @@ impl<'a> Machine<'a> {
         }
         match self.packed.call(name, args) {
             Some(Ok(value)) => Ok(value),
-            Some(Err(text)) => Err(failed_packed(name, &text)),
-            // Lowered modules call their own functions by name, too.
+            Some(Err(text)) => Err(packed_error(name, &text)),
+            // Lowered modules also call their own functions as packed functions.
             None if self.module.get(name).is_some() => self.call_global(name, args),
-            // Programs of 2022 call these builtins without the prefix.
-            None if builtins::OLDEST.contains(&name) => {
+            // Programs of 2022 call these builtins without the prefix `vm.builtin.`.
+            None if builtins::UNPREFIXED.contains(&name) => {
                 self.call_packed(&format!("vm.builtin.{name}"), args)
             }
             None => Err(InterpError::new(
@@ -268,14 +273,14 @@ impl<'a> Machine<'a> {
             Func::Closure(closure) => {
                 let closure = closure.clone();
                 let name = closure.name.clone();
-                self.deeper(&name, |m| graph::call_closure(m, &closure, args))
+                self.nested_call(&name, |interp| graph::call_closure(interp, &closure, args))
             }
             Func::Bound(func, bound) => {
                 let args: Vec<Value> = args.iter().chain(bound.iter()).cloned().collect();
                 let func = Arc::clone(func);
-                self.deeper("closure", |m| m.call_func(&func, &args))
+                self.nested_call("closure", |interp| interp.call_func(&func, &args))
             }
-            Func::Host(host) => (host.call)(args).map_err(|text| failed_packed(&host.name, &text)),
+            Func::Host(host) => (host.call)(args).map_err(|text| packed_error(&host.name, &text)),
         }
     }
 
@@ -312,15 +317,17 @@ impl<'a> Machine<'a> {
         shape: &[i64],
         dtype: DType,
     ) -> Result<Tensor> {
-        let offset = usize::try_from(offset)
-            .map_err(|_| InterpError::size(format!("an offset of {offset} bytes in a storage")))?;
+        let offset = usize::try_from(offset).map_err(|_| {
+            InterpError::size(format!("invalid offset in a storage: {offset} bytes"))
+        })?;
         let tensor = Tensor::from_storage(storage.clone(), offset, shape, dtype)?;
         poison(tensor.data_ptr(), tensor.nbytes(), dtype);
         Ok(tensor)
     }
 }
 
-pub(crate) fn failed_packed(name: &str, text: &str) -> InterpError {
+/// The error of a packed function that failed with a message.
+pub(crate) fn packed_error(name: &str, text: &str) -> InterpError {
     InterpError::new(ErrorKind::Packed, format!("packed function '{name}' failed: {text}"))
 }
 

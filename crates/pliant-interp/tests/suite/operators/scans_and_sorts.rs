@@ -5,7 +5,7 @@ use pliant_ir::{AttrValue, Attrs, DType};
 
 use super::harness::*;
 use super::indexed::{expect_tuple, refuse};
-use super::nd::*;
+use super::nd_array::*;
 
 fn none() -> Attrs {
     Attrs::default()
