@@ -196,7 +196,7 @@ pub(crate) fn call(
 fn alloc_shape_heap(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let slots = a.int(0)?;
     if !(0..=MAX_SLOTS).contains(&slots) {
-        let text = format!("cannot create a shape heap of {slots} slots");
+        let text = format!("a shape heap cannot have {slots} slots");
         return Err(InterpError::type_error(text));
     }
     Ok(interp.alloc_tensor(&[slots], DType::Int64)?.into())

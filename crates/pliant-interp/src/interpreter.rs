@@ -110,7 +110,7 @@ pub fn run_func(
     context.level += 1;
     if context.level > MAX_NESTING {
         let text = format!(
-            "calls are nested too deeply (more than {MAX_NESTING} runs that packed functions begin)"
+            "runs are nested too deeply: packed functions have started more than {MAX_NESTING} runs"
         );
         return Err(InterpError::unsupported(text));
     }
@@ -138,7 +138,7 @@ pub fn run_func(
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let _ = thread.join();
-                    let text = "the interpreter panicked: a bug of the interpreter";
+                    let text = "the interpreter panicked, which is a bug of the interpreter";
                     return Err(InterpError::unsupported(text));
                 }
             }
@@ -205,7 +205,10 @@ impl<'a> Interpreter<'a> {
         if used < self.stack_bytes / 8 * 7 {
             return Ok(());
         }
-        Err(InterpError::new(ErrorKind::Budget, "the program nests too deeply for the interpreter"))
+        Err(InterpError::new(
+            ErrorKind::Budget,
+            "the program is nested too deeply: the interpreter's stack is exhausted",
+        ))
     }
 
     /// Executes the call of function `name`, which `f` implements, at the next call depth.

@@ -24,7 +24,7 @@ pub(super) fn call(interp: &mut Interpreter<'_>, a: Args<'_>) -> Result<Value> {
         InterpError::type_error(first.to_string())
     })?;
     let Some(BaseFunc::Relax(func)) = module.get("main") else {
-        return Err(InterpError::type_error(format!("{name}: the call is no call")));
+        return Err(InterpError::type_error(format!("{name}: the text is not a graph function")));
     };
     let (name, func): (Arc<str>, _) = (name.into(), func.clone());
     interp.nested_call(&name, |interp| graph::call_function(interp, &name, &func, operands))

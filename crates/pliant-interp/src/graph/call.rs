@@ -26,7 +26,10 @@ pub(super) struct Call<'f> {
 impl Call<'_> {
     fn arg(&self, i: usize) -> Result<Expr> {
         self.args.get(i).copied().ok_or_else(|| {
-            InterpError::unsupported(format!("a call with {} operands", self.args.len()))
+            InterpError::unsupported(format!(
+                "operand {i} of a call with {} operands is missing",
+                self.args.len()
+            ))
         })
     }
 }
@@ -65,7 +68,7 @@ impl Frame {
     fn callee(&self, e: Expr) -> Result<Func> {
         match self.value(e)? {
             Value::Func(func) => Ok(func),
-            other => Err(InterpError::type_error(format!("{} is called", other.describe()))),
+            other => Err(InterpError::type_error(format!("{} cannot be called", other.describe()))),
         }
     }
 
@@ -165,7 +168,8 @@ impl Frame {
                 Value::Tuple(items) if items.len() == state.len() => items.to_vec(),
                 other => {
                     let (count, what) = (state.len(), other.describe());
-                    let text = format!("the body of a loop over {count} values returns {what}");
+                    let text =
+                        format!("the body of a loop with {count} state values returns {what}");
                     return Err(at(InterpError::type_error(text)));
                 }
             };
@@ -253,7 +257,7 @@ impl Frame {
     fn new_output(&self, interp: &Interpreter<'_>, ty: Type) -> Result<Tensor> {
         let unknown = |what: &str| {
             let text = pliant_ir::print::type_text(&self.func, ty);
-            InterpError::unsupported(format!("the {what} of an output is not known: {text}"))
+            InterpError::unsupported(format!("the {what} of an output is unknown: {text}"))
         };
         let TypeData::Tensor { shape, dtype } = self.func.types.get(ty) else {
             return Err(unknown("type"));

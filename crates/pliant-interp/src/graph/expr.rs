@@ -44,7 +44,7 @@ impl Frame {
             ExprData::TupleGetItem(tuple, index) => {
                 let tuple = self.value(*tuple)?;
                 let Some(items) = tuple.as_tuple() else {
-                    let text = format!("a field of {} is read", tuple.describe());
+                    let text = format!("{} has no fields", tuple.describe());
                     return Err(InterpError::type_error(text));
                 };
                 match items.get(*index as usize) {
@@ -56,7 +56,9 @@ impl Frame {
                 }
             }
             ExprData::Call { .. } | ExprData::If { .. } | ExprData::Func(_) => {
-                return Err(InterpError::unsupported("an operand that is no leaf"));
+                return Err(InterpError::unsupported(
+                    "an operand is not a leaf or a tuple of leaves",
+                ));
             }
         })
     }

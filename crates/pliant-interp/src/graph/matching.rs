@@ -213,16 +213,16 @@ impl Frame {
         if let Some(origins) =
             size_origins::describe_origins(syms, dim.want, &location, &divisible, origin)
         {
-            wanted.push_str(&format!(" (from {told})"));
+            wanted.push_str(&format!(" (from {origins})"));
         }
-        InterpError::type_error(format!("{name}: {place} must equal {wanted}, but is {actual}"))
+        InterpError::type_error(format!("{name}: {location} must equal {wanted}, but is {actual}"))
     }
 
     fn unsolvable(&self, dim: &Dim<'_>) -> InterpError {
         let (name, location) = (&self.name, dim.location());
         let text = self.func.syms.display(dim.want);
         InterpError::unsupported(format!(
-            "{name}: {place} is {text}, which does not define its symbols"
+            "{name}: {location} is {text}, which does not define its symbols"
         ))
     }
 

@@ -55,7 +55,7 @@ impl Frame {
                 interp.call_packed(name, &args?)
             }
             _ => Err(unsupported(format!(
-                "operator {op} has no loop form and the interpreter does not know it"
+                "the interpreter does not support operator {op}: it cannot be lowered to a loop function"
             ))),
         }
     }
@@ -173,7 +173,7 @@ impl ConcreteCall {
             ExprData::TupleGetItem(tuple, i) => match self.value(*tuple)? {
                 Value::Tuple(items) if (*i as usize) < items.len() => items[*i as usize].clone(),
                 other => {
-                    let text = format!("field {i} of {}", other.describe());
+                    let text = format!("{} has no field {i}", other.describe());
                     return Err(InterpError::type_error(text));
                 }
             },
@@ -224,7 +224,7 @@ impl ConcreteCall {
         args.extend(outputs.iter().cloned());
         for &size in &call.tir_vars {
             let value = self.func.syms.as_int(size);
-            let text = "a symbolic size at concrete shapes";
+            let text = "a size of the lowered call is not a constant";
             args.push(Value::Int(value.ok_or_else(|| InterpError::unsupported(text))?));
         }
         interp

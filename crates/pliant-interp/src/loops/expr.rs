@@ -37,7 +37,7 @@ impl LoopFrame<'_, '_, '_> {
             }
             ExprData::Str(s) => Ok(Val::Str(s.clone())),
             ExprData::Var(v) => self.vars.get(v).cloned().ok_or_else(|| {
-                malformed(&format!("'{}' is read where it is not defined", f.var(*v).name))
+                malformed(&format!("variable '{}' is used outside of its scope", f.var(*v).name))
             }),
             ExprData::Cast(to, a) => {
                 let (from, to) = (f.expr_ty(*a).dtype, to.dtype);
@@ -85,7 +85,7 @@ impl LoopFrame<'_, '_, '_> {
     fn binary(&mut self, op: BinOp, a: Expr, b: Expr) -> Result<Val> {
         let (ta, tb) = (self.f.expr_ty(a), self.f.expr_ty(b));
         if ta.dtype != tb.dtype {
-            return Err(malformed(&format!("operands of types {ta} and {tb}")));
+            return Err(malformed(&format!("the operands of {op:?} have types {ta} and {tb}")));
         }
         let a = self.operand(a)?;
         // Short-circuit evaluation, because the first operand may guard the second one.

@@ -21,7 +21,7 @@ impl LoopFrame<'_, '_, '_> {
             values.push(self.operand(a)?);
         }
         let Some((Val::Str(name), rest)) = values.split_first() else {
-            return Err(malformed("T.call_extern without a name"));
+            return Err(malformed("the first argument of T.call_extern is not a name"));
         };
         if name.starts_with("pliant_vec_") {
             return self.call_slice_function(name, rest);
@@ -52,7 +52,9 @@ impl LoopFrame<'_, '_, '_> {
         let ([Val::Address(to, first), operands @ ..], Some(count)) =
             (&args[..args.len().saturating_sub(1)], args.last())
         else {
-            return Err(malformed("a slice function takes addresses and a count"));
+            return Err(malformed(
+                "the arguments of a slice function are not addresses and a count",
+            ));
         };
         let function = name.strip_prefix("pliant_vec_").and_then(|n| n.rsplit_once('_'));
         let function = function.map_or("", |(n, _)| n);
@@ -62,7 +64,7 @@ impl LoopFrame<'_, '_, '_> {
             let mut values = Vec::with_capacity(operands.len());
             for operand in operands {
                 let Val::Address(view, first) = operand else {
-                    return Err(malformed("an operand of a slice function is no address"));
+                    return Err(malformed("an operand of a slice function is not an address"));
                 };
                 values.push(view.read_at(first.saturating_add(i))?.float()?);
             }

@@ -18,7 +18,7 @@ use crate::interpreter::packed_error;
 impl LoopFrame<'_, '_, '_> {
     pub(super) fn intrin(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Result<Val> {
         if intrin.arity().is_some_and(|n| n != args.len()) {
-            return Err(malformed(&format!("T.{intrin} of {} operands", args.len())));
+            return Err(malformed(&format!("T.{intrin} has {} operands", args.len())));
         }
         match intrin {
             Intrin::AddressOf => return self.address_of(args[0]),
@@ -48,12 +48,12 @@ impl LoopFrame<'_, '_, '_> {
             _ if ty.dtype.is_float() => {
                 let floats: Result<Vec<f64>> = v.iter().map(Val::float).collect();
                 let result = float_intrin(intrin, &floats?)
-                    .ok_or_else(|| unsupported(format!("T.{intrin} on {ty}")))?;
+                    .ok_or_else(|| unsupported(format!("T.{intrin} is not supported for {ty}")))?;
                 Ok(Val::Float(round(result, ty.dtype)))
             }
             _ => {
                 let result = int_intrin(intrin, &ints(v)?, ty.dtype)
-                    .ok_or_else(|| unsupported(format!("T.{intrin} on {ty}")))?;
+                    .ok_or_else(|| unsupported(format!("T.{intrin} is not supported for {ty}")))?;
                 Ok(Val::Int(wrap(result, ty.dtype)))
             }
         })
@@ -61,7 +61,7 @@ impl LoopFrame<'_, '_, '_> {
 
     fn address_of(&mut self, e: Expr) -> Result<Val> {
         let ExprData::Load(buffer, indices) = self.f.expr(e) else {
-            return Err(malformed("T.address_of takes a buffer element"));
+            return Err(malformed("the operand of T.address_of is not a buffer element"));
         };
         let mut list = Vec::with_capacity(indices.len());
         for &i in indices {
@@ -107,11 +107,11 @@ impl LoopFrame<'_, '_, '_> {
                 Val::Str(s) => Value::Str(s),
                 Val::Tensor(t) => Value::Tensor(t),
                 Val::Address(view, 0) => Value::Tensor(View::tensor(&view).clone()),
-                _ => return Err(unsupported("T.call_packed with a vector or an inner address")),
+                _ => return Err(unsupported("an argument of T.call_packed is a vector, or the address of an element other than the first one")),
             });
         }
         let Some((Value::Str(name), rest)) = values.split_first() else {
-            return Err(malformed("T.call_packed without a name"));
+            return Err(malformed("the first argument of T.call_packed is not a name"));
         };
         Ok((name.clone(), self.interp.call_packed(name, rest)?))
     }
@@ -119,7 +119,9 @@ impl LoopFrame<'_, '_, '_> {
 
 fn reinterpret(v: &Val, from: DType, to: DType) -> Result<Val> {
     if from.size() != to.size() {
-        return Err(malformed(&format!("reinterpreting {from} as {to}")));
+        return Err(malformed(&format!(
+            "{from} cannot be reinterpreted as {to}, which has another size"
+        )));
     }
     Ok(decode(encode(v, from)?, to))
 }

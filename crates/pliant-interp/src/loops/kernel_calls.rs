@@ -21,7 +21,9 @@ struct KernelMemory<'m, 'a> {
 
 impl KernelMemory<'_, '_> {
     fn view(&self, operand: usize) -> Result<&View> {
-        self.views[operand].as_deref().ok_or_else(|| malformed("an operand is absent"))
+        self.views[operand]
+            .as_deref()
+            .ok_or_else(|| malformed("the kernel accesses an absent operand"))
     }
 }
 
@@ -103,7 +105,8 @@ impl LoopFrame<'_, '_, '_> {
 
     fn kernel_view(&mut self, name: &str, operand: KernelOperand<'_>) -> Result<Rc<View>> {
         let whole = self.views.get(&operand.buffer).cloned();
-        let whole = whole.ok_or_else(|| malformed("a kernel is called with an unknown buffer"))?;
+        let whole = whole
+            .ok_or_else(|| malformed("an operand of a kernel is a buffer outside of its scope"))?;
         let Some(view) = operand.view else { return Ok(whole) };
         let offset = self.eval(view.offset)?.int()?;
         let mut numbers =

@@ -124,7 +124,7 @@ impl LoopFrame<'_, '_, '_> {
                     _ => format!("{text} = {value}"),
                 };
                 return Err(InterpError::type_error(format!(
-                    "{name}: {place} must equal {want}, but is {actual}"
+                    "{name}: {location} must equal {want}, but is {actual}"
                 )));
             }
         }
@@ -220,7 +220,7 @@ impl LoopFrame<'_, '_, '_> {
     fn view(&self, buffer: Buffer) -> Result<Rc<View>> {
         self.views.get(&buffer).cloned().ok_or_else(|| {
             let name = &self.f.buffer(buffer).name;
-            malformed(&format!("buffer '{name}' is used where it does not live"))
+            malformed(&format!("buffer '{name}' is used outside of its scope"))
         })
     }
 
@@ -241,7 +241,7 @@ impl LoopFrame<'_, '_, '_> {
             None => 0,
         };
         if offset != 0 {
-            let text = format!("buffer '{}' is allocated with an offset", data.name);
+            let text = format!("buffer '{}' is allocated with an offset other than 0", data.name);
             return Err(InterpError::new(ErrorKind::Unsupported, text));
         }
         let view = if declared && !strides.is_empty() {

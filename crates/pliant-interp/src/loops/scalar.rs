@@ -36,7 +36,7 @@ impl Val {
     pub fn int(&self) -> Result<i64> {
         match self {
             Val::Int(v) => Ok(*v),
-            other => Err(malformed(&format!("{other:?} where an integer is wanted"))),
+            other => Err(malformed(&format!("expected an integer, found {other:?}"))),
         }
     }
 
@@ -49,7 +49,7 @@ impl Val {
     pub fn float(&self) -> Result<f64> {
         match self {
             Val::Float(v) => Ok(*v),
-            other => Err(malformed(&format!("{other:?} where a float is wanted"))),
+            other => Err(malformed(&format!("expected a float, found {other:?}"))),
         }
     }
 
@@ -90,7 +90,7 @@ pub(crate) fn map_lanes(args: &[Val], f: &mut dyn FnMut(&[Val]) -> Result<Val>) 
         out.push(f(&lane?)?);
     }
     if args.iter().any(|a| a.lanes().is_some_and(|n| n != lanes)) {
-        return Err(malformed("vectors of different lanes meet"));
+        return Err(malformed("the operands have different numbers of lanes"));
     }
     Ok(Val::Vector(out.into()))
 }
@@ -198,7 +198,7 @@ pub(crate) fn binary(op: BinOp, a: &Val, b: &Val, dtype: DType) -> Result<Val> {
             let r = a.wrapping_rem(b);
             if r != 0 && (r < 0) != (b < 0) { r + b } else { r }
         }
-        other => return Err(malformed(&format!("operator {other:?} on {dtype}"))),
+        other => return Err(malformed(&format!("operator {other:?} is not defined for {dtype}"))),
     };
     Ok(Val::Int(wrap(v, dtype)))
 }
@@ -244,7 +244,7 @@ fn float_binary(op: BinOp, a: f64, b: f64, dtype: DType) -> Result<Val> {
         }
         BinOp::Min => minimum(a, b),
         BinOp::Max => -minimum(-a, -b),
-        other => return Err(malformed(&format!("operator {other:?} on {dtype}"))),
+        other => return Err(malformed(&format!("operator {other:?} is not defined for {dtype}"))),
     };
     Ok(Val::Float(round(v, dtype)))
 }

@@ -69,7 +69,7 @@ impl LoopFrame<'_, '_, '_> {
             return Ok((self.eval(cond)?.is_true()?, Vec::new()));
         };
         let Some((&cond, values)) = args.split_first() else {
-            return Err(malformed("T.explain of no condition"));
+            return Err(malformed("T.explain has no condition"));
         };
         if self.eval(cond)?.is_true()? {
             return Ok((true, Vec::new()));
@@ -113,7 +113,7 @@ impl LoopFrame<'_, '_, '_> {
         }
         if value.lanes().is_some_and(|n| n != lanes) {
             return Err(malformed(&format!(
-                "a vector of other lanes is stored to '{}'",
+                "the value and the indices of a store to '{}' have different numbers of lanes",
                 view.name
             )));
         }

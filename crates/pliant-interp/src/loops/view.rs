@@ -134,7 +134,7 @@ impl View {
         let [linear] = *indices else {
             let (name, rank, count) = (&self.name, self.shape.len(), indices.len());
             return Err(malformed(&format!(
-                "buffer '{name}' of {rank} dims is accessed with {given} indices"
+                "buffer '{name}' has {rank} dims, but is accessed with {count} indices"
             )));
         };
         self.linear_position(linear)
@@ -200,7 +200,7 @@ impl View {
         if position < self.first || position >= self.end {
             let (name, first, end) = (&self.name, self.first, self.end);
             let text = format!(
-                "position {position} is outside buffer '{name}', which spans {first}..{end}"
+                "element offset {position} is outside buffer '{name}', whose elements are at {first}..{end}"
             );
             return Err(InterpError::new(ErrorKind::Bounds, text));
         }

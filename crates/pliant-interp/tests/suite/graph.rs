@@ -151,7 +151,7 @@ class Module:
     assert!(error.message.contains("calls nest more than 1000 deep"), "{error}");
     let deep = Options { max_depth: 10_000_000, ..Options::default() };
     let error = run_with(&module(text), "main", &[f32s(&[1], &[1.0])], &NoPacked, &deep);
-    assert!(error.unwrap_err().message.contains("nests too deeply"));
+    assert!(error.unwrap_err().message.contains("the program is nested too deeply"));
 }
 
 #[test]

@@ -304,5 +304,5 @@ def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1, dtype="float32"):
 "#;
     let message = fails(turns, &[f32s(&[2], &[0.0; 2])]);
     assert!(message.contains("'y' dim 0 must equal n = 2, but is 4"), "{message}");
-    assert!(message.contains("turn 1 of the loop in main"), "{message}");
+    assert!(message.contains("iteration 1 of the loop in main"), "{message}");
 }
