@@ -1,8 +1,7 @@
-//! `vm.builtin.*` as the lowered stages call them, with the argument orders and messages of the VM.
+//! The builtins `vm.builtin.*`, which lowered modules call. Their operands and error messages are those of the VM.
 //!
-//! The shape heap is an int64 tensor with a slot per symbol. The last operand of checks is a text:
-//! its first line names the value; line `i + 1` states what dim `i` must equal and, after a tab,
-//! the origin of that value.
+//! The shape heap is an int64 tensor with one slot per symbol. The last operand of a check is a string. Its first line names the
+//! checked value. Line `i + 1` contains the term that dim `i` must equal and, after a tab, the origin of its value.
 
 mod dynamic;
 mod inspect;
@@ -16,14 +15,14 @@ use std::sync::Arc;
 
 use pliant_tensor::{DType, Storage, Tensor};
 
-use crate::interpreter::Interpreter;
 use crate::error::Result;
+use crate::interpreter::Interpreter;
 use crate::loops::scalar::Val;
 use crate::loops::view::View;
 use crate::value::{Func, plural};
 use crate::{InterpError, Value};
 
-/// Maximum number of slots of a heap.
+/// Maximum number of slots of a shape heap.
 const MAX_SLOTS: i64 = 1 << 24;
 
 /// The operands of a builtin, with checked accessors.
@@ -96,11 +95,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The subject of a check: the first line of the text.
+    /// The name of the checked value: the first line of the string at operand `i`.
     fn subject(&self, i: usize) -> &'a str {
         self.text(i).lines().next().unwrap_or("value")
     }
 
+    /// The shape heap at operand `i`, if it has the given slot.
     fn heap(&self, i: usize, slot: i64) -> Result<View> {
         let tensor = self.tensor(i)?;
         let is_slot = usize::try_from(slot).is_ok_and(|s| s < tensor.numel());
@@ -119,7 +119,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// The bool in a scalar or in a tensor of one element.
+/// The value of a condition: a bool or integer scalar, or a tensor of one such element.
 pub(crate) fn condition(value: &Value) -> Result<bool> {
     match value {
         Value::Bool(b) => Ok(*b),
@@ -246,7 +246,7 @@ fn call_tir_dyn(interp: &mut Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     Ok(Value::unit())
 }
 
-// ---- checks of kinds ----
+// ---- checks of types ----
 
 /// The error of operand 0 having the wrong kind. Operand `context` names it.
 fn kind_error(a: Args<'_>, context: usize, wanted: &str) -> InterpError {
@@ -334,7 +334,7 @@ fn match_size(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Optio
     }
 }
 
-/// `must equal n = 7 (from 'x' dim 0), but is 9`.
+/// Describes a mismatch, as in `must equal n = 7 (from 'x' dim 0), but is 9`.
 fn must_equal(a: Args<'_>, context: usize, line: usize, code: i64, want: i64, is: i64) -> String {
     let line = a.text(context).lines().nth(line).unwrap_or("");
     let (expr, origin) = line.split_once('\t').unwrap_or((line, ""));
@@ -343,7 +343,7 @@ fn must_equal(a: Args<'_>, context: usize, line: usize, code: i64, want: i64, is
     format!("must equal {expr}{want}{origin}, but is {is}")
 }
 
-/// `store_shape(value, heap, slots..)`.
+/// `store_shape(value, heap, slots..)`: stores the dims of a tensor or shape in the heap.
 fn store_shape(a: Args<'_>) -> Result<()> {
     let dims = match a.value(0)? {
         Value::Tensor(t) => t.shape(),
@@ -358,13 +358,13 @@ fn store_shape(a: Args<'_>) -> Result<()> {
     dims.iter().enumerate().try_for_each(|(i, &dim)| a.store(1, a.int(i + 2)?, dim))
 }
 
-/// `load_shape(heap, slots..)`.
+/// `load_shape(heap, slots..)`: a shape of heap slots.
 fn load_shape(a: Args<'_>) -> Result<Value> {
     let dims: Result<Vec<i64>> = (1..a.0.len()).map(|i| a.load(0, a.int(i)?)).collect();
     Ok(Value::shape(&dims?))
 }
 
-/// `match_shape(value, heap, n, (code, operand) * n, context)`.
+/// `match_shape(value, heap, n, (code, operand) * n, context)`: checks the dims of a tensor or shape; see [`match_size`].
 fn match_shape(a: Args<'_>) -> Result<()> {
     let count = usize::try_from(a.int(2)?).ok().filter(|&n| n <= a.0.len());
     let Some(count) = count.filter(|n| 3 + 2 * n <= a.0.len()) else {
@@ -394,7 +394,7 @@ fn match_shape(a: Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// `match_prim_value(value, heap, code, operand, context)`.
+/// `match_prim_value(value, heap, code, operand, context)`: checks an integer; see [`match_size`].
 fn match_prim(a: Args<'_>) -> Result<()> {
     let Some(value) = a.value(0)?.as_int() else { return Err(kind_error(a, 4, "an integer")) };
     let (code, operand) = (a.int(2)?, a.int(3)?);
@@ -416,7 +416,8 @@ fn decode_int(a: Args<'_>, i: usize) -> Result<i64> {
     }
 }
 
-/// `compute_prim_value(op, constant, (coef, value)..)`: a sum, or its comparison with 0.
+/// `compute_prim_value(op, constant, (coefficient, value)..)`: the sum `constant + coefficient * value + ..`, or its comparison
+/// with 0.
 fn compute_prim(a: Args<'_>) -> Result<Value> {
     let mut sum = i128::from(a.int(1)?);
     for i in (2..a.0.len()).step_by(2) {
@@ -436,7 +437,7 @@ fn compute_prim(a: Args<'_>) -> Result<Value> {
     }))
 }
 
-/// `make_shape(heap, n, (code, operand) * n)`.
+/// `make_shape(heap, n, (code, operand) * n)`: a shape of constants and heap slots; see [`decode_int`].
 fn make_shape(a: Args<'_>) -> Result<Value> {
     let count = usize::try_from(a.int(1)?).unwrap_or(0);
     let dims: Result<Vec<i64>> = (0..count).map(|i| decode_int(a, 2 + 2 * i)).collect();

@@ -1,4 +1,4 @@
-//! [`InterpError`]: why a run failed, described for the author of the program.
+//! [`InterpError`]: the error of a run, described for the author of the program.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ const MAX_TRACE: usize = 12;
 pub enum ErrorKind {
     /// A value does not have the type that was declared for it.
     Type,
-    /// An access out of bounds.
+    /// An access is out of bounds.
     Bounds,
     /// A check in the program failed.
     Check,
@@ -24,16 +24,16 @@ pub enum ErrorKind {
     Size,
     /// An integer division by zero.
     DivideByZero,
-    /// The budget of steps or the depth of calls is exhausted.
+    /// The step budget, the call depth or the stack is exhausted.
     Budget,
     /// The run was cancelled from outside.
     Stopped,
-    /// The program is malformed, or needs something that the interpreter does not support.
+    /// The program is malformed, or uses a feature that the interpreter does not support.
     Unsupported,
 }
 
 impl ErrorKind {
-    /// The code in the table of error codes.
+    /// The error code, such as `PL0401`.
     pub fn code(self) -> &'static str {
         match self {
             ErrorKind::Type => codes::PL0401,
@@ -61,30 +61,30 @@ impl From<CheckFailure> for ErrorKind {
     }
 }
 
-/// Why a run failed.
+/// The error of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterpError {
     /// The kind of failure.
     pub kind: ErrorKind,
-    /// What is wrong, naming functions, variables, buffers and dims.
+    /// Describes the problem, naming functions, variables, buffers and dims.
     pub message: String,
     /// The locations of the failure, innermost first.
     pub trace: Vec<TraceEntry>,
 }
 
-/// A location on the path of a failure.
+/// A location in the trace of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceEntry {
     /// A description: `'lv' in main`.
     pub what: String,
-    /// The source location; empty if it is not a binding of the program.
+    /// The source location of a binding; empty for other locations.
     pub span: Span,
 }
 
 pub(crate) type Result<T, E = InterpError> = std::result::Result<T, E>;
 
 impl InterpError {
-    /// A failure of the given kind.
+    /// An error of the given kind, without a trace.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         InterpError { kind, message: message.into(), trace: Vec::new() }
     }
@@ -104,17 +104,17 @@ impl InterpError {
         Self::new(ErrorKind::Size, message)
     }
 
-    /// A malformed program, or something missing.
+    /// A malformed program or an unsupported feature.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
     }
 
-    /// The same error with one more location.
+    /// Adds a location to the trace.
     pub(crate) fn at(self, what: impl FnOnce() -> String) -> Self {
         self.at_span(Span::NONE, what)
     }
 
-    /// The same error with one more location, which has a source location.
+    /// Adds a location with a source location to the trace.
     pub(crate) fn at_span(mut self, span: Span, what: impl FnOnce() -> String) -> Self {
         if self.trace.len() < MAX_TRACE {
             self.trace.push(TraceEntry { what: what(), span });
@@ -127,7 +127,7 @@ impl InterpError {
         self.trace.iter().any(|entry| !entry.span.is_none())
     }
 
-    /// The failure as text, with the source lines of its locations.
+    /// The error as text, with files and lines, or ONNX nodes, for the locations of the trace.
     pub fn with_lines(&self, sources: &SourceMap) -> String {
         let mut text = self.message.clone();
         for TraceEntry { what, span } in &self.trace {
@@ -140,7 +140,7 @@ impl InterpError {
         text
     }
 
-    /// The failure as a diagnostic; the locations become notes.
+    /// The error as a diagnostic. The locations of the trace become notes.
     pub fn to_diagnostic(&self) -> Diagnostic {
         let mut diagnostic = Diagnostic::error(self.kind.code(), self.message.clone());
         let mut spans = self.trace.iter().map(|entry| entry.span);
@@ -178,7 +178,7 @@ impl From<TensorError> for InterpError {
     }
 }
 
-/// The failure to evaluate the size that `text` prints.
+/// The error of the evaluation of a size, which `text` prints.
 pub(crate) fn eval_error(error: EvalError, text: &dyn Fn() -> String) -> InterpError {
     match error {
         EvalError::Unbound(_) => {

@@ -1,4 +1,4 @@
-//! A run: its budget of steps, its depth, and the functions of the module.
+//! The state of a run: its step budget, its call depth, and the functions of the module.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -19,14 +19,13 @@ const STEPS_PER_STOP_CHECK: u64 = 1 << 12;
 /// The limits of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Maximum number of executed bindings, statements, loop iterations and elements of
-    /// library calls.
+    /// Maximum number of steps: executed bindings, statements and loop iterations, and elements that library kernels compute.
     pub max_steps: u64,
     /// Maximum nesting of calls.
     pub max_depth: usize,
     /// Maximum bytes of one allocation.
     pub max_alloc_bytes: usize,
-    /// Stack size of the run's thread in bytes; the system provides only what is used.
+    /// Stack size of the run's thread in bytes. The system only provides the pages that are used.
     pub stack_bytes: usize,
     /// Whether each value is checked against the type of its variable.
     pub check_types: bool,
@@ -48,11 +47,11 @@ impl Default for Options {
     }
 }
 
-/// Runs a function of the module, of either level. A loop function writes into its tensor arguments
-/// and returns the empty tuple.
+/// Runs a graph function or loop function of the module with the default [`Options`]. A loop function writes to its tensor
+/// arguments and returns the empty tuple.
 ///
 /// # Errors
-/// Errors of the program, and [`ErrorKind::Budget`] if it takes too long.
+/// If the program fails, or exceeds the limits ([`ErrorKind::Budget`]).
 pub fn run(
     module: &IRModule,
     func_name: &str,
@@ -62,18 +61,18 @@ pub fn run(
     run_with(module, func_name, args, packed, &Options::default())
 }
 
-/// Maximum nesting of runs that packed functions start.
+/// Maximum nesting of runs: packed functions can start runs.
 const MAX_NESTING: usize = 64;
 
 /// The poll interval of [`Options::should_stop`].
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The run that a thread belongs to.
+/// The run that the current thread executes.
 #[derive(Clone, Default)]
 struct RunContext {
     /// The nesting level of the run, starting at 1.
     level: usize,
-    /// Whether it must stop, together with the runs inside it.
+    /// Set to stop the run. Nested runs share the flag.
     stop: Arc<AtomicBool>,
 }
 
@@ -81,7 +80,7 @@ thread_local! {
     static RUN_CONTEXT: RefCell<Option<RunContext>> = const { RefCell::new(None) };
 }
 
-/// [`run`] with other limits.
+/// As [`run`], with the given options.
 ///
 /// # Errors
 /// As [`run`].
@@ -95,7 +94,7 @@ pub fn run_with(
     run_func(module, &Func::Global(func_name.into()), args, packed, options)
 }
 
-/// Calls a function value that a run of that module returned, with its own limits.
+/// Calls a function value, which may be the result of an earlier run of the same module.
 ///
 /// # Errors
 /// As [`run`].
@@ -151,7 +150,7 @@ pub(crate) struct Interpreter<'a> {
     pub module: &'a IRModule,
     pub packed: &'a dyn PackedFuncs,
     pub options: &'a Options,
-    /// Whether a call of the module works in place.
+    /// Whether the module contains in-place calls.
     pub in_place: bool,
     steps_left: u64,
     stop: Arc<AtomicBool>,
@@ -181,7 +180,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// Consumes steps of the budget.
+    /// Consumes steps of the budget. Fails if none are left, or if the run has been cancelled.
     pub fn step(&mut self, count: u64) -> Result<()> {
         match self.steps_left.checked_sub(count) {
             Some(left) => {
@@ -199,7 +198,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// Fails before the stack overflows.
+    /// Fails if the stack is almost exhausted.
     pub fn check_stack(&self) -> Result<()> {
         let used = self.stack_base.abs_diff(stack_address());
         if used < self.stack_bytes / 8 * 7 {
@@ -247,7 +246,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// Calls a packed function: a builtin, or one of the host.
+    /// Calls a packed function: a builtin, a function of the host, or a function of the module.
     pub fn call_packed(&mut self, name: &str, args: &[Value]) -> Result<Value> {
         if let Some(result) = builtins::call(self, name, args) {
             return result.map_err(|e| e.at(|| format!("builtin '{name}'")));
@@ -287,7 +286,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// New memory, filled with a pattern so that reads of uninitialised memory are visible.
+    /// Allocates memory, filled with a pattern that makes reads of uninitialised memory visible.
     pub fn alloc_storage(&self, bytes: i64) -> Result<Storage> {
         let limit = self.options.max_alloc_bytes;
         match usize::try_from(bytes) {
@@ -300,7 +299,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// A new row-major tensor, filled like [`alloc_storage`](Self::alloc_storage).
+    /// Allocates a row-major tensor, filled as by [`poison`].
     pub fn alloc_tensor(&self, shape: &[i64], dtype: DType) -> Result<Tensor> {
         let bytes = checked_nbytes(shape, dtype)?;
         if bytes > self.options.max_alloc_bytes {
@@ -312,7 +311,7 @@ impl<'a> Interpreter<'a> {
         Ok(tensor)
     }
 
-    /// A row-major tensor in a storage, filled like a new one.
+    /// Creates a row-major tensor in a storage at an offset in bytes, filled as by [`poison`].
     pub fn tensor_in_storage(
         &self,
         storage: &Storage,
@@ -339,17 +338,17 @@ fn stack_address() -> usize {
     std::hint::black_box(&raw const marker) as usize
 }
 
-/// Fills memory with conspicuous values: NaN for floats, large odd numbers for integers.
+/// Fills memory with conspicuous values: NaN for floats, a large number for integers, false for bools.
 fn poison(ptr: *mut u8, bytes: usize, dtype: DType) {
     let fill = match dtype {
-        // A bool has no third value.
+        // Other values than 0 and 1 are invalid.
         DType::Bool => 0,
         _ if dtype.is_float() => 0xff,
         _ => 0x5b,
     };
     if bytes > 0 {
-        // SAFETY: the callers pass memory of that many bytes that a tensor or storage owns; no
-        // other code accesses it during the run.
+        // SAFETY: the callers pass memory of that many bytes that a tensor or storage owns; no other code accesses it during the
+        // run.
         unsafe { ptr.write_bytes(fill, bytes) };
     }
 }

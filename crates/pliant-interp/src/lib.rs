@@ -1,20 +1,19 @@
 //! The reference interpreter: slow and simple, the oracle of the tests.
 //!
-//! It executes a module at any stage of the build, graph functions and loop functions, without any
-//! compiler pass. It is strict where compiled code need not be: new memory is filled with NaN or a
-//! pattern, every access is checked against its buffer, both sides of `T.Select`, `and` and `or`
-//! are evaluated, every value is checked against the type of its variable, and a killed variable
-//! cannot be read. It runs no machine code: a registered symbol for `T.call_extern` is refused.
+//! It executes the graph functions and loop functions of a module at any stage of compilation, without running a pass. It is
+//! stricter than compiled code: it fills new memory with NaN or a pattern, checks every access against its buffer and every value
+//! against the type of its variable, and rejects reads of killed variables. It does not run machine code, so a `T.call_extern` of a
+//! registered symbol is an error.
 //!
-//! | module | owns |
+//! | module | contains |
 //! |---|---|
-//! | [`value`] | [`Value`]: what functions take and return |
+//! | [`value`] | [`Value`]: the arguments and results of functions |
 //! | [`packed`] | [`PackedFuncs`]: packed functions of the host |
-//! | `machine` | the run: budget of steps, depth, global functions |
-//! | `graph` | graph functions: bindings, calls, type checks, operators through their loop functions |
-//! | `graph` | graph functions: bindings, calls, type checks, operators through their loop forms |
-//! | `builtins` | `vm.builtin.*` as the lowered stages call them |
-//! | `loops` | loop functions: statements, expressions, buffers, linked functions |
+//! | [`error`] | [`InterpError`]: the error of a run |
+//! | `interpreter` | the state of a run: step budget, call depth, global functions |
+//! | `graph` | graph functions: bindings, calls, type checks, operators |
+//! | `builtins` | the builtins `vm.builtin.*`, which lowered modules call |
+//! | `loops` | loop functions: statements, expressions, buffers, calls of kernels and extern functions |
 //!
 //! ```
 //! use pliant_interp::{NoPacked, run};
@@ -26,8 +25,8 @@
 
 mod builtins;
 pub mod error;
-mod interpreter;
 mod graph;
+mod interpreter;
 mod loops;
 pub mod packed;
 pub mod value;

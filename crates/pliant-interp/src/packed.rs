@@ -8,12 +8,12 @@ use crate::{InterpError, Value};
 
 /// Packed functions by name. The interpreter calls them on its own thread, one at a time.
 pub trait PackedFuncs: Sync {
-    /// Calls the function with that name; `None` if there is none. A destination-passing call
-    /// passes the outputs after the inputs; [`assign`] writes them.
+    /// Calls the function with the given name; `None` if there is none. A destination-passing call passes the outputs after the
+    /// inputs, and the function writes them with [`assign`].
     fn call(&self, name: &str, args: &[Value]) -> Option<Result<Value, String>>;
 }
 
-/// No packed functions.
+/// An empty set of packed functions.
 pub struct NoPacked;
 
 impl PackedFuncs for NoPacked {
@@ -24,7 +24,7 @@ impl PackedFuncs for NoPacked {
 
 type PackedFn = Box<dyn Fn(&[Value]) -> Result<Value, String> + Send + Sync>;
 
-/// Packed functions in a table.
+/// A table of packed functions.
 #[derive(Default)]
 pub struct PackedTable {
     functions: BTreeMap<String, PackedFn>,
@@ -36,7 +36,7 @@ impl PackedTable {
         Self::default()
     }
 
-    /// The table with one more function, which replaces one of the same name.
+    /// Adds a function, or replaces the one with the same name.
     pub fn with(
         mut self,
         name: &str,
@@ -53,15 +53,15 @@ impl PackedFuncs for PackedTable {
     }
 }
 
-/// Writes the elements of `source` into `dest`, which is row-major and of the same shape and data type.
+/// Copies the elements of `source` to `dest`, which must be row-major and have the same shape and data type.
 ///
 /// # Errors
 /// If shapes or data types differ, or `dest` is read-only or not row-major.
 pub fn assign(dest: &Tensor, source: &Tensor) -> Result<(), InterpError> {
-    // Copied first, because the two may overlap.
+    // The source is copied first, because it may overlap the destination.
     let source = source.copy()?;
-    // SAFETY: the interpreter runs sequentially, so nothing else accesses the destination
-    // meanwhile, and the copy has its own memory.
+    // SAFETY: the interpreter runs sequentially, so nothing else accesses the destination meanwhile, and the copy has its own
+    // memory.
     unsafe { dest.copy_from(&source)? };
     Ok(())
 }

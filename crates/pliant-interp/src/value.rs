@@ -9,11 +9,11 @@ use pliant_ir::{DType, SymVar};
 use pliant_tensor::{Storage, Tensor};
 use rustc_hash::FxHashMap;
 
-/// A value at run time. Cloning shares tensors, storages and objects: a destination-passing call
-/// writes into the tensor that it received.
+/// A run-time value. Clones share tensors, storages and objects, so a write through one clone, such as by a destination-passing
+/// call, is visible through all of them.
 #[derive(Clone)]
 pub enum Value {
-    /// No value: `R.null_value()`.
+    /// The absence of a value: `R.null_value()`.
     None,
     /// A tensor.
     Tensor(Tensor),
@@ -31,7 +31,7 @@ pub enum Value {
     DType(DType),
     /// A tuple.
     Tuple(Arc<[Value]>),
-    /// Memory.
+    /// Untyped memory.
     Storage(Storage),
     /// A function.
     Func(Func),
@@ -46,7 +46,7 @@ pub enum Func {
     Global(Arc<str>),
     /// A packed function.
     Packed(Arc<str>),
-    /// A local function with the values of its free variables.
+    /// A local function with its captured values.
     Closure(Arc<Closure>),
     /// A function with its last arguments bound.
     Bound(Arc<Func>, Arc<[Value]>),
@@ -67,7 +67,7 @@ pub struct HostFunc {
     pub object: Arc<dyn Any + Send + Sync>,
 }
 
-/// A local function with the values of its free variables and symbols.
+/// A local function with the captured values of its free variables and symbols.
 pub struct Closure {
     pub(crate) id: FuncId,
     pub(crate) name: Arc<str>,
@@ -134,7 +134,7 @@ impl Value {
         }
     }
 
-    /// The integer, if it is an integer or a bool.
+    /// The integer, if it is an integer or a bool, which counts as 0 or 1.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Value::Int(v) => Some(*v),
@@ -175,7 +175,7 @@ impl Value {
     }
 }
 
-/// `1 dim`, `2 dims`.
+/// A number with a noun in the singular or plural: `1 dim`, `2 dims`.
 pub(crate) fn plural(n: i64, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }

@@ -1,4 +1,4 @@
-//! Builtins whose result shape depends on values.
+//! Builtins whose result shapes depend on values.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use crate::interpreter::Interpreter;
 use crate::loops::scalar::Val;
 use crate::loops::view::View;
 
-/// The order of two elements, NaN last.
+/// Compares two elements; NaN is last.
 fn order(a: &Val, b: &Val, dtype: DType) -> Ordering {
     match (a, b) {
         (Val::Float(a), Val::Float(b)) => {
@@ -98,7 +98,7 @@ pub(super) fn unique(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let has_nan = |i| (0..outer).any(|o| (0..inner).any(|k| is_nan(at(o, i, k))));
     let nan_differs = shape.len() > 1;
     let same = |a: i64, b: i64| compare(a, b).is_eq() && !(nan_differs && has_nan(a));
-    // The first of equal slices represents them.
+    // Each group contains the indices of equal slices, in ascending order.
     let mut groups: Vec<Vec<i64>> = Vec::new();
     for i in indices {
         match groups.last_mut() {

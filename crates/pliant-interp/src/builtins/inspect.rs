@@ -1,11 +1,11 @@
-//! Properties of a tensor, and its memory as another tensor.
+//! Builtins for properties of a tensor, and for views of its memory.
 
 use super::Args;
 use crate::InterpError;
 use crate::Value;
 use crate::error::Result;
 
-/// `inspect.*(tensor, axis)`; `None` for an unknown name.
+/// `inspect.*(tensor, axis)`: a property of a tensor; `None` if the name is unknown.
 pub(super) fn inspect(name: &str, a: Args<'_>) -> Option<Result<Value>> {
     let tensor = match a.tensor(0) {
         Ok(tensor) => tensor,
@@ -33,7 +33,8 @@ pub(super) fn inspect(name: &str, a: Args<'_>) -> Option<Result<Value>> {
     })
 }
 
-/// `tensor_view(tensor, shape, dtype, offset in bytes)`.
+/// `tensor_view(tensor, shape, dtype, offset)`: a view of the tensor's memory. The offset is in bytes. Omitted operands are those
+/// of the tensor.
 pub(super) fn tensor_view(a: Args<'_>) -> Result<Value> {
     let tensor = a.tensor(0)?;
     let is_present = |i: usize| match a.0.get(i) {

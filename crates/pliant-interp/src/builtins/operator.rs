@@ -1,4 +1,4 @@
-//! `pliant.call_operator`: an operator on operands whose types are known only at run time.
+//! `pliant.call_operator`: calls an operator on dynamically typed operands.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub(super) fn call(interp: &mut Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     interp.nested_call(&name, |interp| graph::call_function(interp, &name, &func, operands))
 }
 
-/// Recursion follows nested tuples, which are not deeper than the types of the program.
-fn operand(value: &Value) -> OperandType {
+/// The type of an operand. The recursion into tuples is limited by the nesting of types in the program.
+fn operand(value: &Value) -> Operand {
     match value {
         Value::Tensor(t) => {
             OperandType::Tensor(t.shape().iter().map(|&d| Some(d)).collect(), t.dtype())

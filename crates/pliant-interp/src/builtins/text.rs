@@ -1,4 +1,4 @@
-//! Builtins that format values as text, like the VM.
+//! Builtins that format values as text, with the same results as the VM.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use super::{Args, condition};
 use crate::error::Result;
 use crate::{InterpError, Value};
 
-/// `print(format, values..)`: a line on standard output.
+/// `print(format, values..)`: prints a line to standard output.
 pub(super) fn print(a: Args<'_>) -> Result<()> {
     let line = format_operands(a, 0, " ")?;
     // An error, such as a closed pipe, does not stop the program.
@@ -16,8 +16,7 @@ pub(super) fn print(a: Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// `assert_op(condition, format, values..)`: fails with the formatted text unless the bool scalar
-/// is true.
+/// `assert_op(condition, format, values..)`: fails with the formatted text if the condition is false.
 pub(super) fn assert_op(a: Args<'_>) -> Result<()> {
     if condition(a.value(0)?)? {
         return Ok(());

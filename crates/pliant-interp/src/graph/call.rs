@@ -1,5 +1,5 @@
-//! Calls of functions of the module and of the host, destination-passing calls, and operators that
-//! are never lowered to loop functions.
+//! Calls of functions of the module and of the host, destination-passing calls, and operators that are not lowered to loop
+//! functions.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl Frame {
         }
     }
 
-    /// The fields of a tuple operand; any other operand is a single field.
+    /// The fields of a tuple operand. Any other operand counts as a single field.
     fn fields(&self, e: Expr) -> Result<Vec<Value>> {
         Ok(match self.value(e)? {
             Value::Tuple(items) => items.to_vec(),
@@ -233,7 +233,7 @@ impl Frame {
         })
     }
 
-    /// The types of the outputs of a destination-passing call, and whether the result is a tuple.
+    /// The types of the outputs of a destination-passing call, and whether its result is a tuple.
     fn out_tys(&self, call: &Call<'_>) -> (Vec<Type>, bool) {
         let types = &self.func.types;
         let fields = |ty: Type| match types.get(ty) {

@@ -1,4 +1,4 @@
-//! Operands: leaves, tuples of them, and sizes.
+//! Evaluates operands: leaves, tuples of leaves, and sizes.
 
 use pliant_ir::DType;
 use pliant_ir::Sym;

@@ -1,4 +1,4 @@
-//! Matches values against types: checks values, and defines the symbols that a type introduces.
+//! Matches values against types: checks the values, and defines the new symbols of the types.
 
 use pliant_ir::relax::{TensorShape, Type, TypeData, size_origins};
 use pliant_ir::{Sym, SymVar};
@@ -10,13 +10,15 @@ use crate::error::{Result, eval_error};
 use crate::value::plural;
 use crate::{InterpError, Value};
 
-/// A size of a value, and the size in its type.
+/// A dim of a value, or an integer scalar, with the size that its type requires.
 struct Dim<'a> {
+    /// The size in the type.
     want: Sym,
+    /// The size of the value.
     actual: i64,
     /// A description of the value: `'x'`.
     subject: &'a str,
-    /// The path of the field in it.
+    /// The path of tuple fields in it.
     path: Vec<usize>,
     /// The axis; `None` for scalars.
     axis: Option<usize>,
@@ -56,7 +58,7 @@ impl Frame {
         self.match_dims(&dims, false)
     }
 
-    /// Checks everything but sizes, which are collected.
+    /// Checks everything except sizes, which it adds to `dims`.
     fn collect<'s>(
         &self,
         ty: Type,
@@ -125,8 +127,7 @@ impl Frame {
         Ok(())
     }
 
-    /// The value as a tensor of that type, ignoring dims; otherwise a description of the
-    /// expected value.
+    /// The value as a tensor of the given type. Its dims are not checked. The error describes the expected value.
     fn tensor<'v>(&self, ty: Type, value: &'v Value) -> std::result::Result<&'v Tensor, String> {
         let (data, rank) = (self.func.types.get(ty), self.func.rank_of(ty));
         let dtype = data.dtype();
@@ -149,8 +150,8 @@ impl Frame {
         Ok(tensor)
     }
 
-    /// Matches single symbols first, in order, then terms, each of which may define one
-    /// more symbol.
+    /// Checks sizes, and defines symbols if `define` is set. Dims that are a single symbol are matched first, in order; then
+    /// composite dims, each of which can define one symbol.
     fn match_dims(&mut self, dims: &[Dim<'_>], define: bool) -> Result<()> {
         let func = self.func.clone();
         let mut composite = Vec::new();
@@ -226,7 +227,7 @@ impl Frame {
         ))
     }
 
-    /// Defines `var` so that the term equals the value's size: `want == slope * var + offset`.
+    /// Defines `var` so that the dim's term, which is `slope * var + offset`, equals the size of the value.
     fn solve(&mut self, dim: &Dim<'_>, var: SymVar) -> Result<()> {
         if self.degree(dim.want, var) != Some(1) {
             return Err(self.unsolvable(dim));
@@ -244,6 +245,7 @@ impl Frame {
         self.check_dim(dim)
     }
 
+    /// The value of a term if `var` has the given value.
     fn size_at(&self, sym: Sym, var: SymVar, at: i64) -> Result<i64> {
         let syms = &self.func.syms;
         let value = |v: SymVar| if v == var { Some(at) } else { self.syms.get(&v).copied() };

@@ -1,12 +1,12 @@
-//! Graph functions: frames, sequences and bindings.
+//! Runs graph functions.
 //!
-//! | file | owns |
+//! | file | contains |
 //! |---|---|
-//! | `mod` | calling a function, its bindings, branches and local functions |
+//! | `mod` | frames, sequences, bindings, branches and local functions |
 //! | `expr` | operands: leaves, tuples, sizes |
-//! | `call` | calls: operators by name, packed and global functions, destination-passing calls |
-//! | `ops` | operators through their loop functions at concrete shapes |
-//! | `matching` | matching values against types, defining symbols |
+//! | `call` | calls: operators with a special meaning, packed and global functions, destination-passing calls |
+//! | `ops` | all other operators: they run as loop functions for concrete shapes |
+//! | `matching` | checks of values against types, definitions of symbols |
 
 mod call;
 mod expr;
@@ -26,16 +26,15 @@ use crate::interpreter::Interpreter;
 use crate::value::{Closure, ClosureGroup, plural};
 use crate::{InterpError, Value};
 
-/// One call of a graph function: its variables and symbols.
+/// The state of one call of a graph function: its variables and symbols.
 pub(crate) struct Frame {
     func: Arc<Function>,
     name: Arc<str>,
     vars: FxHashMap<Var, Value>,
     syms: FxHashMap<SymVar, i64>,
-    /// Where symbols were defined, as text.
+    /// A description of the size that defined each symbol, as in `'x' dim 0`.
     origins: FxHashMap<SymVar, String>,
-    /// Whether the program works in place, so that each evaluation of a constant must be a
-    /// separate value.
+    /// Whether the module contains in-place calls. Then every evaluation of a constant returns a copy, which may be overwritten.
     in_place: bool,
 }
 
@@ -197,7 +196,7 @@ impl Frame {
                 }
             }
         }
-        // In a later iteration, a variable that is bound again is defined, not captured.
+        // A member may have a value from an earlier execution of its binding, which must not be captured.
         for (var, _) in &members {
             captured.remove(var);
         }
@@ -207,7 +206,7 @@ impl Frame {
         self.vars.extend(group.closures());
     }
 
-    /// Ends the life of a variable: reading it is then an error.
+    /// Kills a variable: reading it is an error from now on.
     fn kill(&mut self, e: Expr) {
         if let ExprData::Var(v) = *self.func.expr(e) {
             self.vars.remove(&v);

@@ -1,5 +1,5 @@
-//! Operators of the library and of the user: the call is rebuilt in a separate function at concrete
-//! shapes, and runs as the loop function from its declaration. This code knows no single operator.
+//! Runs operators of the library and of users. The call is rebuilt in a separate function with concrete shapes, lowered by the
+//! operator's declaration, and executed as a loop function. This code does not depend on individual operators.
 
 use pliant_diag::Span;
 use pliant_ir::op::{NULL_VALUE, OpRegistry};
@@ -209,7 +209,7 @@ impl ConcreteCall {
                     format!("{}: the result type {} is not concrete", call.name, type_text());
                 return Err(InterpError::unsupported(text));
             };
-            // All symbols have values here, so a size that is not a number has overflowed.
+            // All symbols have values here, so a size that is not a constant has overflowed.
             let dims: Option<Vec<i64>> = dims.iter().map(|&d| self.func.syms.as_int(d)).collect();
             let Some(dims) = dims else {
                 let text = format!(

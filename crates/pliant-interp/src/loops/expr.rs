@@ -1,4 +1,4 @@
-//! Expressions. Both sides of `T.Select`, `and` and `or` are evaluated, as in compiled code.
+//! Expressions.
 
 use pliant_ir::DType;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, Ty};
@@ -15,7 +15,7 @@ impl LoopFrame<'_, '_, '_> {
         self.expr(e)
     }
 
-    /// The value of an expression. Subexpressions that a statement shares are evaluated once.
+    /// Evaluates an expression. A shared subexpression is evaluated once and memoised.
     pub(super) fn expr(&mut self, e: Expr) -> Result<Val> {
         if !self.shared[e] {
             return self.compute(e);
@@ -101,7 +101,7 @@ impl LoopFrame<'_, '_, '_> {
         map_lanes(&[a, b], &mut |v| binary(op, &v[0], &v[1], ta.dtype))
     }
 
-    /// A selection. If the condition is a scalar, only the selected side is evaluated.
+    /// Evaluates a selection. If the condition is a scalar, only the selected alternative is evaluated.
     fn select(&mut self, c: Expr, a: Expr, b: Expr) -> Result<Val> {
         let c = self.operand(c)?;
         if let Val::Int(v) = c {
@@ -129,7 +129,7 @@ impl LoopFrame<'_, '_, '_> {
     }
 }
 
-/// A constant of a vector type has equal lanes.
+/// Converts a scalar to a value of type `ty`: for a vector type, all lanes are equal.
 fn splat(value: Val, ty: Ty) -> Val {
     if ty.lanes == 1 { value } else { Val::Vector(vec![value; usize::from(ty.lanes)].into()) }
 }

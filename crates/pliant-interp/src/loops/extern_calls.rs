@@ -1,9 +1,7 @@
-//! Functions of the run-time library that loop functions call by name: slice functions and scalar
-//! functions.
+//! `T.call_extern` of functions of the run-time library: slice functions and scalar functions.
 //!
-//! A symbol that a program registers (`pliant::register_symbol`) is the address of machine code.
-//! Calling it requires code for its signature from a code generator; the interpreter has none, and
-//! refuses such a call by name.
+//! A symbol that a program registers (`pliant::register_symbol`) is the address of machine code. Only a code generator can call it,
+//! because the call depends on its signature. The interpreter rejects such calls.
 
 use pliant_ir::DType;
 use pliant_ir::tir::{Expr, Intrin, Ty};
@@ -26,7 +24,7 @@ impl LoopFrame<'_, '_, '_> {
         if name.starts_with("pliant_vec_") {
             return self.call_slice_function(name, rest);
         }
-        // `pliant_exp_f32` is `T.exp` on float32.
+        // For example, `pliant_exp_f32` is `T.exp` on float32. Without the prefix, the C library's `exp` is on float64.
         let (function, dtype) = match name.strip_prefix("pliant_").and_then(|n| n.rsplit_once('_'))
         {
             Some((function, "f32")) => (function, DType::Float32),
@@ -77,7 +75,7 @@ impl LoopFrame<'_, '_, '_> {
                 (None, [x, y]) if function == "minimum" => {
                     Some(if x.total_cmp(y).is_gt() { *y } else { *x })
                 }
-                // Conversions apply no function.
+                // A conversion only rounds.
                 (None, [x]) => Some(*x),
                 _ => None,
             };

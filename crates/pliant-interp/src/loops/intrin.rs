@@ -1,4 +1,4 @@
-//! Intrinsics: computed in float64 or 64-bit integers, then rounded to the data type.
+//! Intrinsics. They are computed in float64 or 64-bit integers, and the result is rounded or wrapped to the data type.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl LoopFrame<'_, '_, '_> {
         Ok(Val::Address(view, address))
     }
 
-    /// The result of a packed function, converted to the given type.
+    /// Calls a packed function, and converts its result to the given type.
     fn call_packed(&mut self, args: &[Expr], ty: Ty) -> Result<Val> {
         let (name, value) = self.packed_value(args)?;
         let element = match &value {
@@ -94,8 +94,8 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// The name of a packed function, and its result. Addresses are passed as the tensors that they
-    /// point into.
+    /// Calls a packed function, and returns its name and its result. The address of the first element of a buffer is passed as a
+    /// tensor.
     pub(super) fn packed_value(&mut self, args: &[Expr]) -> Result<(Arc<str>, Value)> {
         let mut values = Vec::with_capacity(args.len());
         for &a in args {
@@ -136,7 +136,7 @@ fn classify(intrin: Intrin, v: &Val, dtype: DType) -> Result<Val> {
     Ok(Val::Int(i64::from(holds)))
 }
 
-/// A function of floats; `None` if it is not defined for them.
+/// An intrinsic on floats; `None` if it is not defined for floats.
 pub(super) fn float_intrin(intrin: Intrin, v: &[f64]) -> Option<f64> {
     use Intrin::*;
     let x = v[0];
@@ -180,12 +180,12 @@ pub(super) fn float_intrin(intrin: Intrin, v: &[f64]) -> Option<f64> {
     })
 }
 
-/// A function of integers; `None` if it is not defined for them.
+/// An intrinsic on integers; `None` if it is not defined for integers.
 fn int_intrin(intrin: Intrin, v: &[i64], dtype: DType) -> Option<i64> {
     use Intrin::*;
     let bits = i64::from(dtype.bits());
     let x = v[0];
-    // The unsigned bits of a narrow value.
+    // The bits of the value, without sign extension.
     let raw = (x as u64) & (u64::MAX >> (64 - bits));
     Some(match intrin {
         Abs if dtype.is_int() => x.wrapping_abs(),
@@ -198,7 +198,7 @@ fn int_intrin(intrin: Intrin, v: &[i64], dtype: DType) -> Option<i64> {
         BitwiseXor => x ^ v[1],
         BitwiseNot if dtype.is_bool() => i64::from(x == 0),
         BitwiseNot => !x,
-        // Beyond the width, everything is shifted out.
+        // A shift by the number of bits or more shifts all bits out.
         ShiftLeft if !(0..bits).contains(&v[1]) => 0,
         ShiftLeft => x << v[1],
         ShiftRight if !(0..bits).contains(&v[1]) => {

@@ -1,4 +1,4 @@
-//! Calls of library kernels, whose results the references of `pliant_kernel_api` compute.
+//! Calls of library kernels. The reference implementations of `pliant_kernel_api` compute the results.
 
 use std::rc::Rc;
 
@@ -73,7 +73,7 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// The call as its checks expect it, and the buffers of its operands.
+    /// The call in the form that the kernel interface checks, and the views of its operands.
     fn kernel_operands(&mut self, call: &KernelCall<'_>) -> Result<(Call, Vec<Option<Rc<View>>>)> {
         let mut checked = Call::new(call.kernel);
         let mut views = Vec::with_capacity(call.operands.len());

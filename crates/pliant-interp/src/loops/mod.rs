@@ -1,20 +1,21 @@
-//! Loop functions.
+//! Runs loop functions.
 //!
-//! | file | owns |
+//! | file | contains |
 //! |---|---|
-//! | `mod` | calling a loop function: arguments, sizes, checks |
-//! | `stmt` | statements, blocks, allocations |
+//! | `mod` | frames, binding of arguments, allocation of buffers |
+//! | `stmt` | statements and blocks |
+//! | `empty_reductions` | the inits of blocks in loops without iterations |
 //! | `expr` | expressions |
 //! | `intrin` | intrinsics |
-//! | `kernels` | calls of library kernels |
-//! | `linked` | functions of the run-time library, by name |
+//! | `kernel_calls` | calls of library kernels |
+//! | `extern_calls` | calls of functions of the run-time library |
 //! | `scalar` | values and arithmetic |
-//! | `view` | buffers and memory |
+//! | `view` | buffers and memory accesses |
 
 mod empty_reductions;
 mod expr;
-mod intrin;
 mod extern_calls;
+mod intrin;
 mod kernel_calls;
 pub(crate) mod scalar;
 mod stmt;
@@ -42,8 +43,9 @@ pub(crate) struct LoopFrame<'m, 'a, 'f> {
     name: &'f str,
     vars: FxHashMap<Var, Val>,
     views: FxHashMap<Buffer, Rc<View>>,
-    /// Expressions with several users, which are evaluated once per statement.
+    /// The expressions with several users, which are evaluated once per statement.
     shared: SecondaryMap<Expr, bool>,
+    /// The values of the shared expressions of the current statement.
     memo: FxHashMap<Expr, Val>,
 }
 
@@ -67,7 +69,7 @@ pub(crate) fn call(
     frame.stmt(f.body).map_err(|e| e.at(|| format!("loop function '{name}'")))
 }
 
-/// Which expressions are operands of more than one other expression.
+/// The expressions that occur more than once as operands, except leaves.
 fn shared_exprs(f: &PrimFunc) -> SecondaryMap<Expr, bool> {
     let (mut seen, mut shared) = (SecondaryMap::new(), SecondaryMap::new());
     for i in 0..f.num_exprs() {
@@ -156,7 +158,8 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// Binds a buffer parameter; sizes that it does not define alone are compared later.
+    /// Binds a buffer parameter and the sizes that are a whole dim, stride or offset of it. The other sizes are added to `pending`:
+    /// location, required value and actual value.
     fn buffer_argument(
         &mut self,
         buffer: Buffer,
@@ -184,24 +187,26 @@ impl LoopFrame<'_, '_, '_> {
             self.match_size(dim, tensor.shape()[i], format!("'{}' dim {i}", data.name), pending);
         }
         for (i, &stride) in data.strides.iter().enumerate() {
-            // The stride of a dim of at most one element is arbitrary.
+            // A dim of size 0 or 1 may have any stride.
             if tensor.shape()[i] > 1 || self.undefined(stride) {
                 let location = format!("'{}' stride {i}", data.name);
                 self.match_size(stride, tensor.strides()[i], location, pending);
             }
         }
         if let Some(offset) = data.elem_offset {
-            // Tensors have no offset.
+            // The data pointer of a tensor includes its offset.
             self.match_size(offset, 0, format!("'{}' offset", data.name), pending);
         }
         self.views.insert(buffer, Rc::new(view));
         Ok(())
     }
 
+    /// Whether an expression is a variable without a value.
     fn undefined(&self, e: Expr) -> bool {
         matches!(self.f.expr(e), ExprData::Var(v) if !self.vars.contains_key(v))
     }
 
+    /// Defines the variable `want`, or adds the size to `pending`.
     fn match_size(
         &mut self,
         want: Expr,
@@ -224,7 +229,7 @@ impl LoopFrame<'_, '_, '_> {
         })
     }
 
-    /// Allocates a buffer for the duration of a statement.
+    /// Allocates a buffer. The caller removes it at the end of its scope.
     fn allocate(&mut self, buffer: Buffer) -> Result<()> {
         let data = self.f.buffer(buffer);
         let shape = self.eval_sizes(&data.shape)?;

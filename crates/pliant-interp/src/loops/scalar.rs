@@ -1,5 +1,5 @@
-//! Values of the loop level and the arithmetic on them: 64-bit integers and float64, rounded to the data type after
-//! each operation.
+//! Values of the loop level, and arithmetic on them: in 64-bit integers and float64, with the result rounded or wrapped to the data
+//! type after each operation.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::error::{ErrorKind, Result};
 /// A value of the loop level.
 #[derive(Clone, Debug)]
 pub(crate) enum Val {
-    /// An integer or bool: signed ones with their sign, unsigned ones as bits.
+    /// An integer or bool. A uint64 is represented by its bits; other types by their value.
     Int(i64),
     /// A float, exactly representable in its data type.
     Float(f64),
@@ -25,14 +25,14 @@ pub(crate) enum Val {
     Vector(Rc<[Val]>),
     /// A string.
     Str(Arc<str>),
-    /// The address of a buffer element: its position in memory.
+    /// The address of a buffer element; see [`View::address`].
     Address(Rc<View>, i64),
     /// A tensor, as an argument of packed functions.
     Tensor(Tensor),
 }
 
 impl Val {
-    /// The integer.
+    /// The integer, or an error for other values.
     pub fn int(&self) -> Result<i64> {
         match self {
             Val::Int(v) => Ok(*v),
@@ -40,12 +40,12 @@ impl Val {
         }
     }
 
-    /// The bool.
+    /// The bool, or an error for other values.
     pub fn is_true(&self) -> Result<bool> {
         self.int().map(|v| v != 0)
     }
 
-    /// The float.
+    /// The float, or an error for other values.
     pub fn float(&self) -> Result<f64> {
         match self {
             Val::Float(v) => Ok(*v),
@@ -53,7 +53,7 @@ impl Val {
         }
     }
 
-    /// Lane `i`; scalars are vectors of equal lanes.
+    /// Lane `i`. A scalar counts as a vector of equal lanes.
     pub fn lane(&self, i: usize) -> Result<Val> {
         match self {
             Val::Vector(lanes) => lanes
@@ -119,7 +119,8 @@ pub(crate) fn round(v: f64, dtype: DType) -> f64 {
     }
 }
 
-/// A conversion. Float to integer truncates and saturates, NaN gives 0; to bool tests for not 0.
+/// Converts a scalar. From float to integer, it truncates and saturates, and NaN becomes 0. To bool, it tests whether the value is
+/// not 0.
 pub(crate) fn cast(v: &Val, from: DType, to: DType) -> Result<Val> {
     Ok(match (from.is_float(), to.is_float()) {
         (true, true) => Val::Float(round(v.float()?, to)),
@@ -144,7 +145,7 @@ fn float_to_int(v: f64, to: DType) -> i64 {
 }
 
 fn int_to_float(v: i64, from: DType, to: DType) -> f64 {
-    // Directly, because large integers would be rounded twice through float64.
+    // Large integers are not converted through float64, which would round them twice.
     match (to, from == DType::UInt64) {
         (DType::Float32, false) => f64::from(v as f32),
         (DType::Float32, true) => f64::from(v as u64 as f32),
@@ -249,7 +250,7 @@ fn float_binary(op: BinOp, a: f64, b: f64, dtype: DType) -> Result<Val> {
     Ok(Val::Float(round(v, dtype)))
 }
 
-/// The minimum; NaN if either operand is NaN; for two zeros, a negative one if there is one.
+/// The minimum. NaN if either operand is NaN; -0 is less than +0.
 fn minimum(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         f64::NAN

@@ -1,4 +1,4 @@
-//! Statements. Parallel, vectorized and unrolled loops run their iterations in sequence.
+//! Statements. Parallel, vectorized and unrolled loops are executed sequentially.
 
 use pliant_ir::tir::{BlockData, Buffer, Expr, ExprData, Intrin, IterKind, Stmt, StmtData, Var};
 use pliant_tensor::CheckFailure;
@@ -63,7 +63,7 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// Whether the condition of an assertion holds and, if not, the integers for its message.
+    /// Whether the condition of an assertion holds, and if not, the integers that its message contains.
     fn assertion(&mut self, cond: Expr) -> Result<(bool, Vec<i64>)> {
         let ExprData::Call(Intrin::Explain, args, _) = self.f.expr(cond) else {
             return Ok((self.eval(cond)?.is_true()?, Vec::new()));
@@ -94,8 +94,7 @@ impl LoopFrame<'_, '_, '_> {
     }
 
     fn store(&mut self, buffer: Buffer, indices: &[Expr], value: Expr) -> Result<()> {
-        // One evaluation, so that subexpressions shared by the indices and the value are
-        // computed once.
+        // The value and the indices share one memo, so that their common subexpressions are evaluated once.
         self.memo.clear();
         let value = self.expr(value)?;
         let view = self.view(buffer)?;

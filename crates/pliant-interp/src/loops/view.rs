@@ -1,4 +1,7 @@
-//! [`View`]: a buffer at run time. Only this code accesses memory.
+//! [`View`]: a buffer at run time. Only this module accesses memory.
+//!
+//! A *position* is the offset of an element from the base of the buffer, in elements. An *address* is the offset according to the
+//! declaration of the buffer; see [`View::address`].
 
 use pliant_ir::DType;
 use pliant_tensor::{Tensor, bf16, f16, round_to_bf16, round_to_f16};
@@ -7,14 +10,14 @@ use super::scalar::{Val, malformed};
 use crate::InterpError;
 use crate::error::{ErrorKind, Result};
 
-/// How positions in memory are computed from indices.
+/// The meaning of a linear index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
-    /// Row-major without gaps: the linear position is the position in memory.
+    /// The tensor is row-major without gaps: a linear index is a position.
     Compact,
-    /// The buffer declares strides: a linear index is a position in memory.
+    /// The buffer declares strides: a linear index is a position.
     Declared,
-    /// The buffer is declared compact but the tensor has strides: a linear index counts elements.
+    /// The buffer is declared compact, but the tensor has strides: a linear index is the number of an element in row-major order.
     Strided,
 }
 
@@ -28,7 +31,7 @@ pub(crate) struct View {
     layout: Layout,
     /// The element at position 0.
     base: *mut u8,
-    /// The range of positions of the elements.
+    /// The range of positions, `first..end`, that an access may reach.
     first: i64,
     end: i64,
     read_only: bool,
@@ -36,19 +39,19 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The elements of a tensor.
+    /// A view of a tensor whose buffer is declared compact.
     pub fn of_tensor(name: &str, tensor: &Tensor) -> View {
         let layout = if tensor.is_contiguous() { Layout::Compact } else { Layout::Strided };
         Self::new(name, tensor, tensor.shape().to_vec(), tensor.strides().to_vec(), layout)
     }
 
-    /// The elements of a tensor whose buffer declares strides.
+    /// A view of a tensor whose buffer declares strides.
     pub fn with_declared_strides(name: &str, tensor: &Tensor) -> View {
         let (shape, strides) = (tensor.shape().to_vec(), tensor.strides().to_vec());
         Self::new(name, tensor, shape, strides, Layout::Declared)
     }
 
-    /// A buffer with that shape and strides on the memory of a new tensor of rank 1.
+    /// A view of newly allocated memory with the given shape and strides; without strides, it is row-major.
     pub fn over(name: &str, memory: &Tensor, shape: Vec<i64>, strides: Option<Vec<i64>>) -> View {
         match strides {
             Some(strides) => {
@@ -113,13 +116,13 @@ impl View {
         &self.strides
     }
 
-    /// The tensor behind the buffer.
+    /// The tensor that owns the memory.
     pub fn tensor(&self) -> &Tensor {
         &self.tensor
     }
 
-    /// The position of an element, from one index per dim or one linear index as in lowered
-    /// functions.
+    /// The position of an element, which has one index per dim or, in lowered functions, one linear index. Fails if it is out of
+    /// bounds.
     pub fn position(&self, indices: &[i64]) -> Result<i64> {
         if indices.len() == self.shape.len() {
             let mut position = 0i64;
@@ -163,8 +166,7 @@ impl View {
         Ok(position)
     }
 
-    /// The address of an element according to the declaration of the buffer: the number of elements
-    /// before it in memory or, for a strided tensor whose buffer declares no strides, in row-major
+    /// The address of an element: its position or, for a strided tensor whose buffer is declared compact, its number in row-major
     /// order. It may be out of bounds.
     pub fn address(&self, indices: &[i64]) -> i64 {
         match *indices {
@@ -196,6 +198,7 @@ impl View {
         InterpError::new(ErrorKind::Bounds, text)
     }
 
+    /// The pointer to the element at a position. Fails if it is out of bounds.
     fn pointer(&self, position: i64) -> Result<*mut u8> {
         if position < self.first || position >= self.end {
             let (name, first, end) = (&self.name, self.first, self.end);
@@ -207,17 +210,17 @@ impl View {
         Ok(self.base.wrapping_offset(position as isize * self.dtype.size() as isize))
     }
 
-    /// The element at a position.
+    /// Reads the element at a position.
     pub fn read(&self, position: i64) -> Result<Val> {
         let p = self.pointer(position)?;
         let mut bytes = [0u8; 8];
-        // SAFETY: the position is in the span of the tensor's elements, which are in the storage
-        // that the view keeps alive; no other code accesses it during the run.
+        // SAFETY: the position is in the span of the tensor's elements, which are in the storage that the view keeps alive; no
+        // other code accesses it during the run.
         unsafe { std::ptr::copy_nonoverlapping(p, bytes.as_mut_ptr(), self.dtype.size()) };
         Ok(decode(bytes, self.dtype))
     }
 
-    /// The element at an address.
+    /// Reads the element at an address.
     pub fn read_at(&self, address: i64) -> Result<Val> {
         self.read(self.address_position(address)?)
     }
@@ -253,7 +256,7 @@ fn prefix<const N: usize>(bytes: [u8; 8]) -> [u8; N] {
     out
 }
 
-/// The value of an element's native-endian bytes.
+/// The value of an element, decoded from its native-endian bytes.
 pub(crate) fn decode(b: [u8; 8], dtype: DType) -> Val {
     match dtype {
         DType::Bool => Val::Int(i64::from(b[0] != 0)),
@@ -271,7 +274,7 @@ pub(crate) fn decode(b: [u8; 8], dtype: DType) -> Val {
     }
 }
 
-/// The native-endian bytes of an element, the rest zero.
+/// The native-endian bytes of an element, padded with zeros.
 pub(crate) fn encode(value: &Val, dtype: DType) -> Result<[u8; 8]> {
     let mut out = [0; 8];
     let mut put = |bytes: &[u8]| out[..bytes.len()].copy_from_slice(bytes);

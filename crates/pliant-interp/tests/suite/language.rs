@@ -1,5 +1,4 @@
-//! Graph functions and the host: effects in order, opaque objects, dynamically typed values, calls
-//! from loop functions, and errors.
+//! Graph functions and the host: effects in order, opaque objects, dynamically typed values, calls from loop functions, and errors.
 
 use std::sync::{Arc, Mutex};
 
@@ -189,8 +188,8 @@ class Module:
     }
 }
 
-/// Loop functions call packed functions for their effect and for a scalar; graph functions pass
-/// scalars, strings, data types and shapes to both.
+/// Loop functions call packed functions for their effect and for a scalar; graph functions pass scalars, strings, data types and
+/// shapes to both.
 #[test]
 fn graph_and_loop_functions_call_packed_functions() {
     let text = r#"

@@ -223,8 +223,7 @@ def f(A: T.Buffer((1, 1, 1, 1, 1, 1, 1, 1, 1), "float32"), B: T.Buffer((1,), "fl
     assert!(error.message.contains("operand x has more than 8 dims"), "{error}");
 }
 
-/// A convolution of an image of 4 x 5 with padding of 1 and filters transformed for this tile, in a
-/// panel of this width.
+/// A convolution of an image of 4 x 5 with padding of 1 and filters transformed for this tile, in a panel of this width.
 fn convolved(
     image: &Value,
     kernel: &[f32],

@@ -1,5 +1,4 @@
-//! The integration tests of `pliant-interp`, as one program: each separate file would be linked
-//! separately.
+//! The integration tests of `pliant-interp`, as one program: each separate file would be linked separately.
 
 mod common;
 mod graph;

@@ -1,5 +1,5 @@
-//! The value of every operator compared with plain formulas, at sizes 0, 1, 2, 3 and 7. Each call
-//! is made twice: with constant dims, and with a symbol for every size other than 1.
+//! The value of every operator compared with plain formulas, at sizes 0, 1, 2, 3 and 7. Each call is made twice: with constant
+//! dims, and with a symbol for every size other than 1.
 
 mod data_movement;
 mod detection_and_recurrent;
@@ -40,8 +40,7 @@ macro_rules! groups {
             }
         )*
 
-        /// The Python tests check that every operator has a case; theirs run in the
-        /// interpreter, too.
+        /// The Python tests check the converse: every operator has a case. They also run in the interpreter.
         #[test]
         fn all_cases_test_existing_operators() {
             let known: Vec<&str> = registry().decls().map(|d| d.name).collect();

@@ -1,5 +1,4 @@
-//! Detection and recurrent layers at small sizes; the Python cases compare more of them with
-//! explicit loops.
+//! Detection and recurrent layers at small sizes; the Python cases compare more of them with explicit loops.
 
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -156,7 +155,7 @@ pub const RECURRENT: &[Case] = &[
     ("relax.nn.rnn", || layer("relax.nn.rnn", 1, |x, h, _| *h = (x + *h).tanh(), false)),
 ];
 
-/// An operand of an invalid type for the whole group.
+/// All recurrent operators reject tuples as operands.
 #[test]
 fn recurrent_layers_reject_operands_that_are_not_tensors() {
     let unit = Value::tuple(vec![]);

@@ -118,7 +118,7 @@ pub fn int(v: i64) -> AttrValue {
     AttrValue::Int(v)
 }
 
-/// Calls an operator both ways and compares with the expected result, up to `tolerance`.
+/// Calls an operator with constant and with symbolic dims, and compares with the expected result, up to `tolerance`.
 pub fn expect(
     op: &'static str,
     args: &[Value],

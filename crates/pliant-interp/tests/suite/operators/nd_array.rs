@@ -1,4 +1,4 @@
-//! [`Nd`]: a plain array of numbers, and the tensors made from it.
+//! [`Nd`]: a plain array of numbers, with conversions to tensors.
 
 use pliant_interp::Value;
 use pliant_ir::DType;

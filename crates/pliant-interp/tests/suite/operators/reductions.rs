@@ -68,7 +68,7 @@ pub const LINEAR_ALGEBRA: &[Case] = &[
     }),
 ];
 
-/// The row of `x` along the axis: all elements with the other indices of `i`.
+/// The elements of `x` along the axis at the other indices `i`.
 fn row(x: &Nd, axis: usize, i: &[i64]) -> Vec<f64> {
     (0..x.shape[axis])
         .map(|k| {
