@@ -257,7 +257,7 @@ def test_the_environment_dumps_passes_called_alone(
 
 def dumped(error: BaseException) -> str:
     note = "\n".join(getattr(error, "__notes__", ())) or str(error)
-    path = re.search(r"as (?:it|the pass) received it is in (\S+?\.py)", note)
+    path = re.search(r"input module is in (\S+?\.py)", note)
     assert path, note
     return Path(path.group(1)).read_text()
 

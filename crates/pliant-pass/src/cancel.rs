@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clones_share_the_flag_and_the_poll_sticks() {
+    fn clones_share_the_flag_and_a_positive_poll_is_remembered() {
         let token = CancelToken::new();
         let other = token.clone();
         assert!(!other.is_cancelled());

@@ -38,7 +38,7 @@ impl ConfigKind {
         }
     }
 
-    fn takes(self, value: &AttrValue) -> bool {
+    fn accepts(self, value: &AttrValue) -> bool {
         match self {
             ConfigKind::Bool => matches!(value, AttrValue::Bool(_) | AttrValue::Int(0 | 1)),
             ConfigKind::Int => matches!(value, AttrValue::Int(_)),
@@ -173,7 +173,7 @@ pub fn check(name: &str, value: &AttrValue) -> Result<(), String> {
         });
         return Err(format!("there is no setting '{name}' ({hint})"));
     };
-    if key.kind.takes(value) {
+    if key.kind.accepts(value) {
         return Ok(());
     }
     if let OneOf(all) = key.kind {

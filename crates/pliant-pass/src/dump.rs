@@ -23,26 +23,25 @@ pub(crate) fn write(
     let dir = ctx.dump_dir.clone().unwrap_or_else(std::env::temp_dir);
     let stem = format!("pliant-{when}-{}", file_name(pass));
     let text = text::module_text(module, ctx.ops);
-    let mut known = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let same = known.iter().find(|(s, t, p)| *s == stem && *t == text && p.starts_with(&dir));
+    let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = recent.iter().find(|(s, t, p)| *s == stem && *t == text && p.starts_with(&dir));
     if let Some((_, _, path)) = same.filter(|(_, _, path)| path.exists()) {
         return Some(path.clone());
     }
     let path = write_new(&dir, &stem, "py", &text)?;
-    let kept: usize = known.iter().map(|(_, t, _)| t.len()).sum();
-    if kept + text.len() > MAX_KEPT {
-        known.clear();
+    let cached: usize = recent.iter().map(|(_, t, _)| t.len()).sum();
+    if cached + text.len() > MAX_CACHED_BYTES {
+        recent.clear();
     }
-    known.push((stem, text, path.clone()));
+    recent.push((stem, text, path.clone()));
     Some(path)
 }
 
-/// The texts written last, with their paths, so that a pass that repeatedly fails on the same
-/// module writes only one file.
-static WRITTEN: Mutex<Vec<(String, String, PathBuf)>> = Mutex::new(Vec::new());
+/// The recently written texts: name, text and path of each. A pass that repeatedly fails on the same module writes only one file.
+static RECENT: Mutex<Vec<(String, String, PathBuf)>> = Mutex::new(Vec::new());
 
-/// Maximum size of the cached texts in bytes.
-const MAX_KEPT: usize = 4 << 20;
+/// Maximum size of the texts in [`RECENT`] in bytes.
+const MAX_CACHED_BYTES: usize = 4 << 20;
 
 /// Writes to a new file `stem-*` in the directory. Existing files are never overwritten, because
 /// other users may be able to write to the directory.

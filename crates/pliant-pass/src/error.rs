@@ -89,9 +89,9 @@ pub enum PassError {
         dump: Option<PathBuf>,
     },
     /// A user-defined pass or instrument failed with its own error.
-    Foreign {
-        /// The origin, as `pass 'Name'`. A pass leaves it empty: the manager adds the name of the
-        /// running pass.
+    UserCode {
+        /// The code that failed, as in `pass 'Name'`. A pass leaves it empty; [`ModulePass::apply`](crate::ModulePass::apply) sets
+        /// it.
         origin: String,
         /// The original error.
         source: Arc<dyn std::error::Error + Send + Sync>,
@@ -118,10 +118,9 @@ impl PassError {
         PassError::Internal { pass: String::new(), message: message.into(), dump: None }
     }
 
-    /// Creates an error for the failure of user-defined code. The manager adds the pass and the
-    /// file.
-    pub fn foreign(source: Arc<dyn std::error::Error + Send + Sync>) -> Self {
-        PassError::Foreign { origin: String::new(), source, dump: None }
+    /// Creates the error of user-defined code. [`ModulePass::apply`](crate::ModulePass::apply) adds the pass and the file.
+    pub fn user_code(source: Arc<dyn std::error::Error + Send + Sync>) -> Self {
+        PassError::UserCode { origin: String::new(), source, dump: None }
     }
 
     /// Sets the function of the problems that have none.
@@ -142,17 +141,17 @@ impl PassError {
     /// Combines the errors of several functions: a cancellation or a bug takes precedence over
     /// problems, and problems of the same kind are merged.
     pub fn join(errors: Vec<PassError>) -> Option<PassError> {
-        let (mut problems, mut missing) = (Vec::new(), Vec::new());
+        let (mut problems, mut unsupported) = (Vec::new(), Vec::new());
         for error in errors {
             match error {
                 PassError::User(list) => problems.extend(list),
-                PassError::Unsupported(list) => missing.extend(list),
+                PassError::Unsupported(list) => unsupported.extend(list),
                 other => return Some(other),
             }
         }
-        match (problems.is_empty(), missing.is_empty()) {
+        match (problems.is_empty(), unsupported.is_empty()) {
             (false, _) => Some(PassError::User(problems)),
-            (true, false) => Some(PassError::Unsupported(missing)),
+            (true, false) => Some(PassError::Unsupported(unsupported)),
             (true, true) => None,
         }
     }
@@ -166,7 +165,7 @@ impl fmt::Display for PassError {
             }
             Ok(())
         }
-        fn told(f: &mut fmt::Formatter<'_>, dump: &Option<PathBuf>) -> fmt::Result {
+        fn write_dump(f: &mut fmt::Formatter<'_>, dump: &Option<PathBuf>) -> fmt::Result {
             match dump {
                 Some(path) => write!(f, " (the module as it received it is in {})", path.display()),
                 None => Ok(()),
@@ -177,11 +176,11 @@ impl fmt::Display for PassError {
             PassError::Unsupported(list) => lines(f, list),
             PassError::Internal { pass, message, dump } => {
                 write!(f, "internal error in pass {pass}: {message}; please report this")?;
-                told(f, dump)
+                write_dump(f, dump)
             }
-            PassError::Foreign { origin, source, dump } => {
+            PassError::UserCode { origin, source, dump } => {
                 write!(f, "{origin} failed: {source}")?;
-                told(f, dump)
+                write_dump(f, dump)
             }
             PassError::Cancelled => f.write_str("the compilation was interrupted"),
         }

@@ -186,7 +186,7 @@ impl Instrument for Verify {
         module: &IRModule,
         ctx: &PassContext,
     ) -> Result<(), PassError> {
-        if pass.foreign {
+        if pass.user_defined {
             return Ok(());
         }
         let problems = crate::text::verify(module, ctx.ops);

@@ -8,7 +8,7 @@ use pliant_pool::parallel_map;
 
 use crate::context::PassContext;
 use crate::error::PassError;
-use crate::{dump, foreign};
+use crate::{dump, user_passes};
 
 /// The information about a pass for instruments.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +17,8 @@ pub struct PassInfo<'a> {
     pub name: &'a str,
     /// The lowest optimisation level at which it runs.
     pub opt_level: u8,
-    /// Whether it is user-defined; see [`ModulePass::foreign`].
-    pub foreign: bool,
+    /// Whether it is user-defined; see [`ModulePass::is_user_defined`].
+    pub user_defined: bool,
 }
 
 /// A transformation of a module.
@@ -36,16 +36,19 @@ pub trait ModulePass: Send + Sync {
         &[]
     }
 
-    /// Whether the pass is user-defined. If so, its result is verified, and a failure or an
-    /// ill-formed result is reported as an error of its author, with a file that contains the
-    /// module that the pass received.
-    fn foreign(&self) -> bool {
+    /// Whether the pass is user-defined. If so, its result is verified. A failure or an ill-formed result is reported as an error
+    /// of the pass's author, with a file that contains the input module.
+    fn is_user_defined(&self) -> bool {
         false
     }
 
     /// The information for instruments.
     fn info(&self) -> PassInfo<'_> {
-        PassInfo { name: self.name(), opt_level: self.opt_level(), foreign: self.foreign() }
+        PassInfo {
+            name: self.name(),
+            opt_level: self.opt_level(),
+            user_defined: self.is_user_defined(),
+        }
     }
 
     /// Transforms the module. Call [`apply`](ModulePass::apply) instead, which adds instruments and
@@ -78,7 +81,7 @@ pub trait ModulePass: Send + Sync {
                 return Err(error);
             }
         }
-        let module = match guarded(self, module, ctx) {
+        let module = match run_caught(self, module, ctx) {
             Ok(module) => module,
             Err(error) => {
                 ctx.instruments.iter().for_each(|i| i.failed(&info));
@@ -122,8 +125,8 @@ impl ModulePass for Arc<dyn ModulePass> {
         (**self).requires()
     }
 
-    fn foreign(&self) -> bool {
-        (**self).foreign()
+    fn is_user_defined(&self) -> bool {
+        (**self).is_user_defined()
     }
 
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
@@ -131,21 +134,20 @@ impl ModulePass for Arc<dyn ModulePass> {
     }
 }
 
-/// Runs the pass and adds its name to internal errors. If keeping a copy of the input module is
-/// affordable, the module is written to a file on failure.
-fn guarded<P: ModulePass + ?Sized>(
+/// Runs the pass, catches panics, and adds its name to errors. With the setting `keep_ir`, or if the pass is user-defined, the
+/// input module is kept and written to a file on failure.
+fn run_caught<P: ModulePass + ?Sized>(
     pass: &P,
     module: IRModule,
     ctx: &PassContext,
 ) -> Result<IRModule, PassError> {
-    // Keeping the module makes every function shared, so the pass must copy the functions that it
-    // changes.
-    let keep = pass.foreign() || ctx.flag("keep_ir", cfg!(debug_assertions));
+    // If the module is kept, all its functions are shared, so the pass copies each function that it changes.
+    let keep = pass.is_user_defined() || ctx.flag("keep_ir", cfg!(debug_assertions));
     let kept = keep.then(|| module.clone());
     let result = catch_unwind(AssertUnwindSafe(|| pass.run(module, ctx)));
     let error = match (result, &kept) {
-        (Ok(Ok(module)), Some(before)) if pass.foreign() => {
-            return foreign::verified(pass.name(), before, module, ctx);
+        (Ok(Ok(module)), Some(before)) if pass.is_user_defined() => {
+            return user_passes::verify_result(pass.name(), before, module, ctx);
         }
         (Ok(Ok(module)), _) => return Ok(module),
         (Ok(Err(error)), _) => error,
@@ -153,16 +155,16 @@ fn guarded<P: ModulePass + ?Sized>(
     };
     Err(match (error, &kept) {
         (PassError::Internal { pass: name, message, .. }, Some(before))
-            if pass.foreign() && name.is_empty() =>
+            if pass.is_user_defined() && name.is_empty() =>
         {
             let source: Box<dyn std::error::Error + Send + Sync> = message.into();
-            foreign::failed(pass.name(), source.into(), before, ctx)
+            user_passes::pass_failure(pass.name(), source.into(), before, ctx)
         }
-        (PassError::Foreign { origin, source, dump: None }, Some(before)) if origin.is_empty() => {
-            foreign::failed(pass.name(), source, before, ctx)
+        (PassError::UserCode { origin, source, dump: None }, Some(before)) if origin.is_empty() => {
+            user_passes::pass_failure(pass.name(), source, before, ctx)
         }
-        (PassError::Foreign { origin, source, dump }, None) if origin.is_empty() => {
-            PassError::Foreign { origin: format!("pass '{}'", pass.name()), source, dump }
+        (PassError::UserCode { origin, source, dump }, None) if origin.is_empty() => {
+            PassError::UserCode { origin: format!("pass '{}'", pass.name()), source, dump }
         }
         (PassError::Internal { pass: name, message, dump }, _) => PassError::Internal {
             pass: if name.is_empty() { pass.name().into() } else { name },
@@ -188,8 +190,8 @@ pub trait FunctionPass: Send + Sync {
         0
     }
 
-    /// See [`ModulePass::foreign`].
-    fn foreign(&self) -> bool {
+    /// See [`ModulePass::is_user_defined`].
+    fn is_user_defined(&self) -> bool {
         false
     }
 
@@ -214,8 +216,8 @@ impl<P: FunctionPass> ModulePass for P {
         FunctionPass::opt_level(self)
     }
 
-    fn foreign(&self) -> bool {
-        FunctionPass::foreign(self)
+    fn is_user_defined(&self) -> bool {
+        FunctionPass::is_user_defined(self)
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {

@@ -147,18 +147,18 @@ pub fn drop_empty_blocks(func: &mut Function, seq: Seq) -> bool {
 /// The variables of bindings that are used outside of their block: by other blocks, nested
 /// sequences or results.
 pub fn read_outside_block(func: &Function) -> FxHashSet<Var> {
-    let mut home: FxHashMap<Var, Block> = FxHashMap::default();
+    let mut block_of: FxHashMap<Var, Block> = FxHashMap::default();
     let mut out = FxHashSet::default();
     for seq in reachable_seqs(func) {
         for &block in &func.seq(seq).blocks {
-            home.extend(func.block(block).bindings.iter().map(|b| (b.var, block)));
+            block_of.extend(func.block(block).bindings.iter().map(|b| (b.var, block)));
         }
     }
     for seq in reachable_seqs(func) {
         for &block in &func.seq(seq).blocks {
             for binding in &func.block(block).bindings {
                 for_each_operand_var(func, binding.value, &mut |v| {
-                    if home.get(&v) != Some(&block) {
+                    if block_of.get(&v) != Some(&block) {
                         out.insert(v);
                     }
                 });
@@ -226,7 +226,7 @@ impl Namer {
     }
 
     /// Sets the source location of new variables. Returns the previous one.
-    pub fn at(&mut self, span: Span) -> Span {
+    pub fn set_span(&mut self, span: Span) -> Span {
         std::mem::replace(&mut self.span, span)
     }
 
@@ -276,9 +276,9 @@ pub struct Substitution {
 }
 
 impl Substitution {
-    /// Adds the substitution of `by` for `var`.
-    pub fn insert(&mut self, var: Var, by: Expr) {
-        self.map.insert(var, by);
+    /// Adds a substitution: `operand` replaces `var`.
+    pub fn insert(&mut self, var: Var, operand: Expr) {
+        self.map.insert(var, operand);
     }
 
     /// Whether a variable is substituted.
@@ -310,10 +310,10 @@ pub fn map_leaves(
     e: Expr,
     f: &mut impl FnMut(&mut Function, Expr) -> Expr,
 ) -> Expr {
-    map_at(func, e, f, 0)
+    map_leaves_at_depth(func, e, f, 0)
 }
 
-fn map_at(
+fn map_leaves_at_depth(
     func: &mut Function,
     e: Expr,
     f: &mut impl FnMut(&mut Function, Expr) -> Expr,
@@ -323,7 +323,7 @@ fn map_at(
     assert!(depth < 4096, "tuples nested deeper than any script");
     let ty = func.expr_ty(e);
     let mut all = |func: &mut Function, old: &[Expr]| -> Vec<Expr> {
-        old.iter().map(|&x| map_at(func, x, f, depth + 1)).collect()
+        old.iter().map(|&x| map_leaves_at_depth(func, x, f, depth + 1)).collect()
     };
     match func.expr(e).clone() {
         ExprData::Tuple(list) => {

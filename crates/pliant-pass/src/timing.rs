@@ -31,8 +31,8 @@ pub struct Timing(Mutex<State>);
 struct State {
     /// In the order of their starts, with the thread on which each one runs.
     entries: Vec<(ThreadId, TimingEntry)>,
-    /// The running passes by thread.
-    open: FxHashMap<ThreadId, Vec<(usize, Instant)>>,
+    /// The running passes of each thread, outermost first: index of the entry and start time.
+    running: FxHashMap<ThreadId, Vec<(usize, Instant)>>,
 }
 
 impl Timing {
@@ -70,11 +70,12 @@ impl Timing {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn close(&self) {
+    /// Sets the duration of the innermost running pass of this thread.
+    fn stop(&self) {
         let mut state = self.state();
         let state = &mut *state;
-        // After a reset during a pass, there is no open entry.
-        let last = state.open.get_mut(&thread::current().id()).and_then(Vec::pop);
+        // After a reset during a pass, the entry of this pass does not exist.
+        let last = state.running.get_mut(&thread::current().id()).and_then(Vec::pop);
         if let Some((index, start)) = last {
             state.entries[index].1.duration = start.elapsed();
         }
@@ -104,21 +105,21 @@ impl Instrument for Timing {
         let mut state = self.state();
         let state = &mut *state;
         let thread = thread::current().id();
-        let open = state.open.entry(thread).or_default();
+        let running = state.running.entry(thread).or_default();
         let entry =
-            TimingEntry { name: pass.name.into(), depth: open.len(), duration: Duration::ZERO };
-        open.push((state.entries.len(), Instant::now()));
+            TimingEntry { name: pass.name.into(), depth: running.len(), duration: Duration::ZERO };
+        running.push((state.entries.len(), Instant::now()));
         state.entries.push((thread, entry));
         Ok(())
     }
 
     fn after(&self, _: &PassInfo<'_>, _: &IRModule, _: &PassContext) -> Result<(), PassError> {
-        self.close();
+        self.stop();
         Ok(())
     }
 
     fn failed(&self, _: &PassInfo<'_>) {
-        self.close();
+        self.stop();
     }
 }
 
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_tells_nested_times_and_what_is_left() {
+    fn the_table_contains_total_times_and_times_without_nested_passes() {
         let entry = |name: &str, depth, ms| TimingEntry {
             name: name.into(),
             depth,

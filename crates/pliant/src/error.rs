@@ -187,7 +187,7 @@ impl From<PassError> for Error {
     fn from(error: PassError) -> Self {
         Error::Compile(match error {
             PassError::Cancelled => return Error::Interrupted,
-            PassError::Foreign { origin, source, dump } => {
+            PassError::UserCode { origin, source, dump } => {
                 return Error::Pass { origin, source, dump };
             }
             PassError::User(list) => pliant_diag::Error::User(

@@ -6,14 +6,14 @@ use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::while_loop::op_call_is_pure;
 use pliant_ir::relax::{Callee, Expr, ExprData, FuncId, Function, TypeData, Var};
 use pliant_ir::{IRModule, OpRegistry};
-use pliant_pass::Writers;
+use pliant_pass::MayWrite;
 use rustc_hash::FxHashSet;
 
 /// Facts about a module's functions, so that calls can be classified while the module changes.
 pub struct Effects {
     pure: FxHashSet<Arc<str>>,
     /// The functions and operators that write to their operands although their type is pure.
-    writers: Writers,
+    writers: MayWrite,
     ops: &'static dyn OpRegistry,
 }
 
@@ -21,7 +21,7 @@ impl Effects {
     /// Computes the effects of calls in this module.
     pub fn of(module: &IRModule, ops: &'static dyn OpRegistry) -> Self {
         let pure = module.relax_funcs().filter(|(_, f)| f.is_pure()).map(|(n, _)| n.clone());
-        Effects { pure: pure.collect(), writers: Writers::of(module), ops }
+        Effects { pure: pure.collect(), writers: MayWrite::of(module), ops }
     }
 
     /// Whether a call may have effects. Apart from the bodies of branches, only calls have any.

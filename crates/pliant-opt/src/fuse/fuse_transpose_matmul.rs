@@ -44,7 +44,7 @@ use pliant_ir::{AttrValue, Attrs, DType, IRModule, Sym};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{Pattern, RewriteCx, RuleSet, is_op, rewrite_rules, wildcard};
 use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 
 use crate::common::names::is_left_out;
@@ -64,7 +64,7 @@ impl ModulePass for FuseTransposeMatmul {
         if !ctx.kernels() {
             return Ok(module);
         }
-        let writers = Writers::of(&module);
+        let writers = MayWrite::of(&module);
         let whole = product(&wildcard(), &wildcard());
         let turned = is_op(PERMUTE).call([wildcard()]);
         let roots: [Pattern; 2] = [whole, turned];

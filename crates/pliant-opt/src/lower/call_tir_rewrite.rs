@@ -122,7 +122,7 @@ impl Rewriter {
     fn begin(&mut self, func: &Function, var: Var) -> Span {
         self.changed = true;
         let span = func.var(var).span;
-        self.namer(func).at(span);
+        self.namer(func).set_span(span);
         span
     }
 

@@ -81,12 +81,12 @@ pub(crate) struct Finder<'a> {
 impl Finder<'_> {
     /// The operands and attributes of an operand's value, if it is a call of `op`.
     pub fn call(&self, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
-        operands(self.func, self.defs.value_beside(self.func, e, self.place), op)
+        operands(self.func, self.defs.value_in_epoch(self.func, e, self.place), op)
     }
 
     /// The constant that an operand is.
     pub fn constant(&self, e: Expr) -> Option<&Tensor> {
-        match self.func.expr(self.defs.value_beside(self.func, e, self.place)) {
+        match self.func.expr(self.defs.value_in_epoch(self.func, e, self.place)) {
             ExprData::Constant(c) => Some(self.func.const_tensor(*c)),
             _ => None,
         }

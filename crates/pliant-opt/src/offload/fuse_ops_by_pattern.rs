@@ -61,7 +61,7 @@ use pliant_ir::relax::{Binding, BlockData, Callee, Expr, ExprData, Function, Var
 use pliant_ir::{AttrValue, BaseFunc, IRModule, Span};
 use pliant_pass::pattern::{Defs, RuleSet};
 use pliant_pass::rewrite::reachable_seqs;
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::tir_call::TirCall;
@@ -101,7 +101,7 @@ impl ModulePass for FuseOpsByPattern {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let (mut made, writers) = (Made::of(&module), Writers::of(&module));
+        let (mut made, writers) = (Made::of(&module), MayWrite::of(&module));
         let mut sets = Vec::new();
         for p in &self.patterns {
             let set = RuleSet::new([p.pattern.clone()], ctx.ops);
@@ -132,7 +132,7 @@ struct Fuser<'a> {
     rules: &'a RuleSet,
     ctx: &'a PassContext,
     made: &'a mut Made,
-    writers: &'a Writers,
+    writers: &'a MayWrite,
 }
 
 impl Fuser<'_> {

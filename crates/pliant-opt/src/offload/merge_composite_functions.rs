@@ -73,9 +73,9 @@ use pliant_ir::relax::visit::{Event, called_globals, operand_vars, walk};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::pattern::Defs;
-use pliant_pass::pattern::block::{needs_in_block, sort_block};
+use pliant_pass::pattern::block::{dependences_in_block, sort_block};
 use pliant_pass::rewrite::{Namer, reachable_seqs};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::fuse::fuse_ops::Made;
@@ -103,7 +103,7 @@ impl ModulePass for MergeCompositeFunctions {
         if backends.is_empty() {
             return Ok(module);
         }
-        let (mut made, writers) = (Made::of(&module), Writers::of(&module));
+        let (mut made, writers) = (Made::of(&module), MayWrite::of(&module));
         let composites: FxHashMap<Arc<str>, Arc<Function>> = module
             .relax_funcs()
             .filter(|(name, _)| backends.contains_key(*name))
@@ -142,7 +142,7 @@ struct Merger<'a> {
     composites: &'a FxHashMap<Arc<str>, Arc<Function>>,
     made: &'a mut Made,
     ctx: &'a PassContext,
-    writers: &'a Writers,
+    writers: &'a MayWrite,
 }
 
 /// A binding as a node of the dependence graph of its block.
@@ -187,7 +187,7 @@ impl Merger<'_> {
 
     fn nodes(&self, func: &Function, defs: &Defs, block: Block) -> Vec<Node> {
         let (bindings, join) = (&func.block(block).bindings, func.block(block).dataflow);
-        let needs = needs_in_block(func, block);
+        let needs = dependences_in_block(func, block);
         let mut nodes: Vec<Node> = Vec::with_capacity(bindings.len());
         for (i, (b, needs)) in bindings.iter().zip(needs).enumerate() {
             let backend = if b.cast.is_some() { None } else { self.backend(func, b.value) };

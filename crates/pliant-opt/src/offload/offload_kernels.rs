@@ -55,7 +55,7 @@ use pliant_ir::relax::{Binding, Callee, ExprData, Function, Var};
 use pliant_ir::{BaseFunc, IRModule, Op};
 use pliant_pass::remark::{Remark, RemarkKind};
 use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use pliant_sym::Proof;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -101,7 +101,7 @@ impl ModulePass for OffloadKernels {
         if rules.is_empty() {
             return Ok(module);
         }
-        let (kernels, writers) = (Kernels::new(&module), Writers::of(&module));
+        let (kernels, writers) = (Kernels::new(&module), MayWrite::of(&module));
         let mut offloader = Offloader { rules, kernels, writers, ctx };
         for (name, func) in &mut module.functions {
             ctx.check_cancelled()?;
@@ -121,7 +121,7 @@ impl ModulePass for OffloadKernels {
 struct Offloader<'a> {
     rules: Vec<(Box<dyn Rule>, RuleInfo)>,
     kernels: Kernels,
-    writers: Writers,
+    writers: MayWrite,
     ctx: &'a PassContext,
 }
 

@@ -12,7 +12,7 @@ use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
 use pliant_ops::legalize::TirCall;
 use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::Namer;
-use pliant_pass::{PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
 use crate::common::kernels::Kernels;
@@ -105,7 +105,7 @@ pub trait Rule {
     ///
     /// # Errors
     /// Errors end the compilation.
-    fn finish(&mut self, _: &mut Function, _: &PassContext, _: &Writers) -> Result<(), PassError> {
+    fn finish(&mut self, _: &mut Function, _: &PassContext, _: &MayWrite) -> Result<(), PassError> {
         Ok(())
     }
 }
@@ -158,7 +158,7 @@ pub struct Site<'a> {
     /// The context of the pass.
     pub ctx: &'a PassContext,
     /// The functions that may write to their operands.
-    pub writers: &'a Writers,
+    pub writers: &'a MayWrite,
     /// Computed by the first call of [`Site::uses`].
     pub(super) uses: &'a OnceCell<Uses>,
     pub(super) namer: &'a mut Option<Namer>,

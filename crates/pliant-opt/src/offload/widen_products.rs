@@ -46,7 +46,7 @@ use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{Pattern, RewriteCx, RuleSet, is_op, rewrite_rules};
 use pliant_pass::rewrite::reachable_seqs;
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
 use crate::common::names::is_left_out;
 use crate::common::products::{CONVOLUTIONS, LINEAR, MATMUL};
@@ -74,7 +74,7 @@ impl ModulePass for WidenProducts {
         if !ctx.kernels() {
             return Ok(module);
         }
-        let writers = Writers::of(&module);
+        let writers = MayWrite::of(&module);
         let roots: Vec<Pattern> = widened_ops().map(|op| is_op(op).call_any([])).collect();
         let rules = RuleSet::new(roots.clone(), ctx.ops)?;
         update_each_relax(&mut module, ctx, |_, func| {

@@ -41,7 +41,7 @@ use pliant_ir::relax::{Expr, Function, Var};
 use pliant_ir::{Attrs, IRModule, Sym};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{Match, Pattern, RewriteCx, rewrite_call, wildcard};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
 use crate::common::products::{
@@ -57,7 +57,7 @@ impl ModulePass for AdjustMatmulOrder {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let writers = Writers::of(&module);
+        let writers = MayWrite::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let chain = Chain::new();
             let known = known_before(func);

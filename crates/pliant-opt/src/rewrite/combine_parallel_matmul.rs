@@ -44,7 +44,7 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::block::{BlockReplacement, dataflow_blocks, replace_in_block};
 use pliant_pass::pattern::{Defs, Pattern, match_expr, wildcard};
 use pliant_pass::rewrite::Namer;
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
 use crate::common::products::{MATMUL, dims, product};
@@ -61,7 +61,7 @@ impl ModulePass for CombineParallelMatmul {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let writers = Writers::of(&module);
+        let writers = MayWrite::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let mut changed = false;
             for block in dataflow_blocks(func) {
@@ -92,7 +92,7 @@ fn groups(
     func: &mut Function,
     block: Block,
     ops: &dyn OpRegistry,
-    writers: &Writers,
+    writers: &MayWrite,
 ) -> Vec<Vec<Part>> {
     let (x, w) = (wildcard(), wildcard());
     let whole = product(&x, &w);

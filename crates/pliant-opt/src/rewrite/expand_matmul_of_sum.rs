@@ -42,7 +42,7 @@
 use pliant_ir::{Attrs, IRModule, Op};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{is_op, rewrite_call, wildcard};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
 use crate::common::products::{MATMUL, attrs_of, is_known, known_before, product, same_type};
 
@@ -57,7 +57,7 @@ impl ModulePass for ExpandMatmulOfSum {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let writers = Writers::of(&module);
+        let writers = MayWrite::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let known = known_before(func);
             let [x, a, b] = [wildcard(), wildcard(), wildcard()];

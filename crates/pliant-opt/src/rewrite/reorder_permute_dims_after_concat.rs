@@ -40,7 +40,7 @@ use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Attrs, IRModule, Op};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{RewriteCx, is_op, rewrite_call, wildcard};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
 use crate::common::products::{PERMUTE, attrs_of, operands_of, permutation};
 
@@ -55,7 +55,7 @@ impl ModulePass for ReorderPermuteDimsAfterConcat {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let writers = Writers::of(&module);
+        let writers = MayWrite::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let tensors = wildcard();
             let joined = is_op(CONCAT).call([tensors.clone()]);

@@ -40,7 +40,7 @@
 use pliant_ir::{AttrValue, IRModule, Op};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{is_op, rewrite_call, wildcard};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
 use crate::common::products::{MATMUL, attrs_of, dims, product};
 
@@ -55,7 +55,7 @@ impl ModulePass for ReorderTakeAfterMatmul {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let writers = Writers::of(&module);
+        let writers = MayWrite::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let [x, w, indices] = [wildcard(), wildcard(), wildcard()];
             let taken = is_op(TAKE).call([w.clone(), indices.clone()]);

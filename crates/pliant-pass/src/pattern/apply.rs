@@ -7,11 +7,11 @@ use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use super::defs::Defs;
 use super::matcher::Match;
 use super::node::Pattern;
-use super::rewriting::{Replacement, Rewriting};
+use super::rewriter::{Replacement, Rewriter};
 use super::rules::RuleSet;
 use crate::error::PassError;
+use crate::may_write::MayWrite;
 use crate::rewrite::Namer;
-use crate::writers::Writers;
 
 /// The context of a rule's callback: the function, and the bindings to insert.
 pub struct RewriteCx<'a> {
@@ -47,7 +47,7 @@ impl<'a> RewriteCx<'a> {
     /// The value of an operand. If it is a variable, this is the variable's value, unless memory
     /// that the value was computed from may be overwritten before the location of the rewrite.
     pub fn value(&self, e: Expr) -> Expr {
-        self.defs.value_beside(self.func, e, self.var)
+        self.defs.value_in_epoch(self.func, e, self.var)
     }
 
     /// Binds a value before the replaced one. Returns the variable as an operand.
@@ -104,7 +104,7 @@ pub fn rewrite_call(
     func: &mut Function,
     pattern: &Pattern,
     ops: &dyn OpRegistry,
-    writers: Option<&Writers>,
+    writers: Option<&MayWrite>,
     callback: impl FnMut(&mut RewriteCx<'_>, &Match) -> Result<Option<Expr>, PassError>,
 ) -> Result<usize, PassError> {
     let rules = RuleSet::new([pattern.clone()], ops)?;
@@ -120,26 +120,26 @@ pub fn rewrite_rules(
     func: &mut Function,
     rules: &RuleSet,
     ops: &dyn OpRegistry,
-    writers: Option<&Writers>,
+    writers: Option<&MayWrite>,
     mut callback: impl FnMut(&mut RewriteCx<'_>, &Match) -> Result<Option<Expr>, PassError>,
 ) -> Result<usize, PassError> {
-    let mut rewriting = Rewriting::new(func, rules, ops, writers);
+    let mut rewriter = Rewriter::new(func, rules, ops, writers);
     let mut namer = None;
-    while let Some(found) = rewriting.next(func) {
-        let var = rewriting.current().expect("a match has a binding").var;
+    while let Some(matched) = rewriter.next(func) {
+        let var = rewriter.current().expect("a match has a binding").var;
         let mut cx = RewriteCx {
             func,
             ops,
-            defs: rewriting.defs(),
+            defs: rewriter.defs(),
             var,
             bindings: Vec::new(),
             namer: &mut namer,
         };
-        let value = callback(&mut cx, &found)?;
+        let value = callback(&mut cx, &matched)?;
         let bindings = cx.bindings;
         if let Some(value) = value {
-            rewriting.replace(func, &found, Replacement { bindings, value })?;
+            rewriter.replace(func, &matched, Replacement { bindings, value })?;
         }
     }
-    rewriting.finish(func)
+    rewriter.finish(func)
 }

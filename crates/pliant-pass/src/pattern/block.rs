@@ -11,13 +11,13 @@ use pliant_ir::relax::{Binding, Block, Expr, ExprData, Function, Var};
 use pliant_sym::{Proof, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::clean::remove_unused;
-use super::context::{Graph, PatternContext, Searched};
+use super::cleanup::remove_unused;
+use super::context::{BlockIndex, PatternContext, SearchResult};
 use super::defs::Defs;
 use super::matcher::Match;
 use crate::error::{PassError, Problem};
 use crate::rewrite::Namer;
-use crate::writers::Writers;
+use crate::may_write::MayWrite;
 
 /// The replacement of a match: bindings to add, and new values of variables.
 #[derive(Clone, Debug, Default)]
@@ -52,29 +52,28 @@ pub fn rewrite_bindings(
     func: &mut Function,
     ctx: &PatternContext,
     ops: &dyn OpRegistry,
-    writers: Option<&Writers>,
+    writers: Option<&MayWrite>,
     mut callback: impl FnMut(&mut Function, &Match) -> Result<Option<BlockReplacement>, PassError>,
 ) -> Result<usize, PassError> {
     ctx.check(ops)?;
     let mut count = 0;
     for block in dataflow_blocks(func) {
-        let limit = count + max_turns(func, block);
-        let mut leave = FxHashSet::default();
+        let limit = count + max_rewrites(func, block);
+        let mut excluded = FxHashSet::default();
         loop {
-            // First all matches of the current block, then all replacements, so that each takes
-            // linear time.
-            let mut with = Vec::new();
+            // All matches are found before any of them is replaced, so that a sweep takes linear time.
+            let mut replacements = Vec::new();
             let mut matches = BlockMatches::new(func, ctx, block, ops, writers);
-            while let Some(found) = matches.next(func, &mut leave) {
-                with.extend(callback(func, &found)?.filter(|w| !w.values.is_empty()));
+            while let Some(matched) = matches.next(func, &mut excluded) {
+                replacements.extend(callback(func, &matched)?.filter(|r| !r.values.is_empty()));
             }
-            if with.is_empty() {
+            if replacements.is_empty() {
                 break;
             }
-            count += with.len();
-            replace_in_block(func, block, with, ops)?;
+            count += replacements.len();
+            replace_in_block(func, block, replacements, ops)?;
             if count > limit {
-                return Err(endless(count));
+                return Err(nontermination_error(count));
             }
         }
     }
@@ -82,13 +81,15 @@ pub fn rewrite_bindings(
 }
 
 /// Maximum number of replaced matches in a block.
-pub fn max_turns(func: &Function, block: Block) -> usize {
+pub fn max_rewrites(func: &Function, block: Block) -> usize {
     1024 + 64 * func.block(block).bindings.len()
 }
 
-/// The error for a rewrite that exceeds [`max_turns`].
-pub fn endless(count: usize) -> PassError {
-    PassError::user(format!("the rewrite does not end: the context has matched {count} times"))
+/// The error for a rewrite that exceeds [`max_rewrites`].
+pub fn nontermination_error(count: usize) -> PassError {
+    PassError::user(format!(
+        "the rewrite does not terminate: the context has matched {count} times"
+    ))
 }
 
 /// An iterator over the matches of a context in a block that does not change.
@@ -97,8 +98,8 @@ pub struct BlockMatches<'c> {
     ops: &'c dyn OpRegistry,
     block: Block,
     defs: Defs,
-    graph: Graph,
-    /// The first variable that the first pattern can still match.
+    index: BlockIndex,
+    /// The number of candidates for the first pattern that have been tried.
     from: usize,
 }
 
@@ -113,10 +114,10 @@ impl<'c> BlockMatches<'c> {
         ctx: &'c PatternContext,
         block: Block,
         ops: &'c dyn OpRegistry,
-        writers: Option<&Writers>,
+        writers: Option<&MayWrite>,
     ) -> Self {
-        let (defs, graph) = (Defs::of(func, ops, writers), Graph::of(func, block));
-        BlockMatches { ctx, ops, block, defs, graph, from: 0 }
+        let (defs, index) = (Defs::of(func, ops, writers), BlockIndex::of(func, block));
+        BlockMatches { ctx, ops, block, defs, index, from: 0 }
     }
 
     /// The values of the function's variables.
@@ -124,23 +125,23 @@ impl<'c> BlockMatches<'c> {
         &self.defs
     }
 
-    /// The next match whose calls are not in `leave`; they are added to it. All its calls have the
-    /// same effect epoch.
-    pub fn next(&mut self, func: &Function, leave: &mut FxHashSet<Var>) -> Option<Match> {
+    /// The next match that contains no variable in `excluded`. The variables of its calls are added to `excluded`. All its calls
+    /// have the same effect epoch.
+    pub fn next(&mut self, func: &Function, excluded: &mut FxHashSet<Var>) -> Option<Match> {
         loop {
             let window = (self.from, WINDOW);
-            let answer =
-                self.ctx.match_graph(func, &self.defs, &self.graph, self.ops, leave, window);
-            let found = match answer {
-                Searched::Found(found) => found,
-                Searched::Nothing { more: true } => {
+            let result =
+                self.ctx.search_block(func, &self.defs, &self.index, self.ops, excluded, window);
+            let matched = match result {
+                SearchResult::Match(matched) => matched,
+                SearchResult::NoMatch { more: true } => {
                     self.from += WINDOW;
                     continue;
                 }
-                Searched::Nothing { more: false } => return None,
+                SearchResult::NoMatch { more: false } => return None,
             };
             let mut calls = Vec::new();
-            for (_, e) in found.iter() {
+            for (_, e) in matched.iter() {
                 if let ExprData::Var(v) = func.expr(e)
                     && self.defs.block(*v) == Some(self.block)
                     && matches!(
@@ -151,14 +152,14 @@ impl<'c> BlockMatches<'c> {
                     calls.push(*v);
                 }
             }
-            leave.extend(calls.iter().copied());
+            excluded.extend(calls.iter().copied());
             if calls.is_empty() {
                 // A match without calls would be found repeatedly.
                 self.from += WINDOW;
             }
             let epoch = |v: &Var| self.defs.epoch(*v);
             if calls.iter().all(|v| epoch(v) == calls.first().and_then(epoch)) {
-                return Some(found);
+                return Some(matched);
             }
         }
     }
@@ -170,10 +171,10 @@ pub fn next_match(
     ctx: &PatternContext,
     block: Block,
     ops: &dyn OpRegistry,
-    leave: &mut FxHashSet<Var>,
+    excluded: &mut FxHashSet<Var>,
 ) -> Option<Match> {
-    // The result is only a search, which moves nothing.
-    BlockMatches::new(func, ctx, block, ops, Some(&Writers::default())).next(func, leave)
+    // Side effects are ignored, because the caller only searches and moves nothing.
+    BlockMatches::new(func, ctx, block, ops, Some(&MayWrite::default())).next(func, excluded)
 }
 
 /// Applies replacements to a block: variables get their new values, unused bindings are removed,
@@ -188,11 +189,11 @@ pub fn replace_in_block(
     with: Vec<BlockReplacement>,
     ops: &dyn OpRegistry,
 ) -> Result<bool, PassError> {
-    replace_unless_cyclic(func, block, with, ops)?.map_err(|v| needs_itself(func, v))
+    replace_unless_cyclic(func, block, with, ops)?.map_err(|v| cycle_error(func, v))
 }
 
-fn needs_itself(func: &Function, v: Var) -> PassError {
-    PassError::user(format!("the rewrite makes '{}' need its own value", func.var(v).name))
+fn cycle_error(func: &Function, v: Var) -> PassError {
+    PassError::user(format!("the rewrite makes '{}' depend on its own value", func.var(v).name))
 }
 
 /// As [`replace_in_block`]. If a value would depend on itself, returns its variable and leaves the
@@ -204,17 +205,17 @@ pub(super) fn replace_unless_cyclic(
     ops: &dyn OpRegistry,
 ) -> Result<Result<bool, Var>, PassError> {
     let mut values: FxHashMap<Var, Expr> = FxHashMap::default();
-    // A variable that is its own value does not change.
-    let stays = |v: Var, e: Expr| matches!(func.expr(e), ExprData::Var(same) if *same == v);
+    // A variable whose new value is the variable itself does not change.
+    let unchanged = |v: Var, e: Expr| matches!(func.expr(e), ExprData::Var(same) if *same == v);
     let all = with.iter().flat_map(|w| w.values.iter().copied());
-    values.extend(all.filter(|&(v, e)| !stays(v, e)));
+    values.extend(all.filter(|&(v, e)| !unchanged(v, e)));
     if values.is_empty() {
         return Ok(Ok(false));
     }
     let old = func.block(block).bindings.clone();
     let dataflow = func.block(block).dataflow;
-    let (mut bindings, mut freed, mut namer) = (Vec::new(), Vec::new(), None);
-    let mut groups = first_places(&old, with);
+    let (mut bindings, mut maybe_unused, mut namer) = (Vec::new(), Vec::new(), None);
+    let mut groups = group_by_first_replaced(&old, with);
     for &b in &old {
         for group in groups.remove(&b.var).unwrap_or_default() {
             for new in &group {
@@ -224,8 +225,8 @@ pub(super) fn replace_unless_cyclic(
         }
         match values.remove(&b.var) {
             Some(value) => {
-                freed.extend(operand_vars(func, b.value));
-                fit(func, (b.var, dataflow), value, &mut namer, &mut bindings)?;
+                maybe_unused.extend(operand_vars(func, b.value));
+                bind_fitted(func, (b.var, dataflow), value, &mut namer, &mut bindings)?;
             }
             None => bindings.push(b),
         }
@@ -237,31 +238,35 @@ pub(super) fn replace_unless_cyclic(
         )));
     }
     func.block_mut(block).bindings = bindings;
-    if let Err(v) = put_in_order(func, block) {
+    if let Err(v) = sort_bindings(func, block) {
         func.block_mut(block).bindings = old;
         return Ok(Err(v));
     }
-    freed
+    maybe_unused
         .extend(func.block(block).bindings.iter().map(|b| b.var).filter(|&v| func.var(v).dataflow));
     let defs = Defs::of(func, ops, None);
-    remove_unused(func, ops, &defs, freed);
+    remove_unused(func, ops, &defs, maybe_unused);
     Ok(Ok(true))
 }
 
 /// Groups the bindings of replacements by the first variable that each one replaces.
-fn first_places(old: &[Binding], with: Vec<BlockReplacement>) -> FxHashMap<Var, Vec<Vec<Binding>>> {
-    let place: FxHashMap<Var, usize> = old.iter().enumerate().map(|(i, b)| (b.var, i)).collect();
+fn group_by_first_replaced(
+    old: &[Binding],
+    with: Vec<BlockReplacement>,
+) -> FxHashMap<Var, Vec<Vec<Binding>>> {
+    let index: FxHashMap<Var, usize> = old.iter().enumerate().map(|(i, b)| (b.var, i)).collect();
     let mut groups: FxHashMap<Var, Vec<Vec<Binding>>> = FxHashMap::default();
     for one in with {
-        let places = one.values.iter().filter_map(|(v, _)| place.get(v));
-        if let Some(&first) = places.min() {
+        let replaced = one.values.iter().filter_map(|(v, _)| index.get(v));
+        if let Some(&first) = replaced.min() {
             groups.entry(old[first].var).or_default().push(one.bindings);
         }
     }
     groups
 }
 
-fn fit(
+/// Binds a variable to a new value. A value that may not fit the variable's type is checked by a `match_cast`.
+fn bind_fitted(
     func: &mut Function,
     (var, dataflow): (Var, bool),
     value: Expr,
@@ -304,43 +309,43 @@ fn fit(
 /// # Errors
 /// Bindings that depend on each other.
 pub fn sort_block(func: &mut Function, block: Block) -> Result<(), PassError> {
-    put_in_order(func, block).map_err(|v| needs_itself(func, v))
+    sort_bindings(func, block).map_err(|v| cycle_error(func, v))
 }
 
 /// Whether a binding may refer to its own variable, as a recursive local function does.
-fn names_itself(func: &Function, b: &Binding) -> bool {
+fn may_refer_to_itself(func: &Function, b: &Binding) -> bool {
     matches!(func.expr(b.value), ExprData::Func(_))
 }
 
-/// For each binding of a block, the indices of the block's bindings on which it depends: those of
-/// variables used in its value or in types, and the `match_cast` that defines a symbol, unless that
-/// is already defined before the block.
-pub fn needs_in_block(func: &Function, block: Block) -> Vec<Vec<u32>> {
+/// For each binding of a block, the indices of the bindings in the same block on which it depends: those of variables that its
+/// value or its type uses, and the `match_cast` that defines a symbol, unless the symbol is already defined before the block.
+pub fn dependences_in_block(func: &Function, block: Block) -> Vec<Vec<u32>> {
     let bindings = &func.block(block).bindings;
     let casts = bindings.iter().any(|b| b.cast.is_some());
     let before = if casts { symbols_before(func, block) } else { FxHashSet::default() };
-    let mut place: SecondaryMap<Var, u32> = SecondaryMap::new();
-    let mut sym_place: FxHashMap<SymVar, u32> = FxHashMap::default();
+    // Indices of bindings plus 1; 0 for variables of other blocks.
+    let mut index_plus_1: SecondaryMap<Var, u32> = SecondaryMap::new();
+    let mut sym_index: FxHashMap<SymVar, u32> = FxHashMap::default();
     for (i, b) in bindings.iter().enumerate() {
-        place[b.var] = i as u32 + 1;
+        index_plus_1[b.var] = i as u32 + 1;
         if let Some(cast) = b.cast.expand() {
             for s in definable_syms(func, cast).into_iter().filter(|s| !before.contains(s)) {
-                sym_place.entry(s).or_insert(i as u32);
+                sym_index.entry(s).or_insert(i as u32);
             }
         }
     }
-    let needs = |(i, b): (usize, &Binding)| -> Vec<u32> {
+    let dependences = |(i, b): (usize, &Binding)| -> Vec<u32> {
         let mut out: Vec<u32> = value_free_vars(func, b.value)
             .into_iter()
             .chain(type_vars(func, func.var(b.var).ty))
-            .filter_map(|v| place[v].checked_sub(1))
+            .filter_map(|v| index_plus_1[v].checked_sub(1))
             .collect();
         let mut symbols = |list: Vec<SymVar>| {
             // A `match_cast` does not depend on symbols that it defines itself.
-            let places = list.into_iter().filter_map(|s| sym_place.get(&s).copied());
-            out.extend(places.filter(|&place| place as usize != i));
+            let casts = list.into_iter().filter_map(|s| sym_index.get(&s).copied());
+            out.extend(casts.filter(|&cast| cast as usize != i));
         };
-        if !sym_place.is_empty() {
+        if !sym_index.is_empty() {
             symbols(type_syms(func, func.var(b.var).ty));
             for_each_expr(func, b.value, |e| match func.expr(e) {
                 ExprData::Shape(dims) => {
@@ -352,14 +357,14 @@ pub fn needs_in_block(func: &Function, block: Block) -> Vec<Vec<u32>> {
         }
         out
     };
-    bindings.iter().enumerate().map(needs).collect()
+    bindings.iter().enumerate().map(dependences).collect()
 }
 
 /// The symbols visible at the start of a block: those of the parameters of enclosing functions, and
 /// those of previous `match_cast`s in the enclosing sequences.
 fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
     let mut scopes: Vec<Vec<SymVar>> = Vec::new();
-    let mut found = FxHashSet::default();
+    let mut symbols = FxHashSet::default();
     let mut done = false;
     walk(func, func.root(), |event| match event {
         _ if done => {}
@@ -370,7 +375,7 @@ fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
         Event::EnterSeq(_) => scopes.push(Vec::new()),
         Event::Result(_) | Event::LeaveFunc(_) => drop(scopes.pop()),
         Event::EnterBlock(b) if b == block => {
-            found.extend(scopes.drain(..).flatten());
+            symbols.extend(scopes.drain(..).flatten());
             done = true;
         }
         Event::LeaveBinding(_, b) => {
@@ -380,33 +385,35 @@ fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
         }
         _ => {}
     });
-    found
+    symbols
 }
 
 /// As [`sort_block`], for pure blocks of either kind. The error is a variable that depends on
 /// itself.
-fn put_in_order(func: &mut Function, block: Block) -> Result<(), Var> {
-    let needs = needs_in_block(func, block);
+fn sort_bindings(func: &mut Function, block: Block) -> Result<(), Var> {
+    let dependences = dependences_in_block(func, block);
     let bindings = std::mem::take(&mut func.block_mut(block).bindings);
     let (mut state, mut order) = (vec![0u8; bindings.len()], Vec::with_capacity(bindings.len()));
     for start in 0..bindings.len() {
         let mut stack = vec![(start, 0usize)];
-        while let Some((i, at)) = stack.pop() {
+        while let Some((i, next_dependence)) = stack.pop() {
             if state[i] == 2 {
                 continue;
             }
             state[i] = 1;
-            match needs[i].get(at) {
+            match dependences[i].get(next_dependence) {
                 None => {
                     state[i] = 2;
                     order.push(i);
                 }
                 Some(&next) => {
-                    stack.push((i, at + 1));
+                    stack.push((i, next_dependence + 1));
                     let next = next as usize;
                     if state[next] == 0 {
                         stack.push((next, 0));
-                    } else if state[next] == 1 && (next != i || !names_itself(func, &bindings[i])) {
+                    } else if state[next] == 1
+                        && (next != i || !may_refer_to_itself(func, &bindings[i]))
+                    {
                         let v = bindings[next].var;
                         func.block_mut(block).bindings = bindings;
                         return Err(v);

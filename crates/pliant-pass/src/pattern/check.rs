@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use pliant_diag::suggest::did_you_mean;
 use pliant_ir::{AttrValue, Op, OpRegistry};
 
-use super::demands::contradiction;
+use super::contradictions::contradiction;
 use super::node::{Literal, Pattern, PatternKind};
-use super::size::SizePattern;
-use super::table::{Heads, Node, NodeId, PatternTable};
-use super::typed;
+use super::table::{Node, NodeId, PatternTable, RootKinds};
+use super::type_check;
+use super::type_pattern::SizePattern;
 use crate::error::{PassError, Problem};
 
-/// Descriptions are truncated at this nesting depth.
-const MAX_SHOWN: u32 = 6;
+/// Maximum nesting depth of printed patterns.
+const MAX_PRINTED_DEPTH: u32 = 6;
 
 /// The reasons why a pattern can never match. Empty if it can match, as far as can be determined.
 pub fn problems(pattern: &Pattern, ops: &dyn OpRegistry) -> Vec<Problem> {
@@ -26,12 +26,12 @@ pub fn problems(pattern: &Pattern, ops: &dyn OpRegistry) -> Vec<Problem> {
 /// # Errors
 /// All reasons.
 pub fn check(pattern: &Pattern, ops: &dyn OpRegistry) -> Result<(), PassError> {
-    let mut found = problems(pattern, ops);
+    let mut problems = problems(pattern, ops);
     let table = PatternTable::of(pattern);
-    if let Some(why) = table.id(pattern).and_then(|id| operator_alone(&table, id)) {
-        found.push(Problem::new(format!("this pattern can never match: {why}")));
+    if let Some(reason) = table.id(pattern).and_then(|id| operator_as_value(&table, id)) {
+        problems.push(Problem::new(format!("this pattern can never match: {reason}")));
     }
-    if found.is_empty() { Ok(()) } else { Err(PassError::User(found)) }
+    if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
 }
 
 /// The reason why a pattern can never match, without checking its subpatterns.
@@ -42,26 +42,26 @@ pub fn check_one(pattern: &Pattern, ops: &dyn OpRegistry) -> Option<Problem> {
 
 fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<Problem> {
     let pattern = &table.patterns()[id as usize];
-    let never = |why: String| Problem::new(format!("this pattern can never match: {why}"));
+    let never = |reason: String| Problem::new(format!("this pattern can never match: {reason}"));
     match &table.nodes[id as usize] {
         Node::Op(op) => unknown_op(*op, ops),
-        Node::Call { callee, .. } if uncallable(&table.nodes[*callee as usize]) => {
-            Some(never(format!("{} is nothing that can be called", text(table, *callee))))
+        Node::Call { callee, .. } if !is_callable(&table.nodes[*callee as usize]) => {
+            Some(never(format!("{} cannot be called", text(table, *callee))))
         }
         Node::Call { callee, args, more } => {
-            if let Some(why) = args.iter().find_map(|&p| operator_alone(table, p)) {
-                return Some(never(why));
+            if let Some(reason) = args.iter().find_map(|&p| operator_as_value(table, p)) {
+                return Some(never(reason));
             }
-            let Heads { ops: Some(list), kinds: 0 } = table.callee_ops(*callee) else {
+            let RootKinds { ops: Some(list), kinds: 0 } = table.callee_ops(*callee) else {
                 return None;
             };
-            let unfit = |op| {
+            let mismatch = |op| {
                 wrong_arity(op, args.len(), *more, ops)
-                    .or_else(|| typed::wrong_operand(table, op, args, ops))
+                    .or_else(|| type_check::wrong_operand(table, op, args, ops))
             };
-            all_reasons(&list, unfit).map(never)
+            reason_for_all(&list, mismatch).map(never)
         }
-        Node::And(list) if table.heads[id as usize].is_empty() => {
+        Node::And(list) if table.root_kinds[id as usize].is_empty() => {
             let each: Vec<String> =
                 list.iter().map(|&p| describe(&table.patterns()[p as usize])).collect();
             Some(never(format!("no value is at once {}", each.join(" and "))))
@@ -70,7 +70,7 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
             contradiction(table, id, ops).map(never)
         }
         Node::Tuple { fields, .. } => {
-            fields.iter().find_map(|&p| operator_alone(table, p)).map(never)
+            fields.iter().find_map(|&p| operator_as_value(table, p)).map(never)
         }
         Node::GetItem(tuple, index) => match (&table.nodes[*tuple as usize], index) {
             (Node::Tuple { fields, .. }, Some(index)) if *index as usize >= fields.len() => {
@@ -79,40 +79,39 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
             (Node::Constant | Node::Literal(_) | Node::ShapeValue(_), _) => {
                 Some(never(format!("{} has no fields", text(table, *tuple))))
             }
-            _ => operator_alone(table, *tuple)
-                .or_else(|| typed::no_field(table, *tuple, *index, ops))
+            _ => operator_as_value(table, *tuple)
+                .or_else(|| type_check::missing_field(table, *tuple, *index, ops))
                 .map(never),
         },
         Node::Attrs(p, attrs) => {
             let list = match table.callee_ops_of(*p) {
-                Some(Heads { ops: Some(list), kinds: 0 }) => list,
+                Some(RootKinds { ops: Some(list), kinds: 0 }) => list,
                 _ => Vec::new(),
             };
-            let unfit = |op| {
+            let mismatch = |op| {
                 unknown_attr(op, attrs, ops)
-                    .or_else(|| unfit_attr(op, attrs, ops))
-                    .or_else(|| typed::wrong_attr(op, attrs, ops))
+                    .or_else(|| wrong_attr_kind(op, attrs, ops))
+                    .or_else(|| type_check::wrong_attr(op, attrs, ops))
             };
-            all_reasons(&list, unfit).or_else(|| contradiction(table, id, ops)).map(never)
+            reason_for_all(&list, mismatch).or_else(|| contradiction(table, id, ops)).map(never)
         }
         Node::Or(list) if list.is_empty() => Some(never("it has no alternatives".into())),
-        _ if table.heads[id as usize].is_empty() && !is_op_level(pattern) => {
+        _ if table.root_kinds[id as usize].is_empty() && !matches_operators(pattern) => {
             Some(never(format!("{} matches no value", describe(pattern))))
         }
         _ => None,
     }
 }
 
-/// The first reason if there is one for every operator: among alternatives it is sufficient that
-/// one can match.
-fn all_reasons(list: &[Op], why: impl Fn(Op) -> Option<String>) -> Option<String> {
-    let mut reasons = list.iter().map(|&op| why(op));
+/// The reason for the first operator, if there is one for every operator. If any operator can match, there is none.
+fn reason_for_all(list: &[Op], reason: impl Fn(Op) -> Option<String>) -> Option<String> {
+    let mut reasons = list.iter().map(|&op| reason(op));
     let first = reasons.next()??;
     reasons.all(|r| r.is_some()).then_some(first)
 }
 
-/// Whether a pattern denotes an operator, which only occurs as a callee.
-fn is_op_level(pattern: &Pattern) -> bool {
+/// Whether a pattern matches operators, which only occur as callees.
+fn matches_operators(pattern: &Pattern) -> bool {
     let mut stack = vec![pattern];
     while let Some(p) = stack.pop() {
         match p.kind() {
@@ -126,12 +125,11 @@ fn is_op_level(pattern: &Pattern) -> bool {
 }
 
 impl PatternTable {
-    /// The operators to which a pattern with attributes applies: the ones that it denotes, or whose
-    /// calls it matches.
-    fn callee_ops_of(&self, id: NodeId) -> Option<Heads> {
+    /// The operators to which attributes of a pattern apply: the ones that it matches, or whose calls it matches.
+    fn callee_ops_of(&self, id: NodeId) -> Option<RootKinds> {
         match &self.nodes[id as usize] {
             Node::Op(_) => Some(self.callee_ops(id)),
-            Node::Call { .. } => Some(self.heads[id as usize].clone()),
+            Node::Call { .. } => Some(self.root_kinds[id as usize].clone()),
             Node::Attrs(p, _) | Node::DType(p, _) | Node::Shape(p, _) => self.callee_ops_of(*p),
             _ => None,
         }
@@ -142,15 +140,15 @@ fn text(table: &PatternTable, id: NodeId) -> String {
     describe(&table.patterns()[id as usize])
 }
 
-fn uncallable(callee: &Node) -> bool {
-    matches!(callee, Node::Constant | Node::Literal(_) | Node::ShapeValue(_) | Node::Tuple { .. })
+fn is_callable(callee: &Node) -> bool {
+    !matches!(callee, Node::Constant | Node::Literal(_) | Node::ShapeValue(_) | Node::Tuple { .. })
 }
 
-/// The reason why an operator pattern, which only occurs as a callee, matches no operand.
-fn operator_alone(table: &PatternTable, id: NodeId) -> Option<String> {
+/// The reason why a pattern of an operator matches no operand: operators only occur as callees.
+fn operator_as_value(table: &PatternTable, id: NodeId) -> Option<String> {
     let pattern = &table.patterns()[id as usize];
-    let alone = is_op_level(pattern) && table.heads[id as usize].is_empty();
-    alone.then(|| operator_text(pattern))
+    let as_value = matches_operators(pattern) && table.root_kinds[id as usize].is_empty();
+    as_value.then(|| operator_text(pattern))
 }
 
 fn operator_text(pattern: &Pattern) -> String {
@@ -170,19 +168,19 @@ pub fn unknown_op(op: Op, ops: &dyn OpRegistry) -> Option<Problem> {
     })
 }
 
-fn wrong_arity(op: Op, given: usize, more: bool, ops: &dyn OpRegistry) -> Option<String> {
+fn wrong_arity(op: Op, count: usize, more: bool, ops: &dyn OpRegistry) -> Option<String> {
     let signature = ops.signature(op)?;
-    let (operands, most) = (&signature.operands, signature.max_operands()?);
-    let least = operands.iter().filter(|o| !o.optional).count();
-    let fits = given <= most && (more || given >= least);
+    let (operands, max) = (&signature.operands, signature.max_operands()?);
+    let min = operands.iter().filter(|o| !o.optional).count();
+    let fits = count <= max && (more || count >= min);
     if fits {
         return None;
     }
     let names: Vec<&str> = operands.iter().map(|o| o.name).collect();
-    let count = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+    let range = if min == max { format!("{max}") } else { format!("{min} to {max}") };
     Some(format!(
-        "{op} takes {count} operand{} ({}), the pattern has {given}",
-        if most == 1 { "" } else { "s" },
+        "{op} takes {range} operand{} ({}), the pattern has {count}",
+        if max == 1 { "" } else { "s" },
         names.join(", ")
     ))
 }
@@ -201,9 +199,8 @@ fn unknown_attr(
     })
 }
 
-/// The reason why the value of an attribute is of a kind that the operator never has, judged by its
-/// default.
-fn unfit_attr(
+/// The reason why the operator never accepts the kind of an attribute's value, according to the default of the attribute.
+fn wrong_attr_kind(
     op: Op,
     attrs: &[(std::sync::Arc<str>, AttrValue)],
     ops: &dyn OpRegistry,
@@ -211,9 +208,9 @@ fn unfit_attr(
     let known = &ops.signature(op)?.attrs;
     attrs.iter().find_map(|(key, want)| {
         let default = known.iter().find(|(k, _)| *k == &**key)?.1.as_ref()?;
-        let (is, asked) = (kind_of(default)?, kind_of(want)?);
-        (is != asked).then(|| {
-            format!("the attribute '{key}' of {op} is {is}, and the pattern asks for {want:?}")
+        let (kind, required) = (kind_of(default)?, kind_of(want)?);
+        (kind != required).then(|| {
+            format!("the attribute '{key}' of {op} is {kind}, but the pattern requires {want:?}")
         })
     })
 }
@@ -256,7 +253,7 @@ fn write_sizes(out: &mut String, sizes: &[SizePattern]) {
 }
 
 fn write_pattern(out: &mut String, pattern: &Pattern, depth: u32) {
-    if depth > MAX_SHOWN {
+    if depth > MAX_PRINTED_DEPTH {
         out.push_str("...");
         return;
     }

@@ -123,22 +123,21 @@ impl PatternContext {
         func: &Function,
         block: Block,
         ops: &dyn OpRegistry,
-        leave: &FxHashSet<Var>,
+        excluded: &FxHashSet<Var>,
     ) -> Option<Match> {
-        next_match(func, self, block, ops, &mut leave.clone())
+        next_match(func, self, block, ops, &mut excluded.clone())
     }
 
-    /// The first match in which the variable of the first pattern is in a window `(start, length)`
-    /// of its candidates.
-    pub(crate) fn match_graph(
+    /// Searches for a match. The pattern that is assigned first only gets the candidates in a window `(start, length)`.
+    pub(crate) fn search_block(
         &self,
         func: &Function,
         defs: &Defs,
-        graph: &Graph,
+        index: &BlockIndex,
         ops: &dyn OpRegistry,
-        leave: &FxHashSet<Var>,
+        excluded: &FxHashSet<Var>,
         window: (usize, usize),
-    ) -> Searched {
+    ) -> SearchResult {
         let mut table = PatternTable::default();
         let nodes: Vec<NodeId> = self.patterns.iter().map(|p| table.add(p)).collect();
         let edges = self
@@ -157,24 +156,24 @@ impl PatternContext {
             .map(|list| list.iter().filter_map(|p| table.id(p)).collect())
             .collect();
         let more = Cell::new(false);
-        let edges = Edges { nodes, edges, same_shape, graph, leave, window, more };
+        let context = ContextSearch { nodes, edges, same_shape, index, excluded, window, more };
         let mut syms = Syms::Copy(None);
         let mut search = Search::new(func, &mut syms, defs, ops, &table);
-        search.edges = Some(&edges);
+        search.context = Some(&context);
         let start = search.goal(Goal::Assign, u32::MAX);
         match search.solve(start) {
-            true => Searched::Found(search.found(0)),
-            false => Searched::Nothing { more: edges.more.get() },
+            true => SearchResult::Match(search.to_match(0)),
+            false => SearchResult::NoMatch { more: context.more.get() },
         }
     }
 }
 
-/// The result of searching a window.
-pub(crate) enum Searched {
+/// The result of a search in a window of candidates.
+pub(crate) enum SearchResult {
     /// A match.
-    Found(Match),
-    /// None.
-    Nothing {
+    Match(Match),
+    /// No match.
+    NoMatch {
         /// Whether there are candidates after the window.
         more: bool,
     },
@@ -182,7 +181,7 @@ pub(crate) enum Searched {
 
 /// The reason why a use relation is impossible.
 fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
-    let never = |why: String| Some(format!("this context can never match: {why}"));
+    let never = |reason: String| Some(format!("this context can never match: {reason}"));
     let user = &edge.user;
     match user.kind() {
         PatternKind::Constant | PatternKind::Literal(_) | PatternKind::ShapeValue(_) => {
@@ -195,9 +194,9 @@ fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
             if matches!(*op, CALL_TIR | CALL_DPS_PACKED) {
                 return None;
             }
-            let most = ops.signature(*op)?.max_operands()?;
-            let index = edge.index.filter(|&i| i as usize >= most)?;
-            never(format!("{op} takes {most} operands and has no operand {index}"))
+            let max = ops.signature(*op)?.max_operands()?;
+            let index = edge.index.filter(|&i| i as usize >= max)?;
+            never(format!("{op} takes {max} operands and has no operand {index}"))
         }
         _ => None,
     }
@@ -210,8 +209,8 @@ struct Edge {
     only: bool,
 }
 
-/// The information about a block that a search needs.
-pub(crate) struct Graph {
+/// The uses of variables, and the variables of a block by operator.
+pub(crate) struct BlockIndex {
     uses: Uses,
     /// The variables of the block in order, by the operator of their value. `all` contains all of
     /// them.
@@ -220,10 +219,10 @@ pub(crate) struct Graph {
     vars: FxHashMap<Var, Expr>,
 }
 
-impl Graph {
-    /// Collects the uses in a function, and the bindings of one block.
+impl BlockIndex {
+    /// Indexes the uses of variables in a function, and the bindings of a block.
     pub fn of(func: &Function, block: Block) -> Self {
-        let mut graph = Graph {
+        let mut index = BlockIndex {
             uses: Uses::of(func),
             by_op: FxHashMap::default(),
             all: Vec::new(),
@@ -233,49 +232,54 @@ impl Graph {
             // An unused variable may have no operand expression. It can only be matched if it has
             // one.
             let Some(e) = func.find_var_expr(b.var) else { continue };
-            graph.all.push(e);
-            graph.vars.insert(b.var, e);
+            index.all.push(e);
+            index.vars.insert(b.var, e);
             if let ExprData::Call { callee: Callee::Op(op), .. } = func.expr(b.value) {
-                graph.by_op.entry(*op).or_default().push(e);
+                index.by_op.entry(*op).or_default().push(e);
             }
         }
-        graph
+        index
     }
 }
 
-/// The patterns and use relations of a context during a search.
-pub(crate) struct Edges<'a> {
+/// The patterns and use relations of a context, in the form that the search uses.
+pub(crate) struct ContextSearch<'a> {
     nodes: Vec<NodeId>,
     edges: Vec<Edge>,
     same_shape: Vec<Vec<NodeId>>,
-    graph: &'a Graph,
-    leave: &'a FxHashSet<Var>,
+    index: &'a BlockIndex,
+    /// The variables that must not be matched.
+    excluded: &'a FxHashSet<Var>,
     /// The window of candidates for the first pattern: start and length.
     window: (usize, usize),
     /// Whether there are candidates after the window.
     more: Cell<bool>,
 }
 
-impl Edges<'_> {
-    /// The next pattern to assign, with its candidate variables. `Some(None)` if all patterns are
-    /// assigned, and `None` if the current assignment is impossible.
-    #[expect(clippy::option_option, reason = "failed, done and next are three answers")]
+impl ContextSearch<'_> {
+    /// The next pattern to assign, with its candidate variables. `Some(None)` if all patterns are assigned, and `None` if the
+    /// current assignment is impossible.
+    #[expect(
+        clippy::option_option,
+        reason = "there are three results: impossible, complete and the next pattern"
+    )]
     pub fn next(&self, search: &mut Search<'_>) -> Option<Option<(NodeId, Rc<[Expr]>)>> {
-        if !self.hold(search) {
+        if !self.relations_hold(search) {
             return None;
         }
-        let open: Vec<NodeId> =
+        let unassigned: Vec<NodeId> =
             self.nodes.iter().copied().filter(|&n| search.matched(n).is_none()).collect();
-        let Some(&last) = open.last() else { return Some(None) };
-        let linked = open.iter().find_map(|&n| Some((n, self.linked(search, n)?)));
-        // Without a link, start with users, because matching them also matches their operands.
+        let Some(&last) = unassigned.last() else { return Some(None) };
+        let linked = unassigned.iter().find_map(|&n| Some((n, self.linked_candidates(search, n)?)));
+        // Without a link to an assigned pattern, start with a pattern that no other one uses, because matching it also matches its
+        // operands.
         let (node, list) = linked.unwrap_or_else(|| {
-            let users: FxHashSet<NodeId> = self.edges.iter().map(|e| e.def).collect();
-            let sink =
-                open.iter().rev().copied().find(|n| !users.contains(n) && !self.inside(search, *n));
+            let used: FxHashSet<NodeId> = self.edges.iter().map(|e| e.def).collect();
+            let is_sink = |n: &NodeId| !used.contains(n) && !self.is_nested(search, *n);
+            let sink = unassigned.iter().rev().copied().find(is_sink);
             let node = sink.unwrap_or(last);
             let all = self.candidates(search, node);
-            if open.len() < self.nodes.len() {
+            if unassigned.len() < self.nodes.len() {
                 return (node, all.copied().collect());
             }
             let (start, length) = self.window;
@@ -284,29 +288,29 @@ impl Edges<'_> {
             list.truncate(length);
             (node, list)
         });
-        let taken = self.taken(search);
+        let assigned = self.assigned_vars(search);
         let fits = |e: &Expr| match search.func.expr(*e) {
-            ExprData::Var(v) => !taken.contains(v) && !self.leave.contains(v),
+            ExprData::Var(v) => !assigned.contains(v) && !self.excluded.contains(v),
             _ => true,
         };
         Some(Some((node, list.into_iter().filter(fits).collect())))
     }
 
-    /// Whether a node is nested in another one that is not assigned yet.
-    fn inside(&self, search: &Search<'_>, node: NodeId) -> bool {
+    /// Whether a pattern is an operand of another one that is not assigned yet.
+    fn is_nested(&self, search: &Search<'_>, node: NodeId) -> bool {
         self.nodes.iter().any(|&n| {
             n != node && search.matched(n).is_none() && children(search.table, n).contains(&node)
         })
     }
 
-    /// The variables assigned to call patterns. No two patterns share one.
-    fn taken(&self, search: &Search<'_>) -> FxHashSet<Var> {
+    /// The variables assigned to patterns other than wildcards. Each can only be assigned once.
+    fn assigned_vars(&self, search: &Search<'_>) -> FxHashSet<Var> {
         let own = |n: &&NodeId| !matches!(search.table.nodes[**n as usize], Node::Wildcard);
         self.nodes.iter().filter(own).filter_map(|&n| search.variable(n)).collect()
     }
 
-    /// The candidates for a node, given assigned nodes that use it or are used by it.
-    fn linked(&self, search: &Search<'_>, node: NodeId) -> Option<Vec<Expr>> {
+    /// The candidates for a pattern that uses an assigned pattern or is used by one; `None` if there is no such pattern.
+    fn linked_candidates(&self, search: &Search<'_>, node: NodeId) -> Option<Vec<Expr>> {
         for edge in &self.edges {
             if edge.user == node
                 && let Some(def) = search.variable(edge.def)
@@ -326,8 +330,8 @@ impl Edges<'_> {
     }
 
     fn users(&self, v: Var) -> Vec<Expr> {
-        let users = self.graph.uses.users(v);
-        users.iter().filter_map(|u| self.graph.vars.get(u).copied()).collect()
+        let users = self.index.uses.users(v);
+        users.iter().filter_map(|u| self.index.vars.get(u).copied()).collect()
     }
 
     fn candidates<'s>(
@@ -335,18 +339,18 @@ impl Edges<'_> {
         search: &Search<'_>,
         node: NodeId,
     ) -> impl Iterator<Item = &'s Expr> {
-        let heads = &search.table.heads[node as usize];
-        let (ops, all) = match (&heads.ops, heads.kinds) {
+        let root = &search.table.root_kinds[node as usize];
+        let (ops, all) = match (&root.ops, root.kinds) {
             (Some(ops), 0) => (&ops[..], &[][..]),
-            _ => (&[][..], &self.graph.all[..]),
+            _ => (&[][..], &self.index.all[..]),
         };
         let lists: Vec<&[Expr]> =
-            ops.iter().filter_map(|op| Some(&self.graph.by_op.get(op)?[..])).chain([all]).collect();
+            ops.iter().filter_map(|op| Some(&self.index.by_op.get(op)?[..])).chain([all]).collect();
         lists.into_iter().flatten()
     }
 
-    /// Whether all edges between assigned nodes hold.
-    fn hold(&self, search: &mut Search<'_>) -> bool {
+    /// Whether all use relations and shape conditions between assigned patterns hold.
+    fn relations_hold(&self, search: &mut Search<'_>) -> bool {
         let edges = self.edges.iter().all(|edge| {
             let (Some(def), Some(user)) = (search.matched(edge.def), search.matched(edge.user))
             else {
@@ -367,13 +371,13 @@ impl Edges<'_> {
         else {
             return false;
         };
-        let users = self.graph.uses.users(def);
+        let users = self.index.uses.users(def);
         let read = operand_vars(
             search.func,
             search.value(search.matched(edge.user).expect("it has a variable")),
         );
         let reads = read.iter().filter(|&&v| v == def).count();
-        users == [user] && self.graph.uses.count(def) == reads
+        users == [user] && self.index.uses.count(def) == reads
     }
 }
 
@@ -405,13 +409,13 @@ fn operands(search: &Search<'_>, value: Expr, mut visit: impl FnMut(Expr, u32)) 
     match func.expr(value) {
         ExprData::Call { callee, args, .. } => {
             let args = func.list(*args);
-            let handed = match callee {
+            let passed = match callee {
                 Callee::Op(CALL_TIR | CALL_DPS_PACKED) => {
                     args.get(1).and_then(|&t| func.tuple_fields(search.value(t)))
                 }
                 _ => None,
             };
-            for (i, &arg) in handed.unwrap_or(args).iter().enumerate() {
+            for (i, &arg) in passed.unwrap_or(args).iter().enumerate() {
                 visit(arg, i as u32);
                 for &field in func.tuple_fields(arg).into_iter().flatten() {
                     visit(field, i as u32);

@@ -8,7 +8,7 @@ use pliant_ir::relax::while_loop::op_call_is_pure;
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{Op, OpRegistry};
 
-use crate::writers::Writers;
+use crate::may_write::MayWrite;
 
 const ASSERT_OP: Op = Op::new("relax.assert_op");
 
@@ -26,8 +26,8 @@ struct Def {
 #[derive(Clone, Default)]
 pub struct Defs {
     defs: SecondaryMap<Var, Def>,
-    /// The calls that have side effects which their types do not express.
-    writers: Option<Writers>,
+    /// The functions that may write to their arguments although their types are pure.
+    writers: Option<MayWrite>,
 }
 
 impl Defs {
@@ -36,10 +36,10 @@ impl Defs {
         Self::default()
     }
 
-    /// The values of all variables reachable from the root. `writers` are those of the function's
-    /// module. Without them, calls of all graph functions are treated as potential writers.
-    pub fn of(func: &Function, ops: &dyn OpRegistry, writers: Option<&Writers>) -> Self {
-        let writers = writers.cloned().unwrap_or_else(|| Writers::around(func));
+    /// The definitions of all variables that are reachable from the root. `writers` is that of the function's module. If it is
+    /// `None`, every called graph function may write to its arguments.
+    pub fn of(func: &Function, ops: &dyn OpRegistry, writers: Option<&MayWrite>) -> Self {
+        let writers = writers.cloned().unwrap_or_else(|| MayWrite::within(func));
         let mut defs = Defs { writers: Some(writers), ..Defs::default() };
         // The epoch of a binding is the number of preceding side effects. A local function is
         // executed at a different time than its surroundings, so its body has separate epochs.
@@ -51,14 +51,14 @@ impl Defs {
                 epoch = last;
             }
             Event::LeaveFunc(_) => epoch = outer.pop().expect("functions begin before they end"),
-            Event::LeaveBinding(place, b) => {
+            Event::LeaveBinding(location, b) => {
                 let nested = matches!(func.expr(b.value), ExprData::If { .. });
-                if !nested && !only_checks(func, b.value) && !defs.is_pure(func, ops, b.value) {
+                if !nested && !is_assertion(func, b.value) && !defs.is_pure(func, ops, b.value) {
                     last += 1;
-                    defs.define(func, b, last - 1, place.block);
+                    defs.define(func, b, last - 1, location.block);
                     epoch = last;
                 } else {
-                    defs.define(func, b, epoch, place.block);
+                    defs.define(func, b, epoch, location.block);
                 }
             }
             _ => {}
@@ -70,31 +70,30 @@ impl Defs {
     pub fn define(&mut self, func: &Function, b: Binding, epoch: u32, block: Block) {
         let mut value = b.value;
         if let ExprData::Var(v) = func.expr(value)
-            && let Some(canonical) = self.canonical(func, *v)
+            && let Some(original) = self.copied_var(func, *v)
         {
-            value = canonical;
+            value = original;
         }
         self.defs[b.var] = Def { value: Some(value).into(), epoch, block: Some(block).into() };
     }
 
-    /// The variable of which `v` is a transitive copy, as an expression; `None` if it is not a
-    /// copy.
-    fn canonical(&self, func: &Function, v: Var) -> Option<Expr> {
-        let mut found = None;
+    /// The original variable of a copy, as an expression; `None` if `v` is not a copy.
+    fn copied_var(&self, func: &Function, v: Var) -> Option<Expr> {
+        let mut original = None;
         let mut v = v;
         for _ in 0..MAX_COPIES {
             let Some(value) = self.defs[v].value.expand() else { break };
             let ExprData::Var(next) = func.expr(value) else { break };
-            found = Some(value);
+            original = Some(value);
             v = *next;
         }
-        found
+        original
     }
 
     /// Looks through copies and checks (`match_cast`), but not through the values of variables.
     pub fn origin(&self, func: &Function, e: Expr) -> Expr {
         match func.expr(e) {
-            ExprData::Var(v) => self.canonical(func, *v).unwrap_or(e),
+            ExprData::Var(v) => self.copied_var(func, *v).unwrap_or(e),
             _ => e,
         }
     }
@@ -111,15 +110,14 @@ impl Defs {
         e
     }
 
-    /// As [`Defs::value`], but only looks through variables that have the same effect epoch as
-    /// `place`.
-    pub fn value_beside(&self, func: &Function, e: Expr, place: Var) -> Expr {
-        let here = self.epoch(place);
+    /// As [`Defs::value`], but only looks through variables that have the same effect epoch as `var`.
+    pub fn value_in_epoch(&self, func: &Function, e: Expr, var: Var) -> Expr {
+        let epoch = self.epoch(var);
         let mut e = e;
         for _ in 0..MAX_COPIES {
             let ExprData::Var(v) = func.expr(e) else { break };
             let Some(value) = self.defs[*v].value.expand() else { break };
-            if self.epoch(*v) != here {
+            if self.epoch(*v) != epoch {
                 break;
             }
             e = value;
@@ -155,8 +153,7 @@ impl Defs {
     }
 }
 
-/// Whether a value is a check, which fails or does nothing. Computations may be moved across
-/// checks.
-fn only_checks(func: &Function, value: Expr) -> bool {
+/// Whether a value is an assertion. It fails or does nothing, so computations may be moved across it.
+fn is_assertion(func: &Function, value: Expr) -> bool {
     matches!(func.expr(value), ExprData::Call { callee: Callee::Op(ASSERT_OP), .. })
 }

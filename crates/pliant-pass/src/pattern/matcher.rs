@@ -13,11 +13,11 @@ use pliant_ir::{AttrValue, Op, Sym};
 use pliant_sym::SymArena;
 use rustc_hash::FxHashMap;
 
-use super::compare::{literal_is, same_attr, same_name};
-use super::context::Edges;
+use super::context::ContextSearch;
 use super::defs::Defs;
 use super::node::Pattern;
-use super::size::SizeTerm;
+use super::type_pattern::SizeTerm;
+use super::unification::{literal_is, same_attr, same_name};
 use super::table::{Node, NodeId, PatternTable};
 
 /// Maximum number of search steps. A pattern with more alternatives is not useful.
@@ -82,7 +82,7 @@ pub fn match_expr(
     let root = table.id(pattern)?;
     let mut syms = Syms::Copy(None);
     let mut search = Search::new(func, &mut syms, defs, ops, &table);
-    search.find(root, expr).then(|| search.found(0))
+    search.find(root, expr).then(|| search.to_match(0))
 }
 
 /// The arena for size comparisons, to which the prover adds terms.
@@ -97,8 +97,8 @@ pub(crate) enum Syms {
 pub(crate) enum Goal {
     /// The pattern matches the expression.
     Match(NodeId, Expr),
-    /// The remaining field patterns match fields that are not taken yet.
-    Fields { tuple: NodeId, expr: Expr, next: u32, taken: u64 },
+    /// The field patterns of an unordered tuple, starting at `next`, match fields that are not in the bit set `used`.
+    Fields { tuple: NodeId, expr: Expr, next: u32, used: u64 },
     /// All values have the shape of the first one.
     SameShape(NodeId),
     /// Every pattern of the context is assigned to a variable.
@@ -107,18 +107,20 @@ pub(crate) enum Goal {
 
 const END: u32 = u32::MAX;
 
-struct Choice {
+/// A choice point: the state to which the search can backtrack.
+struct ChoicePoint {
     /// The next alternative.
     next: Alternative,
     /// The number of matched nodes and bound symbols at the time of the choice.
     matched: usize,
     bound: usize,
-    later: usize,
+    deferred: usize,
 }
 
 enum Alternative {
     Goals(u32),
-    Candidates { node: NodeId, list: Rc<[Expr]>, at: usize, rest: u32 },
+    /// The candidates for a pattern of a context, starting at `next`, followed by the goals `rest`.
+    Candidates { node: NodeId, list: Rc<[Expr]>, next: usize, rest: u32 },
 }
 
 /// The state of a search.
@@ -128,15 +130,16 @@ pub(crate) struct Search<'a> {
     pub defs: &'a Defs,
     ops: &'a dyn OpRegistry,
     pub table: &'a PatternTable,
-    /// Use relations between patterns, when searching for a context.
-    pub edges: Option<&'a Edges<'a>>,
+    /// The context, when searching for one.
+    pub context: Option<&'a ContextSearch<'a>>,
+    /// Linked lists of goals: each goal with the index of the next one.
     goals: Vec<(Goal, u32)>,
     matched: Vec<PackedOption<Expr>>,
     trail: Vec<NodeId>,
     pub(super) sizes: FxHashMap<u64, Sym>,
     pub(super) size_trail: Vec<u64>,
-    /// Terms that are compared when their symbols are bound.
-    pub(super) later: Vec<(SizeTerm, Sym)>,
+    /// Terms to compare with sizes after all goals are satisfied, when their symbols are bound.
+    pub(super) deferred_terms: Vec<(SizeTerm, Sym)>,
     steps: u32,
     negations: u32,
 }
@@ -155,13 +158,13 @@ impl<'a> Search<'a> {
             defs,
             ops,
             table,
-            edges: None,
+            context: None,
             goals: Vec::new(),
             matched: vec![None.into(); table.nodes.len()],
             trail: Vec::new(),
             sizes: FxHashMap::default(),
             size_trail: Vec::new(),
-            later: Vec::new(),
+            deferred_terms: Vec::new(),
             steps: 0,
             negations: 0,
         }
@@ -175,7 +178,7 @@ impl<'a> Search<'a> {
     }
 
     /// The result of a successful search.
-    pub fn found(&self, rule: usize) -> Match {
+    pub fn to_match(&self, rule: usize) -> Match {
         let mut nodes = self.trail.clone();
         nodes.sort_unstable();
         let mut out = Match { rule, sizes: self.sizes.clone(), ..Match::default() };
@@ -204,13 +207,13 @@ impl<'a> Search<'a> {
 
     /// Searches for a way to satisfy all goals of the list.
     pub fn solve(&mut self, start: u32) -> bool {
-        let mut choices: Vec<Choice> = Vec::new();
-        let mut at = Some(start);
+        let mut choices: Vec<ChoicePoint> = Vec::new();
+        let mut goals = Some(start);
         loop {
-            match at {
-                Some(END) if self.later_hold() => return true,
+            match goals {
+                Some(END) if self.deferred_terms_match() => return true,
                 Some(END) | None => {
-                    at = match self.retry(&mut choices) {
+                    goals = match self.retry(&mut choices) {
                         Some(next) => Some(next),
                         None => return false,
                     }
@@ -221,23 +224,23 @@ impl<'a> Search<'a> {
                         return false;
                     }
                     let (goal, rest) = self.goals[goal as usize].clone();
-                    at = self.step(goal, rest, &mut choices);
+                    goals = self.step(goal, rest, &mut choices);
                 }
             }
         }
     }
 
     /// Backtracks to the last choice point with an untried alternative.
-    fn retry(&mut self, choices: &mut Vec<Choice>) -> Option<u32> {
+    fn retry(&mut self, choices: &mut Vec<ChoicePoint>) -> Option<u32> {
         loop {
             let mut choice = choices.pop()?;
-            self.undo(choice.matched, choice.bound, choice.later);
+            self.undo(choice.matched, choice.bound, choice.deferred);
             match &mut choice.next {
                 Alternative::Goals(goals) => return Some(*goals),
-                Alternative::Candidates { node, list, at, rest } => {
-                    let Some(&candidate) = list.get(*at) else { continue };
+                Alternative::Candidates { node, list, next, rest } => {
+                    let Some(&candidate) = list.get(*next) else { continue };
                     let (node, rest) = (*node, *rest);
-                    *at += 1;
+                    *next += 1;
                     choices.push(choice);
                     return Some(self.goal(Goal::Match(node, candidate), rest));
                 }
@@ -245,26 +248,28 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn undo(&mut self, matched: usize, bound: usize, later: usize) {
+    fn undo(&mut self, matched: usize, bound: usize, deferred: usize) {
         for node in self.trail.drain(matched..) {
             self.matched[node as usize] = None.into();
         }
         for key in self.size_trail.drain(bound..) {
             self.sizes.remove(&key);
         }
-        self.later.truncate(later);
+        self.deferred_terms.truncate(deferred);
     }
 
-    fn choose(&mut self, next: Alternative, choices: &mut Vec<Choice>) {
-        choices.push(Choice {
+    /// Adds a choice point with an alternative to try after a failure.
+    fn choose(&mut self, next: Alternative, choices: &mut Vec<ChoicePoint>) {
+        choices.push(ChoicePoint {
             next,
             matched: self.trail.len(),
             bound: self.size_trail.len(),
-            later: self.later.len(),
+            deferred: self.deferred_terms.len(),
         });
     }
 
-    fn step(&mut self, goal: Goal, rest: u32, choices: &mut Vec<Choice>) -> Option<u32> {
+    /// Processes a goal. Returns the remaining goals, or `None` if it fails.
+    fn step(&mut self, goal: Goal, rest: u32, choices: &mut Vec<ChoicePoint>) -> Option<u32> {
         match goal {
             Goal::Match(node, expr) => {
                 if let Some(before) = self.matched(node) {
@@ -272,28 +277,34 @@ impl<'a> Search<'a> {
                 }
                 self.matched[node as usize] = Some(expr).into();
                 self.trail.push(node);
-                self.kind(node, expr, rest, choices)
+                self.expand(node, expr, rest, choices)
             }
-            Goal::Fields { tuple, expr, next, taken } => {
-                self.any_field(tuple, expr, next, taken, rest, choices)
+            Goal::Fields { tuple, expr, next, used } => {
+                self.any_field(tuple, expr, next, used, rest, choices)
             }
             Goal::SameShape(node) => self.same_shape(node).then_some(rest),
             Goal::Assign => {
-                let edges = self.edges?;
-                let (node, list) = match edges.next(self)? {
+                let context = self.context?;
+                let (node, list) = match context.next(self)? {
                     Some(next) => next,
                     None => return Some(rest),
                 };
                 let again = self.goal(Goal::Assign, rest);
-                let candidates = Alternative::Candidates { node, list, at: 0, rest: again };
+                let candidates = Alternative::Candidates { node, list, next: 0, rest: again };
                 self.choose(candidates, choices);
                 None
             }
         }
     }
 
-    /// Reduces a pattern to goals for its subpatterns.
-    fn kind(&mut self, id: NodeId, e: Expr, rest: u32, choices: &mut Vec<Choice>) -> Option<u32> {
+    /// Checks the condition of a node, and prepends goals for its subpatterns to `rest`. Returns `None` if the condition fails.
+    fn expand(
+        &mut self,
+        id: NodeId,
+        e: Expr,
+        rest: u32,
+        choices: &mut Vec<ChoicePoint>,
+    ) -> Option<u32> {
         let table = self.table;
         let func = self.func;
         match &table.nodes[id as usize] {
@@ -326,17 +337,17 @@ impl<'a> Search<'a> {
                 _ => None,
             },
             Node::Tuple { fields, unordered } => {
-                let found = func.tuple_fields(self.value(e))?;
-                if found.len() != fields.len() {
+                let have = func.tuple_fields(self.value(e))?;
+                if have.len() != fields.len() {
                     return None;
                 }
                 if *unordered && fields.len() <= 64 {
                     let value = self.value(e);
                     return Some(
-                        self.goal(Goal::Fields { tuple: id, expr: value, next: 0, taken: 0 }, rest),
+                        self.goal(Goal::Fields { tuple: id, expr: value, next: 0, used: 0 }, rest),
                     );
                 }
-                Some(self.all(fields, found, rest))
+                Some(self.match_all(fields, have, rest))
             }
             Node::GetItem(tuple, index) => match func.expr(self.value(e)) {
                 ExprData::TupleGetItem(t, i) if index.is_none_or(|want| want == *i) => {
@@ -356,7 +367,7 @@ impl<'a> Search<'a> {
             Node::And(list) => {
                 Some(list.iter().rev().fold(rest, |rest, &p| self.goal(Goal::Match(p, e), rest)))
             }
-            Node::Not(p) => self.refuted(*p, e).then_some(rest),
+            Node::Not(p) => self.is_refuted(*p, e).then_some(rest),
             Node::Attrs(p, attrs) => {
                 let ExprData::Call { callee, attrs: have, .. } = func.expr(self.value(e)) else {
                     return None;
@@ -382,7 +393,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn all(&mut self, patterns: &[NodeId], exprs: &[Expr], rest: u32) -> u32 {
+    /// Prepends the goals that each pattern matches its expression.
+    fn match_all(&mut self, patterns: &[NodeId], exprs: &[Expr], rest: u32) -> u32 {
         let pairs = patterns.iter().zip(exprs).rev();
         pairs.fold(rest, |rest, (&p, &e)| self.goal(Goal::Match(p, e), rest))
     }
@@ -394,15 +406,15 @@ impl<'a> Search<'a> {
         more: bool,
         e: Expr,
         rest: u32,
-        choices: &mut Vec<Choice>,
+        choices: &mut Vec<ChoicePoint>,
     ) -> Option<u32> {
         let func = self.func;
-        let ExprData::Call { callee: called, args: found, attrs, .. } = func.expr(self.value(e))
+        let ExprData::Call { callee: called, args: have, attrs, .. } = func.expr(self.value(e))
         else {
             return None;
         };
-        let found = func.list(*found);
-        if found.len() < args.len() || (found.len() > args.len() && !more) {
+        let have = func.list(*have);
+        if have.len() < args.len() || (have.len() > args.len() && !more) {
             return None;
         }
         let called = *called;
@@ -413,17 +425,17 @@ impl<'a> Search<'a> {
                 }
                 if let [left, right] = *args
                     && self.ops.is_commutative(op)
-                    && let [x, y] = *found
+                    && let [x, y] = *have
                     && left != right
                 {
-                    let goals = self.all(&[left, right], &[y, x], rest);
+                    let goals = self.match_all(&[left, right], &[y, x], rest);
                     self.choose(Alternative::Goals(goals), choices);
                 }
                 rest
             }
             Callee::Expr(f) => self.goal(Goal::Match(callee, f), rest),
         };
-        Some(self.all(args, found, rest))
+        Some(self.match_all(args, have, rest))
     }
 
     /// Whether a callee pattern matches an operator. `depth` is the nesting depth of alternatives.
@@ -458,9 +470,11 @@ impl<'a> Search<'a> {
         let default = || signature?.attrs.iter().find(|(k, _)| *k == key)?.1.as_ref();
         let Some(have) = have.or_else(default) else { return false };
         same_attr(have, want) || {
-            let normal =
+            let normalized =
                 |value: &AttrValue| signature.map(|s| s.normalize_attr(key, value.clone()));
-            normal(have).zip(normal(want)).is_some_and(|(have, want)| same_attr(&have, &want))
+            normalized(have)
+                .zip(normalized(want))
+                .is_some_and(|(have, want)| same_attr(&have, &want))
         }
     }
 
@@ -469,16 +483,16 @@ impl<'a> Search<'a> {
         tuple: NodeId,
         expr: Expr,
         next: u32,
-        taken: u64,
+        used: u64,
         rest: u32,
-        choices: &mut Vec<Choice>,
+        choices: &mut Vec<ChoicePoint>,
     ) -> Option<u32> {
         let Node::Tuple { fields, .. } = &self.table.nodes[tuple as usize] else { return None };
         let Some(&pattern) = fields.get(next as usize) else { return Some(rest) };
-        let found = self.func.tuple_fields(expr)?;
-        for (i, &field) in found.iter().enumerate().rev() {
-            if taken & (1 << i) == 0 {
-                let goal = Goal::Fields { tuple, expr, next: next + 1, taken: taken | (1 << i) };
+        let have = self.func.tuple_fields(expr)?;
+        for (i, &field) in have.iter().enumerate().rev() {
+            if used & (1 << i) == 0 {
+                let goal = Goal::Fields { tuple, expr, next: next + 1, used: used | (1 << i) };
                 let others = self.goal(goal, rest);
                 let goals = self.goal(Goal::Match(pattern, field), others);
                 self.choose(Alternative::Goals(goals), choices);
@@ -487,21 +501,20 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Whether a pattern does not match, as determined by a separate search whose bindings are
-    /// discarded.
-    fn refuted(&mut self, p: NodeId, e: Expr) -> bool {
+    /// Whether a pattern does not match an expression. A separate search decides this, and its bindings are discarded.
+    fn is_refuted(&mut self, p: NodeId, e: Expr) -> bool {
         if self.negations >= MAX_NEGATIONS {
             return false;
         }
         self.negations += 1;
         let (matched, bound) = (self.trail.len(), self.size_trail.len());
-        let later = std::mem::take(&mut self.later);
+        let deferred = std::mem::take(&mut self.deferred_terms);
         let start = self.goal(Goal::Match(p, e), END);
-        let found = self.solve(start);
+        let matches = self.solve(start);
         self.undo(matched, bound, 0);
-        self.later = later;
+        self.deferred_terms = deferred;
         self.negations -= 1;
-        !found && self.steps <= MAX_STEPS
+        !matches && self.steps <= MAX_STEPS
     }
 
     /// The value of a variable; other expressions are unchanged.

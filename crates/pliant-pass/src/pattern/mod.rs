@@ -27,21 +27,21 @@
 pub mod apply;
 pub mod block;
 pub mod check;
-pub mod clean;
-mod compare;
+pub mod cleanup;
+mod contradictions;
 pub mod context;
 pub mod defs;
-mod demands;
-pub mod fused;
 pub mod matcher;
 pub mod node;
-pub mod rewriting;
+pub mod predefined;
+pub mod rewriter;
 pub mod rules;
-mod scattered;
-pub mod size;
+mod separate_results;
 pub mod table;
 pub mod template;
-mod typed;
+mod type_check;
+pub mod type_pattern;
+mod unification;
 
 pub use apply::{RewriteCx, rewrite_call, rewrite_rules};
 pub use block::rewrite_bindings;
@@ -52,7 +52,7 @@ pub use node::{
     Pattern, is_call_dps_packed, is_call_packed, is_call_tir, is_const, is_gv, is_op, is_tuple,
     is_tuple_get_item, is_var, wildcard,
 };
-pub use rewriting::{Replacement, Rewriting};
+pub use rewriter::{Replacement, Rewriter};
 pub use rules::RuleSet;
-pub use size::{SizePattern, TypePattern};
+pub use type_pattern::{SizePattern, TypePattern};
 pub use table::PatternTable;

@@ -13,7 +13,7 @@ use pliant_ir::{AttrValue, DType, Op};
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
-use super::size::{SizePattern, TypePattern};
+use super::type_pattern::{SizePattern, TypePattern};
 
 /// A pattern.
 #[derive(Clone)]
@@ -134,13 +134,13 @@ impl Pattern {
 
     /// Whether a pattern is this one or inside of it.
     pub fn contains(&self, part: &Pattern) -> bool {
-        let (mut open, mut seen) = (vec![self], rustc_hash::FxHashSet::default());
-        while let Some(pattern) = open.pop() {
+        let (mut stack, mut seen) = (vec![self], rustc_hash::FxHashSet::default());
+        while let Some(pattern) = stack.pop() {
             if pattern.id() == part.id() {
                 return true;
             }
             if seen.insert(pattern.id()) {
-                open.extend(pattern.children());
+                stack.extend(pattern.children());
             }
         }
         false
@@ -279,7 +279,8 @@ impl Not for Pattern {
     }
 }
 
-fn disown(kind: PatternKind, stack: &mut Vec<Pattern>) {
+/// Moves the subpatterns to a stack, so that dropping them does not recurse.
+fn take_children(kind: PatternKind, stack: &mut Vec<Pattern>) {
     match kind {
         PatternKind::Tuple { fields: list, .. }
         | PatternKind::Or(list)
@@ -302,10 +303,10 @@ fn disown(kind: PatternKind, stack: &mut Vec<Pattern>) {
 impl Drop for PatternBox {
     fn drop(&mut self) {
         let mut stack = Vec::new();
-        disown(std::mem::replace(&mut self.0, PatternKind::Wildcard), &mut stack);
+        take_children(std::mem::replace(&mut self.0, PatternKind::Wildcard), &mut stack);
         while let Some(pattern) = stack.pop() {
             if let Some(mut inner) = Arc::into_inner(pattern.0) {
-                disown(std::mem::replace(&mut inner.0, PatternKind::Wildcard), &mut stack);
+                take_children(std::mem::replace(&mut inner.0, PatternKind::Wildcard), &mut stack);
             }
         }
     }

@@ -75,18 +75,18 @@ impl RuleSet {
     }
 
     fn index(&mut self) {
-        let heads = |rule: &Rule| rule.table.heads[rule.root as usize].clone();
+        let root_kinds = |rule: &Rule| rule.table.root_kinds[rule.root as usize].clone();
         for rule in &self.rules {
-            for op in heads(rule).ops.into_iter().flatten() {
+            for op in root_kinds(rule).ops.into_iter().flatten() {
                 self.by_op.entry(op).or_default();
             }
         }
         for (i, rule) in self.rules.iter().enumerate() {
-            let (i, heads) = (i as u32, heads(rule));
-            if heads.kinds != 0 {
-                self.others.push((i, heads.kinds));
+            let (i, root) = (i as u32, root_kinds(rule));
+            if root.kinds != 0 {
+                self.others.push((i, root.kinds));
             }
-            match heads.ops {
+            match root.ops {
                 None => {
                     self.any_op.push(i);
                     self.by_op.values_mut().for_each(|list| list.push(i));
@@ -151,15 +151,15 @@ impl RuleSet {
         ops: &dyn OpRegistry,
         value: Expr,
     ) -> Option<Match> {
-        let (mut syms, mut found) = (Syms::Copy(None), None);
+        let (mut syms, mut result) = (Syms::Copy(None), None);
         self.candidates(func, value, 0, |rule| {
             let entry = &self.rules[rule];
             let mut search = Search::new(func, &mut syms, defs, ops, &entry.table);
             if search.find(entry.root, value) {
-                found = Some(search.found(rule));
+                result = Some(search.to_match(rule));
             }
-            found.is_some()
+            result.is_some()
         });
-        found
+        result
     }
 }

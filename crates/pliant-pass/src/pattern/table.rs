@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use super::node::{Literal, Pattern, PatternKind};
-use super::size::{SizePattern, TypePattern};
+use super::type_pattern::{SizePattern, TypePattern};
 
 /// The index of a pattern in its table.
 pub(crate) type NodeId = u32;
@@ -37,7 +37,7 @@ pub(crate) enum Node {
 
 /// The kinds of values that a pattern can match, judged by the pattern alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Heads {
+pub(crate) struct RootKinds {
     /// The operators whose calls it can match; `None` for all operators.
     pub ops: Option<Vec<Op>>,
     /// The other kinds that it can match, as a bit set.
@@ -62,16 +62,16 @@ pub(crate) const CONSTANT: u16 = 64;
 pub(crate) const SHAPE: u16 = 128;
 const ALL: u16 = CALL | TUPLE | FIELD | LEAF | NAME | OTHER | CONSTANT | SHAPE;
 
-impl Heads {
+impl RootKinds {
     fn all() -> Self {
-        Heads { ops: None, kinds: ALL }
+        RootKinds { ops: None, kinds: ALL }
     }
 
     fn kinds(kinds: u16) -> Self {
-        Heads { ops: Some(Vec::new()), kinds }
+        RootKinds { ops: Some(Vec::new()), kinds }
     }
 
-    fn or(mut self, other: &Heads) -> Self {
+    fn or(mut self, other: &RootKinds) -> Self {
         self.kinds |= other.kinds;
         self.ops = match (self.ops, &other.ops) {
             (Some(mut a), Some(b)) => {
@@ -87,7 +87,7 @@ impl Heads {
         self
     }
 
-    fn and(mut self, other: &Heads) -> Self {
+    fn and(mut self, other: &RootKinds) -> Self {
         self.kinds &= other.kinds;
         self.ops = match (self.ops, &other.ops) {
             (None, b) => b.clone(),
@@ -107,7 +107,7 @@ impl Heads {
 #[derive(Clone, Debug, Default)]
 pub struct PatternTable {
     pub(crate) nodes: Vec<Node>,
-    pub(crate) heads: Vec<Heads>,
+    pub(crate) root_kinds: Vec<RootKinds>,
     patterns: Vec<Pattern>,
     ids: FxHashMap<Pattern, NodeId>,
 }
@@ -133,10 +133,10 @@ impl PatternTable {
                 continue;
             }
             let node = self.compile(&pattern);
-            let heads = self.heads_of(&node);
+            let kinds = self.root_kinds_of(&node);
             let id = self.nodes.len() as NodeId;
             self.nodes.push(node);
-            self.heads.push(heads);
+            self.root_kinds.push(kinds);
             self.patterns.push(pattern.clone());
             self.ids.insert(pattern, id);
         }
@@ -186,56 +186,56 @@ impl PatternTable {
         }
     }
 
-    /// The operators that a callee pattern can match; `None` for all operators.
-    pub(crate) fn callee_ops(&self, callee: NodeId) -> Heads {
+    /// The kinds of calls whose callee a pattern can match.
+    pub(crate) fn callee_ops(&self, callee: NodeId) -> RootKinds {
         match &self.nodes[callee as usize] {
-            Node::Op(op) => Heads { ops: Some(vec![*op]), kinds: 0 },
-            Node::Global(_) | Node::Extern(_) | Node::Var { .. } => Heads::kinds(CALL),
+            Node::Op(op) => RootKinds { ops: Some(vec![*op]), kinds: 0 },
+            Node::Global(_) | Node::Extern(_) | Node::Var { .. } => RootKinds::kinds(CALL),
             Node::Or(list) => list
                 .iter()
                 .map(|&p| self.callee_ops(p))
                 .reduce(|a, b| a.or(&b))
-                .unwrap_or_else(|| Heads::kinds(0)),
+                .unwrap_or_else(|| RootKinds::kinds(0)),
             Node::And(list) => list
                 .iter()
                 .map(|&p| self.callee_ops(p))
                 .reduce(|a, b| a.and(&b))
-                .unwrap_or_else(Heads::all),
+                .unwrap_or_else(RootKinds::all),
             Node::Attrs(p, _) => self.callee_ops(*p),
-            _ => Heads { ops: None, kinds: CALL },
+            _ => RootKinds { ops: None, kinds: CALL },
         }
     }
 
-    fn heads_of(&self, node: &Node) -> Heads {
-        let heads = |p: &NodeId| &self.heads[*p as usize];
+    fn root_kinds_of(&self, node: &Node) -> RootKinds {
+        let kinds = |p: &NodeId| &self.root_kinds[*p as usize];
         match node {
             // A variable matches regardless of its value.
-            Node::Wildcard | Node::Var { .. } | Node::Not(_) => Heads::all(),
+            Node::Wildcard | Node::Var { .. } | Node::Not(_) => RootKinds::all(),
             // Operators only match as callees.
-            Node::Op(_) => Heads::kinds(0),
-            Node::Global(_) | Node::Extern(_) => Heads::kinds(NAME),
-            Node::Constant | Node::Literal(Literal::Tensor(_)) => Heads::kinds(CONSTANT),
-            Node::ShapeValue(_) => Heads::kinds(SHAPE),
-            Node::Literal(_) => Heads::kinds(LEAF),
-            Node::Tuple { .. } => Heads::kinds(TUPLE),
-            Node::GetItem(..) => Heads::kinds(FIELD),
+            Node::Op(_) => RootKinds::kinds(0),
+            Node::Global(_) | Node::Extern(_) => RootKinds::kinds(NAME),
+            Node::Constant | Node::Literal(Literal::Tensor(_)) => RootKinds::kinds(CONSTANT),
+            Node::ShapeValue(_) => RootKinds::kinds(SHAPE),
+            Node::Literal(_) => RootKinds::kinds(LEAF),
+            Node::Tuple { .. } => RootKinds::kinds(TUPLE),
+            Node::GetItem(..) => RootKinds::kinds(FIELD),
             Node::Call { callee, .. } => self.callee_ops(*callee),
             Node::Or(list) => {
-                let first = Heads::kinds(0);
-                list.iter().fold(first, |a, p| a.or(heads(p)))
+                let first = RootKinds::kinds(0);
+                list.iter().fold(first, |a, p| a.or(kinds(p)))
             }
-            Node::And(list) => list.iter().fold(Heads::all(), |a, p| a.and(heads(p))),
+            Node::And(list) => list.iter().fold(RootKinds::all(), |a, p| a.and(kinds(p))),
             Node::Attrs(p, _) => {
                 // An operator with attributes is still a callee, and a call with attributes is
                 // still a call.
                 if matches!(self.nodes[*p as usize], Node::Op(_)) {
-                    Heads::kinds(0)
+                    RootKinds::kinds(0)
                 } else {
-                    heads(p).clone().and(&Heads { ops: None, kinds: CALL | NAME })
+                    kinds(p).clone().and(&RootKinds { ops: None, kinds: CALL | NAME })
                 }
             }
-            Node::DType(p, _) | Node::Shape(p, _) | Node::Type(p, _) => heads(p).clone(),
-            Node::SameShape(list) => list.first().map_or_else(Heads::all, |p| heads(p).clone()),
+            Node::DType(p, _) | Node::Shape(p, _) | Node::Type(p, _) => kinds(p).clone(),
+            Node::SameShape(list) => list.first().map_or_else(RootKinds::all, |p| kinds(p).clone()),
         }
     }
 }

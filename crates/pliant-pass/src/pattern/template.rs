@@ -16,10 +16,10 @@ use rustc_hash::FxHashMap;
 use super::apply::RewriteCx;
 use super::matcher::Match;
 use super::node::{Literal, Pattern, PatternKind, is_op, is_tuple, is_tuple_get_item, wildcard};
-use super::scattered::rewrite_scattered;
-use super::size::{SizePattern, TypePattern};
+use super::separate_results::rewrite_separate_results;
+use super::type_pattern::{SizePattern, TypePattern};
 use crate::error::{PassError, Problem};
-use crate::writers::Writers;
+use crate::may_write::MayWrite;
 
 /// Maximum number of sweeps in which rules with several results may enable each other.
 const MAX_SWEEPS: usize = 256;
@@ -50,19 +50,19 @@ impl Template {
         }
         let arena = Arc::new(pattern.syms.clone());
         let keys: Arc<[u64]> = (0..arena.vars().len() as u64).collect();
-        let mut maker = Maker { func: pattern, arena, keys, vars: FxHashMap::default() };
+        let mut builder = PatternBuilder { func: pattern, arena, keys, vars: FxHashMap::default() };
         let mut params = Vec::new();
         for &p in pattern.params() {
-            let ty = TypePattern::of(pattern, pattern.var(p).ty, &maker.arena, &maker.keys);
+            let ty = TypePattern::of(pattern, pattern.var(p).ty, &builder.arena, &builder.keys);
             let param = wildcard().has_type(ty);
-            maker.vars.insert(p, param.clone());
+            builder.vars.insert(p, param.clone());
             params.push(param);
         }
         for (_, b) in bindings(pattern) {
-            let made = maker.binding(b)?;
-            maker.vars.insert(b.var, made);
+            let value = builder.binding(b)?;
+            builder.vars.insert(b.var, value);
         }
-        let result = maker.expr(pattern.seq(pattern.body()).result)?;
+        let result = builder.expr(pattern.seq(pattern.body()).result)?;
         if bindings(&replacement).iter().any(|(_, b)| {
             matches!(replacement.expr(b.value), ExprData::If { .. } | ExprData::Func(_))
         }) {
@@ -72,18 +72,18 @@ impl Template {
             ));
         }
         let syms = shared_syms(pattern, &replacement);
-        same_types(pattern, &replacement, &syms)?;
+        check_types(pattern, &replacement, &syms)?;
         Ok(Template { pattern: result, params, syms, replacement })
     }
 
     /// Emits the replacement of a match, and returns its result.
     ///
     /// # Errors
-    /// A parameter of the pattern that is not bound by the match.
-    pub fn apply(&self, cx: &mut RewriteCx<'_>, found: &Match) -> Result<Expr, PassError> {
+    /// If the match does not bind a parameter of the pattern, because the pattern does not use it.
+    pub fn apply(&self, cx: &mut RewriteCx<'_>, matched: &Match) -> Result<Expr, PassError> {
         let (bindings, result) = self
-            .instantiate(cx.func, cx.ops, found)
-            .ok_or_else(|| PassError::user("a parameter of the pattern is not used in it"))?;
+            .instantiate(cx.func, cx.ops, matched)
+            .ok_or_else(|| PassError::user("the pattern does not use all of its parameters"))?;
         cx.adopt(bindings);
         Ok(result)
     }
@@ -94,23 +94,23 @@ impl Template {
         &self,
         func: &mut Function,
         ops: &dyn OpRegistry,
-        found: &Match,
+        matched: &Match,
     ) -> Option<(Vec<Binding>, Expr)> {
         let src = &*self.replacement;
-        let args: Vec<Expr> = self.params.iter().map(|p| found.get(p)).collect::<Option<_>>()?;
+        let args: Vec<Expr> = self.params.iter().map(|p| matched.get(p)).collect::<Option<_>>()?;
         let mut importer = Importer::new(src, func);
         for (&p, &arg) in src.params().iter().zip(&args) {
             importer.vars.insert(p, arg);
         }
         for &(v, key) in &self.syms {
-            if let Some(size) = found.size(key) {
+            if let Some(size) = matched.size(key) {
                 importer.syms.insert(v, size);
             }
         }
         let mut values: Vec<Binding> = Vec::new();
         for (_, b) in bindings(src) {
             let mut b = importer.binding(b);
-            infer_again(importer.dst, ops, &mut b);
+            reinfer(importer.dst, ops, &mut b);
             values.push(b);
         }
         let result = importer.expr(src.seq(src.body()).result);
@@ -118,9 +118,8 @@ impl Template {
     }
 }
 
-/// Infers the type of an operator call again, because its operands may have more precise types than
-/// in the rule.
-fn infer_again(func: &mut Function, ops: &dyn OpRegistry, b: &mut Binding) {
+/// Infers the type of an operator call again, because its operands may have more precise types than in the replacement function.
+fn reinfer(func: &mut Function, ops: &dyn OpRegistry, b: &mut Binding) {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, ty_args } = *func.expr(b.value)
     else {
         return;
@@ -155,76 +154,76 @@ fn shared_syms(pattern: &Function, replacement: &Function) -> Vec<(pliant_sym::S
     out
 }
 
-/// Rejects a replacement whose parameters accept no value of the pattern's parameters, or whose
-/// result is incompatible.
-fn same_types(
+/// Rejects a replacement if a parameter or the result has a type that is provably incompatible with the pattern's.
+fn check_types(
     pattern: &Function,
     replacement: &Function,
     syms: &[(pliant_sym::SymVar, u64)],
 ) -> Result<(), PassError> {
-    let mut probe = pattern.clone();
+    let mut common = pattern.clone();
     let known: Vec<_> = pattern.syms.vars().collect();
     let mapped: Vec<_> = syms
         .iter()
         .filter_map(|&(y, key)| {
             known.iter().find(|x| u64::from(x.as_u32()) == key).map(|&x| (y, x))
         })
-        .map(|(y, x)| (y, probe.syms.var(x)))
+        .map(|(y, x)| (y, common.syms.var(x)))
         .collect();
-    let import = |probe: &mut Function, ty: Type| {
-        let mut importer = Importer::new(replacement, probe);
+    let import = |common: &mut Function, ty: Type| {
+        let mut importer = Importer::new(replacement, common);
         importer.syms.extend(mapped.iter().copied());
         importer.ty(ty)
     };
-    let differ = |what: String, probe: &Function, have: Type, want: Type, span| {
+    let differ = |what: String, common: &Function, have: Type, want: Type, span| {
         let message = format!(
-            "{what} is of type {} in replacement and of type {} in pattern",
-            type_text(probe, have),
-            type_text(probe, want)
+            "{what} has type {} in replacement, but type {} in pattern",
+            type_text(common, have),
+            type_text(common, want)
         );
         PassError::User(vec![Problem::new(message).at(span)])
     };
     for (&p, &r) in pattern.params().iter().zip(replacement.params()) {
-        let (want, have) = (pattern.var(p).ty, import(&mut probe, replacement.var(r).ty));
-        if is_subtype(&mut probe, want, have) == Proof::No {
+        let (want, have) = (pattern.var(p).ty, import(&mut common, replacement.var(r).ty));
+        if is_subtype(&mut common, want, have) == Proof::No {
             let var = replacement.var(r);
             let what = format!("the parameter '{}'", var.name);
-            return Err(differ(what, &probe, have, want, var.span));
+            return Err(differ(what, &common, have, want, var.span));
         }
     }
     let want = pattern.expr_ty(pattern.seq(pattern.body()).result);
     let result = replacement.expr_ty(replacement.seq(replacement.body()).result);
-    let have = import(&mut probe, result);
-    if is_subtype(&mut probe, have, want) == Proof::No {
+    let have = import(&mut common, result);
+    if is_subtype(&mut common, have, want) == Proof::No {
         let span = replacement
             .params()
             .first()
             .map_or(pliant_diag::Span::NONE, |&r| replacement.var(r).span);
-        return Err(differ("the result".into(), &probe, have, want, span));
+        return Err(differ("the result".into(), &common, have, want, span));
     }
     Ok(())
 }
 
-struct Maker<'a> {
+/// Converts the pattern function to a [`Pattern`].
+struct PatternBuilder<'a> {
     func: &'a Function,
     arena: Arc<SymArena>,
     keys: Arc<[u64]>,
     vars: FxHashMap<Var, Pattern>,
 }
 
-impl Maker<'_> {
+impl PatternBuilder<'_> {
     fn binding(&self, b: Binding) -> Result<Pattern, PassError> {
         if b.cast.is_some() {
-            return Err(self.refuse(b.var, "a match_cast"));
+            return Err(self.unsupported(b.var, "a match_cast"));
         }
         match self.func.expr(b.value) {
-            ExprData::If { .. } => Err(self.refuse(b.var, "a branch")),
-            ExprData::Func(_) => Err(self.refuse(b.var, "a local function")),
+            ExprData::If { .. } => Err(self.unsupported(b.var, "a branch")),
+            ExprData::Func(_) => Err(self.unsupported(b.var, "a local function")),
             _ => self.expr(b.value),
         }
     }
 
-    fn refuse(&self, var: Var, what: &str) -> PassError {
+    fn unsupported(&self, var: Var, what: &str) -> PassError {
         let message =
             format!("{what} in a pattern is not supported: a pattern is a sequence of calls");
         PassError::User(vec![Problem::new(message).at(self.func.var(var).span)])
@@ -245,7 +244,9 @@ impl Maker<'_> {
         Ok(match f.expr(e) {
             ExprData::Var(v) => match self.vars.get(v) {
                 Some(p) => p.clone(),
-                None => return Err(self.refuse(*v, "a variable from outside")),
+                None => {
+                    return Err(self.unsupported(*v, "a variable that the pattern does not define"));
+                }
             },
             ExprData::Global(s) => Pattern::new(PatternKind::Global(Some(f.str(*s).clone()))),
             ExprData::Extern(s) => Pattern::new(PatternKind::Extern(Some(f.str(*s).clone()))),
@@ -288,22 +289,22 @@ pub fn rewrite_templates(
     func: &mut Function,
     templates: &[Template],
     ops: &dyn OpRegistry,
-    writers: Option<&Writers>,
+    writers: Option<&MayWrite>,
 ) -> Result<usize, PassError> {
     let rules = super::RuleSet::new(templates.iter().map(|t| t.pattern.clone()), ops)?;
     let mut count = 0;
     for _ in 0..MAX_SWEEPS {
-        count += super::rewrite_rules(func, &rules, ops, writers, |cx, found| {
-            templates[found.rule].apply(cx, found).map(Some)
+        count += super::rewrite_rules(func, &rules, ops, writers, |cx, matched| {
+            templates[matched.rule].apply(cx, matched).map(Some)
         })?;
-        let mut scattered = 0;
+        let mut separate = 0;
         for template in templates {
-            scattered += rewrite_scattered(func, template, ops, writers)?;
+            separate += rewrite_separate_results(func, template, ops, writers)?;
         }
-        if scattered == 0 {
+        if separate == 0 {
             return Ok(count);
         }
-        count += scattered;
+        count += separate;
     }
     Err(PassError::user(format!(
         "the rewrite rules do not end: {count} rewrites were made in {MAX_SWEEPS} sweeps"

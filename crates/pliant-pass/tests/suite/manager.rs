@@ -8,7 +8,7 @@ const SCRIPT: &str =
     "@R.function\ndef main(x: R.Tensor((\"n\",), \"float32\")):\n    y = R.exp(x)\n    return y\n";
 
 struct Fails {
-    foreign: bool,
+    user_defined: bool,
     panics: bool,
 }
 
@@ -17,8 +17,8 @@ impl ModulePass for Fails {
         "Fails"
     }
 
-    fn foreign(&self) -> bool {
-        self.foreign
+    fn is_user_defined(&self) -> bool {
+        self.user_defined
     }
 
     fn run(&self, _: IRModule, _: &PassContext) -> Result<IRModule, PassError> {
@@ -28,13 +28,14 @@ impl ModulePass for Fails {
 }
 
 #[test]
-fn failures_of_all_passes_are_told_with_the_module_in_a_file() {
+fn errors_of_passes_name_the_file_with_the_input_module() {
     let dir = std::env::temp_dir().join(format!("pliant-manager-{}", std::process::id()));
     let ctx = PassContext { dump_dir: Some(dir.clone()), ..PassContext::new(ops()) };
-    for (foreign, panics) in [(false, false), (false, true), (true, false), (true, true)] {
-        let error = Fails { foreign, panics }.apply(module(SCRIPT), &ctx).expect_err("it fails");
+    for (user_defined, panics) in [(false, false), (false, true), (true, false), (true, true)] {
+        let error =
+            Fails { user_defined, panics }.apply(module(SCRIPT), &ctx).expect_err("it fails");
         let text = error.to_string();
-        let (PassError::Internal { dump, .. } | PassError::Foreign { dump, .. }) = error else {
+        let (PassError::Internal { dump, .. } | PassError::UserCode { dump, .. }) = error else {
             panic!("{error:?}");
         };
         let path = dump.expect("the module was kept");
@@ -47,10 +48,10 @@ fn failures_of_all_passes_are_told_with_the_module_in_a_file() {
 }
 
 #[test]
-fn nothing_is_written_where_nothing_was_kept() {
+fn no_file_is_written_if_the_input_module_was_not_kept() {
     let mut ctx = PassContext::new(ops());
     ctx.config.insert("keep_ir".into(), pliant_ir::AttrValue::Bool(false));
-    let failing = Fails { foreign: false, panics: true };
+    let failing = Fails { user_defined: false, panics: true };
     let error = failing.apply(module(SCRIPT), &ctx).expect_err("it fails");
     assert!(matches!(error, PassError::Internal { dump: None, .. }), "{error:?}");
 }

@@ -20,7 +20,7 @@ fn fits(func: &Function, name: &str, pattern: &Pattern) -> bool {
 }
 
 #[test]
-fn calls_look_through_variables_and_copies() {
+fn call_patterns_look_through_variables_and_copies() {
     let f = flow("a = R.exp(x)\nb = a\nc = R.sqrt(b)\nd = R.subtract(c, y)", "d");
     let (w, e) = (wildcard(), wildcard());
     let exp = op("relax.exp").call([w.clone()]);
@@ -39,7 +39,7 @@ fn calls_look_through_variables_and_copies() {
 }
 
 #[test]
-fn a_shared_pattern_matches_one_value() {
+fn a_pattern_that_occurs_twice_matches_the_same_value() {
     let f = flow("a = R.add(x, x)\nb = R.add(x, y)\nc = x\nd = R.subtract(x, c)", "d");
     let w = wildcard();
     let twice = op("relax.add").call([w.clone(), w.clone()]);
@@ -51,7 +51,7 @@ fn a_shared_pattern_matches_one_value() {
 }
 
 #[test]
-fn operands_of_commutative_operators_swap() {
+fn operands_of_commutative_operators_match_in_any_order() {
     let f = flow(
         "a = R.exp(x)\nb = R.add(y, a)\nc = R.subtract(y, a)\nd = R.sqrt(y)\ne = R.add(d, a)\ng = R.multiply(e, x)",
         "g",
@@ -73,7 +73,7 @@ fn operands_of_commutative_operators_swap() {
 }
 
 #[test]
-fn alternatives_are_tried_until_the_whole_fits() {
+fn alternatives_are_tried_until_the_whole_pattern_matches() {
     let f = flow("a = R.exp(x)\nb = R.multiply(a, y)\nc = R.subtract(b, y)", "c");
     let w = wildcard();
     // The first alternative matches the product, but then the shared wildcard is not y.
@@ -97,7 +97,7 @@ fn alternatives_are_tried_until_the_whole_fits() {
 }
 
 #[test]
-fn attributes_count_their_defaults() {
+fn attribute_patterns_match_default_values() {
     let f = flow(
         "a = R.sum(x, axis=[1], keepdims=True)\nb = R.sum(x, axis=[1])\nc = R.astype(x, dtype=\"float16\")",
         "a, b, c",
@@ -115,7 +115,7 @@ fn attributes_count_their_defaults() {
 }
 
 #[test]
-fn sizes_unify_their_symbols() {
+fn size_symbols_are_unified() {
     let f = main_of(
         "@R.function\ndef main(x: R.Tensor((\"n\", 4), \"float32\"), y: R.Tensor((\"m\", 4), \"float32\"), z: R.Tensor((\"n * 2\", 4), \"float32\")):\n    n = T.int64()\n    m = T.int64()\n    a = R.concat((x, x), axis=0)\n    b = R.concat((x, y), axis=0)\n    c = R.exp(a)\n    return (a, b, c)\n",
     );
@@ -139,7 +139,7 @@ fn sizes_unify_their_symbols() {
 }
 
 #[test]
-fn tuples_fields_constants_and_names() {
+fn tuple_field_constant_and_name_patterns_match() {
     let f = main_of(
         "@R.function(pure=False)\ndef main(x: R.Tensor((4,), \"float32\")):\n    a = (x, R.const(1.0, \"float32\"))\n    b = a[1]\n    c = R.call_packed(\"f\", x, sinfo_args=R.Tensor((4,), \"float32\"))\n    d = R.call_dps_packed(\"g\", (x, c), out_sinfo=R.Tensor((4,), \"float32\"))\n    return (a, b, d)\n",
     );
@@ -174,7 +174,7 @@ fn reasons(pattern: &Pattern) -> String {
 }
 
 #[test]
-fn patterns_that_never_match_say_why() {
+fn patterns_that_can_never_match_are_rejected_with_reasons() {
     let add = op("relax.add");
     assert_eq!(
         reasons(&add.call([wildcard()])),
@@ -205,8 +205,8 @@ fn patterns_that_never_match_say_why() {
             .contains("it has: axis, keepdims")
     );
     let never = |p: Pattern, why: &str| {
-        let told = check(&p, ops()).expect_err(why).to_string();
-        assert!(told.contains(why), "{told}");
+        let message = check(&p, ops()).expect_err(why).to_string();
+        assert!(message.contains(why), "{message}");
     };
     let any = || wildcard();
     let ints = |list: &[i64]| list.iter().map(|&v| SizePattern::Int(v)).collect::<Vec<_>>();
@@ -236,23 +236,28 @@ fn patterns_that_never_match_say_why() {
 }
 
 #[test]
-fn contexts_that_never_match_say_why() {
-    let told = |edges: &[(&Pattern, &Pattern, Option<u32>)]| {
+fn contexts_that_can_never_match_are_rejected_with_reasons() {
+    let reasons = |edges: &[(&Pattern, &Pattern, Option<u32>)]| {
         let mut ctx = PatternContext::new();
         edges.iter().for_each(|(def, user, index)| ctx.used_by(def, user, *index, false));
         ctx.check(ops()).err().map(|e| e.to_string()).unwrap_or_default()
     };
     let exp = || op("relax.exp").call([wildcard()]);
     let (a, b, c, constant) = (exp(), exp(), exp(), is_const());
-    assert_eq!(told(&[(&a, &b, None), (&b, &c, Some(0))]), "");
-    assert!(told(&[(&a, &b, None), (&b, &c, None), (&c, &a, None)]).contains("would use itself"));
-    assert!(told(&[(&a, &a, None)]).contains("would use itself"));
-    assert!(told(&[(&a, &constant, None)]).contains("is_const() uses nothing"));
-    assert!(told(&[(&a, &b, Some(1))]).contains("relax.exp takes 1 operands and has no operand 1"));
+    assert_eq!(reasons(&[(&a, &b, None), (&b, &c, Some(0))]), "");
+    assert!(
+        reasons(&[(&a, &b, None), (&b, &c, None), (&c, &a, None)])
+            .contains("would have to use itself")
+    );
+    assert!(reasons(&[(&a, &a, None)]).contains("would have to use itself"));
+    assert!(reasons(&[(&a, &constant, None)]).contains("is_const() does not use other values"));
+    assert!(
+        reasons(&[(&a, &b, Some(1))]).contains("relax.exp takes 1 operands and has no operand 1")
+    );
 }
 
 #[test]
-fn deep_patterns_and_ambiguous_ones_end() {
+fn searches_of_deep_and_of_ambiguous_patterns_terminate() {
     let mut p = wildcard();
     for _ in 0..100_000 {
         p = op("relax.exp").call([p]);
@@ -293,7 +298,7 @@ fn name(f: &Function, m: &Match, p: &Pattern) -> String {
 }
 
 #[test]
-fn contexts_find_uses_and_only_uses() {
+fn contexts_match_uses_and_only_uses() {
     let mut f = flow("a = R.exp(x)\nb = R.sqrt(a)\nc = R.negative(a)\nd = R.add(b, c)", "d");
     let (exp, sqrt) = (op("relax.exp").call([wildcard()]), op("relax.sqrt").call([wildcard()]));
     let neg = op("relax.negative").call([wildcard()]);
@@ -316,7 +321,7 @@ fn contexts_find_uses_and_only_uses() {
 }
 
 #[test]
-fn copies_of_patterns_match_other_values_throughout() {
+fn copies_of_patterns_can_match_other_values() {
     let mut f =
         flow("a = R.exp(x)\nb = R.sqrt(a)\nc = R.exp(y)\nd = R.sqrt(c)\ne = R.add(b, d)", "e");
     let exp = op("relax.exp").call([wildcard()]);
@@ -336,7 +341,7 @@ fn copies_of_patterns_match_other_values_throughout() {
 }
 
 #[test]
-fn contexts_give_each_pattern_a_call_of_its_own() {
+fn patterns_of_a_context_match_different_calls() {
     let mut f = flow(
         "a = R.matmul(x, R.permute_dims(y))\nb = R.multiply(x, y)\nc = R.multiply(x, x)\nd = R.add(b, c)",
         "a, d",
@@ -361,7 +366,7 @@ fn contexts_give_each_pattern_a_call_of_its_own() {
 /// Impossible properties of calls: operands of another kind, results of another dtype, attribute
 /// values.
 #[test]
-fn type_rules_say_why() {
+fn type_inference_detects_calls_that_can_never_match() {
     let never = |p: &Pattern| {
         let all = reasons(p);
         all.strip_prefix("this pattern can never match: ").unwrap_or(&all).to_owned()

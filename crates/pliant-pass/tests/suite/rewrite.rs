@@ -22,7 +22,7 @@ fn drop_exp(f: &mut Function) -> Result<usize, PassError> {
 }
 
 #[test]
-fn one_sweep_reaches_the_end() {
+fn one_sweep_rewrites_all_matches() {
     let mut f = flow("a = R.exp(x)\nb = R.exp(a)\nc = R.exp(b)\nd = R.add(c, y)", "d");
     assert_eq!(drop_exp(&mut f).expect("it ends"), 3);
     assert_eq!(text(&f), "d = R.add(x, y)");
@@ -33,7 +33,7 @@ fn one_sweep_reaches_the_end() {
 }
 
 #[test]
-fn results_of_rules_are_rewritten_again() {
+fn results_of_rules_are_matched_again() {
     // a * (b + c) -> a * b + a * c, in nested expressions.
     let mut f = flow("s = R.add(x, y)\nt = R.add(s, x)\np = R.multiply(y, t)", "p");
     let (a, b, c) = (wildcard(), wildcard(), wildcard());
@@ -52,7 +52,7 @@ fn results_of_rules_are_rewritten_again() {
 }
 
 #[test]
-fn endless_rules_are_named() {
+fn rules_that_do_not_terminate_are_errors() {
     let mut f = flow("a = R.add(x, y)", "a");
     let (l, r) = (wildcard(), wildcard());
     let p = op("relax.add").call([l.clone(), r.clone()]);
@@ -72,7 +72,7 @@ fn endless_rules_are_named() {
 }
 
 #[test]
-fn replacements_must_fit() {
+fn replacements_must_have_a_compatible_type() {
     let mut f = flow("a = R.exp(x)\nb = R.sum(a)", "b");
     let w = wildcard();
     let p = op("relax.sum").call([w.clone()]);
@@ -102,7 +102,7 @@ fn replacements_must_fit() {
 }
 
 #[test]
-fn effects_stay_where_they_are() {
+fn rewrites_do_not_move_reads_across_side_effects() {
     let script = |between: &str| {
         format!(
             "@R.function(pure=False)\ndef main(x: R.Tensor((4,), \"float32\")):\n    a = R.exp(x)\n    {between}\n    b = R.sqrt(a)\n    return b\n"
@@ -139,7 +139,7 @@ fn effects_stay_where_they_are() {
 }
 
 #[test]
-fn values_cross_blocks_branches_and_functions() {
+fn matches_extend_across_blocks_branches_and_functions() {
     let mut f = main_of(
         "@R.function\ndef main(x: R.Tensor((4,), \"float32\"), c: R.Tensor((), \"bool\")):\n    with R.dataflow():\n        a = R.sqrt(x)\n        b = R.exp(a)\n        R.output(b)\n    if c:\n        d = R.negative(b)\n        e = d\n    else:\n        e = b\n    return e\n",
     );
@@ -155,7 +155,7 @@ fn values_cross_blocks_branches_and_functions() {
 }
 
 #[test]
-fn the_first_rule_that_replaces_wins() {
+fn the_first_rule_that_replaces_a_match_is_applied() {
     let mut f = flow("a = R.exp(x)\nb = R.sqrt(x)\nc = R.add(a, b)", "c");
     let w = wildcard();
     let exp = op("relax.exp").call([w.clone()]);
@@ -175,7 +175,7 @@ fn the_first_rule_that_replaces_wins() {
 }
 
 #[test]
-fn contexts_replace_several_values_at_once() {
+fn a_context_match_can_replace_several_values() {
     // Two products with a common left operand become one product with concatenated right operands.
     let mut f = main_of(
         "@R.function\ndef main(x: R.Tensor((\"n\", 4), \"float32\"), p: R.Tensor((4, 8), \"float32\"), q: R.Tensor((4, 8), \"float32\")):\n    with R.dataflow():\n        a = R.matmul(x, p)\n        w = R.exp(q)\n        b = R.matmul(x, w)\n        c = R.add(a, b)\n        R.output(c)\n    return c\n",
@@ -222,7 +222,7 @@ fn contexts_replace_several_values_at_once() {
 }
 
 #[test]
-fn templates_unify_symbols() {
+fn templates_unify_size_symbols() {
     let m = module(
         "@I.ir_module\nclass M:\n    @R.function\n    def pattern(a: R.Tensor((\"n\", \"k\"), \"float32\"), b: R.Tensor((\"n\", \"k\"), \"float32\")):\n        s = R.add(a, b)\n        return R.exp(s)\n    @R.function\n    def replacement(a: R.Tensor((\"n\", \"k\"), \"float32\"), b: R.Tensor((\"n\", \"k\"), \"float32\")):\n        n = T.int64()\n        k = T.int64()\n        u = R.multiply(R.exp(a), R.exp(b))\n        r = R.reshape(u, R.shape([n, k]))\n        return r\n",
     );
@@ -243,7 +243,7 @@ fn templates_unify_symbols() {
 }
 
 #[test]
-fn templates_of_several_values_fit_values_apart() {
+fn templates_with_several_results_match_separate_values() {
     let m = module(
         "@I.ir_module\nclass M:\n    @R.function\n    def pattern(a: R.Tensor((\"n\", 4), \"float32\")):\n        return (R.exp(a), R.sin(a))\n    @R.function\n    def replacement(a: R.Tensor((\"n\", 4), \"float32\")):\n        b = R.negative(a)\n        return (b, b)\n",
     );
@@ -295,7 +295,7 @@ fn chain(length: usize) -> Function {
 }
 
 #[test]
-fn long_chains_are_rewritten() {
+fn long_chains_are_rewritten_without_recursion() {
     let run = std::thread::Builder::new().stack_size(256 << 10).spawn(|| {
         let mut f = chain(200_000);
         let w = wildcard();

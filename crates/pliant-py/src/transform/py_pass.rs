@@ -134,7 +134,7 @@ pub fn raised(py: Python<'_>, error: PyErr, origin: String) -> PassError {
         set_raised(error);
         return PassError::Cancelled;
     }
-    PassError::Foreign { origin, source: Arc::new(error), dump: None }
+    PassError::UserCode { origin, source: Arc::new(error), dump: None }
 }
 
 impl ModulePass for PyPass {
@@ -150,7 +150,7 @@ impl ModulePass for PyPass {
         &self.requires
     }
 
-    fn foreign(&self) -> bool {
+    fn is_user_defined(&self) -> bool {
         true
     }
 

@@ -177,7 +177,7 @@ class PatternMatchingRewriter(Pass):
                 func = PatternMatchingRewriter([one])._rewrite(func, mod)
             if func is before:
                 return func
-        raise ValueError("the rewrite rules do not end: 64 turns over all of them still change the function")
+        raise ValueError("the rewrite rules do not terminate: the function still changes after 64 sweeps over all rules")
 
 
 def _called(func: Any, helpers: Mapping[str, Any]) -> dict[str, Any]:

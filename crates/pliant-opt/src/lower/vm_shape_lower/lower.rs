@@ -133,7 +133,7 @@ impl Lowering<'_> {
         for param in func.params().to_vec() {
             self.note_scalar(func, param);
         }
-        self.namer.at(func.params().first().map_or(Span::NONE, |&p| func.var(p).span));
+        self.namer.set_span(func.params().first().map_or(Span::NONE, |&p| func.var(p).span));
         self.enter(func, &old, func.seq(body).result);
         self.match_params(func, &mut out)?;
         let want = func.ret_ty();
@@ -211,7 +211,7 @@ impl Lowering<'_> {
                 self.ctx.check_cancelled()?;
             }
             let span = func.var(binding.var).span;
-            self.namer.at(span);
+            self.namer.set_span(span);
             if checked && end.is_some_and(|end| end.cast == Some(index)) {
                 out.push(Binding::bind(binding.var, binding.value));
                 continue;
@@ -228,7 +228,7 @@ impl Lowering<'_> {
         let result = func.seq(seq).result;
         let ty = func.expr_ty(result);
         if let ExprData::Var(v) = func.expr(result) {
-            self.namer.at(func.var(*v).span);
+            self.namer.set_span(func.var(*v).span);
         }
         let result = self.operand(func, result, &mut out)?;
         if let Some(want) = returned.filter(|_| !checked) {
@@ -510,10 +510,10 @@ impl Lowering<'_> {
         });
         let callee = func.global(&name, ty);
         let call = func.call(Callee::Expr(callee), &[heap], Attrs::default(), &[], unit);
-        let outer = at.map(|span| self.namer.at(span));
+        let outer = at.map(|span| self.namer.set_span(span));
         self.namer.bind(func, "_", call, out);
         if let Some(span) = outer {
-            self.namer.at(span);
+            self.namer.set_span(span);
         }
         for (_, target, ..) in targets {
             self.heap.fill(&func.syms, target);

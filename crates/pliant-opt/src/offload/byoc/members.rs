@@ -6,7 +6,7 @@ use pliant_ir::OpRegistry;
 use pliant_ir::relax::visit::{Event, for_each_expr, walk};
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_pass::pattern::{Defs, Match};
-use pliant_pass::{PassError, Writers};
+use pliant_pass::{MayWrite, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::table::{FusionPattern, PatternCheck};
@@ -79,7 +79,7 @@ pub struct Reads {
 
 impl Reads {
     /// Analyzes a function.
-    pub fn of(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Self {
+    pub fn of(func: &Function, ops: &dyn OpRegistry, writers: &MayWrite) -> Self {
         let defs = Defs::of(func, ops, Some(writers));
         let mut readers: FxHashMap<Var, Vec<Option<Var>>> = FxHashMap::default();
         let mut bindings = FxHashMap::default();

@@ -55,7 +55,7 @@ use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TypeData, Var}
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op, OpRegistry};
 use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
@@ -76,7 +76,7 @@ impl ModulePass for ChannelsLast {
             return Ok(module);
         }
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
-        let writers = Writers::of(&module);
+        let writers = MayWrite::of(&module);
         for name in names {
             ctx.check_cancelled()?;
             let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };

@@ -63,7 +63,7 @@ use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{Pattern, RewriteCx, RuleSet, is_op, rewrite_rules, wildcard};
 use pliant_pass::rewrite::reachable_seqs;
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use pliant_tensor::Tensor;
 
 use crate::common::products::{ADD, ByMatrix, CONVOLUTIONS, LINEAR, MATMUL, operands, product};
@@ -89,7 +89,7 @@ impl ModulePass for MultiplyQuantized {
         if !ctx.kernels() {
             return Ok(module);
         }
-        let writers = Writers::of(&module);
+        let writers = MayWrite::of(&module);
         let linear = |count: usize| {
             let operands: Vec<Pattern> = (0..count).map(|_| wildcard()).collect();
             is_op(LINEAR).call(operands)

@@ -99,7 +99,7 @@ fn is_of_product(site: &Site<'_>, x: Expr) -> bool {
         _ => false,
     };
     let (readers, defs) = site.uses();
-    let value = defs.value_beside(site.func, x, site.root.var);
+    let value = defs.value_in_epoch(site.func, x, site.root.var);
     product(site.func, value)
         || readers.bindings(site.root.var).iter().any(|b| product(site.func, b.value))
 }

@@ -50,7 +50,7 @@ use pliant_ir::{AttrValue, Attrs, DType, IRModule, Sym};
 use pliant_ops::einsum_equation::{Equation, ParsedEquation};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{RewriteCx, is_op, rewrite_call, wildcard};
-use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
 use crate::common::names::RESHAPE;
 use crate::common::products::{
@@ -70,7 +70,7 @@ impl ModulePass for EinsumToMatmul {
         if !ctx.kernels() {
             return Ok(module);
         }
-        let writers = Writers::of(&module);
+        let writers = MayWrite::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let whole = is_op(EINSUM).call([wildcard()]);
             let known = known_before(func);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use pliant_ir::relax::{Block, Var};
 use pliant_pass::pattern::PatternContext;
 use pliant_pass::pattern::block::{
-    BlockMatches, BlockReplacement, dataflow_blocks, endless, max_turns, replace_in_block,
+    BlockMatches, BlockReplacement, dataflow_blocks, max_rewrites, nontermination_error,
+    replace_in_block,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -87,7 +88,7 @@ pub fn pattern_rewrite_bindings<'py>(
     let writers = guard(|| Ok(writers(func, None)))?;
     let mut count = 0;
     for block in blocks {
-        let limit = count + guard(|| Ok(max_turns(home.lock().parts()?.0, block)))?;
+        let limit = count + guard(|| Ok(max_rewrites(home.lock().parts()?.0, block)))?;
         let mut leave = FxHashSet::default();
         loop {
             let mut matches = guard(|| {
@@ -110,7 +111,7 @@ pub fn pattern_rewrite_bindings<'py>(
                 replace_in_block(state.parts()?.0, block, with, ops).map_err(user)
             })?;
             if count > limit {
-                return Err(user(endless(count)));
+                return Err(user(nontermination_error(count)));
             }
         }
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use pliant_diag::codes;
 use pliant_ir::relax::verify::verify_function;
 use pliant_ir::relax::{Binding, Expr, Function as IrFunction};
-use pliant_pass::Writers;
+use pliant_pass::MayWrite;
 use pliant_pass::pattern::template::{Template, rewrite_templates};
-use pliant_pass::pattern::{Match, Replacement, Rewriting, RuleSet};
+use pliant_pass::pattern::{Match, Replacement, Rewriter, RuleSet};
 use pyo3::prelude::*;
 
 use super::{PatternNode, pairs, user};
@@ -69,10 +69,10 @@ fn named<'py>(
 pub(super) fn writers(
     func: &Bound<'_, PyAny>,
     module: Option<&Bound<'_, IRModule>>,
-) -> Option<Writers> {
+) -> Option<MayWrite> {
     let own = func.cast::<Function>().ok().and_then(|f| f.get().module(func.py()));
     let module = module.or(own.as_ref())?.get().snapshot();
-    Some(Writers::of(&module))
+    Some(MayWrite::of(&module))
 }
 
 /// Replaces matches of patterns in a function with the results of `callback(rule, expr, pairs)`
@@ -94,7 +94,7 @@ pub fn pattern_rewrite_calls<'py>(
     let mut rewriting = guard(|| {
         let writers = writers(func, module);
         let mut state = home.lock();
-        Ok(Rewriting::new(state.parts()?.0, &rules, ops, writers.as_ref()))
+        Ok(Rewriter::new(state.parts()?.0, &rules, ops, writers.as_ref()))
     })?;
     loop {
         let next = guard(|| {
@@ -144,7 +144,7 @@ fn whole(func: &Bound<'_, PyAny>) -> Result<()> {
 
 fn answer(
     home: &Arc<Home>,
-    rewriting: &mut Rewriting<'_>,
+    rewriting: &mut Rewriter<'_>,
     found: &Match,
     node: &NodeRef,
     dataflow: bool,

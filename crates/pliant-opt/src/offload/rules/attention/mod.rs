@@ -81,7 +81,7 @@ use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, Op};
 use pliant_pass::pattern::{Pattern, RewriteCx, RuleSet, is_op, rewrite_call, wildcard};
 use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
-use pliant_pass::{PassContext, PassError, Writers};
+use pliant_pass::{MayWrite, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::kernels::Kernels;
@@ -197,7 +197,7 @@ impl Rule for AttentionRule {
         &mut self,
         func: &mut Function,
         ctx: &PassContext,
-        writers: &Writers,
+        writers: &MayWrite,
     ) -> Result<(), PassError> {
         // Results in the order (batch, rows, heads, size) were transposed for their readers. Readers that transpose them back read
         // the kernel's results directly.

@@ -112,7 +112,7 @@ pub(crate) fn convolution(func: &Function, defs: &Defs, binding: Binding) -> Opt
 
 /// The 8-bit tensor that an int32 input is cast from, and the zero point that is subtracted.
 fn input(func: &Function, defs: &Defs, e: Expr, place: Var) -> Option<(Expr, Option<Expr>)> {
-    let value = |e: Expr| defs.value_beside(func, e, place);
+    let value = |e: Expr| defs.value_in_epoch(func, e, place);
     let (mut x, mut zero) = (e, None);
     if let Some((&[left, right], _)) = operands(func, value(x), SUBTRACT)
         && func.ty(right).dtype() == Some(DType::Int32)
@@ -133,7 +133,7 @@ fn is_of_byte(func: &Function, defs: &Defs, (zero, x): (Expr, Expr), place: Var)
         Some(DType::Int8) => -128..=127,
         _ => 0..=255,
     };
-    let value = defs.value_beside(func, zero, place);
+    let value = defs.value_in_epoch(func, zero, place);
     if let ExprData::Constant(c) = func.expr(value) {
         let numbers = integers(func.const_tensor(*c)).ok().flatten();
         return numbers.is_some_and(|all| all.iter().all(|n| range.contains(n)));

@@ -56,7 +56,7 @@ pub(super) struct NonConstant {
 /// The non-constant right operand of an int32 matmul: a cast matrix, with or without a zero point.
 pub(super) fn non_constant(func: &Function, defs: &Defs, binding: Binding) -> Option<NonConstant> {
     let args = operands(func, binding.value, MATMUL)?.0;
-    let value = |e: Expr| defs.value_beside(func, e, binding.var);
+    let value = |e: Expr| defs.value_in_epoch(func, e, binding.var);
     let (mut matrix, mut zero) = (args[1], None);
     if let Some((&[left, right], _)) = operands(func, value(matrix), SUBTRACT)
         && func.ty(right).dtype() == Some(DType::Int32)
@@ -89,7 +89,7 @@ pub(super) fn product(
     rows: Sym,
 ) -> Option<Product> {
     let args = operands(func, binding.value, MATMUL)?.0;
-    let value = |e: Expr| defs.value_beside(func, e, binding.var);
+    let value = |e: Expr| defs.value_in_epoch(func, e, binding.var);
     let (mut x, mut zero) = (args[0], None);
     if let Some((&[left, right], _)) = operands(func, value(x), SUBTRACT)
         && func.ty(right).dtype() == Some(DType::Int32)

@@ -33,8 +33,8 @@ pub fn remove_unused(func: &mut Function, ops: &dyn OpRegistry, defs: &Defs, can
     });
     let mut dead: FxHashSet<Var> = FxHashSet::default();
     let mut blocks: Vec<Block> = Vec::new();
-    let mut work = candidates;
-    while let Some(v) = work.pop() {
+    let mut worklist = candidates;
+    while let Some(v) = worklist.pop() {
         let Some(b) = values[v] else { continue };
         let removable = counts[v] == 0
             && b.cast.is_none()
@@ -46,11 +46,11 @@ pub fn remove_unused(func: &mut Function, ops: &dyn OpRegistry, defs: &Defs, can
         blocks.extend(defs.block(v));
         for used in operand_vars(func, b.value) {
             counts[used] -= 1;
-            work.push(used);
+            worklist.push(used);
         }
         for used in type_vars(func, func.var(v).ty) {
             counts[used] -= 1;
-            work.push(used);
+            worklist.push(used);
         }
     }
     blocks.sort_unstable();
@@ -60,15 +60,15 @@ pub fn remove_unused(func: &mut Function, ops: &dyn OpRegistry, defs: &Defs, can
     }
 }
 
-/// Makes dataflow variables visible outside their blocks if a rewritten value uses them there.
-pub fn show_used_outside(func: &mut Function) {
-    let mut home: SecondaryMap<Var, Option<Block>> = SecondaryMap::new();
+/// Makes the dataflow variables that are used outside of their blocks outputs of the blocks.
+pub fn export_used_outside_block(func: &mut Function) {
+    let mut block_of: SecondaryMap<Var, Option<Block>> = SecondaryMap::new();
     let mut outside: Vec<Var> = Vec::new();
     walk(func, func.root(), |event| match event {
-        Event::EnterBinding(place, b) => {
-            home[b.var] = Some(place.block);
+        Event::EnterBinding(location, b) => {
+            block_of[b.var] = Some(location.block);
             for v in operand_vars(func, b.value) {
-                if func.var(v).dataflow && home[v] != Some(place.block) {
+                if func.var(v).dataflow && block_of[v] != Some(location.block) {
                     outside.push(v);
                 }
             }

@@ -112,8 +112,8 @@ impl TypePattern {
         }
     }
 
-    /// The pattern of a type with separate symbols that are not shared with other patterns.
-    pub fn alone(func: &Function, ty: Type) -> Self {
+    /// The pattern that matches a type of `func`, with symbols that are not shared with other patterns.
+    pub fn with_own_symbols(func: &Function, ty: Type) -> Self {
         let arena = Arc::new(func.syms.clone());
         let keys = (0..arena.vars().len() as u64).collect();
         TypePattern::of(func, ty, &arena, &keys)

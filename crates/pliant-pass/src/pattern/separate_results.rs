@@ -10,15 +10,15 @@ use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Block, Expr, ExprData, Function, TypeData, Var};
 use rustc_hash::FxHashSet;
 
-use super::block::{BlockMatches, BlockReplacement, max_turns, replace_unless_cyclic};
+use super::block::{BlockMatches, BlockReplacement, max_rewrites, replace_unless_cyclic};
 use super::check::describe;
 use super::context::PatternContext;
 use super::matcher::Match;
 use super::node::{Pattern, PatternKind};
 use super::template::Template;
+use crate::may_write::MayWrite;
 use crate::error::{PassError, Problem};
 use crate::rewrite::Namer;
-use crate::writers::Writers;
 
 /// Whether a pattern matches values that are computed by bindings.
 fn is_computed(pattern: &Pattern) -> bool {
@@ -48,12 +48,12 @@ fn computed_fields(pattern: &Pattern) -> Vec<(u32, &Pattern)> {
 /// replaced matches.
 ///
 /// # Errors
-/// A replacement of an incompatible type, and a rule that does not terminate.
-pub(super) fn rewrite_scattered(
+/// If the type of a replacement is incompatible, or the rule does not terminate.
+pub(super) fn rewrite_separate_results(
     func: &mut Function,
     template: &Template,
     ops: &dyn OpRegistry,
-    writers: Option<&Writers>,
+    writers: Option<&MayWrite>,
 ) -> Result<usize, PassError> {
     let fields = computed_fields(&template.pattern);
     if fields.is_empty() {
@@ -64,25 +64,25 @@ pub(super) fn rewrite_scattered(
     let mut count = 0;
     let mut namer = None;
     for block in blocks(func) {
-        let limit = count + max_turns(func, block);
-        let mut leave = FxHashSet::default();
+        let limit = count + max_rewrites(func, block);
+        let mut excluded = FxHashSet::default();
         loop {
             let mut matches = BlockMatches::new(func, &ctx, block, ops, writers);
-            let mut with = Vec::new();
-            while let Some(found) = matches.next(func, &mut leave) {
-                with.extend(replacement(
+            let mut replacements = Vec::new();
+            while let Some(matched) = matches.next(func, &mut excluded) {
+                replacements.extend(replacement(
                     func,
                     (block, ops),
                     template,
                     &fields,
                     &matches,
-                    &found,
+                    &matched,
                     &mut namer,
                 ));
             }
-            let made = replace_all(func, block, with, ops)?;
-            count += made;
-            if made == 0 {
+            let replaced = replace_all(func, block, replacements, ops)?;
+            count += replaced;
+            if replaced == 0 {
                 break;
             }
             if count > limit {
@@ -103,17 +103,20 @@ pub(super) fn rewrite_scattered(
 fn replace_all(
     func: &mut Function,
     block: Block,
-    with: Vec<BlockReplacement>,
+    replacements: Vec<BlockReplacement>,
     ops: &dyn OpRegistry,
 ) -> Result<usize, PassError> {
-    if with.len() > 1 && replace_unless_cyclic(func, block, with.clone(), ops)?.is_ok() {
-        return Ok(with.len());
+    if replacements.len() > 1
+        && replace_unless_cyclic(func, block, replacements.clone(), ops)?.is_ok()
+    {
+        return Ok(replacements.len());
     }
-    let mut made = 0;
-    for one in with {
-        made += usize::from(replace_unless_cyclic(func, block, vec![one], ops)?.unwrap_or(false));
+    let mut replaced = 0;
+    for one in replacements {
+        replaced +=
+            usize::from(replace_unless_cyclic(func, block, vec![one], ops)?.unwrap_or(false));
     }
-    Ok(made)
+    Ok(replaced)
 }
 
 fn blocks(func: &Function) -> Vec<Block> {
@@ -133,17 +136,17 @@ fn replacement(
     template: &Template,
     fields: &[(u32, &Pattern)],
     matches: &BlockMatches<'_>,
-    found: &Match,
+    matched: &Match,
     namer: &mut Option<Namer>,
 ) -> Option<BlockReplacement> {
     let mut roots: Vec<(u32, Var)> = Vec::new();
     for &(i, field) in fields {
-        match *func.expr(matches.defs().origin(func, found.get(field)?)) {
+        match *func.expr(matches.defs().origin(func, matched.get(field)?)) {
             ExprData::Var(v) if matches.defs().block(v) == Some(block) => roots.push((i, v)),
             _ => return None,
         }
     }
-    let (bindings, result) = template.instantiate(func, ops, found)?;
+    let (bindings, result) = template.instantiate(func, ops, matched)?;
     let namer = namer.get_or_insert_with(|| Namer::new(func));
     for b in &bindings {
         let name = func.var(b.var).name.clone();

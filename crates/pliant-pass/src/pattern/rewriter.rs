@@ -18,15 +18,15 @@ use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, Type, T
 use pliant_sym::Proof;
 
 use super::check::describe;
-use super::clean::{remove_unused, show_used_outside};
+use super::cleanup::{export_used_outside_block, remove_unused};
 use super::defs::Defs;
 use super::matcher::{Match, Search, Syms};
 use super::node::Pattern;
 use super::rules::RuleSet;
 use super::table::Node;
+use crate::may_write::MayWrite;
 use crate::error::{PassError, Problem};
 use crate::rewrite::{Namer, Substitution, reachable_seqs};
-use crate::writers::Writers;
 
 /// Maximum number of consecutive rewrites of results of rules.
 const MAX_CHAIN: u32 = 256;
@@ -56,35 +56,36 @@ struct Current {
     next_rule: usize,
 }
 
-/// The state of applying rules to a function: [`next`](Self::next) finds a match,
-/// [`replace`](Self::replace) replaces it, and [`finish`](Self::finish) cleans up. A match that is
-/// not replaced is kept.
-pub struct Rewriting<'r> {
+/// Applies rules to a function: [`next`](Self::next) finds a match, [`replace`](Self::replace) replaces it, and
+/// [`finish`](Self::finish) cleans up. If a match is not replaced, [`next`](Self::next) continues with the next rule.
+pub struct Rewriter<'r> {
     rules: &'r RuleSet,
     ops: &'r dyn OpRegistry,
     defs: Defs,
     blocks: Vec<Block>,
-    at: usize,
+    /// The index of the current block.
+    block_index: usize,
+    /// The remaining bindings of the current block, last one first.
     pending: Vec<Pending>,
     done: Vec<Binding>,
     current: Option<Current>,
-    /// Variables used by replaced values. Their bindings are removed if they are unused.
-    freed: Vec<Var>,
-    /// Variables whose values were replaced by other variables.
+    /// Variables used by replaced values. [`finish`](Self::finish) removes their bindings if they are unused.
+    maybe_unused: Vec<Var>,
+    /// Variables that have become copies of other variables.
     copies: Vec<Var>,
     rewrites: usize,
     limit: usize,
     /// The number of variables that the function had initially.
-    known: usize,
+    initial_vars: usize,
 }
 
-impl<'r> Rewriting<'r> {
-    /// Starts at the beginning of a function. `writers` are those of its module, if known.
+impl<'r> Rewriter<'r> {
+    /// Starts at the beginning of a function. `writers` is that of its module, if known.
     pub fn new(
         func: &Function,
         rules: &'r RuleSet,
         ops: &'r dyn OpRegistry,
-        writers: Option<&Writers>,
+        writers: Option<&MayWrite>,
     ) -> Self {
         let (mut blocks, mut count) = (Vec::new(), 0);
         walk(func, func.root(), |event| {
@@ -93,22 +94,22 @@ impl<'r> Rewriting<'r> {
                 count += func.block(b).bindings.len();
             }
         });
-        let mut this = Rewriting {
+        let mut this = Rewriter {
             rules,
             ops,
             defs: Defs::of(func, ops, writers),
             blocks,
-            at: 0,
+            block_index: 0,
             pending: Vec::new(),
             done: Vec::new(),
             current: None,
-            freed: Vec::new(),
+            maybe_unused: Vec::new(),
             copies: Vec::new(),
             rewrites: 0,
             limit: 1024 + count.saturating_mul(MAX_PER_BINDING),
-            known: func.num_vars(),
+            initial_vars: func.num_vars(),
         };
-        this.open(func);
+        this.start_block(func);
         this
     }
 
@@ -129,12 +130,12 @@ impl<'r> Rewriting<'r> {
 
     /// Whether the binding of the current match is in a dataflow block.
     pub fn in_dataflow(&self, func: &Function) -> bool {
-        self.blocks.get(self.at).is_some_and(|&b| func.block(b).dataflow)
+        self.blocks.get(self.block_index).is_some_and(|&b| func.block(b).dataflow)
     }
 
-    fn open(&mut self, func: &Function) {
+    fn start_block(&mut self, func: &Function) {
         self.pending.clear();
-        if let Some(&block) = self.blocks.get(self.at) {
+        if let Some(&block) = self.blocks.get(self.block_index) {
             let bindings = func.block(block).bindings.iter().rev();
             self.pending.extend(bindings.map(|&binding| Pending { binding, chain: 0 }));
         }
@@ -149,17 +150,17 @@ impl<'r> Rewriting<'r> {
                         self.current = Some(Current { binding, chain, next_rule: 0 });
                     }
                     None => {
-                        self.close(func)?;
+                        self.next_block(func)?;
                         continue;
                     }
                 }
             }
             let current = self.current.as_ref().expect("it was just set");
             let (binding, from) = (current.binding, current.next_rule);
-            if let Some(found) = self.try_rules(func, binding, from) {
+            if let Some(matched) = self.try_rules(func, binding, from) {
                 let current = self.current.as_mut().expect("it is still set");
-                current.next_rule = found.rule + 1;
-                return Some(found);
+                current.next_rule = matched.rule + 1;
+                return Some(matched);
             }
             self.done.push(binding);
             self.current = None;
@@ -167,15 +168,15 @@ impl<'r> Rewriting<'r> {
     }
 
     /// Finishes a block and starts the next one; `None` after the last one.
-    fn close(&mut self, func: &mut Function) -> Option<()> {
-        let block = *self.blocks.get(self.at)?;
+    fn next_block(&mut self, func: &mut Function) -> Option<()> {
+        let block = *self.blocks.get(self.block_index)?;
         let done = std::mem::take(&mut self.done);
         if done != func.block(block).bindings {
             func.block_mut(block).bindings = done;
         }
-        self.at += 1;
-        self.open(func);
-        (self.at < self.blocks.len()).then_some(())
+        self.block_index += 1;
+        self.start_block(func);
+        (self.block_index < self.blocks.len()).then_some(())
     }
 
     fn try_rules(&self, func: &mut Function, b: Binding, from: usize) -> Option<Match> {
@@ -184,31 +185,31 @@ impl<'r> Rewriting<'r> {
         }
         // The prover adds terms to the function's arena, which the search does not read otherwise.
         let mut own = Syms::Own(std::mem::take(&mut func.syms));
-        let mut found = None;
+        let mut result = None;
         let func_now: &Function = func;
         self.rules.candidates(func_now, b.value, from, |rule| {
             let entry = &self.rules.rules[rule];
             let mut search = Search::new(func_now, &mut own, &self.defs, self.ops, &entry.table);
             if search.find(entry.root, b.value) && self.may_move(&search, b) {
-                found = Some(search.found(rule));
+                result = Some(search.to_match(rule));
             }
-            found.is_some()
+            result.is_some()
         });
         if let Syms::Own(arena) = own {
             func.syms = arena;
         }
-        found
+        result
     }
 
     /// Whether all values that the match recomputes have the same effect epoch as its root.
     fn may_move(&self, search: &Search<'_>, b: Binding) -> bool {
         let here = self.defs.epoch(b.var);
         search.matched_nodes().all(|(node, _)| {
-            let looks_inside = matches!(
+            let recomputes = matches!(
                 search.table.nodes[node as usize],
                 Node::Call { .. } | Node::Tuple { .. } | Node::GetItem(..) | Node::Constant
             );
-            if !looks_inside {
+            if !recomputes {
                 return true;
             }
             match search.variable(node) {
@@ -226,40 +227,41 @@ impl<'r> Rewriting<'r> {
     pub fn replace(
         &mut self,
         func: &mut Function,
-        found: &Match,
+        matched: &Match,
         with: Replacement,
     ) -> Result<bool, PassError> {
         let Some(current) = self.current.as_ref() else {
             return Err(PassError::internal("a replacement without a match"));
         };
         let (binding, chain) = (current.binding, current.chain + 1);
-        if self.computes_same(func, binding.value, &with) {
+        if self.is_unchanged(func, binding.value, &with) {
             return Ok(false);
         }
         self.rewrites += 1;
-        let pattern = self.rules.pattern(found.rule);
+        let pattern = self.rules.pattern(matched.rule);
         if chain > MAX_CHAIN || self.rewrites > self.limit {
-            return Err(endless(func, pattern, binding, chain > MAX_CHAIN, self.rewrites));
+            let chained = chain > MAX_CHAIN;
+            return Err(nonterminating(func, pattern, binding, chained, self.rewrites));
         }
-        let root = fitted(func, pattern, binding, with.value)?;
-        self.freed.extend(operand_vars(func, binding.value));
-        for (_, e) in found.iter() {
-            self.freed.extend(operand_vars(func, e));
+        let root = fit_type(func, pattern, binding, with.value)?;
+        self.maybe_unused.extend(operand_vars(func, binding.value));
+        for (_, e) in matched.iter() {
+            self.maybe_unused.extend(operand_vars(func, e));
         }
         let epoch = self.defs.epoch(binding.var).unwrap_or(0);
-        let block = self.blocks[self.at];
+        let block = self.blocks[self.block_index];
         let dataflow = func.block(block).dataflow;
         let first = self.pending.len();
         for mut b in with.bindings {
             let span = func.var(binding.var).span;
             let var = func.var_mut(b.var);
             (var.dataflow, var.span) = (dataflow, span);
-            b.value = self.simplified(func, b.value);
+            b.value = simplify_field_access(func, b.value);
             self.defs.define(func, b, epoch, block);
             self.pending.push(Pending { binding: b, chain });
         }
         match root {
-            Rooted::Plain(value) => {
+            FittedValue::Typed(value) => {
                 if matches!(func.expr(value), ExprData::Var(_)) {
                     self.copies.push(binding.var);
                 }
@@ -267,7 +269,7 @@ impl<'r> Rewriting<'r> {
                 self.defs.define(func, b, epoch, block);
                 self.pending.push(Pending { binding: b, chain });
             }
-            Rooted::Checked(value, ty) => {
+            FittedValue::Checked(value, ty) => {
                 let v = match func.expr(value) {
                     ExprData::Var(_) => value,
                     _ => {
@@ -292,10 +294,9 @@ impl<'r> Rewriting<'r> {
         Ok(true)
     }
 
-    /// Whether a replacement is identical to the matched computation: the same calls with the same
-    /// operands.
-    fn computes_same(&self, func: &Function, old: Expr, with: &Replacement) -> bool {
-        let made = |e: Expr| match func.expr(e) {
+    /// Whether a replacement is identical to the matched computation: the same calls with the same operands.
+    fn is_unchanged(&self, func: &Function, old: Expr, with: &Replacement) -> bool {
+        let new_value = |e: Expr| match func.expr(e) {
             ExprData::Var(v) => with.bindings.iter().find(|b| b.var == *v).map(|b| b.value),
             _ => Some(e),
         };
@@ -305,8 +306,8 @@ impl<'r> Rewriting<'r> {
             if same_expr(func, old, new) {
                 continue;
             }
-            // An existing value is compared by its origin.
-            let Some(new) = made(new) else {
+            // A variable that the replacement does not define is compared by its origin.
+            let Some(new) = new_value(new) else {
                 if self.defs.origin(func, old) != self.defs.origin(func, new) {
                     return false;
                 }
@@ -342,8 +343,8 @@ impl<'r> Rewriting<'r> {
         true
     }
 
-    /// Replaces uses of variables that became copies by the original variables.
-    fn read_originals(&mut self, func: &mut Function) {
+    /// Replaces uses of variables that have become copies by the original variables.
+    fn replace_copies(&mut self, func: &mut Function) {
         let mut map = Substitution::default();
         for &v in &self.copies {
             let Some(e) = func.find_var_expr(v) else { continue };
@@ -355,14 +356,14 @@ impl<'r> Rewriting<'r> {
         if map.is_empty() {
             return;
         }
-        self.freed.append(&mut self.copies);
+        self.maybe_unused.append(&mut self.copies);
         for seq in reachable_seqs(func) {
             for i in 0..func.seq(seq).blocks.len() {
                 let block = func.seq(seq).blocks[i];
-                for at in 0..func.block(block).bindings.len() {
-                    let value = func.block(block).bindings[at].value;
+                for k in 0..func.block(block).bindings.len() {
+                    let value = func.block(block).bindings[k].value;
                     let new = map.apply(func, value);
-                    func.block_mut(block).bindings[at].value = new;
+                    func.block_mut(block).bindings[k].value = new;
                 }
             }
             let result = func.seq(seq).result;
@@ -370,17 +371,8 @@ impl<'r> Rewriting<'r> {
         }
     }
 
-    /// Simplifies a field access of a tuple expression to the field.
-    fn simplified(&self, func: &Function, value: Expr) -> Expr {
-        if let ExprData::TupleGetItem(t, i) = func.expr(value)
-            && let Some(&field) = func.tuple_fields(*t).and_then(|f| f.get(*i as usize))
-        {
-            return field;
-        }
-        value
-    }
-
-    /// Finishes the sweep and removes unused bindings. Returns the number of replaced matches.
+    /// Ends the rewrite and removes unused bindings. Bindings that were not processed are kept. Returns the number of replaced
+    /// matches.
     ///
     /// # Errors
     /// A replacement that uses an undefined variable.
@@ -390,41 +382,54 @@ impl<'r> Rewriting<'r> {
                 self.done.push(current.binding);
             }
             self.done.extend(self.pending.drain(..).rev().map(|p| p.binding));
-            let _ = self.close(func);
+            let _ = self.next_block(func);
         }
         if self.rewrites > 0 {
-            self.read_originals(func);
-            remove_unused(func, self.ops, &self.defs, self.freed);
-            show_used_outside(func);
-            check_defined(func, self.known)?;
+            self.replace_copies(func);
+            remove_unused(func, self.ops, &self.defs, self.maybe_unused);
+            export_used_outside_block(func);
+            check_defined(func, self.initial_vars)?;
         }
         Ok(self.rewrites)
     }
 }
 
-/// Rejects replacements that use undefined variables. Only variables with index `known` or higher
-/// can be undefined.
-fn check_defined(func: &Function, known: usize) -> Result<(), PassError> {
+/// Simplifies a field access of a tuple expression to the field.
+fn simplify_field_access(func: &Function, value: Expr) -> Expr {
+    if let ExprData::TupleGetItem(t, i) = func.expr(value)
+        && let Some(&field) = func.tuple_fields(*t).and_then(|f| f.get(*i as usize))
+    {
+        return field;
+    }
+    value
+}
+
+/// Rejects replacements that use undefined variables. Only variables that the rules have created, which have index `initial_vars`
+/// or higher, can be undefined.
+fn check_defined(func: &Function, initial_vars: usize) -> Result<(), PassError> {
     let free = free_vars(func, func.root());
-    let Some(var) = free.into_iter().find(|v| v.index() >= known) else { return Ok(()) };
+    let Some(var) = free.into_iter().find(|v| v.index() >= initial_vars) else { return Ok(()) };
     let name = &func.var(var).name;
     let message = format!("the replacement reads the variable '{name}', which nothing defines");
     let help = "return an expression over the variables of the match, or emit bindings for it";
     Err(PassError::User(vec![Problem::new(message).with_help(help)]))
 }
 
-enum Rooted {
-    Plain(Expr),
+/// A replacement for a value of a given type.
+enum FittedValue {
+    /// A value that provably has the type.
+    Typed(Expr),
+    /// A value that must be checked at run time.
     Checked(Expr, Type),
 }
 
-/// Converts the replacement to a value of the binding's type.
-fn fitted(
+/// Compares the type of a replacement with the type of the binding's variable.
+fn fit_type(
     func: &mut Function,
     pattern: &Pattern,
     b: Binding,
     value: Expr,
-) -> Result<Rooted, PassError> {
+) -> Result<FittedValue, PassError> {
     let (have, want) = (func.expr_ty(value), func.var(b.var).ty);
     // Strings and data types have no specific type, but are known not to be tensors, shapes or
     // numbers.
@@ -436,8 +441,8 @@ fn fitted(
     .filter(|_| !matches!(func.types.get(want), TypeData::Any));
     let fits = if text.is_some() { Proof::No } else { is_subtype(func, have, want) };
     match fits {
-        Proof::Yes => Ok(Rooted::Plain(value)),
-        Proof::Unknown => Ok(Rooted::Checked(value, want)),
+        Proof::Yes => Ok(FittedValue::Typed(value)),
+        Proof::Unknown => Ok(FittedValue::Checked(value, want)),
         Proof::No => {
             let have =
                 text.map_or_else(|| format!("of type {}", type_text(func, have)), str::to_string);
@@ -453,7 +458,8 @@ fn fitted(
     }
 }
 
-fn endless(
+/// The error of rules that do not terminate. `chained` is set if a result was rewritten too often.
+fn nonterminating(
     func: &Function,
     pattern: &Pattern,
     b: Binding,
@@ -466,7 +472,9 @@ fn endless(
              matching again",
             func.var(b.var).name
         ),
-        false => format!("the rewrite rules do not end: {rewrites} rewrites were made"),
+        false => {
+            format!("the rewrite rules do not terminate: they have rewritten {rewrites} matches")
+        }
     };
     let help =
         format!("exclude the rule's own results from its pattern, which is {}", describe(pattern));

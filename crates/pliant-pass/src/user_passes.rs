@@ -12,9 +12,8 @@ use crate::{dump, text};
 /// The error of a user-defined pass.
 pub type Source = Arc<dyn std::error::Error + Send + Sync>;
 
-/// Checks that the result of a user-defined pass is well-formed. `verify_passes=False` disables the
-/// check.
-pub(crate) fn verified(
+/// Returns the result of a user-defined pass, or an error if it is not well-formed. `verify_passes=False` disables the check.
+pub(crate) fn verify_result(
     pass: &str,
     before: &IRModule,
     after: IRModule,
@@ -45,15 +44,15 @@ pub(crate) fn verified(
     }]))
 }
 
-/// The error of a user-defined pass, with a file that contains the module that it received.
-pub(crate) fn failed(
+/// Creates the error of a user-defined pass, with a file that contains its input module.
+pub(crate) fn pass_failure(
     pass: &str,
     source: Source,
     before: &IRModule,
     ctx: &PassContext,
 ) -> PassError {
     let dump = dump::write(pass, "before", before, ctx);
-    PassError::Foreign { origin: format!("pass '{pass}'"), source, dump }
+    PassError::UserCode { origin: format!("pass '{pass}'"), source, dump }
 }
 
 /// Whether both modules contain identical functions and attributes.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use pliant_ir::{AttrValue, DType, OpRegistry};
 
 use super::check::describe;
-use super::compare::same_attr;
 use super::node::Literal;
-use super::size::{SizePattern, TypePattern};
 use super::table::{Node, NodeId, PatternTable};
-use super::typed;
+use super::type_check;
+use super::type_pattern::{SizePattern, TypePattern};
+use super::unification::same_attr;
 
 /// The conditions that a pattern and its nested constraint patterns impose on one value.
 #[derive(Default)]
-struct Demands<'a> {
+struct Conditions<'a> {
     dtypes: Vec<DType>,
     sizes: Vec<&'a [SizePattern]>,
     ranks: Vec<usize>,
@@ -24,9 +24,9 @@ struct Demands<'a> {
     negative: Vec<NodeId>,
 }
 
-impl<'a> Demands<'a> {
-    fn of(table: &'a PatternTable, root: NodeId) -> Demands<'a> {
-        let mut all = Demands::default();
+impl<'a> Conditions<'a> {
+    fn of(table: &'a PatternTable, root: NodeId) -> Conditions<'a> {
+        let mut all = Conditions::default();
         let mut stack = vec![root];
         while let Some(id) = stack.pop() {
             all.positive.push(id);
@@ -86,7 +86,7 @@ pub(crate) fn contradiction(
     id: NodeId,
     ops: &dyn OpRegistry,
 ) -> Option<String> {
-    let all = Demands::of(table, id);
+    let all = Conditions::of(table, id);
     let text = |p: NodeId| describe(&table.patterns()[p as usize]);
     for &p in &all.negative {
         if let Node::Wildcard = table.nodes[p as usize] {
@@ -96,17 +96,17 @@ pub(crate) fn contradiction(
             return Some(format!("it asks for {} and refuses it", text(p)));
         }
     }
-    if let Some(two) = second(&all.dtypes, |a, b| a == b) {
-        return Some(format!("a value of {} is not of {two}", all.dtypes[0]));
+    if let Some(other) = first_different(&all.dtypes, |a, b| a == b) {
+        return Some(format!("a value cannot have both dtype {} and {other}", all.dtypes[0]));
     }
-    if let Some(two) = second(&all.ranks, |a, b| a == b) {
-        return Some(format!("a value of {} dims does not have {two}", all.ranks[0]));
+    if let Some(other) = first_different(&all.ranks, |a, b| a == b) {
+        return Some(format!("a value cannot have both {} and {other} dims", all.ranks[0]));
     }
-    if let Some(two) = second(&all.names, |a, b| a == b) {
-        return Some(format!("a variable is not called both '{}' and '{two}'", all.names[0]));
+    if let Some(other) = first_different(&all.names, |a, b| a == b) {
+        return Some(format!("a variable cannot have both names '{}' and '{other}'", all.names[0]));
     }
-    if let Some((a, b)) = sizes_differ(&all.sizes) {
-        return Some(format!("a dim of {a} is not {b}"));
+    if let Some((a, b)) = different_sizes(&all.sizes) {
+        return Some(format!("a dim cannot be both {a} and {b}"));
     }
     for (i, (key, value)) in all.attrs.iter().map(|pair| (&pair.0, &pair.1)).enumerate() {
         // A number may be equivalent to a list that contains it.
@@ -118,30 +118,37 @@ pub(crate) fn contradiction(
             return Some(format!("the attribute '{key}' is not both {other:?} and {value:?}"));
         }
     }
-    without_type(table, &all)
+    missing_property(table, &all)
         .map(|(p, what)| format!("{} has no {what}", text(p)))
-        .or_else(|| other_result(table, &all, ops))
+        .or_else(|| impossible_dtype(table, &all, ops))
 }
 
-/// An operator whose results never have the required dtype.
-fn other_result(table: &PatternTable, all: &Demands<'_>, ops: &dyn OpRegistry) -> Option<String> {
-    let &asked = all.dtypes.first()?;
+/// The reason why the results of the pattern's operator never have the required dtype.
+fn impossible_dtype(
+    table: &PatternTable,
+    all: &Conditions<'_>,
+    ops: &dyn OpRegistry,
+) -> Option<String> {
+    let &required = all.dtypes.first()?;
     let attrs: Vec<_> = all.attrs.iter().map(|&pair| pair.clone()).collect();
     all.positive.iter().find_map(|&p| {
-        let (op, args) = typed::call_of_one(table, p)?;
-        match typed::result_dtype(args, op, &attrs, ops)? {
-            Ok(is) => (is != asked).then(|| format!("{op} gives {is}, not {asked}")),
-            Err(what) => Some(format!("{op} gives {what}, which has no dtype")),
+        let (op, args) = type_check::single_operator_call(table, p)?;
+        match type_check::result_dtype(args, op, &attrs, ops)? {
+            Ok(dtype) => {
+                (dtype != required).then(|| format!("{op} returns {dtype}, not {required}"))
+            }
+            Err(what) => Some(format!("{op} returns {what}, which has no dtype")),
         }
     })
 }
 
-/// The first item that differs from the first one.
-fn second<T: Copy>(list: &[T], same: impl Fn(T, T) -> bool) -> Option<T> {
+/// The first item that differs from item 0.
+fn first_different<T: Copy>(list: &[T], same: impl Fn(T, T) -> bool) -> Option<T> {
     list.iter().copied().find(|&item| !same(item, list[0]))
 }
 
-fn sizes_differ(lists: &[&[SizePattern]]) -> Option<(i64, i64)> {
+/// Two different sizes that are required for the same dim.
+fn different_sizes(lists: &[&[SizePattern]]) -> Option<(i64, i64)> {
     let known = |list: &[SizePattern], i: usize| match list.get(i) {
         Some(SizePattern::Int(v)) => Some(*v),
         _ => None,
@@ -149,12 +156,12 @@ fn sizes_differ(lists: &[&[SizePattern]]) -> Option<(i64, i64)> {
     let rank = lists.first()?.len();
     (0..rank).find_map(|i| {
         let values: Vec<i64> = lists.iter().filter_map(|list| known(list, i)).collect();
-        Some((*values.first()?, second(&values, |a, b| a == b)?))
+        Some((*values.first()?, first_different(&values, |a, b| a == b)?))
     })
 }
 
-/// A subpattern with a required dtype or shape whose value has none.
-fn without_type(table: &PatternTable, all: &Demands<'_>) -> Option<(NodeId, &'static str)> {
+/// A pattern whose values have no dtype or no shape although one is required, and the name of the missing property.
+fn missing_property(table: &PatternTable, all: &Conditions<'_>) -> Option<(NodeId, &'static str)> {
     all.positive.iter().find_map(|&p| {
         let (dtype, shape) = match &table.nodes[p as usize] {
             Node::Tuple { .. } | Node::Global(_) | Node::Extern(_) => (false, false),

@@ -7,8 +7,8 @@ use pliant_tensor::Tensor;
 
 use super::matcher::{Search, Syms};
 use super::node::Literal;
-use super::size::{SizePattern, SizeTerm, TypePattern};
 use super::table::{Node, NodeId};
+use super::type_pattern::{SizePattern, SizeTerm, TypePattern};
 
 impl Search<'_> {
     /// Whether two operands have the same value.
@@ -39,7 +39,7 @@ impl Search<'_> {
         if a == b {
             return true;
         }
-        let syms = self.syms.get(self.func);
+        let syms = self.syms.get_mut(self.func);
         if let (Some(x), Some(y)) = (syms.as_int(a), syms.as_int(b)) {
             return x == y;
         }
@@ -65,7 +65,7 @@ impl Search<'_> {
         match want {
             SizePattern::Any => true,
             SizePattern::Int(v) => {
-                let v = self.syms.get(self.func).int(*v);
+                let v = self.syms.get_mut(self.func).int(*v);
                 self.prove_equal(v, have)
             }
             SizePattern::Term(term) => match term.arena.as_var(term.sym) {
@@ -79,27 +79,27 @@ impl Search<'_> {
                     true
                 }
                 None => {
-                    self.later.push((term.clone(), have));
+                    self.deferred_terms.push((term.clone(), have));
                     true
                 }
             },
         }
     }
 
-    /// Whether the deferred terms match. Symbols that are still unbound are solved for.
-    pub(super) fn later_hold(&mut self) -> bool {
-        let mut later = self.later.clone();
-        while !later.is_empty() {
-            let before = later.len();
+    /// Whether the deferred terms match their sizes. Binds symbols that are the only unknown of a term.
+    pub(super) fn deferred_terms_match(&mut self) -> bool {
+        let mut terms = self.deferred_terms.clone();
+        while !terms.is_empty() {
+            let before = terms.len();
             let mut holds = true;
-            later.retain(|(term, have)| match self.term_fits(term, *have) {
+            terms.retain(|(term, have)| match self.term_fits(term, *have) {
                 Some(fits) => {
                     holds &= fits;
                     false
                 }
                 None => true,
             });
-            if !holds || later.len() == before {
+            if !holds || terms.len() == before {
                 return false;
             }
         }
@@ -115,16 +115,16 @@ impl Search<'_> {
                 unbound.push((key, v));
             }
         }
-        // First try symbols of the function with the same names.
-        let syms = self.syms.get(self.func);
-        let named = |v: SymVar| syms.vars().find(|&u| syms.name(u) == term.arena.name(v));
+        // First, try to bind the unbound symbols to symbols of the function with the same names.
+        let syms = self.syms.get_mut(self.func);
+        let same_named = |v: SymVar| syms.vars().find(|&u| syms.name(u) == term.arena.name(v));
         let own: Option<Vec<(u64, SymVar)>> =
-            unbound.iter().map(|&(key, v)| Some((key, named(v)?))).collect();
+            unbound.iter().map(|&(key, v)| Some((key, same_named(v)?))).collect();
         if let Some(own) = own {
-            let want = self.with_symbols(term, &own);
+            let want = self.substitute(term, &own);
             if self.prove_equal(want, have) {
                 for (key, u) in own {
-                    let size = self.syms.get(self.func).var(u);
+                    let size = self.syms.get_mut(self.func).var(u);
                     self.bind_size(key, size);
                 }
                 return Some(true);
@@ -133,16 +133,15 @@ impl Search<'_> {
         let &[(key, _)] = unbound.as_slice() else {
             return unbound.is_empty().then_some(false);
         };
-        let Some(size) = self.solved(term, key, have) else { return Some(false) };
+        let Some(size) = self.solve_for(term, key, have) else { return Some(false) };
         self.bind_size(key, size);
         Some(true)
     }
 
-    /// A term with bound symbols replaced by their sizes, and the symbols `others` by the given
-    /// ones.
-    fn with_symbols(&mut self, term: &SizeTerm, others: &[(u64, SymVar)]) -> Sym {
+    /// A term with its bound symbols replaced by their sizes, and those in `others` by symbols of the function.
+    fn substitute(&mut self, term: &SizeTerm, others: &[(u64, SymVar)]) -> Sym {
         let sizes = self.sizes.clone();
-        let syms = self.syms.get(self.func);
+        let syms = self.syms.get_mut(self.func);
         syms.import(&term.arena, term.sym, &mut |syms, v| {
             let key = term.key(v);
             let other = others.iter().find(|(k, _)| *k == key).map(|&(_, u)| u);
@@ -150,12 +149,11 @@ impl Search<'_> {
         })
     }
 
-    /// The value of the only unbound symbol of a term such that the term equals a size, if it is
-    /// provably a size.
-    fn solved(&mut self, term: &SizeTerm, key: u64, have: Sym) -> Option<Sym> {
-        let fresh = self.syms.get(self.func).fresh_var("unknown");
-        let want = self.with_symbols(term, &[(key, fresh)]);
-        let syms = self.syms.get(self.func);
+    /// The value of the only unbound symbol of a term for which the term equals a size. `None` if it is not provably a valid size.
+    fn solve_for(&mut self, term: &SizeTerm, key: u64, have: Sym) -> Option<Sym> {
+        let fresh = self.syms.get_mut(self.func).fresh_var("unknown");
+        let want = self.substitute(term, &[(key, fresh)]);
+        let syms = self.syms.get_mut(self.func);
         let solution = solve_match(syms, want, "size", &|v| v != fresh)?;
         let observed = |v: SymVar| (v == solution.observed).then_some(have);
         let size = syms.substitute(solution.value, &observed);
@@ -249,7 +247,8 @@ impl Syms {
         }
     }
 
-    fn get(&mut self, func: &Function) -> &mut SymArena {
+    /// The arena, for adding terms.
+    fn get_mut(&mut self, func: &Function) -> &mut SymArena {
         match self {
             Syms::Own(syms) => syms,
             Syms::Copy(copy) => copy.get_or_insert_with(|| func.syms.clone()),

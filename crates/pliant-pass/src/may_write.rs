@@ -13,25 +13,24 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The functions that may write to their arguments. Clones share the set.
 #[derive(Clone, Debug)]
-pub struct Writers {
-    /// Their names, if the module is known.
+pub struct MayWrite {
+    /// The names of these functions; `None` if the module is unknown.
     names: Option<Arc<FxHashSet<Arc<str>>>>,
     /// Whether functions that are not known by name may write: function values, or all functions if
     /// the module is unknown.
     others: bool,
 }
 
-impl Default for Writers {
-    /// No function writes.
+impl Default for MayWrite {
+    /// Assumes that no function writes to its arguments.
     fn default() -> Self {
-        Writers { names: Some(Arc::default()), others: false }
+        MayWrite { names: Some(Arc::default()), others: false }
     }
 }
 
-impl Writers {
-    /// The functions of a module that work in place, and those that may transitively call one of
-    /// them.
-    pub fn of(module: &IRModule) -> Writers {
+impl MayWrite {
+    /// The functions of a module that contain in-place calls or may transitively call such a function.
+    pub fn of(module: &IRModule) -> MayWrite {
         let mut names: FxHashSet<Arc<str>> = FxHashSet::default();
         let mut callers: FxHashMap<Arc<str>, Vec<Arc<str>>> = FxHashMap::default();
         let mut callers_of_values = Vec::new();
@@ -52,22 +51,22 @@ impl Writers {
             // A function value may be any function.
             names.extend(callers_of_values);
         }
-        let mut work: Vec<Arc<str>> = names.iter().cloned().collect();
-        while let Some(name) = work.pop() {
+        let mut worklist: Vec<Arc<str>> = names.iter().cloned().collect();
+        while let Some(name) = worklist.pop() {
             for caller in callers.remove(&name).into_iter().flatten() {
                 if names.insert(caller.clone()) {
-                    work.push(caller);
+                    worklist.push(caller);
                 }
             }
         }
-        Writers { names: Some(Arc::new(names)), others }
+        MayWrite { names: Some(Arc::new(names)), others }
     }
 
-    /// The information from one function: called functions are unknown and may write.
-    pub fn around(func: &Function) -> Writers {
+    /// A conservative answer for one function without its module: called graph functions may write.
+    pub fn within(func: &Function) -> MayWrite {
         let calls = Calls::of(func);
         let others = calls.in_place || calls.pure_globals || calls.takes_functions;
-        Writers { names: None, others }
+        MayWrite { names: None, others }
     }
 
     /// Whether a call may write to its operands. Bindings in branches are considered separately.

@@ -7,8 +7,8 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::{Expr, Function, Type, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry, Span, Sym};
 
-use super::size::SizePattern;
-use super::table::{Heads, Node, NodeId, PatternTable};
+use super::table::{Node, NodeId, PatternTable, RootKinds};
+use super::type_pattern::SizePattern;
 
 /// The ranks with which operands are tried, for operators that check attributes only if the rank is
 /// known.
@@ -46,7 +46,8 @@ impl<'a> Operand<'a> {
         }
     }
 
-    fn made_in(self, f: &mut Function) -> Expr {
+    /// Creates an operand of this kind.
+    fn create_in(self, f: &mut Function) -> Expr {
         let ty = match self {
             Operand::Any => TypeData::Any,
             Operand::Rank(n) => TypeData::tensor_rank(n, DType::Float32),
@@ -88,7 +89,7 @@ fn infer(
     ops: &dyn OpRegistry,
 ) -> Result<TypeData, InferError> {
     let mut f = Function::empty();
-    let args: Vec<Expr> = operands.iter().map(|o| o.made_in(&mut f)).collect();
+    let args: Vec<Expr> = operands.iter().map(|o| o.create_in(&mut f)).collect();
     let attrs = ops.complete(op, Attrs(attrs.to_vec()));
     let ty: Type = ops.infer(&mut f, op, &args, &attrs, &[])?;
     Ok(f.types.get(ty).clone())
@@ -102,20 +103,19 @@ pub(crate) fn wrong_operand(
     args: &[NodeId],
     ops: &dyn OpRegistry,
 ) -> Option<String> {
-    let open = vec![Operand::Any; args.len()];
-    infer(op, &open, &[], ops).ok()?;
+    let unknown = vec![Operand::Any; args.len()];
+    infer(op, &unknown, &[], ops).ok()?;
     // The accepted sizes may depend on attributes that the pattern does not specify.
-    let sizes_alone = ops.signature(op)?.attrs.is_empty();
-    let mut all = open.clone();
+    let has_no_attrs = ops.signature(op)?.attrs.is_empty();
+    let mut all = unknown.clone();
     for i in 0..args.len() {
-        let mut one = open.clone();
+        let mut one = unknown.clone();
         one[i] = Operand::of(table, args[i]);
         if let Operand::Sized(_) = one[i] {
-            // Shape values have sizes, too: only check those of a tensor if the operator accepts a
-            // tensor.
-            let mut tensor = open.clone();
+            // The pattern may match a shape value, so the sizes are only checked if the operator accepts a tensor here.
+            let mut tensor = unknown.clone();
             tensor[i] = Operand::Tensor;
-            if !sizes_alone || infer(op, &tensor, &[], ops).is_err() {
+            if !has_no_attrs || infer(op, &tensor, &[], ops).is_err() {
                 continue;
             }
         }
@@ -134,17 +134,17 @@ pub(crate) fn wrong_operand(
     infer(op, &all, &[], ops).err().map(|e| e.message)
 }
 
-/// The reason why the result of an operator call has no such field.
-pub(crate) fn no_field(
+/// The reason why the result of a call has no such field, or no fields at all.
+pub(crate) fn missing_field(
     table: &PatternTable,
     id: NodeId,
     index: Option<u32>,
     ops: &dyn OpRegistry,
 ) -> Option<String> {
-    let (op, args) = call_of_one(table, id)?;
+    let (op, args) = single_operator_call(table, id)?;
     // The number of fields may depend on attributes that the pattern does not specify.
     let count_is_known = ops.signature(op)?.attrs.is_empty();
-    match (result(args, op, &[], ops)?, index) {
+    match (result_type(args, op, &[], ops)?, index) {
         (TypeData::Tuple(fields), Some(index))
             if count_is_known && index as usize >= fields.len() =>
         {
@@ -182,21 +182,26 @@ pub(crate) fn result_dtype(
     attrs: &[AttrPair],
     ops: &dyn OpRegistry,
 ) -> Option<Result<DType, &'static str>> {
-    match result(args, op, attrs, ops)? {
+    match result_type(args, op, attrs, ops)? {
         TypeData::Tuple(_) => Some(Err("a tuple")),
         TypeData::Shape { .. } => Some(Err("a shape")),
         ty => ty.dtype().map(Ok),
     }
 }
 
-/// The type of all calls of an operator that the pattern matches, as for [`result_dtype`].
-fn result(args: &[NodeId], op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> Option<TypeData> {
+/// The result type of all calls of an operator that the pattern matches; `None` as for [`result_dtype`].
+fn result_type(
+    args: &[NodeId],
+    op: Op,
+    attrs: &[AttrPair],
+    ops: &dyn OpRegistry,
+) -> Option<TypeData> {
     if ops.infers_example_type(op) {
         return None;
     }
     let declared = &ops.signature(op)?.attrs;
-    // String and bool attributes may select the results and their types.
-    let chooses = |default: &Option<AttrValue>| {
+    // Attributes with such defaults may determine the number or the types of the results.
+    let may_affect_type = |default: &Option<AttrValue>| {
         matches!(
             default,
             None | Some(
@@ -204,18 +209,18 @@ fn result(args: &[NodeId], op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> 
             )
         )
     };
-    let open = |key: &str| attrs.iter().all(|(k, _)| &**k != key);
-    if declared.iter().any(|(key, default)| chooses(default) && open(key)) {
+    let unspecified = |key: &str| attrs.iter().all(|(k, _)| &**k != key);
+    if declared.iter().any(|(key, default)| may_affect_type(default) && unspecified(key)) {
         return None;
     }
     infer(op, &vec![Operand::Any; args.len()], attrs, ops).ok()
 }
 
-/// The operator and the operands of a pattern of calls of one operator with exactly these operands.
-pub(crate) fn call_of_one(table: &PatternTable, id: NodeId) -> Option<(Op, &[NodeId])> {
+/// The operator and the operand patterns, if a pattern only matches calls of a single operator with exactly these operands.
+pub(crate) fn single_operator_call(table: &PatternTable, id: NodeId) -> Option<(Op, &[NodeId])> {
     let Node::Call { callee, args, more: false } = &table.nodes[id as usize] else { return None };
     match table.callee_ops(*callee) {
-        Heads { ops: Some(list), kinds: 0 } if list.len() == 1 => Some((list[0], args)),
+        RootKinds { ops: Some(list), kinds: 0 } if list.len() == 1 => Some((list[0], args)),
         _ => None,
     }
 }
