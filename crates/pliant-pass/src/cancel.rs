@@ -73,6 +73,9 @@ mod tests {
             CancelToken::with_poll(move || once.swap(false, Ordering::Relaxed))
         };
         assert!(polled.is_cancelled());
-        assert!(polled.is_cancelled(), "the poll answers yes only once, the token remembers");
+        assert!(
+            polled.is_cancelled(),
+            "the poll returns true only once, but the token stays cancelled"
+        );
     }
 }

@@ -85,48 +85,48 @@ const KEYS: &[(&str, ConfigKind, &str)] = &[
     (
         "keep_ir",
         Bool,
-        "keep the module that each pass received, to tell it when the pass has a bug",
+        "keep the input module of each pass, and write it to a file if the pass fails with an internal error",
     ),
     (
         KERNELS,
         Bool,
-        "leave matrix products, convolutions, attention and recurrent layers to the library's kernels; on unless said",
+        "use library kernels for matrix products, convolutions, attention and recurrent layers; default: on",
     ),
     (
         PRECISION,
         OneOf(PRECISIONS),
-        "what constant right operands of products of float32 are rounded to: float32 (nothing) unless said, or bfloat16",
+        "dtype to which constant right operands of float32 matrix products are rounded: float32 (no rounding) or bfloat16; default: float32",
     ),
     (
         WINOGRAD,
         OneOf(WINOGRADS),
-        "tiles of convolutions of 3 x 3 that Winograd's algorithm multiplies: 2x2 unless said, 4x4 (faster, twenty times the error) or off",
+        "output tile of Winograd's algorithm for 3 x 3 convolutions: 2x2, 4x4 (faster, twenty times the error) or off; default: 2x2",
     ),
-    ("verify_passes", Bool, "verify what passes from outside of Pliant return; on unless said"),
-    ("relax.FuseOps.max_depth", Int, "the largest number of operators in a fused group"),
+    ("verify_passes", Bool, "verify the results of user-defined passes; default: on"),
+    ("relax.FuseOps.max_depth", Int, "maximum number of operators in a fused group"),
     (
         "relax.FoldConstant.max_elements",
         Int,
-        "the largest number of elements of a value that is computed while compiling; 2**24 unless said, 0 for none",
+        "maximum number of elements of a value that constant folding computes; default: 2**24, 0: no constant folding",
     ),
     (
         "relax.trust_indices",
         Bool,
-        "do not check indices that come as values; one outside its range reads or writes another element",
+        "do not check non-constant indices; an index out of range accesses another element",
     ),
-    ("relax.fallback_device_type", Int, "taken for TVM's sake, without effect"),
-    ("relax.backend.use_cuda_graph", Bool, "taken for TVM's sake, without effect"),
+    ("relax.fallback_device_type", Int, "accepted for compatibility with TVM; ignored"),
+    ("relax.backend.use_cuda_graph", Bool, "accepted for compatibility with TVM; ignored"),
     (
         "relax.transform.apply_legalize_ops.enable_warning",
         Bool,
-        "taken for TVM's sake, without effect",
+        "accepted for compatibility with TVM; ignored",
     ),
-    ("tir.disable_vectorize", Bool, "taken for TVM's sake, without effect"),
-    ("tir.noalias", Bool, "taken for TVM's sake, without effect"),
-    ("tir.disable_assert", Bool, "taken for TVM's sake, without effect: checks stay"),
-    ("tir.disable_storage_rewrite", Bool, "taken for TVM's sake, without effect"),
-    ("tir.enable_debug", Bool, "taken for TVM's sake, without effect"),
-    ("tir.add_lower_pass", Any, "taken for TVM's sake, without effect"),
+    ("tir.disable_vectorize", Bool, "accepted for compatibility with TVM; ignored"),
+    ("tir.noalias", Bool, "accepted for compatibility with TVM; ignored"),
+    ("tir.disable_assert", Bool, "accepted for compatibility with TVM; ignored: checks are kept"),
+    ("tir.disable_storage_rewrite", Bool, "accepted for compatibility with TVM; ignored"),
+    ("tir.enable_debug", Bool, "accepted for compatibility with TVM; ignored"),
+    ("tir.add_lower_pass", Any, "accepted for compatibility with TVM; ignored"),
 ];
 
 static REGISTERED: Mutex<Vec<ConfigKey>> = Mutex::new(Vec::new());
@@ -152,7 +152,7 @@ pub fn keys() -> Vec<ConfigKey> {
 /// A one-line message if the name is in the table.
 pub fn register(key: ConfigKey) -> Result<(), String> {
     if KEYS.iter().any(|(name, ..)| *name == key.name) {
-        return Err(format!("the setting '{}' is one of Pliant's own", key.name));
+        return Err(format!("the setting '{}' is already defined by Pliant", key.name));
     }
     let mut list = registered();
     list.retain(|k| k.name != key.name);
@@ -169,7 +169,7 @@ pub fn check(name: &str, value: &AttrValue) -> Result<(), String> {
     let Some(key) = keys.iter().find(|k| k.name == name) else {
         let hint = did_you_mean(name, keys.iter().map(|k| &*k.name)).unwrap_or_else(|| {
             let names: Vec<&str> = keys.iter().map(|k| &*k.name).collect();
-            format!("there are: {}", names.join(", "))
+            format!("the settings are: {}", names.join(", "))
         });
         return Err(format!("there is no setting '{name}' ({hint})"));
     };

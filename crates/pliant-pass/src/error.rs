@@ -167,7 +167,7 @@ impl fmt::Display for PassError {
         }
         fn write_dump(f: &mut fmt::Formatter<'_>, dump: &Option<PathBuf>) -> fmt::Result {
             match dump {
-                Some(path) => write!(f, " (the module as it received it is in {})", path.display()),
+                Some(path) => write!(f, " (its input module is in {})", path.display()),
                 None => Ok(()),
             }
         }

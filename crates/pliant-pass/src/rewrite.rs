@@ -319,8 +319,8 @@ fn map_leaves_at_depth(
     f: &mut impl FnMut(&mut Function, Expr) -> Expr,
     depth: u32,
 ) -> Expr {
-    // In A-normal form only tuples are nested, and the parser limits their depth far below this.
-    assert!(depth < 4096, "tuples nested deeper than any script");
+    // In A-normal form only tuples are nested, and the parser's limit for their depth is much lower.
+    assert!(depth < 4096, "tuples are nested deeper than the parser allows");
     let ty = func.expr_ty(e);
     let mut all = |func: &mut Function, old: &[Expr]| -> Vec<Expr> {
         old.iter().map(|&x| map_leaves_at_depth(func, x, f, depth + 1)).collect()

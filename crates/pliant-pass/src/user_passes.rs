@@ -36,7 +36,7 @@ pub(crate) fn verify_result(
         (dump::write(pass, "before", before, ctx), dump::write(pass, "after", &after, ctx));
     Err(PassError::User(vec![match (old, new) {
         (Some(old), Some(new)) => problem.with_help(format!(
-            "the module as the pass received it is in {}, and what it returned in {}",
+            "the input module is in {}, and the result in {}",
             old.display(),
             new.display()
         )),

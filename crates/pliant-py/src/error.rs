@@ -296,8 +296,7 @@ impl From<pliant::Error> for Error {
             pliant::Error::Executable(e) => Error::Executable(e.to_string()),
             pliant::Error::Compile(e) => compile_problem(&e),
             pliant::Error::Pass { origin, source, dump } => {
-                let dump = dump
-                    .map(|path| format!("; the module as it received it is in {}", path.display()));
+                let dump = dump.map(|path| format!("; its input module is in {}", path.display()));
                 let told = format!("{origin} failed{}", dump.unwrap_or_default());
                 match python_error(&*source) {
                     Some(error) => Error::Python(with_note(error, &told)),

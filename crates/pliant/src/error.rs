@@ -108,7 +108,7 @@ impl fmt::Display for Error {
                 write!(f, "{origin} failed: {source}")?;
                 match dump {
                     Some(path) => {
-                        write!(f, " (the module as it received it is in {})", path.display())
+                        write!(f, " (its input module is in {})", path.display())
                     }
                     None => Ok(()),
                 }

@@ -234,7 +234,7 @@ pub(super) fn replace_unless_cyclic(
     if let Some((v, _)) = values.into_iter().next() {
         let name = func.var(v).name.clone();
         return Err(PassError::user(format!(
-            "the rewrite replaces '{name}', which the dataflow block does not bind"
+            "the rewrite replaces '{name}', which is not bound in the dataflow block"
         )));
     }
     func.block_mut(block).bindings = bindings;
@@ -292,7 +292,7 @@ fn bind_fitted(
         }
         Proof::No => {
             let message = format!(
-                "the replacement of '{}' is of type {}, but what it replaces is of type {}",
+                "the replacement of '{}' is of type {}, but the replaced value is of type {}",
                 func.var(var).name,
                 type_text(func, have),
                 type_text(func, want),

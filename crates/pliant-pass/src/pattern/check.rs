@@ -64,7 +64,7 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
         Node::And(list) if table.root_kinds[id as usize].is_empty() => {
             let each: Vec<String> =
                 list.iter().map(|&p| describe(&table.patterns()[p as usize])).collect();
-            Some(never(format!("no value is at once {}", each.join(" and "))))
+            Some(never(format!("no value matches both {}", each.join(" and "))))
         }
         Node::And(_) | Node::Not(_) | Node::DType(..) | Node::Shape(..) | Node::Type(..) => {
             contradiction(table, id, ops).map(never)
@@ -74,7 +74,7 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
         }
         Node::GetItem(tuple, index) => match (&table.nodes[*tuple as usize], index) {
             (Node::Tuple { fields, .. }, Some(index)) if *index as usize >= fields.len() => {
-                Some(never(format!("it asks for field {index} of {}", text(table, *tuple))))
+                Some(never(format!("{} has no field {index}", text(table, *tuple))))
             }
             (Node::Constant | Node::Literal(_) | Node::ShapeValue(_), _) => {
                 Some(never(format!("{} has no fields", text(table, *tuple))))
@@ -153,7 +153,7 @@ fn operator_as_value(table: &PatternTable, id: NodeId) -> Option<String> {
 
 fn operator_text(pattern: &Pattern) -> String {
     let text = describe(pattern);
-    format!("{text} is the operator, which no value is; {text}(...) is a call of it")
+    format!("{text} is an operator, not a value; {text}(...) matches a call of it")
 }
 
 /// The problem that an operator does not exist, with a suggestion.
@@ -194,7 +194,7 @@ fn unknown_attr(
     let (key, _) = attrs.iter().find(|(key, _)| known.iter().all(|(k, _)| *k != &**key))?;
     let names: Vec<&str> = known.iter().map(|(k, _)| *k).collect();
     Some(match names.is_empty() {
-        true => format!("{op} has no attributes, and the pattern asks for '{key}'"),
+        true => format!("{op} has no attributes, but the pattern requires '{key}'"),
         false => format!("{op} has no attribute '{key}' (it has: {})", names.join(", ")),
     })
 }

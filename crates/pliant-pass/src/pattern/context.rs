@@ -114,7 +114,7 @@ impl PatternContext {
             }
         }
         let one = self.patterns.iter().find(|p| users.contains_key(p) && used.contains_key(p))?;
-        Some(format!("this context can never match: {one:?} would use itself"))
+        Some(format!("this context can never match: {one:?} would have to use itself"))
     }
 
     /// The first match in a dataflow block without a root in `leave`.
@@ -185,7 +185,7 @@ fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
     let user = &edge.user;
     match user.kind() {
         PatternKind::Constant | PatternKind::Literal(_) | PatternKind::ShapeValue(_) => {
-            never(format!("{user:?} uses nothing"))
+            never(format!("{user:?} does not use other values"))
         }
         PatternKind::Call { callee, .. } => {
             let PatternKind::Op(op) = callee.kind() else { return None };

@@ -90,10 +90,10 @@ pub(crate) fn contradiction(
     let text = |p: NodeId| describe(&table.patterns()[p as usize]);
     for &p in &all.negative {
         if let Node::Wildcard = table.nodes[p as usize] {
-            return Some("~wildcard() refuses every value".into());
+            return Some("~wildcard() matches no value".into());
         }
         if all.positive.contains(&p) {
-            return Some(format!("it asks for {} and refuses it", text(p)));
+            return Some(format!("it requires and excludes {}", text(p)));
         }
     }
     if let Some(other) = first_different(&all.dtypes, |a, b| a == b) {
@@ -115,7 +115,7 @@ pub(crate) fn contradiction(
             .iter()
             .find(|(k, v)| k == key && list(v) == list(value) && !same_attr(v, value));
         if let Some((_, other)) = other {
-            return Some(format!("the attribute '{key}' is not both {other:?} and {value:?}"));
+            return Some(format!("the attribute '{key}' cannot be both {other:?} and {value:?}"));
         }
     }
     missing_property(table, &all)

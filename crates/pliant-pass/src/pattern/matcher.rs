@@ -183,7 +183,7 @@ impl<'a> Search<'a> {
         nodes.sort_unstable();
         let mut out = Match { rule, sizes: self.sizes.clone(), ..Match::default() };
         for node in nodes {
-            let expr = self.matched[node as usize].expect("the trail lists what is matched");
+            let expr = self.matched[node as usize].expect("the nodes of the trail are matched");
             let pattern = self.table.patterns()[node as usize].clone();
             out.ids.insert(pattern.clone(), out.entries.len());
             out.entries.push((pattern, expr));
@@ -193,7 +193,9 @@ impl<'a> Search<'a> {
 
     /// The nodes that are part of the match.
     pub fn matched_nodes(&self) -> impl Iterator<Item = (NodeId, Expr)> {
-        self.trail.iter().map(|&n| (n, self.matched[n as usize].expect("the trail is matched")))
+        self.trail
+            .iter()
+            .map(|&n| (n, self.matched[n as usize].expect("the nodes of the trail are matched")))
     }
 
     pub fn matched(&self, node: NodeId) -> Option<Expr> {

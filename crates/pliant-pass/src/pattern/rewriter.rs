@@ -231,7 +231,7 @@ impl<'r> Rewriter<'r> {
         with: Replacement,
     ) -> Result<bool, PassError> {
         let Some(current) = self.current.as_ref() else {
-            return Err(PassError::internal("a replacement without a match"));
+            return Err(PassError::internal("there is no current match to replace"));
         };
         let (binding, chain) = (current.binding, current.chain + 1);
         if self.is_unchanged(func, binding.value, &with) {
@@ -410,7 +410,7 @@ fn check_defined(func: &Function, initial_vars: usize) -> Result<(), PassError> 
     let free = free_vars(func, func.root());
     let Some(var) = free.into_iter().find(|v| v.index() >= initial_vars) else { return Ok(()) };
     let name = &func.var(var).name;
-    let message = format!("the replacement reads the variable '{name}', which nothing defines");
+    let message = format!("the replacement uses the undefined variable '{name}'");
     let help = "return an expression over the variables of the match, or emit bindings for it";
     Err(PassError::User(vec![Problem::new(message).with_help(help)]))
 }
@@ -447,7 +447,7 @@ fn fit_type(
             let have =
                 text.map_or_else(|| format!("of type {}", type_text(func, have)), str::to_string);
             let message = format!(
-                "the replacement of '{}' is {have}, but what it replaces is of type {}",
+                "the replacement of '{}' is {have}, but the replaced value is of type {}",
                 func.var(b.var).name,
                 type_text(func, want),
             );
@@ -468,8 +468,8 @@ fn nonterminating(
 ) -> PassError {
     let message = match chained {
         true => format!(
-            "the rewrite rules do not end: what stands for '{}' was rewritten {MAX_CHAIN} times, each result \
-             matching again",
+            "the rewrite rules do not terminate: the value of '{}' was rewritten {MAX_CHAIN} times, and the result \
+             matches again",
             func.var(b.var).name
         ),
         false => {

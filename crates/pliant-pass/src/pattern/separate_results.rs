@@ -86,7 +86,9 @@ pub(super) fn rewrite_separate_results(
                 break;
             }
             if count > limit {
-                let message = format!("the rewrite rules do not end: {count} rewrites were made");
+                let message = format!(
+                    "the rewrite rules do not terminate: they have rewritten {count} matches"
+                );
                 let help = format!(
                     "exclude the rule's own results from its pattern, which is {}",
                     describe(&template.pattern)

@@ -43,7 +43,7 @@ impl Template {
     pub fn new(pattern: &Function, replacement: Arc<Function>) -> Result<Self, PassError> {
         if pattern.params().len() != replacement.params().len() {
             return Err(PassError::user(format!(
-                "pattern takes {} parameters and replacement takes {}: they must be the same",
+                "pattern has {} parameters and replacement has {}: the parameters must be the same",
                 pattern.params().len(),
                 replacement.params().len()
             )));
@@ -68,7 +68,7 @@ impl Template {
         }) {
             return Err(PassError::unsupported(
                 "a branch or a local function in a replacement",
-                "a replacement is a sequence of calls",
+                "a replacement must be a sequence of calls",
             ));
         }
         let syms = shared_syms(pattern, &replacement);
@@ -225,7 +225,7 @@ impl PatternBuilder<'_> {
 
     fn unsupported(&self, var: Var, what: &str) -> PassError {
         let message =
-            format!("{what} in a pattern is not supported: a pattern is a sequence of calls");
+            format!("{what} in a pattern is not supported: a pattern must be a sequence of calls");
         PassError::User(vec![Problem::new(message).at(self.func.var(var).span)])
     }
 
@@ -274,7 +274,7 @@ impl PatternBuilder<'_> {
                 }
             }
             ExprData::If { .. } | ExprData::Func(_) => {
-                return Err(PassError::internal("a branch is no operand"));
+                return Err(PassError::internal("an operand is a branch or a function"));
             }
         })
     }
@@ -307,6 +307,6 @@ pub fn rewrite_templates(
         count += separate;
     }
     Err(PassError::user(format!(
-        "the rewrite rules do not end: {count} rewrites were made in {MAX_SWEEPS} sweeps"
+        "the rewrite rules do not terminate: they have rewritten {count} matches in {MAX_SWEEPS} sweeps"
     )))
 }

@@ -187,16 +187,17 @@ fn patterns_that_can_never_match_are_rejected_with_reasons() {
     let sum = add.call([wildcard(), wildcard()]);
     let both = sum.clone() & op("relax.subtract").call([wildcard(), wildcard()]);
     assert!(
-        reasons(&both)
-            .starts_with("this pattern can never match: no value is at once is_op(\"relax.add\")"),
+        reasons(&both).starts_with(
+            "this pattern can never match: no value matches both is_op(\"relax.add\")"
+        ),
         "{}",
         reasons(&both)
     );
-    assert!(reasons(&(sum.clone() & is_tuple([]))).contains("no value is at once"));
+    assert!(reasons(&(sum.clone() & is_tuple([]))).contains("no value matches both"));
     let dtypes = wildcard().has_dtype(DType::Float32).has_dtype(DType::Int32);
     assert_eq!(
         reasons(&dtypes),
-        "this pattern can never match: a value of float32 is not of int32"
+        "this pattern can never match: a value cannot have both dtype float32 and int32"
     );
     assert!(reasons(&is_tuple_get_item(is_tuple([wildcard()]), Some(3))).contains("field 3"));
     assert!(reasons(&sum.has_attr([("axs", AttrValue::Int(0))])).contains("no attribute"));
@@ -210,19 +211,22 @@ fn patterns_that_can_never_match_are_rejected_with_reasons() {
     };
     let any = || wildcard();
     let ints = |list: &[i64]| list.iter().map(|&v| SizePattern::Int(v)).collect::<Vec<_>>();
-    never(any().has_shape(ints(&[1, 2])).has_shape(ints(&[1])), "2 dims does not have 1");
-    never(any().has_shape(ints(&[1, 2])) & any().has_shape(ints(&[1, 3])), "a dim of 2 is not 3");
-    never(!any(), "~wildcard() refuses every value");
-    never(sum.clone() & !sum.clone(), "and refuses it");
-    never(is_var(Some("x")) & is_var(Some("y")), "not called both");
-    never(is_tuple([any()]).call([any()]), "is nothing that can be called");
+    never(any().has_shape(ints(&[1, 2])).has_shape(ints(&[1])), "cannot have both 2 and 1 dims");
+    never(
+        any().has_shape(ints(&[1, 2])) & any().has_shape(ints(&[1, 3])),
+        "a dim cannot be both 2 and 3",
+    );
+    never(!any(), "~wildcard() matches no value");
+    never(sum.clone() & !sum.clone(), "it requires and excludes");
+    never(is_var(Some("x")) & is_var(Some("y")), "cannot have both names");
+    never(is_tuple([any()]).call([any()]), "cannot be called");
     never(is_tuple([any()]).has_dtype(DType::Float32), "has no dtype");
     never(is_tuple_get_item(is_const(), None), "is_const() has no fields");
-    never(add.call([op("relax.exp"), any()]), "is_op(\"relax.exp\")(...) is a call of it");
-    never(op("relax.exp"), "is the operator, which no value is");
+    never(add.call([op("relax.exp"), any()]), "is_op(\"relax.exp\")(...) matches a call of it");
+    never(op("relax.exp"), "is an operator, not a value");
     let axis = |v| [("axis", AttrValue::Int(v))];
     let softmax = op("relax.nn.softmax").call([any()]);
-    never(softmax.has_attr(axis(1)).has_attr(axis(2)), "the attribute 'axis' is not both");
+    never(softmax.has_attr(axis(1)).has_attr(axis(2)), "the attribute 'axis' cannot be both");
     // These can match.
     assert_eq!(reasons(&softmax.has_attr(axis(1)).has_attr(axis(1))), "");
     assert_eq!(reasons(&(any().has_shape(ints(&[1, 2])) & any().has_shape(ints(&[1, 2])))), "");
@@ -379,7 +383,10 @@ fn type_inference_detects_calls_that_can_never_match() {
     assert!(never(&op("relax.concat").call([is_const()])).contains("must be a tuple of tensors"));
     assert_eq!(never(&op("relax.concat").call([is_tuple([is_const(), wildcard()])])), "");
     let greater = op("relax.greater").call([wildcard(), wildcard()]);
-    assert_eq!(never(&greater.has_dtype(DType::Float32)), "relax.greater gives bool, not float32");
+    assert_eq!(
+        never(&greater.has_dtype(DType::Float32)),
+        "relax.greater returns bool, not float32"
+    );
     assert_eq!(never(&greater.has_dtype(DType::Bool)), "");
     assert_eq!(never(&exp.call([wildcard()]).has_dtype(DType::Float16)), "");
     let sum = op("relax.sum").call([wildcard()]);
@@ -392,6 +399,6 @@ fn type_inference_detects_calls_that_can_never_match() {
     assert_eq!(never(&axis(AttrValue::Int(0)).has_dtype(DType::Int64)), "");
     let cast = op("relax.astype").call([wildcard()]);
     let half = cast.has_attr([("dtype", AttrValue::str("float16"))]);
-    assert_eq!(never(&half.has_dtype(DType::Float32)), "relax.astype gives float16, not float32");
+    assert_eq!(never(&half.has_dtype(DType::Float32)), "relax.astype returns float16, not float32");
     assert_eq!(never(&cast.has_dtype(DType::Float32)), "");
 }

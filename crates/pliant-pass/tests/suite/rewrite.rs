@@ -61,7 +61,7 @@ fn rules_that_do_not_terminate_are_errors() {
         Ok(Some(cx.call(ADD, &args, Attrs::default())?))
     });
     let message = swap.expect_err("it never ends").to_string();
-    assert!(message.contains("do not end") && message.contains("'a'"), "{message}");
+    assert!(message.contains("do not terminate") && message.contains("'a'"), "{message}");
     assert!(message.contains("is_op(\"relax.add\")(wildcard(), wildcard())"), "{message}");
     // A rule that reproduces the matched value changes nothing.
     let same = rewrite_call(&mut f, &p, ops(), None, |cx, m| {
