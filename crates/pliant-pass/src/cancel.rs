@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A shared flag that the compiler polls between passes and between functions. Clones share the
-/// flag.
+/// A cancellation flag that the compiler polls between passes and between functions. Clones share the flag.
 #[derive(Clone, Default)]
 pub struct CancelToken(Arc<Inner>);
 
@@ -21,8 +20,8 @@ impl CancelToken {
         Self::default()
     }
 
-    /// Creates a token that also calls `poll`, which returns whether to stop (for a pending Ctrl-C,
-    /// for example). It is called from compiler threads.
+    /// Creates a token that also calls `poll`. If it returns true, for example because of a pending Ctrl-C, the token is cancelled.
+    /// It is called from compiler threads.
     pub fn with_poll(poll: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         CancelToken(Arc::new(Inner {
             cancelled: AtomicBool::new(false),

@@ -1,6 +1,5 @@
-//! The table of settings that passes look up in
-//! [`PassContext::config`](crate::PassContext::config). A name that is not in the table is reported
-//! as an error.
+//! The table of settings that passes look up in [`PassContext::config`](crate::PassContext::config). A setting that is not in the
+//! table is an error.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -62,25 +61,23 @@ pub struct ConfigKey {
 
 use ConfigKind::{Any, Bool, Int, OneOf, Str};
 
-/// Whether matrix products and similar operations use library kernels
-/// (`pliant.compile(..., kernels="off")`).
+/// Whether matrix products and similar operations use library kernels (`pliant.compile(..., kernels="off")`).
 pub const KERNELS: &str = "kernels";
 
-/// The type in which constant right operands of float32 products are stored: `float32` or
-/// `bfloat16` (`pliant.compile(..., precision="bf16")`).
+/// The dtype to which constant right operands of float32 matrix products are rounded: `float32` or `bfloat16` (`pliant.compile(...,
+/// precision="bf16")`).
 pub const PRECISION: &str = "precision";
 
 /// The values of [`PRECISION`].
 const PRECISIONS: &[&str] = &["float32", "f32", "bfloat16", "bf16"];
 
-/// Winograd's algorithm for convolutions with 3x3 filters: `2x2`, `4x4` or `off`.
+/// The output tile of Winograd's algorithm for convolutions with 3x3 filters: `2x2`, `4x4` or `off`.
 pub const WINOGRAD: &str = "winograd";
 
 /// The values of [`WINOGRAD`].
 const WINOGRADS: &[&str] = &["2x2", "4x4", "off"];
 
-/// The settings of Pliant's own passes, and TVM settings that are accepted for compatibility and
-/// ignored.
+/// The settings of Pliant's own passes, and TVM settings that are accepted for compatibility and ignored.
 const KEYS: &[(&str, ConfigKind, &str)] = &[
     (
         "keep_ir",
@@ -135,7 +132,7 @@ fn registered() -> MutexGuard<'static, Vec<ConfigKey>> {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All settings: those of the table, and those registered by users.
+/// All settings: those of Pliant, and those that users have registered.
 pub fn keys() -> Vec<ConfigKey> {
     let own = KEYS.iter().map(|&(name, kind, doc)| ConfigKey {
         name: name.into(),
@@ -145,11 +142,10 @@ pub fn keys() -> Vec<ConfigKey> {
     own.chain(registered().iter().cloned()).collect()
 }
 
-/// Registers a setting for user-defined passes. Registering it again replaces its kind and
-/// description.
+/// Registers a setting for user-defined passes. Registering it again replaces its kind and description.
 ///
 /// # Errors
-/// A one-line message if the name is in the table.
+/// A one-line message if Pliant has a setting of this name.
 pub fn register(key: ConfigKey) -> Result<(), String> {
     if KEYS.iter().any(|(name, ..)| *name == key.name) {
         return Err(format!("the setting '{}' is already defined by Pliant", key.name));

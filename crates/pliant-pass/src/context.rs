@@ -12,7 +12,7 @@ use crate::evaluate::Evaluate;
 use crate::instrument::Instrument;
 use crate::remark::Remarks;
 
-/// Options, instruments and cancellation of one run of passes.
+/// The options, instruments and cancellation token of one run of passes.
 #[derive(Clone)]
 pub struct PassContext {
     /// Optimisation level: passes of a higher level are skipped. Default: 2.
@@ -25,15 +25,13 @@ pub struct PassContext {
     pub config: IndexMap<Arc<str>, AttrValue>,
     /// The instruments, in order.
     pub instruments: Vec<Arc<dyn Instrument>>,
-    /// The directory for the input modules of failing user passes. Default: the directory for
-    /// temporary files.
+    /// The directory for dumps of modules after failures. Default: the directory for temporary files.
     pub dump_dir: Option<PathBuf>,
-    /// Executes parts of the program during compilation. Without it, passes use the reference
-    /// interpreter.
+    /// Executes parts of the program during compilation. Without it, passes use the reference interpreter.
     pub evaluator: Option<Arc<dyn Evaluate>>,
     /// Cancels the run.
     pub cancel: CancelToken,
-    /// What passes did, missed and noticed.
+    /// The remarks of the passes; see [`crate::remark`].
     pub remarks: Arc<Remarks>,
     /// The operator library.
     pub ops: &'static dyn OpRegistry,
@@ -68,7 +66,7 @@ impl PassContext {
         self
     }
 
-    /// Whether a pass with the given name and level is enabled.
+    /// Whether a pass with the given name and optimisation level is enabled.
     pub fn enables(&self, name: &str, opt_level: u8) -> bool {
         self.required.contains(name)
             || (opt_level <= self.opt_level && !self.disabled.contains(name))
@@ -90,7 +88,7 @@ impl PassContext {
         matches!(precision, Some("bfloat16" | "bf16"))
     }
 
-    /// The tile size of Winograd's algorithm: `2x2`, `4x4` or `off`.
+    /// The output tile of Winograd's algorithm: `2x2`, `4x4` or `off`.
     pub fn winograd(&self) -> &str {
         self.config.get(crate::config::WINOGRAD).and_then(AttrValue::as_str).unwrap_or("2x2")
     }
@@ -100,6 +98,8 @@ impl PassContext {
         self.config.get(key)?.as_int().and_then(|n| u64::try_from(n).ok())
     }
 
+    /// Polls for cancellation.
+    ///
     /// # Errors
     /// [`PassError::Cancelled`] if cancellation was requested.
     pub fn check_cancelled(&self) -> Result<(), PassError> {

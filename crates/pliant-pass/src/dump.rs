@@ -1,4 +1,4 @@
-//! Writes modules to files, to help find the cause of a failure.
+//! Writes modules to files for debugging after a failure.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
@@ -12,8 +12,8 @@ use crate::context::PassContext;
 use crate::instrument::file_name;
 use crate::text;
 
-/// Writes a module to a file for inspection. `None` if that fails, because the original failure is
-/// more important.
+/// Writes a module to a file in [`PassContext::dump_dir`], and returns its path. `when` is `before` or `after` the pass. `None` if
+/// writing fails: the caller reports the original failure instead.
 pub(crate) fn write(
     pass: &str,
     when: &str,
@@ -43,8 +43,8 @@ static RECENT: Mutex<Vec<(String, String, PathBuf)>> = Mutex::new(Vec::new());
 /// Maximum size of the texts in [`RECENT`] in bytes.
 const MAX_CACHED_BYTES: usize = 4 << 20;
 
-/// Writes to a new file `stem-*` in the directory. Existing files are never overwritten, because
-/// other users may be able to write to the directory.
+/// Writes to a new file `stem-*` in the directory, and returns its path; `None` if that fails. Existing files are never
+/// overwritten, because other users may be able to write to the directory.
 pub fn write_new(dir: &Path, stem: &str, extension: &str, text: &str) -> Option<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     std::fs::create_dir_all(dir).ok()?;

@@ -1,4 +1,5 @@
-//! [`PassError`]: either a user error, an unsupported feature, or a compiler bug.
+//! [`PassError`]: the error of a pass. It distinguishes errors in the program, unsupported features, compiler bugs and errors of
+//! user-defined passes.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -75,9 +76,9 @@ impl fmt::Display for Unsupported {
 /// The reason why a pass failed.
 #[derive(Clone, Debug)]
 pub enum PassError {
-    /// The program is invalid. Holds all problems found, at least one.
+    /// The program is invalid. Contains all problems, at least one.
     User(Vec<Problem>),
-    /// The program uses unsupported features; at least one.
+    /// The program uses unsupported features. Contains all of them, at least one.
     Unsupported(Vec<Unsupported>),
     /// A compiler bug, with the information needed to report it.
     Internal {
@@ -85,7 +86,7 @@ pub enum PassError {
         pass: String,
         /// Describes what went wrong.
         message: String,
-        /// The file with the module as the pass received it, if it was saved.
+        /// The file with the input module of the pass, if it was saved.
         dump: Option<PathBuf>,
     },
     /// A user-defined pass or instrument failed with its own error.
@@ -95,7 +96,7 @@ pub enum PassError {
         origin: String,
         /// The original error.
         source: Arc<dyn std::error::Error + Send + Sync>,
-        /// The file with the module as the pass received it.
+        /// The file with the input module of the pass, if it was saved.
         dump: Option<PathBuf>,
     },
     /// Cancellation was requested.
@@ -113,7 +114,7 @@ impl PassError {
         PassError::Unsupported(vec![Unsupported { what: what.into(), because: because.into() }])
     }
 
-    /// Creates an internal error. The manager adds the name of the pass and the file.
+    /// Creates an internal error. [`ModulePass::apply`](crate::ModulePass::apply) adds the name of the pass and the file.
     pub fn internal(message: impl Into<String>) -> Self {
         PassError::Internal { pass: String::new(), message: message.into(), dump: None }
     }
@@ -123,7 +124,7 @@ impl PassError {
         PassError::UserCode { origin: String::new(), source, dump: None }
     }
 
-    /// Sets the function of the problems that have none.
+    /// Sets the function of problems that have none, and prepends it to the message of an internal error.
     pub fn in_function(self, name: &str) -> Self {
         match self {
             PassError::User(list) => {
@@ -138,8 +139,8 @@ impl PassError {
         }
     }
 
-    /// Combines the errors of several functions: a cancellation or a bug takes precedence over
-    /// problems, and problems of the same kind are merged.
+    /// Combines the errors of several functions; `None` if there are none. The first error of another kind than `User` and
+    /// `Unsupported` takes precedence. Then follow user errors and unsupported features, of which all are merged.
     pub fn join(errors: Vec<PassError>) -> Option<PassError> {
         let (mut problems, mut unsupported) = (Vec::new(), Vec::new());
         for error in errors {

@@ -1,15 +1,15 @@
-//! [`Evaluate`]: executes parts of a program during compilation, faster than the reference
+//! [`Evaluate`]: executes parts of a program during compilation, for constant folding. Compiled code is faster than the reference
 //! interpreter.
 //!
-//! This crate does not depend on the virtual machine and the code generators, so an implementation
-//! is passed in by [`PassContext::evaluator`](crate::PassContext::evaluator).
+//! This crate does not depend on the VM and the code generators, so the implementation is passed in as
+//! [`PassContext::evaluator`](crate::PassContext::evaluator).
 
 use pliant_ir::IRModule;
 use pliant_tensor::Tensor;
 
 /// Executes functions of modules.
 pub trait Evaluate: Send + Sync {
-    /// Executes the function with the given name, which has no parameters and returns a tuple of
-    /// tensors. `None` if it cannot be compiled, fails, or is interrupted.
+    /// Executes the function with the given name, which has no parameters and returns a tuple of tensors. `None` if it cannot be
+    /// compiled, fails, or is interrupted.
     fn evaluate(&self, module: IRModule, name: &str) -> Option<Vec<Tensor>>;
 }

@@ -1,4 +1,4 @@
-//! Instruments: observers of passes.
+//! Instruments: observers of passes, such as dumps and verification.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -10,10 +10,11 @@ use crate::context::PassContext;
 use crate::error::PassError;
 use crate::pass::PassInfo;
 
-/// Observes all passes of a run. Sequences of passes are passes, too, so calls are nested.
+/// An observer of all passes of a run. A sequence of passes is also a pass, so the calls for a sequence enclose those for its
+/// passes.
 pub trait Instrument: Send + Sync {
-    /// Whether the pass should run. Called before [`before`](Self::before), but not for passes that
-    /// the context requires. A pass is skipped if any instrument returns false.
+    /// Whether the pass should run. A pass is skipped if any instrument returns false. Called before [`before`](Self::before), but
+    /// not for passes in [`PassContext::required`].
     ///
     /// # Errors
     /// Any error aborts the run.
@@ -61,22 +62,20 @@ pub trait Instrument: Send + Sync {
     }
 }
 
-/// Writes the module after every pass to `NN-pass.py` in a directory, and the first input to
-/// `00-input.py`.
+/// Writes the module after every pass to `NN-pass.py` in a directory, and the first input to `00-input.py`.
 pub struct DumpIr {
     dir: PathBuf,
     count: AtomicUsize,
 }
 
 impl DumpIr {
-    /// Creates an instrument that writes to `dir`. The directory is created when the first file is
-    /// written.
+    /// Creates an instrument that writes to `dir`. The directory is created when the first file is written.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         DumpIr { dir: dir.into(), count: AtomicUsize::new(0) }
     }
 
-    /// Writes one stage. The instrument calls this for passes; stages that are not passes call it
-    /// themselves.
+    /// Writes the script of a compilation stage. The instrument calls this after each pass. The code of other stages calls it
+    /// directly.
     ///
     /// # Errors
     /// A user error if the file cannot be written.
@@ -84,7 +83,7 @@ impl DumpIr {
         self.write_as(stage, "py", text)
     }
 
-    /// Writes a stage that is not a script, with the given file extension.
+    /// Writes the text of a stage that is not a script, with the given file extension.
     ///
     /// # Errors
     /// A user error if the file cannot be written.
@@ -174,8 +173,8 @@ impl Instrument for PrintIr {
     }
 }
 
-/// Verifies the module after every pass. A failure is a bug of that pass. User-defined passes are
-/// verified when they run, and their failures are reported as errors of their authors.
+/// Verifies the module after every pass except user-defined ones. A violation is an internal error of the pass. The results of
+/// user-defined passes are verified when they run, and violations are errors of their authors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Verify;
 

@@ -1,21 +1,22 @@
 //! The pass infrastructure: passes, sequences of passes, and instruments that observe them.
 //!
-//! | module | owns |
+//! | module | contains |
 //! |---|---|
 //! | [`pass`] | [`ModulePass`], [`FunctionPass`], [`Sequential`] |
 //! | [`context`] | [`PassContext`]: options, instruments, cancellation |
 //! | [`cancel`] | [`CancelToken`]: cancels a compilation |
 //! | [`instrument`] | observers of passes: dumping, printing, verifying |
 //! | [`timing`] | the instrument that measures passes |
-//! | [`error`] | [`PassError`]: the three kinds of failure |
-//! | [`evaluate`] | executes parts of a program during compilation |
+//! | [`error`] | [`PassError`]: the error of a pass |
+//! | [`evaluate`] | the interface for executing parts of a program during compilation |
 //! | [`pattern`] | the dataflow pattern language: matching and rewriting |
 //! | [`config`] | the table of settings |
 //! | [`dump`] | writes modules to files for debugging |
-//! | `foreign` | user-defined passes: verification and error reporting |
+//! | `user_passes` | verification and error reports of user-defined passes |
+//! | [`may_write`] | [`MayWrite`]: the functions that may write to their arguments |
 //! | [`rewrite`] | helpers to rewrite graph functions binding by binding without recursion |
-//! | [`remark`] | what passes did, missed and noticed, for `explain` |
-//! | [`text`] | the printer and the verifier, as used by passes |
+//! | [`remark`] | optimisation remarks, for `explain` |
+//! | [`text`] | scripts and violations of modules as text |
 //!
 //! The concrete passes are in `pliant-opt`, on which this crate does not depend.
 
@@ -26,8 +27,8 @@ pub mod dump;
 pub mod error;
 pub mod evaluate;
 pub mod instrument;
-pub mod pass;
 pub mod may_write;
+pub mod pass;
 pub mod pattern;
 pub mod remark;
 pub mod rewrite;
@@ -40,7 +41,7 @@ pub use context::PassContext;
 pub use error::{PassError, Problem, Unsupported};
 pub use evaluate::Evaluate;
 pub use instrument::{DumpIr, Instrument, PrintIr, Verify};
-pub use pass::{FunctionPass, ModulePass, PassInfo, Sequential};
 pub use may_write::MayWrite;
+pub use pass::{FunctionPass, ModulePass, PassInfo, Sequential};
 pub use remark::{Remark, RemarkKind, Remarks};
 pub use timing::{Timing, TimingEntry};

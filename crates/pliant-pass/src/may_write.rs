@@ -1,8 +1,7 @@
-//! [`Writers`]: the functions that may write to their arguments although their types are pure.
+//! [`MayWrite`]: the functions that may write to their arguments although their types are pure.
 //!
-//! The type system treats in-place calls (`call_tir_inplace` and similar) as pure, and therefore
-//! also functions that contain such calls. Code motion must be more precise: a read must not be
-//! moved across a call that writes to the memory that is read.
+//! The type system treats in-place calls (`call_tir_inplace` and similar) as pure, and so it also treats functions that contain
+//! them as pure. Code motion needs to know them: a read must not be moved across a call that writes to the same memory.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,13 +10,12 @@ use pliant_ir::IRModule;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, TypeData, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The functions that may write to their arguments. Clones share the set.
+/// The functions that may write to their arguments although their types are pure. Clones share the set.
 #[derive(Clone, Debug)]
 pub struct MayWrite {
     /// The names of these functions; `None` if the module is unknown.
     names: Option<Arc<FxHashSet<Arc<str>>>>,
-    /// Whether functions that are not known by name may write: function values, or all functions if
-    /// the module is unknown.
+    /// Whether functions that are not known by name may write: function values and, if the module is unknown, global functions.
     others: bool,
 }
 
@@ -69,7 +67,7 @@ impl MayWrite {
         MayWrite { names: None, others }
     }
 
-    /// Whether a call may write to its operands. Bindings in branches are considered separately.
+    /// Whether an expression is a call that may write to its operands. The bindings in branches are separate expressions.
     pub fn may_write(&self, func: &Function, e: Expr) -> bool {
         let ExprData::Call { callee, args, .. } = func.expr(e) else { return false };
         match callee {
@@ -82,8 +80,8 @@ impl MayWrite {
         }
     }
 
-    /// Whether a function may write to its arguments. Loop functions and packed functions may, but
-    /// their types express that, and code that calls them as pure is responsible for it.
+    /// Whether a function may write to its arguments although its type is pure. This is false for packed functions: their types are
+    /// impure, and a call that treats them as pure promises that they do not write.
     fn may_be_writer(&self, func: &Function, f: Expr) -> bool {
         match (func.expr(f), &self.names) {
             (ExprData::Extern(_), _) => false,
@@ -97,13 +95,13 @@ impl MayWrite {
 /// The calls in a function.
 #[derive(Default)]
 struct Calls {
-    /// Whether it contains in-place calls.
+    /// Whether the function contains in-place calls.
     in_place: bool,
-    /// Whether it calls function values.
+    /// Whether it calls function values or passes them to operators.
     values: bool,
     /// The functions of the module to which it refers.
     globals: BTreeSet<Arc<str>>,
-    /// Whether some of them have pure types. Such graph functions may still write.
+    /// Whether any of them has a pure type. Such a function may still write.
     pure_globals: bool,
     /// Whether it, or a local function, has function parameters.
     takes_functions: bool,

@@ -1,4 +1,4 @@
-//! [`ModulePass`], passes over single graph functions, and sequences of passes.
+//! Passes over modules ([`ModulePass`]), passes over single graph functions ([`FunctionPass`]), and sequences of passes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::context::PassContext;
 use crate::error::PassError;
 use crate::{dump, user_passes};
 
-/// The information about a pass for instruments.
+/// The information about a pass that instruments receive.
 #[derive(Clone, Copy, Debug)]
 pub struct PassInfo<'a> {
     /// The name.
     pub name: &'a str,
-    /// The lowest optimisation level at which it runs.
+    /// The minimum optimisation level at which the pass runs.
     pub opt_level: u8,
     /// Whether it is user-defined; see [`ModulePass::is_user_defined`].
     pub user_defined: bool,
@@ -26,7 +26,7 @@ pub trait ModulePass: Send + Sync {
     /// The name, as used in the table of passes and on the command line.
     fn name(&self) -> &str;
 
-    /// The lowest optimisation level at which it runs; 0 for passes that are required for a build.
+    /// The minimum optimisation level at which the pass runs; 0 for passes that every compilation needs.
     fn opt_level(&self) -> u8 {
         0
     }
@@ -51,20 +51,19 @@ pub trait ModulePass: Send + Sync {
         }
     }
 
-    /// Transforms the module. Call [`apply`](ModulePass::apply) instead, which adds instruments and
-    /// error handling.
+    /// Transforms the module. This is the implementation of the pass; callers use [`apply`](ModulePass::apply), which adds
+    /// instruments and error handling.
     ///
     /// # Errors
-    /// The problems found by the pass.
+    /// If the program is invalid or unsupported.
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError>;
 
-    /// Runs the pass in a context. Instruments observe it and can skip it, and it can be cancelled.
-    /// A panic becomes an internal error. Optimisation levels and disabled passes are ignored,
-    /// because a directly called pass should run; they are handled by
-    /// [`apply_as_step`](ModulePass::apply_as_step).
+    /// Runs the pass in a context. Instruments observe it and can skip it, and it can be cancelled. A panic becomes an internal
+    /// error. The optimisation level and the set of disabled passes are ignored, because a pass that is called directly should run;
+    /// [`apply_as_step`](ModulePass::apply_as_step) respects them.
     ///
     /// # Errors
-    /// The problems found by the pass or an instrument, or a cancellation.
+    /// If the pass or an instrument fails, or the run is cancelled.
     fn apply(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let info = self.info();
         ctx.check_cancelled()?;
@@ -97,8 +96,7 @@ pub trait ModulePass: Send + Sync {
         Ok(module)
     }
 
-    /// Runs the pass as one step of a sequence: after the passes that it requires, and only if the
-    /// context enables it.
+    /// Runs the pass as one step of a sequence: after the passes that it requires, and only if the context enables it.
     ///
     /// # Errors
     /// As [`apply`](ModulePass::apply).
@@ -111,7 +109,7 @@ pub trait ModulePass: Send + Sync {
     }
 }
 
-/// A pass that is shared by several sequences.
+/// A shared pass, which can be part of several sequences.
 impl ModulePass for Arc<dyn ModulePass> {
     fn name(&self) -> &str {
         (**self).name()
@@ -198,7 +196,7 @@ pub trait FunctionPass: Send + Sync {
     /// Transforms one function in place.
     ///
     /// # Errors
-    /// The problems found by the pass.
+    /// If the function is invalid or unsupported.
     fn run_on(
         &self,
         name: &str,
@@ -251,8 +249,8 @@ pub fn for_each_relax(
     PassError::join(errors).map_or(Ok(()), Err)
 }
 
-/// Applies `f` to every graph function of a module in parallel. `f` returns whether it changed the
-/// function. An unchanged function is not copied and remains shared.
+/// Applies `f` to every graph function of a module in parallel. `f` returns whether it changed the function. An unchanged function
+/// is not copied and remains shared.
 ///
 /// # Errors
 /// The errors of all functions, in the order of the functions.
@@ -287,7 +285,7 @@ pub fn update_each_relax(
     PassError::join(errors).map_or(Ok(()), Err)
 }
 
-/// A sequence of passes, as a pass.
+/// A sequence of passes, which is itself a pass.
 pub struct Sequential {
     name: String,
     opt_level: u8,
@@ -300,7 +298,7 @@ impl Sequential {
         Sequential { name: name.into(), opt_level: 0, passes }
     }
 
-    /// Sets the lowest optimisation level at which the sequence runs.
+    /// Sets the minimum optimisation level at which the sequence runs.
     pub fn with_opt_level(mut self, opt_level: u8) -> Self {
         self.opt_level = opt_level;
         self
@@ -316,7 +314,7 @@ impl Sequential {
         self.passes.push(pass);
     }
 
-    /// Runs the passes without treating the sequence itself as a pass.
+    /// Runs the passes. Unlike [`apply`](ModulePass::apply), this does not report the sequence itself to instruments.
     ///
     /// # Errors
     /// The error of the first pass that fails.

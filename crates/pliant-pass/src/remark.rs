@@ -1,15 +1,16 @@
-//! Optimization remarks: what passes did, what they could not do and why, and what they noticed, for `explain`.
+//! Optimisation remarks for `explain`: which rules were applied, which ones did not apply and why, and what is slow in the
+//! generated code.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pliant_ir::Span;
 
-/// What a remark says.
+/// The kind of a remark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemarkKind {
-    /// A rule replaced a part of the program.
+    /// A rule has rewritten a part of the program.
     Applied,
-    /// A rule is meant for a part of the program and did not replace it.
+    /// A rule handles this kind of computation, but could not rewrite it.
     Missed,
     /// A property of the generated code that costs time.
     Analysis,
@@ -18,17 +19,17 @@ pub enum RemarkKind {
 /// A remark of a pass.
 #[derive(Clone, Debug)]
 pub struct Remark {
-    /// What it says.
+    /// The kind.
     pub kind: RemarkKind,
-    /// The rule; the pass if it has no rules.
+    /// The name of the rule, or of the pass if it has no rules.
     pub rule: Arc<str>,
-    /// The function of the module that it is about.
+    /// The function of the module that contains the subject.
     pub function: Arc<str>,
-    /// The operator or variable that it is about.
+    /// The operator or variable to which the remark refers.
     pub subject: Arc<str>,
-    /// Where the subject is in the source of the program.
+    /// The source location of the subject.
     pub span: Span,
-    /// The replacement, the reason or the finding.
+    /// The replacement (applied), the reason (missed) or the finding (analysis).
     pub message: String,
 }
 

@@ -1,7 +1,7 @@
 //! Helpers to rewrite graph functions binding by binding.
 //!
-//! All of them take linear time and use explicit stacks: neither the number of bindings nor the
-//! depth of nested sequences can overflow the native stack.
+//! They take linear time and use explicit stacks, so neither the number of bindings nor the depth of nested sequences can overflow
+//! the native stack.
 
 use std::sync::Arc;
 
@@ -54,10 +54,11 @@ pub fn reachable_funcs(func: &Function) -> Vec<FuncId> {
     out
 }
 
-/// Rewrites every binding of every reachable sequence: `f` pushes the replacement of the binding.
+/// Rewrites every binding of every reachable sequence. `f` receives a binding and pushes its replacement, which may be several
+/// bindings or none.
 ///
-/// Nested sequences are rewritten after the enclosing ones. Bindings pushed by `f` are not
-/// rewritten again, but sequences nested in them are, if they were reachable before.
+/// Nested sequences are rewritten after the enclosing ones. The pushed bindings are not rewritten again, but sequences nested in
+/// them are, if they were reachable before.
 ///
 /// # Errors
 /// The first error of `f`.
@@ -79,7 +80,7 @@ pub fn rewrite_bindings(
     Ok(())
 }
 
-/// Merges all blocks of a sequence into one empty plain block, and returns their bindings.
+/// Removes all blocks of a sequence, and returns their bindings in order.
 pub fn take_flat_bindings(func: &mut Function, seq: Seq) -> Vec<Binding> {
     let blocks = std::mem::take(&mut func.seq_mut(seq).blocks);
     let mut bindings = Vec::new();
@@ -89,7 +90,7 @@ pub fn take_flat_bindings(func: &mut Function, seq: Seq) -> Vec<Binding> {
     bindings
 }
 
-/// Makes a plain block with the given bindings the body of a sequence.
+/// Replaces the blocks of a sequence by one plain block with the given bindings.
 pub fn set_flat_bindings(func: &mut Function, seq: Seq, bindings: Vec<Binding>) {
     let blocks = if bindings.is_empty() {
         Vec::new()
@@ -99,8 +100,8 @@ pub fn set_flat_bindings(func: &mut Function, seq: Seq, bindings: Vec<Binding>) 
     func.seq_mut(seq).blocks = blocks;
 }
 
-/// Removes the bindings of the variables in `dead`, and substitutes operands everywhere, including
-/// results of sequences. Empty blocks are removed. Returns whether anything changed.
+/// Removes the bindings of the variables in `dead`, applies a substitution to all values and results of sequences, and removes
+/// empty blocks. Returns whether any binding, value or result changed.
 pub fn remove_and_substitute(
     func: &mut Function,
     dead: &FxHashSet<Var>,
@@ -144,8 +145,7 @@ pub fn drop_empty_blocks(func: &mut Function, seq: Seq) -> bool {
     changed
 }
 
-/// The variables of bindings that are used outside of their block: by other blocks, nested
-/// sequences or results.
+/// The variables of bindings that are used outside of their block: by other blocks, nested sequences or results.
 pub fn read_outside_block(func: &Function) -> FxHashSet<Var> {
     let mut block_of: FxHashMap<Var, Block> = FxHashMap::default();
     let mut out = FxHashSet::default();
@@ -180,7 +180,7 @@ pub fn mark_outputs(func: &mut Function) {
     }
 }
 
-/// The shape variables in types of the function.
+/// The shape variables in the types of a function's arena, including unused types.
 pub fn shape_vars(func: &Function) -> FxHashSet<Var> {
     let types = (0..func.types.len()).map(|i| func.types.get(Type::from_u32(i as u32)));
     types
@@ -191,8 +191,7 @@ pub fn shape_vars(func: &Function) -> FxHashSet<Var> {
         .collect()
 }
 
-/// Calls `f` with every variable that an expression uses directly, in operands and fields but not
-/// in nested sequences.
+/// Calls `f` with every variable among the operands of an expression, including tuple fields. Nested sequences are not entered.
 pub fn for_each_operand_var(func: &Function, e: Expr, f: &mut impl FnMut(Var)) {
     let mut stack = vec![e];
     while let Some(e) = stack.pop() {
@@ -219,7 +218,7 @@ pub struct Namer {
 }
 
 impl Namer {
-    /// Creates a generator that avoids the names of a function's variables.
+    /// Creates a generator of names that differ from those of a function's variables.
     pub fn new(func: &Function) -> Self {
         let taken = func.var_ids().map(|v| (func.var(v).name.clone(), 0)).collect();
         Namer { taken, span: Span::NONE }
@@ -230,7 +229,7 @@ impl Namer {
         std::mem::replace(&mut self.span, span)
     }
 
-    /// An unused name that starts with `hint`: `hint`, else `hint1`, `hint2`, ...
+    /// An unused name: the first of `hint`, `hint1`, `hint2`, ...
     pub fn fresh(&mut self, hint: &str) -> Arc<str> {
         if !self.taken.contains_key(hint) {
             let name: Arc<str> = hint.into();
@@ -303,8 +302,8 @@ impl Substitution {
     }
 }
 
-/// The expression with its leaves (variables, names, constants, shapes, scalars) mapped. The same
-/// id if nothing changes. Branches and local functions are not entered.
+/// The expression with its leaves (variables, names, constants, shapes, scalars) mapped. The same id if nothing changes. Branches
+/// and local functions are not entered.
 pub fn map_leaves(
     func: &mut Function,
     e: Expr,

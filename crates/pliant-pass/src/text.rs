@@ -1,18 +1,17 @@
-//! Text tools for passes: the script of a module, and whether it is well-formed.
+//! The script of a module and its violations as text, for dumps and error messages.
 
 use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::verify::verify_module;
 use pliant_ir::{IRModule, OpRegistry};
 
-/// Maximum total size of constants that are included in the text, in bytes.
+/// Maximum total size of the constants that are included in a script, in bytes.
 const MAX_CONSTANT_BYTES: usize = 1 << 20;
 
 /// Maximum number of reported findings.
 const MAX_FINDINGS: usize = 5;
 
-/// The script of a module. It contains the constants, so that it can be parsed again, unless they
-/// exceed 1 MiB in total.
+/// The script of a module. It contains the constants, so that it can be parsed again, unless they exceed 1 MiB in total.
 pub fn module_text(module: &IRModule, ops: &dyn OpRegistry) -> String {
     let mut options = PrintOptions::complete();
     options.show_meta = constant_bytes(module) <= MAX_CONSTANT_BYTES;

@@ -29,7 +29,7 @@ pub struct Timing(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// In the order of their starts, with the thread on which each one runs.
+    /// The entries in the order of their starts, with the thread of each one.
     entries: Vec<(ThreadId, TimingEntry)>,
     /// The running passes of each thread, outermost first: index of the entry and start time.
     running: FxHashMap<ThreadId, Vec<(usize, Instant)>>,
@@ -46,8 +46,7 @@ impl Timing {
         *self.state() = State::default();
     }
 
-    /// The entries by thread, in the order of their starts. The children of a pass follow it, one
-    /// level deeper.
+    /// The entries by thread, in the order of their starts. The children of a pass follow it, one level deeper.
     pub fn entries(&self) -> Vec<TimingEntry> {
         let state = self.state();
         let mut threads: Vec<ThreadId> = Vec::new();
@@ -60,8 +59,7 @@ impl Timing {
         threads.into_iter().flat_map(of).map(|(_, entry)| entry.clone()).collect()
     }
 
-    /// The entries as an indented table with the time of each pass, and its time without nested
-    /// passes.
+    /// The entries as an indented table with the time of each pass, and its time without nested passes.
     pub fn render(&self) -> String {
         render(&self.entries())
     }

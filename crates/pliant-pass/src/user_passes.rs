@@ -1,5 +1,4 @@
-//! User-defined passes: their results are verified, and their errors are reported with a file that
-//! contains the module that the pass received.
+//! Verifies the results of user-defined passes, and reports their errors with a file that contains the input module.
 
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use crate::context::PassContext;
 use crate::error::{PassError, Problem};
 use crate::{dump, text};
 
-/// The error of a user-defined pass.
+/// The original error of a user-defined pass.
 pub type Source = Arc<dyn std::error::Error + Send + Sync>;
 
 /// Returns the result of a user-defined pass, or an error if it is not well-formed. `verify_passes=False` disables the check.
@@ -24,8 +23,7 @@ pub(crate) fn verify_result(
     }
     let findings = text::verify(&after, ctx.ops);
     if findings.is_empty() || !text::verify(before, ctx.ops).is_empty() {
-        // An input that was not well-formed need not become well-formed: several passes may repair
-        // it step by step.
+        // If the input is not well-formed, the result need not be: several passes may repair the module together.
         return Ok(after);
     }
     let problem = Problem::new(format!(
@@ -55,7 +53,7 @@ pub(crate) fn pass_failure(
     PassError::UserCode { origin: format!("pass '{pass}'"), source, dump }
 }
 
-/// Whether both modules contain identical functions and attributes.
+/// Whether both modules contain the same function objects under the same names.
 fn same_functions(a: &IRModule, b: &IRModule) -> bool {
     let same = |x: &BaseFunc, y: &BaseFunc| match (x, y) {
         (BaseFunc::Relax(x), BaseFunc::Relax(y)) => Arc::ptr_eq(x, y),

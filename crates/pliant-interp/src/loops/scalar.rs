@@ -19,7 +19,7 @@ use crate::error::{ErrorKind, Result};
 pub(crate) enum Val {
     /// An integer or bool. A uint64 is represented by its bits; other types by their value.
     Int(i64),
-    /// A float, exactly representable in its data type.
+    /// A float that its data type represents exactly.
     Float(f64),
     /// The lanes of a vector.
     Vector(Rc<[Val]>),

@@ -88,7 +88,7 @@ pub enum BinOp {
     Sub,
     /// Product; wraps for integers.
     Mul,
-    /// Quotient: exact for floats, rounded towards zero for integers.
+    /// Quotient. For integers, it is rounded towards zero.
     Div,
     /// Remainder of [`BinOp::Div`], with the sign of the dividend; for integers.
     Mod,

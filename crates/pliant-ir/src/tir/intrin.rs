@@ -157,7 +157,7 @@ intrinsics! {
     CallExtern = "call_extern", None, Explicit;
     /// A call of a registered packed function: name, then arguments.
     CallPacked = "call_packed", None, Explicit;
-    /// Calls a library kernel on whole buffers ([`super::kernel_call`]).
+    /// A call of a library kernel on buffers or views of buffers; see [`super::kernel_call`].
     CallKernel = "call_kernel", None, Explicit;
 }
 

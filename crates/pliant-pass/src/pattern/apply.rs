@@ -1,4 +1,4 @@
-//! [`rewrite_call`]: applies rules with callbacks until none matches.
+//! [`rewrite_call`] and [`rewrite_rules`]: replace matches by the results of a callback until no rule matches.
 
 use pliant_ir::Attrs;
 use pliant_ir::op::{InferError, Op, OpRegistry};
@@ -28,7 +28,7 @@ pub struct RewriteCx<'a> {
 }
 
 impl<'a> RewriteCx<'a> {
-    /// The context of a rewrite of the binding of `var`. Names of variables come from `namer`, which is made on demand.
+    /// Creates the context for a rewrite of the binding of `var`. `namer` names new variables; it is created on demand.
     pub fn new(
         func: &'a mut Function,
         ops: &'a dyn OpRegistry,
@@ -39,25 +39,25 @@ impl<'a> RewriteCx<'a> {
         RewriteCx { func, ops, defs, var, bindings: Vec::new(), namer }
     }
 
-    /// The bindings that the rewrite has emitted, in order.
+    /// The bindings that the callback has emitted, in order.
     pub fn into_bindings(self) -> Vec<Binding> {
         self.bindings
     }
 
-    /// The value of an operand. If it is a variable, this is the variable's value, unless memory
-    /// that the value was computed from may be overwritten before the location of the rewrite.
+    /// The value of an operand: for a variable, the value of its binding. A variable is returned unchanged if there may be a side
+    /// effect between its binding and the matched one, because the memory that the value reads may be overwritten.
     pub fn value(&self, e: Expr) -> Expr {
         self.defs.value_in_epoch(self.func, e, self.var)
     }
 
-    /// Binds a value before the replaced one. Returns the variable as an operand.
+    /// Emits a binding of a value to a new variable, and returns the variable as an operand. The binding is inserted before the
+    /// matched one.
     pub fn emit(&mut self, value: Expr) -> Expr {
         let namer = self.namer.get_or_insert_with(|| Namer::new(self.func));
         namer.bind(self.func, "lv", value, &mut self.bindings)
     }
 
-    /// Creates a call of an operator with its inferred type. Operands that are not leaves are bound
-    /// first.
+    /// Creates a call of an operator and infers its type. Arguments that are not operands are bound to variables first.
     ///
     /// # Errors
     /// Those of the operator's type inference.
@@ -71,8 +71,7 @@ impl<'a> RewriteCx<'a> {
         Ok(self.func.call(Callee::Op(op), &args, attrs, &[], ty))
     }
 
-    /// Adds bindings whose variables the caller has added to the function. The variables get unique
-    /// names.
+    /// Emits bindings of variables that the caller has already created. The variables are renamed to have unique names.
     pub fn adopt(&mut self, bindings: Vec<Binding>) {
         let namer = self.namer.get_or_insert_with(|| Namer::new(self.func));
         for b in &bindings {
@@ -92,14 +91,14 @@ impl<'a> RewriteCx<'a> {
     }
 }
 
-/// Replaces matches of a pattern by the results of `callback`, until there are no more matches. If
-/// the callback returns `None`, the match is kept. `writers` are those of the function's module. No
-/// match spans a call of one of them or, if they are unknown, a call of any graph function. Returns
-/// the number of replacements.
+/// Replaces matches of a pattern by the results of `callback`, until there are no more matches. If the callback returns `None`, the
+/// match is not replaced. Returns the number of replacements.
+///
+/// `writers` is that of the function's module. No match spans a call that may write to its operands. If `writers` is `None`, every
+/// call of a graph function may do so.
 ///
 /// # Errors
-/// A pattern that can never match, a rule that does not terminate, a replacement of an incompatible
-/// type, and errors of the callback.
+/// If the pattern can never match, the rule does not terminate, a replacement has an incompatible type, or the callback fails.
 pub fn rewrite_call(
     func: &mut Function,
     pattern: &Pattern,
@@ -111,8 +110,8 @@ pub fn rewrite_call(
     rewrite_rules(func, &rules, ops, writers, callback)
 }
 
-/// As [`rewrite_call`], for several rules. [`Match::rule`] is the rule that matched. Rules are
-/// tried in order, until one matches and replaces.
+/// As [`rewrite_call`], for several rules. [`Match::rule`] is the index of the rule that matched. For each value, the rules are
+/// tried in order until one replaces it.
 ///
 /// # Errors
 /// As [`rewrite_call`].

@@ -1,4 +1,5 @@
-//! [`rewrite_bindings`]: replaces matches of a context in dataflow blocks, variable by variable.
+//! [`rewrite_bindings`]: replaces matches of a [`PatternContext`] in dataflow blocks. A replacement gives new values to individual
+//! variables.
 
 use cranelift_entity::SecondaryMap;
 use pliant_ir::OpRegistry;
@@ -16,8 +17,8 @@ use super::context::{BlockIndex, PatternContext, SearchResult};
 use super::defs::Defs;
 use super::matcher::Match;
 use crate::error::{PassError, Problem};
-use crate::rewrite::Namer;
 use crate::may_write::MayWrite;
+use crate::rewrite::Namer;
 
 /// The replacement of a match: bindings to add, and new values of variables.
 #[derive(Clone, Debug, Default)]
@@ -41,13 +42,11 @@ pub fn dataflow_blocks(func: &Function) -> Vec<Block> {
     out
 }
 
-/// Replaces matches of a context in the dataflow blocks of a function by the results of `callback`,
-/// until there are no more matches. The calls of earlier matches are not matched again. Returns the
-/// number of replaced matches.
+/// Replaces matches of a context in the dataflow blocks of a function by the results of `callback`, until there are no more
+/// matches. A call that was part of a match is not matched again. Returns the number of replaced matches.
 ///
 /// # Errors
-/// A pattern that can never match, replacements of incompatible types or that depend on each other,
-/// and errors of the callback.
+/// If a pattern can never match, replacements have incompatible types or depend on each other, or the callback fails.
 pub fn rewrite_bindings(
     func: &mut Function,
     ctx: &PatternContext,
@@ -103,12 +102,12 @@ pub struct BlockMatches<'c> {
     from: usize,
 }
 
-/// Number of variables tried for the first pattern before those that matched are removed again.
+/// The number of candidates for the first pattern per search. Variables that have been matched are only excluded by the next
+/// search, so a small window avoids matching them repeatedly.
 const WINDOW: usize = 32;
 
 impl<'c> BlockMatches<'c> {
-    /// Creates an iterator over the matches in a block. `writers` are those of the function's
-    /// module, if known.
+    /// Creates an iterator over the matches in a block. `writers` is that of the function's module, if known.
     pub fn new(
         func: &Function,
         ctx: &'c PatternContext,
@@ -154,7 +153,7 @@ impl<'c> BlockMatches<'c> {
             }
             excluded.extend(calls.iter().copied());
             if calls.is_empty() {
-                // A match without calls would be found repeatedly.
+                // A match without calls excludes nothing, so the same search would find it again.
                 self.from += WINDOW;
             }
             let epoch = |v: &Var| self.defs.epoch(*v);
@@ -165,7 +164,7 @@ impl<'c> BlockMatches<'c> {
     }
 }
 
-/// The first match in a block whose calls are not in `leave`; they are added to it.
+/// The first match in a block that contains no variable in `excluded`. The variables of its calls are added to `excluded`.
 pub fn next_match(
     func: &Function,
     ctx: &PatternContext,
@@ -177,12 +176,11 @@ pub fn next_match(
     BlockMatches::new(func, ctx, block, ops, Some(&MayWrite::default())).next(func, excluded)
 }
 
-/// Applies replacements to a block: variables get their new values, unused bindings are removed,
-/// and the bindings are sorted. The bindings of a replacement are inserted before the first
-/// variable that it replaces. Returns whether anything changed.
+/// Applies replacements to a block. The bindings of a replacement are inserted before the first variable whose value it replaces.
+/// Then the bindings are sorted topologically, and unused ones are removed. Returns whether anything changed.
 ///
 /// # Errors
-/// Values that do not fit their variables, and bindings that depend on each other.
+/// If a value does not fit its variable, or bindings depend on each other cyclically.
 pub fn replace_in_block(
     func: &mut Function,
     block: Block,
@@ -196,8 +194,7 @@ fn cycle_error(func: &Function, v: Var) -> PassError {
     PassError::user(format!("the rewrite makes '{}' depend on its own value", func.var(v).name))
 }
 
-/// As [`replace_in_block`]. If a value would depend on itself, returns its variable and leaves the
-/// block unchanged.
+/// As [`replace_in_block`]. If a value would depend on itself, returns its variable and leaves the block unchanged.
 pub(super) fn replace_unless_cyclic(
     func: &mut Function,
     block: Block,
@@ -303,11 +300,11 @@ fn bind_fitted(
     Ok(())
 }
 
-/// Sorts the bindings of a dataflow block topologically, by variables and by symbols that a
-/// `match_cast` defines. Bindings that are in order keep their positions.
+/// Sorts the bindings of a dataflow block topologically. Dependences are variables, and symbols that a `match_cast` defines.
+/// Bindings that are already in order keep their order.
 ///
 /// # Errors
-/// Bindings that depend on each other.
+/// If bindings depend on each other cyclically.
 pub fn sort_block(func: &mut Function, block: Block) -> Result<(), PassError> {
     sort_bindings(func, block).map_err(|v| cycle_error(func, v))
 }
@@ -360,8 +357,8 @@ pub fn dependences_in_block(func: &Function, block: Block) -> Vec<Vec<u32>> {
     bindings.iter().enumerate().map(dependences).collect()
 }
 
-/// The symbols visible at the start of a block: those of the parameters of enclosing functions, and
-/// those of previous `match_cast`s in the enclosing sequences.
+/// The symbols that are visible at the start of a block: those in the parameters of enclosing functions, and those that preceding
+/// `match_cast`s in the enclosing sequences define.
 fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
     let mut scopes: Vec<Vec<SymVar>> = Vec::new();
     let mut symbols = FxHashSet::default();
@@ -388,7 +385,7 @@ fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
     symbols
 }
 
-/// As [`sort_block`], for pure blocks of either kind. The error is a variable that depends on
+/// As [`sort_block`], for dataflow blocks and for plain blocks without side effects. The error is a variable that depends on
 /// itself.
 fn sort_bindings(func: &mut Function, block: Block) -> Result<(), Var> {
     let dependences = dependences_in_block(func, block);

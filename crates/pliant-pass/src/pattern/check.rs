@@ -1,4 +1,4 @@
-//! Detects patterns that can never match, and describes patterns.
+//! Detects patterns that can never match, and prints patterns for messages.
 
 use std::fmt::Write as _;
 
@@ -15,16 +15,16 @@ use crate::error::{PassError, Problem};
 /// Maximum nesting depth of printed patterns.
 const MAX_PRINTED_DEPTH: u32 = 6;
 
-/// The reasons why a pattern can never match. Empty if it can match, as far as can be determined.
+/// The reasons why a pattern can never match, in all of its nodes. Empty if no reason is found.
 pub fn problems(pattern: &Pattern, ops: &dyn OpRegistry) -> Vec<Problem> {
     let table = PatternTable::of(pattern);
     (0..table.nodes.len() as NodeId).filter_map(|id| problem_at(&table, id, ops)).collect()
 }
 
-/// Rejects patterns that can never match.
+/// Rejects a pattern that can never match.
 ///
 /// # Errors
-/// All reasons.
+/// All reasons why it can never match.
 pub fn check(pattern: &Pattern, ops: &dyn OpRegistry) -> Result<(), PassError> {
     let mut problems = problems(pattern, ops);
     let table = PatternTable::of(pattern);
@@ -34,7 +34,7 @@ pub fn check(pattern: &Pattern, ops: &dyn OpRegistry) -> Result<(), PassError> {
     if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
 }
 
-/// The reason why a pattern can never match, without checking its subpatterns.
+/// The reason why a pattern can never match. Its subpatterns are not checked on their own.
 pub fn check_one(pattern: &Pattern, ops: &dyn OpRegistry) -> Option<Problem> {
     let table = PatternTable::of(pattern);
     problem_at(&table, table.id(pattern)?, ops)
@@ -156,7 +156,7 @@ fn operator_text(pattern: &Pattern) -> String {
     format!("{text} is an operator, not a value; {text}(...) matches a call of it")
 }
 
-/// The problem that an operator does not exist, with a suggestion.
+/// The problem of an operator that does not exist, with a suggestion; `None` if it exists.
 pub fn unknown_op(op: Op, ops: &dyn OpRegistry) -> Option<Problem> {
     if ops.lookup(op.name()).is_some() {
         return None;
@@ -215,7 +215,7 @@ fn wrong_attr_kind(
     })
 }
 
-/// The kind that all values of the same attribute have; `None` if that is not known.
+/// The kind of a value, if all values of an attribute have the same kind; `None` for other values.
 fn kind_of(value: &AttrValue) -> Option<&'static str> {
     match value {
         AttrValue::Bool(_) | AttrValue::Int(_) | AttrValue::Float(_) => Some("a number"),
@@ -224,7 +224,7 @@ fn kind_of(value: &AttrValue) -> Option<&'static str> {
     }
 }
 
-/// The pattern in the syntax in which it is written.
+/// The pattern in Python syntax, truncated at a nesting depth of 6.
 pub fn describe(pattern: &Pattern) -> String {
     let mut out = String::new();
     write_pattern(&mut out, pattern, 0);

@@ -1,5 +1,5 @@
-//! Cleans up after a rewrite: removes unused bindings, and makes variables visible outside their
-//! blocks.
+//! Cleans up after a rewrite: removes unused bindings, and makes dataflow variables that are used outside of their blocks visible
+//! there.
 
 use cranelift_entity::SecondaryMap;
 use pliant_ir::OpRegistry;
@@ -9,8 +9,8 @@ use rustc_hash::FxHashSet;
 
 use super::defs::Defs;
 
-/// Removes pure, unused bindings of the candidate variables, and bindings that become unused by
-/// that.
+/// Removes the bindings of candidate variables that are unused and pure, and the bindings that become unused by this. Casts,
+/// branches and local functions are kept.
 pub fn remove_unused(func: &mut Function, ops: &dyn OpRegistry, defs: &Defs, candidates: Vec<Var>) {
     let mut counts: SecondaryMap<Var, u32> = SecondaryMap::new();
     let mut values: SecondaryMap<Var, Option<Binding>> = SecondaryMap::new();

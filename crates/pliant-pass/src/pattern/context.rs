@@ -1,7 +1,7 @@
 //! [`PatternContext`]: several patterns, with use relations between them.
 //!
-//! Each pattern of a context matches one variable of a dataflow block; different patterns match
-//! different variables. A pattern nested in a call pattern is implicitly used by it.
+//! Each pattern of a context matches one variable of a dataflow block, and different patterns match different variables. An operand
+//! pattern of a call pattern is implicitly used by the call.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -20,16 +20,16 @@ use super::node::{Pattern, PatternKind};
 use super::table::{Node, NodeId, PatternTable};
 use crate::error::PassError;
 
-/// The value of one pattern is used by that of another.
+/// A use relation: the value that matches one pattern uses the value that matches another one.
 #[derive(Clone, Debug)]
 pub struct UseEdge {
-    /// The used pattern.
+    /// The pattern of the used value.
     pub def: Pattern,
-    /// The using pattern.
+    /// The pattern of the using value.
     pub user: Pattern,
-    /// The operand index, if it matters.
+    /// The operand index, if required.
     pub index: Option<u32>,
-    /// Whether it must be the only use.
+    /// Whether this must be the only use of the value.
     pub only: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct PatternContext {
     patterns: Vec<Pattern>,
     edges: Vec<UseEdge>,
     same_shape: Vec<Vec<Pattern>>,
-    /// Currently without effect: the search does not evaluate it.
+    /// Accepted for compatibility with TVM; the search ignores it.
     pub no_extern_use: bool,
 }
 
@@ -66,23 +66,23 @@ impl PatternContext {
         &self.edges
     }
 
-    /// Declares that `user` uses `def`, as the given operand if any. With `only`, there must be no
-    /// other use.
+    /// Requires that the value of `user` uses the value of `def`, as operand `index` if given. With `only`, the value of `def` must
+    /// have no other uses.
     pub fn used_by(&mut self, def: &Pattern, user: &Pattern, index: Option<u32>, only: bool) {
         self.add(def);
         self.add(user);
         self.edges.push(UseEdge { def: def.clone(), user: user.clone(), index, only });
     }
 
-    /// Declares that the values matched by these patterns provably have the same shape.
+    /// Requires that the values matched by these patterns provably have the same shape.
     pub fn same_shape(&mut self, patterns: impl IntoIterator<Item = Pattern>) {
         self.same_shape.push(patterns.into_iter().collect());
     }
 
-    /// Rejects patterns that can never match.
+    /// Rejects a context that can never match.
     ///
     /// # Errors
-    /// All reasons.
+    /// All reasons why it can never match.
     pub fn check(&self, ops: &dyn OpRegistry) -> Result<(), PassError> {
         let mut errors: Vec<PassError> =
             self.patterns.iter().filter_map(|p| check(p, ops).err()).collect();
@@ -92,9 +92,9 @@ impl PatternContext {
         PassError::join(errors).map_or(Ok(()), Err)
     }
 
-    /// Describes a cycle of use relations, which can never match in a dataflow block.
+    /// Describes a cycle of use relations, if there is one. A cycle can never match.
     fn cycle(&self) -> Option<String> {
-        // Topological sort: patterns in a cycle are never reached.
+        // A topological sort does not reach the patterns in a cycle.
         let mut users: FxHashMap<&Pattern, usize> = FxHashMap::default();
         let mut used: FxHashMap<&Pattern, Vec<&Pattern>> = FxHashMap::default();
         for edge in &self.edges {
@@ -117,7 +117,7 @@ impl PatternContext {
         Some(format!("this context can never match: {one:?} would have to use itself"))
     }
 
-    /// The first match in a dataflow block without a root in `leave`.
+    /// The first match in a dataflow block that contains no variable in `excluded`.
     pub fn match_block(
         &self,
         func: &Function,
@@ -189,8 +189,7 @@ fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
         }
         PatternKind::Call { callee, .. } => {
             let PatternKind::Op(op) = callee.kind() else { return None };
-            // Destination-passing calls pass the fields of a tuple, and variadic ones any number of
-            // operands.
+            // The operands of destination-passing calls are the fields of a tuple, whose number is arbitrary.
             if matches!(*op, CALL_TIR | CALL_DPS_PACKED) {
                 return None;
             }
@@ -202,6 +201,7 @@ fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
     }
 }
 
+/// A [`UseEdge`] with indices instead of patterns.
 struct Edge {
     def: NodeId,
     user: NodeId,
@@ -212,9 +212,9 @@ struct Edge {
 /// The uses of variables, and the variables of a block by operator.
 pub(crate) struct BlockIndex {
     uses: Uses,
-    /// The variables of the block in order, by the operator of their value. `all` contains all of
-    /// them.
+    /// The variables of the block by the operator of their values, in order.
     by_op: FxHashMap<Op, Vec<Expr>>,
+    /// All variables of the block, in order.
     all: Vec<Expr>,
     vars: FxHashMap<Var, Expr>,
 }
@@ -229,8 +229,7 @@ impl BlockIndex {
             vars: FxHashMap::default(),
         };
         for b in &func.block(block).bindings {
-            // An unused variable may have no operand expression. It can only be matched if it has
-            // one.
+            // A variable that does not exist in the arena cannot be matched.
             let Some(e) = func.find_var_expr(b.var) else { continue };
             index.all.push(e);
             index.vars.insert(b.var, e);
@@ -329,11 +328,13 @@ impl ContextSearch<'_> {
         Some(self.users(child))
     }
 
+    /// The variables of the block that use `v`.
     fn users(&self, v: Var) -> Vec<Expr> {
         let users = self.index.uses.users(v);
         users.iter().filter_map(|u| self.index.vars.get(u).copied()).collect()
     }
 
+    /// The variables of the block that a pattern may match, according to its root.
     fn candidates<'s>(
         &'s self,
         search: &Search<'_>,
@@ -366,6 +367,7 @@ impl ContextSearch<'_> {
         edges && self.same_shape.iter().all(|list| search.shapes_agree(list))
     }
 
+    /// Whether the used value of an edge has no uses except those by the user.
     fn only_user(&self, search: &Search<'_>, edge: &Edge) -> bool {
         let (Some(def), Some(user)) = (search.variable(edge.def), search.variable(edge.user))
         else {
@@ -381,7 +383,7 @@ impl ContextSearch<'_> {
     }
 }
 
-/// The patterns of a call pattern's operands.
+/// The operand patterns of a pattern: of a call, a tuple or a field access.
 fn children(table: &PatternTable, node: NodeId) -> Vec<NodeId> {
     let mut out = Vec::new();
     let mut stack = vec![(node, 0u32)];
@@ -402,8 +404,8 @@ fn children(table: &PatternTable, node: NodeId) -> Vec<NodeId> {
     out
 }
 
-/// Calls `visit` with the operands of a value and their indices. For a destination-passing call,
-/// these are the passed values.
+/// Calls `visit` with the operands of a value and their indices. The operands of a destination-passing call are the fields of its
+/// argument tuple. The fields of a tuple operand are visited with the index of the tuple.
 fn operands(search: &Search<'_>, value: Expr, mut visit: impl FnMut(Expr, u32)) {
     let func = search.func;
     match func.expr(value) {

@@ -1,4 +1,4 @@
-//! Collects the conditions that a pattern imposes on one value, and detects contradictions.
+//! Detects patterns that impose contradictory conditions on one value.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::type_check;
 use super::type_pattern::{SizePattern, TypePattern};
 use super::unification::same_attr;
 
-/// The conditions that a pattern and its nested constraint patterns impose on one value.
+/// The conditions that a pattern imposes on one value, including those of nested patterns that match the same value.
 #[derive(Default)]
 struct Conditions<'a> {
     dtypes: Vec<DType>,
@@ -19,8 +19,9 @@ struct Conditions<'a> {
     ranks: Vec<usize>,
     names: Vec<&'a Arc<str>>,
     attrs: Vec<&'a (Arc<str>, AttrValue)>,
-    /// The patterns that the value must match, and those that it must not match.
+    /// The patterns that the value must match.
     positive: Vec<NodeId>,
+    /// The patterns that the value must not match.
     negative: Vec<NodeId>,
 }
 
@@ -53,7 +54,7 @@ impl<'a> Conditions<'a> {
                 _ => {}
             }
         }
-        // Restore the order in which the conditions are written.
+        // The traversal has visited conditions in reverse order.
         all.dtypes.reverse();
         all.sizes.reverse();
         all.ranks.reverse();
@@ -80,7 +81,7 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// The reason why no value satisfies all conditions of a pattern; `None` if there may be one.
+/// The reason why no value satisfies all conditions of a pattern; `None` if no contradiction is found.
 pub(crate) fn contradiction(
     table: &PatternTable,
     id: NodeId,
@@ -109,7 +110,7 @@ pub(crate) fn contradiction(
         return Some(format!("a dim cannot be both {a} and {b}"));
     }
     for (i, (key, value)) in all.attrs.iter().map(|pair| (&pair.0, &pair.1)).enumerate() {
-        // A number may be equivalent to a list that contains it.
+        // A number and a list may denote the same value, so they are not compared.
         let list = |v: &AttrValue| matches!(v, AttrValue::List(_));
         let other = all.attrs[..i]
             .iter()

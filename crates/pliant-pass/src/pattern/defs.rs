@@ -1,4 +1,6 @@
-//! [`Defs`]: the values of variables, and the side effects between which they are computed.
+//! [`Defs`]: the values of variables, and the effect epochs in which they are computed.
+//!
+//! The effect epoch of a binding is the number of side effects that precede it. A computation can be moved within its epoch.
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -15,6 +17,7 @@ const ASSERT_OP: Op = Op::new("relax.assert_op");
 /// Maximum length of a chain of copies that is followed.
 const MAX_COPIES: usize = 1 << 20;
 
+/// The definition of a variable.
 #[derive(Clone, Copy, Default)]
 struct Def {
     value: PackedOption<Expr>,
@@ -31,7 +34,7 @@ pub struct Defs {
 }
 
 impl Defs {
-    /// No known values: variables are not looked through.
+    /// No definitions: the search does not look through variables.
     pub fn none() -> Self {
         Self::default()
     }
@@ -41,8 +44,7 @@ impl Defs {
     pub fn of(func: &Function, ops: &dyn OpRegistry, writers: Option<&MayWrite>) -> Self {
         let writers = writers.cloned().unwrap_or_else(|| MayWrite::within(func));
         let mut defs = Defs { writers: Some(writers), ..Defs::default() };
-        // The epoch of a binding is the number of preceding side effects. A local function is
-        // executed at a different time than its surroundings, so its body has separate epochs.
+        // A local function is not executed where it is defined, so its body has separate epochs.
         let (mut epoch, mut last, mut outer) = (0u32, 0u32, Vec::new());
         walk(func, func.root(), |event| match event {
             Event::EnterFunc(_) => {
@@ -66,7 +68,7 @@ impl Defs {
         defs
     }
 
-    /// Records the value of a variable.
+    /// Records the definition of a variable.
     pub fn define(&mut self, func: &Function, b: Binding, epoch: u32, block: Block) {
         let mut value = b.value;
         if let ExprData::Var(v) = func.expr(value)
@@ -90,7 +92,7 @@ impl Defs {
         original
     }
 
-    /// Looks through copies and checks (`match_cast`), but not through the values of variables.
+    /// The original variable if `e` is a copy or a `match_cast` of a variable; other expressions are returned unchanged.
     pub fn origin(&self, func: &Function, e: Expr) -> Expr {
         match func.expr(e) {
             ExprData::Var(v) => self.copied_var(func, *v).unwrap_or(e),
@@ -98,8 +100,7 @@ impl Defs {
         }
     }
 
-    /// The value of a variable; other expressions, and variables without a known value, are
-    /// unchanged.
+    /// The value of a variable. Other expressions, and variables without a definition such as parameters, are returned unchanged.
     pub fn value(&self, func: &Function, e: Expr) -> Expr {
         let mut e = e;
         for _ in 0..MAX_COPIES {
@@ -135,9 +136,8 @@ impl Defs {
         self.defs[v].block.expand()
     }
 
-    /// Whether computing a value has no side effects. Branches count as pure here, because their
-    /// bindings are considered separately. An in-place call is a side effect, regardless of its
-    /// type.
+    /// Whether computing a value has no side effects. An `If` counts as pure, because the bindings in its branches are considered
+    /// separately. In-place calls have side effects, regardless of their types.
     pub fn is_pure(&self, func: &Function, ops: &dyn OpRegistry, value: Expr) -> bool {
         let ExprData::Call { callee, args, .. } = func.expr(value) else { return true };
         if self.writers.as_ref().is_some_and(|writers| writers.may_write(func, value)) {

@@ -1,8 +1,7 @@
 //! The pattern search, and its result [`Match`].
 //!
-//! The search has a list of goals and a stack of choice points. When a goal fails, it backtracks to
-//! the last choice point and tries the next alternative. It does not recurse over the program, and
-//! recurses over patterns only for negations.
+//! The search has a list of goals and a stack of choice points. When a goal fails, it backtracks to the last choice point and tries
+//! the next alternative. It does not recurse over the program, and recurses over patterns only for negations.
 
 use std::rc::Rc;
 
@@ -16,17 +15,17 @@ use rustc_hash::FxHashMap;
 use super::context::ContextSearch;
 use super::defs::Defs;
 use super::node::Pattern;
+use super::table::{Node, NodeId, PatternTable};
 use super::type_pattern::SizeTerm;
 use super::unification::{literal_is, same_attr, same_name};
-use super::table::{Node, NodeId, PatternTable};
 
-/// Maximum number of search steps. A pattern with more alternatives is not useful.
+/// Maximum number of search steps. Without a limit, the time can be exponential in the number of alternatives.
 const MAX_STEPS: u32 = 1 << 20;
 
 /// Maximum nesting depth of negations.
 const MAX_NEGATIONS: u32 = 64;
 
-/// The expressions matched by each pattern.
+/// A match: the expressions that the nodes of a pattern have matched.
 #[derive(Clone, Debug, Default)]
 pub struct Match {
     /// The index of the rule that matched.
@@ -37,18 +36,18 @@ pub struct Match {
 }
 
 impl Match {
-    /// The operand of the program that a pattern has matched. `None` for patterns that are not part
-    /// of the match, such as an alternative that was not chosen.
+    /// The expression that a pattern node has matched. `None` if the node is not part of the match, such as an alternative that was
+    /// not chosen.
     pub fn get(&self, pattern: &Pattern) -> Option<Expr> {
         self.ids.get(pattern).map(|&i| self.entries[i].1)
     }
 
-    /// All patterns with their matched expressions, inner patterns first.
+    /// All pattern nodes of the match with their expressions. Subpatterns precede the patterns that contain them.
     pub fn iter(&self) -> impl Iterator<Item = (&Pattern, Expr)> {
         self.entries.iter().map(|(p, e)| (p, *e))
     }
 
-    /// The matched calls, tuples and fields, without the expressions matched by wildcards.
+    /// The expressions that call, tuple and field patterns have matched.
     pub fn computed(&self) -> impl Iterator<Item = Expr> {
         self.entries
             .iter()
@@ -59,7 +58,7 @@ impl Match {
             .map(|(_, e)| *e)
     }
 
-    /// The size bound to the symbol with the given key.
+    /// The size to which the symbol with the given key is bound.
     pub fn size(&self, key: u64) -> Option<Sym> {
         self.sizes.get(&key).copied()
     }
@@ -70,7 +69,7 @@ impl Match {
     }
 }
 
-/// Matches an expression of a function. Variables whose values are in `defs` are looked through.
+/// Matches an expression of a function. The search looks through variables whose values are in `defs`.
 pub fn match_expr(
     func: &Function,
     defs: &Defs,
@@ -85,14 +84,15 @@ pub fn match_expr(
     search.find(root, expr).then(|| search.to_match(0))
 }
 
-/// The arena for size comparisons, to which the prover adds terms.
+/// The arena for comparisons of sizes, to which the prover adds terms.
 pub(crate) enum Syms {
-    /// The function's own arena, taken out during the search.
+    /// The function's own arena, moved out of the function during the search.
     Own(SymArena),
     /// A copy, created on demand.
     Copy(Option<SymArena>),
 }
 
+/// A condition that the search must satisfy.
 #[derive(Clone, Debug)]
 pub(crate) enum Goal {
     /// The pattern matches the expression.
@@ -105,19 +105,21 @@ pub(crate) enum Goal {
     Assign,
 }
 
+/// The index that ends a list of goals.
 const END: u32 = u32::MAX;
 
 /// A choice point: the state to which the search can backtrack.
 struct ChoicePoint {
     /// The next alternative.
     next: Alternative,
-    /// The number of matched nodes and bound symbols at the time of the choice.
+    /// The lengths of the trails and of the deferred terms at the time of the choice.
     matched: usize,
     bound: usize,
     deferred: usize,
 }
 
 enum Alternative {
+    /// A list of goals.
     Goals(u32),
     /// The candidates for a pattern of a context, starting at `next`, followed by the goals `rest`.
     Candidates { node: NodeId, list: Rc<[Expr]>, next: usize, rest: u32 },
@@ -134,9 +136,13 @@ pub(crate) struct Search<'a> {
     pub context: Option<&'a ContextSearch<'a>>,
     /// Linked lists of goals: each goal with the index of the next one.
     goals: Vec<(Goal, u32)>,
+    /// The expression that each node has matched.
     matched: Vec<PackedOption<Expr>>,
+    /// The matched nodes, in the order in which they were matched.
     trail: Vec<NodeId>,
+    /// The sizes to which symbols are bound, by their keys.
     pub(super) sizes: FxHashMap<u64, Sym>,
+    /// The keys of the bound symbols, in the order in which they were bound.
     pub(super) size_trail: Vec<u64>,
     /// Terms to compare with sizes after all goals are satisfied, when their symbols are bound.
     pub(super) deferred_terms: Vec<(SizeTerm, Sym)>,
@@ -170,7 +176,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Matches an expression.
+    /// Searches for a match of a pattern at an expression.
     pub fn find(&mut self, root: NodeId, expr: Expr) -> bool {
         self.goals.clear();
         let start = self.goal(Goal::Match(root, expr), END);
@@ -191,17 +197,19 @@ impl<'a> Search<'a> {
         out
     }
 
-    /// The nodes that are part of the match.
+    /// The nodes that are part of the match, with their expressions.
     pub fn matched_nodes(&self) -> impl Iterator<Item = (NodeId, Expr)> {
         self.trail
             .iter()
             .map(|&n| (n, self.matched[n as usize].expect("the nodes of the trail are matched")))
     }
 
+    /// The expression that a node has matched.
     pub fn matched(&self, node: NodeId) -> Option<Expr> {
         self.matched[node as usize].expand()
     }
 
+    /// Prepends a goal to the list `rest`, and returns the index of the new list.
     pub fn goal(&mut self, goal: Goal, rest: u32) -> u32 {
         self.goals.push((goal, rest));
         (self.goals.len() - 1) as u32
@@ -440,7 +448,7 @@ impl<'a> Search<'a> {
         Some(self.match_all(args, have, rest))
     }
 
-    /// Whether a callee pattern matches an operator. `depth` is the nesting depth of alternatives.
+    /// Whether a callee pattern matches an operator. `depth` is the nesting depth of the pattern.
     fn op_fits(&self, node: NodeId, op: Op, attrs: &pliant_ir::Attrs, depth: u32) -> bool {
         if depth > MAX_NEGATIONS {
             return false;
@@ -480,6 +488,7 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Processes [`Goal::Fields`]: adds a choice point for each unused field that the next pattern may match.
     fn any_field(
         &mut self,
         tuple: NodeId,
@@ -519,12 +528,12 @@ impl<'a> Search<'a> {
         !matches && self.steps <= MAX_STEPS
     }
 
-    /// The value of a variable; other expressions are unchanged.
+    /// The value of a variable; other expressions are returned unchanged.
     pub fn value(&self, e: Expr) -> Expr {
         self.defs.value(self.func, e)
     }
 
-    /// The variable matched by a pattern, looking through copies.
+    /// The variable that a node has matched. For a copy, this is the original variable.
     pub fn variable(&self, node: NodeId) -> Option<Var> {
         let e = self.defs.origin(self.func, self.matched(node)?);
         match self.func.expr(e) {

@@ -1,35 +1,34 @@
-//! The dataflow pattern language: describes, finds and replaces parts of a graph.
+//! The dataflow pattern language: patterns describe parts of a graph, which are searched for and rewritten.
 //!
-//! | module | owns |
+//! | module | contains |
 //! |---|---|
 //! | [`node`] | [`Pattern`]: shared, immutable descriptions of expressions |
-//! | [`size`] | [`SizePattern`], [`TypePattern`]: sizes and types with symbols that are unified |
+//! | [`type_pattern`] | [`SizePattern`], [`TypePattern`]: patterns of sizes and types, whose symbols are unified |
 //! | [`table`] | [`PatternTable`]: patterns as a flat table, with the operators at their roots |
-//! | [`check`] | detects patterns that can never match |
-//! | `typed` | uses type inference to check patterns |
-//! | [`defs`] | [`Defs`]: the values of variables, and which may move across side effects |
-//! | [`matcher`], `compare` | [`Match`], and the backtracking search |
+//! | [`check`] | detection of patterns that can never match |
+//! | `contradictions`, `type_check` | contradictory conditions, and conditions that type inference refutes |
+//! | [`defs`] | [`Defs`]: the values of variables, and the side effects between which they are computed |
+//! | [`matcher`], `unification` | [`Match`], and the backtracking search |
 //! | [`context`] | [`PatternContext`]: several patterns with use relations |
 //! | [`rules`] | [`RuleSet`]: rewrite rules, indexed by the operator at the root |
-//! | [`rewriting`] | [`Rewriting`]: applies rules match by match until none matches |
+//! | [`rewriter`] | [`Rewriter`]: applies rules match by match until none matches |
 //! | [`apply`] | [`rewrite_call`], [`rewrite_rules`]: rules with callbacks |
-//! | [`clean`] | cleaning up after a rewrite |
+//! | [`cleanup`] | removal of unused bindings after a rewrite |
 //! | [`block`] | [`rewrite_bindings`]: applies contexts to dataflow blocks |
 //! | [`template`] | rules written as two functions, `pattern` and `replacement` |
-//! | `scattered` | such rules with several results that are not in a tuple |
-//! | [`fused`] | predefined patterns |
+//! | `separate_results` | templates with several results that the program does not combine to a tuple |
+//! | [`predefined`] | predefined patterns |
 //!
-//! A pattern describes an expression together with the expressions from which it is computed:
-//! variables are looked through, across copies and `match_cast`. A pattern node that occurs twice
-//! must match the same value twice. The search backtracks: if any combination of alternatives (`|`,
-//! the operand order of a commutative operator) matches, a match is found.
+//! A pattern describes an expression together with the expressions from which it is computed: the search looks through variables,
+//! copies and `match_cast`. A pattern node that occurs twice must match the same value twice. The search backtracks over
+//! alternatives (`|`, and the operand order of commutative operators), so it finds a match if any combination of them matches.
 
 pub mod apply;
 pub mod block;
 pub mod check;
 pub mod cleanup;
-mod contradictions;
 pub mod context;
+mod contradictions;
 pub mod defs;
 pub mod matcher;
 pub mod node;
@@ -54,5 +53,5 @@ pub use node::{
 };
 pub use rewriter::{Replacement, Rewriter};
 pub use rules::RuleSet;
-pub use type_pattern::{SizePattern, TypePattern};
 pub use table::PatternTable;
+pub use type_pattern::{SizePattern, TypePattern};

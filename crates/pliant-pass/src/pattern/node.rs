@@ -1,7 +1,7 @@
 //! [`Pattern`]: a shared, immutable description of an expression.
 //!
-//! A pattern is only equal to itself: the node is its identity, under which a match stores the
-//! matched expression. Patterns can be arbitrarily deep, so dropping them does not recurse.
+//! Patterns are compared by identity: a pattern is only equal to itself and its clones. A match stores the matched expressions
+//! under these identities. Patterns can be arbitrarily deep, so dropping them does not recurse.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::type_pattern::{SizePattern, TypePattern};
 
-/// A pattern.
+/// A pattern. Clones are the same pattern; see [`dup`](Pattern::dup) for copies.
 #[derive(Clone)]
 pub struct Pattern(Arc<PatternBox>);
 
@@ -32,12 +32,12 @@ pub enum PatternKind {
     Var {
         /// The name, if required.
         name: Option<Arc<str>>,
-        /// Whether it must be local to a dataflow block.
+        /// Whether the variable must be local to a dataflow block.
         dataflow: bool,
     },
-    /// A function of the module, with the given name if any.
+    /// A function of the module; with this name, if one is given.
     Global(Option<Arc<str>>),
-    /// A packed function, with the given name if any.
+    /// A packed function; with this name, if one is given.
     Extern(Option<Arc<str>>),
     /// Any tensor constant.
     Constant,
@@ -52,7 +52,7 @@ pub enum PatternKind {
         /// Whether the fields may be in any order.
         unordered: bool,
     },
-    /// A field of a tuple, with the given index if any.
+    /// A field of a tuple; with this index, if one is given.
     GetItem(Pattern, Option<u32>),
     /// A call.
     Call {
@@ -69,7 +69,7 @@ pub enum PatternKind {
     And(Box<[Pattern]>),
     /// Not this pattern.
     Not(Pattern),
-    /// A call with these attributes. Default values count.
+    /// A call with these attribute values, which may be the defaults of omitted attributes.
     Attrs(Pattern, Box<[(Arc<str>, AttrValue)]>),
     /// A value of this data type.
     DType(Pattern, DType),
@@ -132,7 +132,7 @@ impl Pattern {
         }
     }
 
-    /// Whether a pattern is this one or inside of it.
+    /// Whether `part` is this pattern or one of its direct or indirect subpatterns.
     pub fn contains(&self, part: &Pattern) -> bool {
         let (mut stack, mut seen) = (vec![self], rustc_hash::FxHashSet::default());
         while let Some(pattern) = stack.pop() {
@@ -158,7 +158,7 @@ impl Pattern {
         Pattern::new(PatternKind::Call { callee: self.clone(), args, more: true })
     }
 
-    /// This pattern, restricted to calls with these attributes.
+    /// This pattern, restricted to calls with these attribute values.
     pub fn has_attr<'a>(&self, attrs: impl IntoIterator<Item = (&'a str, AttrValue)>) -> Pattern {
         let attrs = attrs.into_iter().map(|(k, v)| (k.into(), v)).collect();
         Pattern::new(PatternKind::Attrs(self.clone(), attrs))
@@ -184,15 +184,14 @@ impl Pattern {
         option(self.clone()) | self.clone()
     }
 
-    /// A copy of the pattern and its subpatterns with new identities, which can match other values.
-    /// Shared subpatterns are shared in the copy, too.
+    /// A copy of the pattern with new identities, so that it can match other values than the original. Subpatterns are also copied.
+    /// A subpattern that occurs several times is also shared in the copy.
     pub fn dup(&self) -> Pattern {
         let mut copies = Pattern::dup_all(std::slice::from_ref(self));
         copies.pop().expect("one pattern has one copy")
     }
 
-    /// Copies patterns as [`dup`](Pattern::dup) does. Subpatterns shared by the patterns are shared
-    /// by the copies.
+    /// Copies patterns as [`dup`](Pattern::dup) does. Subpatterns that the patterns share are also shared by the copies.
     pub fn dup_all(patterns: &[Pattern]) -> Vec<Pattern> {
         let mut copies: FxHashMap<Pattern, Pattern> = FxHashMap::default();
         let mut stack: Vec<(&Pattern, bool)> = patterns.iter().map(|p| (p, false)).collect();
@@ -327,12 +326,12 @@ pub fn is_const() -> Pattern {
     Pattern::new(PatternKind::Constant)
 }
 
-/// A variable, with the given name if any.
+/// A variable; with this name, if one is given.
 pub fn is_var(name: Option<&str>) -> Pattern {
     Pattern::new(PatternKind::Var { name: name.map(Into::into), dataflow: false })
 }
 
-/// A function of the module, with the given name if any.
+/// A function of the module; with this name, if one is given.
 pub fn is_gv(name: Option<&str>) -> Pattern {
     Pattern::new(PatternKind::Global(name.map(Into::into)))
 }
@@ -342,7 +341,7 @@ pub fn is_tuple(fields: impl IntoIterator<Item = Pattern>) -> Pattern {
     Pattern::new(PatternKind::Tuple { fields: fields.into_iter().collect(), unordered: false })
 }
 
-/// A field of a tuple, with the given index if any.
+/// A field of a tuple; with this index, if one is given.
 pub fn is_tuple_get_item(tuple: Pattern, index: Option<u32>) -> Pattern {
     Pattern::new(PatternKind::GetItem(tuple, index))
 }

@@ -19,8 +19,8 @@ pub struct FusedPattern {
     pub bias: Option<Pattern>,
 }
 
-/// `op(lhs, rhs)`, followed by an addition if `with_bias` is set, and by `activation` if given (an
-/// operator such as `relax.nn.gelu`). With `reshape`, a reshape of the bias is looked through.
+/// The pattern `op(lhs, rhs)`, followed by the addition of a bias if `with_bias` is set, and by the operator `activation` if there
+/// is one, such as `relax.nn.gelu`. With `allow_reshape`, the bias may be reshaped before the addition.
 pub fn make_fused_bias_activation_pattern(
     op: Op,
     with_bias: bool,

@@ -1,13 +1,12 @@
-//! [`Rewriting`]: applies rules to a function, match by match, until none matches.
+//! [`Rewriter`]: applies rules to a function, match by match, until none matches.
 //!
-//! Bindings are processed in the order of the text. The result of a rule is examined again before
-//! the next binding, and matches only extend to earlier bindings, so one sweep is sufficient. A
-//! rule that rewrites its own results indefinitely is an error.
+//! Bindings are processed in the order of the text. The result of a rule is matched again before the next binding is processed, and
+//! a match only contains earlier bindings, so one sweep is sufficient. If a rule rewrites its own results indefinitely, an error is
+//! reported.
 //!
-//! A binding keeps its variable and its type. If the type of the replacement is not provably a
-//! subtype, it is checked by a `match_cast`. Pure bindings that were only used by replaced values
-//! are removed; calls with side effects and checks are never removed. A match that would move a
-//! computation across a side effect is rejected.
+//! A rewritten binding keeps its variable and its type. If the type of the replacement is not provably a subtype of it, a
+//! `match_cast` checks the value at run time. Pure bindings that were only used by replaced values are removed; calls with side
+//! effects and checks are kept. A match is rejected if its replacement would move a computation across a side effect.
 
 use cranelift_entity::EntityRef;
 use pliant_ir::OpRegistry;
@@ -24,14 +23,14 @@ use super::matcher::{Match, Search, Syms};
 use super::node::Pattern;
 use super::rules::RuleSet;
 use super::table::Node;
-use crate::may_write::MayWrite;
 use crate::error::{PassError, Problem};
+use crate::may_write::MayWrite;
 use crate::rewrite::{Namer, Substitution, reachable_seqs};
 
-/// Maximum number of consecutive rewrites of results of rules.
+/// Maximum length of a chain of rewrites in which each one rewrites the result of the previous one.
 const MAX_CHAIN: u32 = 256;
 
-/// Maximum number of rewrites per binding.
+/// Maximum average number of rewrites per binding.
 const MAX_PER_BINDING: usize = 64;
 
 /// The replacement of a matched value: the bindings that compute it, and the value.
@@ -43,12 +42,14 @@ pub struct Replacement {
     pub value: Expr,
 }
 
+/// A binding that has not been matched yet.
 struct Pending {
     binding: Binding,
-    /// The number of rewrites that led to it.
+    /// The length of the chain of rewrites that created it.
     chain: u32,
 }
 
+/// The binding that is being matched.
 struct Current {
     binding: Binding,
     chain: u32,
@@ -67,6 +68,7 @@ pub struct Rewriter<'r> {
     block_index: usize,
     /// The remaining bindings of the current block, last one first.
     pending: Vec<Pending>,
+    /// The processed bindings of the current block.
     done: Vec<Binding>,
     current: Option<Current>,
     /// Variables used by replaced values. [`finish`](Self::finish) removes their bindings if they are unused.
@@ -74,6 +76,7 @@ pub struct Rewriter<'r> {
     /// Variables that have become copies of other variables.
     copies: Vec<Var>,
     rewrites: usize,
+    /// The maximum number of rewrites.
     limit: usize,
     /// The number of variables that the function had initially.
     initial_vars: usize,
@@ -179,11 +182,13 @@ impl<'r> Rewriter<'r> {
         (self.block_index < self.blocks.len()).then_some(())
     }
 
+    /// The match of the first rule, starting at rule `from`, that matches a binding.
     fn try_rules(&self, func: &mut Function, b: Binding, from: usize) -> Option<Match> {
         if b.cast.is_some() || matches!(func.expr(b.value), ExprData::Var(_)) {
             return None;
         }
-        // The prover adds terms to the function's arena, which the search does not read otherwise.
+        // The prover adds terms to the function's arena, so it is moved out of the function during the search, which does not read
+        // it otherwise.
         let mut own = Syms::Own(std::mem::take(&mut func.syms));
         let mut result = None;
         let func_now: &Function = func;
@@ -201,7 +206,7 @@ impl<'r> Rewriter<'r> {
         result
     }
 
-    /// Whether all values that the match recomputes have the same effect epoch as its root.
+    /// Whether all values that the replacement recomputes have the same effect epoch as the root of the match.
     fn may_move(&self, search: &Search<'_>, b: Binding) -> bool {
         let here = self.defs.epoch(b.var);
         search.matched_nodes().all(|(node, _)| {
@@ -219,11 +224,10 @@ impl<'r> Rewriter<'r> {
         })
     }
 
-    /// Replaces the root of the current match. Returns whether that changed anything.
+    /// Replaces the root of the current match. Returns false if the replacement is identical to the matched computation.
     ///
     /// # Errors
-    /// A replacement whose type is incompatible with that of the value, and rules that do not
-    /// terminate.
+    /// If the type of the replacement is incompatible with that of the value, or the rules do not terminate.
     pub fn replace(
         &mut self,
         func: &mut Function,
@@ -375,7 +379,7 @@ impl<'r> Rewriter<'r> {
     /// matches.
     ///
     /// # Errors
-    /// A replacement that uses an undefined variable.
+    /// If a replacement uses an undefined variable.
     pub fn finish(mut self, func: &mut Function) -> Result<usize, PassError> {
         if self.current.is_some() || !self.pending.is_empty() {
             if let Some(current) = self.current.take() {
@@ -431,8 +435,7 @@ fn fit_type(
     value: Expr,
 ) -> Result<FittedValue, PassError> {
     let (have, want) = (func.expr_ty(value), func.var(b.var).ty);
-    // Strings and data types have no specific type, but are known not to be tensors, shapes or
-    // numbers.
+    // The type of strings and data types is `Any`, but they are certainly not tensors, shapes or numbers.
     let text = match func.expr(value) {
         ExprData::Str(_) => Some("a string"),
         ExprData::DType(_) => Some("a data type"),
@@ -481,7 +484,7 @@ fn nonterminating(
     PassError::User(vec![Problem::new(message).at(func.var(b.var).span).with_help(help)])
 }
 
-/// Whether two expressions are structurally equal.
+/// Whether two expressions are structurally equal, up to field accesses and tuples in their operands.
 fn same_expr(func: &Function, a: Expr, b: Expr) -> bool {
     if a == b {
         return true;

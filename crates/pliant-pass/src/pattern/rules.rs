@@ -27,7 +27,7 @@ pub struct RuleSet {
     by_op: FxHashMap<Op, Vec<u32>>,
     /// The rules for calls of any operator.
     any_op: Vec<u32>,
-    /// The rules for other values, with the matching kinds.
+    /// The rules for other values, with the kinds of values that they can match.
     others: Vec<(u32, u16)>,
 }
 
@@ -35,7 +35,7 @@ impl RuleSet {
     /// Creates a rule set from patterns.
     ///
     /// # Errors
-    /// Patterns that can never match, with the reasons.
+    /// If patterns can never match: all reasons.
     pub fn new(
         patterns: impl IntoIterator<Item = Pattern>,
         ops: &dyn OpRegistry,
@@ -98,8 +98,7 @@ impl RuleSet {
         }
     }
 
-    /// Calls `visit` with the rules, starting at `from`, that may match a value, in order, until it
-    /// returns true.
+    /// Calls `visit` with the rules that may match a value, in order and starting at rule `from`, until it returns true.
     pub(crate) fn candidates(
         &self,
         func: &Function,
@@ -133,7 +132,7 @@ impl RuleSet {
         }
     }
 
-    /// Whether a rule may match a value, judged by its root.
+    /// Whether any rule may match a value, according to the roots of the patterns.
     pub fn may_match(&self, func: &Function, value: Expr) -> bool {
         let mut any = false;
         self.candidates(func, value, 0, |_| {
@@ -143,7 +142,7 @@ impl RuleSet {
         any
     }
 
-    /// The match of the first matching rule.
+    /// The match of the first rule that matches a value.
     pub fn match_value(
         &self,
         func: &Function,

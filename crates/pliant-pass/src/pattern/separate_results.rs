@@ -1,9 +1,8 @@
-//! Rules with several results that the program does not combine to a tuple: a template whose
-//! pattern returns a tuple also matches its separate fields.
+//! Templates with several results that the program does not combine to a tuple. A template whose pattern returns a tuple also
+//! matches values that fit the fields separately.
 //!
-//! The fields must be in one block and have the same effect epoch, because the replacement is
-//! inserted before the first of them. Each field's variable keeps its position, and its value
-//! becomes a field of the replacement.
+//! The matched values must be in one block and have the same effect epoch, because the replacement is inserted before the first of
+//! them. Their variables keep their positions in the block, and their values become fields of the replacement's result.
 
 use pliant_ir::OpRegistry;
 use pliant_ir::relax::visit::{Event, walk};
@@ -16,11 +15,11 @@ use super::context::PatternContext;
 use super::matcher::Match;
 use super::node::{Pattern, PatternKind};
 use super::template::Template;
-use crate::may_write::MayWrite;
 use crate::error::{PassError, Problem};
+use crate::may_write::MayWrite;
 use crate::rewrite::Namer;
 
-/// Whether a pattern matches values that are computed by bindings.
+/// Whether a pattern only matches calls and tuple fields.
 fn is_computed(pattern: &Pattern) -> bool {
     match pattern.kind() {
         PatternKind::Call { .. } | PatternKind::GetItem(..) => true,
@@ -32,8 +31,7 @@ fn is_computed(pattern: &Pattern) -> bool {
     }
 }
 
-/// The fields of a tuple pattern that are computed by bindings, with their indices. Empty for other
-/// patterns.
+/// The fields of a tuple pattern that only match calls and tuple fields, with their indices. Empty for other patterns.
 fn computed_fields(pattern: &Pattern) -> Vec<(u32, &Pattern)> {
     match pattern.kind() {
         PatternKind::Tuple { fields, unordered: false } => {
@@ -44,8 +42,7 @@ fn computed_fields(pattern: &Pattern) -> Vec<(u32, &Pattern)> {
     }
 }
 
-/// Replaces matches of a template's fields in the blocks of a function. Returns the number of
-/// replaced matches.
+/// Replaces separate matches of a template's fields in the blocks of a function. Returns the number of replaced matches.
 ///
 /// # Errors
 /// If the type of a replacement is incompatible, or the rule does not terminate.
@@ -100,8 +97,8 @@ pub(super) fn rewrite_separate_results(
     Ok(count)
 }
 
-/// Applies the replacements that do not depend on their own results, all at once if possible.
-/// Returns their number.
+/// Applies replacements, all at once if possible. Replacements that would depend on their own results are skipped. Returns the
+/// number of applied ones.
 fn replace_all(
     func: &mut Function,
     block: Block,
@@ -131,7 +128,7 @@ fn blocks(func: &Function) -> Vec<Block> {
     out
 }
 
-/// The replacement of a match.
+/// The replacement of a match; `None` if a matched value is not in the block.
 fn replacement(
     func: &mut Function,
     (block, ops): (Block, &dyn OpRegistry),
@@ -164,8 +161,7 @@ fn replacement(
     Some(BlockReplacement { bindings, values })
 }
 
-/// A field of the replacement's result: a field of a tuple expression, or a field access of a
-/// variable.
+/// A field of the replacement's result: a field of a tuple expression, or a field access of a variable.
 fn field_of(func: &mut Function, result: Expr, index: u32) -> Option<Expr> {
     if let Some(list) = func.tuple_fields(result) {
         return list.get(index as usize).copied();

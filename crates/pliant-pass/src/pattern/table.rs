@@ -1,5 +1,4 @@
-//! [`PatternTable`]: patterns as a flat table without duplicates, with the possible operators at
-//! each node.
+//! [`PatternTable`]: patterns as a flat table without duplicates, with the kinds of values that each node can match.
 
 use pliant_ir::{AttrValue, DType, Op};
 use rustc_hash::FxHashMap;
@@ -11,7 +10,7 @@ use super::type_pattern::{SizePattern, TypePattern};
 /// The index of a pattern in its table.
 pub(crate) type NodeId = u32;
 
-/// A pattern of the table: [`PatternKind`] with indices in place of patterns.
+/// A pattern of the table: a [`PatternKind`] with indices instead of patterns.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Wildcard,
@@ -35,7 +34,7 @@ pub(crate) enum Node {
     SameShape(Box<[NodeId]>),
 }
 
-/// The kinds of values that a pattern can match, judged by the pattern alone.
+/// The kinds of values that a pattern can match, according to its root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RootKinds {
     /// The operators whose calls it can match; `None` for all operators.
@@ -103,7 +102,7 @@ impl RootKinds {
     }
 }
 
-/// Patterns as a flat table: nodes follow their subpatterns, and shared nodes occur once.
+/// Patterns as a flat table. Subpatterns precede the nodes that contain them, and shared nodes occur once.
 #[derive(Clone, Debug, Default)]
 pub struct PatternTable {
     pub(crate) nodes: Vec<Node>,
@@ -226,8 +225,7 @@ impl PatternTable {
             }
             Node::And(list) => list.iter().fold(RootKinds::all(), |a, p| a.and(kinds(p))),
             Node::Attrs(p, _) => {
-                // An operator with attributes is still a callee, and a call with attributes is
-                // still a call.
+                // An operator with attributes only matches as a callee; a call with attributes matches calls.
                 if matches!(self.nodes[*p as usize], Node::Op(_)) {
                     RootKinds::kinds(0)
                 } else {

@@ -1,7 +1,7 @@
-//! [`Template`]: a rule given as two functions, `pattern` and `replacement`.
+//! [`Template`]: a rewrite rule that is written as two functions, `pattern` and `replacement`.
 //!
-//! The parameters of `pattern` match any values of their types, and its symbols any sizes.
-//! `replacement` has the same parameters and defines the new computation.
+//! The parameters of `pattern` match any values of their types, and its symbols match any sizes. `replacement` has the same
+//! parameters and computes the new result.
 
 use std::sync::Arc;
 
@@ -21,10 +21,11 @@ use super::type_pattern::{SizePattern, TypePattern};
 use crate::error::{PassError, Problem};
 use crate::may_write::MayWrite;
 
-/// Maximum number of sweeps in which rules with several results may enable each other.
+/// Maximum number of sweeps. Another sweep is needed if a template with several results was applied, because other rules may match
+/// then.
 const MAX_SWEEPS: usize = 256;
 
-/// A rule given as two functions.
+/// A rewrite rule that is written as two functions.
 #[derive(Clone, Debug)]
 pub struct Template {
     /// The pattern to search for.
@@ -38,8 +39,8 @@ impl Template {
     /// Creates a rule from two functions.
     ///
     /// # Errors
-    /// Different parameters or results, constructs that patterns do not support, and a replacement
-    /// that does not only consist of bindings.
+    /// If the parameters or results of the functions differ, the pattern contains unsupported constructs, or the replacement
+    /// contains branches or local functions.
     pub fn new(pattern: &Function, replacement: Arc<Function>) -> Result<Self, PassError> {
         if pattern.params().len() != replacement.params().len() {
             return Err(PassError::user(format!(
@@ -76,7 +77,7 @@ impl Template {
         Ok(Template { pattern: result, params, syms, replacement })
     }
 
-    /// Emits the replacement of a match, and returns its result.
+    /// Emits the bindings of the replacement of a match, and returns its result.
     ///
     /// # Errors
     /// If the match does not bind a parameter of the pattern, because the pattern does not use it.
@@ -88,8 +89,7 @@ impl Template {
         Ok(result)
     }
 
-    /// The bindings of the replacement of a match, and its result; `None` if a parameter is not
-    /// bound by the match.
+    /// The bindings of the replacement of a match, and its result; `None` if a parameter is not bound by the match.
     pub(super) fn instantiate(
         &self,
         func: &mut Function,
@@ -136,8 +136,8 @@ fn reinfer(func: &mut Function, ops: &dyn OpRegistry, b: &mut Binding) {
     }
 }
 
-/// The symbols of the replacement with the keys of the corresponding symbols of the pattern. They
-/// correspond by their positions in the parameters.
+/// The symbols of the replacement with the keys of the corresponding symbols of the pattern. Symbols correspond if they are the
+/// same dim of the same parameter.
 fn shared_syms(pattern: &Function, replacement: &Function) -> Vec<(pliant_sym::SymVar, u64)> {
     let mut out: Vec<(pliant_sym::SymVar, u64)> = Vec::new();
     for (&p, &r) in pattern.params().iter().zip(replacement.params()) {
@@ -237,7 +237,7 @@ impl PatternBuilder<'_> {
         list.iter().map(|&e| self.expr(e)).collect()
     }
 
-    /// Operands are only nested in tuples, whose depth is limited.
+    /// The pattern of an expression. The recursion is limited, because only tuples are nested and their depth is limited.
     fn expr(&self, e: Expr) -> Result<Pattern, PassError> {
         let f = self.func;
         let literal = |l: Literal| Pattern::new(PatternKind::Literal(l));
@@ -280,8 +280,8 @@ impl PatternBuilder<'_> {
     }
 }
 
-/// Applies templates to a function until none matches. The first matching template wins. Returns
-/// the number of replaced matches.
+/// Applies templates to a function until none matches. If several match, the first one is applied. Returns the number of replaced
+/// matches.
 ///
 /// # Errors
 /// As [`rewrite_rules`](super::rewrite_rules).

@@ -1,5 +1,5 @@
-//! Uses the type inference of operators to check patterns of calls: which operands and attributes
-//! are impossible, and which types the results have.
+//! Uses the type inference of operators to detect call patterns that can never match: because of impossible operands or attributes,
+//! or because of the type of the result.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry, Span, Sym};
 use super::table::{Node, NodeId, PatternTable, RootKinds};
 use super::type_pattern::SizePattern;
 
-/// The ranks with which operands are tried, for operators that check attributes only if the rank is
+/// The ranks with which type inference is tried: many operators only check their attributes if the ranks of their operands are
 /// known.
 const RANKS: std::ops::Range<u32> = 0..5;
 
 type AttrPair = (Arc<str>, AttrValue);
 
-/// The kind of operand with which type inference is tried.
+/// A kind of operand with which type inference is tried.
 #[derive(Clone, Copy)]
 enum Operand<'a> {
     Any,
@@ -25,13 +25,13 @@ enum Operand<'a> {
     /// A tensor with these sizes.
     Sized(&'a [SizePattern]),
     Tuple(usize),
-    /// A tuple of integers, which denotes a shape.
+    /// A tuple of this many integers, which may denote a shape.
     Sizes(usize),
     Shape,
 }
 
 impl<'a> Operand<'a> {
-    /// The kind of values that a pattern matches, as far as it is relevant for type inference.
+    /// The kind of the values that a pattern matches.
     fn of(table: &'a PatternTable, id: NodeId) -> Operand<'a> {
         match &table.nodes[id as usize] {
             Node::Tuple { fields, .. } => Operand::Tuple(fields.len()),
@@ -55,7 +55,7 @@ impl<'a> Operand<'a> {
             Operand::Sized(sizes) => {
                 let size = |f: &mut Function, size: &SizePattern| match size {
                     SizePattern::Int(v) => f.syms.int(*v),
-                    // Each size is a separate symbol, because equal sizes do not prove a mismatch.
+                    // Each size is a separate symbol, so that nothing is assumed about their relations.
                     _ => {
                         let v = f.fresh_sym("n");
                         f.syms.var(v)
@@ -95,8 +95,8 @@ fn infer(
     Ok(f.types.get(ty).clone())
 }
 
-/// The reason why the operator accepts none of the operands that the pattern matches: tuples,
-/// shapes, constants, known sizes.
+/// The reason why the operator accepts none of the operands that the pattern matches. `None` if it may accept some. Only tuples,
+/// shapes, constants and known sizes are checked.
 pub(crate) fn wrong_operand(
     table: &PatternTable,
     op: Op,
@@ -174,8 +174,8 @@ pub(crate) fn wrong_attr(op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> Op
     })
 }
 
-/// The element type of all calls of an operator that the pattern matches; `Err` if the results have
-/// none. `None` if it depends on the operands or on unspecified attributes.
+/// The dtype of the results of all calls of an operator that the pattern matches. `Err` describes results that have no dtype.
+/// `None` if the dtype depends on the operands or on attributes that the pattern does not specify.
 pub(crate) fn result_dtype(
     args: &[NodeId],
     op: Op,

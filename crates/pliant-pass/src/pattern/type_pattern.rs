@@ -1,6 +1,6 @@
 //! [`SizePattern`] and [`TypePattern`]: patterns of sizes and types.
 //!
-//! The symbols of a pattern are unknowns: a symbol is bound to the first size that it matches.
+//! The symbols of a pattern are unknowns. A symbol is bound to the first size that it matches, and must be equal to all later ones.
 //! Symbols are identified by keys, so that separately created patterns can share them.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct SizeTerm {
 }
 
 impl SizeTerm {
-    /// The key of a symbol of the arena.
+    /// The key of a symbol of the term's arena.
     pub fn key(&self, var: SymVar) -> u64 {
         self.keys.get(var.as_u32() as usize).copied().unwrap_or(u64::from(var.as_u32()))
     }
@@ -47,7 +47,7 @@ impl SizePattern {
         SizePattern::Term(SizeTerm { arena: Arc::new(arena), keys: Arc::new([key]), sym })
     }
 
-    /// The pattern of a term. Constants need no arena.
+    /// The pattern of a term: [`SizePattern::Int`] for a constant, otherwise [`SizePattern::Term`].
     pub fn term(arena: &Arc<SymArena>, keys: &Arc<[u64]>, sym: Sym) -> Self {
         match arena.as_int(sym) {
             Some(value) => SizePattern::Int(value),
@@ -56,10 +56,10 @@ impl SizePattern {
     }
 }
 
-/// The pattern of a type. Unspecified properties can have any value.
+/// The pattern of a type. Properties that are `None` match any value.
 #[derive(Clone, Debug)]
 pub enum TypePattern {
-    /// Any value.
+    /// Any type.
     Any,
     /// A scalar of the given data type.
     Prim(DType),
@@ -86,7 +86,7 @@ pub enum TypePattern {
 }
 
 impl TypePattern {
-    /// The pattern of a function's type. `keys` identify its symbols.
+    /// The pattern that matches a type of `func`, whose symbols become unknowns with the given keys.
     pub fn of(func: &Function, ty: Type, arena: &Arc<SymArena>, keys: &Arc<[u64]>) -> Self {
         let sizes = |dims: &[Sym]| -> Option<Box<[SizePattern]>> {
             Some(dims.iter().map(|&d| SizePattern::term(arena, keys, d)).collect())

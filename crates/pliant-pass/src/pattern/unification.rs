@@ -1,4 +1,4 @@
-//! Comparisons during the search: values, attributes, sizes and types.
+//! Comparisons during the search: of values, attributes, sizes and types. Comparing sizes binds the symbols of patterns.
 
 use pliant_ir::relax::{Expr, ExprData, Function, TypeData};
 use pliant_ir::{AttrValue, Sym};
@@ -11,7 +11,7 @@ use super::table::{Node, NodeId};
 use super::type_pattern::{SizePattern, SizeTerm, TypePattern};
 
 impl Search<'_> {
-    /// Whether two operands have the same value.
+    /// Whether two operands are known to have the same value.
     pub fn same_value(&self, a: Expr, b: Expr) -> bool {
         let (a, b) = (self.defs.origin(self.func, a), self.defs.origin(self.func, b));
         if a == b {
@@ -106,7 +106,7 @@ impl Search<'_> {
         true
     }
 
-    /// Whether a term equals a size; `None` if that depends on symbols that other terms may bind.
+    /// Whether a term equals a size; `None` if it has several unbound symbols, some of which other terms may bind.
     fn term_fits(&mut self, term: &SizeTerm, have: Sym) -> Option<bool> {
         let mut unbound: Vec<(u64, SymVar)> = Vec::new();
         for v in term.arena.free_vars(term.sym) {
@@ -200,6 +200,7 @@ impl Search<'_> {
         }
     }
 
+    /// Whether the values matched by the patterns of a [`Node::SameShape`] provably have the same shape.
     pub(super) fn same_shape(&mut self, node: NodeId) -> bool {
         let table = self.table;
         let Node::SameShape(list) = &table.nodes[node as usize] else { return false };
@@ -223,8 +224,8 @@ impl Search<'_> {
         true
     }
 
-    /// Whether the values matched by these patterns provably have the same shape. Unmatched
-    /// patterns are ignored.
+    /// Whether the values matched by these patterns provably have the same shape. Patterns that are not part of the match are
+    /// ignored.
     pub fn shapes_agree(&mut self, patterns: &[NodeId]) -> bool {
         let exprs: Vec<Expr> = patterns.iter().filter_map(|&p| self.matched(p)).collect();
         let func = self.func;
@@ -240,6 +241,7 @@ impl Search<'_> {
 }
 
 impl Syms {
+    /// The arena, for reading.
     pub(super) fn read<'a>(&'a self, func: &'a Function) -> &'a SymArena {
         match self {
             Syms::Own(syms) | Syms::Copy(Some(syms)) => syms,
@@ -283,7 +285,8 @@ pub(super) fn literal_is(func: &Function, syms: &SymArena, e: Expr, want: &Liter
     }
 }
 
-/// Whether two attribute values are equal in any notation: numbers by value, data types by name.
+/// Whether two attribute values denote the same value: numbers are compared by value, dtypes by name, and an integer equals a list
+/// that only contains it.
 pub fn same_attr(a: &AttrValue, b: &AttrValue) -> bool {
     if a == b {
         return true;

@@ -29,8 +29,7 @@ pub fn main_of(text: &str) -> Function {
     (**func).clone()
 }
 
-/// `main` with parameters `x: (n, 4)` and `y: (n, 4)` of float32, and a dataflow block with these
-/// lines.
+/// `main` with parameters `x: (n, 4)` and `y: (n, 4)` of float32, and a dataflow block with these lines.
 pub fn flow(lines: &str, result: &str) -> Function {
     let mut text = String::from(
         "@R.function\ndef main(x: R.Tensor((\"n\", 4), \"float32\"), y: R.Tensor((\"n\", 4), \"float32\")):\n    with R.dataflow():\n",

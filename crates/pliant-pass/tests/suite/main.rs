@@ -1,5 +1,4 @@
-//! The integration tests of `pliant-pass` in one binary, because every test file of its own would
-//! be linked separately.
+//! The integration tests of `pliant-pass` in one binary, because every test file of its own would be linked separately.
 
 mod common;
 mod manager;

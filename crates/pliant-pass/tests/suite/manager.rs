@@ -1,4 +1,4 @@
-//! The pass manager: error reports for failing passes.
+//! Tests of the error reports for failing passes.
 
 use crate::common::{module, ops};
 use pliant_ir::IRModule;

@@ -1,4 +1,4 @@
-//! Patterns: what they match and do not match, and the detection of patterns that never match.
+//! Tests of pattern matching, and of the detection of patterns that can never match.
 
 use crate::common::{flow, main_of, op, ops, value};
 use pliant_ir::relax::{ExprData, Function};
@@ -59,8 +59,7 @@ fn operands_of_commutative_operators_match_in_any_order() {
     let exp = op("relax.exp").call([wildcard()]);
     assert!(fits(&f, "b", &op("relax.add").call([exp.clone(), wildcard()])));
     assert!(!fits(&f, "c", &op("relax.subtract").call([exp.clone(), wildcard()])));
-    // The first order matches locally, but only the second one matches globally: the search
-    // backtracks.
+    // The first order matches locally, but only the second one matches globally: the search backtracks.
     let first = wildcard();
     let add =
         op("relax.add").call([first.clone(), op("relax.sqrt").call([wildcard()]) | wildcard()]);
@@ -270,8 +269,7 @@ fn searches_of_deep_and_of_ambiguous_patterns_terminate() {
     assert!(!fits(&f, "b", &p));
     assert!(format!("{p:?}").ends_with("(...)))))))"), "{p:?}");
     drop(p);
-    // Every operand order of every sum fails: the search gives up instead of trying all
-    // combinations.
+    // Every operand order of every sum fails: the search gives up instead of trying all combinations.
     let lines: Vec<String> = (0..40)
         .map(|i| {
             if i == 0 {
@@ -367,8 +365,7 @@ fn patterns_of_a_context_match_different_calls() {
     assert!(in_block(&mut f, &ctx).is_none());
 }
 
-/// Impossible properties of calls: operands of another kind, results of another dtype, attribute
-/// values.
+/// Rejects calls with impossible operands, result dtypes or attribute values.
 #[test]
 fn type_inference_detects_calls_that_can_never_match() {
     let never = |p: &Pattern| {

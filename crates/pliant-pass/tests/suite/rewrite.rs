@@ -1,4 +1,4 @@
-//! Rewriting terminates and does not change the program's behaviour.
+//! Rewriter terminates and does not change the program's behaviour.
 
 use crate::common::{flow, main_of, module, op, ops, text};
 use pliant_ir::relax::Function;
@@ -149,8 +149,7 @@ fn matches_extend_across_blocks_branches_and_functions() {
         Ok(Some(cx.call(Op::new("relax.sin"), &[m.get(&w).expect("a")], Attrs::default())?))
     });
     assert_eq!(count.expect("it ends"), 1);
-    // a is used outside of its block, so it is not a dataflow variable any more; text() verifies
-    // that.
+    // a is used outside of its block, so it is not a dataflow variable any more; text() verifies that.
     assert!(text(&f).contains("d = R.sin(a)"), "{}", text(&f));
 }
 
