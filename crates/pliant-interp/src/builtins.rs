@@ -39,7 +39,7 @@ impl<'a> Args<'a> {
         self.0.get(i).ok_or_else(missing)
     }
 
-    fn wrong<T>(&self, i: usize, wanted: &str) -> Result<T> {
+    fn type_mismatch<T>(&self, i: usize, wanted: &str) -> Result<T> {
         let value = self.value(i)?.describe();
         Err(InterpError::type_error(format!("operand {i} must be {wanted}, but is {value}")))
     }
@@ -47,36 +47,36 @@ impl<'a> Args<'a> {
     pub fn tensor(&self, i: usize) -> Result<&'a Tensor> {
         match self.value(i)? {
             Value::Tensor(t) => Ok(t),
-            _ => self.wrong(i, "a tensor"),
+            _ => self.type_mismatch(i, "a tensor"),
         }
     }
 
     pub fn shape(&self, i: usize) -> Result<&'a [i64]> {
         match self.value(i)? {
             Value::Shape(s) => Ok(s),
-            _ => self.wrong(i, "a shape"),
+            _ => self.type_mismatch(i, "a shape"),
         }
     }
 
     pub fn dtype(&self, i: usize) -> Result<DType> {
         match self.value(i)? {
             Value::DType(d) => Ok(*d),
-            Value::Str(s) => s.parse().or_else(|_| self.wrong(i, "a data type")),
-            _ => self.wrong(i, "a data type"),
+            Value::Str(s) => s.parse().or_else(|_| self.type_mismatch(i, "a data type")),
+            _ => self.type_mismatch(i, "a data type"),
         }
     }
 
     fn int(&self, i: usize) -> Result<i64> {
         match self.value(i)?.as_int() {
             Some(v) => Ok(v),
-            None => self.wrong(i, "an integer"),
+            None => self.type_mismatch(i, "an integer"),
         }
     }
 
     fn storage(&self, i: usize) -> Result<&'a Storage> {
         match self.value(i)? {
             Value::Storage(s) => Ok(s),
-            _ => self.wrong(i, "a storage"),
+            _ => self.type_mismatch(i, "a storage"),
         }
     }
 
@@ -84,7 +84,7 @@ impl<'a> Args<'a> {
         match self.value(i)? {
             Value::Func(f) => Ok(f.clone()),
             Value::Str(s) => Ok(Func::Packed(s.clone())),
-            _ => self.wrong(i, "a function"),
+            _ => self.type_mismatch(i, "a function"),
         }
     }
 
@@ -143,7 +143,7 @@ pub(crate) fn call(
     args: &[Value],
 ) -> Option<Result<Value>> {
     let a = Args(args);
-    if name == pliant_ops::dynamic::CALL_OPERATOR {
+    if name == pliant_ops::dynamic_calls::CALL_OPERATOR {
         return Some(operator::call(interp, a));
     }
     let name = name.strip_prefix("vm.builtin.")?;
@@ -223,7 +223,7 @@ fn reshape(a: Args<'_>) -> Result<Value> {
 }
 
 fn tuple_getitem(a: Args<'_>) -> Result<Value> {
-    let Value::Tuple(items) = a.value(0)? else { return a.wrong(0, "a tuple") };
+    let Value::Tuple(items) = a.value(0)? else { return a.type_mismatch(0, "a tuple") };
     let index = a.int(1)?;
     let item = usize::try_from(index).ok().and_then(|i| items.get(i)).cloned();
     let len = plural(items.len() as i64, "value");
@@ -335,7 +335,14 @@ fn match_size(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Optio
 }
 
 /// Describes a mismatch, as in `must equal n = 7 (from 'x' dim 0), but is 9`.
-fn must_equal(a: Args<'_>, context: usize, line: usize, code: i64, want: i64, is: i64) -> String {
+fn mismatch_text(
+    a: Args<'_>,
+    context: usize,
+    line: usize,
+    code: i64,
+    want: i64,
+    is: i64,
+) -> String {
     let line = a.text(context).lines().nth(line).unwrap_or("");
     let (expr, origin) = line.split_once('\t').unwrap_or((line, ""));
     let expr = if code != 3 || expr.is_empty() { String::new() } else { format!("{expr} = ") };
@@ -386,7 +393,7 @@ fn match_shape(a: Args<'_>) -> Result<()> {
         if let Some(want) = match_size(a, code, operand, dim)?
             && want != dim
         {
-            let text = must_equal(a, context, i + 1, code, want, dim);
+            let text = mismatch_text(a, context, i + 1, code, want, dim);
             let subject = a.subject(context);
             return Err(InterpError::type_error(format!("{subject} dim {i} {text}")));
         }
@@ -400,7 +407,7 @@ fn match_prim(a: Args<'_>) -> Result<()> {
     let (code, operand) = (a.int(2)?, a.int(3)?);
     match match_size(a, code, operand, value)? {
         Some(want) if want != value => {
-            let (subject, text) = (a.subject(4), must_equal(a, 4, 1, code, want, value));
+            let (subject, text) = (a.subject(4), mismatch_text(a, 4, 1, code, want, value));
             Err(InterpError::type_error(format!("{subject} {text}")))
         }
         _ => Ok(()),
@@ -447,7 +454,7 @@ fn make_shape(a: Args<'_>) -> Result<Value> {
 fn tensor_to_shape(a: Args<'_>) -> Result<Value> {
     let t = a.tensor(0)?;
     if t.ndim() != 1 || !t.dtype().is_integer() {
-        return a.wrong(0, "an integer tensor of 1 dim");
+        return a.type_mismatch(0, "an integer tensor of 1 dim");
     }
     Ok(Value::Shape(t.to_i64_vec()?.into()))
 }

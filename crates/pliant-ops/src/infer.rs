@@ -76,10 +76,10 @@ impl InferCtx<'_> {
     pub fn check_arity(&self) -> Result<(), InferError> {
         let specs: Vec<_> = self.decl.operands.iter().map(|s| parse_operand(s)).collect();
         let required = specs.iter().filter(|s| !s.optional).count();
-        let most = self.decl.signature().max_operands().unwrap_or(usize::MAX);
-        let got = self.args.len();
-        if got < required {
-            return Err(self.error(format!("operand {} is missing", self.name(got))));
+        let max = self.decl.signature().max_operands().unwrap_or(usize::MAX);
+        let count = self.args.len();
+        if count < required {
+            return Err(self.error(format!("operand {} is missing", self.operand_name(count))));
         }
         if count > max {
             return Err(self.error(format!("takes {max} operands, but {count} were given")));

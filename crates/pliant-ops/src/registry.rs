@@ -57,7 +57,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     for decl in GROUPS.iter().copied().flatten() {
         let id = op_id(decl.name);
         aliases.extend(decl.aliases.iter().map(|alias| (op_id(alias), id)));
-        library.insert(id, Entry::Library { decl, signature: decl.signature() });
+        library.insert(id, RegistryEntry::Library { decl, signature: decl.signature() });
     }
     Registry { library, aliases, user: RwLock::default() }
 });
@@ -74,7 +74,7 @@ impl Registry {
     }
 
     /// The operator with this full name. Aliases are resolved.
-    pub(crate) fn named(&self, name: &str) -> Option<&Entry> {
+    pub(crate) fn named(&self, name: &str) -> Option<&RegistryEntry> {
         self.by_id(op_id(name)).filter(|entry| entry.has_name(name))
     }
 
@@ -108,9 +108,9 @@ impl Registry {
     /// Checks that an operator with this full name can be added.
     ///
     /// # Errors
-    /// If an operator would have the name of a group, or the other way round: one of the two could
-    /// not be reached as an attribute. If another operator has the same number.
-    pub(crate) fn room_for(&self, name: &str) -> Result<(), InferError> {
+    /// If the name is also a group of operators, or a group in the name is also an operator, because only one of both could be an
+    /// attribute of a Python module. Also if another operator has the same id.
+    pub(crate) fn check_name_is_free(&self, name: &str) -> Result<(), InferError> {
         if let Some(other) = self.by_id(op_id(name)) {
             let other = other.name();
             return Err(InferError::new(format!("{name}: the name has the same hash as {other}")));
@@ -161,7 +161,7 @@ impl OpRegistry for Registry {
     }
 
     fn infers_example_type(&self, op: Op) -> bool {
-        matches!(self.entry(op), Some(Entry::User(_)))
+        matches!(self.entry(op), Some(RegistryEntry::User(_)))
     }
 
     fn is_pure(&self, op: Op) -> bool {

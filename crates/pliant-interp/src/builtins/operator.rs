@@ -31,7 +31,7 @@ pub(super) fn call(interp: &mut Interpreter<'_>, a: Args<'_>) -> Result<Value> {
 }
 
 /// The type of an operand. The recursion into tuples is limited by the nesting of types in the program.
-fn operand(value: &Value) -> Operand {
+fn operand(value: &Value) -> OperandType {
     match value {
         Value::Tensor(t) => {
             OperandType::Tensor(t.shape().iter().map(|&d| Some(d)).collect(), t.dtype())

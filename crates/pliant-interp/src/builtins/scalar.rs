@@ -10,7 +10,7 @@ use crate::{InterpError, Value};
 pub(super) fn item(a: Args<'_>) -> Result<Value> {
     let t = a.tensor(0)?;
     if t.numel() != 1 {
-        return a.wrong(0, "a tensor of one element");
+        return a.type_mismatch(0, "a tensor of one element");
     }
     element(t)
 }

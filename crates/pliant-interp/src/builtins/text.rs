@@ -28,13 +28,13 @@ pub(super) fn assert_op(a: Args<'_>) -> Result<()> {
 
 /// Formats the operands after operand `i` with the format string at operand `i`.
 fn format_operands(a: Args<'_>, i: usize, separator: &str) -> Result<String> {
-    let Value::Str(format) = a.value(i)? else { return a.wrong(i, "a string") };
-    let values: Vec<String> = a.0[i + 1..].iter().map(show).collect();
+    let Value::Str(format) = a.value(i)? else { return a.type_mismatch(i, "a string") };
+    let values: Vec<String> = a.0[i + 1..].iter().map(display_text).collect();
     fill_format(format, &values, separator).map_err(InterpError::type_error)
 }
 
 /// A value as text for users: tensors by their elements.
-fn show(value: &Value) -> String {
+fn display_text(value: &Value) -> String {
     match value {
         Value::Str(text) => text.to_string(),
         Value::Shape(dims) => format_shape(dims),

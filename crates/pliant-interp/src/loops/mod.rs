@@ -111,7 +111,7 @@ impl LoopFrame<'_, '_, '_> {
                 Some(&buffer) => self.buffer_argument(buffer, value, &mut pending)?,
                 None => {
                     let Value::Tensor(t) = value else {
-                        return Err(self.wrong(param, "a tensor", value));
+                        return Err(self.type_mismatch(param, "a tensor", value));
                     };
                     self.vars.insert(param, Val::Tensor(t.clone()));
                 }
@@ -133,14 +133,14 @@ impl LoopFrame<'_, '_, '_> {
         Ok(())
     }
 
-    fn wrong(&self, param: Var, wanted: &str, value: &Value) -> InterpError {
+    fn type_mismatch(&self, param: Var, wanted: &str, value: &Value) -> InterpError {
         let (name, param) = (self.name, &self.f.var(param).name);
         let text = format!("{name}: '{param}' must be {wanted}, but is {}", value.describe());
         InterpError::type_error(text)
     }
 
     fn scalar_argument(&self, param: Var, ty: Ty, value: &Value) -> Result<Val> {
-        let wrong = || self.wrong(param, &format!("a {} scalar", ty.dtype), value);
+        let wrong = || self.type_mismatch(param, &format!("a {} scalar", ty.dtype), value);
         match value {
             Value::Int(v) if !ty.dtype.is_float() => {
                 let wrapped = scalar::wrap(*v, ty.dtype);

@@ -54,7 +54,7 @@ impl LoopFrame<'_, '_, '_> {
                 let (holds, values) = self.assertion(*cond)?;
                 if !holds {
                     let (kind, message) = CheckFailure::split(message);
-                    let message = CheckFailure::told(message, &values);
+                    let message = CheckFailure::fill_args(message, &values);
                     return Err(InterpError::new(kind.into(), format!("{}: {message}", self.name)));
                 }
                 self.stmt(*body)

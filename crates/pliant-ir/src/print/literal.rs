@@ -34,7 +34,7 @@ pub(crate) fn py_float(value: f64) -> String {
     } else if value.is_infinite() {
         if value > 0.0 { "float(\"inf\")".into() } else { "float(\"-inf\")".into() }
     } else {
-        finite(value)
+        finite_float(value)
     }
 }
 
@@ -44,7 +44,7 @@ fn nan_text(value: f64) -> &'static str {
 }
 
 /// A finite float, always with a decimal point or an exponent.
-fn finite(value: f64) -> String {
+fn finite_float(value: f64) -> String {
     // `Debug` of f64 prints the shortest text that parses to the same value, in Python's syntax.
     format!("{value:?}")
 }
@@ -59,7 +59,7 @@ pub(crate) fn float_digits(value: f64, dtype: DType) -> String {
             return short;
         }
     }
-    finite(value)
+    finite_float(value)
 }
 
 /// Rounds `value` to a float type.
@@ -157,14 +157,14 @@ pub(crate) fn small_tensor(tensor: &Tensor) -> Option<String> {
         };
         values.into_iter().map(text).collect()
     };
-    Some(nest(tensor.shape(), &items))
+    Some(nested_lists(tensor.shape(), &items))
 }
 
 /// Formats the elements of a tensor as nested lists.
-fn nest(shape: &[i64], items: &[String]) -> String {
+fn nested_lists(shape: &[i64], items: &[String]) -> String {
     let Some((&dim, rest)) = shape.split_first() else { return items[0].clone() };
     let chunk = items.len() / dim as usize;
-    let rows: Vec<String> = items.chunks(chunk).map(|row| nest(rest, row)).collect();
+    let rows: Vec<String> = items.chunks(chunk).map(|row| nested_lists(rest, row)).collect();
     format!("[{}]", rows.join(", "))
 }
 

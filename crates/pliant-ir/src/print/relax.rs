@@ -49,15 +49,15 @@ enum Pending {
     Bindings(Block, usize, usize),
     Block(Block, usize),
     Output(Block, usize),
-    Seq(Seq, usize, End),
-    End(Seq, usize, End),
+    Seq(Seq, usize, SeqEnd),
+    End(Seq, usize, SeqEnd),
     Line(usize, String),
     Func(String, FuncId, usize),
 }
 
 /// The statement that ends a sequence.
 #[derive(Clone, Copy)]
-enum End {
+enum SeqEnd {
     Return,
     Assign(Var),
 }
@@ -246,8 +246,8 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
                 Pending::End(seq, indent, end) => {
                     let result = self.expr(self.f.seq(seq).result);
                     let text = match end {
-                        End::Return => format!("return {result}"),
-                        End::Assign(v) => format!("{} = {result}", self.target(v)),
+                        SeqEnd::Return => format!("return {result}"),
+                        SeqEnd::Assign(v) => format!("{} = {result}", self.target(v)),
                     };
                     line(out, indent, &text);
                 }
@@ -308,7 +308,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         if is_root && uses_globals(f) {
             line(out, indent + 1, &format!("cls = {}", self.cx.options.module_name));
         }
-        stack.push(Pending::Seq(func.body, indent + 1, End::Return));
+        stack.push(Pending::Seq(func.body, indent + 1, SeqEnd::Return));
     }
 
     fn output(&mut self, out: &mut String, b: Block, indent: usize) {
@@ -334,9 +334,9 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
                     let cond = self.expr(*cond);
                     line(out, indent, &format!("if {cond}:"));
                     stack.push(Pending::Bindings(b, i + 1, indent));
-                    stack.push(Pending::Seq(*else_seq, indent + 1, End::Assign(binding.var)));
+                    stack.push(Pending::Seq(*else_seq, indent + 1, SeqEnd::Assign(binding.var)));
                     stack.push(Pending::Line(indent, "else:".into()));
-                    stack.push(Pending::Seq(*then_seq, indent + 1, End::Assign(binding.var)));
+                    stack.push(Pending::Seq(*then_seq, indent + 1, SeqEnd::Assign(binding.var)));
                     return;
                 }
                 ExprData::Func(id) => {

@@ -49,7 +49,7 @@ impl TirPrinter<'_> {
     fn axes(&mut self, out: &mut String, iters: &[IterVar], indent: usize) {
         let mut i = 0;
         while i < iters.len() {
-            let run = iters[i..].iter().take_while(|it| self.remaps(it)).count();
+            let run = iters[i..].iter().take_while(|it| self.can_remap(it)).count();
             if run < 2 {
                 let text = self.axis(&iters[i]);
                 line(out, indent, &text);
@@ -57,7 +57,7 @@ impl TirPrinter<'_> {
                 continue;
             }
             let axes = &iters[i..i + run];
-            let kinds: String = axes.iter().map(|it| letter(it.kind)).collect();
+            let kinds: String = axes.iter().map(|it| axis_letter(it.kind)).collect();
             let bindings: Vec<String> = axes.iter().map(|it| self.expr(it.binding)).collect();
             let names: Vec<String> = axes.iter().map(|it| self.var_name(it.var)).collect();
             let bindings = bindings.join(", ");
@@ -71,7 +71,7 @@ impl TirPrinter<'_> {
     }
 
     /// Whether an axis has the same range as the loop to which it is bound.
-    fn remaps(&self, it: &IterVar) -> bool {
+    fn can_remap(&self, it: &IterVar) -> bool {
         match self.f.expr(it.binding) {
             ExprData::Var(v) => {
                 self.f.var(*v).ty == self.f.var(it.var).ty
@@ -127,7 +127,7 @@ impl TirPrinter<'_> {
     }
 }
 
-fn letter(kind: IterKind) -> char {
+fn axis_letter(kind: IterKind) -> char {
     match kind {
         IterKind::Spatial => 'S',
         IterKind::Reduce => 'R',

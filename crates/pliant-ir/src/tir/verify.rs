@@ -54,8 +54,8 @@ pub fn verify_prim_func(f: &PrimFunc) -> Vec<Diagnostic> {
         buffers: FxHashSet::default(),
         checked_depths: FxHashMap::default(),
     };
-    v.params();
-    v.body();
+    v.check_params();
+    v.check_body();
     v.out
 }
 
@@ -96,7 +96,7 @@ impl Verifier<'_> {
 
     // ---- parameters ----
 
-    fn params(&mut self) {
+    fn check_params(&mut self) {
         let f = self.f;
         let mut buffers = FxHashSet::default();
         for &p in &f.params {
@@ -152,13 +152,13 @@ impl Verifier<'_> {
                         );
                 }
             });
-            self.index(e, "a size");
+            self.check_scalar_int(e, "a size");
         }
     }
 
     // ---- statements ----
 
-    fn body(&mut self) {
+    fn check_body(&mut self) {
         let mut stack = vec![Pending::Stmt(self.f.body, 0)];
         let mut visited = 0;
         while let Some(pending) = stack.pop() {
@@ -186,7 +186,7 @@ impl Verifier<'_> {
                         );
                         return;
                     }
-                    self.stmt(s, depth + 1, &mut stack);
+                    self.check_stmt(s, depth + 1, &mut stack);
                 }
             }
         }
@@ -199,9 +199,10 @@ impl Verifier<'_> {
         }
     }
 
-    fn allocate(&mut self, b: Buffer) {
+    /// Checks an allocated buffer and makes it visible.
+    fn define_buffer(&mut self, b: Buffer) {
         for e in buffer_exprs(self.f, b) {
-            self.index(e, "a size");
+            self.check_scalar_int(e, "a size");
         }
         let data = self.f.buffer(b);
         if !data.strides.is_empty() || data.elem_offset.is_some() {
@@ -222,27 +223,27 @@ impl Verifier<'_> {
         }
     }
 
-    fn stmt(&mut self, s: Stmt, depth: usize, stack: &mut Vec<Pending>) {
+    fn check_stmt(&mut self, s: Stmt, depth: usize, stack: &mut Vec<Pending>) {
         let f = self.f;
         match f.stmt(s) {
             StmtData::Seq(items) => {
                 stack.extend(items.iter().rev().map(|&s| Pending::Stmt(s, depth)));
             }
             StmtData::For { var, min, extent, kind, body, .. } => {
-                self.for_loop(*var, *min, *extent, *kind);
+                self.check_for(*var, *min, *extent, *kind);
                 stack.extend([Pending::LeaveLoop(*var), Pending::Stmt(*body, depth)]);
             }
             StmtData::While(cond, body) => {
-                self.condition(*cond);
+                self.check_condition(*cond);
                 stack.push(Pending::Stmt(*body, depth));
             }
             StmtData::If(cond, then, otherwise) => {
-                self.condition(*cond);
+                self.check_condition(*cond);
                 stack.extend(otherwise.iter().map(|&s| Pending::Stmt(s, depth)));
                 stack.push(Pending::Stmt(*then, depth));
             }
             StmtData::Let(v, value, body) => {
-                let ty = self.expr(*value);
+                let ty = self.check_expr(*value);
                 if f.var(*v).ty != VarTy::Value(ty) {
                     let name = self.name(*v).to_string();
                     self.error(codes::PL0313, format!("'{name}' is bound to a value of type {ty}"));
@@ -251,8 +252,8 @@ impl Verifier<'_> {
                 stack.extend([Pending::LeaveVar(*v), Pending::Stmt(*body, depth)]);
             }
             StmtData::Store { buffer, indices, value } => {
-                let lanes = self.access(*buffer, indices);
-                let ty = self.expr(*value);
+                let lanes = self.check_access(*buffer, indices);
+                let ty = self.check_expr(*value);
                 let want = Ty::scalar(f.buffer(*buffer).dtype).with_lanes(lanes);
                 if ty != want {
                     let name = f.buffer(*buffer).name.clone();
@@ -265,17 +266,17 @@ impl Verifier<'_> {
                 }
             }
             StmtData::Alloc(b, body) => {
-                self.allocate(*b);
+                self.define_buffer(*b);
                 stack.extend([Pending::LeaveBuffer(*b), Pending::Stmt(*body, depth)]);
             }
             StmtData::Evaluate(e) => {
-                self.expr(*e);
+                self.check_expr(*e);
             }
             StmtData::Assert(cond, _, body) => {
-                self.condition(*cond);
+                self.check_condition(*cond);
                 stack.push(Pending::Stmt(*body, depth));
             }
-            StmtData::Block(b) => self.block(b, depth, stack),
+            StmtData::Block(b) => self.check_block(b, depth, stack),
         }
     }
 
@@ -294,10 +295,12 @@ impl Verifier<'_> {
         }
     }
 
-    fn for_loop(&mut self, var: Var, min: Expr, extent: Expr, kind: ForKind) {
+    fn check_for(&mut self, var: Var, min: Expr, extent: Expr, kind: ForKind) {
         let f = self.f;
-        let (a, b) =
-            (self.index(min, "a loop's first value"), self.index(extent, "a loop's extent"));
+        let (a, b) = (
+            self.check_scalar_int(min, "a loop's first value"),
+            self.check_scalar_int(extent, "a loop's extent"),
+        );
         let ty = self.counter_type(var);
         if a != ty || b != ty {
             let name = self.name(var).to_string();
@@ -317,11 +320,11 @@ impl Verifier<'_> {
         self.loop_vars.push(var);
     }
 
-    fn block(&mut self, b: &BlockData, depth: usize, stack: &mut Vec<Pending>) {
+    fn check_block(&mut self, b: &BlockData, depth: usize, stack: &mut Vec<Pending>) {
         for it in &b.iters {
             let ty = self.counter_type(it.var);
             for e in [it.min, it.extent, it.binding] {
-                let have = self.index(e, "an axis");
+                let have = self.check_scalar_int(e, "an axis");
                 if have != ty {
                     let name = self.name(it.var).to_string();
                     self.error(
@@ -341,7 +344,7 @@ impl Verifier<'_> {
         }
         b.iters.iter().for_each(|it| self.define(it.var));
         if let Some(p) = b.predicate {
-            self.condition(p);
+            self.check_condition(p);
         }
         let mut undo: Vec<Pending> = b.iters.iter().map(|it| Pending::LeaveVar(it.var)).collect();
         if !b.iters.is_empty() {
@@ -351,11 +354,11 @@ impl Verifier<'_> {
             self.hidden.extend(hide);
         }
         for &buffer in &b.allocs {
-            self.allocate(buffer);
+            self.define_buffer(buffer);
             undo.push(Pending::LeaveBuffer(buffer));
         }
         for r in b.reads.iter().chain(&b.writes).flatten() {
-            self.region(r);
+            self.check_region(r);
         }
         stack.extend(undo);
         stack.push(Pending::Stmt(b.body, depth));
@@ -369,7 +372,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn region(&mut self, r: &BufferRegion) {
+    fn check_region(&mut self, r: &BufferRegion) {
         self.use_buffer(r.buffer);
         let (name, rank) =
             (self.f.buffer(r.buffer).name.clone(), self.f.buffer(r.buffer).shape.len());
@@ -381,22 +384,23 @@ impl Verifier<'_> {
             );
         }
         for &(start, extent) in &r.region {
-            self.index(start, "a region");
-            self.index(extent, "a region");
+            self.check_scalar_int(start, "a region");
+            self.check_scalar_int(extent, "a region");
         }
     }
 
     // ---- expressions ----
 
-    fn condition(&mut self, e: Expr) {
-        let ty = self.expr(e);
+    fn check_condition(&mut self, e: Expr) {
+        let ty = self.check_expr(e);
         if ty != Ty::BOOL {
             self.error(codes::PL0305, format!("a condition has type {ty}, not bool"));
         }
     }
 
-    fn index(&mut self, e: Expr, what: &str) -> Ty {
-        let ty = self.expr(e);
+    /// Checks that an expression is a scalar integer, and returns its type. `what` names it in the message.
+    fn check_scalar_int(&mut self, e: Expr, what: &str) -> Ty {
+        let ty = self.check_expr(e);
         if !ty.dtype.is_integer() || ty.lanes != 1 {
             self.error(codes::PL0305, format!("{what} has type {ty}, not a scalar integer type"));
         }
@@ -411,16 +415,16 @@ impl Verifier<'_> {
     }
 
     /// Checks the buffer and the indices of an access, and returns its number of lanes.
-    fn access(&mut self, b: Buffer, indices: &[Expr]) -> u16 {
+    fn check_access(&mut self, b: Buffer, indices: &[Expr]) -> u16 {
         self.use_buffer(b);
         for &i in indices {
-            self.expr(i);
+            self.check_expr(i);
         }
-        self.index_types(b, indices)
+        self.check_index_types(b, indices)
     }
 
     /// Checks the number and the types of the indices of an access, and returns its number of lanes.
-    fn index_types(&mut self, b: Buffer, indices: &[Expr]) -> u16 {
+    fn check_index_types(&mut self, b: Buffer, indices: &[Expr]) -> u16 {
         let f = self.f;
         let (name, rank) = (f.buffer(b).name.clone(), f.buffer(b).shape.len());
         let n = indices.len();
@@ -450,7 +454,7 @@ impl Verifier<'_> {
     }
 
     /// Checks an expression in a statement. Scopes are checked every time, types once per expression.
-    fn expr(&mut self, e: Expr) -> Ty {
+    fn check_expr(&mut self, e: Expr) -> Ty {
         let f = self.f;
         let mut list = Vec::new();
         for_each_expr(f, e, |e| list.push(e));
@@ -498,12 +502,13 @@ impl Verifier<'_> {
             if depth == MAX_EXPR_DEPTH {
                 self.error(codes::PL0312, format!("expressions nest deeper than {MAX_EXPR_DEPTH}"));
             }
-            self.node(e);
+            self.check_types(e);
         }
         f.expr_ty(e)
     }
 
-    fn node(&mut self, e: Expr) {
+    /// Checks the types of the operands of an expression.
+    fn check_types(&mut self, e: Expr) {
         let f = self.f;
         let call = matches!(
             f.expr(e),
@@ -537,7 +542,7 @@ impl Verifier<'_> {
                     );
                 }
             }
-            ExprData::Binary(op, a, b) => self.binary(*op, f.expr_ty(*a), f.expr_ty(*b)),
+            ExprData::Binary(op, a, b) => self.check_binary(*op, f.expr_ty(*a), f.expr_ty(*b)),
             ExprData::Not(a) => {
                 let ty = f.expr_ty(*a);
                 if !ty.dtype.is_bool() {
@@ -548,10 +553,10 @@ impl Verifier<'_> {
                 }
             }
             ExprData::Select(c, a, b) => {
-                self.select(f.expr_ty(*c), f.expr_ty(*a), f.expr_ty(*b));
+                self.check_select(f.expr_ty(*c), f.expr_ty(*a), f.expr_ty(*b));
             }
             ExprData::Load(b, indices) => {
-                self.index_types(*b, indices);
+                self.check_index_types(*b, indices);
             }
             ExprData::Ramp(base, stride, lanes) => {
                 let (a, b) = (f.expr_ty(*base), f.expr_ty(*stride));
@@ -571,12 +576,12 @@ impl Verifier<'_> {
                     );
                 }
             }
-            ExprData::Call(intrin, args, _) => self.intrinsic(*intrin, args),
+            ExprData::Call(intrin, args, _) => self.check_intrinsic(*intrin, args),
             ExprData::Var(_) | ExprData::Str(_) => {}
         }
     }
 
-    fn binary(&mut self, op: BinOp, a: Ty, b: Ty) {
+    fn check_binary(&mut self, op: BinOp, a: Ty, b: Ty) {
         let logic = matches!(op, BinOp::And | BinOp::Or);
         let arithmetic = !op.is_predicate();
         let floor = matches!(op, BinOp::FloorDiv | BinOp::FloorMod | BinOp::Mod);
@@ -589,7 +594,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn select(&mut self, c: Ty, a: Ty, b: Ty) {
+    fn check_select(&mut self, c: Ty, a: Ty, b: Ty) {
         if !c.dtype.is_bool() || a != b || (c.lanes != 1 && c.lanes != a.lanes) {
             self.error(
                 codes::PL0306,
@@ -598,7 +603,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn intrinsic(&mut self, intrin: Intrin, args: &[Expr]) {
+    fn check_intrinsic(&mut self, intrin: Intrin, args: &[Expr]) {
         let f = self.f;
         if let Some(arity) = intrin.arity().filter(|&n| n != args.len()) {
             let n = args.len();
@@ -608,7 +613,7 @@ impl Verifier<'_> {
         let tys: Vec<Ty> = args.iter().map(|&a| f.expr_ty(a)).collect();
         use Intrin::*;
         let ok = match intrin {
-            IfThenElse => return self.select(tys[0], tys[1], tys[2]),
+            IfThenElse => return self.check_select(tys[0], tys[1], tys[2]),
             CallExtern | CallPacked => {
                 matches!(args.first().map(|&a| f.expr(a)), Some(ExprData::Str(_)))
             }

@@ -223,7 +223,7 @@ impl<'a> Search<'a> {
             match goals {
                 Some(END) if self.deferred_terms_match() => return true,
                 Some(END) | None => {
-                    goals = match self.retry(&mut choices) {
+                    goals = match self.backtrack(&mut choices) {
                         Some(next) => Some(next),
                         None => return false,
                     }
@@ -241,7 +241,7 @@ impl<'a> Search<'a> {
     }
 
     /// Backtracks to the last choice point with an untried alternative.
-    fn retry(&mut self, choices: &mut Vec<ChoicePoint>) -> Option<u32> {
+    fn backtrack(&mut self, choices: &mut Vec<ChoicePoint>) -> Option<u32> {
         loop {
             let mut choice = choices.pop()?;
             self.undo(choice.matched, choice.bound, choice.deferred);

@@ -43,14 +43,14 @@ pub struct Replacement {
 }
 
 /// A binding that has not been matched yet.
-struct Pending {
+struct PendingBinding {
     binding: Binding,
     /// The length of the chain of rewrites that created it.
     chain: u32,
 }
 
 /// The binding that is being matched.
-struct Current {
+struct CurrentBinding {
     binding: Binding,
     chain: u32,
     /// The first rule that has not been tried yet.
@@ -67,10 +67,10 @@ pub struct Rewriter<'r> {
     /// The index of the current block.
     block_index: usize,
     /// The remaining bindings of the current block, last one first.
-    pending: Vec<Pending>,
+    pending: Vec<PendingBinding>,
     /// The processed bindings of the current block.
     done: Vec<Binding>,
-    current: Option<Current>,
+    current: Option<CurrentBinding>,
     /// Variables used by replaced values. [`finish`](Self::finish) removes their bindings if they are unused.
     maybe_unused: Vec<Var>,
     /// Variables that have become copies of other variables.
@@ -140,7 +140,7 @@ impl<'r> Rewriter<'r> {
         self.pending.clear();
         if let Some(&block) = self.blocks.get(self.block_index) {
             let bindings = func.block(block).bindings.iter().rev();
-            self.pending.extend(bindings.map(|&binding| Pending { binding, chain: 0 }));
+            self.pending.extend(bindings.map(|&binding| PendingBinding { binding, chain: 0 }));
         }
     }
 
@@ -149,8 +149,8 @@ impl<'r> Rewriter<'r> {
         loop {
             if self.current.is_none() {
                 match self.pending.pop() {
-                    Some(Pending { binding, chain }) => {
-                        self.current = Some(Current { binding, chain, next_rule: 0 });
+                    Some(PendingBinding { binding, chain }) => {
+                        self.current = Some(CurrentBinding { binding, chain, next_rule: 0 });
                     }
                     None => {
                         self.next_block(func)?;
@@ -245,7 +245,7 @@ impl<'r> Rewriter<'r> {
         let pattern = self.rules.pattern(matched.rule);
         if chain > MAX_CHAIN || self.rewrites > self.limit {
             let chained = chain > MAX_CHAIN;
-            return Err(nonterminating(func, pattern, binding, chained, self.rewrites));
+            return Err(nontermination_error(func, pattern, binding, chained, self.rewrites));
         }
         let root = fit_type(func, pattern, binding, with.value)?;
         self.maybe_unused.extend(operand_vars(func, binding.value));
@@ -262,7 +262,7 @@ impl<'r> Rewriter<'r> {
             (var.dataflow, var.span) = (dataflow, span);
             b.value = simplify_field_access(func, b.value);
             self.defs.define(func, b, epoch, block);
-            self.pending.push(Pending { binding: b, chain });
+            self.pending.push(PendingBinding { binding: b, chain });
         }
         match root {
             FittedValue::Typed(value) => {
@@ -271,7 +271,7 @@ impl<'r> Rewriter<'r> {
                 }
                 let b = Binding::bind(binding.var, value);
                 self.defs.define(func, b, epoch, block);
-                self.pending.push(Pending { binding: b, chain });
+                self.pending.push(PendingBinding { binding: b, chain });
             }
             FittedValue::Checked(value, ty) => {
                 let v = match func.expr(value) {
@@ -284,13 +284,13 @@ impl<'r> Rewriter<'r> {
                         let v = func.add_var(name, own, dataflow, span);
                         let b = Binding::bind(v, value);
                         self.defs.define(func, b, epoch, block);
-                        self.pending.push(Pending { binding: b, chain });
+                        self.pending.push(PendingBinding { binding: b, chain });
                         func.var_expr(v)
                     }
                 };
                 let b = Binding::match_cast(binding.var, v, ty);
                 self.defs.define(func, b, epoch, block);
-                self.pending.push(Pending { binding: b, chain });
+                self.pending.push(PendingBinding { binding: b, chain });
             }
         }
         self.pending[first..].reverse();
@@ -462,7 +462,7 @@ fn fit_type(
 }
 
 /// The error of rules that do not terminate. `chained` is set if a result was rewritten too often.
-fn nonterminating(
+fn nontermination_error(
     func: &Function,
     pattern: &Pattern,
     b: Binding,

@@ -60,7 +60,7 @@ pub(super) fn rewrite_separate_results(
     fields.iter().for_each(|(_, p)| ctx.add(p));
     let mut count = 0;
     let mut namer = None;
-    for block in blocks(func) {
+    for block in all_blocks(func) {
         let limit = count + max_rewrites(func, block);
         let mut excluded = FxHashSet::default();
         loop {
@@ -118,7 +118,7 @@ fn replace_all(
     Ok(replaced)
 }
 
-fn blocks(func: &Function) -> Vec<Block> {
+fn all_blocks(func: &Function) -> Vec<Block> {
     let mut out = Vec::new();
     walk(func, func.root(), |event| {
         if let Event::EnterBlock(b) = event {

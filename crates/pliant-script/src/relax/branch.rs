@@ -173,7 +173,7 @@ impl<'s> FuncParser<'_, 's> {
         first: &Branch<'s>,
         second: &Branch<'s>,
     ) -> Res<Type> {
-        let (a, b) = (self.forget_shape(first.ty), self.forget_shape(second.ty));
+        let (a, b) = (self.erase_shape(first.ty), self.erase_shape(second.ty));
         let ty = type_lattice::lca(self.b.func_mut(), a, b);
         let types = &self.b.func().types;
         let lost = |a: Type, b: Type, ty: Type| {

@@ -179,7 +179,7 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(op, &args, bound.attrs, &ty_args, e.range)
     }
 
-    /// How an operand determines the type of number literals next to it.
+    /// How an operand determines the data type of number literals among the other operands.
     fn written(&self, val: &Val) -> ArgumentForm {
         match val {
             Val::Expr(x) => match self.ty_of(*x) {

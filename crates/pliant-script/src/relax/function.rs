@@ -127,10 +127,10 @@ pub(crate) fn parse_function<'p, 's>(
     Ok(if reparsed { copy_function(&func) } else { func })
 }
 
-/// A local function whose signature, but not body, has been parsed.
-struct Opened<'s> {
+/// A local function whose signature is parsed, but not its body.
+struct OpenFunction<'s> {
     open: SuspendedFunc,
-    /// The names that the signature defines.
+    /// The names defined by the signature.
     names: Vec<(&'s str, Local)>,
     want: Option<Type>,
     /// The variable, declared in advance if the result type is annotated.

@@ -52,8 +52,8 @@ impl<'s> FuncParser<'_, 's> {
             }
             state.types = wider;
             self.b.release_names(mark);
-            self.rereads += 1;
-            if self.rereads > MAX_REREADS {
+            self.reparses += 1;
+            if self.reparses > MAX_REPARSES {
                 return Err(self.error_help(
                     ErrorKind::Unsupported,
                     range,

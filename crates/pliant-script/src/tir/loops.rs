@@ -114,7 +114,7 @@ impl<'s> PrimParser<'_, 's> {
                 let mut out = Vec::with_capacity(call.args.len());
                 for arg in &call.args {
                     let (min, extent) = self.domain(arg)?;
-                    let (kind, notes) = (ForKind::Serial, Notes::new());
+                    let (kind, annotations) = (ForKind::Serial, Annotations::new());
                     if contains_calls(&self.f, min) || contains_calls(&self.f, extent) {
                         return Err(self.error_help(
                             ErrorKind::Unsupported,
@@ -210,7 +210,7 @@ impl<'s> PrimParser<'_, 's> {
         }
         // The extent also depends on the first value.
         let calls = contains_calls(&self.f, min) || contains_calls(&self.f, end);
-        let min = if calls { self.once(min, &mut once) } else { min };
+        let min = if calls { self.evaluate_once(min, &mut once) } else { min };
         let extent = if start.is_some() { self.extent(min, end) } else { end };
         Ok(LoopRange { min, extent, kind, annotations, strided: None, once })
     }

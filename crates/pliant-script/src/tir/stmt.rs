@@ -398,7 +398,7 @@ impl<'s> PrimParser<'_, 's> {
         };
         let (b, indices) = self.element(head, index, target.range)?;
         let val = self.val(value)?;
-        // The indices are computed once, before the value.
+        // The indices are evaluated once, before the value.
         let calls = indices.iter().any(|&i| contains_calls(&self.f, i))
             || matches!(val, Val::Typed(e) if contains_calls(&self.f, e));
         let mut once = Vec::new();

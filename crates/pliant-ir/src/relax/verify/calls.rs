@@ -14,21 +14,22 @@ use crate::relax::while_loop::{op_call_is_pure, while_loop_ty};
 use crate::tir::{PrimFunc, VarTy};
 
 impl Verifier<'_> {
-    pub(super) fn call(&mut self, e: Expr) {
+    /// Checks a call.
+    pub(super) fn check_call(&mut self, e: Expr) {
         let f = self.f;
         let ExprData::Call { callee, args, .. } = f.expr(e) else { return };
         let args = f.list(*args);
-        self.effects(*callee, args);
+        self.check_effects(*callee, args);
         match callee {
             Callee::Op(op) => {
-                self.op_call(*op, args.len());
+                self.check_op_call(*op, args.len());
                 if matches!(*op, CALL_TIR | CALL_TIR_INPLACE) {
-                    self.call_tir(e, args);
+                    self.check_call_tir(e, args);
                 } else if *op == WHILE_LOOP {
-                    self.while_loop(args);
+                    self.check_while_loop(args);
                 }
             }
-            Callee::Expr(c) => self.func_call(*c, args),
+            Callee::Expr(c) => self.check_func_call(*c, args),
         }
     }
 
@@ -50,7 +51,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn effects(&mut self, callee: Callee, args: &[Expr]) {
+    fn check_effects(&mut self, callee: Callee, args: &[Expr]) {
         if self.force_pure || !self.is_impure(callee, args) {
             return;
         }
@@ -77,7 +78,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn op_call(&mut self, op: Op, args: usize) {
+    fn check_op_call(&mut self, op: Op, args: usize) {
         let Some(signature) = self.ops.signature(op) else {
             self.error(codes::PL0219, format!("operator '{op}' is not declared"));
             return;
@@ -94,7 +95,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn while_loop(&mut self, args: &[Expr]) {
+    fn check_while_loop(&mut self, args: &[Expr]) {
         let f = self.f;
         let [cond, body, states @ ..] = args else { return };
         let states: Vec<Type> = states.iter().map(|&e| f.expr_ty(e)).collect();
@@ -134,12 +135,12 @@ impl Verifier<'_> {
     }
 
     /// Checks a call of a global function, a packed function or a function value.
-    fn func_call(&mut self, callee: Expr, args: &[Expr]) {
+    fn check_func_call(&mut self, callee: Expr, args: &[Expr]) {
         let f = self.f;
         if let ExprData::Global(s) = f.expr(callee) {
             let Some(module) = self.module else { return };
             match module.get(f.str(*s)) {
-                Some(BaseFunc::Prim(p)) => return self.direct_call(f.str(*s), p, args),
+                Some(BaseFunc::Prim(p)) => return self.check_direct_call(f.str(*s), p, args),
                 Some(BaseFunc::Relax(callee)) => {
                     let tys: Vec<Type> = args.iter().map(|&a| f.expr_ty(a)).collect();
                     let func = self.proof_copy.get_or_insert_with(|| f.clone());
@@ -189,7 +190,7 @@ impl Verifier<'_> {
 
     /// Checks the number of arguments of a direct call of a loop function. It passes inputs, outputs and sizes separately, or the
     /// sizes as one shape.
-    fn direct_call(&mut self, name: &str, callee: &PrimFunc, args: &[Expr]) {
+    fn check_direct_call(&mut self, name: &str, callee: &PrimFunc, args: &[Expr]) {
         let f = self.f;
         let mut count = 0;
         for &a in args {
@@ -208,7 +209,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn call_tir(&mut self, call: Expr, args: &[Expr]) {
+    fn check_call_tir(&mut self, call: Expr, args: &[Expr]) {
         let f = self.f;
         let ExprData::Call { ty_args, attrs, .. } = f.expr(call) else { return };
         let Some(&callee) = args.first() else { return };

@@ -68,7 +68,7 @@ pub fn verify_function(
     ops: &dyn OpRegistry,
 ) -> Vec<Diagnostic> {
     let mut v = Verifier::new(f, module, ops);
-    if v.structure() {
+    if v.check_structure() {
         walk(f, f.root(), |event| v.event(event));
     }
     v.out
@@ -163,7 +163,7 @@ impl<'a> Verifier<'a> {
                 self.leave_scope();
             }
             Event::EnterSeq(_) => self.scopes.push(Scope::default()),
-            Event::Result(seq) => self.result(seq),
+            Event::Result(seq) => self.check_result(seq),
             Event::EnterBlock(b) => {
                 if self.f.block(b).dataflow {
                     self.dataflow = Some(Vec::new());
@@ -208,7 +208,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn result(&mut self, seq: Seq) {
+    fn check_result(&mut self, seq: Seq) {
         let f = self.f;
         let result = f.seq(seq).result;
         if self.operand(result, "a result") {
@@ -246,7 +246,7 @@ impl<'a> Verifier<'a> {
                 }
                 if self.operand(*cond, "a condition") {
                     self.expr(*cond);
-                    self.condition(*cond);
+                    self.check_condition(*cond);
                 }
             }
             ExprData::Func(_) => {
@@ -318,7 +318,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn condition(&mut self, cond: Expr) {
+    fn check_condition(&mut self, cond: Expr) {
         let f = self.f;
         let ty = f.expr_ty(cond);
         let ok = is_condition(f, ty);
@@ -416,7 +416,7 @@ impl<'a> Verifier<'a> {
                 for &t in f.type_list(*ty_args) {
                     self.check_ty(t);
                 }
-                self.call(e);
+                self.check_call(e);
             }
             _ => {}
         }

@@ -9,7 +9,7 @@ use crate::relax::expr::*;
 
 impl Verifier<'_> {
     /// Checks that blocks, sequences and functions form a tree of limited depth. The other checks rely on this.
-    pub(super) fn structure(&mut self) -> bool {
+    pub(super) fn check_structure(&mut self) -> bool {
         let f = self.f;
         let before = self.out.len();
         let mut seqs = FxHashSet::default();
