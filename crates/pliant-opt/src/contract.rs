@@ -152,7 +152,7 @@ impl Properties {
     }
 
     /// The union with another set.
-    pub const fn and(self, other: Properties) -> Properties {
+    pub const fn union(self, other: Properties) -> Properties {
         Properties(self.0 | other.0)
     }
 
@@ -195,7 +195,7 @@ pub const EXECUTABLE: Properties = Properties::of(&[
 ]);
 
 /// What a new `R.builtin.alloc_tensor` invalidates.
-pub const MEMORY_LOWERED: Properties = Properties::of(&[
+pub const INVALIDATED_BY_ALLOC_TENSOR: Properties = Properties::of(&[
     Property::MemoryPlanned,
     Property::StoragesAssigned,
     Property::ValuesFreed,
@@ -204,21 +204,22 @@ pub const MEMORY_LOWERED: Properties = Properties::of(&[
 ]);
 
 /// What a new `R.call_tir` of a new loop function invalidates.
-pub const CALLS_LOWERED: Properties = Properties::of(&[
+pub const INVALIDATED_BY_CALL_TIR: Properties = Properties::of(&[
     Property::PatternsAnnotated,
     Property::GroupsOutlined,
     Property::OutputsAllocated,
     Property::PurityRemoved,
 ])
-.and(MEMORY_LOWERED);
+.union(INVALIDATED_BY_ALLOC_TENSOR);
 
 /// What a new operator invalidates.
-pub const OPERATORS_LOWERED: Properties = Properties::of(&[Property::Legalized]).and(CALLS_LOWERED);
+pub const INVALIDATED_BY_OPERATOR: Properties =
+    Properties::of(&[Property::Legalized]).union(INVALIDATED_BY_CALL_TIR);
 
 impl PassInfo {
-    /// What holds after the pass if `held` holds before it.
-    pub const fn apply(&self, held: Properties) -> Properties {
-        held.without(self.invalidates).and(self.ensures)
+    /// What holds after the pass if `current` holds before it.
+    pub const fn apply(&self, current: Properties) -> Properties {
+        current.without(self.invalidates).union(self.ensures)
     }
 }
 
@@ -231,10 +232,10 @@ pub fn check_order<'a>(
     passes: impl IntoIterator<Item = &'a PassInfo>,
     start: Properties,
 ) -> Result<Properties, String> {
-    passes.into_iter().try_fold(start, |held, pass| {
-        let missing: Vec<Property> = pass.requires.without(held).iter().collect();
+    passes.into_iter().try_fold(start, |current, pass| {
+        let missing: Vec<Property> = pass.requires.without(current).iter().collect();
         if missing.is_empty() {
-            return Ok(pass.apply(held));
+            return Ok(pass.apply(current));
         }
         Err(format!("{} requires {missing:?}, which no earlier pass ensures", pass.name))
     })
@@ -246,7 +247,7 @@ mod tests {
     use crate::passes::find;
 
     #[test]
-    fn an_order_that_breaks_a_requirement_is_found() {
+    fn check_order_reports_a_missing_requirement() {
         let order = |names: &[&str]| {
             check_order(names.iter().map(|n| find(n).expect("the pass exists")), INITIAL)
         };
@@ -274,7 +275,7 @@ mod tests {
 
     #[test]
     fn some_pass_ensures_each_required_property() {
-        let ensured = crate::PASSES.iter().fold(INITIAL, |all, p| all.and(p.ensures));
+        let ensured = crate::PASSES.iter().fold(INITIAL, |all, p| all.union(p.ensures));
         for pass in crate::PASSES {
             assert!(ensured.includes(pass.requires), "{}", pass.name);
         }

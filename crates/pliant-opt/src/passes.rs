@@ -20,7 +20,8 @@ use crate::canonicalize::remove_unused_outputs::RemoveUnusedOutputs;
 use crate::canonicalize::remove_unused_parameters::RemoveUnusedParameters;
 use crate::canonicalize::topological_sort::TopologicalSort;
 use crate::contract::{
-    CALLS_LOWERED, Gate, MEMORY_LOWERED, OPERATORS_LOWERED, Phase, Properties, Property,
+    Gate, INVALIDATED_BY_ALLOC_TENSOR, INVALIDATED_BY_CALL_TIR, INVALIDATED_BY_OPERATOR, Phase,
+    Properties, Property,
 };
 use crate::fuse::annotate_tir_op_pattern::AnnotateTirOpPattern;
 use crate::fuse::fuse_ops::FuseOps;
@@ -97,7 +98,7 @@ macro_rules! passes {
             requires: Properties::of(&[$($(Property::$requires),*)?]),
             ensures: Properties::of(&[$($(Property::$ensures),*)?]),
             invalidates: Properties::NONE
-                $($(.and($group))? $(.and(Properties::of(&[$(Property::$invalidates),*])))?)?,
+                $($(.union($group))? $(.union(Properties::of(&[$(Property::$invalidates),*])))?)?,
             gate: [$($gate,)? Gate::None][0],
             make: || Box::new($make),
         }),*];
@@ -127,13 +128,13 @@ passes! {
     }
     "EinsumToMatmul" in Rewrite: "Turn einsums of two operands into matmuls" {
         requires: [Operators, KnownSizes],
-        invalidates: OPERATORS_LOWERED [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
+        invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
         gate: Gate::Kernels,
         make: EinsumToMatmul,
     }
     "WidenProducts" in Offload: "Compute matmuls, convolutions and attention of 16-bit floats in float32" {
         requires: [Operators],
-        invalidates: OPERATORS_LOWERED [ConstantsFolded, NormalBlocks, ChannelsLast],
+        invalidates: INVALIDATED_BY_OPERATOR [ConstantsFolded, NormalBlocks, ChannelsLast],
         gate: Gate::Kernels,
         make: WidenProducts,
     }
@@ -145,13 +146,13 @@ passes! {
     }
     "MultiplyQuantized" in Offload: "Rewrite matmuls and convolutions of dequantized operands as integer ones" {
         requires: [Operators, KnownSizes, Dequantized],
-        invalidates: OPERATORS_LOWERED [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
+        invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
         gate: Gate::Kernels,
         make: MultiplyQuantized,
     }
     "OffloadDequantized" in Offload: "Replace matmuls by dequantized constants by kernel calls, by the rules of that stage" {
         requires: [Operators, KnownSizes, Dequantized],
-        invalidates: CALLS_LOWERED [Dequantized, NoDeadCode, NoDeadReaders, NormalBlocks],
+        invalidates: INVALIDATED_BY_CALL_TIR [Dequantized, NoDeadCode, NoDeadReaders, NormalBlocks],
         gate: Gate::Kernels,
         make: OffloadKernels::of(Stage::Dequantized),
     }
@@ -208,27 +209,27 @@ passes! {
     }
     "ExpandMatmulOfSum" in Rewrite: "Distribute a matmul over a sum" {
         requires: [Operators],
-        invalidates: OPERATORS_LOWERED [NoDeadCode, NoDeadReaders, NormalBlocks],
+        invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, NoDeadReaders, NormalBlocks],
         make: ExpandMatmulOfSum,
     }
     "AdjustMatmulOrder" in Rewrite: "Choose the cheaper order of two chained matmuls" {
         requires: [Operators, KnownSizes],
-        invalidates: OPERATORS_LOWERED [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
+        invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
         make: AdjustMatmulOrder,
     }
     "ReorderTakeAfterMatmul" in Rewrite: "Gather columns after the matmul instead of before" {
         requires: [Operators],
-        invalidates: OPERATORS_LOWERED [NoDeadCode, NoDeadReaders, NormalBlocks],
+        invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, NoDeadReaders, NormalBlocks],
         make: ReorderTakeAfterMatmul,
     }
     "CombineParallelMatmul" in Rewrite: "Merge matmuls that share their left operand" {
         requires: [Operators, DataflowBlocks, KnownSizes],
-        invalidates: OPERATORS_LOWERED [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
+        invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
         make: CombineParallelMatmul,
     }
     "ReorderPermuteDimsAfterConcat" in Rewrite: "Concatenate before transposing" {
         requires: [Operators],
-        invalidates: OPERATORS_LOWERED [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
+        invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
         make: ReorderPermuteDimsAfterConcat,
     }
     "NormalizeGlobalVar" in Canonicalize: "Rename public functions to their global_symbol" {
@@ -248,43 +249,43 @@ passes! {
     }
     "RunCodegen" in Offload: "Compile the functions of a backend with its code generator" {
         requires: [RegionsOutlined],
-        invalidates: CALLS_LOWERED,
+        invalidates: INVALIDATED_BY_CALL_TIR,
         make: RunCodegen::default(),
     }
     "OffloadComposites" in Offload: "Replace attention by kernel calls, by the rules of that stage" {
         requires: [Operators, KnownSizes],
-        invalidates: CALLS_LOWERED [NoDeadCode, NoDeadReaders, NormalBlocks],
+        invalidates: INVALIDATED_BY_CALL_TIR [NoDeadCode, NoDeadReaders, NormalBlocks],
         gate: Gate::Kernels,
         make: OffloadKernels::of(Stage::Composite),
     }
     "ChannelsLast" in Offload: "Rewrite the layout of convolutions to channels last" {
         requires: [Operators, KnownSizes],
         ensures: [ChannelsLast],
-        invalidates: OPERATORS_LOWERED [NoDeadCode, NoDeadReaders, NormalBlocks],
+        invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, NoDeadReaders, NormalBlocks],
         gate: Gate::Kernels,
         make: ChannelsLast,
     }
     "OffloadKernels" in Offload: "Replace operators by kernel calls, by the rules of that stage" {
         requires: [Operators, DataflowBlocks, KnownSizes, ConstantsFolded, ChannelsLast, NoDeadReaders],
-        invalidates: OPERATORS_LOWERED [NoDeadCode, NormalBlocks],
+        invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, NormalBlocks],
         gate: Gate::Kernels,
         make: OffloadKernels::of(Stage::Kernel),
     }
     "FuseTransposeMatmul" in Fuse: "Let matmuls read transposed operands in place" {
         requires: [Operators],
-        invalidates: OPERATORS_LOWERED [NoDeadCode, NoDeadReaders, NormalBlocks],
+        invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, NoDeadReaders, NormalBlocks],
         gate: Gate::Kernels,
         make: FuseTransposeMatmul,
     }
     "DataflowUseInplaceCalls" in Memory: "Write results into operands that die" {
         requires: [DataflowBlocks, InPlaceMarked],
-        invalidates: CALLS_LOWERED [ViewsCopied, NoUnreachableFunctions],
+        invalidates: INVALIDATED_BY_CALL_TIR [ViewsCopied, NoUnreachableFunctions],
         make: DataflowUseInplaceCalls,
     }
     "LegalizeOps" in Lower: "Lower operators to calls of loop functions and packed functions" {
         requires: [KnownSizes],
         ensures: [Legalized],
-        invalidates: CALLS_LOWERED [Operators, Dequantized, ChannelsLast, NoDeadCode],
+        invalidates: INVALIDATED_BY_CALL_TIR [Operators, Dequantized, ChannelsLast, NoDeadCode],
         make: LegalizeOps::default(),
     }
     "AnnotateTIROpPattern" in Fuse: "Annotate each loop function with its fusion pattern" {
@@ -336,7 +337,7 @@ passes! {
     "CallTIRRewrite" in Lower: "Allocate the outputs of destination-passing calls explicitly" {
         requires: [Legalized, ViewsCopied],
         ensures: [OutputsAllocated, NormalBlocks, PlainBlocks],
-        invalidates: MEMORY_LOWERED [InPlaceMarked, DataflowBlocks, NoDeadCode],
+        invalidates: INVALIDATED_BY_ALLOC_TENSOR [InPlaceMarked, DataflowBlocks, NoDeadCode],
         make: CallTirRewrite,
     }
     "StaticPlanBlockMemory" | "PlanMemory" in Memory: "Let tensors whose sizes are provably equal share storage" {

@@ -9,7 +9,7 @@ use crate::passes::{PassInfo, find};
 
 /// The minimum build: lowers calls of loop functions for bytecode generation. It accepts a module
 /// at any stage, because each pass skips what is already lowered.
-pub const MINIMUM: &[&str] = &[
+pub const BUILD_PASSES: &[&str] = &[
     "LambdaLift",
     "CopyWrittenViews",
     "CopyAliasedResults",
@@ -25,7 +25,7 @@ pub const MINIMUM: &[&str] = &[
 ];
 
 /// Graph-level optimization, before the minimum build.
-pub const ZERO: &[&str] = &[
+pub const GRAPH_PASSES: &[&str] = &[
     "Normalize",
     "LambdaLift",
     "MatchUnknownShapes",
@@ -56,7 +56,7 @@ pub const ZERO: &[&str] = &[
     "EliminateUnused",
 ];
 
-/// Passes that the pipeline `minimum` runs before [`MINIMUM`].
+/// Passes that the pipeline `minimum` runs before [`BUILD_PASSES`].
 const LEGALIZE: &[&str] = &["MatchUnknownShapes", "LegalizeOps"];
 
 /// A named sequence of passes.
@@ -72,25 +72,25 @@ const PIPELINES: &[Pipeline] = &[
     Pipeline {
         name: "default",
         doc: "Build: zero, then minimum",
-        parts: &[ZERO, MINIMUM],
+        parts: &[GRAPH_PASSES, BUILD_PASSES],
         goal: EXECUTABLE,
     },
     Pipeline {
         name: "default_build",
         doc: "Build: zero, then minimum",
-        parts: &[ZERO, MINIMUM],
+        parts: &[GRAPH_PASSES, BUILD_PASSES],
         goal: EXECUTABLE,
     },
     Pipeline {
         name: "zero",
         doc: "Optimize on the graph level: fold, offload, legalize, fuse",
-        parts: &[ZERO],
+        parts: &[GRAPH_PASSES],
         goal: Properties::NONE,
     },
     Pipeline {
         name: "minimum",
         doc: "Lower a module at any stage to what the virtual machine runs",
-        parts: &[LEGALIZE, MINIMUM],
+        parts: &[LEGALIZE, BUILD_PASSES],
         goal: EXECUTABLE,
     },
 ];
@@ -120,8 +120,8 @@ pub fn pipeline(name: &str) -> Option<Sequential> {
 /// Checks the order of a pipeline against the table of passes.
 fn check(name: &str) -> Result<(), String> {
     let pipeline = PIPELINES.iter().find(|p| p.name == name).ok_or("there is no such pipeline")?;
-    let held = check_order(steps(name).unwrap_or_default(), INITIAL)?;
-    let missing: Vec<_> = pipeline.goal.without(held).iter().collect();
+    let properties = check_order(steps(name).unwrap_or_default(), INITIAL)?;
+    let missing: Vec<_> = pipeline.goal.without(properties).iter().collect();
     if missing.is_empty() { Ok(()) } else { Err(format!("{missing:?} does not hold at the end")) }
 }
 
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_in_the_order_of_the_build() {
+    fn table_rows_are_in_the_order_of_the_default_pipeline() {
         let mut first: Vec<&str> = Vec::new();
         for step in steps("default").unwrap_or_default() {
             if !first.contains(&step.name) {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_and_the_passes_agree() {
+    fn table_rows_match_the_names_and_levels_of_their_passes() {
         for info in crate::passes::PASSES {
             assert_eq!((info.make)().name(), info.name);
             assert!(find(&info.name.to_lowercase()).is_some());

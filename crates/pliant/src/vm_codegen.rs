@@ -26,8 +26,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use pliant_opt::analysis::liveness::{AT_RESULT, Liveness, plain_alias};
 use pliant_opt::analysis::loop_closures::{LoopClosure, loop_closures, loop_operands};
-use pliant_opt::analysis::tail::is_kill;
-use pliant_opt::common::names::{
+use pliant_opt::analysis::tail_binding::is_kill;
+use pliant_opt::common::lowered_ops::{
     MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, NULL_VALUE, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR,
     VM_KILL_OBJECT,
 };

@@ -32,10 +32,10 @@ impl CallGraph {
             .collect();
         let (mut callees_first, mut recursive) = (Vec::new(), FxHashSet::default());
         for component in components(&edges) {
-            let alone = matches!(component[..], [f] if !edges[f].contains(&f));
+            let acyclic = matches!(component[..], [f] if !edges[f].contains(&f));
             for f in component {
                 callees_first.push(names[f].clone());
-                if !alone {
+                if !acyclic {
                     recursive.insert(names[f].clone());
                 }
             }
@@ -49,24 +49,24 @@ fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut out = Vec::new();
     // For each node, the step at which it was visited, and the earliest node on the stack that it
     // reaches.
-    let mut met: Vec<Option<usize>> = vec![None; edges.len()];
+    let mut visited_at: Vec<Option<usize>> = vec![None; edges.len()];
     let mut low = vec![0; edges.len()];
     let mut on_stack = vec![false; edges.len()];
     let (mut stack, mut path, mut step) = (Vec::new(), Vec::new(), 0);
     for root in 0..edges.len() {
-        if met[root].is_none() {
+        if visited_at[root].is_none() {
             path.push((root, 0));
         }
         while let Some((at, next)) = path.last_mut() {
             let at = *at;
-            if *next == 0 && met[at].is_none() {
-                (met[at], low[at], on_stack[at]) = (Some(step), step, true);
+            if *next == 0 && visited_at[at].is_none() {
+                (visited_at[at], low[at], on_stack[at]) = (Some(step), step, true);
                 stack.push(at);
                 step += 1;
             }
             if let Some(&to) = edges[at].get(*next) {
                 *next += 1;
-                match met[to] {
+                match visited_at[to] {
                     None => path.push((to, 0)),
                     Some(m) if on_stack[to] => low[at] = low[at].min(m),
                     Some(_) => {}
@@ -77,7 +77,7 @@ fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
             if let Some(&(from, _)) = path.last() {
                 low[from] = low[from].min(low[at]);
             }
-            if met[at] == Some(low[at]) {
+            if visited_at[at] == Some(low[at]) {
                 let from = stack.iter().rposition(|&f| f == at).expect("it was pushed");
                 let component = stack.split_off(from);
                 component.iter().for_each(|&f| on_stack[f] = false);
@@ -113,13 +113,13 @@ pub fn used_as_values(module: &IRModule) -> FxHashSet<Arc<str>> {
                 }
             });
         });
-        out.extend(names_as_values(f));
+        out.extend(globals_as_values(f));
     }
     out
 }
 
 /// The names of functions that are values of bindings or results.
-fn names_as_values(f: &Function) -> Vec<Arc<str>> {
+fn globals_as_values(f: &Function) -> Vec<Arc<str>> {
     let mut out = Vec::new();
     walk(f, f.root(), |event| {
         let e = match event {

@@ -19,7 +19,7 @@ pub struct Node {
 
 /// The links of a node in the tree of post-dominators.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct TreeNode {
     depth: u32,
     /// The post-dominator, if any, and the largest pattern of the edges on all paths to it.
     parent: Option<(u32, OpPattern)>,
@@ -30,60 +30,61 @@ struct Place {
 /// The tree of post-dominators.
 #[derive(Clone, Debug)]
 pub struct PostDominators {
-    places: Vec<Place>,
+    nodes: Vec<TreeNode>,
 }
 
 impl PostDominators {
     /// Computes the tree of a graph.
     pub fn new(nodes: &[Node]) -> Self {
-        let root = Place { depth: 0, parent: None, skip: None };
-        let mut tree = PostDominators { places: vec![root; nodes.len()] };
-        for (at, node) in nodes.iter().enumerate().rev() {
-            let parent = if node.escapes { None } else { tree.common(&node.readers) };
-            tree.places[at] = tree.below(parent);
+        let root = TreeNode { depth: 0, parent: None, skip: None };
+        let mut tree = PostDominators { nodes: vec![root; nodes.len()] };
+        for (index, node) in nodes.iter().enumerate().rev() {
+            let parent =
+                if node.escapes { None } else { tree.common_post_dominator(&node.readers) };
+            tree.nodes[index] = tree.child_of(parent);
         }
         tree
     }
 
     /// The post-dominator of a node and the largest pattern on the paths to it.
     pub fn parent(&self, node: u32) -> Option<(u32, OpPattern)> {
-        self.places[node as usize].parent
+        self.nodes[node as usize].parent
     }
 
-    fn below(&self, parent: Option<(u32, OpPattern)>) -> Place {
+    fn child_of(&self, parent: Option<(u32, OpPattern)>) -> TreeNode {
         let Some((up, pattern)) = parent else {
-            return Place { depth: 0, parent: None, skip: None };
+            return TreeNode { depth: 0, parent: None, skip: None };
         };
-        let place = self.places[up as usize];
+        let place = self.nodes[up as usize];
         let depth = place.depth + 1;
         // Skip links of a skew-binary list: two jumps of equal length are merged.
         let skip = place.skip.and_then(|(first, p)| {
-            let (second, q) = self.places[first as usize].skip?;
-            let equal = place.depth - self.places[first as usize].depth
-                == self.places[first as usize].depth - self.places[second as usize].depth;
+            let (second, q) = self.nodes[first as usize].skip?;
+            let equal = place.depth - self.nodes[first as usize].depth
+                == self.nodes[first as usize].depth - self.nodes[second as usize].depth;
             equal.then(|| (second, pattern.max(p).max(q)))
         });
-        Place { depth, parent, skip: skip.or(parent) }
+        TreeNode { depth, parent, skip: skip.or(parent) }
     }
 
-    fn common(&self, readers: &[(u32, OpPattern)]) -> Option<(u32, OpPattern)> {
+    fn common_post_dominator(&self, readers: &[(u32, OpPattern)]) -> Option<(u32, OpPattern)> {
         let (&(mut at, mut pattern), rest) = readers.split_first()?;
         for &(other, edge) in rest {
-            let (up, on_way) = self.common_of(at, other)?;
+            let (up, on_way) = self.common_ancestor(at, other)?;
             (at, pattern) = (up, pattern.max(edge).max(on_way));
         }
         Some((at, pattern))
     }
 
     /// The nearest common ancestor of two nodes, and the largest pattern on both paths.
-    fn common_of(&self, mut a: u32, mut b: u32) -> Option<(u32, OpPattern)> {
+    fn common_ancestor(&self, mut a: u32, mut b: u32) -> Option<(u32, OpPattern)> {
         let mut pattern = OpPattern::ElemWise;
         let mut climb = |to: &mut u32, by: Option<(u32, OpPattern)>| {
             let (up, p) = by?;
             (*to, pattern) = (up, pattern.max(p));
             Some(())
         };
-        let place = |n: u32| &self.places[n as usize];
+        let place = |n: u32| &self.nodes[n as usize];
         let depth = |n: u32| place(n).depth;
         while depth(a) != depth(b) {
             let (low, target) =
@@ -122,7 +123,7 @@ mod tests {
     }
 
     /// The nearest node on all paths out, by enumerating all paths.
-    fn slow(nodes: &[Node], at: u32) -> Option<u32> {
+    fn post_dominator_by_search(nodes: &[Node], at: u32) -> Option<u32> {
         let reach = |from: u32, without: Option<u32>| {
             let (mut seen, mut stack) = (vec![false; nodes.len()], vec![from]);
             while let Some(n) = stack.pop() {
@@ -144,11 +145,11 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_trying_all_ways() {
+    fn matches_a_search_over_all_paths() {
         let mut state = 7u64;
-        let mut random = move |below: u64| {
+        let mut random = move |child_of: u64| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state >> 33) % below
+            (state >> 33) % child_of
         };
         for round in 0..300 {
             let n = 2 + random(14) as u32;
@@ -163,7 +164,11 @@ mod tests {
             let tree = PostDominators::new(&nodes);
             for at in 0..n {
                 let found = tree.parent(at).map(|p| p.0);
-                assert_eq!(found, slow(&nodes, at), "round {round}, node {at}: {nodes:?}");
+                assert_eq!(
+                    found,
+                    post_dominator_by_search(&nodes, at),
+                    "round {round}, node {at}: {nodes:?}"
+                );
             }
         }
     }

@@ -49,8 +49,8 @@ impl Effects {
         // For each enclosing `If` and local function, whether it contains effects.
         let mut open = vec![false];
         walk(f, id, |event| match event {
-            Event::EnterBinding(_, b) if nests(f, b.value) => open.push(false),
-            Event::LeaveBinding(_, b) => {
+            Event::Binding(_, b) if has_nested_sequence(f, b.value) => open.push(false),
+            Event::Bound(_, b) => {
                 let impure = match f.expr(b.value) {
                     ExprData::If { .. } => open.pop().expect("every If was entered"),
                     ExprData::Func(_) => {
@@ -70,6 +70,6 @@ impl Effects {
     }
 }
 
-fn nests(f: &Function, e: Expr) -> bool {
+fn has_nested_sequence(f: &Function, e: Expr) -> bool {
     matches!(f.expr(e), ExprData::If { .. } | ExprData::Func(_))
 }

@@ -9,10 +9,10 @@ use pliant_sym::{Analyzer, Facts};
 
 /// Whether a loop function from one tensor to another is a reshape, proved from its indices.
 pub fn has_reshape_pattern(f: &PrimFunc) -> bool {
-    proven(f).unwrap_or(false)
+    proves_reshape(f).unwrap_or(false)
 }
 
-fn proven(f: &PrimFunc) -> Option<bool> {
+fn proves_reshape(f: &PrimFunc) -> Option<bool> {
     let mut handles = f.params.iter().filter(|p| f.var(**p).ty == VarTy::Handle);
     let (input, output) = (handles.next()?, handles.next()?);
     let (input, output) = (*f.buffer_map.get(input)?, *f.buffer_map.get(output)?);
@@ -20,7 +20,7 @@ fn proven(f: &PrimFunc) -> Option<bool> {
     if handles.next().is_some() || !compact(input) || !compact(output) || f.is_flat() {
         return None;
     }
-    let (to, value, block) = the_store(f)?;
+    let (to, value, block) = single_store(f)?;
     let StmtData::Store { buffer, indices, .. } = f.stmt(to) else { return None };
     let ExprData::Load(from, at) = f.expr(value) else { return None };
     if *buffer != output || *from != input {
@@ -49,27 +49,28 @@ fn proven(f: &PrimFunc) -> Option<bool> {
     for buffer in [input, output] {
         for &dim in &f.buffer(buffer).shape {
             let dim = prover.sym(dim)?;
-            prover.sizes(dim);
+            prover.assume_sizes(dim);
         }
     }
-    let (elements, same) = (prover.elements(input)?, prover.elements(output)?);
-    prover.equal(elements, same).then_some(())?;
+    let (elements, output_elements) = (prover.element_count(input)?, prover.element_count(output)?);
+    prover.provably_equal(elements, output_elements).then_some(())?;
     for axis in &b.iters {
         let v = prover.bridge.sym_var(f, &mut prover.arena, axis.var);
         let extent = prover.sym(axis.extent)?;
-        prover.sizes(extent);
+        prover.assume_sizes(extent);
         prover.facts.assume_size(v);
         let v = prover.arena.var(v);
         let below = prover.arena.lt(v, extent);
         prover.facts.assume(&prover.arena, below);
     }
-    let (have, want) = (prover.linear(input, at)?, prover.linear(output, indices)?);
-    Some(prover.equal(have, want))
+    let (input_index, output_index) =
+        (prover.linear_index(input, at)?, prover.linear_index(output, indices)?);
+    Some(prover.provably_equal(input_index, output_index))
 }
 
 /// The only store of the function, its value, and the innermost block around it, if everything else
 /// is loops over whole axes.
-fn the_store(f: &PrimFunc) -> Option<(Stmt, Expr, Stmt)> {
+fn single_store(f: &PrimFunc) -> Option<(Stmt, Expr, Stmt)> {
     let (mut stores, mut blocks, mut other) = (Vec::new(), Vec::new(), false);
     for_each_stmt(f, f.body, |s| match f.stmt(s) {
         StmtData::Store { .. } => stores.push(s),
@@ -85,7 +86,7 @@ fn the_store(f: &PrimFunc) -> Option<(Stmt, Expr, Stmt)> {
     let roots = blocks.iter().filter(|&&b| b != block);
     let plain =
         roots.into_iter().all(|&b| matches!(f.stmt(b), StmtData::Block(b) if b.iters.is_empty()));
-    if other || !plain || !runs_everywhere(f, block) {
+    if other || !plain || !loops_cover_axes(f, block) {
         return None;
     }
     match f.stmt(store) {
@@ -95,7 +96,7 @@ fn the_store(f: &PrimFunc) -> Option<(Stmt, Expr, Stmt)> {
 }
 
 /// Whether the loops around a block give its axes all their values.
-fn runs_everywhere(f: &PrimFunc, block: Stmt) -> bool {
+fn loops_cover_axes(f: &PrimFunc, block: Stmt) -> bool {
     let StmtData::Block(b) = f.stmt(block) else { return false };
     let mut loops = Vec::new();
     for_each_stmt(f, f.body, |s| {
@@ -130,32 +131,32 @@ impl Prover<'_> {
     }
 
     /// Declares that everything in a dim is a size.
-    fn sizes(&mut self, dim: Sym) {
+    fn assume_sizes(&mut self, dim: Sym) {
         for v in self.arena.free_vars(dim) {
             self.facts.assume_size(v);
         }
     }
 
     /// The linear index of an element of a compact buffer.
-    fn linear(&mut self, buffer: Buffer, indices: &[Expr]) -> Option<Sym> {
+    fn linear_index(&mut self, buffer: Buffer, indices: &[Expr]) -> Option<Sym> {
         let shape = self.f.buffer(buffer).shape.clone();
         let mut at = self.arena.int(0);
         for (&i, &dim) in indices.iter().zip(&shape) {
             let (i, dim) = (self.sym(i)?, self.sym(dim)?);
-            self.sizes(dim);
+            self.assume_sizes(dim);
             at = self.arena.mul(at, dim);
             at = self.arena.add(at, i);
         }
         Some(at)
     }
 
-    fn elements(&mut self, buffer: Buffer) -> Option<Sym> {
+    fn element_count(&mut self, buffer: Buffer) -> Option<Sym> {
         let shape = self.f.buffer(buffer).shape.clone();
         let dims: Option<Vec<Sym>> = shape.into_iter().map(|d| self.sym(d)).collect();
         Some(self.arena.product(dims?))
     }
 
-    fn equal(&mut self, a: Sym, b: Sym) -> bool {
+    fn provably_equal(&mut self, a: Sym, b: Sym) -> bool {
         a == b || Analyzer::new(&mut self.arena, &self.facts).prove_eq(a, b).is_yes()
     }
 }

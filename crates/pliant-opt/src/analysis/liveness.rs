@@ -42,7 +42,7 @@ impl Liveness {
             bodies: FxHashMap::default(),
             captures: FxHashMap::default(),
         };
-        let order = live.define(func);
+        let order = live.record_definitions(func);
         for &seq in &order {
             for binding in bindings_of(func, seq) {
                 if let Some(source) = alias(func, binding) {
@@ -52,14 +52,14 @@ impl Liveness {
             }
         }
         if !live.bodies.is_empty() {
-            order.iter().for_each(|&seq| live.each_read(func, seq, Self::capture));
+            order.iter().for_each(|&seq| live.for_each_read(func, seq, Self::record_capture));
         }
-        order.iter().for_each(|&seq| live.each_read(func, seq, Self::read));
+        order.iter().for_each(|&seq| live.for_each_read(func, seq, Self::record_read));
         live
     }
 
     /// Calls `f` with each variable that a sequence itself reads, the sequence and the index in it.
-    fn each_read(&mut self, func: &Function, seq: Seq, f: fn(&mut Self, Var, Seq, usize)) {
+    fn for_each_read(&mut self, func: &Function, seq: Seq, f: fn(&mut Self, Var, Seq, usize)) {
         for (index, binding) in bindings_of(func, seq).enumerate() {
             for_each_operand_var(func, binding.value, &mut |v| f(self, v, seq, index));
         }
@@ -68,13 +68,13 @@ impl Liveness {
     }
 
     /// Records definitions and nesting. Returns the sequences in source order, outer ones first.
-    fn define(&mut self, func: &Function) -> Vec<Seq> {
+    fn record_definitions(&mut self, func: &Function) -> Vec<Seq> {
         let mut order = Vec::new();
         let mut stack = vec![(func.body(), None)];
         while let Some((seq, parent)) = stack.pop() {
             order.push(seq);
             self.parents.insert(seq, parent);
-            let from = stack.len();
+            let first_new = stack.len();
             for (index, binding) in bindings_of(func, seq).enumerate() {
                 self.defs.insert(binding.var, (seq, index));
                 let here = Some((seq, index));
@@ -90,17 +90,17 @@ impl Liveness {
                     _ => {}
                 }
             }
-            stack[from..].reverse();
+            stack[first_new..].reverse();
         }
         order
     }
 
     /// Records a read as a capture of the local functions between it and the definition.
-    fn capture(&mut self, var: Var, mut seq: Seq, _: usize) {
+    fn record_capture(&mut self, var: Var, mut seq: Seq, _: usize) {
         let root = self.root(var);
         // A parameter is in its function's frame, which outlives the function's own captures.
-        let Some(&(home, _)) = self.defs.get(&root) else { return };
-        while seq != home {
+        let Some(&(defining_seq, _)) = self.defs.get(&root) else { return };
+        while seq != defining_seq {
             if let Some(&function) = self.bodies.get(&seq)
                 && function != root
             {
@@ -113,25 +113,25 @@ impl Liveness {
         }
     }
 
-    fn read(&mut self, var: Var, seq: Seq, index: usize) {
+    fn record_read(&mut self, var: Var, seq: Seq, index: usize) {
         let mut seen = FxHashSet::default();
-        let mut work = vec![var];
-        while let Some(var) = work.pop() {
+        let mut pending = vec![var];
+        while let Some(var) = pending.pop() {
             let root = self.root(var);
-            self.read_one(root, seq, index);
+            self.record_direct_read(root, seq, index);
             if root != var {
-                self.read_one(var, seq, index);
+                self.record_direct_read(var, seq, index);
             }
             if let Some(captured) = self.captures.get(&root) {
                 // Functions that call each other capture each other.
-                work.extend(captured.iter().filter(|&&v| seen.insert(v)));
+                pending.extend(captured.iter().filter(|&&v| seen.insert(v)));
             }
         }
     }
 
-    fn read_one(&mut self, var: Var, mut seq: Seq, mut index: usize) {
-        let home = self.defs.get(&var).map(|d| d.0);
-        while home != Some(seq) {
+    fn record_direct_read(&mut self, var: Var, mut seq: Seq, mut index: usize) {
+        let defining_seq = self.defs.get(&var).map(|d| d.0);
+        while defining_seq != Some(seq) {
             match self.parents.get(&seq).copied().flatten() {
                 Some((outer, at)) => (seq, index) = (outer, at),
                 None => break,

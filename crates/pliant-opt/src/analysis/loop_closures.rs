@@ -19,9 +19,9 @@ pub struct LoopClosure {
 /// The variables that hold such closures.
 pub fn loop_closures(func: &Function) -> FxHashMap<Var, LoopClosure> {
     let mut out: FxHashMap<Var, LoopClosure> = FxHashMap::default();
-    let all = bindings(func);
+    let all_bindings = bindings(func);
     let mut called = FxHashSet::default();
-    for operands in all.iter().filter_map(|(_, b)| loop_operands(func, b.value)) {
+    for operands in all_bindings.iter().filter_map(|(_, b)| loop_operands(func, b.value)) {
         for &f in operands.iter().take(2) {
             if let ExprData::Var(v) = func.expr(f) {
                 called.insert(*v);
@@ -32,9 +32,9 @@ pub fn loop_closures(func: &Function) -> FxHashMap<Var, LoopClosure> {
         return out;
     }
     let uses = Uses::of(func);
-    for (_, binding) in all.iter().filter(|(_, b)| called.contains(&b.var)) {
+    for (_, binding) in all_bindings.iter().filter(|(_, b)| called.contains(&b.var)) {
         if uses.count(binding.var) == 1
-            && let Some(closure) = made_closure(func, binding)
+            && let Some(closure) = created_closure(func, binding)
         {
             out.insert(binding.var, closure);
         }
@@ -43,7 +43,7 @@ pub fn loop_closures(func: &Function) -> FxHashMap<Var, LoopClosure> {
 }
 
 /// The function and the captured values, if a binding creates a closure.
-fn made_closure(func: &Function, binding: &Binding) -> Option<LoopClosure> {
+fn created_closure(func: &Function, binding: &Binding) -> Option<LoopClosure> {
     let (target, captured) = closure_operands(func, binding.value)?;
     match func.expr(target) {
         ExprData::Global(name) => {

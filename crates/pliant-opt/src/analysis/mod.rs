@@ -9,26 +9,26 @@
 //! | `has_reshape_pattern` | whether a loop function is a reshape |
 //! | `liveness` | the last use of each variable |
 //! | `loop_closures` | loops and the closures that they call, in lowered functions |
-//! | `memory` | which variables may alias, and which of them calls may write |
+//! | `aliases` | which variables may alias, and which of them calls may write |
 //! | `op_pattern` | how far a loop function can be fused |
 //! | `recursion` | functions that call themselves, directly or through others |
-//! | `tail` | the binding whose value a sequence returns |
+//! | `tail_binding` | the binding whose value a sequence returns |
 //! | `tir_call` | calls of loop functions, with the sizes at the call |
-//! | `written` | which values a call may write |
+//! | `written_vars` | which values a call may write |
 
+pub mod aliases;
 pub mod call_graph;
 pub mod dominators;
 pub mod effects;
 pub mod has_reshape_pattern;
 pub mod liveness;
 pub mod loop_closures;
-pub mod memory;
 pub mod op_pattern;
 pub mod recursion;
-pub mod tail;
+pub mod tail_binding;
 pub mod tir_call;
-pub mod written;
+pub mod written_vars;
 
 pub use call_graph::CallGraph;
 pub use effects::Effects;
-pub use written::{may_write, written_vars};
+pub use written_vars::{may_write_tensors, written_vars};

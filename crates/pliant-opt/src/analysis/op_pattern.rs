@@ -47,14 +47,17 @@ impl OpPattern {
 /// The pattern of a loop function.
 pub fn op_pattern(f: &PrimFunc) -> OpPattern {
     let mut blocks = Vec::new();
-    if !writes_outputs_only(f) || has_foreign(f) || !leaves(f, f.body, &mut blocks) {
+    if !writes_outputs_only(f)
+        || has_unsupported_nodes(f)
+        || !collect_leaf_blocks(f, f.body, &mut blocks)
+    {
         return OpPattern::Opaque;
     }
     let (mut kind, mut pointwise) = (OpPattern::ElemWise, false);
     for block in blocks {
-        let found = block_pattern(f, block);
-        pointwise |= found <= OpPattern::Injective;
-        kind = kind.max(found);
+        let pattern = block_pattern(f, block);
+        pointwise |= pattern <= OpPattern::Injective;
+        kind = kind.max(pattern);
     }
     match kind {
         OpPattern::CommReduce if pointwise => OpPattern::OutEWiseFusable,
@@ -65,9 +68,9 @@ pub fn op_pattern(f: &PrimFunc) -> OpPattern {
 /// Whether the function only reads its first tensors and writes its last ones and its local
 /// buffers, so that it can become a part of another function.
 pub fn is_mergeable(f: &PrimFunc) -> bool {
-    let mut foreign = false;
+    let mut has_calls = false;
     for_each_expr_in(f, f.body, |e| {
-        foreign |= matches!(
+        has_calls |= matches!(
             f.expr(e),
             ExprData::Call(
                 Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel | Intrin::AddressOf,
@@ -75,7 +78,7 @@ pub fn is_mergeable(f: &PrimFunc) -> bool {
             )
         );
     });
-    !foreign && !f.is_flat() && writes_outputs_only(f)
+    !has_calls && !f.is_flat() && writes_outputs_only(f)
 }
 
 /// Whether the function writes only its last tensors and its local buffers.
@@ -86,9 +89,9 @@ fn writes_outputs_only(f: &PrimFunc) -> bool {
             written.insert(*buffer);
         }
     });
-    let handles: Vec<Buffer> =
+    let tensors: Vec<Buffer> =
         f.params.iter().filter_map(|p| f.buffer_map.get(p)).copied().collect();
-    let outputs = handles.iter().rev().take_while(|b| written.contains(b)).count();
+    let outputs = tensors.iter().rev().take_while(|b| written.contains(b)).count();
     let scalars_last = f
         .params
         .iter()
@@ -96,14 +99,14 @@ fn writes_outputs_only(f: &PrimFunc) -> bool {
         .all(|p| !matches!(f.var(*p).ty, VarTy::Handle));
     outputs > 0
         && scalars_last
-        && handles[..handles.len() - outputs].iter().all(|b| !written.contains(b))
+        && tensors[..tensors.len() - outputs].iter().all(|b| !written.contains(b))
 }
 
 /// Whether the function contains anything but reads, arithmetic and writes.
-fn has_foreign(f: &PrimFunc) -> bool {
-    let mut found = false;
+fn has_unsupported_nodes(f: &PrimFunc) -> bool {
+    let mut unsupported = false;
     for_each_stmt(f, f.body, |s| {
-        found |= !is_size_check(f, s)
+        unsupported |= !is_size_check(f, s)
             && !matches!(
                 f.stmt(s),
                 StmtData::Seq(_)
@@ -114,7 +117,7 @@ fn has_foreign(f: &PrimFunc) -> bool {
             );
     });
     for_each_expr_in(f, f.body, |e| {
-        found |= matches!(
+        unsupported |= matches!(
             f.expr(e),
             ExprData::Call(
                 Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel | Intrin::AddressOf,
@@ -123,7 +126,7 @@ fn has_foreign(f: &PrimFunc) -> bool {
                 | ExprData::Broadcast(..)
         );
     });
-    found
+    unsupported
 }
 
 /// Whether a statement only checks sizes.
@@ -136,7 +139,7 @@ fn is_size_check(f: &PrimFunc, s: Stmt) -> bool {
 
 /// Collects the blocks without nested blocks. Returns false if a write is outside of them, or
 /// blocks nest otherwise.
-fn leaves<'f>(f: &'f PrimFunc, root: Stmt, out: &mut Vec<&'f BlockData>) -> bool {
+fn collect_leaf_blocks<'f>(f: &'f PrimFunc, root: Stmt, out: &mut Vec<&'f BlockData>) -> bool {
     let mut stack = vec![root];
     while let Some(s) = stack.pop() {
         match f.stmt(s) {
@@ -166,7 +169,7 @@ fn leaves<'f>(f: &'f PrimFunc, root: Stmt, out: &mut Vec<&'f BlockData>) -> bool
 }
 
 /// The only write of a block.
-fn store_of(f: &PrimFunc, s: Stmt) -> Option<(Buffer, &[Expr], Expr)> {
+fn only_store(f: &PrimFunc, s: Stmt) -> Option<(Buffer, &[Expr], Expr)> {
     match f.stmt(s) {
         StmtData::Store { buffer, indices, value } => Some((*buffer, indices, *value)),
         _ => None,
@@ -174,12 +177,14 @@ fn store_of(f: &PrimFunc, s: Stmt) -> Option<(Buffer, &[Expr], Expr)> {
 }
 
 fn block_pattern(f: &PrimFunc, b: &BlockData) -> OpPattern {
-    let Some((buffer, indices, value)) = store_of(f, b.body) else { return OpPattern::Opaque };
+    let Some((buffer, indices, value)) = only_store(f, b.body) else { return OpPattern::Opaque };
     let axes = |kind: IterKind| -> Vec<Var> {
         b.iters.iter().filter(|it| it.kind == kind).map(|it| it.var).collect()
     };
     let (spatial, reduce) = (axes(IterKind::Spatial), axes(IterKind::Reduce));
-    if spatial.len() + reduce.len() != b.iters.len() || !distinct_places(f, indices, &spatial) {
+    if spatial.len() + reduce.len() != b.iters.len()
+        || !writes_distinct_elements(f, indices, &spatial)
+    {
         return OpPattern::Opaque;
     }
     let mut loads: Vec<(Buffer, &[Expr])> = Vec::new();
@@ -207,7 +212,7 @@ fn block_pattern(f: &PrimFunc, b: &BlockData) -> OpPattern {
 }
 
 /// Whether each point writes another element: the indices are different spatial axes, or constants.
-fn distinct_places(f: &PrimFunc, indices: &[Expr], spatial: &[Var]) -> bool {
+fn writes_distinct_elements(f: &PrimFunc, indices: &[Expr], spatial: &[Var]) -> bool {
     let mut seen = FxHashSet::default();
     let plain = indices.iter().all(|&i| match f.expr(i) {
         ExprData::Var(v) => spatial.contains(v) && seen.insert(*v),
@@ -233,10 +238,10 @@ fn pointwise_pattern(
     if reads_self {
         return OpPattern::Opaque;
     }
-    let (mut kind, mut same_place) = (OpPattern::ElemWise, false);
+    let (mut kind, mut reads_same_index) = (OpPattern::ElemWise, false);
     for (from, at) in loads {
         if *at == indices && f.buffer(*from).shape == f.buffer(buffer).shape {
-            same_place = true;
+            reads_same_index = true;
         } else if is_broadcast(f, *from, at, buffer, indices) {
             kind = kind.max(OpPattern::Broadcast);
         } else if at.iter().all(|&i| uses_only(f, i, spatial)) {
@@ -247,7 +252,7 @@ fn pointwise_pattern(
     }
     // If a tensor is read at the same position and a bias is broadcast, the block is elementwise
     // for that tensor.
-    if kind == OpPattern::Broadcast && same_place { OpPattern::ElemWise } else { kind }
+    if kind == OpPattern::Broadcast && reads_same_index { OpPattern::ElemWise } else { kind }
 }
 
 /// Whether a tensor is read at a subset of the output's indices in their order. Dims of size 1 are
@@ -259,11 +264,11 @@ fn is_broadcast(f: &PrimFunc, from: Buffer, at: &[Expr], to: Buffer, indices: &[
         if f.as_int(have[k]) == Some(1) && f.as_int(*i) == Some(0) {
             continue;
         }
-        let (place, open) = match *f.expr(*i) {
-            ExprData::Select(_, zero, place) if f.as_int(zero) == Some(0) => (place, true),
+        let (index, may_be_one) = match *f.expr(*i) {
+            ExprData::Select(_, zero, index) if f.as_int(zero) == Some(0) => (index, true),
             _ => (*i, false),
         };
-        while j < indices.len() && (indices[j] != place || !open && want[j] != have[k]) {
+        while j < indices.len() && (indices[j] != index || !may_be_one && want[j] != have[k]) {
             j += 1;
         }
         if j == indices.len() {
@@ -301,9 +306,9 @@ fn size_vars(f: &PrimFunc) -> FxHashSet<Var> {
 /// Whether a value is `C[..] + a * b`.
 fn is_product_sum(f: &PrimFunc, buffer: Buffer, value: Expr) -> bool {
     let ExprData::Binary(BinOp::Add, a, b) = f.expr(value) else { return false };
-    let own = |e: Expr| matches!(f.expr(e), ExprData::Load(from, _) if *from == buffer);
+    let reads_output = |e: Expr| matches!(f.expr(e), ExprData::Load(from, _) if *from == buffer);
     let product = |e: Expr| matches!(f.expr(e), ExprData::Binary(BinOp::Mul, ..));
-    own(*a) && product(*b) || own(*b) && product(*a)
+    reads_output(*a) && product(*b) || reads_output(*b) && product(*a)
 }
 
 /// Whether indices that use reduction axes are single axes, in the order of these axes.

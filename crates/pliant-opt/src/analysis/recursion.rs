@@ -43,8 +43,8 @@ fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
         if index[root] != NONE {
             continue;
         }
-        let mut work = vec![(root, 0)];
-        while let Some(&mut (v, ref mut at)) = work.last_mut() {
+        let mut path = vec![(root, 0)];
+        while let Some(&mut (v, ref mut at)) = path.last_mut() {
             if *at == 0 && index[v] == NONE {
                 (index[v], low[v]) = (next, next);
                 next += 1;
@@ -54,14 +54,14 @@ fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
             if let Some(&w) = edges[v].get(*at) {
                 *at += 1;
                 if index[w] == NONE {
-                    work.push((w, 0));
+                    path.push((w, 0));
                 } else if on_stack[w] {
                     low[v] = low[v].min(index[w]);
                 }
                 continue;
             }
-            work.pop();
-            if let Some(&(parent, _)) = work.last() {
+            path.pop();
+            if let Some(&(parent, _)) = path.last() {
                 low[parent] = low[parent].min(low[v]);
             }
             if low[v] == index[v] {
@@ -80,7 +80,7 @@ mod tests {
     use super::components;
 
     #[test]
-    fn cycles_are_groups_and_chains_are_not() {
+    fn only_cycles_form_groups_of_several_functions() {
         assert_eq!(components(&[]), Vec::<Vec<usize>>::new());
         assert_eq!(components(&[vec![1], vec![2], vec![]]), [vec![2], vec![1], vec![0]]);
         let mut groups = components(&[vec![1], vec![2], vec![0, 3], vec![3]]);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn long_chains_of_calls_need_no_stack() {
+    fn long_call_chains_do_not_overflow_the_stack() {
         let n = 200_000;
         let edges: Vec<Vec<usize>> = (0..n).map(|i| vec![(i + 1) % n]).collect();
         assert_eq!(components(&edges).len(), 1);

@@ -51,7 +51,7 @@ impl TirCall {
 
 /// The sizes of a loop function as terms that can be compared with those of calls.
 #[derive(Debug)]
-pub struct PrimSizes {
+pub struct PrimFuncSizes {
     arena: SymArena,
     bridge: SymBridge,
     /// Data type and dims of each tensor.
@@ -59,10 +59,10 @@ pub struct PrimSizes {
     scalars: Vec<SymVar>,
 }
 
-impl PrimSizes {
+impl PrimFuncSizes {
     /// The sizes of a function whose parameters are compact tensors followed by int64 sizes.
-    pub fn of(f: &PrimFunc) -> Option<PrimSizes> {
-        let mut sizes = PrimSizes {
+    pub fn of(f: &PrimFunc) -> Option<PrimFuncSizes> {
+        let mut sizes = PrimFuncSizes {
             arena: SymArena::new(),
             bridge: SymBridge::new(),
             tensors: Vec::new(),
@@ -104,30 +104,35 @@ impl PrimSizes {
         }
         let mut bound: FxHashMap<SymVar, Sym> =
             self.scalars.iter().copied().zip(call.tir_vars.iter().copied()).collect();
-        let mut later = Vec::new();
-        for (&ty, (dtype, want)) in tys.iter().zip(&self.tensors) {
+        let mut deferred = Vec::new();
+        for (&ty, (dtype, expected)) in tys.iter().zip(&self.tensors) {
             let data = func.types.get(ty);
-            let dims = data.dims().filter(|d| data.is_tensor() && d.len() == want.len())?;
+            let dims = data.dims().filter(|d| data.is_tensor() && d.len() == expected.len())?;
             if data.dtype() != Some(*dtype) {
                 return None;
             }
-            for (&have, &want) in dims.iter().zip(want) {
-                match self.arena.as_var(want) {
-                    Some(v) if !bound.contains_key(&v) => drop(bound.insert(v, have)),
-                    _ => later.push((have, want)),
+            for (&actual, &expected) in dims.iter().zip(expected) {
+                match self.arena.as_var(expected) {
+                    Some(v) if !bound.contains_key(&v) => drop(bound.insert(v, actual)),
+                    _ => deferred.push((actual, expected)),
                 }
             }
         }
-        for (have, want) in later {
-            let want = self.carry(func, want, &bound)?;
-            if !prove_dims_equal(func, have, want).is_yes() {
+        for (actual, expected) in deferred {
+            let expected = self.import_size(func, expected, &bound)?;
+            if !prove_dims_equal(func, actual, expected).is_yes() {
                 return None;
             }
         }
         Some(bound)
     }
 
-    fn carry(&self, func: &mut Function, s: Sym, bound: &FxHashMap<SymVar, Sym>) -> Option<Sym> {
+    fn import_size(
+        &self,
+        func: &mut Function,
+        s: Sym,
+        bound: &FxHashMap<SymVar, Sym>,
+    ) -> Option<Sym> {
         let known = self.arena.free_vars(s).iter().all(|v| bound.contains_key(v));
         known.then(|| func.syms.import(&self.arena, s, &mut |_, v| bound[&v]))
     }

@@ -54,7 +54,7 @@ use pliant_pass::rewrite::{
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::memory::{Memory, ParamUses, written_constants};
+use crate::analysis::aliases::{MemoryAliases, ParamUses, written_constants};
 use crate::common::bind_constants::bind_constants;
 
 /// See the module's documentation.
@@ -70,7 +70,7 @@ impl ModulePass for CanonicalizeBindings {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let uses = ParamUses::where_in_place(&module);
+        let uses = ParamUses::of_in_place_module(&module);
         update_each_relax(&mut module, ctx, |_, func| Ok(canonicalize(func, uses.as_ref())))?;
         Ok(module)
     }
@@ -174,8 +174,11 @@ fn fold(func: &mut Function, uses: Option<&ParamUses>) -> bool {
     let mut pinned = shape_vars(func);
     if let Some(uses) = uses.filter(|_| func.has_constants()) {
         // A constant in a tuple is one value as well.
-        bind_constants(func, |f, e| uses.hands_on(f, e));
-        pinned.extend(written_constants(func, &mut Memory::of_given_away(func, uses)));
+        bind_constants(func, |f, e| uses.shares_or_writes_operands(f, e));
+        pinned.extend(written_constants(
+            func,
+            &mut MemoryAliases::of_with_results_written(func, uses),
+        ));
     }
     let mut fold = Fold { pinned, ..Fold::default() };
     let mut changed = false;

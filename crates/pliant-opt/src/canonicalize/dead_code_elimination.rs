@@ -54,7 +54,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::Effects;
 use crate::canonicalize::eliminate_unused::{public_functions, remove_unreachable};
-use crate::common::names::known_names;
+use crate::common::lowered_ops::format_names;
 
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +76,7 @@ impl ModulePass for DeadCodeElimination {
         if let Some(name) = self.entry_functions.iter().find(|n| module.get(n).is_none()) {
             let names = module.functions.keys().map(|n| &**n);
             let problem = Problem::new(format!("there is no function '{name}' to enter by"));
-            let help = known_names("the functions are", names);
+            let help = format_names("the functions are", names);
             return Err(PassError::User(vec![problem.with_help(help)]));
         }
         let effects = Effects::of(&module, ctx.ops);

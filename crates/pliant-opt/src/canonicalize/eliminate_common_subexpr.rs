@@ -53,8 +53,8 @@ use pliant_pass::rewrite::{Substitution, mark_outputs, remove_and_substitute, sh
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::memory::{Memory, ParamUses};
-use crate::analysis::{Effects, may_write, written_vars};
+use crate::analysis::aliases::{MemoryAliases, ParamUses};
+use crate::analysis::{Effects, may_write_tensors, written_vars};
 
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +74,7 @@ impl ModulePass for EliminateCommonSubexpr {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let effects = Effects::of(&module, ctx.ops);
-        let uses = ParamUses::where_in_place(&module);
+        let uses = ParamUses::of_in_place_module(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             Ok(self.eliminate(func, &effects, uses.as_ref()))
         })?;
@@ -87,7 +87,7 @@ impl EliminateCommonSubexpr {
         let mut scan = Scan::new(func, effects);
         if let Some(uses) = uses {
             // The caller may write to returned values.
-            scan.written.extend(Memory::of_given_away(func, uses).given());
+            scan.written.extend(MemoryAliases::of_with_results_written(func, uses).returned());
         }
         walk(func, func.root(), |event| scan.event(event));
         let mut plan = scan.plan;
@@ -200,7 +200,7 @@ impl<'a> Scan<'a> {
 
     fn binding(&mut self, b: Binding) {
         if self.effects.is_impure(self.func, b.value) {
-            if may_write(self.func, b.value) {
+            if may_write_tensors(self.func, b.value) {
                 self.epoch += 1;
             }
             return;

@@ -61,7 +61,7 @@ use pliant_pass::rewrite::{Substitution, reachable_seqs, remove_and_substitute, 
 use pliant_pass::{CancelToken, Evaluate, ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::memory::{Memory, ParamUses};
+use crate::analysis::aliases::{MemoryAliases, ParamUses};
 use crate::analysis::{Effects, written_vars};
 
 /// Maximum number of elements that an operator without constant tensor operands may create.
@@ -122,7 +122,7 @@ impl ModulePass for FoldConstant {
             kernels.insert(name.clone(), BaseFunc::Prim(func.clone()));
         }
         let effects = Effects::of(&module, ctx.ops);
-        let uses = ParamUses::where_in_place(&module);
+        let uses = ParamUses::of_in_place_module(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let said = write_out_types(func);
             Ok(self.fold(func, &kernels, (&effects, uses.as_ref()), ctx) | said)
@@ -248,7 +248,7 @@ impl<'a> Scan<'a> {
         pinned.extend(written_vars(func, effects));
         if let Some(uses) = uses {
             // The caller may write to returned values.
-            pinned.extend(Memory::of_given_away(func, uses).given());
+            pinned.extend(MemoryAliases::of_with_results_written(func, uses).returned());
         }
         let unless_said = if ctx.evaluator.is_some() { MAX_ELEMENTS } else { MAX_INTERPRETED };
         let said = pass.max_elements.or_else(|| ctx.number(MAX_ELEMENTS_KEY));

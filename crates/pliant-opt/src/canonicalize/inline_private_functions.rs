@@ -65,7 +65,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::CallGraph;
 use crate::analysis::call_graph::called_by_name_only;
 
-use crate::common::purity::admit_effects;
+use crate::common::purity::allow_hidden_effects;
 use crate::common::reinfer::reinfer;
 
 /// Maximum number of bindings of a function after inlining.
@@ -209,7 +209,7 @@ impl<'a> Inliner<'a> {
         }
         if self.forced {
             // Effects that do not count for the callee do not count here.
-            admit_effects(func);
+            allow_hidden_effects(func);
         }
         self.changed
     }

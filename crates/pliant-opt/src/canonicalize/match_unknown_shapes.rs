@@ -57,7 +57,7 @@ use pliant_pass::rewrite::{Namer, Substitution, reachable_funcs, reachable_seqs}
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::FxHashMap;
 
-use crate::common::names::RESHAPE;
+use crate::common::lowered_ops::RESHAPE;
 use crate::common::reinfer::Reinfer;
 
 /// See the module's documentation.
@@ -155,7 +155,7 @@ fn match_shapes(func: &mut Function, reinfer: Reinfer<'_>) -> Result<(), PassErr
         let b = match event {
             Event::LeaveBinding(_, b) => b,
             Event::Result(seq) => {
-                reinfer.operand(func, func.seq(seq).result);
+                reinfer.update_tuple_ty(func, func.seq(seq).result);
                 continue;
             }
             _ => continue,
@@ -214,7 +214,7 @@ impl Matcher {
         self.bound.insert(b.var, b);
         match func.expr(b.value) {
             ExprData::Call { .. } | ExprData::Tuple(_) | ExprData::TupleGetItem(..) => {
-                reinfer.binding(func, b)
+                reinfer.reinfer_binding(func, b)
             }
             _ => Ok(()),
         }

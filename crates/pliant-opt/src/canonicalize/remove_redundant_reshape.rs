@@ -52,8 +52,8 @@ use pliant_pass::rewrite::{
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::memory::{Memory, ParamUses, has_local_functions};
-use crate::common::names::RESHAPE;
+use crate::analysis::aliases::{MemoryAliases, ParamUses, has_local_functions};
+use crate::common::lowered_ops::RESHAPE;
 
 /// See the module's documentation.
 pub struct RemoveRedundantReshape;
@@ -64,7 +64,7 @@ impl ModulePass for RemoveRedundantReshape {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let uses = ParamUses::where_in_place(&module);
+        let uses = ParamUses::of_in_place_module(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let mut pinned = shape_vars(func);
             if let Some(uses) = &uses {
@@ -86,7 +86,8 @@ impl ModulePass for RemoveRedundantReshape {
 
 /// The reshaped tensors that must stay separate values because their operand may be written to.
 fn apart(func: &Function, uses: &ParamUses) -> Vec<Var> {
-    let (mut memory, unknown) = (Memory::of_given_away(func, uses), has_local_functions(func));
+    let (mut memory, unknown) =
+        (MemoryAliases::of_with_results_written(func, uses), has_local_functions(func));
     let mut out = Vec::new();
     walk(func, func.root(), |event| {
         if let Event::LeaveBinding(_, b) = event

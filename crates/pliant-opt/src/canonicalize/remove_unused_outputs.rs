@@ -57,7 +57,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::call_graph::called_by_name_only;
-use crate::common::call_sites::callee_of;
+use crate::common::call_sites::callee_expr;
 
 /// See the module's documentation.
 pub struct RemoveUnusedOutputs;
@@ -243,6 +243,6 @@ fn with_result(func: &mut Function, e: Expr, name: &str, callee: &Function, ty: 
     let ExprData::Call { args, attrs, ty_args, .. } = func.expr(e).clone() else { return e };
     let (args, attrs) = (func.list(args).to_vec(), func.call_attrs(attrs).clone());
     let ty_args = func.type_list(ty_args).to_vec();
-    let callee = callee_of(func, name, callee);
+    let callee = callee_expr(func, name, callee);
     func.call(Callee::Expr(callee), &args, attrs, &ty_args, ty)
 }

@@ -3,16 +3,20 @@
 use pliant_ir::relax::{Binding, BlockData, Expr, ExprData, Function};
 use pliant_pass::rewrite::{Namer, map_leaves, reachable_seqs};
 
-/// Binds literal constants that are results, or that occur in values for which `hands_on` is true.
-pub(crate) fn bind_constants(func: &mut Function, hands_on: impl Fn(&Function, Expr) -> bool) {
+/// Binds literal constants that are results, or that occur in values for which `shares_or_writes_operands` is true.
+pub(crate) fn bind_constants(
+    func: &mut Function,
+    shares_or_writes_operands: impl Fn(&Function, Expr) -> bool,
+) {
     let mut namer = Namer::new(func);
     for seq in reachable_seqs(func) {
         for block in func.seq(seq).blocks.clone() {
             let dataflow = func.block(block).dataflow;
             let mut new = Vec::new();
             for mut binding in std::mem::take(&mut func.block_mut(block).bindings) {
-                if hands_on(func, binding.value) {
-                    binding.value = bound(func, binding.value, dataflow, &mut namer, &mut new);
+                if shares_or_writes_operands(func, binding.value) {
+                    binding.value =
+                        bind_literals(func, binding.value, dataflow, &mut namer, &mut new);
                 }
                 new.push(binding);
             }
@@ -20,7 +24,7 @@ pub(crate) fn bind_constants(func: &mut Function, hands_on: impl Fn(&Function, E
         }
         let mut bindings = Vec::new();
         let result = func.seq(seq).result;
-        let result = bound(func, result, false, &mut namer, &mut bindings);
+        let result = bind_literals(func, result, false, &mut namer, &mut bindings);
         if !bindings.is_empty() {
             let block = func.add_block(BlockData { dataflow: false, bindings });
             func.seq_mut(seq).blocks.push(block);
@@ -29,7 +33,7 @@ pub(crate) fn bind_constants(func: &mut Function, hands_on: impl Fn(&Function, E
     }
 }
 
-fn bound(
+fn bind_literals(
     func: &mut Function,
     value: Expr,
     dataflow: bool,

@@ -8,14 +8,14 @@ use pliant_ir::relax::{Expr, ExprData, Function, Type};
 
 /// Everything that determines the loop function of a call.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
+pub(crate) struct CallKey {
     op: Op,
     attrs: AttrsId,
     ty: Type,
     operands: Vec<OperandKey>,
 }
 
-impl Key {
+impl CallKey {
     /// The operands of a call with tuples expanded, and the call's key.
     pub(crate) fn of(
         func: &Function,
@@ -23,9 +23,9 @@ impl Key {
         args: &[Expr],
         attrs: AttrsId,
         ty: Type,
-    ) -> (Vec<Expr>, Key) {
-        let (flat, operands) = flatten(func, args);
-        (flat, Key { op, attrs, ty, operands })
+    ) -> (Vec<Expr>, CallKey) {
+        let (flat, operands) = flatten_operands(func, args);
+        (flat, CallKey { op, attrs, ty, operands })
     }
 }
 
@@ -42,7 +42,7 @@ enum OperandKey {
 }
 
 /// The operands with tuples expanded, and their parts of the key.
-fn flatten(func: &Function, args: &[Expr]) -> (Vec<Expr>, Vec<OperandKey>) {
+fn flatten_operands(func: &Function, args: &[Expr]) -> (Vec<Expr>, Vec<OperandKey>) {
     let (mut flat, mut keys) = (Vec::new(), Vec::new());
     for &arg in args {
         match func.tuple_fields(arg) {
@@ -63,7 +63,7 @@ fn flatten(func: &Function, args: &[Expr]) -> (Vec<Expr>, Vec<OperandKey>) {
     (flat, keys)
 }
 
-fn operand_key(func: &Function, e: Expr, flat: &[Expr]) -> OperandKey {
+fn operand_key(func: &Function, e: Expr, operands: &[Expr]) -> OperandKey {
     let ty = func.expr_ty(e);
     match func.expr(e) {
         ExprData::Constant(c) if func.const_tensor(*c).ndim() == 0 => {
@@ -75,7 +75,7 @@ fn operand_key(func: &Function, e: Expr, flat: &[Expr]) -> OperandKey {
         ExprData::DType(d) => OperandKey::Text(d.name().into()),
         _ => {
             // `x + x` is not `x + y`: its loop function may read one input for both operands.
-            let first = flat.iter().position(|&f| f == e).unwrap_or(flat.len());
+            let first = operands.iter().position(|&f| f == e).unwrap_or(operands.len());
             OperandKey::Value(ty, first as u32)
         }
     }

@@ -55,7 +55,7 @@ pub(crate) fn rewrite_calls_in(
     changed: &FxHashMap<Arc<str>, Arc<Function>>,
     args: impl Fn(CallSite<'_>) -> Option<Vec<Expr>>,
 ) -> Result<bool, PassError> {
-    let mut any = false;
+    let mut changed_any = false;
     let mut namer = None;
     let first = func.num_vars();
     rewrite_bindings(func, |func, mut binding, out| {
@@ -75,23 +75,23 @@ pub(crate) fn rewrite_calls_in(
             };
             if let Some(new) = args(site) {
                 let ty = func.expr_ty(binding.value);
-                let callee = callee_of(func, name, target);
+                let callee = callee_expr(func, name, target);
                 binding.value = func.call(Callee::Expr(callee), &new, attrs, &ty_args, ty);
-                any = true;
+                changed_any = true;
             }
         }
         out.push(binding);
         Ok(())
     })?;
     if func.num_vars() > first {
-        mark_locals(func, first);
+        mark_dataflow_locals(func, first);
     }
-    Ok(any)
+    Ok(changed_any)
 }
 
 /// Makes the variables from number `first` on local to their dataflow blocks: only calls in the
 /// blocks read them.
-fn mark_locals(func: &mut Function, first: usize) {
+fn mark_dataflow_locals(func: &mut Function, first: usize) {
     for seq in reachable_seqs(func) {
         for block in func.seq(seq).blocks.clone() {
             if func.block(block).dataflow {
@@ -104,7 +104,7 @@ fn mark_locals(func: &mut Function, first: usize) {
 }
 
 /// A function of the module as an operand in another function, with the type of its signature.
-pub(crate) fn callee_of(func: &mut Function, name: &str, callee: &Function) -> Expr {
+pub(crate) fn callee_expr(func: &mut Function, name: &str, callee: &Function) -> Expr {
     let mut syms = SymMap::default();
     let params: Box<[Type]> = callee
         .params()

@@ -4,17 +4,17 @@ use pliant_ir::relax::kernel_call::NEW_AXIS;
 use pliant_ir::{AttrValue, Attrs};
 
 /// The layout with channels first: `NCHW` for two spatial dims.
-pub(crate) fn first(dims: usize) -> String {
+pub(crate) fn channels_first(dims: usize) -> String {
     format!("NC{}", &"DHW"[3 - dims..])
 }
 
 /// The layout with channels last: `NHWC` for two spatial dims.
-pub(crate) fn last(dims: usize) -> String {
+pub(crate) fn channels_last(dims: usize) -> String {
     format!("N{}C", &"DHW"[3 - dims..])
 }
 
 /// For each dim of the images of a kernel (batch, channels, depth, height, width) that of images in a layout.
-pub(crate) fn axes(dims: usize, channels_last: bool) -> Vec<i64> {
+pub(crate) fn kernel_image_axes(dims: usize, channels_last: bool) -> Vec<i64> {
     let (channels, first) = if channels_last { (1 + dims, 1) } else { (1, 2) };
     let missing = std::iter::repeat_n(NEW_AXIS, 3 - dims);
     let spatial = (first..first + dims).map(|axis| axis as i64);
@@ -30,7 +30,7 @@ pub(crate) fn has_layout(attrs: &Attrs, name: &str, layout: &str) -> bool {
 
 /// The attributes with layouts whose channels come last.
 pub(crate) fn with_channels_last(mut attrs: Attrs, name: &str, dims: usize) -> Attrs {
-    let last = AttrValue::str(&last(dims));
+    let last = AttrValue::str(&channels_last(dims));
     if attrs.get("out_layout").is_some() {
         attrs.set("out_layout", last.clone());
     }

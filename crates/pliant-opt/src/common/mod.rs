@@ -6,8 +6,8 @@
 //! | `call_keys` | keys of operator calls that can share a loop function |
 //! | `call_sites` | rewrites calls after the parameters of a function changed |
 //! | `image_layout` | layouts with channels first and last, in attributes |
-//! | `kernels` | loop functions that a pass adds to the module, and their calls |
-//! | `names` | the operators of the lowered stages, and constructors of their calls |
+//! | `loop_functions` | loop functions that a pass adds to the module, and their calls |
+//! | `lowered_ops` | the operators of the lowered stages, and constructors of their calls |
 //! | `products` | matmuls, convolutions and their operands |
 //! | `purity` | purity once effects are explicit |
 //! | `reinfer` | type inference after the types of parameters changed |
@@ -17,8 +17,8 @@ pub(crate) mod bind_constants;
 pub(crate) mod call_keys;
 pub(crate) mod call_sites;
 pub(crate) mod image_layout;
-pub(crate) mod kernels;
-pub mod names;
+pub(crate) mod loop_functions;
+pub mod lowered_ops;
 pub mod products;
 pub(crate) mod purity;
 pub(crate) mod reinfer;

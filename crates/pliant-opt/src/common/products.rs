@@ -1,5 +1,5 @@
 //! Helpers of the passes on matrix products and convolutions: operators, products by a matrix
-//! with their biases ([`ByMatrix`]), operands and their sizes, and values that are known before
+//! with their biases ([`MatrixProduct`]), operands and their sizes, and values that are known before
 //! the inputs.
 
 use pliant_ir::relax::visit::{bindings, operand_vars};
@@ -9,7 +9,7 @@ use pliant_pass::pattern::{Pattern, RewriteCx, is_op};
 use pliant_sym::{Analyzer, Facts};
 use rustc_hash::FxHashSet;
 
-use crate::common::names::{is_left_out, num_input};
+use crate::common::lowered_ops::{is_absent, num_input};
 
 /// `R.matmul(x1, x2)`.
 pub const MATMUL: Op = Op::new("relax.matmul");
@@ -20,7 +20,7 @@ pub const EINSUM: Op = Op::new("relax.einsum");
 /// `R.add(x1, x2)`.
 pub const ADD: Op = Op::new("relax.add");
 /// `R.permute_dims(x, axes)`.
-pub const PERMUTE: Op = Op::new("relax.permute_dims");
+pub const PERMUTE_DIMS: Op = Op::new("relax.permute_dims");
 
 /// Convolutions of 1 to 3 dims, then transposed convolutions.
 pub const CONVOLUTIONS: [Op; 6] = [
@@ -33,13 +33,13 @@ pub const CONVOLUTIONS: [Op; 6] = [
 ];
 
 /// A pattern for a matrix product of two patterns.
-pub fn product(a: &Pattern, b: &Pattern) -> Pattern {
+pub fn matmul_pattern(a: &Pattern, b: &Pattern) -> Pattern {
     is_op(MATMUL).call([a.clone(), b.clone()])
 }
 
 /// A product by a matrix, `R.matmul` or `R.linear`.
 #[derive(Clone, Copy, Debug)]
-pub struct ByMatrix {
+pub struct MatrixProduct {
     /// The left operand.
     pub x: Expr,
     /// The right operand.
@@ -50,10 +50,10 @@ pub struct ByMatrix {
     pub bias: Option<Expr>,
 }
 
-impl ByMatrix {
+impl MatrixProduct {
     /// The product that defines a value. `None` if its bias may not fit at some sizes: only the
     /// operator checks that, at run time.
-    pub fn of(func: &Function, value: Expr) -> Option<ByMatrix> {
+    pub fn of(func: &Function, value: Expr) -> Option<MatrixProduct> {
         let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
             return None;
         };
@@ -61,17 +61,17 @@ impl ByMatrix {
         if *op != MATMUL && !transposed {
             return None;
         }
-        let bias = args.get(2).copied().filter(|&b| !is_left_out(func, b));
-        let fits = bias.is_none_or(|b| reaches(func, b, value));
-        fits.then(|| ByMatrix { x: args[0], right: args[1], transposed, bias })
+        let bias = args.get(2).copied().filter(|&b| !is_absent(func, b));
+        let fits = bias.is_none_or(|b| broadcasts_to(func, b, value));
+        fits.then(|| MatrixProduct { x: args[0], right: args[1], transposed, bias })
     }
 }
 
 /// Whether a tensor is known to broadcast to another without changing its sizes.
-fn reaches(func: &Function, e: Expr, other: Expr) -> bool {
-    let (Some(own), Some(of)) = (func.ty(e).dims(), func.ty(other).dims()) else { return false };
-    let mut pairs = own.iter().rev().zip(of.iter().rev());
-    own.len() <= of.len() && pairs.all(|(&a, &b)| a == b || func.syms.as_int(a) == Some(1))
+fn broadcasts_to(func: &Function, e: Expr, other: Expr) -> bool {
+    let (Some(dims), Some(of)) = (func.ty(e).dims(), func.ty(other).dims()) else { return false };
+    let mut pairs = dims.iter().rev().zip(of.iter().rev());
+    dims.len() <= of.len() && pairs.all(|(&a, &b)| a == b || func.syms.as_int(a) == Some(1))
 }
 
 /// The sizes of a tensor, if all are known.
@@ -80,7 +80,7 @@ pub fn dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
 }
 
 /// The attributes of the call that defines an operand.
-pub fn attrs_of(cx: &RewriteCx<'_>, e: Expr) -> Option<Attrs> {
+pub fn defining_attrs(cx: &RewriteCx<'_>, e: Expr) -> Option<Attrs> {
     match *cx.func.expr(cx.value(e)) {
         ExprData::Call { attrs, .. } => Some(cx.func.call_attrs(attrs).clone()),
         _ => None,
@@ -88,7 +88,7 @@ pub fn attrs_of(cx: &RewriteCx<'_>, e: Expr) -> Option<Attrs> {
 }
 
 /// The operands and attributes of a call of `op`.
-pub fn operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
+pub fn call_operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
     match func.expr(e) {
         ExprData::Call { callee: Callee::Op(callee), args, attrs, .. } if *callee == op => {
             Some((func.list(*args), func.call_attrs(*attrs)))
@@ -98,12 +98,12 @@ pub fn operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
 }
 
 /// The operands of the call of `op` that defines an operand.
-pub fn operands_of(cx: &RewriteCx<'_>, e: Expr, op: Op) -> Option<Vec<Expr>> {
-    operands(cx.func, cx.value(e), op).map(|(args, _)| args.to_vec())
+pub fn defining_operands(cx: &RewriteCx<'_>, e: Expr, op: Op) -> Option<Vec<Expr>> {
+    call_operands(cx.func, cx.value(e), op).map(|(args, _)| args.to_vec())
 }
 
 /// The order of dims of a `permute_dims` on a tensor of that rank.
-pub fn permutation(attrs: &Attrs, rank: usize) -> Option<Vec<usize>> {
+pub fn permute_axes(attrs: &Attrs, rank: usize) -> Option<Vec<usize>> {
     let axes = match attrs.get("axes") {
         Some(axes) if !axes.is_none() => axes.as_ints()?,
         _ => return Some((0..rank).rev().collect()),
@@ -113,7 +113,7 @@ pub fn permutation(attrs: &Attrs, rank: usize) -> Option<Vec<usize>> {
 }
 
 /// Whether a product of sizes is less than another at some sizes and greater at none.
-pub fn costs_less(func: &mut Function, cost: Sym, other: Sym) -> bool {
+pub fn provably_cheaper(func: &mut Function, cost: Sym, other: Sym) -> bool {
     let mut facts = Facts::new();
     for sym in [cost, other] {
         for var in func.syms.free_vars(sym) {
@@ -126,26 +126,26 @@ pub fn costs_less(func: &mut Function, cost: Sym, other: Sym) -> bool {
 
 /// The variables that depend only on constants and on the parameters after the inputs
 /// (`num_input`), so that they can be computed before the inputs are known.
-pub fn known_before(func: &Function) -> FxHashSet<Var> {
+pub fn input_independent_vars(func: &Function) -> FxHashSet<Var> {
     let params = func.params();
     let inputs = num_input(func).ok().flatten().unwrap_or(params.len());
-    let mut known: FxHashSet<Var> = params[inputs..].iter().copied().collect();
+    let mut independent: FxHashSet<Var> = params[inputs..].iter().copied().collect();
     for (_, b) in bindings(func) {
         let computed = match func.expr(b.value) {
             ExprData::If { .. } | ExprData::Func(_) => false,
-            _ => operand_vars(func, b.value).iter().all(|v| known.contains(v)),
+            _ => operand_vars(func, b.value).iter().all(|v| independent.contains(v)),
         };
         if computed {
-            known.insert(b.var);
+            independent.insert(b.var);
         }
     }
-    known
+    independent
 }
 
 /// Whether an operand is a constant, or one of these variables.
-pub fn is_known(func: &Function, known: &FxHashSet<Var>, e: Expr) -> bool {
+pub fn is_input_independent(func: &Function, independent: &FxHashSet<Var>, e: Expr) -> bool {
     match func.expr(e) {
-        ExprData::Var(v) => known.contains(v),
+        ExprData::Var(v) => independent.contains(v),
         ExprData::Constant(_) => true,
         _ => false,
     }

@@ -32,8 +32,8 @@ pub(crate) fn reinfer(
     let reinfer = Reinfer { module, ops, widen };
     for event in events {
         match event {
-            Event::LeaveBinding(_, b) => {
-                if let Err(e) = reinfer.binding(func, b) {
+            Event::Bound(_, b) => {
+                if let Err(e) = reinfer.reinfer_binding(func, b) {
                     let problem = Problem::new(e.message).at(func.var(b.var).span);
                     problems.push(match e.help {
                         Some(help) => problem.with_help(help),
@@ -41,8 +41,8 @@ pub(crate) fn reinfer(
                     });
                 }
             }
-            Event::Result(seq) => reinfer.operand(func, func.seq(seq).result),
-            Event::LeaveFunc(id) => reinfer.function(func, id),
+            Event::Result(seq) => reinfer.update_tuple_ty(func, func.seq(seq).result),
+            Event::LeaveFunc(id) => reinfer.update_ret_ty(func, id),
             _ => {}
         }
     }
@@ -62,9 +62,9 @@ pub(crate) struct Reinfer<'a> {
 impl Reinfer<'_> {
     /// Updates the types of tuples in an operand from their fields. Recursion follows only nested
     /// tuples, whose depth the verifier bounds.
-    pub(crate) fn operand(&self, func: &mut Function, e: Expr) {
+    pub(crate) fn update_tuple_ty(&self, func: &mut Function, e: Expr) {
         let Some(fields) = func.tuple_fields(e).map(<[Expr]>::to_vec) else { return };
-        fields.iter().for_each(|&f| self.operand(func, f));
+        fields.iter().for_each(|&f| self.update_tuple_ty(func, f));
         let tys = fields.iter().map(|&f| func.expr_ty(f)).collect();
         let ty = func.intern(TypeData::Tuple(tys));
         func.set_expr_ty(e, ty);
@@ -74,9 +74,13 @@ impl Reinfer<'_> {
     ///
     /// # Errors
     /// The error of the type rule.
-    pub(crate) fn binding(&self, func: &mut Function, b: Binding) -> Result<(), InferError> {
+    pub(crate) fn reinfer_binding(
+        &self,
+        func: &mut Function,
+        b: Binding,
+    ) -> Result<(), InferError> {
         let old = func.expr_ty(b.value);
-        let Some(new) = self.value(func, b.value)? else { return Ok(()) };
+        let Some(new) = self.value_ty(func, b.value)? else { return Ok(()) };
         if new == old || !(self.widen || is_subtype(func, new, old).is_yes()) {
             return Ok(());
         }
@@ -90,14 +94,14 @@ impl Reinfer<'_> {
     }
 
     /// The type of a binding's value for its current operands; `None` if they do not determine it.
-    fn value(&self, func: &mut Function, e: Expr) -> Result<Option<Type>, InferError> {
+    fn value_ty(&self, func: &mut Function, e: Expr) -> Result<Option<Type>, InferError> {
         Ok(match func.expr(e).clone() {
             ExprData::Tuple(_) => {
-                self.operand(func, e);
+                self.update_tuple_ty(func, e);
                 Some(func.expr_ty(e))
             }
             ExprData::TupleGetItem(tuple, index) => {
-                self.operand(func, tuple);
+                self.update_tuple_ty(func, tuple);
                 match func.ty(tuple) {
                     TypeData::Tuple(fields) => fields.get(index as usize).copied(),
                     _ => None,
@@ -111,7 +115,7 @@ impl Reinfer<'_> {
             ExprData::Func(id) => Some(func.signature(id)),
             ExprData::Call { callee, args, attrs, ty_args } => {
                 let args = func.list(args).to_vec();
-                args.iter().for_each(|&a| self.operand(func, a));
+                args.iter().for_each(|&a| self.update_tuple_ty(func, a));
                 let tys: Vec<Type> = args.iter().map(|&a| func.expr_ty(a)).collect();
                 match callee {
                     Callee::Op(op) => {
@@ -119,14 +123,14 @@ impl Reinfer<'_> {
                         let ty_args = func.type_list(ty_args).to_vec();
                         Some(self.ops.infer(func, op, &args, &attrs, &ty_args)?)
                     }
-                    Callee::Expr(callee) => self.call(func, callee, &tys)?,
+                    Callee::Expr(callee) => self.call_ty(func, callee, &tys)?,
                 }
             }
             _ => Some(func.expr_ty(e)),
         })
     }
 
-    fn call(
+    fn call_ty(
         &self,
         func: &mut Function,
         callee: Expr,
@@ -146,16 +150,16 @@ impl Reinfer<'_> {
     }
 
     /// Updates the declared result type if the result no longer fits, or is more precise.
-    fn function(&self, func: &mut Function, id: FuncId) {
+    fn update_ret_ty(&self, func: &mut Function, id: FuncId) {
         let data = func.func(id);
         let (declared, result) = (data.ret_ty, func.seq(data.body).result);
         let mut ty = func.expr_ty(result);
         if id == func.root() {
             // Callers know only the sizes that parameters define.
             let tys: Vec<Type> = func.params().iter().map(|&p| func.var(p).ty).collect();
-            let told: FxHashSet<SymVar> =
+            let defined: FxHashSet<SymVar> =
                 solvable_syms(func, &tys, &|_| false).into_iter().collect();
-            ty = erase(func, ty, &|v| told.contains(&v));
+            ty = erase(func, ty, &|v| defined.contains(&v));
         }
         let finer = is_subtype(func, ty, declared).is_yes();
         if finer || self.widen {

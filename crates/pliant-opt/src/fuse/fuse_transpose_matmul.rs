@@ -47,9 +47,10 @@ use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 
-use crate::common::names::is_left_out;
+use crate::common::lowered_ops::is_absent;
 use crate::common::products::{
-    EINSUM, LINEAR, MATMUL, PERMUTE, attrs_of, dims, operands_of, permutation, product,
+    EINSUM, LINEAR, MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, dims, matmul_pattern,
+    permute_axes,
 };
 
 /// See the module's documentation.
@@ -64,9 +65,9 @@ impl ModulePass for FuseTransposeMatmul {
         if !ctx.kernels() {
             return Ok(module);
         }
-        let writers = MayWrite::of(&module);
-        let whole = product(&wildcard(), &wildcard());
-        let turned = is_op(PERMUTE).call([wildcard()]);
+        let writers = Writers::of(&module);
+        let whole = matmul_pattern(&wildcard(), &wildcard());
+        let turned = is_op(PERMUTE_DIMS).call([wildcard()]);
         let roots: [Pattern; 2] = [whole, turned];
         let rules = RuleSet::new(roots.clone(), ctx.ops)?;
         update_each_relax(&mut module, ctx, |_, func| {
@@ -88,7 +89,7 @@ impl ModulePass for FuseTransposeMatmul {
 }
 
 fn is_permuted(func: &Function, value: Expr) -> bool {
-    crate::common::products::operands(func, value, PERMUTE).is_some()
+    crate::common::products::call_operands(func, value, PERMUTE_DIMS).is_some()
 }
 
 /// How often each variable is read.
@@ -109,11 +110,11 @@ fn reads(func: &Function) -> FxHashMap<Var, usize> {
 
 /// A product of transposed operands, rewritten as one of the original operands.
 fn of_permuted(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassError> {
-    let Some(args) = operands_of(cx, root, MATMUL) else { return Ok(None) };
+    let Some(args) = defining_operands(cx, root, MATMUL) else { return Ok(None) };
     let [left, right] = [args[0], args[1]].map(|e| inside(cx, e));
     let weight = right.as_ref().filter(|(order, _)| order == &[1, 0]).map(|&(_, w)| w);
     if let (None, Some(w)) = (&left, weight) {
-        let attrs = attrs_of(cx, root).unwrap_or_default();
+        let attrs = defining_attrs(cx, root).unwrap_or_default();
         return cx.call(LINEAR, &[args[0], w], attrs).map(Some);
     }
     if left.is_none() && right.is_none() {
@@ -133,9 +134,9 @@ fn of_permuted(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassE
 
 /// For a permuted operand: the order and the original tensor.
 fn inside(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
-    let inner = operands_of(cx, e, PERMUTE)?[0];
+    let inner = defining_operands(cx, e, PERMUTE_DIMS)?[0];
     let rank = dims(cx.func, inner)?.len();
-    Some((permutation(&attrs_of(cx, e)?, rank)?, inner))
+    Some((permute_axes(&defining_attrs(cx, e)?, rank)?, inner))
 }
 
 /// A transposed product without other readers.
@@ -162,13 +163,13 @@ impl Labelled {
     /// The float product of known sizes that defines an operand, if any.
     fn of(cx: &RewriteCx<'_>, e: Expr) -> Option<Labelled> {
         let dtype = cx.func.ty(e).dtype()?;
-        let (args, attrs) = (operands_of(cx, e, MATMUL), attrs_of(cx, e)?);
+        let (args, attrs) = (defining_operands(cx, e, MATMUL), defining_attrs(cx, e)?);
         if !matches!(dtype, DType::Float32 | DType::Float64) {
             return None;
         }
         let whole = match args {
             Some(args) => Labelled::of_matmul(cx, args[0], args[1]),
-            None => match operands_of(cx, e, LINEAR) {
+            None => match defining_operands(cx, e, LINEAR) {
                 Some(args) => Labelled::of_linear(cx, &args),
                 None => Labelled::of_einsum(cx, e, &attrs),
             },
@@ -204,7 +205,7 @@ impl Labelled {
     fn of_linear(cx: &RewriteCx<'_>, args: &[Expr]) -> Option<Labelled> {
         let (x, w) = (args[0], args[1]);
         let (of_x, of_w) = (dims(cx.func, x)?, dims(cx.func, w)?);
-        let plain = args.get(2).is_none_or(|&e| is_left_out(cx.func, e));
+        let plain = args.get(2).is_none_or(|&e| is_absent(cx.func, e));
         if !plain || of_w.len() != 2 || of_x.last()? != &of_w[1] {
             return None;
         }
@@ -218,7 +219,7 @@ impl Labelled {
 
     /// An `R.einsum` with all labels explicit.
     fn of_einsum(cx: &RewriteCx<'_>, e: Expr, attrs: &Attrs) -> Option<Labelled> {
-        let tuple = operands_of(cx, e, EINSUM)?[0];
+        let tuple = defining_operands(cx, e, EINSUM)?[0];
         let ExprData::Tuple(fields) = *cx.func.expr(cx.value(tuple)) else { return None };
         let &[x, y] = cx.func.list(fields) else { return None };
         let (inputs, result) = attrs.get("subscripts")?.as_str()?.split_once("->")?;

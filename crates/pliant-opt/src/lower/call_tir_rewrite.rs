@@ -64,8 +64,8 @@ use pliant_pass::pass::for_each_relax;
 use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 
-use crate::common::names::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
-use crate::common::purity::{admit_effects_everywhere, flatten, force_pure};
+use crate::common::lowered_ops::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
+use crate::common::purity::{flatten_blocks, force_pure, make_all_impure};
 use crate::common::sizes::shape_dims;
 use crate::memory::copy_written_views::CopyWrittenViews;
 
@@ -94,7 +94,7 @@ impl ModulePass for CallTirRewrite {
             Ok(())
         })?;
         if in_place {
-            admit_effects_everywhere(&mut module);
+            make_all_impure(&mut module);
         }
         Ok(module)
     }
@@ -103,7 +103,7 @@ impl ModulePass for CallTirRewrite {
 /// Rewrites the calls of a function. Returns whether there were any.
 fn rewrite(func: &mut Function) -> Result<bool, PassError> {
     let mut rewriter = Rewriter { namer: None, changed: false };
-    flatten(func);
+    flatten_blocks(func);
     rewrite_bindings(func, |func, binding, out| rewriter.binding(func, binding, out))?;
     Ok(rewriter.changed)
 }

@@ -61,9 +61,9 @@ use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::call_keys::Key;
-use crate::common::kernels::Kernels;
-use crate::common::names::{RESHAPE, null_vars, op_call, packed_call, resolve_null};
+use crate::common::call_keys::CallKey;
+use crate::common::loop_functions::LoopFunctions;
+use crate::common::lowered_ops::{RESHAPE, null_vars, op_call, packed_call, resolve_null};
 
 /// A user function that legalises an operator. It returns the replacement of the call.
 pub type CustomLegalize =
@@ -93,7 +93,7 @@ pub struct CustomCall<'a> {
     pub ty: Type,
     var: Var,
     namer: &'a mut Option<Namer>,
-    kernels: &'a mut Kernels,
+    kernels: &'a mut LoopFunctions,
     out: Vec<Binding>,
 }
 
@@ -150,7 +150,7 @@ impl ModulePass for LegalizeOps {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
-        let mut kernels = Kernels::new(&module);
+        let mut kernels = LoopFunctions::new(&module);
         let mut errors = Vec::new();
         for name in names {
             ctx.check_cancelled()?;
@@ -214,9 +214,9 @@ struct Known {
 
 struct Legalizer<'a> {
     pass: &'a LegalizeOps,
-    kernels: &'a mut Kernels,
+    kernels: &'a mut LoopFunctions,
     namer: Option<Namer>,
-    known: FxHashMap<Key, Known>,
+    known: FxHashMap<CallKey, Known>,
     /// Whether indices are not checked; see [`TRUST_INDICES`].
     trusted: bool,
     /// The variables bound to `R.null_value()`, which represent absent operands.
@@ -267,7 +267,7 @@ impl Legalizer<'_> {
             let (custom, call) = (custom.clone(), (op, &args[..], &attrs, ty));
             return self.custom(func, binding, call, &custom, out);
         }
-        let (flat, key) = Key::of(func, op, &args, attrs, ty);
+        let (flat, key) = CallKey::of(func, op, &args, attrs, ty);
         if let Some(known) = self.known.get(&key) {
             let known = known.clone();
             let inputs: Vec<Expr> = known.inputs.iter().map(|&i| flat[i]).collect();
@@ -356,7 +356,7 @@ impl Legalizer<'_> {
         func: &mut Function,
         var: Var,
         call: TirCall,
-        key: Key,
+        key: CallKey,
         flat: &[Expr],
         out: &mut Vec<Binding>,
     ) -> Expr {

@@ -46,12 +46,12 @@ use pliant_ops::dynamic_calls;
 use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
-use crate::common::names::{
+use crate::common::lowered_ops::{
     INVOKE_CLOSURE, INVOKE_PURE_CLOSURE, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR,
     MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR, VM_KILL_OBJECT,
     op_call, packed_call,
 };
-use crate::common::names::{null_vars, resolve_null};
+use crate::common::lowered_ops::{null_vars, resolve_null};
 
 /// Operators that become calls of a builtin with the same operands.
 pub const BUILTIN_OPS: &[(Op, &str)] = &[
@@ -62,7 +62,7 @@ pub const BUILTIN_OPS: &[(Op, &str)] = &[
     (INVOKE_CLOSURE, "vm.builtin.invoke_closure"),
     (INVOKE_PURE_CLOSURE, "vm.builtin.invoke_pure_closure"),
 ];
-use crate::common::purity::admit_effects;
+use crate::common::purity::allow_hidden_effects;
 
 /// Operators whose second operand is a tuple of operands.
 const CLOSURE_OPS: [Op; 3] = [MAKE_CLOSURE, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE];
@@ -76,7 +76,7 @@ impl FunctionPass for LowerRuntimeBuiltin {
     }
 
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
-        admit_effects(func);
+        allow_hidden_effects(func);
         let nulls = null_vars(func);
         let mut namer = None;
         rewrite_bindings(func, |func, mut binding, out| {

@@ -37,7 +37,7 @@ use pliant_pass::pass::for_each_relax;
 use pliant_pass::rewrite::rewrite_bindings;
 use pliant_pass::{ModulePass, PassContext, PassError};
 
-use crate::common::purity::{admit_effects_everywhere, flatten, force_pure};
+use crate::common::purity::{flatten_blocks, force_pure, make_all_impure};
 use crate::memory::copy_written_views::CopyWrittenViews;
 
 /// See the module's documentation.
@@ -54,7 +54,7 @@ impl ModulePass for RemovePurityChecking {
         let mut module = CopyWrittenViews.run(module, ctx)?;
         for_each_relax(&mut module, ctx, |_, func| {
             if unwrap_calls(func)? {
-                flatten(func);
+                flatten_blocks(func);
             }
             if !in_place {
                 force_pure(func);
@@ -62,7 +62,7 @@ impl ModulePass for RemovePurityChecking {
             Ok(())
         })?;
         if in_place {
-            admit_effects_everywhere(&mut module);
+            make_all_impure(&mut module);
         }
         Ok(module)
     }

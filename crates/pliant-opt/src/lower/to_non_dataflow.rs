@@ -37,7 +37,7 @@
 use pliant_ir::relax::Function;
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
-use crate::common::purity::flatten;
+use crate::common::purity::flatten_blocks;
 
 /// See the module's documentation.
 pub struct ToNonDataflow;
@@ -48,7 +48,7 @@ impl FunctionPass for ToNonDataflow {
     }
 
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
-        flatten(func);
+        flatten_blocks(func);
         Ok(())
     }
 }

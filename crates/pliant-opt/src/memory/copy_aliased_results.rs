@@ -38,7 +38,7 @@ use pliant_pass::rewrite::Namer;
 use pliant_pass::{FunctionPass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::memory::may_be_view;
+use crate::analysis::aliases::may_be_view;
 
 /// The builtin that copies a tensor.
 pub const COPY_TENSOR: &str = "vm.builtin.copy_tensor";

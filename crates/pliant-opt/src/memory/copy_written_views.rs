@@ -65,7 +65,7 @@ use pliant_pass::rewrite::{Namer, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::memory::{Memory, ParamUses, may_be_view, written_constants};
+use crate::analysis::aliases::{MemoryAliases, ParamUses, may_be_view, written_constants};
 use crate::common::bind_constants::bind_constants;
 use crate::memory::copy_aliased_results::COPY_TENSOR;
 
@@ -78,16 +78,16 @@ impl ModulePass for CopyWrittenViews {
     }
 
     fn run(&self, mut module: IRModule, _: &PassContext) -> Result<IRModule, PassError> {
-        let Some(uses) = ParamUses::where_in_place(&module) else { return Ok(module) };
+        let Some(uses) = ParamUses::of_in_place_module(&module) else { return Ok(module) };
         for func in module.functions.values_mut() {
             let BaseFunc::Relax(func) = func else { continue };
             if func.attrs.contains_key(PRIMITIVE) {
                 continue;
             }
             if func.has_constants() {
-                bind_constants(Arc::make_mut(func), |f, e| uses.hands_on(f, e));
+                bind_constants(Arc::make_mut(func), |f, e| uses.shares_or_writes_operands(f, e));
             }
-            let mut memory = Memory::of_given_away(func, &uses);
+            let mut memory = MemoryAliases::of_with_results_written(func, &uses);
             let mut views = written_views(func, &mut memory);
             views.extend(written_constants(func, &mut memory));
             if !views.is_empty() {
@@ -132,7 +132,7 @@ fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
 }
 
 /// The views whose memory a call may write to while another variable refers to it.
-fn written_views(func: &Function, memory: &mut Memory) -> FxHashSet<Var> {
+fn written_views(func: &Function, memory: &mut MemoryAliases) -> FxHashSet<Var> {
     let mut views = Vec::new();
     let mut reads: FxHashMap<Var, usize> = FxHashMap::default();
     let (mut copied, mut last) = (FxHashSet::default(), None);

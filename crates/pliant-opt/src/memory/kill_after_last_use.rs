@@ -62,13 +62,13 @@ use pliant_pass::rewrite::{Namer, reachable_seqs, set_flat_bindings, take_flat_b
 use pliant_pass::{FunctionPass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::analysis::aliases::overwritten_operands;
 use crate::analysis::liveness::{AT_RESULT, Liveness, plain_alias};
-use crate::analysis::memory::overwritten;
-use crate::common::names::{
+use crate::common::lowered_ops::{
     MEMORY_ALLOC_STORAGE, MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE,
     VM_KILL_OBJECT, op_call, unit_ty,
 };
-use crate::common::purity::admit_effects;
+use crate::common::purity::allow_hidden_effects;
 
 /// See the module's documentation.
 pub struct KillAfterLastUse;
@@ -79,7 +79,7 @@ impl FunctionPass for KillAfterLastUse {
     }
 
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
-        admit_effects(func);
+        allow_hidden_effects(func);
         let live = Liveness::new(func, plain_alias);
         let mut kept = already_killed(func, &live);
         kept.extend(held(func, &live));
@@ -149,7 +149,7 @@ fn hold(func: &Function, binding: &Binding, live: &Liveness, held: &mut FxHashSe
             held.extend(fields.into_iter().flat_map(|v| [v, live.root(v)]));
         }
         ExprData::Call { callee: Callee::Op(op), .. } if op.writes_operands() => {
-            let operands = overwritten(func, binding.value);
+            let operands = overwritten_operands(func, binding.value);
             held.extend(operands.into_iter().flat_map(|v| [v, live.root(v)]));
             held.insert(binding.var);
         }

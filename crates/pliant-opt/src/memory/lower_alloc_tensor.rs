@@ -51,7 +51,7 @@ use pliant_ir::{DType, Sym};
 use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
-use crate::common::names::{
+use crate::common::lowered_ops::{
     ALLOC_TENSOR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, any_ty, op_call, prim_int,
 };
 use crate::common::sizes::shape_dims;

@@ -78,8 +78,8 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::liveness::{Liveness, plain_alias};
-use crate::common::names::{ALLOC_TENSOR, MEMORY_KILL_TENSOR, RESHAPE};
-use crate::common::purity::flatten;
+use crate::common::lowered_ops::{ALLOC_TENSOR, MEMORY_KILL_TENSOR, RESHAPE};
+use crate::common::purity::flatten_blocks;
 use crate::common::sizes::upper_bounds;
 use crate::memory::lower_alloc_tensor::Alloc;
 use pool::{Pool, Sizes};
@@ -124,7 +124,7 @@ fn plan(func: &mut Function, kernels: &FxHashSet<Arc<str>>) -> Result<(), PassEr
     if !allocates(func) {
         return Ok(());
     }
-    flatten(func);
+    flatten_blocks(func);
     let live = Liveness::new(func, alias);
     let escaping = escaping(func, kernels, &live);
     let mut namer = Namer::new(func);

@@ -73,7 +73,7 @@ use rustc_hash::FxHashSet;
 
 use crate::analysis::has_reshape_pattern::has_reshape_pattern;
 use crate::analysis::tir_call::TirCall;
-use crate::common::names::{RESHAPE, op_call};
+use crate::common::lowered_ops::{RESHAPE, op_call};
 
 /// See the module's documentation.
 pub struct RewriteDataflowReshape;

@@ -8,7 +8,7 @@ use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_pass::pattern::Defs;
 use pliant_tensor::{Tensor, TensorError};
 
-use crate::common::products::{ByMatrix, PERMUTE, operands, permutation};
+use crate::common::products::{MatrixProduct, PERMUTE_DIMS, call_operands, permute_axes};
 pub(crate) use matrix::Matrix;
 
 /// Maximum magnitude of zero points. Up to it, whole zero points are exact in float32, and so are their differences from 8-bit
@@ -28,7 +28,7 @@ pub(crate) const RESHAPES: [Op; 3] =
 /// A matmul of a float32 operand by a dequantized constant.
 #[derive(Clone, Debug)]
 pub(crate) struct Product {
-    pub by: ByMatrix,
+    pub by: MatrixProduct,
     pub weights: Weights,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Finder<'a> {
 impl Finder<'_> {
     /// The operands and attributes of an operand's value, if it is a call of `op`.
     pub fn call(&self, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
-        operands(self.func, self.defs.value_in_epoch(self.func, e, self.place), op)
+        call_operands(self.func, self.defs.value_beside(self.func, e, self.place), op)
     }
 
     /// The constant that an operand is.
@@ -101,7 +101,7 @@ impl Finder<'_> {
 
     /// The matmul by a dequantized constant that a value is.
     pub fn product(&self, value: Expr) -> Option<Product> {
-        let by = ByMatrix::of(self.func, value)?;
+        let by = MatrixProduct::of(self.func, value)?;
         let float = |e: Expr| self.func.ty(e).dtype() == Some(DType::Float32);
         let (x, right) = (by.x, by.right);
         let &[rows, columns] = self.sizes(right)?.as_slice() else { return None };
@@ -112,8 +112,8 @@ impl Finder<'_> {
             return None;
         }
         let turned = self
-            .call(right, PERMUTE)
-            .filter(|(_, attrs)| permutation(attrs, 2).is_some_and(|order| order == [1, 0]));
+            .call(right, PERMUTE_DIMS)
+            .filter(|(_, attrs)| permute_axes(attrs, 2).is_some_and(|order| order == [1, 0]));
         let mut weights = self.weights(turned.map_or(right, |(args, _)| args[0]))?;
         weights.transposed = turned.is_some() != by.transposed;
         Some(Product { by, weights })

@@ -59,7 +59,7 @@ use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use pliant_sym::Proof;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::kernels::Kernels;
+use crate::common::loop_functions::LoopFunctions;
 use crate::offload::rule::{Kept, Offloaded, Rule, RuleInfo, Site, Stage};
 use crate::offload::rules;
 
@@ -101,7 +101,7 @@ impl ModulePass for OffloadKernels {
         if rules.is_empty() {
             return Ok(module);
         }
-        let (kernels, writers) = (Kernels::new(&module), MayWrite::of(&module));
+        let (kernels, writers) = (LoopFunctions::new(&module), Writers::of(&module));
         let mut offloader = Offloader { rules, kernels, writers, ctx };
         for (name, func) in &mut module.functions {
             ctx.check_cancelled()?;
@@ -120,8 +120,8 @@ impl ModulePass for OffloadKernels {
 /// Applies rules to the functions of a module.
 struct Offloader<'a> {
     rules: Vec<(Box<dyn Rule>, RuleInfo)>,
-    kernels: Kernels,
-    writers: MayWrite,
+    kernels: LoopFunctions,
+    writers: Writers,
     ctx: &'a PassContext,
 }
 

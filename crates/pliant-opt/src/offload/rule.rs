@@ -15,9 +15,9 @@ use pliant_pass::rewrite::Namer;
 use pliant_pass::{MayWrite, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
-use crate::common::kernels::Kernels;
-use crate::common::names::op_call;
-use crate::common::products::{ADD, ByMatrix};
+use crate::common::loop_functions::LoopFunctions;
+use crate::common::lowered_ops::op_call;
+use crate::common::products::{ADD, MatrixProduct};
 use crate::offload::epilogue::Readers;
 use crate::offload::integer_sums::CAST;
 
@@ -154,7 +154,7 @@ pub struct Site<'a> {
     /// The variables that earlier replacements of this rule compute or remove.
     pub taken: &'a FxHashSet<Var>,
     /// The loop functions that call kernels.
-    pub kernels: &'a mut Kernels,
+    pub kernels: &'a mut LoopFunctions,
     /// The context of the pass.
     pub ctx: &'a PassContext,
     /// The functions that may write to their operands.
@@ -246,21 +246,21 @@ impl<'a> Site<'a> {
     }
 
     /// Replaces a matmul by a call of a loop function that computes the product only. The bias becomes an addition.
-    pub fn offload_product(&mut self, by: &ByMatrix, call: TirCall) -> Verdict {
+    pub fn offload_product(&mut self, by: &MatrixProduct, call: TirCall) -> Verdict {
         let (root, ty) = (self.root.var, self.func.expr_ty(self.root.value));
         let offloaded = self.offload_as(call, &[ty], root, Vec::new())?;
         Ok(self.with_bias(by, offloaded))
     }
 
     /// As [`Self::offload_product`], but calls a library kernel.
-    pub fn call_product_kernel(&mut self, by: &ByMatrix, call: NewKernelCall) -> Verdict {
+    pub fn call_product_kernel(&mut self, by: &MatrixProduct, call: NewKernelCall) -> Verdict {
         let (root, ty) = (self.root.var, self.func.expr_ty(self.root.value));
         let offloaded = self.call_kernel_as(call, &[ty], root, Vec::new())?;
         Ok(self.with_bias(by, offloaded))
     }
 
     /// Adds the bias of a matmul, if it has one, to the result of a replacement.
-    fn with_bias(&mut self, by: &ByMatrix, mut offloaded: Offloaded) -> Offloaded {
+    fn with_bias(&mut self, by: &MatrixProduct, mut offloaded: Offloaded) -> Offloaded {
         if let Some(bias) = by.bias {
             let (product, ty) = (self.emit(offloaded.value), self.func.expr_ty(self.root.value));
             offloaded.value = op_call(self.func, ADD, &[product, bias], ty);

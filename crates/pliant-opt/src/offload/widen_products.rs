@@ -48,7 +48,7 @@ use pliant_pass::pattern::{Pattern, RewriteCx, RuleSet, is_op, rewrite_rules};
 use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
-use crate::common::names::is_left_out;
+use crate::common::lowered_ops::is_absent;
 use crate::common::products::{CONVOLUTIONS, LINEAR, MATMUL};
 
 const CAST: Op = Op::new("relax.astype");
@@ -119,13 +119,13 @@ fn widened(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassError
     };
     let (args, attrs) = (cx.func.list(args).to_vec(), cx.func.call_attrs(attrs).clone());
     // Absent operands come last.
-    let given = args.iter().take_while(|&&e| !is_left_out(cx.func, e)).count();
+    let given = args.iter().take_while(|&&e| !is_absent(cx.func, e)).count();
     let (args, rest) = args.split_at(given);
     let narrow = args.iter().enumerate().all(|(i, &e)| {
         let dtype = cx.func.ty(e).dtype();
         is_half(dtype) || op == LINEAR && i == 2 && dtype == Some(DType::Float32)
     });
-    let all = narrow && rest.iter().all(|&e| is_left_out(cx.func, e));
+    let all = narrow && rest.iter().all(|&e| is_absent(cx.func, e));
     let result = cx.func.ty(value).dtype();
     let Some(result) = result.filter(|&d| all && (is_half(Some(d)) || d == DType::Float32)) else {
         return Ok(None);

@@ -45,8 +45,8 @@ use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use pliant_tensor::{DType, Tensor};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::memory::{Memory, ParamUses};
-use crate::common::names::{known_names, relax_func};
+use crate::analysis::aliases::{MemoryAliases, ParamUses};
+use crate::common::lowered_ops::{format_names, relax_func};
 use crate::common::reinfer::reinfer;
 
 /// Identifies a parameter.
@@ -141,8 +141,8 @@ impl ModulePass for BindParams {
         }
         let bound = self.resolve(func);
         let bound = bound.map_err(|p| PassError::User(vec![p.in_function(&*self.func_name)]))?;
-        let mut memory =
-            ParamUses::where_in_place(&module).map(|uses| Memory::of_given_away(func, &uses));
+        let mut memory = ParamUses::of_in_place_module(&module)
+            .map(|uses| MemoryAliases::of_with_results_written(func, &uses));
         let mut written = |p: Var| memory.as_mut().is_some_and(|m| m.is_written(p));
         let mut new =
             bind(func, &bound, &mut written).map_err(|e| e.in_function(&self.func_name))?;
@@ -164,7 +164,7 @@ impl BindParams {
                         || {
                             let names = params.iter().map(|&p| &*func.var(p).name);
                             Problem::new(format!("there is no parameter '{name}' to bind"))
-                                .with_help(known_names("its parameters are", names))
+                                .with_help(format_names("its parameters are", names))
                         },
                     )?
                 }

@@ -46,7 +46,7 @@ use pliant_ir::{BaseFunc, IRModule, Sym, SymArena, SymVar};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::names::{known_names, relax_func};
+use crate::common::lowered_ops::{format_names, relax_func};
 
 /// The replacement of a size: a term in its own arena.
 #[derive(Clone, Debug)]
@@ -171,7 +171,7 @@ impl BindSymbolicVars {
                 let names = all.iter().map(String::as_str);
                 problems.push(
                     Problem::new(format!("{place} no symbolic size '{key}'"))
-                        .with_help(known_names("there are", names)),
+                        .with_help(format_names("there are", names)),
                 );
             }
         }

@@ -46,7 +46,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 
 use crate::common::call_sites::rewrite_calls;
-use crate::common::names::num_input;
+use crate::common::lowered_ops::num_input;
 
 /// See the module's documentation.
 #[derive(Clone, Debug)]

@@ -45,7 +45,8 @@ use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
 use crate::common::products::{
-    MATMUL, attrs_of, costs_less, dims, is_known, known_before, product,
+    MATMUL, defining_attrs, dims, input_independent_vars, is_input_independent, matmul_pattern,
+    provably_cheaper,
 };
 
 /// See the module's documentation.
@@ -60,7 +61,7 @@ impl ModulePass for AdjustMatmulOrder {
         let writers = MayWrite::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let chain = Chain::new();
-            let known = known_before(func);
+            let known = input_independent_vars(func);
             let either = chain.left.clone() | chain.right.clone();
             let count = rewrite_call(func, &either, ctx.ops, Some(&writers), |cx, found| {
                 chain.reordered(cx, found, &known)
@@ -82,8 +83,8 @@ struct Chain {
 impl Chain {
     fn new() -> Chain {
         let [a, b, c] = [wildcard(), wildcard(), wildcard()];
-        let inner = [product(&a, &b), product(&b, &c)];
-        let (left, right) = (product(&inner[0], &c), product(&a, &inner[1]));
+        let inner = [matmul_pattern(&a, &b), matmul_pattern(&b, &c)];
+        let (left, right) = (matmul_pattern(&inner[0], &c), matmul_pattern(&a, &inner[1]));
         Chain { operands: [a, b, c], inner, left, right }
     }
 
@@ -100,19 +101,20 @@ impl Chain {
         let products =
             if is_left { [&self.inner[0], &self.left] } else { [&self.inner[1], &self.right] };
         let plain = |p: &Pattern| {
-            let attrs = found.get(p).and_then(|e| attrs_of(cx, e));
+            let attrs = found.get(p).and_then(|e| defining_attrs(cx, e));
             attrs.is_some_and(|a| a.get("out_dtype").is_none_or(|d| d.is_none()))
         };
         if !products.into_iter().all(plain) {
             return Ok(None);
         }
-        let [before_a, before_b, before_c] = [a, b, c].map(|e| is_known(cx.func, known, e));
+        let [before_a, before_b, before_c] =
+            [a, b, c].map(|e| is_input_independent(cx.func, known, e));
         let Some((left, right)) = costs(cx.func, a, b, c) else { return Ok(None) };
         let wants_left = match (before_a && before_b, before_b && before_c) {
             (true, false) => true,
             (false, true) => false,
-            _ if is_left => !costs_less(cx.func, right, left),
-            _ => costs_less(cx.func, left, right),
+            _ if is_left => !provably_cheaper(cx.func, right, left),
+            _ => provably_cheaper(cx.func, left, right),
         };
         if wants_left == is_left {
             return Ok(None);

@@ -47,7 +47,7 @@ use pliant_pass::rewrite::Namer;
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
-use crate::common::products::{MATMUL, dims, product};
+use crate::common::products::{MATMUL, dims, matmul_pattern};
 
 const CONCAT: Op = Op::new("relax.concat");
 const SPLIT: Op = Op::new("relax.split");
@@ -95,7 +95,7 @@ fn groups(
     writers: &MayWrite,
 ) -> Vec<Vec<Part>> {
     let (x, w) = (wildcard(), wildcard());
-    let whole = product(&x, &w);
+    let whole = matmul_pattern(&x, &w);
     let defs = Defs::of(func, ops, Some(writers));
     let mut groups: Vec<Vec<Part>> = Vec::new();
     // The variables bound before the first product of each group.

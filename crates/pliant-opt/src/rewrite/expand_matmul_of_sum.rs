@@ -44,7 +44,9 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{is_op, rewrite_call, wildcard};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
-use crate::common::products::{MATMUL, attrs_of, is_known, known_before, product, same_type};
+use crate::common::products::{
+    MATMUL, defining_attrs, input_independent_vars, is_input_independent, matmul_pattern, same_type,
+};
 
 const ADD: Op = Op::new("relax.add");
 
@@ -59,21 +61,22 @@ impl ModulePass for ExpandMatmulOfSum {
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let writers = MayWrite::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
-            let known = known_before(func);
+            let known = input_independent_vars(func);
             let [x, a, b] = [wildcard(), wildcard(), wildcard()];
             let sum = is_op(ADD).call([a.clone(), b.clone()]);
-            let whole = product(&x, &sum);
+            let whole = matmul_pattern(&x, &sum);
             let count = rewrite_call(func, &whole, ctx.ops, Some(&writers), |cx, found| {
                 let parts = [&x, &a, &b, &sum, &whole].map(|p| found.get(p));
                 let [Some(x), Some(a), Some(b), Some(sum), Some(whole)] = parts else {
                     return Ok(None);
                 };
                 let whole_sum = same_type(cx.func, a, b) && same_type(cx.func, a, sum);
-                let early = is_known(cx.func, &known, a) && is_known(cx.func, &known, b);
+                let early = is_input_independent(cx.func, &known, a)
+                    && is_input_independent(cx.func, &known, b);
                 if early || !whole_sum {
                     return Ok(None);
                 }
-                let attrs = attrs_of(cx, whole).unwrap_or_default();
+                let attrs = defining_attrs(cx, whole).unwrap_or_default();
                 let first = cx.call(MATMUL, &[x, a], attrs.clone())?;
                 let second = cx.call(MATMUL, &[x, b], attrs)?;
                 cx.call(ADD, &[first, second], Attrs::default()).map(Some)

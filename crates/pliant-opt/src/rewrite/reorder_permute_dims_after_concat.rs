@@ -42,7 +42,7 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{RewriteCx, is_op, rewrite_call, wildcard};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
-use crate::common::products::{PERMUTE, attrs_of, operands_of, permutation};
+use crate::common::products::{PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes};
 
 const CONCAT: Op = Op::new("relax.concat");
 
@@ -84,7 +84,7 @@ fn reordered(
     if fields.len() < 2 || permuted.iter().any(|(_, other)| other != order) {
         return Ok(None);
     }
-    let axis = attrs_of(cx, joined).and_then(|a| a.get("axis").and_then(AttrValue::as_int));
+    let axis = defining_attrs(cx, joined).and_then(|a| a.get("axis").and_then(AttrValue::as_int));
     let Some(axis) = axis.map(|a| if a < 0 { a + order.len() as i64 } else { a }) else {
         return Ok(None);
     };
@@ -94,13 +94,13 @@ fn reordered(
     let inputs = cx.func.tuple(&inputs);
     let attrs = Attrs::default().with("axis", AttrValue::Int(own as i64));
     let all = cx.call(CONCAT, &[inputs], attrs)?;
-    cx.call(PERMUTE, &[all], Attrs::default().with("axes", axes)).map(Some)
+    cx.call(PERMUTE_DIMS, &[all], Attrs::default().with("axes", axes)).map(Some)
 }
 
 /// For a permuted operand: the original tensor, and the order of its dims.
 fn permuted(cx: &RewriteCx<'_>, e: Expr) -> Option<(Expr, Vec<usize>)> {
-    let input = *operands_of(cx, e, PERMUTE)?.first()?;
+    let input = *defining_operands(cx, e, PERMUTE_DIMS)?.first()?;
     let rank = cx.func.rank_of(cx.func.expr_ty(input))?;
-    let order = permutation(&attrs_of(cx, e)?, usize::try_from(rank).ok()?)?;
+    let order = permute_axes(&defining_attrs(cx, e)?, usize::try_from(rank).ok()?)?;
     Some((input, order))
 }

@@ -42,7 +42,7 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{is_op, rewrite_call, wildcard};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
-use crate::common::products::{MATMUL, attrs_of, dims, product};
+use crate::common::products::{MATMUL, defining_attrs, dims, matmul_pattern};
 
 const TAKE: Op = Op::new("relax.take");
 
@@ -59,13 +59,13 @@ impl ModulePass for ReorderTakeAfterMatmul {
         update_each_relax(&mut module, ctx, |_, func| {
             let [x, w, indices] = [wildcard(), wildcard(), wildcard()];
             let taken = is_op(TAKE).call([w.clone(), indices.clone()]);
-            let whole = product(&x, &taken);
+            let whole = matmul_pattern(&x, &taken);
             let count = rewrite_call(func, &whole, ctx.ops, Some(&writers), |cx, found| {
                 let parts = [&x, &w, &indices, &taken, &whole].map(|p| found.get(p));
                 let [Some(x), Some(w), Some(indices), Some(taken), Some(whole)] = parts else {
                     return Ok(None);
                 };
-                let (take, own) = (attrs_of(cx, taken), attrs_of(cx, whole));
+                let (take, own) = (defining_attrs(cx, taken), defining_attrs(cx, whole));
                 let (Some(take), Some(own)) = (take, own) else { return Ok(None) };
                 let last = matches!(take.get("axis").and_then(AttrValue::as_int), Some(1 | -1));
                 let matrix = dims(cx.func, w).is_some_and(|d| d.len() == 2);

@@ -16,7 +16,8 @@ use pliant_ir::relax::TypeData;
 use pliant_ir::verify::verify_module;
 use pliant_ir::{DType, IRModule};
 use pliant_opt::contract::{
-    CALLS_LOWERED, Gate, INITIAL, MEMORY_LOWERED, OPERATORS_LOWERED, Phase, Properties, Property,
+    Gate, INITIAL, INVALIDATED_BY_ALLOC_TENSOR, INVALIDATED_BY_CALL_TIR, INVALIDATED_BY_OPERATOR,
+    Phase, Properties, Property,
 };
 use pliant_opt::offload::offload_kernels::OffloadKernels;
 use pliant_opt::offload::rule::Stage;
@@ -333,9 +334,9 @@ fn listed(properties: Properties) -> String {
         return "nothing".into();
     }
     let groups = [
-        ("all that lowering operators ensures", OPERATORS_LOWERED),
-        ("all that lowering calls ensures", CALLS_LOWERED),
-        ("all that lowering memory ensures", MEMORY_LOWERED),
+        ("all that lowering operators ensures", INVALIDATED_BY_OPERATOR),
+        ("all that lowering calls ensures", INVALIDATED_BY_CALL_TIR),
+        ("all that lowering memory ensures", INVALIDATED_BY_ALLOC_TENSOR),
     ];
     let group = groups.iter().find(|(_, group)| properties.includes(*group));
     let rest = group.map_or(properties, |(_, group)| properties.without(*group));
@@ -371,15 +372,15 @@ against these lists.
     let groups = [
         (
             "Lowering operators",
-            OPERATORS_LOWERED.without(CALLS_LOWERED),
+            INVALIDATED_BY_OPERATOR.without(INVALIDATED_BY_CALL_TIR),
             " and what lowering calls ensures",
         ),
         (
             "Lowering calls",
-            CALLS_LOWERED.without(MEMORY_LOWERED),
+            INVALIDATED_BY_CALL_TIR.without(INVALIDATED_BY_ALLOC_TENSOR),
             " and what lowering memory ensures",
         ),
-        ("Lowering memory", MEMORY_LOWERED, ""),
+        ("Lowering memory", INVALIDATED_BY_ALLOC_TENSOR, ""),
     ];
     page.push('\n');
     for (name, group, more) in groups {

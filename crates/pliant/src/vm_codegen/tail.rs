@@ -9,7 +9,7 @@ use pliant_exec::{Arg, Reg};
 use pliant_ir::relax::{Binding, Expr, ExprData, Seq};
 use pliant_opt::analysis::liveness::AT_RESULT;
 use pliant_opt::analysis::loop_closures::loop_operands;
-use pliant_opt::analysis::tail::{is_name, significant, tail_binding};
+use pliant_opt::analysis::tail_binding::{is_rename, len_without_trailing_kills, tail_binding};
 use pliant_pass::PassError;
 use rustc_hash::FxHashMap;
 
@@ -36,7 +36,7 @@ impl FunctionGen<'_> {
         let bindings: Vec<Binding> =
             blocks.flat_map(|&b| func.block(b).bindings.iter().copied()).collect();
         let result = func.seq(seq).result;
-        let (body, rest) = bindings.split_at(significant(func, &bindings));
+        let (body, rest) = bindings.split_at(len_without_trailing_kills(func, &bindings));
         let tail = tail_binding(func, &bindings, result).map(|i| func.expr(bindings[i].value));
         let mut expiring: FxHashMap<usize, Vec<Reg>> = FxHashMap::default();
         if let Some(ExprData::If { cond, then_seq, else_seq }) = tail {
@@ -54,7 +54,7 @@ impl FunctionGen<'_> {
             self.bindings(body, &mut expiring)?;
             // Renamings of values; the values that the remaining bindings kill die with a frame.
             let dies = matches!(self.exit, Exit::Return);
-            for binding in rest.iter().filter(|b| !dies || is_name(func, b)) {
+            for binding in rest.iter().filter(|b| !dies || is_rename(func, b)) {
                 self.binding(binding)?;
             }
             self.emit_exit(result, last)?;

@@ -9,7 +9,7 @@ use pliant_pass::rewrite::{Namer, Substitution, for_each_operand_var, reachable_
 use rustc_hash::FxHashSet;
 
 use super::captures::{Known, LocalFunc};
-use crate::common::names::{MAKE_CLOSURE, op_call};
+use crate::common::lowered_ops::{MAKE_CLOSURE, op_call};
 
 /// Rewrites all sequences, including those of the local functions.
 pub(super) fn rewrite(func: &mut Function, known: &Known) {

@@ -13,10 +13,10 @@ use rustc_hash::FxHashMap;
 use crate::analysis::Effects;
 use crate::analysis::dominators::Node;
 use crate::analysis::op_pattern::{OpPattern, is_mergeable};
-use crate::analysis::tir_call::{PrimSizes, TirCall};
+use crate::analysis::tir_call::{PrimFuncSizes, TirCall};
 
 /// The loop functions that may be fused.
-pub(super) struct Kernels(FxHashMap<Arc<str>, (OpPattern, PrimSizes)>);
+pub(super) struct Kernels(FxHashMap<Arc<str>, (OpPattern, PrimFuncSizes)>);
 
 impl Kernels {
     pub fn new(module: &IRModule) -> Self {
@@ -28,7 +28,7 @@ impl Kernels {
             // allowed.
             if pattern < OpPattern::Tuple
                 && is_mergeable(f)
-                && let Some(sizes) = PrimSizes::of(f)
+                && let Some(sizes) = PrimFuncSizes::of(f)
             {
                 map.insert(name.clone(), (pattern, sizes));
             }

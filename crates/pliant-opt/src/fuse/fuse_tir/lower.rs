@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::merge::{Merge, lone_dims};
 use crate::analysis::op_pattern::is_mergeable;
-use crate::analysis::tir_call::{PrimSizes, TirCall};
+use crate::analysis::tir_call::{PrimFuncSizes, TirCall};
 
 /// A parameter of the function.
 pub(super) struct Param {
@@ -133,7 +133,7 @@ struct Lowering {
     merge: Merge,
     bridge: SymBridge,
     buffers: FxHashMap<Place, Buffer>,
-    sizes: FxHashMap<Arc<str>, PrimSizes>,
+    sizes: FxHashMap<Arc<str>, PrimFuncSizes>,
 }
 
 impl Lowering {
@@ -196,7 +196,7 @@ impl Lowering {
         let call = TirCall::of(func, b.value)?;
         let prim = module.get(&call.callee)?.as_prim().filter(|f| is_mergeable(f))?;
         if !self.sizes.contains_key(&call.callee) {
-            self.sizes.insert(call.callee.clone(), PrimSizes::of(prim)?);
+            self.sizes.insert(call.callee.clone(), PrimFuncSizes::of(prim)?);
         }
         let bound = self.sizes[&call.callee].bind(func, &call)?;
         let mut tensors = Vec::with_capacity(call.inputs.len() + call.out_tys.len());

@@ -6,7 +6,7 @@ use pliant_ir::Sym;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::names::VM_ALLOC_TENSOR;
+use crate::common::lowered_ops::VM_ALLOC_TENSOR;
 
 /// For each allocated tensor, the function that writes it: the first one that takes it.
 pub(super) fn writers(func: &Function, bindings: &[Binding]) -> FxHashMap<Var, Arc<str>> {

@@ -6,7 +6,7 @@ use pliant_ir::relax::{Binding, Function};
 use pliant_ir::{DType, SymVar};
 use pliant_pass::rewrite::Namer;
 
-use crate::common::names::{packed_call, unit_ty};
+use crate::common::lowered_ops::{packed_call, unit_ty};
 use crate::common::sizes::upper_bounds;
 
 /// The checks of a function's parameters against the bounds in its attribute, to insert before

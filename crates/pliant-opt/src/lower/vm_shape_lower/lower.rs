@@ -17,8 +17,10 @@ use super::bounds::bound_checks;
 use super::callers::Known;
 use super::heap::Heap;
 use super::shape_func::ShapeFunc;
-use crate::analysis::tail::tail_binding;
-use crate::common::names::{NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty};
+use crate::analysis::tail_binding::tail_binding;
+use crate::common::lowered_ops::{
+    NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty,
+};
 
 /// Maximum number of sizes that one generated loop function computes.
 const MAX_BATCH: usize = 256;

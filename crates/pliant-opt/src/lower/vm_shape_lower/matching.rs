@@ -13,7 +13,7 @@ use pliant_sym::solve_match;
 use rustc_hash::FxHashMap;
 
 use super::lower::{Lowering, erase};
-use crate::common::names::{packed_call, prim_int, unit_ty};
+use crate::common::lowered_ops::{packed_call, prim_int, unit_ty};
 
 /// The dim must equal the operand.
 const ASSERT_IMM: i64 = 0;

@@ -83,11 +83,11 @@ use pliant_pass::pass::for_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::names::{
+use crate::common::lowered_ops::{
     ALLOC_TENSOR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL_STORAGE,
     MEMORY_KILL_TENSOR, RESHAPE,
 };
-use crate::common::purity::admit_effects;
+use crate::common::purity::allow_hidden_effects;
 
 /// A generated loop function and its name.
 type NamedKernel = (Arc<str>, PrimFunc);
@@ -112,7 +112,7 @@ impl ModulePass for VmShapeLower {
             if func.attrs.contains_key(VM_SHAPE_LOWERED) || later.contains(name) {
                 return Ok(());
             }
-            admit_effects(func);
+            allow_hidden_effects(func);
             let kernels = lower::lower_function(name, func, callers.get(name), &taken, ctx)?;
             func.attrs.insert(VM_SHAPE_LOWERED.into(), AttrValue::Bool(true));
             let mut made = made.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

@@ -6,7 +6,7 @@ use pliant_ir::{DType, Sym};
 use pliant_sym::{CmpOp, SymKind};
 
 use super::lower::Lowering;
-use crate::common::names::{packed_call, prim_int};
+use crate::common::lowered_ops::{packed_call, prim_int};
 
 /// Maximum number of terms; a loop function computes longer sums.
 const MAX_TERMS: usize = 16;

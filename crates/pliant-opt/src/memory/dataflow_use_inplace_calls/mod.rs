@@ -74,9 +74,9 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::tir_call::TirCall;
-use crate::common::call_keys::Key;
-use crate::common::kernels::Kernels;
-use crate::common::names::{null_vars, resolve_null};
+use crate::common::call_keys::CallKey;
+use crate::common::loop_functions::LoopFunctions;
+use crate::common::lowered_ops::{null_vars, resolve_null};
 
 /// See the module's documentation.
 pub struct DataflowUseInplaceCalls;
@@ -89,7 +89,7 @@ impl ModulePass for DataflowUseInplaceCalls {
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let prims: FxHashMap<Arc<str>, Arc<PrimFunc>> =
             module.prim_funcs().map(|(name, f)| (name.clone(), f.clone())).collect();
-        let mut kernels = Kernels::new(&module);
+        let mut kernels = LoopFunctions::new(&module);
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
         for name in names {
             ctx.check_cancelled()?;
@@ -131,7 +131,7 @@ struct Kernel {
 /// Identifies the loop function of a call.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Of {
-    Op(Key),
+    Op(CallKey),
     Prim(Arc<str>),
 }
 
@@ -146,7 +146,7 @@ struct Call {
 
 struct Rewriter<'a> {
     prims: &'a FxHashMap<Arc<str>, Arc<PrimFunc>>,
-    kernels: &'a mut Kernels,
+    kernels: &'a mut LoopFunctions,
     /// The loop functions of calls; `None` if a call has no such variant.
     known: FxHashMap<Of, Option<Kernel>>,
     nulls: FxHashMap<Var, Expr>,
@@ -196,7 +196,7 @@ impl Rewriter<'_> {
         if op == CALL_TIR {
             return self.call_of_prim(func, binding.value);
         }
-        let (flat, key) = Key::of(func, op, &args, attrs, ty);
+        let (flat, key) = CallKey::of(func, op, &args, attrs, ty);
         let of = Of::Op(key);
         if !self.known.contains_key(&of) {
             let attrs = func.call_attrs(attrs).clone();

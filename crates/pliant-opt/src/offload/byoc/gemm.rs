@@ -36,7 +36,7 @@ pub const ACTIVATIONS: &[(&str, &str)] = &[
 
 const MATMUL: Op = Op::new("relax.matmul");
 const ADD: Op = Op::new("relax.add");
-const PERMUTE: Op = Op::new("relax.permute_dims");
+const PERMUTE_DIMS: Op = Op::new("relax.permute_dims");
 
 /// The backend's patterns, from the smallest to the largest: the last ones are tried first.
 pub(super) fn patterns() -> Vec<FusionPattern> {
@@ -63,7 +63,7 @@ fn pattern(
     let mut weight = rhs.clone();
     if transposed {
         name.push_str("_transposed");
-        weight = is_op(PERMUTE).call([rhs.clone()]);
+        weight = is_op(PERMUTE_DIMS).call([rhs.clone()]);
     }
     let product = is_op(MATMUL).call([lhs.clone(), weight]);
     let mut whole: Pattern = product.clone();
@@ -131,7 +131,9 @@ fn takes(seen: &mut PatternCheck<'_>, transposed: bool, with_bias: bool) -> bool
 fn swaps_last(seen: &PatternCheck<'_>, rank: usize) -> bool {
     let func = &**seen.func;
     let found = seen.members.iter().find_map(|b| match func.expr(b.value) {
-        ExprData::Call { callee: Callee::Op(PERMUTE), attrs, .. } => Some(func.call_attrs(*attrs)),
+        ExprData::Call { callee: Callee::Op(PERMUTE_DIMS), attrs, .. } => {
+            Some(func.call_attrs(*attrs))
+        }
         _ => None,
     });
     let Some(attrs) = found else { return false };
@@ -204,7 +206,7 @@ fn describe(inner: &Function) -> Option<Generated> {
         let is =
             |e: Expr, v: Option<Var>| matches!(inner.expr(e), ExprData::Var(x) if Some(*x) == v);
         match *op {
-            PERMUTE => transposed = Some((b.var, param(*operands.first()?)?)),
+            PERMUTE_DIMS => transposed = Some((b.var, param(*operands.first()?)?)),
             MATMUL => {
                 let (x, w) = (*operands.first()?, *operands.get(1)?);
                 args.push(param(x)?);

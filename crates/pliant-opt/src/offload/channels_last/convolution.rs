@@ -5,7 +5,7 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_pass::PassError;
 
 use super::{LayoutRewriter, OpCall, Site, op_call};
-use crate::common::image_layout::{first, has_layout, with_channels_last};
+use crate::common::image_layout::{channels_first, has_layout, with_channels_last};
 use crate::common::products::CONVOLUTIONS;
 use crate::offload::integer_sums::{CAST, SUBTRACT};
 use crate::offload::rules::conv_int8::matcher as integers;
@@ -21,7 +21,7 @@ pub(super) fn is_convolution(func: &Function, e: Expr) -> bool {
         && float(e)
         && func.ty(e).dims().is_some()
         && func.ty(args[0]).dims().is_some()
-        && has_layout(&attrs, "data_layout", &first(index % 3 + 1))
+        && has_layout(&attrs, "data_layout", &channels_first(index % 3 + 1))
 }
 
 impl LayoutRewriter<'_> {

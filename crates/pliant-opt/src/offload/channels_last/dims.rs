@@ -6,7 +6,7 @@ use pliant_ir::{AttrValue, Attrs};
 use pliant_pass::PassError;
 
 use super::{LayoutRewriter, OpCall, Site, constant_last};
-use crate::common::image_layout::{first, has_layout, with_channels_last};
+use crate::common::image_layout::{channels_first, has_layout, with_channels_last};
 
 /// Converts the index of a dim from channels first to channels last. Negative indices count from the end.
 fn moved(dim: i64, rank: i64) -> Option<i64> {
@@ -160,7 +160,7 @@ fn named_last(attrs: &Attrs, dims: DimTrait, rank: i64) -> Option<Attrs> {
             // A region of interest lists dims in the order of the layout, so it cannot stay as it is.
             let spatial = usize::try_from(rank - 2).ok().filter(|n| (1..=3).contains(n))?;
             let region = attrs.get("roi").is_some_and(|roi| !roi.is_none());
-            if region || !has_layout(attrs, name, &first(spatial)) {
+            if region || !has_layout(attrs, name, &channels_first(spatial)) {
                 return None;
             }
             return Some(with_channels_last(out, name, spatial));

@@ -59,7 +59,7 @@ use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
-use crate::common::products::PERMUTE;
+use crate::common::products::PERMUTE_DIMS;
 use crate::offload::dequantized::is_one;
 use crate::offload::rules::conv_int8::matcher as integers;
 
@@ -251,7 +251,7 @@ impl LayoutRewriter<'_> {
 
     fn permuted(&self, func: &mut Function, e: Expr, axes: Vec<i64>) -> Result<Expr, PassError> {
         let attrs = Attrs::default().with("axes", AttrValue::ints(axes));
-        self.call(func, PERMUTE, &[e], attrs)
+        self.call(func, PERMUTE_DIMS, &[e], attrs)
     }
 
     fn call(

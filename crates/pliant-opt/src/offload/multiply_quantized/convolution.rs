@@ -9,7 +9,7 @@ use pliant_tensor::{Tensor, TensorError};
 use super::filters::Filters;
 use super::left::{Left, Zero};
 use super::{MULTIPLY, cast, centred};
-use crate::common::products::{CONVOLUTIONS, operands};
+use crate::common::products::{CONVOLUTIONS, call_operands};
 use crate::offload::dequantized::{Finder, integers, is_one};
 use crate::offload::rules::conv::matcher::data_layout;
 
@@ -31,7 +31,8 @@ impl Convolved {
     pub fn of(finder: &Finder<'_>, value: Expr) -> Result<Option<Convolved>, TensorError> {
         let func = finder.func;
         let found = CONVOLUTIONS[..3].iter().enumerate();
-        let mut found = found.filter_map(|(d, &op)| Some((d + 1, op, operands(func, value, op)?)));
+        let mut found =
+            found.filter_map(|(d, &op)| Some((d + 1, op, call_operands(func, value, op)?)));
         let Some((dims, op, (args, attrs))) = found.next() else { return Ok(None) };
         let float = func.ty(value).dtype() == Some(DType::Float32);
         let layout = attrs.get("kernel_layout").and_then(AttrValue::as_str);

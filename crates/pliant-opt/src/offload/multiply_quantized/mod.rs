@@ -66,7 +66,9 @@ use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use pliant_tensor::Tensor;
 
-use crate::common::products::{ADD, ByMatrix, CONVOLUTIONS, LINEAR, MATMUL, operands, product};
+use crate::common::products::{
+    ADD, CONVOLUTIONS, LINEAR, MATMUL, MatrixProduct, call_operands, matmul_pattern,
+};
 use crate::offload::dequantized::Finder;
 use crate::offload::integer_sums::{CAST, SUBTRACT};
 use convolution::Convolved;
@@ -94,7 +96,7 @@ impl ModulePass for MultiplyQuantized {
             let operands: Vec<Pattern> = (0..count).map(|_| wildcard()).collect();
             is_op(LINEAR).call(operands)
         };
-        let mut roots = vec![product(&wildcard(), &wildcard()), linear(2), linear(3)];
+        let mut roots = vec![matmul_pattern(&wildcard(), &wildcard()), linear(2), linear(3)];
         roots.extend(CONVOLUTIONS[..3].iter().map(|&op| is_op(op).call([wildcard(), wildcard()])));
         let rules = RuleSet::new(roots.clone(), ctx.ops)?;
         update_each_relax(&mut module, ctx, |_, func| {
@@ -126,7 +128,9 @@ fn dequantises(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let blocks = &func.seq(seq).blocks;
         let mut bindings = blocks.iter().flat_map(|&b| &func.block(b).bindings);
-        bindings.any(|b| [DEQUANTIZE, CAST].iter().any(|&op| operands(func, b.value, op).is_some()))
+        bindings.any(|b| {
+            [DEQUANTIZE, CAST].iter().any(|&op| call_operands(func, b.value, op).is_some())
+        })
     })
 }
 
@@ -134,8 +138,8 @@ fn dequantises(func: &Function) -> bool {
 fn quantized(
     finder: &Finder<'_>,
     value: Expr,
-) -> Result<Option<(ByMatrix, Left, Right)>, pliant_tensor::TensorError> {
-    let Some(by) = ByMatrix::of(finder.func, value) else { return Ok(None) };
+) -> Result<Option<(MatrixProduct, Left, Right)>, pliant_tensor::TensorError> {
+    let Some(by) = MatrixProduct::of(finder.func, value) else { return Ok(None) };
     let Some(left) = Left::of(finder, by.x) else { return Ok(None) };
     let Some(product) = finder.product(value) else { return Ok(None) };
     let right = Right::of(&product.weights, left.most)?;
@@ -145,7 +149,7 @@ fn quantized(
 /// The matmul of the integers, multiplied by both scales.
 fn replaced(
     cx: &mut RewriteCx<'_>,
-    by: ByMatrix,
+    by: MatrixProduct,
     left: &Left,
     right: &Right,
 ) -> Result<Expr, PassError> {

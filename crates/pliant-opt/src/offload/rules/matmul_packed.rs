@@ -55,7 +55,7 @@ use pliant_pass::{PassContext, PassError, Problem};
 use pliant_tensor::{Tensor, TensorError, pack_bfloat16, pack_panels, panel_width};
 
 use super::weight_only_matmul::kernel::{self as stored, Stored};
-use crate::common::products::{ByMatrix, LINEAR, MATMUL};
+use crate::common::products::{LINEAR, MATMUL, MatrixProduct};
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
 /// The entry in the table of rules.
@@ -102,7 +102,7 @@ impl Rule for MatmulPacked {
 
 /// A product with a constant that can be packed.
 struct Product {
-    by: ByMatrix,
+    by: MatrixProduct,
     weight: Tensor,
     k: i64,
     n: i64,
@@ -110,7 +110,7 @@ struct Product {
 
 impl Product {
     fn of(func: &Function, value: Expr) -> Result<Product, Kept> {
-        let by = ByMatrix::of(func, value).ok_or(Kept::NotApplicable)?;
+        let by = MatrixProduct::of(func, value).ok_or(Kept::NotApplicable)?;
         let (x, out) = (func.ty(by.x), func.ty(value));
         let dtype = out.dtype();
         if dtype == Some(DType::Int32) {

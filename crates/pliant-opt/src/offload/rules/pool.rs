@@ -46,7 +46,7 @@ use pliant_kernel_api::kernels::pool::{KERNEL, MOST_ELEMENTS, takes_columns};
 use pliant_machine::Machine;
 use pliant_pass::PassError;
 
-use crate::common::image_layout::{axes, first, last};
+use crate::common::image_layout::{channels_first, channels_last, kernel_image_axes};
 use crate::offload::kernel_attributes::KernelAttributes;
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
@@ -105,8 +105,8 @@ impl Windows {
             return Err("its means count padding".into());
         }
         let channels_last = match attrs.get("layout").and_then(AttrValue::as_str) {
-            Some(layout) if layout == last(dims) => true,
-            Some(layout) if layout == first(dims) => false,
+            Some(layout) if layout == channels_last(dims) => true,
+            Some(layout) if layout == channels_first(dims) => false,
             _ => return Err("its layout is neither channels first nor channels last".into()),
         };
         let out_layout = attrs.get("out_layout").and_then(AttrValue::as_str);
@@ -139,8 +139,8 @@ impl Windows {
 
     /// Sets the attributes of a kernel call, and the axes of images.
     fn attributes(&self, call: NewKernelCall) -> NewKernelCall {
-        call.axes("x", axes(self.dims, self.channels_last))
-            .axes("out", axes(self.dims, self.channels_last))
+        call.axes("x", kernel_image_axes(self.dims, self.channels_last))
+            .axes("out", kernel_image_axes(self.dims, self.channels_last))
             .text("kind", if self.mean { "mean" } else { "max" })
             .window(&self.kernel, &self.strides, &self.dilation, &self.before)
     }

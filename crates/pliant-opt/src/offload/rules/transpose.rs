@@ -45,7 +45,7 @@ use pliant_kernel_api::MAX_RANK;
 use pliant_kernel_api::kernels::transpose::KERNEL;
 use pliant_pass::PassError;
 
-use crate::common::products::{EINSUM, LINEAR, MATMUL, PERMUTE, operands, permutation};
+use crate::common::products::{EINSUM, LINEAR, MATMUL, PERMUTE_DIMS, call_operands, permute_axes};
 use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
 
 /// The entry in the table of rules.
@@ -55,7 +55,7 @@ pub(super) fn info() -> RuleInfo {
         "transpose",
         "transposes that move the last dim",
         Stage::Kernel,
-        &[PERMUTE],
+        &[PERMUTE_DIMS],
         |_| Ok(Box::new(Transpose)),
     )
 }
@@ -64,7 +64,7 @@ struct Transpose;
 
 impl Rule for Transpose {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
-        let Some((args, attrs)) = operands(site.func, site.root.value, PERMUTE) else {
+        let Some((args, attrs)) = call_operands(site.func, site.root.value, PERMUTE_DIMS) else {
             return Ok(Err(Kept::NotApplicable));
         };
         let x = args[0];
@@ -72,7 +72,7 @@ impl Rule for Transpose {
         let (Some(dims), true) = (ty.dims(), ty.dtype().is_some()) else {
             return Ok(Err("the rank or data type of its operand is unknown".into()));
         };
-        let Some(order) = permutation(attrs, dims.len()).filter(|o| o.len() == dims.len()) else {
+        let Some(order) = permute_axes(attrs, dims.len()).filter(|o| o.len() == dims.len()) else {
             return Ok(Err(Kept::NotApplicable));
         };
         let mut moved = order.iter().filter(|&&k| site.func.syms.as_int(dims[k]) != Some(1));

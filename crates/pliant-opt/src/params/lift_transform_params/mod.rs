@@ -72,7 +72,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
 use crate::analysis::{CallGraph, Effects, written_vars};
-use crate::common::names::num_input;
+use crate::common::lowered_ops::num_input;
 
 pub use self::shared::{SHARED_NAME, SharedTransform};
 

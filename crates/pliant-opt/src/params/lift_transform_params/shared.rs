@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{called_functions, check_not_called, liftable, needed, transform_function};
 use crate::analysis::Effects;
 use crate::canonicalize::eliminate_common_subexpr::same_values;
-use crate::common::names::{num_input, relax_func};
+use crate::common::lowered_ops::{num_input, relax_func};
 
 /// The name of the shared function that transforms the parameters.
 pub const SHARED_NAME: &str = "transform_params";

@@ -52,9 +52,10 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{RewriteCx, is_op, rewrite_call, wildcard};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
-use crate::common::names::RESHAPE;
+use crate::common::lowered_ops::RESHAPE;
 use crate::common::products::{
-    EINSUM, MATMUL, PERMUTE, attrs_of, dims, is_known, known_before, operands_of,
+    EINSUM, MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, dims, input_independent_vars,
+    is_input_independent,
 };
 use roles::{Plan, Turn, plan};
 
@@ -73,11 +74,11 @@ impl ModulePass for EinsumToMatmul {
         let writers = MayWrite::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let whole = is_op(EINSUM).call([wildcard()]);
-            let known = known_before(func);
+            let known = input_independent_vars(func);
             let count = rewrite_call(func, &whole, ctx.ops, Some(&writers), |cx, found| {
                 let Some(root) = found.get(&whole) else { return Ok(None) };
                 let Some(einsum) = Einsum::of(cx, root) else { return Ok(None) };
-                let early = einsum.operands.map(|e| is_known(cx.func, &known, e));
+                let early = einsum.operands.map(|e| is_input_independent(cx.func, &known, e));
                 match einsum.product(cx, early) {
                     Some(plan) => einsum.written(cx, &plan).map(Some),
                     None => Ok(None),
@@ -100,13 +101,13 @@ struct Einsum {
 
 impl Einsum {
     fn of(cx: &RewriteCx<'_>, root: Expr) -> Option<Einsum> {
-        let tuple = *operands_of(cx, root, EINSUM)?.first()?;
+        let tuple = *defining_operands(cx, root, EINSUM)?.first()?;
         let ExprData::Tuple(fields) = *cx.func.expr(cx.value(tuple)) else { return None };
         let &[a, b] = cx.func.list(fields) else { return None };
         let sizes = [dims(cx.func, a)?, dims(cx.func, b)?];
-        let attrs = attrs_of(cx, root)?;
-        let terms = ParsedEquation::parse(attrs.get("subscripts")?.as_str()?).ok()?;
-        let equation = terms.for_ranks(&[sizes[0].len(), sizes[1].len()]).ok()?;
+        let attrs = defining_attrs(cx, root)?;
+        let terms = Terms::parse(attrs.get("subscripts")?.as_str()?).ok()?;
+        let equation = terms.over(&[sizes[0].len(), sizes[1].len()]).ok()?;
         let (dtype, result) = (cx.func.ty(root).dtype()?, dims(cx.func, root)?);
         Some(Einsum { operands: [a, b], equation, sizes, result, dtype })
     }
@@ -201,7 +202,7 @@ fn turned(cx: &mut RewriteCx<'_>, e: Expr, turn: &Turn) -> Result<Expr, PassErro
 
 fn permuted(cx: &mut RewriteCx<'_>, e: Expr, order: &[usize]) -> Result<Expr, PassError> {
     let axes = AttrValue::ints(order.iter().map(|&a| a as i64));
-    cx.call(PERMUTE, &[e], Attrs::default().with("axes", axes))
+    cx.call(PERMUTE_DIMS, &[e], Attrs::default().with("axes", axes))
 }
 
 fn reshaped(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Result<Expr, PassError> {

@@ -8,7 +8,7 @@ use pliant_tensor::{round_to_bf16, round_to_f16};
 
 use super::matcher::Attention;
 use super::{CAST, Uses};
-use crate::common::products::operands_of;
+use crate::common::products::defining_operands;
 
 /// Whether an operand is float32 or a 16-bit float.
 pub(super) fn is_float(func: &Function, e: Expr) -> bool {
@@ -17,7 +17,7 @@ pub(super) fn is_float(func: &Function, e: Expr) -> bool {
 
 /// The operand of a cast between floats.
 fn inside(cx: &RewriteCx<'_>, e: Expr) -> Option<Expr> {
-    let inner = operands_of(cx, e, CAST)?[0];
+    let inner = defining_operands(cx, e, CAST)?[0];
     (is_float(cx.func, e) && is_float(cx.func, inner)).then_some(inner)
 }
 

@@ -5,7 +5,7 @@ use pliant_ir::relax::{Expr, ExprData};
 use pliant_pass::pattern::RewriteCx;
 
 use super::casts::{is_float, narrow};
-use crate::common::products::{operands_of, same_type};
+use crate::common::products::{defining_operands, same_type};
 
 const MULTIPLY: Op = Op::new("relax.multiply");
 const DIVIDE: Op = Op::new("relax.divide");
@@ -24,7 +24,8 @@ pub(super) fn factored(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Expr {
     // Each iteration continues with an operand, of which there are finitely many.
     loop {
         let own = narrow(cx, e);
-        let parts = match (operands_of(cx, own, MULTIPLY), operands_of(cx, own, DIVIDE)) {
+        let parts = match (defining_operands(cx, own, MULTIPLY), defining_operands(cx, own, DIVIDE))
+        {
             (Some(args), _) => match (number(cx, args[0]), number(cx, args[1])) {
                 (_, Some(factor)) => Some((args[0], factor)),
                 (Some(factor), _) => Some((args[1], factor)),

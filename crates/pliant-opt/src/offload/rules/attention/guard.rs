@@ -9,7 +9,7 @@ use super::factors::number;
 use super::positional_masks::is_never;
 use super::scores::Scores;
 use super::{SOFTMAX, Uses, WHERE};
-use crate::common::products::{attrs_of, operands_of};
+use crate::common::products::{defining_attrs, defining_operands};
 
 const EQUAL: Op = Op::new("relax.equal");
 const ISNAN: Op = Op::new("relax.isnan");
@@ -51,14 +51,14 @@ impl Guard {
 /// The softmax that weights are, and the condition under which they are replaced by zeros; `None` if either has other readers.
 pub(super) fn softmax_of(cx: &RewriteCx<'_>, uses: &Uses, weights: Expr) -> Option<(Expr, Guard)> {
     let weights = uncast_alone(cx, uses, weights)?;
-    if operands_of(cx, weights, SOFTMAX).is_some() {
+    if defining_operands(cx, weights, SOFTMAX).is_some() {
         return Some((weights, Guard::None));
     }
-    let [condition, yes, kept] = operands_of(cx, weights, WHERE)?[..] else { return None };
+    let [condition, yes, kept] = defining_operands(cx, weights, WHERE)?[..] else { return None };
     if number(cx, yes) != Some(0.0) || cx.func.ty(weights).dims() != cx.func.ty(kept).dims() {
         return None;
     }
-    if let Some(args) = operands_of(cx, condition, ISNAN) {
+    if let Some(args) = defining_operands(cx, condition, ISNAN) {
         // `isnan` reads the weights too.
         let softmax = uncast_read(cx, uses, kept, 2)?;
         let own = same(cx, args[0], kept) && uses.at_most(cx.func, condition, 1);
@@ -68,7 +68,7 @@ pub(super) fn softmax_of(cx: &RewriteCx<'_>, uses: &Uses, weights: Expr) -> Opti
     if is_never(cx, condition) {
         return Some((softmax, Guard::None));
     }
-    let args = operands_of(cx, condition, EQUAL)?;
+    let args = defining_operands(cx, condition, EQUAL)?;
     let largest = match (number(cx, args[0]), number(cx, args[1])) {
         (None, Some(f64::NEG_INFINITY)) => args[0],
         (Some(f64::NEG_INFINITY), None) => args[1],
@@ -76,7 +76,7 @@ pub(super) fn softmax_of(cx: &RewriteCx<'_>, uses: &Uses, weights: Expr) -> Opti
     };
     // A rounded maximum may be minus infinity where the numbers are not, so only exact casts are looked through.
     let largest = narrow(cx, largest);
-    let (of, attrs) = (operands_of(cx, largest, MAX)?[0], attrs_of(cx, largest)?);
+    let (of, attrs) = (defining_operands(cx, largest, MAX)?[0], defining_attrs(cx, largest)?);
     let axes = match attrs.get("axis")? {
         axis if axis.as_int().is_some() => vec![axis.as_int()?],
         axes => axes.as_ints()?,

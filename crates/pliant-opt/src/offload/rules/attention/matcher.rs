@@ -11,8 +11,10 @@ use super::guard::{Blind, softmax_of};
 use super::scores::{Mask, scores};
 use super::sources::{Layout, Source, shared, source, transposed};
 use super::{ATTENTION, ATTENTION_BIAS, SOFTMAX, Uses};
-use crate::common::names::is_left_out;
-use crate::common::products::{MATMUL, PERMUTE, attrs_of, operands_of, permutation};
+use crate::common::lowered_ops::is_absent;
+use crate::common::products::{
+    MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes,
+};
 
 /// A matched attention.
 pub(super) struct Attention {
@@ -42,7 +44,7 @@ pub(super) struct Attention {
 
 /// Matches a product of softmax weights and values.
 pub(super) fn written(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Attention> {
-    let [weights, v] = operands_of(cx, root, MATMUL)?[..] else { return None };
+    let [weights, v] = defining_operands(cx, root, MATMUL)?[..] else { return None };
     let out = float32_dims(cx.func, root)?;
     attention(cx, uses, (weights, v), &out)
 }
@@ -50,10 +52,10 @@ pub(super) fn written(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option
 /// Matches a product of values of the dims (..., size, keys) by transposed softmax weights. The result is that of the attention
 /// with its last two dims exchanged. The values are transposed before the attention.
 pub(super) fn by_columns(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Attention> {
-    let [v, turned] = operands_of(cx, root, MATMUL)?[..] else { return None };
-    let weights = operands_of(cx, turned, PERMUTE)?[0];
+    let [v, turned] = defining_operands(cx, root, MATMUL)?[..] else { return None };
+    let weights = defining_operands(cx, turned, PERMUTE_DIMS)?[0];
     let mut out = float32_dims(cx.func, root)?;
-    let order = permutation(&attrs_of(cx, turned)?, out.len())?;
+    let order = permute_axes(&defining_attrs(cx, turned)?, out.len())?;
     if !exchanges_last(&order) || !uses.at_most(cx.func, turned, 1) {
         return None;
     }
@@ -85,7 +87,7 @@ pub(super) fn exchange_last(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, Pas
         _ => return Err(PassError::internal("attention of another rank than 3 or 4")),
     };
     let axes = AttrValue::ints(order.iter().copied());
-    cx.call(PERMUTE, &[e], Attrs::default().with("axes", axes))
+    cx.call(PERMUTE_DIMS, &[e], Attrs::default().with("axes", axes))
 }
 
 /// Transposes the right operand of a product to keys, if it is not known to be a transpose of keys. This is done only if the
@@ -93,8 +95,8 @@ pub(super) fn exchange_last(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, Pas
 /// queries.
 fn transposed_here(cx: &mut RewriteCx<'_>, q: Expr, kt: Expr) -> Option<Source> {
     let rank = cx.func.ty(q).dims()?.len();
-    operands_of(cx, q, PERMUTE)?;
-    if !exchanges_last(&permutation(&attrs_of(cx, q)?, rank)?) {
+    defining_operands(cx, q, PERMUTE_DIMS)?;
+    if !exchanges_last(&permute_axes(&defining_attrs(cx, q)?, rank)?) {
         return None;
     }
     let keys = exchange_last(cx, kt).ok()?;
@@ -111,8 +113,8 @@ fn attention(
     out: &[Sym],
 ) -> Option<Attention> {
     let (weights, guard) = softmax_of(cx, uses, weights)?;
-    let softmax = attrs_of(cx, weights)?;
-    let whole = operands_of(cx, weights, SOFTMAX)?[0];
+    let softmax = defining_attrs(cx, weights)?;
+    let whole = defining_operands(cx, weights, SOFTMAX)?[0];
     let dims = cx.func.ty(whole).dims()?.to_vec();
     let axis = softmax.get("axis").and_then(AttrValue::as_int).unwrap_or(-1);
     if axis != -1 && axis != dims.len() as i64 - 1 {
@@ -120,7 +122,7 @@ fn attention(
     }
     let mut found = scores(cx, whole, &dims)?;
     let blind = guard.blind(cx, &found)?;
-    let [q, kt] = operands_of(cx, found.product, MATMUL)?[..] else { return None };
+    let [q, kt] = defining_operands(cx, found.product, MATMUL)?[..] else { return None };
     let (q, kt) = (factored(cx, q, &mut found.scale), factored(cx, kt, &mut found.scale));
     let floats = [q, kt, v, whole].iter().all(|&e| is_float(cx.func, e));
     if !floats || !all_float32(cx.func, &[found.product]) {
@@ -168,10 +170,10 @@ fn together(all: &[Vec<bool>]) -> Vec<bool> {
 
 /// Matches a call of an attention operator.
 pub(super) fn called(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
-    let args =
-        operands_of(cx, root, ATTENTION).or_else(|| operands_of(cx, root, ATTENTION_BIAS))?;
+    let args = defining_operands(cx, root, ATTENTION)
+        .or_else(|| defining_operands(cx, root, ATTENTION_BIAS))?;
     let &[q, k, v, ..] = &args[..] else { return None };
-    let bias = args.get(3).copied().filter(|&e| !is_left_out(cx.func, e));
+    let bias = args.get(3).copied().filter(|&e| !is_absent(cx.func, e));
     if !all_float32(cx.func, &[q, k, v, root]) {
         return None;
     }
@@ -194,7 +196,7 @@ pub(super) fn called(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
         Some(bias) => bias_dims(cx.func, bias, &scores)?,
         None => Vec::new(),
     };
-    let attrs = attrs_of(cx, root)?;
+    let attrs = defining_attrs(cx, root)?;
     let given = |key: &str| attrs.get(key).filter(|v| !v.is_none());
     let (queries, keys) = (scores[2], scores[3]);
     let causal = match given("causal_mask").map(|v| v.as_str()) {

@@ -84,8 +84,10 @@ use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
 use pliant_pass::{MayWrite, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::kernels::Kernels;
-use crate::common::products::{MATMUL, PERMUTE, attrs_of, operands_of, permutation, product};
+use crate::common::loop_functions::LoopFunctions;
+use crate::common::products::{
+    MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, matmul_pattern, permute_axes,
+};
 use crate::offload::rule::{Kept, Offloaded, Rule, RuleInfo, Site, Stage, Verdict};
 use matcher::Attention;
 
@@ -138,11 +140,11 @@ impl AttentionRule {
         let mut roots = Vec::new();
         for weights in [softmax, guarded] {
             let all = std::iter::successors(Some(weights), |e| Some(cast(e)));
-            roots.extend(all.take(CASTS).map(|weights| product(&weights, &wildcard())));
+            roots.extend(all.take(CASTS).map(|weights| matmul_pattern(&weights, &wildcard())));
         }
         // A product of the values by transposed weights, as attention over the positions of an image has it.
         let softmax = is_op(SOFTMAX).call([wildcard()]);
-        roots.push(product(&wildcard(), &is_op(PERMUTE).call([softmax])));
+        roots.push(matmul_pattern(&wildcard(), &is_op(PERMUTE_DIMS).call([softmax])));
         for op in [ATTENTION, ATTENTION_BIAS] {
             for count in [3, 4] {
                 let operands: Vec<Pattern> = (0..count).map(|_| wildcard()).collect();
@@ -150,8 +152,8 @@ impl AttentionRule {
             }
         }
         let rules = RuleSet::new(roots.clone(), ctx.ops)?;
-        let once = is_op(PERMUTE).call([wildcard()]);
-        let twice = [once.clone(), cast(&once)].map(|e| is_op(PERMUTE).call([e]));
+        let once = is_op(PERMUTE_DIMS).call([wildcard()]);
+        let twice = [once.clone(), cast(&once)].map(|e| is_op(PERMUTE_DIMS).call([e]));
         Ok(AttentionRule { roots, rules, twice, uses: None, by_tokens: FxHashSet::default() })
     }
 }
@@ -256,12 +258,12 @@ impl Uses {
                 uses.aliases.insert(b.var, *v);
             }
             if let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(b.value)
-                && (*op == PERMUTE || *op == CAST)
+                && (*op == PERMUTE_DIMS || *op == CAST)
                 && let ExprData::Var(v) = func.expr(func.list(*args)[0])
             {
                 if *op == CAST {
                     casts.insert(b.var, *v);
-                } else if permutation(func.call_attrs(*attrs), 4).as_deref() == Some(&EXCHANGED) {
+                } else if permute_axes(func.call_attrs(*attrs), 4).as_deref() == Some(&EXCHANGED) {
                     uses.exchanged.extend([Some(v), casts.get(v)].into_iter().flatten());
                 }
             }
@@ -284,7 +286,7 @@ impl Uses {
 /// The value of an attention: the kernel call, and the transpose of its result if it is `exchanged`.
 fn replaced(
     cx: &mut RewriteCx<'_>,
-    kernels: &mut Kernels,
+    kernels: &mut LoopFunctions,
     attention: &Attention,
     exchanged: bool,
     made: &mut FxHashSet<Expr>,
@@ -315,21 +317,21 @@ fn replaced(
     let tokens = cx.emit(value);
     made.insert(tokens);
     let axes = AttrValue::ints(EXCHANGED.map(|a| a as i64));
-    cx.call(PERMUTE, &[tokens], Attrs::default().with("axes", axes))
+    cx.call(PERMUTE_DIMS, &[tokens], Attrs::default().with("axes", axes))
 }
 
 /// The tensor whose heads and positions are exchanged twice, and the attributes of a cast in between.
 fn twice(cx: &RewriteCx<'_>, root: Expr) -> Option<(Expr, Option<Attrs>)> {
     let exchanges = |e: Expr| {
-        let attrs = attrs_of(cx, e)?;
-        (permutation(&attrs, 4).as_deref() == Some(&EXCHANGED)).then_some(())
+        let attrs = defining_attrs(cx, e)?;
+        (permute_axes(&attrs, 4).as_deref() == Some(&EXCHANGED)).then_some(())
     };
     exchanges(root)?;
-    let inner = operands_of(cx, root, PERMUTE)?[0];
-    let (inner, attrs) = match operands_of(cx, inner, CAST) {
-        Some(args) => (args[0], attrs_of(cx, inner)),
+    let inner = defining_operands(cx, root, PERMUTE_DIMS)?[0];
+    let (inner, attrs) = match defining_operands(cx, inner, CAST) {
+        Some(args) => (args[0], defining_attrs(cx, inner)),
         None => (inner, None),
     };
     exchanges(inner)?;
-    Some((operands_of(cx, inner, PERMUTE)?[0], attrs))
+    Some((defining_operands(cx, inner, PERMUTE_DIMS)?[0], attrs))
 }

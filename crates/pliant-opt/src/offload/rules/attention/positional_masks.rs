@@ -8,8 +8,8 @@ use pliant_sym::{Analyzer, Facts};
 use pliant_tensor::Tensor;
 
 use super::CAST;
-use crate::common::names::RESHAPE;
-use crate::common::products::{ADD, attrs_of, operands_of};
+use crate::common::lowered_ops::RESHAPE;
+use crate::common::products::{ADD, defining_attrs, defining_operands};
 
 const BROADCAST: Op = Op::new("relax.broadcast_to");
 const ARANGE: Op = Op::new("relax.arange");
@@ -186,7 +186,7 @@ impl Ramp {
 
 /// The bound that a comparison of integers expresses.
 fn compared(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Bound> {
-    let find = |&(op, than): &(Op, Than)| Some((operands_of(cx, e, op)?, than));
+    let find = |&(op, than): &(Op, Than)| Some((defining_operands(cx, e, op)?, than));
     let (args, than) = COMPARISONS.iter().find_map(find)?;
     let (a, b) = (ramp(cx, args[0], DEEP)?, ramp(cx, args[1], DEEP)?);
     let d = a.less(cx, b)?.sure(cx)?;
@@ -331,17 +331,17 @@ fn constant_ramp(cx: &mut RewriteCx<'_>, t: &Tensor, dims: &[Sym]) -> Option<Ram
 
 /// Looks through casts.
 fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
-    let from = std::iter::successors(Some(e), |&e| Some(operands_of(cx, e, CAST)?[0]));
+    let from = std::iter::successors(Some(e), |&e| Some(defining_operands(cx, e, CAST)?[0]));
     from.take(DEEP as usize).last().unwrap_or(e)
 }
 
 /// The nonzero part of a triangle of one number (`R.tril`, `R.triu`), and the number.
 fn triangle_of(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<(Bound, f64)> {
-    let (args, lower) = match operands_of(cx, e, TRIL) {
+    let (args, lower) = match defining_operands(cx, e, TRIL) {
         Some(args) => (args, true),
-        None => (operands_of(cx, e, TRIU)?, false),
+        None => (defining_operands(cx, e, TRIU)?, false),
     };
-    let k = attrs_of(cx, e)?.get("k").and_then(AttrValue::as_int)?;
+    let k = defining_attrs(cx, e)?.get("k").and_then(AttrValue::as_int)?;
     if cx.func.ty(e).dims()?.iter().rev().take(2).ne(dims.iter().rev().take(2)) {
         return None;
     }
@@ -352,12 +352,12 @@ fn triangle_of(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<(Bound, 
 
 /// The number that fills a tensor.
 fn filled(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
-    if let Some(args) = operands_of(cx, e, BROADCAST) {
+    if let Some(args) = defining_operands(cx, e, BROADCAST) {
         return single(cx, args[0]);
     }
-    match operands_of(cx, e, FULL) {
+    match defining_operands(cx, e, FULL) {
         Some(args) => single(cx, args[1]),
-        None => operands_of(cx, e, ONES).map(|_| 1.0).or_else(|| single(cx, e)),
+        None => defining_operands(cx, e, ONES).map(|_| 1.0).or_else(|| single(cx, e)),
     }
 }
 

@@ -8,7 +8,7 @@ use super::casts::{Rounding, rounded, uncast, unrounded};
 use super::factors::{both, factored, number};
 use super::positional_masks::{Bound, Condition, bound, bound_of_sum};
 use super::{LOGICAL_AND, LOGICAL_NOT, WHERE};
-use crate::common::products::{ADD, MATMUL, operands_of};
+use crate::common::products::{ADD, MATMUL, defining_operands};
 
 const TANH: Op = Op::new("relax.tanh");
 const LOGICAL_OR: Op = Op::new("relax.logical_or");
@@ -92,7 +92,7 @@ fn peel(
         so_far.hide(cx, condition, hidden, dims)?;
         return peel(cx, inner, dims, so_far, tries);
     }
-    if let Some(&[a, b]) = operands_of(cx, e, ADD).as_deref() {
+    if let Some(&[a, b]) = defining_operands(cx, e, ADD).as_deref() {
         return [(a, b), (b, a)].into_iter().find_map(|(inner, added)| {
             let mut so_far = so_far.clone();
             so_far.add(cx, added, dims)?;
@@ -101,7 +101,7 @@ fn peel(
     }
     let mut outer = 1.0;
     let limited = uncast(cx, factored(cx, e, &mut outer));
-    let (product, scale, cap) = match operands_of(cx, limited, TANH) {
+    let (product, scale, cap) = match defining_operands(cx, limited, TANH) {
         Some(args) if outer > 0.0 && outer <= MOST_CAP => {
             let mut scale = 1.0;
             let product = factored(cx, uncast(cx, args[0]), &mut scale);
@@ -109,7 +109,7 @@ fn peel(
         }
         _ => (limited, outer, 0.0),
     };
-    operands_of(cx, product, MATMUL)?;
+    defining_operands(cx, product, MATMUL)?;
     if !has_dims(cx, product, dims) {
         return None;
     }
@@ -234,7 +234,7 @@ fn parts(cx: &RewriteCx<'_>, c: Condition) -> Vec<Condition> {
     let (mut open, mut found) = (vec![c], Vec::new());
     while let Some(c) = open.pop() {
         let (op, hides) = if c.hides { (LOGICAL_OR, true) } else { (LOGICAL_AND, false) };
-        match (operands_of(cx, c.tensor, op), operands_of(cx, c.tensor, LOGICAL_NOT)) {
+        match (defining_operands(cx, c.tensor, op), defining_operands(cx, c.tensor, LOGICAL_NOT)) {
             (Some(args), _) if open.len() + found.len() < MOST => {
                 open.extend(args.into_iter().rev().map(|tensor| Condition { tensor, hides }));
             }
@@ -252,7 +252,7 @@ fn masked(
     dims: &[Sym],
     rounding: Rounding,
 ) -> Option<(Condition, f64, Expr)> {
-    let [tensor, yes, no] = operands_of(cx, e, WHERE)?[..] else { return None };
+    let [tensor, yes, no] = defining_operands(cx, e, WHERE)?[..] else { return None };
     let (hidden, inner, hides) = match (number(cx, yes), number(cx, no)) {
         (None, Some(hidden)) => (hidden, yes, false),
         (Some(hidden), None) => (hidden, no, true),
@@ -267,7 +267,7 @@ fn masked(
 /// The condition by which `R.where` replaces added numbers by minus infinity, or by a number that is rounded to it, and the added
 /// numbers.
 fn hiding(cx: &RewriteCx<'_>, e: Expr, rounding: Rounding) -> Option<(Condition, Expr)> {
-    let [tensor, yes, no] = operands_of(cx, e, WHERE)?[..] else { return None };
+    let [tensor, yes, no] = defining_operands(cx, e, WHERE)?[..] else { return None };
     if cx.func.ty(tensor).dtype() != Some(DType::Bool) {
         return None;
     }

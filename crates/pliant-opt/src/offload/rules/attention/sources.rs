@@ -7,8 +7,8 @@ use pliant_pass::pattern::RewriteCx;
 use super::EXCHANGED;
 use super::casts::narrow;
 use super::factors::factored;
-use crate::common::names::RESHAPE;
-use crate::common::products::{PERMUTE, attrs_of, operands_of, permutation};
+use crate::common::lowered_ops::RESHAPE;
+use crate::common::products::{PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes};
 
 const REPEAT: Op = Op::new("relax.repeat");
 const SPLIT: Op = Op::new("relax.split");
@@ -36,9 +36,9 @@ pub(super) struct Source {
 /// The permutation and the operand of a value that is a transpose.
 fn permuted(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
     let e = narrow(cx, e);
-    let inner = operands_of(cx, e, PERMUTE)?[0];
+    let inner = defining_operands(cx, e, PERMUTE_DIMS)?[0];
     let rank = cx.func.ty(inner).dims()?.len();
-    Some((permutation(&attrs_of(cx, e)?, rank)?, inner))
+    Some((permute_axes(&defining_attrs(cx, e)?, rank)?, inner))
 }
 
 /// The keys whose transpose a value is.
@@ -62,10 +62,10 @@ pub(super) fn transposed(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Optio
 fn turned_as_one(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Expr> {
     let &[batch, heads, size, rows] = cx.func.ty(kt).dims()? else { return None };
     let mut whole = *scale;
-    let one = factored(cx, operands_of(cx, narrow(cx, kt), RESHAPE)?[0], &mut whole);
+    let one = factored(cx, defining_operands(cx, narrow(cx, kt), RESHAPE)?[0], &mut whole);
     let (order, flat) = permuted(cx, one)?;
     let flat = factored(cx, flat, &mut whole);
-    let keys = operands_of(cx, flat, RESHAPE)?[0];
+    let keys = defining_operands(cx, flat, RESHAPE)?[0];
     let as_one = order == [0, 2, 1] && cx.func.ty(flat).dims()?[1..] == [rows, size];
     if !as_one || cx.func.ty(keys).dims()? != [batch, heads, rows, size] {
         return None;
@@ -90,9 +90,9 @@ pub(super) fn shared(cx: &RewriteCx<'_>, sources: [Source; 2]) -> Option<[Source
     let mut counts = Vec::with_capacity(2);
     let mut inner = Vec::with_capacity(2);
     for s in sources {
-        let of =
-            operands_of(cx, narrow(cx, s.tensor), REPEAT).filter(|_| s.layout == Layout::Heads)?[0];
-        let attrs = attrs_of(cx, narrow(cx, s.tensor))?;
+        let of = defining_operands(cx, narrow(cx, s.tensor), REPEAT)
+            .filter(|_| s.layout == Layout::Heads)?[0];
+        let attrs = defining_attrs(cx, narrow(cx, s.tensor))?;
         let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
         let heads = cx.func.syms.as_int(cx.func.ty(of).dims().filter(|d| d.len() == 4)?[1])?;
         let count = attrs.get("repeats").and_then(AttrValue::as_int).filter(|&n| n > 0)?;
@@ -114,15 +114,15 @@ fn tokens(cx: &RewriteCx<'_>, e: Expr) -> Source {
 fn within(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
     let &[batch, rows, heads, size] = cx.func.ty(e).dims()? else { return None };
     let (heads, size) = (cx.func.syms.as_int(heads)?, cx.func.syms.as_int(size)?);
-    let flat = operands_of(cx, e, RESHAPE)?[0];
+    let flat = defining_operands(cx, e, RESHAPE)?[0];
     let &[b, r, width] = cx.func.ty(flat).dims()? else { return None };
     let width = cx.func.syms.as_int(width)?;
     if (b, r) != (batch, rows) || Some(width) != heads.checked_mul(size) {
         return None;
     }
     let ExprData::TupleGetItem(parts, index) = *cx.func.expr(cx.value(flat)) else { return None };
-    let tensor = operands_of(cx, parts, SPLIT)?[0];
-    let attrs = attrs_of(cx, parts)?;
+    let tensor = defining_operands(cx, parts, SPLIT)?[0];
+    let attrs = defining_attrs(cx, parts)?;
     let axis = attrs.get("axis").and_then(AttrValue::as_int).unwrap_or(0);
     let whole = cx.func.ty(tensor).dims()?;
     if whole.len() != 3 || (axis != -1 && axis != 2) || whole[..2] != [batch, rows] {

@@ -12,7 +12,7 @@ use pliant_tensor::Winograd;
 
 use super::matcher::Convolution;
 use super::subpixel::Phase;
-use crate::common::image_layout::axes;
+use crate::common::image_layout::kernel_image_axes;
 use crate::offload::kernel_attributes::KernelAttributes;
 
 /// The call for a convolution with packed weights, whose panels have `width` filters.
@@ -22,7 +22,7 @@ pub(super) fn graph_call(
     width: i64,
     bias: Option<RelaxExpr>,
 ) -> NewKernelCall {
-    let images = || axes(c.dims, c.last);
+    let images = || kernel_image_axes(c.dims, c.last);
     let mut call = NewKernelCall::new(&KERNEL)
         .operand("x", c.x)
         .operand("weight", weights)
@@ -98,7 +98,7 @@ fn results(c: &Convolution, more: &[i64], x: &Tensor) -> Vec<Expr> {
 
 /// The view of images with the dims (batch, channels, depth, height, width).
 fn images<'a>(c: &Convolution, tensor: &'a Tensor) -> TensorView<'a> {
-    TensorView::from(tensor).with_axes(&axes(c.dims, c.last))
+    TensorView::from(tensor).with_axes(&kernel_image_axes(c.dims, c.last))
 }
 
 /// The view of the results of a phase.

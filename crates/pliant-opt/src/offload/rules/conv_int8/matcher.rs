@@ -6,7 +6,7 @@ use pliant_pass::pattern::Defs;
 use pliant_tensor::Tensor;
 
 use super::weights::fit;
-use crate::common::products::{CONVOLUTIONS, operands};
+use crate::common::products::{CONVOLUTIONS, call_operands};
 use crate::offload::dequantized::{integers, is_one};
 use crate::offload::integer_sums::{CAST, Finish, SUBTRACT};
 use crate::offload::rules::conv::matcher::{data_layout, each, pads};
@@ -58,7 +58,7 @@ fn is_byte(dtype: Option<DType>) -> bool {
 
 /// Whether a value is an int32 convolution with constant weights.
 pub(crate) fn may_be(func: &Function, value: Expr) -> bool {
-    let args = CONVOLUTIONS[..3].iter().find_map(|&op| operands(func, value, op));
+    let args = CONVOLUTIONS[..3].iter().find_map(|&op| call_operands(func, value, op));
     func.ty(value).dtype() == Some(DType::Int32)
         && args.is_some_and(|(args, _)| matches!(func.expr(args[1]), ExprData::Constant(_)))
 }
@@ -70,8 +70,9 @@ pub(crate) fn convolution(func: &Function, defs: &Defs, binding: Binding) -> Opt
         return None;
     }
     let found = CONVOLUTIONS[..3].iter().enumerate();
-    let (dims, (args, attrs)) =
-        found.filter_map(|(d, &op)| Some((d + 1, operands(func, binding.value, op)?))).next()?;
+    let (dims, (args, attrs)) = found
+        .filter_map(|(d, &op)| Some((d + 1, call_operands(func, binding.value, op)?)))
+        .next()?;
     let ExprData::Constant(weights) = func.expr(args[1]) else { return None };
     let weights = func.const_tensor(*weights);
     let (x, zero) = input(func, defs, args[0], binding.var)?;
@@ -114,7 +115,7 @@ pub(crate) fn convolution(func: &Function, defs: &Defs, binding: Binding) -> Opt
 fn input(func: &Function, defs: &Defs, e: Expr, place: Var) -> Option<(Expr, Option<Expr>)> {
     let value = |e: Expr| defs.value_in_epoch(func, e, place);
     let (mut x, mut zero) = (e, None);
-    if let Some((&[left, right], _)) = operands(func, value(x), SUBTRACT)
+    if let Some((&[left, right], _)) = call_operands(func, value(x), SUBTRACT)
         && func.ty(right).dtype() == Some(DType::Int32)
         && is_one(func, right)
         && func.ty(left).dims() == func.ty(x).dims()
@@ -122,7 +123,7 @@ fn input(func: &Function, defs: &Defs, e: Expr, place: Var) -> Option<(Expr, Opt
         (x, zero) = (left, Some(right));
     }
     if func.ty(x).dtype() == Some(DType::Int32) {
-        x = operands(func, value(x), CAST)?.0[0];
+        x = call_operands(func, value(x), CAST)?.0[0];
     }
     is_byte(func.ty(x).dtype()).then_some((x, zero))
 }
@@ -138,6 +139,6 @@ fn is_of_byte(func: &Function, defs: &Defs, (zero, x): (Expr, Expr), place: Var)
         let numbers = integers(func.const_tensor(*c)).ok().flatten();
         return numbers.is_some_and(|all| all.iter().all(|n| range.contains(n)));
     }
-    operands(func, value, CAST)
+    call_operands(func, value, CAST)
         .is_some_and(|(args, _)| func.ty(args[0]).dtype() == func.ty(x).dtype())
 }

@@ -6,7 +6,7 @@ use pliant_pass::pattern::Defs;
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
-use crate::common::products::{MATMUL, operands};
+use crate::common::products::{MATMUL, call_operands};
 use crate::offload::dequantized::{fits_rows, is_one};
 use crate::offload::integer_sums::{CAST, Finish, SUBTRACT};
 
@@ -34,7 +34,7 @@ pub(super) fn is_integer(func: &Function, binding: Binding) -> bool {
 
 /// The constant matrix that is the right operand of an int32 matmul.
 pub(super) fn weights(func: &Function, binding: Binding) -> Option<&Tensor> {
-    let args = operands(func, binding.value, MATMUL)?.0;
+    let args = call_operands(func, binding.value, MATMUL)?.0;
     let ExprData::Constant(c) = func.expr(args[1]) else { return None };
     let weights = func.const_tensor(*c);
     let fits = func.ty(binding.value).dtype() == Some(DType::Int32)
@@ -55,17 +55,17 @@ pub(super) struct NonConstant {
 
 /// The non-constant right operand of an int32 matmul: a cast matrix, with or without a zero point.
 pub(super) fn non_constant(func: &Function, defs: &Defs, binding: Binding) -> Option<NonConstant> {
-    let args = operands(func, binding.value, MATMUL)?.0;
-    let value = |e: Expr| defs.value_in_epoch(func, e, binding.var);
+    let args = call_operands(func, binding.value, MATMUL)?.0;
+    let value = |e: Expr| defs.value_beside(func, e, binding.var);
     let (mut matrix, mut zero) = (args[1], None);
-    if let Some((&[left, right], _)) = operands(func, value(matrix), SUBTRACT)
+    if let Some((&[left, right], _)) = call_operands(func, value(matrix), SUBTRACT)
         && func.ty(right).dtype() == Some(DType::Int32)
         && func.ty(left).dims() == func.ty(matrix).dims()
     {
         (matrix, zero) = (left, Some(right));
     }
     if func.ty(matrix).dtype() == Some(DType::Int32) {
-        matrix = operands(func, value(matrix), CAST)?.0[0];
+        matrix = call_operands(func, value(matrix), CAST)?.0[0];
     }
     let columns = *func.ty(matrix).dims().filter(|dims| dims.len() == 2)?.last()?;
     let by_columns = |z: Expr| {
@@ -88,17 +88,17 @@ pub(super) fn product(
     binding: Binding,
     rows: Sym,
 ) -> Option<Product> {
-    let args = operands(func, binding.value, MATMUL)?.0;
-    let value = |e: Expr| defs.value_in_epoch(func, e, binding.var);
+    let args = call_operands(func, binding.value, MATMUL)?.0;
+    let value = |e: Expr| defs.value_beside(func, e, binding.var);
     let (mut x, mut zero) = (args[0], None);
-    if let Some((&[left, right], _)) = operands(func, value(x), SUBTRACT)
+    if let Some((&[left, right], _)) = call_operands(func, value(x), SUBTRACT)
         && func.ty(right).dtype() == Some(DType::Int32)
         && func.ty(left).dims() == func.ty(x).dims()
     {
         (x, zero) = (left, Some(right));
     }
     if func.ty(x).dtype() == Some(DType::Int32) {
-        x = operands(func, value(x), CAST)?.0[0];
+        x = call_operands(func, value(x), CAST)?.0[0];
     }
     let dims = func.ty(x).dims()?;
     let fits = is_byte(func.ty(x).dtype())

@@ -7,8 +7,8 @@ use pliant_tensor::Tensor;
 use pliant_tensor::rnn_weight_layout::Cell;
 use rustc_hash::FxHashMap;
 
-use crate::common::names::is_left_out;
-use crate::common::names::resolve_null;
+use crate::common::lowered_ops::is_absent;
+use crate::common::lowered_ops::resolve_null;
 use crate::offload::rule::Kept;
 
 pub(super) const LSTM: Op = Op::new("relax.nn.lstm");
@@ -97,7 +97,7 @@ impl Call<'_> {
     /// Operand `i`, unless it is absent.
     fn given(&self, i: usize) -> Option<Expr> {
         let e = resolve_null(self.nulls, self.func, *self.args.get(i)?);
-        if is_left_out(self.func, e) { None } else { Some(e) }
+        if is_absent(self.func, e) { None } else { Some(e) }
     }
 
     /// The weights of operand `i`: `Some(None)` if it is absent, `None` if the kernel does not support them.

@@ -50,7 +50,7 @@ use pliant_ops::legalize::TirCall;
 use pliant_pass::{PassContext, PassError};
 use rustc_hash::FxHashMap;
 
-use crate::common::names::null_vars;
+use crate::common::lowered_ops::null_vars;
 use crate::lower::legalize_ops::trusts_indices;
 use crate::offload::rule::{Rule, RuleInfo, Site, Stage, Verdict};
 use matcher::{GRU, LSTM, Layer, RNN, Weights};

@@ -1,4 +1,4 @@
-//! [`Memory`]: which variables of a function may alias, and which of that memory calls may write
+//! [`MemoryAliases`]: which variables of a function may alias, and which of that memory calls may write
 //! to. [`ParamUses`]: the same for the parameters of a module's functions, as seen by callers.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use pliant_ops::{OpDecl, registry};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::call_graph::used_as_values;
-use crate::common::names::{
+use crate::common::lowered_ops::{
     ENSURE_ZERO_OFFSET, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE, MAKE_CLOSURE, RESHAPE,
 };
 
@@ -29,7 +29,7 @@ pub struct ParamUse {
 impl ParamUse {
     const ANY: ParamUse = ParamUse { written: true, returned: true };
 
-    fn or(self, other: ParamUse) -> ParamUse {
+    fn union(self, other: ParamUse) -> ParamUse {
         ParamUse {
             written: self.written || other.written,
             returned: self.returned || other.returned,
@@ -42,14 +42,14 @@ impl ParamUse {
 pub struct ParamUses {
     funcs: FxHashMap<Arc<str>, Vec<ParamUse>>,
     /// What any function that is used as a value may do with one of its parameters.
-    value: ParamUse,
+    any_function_value: ParamUse,
 }
 
 impl ParamUses {
     /// [`ParamUses::of`] for a module with in-place calls; `None` for others, in which nothing is
     /// written.
-    pub fn where_in_place(module: &IRModule) -> Option<Self> {
-        module.has_inplace_calls().then(|| ParamUses::of(module))
+    pub fn of_in_place_module(module: &IRModule) -> Option<Self> {
+        module.works_in_place().then(|| ParamUses::of(module))
     }
 
     /// Computes the least fixed point: a function does what its calls do.
@@ -57,7 +57,7 @@ impl ParamUses {
         let mut uses = ParamUses::default();
         let values = used_as_values(module);
         if module.relax_funcs().any(|(_, f)| has_local_functions(f)) {
-            uses.value = ParamUse::ANY;
+            uses.any_function_value = ParamUse::ANY;
         }
         for (name, f) in module.relax_funcs() {
             uses.funcs.insert(name.clone(), vec![ParamUse::default(); f.params().len()]);
@@ -65,10 +65,11 @@ impl ParamUses {
         loop {
             let mut changed = false;
             for (name, f) in module.relax_funcs() {
-                let now = uses.in_function(f);
+                let now = uses.param_uses_of(f);
                 if uses.funcs[name] != now {
                     if values.contains(name) {
-                        uses.value = now.iter().fold(uses.value, |all, &one| all.or(one));
+                        uses.any_function_value =
+                            now.iter().fold(uses.any_function_value, |all, &one| all.union(one));
                     }
                     uses.funcs.insert(name.clone(), now);
                     changed = true;
@@ -80,8 +81,8 @@ impl ParamUses {
         }
     }
 
-    fn in_function(&self, f: &Function) -> Vec<ParamUse> {
-        let mut memory = Memory::of(f, self);
+    fn param_uses_of(&self, f: &Function) -> Vec<ParamUse> {
+        let mut memory = MemoryAliases::of(f, self);
         let returned = operand_vars(f, f.seq(f.body()).result);
         let returned: FxHashSet<Var> = returned.into_iter().map(|v| memory.root(v)).collect();
         let of = |&p: &Var| {
@@ -92,19 +93,19 @@ impl ParamUses {
     }
 
     /// What a call of the function does with argument `i`.
-    fn param(&self, f: &Function, callee: Expr, i: usize) -> ParamUse {
+    fn argument_use(&self, f: &Function, callee: Expr, i: usize) -> ParamUse {
         match f.expr(callee) {
             ExprData::Extern(_) => ParamUse::default(),
             ExprData::Global(name) => {
                 let known = self.funcs.get(f.str(*name)).and_then(|list| list.get(i));
                 known.copied().unwrap_or(ParamUse::ANY)
             }
-            _ => self.value,
+            _ => self.any_function_value,
         }
     }
 
     /// The operands that a value may write to or return, with the use of each.
-    fn operands(&self, f: &Function, value: Expr) -> Vec<(Expr, ParamUse)> {
+    fn operand_uses(&self, f: &Function, value: Expr) -> Vec<(Expr, ParamUse)> {
         let ExprData::Call { callee, args, .. } = f.expr(value) else { return Vec::new() };
         let args = f.list(*args);
         let fields = |e: Expr| f.tuple_fields(e).map_or_else(|| vec![e], <[Expr]>::to_vec);
@@ -121,13 +122,13 @@ impl ParamUses {
                 };
                 let own = params.and_then(|n| n.checked_sub(captured.len()));
                 let one = |(i, e)| match own {
-                    Some(own) => (e, self.param(f, target, own + i)),
+                    Some(own) => (e, self.argument_use(f, target, own + i)),
                     None => (e, ParamUse::ANY),
                 };
                 captured.into_iter().enumerate().map(one).collect()
             }
             (Callee::Op(INVOKE_CLOSURE | INVOKE_PURE_CLOSURE), &[closure, args]) => {
-                let mut out = all(fields(args), self.value);
+                let mut out = all(fields(args), self.any_function_value);
                 out.push((closure, ParamUse { written: false, returned: true }));
                 out
             }
@@ -136,12 +137,12 @@ impl ParamUses {
                 vec![(first, ParamUse { written: false, returned: true })]
             }
             (Callee::Op(op), _) if op.writes_operands() => {
-                let places = overwritten(f, value);
-                places.into_iter().map(|v| (f.var_expr(v), ParamUse::ANY)).collect()
+                let written_operands = overwritten_operands(f, value);
+                written_operands.into_iter().map(|v| (f.var_expr(v), ParamUse::ANY)).collect()
             }
             (Callee::Op(_), _) => Vec::new(),
             (Callee::Expr(callee), args) => {
-                let one = |(i, &e): (usize, &Expr)| (e, self.param(f, *callee, i));
+                let one = |(i, &e): (usize, &Expr)| (e, self.argument_use(f, *callee, i));
                 let mut out: Vec<_> = args.iter().enumerate().map(one).collect();
                 // A closure may return its captured values.
                 out.push((*callee, ParamUse { written: false, returned: true }));
@@ -151,11 +152,11 @@ impl ParamUses {
     }
 
     /// Whether a value may alias, or write to, the memory of its operands.
-    pub fn hands_on(&self, f: &Function, value: Expr) -> bool {
+    pub fn shares_or_writes_operands(&self, f: &Function, value: Expr) -> bool {
         match f.expr(value) {
             ExprData::Tuple(_) => true,
             ExprData::Call { callee: Callee::Op(op), .. } if op.writes_operands() => true,
-            _ => self.operands(f, value).iter().any(|(_, one)| *one != ParamUse::default()),
+            _ => self.operand_uses(f, value).iter().any(|(_, one)| *one != ParamUse::default()),
         }
     }
 }
@@ -171,14 +172,14 @@ pub fn has_local_functions(f: &Function) -> bool {
 
 /// Which variables of a function may alias, and which of that memory is written to.
 #[derive(Default)]
-pub struct Memory {
-    same: FxHashMap<Var, Var>,
+pub struct MemoryAliases {
+    alias_parents: FxHashMap<Var, Var>,
     /// The variables that represent memory that is written to.
     written: FxHashSet<Var>,
     /// What the value of a variable may be, or be a view of.
     sources: FxHashMap<Var, Vec<Var>>,
     /// The variables whose values the function returns, directly or as views.
-    given: FxHashSet<Var>,
+    returned: FxHashSet<Var>,
     /// The variables whose values share no memory with earlier values.
     pub fresh: FxHashSet<Var>,
     /// The parameters of the function and of its local functions: callers may pass one value for
@@ -186,45 +187,45 @@ pub struct Memory {
     params: Vec<Var>,
 }
 
-impl Memory {
+impl MemoryAliases {
     /// Computes the aliases of a function's variables.
     pub fn of(f: &Function, uses: &ParamUses) -> Self {
-        let mut memory = Memory::default();
+        let mut memory = MemoryAliases::default();
         let mut written = Vec::new();
         walk(f, f.root(), |event| match event {
             Event::EnterFunc(id) => memory.params.extend(&f.func(id).params),
             Event::LeaveBinding(_, b) => memory.bind(f, uses, b, &mut written),
             _ => {}
         });
-        memory.write(written);
+        memory.mark_written(written);
         memory
     }
 
     /// As [`of`](Self::of), but returned values count as written to, since the caller may write
     /// to them.
-    pub fn of_given_away(f: &Function, uses: &ParamUses) -> Self {
-        let mut memory = Memory::of(f, uses);
-        let mut work = Vec::new();
+    pub fn of_with_results_written(f: &Function, uses: &ParamUses) -> Self {
+        let mut memory = MemoryAliases::of(f, uses);
+        let mut pending = Vec::new();
         walk(f, f.root(), |event| {
             if let Event::EnterFunc(id) = event {
-                work.extend(operand_vars(f, f.seq(f.func(id).body).result));
+                pending.extend(operand_vars(f, f.seq(f.func(id).body).result));
             }
         });
-        while let Some(v) = work.pop() {
-            if memory.given.insert(v) {
-                work.extend(memory.sources.get(&v).into_iter().flatten());
+        while let Some(v) = pending.pop() {
+            if memory.returned.insert(v) {
+                pending.extend(memory.sources.get(&v).into_iter().flatten());
             }
         }
         memory
     }
 
     /// The variables whose values the function returns, directly or as views.
-    pub fn given(&self) -> impl Iterator<Item = Var> + use<'_> {
-        self.given.iter().copied()
+    pub fn returned(&self) -> impl Iterator<Item = Var> + use<'_> {
+        self.returned.iter().copied()
     }
 
     /// Records that the memory of these variables is written to.
-    fn write(&mut self, vars: impl IntoIterator<Item = Var>) {
+    fn mark_written(&mut self, vars: impl IntoIterator<Item = Var>) {
         let roots: Vec<Var> = vars.into_iter().map(|v| self.root(v)).collect();
         self.written.extend(roots);
     }
@@ -232,7 +233,7 @@ impl Memory {
     /// Whether the memory of a variable may be written to.
     pub fn is_written(&mut self, v: Var) -> bool {
         let root = self.root(v);
-        self.given.contains(&v) || self.written.contains(&root)
+        self.returned.contains(&v) || self.written.contains(&root)
     }
 
     /// As [`is_written`](Self::is_written) for a view, through any alias of its memory. Parameters
@@ -260,7 +261,7 @@ impl Memory {
             // It may return what it captures.
             ExprData::Func(_) => shared = value_free_vars(f, b.value),
             _ => {
-                for (e, one) in uses.operands(f, b.value) {
+                for (e, one) in uses.operand_uses(f, b.value) {
                     let vars = leaf_vars(f, e);
                     written.extend(vars.iter().filter(|_| one.written));
                     shared.extend(vars.iter().filter(|_| one.returned));
@@ -270,10 +271,10 @@ impl Memory {
         for &v in &shared {
             let (a, b) = (self.root(b.var), self.root(v));
             if a != b {
-                self.same.insert(a, b);
+                self.alias_parents.insert(a, b);
             }
         }
-        if shared.is_empty() && !is_packed_call(f, b.value) {
+        if shared.is_empty() && !is_packed_function_call(f, b.value) {
             self.fresh.insert(b.var);
         }
         self.sources.insert(b.var, shared);
@@ -281,11 +282,11 @@ impl Memory {
 
     fn root(&mut self, v: Var) -> Var {
         let mut root = v;
-        while let Some(&next) = self.same.get(&root) {
+        while let Some(&next) = self.alias_parents.get(&root) {
             root = next;
         }
         let mut v = v;
-        while let Some(next) = self.same.get_mut(&v) {
+        while let Some(next) = self.alias_parents.get_mut(&v) {
             v = std::mem::replace(next, root);
         }
         root
@@ -294,7 +295,7 @@ impl Memory {
 
 /// Whether a value is the result of a packed function, which may return its arguments, or keep a
 /// reference to its result.
-fn is_packed_call(f: &Function, value: Expr) -> bool {
+fn is_packed_function_call(f: &Function, value: Expr) -> bool {
     match f.expr(value) {
         ExprData::Call { callee: Callee::Op(CALL_PURE_PACKED), .. } => true,
         ExprData::Call { callee: Callee::Expr(callee), .. } => {
@@ -306,7 +307,7 @@ fn is_packed_call(f: &Function, value: Expr) -> bool {
 
 /// The variables that hold constants which this function or its caller may write to: each such
 /// variable is one value, however often it is read.
-pub fn written_constants(f: &Function, memory: &mut Memory) -> FxHashSet<Var> {
+pub fn written_constants(f: &Function, memory: &mut MemoryAliases) -> FxHashSet<Var> {
     let mut constants = Vec::new();
     walk(f, f.root(), |event| {
         if let Event::LeaveBinding(_, b) = event
@@ -328,12 +329,12 @@ fn leaf_vars(f: &Function, e: Expr) -> Vec<Var> {
 
 /// Whether the VM may return the memory of an operator's first operand, as a view or directly.
 pub(crate) fn may_be_view(op: Op) -> bool {
-    let by_declaration = |decl: &OpDecl| matches!(decl.legalize, Legalize::View(_));
-    op == RESHAPE || op == ENSURE_ZERO_OFFSET || registry().decl(op).is_some_and(by_declaration)
+    let is_declared_view = |decl: &OpDecl| matches!(decl.legalize, Legalize::View(_));
+    op == RESHAPE || op == ENSURE_ZERO_OFFSET || registry().decl(op).is_some_and(is_declared_view)
 }
 
 /// The operands that a call overwrites.
-pub(crate) fn overwritten(func: &Function, value: Expr) -> Vec<Var> {
+pub(crate) fn overwritten_operands(func: &Function, value: Expr) -> Vec<Var> {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(value) else {
         return Vec::new();
     };
@@ -346,6 +347,6 @@ pub(crate) fn overwritten(func: &Function, value: Expr) -> Vec<Var> {
     let (Some(operands), Some(indices)) = (operands, indices) else {
         return operand_vars(func, value);
     };
-    let places = indices.iter().filter_map(|&i| operands.get(usize::try_from(i).ok()?));
-    places.flat_map(|&e| operand_vars(func, e)).collect()
+    let written_operands = indices.iter().filter_map(|&i| operands.get(usize::try_from(i).ok()?));
+    written_operands.flat_map(|&e| operand_vars(func, e)).collect()
 }

@@ -8,19 +8,19 @@ use rustc_hash::FxHashSet;
 use super::Effects;
 
 /// The operators with effects that do not write to tensors.
-const READ_ONLY: [Op; 2] = [Op::new("relax.print"), Op::new("relax.assert_op")];
+const NON_WRITING_OPS: [Op; 2] = [Op::new("relax.print"), Op::new("relax.assert_op")];
 
 /// Whether a call with effects may change the contents of tensors: all calls except those
 /// known not to.
-pub fn may_write(f: &Function, e: Expr) -> bool {
+pub fn may_write_tensors(f: &Function, e: Expr) -> bool {
     match f.expr(e) {
-        ExprData::Call { callee: Callee::Op(op), .. } => !READ_ONLY.contains(op),
+        ExprData::Call { callee: Callee::Op(op), .. } => !NON_WRITING_OPS.contains(op),
         _ => true,
     }
 }
 
 /// The variables that a value may share memory with: its operands, and the results of branches.
-fn shares_with(f: &Function, e: Expr) -> Vec<Var> {
+fn possible_aliases(f: &Function, e: Expr) -> Vec<Var> {
     let mut out = operand_vars(f, e);
     if let ExprData::If { then_seq, else_seq, .. } = *f.expr(e) {
         out.extend(operand_vars(f, f.seq(then_seq).result));
@@ -42,8 +42,10 @@ pub fn written_vars(f: &Function, effects: &Effects) -> FxHashSet<Var> {
     });
     let mut written: FxHashSet<Var> = FxHashSet::default();
     for b in bindings.into_iter().rev() {
-        if (effects.is_impure(f, b.value) && may_write(f, b.value)) || written.contains(&b.var) {
-            written.extend(shares_with(f, b.value));
+        if (effects.is_impure(f, b.value) && may_write_tensors(f, b.value))
+            || written.contains(&b.var)
+        {
+            written.extend(possible_aliases(f, b.value));
         }
     }
     written

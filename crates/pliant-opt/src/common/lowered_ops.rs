@@ -40,7 +40,7 @@ pub const ENSURE_ZERO_OFFSET: Op = Op::new("relax.memory.ensure_zero_offset");
 pub const RESHAPE: Op = Op::new("relax.reshape");
 
 /// Whether an operand is an absent optional operand.
-pub fn is_left_out(func: &Function, e: Expr) -> bool {
+pub fn is_absent(func: &Function, e: Expr) -> bool {
     matches!(func.expr(e), ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE)
 }
 
@@ -95,18 +95,18 @@ pub fn relax_func<'a>(
         Some(_) => format!("{pass} works on graph functions, and '{name}' is a loop function"),
         None => format!("there is no function '{name}' for {pass} to work on"),
     };
-    let help = known_names("the graph functions are", names);
+    let help = format_names("the graph functions are", names);
     Err(PassError::User(vec![Problem::new(what).with_help(help)]))
 }
 
 /// A list of names for a message.
-pub fn known_names<'a>(intro: &str, names: impl Iterator<Item = &'a str>) -> String {
-    const SHOWN: usize = 20;
+pub fn format_names<'a>(intro: &str, names: impl Iterator<Item = &'a str>) -> String {
+    const MAX_NAMES: usize = 20;
     let names: Vec<&str> = names.collect();
-    let more = if names.len() > SHOWN { ", ..." } else { "" };
+    let more = if names.len() > MAX_NAMES { ", ..." } else { "" };
     match names.len() {
         0 => format!("{intro} none"),
-        n => format!("{intro} {}{more}", names[..n.min(SHOWN)].join(", ")),
+        n => format!("{intro} {}{more}", names[..n.min(MAX_NAMES)].join(", ")),
     }
 }
 
@@ -127,17 +127,17 @@ pub fn num_input(func: &Function) -> Result<Option<usize>, PassError> {
 
 /// The variables bound to `R.null_value()`, with that value.
 pub(crate) fn null_vars(func: &Function) -> FxHashMap<Var, Expr> {
-    let mut found = FxHashMap::default();
+    let mut nulls = FxHashMap::default();
     for seq in reachable_seqs(func) {
         for &b in &func.seq(seq).blocks {
             for binding in &func.block(b).bindings {
-                if is_left_out(func, binding.value) {
-                    found.insert(binding.var, binding.value);
+                if is_absent(func, binding.value) {
+                    nulls.insert(binding.var, binding.value);
                 }
             }
         }
     }
-    found
+    nulls
 }
 
 /// An operand, or the `R.null_value()` that its variable is bound to.

@@ -11,19 +11,19 @@ use pliant_ops::legalize::TirCall;
 use rustc_hash::FxHashMap;
 
 /// The loop functions created so far.
-pub struct Kernels {
-    made: Vec<(Arc<str>, PrimFunc)>,
+pub struct LoopFunctions {
+    funcs: Vec<(Arc<str>, PrimFunc)>,
     /// How often each name was used; names of the module count as used.
-    names: FxHashMap<Arc<str>, u32>,
+    name_counts: FxHashMap<Arc<str>, u32>,
     /// The loop functions by their text, which identifies equal ones.
     by_text: FxHashMap<String, Arc<str>>,
 }
 
-impl Kernels {
+impl LoopFunctions {
     /// An empty set; the names of the module are reserved.
     pub fn new(module: &IRModule) -> Self {
-        let names = module.functions.keys().map(|n| (n.clone(), 0)).collect();
-        Kernels { made: Vec::new(), names, by_text: FxHashMap::default() }
+        let name_counts = module.functions.keys().map(|n| (n.clone(), 0)).collect();
+        LoopFunctions { funcs: Vec::new(), name_counts, by_text: FxHashMap::default() }
     }
 
     /// Adds a loop function under a name derived from `hint`, unless an equal one exists.
@@ -33,14 +33,14 @@ impl Kernels {
             return name.clone();
         }
         let mut name: Arc<str> = hint.into();
-        while self.names.contains_key(&name) {
-            let count = self.names.entry(hint.into()).or_insert(0);
+        while self.name_counts.contains_key(&name) {
+            let count = self.name_counts.entry(hint.into()).or_insert(0);
             *count += 1;
             name = format!("{hint}{count}").into();
         }
-        self.names.insert(name.clone(), 0);
+        self.name_counts.insert(name.clone(), 0);
         self.by_text.insert(text, name.clone());
-        self.made.push((name.clone(), func));
+        self.funcs.push((name.clone(), func));
         name
     }
 
@@ -53,7 +53,7 @@ impl Kernels {
 
     /// Adds the loop functions to the module.
     pub fn insert_into(self, module: &mut IRModule) {
-        for (name, func) in self.made {
+        for (name, func) in self.funcs {
             module.insert(name, func);
         }
     }

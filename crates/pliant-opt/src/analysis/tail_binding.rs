@@ -2,19 +2,19 @@
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function};
 
-use crate::common::names::{MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_KILL_OBJECT};
+use crate::common::lowered_ops::{MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_KILL_OBJECT};
 
 /// The number of bindings without trailing ones that only kill or rename values.
-pub fn significant(func: &Function, bindings: &[Binding]) -> usize {
-    let idle = |b: &&Binding| is_name(func, b) || is_kill(func, b);
-    bindings.len() - bindings.iter().rev().take_while(idle).count()
+pub fn len_without_trailing_kills(func: &Function, bindings: &[Binding]) -> usize {
+    let is_kill_or_rename = |b: &&Binding| is_rename(func, b) || is_kill(func, b);
+    bindings.len() - bindings.iter().rev().take_while(is_kill_or_rename).count()
 }
 
 /// The index of the binding whose value is the sequence's result, if nothing happens after it.
 pub fn tail_binding(func: &Function, bindings: &[Binding], result: Expr) -> Option<usize> {
-    let index = significant(func, bindings).checked_sub(1)?;
+    let index = len_without_trailing_kills(func, bindings).checked_sub(1)?;
     let ExprData::Var(mut name) = *func.expr(result) else { return None };
-    for b in bindings[index + 1..].iter().rev().filter(|b| is_name(func, b)) {
+    for b in bindings[index + 1..].iter().rev().filter(|b| is_rename(func, b)) {
         if let ExprData::Var(source) = *func.expr(b.value)
             && b.var == name
         {
@@ -25,7 +25,7 @@ pub fn tail_binding(func: &Function, bindings: &[Binding], result: Expr) -> Opti
 }
 
 /// Whether a binding only renames a variable.
-pub fn is_name(func: &Function, binding: &Binding) -> bool {
+pub fn is_rename(func: &Function, binding: &Binding) -> bool {
     binding.cast.is_none() && matches!(func.expr(binding.value), ExprData::Var(_))
 }
 
