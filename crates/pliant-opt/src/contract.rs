@@ -1,13 +1,12 @@
-//! What passes require and ensure: phases, properties of modules, and the check that a pipeline
-//! runs its passes in a valid order, in which every requirement holds.
+//! The contracts of passes: their phases, the module properties that they require, ensure and invalidate, and a check that a
+//! pipeline satisfies every requirement.
 //!
-//! Passes are safe on every module, so a pass whose requirements do not hold is not refused: it
-//! finds less to do, or leaves the affected functions unchanged. Pliant's own pipelines must
-//! satisfy all requirements ([`check_order`]).
+//! Every pass is safe on every module. A pass whose requirements do not hold is not an error: it optimizes less, or leaves some
+//! functions unchanged. Pliant's own pipelines satisfy all requirements ([`check_order`]).
 
 use crate::passes::PassInfo;
 
-/// The phase of a pass, which is also its folder.
+/// The phase of a pass. Each phase is a folder of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// See [`canonicalize`](crate::canonicalize).
@@ -72,12 +71,11 @@ impl Phase {
 /// What disables a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// Nothing: the pass always runs.
+    /// The pass always runs.
     None,
-    /// It changes nothing if library kernels are disabled
-    /// ([`PassContext::kernels`](pliant_pass::PassContext::kernels)).
+    /// The pass changes nothing if library kernels are disabled ([`PassContext::kernels`](pliant_pass::PassContext::kernels)).
     Kernels,
-    /// Sequences skip it below this optimization level.
+    /// Pipelines skip the pass below this optimization level.
     OptLevel(u8),
 }
 
@@ -93,7 +91,7 @@ macro_rules! properties {
             /// Every property.
             pub const ALL: &[Property] = &[$(Property::$name),*];
 
-            /// What the property means for a module.
+            /// The meaning of the property, in one sentence.
             pub const fn doc(self) -> &'static str {
                 match self {
                     $(Property::$name => $doc,)*
@@ -141,7 +139,7 @@ impl Properties {
     /// The empty set.
     pub const NONE: Properties = Properties(0);
 
-    /// The set of the given properties.
+    /// The set of these properties.
     pub const fn of(list: &[Property]) -> Properties {
         let (mut bits, mut i) = (0, 0);
         while i < list.len() {
@@ -161,19 +159,19 @@ impl Properties {
         Properties(self.0 & !other.0)
     }
 
-    /// Whether this set contains the other one.
+    /// Whether this set is a superset of the other one.
     pub const fn includes(self, other: Properties) -> bool {
         other.0 & !self.0 == 0
     }
 
-    /// The properties, in the order of their declaration.
+    /// The properties in this set, in the order of their declaration.
     pub fn iter(self) -> impl Iterator<Item = Property> {
         let all = Property::ALL.iter().copied();
         all.filter(move |&p| self.includes(Properties::of(&[p])))
     }
 }
 
-/// What holds for a module created by the parser or an importer.
+/// The properties of a module created by the parser or an importer.
 pub const INITIAL: Properties = Properties::of(&[
     Property::Operators,
     Property::DataflowBlocks,
@@ -181,7 +179,7 @@ pub const INITIAL: Properties = Properties::of(&[
     Property::InPlaceMarked,
 ]);
 
-/// What bytecode generation requires.
+/// The properties that bytecode generation requires.
 pub const EXECUTABLE: Properties = Properties::of(&[
     Property::NoLocalFunctions,
     Property::Legalized,
@@ -194,7 +192,7 @@ pub const EXECUTABLE: Properties = Properties::of(&[
     Property::SymbolsAttached,
 ]);
 
-/// What a new `R.builtin.alloc_tensor` invalidates.
+/// The properties that a new `R.builtin.alloc_tensor` invalidates.
 pub const INVALIDATED_BY_ALLOC_TENSOR: Properties = Properties::of(&[
     Property::MemoryPlanned,
     Property::StoragesAssigned,
@@ -203,7 +201,7 @@ pub const INVALIDATED_BY_ALLOC_TENSOR: Properties = Properties::of(&[
     Property::SizesLowered,
 ]);
 
-/// What a new `R.call_tir` of a new loop function invalidates.
+/// The properties that a new `R.call_tir` of a new loop function invalidates.
 pub const INVALIDATED_BY_CALL_TIR: Properties = Properties::of(&[
     Property::PatternsAnnotated,
     Property::GroupsOutlined,
@@ -212,19 +210,19 @@ pub const INVALIDATED_BY_CALL_TIR: Properties = Properties::of(&[
 ])
 .union(INVALIDATED_BY_ALLOC_TENSOR);
 
-/// What a new operator invalidates.
+/// The properties that a new operator call invalidates.
 pub const INVALIDATED_BY_OPERATOR: Properties =
     Properties::of(&[Property::Legalized]).union(INVALIDATED_BY_CALL_TIR);
 
 impl PassInfo {
-    /// What holds after the pass if `current` holds before it.
+    /// The properties after the pass, from the properties before it.
     pub const fn apply(&self, current: Properties) -> Properties {
         current.without(self.invalidates).union(self.ensures)
     }
 }
 
-/// What holds after a sequence of passes, given what holds before the first. Passes that a [`Gate`]
-/// may disable count as run: without them, later passes find less to do, but stay safe.
+/// Checks the order of a sequence of passes. `start` are the properties before the first pass; the result are the properties after
+/// the last one. Passes that a [`Gate`] may disable count as run. Without them, later passes optimize less but stay safe.
 ///
 /// # Errors
 /// The first pass whose requirements do not hold, with the missing properties.

@@ -1,5 +1,5 @@
-//! The table of all passes: names, phase, contract, gate, documentation and constructor of each.
-//! The command line (`pliant opt --list`), the pipelines and `docs/passes.md` use it.
+//! The table of all passes, with the name, phase, contract, gate, documentation and constructor of each. The command line (`pliant
+//! opt --list`), the pipelines and `docs/passes.md` read it.
 
 use pliant_pass::ModulePass;
 
@@ -61,23 +61,23 @@ use crate::rewrite::reorder_take_after_matmul::ReorderTakeAfterMatmul;
 /// One row of the table.
 #[derive(Clone, Copy)]
 pub struct PassInfo {
-    /// The pass's name.
+    /// The name of the pass.
     pub name: &'static str,
     /// Alternative names.
     pub aliases: &'static [&'static str],
-    /// Its phase.
+    /// The phase of the pass.
     pub phase: Phase,
-    /// What it does, in one line.
+    /// What the pass does, in one line.
     pub doc: &'static str,
-    /// What it requires to do all of its work; see [`contract`](crate::contract).
+    /// The properties that the pass needs to have its full effect; see [`contract`](crate::contract).
     pub requires: Properties,
-    /// What holds after it.
+    /// The properties that hold after the pass.
     pub ensures: Properties,
-    /// What may no longer hold after it.
+    /// The properties that may no longer hold after the pass.
     pub invalidates: Properties,
-    /// What disables it.
+    /// What disables the pass.
     pub gate: Gate,
-    /// Creates it.
+    /// Creates the pass with its default options.
     pub make: fn() -> Box<dyn ModulePass>,
 }
 
@@ -377,21 +377,20 @@ passes! {
     }
 }
 
-/// The row of the pass with that name or alternative name; letter case is ignored.
+/// Finds a pass by its name or an alias, ignoring letter case.
 pub fn find(name: &str) -> Option<&'static PassInfo> {
     let same = |other: &str| other.eq_ignore_ascii_case(name);
     PASSES.iter().find(|p| same(p.name) || p.aliases.iter().any(|a| same(a)))
 }
 
-/// Passes with parameters, which cannot be created from the name alone: name and one line of
-/// documentation.
+/// The name and a one-line description of each pass that needs arguments, so that the name alone cannot create it.
 pub const WITH_PARAMETERS: &[(&str, &str)] = &[
     ("BindParams", "Replace parameters of a function by constants"),
     ("BindSymbolicVars", "Replace symbolic sizes by numbers or terms"),
     ("UpdateParamStructInfo", "Change the types of parameters and infer all others again"),
 ];
 
-/// The row of [`WITH_PARAMETERS`] with that name; letter case is ignored.
+/// Finds a row of [`WITH_PARAMETERS`] by its name, ignoring letter case.
 pub fn with_parameters(name: &str) -> Option<(&'static str, &'static str)> {
     WITH_PARAMETERS.iter().copied().find(|(known, _)| known.eq_ignore_ascii_case(name))
 }

@@ -1,14 +1,13 @@
-//! The named sequences of passes. The table of passes ([`contract`](crate::contract)) determines
-//! which orders are valid: [`pipeline`] checks that every requirement of every step holds, and that
-//! bytecode generation accepts the result.
+//! The named sequences of passes. The table of passes ([`contract`](crate::contract)) determines which orders are valid:
+//! [`pipeline`] checks that the requirements of every step hold, and that the result is what the pipeline promises.
 
 use pliant_pass::Sequential;
 
 use crate::contract::{EXECUTABLE, INITIAL, Properties, check_order};
 use crate::passes::{PassInfo, find};
 
-/// The minimum build: lowers calls of loop functions for bytecode generation. It accepts a module
-/// at any stage, because each pass skips what is already lowered.
+/// The passes of the minimum build, which lower calls of loop functions for bytecode generation. They accept a module at any stage,
+/// because each pass skips what is already lowered.
 pub const BUILD_PASSES: &[&str] = &[
     "LambdaLift",
     "CopyWrittenViews",
@@ -24,30 +23,30 @@ pub const BUILD_PASSES: &[&str] = &[
     "AttachGlobalSymbol",
 ];
 
-/// Graph-level optimization, before the minimum build.
+/// The passes of graph-level optimization, which run before [`BUILD_PASSES`].
 pub const GRAPH_PASSES: &[&str] = &[
     "Normalize",
     "LambdaLift",
     "MatchUnknownShapes",
     "EinsumToMatmul",
     "WidenProducts",
-    // Merges the casts of one operand that widening has added.
+    // Merges the casts that WidenProducts has added to one operand.
     "EliminateCommonSubexpr",
     "MultiplyQuantized",
     "OffloadDequantized",
-    // Dequantized copies of packed weights are unused now and must not be folded.
+    // The packed weights have replaced dequantized ones, which are unused now and must not be folded.
     "DeadCodeElimination",
     "FoldConstant",
     "OffloadComposites",
     "ChannelsLast",
-    // An unused transpose would count as a reader and keep an epilogue from being fused.
+    // An unused transpose would count as a reader and prevent the fusion of an epilogue.
     "DeadCodeElimination",
     "OffloadKernels",
     "DeadCodeElimination",
-    // The remaining right operands are not constant; matmuls read them in place.
+    // The right operands that are left are not constant; matmuls read their transposes in place.
     "FuseTransposeMatmul",
     "LegalizeOps",
-    // Operands of which only the type was needed are unused now.
+    // Operands that only determined a type are unused now.
     "DeadCodeElimination",
     "AnnotateTIROpPattern",
     "FuseOps",
@@ -56,7 +55,7 @@ pub const GRAPH_PASSES: &[&str] = &[
     "EliminateUnused",
 ];
 
-/// Passes that the pipeline `minimum` runs before [`BUILD_PASSES`].
+/// The passes that the pipeline `minimum` runs before [`BUILD_PASSES`].
 const LEGALIZE: &[&str] = &["MatchUnknownShapes", "LegalizeOps"];
 
 /// A named sequence of passes.
@@ -64,7 +63,7 @@ struct Pipeline {
     name: &'static str,
     doc: &'static str,
     parts: &'static [&'static [&'static str]],
-    /// What its result must satisfy.
+    /// The properties that its result must have.
     goal: Properties,
 }
 
@@ -98,26 +97,26 @@ const PIPELINES: &[Pipeline] = &[
 /// The names of the pipelines.
 pub const NAMES: &[&str] = &["default", "default_build", "zero", "minimum"];
 
-/// The purpose of a pipeline, in one line.
+/// The purpose of a pipeline, in one line; empty if there is no such pipeline.
 pub fn doc(name: &str) -> &'static str {
     PIPELINES.iter().find(|p| p.name == name).map_or("", |p| p.doc)
 }
 
-/// The rows of the steps of a pipeline.
+/// The table rows of the steps of a pipeline; `None` if there is no such pipeline.
 pub fn steps(name: &str) -> Option<Vec<&'static PassInfo>> {
     let pipeline = PIPELINES.iter().find(|p| p.name == name)?;
     let names = pipeline.parts.iter().copied().flatten();
     Some(names.map(|name| find(name).expect("pipelines name passes of the table")).collect())
 }
 
-/// The passes of the pipeline of that name: `zero` (graph level only), `minimum` (lowering only), `default` (both).
+/// Creates the pipeline with this name: `zero` (graph level only), `minimum` (lowering only), `default` (both).
 pub fn pipeline(name: &str) -> Option<Sequential> {
     let steps = steps(name)?;
     debug_assert_eq!(check(name), Ok(()), "pipeline {name}");
     Some(Sequential::new(name, steps.iter().map(|step| (step.make)()).collect()))
 }
 
-/// Checks the order of a pipeline against the table of passes.
+/// Checks that the order of a pipeline's passes satisfies all requirements, and that the result reaches the pipeline's goal.
 fn check(name: &str) -> Result<(), String> {
     let pipeline = PIPELINES.iter().find(|p| p.name == name).ok_or("there is no such pipeline")?;
     let properties = check_order(steps(name).unwrap_or_default(), INITIAL)?;

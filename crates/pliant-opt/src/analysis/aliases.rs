@@ -1,5 +1,5 @@
-//! [`MemoryAliases`]: which variables of a function may alias, and which of that memory calls may write
-//! to. [`ParamUses`]: the same for the parameters of a module's functions, as seen by callers.
+//! [`MemoryAliases`]: which variables of a function may share memory, and which of that memory calls may write to. [`ParamUses`]:
+//! the same for the parameters of a module's functions, as callers see them.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::common::lowered_ops::{
     ENSURE_ZERO_OFFSET, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE, MAKE_CLOSURE, RESHAPE,
 };
 
-/// What a call may do with the memory of an argument.
+/// What a call may do with the memory of one argument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ParamUse {
-    /// Whether the call may write to it.
+    /// Whether the call may write to the argument.
     pub written: bool,
-    /// Whether its result may be, or be a view of, the argument.
+    /// Whether the result of the call may be the argument or a view of it.
     pub returned: bool,
 }
 
@@ -41,18 +41,17 @@ impl ParamUse {
 #[derive(Debug, Default)]
 pub struct ParamUses {
     funcs: FxHashMap<Arc<str>, Vec<ParamUse>>,
-    /// What any function that is used as a value may do with one of its parameters.
+    /// What any of the functions that are used as values may do with any of its parameters.
     any_function_value: ParamUse,
 }
 
 impl ParamUses {
-    /// [`ParamUses::of`] for a module with in-place calls; `None` for others, in which nothing is
-    /// written.
+    /// [`ParamUses::of`] for a module with in-place calls. `None` for other modules, in which no tensor is written to.
     pub fn of_in_place_module(module: &IRModule) -> Option<Self> {
         module.works_in_place().then(|| ParamUses::of(module))
     }
 
-    /// Computes the least fixed point: a function does what its calls do.
+    /// Computes the uses of all parameters as a least fixed point over the calls.
     pub fn of(module: &IRModule) -> Self {
         let mut uses = ParamUses::default();
         let values = used_as_values(module);
@@ -81,6 +80,7 @@ impl ParamUses {
         }
     }
 
+    /// The uses of one function's parameters, from the current uses of its callees.
     fn param_uses_of(&self, f: &Function) -> Vec<ParamUse> {
         let mut memory = MemoryAliases::of(f, self);
         let returned = operand_vars(f, f.seq(f.body()).result);
@@ -92,7 +92,7 @@ impl ParamUses {
         f.params().iter().map(of).collect()
     }
 
-    /// What a call of the function does with argument `i`.
+    /// What a call of `callee` may do with argument `i`.
     fn argument_use(&self, f: &Function, callee: Expr, i: usize) -> ParamUse {
         match f.expr(callee) {
             ExprData::Extern(_) => ParamUse::default(),
@@ -114,7 +114,7 @@ impl ParamUses {
         };
         match (callee, args) {
             (Callee::Op(MAKE_CLOSURE), &[target, captured]) => {
-                // Captured values follow the function's own parameters.
+                // Captured values are passed after the function's own arguments.
                 let captured = fields(captured);
                 let params = match f.expr(target) {
                     ExprData::Global(name) => self.funcs.get(f.str(*name)).map(Vec::len),
@@ -151,7 +151,7 @@ impl ParamUses {
         }
     }
 
-    /// Whether a value may alias, or write to, the memory of its operands.
+    /// Whether a value may share memory with its operands or write to it.
     pub fn shares_or_writes_operands(&self, f: &Function, value: Expr) -> bool {
         match f.expr(value) {
             ExprData::Tuple(_) => true,
@@ -170,25 +170,25 @@ pub fn has_local_functions(f: &Function) -> bool {
     found
 }
 
-/// Which variables of a function may alias, and which of that memory is written to.
+/// Which variables of a function may share memory, and which of that memory is written to.
 #[derive(Default)]
 pub struct MemoryAliases {
+    /// The union-find forest of variables that may share memory: each variable's parent.
     alias_parents: FxHashMap<Var, Var>,
-    /// The variables that represent memory that is written to.
+    /// The representatives of memory that is written to.
     written: FxHashSet<Var>,
-    /// What the value of a variable may be, or be a view of.
+    /// For each variable, the variables that its value may be, or be a view of.
     sources: FxHashMap<Var, Vec<Var>>,
     /// The variables whose values the function returns, directly or as views.
     returned: FxHashSet<Var>,
-    /// The variables whose values share no memory with earlier values.
+    /// The variables whose memory is shared with no earlier value.
     pub fresh: FxHashSet<Var>,
-    /// The parameters of the function and of its local functions: callers may pass one value for
-    /// several.
+    /// The parameters of the function and of its local functions. Callers may pass the same tensor for several of them.
     params: Vec<Var>,
 }
 
 impl MemoryAliases {
-    /// Computes the aliases of a function's variables.
+    /// Computes which variables of a function may share memory.
     pub fn of(f: &Function, uses: &ParamUses) -> Self {
         let mut memory = MemoryAliases::default();
         let mut written = Vec::new();
@@ -201,8 +201,7 @@ impl MemoryAliases {
         memory
     }
 
-    /// As [`of`](Self::of), but returned values count as written to, since the caller may write
-    /// to them.
+    /// Same as [`of`](Self::of), but counts returned values as written to, because the caller may write to them.
     pub fn of_with_results_written(f: &Function, uses: &ParamUses) -> Self {
         let mut memory = MemoryAliases::of(f, uses);
         let mut pending = Vec::new();
@@ -236,8 +235,8 @@ impl MemoryAliases {
         self.returned.contains(&v) || self.written.contains(&root)
     }
 
-    /// As [`is_written`](Self::is_written) for a view, through any alias of its memory. Parameters
-    /// may alias each other.
+    /// Whether the memory of a view may be written to through any alias. Unlike [`is_written`](Self::is_written), this takes into
+    /// account that parameters may alias each other.
     pub fn view_is_written(&mut self, v: Var) -> bool {
         if self.is_written(v) {
             return true;
@@ -258,7 +257,7 @@ impl MemoryAliases {
                     shared.extend(operand_vars(f, f.seq(seq).result));
                 }
             }
-            // It may return what it captures.
+            // A closure may return the variables that it captures.
             ExprData::Func(_) => shared = value_free_vars(f, b.value),
             _ => {
                 for (e, one) in uses.operand_uses(f, b.value) {
@@ -280,6 +279,7 @@ impl MemoryAliases {
         self.sources.insert(b.var, shared);
     }
 
+    /// The representative of the variables that may share memory with `v`.
     fn root(&mut self, v: Var) -> Var {
         let mut root = v;
         while let Some(&next) = self.alias_parents.get(&root) {
@@ -293,8 +293,7 @@ impl MemoryAliases {
     }
 }
 
-/// Whether a value is the result of a packed function, which may return its arguments, or keep a
-/// reference to its result.
+/// Whether a value is the result of a packed function. Such a function may return an argument, or keep a reference to its result.
 fn is_packed_function_call(f: &Function, value: Expr) -> bool {
     match f.expr(value) {
         ExprData::Call { callee: Callee::Op(CALL_PURE_PACKED), .. } => true,
@@ -305,8 +304,8 @@ fn is_packed_function_call(f: &Function, value: Expr) -> bool {
     }
 }
 
-/// The variables that hold constants which this function or its caller may write to: each such
-/// variable is one value, however often it is read.
+/// The variables bound to constants that this function or its caller may write to. Such a constant cannot be duplicated: all reads
+/// of the variable must see one tensor.
 pub fn written_constants(f: &Function, memory: &mut MemoryAliases) -> FxHashSet<Var> {
     let mut constants = Vec::new();
     walk(f, f.root(), |event| {
@@ -319,7 +318,7 @@ pub fn written_constants(f: &Function, memory: &mut MemoryAliases) -> FxHashSet<
     constants.into_iter().filter(|&c| memory.is_written(c)).collect()
 }
 
-/// The variables of an operand: itself, or those of a tuple.
+/// The variables of an operand: the variable itself, or all variables of a tuple.
 fn leaf_vars(f: &Function, e: Expr) -> Vec<Var> {
     match f.expr(e) {
         ExprData::Var(v) => vec![*v],
@@ -327,7 +326,7 @@ fn leaf_vars(f: &Function, e: Expr) -> Vec<Var> {
     }
 }
 
-/// Whether the VM may return the memory of an operator's first operand, as a view or directly.
+/// Whether the result of an operator may be its first operand, or a view of it, in the VM.
 pub(crate) fn may_be_view(op: Op) -> bool {
     let is_declared_view = |decl: &OpDecl| matches!(decl.legalize, Legalize::View(_));
     op == RESHAPE || op == ENSURE_ZERO_OFFSET || registry().decl(op).is_some_and(is_declared_view)

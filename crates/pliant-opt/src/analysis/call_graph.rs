@@ -7,19 +7,19 @@ use pliant_ir::relax::visit::{Event, called_globals, for_each_operand, post_orde
 use pliant_ir::relax::{Callee, ExprData, Function};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The call graph.
+/// The call graph of a module.
 pub struct CallGraph {
-    /// The names of the graph functions, callees before callers except in cycles.
+    /// The names of the graph functions: callees before callers, except within cycles.
     pub callees_first: Vec<Arc<str>>,
-    /// The functions that are recursive, directly or through others.
+    /// The names of the functions that call themselves, directly or through other functions.
     pub recursive: FxHashSet<Arc<str>>,
-    /// The functions, of both levels, that each function mentions.
+    /// For each graph function, the graph functions and loop functions that it mentions.
     pub calls: FxHashMap<Arc<str>, Vec<Arc<str>>>,
 }
 
 impl CallGraph {
-    /// Computes the call graph of a module with Tarjan's algorithm for strongly connected
-    /// components, without recursion.
+    /// Computes the call graph of a module with Tarjan's algorithm for strongly connected components. The algorithm is iterative,
+    /// so deep call chains cannot overflow the stack.
     pub fn of(module: &IRModule) -> Self {
         let calls: FxHashMap<Arc<str>, Vec<Arc<str>>> =
             module.relax_funcs().map(|(name, f)| (name.clone(), called_globals(f))).collect();
@@ -44,10 +44,10 @@ impl CallGraph {
     }
 }
 
-/// The strongly connected components of a graph, successors first.
+/// The strongly connected components of a directed graph, successors first. `edges` lists the successors of each node.
 fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut out = Vec::new();
-    // For each node, the step at which it was visited, and the earliest node on the stack that it
+    // `visited_at` is the step at which a node was first visited. `low` is the earliest step of a node on the stack that the node
     // reaches.
     let mut visited_at: Vec<Option<usize>> = vec![None; edges.len()];
     let mut low = vec![0; edges.len()];
@@ -88,15 +88,14 @@ fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     out
 }
 
-/// The private graph functions that are only called by name and never used as values, so that all
-/// their calls are known.
+/// The private graph functions that are never used as values. All their call sites are direct calls by name.
 pub fn called_by_name_only(module: &IRModule) -> FxHashSet<Arc<str>> {
     let values = used_as_values(module);
     let private = module.relax_funcs().filter(|(_, f)| f.private);
     private.map(|(name, _)| name).filter(|name| !values.contains(*name)).cloned().collect()
 }
 
-/// The graph functions that are used as values.
+/// The graph functions that are used as values, that is, other than as the callee of a direct call.
 pub fn used_as_values(module: &IRModule) -> FxHashSet<Arc<str>> {
     let mut out: FxHashSet<Arc<str>> = FxHashSet::default();
     for (_, f) in module.relax_funcs() {
@@ -118,7 +117,7 @@ pub fn used_as_values(module: &IRModule) -> FxHashSet<Arc<str>> {
     out
 }
 
-/// The names of functions that are values of bindings or results.
+/// The functions that a binding's value or a sequence's result consists of.
 fn globals_as_values(f: &Function) -> Vec<Arc<str>> {
     let mut out = Vec::new();
     walk(f, f.root(), |event| {

@@ -1,29 +1,29 @@
-//! Post-dominators of a dataflow graph: for each node, the nearest node on all paths from it, and
-//! the largest pattern on these paths.
+//! Post-dominators of a dataflow graph: for each node, the nearest node on all paths from it, and the largest fusion pattern on
+//! these paths.
 //!
-//! Nodes are numbered in program order, so edges go from smaller to larger numbers. Skip links find
-//! the common ancestor of two nodes in logarithmic time.
+//! Nodes are numbered in program order, so every edge goes from a smaller to a larger number. Skip links find the nearest common
+//! ancestor of two nodes in logarithmic time.
 
 use super::op_pattern::OpPattern;
 
 /// A node of the dataflow graph.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// How it can be fused.
+    /// The fusion pattern of the operator.
     pub pattern: OpPattern,
-    /// Its readers, with the pattern of each edge.
+    /// The nodes that read the result, with the pattern of each edge.
     pub readers: Vec<(u32, OpPattern)>,
-    /// Whether it is also read outside of the graph.
+    /// Whether the result is also read outside of the graph.
     pub escapes: bool,
 }
 
-/// The links of a node in the tree of post-dominators.
+/// A node of the post-dominator tree.
 #[derive(Clone, Copy, Debug)]
 struct TreeNode {
     depth: u32,
-    /// The post-dominator, if any, and the largest pattern of the edges on all paths to it.
+    /// The immediate post-dominator, if there is one, and the largest pattern of the edges on all paths to it.
     parent: Option<(u32, OpPattern)>,
-    /// A farther ancestor, and the largest pattern on the path to it.
+    /// A more distant ancestor, and the largest pattern on the path to it.
     skip: Option<(u32, OpPattern)>,
 }
 
@@ -34,7 +34,7 @@ pub struct PostDominators {
 }
 
 impl PostDominators {
-    /// Computes the tree of a graph.
+    /// Computes the post-dominator tree. `nodes` must be in program order.
     pub fn new(nodes: &[Node]) -> Self {
         let root = TreeNode { depth: 0, parent: None, skip: None };
         let mut tree = PostDominators { nodes: vec![root; nodes.len()] };
@@ -46,7 +46,7 @@ impl PostDominators {
         tree
     }
 
-    /// The post-dominator of a node and the largest pattern on the paths to it.
+    /// The immediate post-dominator of a node, and the largest pattern on all paths to it.
     pub fn parent(&self, node: u32) -> Option<(u32, OpPattern)> {
         self.nodes[node as usize].parent
     }
@@ -57,7 +57,7 @@ impl PostDominators {
         };
         let place = self.nodes[up as usize];
         let depth = place.depth + 1;
-        // Skip links of a skew-binary list: two jumps of equal length are merged.
+        // Skip links form a skew-binary list: two consecutive jumps of equal length are merged into one.
         let skip = place.skip.and_then(|(first, p)| {
             let (second, q) = self.nodes[first as usize].skip?;
             let equal = place.depth - self.nodes[first as usize].depth
@@ -122,7 +122,7 @@ mod tests {
         nodes
     }
 
-    /// The nearest node on all paths out, by enumerating all paths.
+    /// The immediate post-dominator, by a search over all paths.
     fn post_dominator_by_search(nodes: &[Node], at: u32) -> Option<u32> {
         let reach = |from: u32, without: Option<u32>| {
             let (mut seen, mut stack) = (vec![false; nodes.len()], vec![from]);

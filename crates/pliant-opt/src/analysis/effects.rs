@@ -9,11 +9,12 @@ use pliant_ir::{IRModule, OpRegistry};
 use pliant_pass::MayWrite;
 use rustc_hash::FxHashSet;
 
-/// Facts about a module's functions, so that calls can be classified while the module changes.
+/// Classifies expressions as pure or impure. The facts about the module's functions are computed once and stay valid while the
+/// module changes.
 pub struct Effects {
     pure: FxHashSet<Arc<str>>,
-    /// The functions and operators that write to their operands although their type is pure.
-    writers: MayWrite,
+    /// The functions and operators that write to their operands although their type says that they are pure.
+    writers: Writers,
     ops: &'static dyn OpRegistry,
 }
 
@@ -24,9 +25,8 @@ impl Effects {
         Effects { pure: pure.collect(), writers: MayWrite::of(module), ops }
     }
 
-    /// Whether a call may have effects. Apart from the bodies of branches, only calls have any.
-    /// Types treat calls that write to their operands as pure; here these have an effect, and so
-    /// does a call of a function that may make such a call.
+    /// Whether an expression is a call that may have side effects. The type system treats calls that write to their operands as
+    /// pure. Here such calls are impure, and so is every call of a function that may contain one.
     pub fn is_impure(&self, f: &Function, e: Expr) -> bool {
         let ExprData::Call { callee, args, .. } = f.expr(e) else { return false };
         if self.writers.may_write(f, e) {
@@ -42,11 +42,11 @@ impl Effects {
         }
     }
 
-    /// The variables of the bindings under `id` whose values may have effects: calls, and `If`s
-    /// that contain such calls. A local function has no effect until it is called.
+    /// The variables under `id` whose values may have side effects: impure calls, and `If`s that contain impure calls. A local
+    /// function has no effect until it is called.
     pub fn impure_bindings(&self, f: &Function, id: FuncId) -> FxHashSet<Var> {
         let mut out = FxHashSet::default();
-        // For each enclosing `If` and local function, whether it contains effects.
+        // For each enclosing function and `If`, whether an impure binding was seen in it.
         let mut open = vec![false];
         walk(f, id, |event| match event {
             Event::Binding(_, b) if has_nested_sequence(f, b.value) => open.push(false),

@@ -1,5 +1,5 @@
-//! Recognises loop functions that only reshape their input: every element keeps its linear index,
-//! and both tensors have equally many elements.
+//! Recognises loop functions that only reshape their input: every element keeps its linear index, and input and output have equally
+//! many elements.
 
 use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::visit::{for_each_expr_in, for_each_stmt};
@@ -7,7 +7,7 @@ use pliant_ir::tir::{Buffer, Expr, ExprData, IterKind, PrimFunc, Stmt, StmtData,
 use pliant_ir::{Sym, SymArena};
 use pliant_sym::{Analyzer, Facts};
 
-/// Whether a loop function from one tensor to another is a reshape, proved from its indices.
+/// Whether a loop function with one input tensor and one output tensor is provably a reshape.
 pub fn has_reshape_pattern(f: &PrimFunc) -> bool {
     proves_reshape(f).unwrap_or(false)
 }
@@ -27,8 +27,7 @@ fn proves_reshape(f: &PrimFunc) -> Option<bool> {
         return None;
     }
     let StmtData::Block(b) = f.stmt(block) else { return None };
-    // Every element of the output is written: each dim is indexed by an axis over its whole extent,
-    // or has one element.
+    // Every element of the output must be written: each dim has one element, or is indexed by an axis that covers it.
     let mut axes = b.iters.iter();
     for (&i, &dim) in indices.iter().zip(&f.buffer(output).shape) {
         match f.expr(i) {
@@ -44,8 +43,8 @@ fn proves_reshape(f: &PrimFunc) -> Option<bool> {
     axes.next().is_none().then_some(())?;
     let mut prover =
         Prover { f, arena: SymArena::new(), bridge: SymBridge::new(), facts: Facts::new() };
-    // This must precede the ranges of the axes: from the empty range of a tensor without elements,
-    // anything would follow.
+    // The check of the element counts must come before the ranges of the axes are assumed. The axes of a tensor without elements
+    // have empty ranges, from which everything could be proved.
     for buffer in [input, output] {
         for &dim in &f.buffer(buffer).shape {
             let dim = prover.sym(dim)?;
@@ -68,8 +67,8 @@ fn proves_reshape(f: &PrimFunc) -> Option<bool> {
     Some(prover.provably_equal(input_index, output_index))
 }
 
-/// The only store of the function, its value, and the innermost block around it, if everything else
-/// is loops over whole axes.
+/// The only store of the function, its value, and the innermost block around it. `None` if the function contains anything but this
+/// store, blocks and loops over whole axes.
 fn single_store(f: &PrimFunc) -> Option<(Stmt, Expr, Stmt)> {
     let (mut stores, mut blocks, mut other) = (Vec::new(), Vec::new(), false);
     for_each_stmt(f, f.body, |s| match f.stmt(s) {
@@ -95,7 +94,7 @@ fn single_store(f: &PrimFunc) -> Option<(Stmt, Expr, Stmt)> {
     }
 }
 
-/// Whether the loops around a block give its axes all their values.
+/// Whether the loops around a block run each of its axes over its whole range.
 fn loops_cover_axes(f: &PrimFunc, block: Stmt) -> bool {
     let StmtData::Block(b) = f.stmt(block) else { return false };
     let mut loops = Vec::new();
@@ -118,6 +117,7 @@ fn loops_cover_axes(f: &PrimFunc, block: Stmt) -> bool {
         })
 }
 
+/// Proves relations between the sizes and indices of one loop function.
 struct Prover<'f> {
     f: &'f PrimFunc,
     arena: SymArena,
@@ -130,14 +130,14 @@ impl Prover<'_> {
         self.bridge.to_sym(self.f, &mut self.arena, e)
     }
 
-    /// Declares that everything in a dim is a size.
+    /// Assumes that every variable in a dim is a size, that is, not negative.
     fn assume_sizes(&mut self, dim: Sym) {
         for v in self.arena.free_vars(dim) {
             self.facts.assume_size(v);
         }
     }
 
-    /// The linear index of an element of a compact buffer.
+    /// The row-major linear index of an element of a compact buffer.
     fn linear_index(&mut self, buffer: Buffer, indices: &[Expr]) -> Option<Sym> {
         let shape = self.f.buffer(buffer).shape.clone();
         let mut at = self.arena.int(0);

@@ -1,38 +1,36 @@
-//! The last use of each variable, as an index in the sequence that defines it.
+//! The last use of each variable, as an index into the sequence that defines it.
 //!
-//! A read inside a nested sequence counts as a read at the binding that contains the sequence.
-//! Variables that are only other names of a value (`y = x`, or `y = R.reshape(x, ..)` as a view)
-//! extend the life of that value. Captured variables of a local function live as long as the
-//! function: a use of the function uses them.
+//! A read inside a nested sequence counts as a read at the binding that contains the sequence. An alias (`y = x`, or `y =
+//! R.reshape(x, ..)` if it is a view) extends the live range of the variable that it refers to. Captured variables of a local
+//! function live as long as the function: each use of the function uses them.
 
 use pliant_ir::relax::{Binding, ExprData, Function, Seq, Var};
 use pliant_pass::rewrite::for_each_operand_var;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The index of a sequence's result, after all bindings.
+/// The index that stands for a sequence's result, after all bindings.
 pub const AT_RESULT: usize = usize::MAX;
 
-/// The position of a nested sequence: the enclosing sequence and the index of the binding in it.
+/// Where a nested sequence is: the enclosing sequence and the index of the binding in it. `None` for the body of the function.
 type Parent = Option<(Seq, usize)>;
 
 /// The live ranges of all variables of a function in which every sequence has one block.
 pub struct Liveness {
     /// The sequence and index of each variable's definition; parameters have none.
     defs: FxHashMap<Var, (Seq, usize)>,
-    /// The index of the last read, in the sequence that defines the variable.
+    /// The index of each variable's last read, in the sequence that defines the variable.
     last: FxHashMap<Var, usize>,
     /// The variable that each alias refers to.
     roots: FxHashMap<Var, Var>,
     parents: FxHashMap<Seq, Parent>,
-    /// The variable of each local function, by its body.
+    /// The variable that each local function is bound to, by the function's body.
     bodies: FxHashMap<Seq, Var>,
-    /// The outer variables that each local function reads, with aliases resolved.
+    /// The variables of enclosing scopes that each local function reads, with aliases resolved.
     captures: FxHashMap<Var, FxHashSet<Var>>,
 }
 
 impl Liveness {
-    /// Computes the live ranges. `alias` returns the variable that a binding's value is another
-    /// name of.
+    /// Computes the live ranges. `alias` returns the variable that a binding's value is an alias of, if any.
     pub fn new(func: &Function, alias: impl Fn(&Function, &Binding) -> Option<Var>) -> Self {
         let mut live = Liveness {
             defs: FxHashMap::default(),
@@ -58,7 +56,8 @@ impl Liveness {
         live
     }
 
-    /// Calls `f` with each variable that a sequence itself reads, the sequence and the index in it.
+    /// Calls `f` with each variable that a sequence reads directly, the sequence and the index of the read. Nested sequences are
+    /// not entered.
     fn for_each_read(&mut self, func: &Function, seq: Seq, f: fn(&mut Self, Var, Seq, usize)) {
         for (index, binding) in bindings_of(func, seq).enumerate() {
             for_each_operand_var(func, binding.value, &mut |v| f(self, v, seq, index));
@@ -67,7 +66,7 @@ impl Liveness {
         for_each_operand_var(func, result, &mut |v| f(self, v, seq, AT_RESULT));
     }
 
-    /// Records definitions and nesting. Returns the sequences in source order, outer ones first.
+    /// Records definitions and nesting. Returns all sequences in source order, outer before inner.
     fn record_definitions(&mut self, func: &Function) -> Vec<Seq> {
         let mut order = Vec::new();
         let mut stack = vec![(func.body(), None)];
@@ -95,10 +94,10 @@ impl Liveness {
         order
     }
 
-    /// Records a read as a capture of the local functions between it and the definition.
+    /// Records a read as a capture of each local function between the read and the definition.
     fn record_capture(&mut self, var: Var, mut seq: Seq, _: usize) {
         let root = self.root(var);
-        // A parameter is in its function's frame, which outlives the function's own captures.
+        // Parameters belong to the frame of their function, which outlives all captures.
         let Some(&(defining_seq, _)) = self.defs.get(&root) else { return };
         while seq != defining_seq {
             if let Some(&function) = self.bodies.get(&seq)
@@ -113,6 +112,7 @@ impl Liveness {
         }
     }
 
+    /// Records a read of a variable, of the variable that it is an alias of, and of everything that a local function captures.
     fn record_read(&mut self, var: Var, seq: Seq, index: usize) {
         let mut seen = FxHashSet::default();
         let mut pending = vec![var];
@@ -123,12 +123,13 @@ impl Liveness {
                 self.record_direct_read(var, seq, index);
             }
             if let Some(captured) = self.captures.get(&root) {
-                // Functions that call each other capture each other.
+                // Functions that call each other capture each other; each is visited once.
                 pending.extend(captured.iter().filter(|&&v| seen.insert(v)));
             }
         }
     }
 
+    /// Records a read in the sequence that defines the variable.
     fn record_direct_read(&mut self, var: Var, mut seq: Seq, mut index: usize) {
         let defining_seq = self.defs.get(&var).map(|d| d.0);
         while defining_seq != Some(seq) {
@@ -146,13 +147,13 @@ impl Liveness {
         self.roots.get(&var).copied().unwrap_or(var)
     }
 
-    /// The index of the last read in the defining sequence, including reads of aliases;
-    /// [`AT_RESULT`] if the sequence's result reads it, and `None` if nothing does.
+    /// The index of the last read in the defining sequence, including reads through aliases. [`AT_RESULT`] if the sequence's result
+    /// reads the variable, `None` if nothing does.
     pub fn last_read(&self, var: Var) -> Option<usize> {
         self.last.get(&var).copied()
     }
 
-    /// The position of a variable's definition; `None` for parameters.
+    /// The sequence and index of a variable's definition; `None` for parameters.
     pub fn definition(&self, var: Var) -> Option<(Seq, usize)> {
         self.defs.get(&var).copied()
     }
@@ -163,7 +164,7 @@ fn bindings_of(func: &Function, seq: Seq) -> impl Iterator<Item = &Binding> {
     func.seq(seq).blocks.iter().flat_map(|&block| &func.block(block).bindings)
 }
 
-/// If a binding only renames a variable (`y = x` or `y = match_cast(x, ..)`): that variable.
+/// The variable that a binding only renames (`y = x` or `y = match_cast(x, ..)`).
 pub fn plain_alias(func: &Function, binding: &Binding) -> Option<Var> {
     match func.expr(binding.value) {
         ExprData::Var(v) => Some(*v),

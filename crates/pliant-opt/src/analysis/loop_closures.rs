@@ -1,5 +1,5 @@
-//! Loops and their closures in lowered functions: `R.while_loop` whose condition or body is
-//! `vm.builtin.make_closure` of a known function.
+//! Loops and their closures in lowered functions: `R.while_loop` whose condition or body is a `vm.builtin.make_closure` of a known
+//! function.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use pliant_ir::relax::visit::{Uses, bindings};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A closure that one loop calls and nothing else reads.
+/// A closure that one loop calls and that nothing else reads.
 pub struct LoopClosure {
-    /// The function.
+    /// The name of the function.
     pub name: Arc<str>,
-    /// The arguments after the loop state.
+    /// The captured values. The function takes them after the loop state.
     pub captured: Vec<Expr>,
 }
 
-/// The variables that hold such closures.
+/// The closures that only loops call, by the variable that each is bound to.
 pub fn loop_closures(func: &Function) -> FxHashMap<Var, LoopClosure> {
     let mut out: FxHashMap<Var, LoopClosure> = FxHashMap::default();
     let all_bindings = bindings(func);
@@ -42,7 +42,7 @@ pub fn loop_closures(func: &Function) -> FxHashMap<Var, LoopClosure> {
     out
 }
 
-/// The function and the captured values, if a binding creates a closure.
+/// The closure that a binding creates, if its function is known.
 fn created_closure(func: &Function, binding: &Binding) -> Option<LoopClosure> {
     let (target, captured) = closure_operands(func, binding.value)?;
     match func.expr(target) {
@@ -53,7 +53,7 @@ fn created_closure(func: &Function, binding: &Binding) -> Option<LoopClosure> {
     }
 }
 
-/// The operands of `vm.builtin.make_closure`: the function, then the captured values.
+/// The operands of `vm.builtin.make_closure`: the function and the captured values.
 pub fn closure_operands(func: &Function, value: Expr) -> Option<(Expr, &[Expr])> {
     let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(value) else {
         return None;
@@ -63,7 +63,7 @@ pub fn closure_operands(func: &Function, value: Expr) -> Option<(Expr, &[Expr])>
     (&**func.str(*name) == "vm.builtin.make_closure").then_some((target, captured))
 }
 
-/// The operands of a loop: the condition, the body, then the initial state.
+/// The operands of a loop: the condition, the body, and the initial state.
 pub fn loop_operands(func: &Function, value: Expr) -> Option<&[Expr]> {
     match func.expr(value) {
         ExprData::Call { callee: Callee::Op(WHILE_LOOP), args, .. } => Some(func.list(*args)),

@@ -1,20 +1,20 @@
-//! Analyses: side tables about graph functions and the loop functions that they call. They do not
-//! change functions; passes and bytecode generation query them.
+//! Analyses: side tables about graph functions and the loop functions that they call. They do not change functions; passes and
+//! bytecode generation query them.
 //!
 //! | module | what |
 //! |---|---|
+//! | `aliases` | which variables may share memory, and which of that memory calls may write to |
 //! | `call_graph` | which graph functions call each other |
 //! | `dominators` | post-dominators of a dataflow graph |
 //! | `effects` | which expressions have side effects |
 //! | `has_reshape_pattern` | whether a loop function is a reshape |
 //! | `liveness` | the last use of each variable |
 //! | `loop_closures` | loops and the closures that they call, in lowered functions |
-//! | `aliases` | which variables may alias, and which of them calls may write |
-//! | `op_pattern` | how far a loop function can be fused |
+//! | `op_pattern` | how a loop function can be fused |
 //! | `recursion` | functions that call themselves, directly or through others |
 //! | `tail_binding` | the binding whose value a sequence returns |
 //! | `tir_call` | calls of loop functions, with the sizes at the call |
-//! | `written_vars` | which values a call may write |
+//! | `written_vars` | the variables whose memory a call may write to |
 
 pub mod aliases;
 pub mod call_graph;

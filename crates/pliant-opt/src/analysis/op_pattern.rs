@@ -1,10 +1,9 @@
-//! Classifies a loop function by its blocks: how it can be fused.
+//! Classifies loop functions by how they can be fused.
 //!
-//! Each block that writes one element per point of its axes is classified by the positions that it
-//! reads. The function has the largest class of its blocks; a reduction with additional elementwise
-//! blocks (softmax, layer normalisation) can take elementwise operations on its outputs. Everything
-//! else is opaque: a body with checks of anything but sizes, calls, predicates, several writes,
-//! loops without blocks, or writes to an input.
+//! Each block that writes one element per point of its axes is classified by the elements that it reads. The function has the
+//! largest class of its blocks. A reduction with additional elementwise blocks (softmax, layer normalisation) can take elementwise
+//! operations on its outputs. Every other function is opaque: one with checks of anything but sizes, calls, predicates, several
+//! writes per block, loops without blocks, or writes to an input.
 
 use pliant_ir::tir::visit::{for_each_expr, for_each_expr_in, for_each_stmt};
 use pliant_ir::tir::{
@@ -13,20 +12,19 @@ use pliant_ir::tir::{
 };
 use rustc_hash::FxHashSet;
 
-/// How an operator may be fused, with the numbers of the attribute `op_pattern`.
+/// How an operator can be fused. The values are those of the attribute `op_pattern`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum OpPattern {
-    /// One output element from the input elements at the same position.
+    /// Each output element depends on the input elements with the same index.
     ElemWise = 0,
-    /// The same, with inputs that are broadcast.
+    /// Like `ElemWise`, but some inputs are broadcast.
     Broadcast = 1,
-    /// One output element from input elements at computed positions.
+    /// Each output element depends on input elements with computed indices.
     Injective = 2,
     /// A commutative reduction.
     CommReduce = 3,
-    /// Heavy, with elementwise operations fusable to its outputs: matrix products, convolutions,
-    /// softmax.
+    /// An expensive operation whose outputs can take elementwise operations: matrix products, convolutions, softmax.
     OutEWiseFusable = 4,
     /// A tuple of results.
     Tuple = 7,
@@ -35,7 +33,7 @@ pub enum OpPattern {
 }
 
 impl OpPattern {
-    /// The pattern with that number.
+    /// The pattern with this value of the attribute `op_pattern`.
     pub fn from_int(value: i64) -> Option<OpPattern> {
         use OpPattern::*;
         [ElemWise, Broadcast, Injective, CommReduce, OutEWiseFusable, Tuple, Opaque]
@@ -44,7 +42,7 @@ impl OpPattern {
     }
 }
 
-/// The pattern of a loop function.
+/// Classifies a loop function.
 pub fn op_pattern(f: &PrimFunc) -> OpPattern {
     let mut blocks = Vec::new();
     if !writes_outputs_only(f)
@@ -65,8 +63,8 @@ pub fn op_pattern(f: &PrimFunc) -> OpPattern {
     }
 }
 
-/// Whether the function only reads its first tensors and writes its last ones and its local
-/// buffers, so that it can become a part of another function.
+/// Whether the function only reads its leading tensors and only writes its trailing ones and its local buffers. Such a function can
+/// be inlined in another function.
 pub fn is_mergeable(f: &PrimFunc) -> bool {
     let mut has_calls = false;
     for_each_expr_in(f, f.body, |e| {
@@ -81,7 +79,7 @@ pub fn is_mergeable(f: &PrimFunc) -> bool {
     !has_calls && !f.is_flat() && writes_outputs_only(f)
 }
 
-/// Whether the function writes only its last tensors and its local buffers.
+/// Whether the function writes only to its trailing tensors and its local buffers.
 fn writes_outputs_only(f: &PrimFunc) -> bool {
     let mut written = FxHashSet::default();
     for_each_stmt(f, f.body, |s| {
@@ -102,7 +100,7 @@ fn writes_outputs_only(f: &PrimFunc) -> bool {
         && tensors[..tensors.len() - outputs].iter().all(|b| !written.contains(b))
 }
 
-/// Whether the function contains anything but reads, arithmetic and writes.
+/// Whether the function contains anything but reads, arithmetic, writes, loops and blocks.
 fn has_unsupported_nodes(f: &PrimFunc) -> bool {
     let mut unsupported = false;
     for_each_stmt(f, f.body, |s| {
@@ -137,8 +135,8 @@ fn is_size_check(f: &PrimFunc, s: Stmt) -> bool {
     !reads && matches!(f.stmt(*body), StmtData::Seq(list) if list.is_empty())
 }
 
-/// Collects the blocks without nested blocks. Returns false if a write is outside of them, or
-/// blocks nest otherwise.
+/// Collects the innermost blocks. Returns false if there are none, if a write is outside of them, or if a block around them has
+/// axes or a predicate.
 fn collect_leaf_blocks<'f>(f: &'f PrimFunc, root: Stmt, out: &mut Vec<&'f BlockData>) -> bool {
     let mut stack = vec![root];
     while let Some(s) = stack.pop() {
@@ -168,7 +166,7 @@ fn collect_leaf_blocks<'f>(f: &'f PrimFunc, root: Stmt, out: &mut Vec<&'f BlockD
     !out.is_empty()
 }
 
-/// The only write of a block.
+/// The buffer, indices and value of a block body that is a single write.
 fn only_store(f: &PrimFunc, s: Stmt) -> Option<(Buffer, &[Expr], Expr)> {
     match f.stmt(s) {
         StmtData::Store { buffer, indices, value } => Some((*buffer, indices, *value)),
@@ -195,7 +193,7 @@ fn block_pattern(f: &PrimFunc, b: &BlockData) -> OpPattern {
             loads.push((*from, at));
         }
     });
-    // A read of other elements that the block writes depends on the order of its points.
+    // A read of other elements of the written buffer depends on the order in which the block visits its points.
     if loads.iter().any(|(from, _)| *from == buffer) {
         return OpPattern::Opaque;
     }
@@ -211,7 +209,7 @@ fn block_pattern(f: &PrimFunc, b: &BlockData) -> OpPattern {
     }
 }
 
-/// Whether each point writes another element: the indices are different spatial axes, or constants.
+/// Whether different points write different elements: each index is a constant or a spatial axis, and every axis occurs once.
 fn writes_distinct_elements(f: &PrimFunc, indices: &[Expr], spatial: &[Var]) -> bool {
     let mut seen = FxHashSet::default();
     let plain = indices.iter().all(|&i| match f.expr(i) {
@@ -250,13 +248,12 @@ fn pointwise_pattern(
             return OpPattern::Opaque;
         }
     }
-    // If a tensor is read at the same position and a bias is broadcast, the block is elementwise
-    // for that tensor.
+    // A block that reads one tensor at the written index and broadcasts the others (a bias) counts as elementwise.
     if kind == OpPattern::Broadcast && reads_same_index { OpPattern::ElemWise } else { kind }
 }
 
-/// Whether a tensor is read at a subset of the output's indices in their order. Dims of size 1 are
-/// read at 0; whether a size is 1 may be known only at run time.
+/// Whether a tensor is read at a subsequence of the output's indices. Dims of size 1 are read at index 0; a select expresses this
+/// for sizes that are known only at run time.
 fn is_broadcast(f: &PrimFunc, from: Buffer, at: &[Expr], to: Buffer, indices: &[Expr]) -> bool {
     let (have, want) = (&f.buffer(from).shape, &f.buffer(to).shape);
     let mut j = 0;
@@ -279,7 +276,7 @@ fn is_broadcast(f: &PrimFunc, from: Buffer, at: &[Expr], to: Buffer, indices: &[
     true
 }
 
-/// Whether an expression uses only the given axes (sizes are not axes).
+/// Whether an expression uses only the given axes and sizes.
 fn uses_only(f: &PrimFunc, e: Expr, axes: &[Var]) -> bool {
     let mut ok = true;
     let sizes = size_vars(f);
@@ -291,7 +288,7 @@ fn uses_only(f: &PrimFunc, e: Expr, axes: &[Var]) -> bool {
     ok
 }
 
-/// The scalar parameters, and the sizes that the shapes of the parameters define.
+/// The scalar parameters, and the sizes that the shapes of tensor parameters define.
 fn size_vars(f: &PrimFunc) -> FxHashSet<Var> {
     let mut out: FxHashSet<Var> = f.params.iter().copied().collect();
     for &b in f.buffer_map.values() {
@@ -303,7 +300,7 @@ fn size_vars(f: &PrimFunc) -> FxHashSet<Var> {
     out
 }
 
-/// Whether a value is `C[..] + a * b`.
+/// Whether a value has the form `C[..] + a * b`, where `C` is the written buffer.
 fn is_product_sum(f: &PrimFunc, buffer: Buffer, value: Expr) -> bool {
     let ExprData::Binary(BinOp::Add, a, b) = f.expr(value) else { return false };
     let reads_output = |e: Expr| matches!(f.expr(e), ExprData::Load(from, _) if *from == buffer);
@@ -311,7 +308,7 @@ fn is_product_sum(f: &PrimFunc, buffer: Buffer, value: Expr) -> bool {
     reads_output(*a) && product(*b) || reads_output(*b) && product(*a)
 }
 
-/// Whether indices that use reduction axes are single axes, in the order of these axes.
+/// Whether each index that uses a reduction axis is just that axis, and the reduction axes occur in their order.
 fn reads_in_order(f: &PrimFunc, at: &[Expr], reduce: &[Var]) -> bool {
     let mut last = None;
     at.iter().all(|&i| match f.expr(i) {

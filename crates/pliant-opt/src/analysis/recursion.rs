@@ -1,4 +1,4 @@
-//! Functions that are recursive, directly or through others.
+//! Recursive functions: those that call themselves, directly or through other functions.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use pliant_ir::IRModule;
 use pliant_ir::relax::visit::called_globals;
 use rustc_hash::FxHashMap;
 
-/// The groups of mutually recursive graph functions, sorted by name; a function that calls itself
-/// is a group. Groups are ordered by the name of their first function.
+/// The groups of mutually recursive graph functions. A function that calls itself is a group of one. Each group is sorted by name,
+/// and groups are sorted by their first name.
 ///
-/// Tarjan's algorithm without recursion: the depth of calls does not matter.
+/// The implementation is Tarjan's algorithm without recursion, so deep call chains cannot overflow the stack.
 pub fn recursive_groups(module: &IRModule) -> Vec<Vec<Arc<str>>> {
     let names: Vec<&Arc<str>> = module.relax_funcs().map(|(name, _)| name).collect();
     let ids: FxHashMap<&str, usize> = names.iter().enumerate().map(|(i, n)| (&***n, i)).collect();
@@ -33,7 +33,7 @@ pub fn recursive_groups(module: &IRModule) -> Vec<Vec<Arc<str>>> {
     groups
 }
 
-/// The strongly connected components of a graph.
+/// The strongly connected components of a directed graph. `edges` lists the successors of each node.
 fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     const NONE: usize = usize::MAX;
     let n = edges.len();

@@ -1,4 +1,4 @@
-//! The parts of calls of loop functions, and the values of the callee's sizes at a call.
+//! Calls of loop functions, and the values of the callee's sizes at a call.
 
 use pliant_ir::op::CALL_TIR;
 use pliant_ir::relax::type_lattice::prove_dims_equal;
@@ -9,23 +9,23 @@ use pliant_ir::{DType, Sym, SymArena, SymVar};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// The parts of an `R.call_tir`.
+/// The parts of an `R.call_tir` call.
 #[derive(Clone, Debug)]
 pub struct TirCall {
     /// The name of the loop function.
     pub callee: Arc<str>,
-    /// The tensors that it reads.
+    /// The input tensors.
     pub inputs: Vec<Expr>,
-    /// The sizes that no tensor defines.
+    /// The values of the scalar size parameters, which no input shape determines.
     pub tir_vars: Vec<Sym>,
-    /// The types of its results.
+    /// The type of each result.
     pub out_tys: Vec<Type>,
-    /// Whether the results are the fields of a tuple.
+    /// Whether the call returns a tuple.
     pub tuple: bool,
 }
 
 impl TirCall {
-    /// The parts of a call with a tuple literal of inputs; `None` for any other expression.
+    /// The parts of a call whose inputs are a tuple literal; `None` for any other expression.
     pub fn of(func: &Function, value: Expr) -> Option<TirCall> {
         let ExprData::Call { callee: Callee::Op(CALL_TIR), args, .. } = func.expr(value) else {
             return None;
@@ -49,18 +49,19 @@ impl TirCall {
     }
 }
 
-/// The sizes of a loop function as terms that can be compared with those of calls.
+/// The sizes of a loop function as symbolic terms, which can be compared with the sizes at a call.
 #[derive(Debug)]
 pub struct PrimFuncSizes {
     arena: SymArena,
     bridge: SymBridge,
-    /// Data type and dims of each tensor.
+    /// Data type and dims of each tensor parameter.
     tensors: Vec<(DType, Vec<Sym>)>,
+    /// The scalar size parameters.
     scalars: Vec<SymVar>,
 }
 
 impl PrimFuncSizes {
-    /// The sizes of a function whose parameters are compact tensors followed by int64 sizes.
+    /// The sizes of a function. `None` unless its parameters are compact tensors followed by int64 sizes.
     pub fn of(f: &PrimFunc) -> Option<PrimFuncSizes> {
         let mut sizes = PrimFuncSizes {
             arena: SymArena::new(),
@@ -89,13 +90,13 @@ impl PrimFuncSizes {
         Some(sizes)
     }
 
-    /// The number of tensors that the function takes, including outputs.
+    /// The number of tensor parameters, including outputs.
     pub fn num_tensors(&self) -> usize {
         self.tensors.len()
     }
 
-    /// The values of the function's sizes at a call, if every tensor provably fits its parameter.
-    /// The outputs have the types in `call`.
+    /// The values of the function's sizes at a call. `None` unless every tensor provably fits its parameter. The outputs have the
+    /// types in `call`.
     pub fn bind(&self, func: &mut Function, call: &TirCall) -> Option<FxHashMap<SymVar, Sym>> {
         let tys = call.inputs.iter().map(|&e| func.expr_ty(e)).chain(call.out_tys.iter().copied());
         let tys: Vec<Type> = tys.collect();
@@ -127,6 +128,7 @@ impl PrimFuncSizes {
         Some(bound)
     }
 
+    /// A size of the loop function as a term of the caller, if all its variables are bound.
     fn import_size(
         &self,
         func: &mut Function,
@@ -137,7 +139,7 @@ impl PrimFuncSizes {
         known.then(|| func.syms.import(&self.arena, s, &mut |_, v| bound[&v]))
     }
 
-    /// The value of a variable of the function at a call, from the result of [`bind`](Self::bind).
+    /// The value of a size variable of the loop function at a call. `bound` is the result of [`bind`](Self::bind).
     pub fn value(&self, var: tir::Var, bound: &FxHashMap<SymVar, Sym>) -> Option<Sym> {
         bound.get(&self.bridge.known_sym(var)?).copied()
     }

@@ -1,4 +1,4 @@
-//! Values that a call may write to.
+//! Variables whose memory a call may write to.
 
 use pliant_ir::Op;
 use pliant_ir::relax::visit::{Event, operand_vars, walk};
@@ -7,11 +7,10 @@ use rustc_hash::FxHashSet;
 
 use super::Effects;
 
-/// The operators with effects that do not write to tensors.
+/// Operators that have side effects but do not write to tensors.
 const NON_WRITING_OPS: [Op; 2] = [Op::new("relax.print"), Op::new("relax.assert_op")];
 
-/// Whether a call with effects may change the contents of tensors: all calls except those
-/// known not to.
+/// Whether a call with side effects may write to a tensor. Only a few operators are known not to.
 pub fn may_write_tensors(f: &Function, e: Expr) -> bool {
     match f.expr(e) {
         ExprData::Call { callee: Callee::Op(op), .. } => !NON_WRITING_OPS.contains(op),
@@ -19,7 +18,7 @@ pub fn may_write_tensors(f: &Function, e: Expr) -> bool {
     }
 }
 
-/// The variables that a value may share memory with: its operands, and the results of branches.
+/// The variables that a value may share memory with: its operands, or the results of the branches of an `If`.
 fn possible_aliases(f: &Function, e: Expr) -> Vec<Var> {
     let mut out = operand_vars(f, e);
     if let ExprData::If { then_seq, else_seq, .. } = *f.expr(e) {
@@ -29,10 +28,9 @@ fn possible_aliases(f: &Function, e: Expr) -> Vec<Var> {
     out
 }
 
-/// The variables whose memory a call of the function may write to: operands of such calls, and
-/// everything that these are computed from, since a value may share memory with its operands. These
-/// values must stay separate: they can be neither merged with equal values nor turned into
-/// constants.
+/// The variables whose memory a call of the function may write to: operands of such calls, and everything that these are computed
+/// from, because a value may share memory with its operands. These values need their own memory: they cannot be merged with equal
+/// values or folded to constants.
 pub fn written_vars(f: &Function, effects: &Effects) -> FxHashSet<Var> {
     let mut bindings: Vec<Binding> = Vec::new();
     walk(f, f.root(), |event| {

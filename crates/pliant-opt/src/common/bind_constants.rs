@@ -1,9 +1,9 @@
-//! Binds constants to variables where their memory may escape.
+//! Binds literal constants to variables where their memory may be shared or written to.
 
 use pliant_ir::relax::{Binding, BlockData, Expr, ExprData, Function};
 use pliant_pass::rewrite::{Namer, map_leaves, reachable_seqs};
 
-/// Binds literal constants that are results, or that occur in values for which `shares_or_writes_operands` is true.
+/// Binds literal constants to variables if they are results, or occur in values for which `shares_or_writes_operands` is true.
 pub(crate) fn bind_constants(
     func: &mut Function,
     shares_or_writes_operands: impl Fn(&Function, Expr) -> bool,
@@ -33,6 +33,7 @@ pub(crate) fn bind_constants(
     }
 }
 
+/// Replaces the constants in an operand by variables. Appends their bindings to `out`.
 fn bind_literals(
     func: &mut Function,
     value: Expr,

@@ -1,4 +1,4 @@
-//! Keys of operator calls. Calls with equal keys can share one loop function.
+//! Keys of operator calls. Calls with equal keys can use the same loop function.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use pliant_ir::Op;
 use pliant_ir::relax::expr::AttrsId;
 use pliant_ir::relax::{Expr, ExprData, Function, Type};
 
-/// Everything that determines the loop function of a call.
+/// Everything that determines the loop function of an operator call.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CallKey {
     op: Op,
@@ -16,7 +16,7 @@ pub(crate) struct CallKey {
 }
 
 impl CallKey {
-    /// The operands of a call with tuples expanded, and the call's key.
+    /// The operands of a call with tuples flattened, and the key of the call.
     pub(crate) fn of(
         func: &Function,
         op: Op,
@@ -29,8 +29,8 @@ impl CallKey {
     }
 }
 
-/// The part of the key for one operand: its type, its value if that becomes part of the loop
-/// function, and the first equal operand before it.
+/// The key of one operand: its type, its value if the loop function contains the value, and the index of the first operand that is
+/// the same expression.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum OperandKey {
     Value(Type, u32),
@@ -41,7 +41,7 @@ enum OperandKey {
     Close,
 }
 
-/// The operands with tuples expanded, and their parts of the key.
+/// Flattens the tuples in a call's operands, and computes the key of each operand.
 fn flatten_operands(func: &Function, args: &[Expr]) -> (Vec<Expr>, Vec<OperandKey>) {
     let (mut flat, mut keys) = (Vec::new(), Vec::new());
     for &arg in args {
@@ -74,7 +74,7 @@ fn operand_key(func: &Function, e: Expr, operands: &[Expr]) -> OperandKey {
         ExprData::Str(s) => OperandKey::Text(func.str(*s).clone()),
         ExprData::DType(d) => OperandKey::Text(d.name().into()),
         _ => {
-            // `x + x` is not `x + y`: its loop function may read one input for both operands.
+            // `x + x` and `x + y` need different keys: the loop function of `x + x` may have a single input.
             let first = operands.iter().position(|&f| f == e).unwrap_or(operands.len());
             OperandKey::Value(ty, first as u32)
         }

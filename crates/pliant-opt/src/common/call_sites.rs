@@ -1,4 +1,4 @@
-//! Rewrites calls of functions whose parameters a pass has changed.
+//! Rewrites the calls of functions whose parameters a pass has changed.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
 use pliant_pass::{PassContext, PassError};
 use rustc_hash::FxHashMap;
 
-/// One call that is rewritten.
+/// A call that is being rewritten.
 pub(crate) struct CallSite<'a> {
     /// The function that contains the call.
     pub func: &'a mut Function,
@@ -24,16 +24,15 @@ pub(crate) struct CallSite<'a> {
 }
 
 impl CallSite<'_> {
-    /// Binds a value before the call, in the call's block.
+    /// Binds a value to a new variable before the call. The variable's name is derived from `hint`.
     pub fn bind(&mut self, hint: &str, value: Expr) -> Expr {
         let namer = self.namer.get_or_insert_with(|| Namer::new(self.func));
         namer.bind(self.func, hint, value, self.before)
     }
 }
 
-/// Rewrites the arguments of all direct calls of changed functions. `args` returns the new
-/// arguments, or `None` if a call stays unchanged. `changed` contains the functions after
-/// the change.
+/// Rewrites the arguments of all direct calls of changed functions. `changed` contains the functions after the change. `args`
+/// returns the new arguments, or `None` to keep the call.
 ///
 /// # Errors
 /// If the pass is cancelled.
@@ -49,7 +48,7 @@ pub(crate) fn rewrite_calls(
     update_each_relax(module, ctx, |_, func| rewrite_calls_in(func, changed, &args))
 }
 
-/// [`rewrite_calls`] in one function. Returns whether there were any.
+/// [`rewrite_calls`] in one function. Returns whether a call was rewritten.
 pub(crate) fn rewrite_calls_in(
     func: &mut Function,
     changed: &FxHashMap<Arc<str>, Arc<Function>>,
@@ -89,8 +88,8 @@ pub(crate) fn rewrite_calls_in(
     Ok(changed_any)
 }
 
-/// Makes the variables from number `first` on local to their dataflow blocks: only calls in the
-/// blocks read them.
+/// Marks the variables with a number of at least `first` that are defined in dataflow blocks as local to these blocks. Only the
+/// rewritten calls, in the same blocks, read them.
 fn mark_dataflow_locals(func: &mut Function, first: usize) {
     for seq in reachable_seqs(func) {
         for block in func.seq(seq).blocks.clone() {
@@ -103,7 +102,7 @@ fn mark_dataflow_locals(func: &mut Function, first: usize) {
     }
 }
 
-/// A function of the module as an operand in another function, with the type of its signature.
+/// A reference to a function of the module, imported into another function with the type of its signature.
 pub(crate) fn callee_expr(func: &mut Function, name: &str, callee: &Function) -> Expr {
     let mut syms = SymMap::default();
     let params: Box<[Type]> = callee

@@ -1,19 +1,20 @@
-//! The layouts of images in the attributes of operators.
+//! The layouts of images, as operator attributes name them. `dims` is the number of spatial dims, 1 to 3.
 
 use pliant_ir::relax::kernel_call::NEW_AXIS;
 use pliant_ir::{AttrValue, Attrs};
 
-/// The layout with channels first: `NCHW` for two spatial dims.
+/// The name of the channels-first layout: `NCHW` for two spatial dims.
 pub(crate) fn channels_first(dims: usize) -> String {
     format!("NC{}", &"DHW"[3 - dims..])
 }
 
-/// The layout with channels last: `NHWC` for two spatial dims.
+/// The name of the channels-last layout: `NHWC` for two spatial dims.
 pub(crate) fn channels_last(dims: usize) -> String {
     format!("N{}C", &"DHW"[3 - dims..])
 }
 
-/// For each dim of the images of a kernel (batch, channels, depth, height, width) that of images in a layout.
+/// The axis of the image for each dim of a kernel's images (batch, channels, depth, height, width). Absent spatial dims are new
+/// axes of size 1.
 pub(crate) fn kernel_image_axes(dims: usize, channels_last: bool) -> Vec<i64> {
     let (channels, first) = if channels_last { (1 + dims, 1) } else { (1, 2) };
     let missing = std::iter::repeat_n(NEW_AXIS, 3 - dims);
@@ -21,14 +22,14 @@ pub(crate) fn kernel_image_axes(dims: usize, channels_last: bool) -> Vec<i64> {
     [0, channels as i64].into_iter().chain(missing).chain(spatial).collect()
 }
 
-/// Whether operand and result have this layout. `name` is the attribute of the operand's layout.
+/// Whether both operand and result have this layout. `name` is the attribute that holds the operand's layout.
 pub(crate) fn has_layout(attrs: &Attrs, name: &str, layout: &str) -> bool {
     let text = |name: &str| attrs.get(name).and_then(AttrValue::as_str);
     let out = text("out_layout");
     text(name) == Some(layout) && out.is_none_or(|out| out == layout || out.is_empty())
 }
 
-/// The attributes with layouts whose channels come last.
+/// Sets the layouts of operand and result to channels last. `name` is the attribute that holds the operand's layout.
 pub(crate) fn with_channels_last(mut attrs: Attrs, name: &str, dims: usize) -> Attrs {
     let last = AttrValue::str(&channels_last(dims));
     if attrs.get("out_layout").is_some() {

@@ -1,5 +1,4 @@
-//! The loop functions that a pass creates: equal ones only once, with unique names. Also their
-//! calls, and the replacement of bindings by them.
+//! The loop functions that a pass adds to the module: equal functions are shared and get unique names.
 
 use std::sync::Arc;
 
@@ -10,23 +9,23 @@ use pliant_ir::tir::PrimFunc;
 use pliant_ops::legalize::TirCall;
 use rustc_hash::FxHashMap;
 
-/// The loop functions created so far.
+/// The loop functions that a pass has created so far.
 pub struct LoopFunctions {
     funcs: Vec<(Arc<str>, PrimFunc)>,
-    /// How often each name was used; names of the module count as used.
+    /// How many names were derived from each name. Contains all names of the module.
     name_counts: FxHashMap<Arc<str>, u32>,
-    /// The loop functions by their text, which identifies equal ones.
+    /// The name of each loop function by its printed text, to find equal functions.
     by_text: FxHashMap<String, Arc<str>>,
 }
 
 impl LoopFunctions {
-    /// An empty set; the names of the module are reserved.
+    /// An empty set. The names of the module are reserved.
     pub fn new(module: &IRModule) -> Self {
         let name_counts = module.functions.keys().map(|n| (n.clone(), 0)).collect();
         LoopFunctions { funcs: Vec::new(), name_counts, by_text: FxHashMap::default() }
     }
 
-    /// Adds a loop function under a name derived from `hint`, unless an equal one exists.
+    /// Adds a loop function with a name derived from `hint`, and returns the name. If an equal function exists, returns its name.
     pub fn add(&mut self, hint: &str, func: PrimFunc) -> Arc<str> {
         let text = print_prim_func("f", &func, &PrintOptions::complete());
         if let Some(name) = self.by_text.get(&text) {
@@ -44,7 +43,7 @@ impl LoopFunctions {
         name
     }
 
-    /// Adds a loop function and returns a call of it.
+    /// Adds the loop function of a call, and returns the call.
     pub fn call(&mut self, func: &mut Function, call: TirCall) -> Expr {
         let name = self.add(&call.name, call.func);
         let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);

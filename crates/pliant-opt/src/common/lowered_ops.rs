@@ -1,4 +1,4 @@
-//! Names of the operators that only the lowered stages use, and constructors of their calls.
+//! The operators that only the lowered stages use, constructors of their calls, and access to the functions of a module by name.
 
 use std::sync::Arc;
 
@@ -11,22 +11,21 @@ use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{PassError, Problem};
 use rustc_hash::FxHashMap;
 
-/// `R.builtin.alloc_tensor(shape, dtype, device)`: a new tensor.
+/// `R.builtin.alloc_tensor(shape, dtype, device)`: allocates a tensor.
 pub const ALLOC_TENSOR: Op = Op::new("relax.builtin.alloc_tensor");
-/// `R.make_closure(func, captured)`: a function with its captured values.
+/// `R.make_closure(func, captured)`: combines a function with the values that it captures.
 pub const MAKE_CLOSURE: Op = Op::new("relax.make_closure");
-/// `R.invoke_closure(closure, args)`: a call with effects.
+/// `R.invoke_closure(closure, args)`: calls a closure that may have side effects.
 pub const INVOKE_CLOSURE: Op = Op::new("relax.invoke_closure");
-/// `R.invoke_pure_closure(closure, args)`: a call without effects.
+/// `R.invoke_pure_closure(closure, args)`: calls a closure without side effects.
 pub const INVOKE_PURE_CLOSURE: Op = Op::new("relax.invoke_pure_closure");
-/// `R.memory.alloc_storage(size, device, scope, dtype)`: a block of memory; `size` is a shape of
-/// one dim, in bytes.
+/// `R.memory.alloc_storage(size, device, scope, dtype)`: allocates a storage. `size` is a shape of one dim, in bytes.
 pub const MEMORY_ALLOC_STORAGE: Op = Op::new("relax.memory.alloc_storage");
-/// `R.memory.alloc_tensor(storage, offset, shape, dtype)`: a tensor inside a block of memory.
+/// `R.memory.alloc_tensor(storage, offset, shape, dtype)`: creates a tensor in a storage, at an offset in bytes.
 pub const MEMORY_ALLOC_TENSOR: Op = Op::new("relax.memory.alloc_tensor");
-/// `R.memory.kill_storage(storage)`: the storage is no longer used.
+/// `R.memory.kill_storage(storage)`: ends the life of a storage.
 pub const MEMORY_KILL_STORAGE: Op = Op::new("relax.memory.kill_storage");
-/// `R.memory.kill_tensor(tensor)`: the tensor is no longer used.
+/// `R.memory.kill_tensor(tensor)`: ends the life of a tensor.
 pub const MEMORY_KILL_TENSOR: Op = Op::new("relax.memory.kill_tensor");
 /// `R.vm.alloc_storage(size, device, dtype, scope)`.
 pub const VM_ALLOC_STORAGE: Op = Op::new("relax.vm.alloc_storage");
@@ -34,28 +33,28 @@ pub const VM_ALLOC_STORAGE: Op = Op::new("relax.vm.alloc_storage");
 pub const VM_ALLOC_TENSOR: Op = Op::new("relax.vm.alloc_tensor");
 /// `R.vm.kill_object(object)`.
 pub const VM_KILL_OBJECT: Op = Op::new("relax.vm.kill_object");
-/// `R.memory.ensure_zero_offset(x)`: the tensor itself.
+/// `R.memory.ensure_zero_offset(x)`: returns its operand.
 pub const ENSURE_ZERO_OFFSET: Op = Op::new("relax.memory.ensure_zero_offset");
 /// `R.reshape(x, shape)`.
 pub const RESHAPE: Op = Op::new("relax.reshape");
 
-/// Whether an operand is an absent optional operand.
+/// Whether an operand is `R.null_value()`, which stands for an absent optional operand.
 pub fn is_absent(func: &Function, e: Expr) -> bool {
     matches!(func.expr(e), ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE)
 }
 
-/// A call of an operator without attributes, with that result type.
+/// A call of an operator without attributes. `ty` is the type of the result.
 pub fn op_call(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Expr {
     func.call(Callee::Op(op), args, Attrs::default(), &[], ty)
 }
 
-/// `R.call_packed(name, args...)` with that result type.
+/// `R.call_packed(name, args...)`. `ty` is the type of the result.
 pub fn packed_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let callee = func.extern_func(name);
     func.call(Callee::Expr(callee), args, Attrs::default(), &[ty], ty)
 }
 
-/// `R.call_builtin_with_ctx(name, (args...))` with that result type.
+/// `R.call_builtin_with_ctx(name, (args...))`. `ty` is the type of the result.
 pub fn builtin_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let callee = func.extern_func(name);
     let args = func.tuple(args);
@@ -68,20 +67,20 @@ pub fn prim_int(func: &mut Function, value: i64) -> Expr {
     func.int_value(value, DType::Int64)
 }
 
-/// `R.Object`.
+/// The type `R.Object`.
 pub fn any_ty(func: &mut Function) -> Type {
     func.intern(TypeData::Any)
 }
 
-/// `R.Tuple`, the type of calls that return nothing.
+/// The type `R.Tuple`, the result of calls that return nothing.
 pub fn unit_ty(func: &mut Function) -> Type {
     func.intern(TypeData::unit())
 }
 
-/// The graph function with a name that the user passed to a pass.
+/// Looks up a graph function by a name that the user passed to a pass.
 ///
 /// # Errors
-/// If it does not exist; the error lists the existing names.
+/// If the module has no graph function with this name. The message lists the graph functions.
 pub fn relax_func<'a>(
     module: &'a IRModule,
     name: &str,
@@ -92,14 +91,14 @@ pub fn relax_func<'a>(
     }
     let names = module.relax_funcs().map(|(n, _)| &**n);
     let what = match module.get(name) {
-        Some(_) => format!("{pass} works on graph functions, and '{name}' is a loop function"),
-        None => format!("there is no function '{name}' for {pass} to work on"),
+        Some(_) => format!("'{name}' is a loop function, but {pass} needs a graph function"),
+        None => format!("{pass}: the module has no function '{name}'"),
     };
     let help = format_names("the graph functions are", names);
     Err(PassError::User(vec![Problem::new(what).with_help(help)]))
 }
 
-/// A list of names for a message.
+/// A list of names for a message, shortened if there are many.
 pub fn format_names<'a>(intro: &str, names: impl Iterator<Item = &'a str>) -> String {
     const MAX_NAMES: usize = 20;
     let names: Vec<&str> = names.collect();
@@ -110,22 +109,23 @@ pub fn format_names<'a>(intro: &str, names: impl Iterator<Item = &'a str>) -> St
     }
 }
 
-/// The number of parameters that are inputs, for a function of a model.
+/// The number of leading parameters of a function that are inputs of the model; the others are weights. `None` without the
+/// attribute `num_input`.
 ///
 /// # Errors
-/// If the attribute is not a valid number of parameters.
+/// If the attribute is not an integer from 0 to the number of parameters.
 pub fn num_input(func: &Function) -> Result<Option<usize>, PassError> {
     let Some(value) = func.attrs.get(NUM_INPUT) else { return Ok(None) };
     let params = func.params().len();
     match value.as_int().and_then(|n| usize::try_from(n).ok()).filter(|&n| n <= params) {
         Some(count) => Ok(Some(count)),
         None => Err(PassError::user(format!(
-            "the attribute '{NUM_INPUT}' counts the inputs among the {params} parameters and cannot be {value:?}"
+            "the attribute '{NUM_INPUT}' is {value:?}, but must be an integer from 0 to {params}, the number of parameters"
         ))),
     }
 }
 
-/// The variables bound to `R.null_value()`, with that value.
+/// The variables bound to `R.null_value()`, with the expression of this value.
 pub(crate) fn null_vars(func: &Function) -> FxHashMap<Var, Expr> {
     let mut nulls = FxHashMap::default();
     for seq in reachable_seqs(func) {
@@ -140,7 +140,7 @@ pub(crate) fn null_vars(func: &Function) -> FxHashMap<Var, Expr> {
     nulls
 }
 
-/// An operand, or the `R.null_value()` that its variable is bound to.
+/// The `R.null_value()` that an operand's variable is bound to; otherwise the operand itself.
 pub(crate) fn resolve_null(nulls: &FxHashMap<Var, Expr>, func: &Function, arg: Expr) -> Expr {
     match func.expr(arg) {
         ExprData::Var(v) => nulls.get(v).copied().unwrap_or(arg),

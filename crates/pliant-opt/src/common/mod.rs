@@ -2,16 +2,16 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `bind_constants` | binds constants to variables where their memory may escape |
+//! | `bind_constants` | binds constants to variables where their memory may be shared or written to |
 //! | `call_keys` | keys of operator calls that can share a loop function |
 //! | `call_sites` | rewrites calls after the parameters of a function changed |
-//! | `image_layout` | layouts with channels first and last, in attributes |
+//! | `image_layout` | channels-first and channels-last layouts in attributes |
 //! | `loop_functions` | loop functions that a pass adds to the module, and their calls |
 //! | `lowered_ops` | the operators of the lowered stages, and constructors of their calls |
 //! | `products` | matmuls, convolutions and their operands |
-//! | `purity` | purity once effects are explicit |
+//! | `purity` | purity after effects are explicit |
 //! | `reinfer` | type inference after the types of parameters changed |
-//! | `sizes` | sizes that expressions and attributes state |
+//! | `sizes` | shapes of expressions, and upper bounds of symbolic sizes |
 
 pub(crate) mod bind_constants;
 pub(crate) mod call_keys;

@@ -1,6 +1,5 @@
-//! Helpers of the passes on matrix products and convolutions: operators, products by a matrix
-//! with their biases ([`MatrixProduct`]), operands and their sizes, and values that are known before
-//! the inputs.
+//! Helpers of the passes on matrix products and convolutions: operator names, products with a matrix and a bias
+//! ([`MatrixProduct`]), operands and their sizes, and values that do not depend on the model's inputs.
 
 use pliant_ir::relax::visit::{bindings, operand_vars};
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, Var};
@@ -22,7 +21,7 @@ pub const ADD: Op = Op::new("relax.add");
 /// `R.permute_dims(x, axes)`.
 pub const PERMUTE_DIMS: Op = Op::new("relax.permute_dims");
 
-/// Convolutions of 1 to 3 dims, then transposed convolutions.
+/// Convolutions with 1 to 3 spatial dims, then transposed convolutions.
 pub const CONVOLUTIONS: [Op; 6] = [
     Op::new("relax.nn.conv1d"),
     Op::new("relax.nn.conv2d"),
@@ -32,27 +31,27 @@ pub const CONVOLUTIONS: [Op; 6] = [
     Op::new("relax.nn.conv3d_transpose"),
 ];
 
-/// A pattern for a matrix product of two patterns.
+/// A pattern that matches a matmul of two patterns.
 pub fn matmul_pattern(a: &Pattern, b: &Pattern) -> Pattern {
     is_op(MATMUL).call([a.clone(), b.clone()])
 }
 
-/// A product by a matrix, `R.matmul` or `R.linear`.
+/// A product with a right matrix operand: `R.matmul` or `R.linear`.
 #[derive(Clone, Copy, Debug)]
 pub struct MatrixProduct {
     /// The left operand.
     pub x: Expr,
     /// The right operand.
     pub right: Expr,
-    /// Whether the right operand is transposed.
+    /// Whether the product reads the right operand transposed.
     pub transposed: bool,
-    /// The bias.
+    /// The optional bias.
     pub bias: Option<Expr>,
 }
 
 impl MatrixProduct {
-    /// The product that defines a value. `None` if its bias may not fit at some sizes: only the
-    /// operator checks that, at run time.
+    /// Matches a matmul or linear operator. `None` if the shape of the bias may not fit: then only the operator itself checks it,
+    /// at run time.
     pub fn of(func: &Function, value: Expr) -> Option<MatrixProduct> {
         let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
             return None;
@@ -67,14 +66,14 @@ impl MatrixProduct {
     }
 }
 
-/// Whether a tensor is known to broadcast to another without changing its sizes.
+/// Whether a tensor provably broadcasts to the shape of another.
 fn broadcasts_to(func: &Function, e: Expr, other: Expr) -> bool {
     let (Some(dims), Some(of)) = (func.ty(e).dims(), func.ty(other).dims()) else { return false };
     let mut pairs = dims.iter().rev().zip(of.iter().rev());
     dims.len() <= of.len() && pairs.all(|(&a, &b)| a == b || func.syms.as_int(a) == Some(1))
 }
 
-/// The sizes of a tensor, if all are known.
+/// The dims of a tensor, if its shape is known.
 pub fn dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
     func.ty(e).dims().map(<[_]>::to_vec)
 }
@@ -87,7 +86,7 @@ pub fn defining_attrs(cx: &RewriteCx<'_>, e: Expr) -> Option<Attrs> {
     }
 }
 
-/// The operands and attributes of a call of `op`.
+/// The operands and attributes of a value, if it is a call of `op`.
 pub fn call_operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
     match func.expr(e) {
         ExprData::Call { callee: Callee::Op(callee), args, attrs, .. } if *callee == op => {
@@ -97,12 +96,12 @@ pub fn call_operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attr
     }
 }
 
-/// The operands of the call of `op` that defines an operand.
+/// The operands of the call that defines `e`, if it is a call of `op`.
 pub fn defining_operands(cx: &RewriteCx<'_>, e: Expr, op: Op) -> Option<Vec<Expr>> {
     call_operands(cx.func, cx.value(e), op).map(|(args, _)| args.to_vec())
 }
 
-/// The order of dims of a `permute_dims` on a tensor of that rank.
+/// The axes of a `permute_dims` of a tensor of rank `rank`, all non-negative. Without the attribute `axes`, the dims are reversed.
 pub fn permute_axes(attrs: &Attrs, rank: usize) -> Option<Vec<usize>> {
     let axes = match attrs.get("axes") {
         Some(axes) if !axes.is_none() => axes.as_ints()?,
@@ -112,7 +111,7 @@ pub fn permute_axes(attrs: &Attrs, rank: usize) -> Option<Vec<usize>> {
     axes.into_iter().map(at).collect()
 }
 
-/// Whether a product of sizes is less than another at some sizes and greater at none.
+/// Whether `cost` is provably at most `other`, and not provably equal to it.
 pub fn provably_cheaper(func: &mut Function, cost: Sym, other: Sym) -> bool {
     let mut facts = Facts::new();
     for sym in [cost, other] {
@@ -124,8 +123,8 @@ pub fn provably_cheaper(func: &mut Function, cost: Sym, other: Sym) -> bool {
     analyzer.prove_le(cost, other).is_yes() && !analyzer.prove_le(other, cost).is_yes()
 }
 
-/// The variables that depend only on constants and on the parameters after the inputs
-/// (`num_input`), so that they can be computed before the inputs are known.
+/// The variables that do not depend on the inputs of the model: they depend only on constants and on the parameters after the
+/// inputs (`num_input`).
 pub fn input_independent_vars(func: &Function) -> FxHashSet<Var> {
     let params = func.params();
     let inputs = num_input(func).ok().flatten().unwrap_or(params.len());
@@ -142,7 +141,7 @@ pub fn input_independent_vars(func: &Function) -> FxHashSet<Var> {
     independent
 }
 
-/// Whether an operand is a constant, or one of these variables.
+/// Whether an operand is a constant or one of the variables in `independent`.
 pub fn is_input_independent(func: &Function, independent: &FxHashSet<Var>, e: Expr) -> bool {
     match func.expr(e) {
         ExprData::Var(v) => independent.contains(v),
@@ -151,7 +150,7 @@ pub fn is_input_independent(func: &Function, independent: &FxHashSet<Var>, e: Ex
     }
 }
 
-/// Whether the types of two operands are the same.
+/// Whether two operands have the same type.
 pub fn same_type(func: &Function, a: Expr, b: Expr) -> bool {
     let ty = |e: Expr| -> Type { func.expr_ty(e) };
     ty(a) == ty(b)

@@ -1,9 +1,8 @@
 //! Purity after a pass has made effects explicit.
 //!
-//! A pure function stays pure to its callers if it only writes memory that it allocated: the
-//! attribute `relax.force_pure` states that its effects do not count. If a function writes to its
-//! arguments, lowering removes the calls that mark this; then every function of the module
-//! becomes impure.
+//! A function that only writes to memory that it allocated stays pure to its callers: the attribute `relax.force_pure` states that
+//! its effects are not visible outside. If a function writes to its arguments, lowering removes the calls that mark this. Then
+//! every function of the module becomes impure.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use pliant_pass::rewrite::{
 };
 use rustc_hash::FxHashMap;
 
-/// Turns every sequence into one plain block.
+/// Merges the blocks of every sequence into one plain block.
 pub(crate) fn flatten_blocks(func: &mut Function) {
     for seq in reachable_seqs(func) {
         let bindings = take_flat_bindings(func, seq);
@@ -26,24 +25,24 @@ pub(crate) fn flatten_blocks(func: &mut Function) {
     }
 }
 
-/// Allows calls whose effects are not visible outside the function: every sequence becomes one
-/// plain block, and a pure function stays pure to its callers. Lowering passes that add such calls
-/// do this themselves, so that each pass can run alone.
+/// Prepares a function for calls whose effects are not visible outside of it: merges the blocks of every sequence into one plain
+/// block, and keeps a pure function pure to its callers. Each lowering pass that adds such calls does this itself, so that it can
+/// run alone.
 pub(crate) fn allow_hidden_effects(func: &mut Function) {
     flatten_blocks(func);
     force_pure(func);
 }
 
-/// Declares that the effects of a function, and of its local functions, do not count. Does nothing
-/// if all are already impure.
+/// Declares that the effects of a function and of its local functions are not visible to callers. Does nothing if all of them are
+/// already impure.
 pub fn force_pure(func: &mut Function) {
     if reachable_funcs(func).iter().any(|&id| func.func(id).pure) {
         func.attrs.insert(FORCE_PURE.into(), AttrValue::Bool(true));
     }
 }
 
-/// Makes every graph function of a module, including local ones, impure, updates the types of
-/// function values accordingly, and turns dataflow blocks into plain blocks.
+/// Makes every graph function of a module impure, including local functions. Updates the types of function values accordingly, and
+/// merges dataflow blocks into plain blocks.
 pub fn make_all_impure(module: &mut IRModule) {
     for func in module.functions.values_mut() {
         if let BaseFunc::Relax(func) = func {
@@ -57,12 +56,12 @@ pub fn make_all_impure(module: &mut IRModule) {
     }
 }
 
-/// Maps each type to its version in which every function is impure.
+/// Maps each type to the type in which every function is impure.
 #[derive(Default)]
 struct ImpureTypes(FxHashMap<Type, Type>);
 
 impl ImpureTypes {
-    /// Changes the types of all variables, expressions and results, and the types in calls.
+    /// Updates the types of all variables, expressions and results, and the type arguments of calls.
     fn function(&mut self, func: &mut Function) {
         for v in func.var_ids() {
             let ty = self.impure_version(func, func.var(v).ty);
@@ -86,7 +85,7 @@ impl ImpureTypes {
         }
     }
 
-    /// The binding with changed types in the call or the cast.
+    /// Updates the types in the call or the cast of a binding.
     fn binding(&mut self, func: &mut Function, mut binding: Binding) -> Binding {
         binding.cast = binding.cast.expand().map(|ty| self.impure_version(func, ty)).into();
         let ExprData::Call { callee, args, attrs, ty_args } = func.expr(binding.value) else {
@@ -103,7 +102,7 @@ impl ImpureTypes {
         binding
     }
 
-    /// Recursion follows only nested types, whose depth the verifier bounds.
+    /// The type with every function in it impure. The recursion depth is that of the type, which the verifier limits.
     fn impure_version(&mut self, func: &mut Function, ty: Type) -> Type {
         if let Some(&impure) = self.0.get(&ty) {
             return impure;

@@ -1,4 +1,4 @@
-//! Repeated type inference, for passes that change the types of parameters or results.
+//! Repeats type inference after a pass has changed the types of parameters or results.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::type_lattice::{
@@ -10,12 +10,11 @@ use pliant_ir::{BaseFunc, IRModule, OpRegistry, SymVar};
 use pliant_pass::{PassError, Problem};
 use rustc_hash::FxHashSet;
 
-/// Re-infers the types of all bindings of a function, in order. A variable whose type was that of
-/// its value gets the new type of the value. Without `widen`, a type changes only to a subtype.
-/// `module` contains the callees.
+/// Infers the types of all bindings of a function again, in order. A variable that had the type of its value gets the new type of
+/// the value. Without `widen`, a type is only replaced by a subtype. `module` contains the callees.
 ///
 /// # Errors
-/// All type errors, at their bindings.
+/// All type errors, with the source locations of their bindings.
 pub(crate) fn reinfer(
     func: &mut Function,
     module: &IRModule,
@@ -51,17 +50,17 @@ pub(crate) fn reinfer(
 
 /// The context of type inference.
 pub(crate) struct Reinfer<'a> {
-    /// The callees.
+    /// The module that contains the callees.
     pub module: &'a IRModule,
-    /// The type rules.
+    /// The type rules of the operators.
     pub ops: &'a dyn OpRegistry,
-    /// Whether a type may change to one that is not its subtype.
+    /// Whether a type may be replaced by one that is not its subtype.
     pub widen: bool,
 }
 
 impl Reinfer<'_> {
-    /// Updates the types of tuples in an operand from their fields. Recursion follows only nested
-    /// tuples, whose depth the verifier bounds.
+    /// Updates the types of the tuples in an operand from their fields. The recursion depth is that of the tuples, which the
+    /// verifier limits.
     pub(crate) fn update_tuple_ty(&self, func: &mut Function, e: Expr) {
         let Some(fields) = func.tuple_fields(e).map(<[Expr]>::to_vec) else { return };
         fields.iter().for_each(|&f| self.update_tuple_ty(func, f));
@@ -70,7 +69,7 @@ impl Reinfer<'_> {
         func.set_expr_ty(e, ty);
     }
 
-    /// Re-infers the type of one binding.
+    /// Infers the type of one binding again.
     ///
     /// # Errors
     /// The error of the type rule.
@@ -93,7 +92,7 @@ impl Reinfer<'_> {
         Ok(())
     }
 
-    /// The type of a binding's value for its current operands; `None` if they do not determine it.
+    /// The type of a value for the current types of its operands; `None` if they do not determine it.
     fn value_ty(&self, func: &mut Function, e: Expr) -> Result<Option<Type>, InferError> {
         Ok(match func.expr(e).clone() {
             ExprData::Tuple(_) => {
@@ -130,6 +129,7 @@ impl Reinfer<'_> {
         })
     }
 
+    /// The type of a call of `callee`; `None` for packed functions and unknown callees.
     fn call_ty(
         &self,
         func: &mut Function,
@@ -149,13 +149,13 @@ impl Reinfer<'_> {
         }
     }
 
-    /// Updates the declared result type if the result no longer fits, or is more precise.
+    /// Updates the declared result type if it no longer fits the result, or if the result is more precise.
     fn update_ret_ty(&self, func: &mut Function, id: FuncId) {
         let data = func.func(id);
         let (declared, result) = (data.ret_ty, func.seq(data.body).result);
         let mut ty = func.expr_ty(result);
         if id == func.root() {
-            // Callers know only the sizes that parameters define.
+            // Callers know only the sizes that the parameters define.
             let tys: Vec<Type> = func.params().iter().map(|&p| func.var(p).ty).collect();
             let defined: FxHashSet<SymVar> =
                 solvable_syms(func, &tys, &|_| false).into_iter().collect();

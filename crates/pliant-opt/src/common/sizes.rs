@@ -1,4 +1,4 @@
-//! Sizes that expressions and attributes state.
+//! Shapes of expressions, and upper bounds of symbolic sizes.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use pliant_ir::attr_names::UPPER_BOUND;
 use pliant_ir::relax::{Expr, ExprData, Function};
 use pliant_ir::{AttrValue, Sym};
 
-/// The dims of a shape expression, if they are known.
+/// The dims of a shape expression, or of a tensor whose dims are known.
 pub(crate) fn shape_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
     match func.expr(e) {
         ExprData::Shape(dims) => Some(dims.to_vec()),
@@ -14,7 +14,7 @@ pub(crate) fn shape_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
     }
 }
 
-/// The upper bounds of symbols in the function's attribute, by name.
+/// The upper bounds of symbolic sizes from the function's attribute, by the name of the symbol. Negative bounds are ignored.
 pub(crate) fn upper_bounds(func: &Function) -> Vec<(Arc<str>, i64)> {
     match func.attrs.get(UPPER_BOUND) {
         Some(AttrValue::Map(items)) => items
