@@ -78,23 +78,23 @@ impl ModulePass for CanonicalizeBindings {
 
 /// Canonicalizes one function. Returns whether it changed.
 fn canonicalize(func: &mut Function, uses: Option<&ParamUses>) -> bool {
-    let mut changed = fold(func, uses);
+    let mut changed = forward_values(func, uses);
     // Once a symbol is a known size, the match_cast that defined it cannot fail.
     while resolve_symbols(func) {
         changed = true;
-        fold(func, uses);
+        forward_values(func, uses);
     }
     changed
 }
 
 /// Replaces the symbols that a `match_cast` defines as known sizes.
 fn resolve_symbols(func: &mut Function) -> bool {
-    let known = known_symbols(func);
-    if known.is_empty() {
+    let resolved = symbols_of_known_size(func);
+    if resolved.is_empty() {
         return false;
     }
     *func = copy_function_with(func, |importer| {
-        for (v, to) in known {
+        for (v, to) in resolved {
             let to = importer.sym(to);
             importer.syms.insert(v, to);
         }
@@ -104,7 +104,7 @@ fn resolve_symbols(func: &mut Function) -> bool {
 
 /// Symbols that are known sizes, if the first `match_cast` that defines them precedes everything
 /// else that mentions them.
-fn known_symbols(func: &mut Function) -> Vec<(SymVar, Sym)> {
+fn symbols_of_known_size(func: &mut Function) -> Vec<(SymVar, Sym)> {
     let mut sites: FxHashMap<SymVar, usize> = FxHashMap::default();
     let mut defined: FxHashSet<SymVar> = FxHashSet::default();
     let mut casts: Vec<(bool, Expr, Type)> = Vec::new();
@@ -114,37 +114,37 @@ fn known_symbols(func: &mut Function) -> Vec<(SymVar, Sym)> {
                 defined.extend(type_syms(func, func.var(p).ty));
             }
         }
-        Event::EnterBinding(place, b) => {
+        Event::Binding(position, b) => {
             if let Some(cast) = b.cast.expand() {
                 for v in type_syms(func, cast) {
                     *sites.entry(v).or_default() += 1;
                 }
-                casts.push((place.seq == func.body(), b.value, cast));
+                casts.push((position.seq == func.body(), b.value, cast));
             }
         }
         _ => {}
     });
-    let mut known = Vec::new();
+    let mut resolved = Vec::new();
     let mut map = SymMap::default();
     for (at_top, value, cast) in casts {
-        for (v, dim) in matched(func, func.expr_ty(value), cast) {
+        for (v, dim) in matched_symbols(func, func.expr_ty(value), cast) {
             let first = defined.insert(v);
             if first && (at_top || sites[&v] == 1) {
                 let dim = func.syms.substitute(dim, &|v| map.get(&v).copied());
                 if !func.syms.contains_var(dim, v) {
                     map.insert(v, dim);
-                    known.push((v, dim));
+                    resolved.push((v, dim));
                 }
             }
         }
         defined.extend(definable_syms(func, cast));
     }
-    known
+    resolved
 }
 
 /// The dims of the cast type that are a single symbol, with the sizes at the same positions in the
 /// value's type.
-fn matched(func: &Function, value: Type, cast: Type) -> Vec<(SymVar, Sym)> {
+fn matched_symbols(func: &Function, value: Type, cast: Type) -> Vec<(SymVar, Sym)> {
     let mut out = Vec::new();
     let mut stack = vec![(value, cast)];
     while let Some((a, b)) = stack.pop() {
@@ -170,7 +170,7 @@ fn matched(func: &Function, value: Type, cast: Type) -> Vec<(SymVar, Sym)> {
 
 /// Forwards values that already have a name. Outer sequences are visited first, so the replacement
 /// of a variable is final when its readers are rewritten.
-fn fold(func: &mut Function, uses: Option<&ParamUses>) -> bool {
+fn forward_values(func: &mut Function, uses: Option<&ParamUses>) -> bool {
     let mut pinned = shape_vars(func);
     if let Some(uses) = uses.filter(|_| func.has_constants()) {
         // A constant in a tuple is one value as well.
@@ -180,11 +180,11 @@ fn fold(func: &mut Function, uses: Option<&ParamUses>) -> bool {
             &mut MemoryAliases::of_with_results_written(func, uses),
         ));
     }
-    let mut fold = Fold { pinned, ..Fold::default() };
+    let mut forwarder = Forwarder { pinned, ..Forwarder::default() };
     let mut changed = false;
     let seqs = reachable_seqs(func);
     for &seq in &seqs {
-        changed |= fold.sequence(func, seq);
+        changed |= forwarder.sequence(func, seq);
     }
     if changed {
         mark_outputs(func);
@@ -193,7 +193,7 @@ fn fold(func: &mut Function, uses: Option<&ParamUses>) -> bool {
 }
 
 #[derive(Default)]
-struct Fold {
+struct Forwarder {
     subst: Substitution,
     /// Variables that types mention, and variables of constants that are written to.
     pinned: FxHashSet<Var>,
@@ -204,7 +204,7 @@ struct Fold {
     fields: FxHashMap<Var, (Var, u32)>,
 }
 
-impl Fold {
+impl Forwarder {
     fn sequence(&mut self, func: &mut Function, seq: Seq) -> bool {
         let mut changed = false;
         for i in 0..func.seq(seq).blocks.len() {
@@ -213,15 +213,15 @@ impl Fold {
             let mut new = Vec::with_capacity(old.len());
             for mut binding in old {
                 let mut value = self.subst.apply(func, binding.value);
-                value = self.known_field(func, value);
-                value = self.whole_tuple(func, value);
+                value = self.known_tuple_field(func, value);
+                value = self.original_tuple(func, value);
                 if self.forward(func, binding, value) {
                     changed = true;
                     continue;
                 }
                 changed |= value != binding.value;
                 binding.value = value;
-                self.remember(func, binding);
+                self.record_tuple(func, binding);
                 new.push(binding);
             }
             func.block_mut(block).bindings = new;
@@ -231,7 +231,7 @@ impl Fold {
     }
 
     /// The value of a field of a known tuple; otherwise `value` itself.
-    fn known_field(&self, func: &Function, value: Expr) -> Expr {
+    fn known_tuple_field(&self, func: &Function, value: Expr) -> Expr {
         let ExprData::TupleGetItem(tuple, index) = *func.expr(value) else { return value };
         let tuple = match func.expr(tuple) {
             ExprData::Var(v) => self.tuples.get(v).copied().unwrap_or(tuple),
@@ -242,19 +242,20 @@ impl Fold {
     }
 
     /// `t`, for `(t[0], t[1], ...)` with all fields of `t`.
-    fn whole_tuple(&self, func: &mut Function, value: Expr) -> Expr {
-        let Some(parts) = func.tuple_fields(value) else { return value };
-        let part = |e: &Expr| match func.expr(*e) {
+    fn original_tuple(&self, func: &mut Function, value: Expr) -> Expr {
+        let Some(elements) = func.tuple_fields(value) else { return value };
+        let field_of = |e: &Expr| match func.expr(*e) {
             ExprData::Var(v) => self.fields.get(v).copied(),
             _ => None,
         };
-        let Some((tuple, 0)) = parts.first().and_then(part) else { return value };
-        let all = parts.iter().enumerate().all(|(i, e)| part(e) == Some((tuple, i as u32)));
-        let complete = matches!(func.var_ty(tuple), TypeData::Tuple(f) if f.len() == parts.len());
+        let Some((tuple, 0)) = elements.first().and_then(field_of) else { return value };
+        let all = elements.iter().enumerate().all(|(i, e)| field_of(e) == Some((tuple, i as u32)));
+        let complete =
+            matches!(func.var_ty(tuple), TypeData::Tuple(f) if f.len() == elements.len());
         if all && complete { func.var_expr(tuple) } else { value }
     }
 
-    fn remember(&mut self, func: &Function, binding: Binding) {
+    fn record_tuple(&mut self, func: &Function, binding: Binding) {
         if binding.cast.is_some() {
             return;
         }
@@ -274,7 +275,7 @@ impl Fold {
     /// Forwards the value to the readers of the variable, if allowed. The binding is then
     /// superfluous.
     fn forward(&mut self, func: &mut Function, binding: Binding, value: Expr) -> bool {
-        let leaf = !matches!(
+        let is_leaf = !matches!(
             func.expr(value),
             ExprData::Tuple(_)
                 | ExprData::TupleGetItem(..)
@@ -282,7 +283,7 @@ impl Fold {
                 | ExprData::If { .. }
                 | ExprData::Func(_)
         );
-        if !leaf || self.pinned.contains(&binding.var) {
+        if !is_leaf || self.pinned.contains(&binding.var) {
             return false;
         }
         let ty = binding.cast.expand().unwrap_or(func.var(binding.var).ty);
@@ -290,14 +291,14 @@ impl Fold {
             return false;
         }
         if let ExprData::Var(source) = *func.expr(value) {
-            self.hand_over_name(func, binding.var, source);
+            self.take_over_name(func, binding.var, source);
         }
         self.subst.insert(binding.var, value);
         true
     }
 
     /// Renames a variable local to the block to the block output that is only another name for it.
-    fn hand_over_name(&self, func: &mut Function, output: Var, source: Var) {
+    fn take_over_name(&self, func: &mut Function, output: Var, source: Var) {
         if func.var(source).dataflow && !func.var(output).dataflow && !self.pinned.contains(&source)
         {
             let name = func.var(output).name.clone();

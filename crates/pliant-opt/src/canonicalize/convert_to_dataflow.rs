@@ -59,15 +59,15 @@ impl ModulePass for ConvertToDataflow {
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let effects = Effects::of(&module, ctx.ops);
         update_each_relax(&mut module, ctx, |_, func| {
-            let mut made = Vec::new();
+            let mut new_blocks = Vec::new();
             for seq in reachable_seqs(func) {
-                self.sequence(func, seq, &effects, &mut made);
+                self.sequence(func, seq, &effects, &mut new_blocks);
             }
-            if made.is_empty() {
+            if new_blocks.is_empty() {
                 return Ok(false);
             }
             let outputs = read_outside_block(func);
-            for block in made {
+            for block in new_blocks {
                 for binding in func.block(block).bindings.clone() {
                     func.var_mut(binding.var).dataflow = !outputs.contains(&binding.var);
                 }
@@ -79,10 +79,16 @@ impl ModulePass for ConvertToDataflow {
 }
 
 impl ConvertToDataflow {
-    /// Splits the plain blocks of a sequence; the new dataflow blocks are added to `made`.
-    fn sequence(&self, func: &mut Function, seq: Seq, effects: &Effects, made: &mut Vec<Block>) {
+    /// Splits the plain blocks of a sequence; the new dataflow blocks are added to `new_blocks`.
+    fn sequence(
+        &self,
+        func: &mut Function,
+        seq: Seq,
+        effects: &Effects,
+        new_blocks: &mut Vec<Block>,
+    ) {
         let old = func.seq(seq).blocks.clone();
-        let from = made.len();
+        let from = new_blocks.len();
         let mut new = Vec::with_capacity(old.len());
         for &block in &old {
             if func.block(block).dataflow {
@@ -91,13 +97,15 @@ impl ConvertToDataflow {
             }
             let bindings = func.block(block).bindings.clone();
             let mut plain: Vec<Binding> = Vec::new();
-            let admits = |b: &Binding| {
+            let is_convertible = |b: &Binding| {
                 !matches!(func.expr(b.value), ExprData::If { .. } | ExprData::Func(_))
                     && !effects.is_impure(func, b.value)
             };
             let runs: Vec<(bool, Vec<Binding>)> = bindings
-                .chunk_by(|a, b| admits(a) == admits(b))
-                .map(|run| (admits(&run[0]) && run.len() >= self.min_size.max(1), run.to_vec()))
+                .chunk_by(|a, b| is_convertible(a) == is_convertible(b))
+                .map(|run| {
+                    (is_convertible(&run[0]) && run.len() >= self.min_size.max(1), run.to_vec())
+                })
                 .collect();
             if !runs.iter().any(|(dataflow, _)| *dataflow) {
                 new.push(block);
@@ -108,20 +116,20 @@ impl ConvertToDataflow {
                     plain.append(&mut run);
                     continue;
                 }
-                push_plain(func, &mut plain, &mut new);
+                push_plain_block(func, &mut plain, &mut new);
                 let block = func.add_block(BlockData { dataflow: true, bindings: run });
-                made.push(block);
+                new_blocks.push(block);
                 new.push(block);
             }
-            push_plain(func, &mut plain, &mut new);
+            push_plain_block(func, &mut plain, &mut new);
         }
-        if made.len() > from {
+        if new_blocks.len() > from {
             func.seq_mut(seq).blocks = new;
         }
     }
 }
 
-fn push_plain(func: &mut Function, bindings: &mut Vec<Binding>, out: &mut Vec<Block>) {
+fn push_plain_block(func: &mut Function, bindings: &mut Vec<Binding>, out: &mut Vec<Block>) {
     if !bindings.is_empty() {
         let bindings = std::mem::take(bindings);
         out.push(func.add_block(BlockData { dataflow: false, bindings }));

@@ -91,7 +91,7 @@ impl ModulePass for DeadCodeElimination {
 /// Removes the unneeded bindings of a function. Returns whether there were any.
 pub(crate) fn remove_dead_bindings(func: &mut Function, effects: &Effects) -> bool {
     let needed_casts = casts_that_may_fail(func);
-    let live = Liveness::of(func, effects, &needed_casts);
+    let live = NeededBindings::of(func, effects, &needed_casts);
     let mut dead = FxHashSet::default();
     walk(func, func.root(), |event| {
         if let Event::EnterBinding(_, b) = event
@@ -118,7 +118,7 @@ fn casts_that_may_fail(func: &mut Function) -> FxHashSet<Var> {
     });
     let mut out = FxHashSet::default();
     for (b, cast) in casts {
-        if !always_matches(func, func.expr_ty(b.value), cast, &mut seen) {
+        if !never_fails(func, func.expr_ty(b.value), cast, &mut seen) {
             out.insert(b.var);
         }
         seen.extend(type_syms(func, cast));
@@ -127,12 +127,7 @@ fn casts_that_may_fail(func: &mut Function) -> FxHashSet<Var> {
 }
 
 /// Whether every value of a type passes a cast. A symbol that the cast defines matches any size.
-fn always_matches(
-    func: &mut Function,
-    value: Type,
-    cast: Type,
-    seen: &mut FxHashSet<SymVar>,
-) -> bool {
+fn never_fails(func: &mut Function, value: Type, cast: Type, seen: &mut FxHashSet<SymVar>) -> bool {
     if is_subtype(func, value, cast).is_yes() {
         return true;
     }
@@ -140,7 +135,7 @@ fn always_matches(
     if let (TypeData::Tuple(x), TypeData::Tuple(y)) = (&from, &to) {
         let pairs = x.iter().zip(y);
         return x.len() == y.len()
-            && pairs.fold(true, |ok, (&a, &b)| ok & always_matches(func, a, b, seen));
+            && pairs.fold(true, |ok, (&a, &b)| ok & never_fails(func, a, b, seen));
     }
     let same_kind = match (&from, &to) {
         (TypeData::Tensor { .. }, TypeData::Tensor { dtype, .. }) => {
@@ -160,7 +155,7 @@ fn always_matches(
 }
 
 /// Marks what is needed, from results and effects back to their operands.
-struct Liveness<'a> {
+struct NeededBindings<'a> {
     func: &'a Function,
     impure: &'a FxHashSet<Var>,
     bindings: FxHashMap<Var, Binding>,
@@ -171,14 +166,14 @@ struct Liveness<'a> {
     live: FxHashSet<Var>,
     types: FxHashSet<Type>,
     syms: FxHashSet<SymVar>,
-    work: Vec<Var>,
+    pending: Vec<Var>,
 }
 
-impl<'a> Liveness<'a> {
+impl<'a> NeededBindings<'a> {
     fn of(func: &'a Function, effects: &Effects, checks: &FxHashSet<Var>) -> FxHashSet<Var> {
         let mut impure = effects.impure_bindings(func, func.root());
         impure.extend(checks);
-        let mut live = Liveness {
+        let mut live = NeededBindings {
             func,
             impure: &impure,
             bindings: FxHashMap::default(),
@@ -187,23 +182,23 @@ impl<'a> Liveness<'a> {
             live: FxHashSet::default(),
             types: FxHashSet::default(),
             syms: FxHashSet::default(),
-            work: Vec::new(),
+            pending: Vec::new(),
         };
-        walk(func, func.root(), |event| live.index(event));
-        live.function(func.root());
-        while let Some(var) = live.work.pop() {
+        walk(func, func.root(), |event| live.index_binding(event));
+        live.mark_function(func.root());
+        while let Some(var) = live.pending.pop() {
             if let Some(&binding) = live.bindings.get(&var) {
-                live.binding(binding);
+                live.mark_binding(binding);
             }
         }
         live.live
     }
 
-    fn index(&mut self, event: Event) {
-        let Event::EnterBinding(place, b) = event else { return };
+    fn index_binding(&mut self, event: Event) {
+        let Event::Binding(position, b) = event else { return };
         self.bindings.insert(b.var, b);
         if self.impure.contains(&b.var) {
-            self.roots.entry(place.seq).or_default().push(b.var);
+            self.roots.entry(position.seq).or_default().push(b.var);
         }
         if let Some(cast) = b.cast.expand() {
             for v in type_syms(self.func, cast) {
@@ -212,76 +207,76 @@ impl<'a> Liveness<'a> {
         }
     }
 
-    fn need(&mut self, var: Var) {
+    fn mark_var(&mut self, var: Var) {
         if self.live.insert(var) {
-            self.work.push(var);
+            self.pending.push(var);
         }
     }
 
-    fn function(&mut self, id: pliant_ir::relax::FuncId) {
+    fn mark_function(&mut self, id: pliant_ir::relax::FuncId) {
         let data = self.func.func(id);
-        data.params.iter().for_each(|&p| self.ty(self.func.var(p).ty));
-        self.ty(data.ret_ty);
-        self.sequence(data.body);
+        data.params.iter().for_each(|&p| self.mark_ty(self.func.var(p).ty));
+        self.mark_ty(data.ret_ty);
+        self.mark_sequence(data.body);
     }
 
-    fn sequence(&mut self, seq: Seq) {
+    fn mark_sequence(&mut self, seq: Seq) {
         for var in self.roots.remove(&seq).unwrap_or_default() {
-            self.need(var);
+            self.mark_var(var);
         }
-        self.expr(self.func.seq(seq).result);
+        self.mark_expr(self.func.seq(seq).result);
     }
 
-    fn binding(&mut self, b: Binding) {
-        self.ty(self.func.var(b.var).ty);
-        b.cast.expand().into_iter().for_each(|t| self.ty(t));
-        self.expr(b.value);
+    fn mark_binding(&mut self, b: Binding) {
+        self.mark_ty(self.func.var(b.var).ty);
+        b.cast.expand().into_iter().for_each(|t| self.mark_ty(t));
+        self.mark_expr(b.value);
         match *self.func.expr(b.value) {
             ExprData::If { then_seq, else_seq, .. } => {
-                self.sequence(then_seq);
-                self.sequence(else_seq);
+                self.mark_sequence(then_seq);
+                self.mark_sequence(else_seq);
             }
-            ExprData::Func(id) => self.function(id),
+            ExprData::Func(id) => self.mark_function(id),
             _ => {}
         }
     }
 
-    fn expr(&mut self, e: pliant_ir::relax::Expr) {
+    fn mark_expr(&mut self, e: pliant_ir::relax::Expr) {
         let func = self.func;
         for_each_expr(func, e, |e| match func.expr(e) {
-            ExprData::Var(v) => self.need(*v),
-            ExprData::Shape(dims) => dims.iter().for_each(|&d| self.size(d)),
-            ExprData::Int(v, _) => self.size(*v),
+            ExprData::Var(v) => self.mark_var(*v),
+            ExprData::Shape(dims) => dims.iter().for_each(|&d| self.mark_size(d)),
+            ExprData::Int(v, _) => self.mark_size(*v),
             ExprData::Call { ty_args, .. } => {
-                func.type_list(*ty_args).iter().for_each(|&t| self.ty(t));
+                func.type_list(*ty_args).iter().for_each(|&t| self.mark_ty(t));
             }
             _ => {}
         });
     }
 
-    fn ty(&mut self, ty: Type) {
+    fn mark_ty(&mut self, ty: Type) {
         if !self.types.insert(ty) {
             return;
         }
         for v in type_syms(self.func, ty) {
-            self.sym(v);
+            self.mark_sym(v);
         }
         for v in type_vars(self.func, ty) {
-            self.need(v);
+            self.mark_var(v);
         }
     }
 
-    fn size(&mut self, s: Sym) {
+    fn mark_size(&mut self, s: Sym) {
         for v in self.func.syms.free_vars(s) {
-            self.sym(v);
+            self.mark_sym(v);
         }
     }
 
     /// Marks the first `match_cast` that defines a symbol; later ones only check it.
-    fn sym(&mut self, v: SymVar) {
+    fn mark_sym(&mut self, v: SymVar) {
         if self.syms.insert(v) {
             for var in self.definers.remove(&v).unwrap_or_default() {
-                self.need(var);
+                self.mark_var(var);
             }
         }
     }

@@ -84,24 +84,24 @@ impl ModulePass for EliminateCommonSubexpr {
 
 impl EliminateCommonSubexpr {
     fn eliminate(&self, func: &mut Function, effects: &Effects, uses: Option<&ParamUses>) -> bool {
-        let mut scan = Scan::new(func, effects);
+        let mut numbering = ValueNumbering::new(func, effects);
         if let Some(uses) = uses {
             // The caller may write to returned values.
-            scan.written.extend(MemoryAliases::of_with_results_written(func, uses).returned());
+            numbering.written.extend(MemoryAliases::of_with_results_written(func, uses).returned());
         }
-        walk(func, func.root(), |event| scan.event(event));
-        let mut plan = scan.plan;
+        walk(func, func.root(), |event| numbering.visit(event));
+        let mut replacements = numbering.replacements;
         if self.call_only {
-            plan.retain(|(_, _, value)| matches!(func.expr(*value), ExprData::Call { .. }));
+            replacements.retain(|(_, _, value)| matches!(func.expr(*value), ExprData::Call { .. }));
         }
-        if plan.is_empty() {
+        if replacements.is_empty() {
             return false;
         }
         let mut subst = Substitution::default();
         let mut dead = FxHashSet::default();
-        for (var, by, _) in plan {
-            let by = func.var_expr(by);
-            subst.insert(var, by);
+        for (var, replacement, _) in replacements {
+            let replacement = func.var_expr(replacement);
+            subst.insert(var, replacement);
             dead.insert(var);
         }
         remove_and_substitute(func, &dead, &subst);
@@ -111,15 +111,15 @@ impl EliminateCommonSubexpr {
 }
 
 /// For each redundant binding, the variable of the first binding with the same value.
-pub(crate) fn same_values(func: &Function, effects: &Effects) -> FxHashMap<Var, Var> {
-    let mut scan = Scan::new(func, effects);
-    walk(func, func.root(), |event| scan.event(event));
-    scan.plan.into_iter().map(|(var, by, _)| (var, by)).collect()
+pub(crate) fn redundant_bindings(func: &Function, effects: &Effects) -> FxHashMap<Var, Var> {
+    let mut numbering = ValueNumbering::new(func, effects);
+    walk(func, func.root(), |event| numbering.visit(event));
+    numbering.replacements.into_iter().map(|(var, first, _)| (var, first)).collect()
 }
 
 /// The key that decides whether two values are equal. Operands are value numbers.
 #[derive(PartialEq, Eq, Hash)]
-enum Key {
+enum ValueKey {
     Var(Var),
     Global(Str),
     Extern(Str),
@@ -141,31 +141,31 @@ enum Key {
 const MAX_COMPARED_BYTES: usize = 4096;
 
 /// The variable that holds a value, and the epoch in which it was computed.
-type Held = (Var, u32);
+type AvailableVar = (Var, u32);
 
 /// A walk that assigns value numbers.
-struct Scan<'a> {
+struct ValueNumbering<'a> {
     func: &'a Function,
     effects: &'a Effects,
-    numbers: FxHashMap<Key, u32>,
+    numbers: FxHashMap<ValueKey, u32>,
     vars: FxHashMap<Var, u32>,
     pinned: FxHashSet<Var>,
     written: FxHashSet<Var>,
     /// The available variable of each value number at the current position.
-    available: FxHashMap<u32, Held>,
+    available: FxHashMap<u32, AvailableVar>,
     /// For each open sequence, the entries of `available` that it replaced, with their previous values.
-    undo: Vec<Vec<(u32, Option<Held>)>>,
+    undo: Vec<Vec<(u32, Option<AvailableVar>)>>,
     /// The available values outside each open local function.
-    outside: Vec<FxHashMap<u32, Held>>,
+    outer_available: Vec<FxHashMap<u32, AvailableVar>>,
     /// The number of calls seen so far that may write to tensors.
     epoch: u32,
     /// Variables to remove, their replacements, and the values.
-    plan: Vec<(Var, Var, Expr)>,
+    replacements: Vec<(Var, Var, Expr)>,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> ValueNumbering<'a> {
     fn new(func: &'a Function, effects: &'a Effects) -> Self {
-        Scan {
+        ValueNumbering {
             func,
             effects,
             numbers: FxHashMap::default(),
@@ -174,16 +174,16 @@ impl<'a> Scan<'a> {
             written: written_vars(func, effects),
             available: FxHashMap::default(),
             undo: Vec::new(),
-            outside: Vec::new(),
+            outer_available: Vec::new(),
             epoch: 0,
-            plan: Vec::new(),
+            replacements: Vec::new(),
         }
     }
 
-    fn event(&mut self, event: Event) {
+    fn visit(&mut self, event: Event) {
         match event {
-            Event::EnterFunc(_) => self.outside.push(std::mem::take(&mut self.available)),
-            Event::LeaveFunc(_) => self.available = self.outside.pop().unwrap_or_default(),
+            Event::EnterFunc(_) => self.outer_available.push(std::mem::take(&mut self.available)),
+            Event::LeaveFunc(_) => self.available = self.outer_available.pop().unwrap_or_default(),
             Event::EnterSeq(_) => self.undo.push(Vec::new()),
             Event::Result(_) => {
                 for (number, before) in self.undo.pop().unwrap_or_default().into_iter().rev() {
@@ -205,13 +205,13 @@ impl<'a> Scan<'a> {
             }
             return;
         }
-        if !can_share(self.func, b.value) || self.written.contains(&b.var) {
+        if !is_shareable(self.func, b.value) || self.written.contains(&b.var) {
             return;
         }
         let ty = self.func.var(b.var).ty;
-        let mut number = self.number(b.value);
+        let mut number = self.value_number(b.value);
         match b.cast.expand() {
-            Some(cast) => number = self.intern(Key::Cast(number, cast)),
+            Some(cast) => number = self.intern(ValueKey::Cast(number, cast)),
             None if ty != self.func.expr_ty(b.value) => return,
             None if matches!(self.func.expr(b.value), ExprData::Var(_)) => {
                 self.vars.insert(b.var, number);
@@ -225,9 +225,9 @@ impl<'a> Scan<'a> {
                     && self.func.var(first).ty == ty
                     && !self.pinned.contains(&b.var) =>
             {
-                let same = self.intern(Key::Var(first));
+                let same = self.intern(ValueKey::Var(first));
                 self.vars.insert(b.var, same);
-                self.plan.push((b.var, first, b.value));
+                self.replacements.push((b.var, first, b.value));
             }
             _ => {
                 let before = self.available.insert(number, (b.var, self.epoch));
@@ -238,61 +238,63 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn intern(&mut self, key: Key) -> u32 {
+    fn intern(&mut self, key: ValueKey) -> u32 {
         let next = self.numbers.len() as u32;
         *self.numbers.entry(key).or_insert(next)
     }
 
-    fn all(&mut self, list: &[Expr]) -> Box<[u32]> {
-        list.iter().map(|&e| self.number(e)).collect()
+    fn value_numbers(&mut self, list: &[Expr]) -> Box<[u32]> {
+        list.iter().map(|&e| self.value_number(e)).collect()
     }
 
     /// The value number of an expression. Recursion follows only nested tuples, whose depth the
     /// verifier bounds.
-    fn number(&mut self, e: Expr) -> u32 {
+    fn value_number(&mut self, e: Expr) -> u32 {
         let f = self.func;
         let key = match f.expr(e) {
             ExprData::Var(v) => match self.vars.get(v) {
                 Some(&number) => return number,
-                None => Key::Var(*v),
+                None => ValueKey::Var(*v),
             },
-            ExprData::Global(s) => Key::Global(*s),
-            ExprData::Extern(s) => Key::Extern(*s),
-            ExprData::Str(s) => Key::Text(*s),
+            ExprData::Global(s) => ValueKey::Global(*s),
+            ExprData::Extern(s) => ValueKey::Extern(*s),
+            ExprData::Str(s) => ValueKey::Text(*s),
             ExprData::Constant(c) => {
                 let t = f.const_tensor(*c);
                 match t.as_bytes() {
                     Ok(bytes) if bytes.len() <= MAX_COMPARED_BYTES => {
-                        Key::Tensor(t.dtype(), t.shape().into(), bytes.into())
+                        ValueKey::Tensor(t.dtype(), t.shape().into(), bytes.into())
                     }
-                    _ => Key::Other(e),
+                    _ => ValueKey::Other(e),
                 }
             }
-            ExprData::Shape(dims) => Key::Shape(dims.clone()),
-            ExprData::Int(v, dtype) => Key::Int(*v, *dtype),
-            ExprData::Float(bits, dtype) => Key::Float(*bits, *dtype),
-            ExprData::DType(d) => Key::DType(*d),
-            ExprData::Tuple(list) => Key::Tuple(self.all(f.list(*list))),
-            ExprData::TupleGetItem(tuple, index) => Key::Field(self.number(*tuple), *index),
+            ExprData::Shape(dims) => ValueKey::Shape(dims.clone()),
+            ExprData::Int(v, dtype) => ValueKey::Int(*v, *dtype),
+            ExprData::Float(bits, dtype) => ValueKey::Float(*bits, *dtype),
+            ExprData::DType(d) => ValueKey::DType(*d),
+            ExprData::Tuple(list) => ValueKey::Tuple(self.value_numbers(f.list(*list))),
+            ExprData::TupleGetItem(tuple, index) => {
+                ValueKey::Field(self.value_number(*tuple), *index)
+            }
             ExprData::Call { callee, args, attrs, ty_args } => {
-                let args = self.all(f.list(*args));
+                let args = self.value_numbers(f.list(*args));
                 let ty_args = f.type_list(*ty_args).into();
                 match callee {
-                    Callee::Op(op) => Key::Op(*op, args, *attrs, ty_args, f.expr_ty(e)),
+                    Callee::Op(op) => ValueKey::Op(*op, args, *attrs, ty_args, f.expr_ty(e)),
                     Callee::Expr(callee) => {
-                        let callee = self.number(*callee);
-                        Key::Call(callee, args, *attrs, ty_args, f.expr_ty(e))
+                        let callee = self.value_number(*callee);
+                        ValueKey::Call(callee, args, *attrs, ty_args, f.expr_ty(e))
                     }
                 }
             }
-            ExprData::If { .. } | ExprData::Func(_) => Key::Other(e),
+            ExprData::If { .. } | ExprData::Func(_) => ValueKey::Other(e),
         };
         self.intern(key)
     }
 }
 
 /// Whether one evaluation of a pure value can replace two.
-fn can_share(f: &Function, e: Expr) -> bool {
+fn is_shareable(f: &Function, e: Expr) -> bool {
     match f.expr(e) {
         ExprData::If { .. } | ExprData::Func(_) => false,
         ExprData::Call { callee: Callee::Op(op), .. } => !op.writes_operands(),

@@ -62,18 +62,18 @@ pub(crate) fn public_functions(module: &IRModule) -> Vec<Arc<str>> {
 
 /// Removes the functions that are not reachable from `roots`.
 pub(crate) fn remove_unreachable(module: &mut IRModule, roots: Vec<Arc<str>>) {
-    let mut live: FxHashSet<Arc<str>> = FxHashSet::default();
-    let mut work = roots;
-    while let Some(name) = work.pop() {
+    let mut reachable: FxHashSet<Arc<str>> = FxHashSet::default();
+    let mut pending = roots;
+    while let Some(name) = pending.pop() {
         let Some(func) = module.get(&name) else { continue };
-        if live.insert(name)
+        if reachable.insert(name)
             && let BaseFunc::Relax(func) = func
         {
-            collect_globals(func, &mut work);
+            collect_globals(func, &mut pending);
         }
     }
-    if live.len() < module.functions.len() {
-        module.functions.retain(|name, _| live.contains(name));
+    if reachable.len() < module.functions.len() {
+        module.functions.retain(|name, _| reachable.contains(name));
     }
 }
 

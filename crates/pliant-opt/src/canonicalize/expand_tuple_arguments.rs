@@ -57,9 +57,9 @@ use crate::common::call_sites::{CallSite, rewrite_calls};
 pub struct ExpandTupleArguments;
 
 /// The fields of a parameter. A leaf is a parameter that stays.
-enum Shape {
+enum TupleShape {
     Leaf,
-    Fields(Vec<Shape>),
+    Fields(Vec<TupleShape>),
 }
 
 impl ModulePass for ExpandTupleArguments {
@@ -70,7 +70,7 @@ impl ModulePass for ExpandTupleArguments {
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let candidates = called_by_name_only(&module);
         let mut changed: FxHashMap<Arc<str>, Arc<Function>> = FxHashMap::default();
-        let mut shapes: FxHashMap<Arc<str>, Vec<Shape>> = FxHashMap::default();
+        let mut shapes: FxHashMap<Arc<str>, Vec<TupleShape>> = FxHashMap::default();
         for (name, func) in &mut module.functions {
             let BaseFunc::Relax(func) = func else { continue };
             let tuple = |&p: &Var| matches!(func.var_ty(p), TypeData::Tuple(_));
@@ -78,7 +78,7 @@ impl ModulePass for ExpandTupleArguments {
                 continue;
             }
             let tys = func.params().iter().map(|&p| func.var(p).ty);
-            shapes.insert(name.clone(), tys.map(|ty| shape_of(func, ty)).collect());
+            shapes.insert(name.clone(), tys.map(|ty| tuple_shape(func, ty)).collect());
             let mut new = Function::clone(func);
             expand_params(&mut new);
             *func = Arc::new(new);
@@ -98,12 +98,12 @@ impl ModulePass for ExpandTupleArguments {
 
 /// The shape of a type. As in the functions below, recursion follows only nested tuple types, whose
 /// depth the verifier bounds.
-fn shape_of(func: &Function, ty: Type) -> Shape {
+fn tuple_shape(func: &Function, ty: Type) -> TupleShape {
     match func.types.get(ty) {
         TypeData::Tuple(fields) => {
-            Shape::Fields(fields.iter().map(|&t| shape_of(func, t)).collect())
+            TupleShape::Fields(fields.iter().map(|&t| tuple_shape(func, t)).collect())
         }
-        _ => Shape::Leaf,
+        _ => TupleShape::Leaf,
     }
 }
 
@@ -111,22 +111,22 @@ fn shape_of(func: &Function, ty: Type) -> Shape {
 fn expand_params(func: &mut Function) {
     let mut namer = Namer::new(func);
     let old = func.params().to_vec();
-    let whole = read_whole(func);
+    let used_as_tuple = vars_used_as_tuples(func);
     let (mut params, mut bindings) = (Vec::new(), Vec::new());
-    let mut known: FxHashMap<Var, Expr> = FxHashMap::default();
+    let mut tuples: FxHashMap<Var, Expr> = FxHashMap::default();
     for param in old {
         let TypeData::Tuple(_) = func.var_ty(param) else {
             params.push(param);
             continue;
         };
         let (name, ty) = (func.var(param).name.clone(), func.var(param).ty);
-        let tuple = fields(func, &mut namer, &name, ty, &mut params);
-        if whole.contains(&param) {
+        let tuple = add_field_params(func, &mut namer, &name, ty, &mut params);
+        if used_as_tuple.contains(&param) {
             bindings.push(Binding::bind(param, tuple));
         }
-        known.insert(param, tuple);
+        tuples.insert(param, tuple);
     }
-    read_fields(func, &whole, &mut known);
+    forward_fields(func, &used_as_tuple, &mut tuples);
     let (root, body) = (func.root(), func.body());
     func.func_mut(root).params = params;
     if bindings.is_empty() {
@@ -137,25 +137,25 @@ fn expand_params(func: &mut Function) {
 }
 
 /// The variables with a use other than taking a field.
-fn read_whole(func: &Function) -> FxHashSet<Var> {
-    let mut whole = FxHashSet::default();
+fn vars_used_as_tuples(func: &Function) -> FxHashSet<Var> {
+    let mut used_as_tuple = FxHashSet::default();
     for seq in reachable_seqs(func) {
         for binding in func.seq(seq).blocks.iter().flat_map(|&b| &func.block(b).bindings) {
-            if field_of(func, binding).is_none() {
+            if accessed_field(func, binding).is_none() {
                 for_each_operand_var(func, binding.value, &mut |v| {
-                    whole.insert(v);
+                    used_as_tuple.insert(v);
                 });
             }
         }
         for_each_operand_var(func, func.seq(seq).result, &mut |v| {
-            whole.insert(v);
+            used_as_tuple.insert(v);
         });
     }
-    whole
+    used_as_tuple
 }
 
 /// If a binding takes a field of a tuple variable: that variable and the index.
-fn field_of(func: &Function, binding: &Binding) -> Option<(Var, u32)> {
+fn accessed_field(func: &Function, binding: &Binding) -> Option<(Var, u32)> {
     match *func.expr(binding.value) {
         ExprData::TupleGetItem(tuple, i) if binding.cast.is_none() => match *func.expr(tuple) {
             ExprData::Var(v) => Some((v, i)),
@@ -167,20 +167,24 @@ fn field_of(func: &Function, binding: &Binding) -> Option<(Var, u32)> {
 
 /// Replaces reads of fields of known tuples by the fields. Removes tuples that nothing reads as
 /// a whole.
-fn read_fields(func: &mut Function, whole: &FxHashSet<Var>, known: &mut FxHashMap<Var, Expr>) {
+fn forward_fields(
+    func: &mut Function,
+    used_as_tuple: &FxHashSet<Var>,
+    tuples: &mut FxHashMap<Var, Expr>,
+) {
     let (mut dead, mut subst) = (FxHashSet::default(), Substitution::default());
     for seq in reachable_seqs(func) {
         for block in func.seq(seq).blocks.clone() {
             for binding in func.block(block).bindings.clone() {
-                let Some((tuple, i)) = field_of(func, &binding) else { continue };
-                let Some(&tuple) = known.get(&tuple) else { continue };
+                let Some((tuple, i)) = accessed_field(func, &binding) else { continue };
+                let Some(&tuple) = tuples.get(&tuple) else { continue };
                 let field = func.tuple_fields(tuple).and_then(|f| f.get(i as usize).copied());
                 let Some(field) = field else { continue };
                 if let ExprData::Var(_) = func.expr(field) {
                     subst.insert(binding.var, field);
                     dead.insert(binding.var);
-                } else if !whole.contains(&binding.var) {
-                    known.insert(binding.var, field);
+                } else if !used_as_tuple.contains(&binding.var) {
+                    tuples.insert(binding.var, field);
                     dead.insert(binding.var);
                 }
             }
@@ -189,7 +193,7 @@ fn read_fields(func: &mut Function, whole: &FxHashSet<Var>, known: &mut FxHashMa
     remove_and_substitute(func, &dead, &subst);
 }
 
-fn fields(
+fn add_field_params(
     func: &mut Function,
     namer: &mut Namer,
     name: &str,
@@ -205,19 +209,19 @@ fn fields(
     let fields: Vec<Expr> = tys
         .iter()
         .enumerate()
-        .map(|(i, &ty)| fields(func, namer, &format!("{name}_{i}"), ty, params))
+        .map(|(i, &ty)| add_field_params(func, namer, &format!("{name}_{i}"), ty, params))
         .collect();
     func.tuple(&fields)
 }
 
-fn expand_arg(site: &mut CallSite<'_>, arg: Expr, shape: &Shape, out: &mut Vec<Expr>) {
-    let Shape::Fields(shapes) = shape else {
+fn expand_arg(site: &mut CallSite<'_>, arg: Expr, shape: &TupleShape, out: &mut Vec<Expr>) {
+    let TupleShape::Fields(shapes) = shape else {
         out.push(arg);
         return;
     };
-    let known = site.func.tuple_fields(arg).map(<[Expr]>::to_vec);
+    let tuples = site.func.tuple_fields(arg).map(<[Expr]>::to_vec);
     for (i, shape) in shapes.iter().enumerate() {
-        let field = match &known {
+        let field = match &tuples {
             Some(fields) => fields[i],
             None => {
                 let hint = match site.func.expr(arg) {

@@ -84,13 +84,13 @@ const MAX_ELEMENTS_KEY: &str = "relax.FoldConstant.max_elements";
 
 /// Limit of the elements of all values folded in one function, as a multiple of the limit for
 /// one value.
-const MAX_LARGE: u64 = 16;
+const TOTAL_LIMIT_FACTOR: u64 = 16;
 
 /// Number of interpreter steps below which interpreting is faster than compiling.
-const FEW_STEPS: u64 = 1 << 13;
+const MAX_QUICK_STEPS: u64 = 1 << 13;
 
 /// Maximum number of values that are tried one by one if they cannot be evaluated together.
-const MAX_SINGLE: usize = 64;
+const MAX_SEPARATE_VALUES: usize = 64;
 
 /// See the module's documentation.
 #[derive(Clone, Debug)]
@@ -117,15 +117,15 @@ impl ModulePass for FoldConstant {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let mut kernels = IRModule::new();
+        let mut prim_funcs = IRModule::new();
         for (name, func) in module.prim_funcs() {
-            kernels.insert(name.clone(), BaseFunc::Prim(func.clone()));
+            prim_funcs.insert(name.clone(), BaseFunc::Prim(func.clone()));
         }
         let effects = Effects::of(&module, ctx.ops);
         let uses = ParamUses::of_in_place_module(&module);
         update_each_relax(&mut module, ctx, |_, func| {
-            let said = write_out_types(func);
-            Ok(self.fold(func, &kernels, (&effects, uses.as_ref()), ctx) | said)
+            let materialized = materialize_type_values(func);
+            Ok(self.fold(func, &prim_funcs, (&effects, uses.as_ref()), ctx) | materialized)
         })?;
         Ok(module)
     }
@@ -135,17 +135,17 @@ impl FoldConstant {
     fn fold(
         &self,
         func: &mut Function,
-        kernels: &IRModule,
+        prim_funcs: &IRModule,
         effects: (&Effects, Option<&ParamUses>),
         ctx: &PassContext,
     ) -> bool {
-        let foldable = Scan::foldable(self, func, kernels, effects, ctx);
+        let foldable = FoldableScan::foldable(self, func, prim_funcs, effects, ctx);
         if foldable.is_empty() {
             return false;
         }
         let compiled = ctx.evaluator.as_deref();
         let (max_steps, cancel) = (self.max_steps, &ctx.cancel);
-        let evaluator = Evaluator { kernels, max_steps, compiled, cancel };
+        let evaluator = Evaluator { prim_funcs, max_steps, compiled, cancel };
         let values = evaluator.values(func, &foldable);
         let mut subst = Substitution::default();
         let mut dead: FxHashSet<Var> = FxHashSet::default();
@@ -163,20 +163,20 @@ impl FoldConstant {
                 None => {}
             }
         }
-        keep_needed(func, &foldable, &subst, &mut dead);
+        keep_operands_of_remaining(func, &foldable, &subst, &mut dead);
         remove_and_substitute(func, &dead, &subst)
     }
 }
 
 /// Replaces calls by values that follow from their types. Returns whether there were any.
-fn write_out_types(func: &mut Function) -> bool {
+fn materialize_type_values(func: &mut Function) -> bool {
     let mut changed = false;
     for seq in reachable_seqs(func) {
         for at in 0..func.seq(seq).blocks.len() {
             let block = func.seq(seq).blocks[at];
             for k in 0..func.block(block).bindings.len() {
                 let binding = func.block(block).bindings[k];
-                let Some(value) = said_by_type(func, binding.value) else { continue };
+                let Some(value) = value_from_type(func, binding.value) else { continue };
                 func.block_mut(block).bindings[k].value = value;
                 changed = true;
             }
@@ -186,7 +186,7 @@ fn write_out_types(func: &mut Function) -> bool {
 }
 
 /// The value of a call of an operator whose result follows from types, if the type determines it.
-fn said_by_type(func: &mut Function, call: Expr) -> Option<Expr> {
+fn value_from_type(func: &mut Function, call: Expr) -> Option<Expr> {
     let ExprData::Call { callee: Callee::Op(op), .. } = *func.expr(call) else { return None };
     if !pliant_ops::registry().decl(op)?.depends_on_types_only {
         return None;
@@ -204,7 +204,7 @@ fn said_by_type(func: &mut Function, call: Expr) -> Option<Expr> {
 }
 
 /// Removes from `dead` the intermediate values that bindings which stay still read.
-fn keep_needed(
+fn keep_operands_of_remaining(
     func: &Function,
     foldable: &[Binding],
     subst: &Substitution,
@@ -222,25 +222,25 @@ fn keep_needed(
 }
 
 /// Finds the bindings whose values depend only on constants.
-struct Scan<'a> {
+struct FoldableScan<'a> {
     func: &'a Function,
-    kernels: &'a IRModule,
+    prim_funcs: &'a IRModule,
     ctx: &'a PassContext,
-    known: FxHashSet<Var>,
+    constant_vars: FxHashSet<Var>,
     pinned: FxHashSet<Var>,
     max_elements: u64,
     /// Whether the limit also holds for values that have no more elements than their operands.
-    strict: bool,
+    limits_all_values: bool,
     /// The elements of all values beyond those of their operands.
     total: u64,
     out: Vec<Binding>,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> FoldableScan<'a> {
     fn foldable(
         pass: &'a FoldConstant,
         func: &'a Function,
-        kernels: &'a IRModule,
+        prim_funcs: &'a IRModule,
         (effects, uses): (&Effects, Option<&ParamUses>),
         ctx: &'a PassContext,
     ) -> Vec<Binding> {
@@ -250,18 +250,27 @@ impl<'a> Scan<'a> {
             // The caller may write to returned values.
             pinned.extend(MemoryAliases::of_with_results_written(func, uses).returned());
         }
-        let unless_said = if ctx.evaluator.is_some() { MAX_ELEMENTS } else { MAX_INTERPRETED };
-        let said = pass.max_elements.or_else(|| ctx.number(MAX_ELEMENTS_KEY));
-        let max_elements = said.unwrap_or(unless_said);
-        let strict = said.is_some() || ctx.evaluator.is_none();
-        let (known, out) = (FxHashSet::default(), Vec::new());
-        let mut scan =
-            Scan { func, kernels, ctx, known, pinned, max_elements, strict, total: 0, out };
+        let default_elements = if ctx.evaluator.is_some() { MAX_ELEMENTS } else { MAX_INTERPRETED };
+        let configured = pass.max_elements.or_else(|| ctx.number(MAX_ELEMENTS_KEY));
+        let max_elements = configured.unwrap_or(default_elements);
+        let limits_all_values = configured.is_some() || ctx.evaluator.is_none();
+        let (constant_vars, out) = (FxHashSet::default(), Vec::new());
+        let mut scan = FoldableScan {
+            func,
+            prim_funcs,
+            ctx,
+            constant_vars,
+            pinned,
+            max_elements,
+            limits_all_values,
+            total: 0,
+            out,
+        };
         walk(func, func.root(), |event| {
             if let Event::LeaveBinding(_, b) = event
                 && scan.is_foldable(b)
             {
-                scan.known.insert(b.var);
+                scan.constant_vars.insert(b.var);
                 scan.out.push(b);
             }
         });
@@ -276,45 +285,51 @@ impl<'a> Scan<'a> {
         if b.cast.is_some() || self.pinned.contains(&b.var) {
             return false;
         }
-        let whole = match f.expr(b.value) {
+        let is_evaluable = match f.expr(b.value) {
             ExprData::Call { callee: Callee::Op(op), args, .. } => {
                 let args = f.list(*args);
-                args.iter().all(|&a| self.is_known(a)) && self.may_evaluate(*op, args)
+                args.iter().all(|&a| self.is_constant(a)) && self.may_evaluate(*op, args)
             }
-            ExprData::TupleGetItem(t, _) => self.is_known(*t),
-            ExprData::Tuple(_) | ExprData::Var(_) | ExprData::Constant(_) => self.is_known(b.value),
+            ExprData::TupleGetItem(t, _) => self.is_constant(*t),
+            ExprData::Tuple(_) | ExprData::Var(_) | ExprData::Constant(_) => {
+                self.is_constant(b.value)
+            }
             _ => false,
         };
-        let Some(count) = elements(f, f.var(b.var).ty).filter(|_| whole) else { return false };
+        let Some(count) = element_count(f, f.var(b.var).ty).filter(|_| is_evaluable) else {
+            return false;
+        };
         let max = self.max_elements;
-        let limit = if has_tensor(f, b.value) { max } else { MAX_CREATED.min(max) };
-        let replaced = if self.strict { 0 } else { self.replaced(b, count) };
-        self.total = self.total.saturating_add(count.saturating_sub(replaced));
-        count <= limit.max(replaced) && self.total <= max.saturating_mul(MAX_LARGE)
+        let limit = if has_tensor_operand(f, b.value) { max } else { MAX_CREATED.min(max) };
+        let replaced_elements =
+            if self.limits_all_values { 0 } else { self.replaced_elements(b, count) };
+        self.total = self.total.saturating_add(count.saturating_sub(replaced_elements));
+        count <= limit.max(replaced_elements)
+            && self.total <= max.saturating_mul(TOTAL_LIMIT_FACTOR)
     }
 
     /// The number of elements of the operands of a value with so many elements, if it may replace
     /// them at any size; else 0.
-    fn replaced(&self, b: Binding, count: u64) -> u64 {
+    fn replaced_elements(&self, b: Binding, count: u64) -> u64 {
         let f = self.func;
         let operands = operands(f, b.value);
         let sum = |size: fn(&Function, Type) -> Option<u64>| {
             let sizes = operands.iter().map(|&e| size(f, f.expr_ty(e)).unwrap_or(0));
             sizes.fold(0, u64::saturating_add)
         };
-        let small = bytes(f, f.var(b.var).ty).is_some_and(|own| own <= sum(bytes));
-        if small || count <= MAX_WIDENED { sum(elements) } else { 0 }
+        let small = byte_size(f, f.var(b.var).ty).is_some_and(|size| size <= sum(byte_size));
+        if small || count <= MAX_WIDENED { sum(element_count) } else { 0 }
     }
 
     /// Whether an operand is a constant or a variable that holds one.
-    fn is_known(&self, e: Expr) -> bool {
+    fn is_constant(&self, e: Expr) -> bool {
         let f = self.func;
         match f.expr(e) {
-            ExprData::Var(v) => self.known.contains(v),
+            ExprData::Var(v) => self.constant_vars.contains(v),
             ExprData::Shape(dims) => dims.iter().all(|&d| f.syms.as_int(d).is_some()),
             ExprData::Int(v, _) => f.syms.as_int(*v).is_some(),
-            ExprData::Tuple(list) => f.list(*list).iter().all(|&e| self.is_known(e)),
-            ExprData::Global(name) => self.kernels.get(f.str(*name)).is_some(),
+            ExprData::Tuple(list) => f.list(*list).iter().all(|&e| self.is_constant(e)),
+            ExprData::Global(name) => self.prim_funcs.get(f.str(*name)).is_some(),
             ExprData::Constant(_) | ExprData::Float(..) | ExprData::Str(_) | ExprData::DType(_) => {
                 true
             }
@@ -326,19 +341,19 @@ impl<'a> Scan<'a> {
         if op == CALL_TIR {
             return matches!(args.first().map(|&e| self.func.expr(e)), Some(ExprData::Global(_)));
         }
-        let loops = match pliant_ops::registry().decl(op) {
+        let has_loop_function = match pliant_ops::registry().decl(op) {
             Some(decl) => {
                 !decl.data_dependent && matches!(decl.legalize, Legalize::Te(_) | Legalize::View(_))
             }
             None => true,
         };
-        let loops = loops || op == Op::new("relax.shape_of");
-        loops && self.ctx.ops.is_pure(op)
+        let has_loop_function = has_loop_function || op == Op::new("relax.shape_of");
+        has_loop_function && self.ctx.ops.is_pure(op)
     }
 }
 
 /// Whether an operand of a call is a tensor. True if the expression is no call.
-fn has_tensor(f: &Function, e: Expr) -> bool {
+fn has_tensor_operand(f: &Function, e: Expr) -> bool {
     let ExprData::Call { args, .. } = f.expr(e) else { return true };
     f.list(*args).iter().any(|&a| match f.ty(a) {
         TypeData::Tensor { .. } => true,
@@ -357,17 +372,17 @@ fn operands(f: &Function, e: Expr) -> Vec<Expr> {
 }
 
 /// The bytes of a value of a type; `None` if the type does not determine them.
-fn bytes(f: &Function, ty: Type) -> Option<u64> {
+fn byte_size(f: &Function, ty: Type) -> Option<u64> {
     match f.types.get(ty) {
         TypeData::Tuple(fields) => {
-            fields.iter().try_fold(0u64, |n, &t| n.checked_add(bytes(f, t)?))
+            fields.iter().try_fold(0u64, |n, &t| n.checked_add(byte_size(f, t)?))
         }
-        data => elements(f, ty)?.checked_mul(data.dtype()?.size() as u64),
+        data => element_count(f, ty)?.checked_mul(data.dtype()?.size() as u64),
     }
 }
 
 /// The number of elements of a value of a type; `None` if the type does not determine it.
-fn elements(f: &Function, ty: Type) -> Option<u64> {
+fn element_count(f: &Function, ty: Type) -> Option<u64> {
     match f.types.get(ty) {
         TypeData::Tensor { dtype, .. } => {
             (*dtype)?;
@@ -381,7 +396,7 @@ fn elements(f: &Function, ty: Type) -> Option<u64> {
             dims.iter().all(|&d| f.syms.as_int(d).is_some()).then_some(dims.len() as u64)
         }
         TypeData::Tuple(fields) => {
-            fields.iter().try_fold(0u64, |n, &t| n.checked_add(elements(f, t)?))
+            fields.iter().try_fold(0u64, |n, &t| n.checked_add(element_count(f, t)?))
         }
         _ => None,
     }
@@ -389,7 +404,7 @@ fn elements(f: &Function, ty: Type) -> Option<u64> {
 
 /// Evaluates bindings.
 struct Evaluator<'a> {
-    kernels: &'a IRModule,
+    prim_funcs: &'a IRModule,
     /// For the interpreter.
     max_steps: u64,
     compiled: Option<&'a dyn Evaluate>,
@@ -401,52 +416,55 @@ type Values = FxHashMap<Var, Option<Value>>;
 
 impl Evaluator<'_> {
     fn values(&self, func: &Function, foldable: &[Binding]) -> Values {
-        let wanted = wanted(func, foldable);
-        if let Some(found) = self.together(func, foldable, &wanted) {
+        let outside_read = outside_read(func, foldable);
+        if let Some(results) = self.evaluate_all(func, foldable, &outside_read) {
             let mut values: Values = foldable.iter().map(|b| (b.var, None)).collect();
-            values.extend(wanted.iter().copied().zip(found.into_iter().map(Some)));
+            values.extend(outside_read.iter().copied().zip(results.into_iter().map(Some)));
             return values;
         }
-        self.one_by_one(func, foldable)
+        self.evaluate_each(func, foldable)
     }
 
     /// Evaluates several variables at once, with the interpreter if that is fast or nothing else is
     /// available.
-    fn together(
+    fn evaluate_all(
         &self,
         func: &Function,
         bindings: &[Binding],
-        wanted: &[Var],
+        outside_read: &[Var],
     ) -> Option<Vec<Value>> {
-        let tensors = wanted.iter().all(|&v| func.var_ty(v).is_tensor());
+        let tensors = outside_read.iter().all(|&v| func.var_ty(v).is_tensor());
         let Some(compiled) = self.compiled.filter(|_| tensors) else {
-            return self.run(func, bindings, wanted, self.max_steps);
+            return self.interpret(func, bindings, outside_read, self.max_steps);
         };
-        self.run(func, bindings, wanted, FEW_STEPS.min(self.max_steps)).or_else(|| {
-            let (module, name) = self.module(func, bindings, wanted)?;
-            let tensors = compiled.evaluate(module, &name)?;
-            (tensors.len() == wanted.len())
-                .then(|| tensors.into_iter().map(Value::Tensor).collect())
-        })
+        self.interpret(func, bindings, outside_read, MAX_QUICK_STEPS.min(self.max_steps)).or_else(
+            || {
+                let (module, name) = self.evaluation_module(func, bindings, outside_read)?;
+                let tensors = compiled.evaluate(module, &name)?;
+                (tensors.len() == outside_read.len())
+                    .then(|| tensors.into_iter().map(Value::Tensor).collect())
+            },
+        )
     }
 
     /// Evaluates each binding with its dependences, and omits those that fail.
-    fn one_by_one(&self, func: &Function, foldable: &[Binding]) -> Values {
+    fn evaluate_each(&self, func: &Function, foldable: &[Binding]) -> Values {
         let mut values = Values::default();
-        let steps = self.max_steps / MAX_SINGLE as u64;
+        let steps = self.max_steps / MAX_SEPARATE_VALUES as u64;
         let mut by_var: FxHashMap<Var, Binding> = FxHashMap::default();
         let mut failed: FxHashSet<Var> = FxHashSet::default();
-        for b in foldable.iter().take(MAX_SINGLE) {
+        for b in foldable.iter().take(MAX_SEPARATE_VALUES) {
             if self.cancel.is_cancelled() {
                 break;
             }
             by_var.insert(b.var, *b);
-            let needed = cone(func, &by_var, b.var);
+            let needed = dependence_cone(func, &by_var, b.var);
             if needed.iter().any(|n| failed.contains(&n.var)) {
                 failed.insert(b.var);
                 continue;
             }
-            match self.run(func, &needed, &[b.var], steps).and_then(|v| v.into_iter().next()) {
+            match self.interpret(func, &needed, &[b.var], steps).and_then(|v| v.into_iter().next())
+            {
                 Some(value) => {
                     values.insert(b.var, Some(value));
                 }
@@ -459,34 +477,36 @@ impl Evaluator<'_> {
     }
 
     /// The values of some variables, computed by a function of only these bindings.
-    fn run(
+    fn interpret(
         &self,
         func: &Function,
         bindings: &[Binding],
-        wanted: &[Var],
+        outside_read: &[Var],
         max_steps: u64,
     ) -> Option<Vec<Value>> {
-        let (module, name) = self.module(func, bindings, wanted)?;
+        let (module, name) = self.evaluation_module(func, bindings, outside_read)?;
         let options = Options { max_steps, ..Options::default() };
         match run_with(&module, &name, &[], &NoPacked, &options) {
-            Ok(Value::Tuple(values)) if values.len() == wanted.len() => Some(values.to_vec()),
+            Ok(Value::Tuple(values)) if values.len() == outside_read.len() => Some(values.to_vec()),
             _ => None,
         }
     }
 
     /// A module with one function that computes some variables from only these bindings.
-    fn module(
+    fn evaluation_module(
         &self,
         func: &Function,
         bindings: &[Binding],
-        wanted: &[Var],
+        outside_read: &[Var],
     ) -> Option<(IRModule, Arc<str>)> {
         let mut dst = Function::empty();
         let (block, result) = {
             let mut importer = Importer::new(func, &mut dst);
             let bindings: Vec<Binding> = bindings.iter().map(|&b| importer.binding(b)).collect();
-            let vars: Vec<Expr> =
-                wanted.iter().map(|v| importer.vars.get(v).copied()).collect::<Option<_>>()?;
+            let vars: Vec<Expr> = outside_read
+                .iter()
+                .map(|v| importer.vars.get(v).copied())
+                .collect::<Option<_>>()?;
             for b in &bindings {
                 importer.dst.var_mut(b.var).dataflow = false;
             }
@@ -499,7 +519,7 @@ impl Evaluator<'_> {
         dst.func_mut(root).ret_ty = ret_ty;
         let mut module = IRModule::new();
         for name in called_globals(&dst) {
-            module.insert(name.clone(), self.kernels.get(&name)?.clone());
+            module.insert(name.clone(), self.prim_funcs.get(&name)?.clone());
         }
         let name = module.fresh_name("folded");
         module.insert(name.clone(), dst);
@@ -508,7 +528,7 @@ impl Evaluator<'_> {
 }
 
 /// The foldable variables with a reader other than a foldable binding.
-fn wanted(func: &Function, foldable: &[Binding]) -> Vec<Var> {
+fn outside_read(func: &Function, foldable: &[Binding]) -> Vec<Var> {
     let inside: FxHashSet<Var> = foldable.iter().map(|b| b.var).collect();
     let mut read: FxHashSet<Var> = FxHashSet::default();
     walk(func, func.root(), |event| match event {
@@ -522,7 +542,7 @@ fn wanted(func: &Function, foldable: &[Binding]) -> Vec<Var> {
 }
 
 /// The binding of a variable, preceded by those that it depends on.
-fn cone(func: &Function, by_var: &FxHashMap<Var, Binding>, var: Var) -> Vec<Binding> {
+fn dependence_cone(func: &Function, by_var: &FxHashMap<Var, Binding>, var: Var) -> Vec<Binding> {
     let mut out = Vec::new();
     let mut seen: FxHashSet<Var> = FxHashSet::default();
     let mut stack = vec![(var, false)];

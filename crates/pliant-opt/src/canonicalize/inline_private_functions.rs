@@ -72,7 +72,7 @@ use crate::common::reinfer::reinfer;
 pub const MAX_BINDINGS: usize = 1 << 20;
 
 /// Attributes of functions that a backend takes as a whole.
-const MARKS: &[&str] = &[CODEGEN, COMPOSITE, PRIMITIVE];
+const BACKEND_ATTRS: &[&str] = &[CODEGEN, COMPOSITE, PRIMITIVE];
 
 /// See the module's documentation.
 pub struct InlinePrivateFunctions;
@@ -89,7 +89,7 @@ impl ModulePass for InlinePrivateFunctions {
             .filter(|(name, f)| {
                 f.private
                     && !recursive.contains(*name)
-                    && !MARKS.iter().any(|mark| f.attrs.contains_key(*mark))
+                    && !BACKEND_ATTRS.iter().any(|attr| f.attrs.contains_key(*attr))
             })
             .map(|(name, f)| (name.clone(), f.clone()))
             .collect();
@@ -97,13 +97,14 @@ impl ModulePass for InlinePrivateFunctions {
             return Ok(module);
         }
         // Functions that are used as values stay, but the calls in them are inlined.
-        let gone = called_by_name_only(&module);
+        let removable = called_by_name_only(&module);
         let before = module.clone();
         let in_place = module.has_inplace_calls();
         update_each_relax(&mut module, ctx, |name, func| {
-            let stays = !(inlinable.contains_key(name) && gone.contains(name));
+            let stays = !(inlinable.contains_key(name) && removable.contains(name));
             let calls = called_globals(func).iter().any(|callee| inlinable.contains_key(callee));
-            let changed = stays && calls && Inliner::new(func, &inlinable, in_place).function(func);
+            let changed =
+                stays && calls && Inliner::new(func, &inlinable, in_place).inline_calls(func);
             if changed {
                 // Arguments may have more precise types than parameters. If this reveals an error,
                 // it is reported only if that code runs.
@@ -118,14 +119,14 @@ impl ModulePass for InlinePrivateFunctions {
 
 /// Removes inlined functions that are no longer used, callers before callees.
 fn remove_inlined(module: &mut IRModule, inlined: &FxHashMap<Arc<str>, Arc<Function>>) {
-    let mut work: Vec<Arc<str>> =
+    let mut worklist: Vec<Arc<str>> =
         module.functions.keys().filter(|n| !inlined.contains_key(*n)).cloned().collect();
     let mut live: FxHashSet<Arc<str>> = FxHashSet::default();
-    while let Some(name) = work.pop() {
+    while let Some(name) = worklist.pop() {
         if live.insert(name.clone())
             && let Some(BaseFunc::Relax(func)) = module.get(&name)
         {
-            work.extend(called_globals(func));
+            worklist.extend(called_globals(func));
         }
     }
     if module.functions.keys().any(|n| !live.contains(n)) {
@@ -134,17 +135,17 @@ fn remove_inlined(module: &mut IRModule, inlined: &FxHashMap<Arc<str>, Arc<Funct
 }
 
 /// An item of the work list of a sequence.
-enum Work {
+enum WorkItem {
     /// The start of a block; whether it is a dataflow block.
-    Begin(bool),
+    BeginBlock(bool),
     /// A binding, possibly a call.
     Bind(Binding),
     /// The end of an inlined body.
-    Finish(Call),
+    FinishCall(InlinedCall),
 }
 
 /// A call whose body is inlined.
-struct Call {
+struct InlinedCall {
     binding: Binding,
     result: Expr,
     ret_ty: Type,
@@ -162,7 +163,7 @@ struct Inliner<'a> {
     size: usize,
     changed: bool,
     /// Whether an inlined callee had effects that do not count.
-    forced: bool,
+    callee_forced_pure: bool,
     /// Whether calls may write to arguments. Then a constant is one value, however often it
     /// is read.
     in_place: bool,
@@ -181,17 +182,17 @@ impl<'a> Inliner<'a> {
             pinned: shape_vars(func),
             size: count_bindings(func),
             changed: false,
-            forced: false,
+            callee_forced_pure: false,
             in_place,
         }
     }
 
-    fn function(mut self, func: &mut Function) -> bool {
+    fn inline_calls(mut self, func: &mut Function) -> bool {
         let mut seqs = vec![func.body()];
         // Outer sequences first, so that the replacement of a variable is known before inner
         // sequences are rewritten.
         while let Some(seq) = seqs.pop() {
-            self.sequence(func, seq);
+            self.inline_in_sequence(func, seq);
             for &block in &func.seq(seq).blocks {
                 for b in &func.block(block).bindings {
                     match func.expr(b.value) {
@@ -207,7 +208,7 @@ impl<'a> Inliner<'a> {
         if self.changed {
             mark_outputs(func);
         }
-        if self.forced {
+        if self.callee_forced_pure {
             // Effects that do not count for the callee do not count here.
             allow_hidden_effects(func);
         }
@@ -216,32 +217,38 @@ impl<'a> Inliner<'a> {
 
     /// Rewrites one sequence. It uses an explicit work list, since inlined bodies contain
     /// further calls.
-    fn sequence(&mut self, func: &mut Function, seq: Seq) {
-        let mut work = Vec::new();
+    fn inline_in_sequence(&mut self, func: &mut Function, seq: Seq) {
+        let mut worklist = Vec::new();
         for block in func.seq(seq).blocks.clone() {
             let data = std::mem::take(func.block_mut(block));
-            work.push(Work::Begin(data.dataflow));
-            work.extend(data.bindings.into_iter().map(Work::Bind));
+            worklist.push(WorkItem::BeginBlock(data.dataflow));
+            worklist.extend(data.bindings.into_iter().map(WorkItem::Bind));
         }
-        work.reverse();
-        let mut out = Blocks::default();
-        while let Some(item) = work.pop() {
+        worklist.reverse();
+        let mut out = BlockBuilder::default();
+        while let Some(item) = worklist.pop() {
             match item {
-                Work::Begin(dataflow) => out.begin(dataflow),
-                Work::Bind(mut binding) => {
+                WorkItem::BeginBlock(dataflow) => out.begin(dataflow),
+                WorkItem::Bind(mut binding) => {
                     binding.value = self.subst.apply(func, binding.value);
-                    match self.callee(func, binding) {
+                    match self.inlinable_callee(func, binding) {
                         Some((callee, args)) => {
                             self.changed = true;
-                            self.forced |= is_forced_pure(&callee.attrs);
-                            let from = work.len();
-                            self.call(func, binding, &callee, &args, (&mut out, &mut work));
-                            work[from..].reverse();
+                            self.callee_forced_pure |= is_forced_pure(&callee.attrs);
+                            let from = worklist.len();
+                            self.inline_call(
+                                func,
+                                binding,
+                                &callee,
+                                &args,
+                                (&mut out, &mut worklist),
+                            );
+                            worklist[from..].reverse();
                         }
                         None => out.push(func, binding),
                     }
                 }
-                Work::Finish(call) => self.result(func, call, &mut out),
+                WorkItem::FinishCall(call) => self.bind_result(func, call, &mut out),
             }
         }
         func.seq_mut(seq).blocks = out.blocks;
@@ -249,7 +256,7 @@ impl<'a> Inliner<'a> {
     }
 
     /// The callee and the arguments of a binding, if it is a call that can be inlined.
-    fn callee(&self, func: &Function, b: Binding) -> Option<(Arc<Function>, Vec<Expr>)> {
+    fn inlinable_callee(&self, func: &Function, b: Binding) -> Option<(Arc<Function>, Vec<Expr>)> {
         let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(b.value) else {
             return None;
         };
@@ -261,27 +268,27 @@ impl<'a> Inliner<'a> {
     }
 
     /// Pushes the checks of a call and the work for its body, in order.
-    fn call(
+    fn inline_call(
         &mut self,
         func: &mut Function,
         b: Binding,
         callee: &Function,
         args: &[Expr],
-        (out, work): (&mut Blocks, &mut Vec<Work>),
+        (out, worklist): (&mut BlockBuilder, &mut Vec<WorkItem>),
     ) {
         self.size += count_bindings(callee);
         let first = func.num_vars();
         let mut entry = Vec::new();
         let tys: Vec<Type> = args.iter().map(|&a| func.expr_ty(a)).collect();
         let params: Vec<Type> = callee.params().iter().map(|&p| callee.var(p).ty).collect();
-        let syms = match_symbols(func, callee, &params, &tys);
+        let syms = bind_symbols(func, callee, &params, &tys);
         let mut importer = Importer::new(callee, func);
         importer.syms = syms;
         for (&param, &arg) in callee.params().iter().zip(args) {
             let ty = importer.ty(callee.var(param).ty);
             let arg_ty = importer.dst.expr_ty(arg);
             let fits = is_subtype(importer.dst, arg_ty, ty).is_yes();
-            if fits && !(self.in_place && holds_constant(importer.dst, arg)) {
+            if fits && !(self.in_place && contains_constant(importer.dst, arg)) {
                 importer.vars.insert(param, arg);
                 continue;
             }
@@ -296,17 +303,17 @@ impl<'a> Inliner<'a> {
         let blocks: Vec<Block> = body.blocks.iter().map(|&b| importer.block(b)).collect();
         let result = importer.expr(body.result);
         let ret_ty = importer.ty(callee.ret_ty());
-        self.rename(func, first);
+        self.rename_new_vars(func, first);
         entry.into_iter().for_each(|b| out.push(func, b));
         for block in blocks {
             let data = std::mem::take(func.block_mut(block));
-            splice(func, data, out.in_dataflow, work);
+            push_inlined_block(func, data, out.in_dataflow, worklist);
         }
-        work.push(Work::Finish(Call { binding: b, result, ret_ty, first }));
+        worklist.push(WorkItem::FinishCall(InlinedCall { binding: b, result, ret_ty, first }));
     }
 
     /// Gives unique names to the variables created since there were `first`.
-    fn rename(&mut self, func: &mut Function, first: usize) {
+    fn rename_new_vars(&mut self, func: &mut Function, first: usize) {
         for v in first..func.num_vars() {
             let v = Var::from_u32(v as u32);
             let name = self.namer.fresh(&func.var(v).name.clone());
@@ -316,8 +323,8 @@ impl<'a> Inliner<'a> {
 
     /// Makes the call's variable the result: renames the body's variable to it if possible,
     /// otherwise binds it.
-    fn result(&mut self, func: &mut Function, call: Call, out: &mut Blocks) {
-        let Call { binding: b, ret_ty, first, .. } = call;
+    fn bind_result(&mut self, func: &mut Function, call: InlinedCall, out: &mut BlockBuilder) {
+        let InlinedCall { binding: b, ret_ty, first, .. } = call;
         let result = self.subst.apply(func, call.result);
         let result_ty = func.expr_ty(result);
         let (var_ty, cast) = (func.var(b.var).ty, b.cast.is_some());
@@ -345,7 +352,7 @@ impl<'a> Inliner<'a> {
 }
 
 /// Whether an operand contains a literal constant.
-fn holds_constant(func: &Function, operand: Expr) -> bool {
+fn contains_constant(func: &Function, operand: Expr) -> bool {
     let mut found = false;
     for_each_expr(func, operand, |e| found |= matches!(func.expr(e), ExprData::Constant(_)));
     found
@@ -358,7 +365,7 @@ fn count_bindings(func: &Function) -> usize {
 
 /// The values of the symbols of a callee's parameters at a call. Symbols that the arguments do not
 /// determine are missing.
-fn match_symbols(func: &Function, callee: &Function, params: &[Type], args: &[Type]) -> SymMap {
+fn bind_symbols(func: &Function, callee: &Function, params: &[Type], args: &[Type]) -> SymMap {
     let mut map = SymMap::default();
     let mut stack: Vec<(Type, Type)> =
         params.iter().copied().zip(args.iter().copied()).rev().collect();
@@ -386,25 +393,25 @@ fn match_symbols(func: &Function, callee: &Function, params: &[Type], args: &[Ty
 
 /// The blocks of a sequence under construction.
 #[derive(Default)]
-struct Blocks {
+struct BlockBuilder {
     blocks: Vec<Block>,
     in_dataflow: bool,
     /// Whether the last block accepts more bindings.
-    open: bool,
+    accepts_bindings: bool,
 }
 
-impl Blocks {
+impl BlockBuilder {
     /// Begins a block; it is created with its first binding.
     fn begin(&mut self, dataflow: bool) {
         self.in_dataflow = dataflow;
-        self.open = false;
+        self.accepts_bindings = false;
     }
 
     fn push(&mut self, func: &mut Function, binding: Binding) {
-        if !self.open {
+        if !self.accepts_bindings {
             let data = BlockData { dataflow: self.in_dataflow, bindings: Vec::new() };
             self.blocks.push(func.add_block(data));
-            self.open = true;
+            self.accepts_bindings = true;
         }
         let dataflow = self.in_dataflow;
         let last = *self.blocks.last().expect("a block is open");
@@ -415,20 +422,26 @@ impl Blocks {
 
 /// Pushes the work for the bindings of an inlined block. If the call is inside a dataflow block,
 /// bindings without control flow join that block; others split it.
-fn splice(func: &mut Function, data: BlockData, around: bool, work: &mut Vec<Work>) {
-    let control =
+fn push_inlined_block(
+    func: &mut Function,
+    data: BlockData,
+    in_dataflow: bool,
+    worklist: &mut Vec<WorkItem>,
+) {
+    let has_control_flow =
         |b: &Binding| matches!(func.expr(b.value), ExprData::If { .. } | ExprData::Func(_));
-    let inside = data.dataflow || (around && !data.bindings.iter().any(control));
-    if inside != around {
-        work.push(Work::Begin(inside));
+    let joins_dataflow =
+        data.dataflow || (in_dataflow && !data.bindings.iter().any(has_control_flow));
+    if joins_dataflow != in_dataflow {
+        worklist.push(WorkItem::BeginBlock(joins_dataflow));
     }
     for binding in data.bindings {
-        if around && inside {
+        if in_dataflow && joins_dataflow {
             func.var_mut(binding.var).dataflow = true;
         }
-        work.push(Work::Bind(binding));
+        worklist.push(WorkItem::Bind(binding));
     }
-    if inside != around {
-        work.push(Work::Begin(around));
+    if joins_dataflow != in_dataflow {
+        worklist.push(WorkItem::BeginBlock(in_dataflow));
     }
 }

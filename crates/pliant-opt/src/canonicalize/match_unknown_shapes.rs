@@ -160,7 +160,7 @@ fn match_shapes(func: &mut Function, reinfer: Reinfer<'_>) -> Result<(), PassErr
             }
             _ => continue,
         };
-        if let Err(e) = matcher.binding(func, &reinfer, b) {
+        if let Err(e) = matcher.match_binding(func, &reinfer, b) {
             let problem = Problem::new(e.message).at(func.var(b.var).span);
             problems.push(match e.help {
                 Some(help) => problem.with_help(help),
@@ -168,14 +168,14 @@ fn match_shapes(func: &mut Function, reinfer: Reinfer<'_>) -> Result<(), PassErr
             });
         }
     }
-    matcher.finish(func);
+    matcher.insert_casts(func);
     if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
 }
 
 struct Matcher {
     namer: Namer,
     /// The bindings visited so far, in their current form.
-    bound: FxHashMap<Var, Binding>,
+    visited: FxHashMap<Var, Binding>,
     /// Replacements of variables that were matched.
     matched: Substitution,
     /// The `match_cast`s to insert after the definition of each variable.
@@ -186,14 +186,14 @@ impl Matcher {
     fn new(func: &Function) -> Self {
         Matcher {
             namer: Namer::new(func),
-            bound: FxHashMap::default(),
+            visited: FxHashMap::default(),
             matched: Substitution::default(),
             casts: FxHashMap::default(),
         }
     }
 
     /// Matches the operands of a binding whose sizes its operator needs, and infers the new types.
-    fn binding(
+    fn match_binding(
         &mut self,
         func: &mut Function,
         reinfer: &Reinfer<'_>,
@@ -207,11 +207,11 @@ impl Matcher {
                 }
             });
             for v in operands {
-                self.variable(func, v);
+                self.match_variable(func, v);
             }
             b.value = self.matched.apply(func, b.value);
         }
-        self.bound.insert(b.var, b);
+        self.visited.insert(b.var, b);
         match func.expr(b.value) {
             ExprData::Call { .. } | ExprData::Tuple(_) | ExprData::TupleGetItem(..) => {
                 reinfer.reinfer_binding(func, b)
@@ -221,16 +221,16 @@ impl Matcher {
     }
 
     /// Makes the sizes of a variable's value known, if its rank is.
-    fn variable(&mut self, func: &mut Function, v: Var) {
+    fn match_variable(&mut self, func: &mut Function, v: Var) {
         let ty = func.var(v).ty;
         if self.matched.contains(v) || !can_be_matched(func, ty) {
             return;
         }
-        if let Some(b) = self.bound.get(&v).filter(|b| b.cast.is_none()) {
+        if let Some(b) = self.visited.get(&v).filter(|b| b.cast.is_none()) {
             // The declared type is less precise than the value's.
-            let finer = func.expr_ty(b.value);
-            if !can_be_matched(func, finer) && is_subtype(func, finer, ty).is_yes() {
-                func.var_mut(v).ty = finer;
+            let precise_ty = func.expr_ty(b.value);
+            if !can_be_matched(func, precise_ty) && is_subtype(func, precise_ty, ty).is_yes() {
+                func.var_mut(v).ty = precise_ty;
                 return;
             }
         }
@@ -250,10 +250,10 @@ impl Matcher {
     fn with_symbols(&mut self, func: &mut Function, name: &str, ty: Type) -> Type {
         let data = match func.types.get(ty).clone() {
             TypeData::Tensor { shape: TensorShape::Rank(n), dtype } => {
-                TypeData::tensor(symbols(func, name, n), dtype)
+                TypeData::tensor(fresh_symbols(func, name, n), dtype)
             }
             TypeData::Shape { dims: None, ndim: Some(n) } => {
-                TypeData::shape(symbols(func, name, n))
+                TypeData::shape(fresh_symbols(func, name, n))
             }
             TypeData::Prim { dtype: dtype @ DType::Int64, value: None } => {
                 let symbol = func.fresh_sym(&format!("{name}_value"));
@@ -261,7 +261,7 @@ impl Matcher {
             }
             // All tensors of that shape variable have the same sizes.
             TypeData::Tensor { shape: TensorShape::Var(shape), dtype } => {
-                self.variable(func, shape);
+                self.match_variable(func, shape);
                 let shape = func.var_expr(shape);
                 let shape = self.matched.apply(func, shape);
                 match func.ty(shape).dims() {
@@ -281,25 +281,25 @@ impl Matcher {
     }
 
     /// Writes the changed bindings and the `match_cast`s into the function.
-    fn finish(mut self, func: &mut Function) {
+    fn insert_casts(mut self, func: &mut Function) {
         for seq in reachable_seqs(func) {
             for block in func.seq(seq).blocks.clone() {
                 let old = std::mem::take(&mut func.block_mut(block).bindings);
                 let mut new = Vec::with_capacity(old.len());
                 for b in old {
-                    new.push(self.bound.get(&b.var).copied().unwrap_or(b));
+                    new.push(self.visited.get(&b.var).copied().unwrap_or(b));
                     new.extend(self.casts.remove(&b.var).into_iter().flatten());
                 }
                 func.block_mut(block).bindings = new;
             }
         }
         for id in reachable_funcs(func) {
-            self.parameters(func, id);
+            self.insert_parameter_casts(func, id);
         }
     }
 
     /// Inserts the `match_cast`s of a function's parameters at its beginning.
-    fn parameters(&mut self, func: &mut Function, id: FuncId) {
+    fn insert_parameter_casts(&mut self, func: &mut Function, id: FuncId) {
         let params = func.func(id).params.clone();
         let casts = params.iter().filter_map(|p| self.casts.remove(p));
         let bindings: Vec<Binding> = casts.flatten().collect();
@@ -311,7 +311,7 @@ impl Matcher {
     }
 }
 
-fn symbols(func: &mut Function, name: &str, count: u32) -> Vec<Sym> {
+fn fresh_symbols(func: &mut Function, name: &str, count: u32) -> Vec<Sym> {
     (0..count)
         .map(|i| {
             let symbol = func.fresh_sym(&format!("{name}_{i}"));

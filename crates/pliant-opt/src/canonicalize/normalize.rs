@@ -48,14 +48,14 @@ impl ModulePass for Normalize {
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         update_each_relax(&mut module, ctx, |_, func| {
             let seqs = reachable_seqs(func);
-            Ok(seqs.into_iter().fold(false, |changed, seq| changed | join_blocks(func, seq)))
+            Ok(seqs.into_iter().fold(false, |changed, seq| changed | merge_blocks(func, seq)))
         })?;
         Ok(module)
     }
 }
 
 /// Merges the blocks of a sequence and drops empty ones. Returns whether it changed anything.
-fn join_blocks(func: &mut Function, seq: Seq) -> bool {
+fn merge_blocks(func: &mut Function, seq: Seq) -> bool {
     let old = func.seq(seq).blocks.clone();
     let before = old.len();
     let mut new: Vec<Block> = Vec::with_capacity(before);

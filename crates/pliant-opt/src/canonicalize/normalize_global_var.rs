@@ -81,8 +81,10 @@ pub fn rename_functions(
     }
     let new = |name: &Arc<str>| renamed.get(name).unwrap_or(name).clone();
     let mut taken: FxHashSet<Arc<str>> = FxHashSet::default();
-    if let Some(twice) = module.functions.keys().map(new).find(|name| !taken.insert(name.clone())) {
-        return Err(PassError::user(format!("two functions would be called '{twice}'")));
+    if let Some(duplicate) =
+        module.functions.keys().map(new).find(|name| !taken.insert(name.clone()))
+    {
+        return Err(PassError::user(format!("two functions would be called '{duplicate}'")));
     }
     let old = std::mem::take(&mut module.functions);
     module.functions.extend(old.into_iter().map(|(name, mut func)| {

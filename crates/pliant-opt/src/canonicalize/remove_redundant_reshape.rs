@@ -68,7 +68,7 @@ impl ModulePass for RemoveRedundantReshape {
         update_each_relax(&mut module, ctx, |_, func| {
             let mut pinned = shape_vars(func);
             if let Some(uses) = &uses {
-                pinned.extend(apart(func, uses));
+                pinned.extend(views_of_written_operands(func, uses));
             }
             let mut reshapes = Reshapes { pinned, ..Reshapes::default() };
             let mut changed = false;
@@ -85,7 +85,7 @@ impl ModulePass for RemoveRedundantReshape {
 }
 
 /// The reshaped tensors that must stay separate values because their operand may be written to.
-fn apart(func: &Function, uses: &ParamUses) -> Vec<Var> {
+fn views_of_written_operands(func: &Function, uses: &ParamUses) -> Vec<Var> {
     let (mut memory, unknown) =
         (MemoryAliases::of_with_results_written(func, uses), has_local_functions(func));
     let mut out = Vec::new();
@@ -117,10 +117,10 @@ impl Reshapes {
             let mut new = Vec::with_capacity(old.len());
             for mut b in old {
                 let value = self.subst.apply(func, b.value);
-                let value = self.short_cut(func, value);
+                let value = self.merge_reshapes(func, value);
                 changed |= value != b.value;
                 b.value = value;
-                if self.superfluous(func, b) {
+                if self.is_identity_reshape(func, b) {
                     changed = true;
                 } else {
                     new.push(b);
@@ -134,7 +134,7 @@ impl Reshapes {
     }
 
     /// A reshape of a reshape as one reshape of the original tensor.
-    fn short_cut(&self, func: &mut Function, value: Expr) -> Expr {
+    fn merge_reshapes(&self, func: &mut Function, value: Expr) -> Expr {
         let Some((input, shape)) = reshape_of(func, value) else { return value };
         let ExprData::Var(v) = func.expr(input) else { return value };
         let Some(&first) = self.inputs.get(v) else { return value };
@@ -145,11 +145,11 @@ impl Reshapes {
 
     /// Whether a binding reshapes a tensor to its own shape. If so, records the tensor as the
     /// replacement.
-    fn superfluous(&mut self, func: &mut Function, b: Binding) -> bool {
+    fn is_identity_reshape(&mut self, func: &mut Function, b: Binding) -> bool {
         let Some((input, _)) = reshape_of(func, b.value) else { return false };
         let (from, to) = (func.expr_ty(input), func.var(b.var).ty);
-        let known = func.types.get(to).dims().is_some();
-        if known
+        let has_known_dims = func.types.get(to).dims().is_some();
+        if has_known_dims
             && b.cast.is_none()
             && !self.pinned.contains(&b.var)
             && is_subtype(func, from, to).is_yes()

@@ -74,7 +74,7 @@ impl ModulePass for RemoveUnusedOutputs {
             let Some(BaseFunc::Relax(func)) = module.get(&name) else { continue };
             let keep: Vec<usize> = (0..fields.len()).filter(|&i| fields[i]).collect();
             let mut new = Function::clone(func);
-            keep_outputs(&mut new, &keep);
+            restrict_outputs(&mut new, &keep);
             let new = Arc::new(new);
             module.insert(name.clone(), BaseFunc::Relax(new.clone()));
             changed.insert(name, (keep, new));
@@ -90,8 +90,8 @@ impl ModulePass for RemoveUnusedOutputs {
 /// callers read.
 fn used_fields(module: &IRModule) -> Vec<(Arc<str>, Vec<bool>)> {
     let mut used: FxHashMap<Arc<str>, Option<Vec<bool>>> = FxHashMap::default();
-    let known = called_by_name_only(module);
-    for (name, f) in module.relax_funcs().filter(|(name, _)| known.contains(*name)) {
+    let candidates = called_by_name_only(module);
+    for (name, f) in module.relax_funcs().filter(|(name, _)| candidates.contains(*name)) {
         if let TypeData::Tuple(fields) = f.types.get(f.ret_ty()) {
             used.insert(name.clone(), Some(vec![false; fields.len()]));
         }
@@ -99,11 +99,12 @@ fn used_fields(module: &IRModule) -> Vec<(Arc<str>, Vec<bool>)> {
     let mut called: FxHashSet<Arc<str>> = FxHashSet::default();
     for (_, f) in module.relax_funcs() {
         let mut results: FxHashMap<Var, Arc<str>> = FxHashMap::default();
-        let whole = |v: Var, results: &FxHashMap<Var, Arc<str>>, used: &mut FxHashMap<_, _>| {
-            if let Some(name) = results.get(&v) {
-                used.insert(name.clone(), None);
-            }
-        };
+        let mark_all_used =
+            |v: Var, results: &FxHashMap<Var, Arc<str>>, used: &mut FxHashMap<_, _>| {
+                if let Some(name) = results.get(&v) {
+                    used.insert(name.clone(), None);
+                }
+            };
         walk(f, f.root(), |event| match event {
             Event::EnterBinding(_, b) => {
                 if let Some((tuple, index)) = field_of_var(f, b.value) {
@@ -112,12 +113,14 @@ fn used_fields(module: &IRModule) -> Vec<(Arc<str>, Vec<bool>)> {
                         fields[index as usize] = true;
                     }
                 } else {
-                    for_each_operand_var(f, b.value, &mut |v| whole(v, &results, &mut used));
+                    for_each_operand_var(f, b.value, &mut |v| {
+                        mark_all_used(v, &results, &mut used)
+                    });
                 }
                 if let Some(name) = called_name(f, b.value).filter(|n| used.contains_key(*n)) {
                     called.insert(name.clone());
-                    let known = matches!(f.var_ty(b.var), TypeData::Tuple(_));
-                    if b.cast.is_some() || !known {
+                    let is_tuple = matches!(f.var_ty(b.var), TypeData::Tuple(_));
+                    if b.cast.is_some() || !is_tuple {
                         used.insert(name.clone(), None);
                     }
                     results.insert(b.var, name.clone());
@@ -125,7 +128,7 @@ fn used_fields(module: &IRModule) -> Vec<(Arc<str>, Vec<bool>)> {
             }
             Event::Result(seq) => {
                 let result = f.seq(seq).result;
-                for_each_operand_var(f, result, &mut |v| whole(v, &results, &mut used));
+                for_each_operand_var(f, result, &mut |v| mark_all_used(v, &results, &mut used));
             }
             _ => {}
         });
@@ -163,7 +166,7 @@ fn called_name(f: &Function, e: Expr) -> Option<&Arc<str>> {
 }
 
 /// Restricts the result of a function to these fields.
-fn keep_outputs(func: &mut Function, keep: &[usize]) {
+fn restrict_outputs(func: &mut Function, keep: &[usize]) {
     let body = func.body();
     let result = func.seq(body).result;
     let fields: Vec<Expr> = match func.tuple_fields(result).map(<[Expr]>::to_vec) {
@@ -192,11 +195,11 @@ fn keep_outputs(func: &mut Function, keep: &[usize]) {
     func.seq_mut(body).result = result;
     let declared = func.ret_ty();
     let root = func.root();
-    func.func_mut(root).ret_ty = fields_of_type(func, declared, keep);
+    func.func_mut(root).ret_ty = restrict_tuple_type(func, declared, keep);
 }
 
 /// The tuple type restricted to these fields.
-fn fields_of_type(func: &mut Function, ty: Type, keep: &[usize]) -> Type {
+fn restrict_tuple_type(func: &mut Function, ty: Type, keep: &[usize]) -> Type {
     let TypeData::Tuple(tys) = func.types.get(ty).clone() else { return ty };
     match *keep {
         [one] => tys[one],
@@ -210,7 +213,7 @@ fn rewrite_callers(
     func: &mut Function,
     changed: &FxHashMap<Arc<str>, (Vec<usize>, Arc<Function>)>,
 ) -> Result<bool, PassError> {
-    let mut any = false;
+    let mut changed_any = false;
     let mut results: FxHashMap<Var, &[usize]> = FxHashMap::default();
     rewrite_bindings(func, |func, mut binding, out| {
         if let Some((tuple, index)) = field_of_var(func, binding.value)
@@ -226,20 +229,20 @@ fn rewrite_callers(
             && let Some((keep, callee)) = changed.get(&name)
         {
             let old = func.var(binding.var).ty;
-            let ty = fields_of_type(func, old, keep);
-            binding.value = with_result(func, binding.value, &name, callee, ty);
+            let ty = restrict_tuple_type(func, old, keep);
+            binding.value = with_result_type(func, binding.value, &name, callee, ty);
             func.var_mut(binding.var).ty = ty;
             results.insert(binding.var, keep);
-            any = true;
+            changed_any = true;
         }
         out.push(binding);
         Ok(())
     })?;
-    Ok(any)
+    Ok(changed_any)
 }
 
 /// The call with the new result type.
-fn with_result(func: &mut Function, e: Expr, name: &str, callee: &Function, ty: Type) -> Expr {
+fn with_result_type(func: &mut Function, e: Expr, name: &str, callee: &Function, ty: Type) -> Expr {
     let ExprData::Call { args, attrs, ty_args, .. } = func.expr(e).clone() else { return e };
     let (args, attrs) = (func.list(args).to_vec(), func.call_attrs(attrs).clone());
     let ty_args = func.type_list(ty_args).to_vec();

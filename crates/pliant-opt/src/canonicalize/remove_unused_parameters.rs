@@ -72,9 +72,9 @@ impl ModulePass for RemoveUnusedParameters {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let candidates = called_by_name_only(&module);
-        let told = told_dims(&module);
+        let known_dims = args_with_known_dims(&module);
         let mut changed: FxHashMap<Arc<str>, Arc<Function>> = FxHashMap::default();
-        let mut left: FxHashMap<Arc<str>, Left> = FxHashMap::default();
+        let mut remaining: FxHashMap<Arc<str>, RemainingArgs> = FxHashMap::default();
         // The removed argument of a callee may have been the only use of a parameter of the caller.
         for name in CallGraph::of(&module).callees_first {
             ctx.check_cancelled()?;
@@ -83,24 +83,24 @@ impl ModulePass for RemoveUnusedParameters {
             }
             let Some(BaseFunc::Relax(func)) = module.get(&name) else { continue };
             let mut rewritten = Function::clone(func);
-            rewrite_calls_in(&mut rewritten, &changed, |site| remaining_args(site, &left))?;
-            let plan = Left::of(&rewritten, told.get(&name));
+            rewrite_calls_in(&mut rewritten, &changed, |site| remaining_args(site, &remaining))?;
+            let plan = RemainingArgs::of(&rewritten, known_dims.get(&name));
             if plan.keep.contains(&false) {
                 let mut new = Function::clone(func);
                 plan.apply(&mut new);
                 let new = Arc::new(new);
                 module.insert(name.clone(), BaseFunc::Relax(new.clone()));
                 changed.insert(name.clone(), new);
-                left.insert(name, plan);
+                remaining.insert(name, plan);
             }
         }
-        rewrite_calls(&mut module, ctx, &changed, |site| remaining_args(site, &left))?;
+        rewrite_calls(&mut module, ctx, &changed, |site| remaining_args(site, &remaining))?;
         Ok(module)
     }
 }
 
 /// For each called function and parameter: whether the dims of the argument are known at all calls.
-fn told_dims(module: &IRModule) -> FxHashMap<Arc<str>, Vec<bool>> {
+fn args_with_known_dims(module: &IRModule) -> FxHashMap<Arc<str>, Vec<bool>> {
     let mut out: FxHashMap<Arc<str>, Vec<bool>> = FxHashMap::default();
     for (_, func) in module.relax_funcs() {
         post_order(func, |e| {
@@ -108,10 +108,10 @@ fn told_dims(module: &IRModule) -> FxHashMap<Arc<str>, Vec<bool>> {
                 && let ExprData::Global(name) = *func.expr(*callee)
             {
                 let args = func.list(*args);
-                let known =
+                let known_dims =
                     out.entry(func.str(name).clone()).or_insert_with(|| vec![true; args.len()]);
-                for (known, &arg) in known.iter_mut().zip(args) {
-                    *known &= func.types.get(func.expr_ty(arg)).dims().is_some();
+                for (known_dims, &arg) in known_dims.iter_mut().zip(args) {
+                    *known_dims &= func.types.get(func.expr_ty(arg)).dims().is_some();
                 }
             }
         });
@@ -121,22 +121,22 @@ fn told_dims(module: &IRModule) -> FxHashMap<Arc<str>, Vec<bool>> {
 
 /// What a call passes after the removal: the remaining arguments, then sizes, which are dims of
 /// removed arguments.
-struct Left {
+struct RemainingArgs {
     keep: Vec<bool>,
-    sizes: Vec<Told>,
+    sizes: Vec<SizeSource>,
 }
 
 /// Where a size comes from: a dim of a parameter.
-struct Told {
+struct SizeSource {
     size: SymVar,
     param: usize,
     dim: usize,
 }
 
-impl Left {
+impl RemainingArgs {
     /// What a function needs: the parameters that it reads, and the sizes that it mentions, either
     /// as sizes or by keeping a parameter that defines them.
-    fn of(func: &Function, told: Option<&Vec<bool>>) -> Left {
+    fn of(func: &Function, known_dims: Option<&Vec<bool>>) -> RemainingArgs {
         let used: FxHashSet<Var> = used_vars(func, func.root()).into_iter().collect();
         let shapes = shape_vars(func);
         let params = func.params().to_vec();
@@ -144,34 +144,34 @@ impl Left {
             params.iter().map(|p| used.contains(p) || shapes.contains(p)).collect();
         let mut sizes = Vec::new();
         let mut defined: FxHashSet<SymVar> = FxHashSet::default();
-        let mut wanted = match keep.contains(&false) {
+        let mut needed_syms = match keep.contains(&false) {
             true => body_syms(func),
             false => FxHashSet::default(),
         };
         for (&p, _) in params.iter().zip(&keep).filter(|(_, keep)| **keep) {
             defined.extend(definable_syms(func, func.var(p).ty));
-            wanted.extend(type_syms(func, func.var(p).ty));
+            needed_syms.extend(type_syms(func, func.var(p).ty));
         }
-        let mentions = |p: Var| type_syms(func, func.var(p).ty);
+        let param_syms = |p: Var| type_syms(func, func.var(p).ty);
         // A parameter kept for a size may mention further sizes in its other dims.
         while let Some((i, size)) = (0..params.len()).filter(|&i| !keep[i]).find_map(|i| {
-            let lacking = |v: &SymVar| wanted.contains(v) && !defined.contains(v);
-            Some((i, mentions(params[i]).into_iter().find(lacking)?))
+            let is_undefined = |v: &SymVar| needed_syms.contains(v) && !defined.contains(v);
+            Some((i, param_syms(params[i]).into_iter().find(is_undefined)?))
         }) {
-            let known = told.and_then(|told| told.get(i)) == Some(&true);
-            match known.then(|| dim_of(func, params[i], size)).flatten() {
+            let is_known = known_dims.and_then(|known_dims| known_dims.get(i)) == Some(&true);
+            match is_known.then(|| dim_of(func, params[i], size)).flatten() {
                 Some(dim) => {
-                    sizes.push(Told { size, param: i, dim });
+                    sizes.push(SizeSource { size, param: i, dim });
                     defined.insert(size);
                 }
                 None => {
                     keep[i] = true;
                     defined.extend(definable_syms(func, func.var(params[i]).ty));
-                    wanted.extend(mentions(params[i]));
+                    needed_syms.extend(param_syms(params[i]));
                 }
             }
         }
-        Left { keep, sizes }
+        RemainingArgs { keep, sizes }
     }
 
     /// Changes the parameters of the function.
@@ -180,10 +180,10 @@ impl Left {
         let mut params: Vec<Var> = func.params().to_vec();
         let mut flags = self.keep.iter();
         params.retain(|_| flags.next() == Some(&true));
-        for told in &self.sizes {
-            let value = func.syms.var(told.size);
+        for source in &self.sizes {
+            let value = func.syms.var(source.size);
             let ty = func.intern(TypeData::Prim { dtype: DType::Int64, value: Some(value) });
-            let name = namer.fresh(&format!("param_{}", func.syms.name(told.size)));
+            let name = namer.fresh(&format!("param_{}", func.syms.name(source.size)));
             params.push(func.add_var(name, ty, false, Span::default()));
         }
         let root = func.root();
@@ -198,13 +198,16 @@ fn dim_of(func: &Function, param: Var, size: SymVar) -> Option<usize> {
 }
 
 /// The arguments of a call without the removed ones, followed by the sizes that replace them.
-fn remaining_args(site: CallSite<'_>, left: &FxHashMap<Arc<str>, Left>) -> Option<Vec<Expr>> {
-    let plan = left.get(site.callee)?;
+fn remaining_args(
+    site: CallSite<'_>,
+    remaining: &FxHashMap<Arc<str>, RemainingArgs>,
+) -> Option<Vec<Expr>> {
+    let plan = remaining.get(site.callee)?;
     let kept = site.args.iter().zip(&plan.keep).filter(|(_, keep)| **keep);
     let mut args: Vec<Expr> = kept.map(|(&arg, _)| arg).collect();
-    for told in &plan.sizes {
-        let ty = site.func.expr_ty(site.args[told.param]);
-        let size = site.func.types.get(ty).dims()?[told.dim];
+    for source in &plan.sizes {
+        let ty = site.func.expr_ty(site.args[source.param]);
+        let size = site.func.types.get(ty).dims()?[source.dim];
         args.push(site.func.int_value(size, DType::Int64));
     }
     Some(args)

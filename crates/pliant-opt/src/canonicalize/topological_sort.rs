@@ -105,16 +105,16 @@ impl ModulePass for TopologicalSort {
 impl TopologicalSort {
     fn block(&self, func: &mut Function, block: Block, effects: &Effects) -> bool {
         let bindings = func.block(block).bindings.clone();
-        let mut needs = dependences(func, &bindings);
-        keep_effects(func, &bindings, effects, &mut needs);
+        let mut dependences = binding_dependences(func, &bindings);
+        add_effect_dependences(func, &bindings, effects, &mut dependences);
         let order = match (self.order, self.starting_location) {
-            (order, StartingLocation::FromInputs) => from_inputs(&needs, order),
+            (order, StartingLocation::FromInputs) => from_inputs(&dependences, order),
             (TraversalOrder::DepthFirst, StartingLocation::FromOutputs) => {
-                depth_first_from_outputs(&needs)
+                depth_first_from_outputs(&dependences)
             }
             (TraversalOrder::BreadthFirst, StartingLocation::FromOutputs) => {
-                let mut order = from_inputs(&reversed(&needs), TraversalOrder::BreadthFirst);
-                order.iter_mut().for_each(|i| *i = needs.len() - 1 - *i);
+                let mut order = from_inputs(&reversed(&dependences), TraversalOrder::BreadthFirst);
+                order.iter_mut().for_each(|i| *i = dependences.len() - 1 - *i);
                 order.reverse();
                 order
             }
@@ -128,14 +128,14 @@ impl TopologicalSort {
 
 /// For each binding of a block, the earlier ones that it depends on through its operands or through
 /// the symbols and shapes that it mentions.
-fn dependences(func: &Function, bindings: &[Binding]) -> Vec<Vec<usize>> {
+fn binding_dependences(func: &Function, bindings: &[Binding]) -> Vec<Vec<usize>> {
     let mut vars: FxHashMap<Var, usize> = FxHashMap::default();
     let mut syms: FxHashMap<SymVar, usize> = FxHashMap::default();
     // Caches what each type needs: there are few types and many bindings.
-    let mut known: FxHashMap<Type, (Vec<SymVar>, Vec<Var>)> = FxHashMap::default();
+    let mut type_mentions: FxHashMap<Type, (Vec<SymVar>, Vec<Var>)> = FxHashMap::default();
     let mut out = Vec::with_capacity(bindings.len());
     for (i, b) in bindings.iter().enumerate() {
-        let mut needs: Vec<usize> =
+        let mut dependences: Vec<usize> =
             operand_vars(func, b.value).iter().filter_map(|v| vars.get(v).copied()).collect();
         let mut types = vec![func.var(b.var).ty];
         types.extend(b.cast.expand());
@@ -149,15 +149,16 @@ fn dependences(func: &Function, bindings: &[Binding]) -> Vec<Vec<usize>> {
             _ => {}
         });
         for ty in types {
-            let (s, v) =
-                known.entry(ty).or_insert_with(|| (type_syms(func, ty), type_vars(func, ty)));
-            needs.extend(s.iter().filter_map(|s| syms.get(s).copied()));
-            needs.extend(v.iter().filter_map(|v| vars.get(v).copied()));
+            let (s, v) = type_mentions
+                .entry(ty)
+                .or_insert_with(|| (type_syms(func, ty), type_vars(func, ty)));
+            dependences.extend(s.iter().filter_map(|s| syms.get(s).copied()));
+            dependences.extend(v.iter().filter_map(|v| vars.get(v).copied()));
         }
-        needs.extend(mentioned.iter().filter_map(|s| syms.get(s).copied()));
-        needs.sort_unstable();
-        needs.dedup();
-        out.push(needs);
+        dependences.extend(mentioned.iter().filter_map(|s| syms.get(s).copied()));
+        dependences.sort_unstable();
+        dependences.dedup();
+        out.push(dependences);
         vars.insert(b.var, i);
         if let Some(cast) = b.cast.expand() {
             for v in definable_syms(func, cast).into_iter().chain(type_syms(func, cast)) {
@@ -169,38 +170,38 @@ fn dependences(func: &Function, bindings: &[Binding]) -> Vec<Vec<usize>> {
 }
 
 /// Adds dependences that keep bindings on their side of a call that works in place.
-fn keep_effects(
+fn add_effect_dependences(
     func: &Function,
     bindings: &[Binding],
     effects: &Effects,
-    needs: &mut [Vec<usize>],
+    dependences: &mut [Vec<usize>],
 ) {
     let mut last: Option<usize> = None;
     for (i, b) in bindings.iter().enumerate() {
         if effects.is_impure(func, b.value) {
-            needs[i].extend(last.unwrap_or(0)..i);
+            dependences[i].extend(last.unwrap_or(0)..i);
             last = Some(i);
         } else {
-            needs[i].extend(last);
+            dependences[i].extend(last);
         }
-        needs[i].sort_unstable();
-        needs[i].dedup();
+        dependences[i].sort_unstable();
+        dependences[i].dedup();
     }
 }
 
 /// For each binding, those that depend on it.
-fn readers(needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    let mut out = vec![Vec::new(); needs.len()];
-    for (i, list) in needs.iter().enumerate() {
+fn readers(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut out = vec![Vec::new(); dependences.len()];
+    for (i, list) in dependences.iter().enumerate() {
         list.iter().for_each(|&n| out[n].push(i));
     }
     out
 }
 
 /// The dependences reversed, the last binding first.
-fn reversed(needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    let last = needs.len().saturating_sub(1);
-    let mut out: Vec<Vec<usize>> = readers(needs)
+fn reversed(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let last = dependences.len().saturating_sub(1);
+    let mut out: Vec<Vec<usize>> = readers(dependences)
         .into_iter()
         .map(|list| list.into_iter().rev().map(|i| last - i).collect())
         .collect();
@@ -210,24 +211,25 @@ fn reversed(needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
 
 /// Takes bindings as soon as their dependences are taken: the most recently enabled first, or the
 /// first enabled first.
-fn from_inputs(needs: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> {
-    let readers = readers(needs);
-    let mut missing: Vec<usize> = needs.iter().map(Vec::len).collect();
-    let mut ready: VecDeque<usize> = (0..needs.len()).filter(|&i| missing[i] == 0).collect();
-    let mut out = Vec::with_capacity(needs.len());
+fn from_inputs(dependences: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> {
+    let readers = readers(dependences);
+    let mut open_dependences: Vec<usize> = dependences.iter().map(Vec::len).collect();
+    let mut ready: VecDeque<usize> =
+        (0..dependences.len()).filter(|&i| open_dependences[i] == 0).collect();
+    let mut out = Vec::with_capacity(dependences.len());
     while let Some(i) = ready.pop_front() {
         out.push(i);
-        let mut freed = Vec::new();
+        let mut unblocked = Vec::new();
         for &r in &readers[i] {
-            missing[r] -= 1;
-            if missing[r] == 0 {
-                freed.push(r);
+            open_dependences[r] -= 1;
+            if open_dependences[r] == 0 {
+                unblocked.push(r);
             }
         }
         match order {
-            TraversalOrder::BreadthFirst => ready.extend(freed),
+            TraversalOrder::BreadthFirst => ready.extend(unblocked),
             TraversalOrder::DepthFirst => {
-                freed.into_iter().rev().for_each(|r| ready.push_front(r));
+                unblocked.into_iter().rev().for_each(|r| ready.push_front(r));
             }
         }
     }
@@ -235,11 +237,11 @@ fn from_inputs(needs: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> {
 }
 
 /// Places each binding directly after its dependences, starting with those of the outputs.
-fn depth_first_from_outputs(needs: &[Vec<usize>]) -> Vec<usize> {
-    let readers = readers(needs);
-    let mut done = vec![false; needs.len()];
-    let mut out = Vec::with_capacity(needs.len());
-    for root in (0..needs.len()).filter(|&i| readers[i].is_empty()) {
+fn depth_first_from_outputs(dependences: &[Vec<usize>]) -> Vec<usize> {
+    let readers = readers(dependences);
+    let mut done = vec![false; dependences.len()];
+    let mut out = Vec::with_capacity(dependences.len());
+    for root in (0..dependences.len()).filter(|&i| readers[i].is_empty()) {
         let mut stack = vec![(root, false)];
         while let Some((i, ready)) = stack.pop() {
             if ready {
@@ -247,7 +249,7 @@ fn depth_first_from_outputs(needs: &[Vec<usize>]) -> Vec<usize> {
             } else if !done[i] {
                 done[i] = true;
                 stack.push((i, true));
-                stack.extend(needs[i].iter().rev().map(|&n| (n, false)));
+                stack.extend(dependences[i].iter().rev().map(|&n| (n, false)));
             }
         }
     }
@@ -268,21 +270,24 @@ mod tests {
             vec![vec![], vec![], vec![0], vec![1, 2], vec![0], vec![]],
             vec![vec![], vec![0], vec![0], vec![1, 2], vec![3]],
         ];
-        for needs in cases {
-            let mut backwards = from_inputs(&reversed(&needs), TraversalOrder::BreadthFirst);
-            backwards.iter_mut().for_each(|i| *i = needs.len() - 1 - *i);
+        for dependences in cases {
+            let mut backwards = from_inputs(&reversed(&dependences), TraversalOrder::BreadthFirst);
+            backwards.iter_mut().for_each(|i| *i = dependences.len() - 1 - *i);
             backwards.reverse();
             let orders = [
-                from_inputs(&needs, TraversalOrder::DepthFirst),
-                from_inputs(&needs, TraversalOrder::BreadthFirst),
-                depth_first_from_outputs(&needs),
+                from_inputs(&dependences, TraversalOrder::DepthFirst),
+                from_inputs(&dependences, TraversalOrder::BreadthFirst),
+                depth_first_from_outputs(&dependences),
                 backwards,
             ];
             for order in orders {
-                assert_eq!(order.len(), needs.len());
-                let place = |i: usize| order.iter().position(|&o| o == i).expect("it is there");
-                for (i, list) in needs.iter().enumerate() {
-                    assert!(list.iter().all(|&n| place(n) < place(i)), "{needs:?} {order:?}");
+                assert_eq!(order.len(), dependences.len());
+                let position = |i: usize| order.iter().position(|&o| o == i).expect("it is there");
+                for (i, list) in dependences.iter().enumerate() {
+                    assert!(
+                        list.iter().all(|&n| position(n) < position(i)),
+                        "{dependences:?} {order:?}"
+                    );
                 }
             }
         }

@@ -11,7 +11,7 @@ use pliant_ir::relax::visit::{
 use pliant_ir::relax::{ExprData, FuncId, Function, Seq, Type, Var};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-type Set<T> = IndexSet<T, FxBuildHasher>;
+type OrderedSet<T> = IndexSet<T, FxBuildHasher>;
 
 /// A local function.
 pub(super) struct LocalFunc {
@@ -30,7 +30,7 @@ pub(super) struct LocalFunc {
 }
 
 /// The local functions of a function, and the variables known to hold them.
-pub(super) struct Known {
+pub(super) struct LocalFuncs {
     /// Outer functions first, in source order.
     pub funcs: Vec<LocalFunc>,
     by_id: FxHashMap<FuncId, usize>,
@@ -39,18 +39,18 @@ pub(super) struct Known {
     pub owners: FxHashMap<Seq, FuncId>,
 }
 
-impl Known {
+impl LocalFuncs {
     /// Finds the local functions and what they capture.
-    pub fn of(func: &Function) -> Known {
-        let mut known = Known {
+    pub fn of(func: &Function) -> LocalFuncs {
+        let mut local_funcs = LocalFuncs {
             funcs: Vec::new(),
             by_id: FxHashMap::default(),
             by_var: FxHashMap::default(),
             owners: FxHashMap::default(),
         };
-        let in_view = known.find(func);
-        known.capture(func, &in_view);
-        known
+        let syms_in_scope = local_funcs.find_local_funcs(func);
+        local_funcs.compute_captures(func, &syms_in_scope);
+        local_funcs
     }
 
     /// The index of the local function `id`; `None` for the root.
@@ -64,27 +64,27 @@ impl Known {
     }
 
     /// Records the local functions. Returns the symbols in scope around each.
-    fn find(&mut self, func: &Function) -> Vec<FxHashSet<SymVar>> {
-        let mut in_view = Vec::new();
+    fn find_local_funcs(&mut self, func: &Function) -> Vec<FxHashSet<SymVar>> {
+        let mut syms_in_scope = Vec::new();
         let (mut syms, mut scopes) = (FxHashSet::default(), Vec::<Vec<SymVar>>::new());
-        let (mut around, mut names) = (Vec::new(), Vec::new());
+        let (mut enclosing, mut renamings) = (Vec::new(), Vec::new());
         walk(func, func.root(), |event| match event {
             Event::EnterFunc(id) => {
-                around.push(id);
+                enclosing.push(id);
                 scopes.push(Vec::new());
                 let tys: Vec<Type> = func.func(id).params.iter().map(|&p| func.var(p).ty).collect();
-                define(func, &tys, &mut syms, &mut scopes);
+                enter_symbols(func, &tys, &mut syms, &mut scopes);
             }
             Event::LeaveFunc(_) => {
-                around.pop();
-                leave(&mut syms, &mut scopes);
+                enclosing.pop();
+                leave_scope(&mut syms, &mut scopes);
             }
             Event::EnterSeq(seq) => {
                 scopes.push(Vec::new());
-                self.owners.extend(around.last().map(|&id| (seq, id)));
+                self.owners.extend(enclosing.last().map(|&id| (seq, id)));
             }
-            Event::Result(_) => leave(&mut syms, &mut scopes),
-            Event::EnterBinding(place, b) => match func.expr(b.value) {
+            Event::Result(_) => leave_scope(&mut syms, &mut scopes),
+            Event::Binding(position, b) => match func.expr(b.value) {
                 ExprData::Func(id) => {
                     let index = self.funcs.len();
                     self.by_id.insert(*id, index);
@@ -92,68 +92,68 @@ impl Known {
                     self.funcs.push(LocalFunc {
                         id: *id,
                         var: b.var,
-                        parent: place.func,
+                        parent: position.func,
                         name: "".into(),
                         vars: Vec::new(),
                         syms: Vec::new(),
                     });
-                    in_view.push(syms.clone());
+                    syms_in_scope.push(syms.clone());
                 }
-                ExprData::Var(v) if b.cast.is_none() => names.push((b.var, *v)),
+                ExprData::Var(v) if b.cast.is_none() => renamings.push((b.var, *v)),
                 _ => {}
             },
             Event::LeaveBinding(_, b) => {
                 if let Some(cast) = b.cast.expand() {
-                    define(func, &[cast], &mut syms, &mut scopes);
+                    enter_symbols(func, &[cast], &mut syms, &mut scopes);
                 }
             }
             _ => {}
         });
-        for (name, source) in names {
+        for (name, source) in renamings {
             if let Some(&index) = self.by_var.get(&source) {
                 self.by_var.insert(name, index);
             }
         }
-        in_view
+        syms_in_scope
     }
 
     /// Computes the captures as a fixed point: a function also captures what its callees capture.
-    fn capture(&mut self, func: &Function, in_view: &[FxHashSet<SymVar>]) {
-        let uses: Vec<Uses> =
-            self.funcs.iter().map(|local| Uses::of(func, local.id, self)).collect();
-        let mut vars: Vec<Set<Var>> = uses.iter().map(|u| u.vars.clone()).collect();
-        self.settle(&uses, &mut vars, |i, v| !uses[i].bound.contains(v));
-        let mut syms: Vec<Set<SymVar>> = uses.iter().map(|u| u.syms.clone()).collect();
+    fn compute_captures(&mut self, func: &Function, syms_in_scope: &[FxHashSet<SymVar>]) {
+        let uses: Vec<Mentions> =
+            self.funcs.iter().map(|local| Mentions::of(func, local.id, self)).collect();
+        let mut vars: Vec<OrderedSet<Var>> = uses.iter().map(|u| u.vars.clone()).collect();
+        self.propagate_captures(&uses, &mut vars, |i, v| !uses[i].bound.contains(v));
+        let mut syms: Vec<OrderedSet<SymVar>> = uses.iter().map(|u| u.syms.clone()).collect();
         for (i, syms) in syms.iter_mut().enumerate() {
             for &v in &vars[i] {
                 syms.extend(type_syms(func, func.var(v).ty));
             }
-            syms.retain(|s| in_view[i].contains(s));
+            syms.retain(|s| syms_in_scope[i].contains(s));
         }
-        self.settle(&uses, &mut syms, |i, s| in_view[i].contains(s));
+        self.propagate_captures(&uses, &mut syms, |i, s| syms_in_scope[i].contains(s));
         for ((local, vars), syms) in self.funcs.iter_mut().zip(vars).zip(syms) {
             let tys = vars.iter().map(|&v| func.var(v).ty);
-            let given: FxHashSet<SymVar> = tys.flat_map(|t| definable_syms(func, t)).collect();
+            let defined: FxHashSet<SymVar> = tys.flat_map(|t| definable_syms(func, t)).collect();
             local.vars = vars.into_iter().collect();
-            local.syms = syms.into_iter().filter(|s| !given.contains(s)).collect();
+            local.syms = syms.into_iter().filter(|s| !defined.contains(s)).collect();
         }
     }
 
     /// Adds the sets of the functions that each function uses to its own set, filtered by `keep`,
     /// until nothing changes.
-    fn settle<T: Copy + Eq + std::hash::Hash>(
+    fn propagate_captures<T: Copy + Eq + std::hash::Hash>(
         &self,
-        uses: &[Uses],
-        sets: &mut [Set<T>],
+        uses: &[Mentions],
+        sets: &mut [OrderedSet<T>],
         keep: impl Fn(usize, &T) -> bool,
     ) {
         loop {
             let mut grew = false;
             for (i, used) in uses.iter().enumerate() {
                 for &j in used.funcs.iter().filter(|&&j| j != i) {
-                    let more: Vec<T> = sets[j].iter().copied().filter(|v| keep(i, v)).collect();
+                    let added: Vec<T> = sets[j].iter().copied().filter(|v| keep(i, v)).collect();
                     let before = sets[i].len();
-                    sets[i].extend(more);
+                    sets[i].extend(added);
                     grew |= sets[i].len() > before;
                 }
             }
@@ -165,7 +165,12 @@ impl Known {
 }
 
 /// Adds the symbols that values of these types define to the scope.
-fn define(func: &Function, tys: &[Type], syms: &mut FxHashSet<SymVar>, scopes: &mut [Vec<SymVar>]) {
+fn enter_symbols(
+    func: &Function,
+    tys: &[Type],
+    syms: &mut FxHashSet<SymVar>,
+    scopes: &mut [Vec<SymVar>],
+) {
     for s in solvable_syms(func, tys, &|v| syms.contains(&v)) {
         if syms.insert(s)
             && let Some(scope) = scopes.last_mut()
@@ -175,29 +180,29 @@ fn define(func: &Function, tys: &[Type], syms: &mut FxHashSet<SymVar>, scopes: &
     }
 }
 
-fn leave(syms: &mut FxHashSet<SymVar>, scopes: &mut Vec<Vec<SymVar>>) {
+fn leave_scope(syms: &mut FxHashSet<SymVar>, scopes: &mut Vec<Vec<SymVar>>) {
     for s in scopes.pop().unwrap_or_default() {
         syms.remove(&s);
     }
 }
 
 /// What a local function itself mentions.
-struct Uses {
+struct Mentions {
     bound: FxHashSet<Var>,
     /// The captured variables whose value is not a known local function.
-    vars: Set<Var>,
+    vars: OrderedSet<Var>,
     /// The known functions.
-    funcs: Set<usize>,
-    syms: Set<SymVar>,
+    funcs: OrderedSet<usize>,
+    syms: OrderedSet<SymVar>,
 }
 
-impl Uses {
-    fn of(func: &Function, id: FuncId, known: &Known) -> Uses {
-        let mut uses = Uses {
+impl Mentions {
+    fn of(func: &Function, id: FuncId, local_funcs: &LocalFuncs) -> Mentions {
+        let mut uses = Mentions {
             bound: bound_vars(func, id).into_iter().collect(),
-            vars: Set::default(),
-            funcs: Set::default(),
-            syms: Set::default(),
+            vars: OrderedSet::default(),
+            funcs: OrderedSet::default(),
+            syms: OrderedSet::default(),
         };
         let mut mentioned = Vec::new();
         let ty = |t: Type, out: &mut Vec<Var>| out.extend(type_vars(func, t));
@@ -220,7 +225,7 @@ impl Uses {
             _ => {}
         });
         for v in mentioned {
-            match known.by_var.get(&v) {
+            match local_funcs.by_var.get(&v) {
                 Some(&index) => {
                     uses.funcs.insert(index);
                 }

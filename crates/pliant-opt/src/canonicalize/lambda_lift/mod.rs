@@ -57,10 +57,10 @@ use pliant_pass::rewrite::reachable_funcs;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
-use captures::{Known, LocalFunc};
+use captures::{LocalFunc, LocalFuncs};
 
 /// Attributes of a function that its local functions inherit.
-const INHERITED: &[&str] = &[FORCE_PURE, FORCE_PURE_OLD];
+const INHERITED_ATTRS: &[&str] = &[FORCE_PURE, FORCE_PURE_OLD];
 
 /// See the module's documentation.
 pub struct LambdaLift;
@@ -81,11 +81,14 @@ impl ModulePass for LambdaLift {
             ctx.check_cancelled()?;
             let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&*name) else { continue };
             let func = Arc::make_mut(func);
-            let mut known = Known::of(func);
-            name_all(&name, func, &mut known, &mut taken);
-            rewrite::rewrite(func, &known);
-            let lifted: Vec<(Arc<str>, Function)> =
-                known.funcs.iter().map(|local| (local.name.clone(), lift(func, local))).collect();
+            let mut local_funcs = LocalFuncs::of(func);
+            assign_names(&name, func, &mut local_funcs, &mut taken);
+            rewrite::rewrite(func, &local_funcs);
+            let lifted: Vec<(Arc<str>, Function)> = local_funcs
+                .funcs
+                .iter()
+                .map(|local| (local.name.clone(), lift(func, local)))
+                .collect();
             // Removes the lifted functions from the outer function's arenas.
             *func = copy_function(func);
             for (name, func) in lifted {
@@ -97,24 +100,30 @@ impl ModulePass for LambdaLift {
 }
 
 /// Assigns every local function a name in the module: the enclosing function's name, then its own.
-fn name_all(outer: &str, func: &Function, known: &mut Known, taken: &mut FxHashSet<Arc<str>>) {
+fn assign_names(
+    outer: &str,
+    func: &Function,
+    local_funcs: &mut LocalFuncs,
+    taken: &mut FxHashSet<Arc<str>>,
+) {
     // Outer functions come first, so the enclosing name exists.
-    for i in 0..known.funcs.len() {
-        let local = &known.funcs[i];
-        let around = known.index_of(local.parent).map(|j| known.funcs[j].name.clone());
-        let around = around.as_deref().unwrap_or(outer);
-        let base = format!("{around}_{}", func.var(local.var).name);
-        let free = |name: &String| !taken.contains(name.as_str());
-        let name: Arc<str> = match Some(base.clone()).filter(free) {
+    for i in 0..local_funcs.funcs.len() {
+        let local = &local_funcs.funcs[i];
+        let enclosing =
+            local_funcs.index_of(local.parent).map(|j| local_funcs.funcs[j].name.clone());
+        let enclosing = enclosing.as_deref().unwrap_or(outer);
+        let base = format!("{enclosing}_{}", func.var(local.var).name);
+        let is_free = |name: &String| !taken.contains(name.as_str());
+        let name: Arc<str> = match Some(base.clone()).filter(is_free) {
             Some(name) => name.into(),
             None => (1u64..)
                 .map(|i| format!("{base}_{i}"))
-                .find(free)
+                .find(is_free)
                 .expect("a finite module leaves a name free")
                 .into(),
         };
         taken.insert(name.clone());
-        known.funcs[i].name = name;
+        local_funcs.funcs[i].name = name;
     }
 }
 
@@ -123,13 +132,13 @@ fn lift(src: &Function, local: &LocalFunc) -> Function {
     let data = src.func(local.id).clone();
     let mut dst = Function::empty();
     dst.private = true;
-    for key in INHERITED {
+    for key in INHERITED_ATTRS {
         if let Some(value) = src.attrs.get(*key) {
             dst.attrs.insert((*key).into(), value.clone());
         }
     }
-    let own = data.attrs.iter().filter(|(key, _)| &***key != GLOBAL_SYMBOL);
-    dst.attrs.extend(own.map(|(k, v)| (k.clone(), v.clone())));
+    let own_attrs = data.attrs.iter().filter(|(key, _)| &***key != GLOBAL_SYMBOL);
+    dst.attrs.extend(own_attrs.map(|(k, v)| (k.clone(), v.clone())));
     let mut importer = Importer::new(src, &mut dst);
     // The captured variables come first, because types may name captured shapes.
     let captured: Vec<_> = local.vars.iter().map(|&v| importer.define(v)).collect();

@@ -8,33 +8,36 @@ use pliant_ir::{Attrs, DType};
 use pliant_pass::rewrite::{Namer, Substitution, for_each_operand_var, reachable_seqs};
 use rustc_hash::FxHashSet;
 
-use super::captures::{Known, LocalFunc};
+use super::captures::{LocalFunc, LocalFuncs};
 use crate::common::lowered_ops::{MAKE_CLOSURE, op_call};
 
 /// Rewrites all sequences, including those of the local functions.
-pub(super) fn rewrite(func: &mut Function, known: &Known) {
+pub(super) fn rewrite(func: &mut Function, local_funcs: &LocalFuncs) {
     let seqs = reachable_seqs(func);
-    for local in &known.funcs {
+    for local in &local_funcs.funcs {
         for &v in &local.vars {
             // A variable that is read outside its dataflow block is an output of the block.
             func.var_mut(v).dataflow = false;
         }
     }
-    let mut rewriter =
-        Rewriter { known, namer: Namer::new(func), values: used_as_values(func, known, &seqs) };
+    let mut rewriter = Rewriter {
+        local_funcs,
+        namer: Namer::new(func),
+        used_as_values: used_as_values(func, local_funcs, &seqs),
+    };
     for seq in seqs {
-        let owner = known.owners.get(&seq).copied().unwrap_or(func.root());
-        rewriter.sequence(func, seq, owner);
+        let owner = local_funcs.owners.get(&seq).copied().unwrap_or(func.root());
+        rewriter.rewrite_sequence(func, seq, owner);
     }
 }
 
 /// The local functions that the enclosing function expression uses as values.
-fn used_as_values(func: &Function, known: &Known, seqs: &[Seq]) -> FxHashSet<FuncId> {
+fn used_as_values(func: &Function, local_funcs: &LocalFuncs, seqs: &[Seq]) -> FxHashSet<FuncId> {
     let mut out = FxHashSet::default();
     for &seq in seqs {
-        let owner = known.owners.get(&seq).copied();
+        let owner = local_funcs.owners.get(&seq).copied();
         let mut read = |v: Var| {
-            if let Some(local) = known.func_of(v)
+            if let Some(local) = local_funcs.func_of(v)
                 && Some(local.parent) == owner
             {
                 out.insert(local.id);
@@ -62,29 +65,29 @@ fn used_as_values(func: &Function, known: &Known, seqs: &[Seq]) -> FxHashSet<Fun
 }
 
 struct Rewriter<'a> {
-    known: &'a Known,
+    local_funcs: &'a LocalFuncs,
     namer: Namer,
     /// Functions whose variable holds a closure after the pass.
-    values: FxHashSet<FuncId>,
+    used_as_values: FxHashSet<FuncId>,
 }
 
 impl Rewriter<'_> {
-    fn sequence(&mut self, func: &mut Function, seq: Seq, owner: FuncId) {
+    fn rewrite_sequence(&mut self, func: &mut Function, seq: Seq, owner: FuncId) {
         for i in 0..func.seq(seq).blocks.len() {
             let block = func.seq(seq).blocks[i];
             let old = std::mem::take(&mut func.block_mut(block).bindings);
             let mut new = Vec::with_capacity(old.len());
             for binding in old {
-                self.binding(func, binding, owner, &mut new);
+                self.rewrite_binding(func, binding, owner, &mut new);
             }
             func.block_mut(block).bindings = new;
         }
-        let mut more = Vec::new();
+        let mut bindings = Vec::new();
         let result = func.seq(seq).result;
-        let result = self.expr(func, result, owner, &mut more);
+        let result = self.rewrite_expr(func, result, owner, &mut bindings);
         func.seq_mut(seq).result = result;
-        if !more.is_empty() {
-            let block = func.add_block(BlockData { dataflow: false, bindings: more });
+        if !bindings.is_empty() {
+            let block = func.add_block(BlockData { dataflow: false, bindings: bindings });
             func.seq_mut(seq).blocks.push(block);
         }
         let empty: Vec<_> = func.seq(seq).blocks.clone();
@@ -92,7 +95,7 @@ impl Rewriter<'_> {
         func.seq_mut(seq).blocks = kept;
     }
 
-    fn binding(
+    fn rewrite_binding(
         &mut self,
         func: &mut Function,
         mut binding: Binding,
@@ -101,33 +104,33 @@ impl Rewriter<'_> {
     ) {
         match func.expr(binding.value) {
             ExprData::Func(_) => {
-                let Some(local) = self.known.func_of(binding.var) else { return };
-                if self.values.contains(&local.id) && captures(local) {
-                    binding.value = closure(func, local);
+                let Some(local) = self.local_funcs.func_of(binding.var) else { return };
+                if self.used_as_values.contains(&local.id) && captures_any(local) {
+                    binding.value = make_closure(func, local);
                     out.push(binding);
                 }
             }
             // Renamings of known functions are dropped: their uses refer to the function directly.
-            ExprData::Var(_) if self.known.func_of(binding.var).is_some() => {}
+            ExprData::Var(_) if self.local_funcs.func_of(binding.var).is_some() => {}
             _ => {
-                binding.value = self.expr(func, binding.value, owner, out);
+                binding.value = self.rewrite_expr(func, binding.value, owner, out);
                 out.push(binding);
             }
         }
     }
 
     /// The expression with known functions replaced. Binds the closures that it needs first.
-    fn expr(
+    fn rewrite_expr(
         &mut self,
         func: &mut Function,
         e: Expr,
         owner: FuncId,
         out: &mut Vec<Binding>,
     ) -> Expr {
-        let mut by = Substitution::default();
+        let mut subst = Substitution::default();
         let callee = match func.expr(e) {
             ExprData::Call { callee: Callee::Expr(callee), args, .. } => match func.expr(*callee) {
-                ExprData::Var(v) => self.known.func_of(*v).map(|local| (local, *args)),
+                ExprData::Var(v) => self.local_funcs.func_of(*v).map(|local| (local, *args)),
                 _ => None,
             },
             _ => None,
@@ -141,51 +144,51 @@ impl Rewriter<'_> {
             None => for_each_operand_var(func, e, &mut |v| reads.push(v)),
         }
         for v in reads {
-            if let Some(local) = self.known.func_of(v)
-                && !by.contains(v)
+            if let Some(local) = self.local_funcs.func_of(v)
+                && !subst.contains(v)
             {
-                let value = self.value(func, local, owner, out);
-                by.insert(v, value);
+                let value = self.function_value(func, local, owner, out);
+                subst.insert(v, value);
             }
         }
-        let Some((local, args)) = callee else { return replace(func, e, &by) };
+        let Some((local, args)) = callee else { return substitute(func, e, &subst) };
         let mut args: Vec<Expr> = func.list(args).to_vec();
         for arg in &mut args {
-            *arg = replace(func, *arg, &by);
+            *arg = substitute(func, *arg, &subst);
         }
-        args.extend(captured(func, local));
-        let (callee, ty) = (global(func, local), func.expr_ty(e));
+        args.extend(captured_operands(func, local));
+        let (callee, ty) = (global_ref(func, local), func.expr_ty(e));
         func.call(Callee::Expr(callee), &args, Attrs::default(), &[], ty)
     }
 
     /// A known function as a value, in the function expression `owner`.
-    fn value(
+    fn function_value(
         &mut self,
         func: &mut Function,
         local: &LocalFunc,
         owner: FuncId,
         out: &mut Vec<Binding>,
     ) -> Expr {
-        if !captures(local) {
-            return global(func, local);
+        if !captures_any(local) {
+            return global_ref(func, local);
         }
         if local.parent == owner {
             return func.var_expr(local.var);
         }
         let (name, ty) = (func.var(local.var).name.clone(), func.var(local.var).ty);
         let var = self.namer.var(func, &name, ty);
-        let value = closure(func, local);
+        let value = make_closure(func, local);
         out.push(Binding::bind(var, value));
         func.var_expr(var)
     }
 }
 
-fn captures(local: &LocalFunc) -> bool {
+fn captures_any(local: &LocalFunc) -> bool {
     !(local.vars.is_empty() && local.syms.is_empty())
 }
 
 /// The captured values of a function, as operands.
-fn captured(func: &mut Function, local: &LocalFunc) -> Vec<Expr> {
+fn captured_operands(func: &mut Function, local: &LocalFunc) -> Vec<Expr> {
     let mut out: Vec<Expr> = local.vars.iter().map(|&v| func.var_expr(v)).collect();
     for &sym in &local.syms {
         let value = func.syms.var(sym);
@@ -195,24 +198,24 @@ fn captured(func: &mut Function, local: &LocalFunc) -> Vec<Expr> {
 }
 
 /// The lifted function's name. Its type has the captured values as parameters.
-fn global(func: &mut Function, local: &LocalFunc) -> Expr {
-    let captured = captured(func, local);
-    let own = func.func(local.id).params.clone();
-    let params = own.into_iter().map(|p| func.var(p).ty);
+fn global_ref(func: &mut Function, local: &LocalFunc) -> Expr {
+    let captured = captured_operands(func, local);
+    let own_params = func.func(local.id).params.clone();
+    let params = own_params.into_iter().map(|p| func.var(p).ty);
     let params: Box<[_]> = params.chain(captured.iter().map(|&e| func.expr_ty(e))).collect();
     let (ret, pure) = (func.func(local.id).ret_ty, func.func(local.id).pure);
     let ty = func.intern(TypeData::Callable { params: Some(params), ret, pure });
     func.global(&local.name, ty)
 }
 
-fn closure(func: &mut Function, local: &LocalFunc) -> Expr {
-    let captured = captured(func, local);
-    let (callee, captured) = (global(func, local), func.tuple(&captured));
+fn make_closure(func: &mut Function, local: &LocalFunc) -> Expr {
+    let captured = captured_operands(func, local);
+    let (callee, captured) = (global_ref(func, local), func.tuple(&captured));
     let ty = func.var(local.var).ty;
     op_call(func, MAKE_CLOSURE, &[callee, captured], ty)
 }
 
 /// The expression with variables replaced by operands; the same id if none is replaced.
-fn replace(func: &mut Function, e: Expr, by: &Substitution) -> Expr {
-    if by.is_empty() { e } else { by.apply(func, e) }
+fn substitute(func: &mut Function, e: Expr, subst: &Substitution) -> Expr {
+    if subst.is_empty() { e } else { subst.apply(func, e) }
 }

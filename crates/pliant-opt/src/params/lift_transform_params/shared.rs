@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{called_functions, check_not_called, liftable, needed, transform_function};
 use crate::analysis::Effects;
-use crate::canonicalize::eliminate_common_subexpr::same_values;
+use crate::canonicalize::eliminate_common_subexpr::redundant_bindings;
 use crate::common::lowered_ops::{num_input, relax_func};
 
 /// The name of the shared function that transforms the parameters.
@@ -129,7 +129,7 @@ fn number(sharers: &mut [Sharer], effects: &Effects) -> Result<(), PassError> {
     let root = all.root();
     let data = all.func_mut(root);
     (data.params, data.body) = (params, body);
-    let same = same_values(&all, effects);
+    let same = redundant_bindings(&all, effects);
     for (s, copied) in sharers.iter_mut().zip(copies) {
         s.numbers =
             copied.into_iter().map(|(v, c)| (v, same.get(&c).copied().unwrap_or(c))).collect();
