@@ -226,7 +226,7 @@ def test_parameters_that_make_no_sense_are_told() -> None:
     with pytest.raises(ValueError, match="min_size is a number of bindings, not -1"):
         relax.transform.ConvertToDataflow(min_size=-1)
     mod = pliant.IRModule({"main": relax.Function([], relax.const(1.0))})
-    with pytest.raises(pliant.CompileError, match="there is no function 'nope' to enter by.*main"):
+    with pytest.raises(pliant.CompileError, match="the entry function 'nope' does not exist.*main"):
         relax.transform.DeadCodeElimination(["nope"])(mod)
 
 

@@ -107,7 +107,7 @@ def test_names_of_modules_and_functions() -> None:
     assert [v.name_hint for v in renamed.get_global_vars()] == ["other", "entry"]
     assert "cls.other(x)" in renamed.script()
     assert_structural_equal(renamed, from_source(renamed.script()))
-    with pytest.raises(tvm.CompileError, match="two functions would be called 'main'"):
+    with pytest.raises(tvm.CompileError, match="two functions would be named 'main'"):
         Module.replace_global_vars({"helper": "main"})
     with pytest.raises(KeyError, match="no function is called 'nobody'"):
         Module.replace_global_vars({"nobody": "main"})

@@ -1,8 +1,7 @@
 //! # What it does
-//! Removes bindings that only rename a value: `y = x`, a `match_cast` that cannot fail and defines
-//! nothing, a field of a known tuple, a tuple rebuilt from all fields of another. Variables bound
-//! to constants, shapes and scalars are replaced by their values. A symbol that a `match_cast`
-//! defines as a known size is replaced by that size.
+//! Removes bindings that only rename a value: `y = x`, a `match_cast` that cannot fail and defines no symbol, a field of a known
+//! tuple, a tuple rebuilt from all fields of another. Replaces variables bound to constants, shapes and scalars by their values. If
+//! a `match_cast` defines a symbol whose size is known, replaces the symbol by this size.
 //!
 //! # Before
 //! ```python
@@ -36,12 +35,12 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The name of a block's output. A `match_cast` that may fail, or that defines a symbol that nothing else defines.
+//! The name of a block's output. A `match_cast` that may fail, or that is the only definition of a symbol.
 //!
 //! # Never
-//! Replaces a variable by one whose type does not provably fit. Replaces a variable that stands for
-//! a shape in types. Duplicates a constant that is written to. Removes computations, even dead ones:
-//! that is [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
+//! Replaces a variable by one whose type does not provably fit. Replaces a variable that types mention as a shape. Duplicates a
+//! constant that is written to. Removes computations, even dead ones: that is
+//! [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
 
 use pliant_ir::relax::type_lattice::{SymMap, definable_syms, is_subtype, type_syms};
 use pliant_ir::relax::visit::{Event, copy_function_with, walk};
@@ -79,7 +78,7 @@ impl ModulePass for CanonicalizeBindings {
 /// Canonicalizes one function. Returns whether it changed.
 fn canonicalize(func: &mut Function, uses: Option<&ParamUses>) -> bool {
     let mut changed = forward_values(func, uses);
-    // Once a symbol is a known size, the match_cast that defined it cannot fail.
+    // After a symbol is replaced by a known size, the match_cast that defined it cannot fail.
     while resolve_symbols(func) {
         changed = true;
         forward_values(func, uses);
@@ -87,7 +86,7 @@ fn canonicalize(func: &mut Function, uses: Option<&ParamUses>) -> bool {
     changed
 }
 
-/// Replaces the symbols that a `match_cast` defines as known sizes.
+/// Replaces the symbols that a `match_cast` defines and whose sizes are known. Returns whether there were any.
 fn resolve_symbols(func: &mut Function) -> bool {
     let resolved = symbols_of_known_size(func);
     if resolved.is_empty() {
@@ -102,8 +101,8 @@ fn resolve_symbols(func: &mut Function) -> bool {
     true
 }
 
-/// Symbols that are known sizes, if the first `match_cast` that defines them precedes everything
-/// else that mentions them.
+/// The symbols of known size, with their sizes. The first `match_cast` that defines such a symbol must precede everything else that
+/// mentions it.
 fn symbols_of_known_size(func: &mut Function) -> Vec<(SymVar, Sym)> {
     let mut sites: FxHashMap<SymVar, usize> = FxHashMap::default();
     let mut defined: FxHashSet<SymVar> = FxHashSet::default();
@@ -142,8 +141,7 @@ fn symbols_of_known_size(func: &mut Function) -> Vec<(SymVar, Sym)> {
     resolved
 }
 
-/// The dims of the cast type that are a single symbol, with the sizes at the same positions in the
-/// value's type.
+/// For each dim of the cast type that is a single symbol: the symbol, and the size in the same dim of the value's type.
 fn matched_symbols(func: &Function, value: Type, cast: Type) -> Vec<(SymVar, Sym)> {
     let mut out = Vec::new();
     let mut stack = vec![(value, cast)];
@@ -168,12 +166,12 @@ fn matched_symbols(func: &Function, value: Type, cast: Type) -> Vec<(SymVar, Sym
     out
 }
 
-/// Forwards values that already have a name. Outer sequences are visited first, so the replacement
-/// of a variable is final when its readers are rewritten.
+/// Forwards values that already have a name to their readers. Returns whether the function changed. Outer sequences are visited
+/// first, so that the replacement of a variable is final when its readers are rewritten.
 fn forward_values(func: &mut Function, uses: Option<&ParamUses>) -> bool {
     let mut pinned = shape_vars(func);
     if let Some(uses) = uses.filter(|_| func.has_constants()) {
-        // A constant in a tuple is one value as well.
+        // A constant in a tuple may be written to as well.
         bind_constants(func, |f, e| uses.shares_or_writes_operands(f, e));
         pinned.extend(written_constants(
             func,
@@ -195,12 +193,11 @@ fn forward_values(func: &mut Function, uses: Option<&ParamUses>) -> bool {
 #[derive(Default)]
 struct Forwarder {
     subst: Substitution,
-    /// Variables that types mention, and variables of constants that are written to.
+    /// Variables that types mention, and variables bound to constants that are written to.
     pinned: FxHashSet<Var>,
-    /// The tuple that a variable holds, if its fields are known.
+    /// The tuple expression that a variable is bound to.
     tuples: FxHashMap<Var, Expr>,
-    /// For a variable that holds a field of another variable's tuple: that variable and the
-    /// field's index.
+    /// For a variable bound to a field of another variable: that variable and the index of the field.
     fields: FxHashMap<Var, (Var, u32)>,
 }
 
@@ -230,7 +227,7 @@ impl Forwarder {
         changed | drop_empty_blocks(func, seq)
     }
 
-    /// The value of a field of a known tuple; otherwise `value` itself.
+    /// The expression of a field of a known tuple; otherwise `value` itself.
     fn known_tuple_field(&self, func: &Function, value: Expr) -> Expr {
         let ExprData::TupleGetItem(tuple, index) = *func.expr(value) else { return value };
         let tuple = match func.expr(tuple) {
@@ -241,7 +238,7 @@ impl Forwarder {
         fields.and_then(|f| f.get(index as usize).copied()).unwrap_or(value)
     }
 
-    /// `t`, for `(t[0], t[1], ...)` with all fields of `t`.
+    /// Rewrites `(t[0], t[1], ...)` with all fields of `t` to `t`.
     fn original_tuple(&self, func: &mut Function, value: Expr) -> Expr {
         let Some(elements) = func.tuple_fields(value) else { return value };
         let field_of = |e: &Expr| match func.expr(*e) {
@@ -272,8 +269,7 @@ impl Forwarder {
         }
     }
 
-    /// Forwards the value to the readers of the variable, if allowed. The binding is then
-    /// superfluous.
+    /// Forwards the value of a binding to the readers of the variable, if this is valid. The binding is then redundant.
     fn forward(&mut self, func: &mut Function, binding: Binding, value: Expr) -> bool {
         let is_leaf = !matches!(
             func.expr(value),
@@ -297,7 +293,8 @@ impl Forwarder {
         true
     }
 
-    /// Renames a variable local to the block to the block output that is only another name for it.
+    /// If a block output is only another name for a variable local to the block: makes that variable the output, with the output's
+    /// name.
     fn take_over_name(&self, func: &mut Function, output: Var, source: Var) {
         if func.var(source).dataflow && !func.var(output).dataflow && !self.pinned.contains(&source)
         {

@@ -1,5 +1,5 @@
 //! # What it does
-//! Puts consecutive pure bindings without control flow into dataflow blocks, in branches and local functions too.
+//! Puts runs of consecutive pure bindings without control flow into dataflow blocks, also in branches and local functions.
 //!
 //! # Before
 //! ```python
@@ -28,7 +28,7 @@
 //! The order of the bindings, and existing dataflow blocks.
 //!
 //! # Never
-//! Creates a block of fewer than [`min_size`](ConvertToDataflow::min_size) bindings.
+//! Creates a block with fewer than [`min_size`](ConvertToDataflow::min_size) bindings.
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::{Binding, Block, BlockData, ExprData, Function, Seq};
@@ -41,7 +41,7 @@ use crate::analysis::Effects;
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct ConvertToDataflow {
-    /// Minimum number of bindings of a block.
+    /// Minimum number of bindings in a new block.
     pub min_size: usize,
 }
 
@@ -79,7 +79,7 @@ impl ModulePass for ConvertToDataflow {
 }
 
 impl ConvertToDataflow {
-    /// Splits the plain blocks of a sequence; the new dataflow blocks are added to `new_blocks`.
+    /// Splits the plain blocks of a sequence. Appends the new dataflow blocks to `new_blocks`.
     fn sequence(
         &self,
         func: &mut Function,

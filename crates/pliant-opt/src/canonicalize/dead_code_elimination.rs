@@ -1,6 +1,6 @@
 //! # What it does
-//! Removes unused pure bindings, in dataflow blocks and outside, in branches and local functions, and unreachable private
-//! functions of both levels.
+//! Removes unused pure bindings, including those in plain blocks, branches and local functions, and private functions that are
+//! unreachable (graph functions and loop functions).
 //!
 //! # Before
 //! ```python
@@ -33,8 +33,7 @@
 //! Nothing.
 //!
 //! # Keeps
-//! Calls with effects (including in-place calls) and what they need; a `match_cast` that may fail,
-//! or that defines a symbol in use.
+//! Calls with effects, including in-place calls, and what they need. A `match_cast` that may fail, or that defines a used symbol.
 //!
 //! # Never
 //! Removes a public function, or a parameter: that is
@@ -75,7 +74,7 @@ impl ModulePass for DeadCodeElimination {
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         if let Some(name) = self.entry_functions.iter().find(|n| module.get(n).is_none()) {
             let names = module.functions.keys().map(|n| &**n);
-            let problem = Problem::new(format!("there is no function '{name}' to enter by"));
+            let problem = Problem::new(format!("the entry function '{name}' does not exist"));
             let help = format_names("the functions are", names);
             return Err(PassError::User(vec![problem.with_help(help)]));
         }
@@ -103,7 +102,7 @@ pub(crate) fn remove_dead_bindings(func: &mut Function, effects: &Effects) -> bo
     !dead.is_empty() && remove_and_substitute(func, &dead, &Substitution::default())
 }
 
-/// The variables of `match_cast`s that may fail for a value of the operand's type.
+/// The variables of `match_cast`s that may fail for some value of their operand's type.
 fn casts_that_may_fail(func: &mut Function) -> FxHashSet<Var> {
     let mut casts: Vec<(Binding, Type)> = Vec::new();
     let mut seen: FxHashSet<SymVar> = FxHashSet::default();
@@ -126,7 +125,7 @@ fn casts_that_may_fail(func: &mut Function) -> FxHashSet<Var> {
     out
 }
 
-/// Whether every value of a type passes a cast. A symbol that the cast defines matches any size.
+/// Whether every value of a type passes a cast. A symbol that the cast defines matches any size; such symbols are added to `seen`.
 fn never_fails(func: &mut Function, value: Type, cast: Type, seen: &mut FxHashSet<SymVar>) -> bool {
     if is_subtype(func, value, cast).is_yes() {
         return true;
@@ -154,14 +153,14 @@ fn never_fails(func: &mut Function, value: Type, cast: Type, seen: &mut FxHashSe
     })
 }
 
-/// Marks what is needed, from results and effects back to their operands.
+/// Marks the needed bindings, from results and effects back to their operands.
 struct NeededBindings<'a> {
     func: &'a Function,
     impure: &'a FxHashSet<Var>,
     bindings: FxHashMap<Var, Binding>,
     /// The `match_cast`s that define each symbol.
     definers: FxHashMap<SymVar, Vec<Var>>,
-    /// The bindings of each sequence that are needed whenever the sequence is needed.
+    /// For each sequence, the impure bindings, which are needed whenever the sequence is.
     roots: FxHashMap<Seq, Vec<Var>>,
     live: FxHashSet<Var>,
     types: FxHashSet<Type>,
@@ -170,6 +169,7 @@ struct NeededBindings<'a> {
 }
 
 impl<'a> NeededBindings<'a> {
+    /// The variables of all needed bindings. `checks` are the variables of casts that must stay.
     fn of(func: &'a Function, effects: &Effects, checks: &FxHashSet<Var>) -> FxHashSet<Var> {
         let mut impure = effects.impure_bindings(func, func.root());
         impure.extend(checks);
@@ -272,7 +272,7 @@ impl<'a> NeededBindings<'a> {
         }
     }
 
-    /// Marks the first `match_cast` that defines a symbol; later ones only check it.
+    /// Marks the `match_cast`s that define a symbol.
     fn mark_sym(&mut self, v: SymVar) {
         if self.syms.insert(v) {
             for var in self.definers.remove(&v).unwrap_or_default() {

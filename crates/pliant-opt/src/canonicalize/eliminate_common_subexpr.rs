@@ -1,8 +1,7 @@
 //! # What it does
-//! Common subexpression elimination: if two bindings have equal values, the second is removed, and
-//! its uses read the first variable. The pass compares operators, `call_tir`, calls of pure
-//! functions, tuples, fields and equal `match_cast`s, within a block, across blocks and in
-//! branches.
+//! Common subexpression elimination: if two bindings have equal values, removes the second and replaces its variable by the first.
+//! Compares operators, `call_tir`, calls of pure functions, tuples, fields and equal `match_cast`s, within a block, across blocks
+//! and in branches.
 //!
 //! # Before
 //! ```python
@@ -36,12 +35,11 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The first binding and its name; it becomes an output of its block if a later block reads it.
+//! The first binding and its name. Its variable becomes an output of its block if a later block reads it.
 //!
 //! # Never
-//! Merges calls with effects, calls on both sides of a call that may write to tensors, calls that
-//! write to their operands, values that such calls write to, random numbers, or values of a
-//! function and of a local function in it.
+//! Merges calls with effects, calls on both sides of a call that may write to tensors, calls that write to their operands, values
+//! that such calls write to, random numbers, or a value of a function with one of a local function in it.
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::expr::AttrsId;
@@ -59,7 +57,7 @@ use crate::analysis::{Effects, may_write_tensors, written_vars};
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
 pub struct EliminateCommonSubexpr {
-    /// Whether to merge only calls, but no tuples, fields and constants.
+    /// Whether to merge only calls, and leave tuples, fields and constants.
     pub call_only: bool,
 }
 
@@ -117,7 +115,7 @@ pub(crate) fn redundant_bindings(func: &Function, effects: &Effects) -> FxHashMa
     numbering.replacements.into_iter().map(|(var, first, _)| (var, first)).collect()
 }
 
-/// The key that decides whether two values are equal. Operands are value numbers.
+/// The key that identifies a value. Operands are represented by their value numbers.
 #[derive(PartialEq, Eq, Hash)]
 enum ValueKey {
     Var(Var),
@@ -137,13 +135,13 @@ enum ValueKey {
     Cast(u32, Type),
 }
 
-/// Constants of more bytes than this are equal only if they are the same object.
+/// Maximum size in bytes of constants that are compared by content. Larger ones are equal only if they are the same expression.
 const MAX_COMPARED_BYTES: usize = 4096;
 
-/// The variable that holds a value, and the epoch in which it was computed.
+/// A variable whose value is available, and the epoch in which it was computed.
 type AvailableVar = (Var, u32);
 
-/// A walk that assigns value numbers.
+/// Assigns value numbers in a walk over a function, and collects the redundant bindings.
 struct ValueNumbering<'a> {
     func: &'a Function,
     effects: &'a Effects,
@@ -151,15 +149,16 @@ struct ValueNumbering<'a> {
     vars: FxHashMap<Var, u32>,
     pinned: FxHashSet<Var>,
     written: FxHashSet<Var>,
-    /// The available variable of each value number at the current position.
+    /// For each value number, the variable that is available at the current position.
     available: FxHashMap<u32, AvailableVar>,
-    /// For each open sequence, the entries of `available` that it replaced, with their previous values.
+    /// For each open sequence, the entries of `available` that it replaced, with their previous values. They are restored at the
+    /// end of the sequence.
     undo: Vec<Vec<(u32, Option<AvailableVar>)>>,
-    /// The available values outside each open local function.
+    /// For each open local function, the available values outside of it.
     outer_available: Vec<FxHashMap<u32, AvailableVar>>,
-    /// The number of calls seen so far that may write to tensors.
+    /// The number of calls so far that may write to tensors. Only values of the same epoch are merged.
     epoch: u32,
-    /// Variables to remove, their replacements, and the values.
+    /// The redundant variables, the variables that replace them, and their values.
     replacements: Vec<(Var, Var, Expr)>,
 }
 
@@ -247,8 +246,7 @@ impl<'a> ValueNumbering<'a> {
         list.iter().map(|&e| self.value_number(e)).collect()
     }
 
-    /// The value number of an expression. Recursion follows only nested tuples, whose depth the
-    /// verifier bounds.
+    /// The value number of an expression. The recursion depth is that of nested tuples, which the verifier limits.
     fn value_number(&mut self, e: Expr) -> u32 {
         let f = self.func;
         let key = match f.expr(e) {

@@ -1,5 +1,5 @@
 //! # What it does
-//! Removes private functions, of both levels, that no public function reaches.
+//! Removes private graph functions and loop functions that no public function reaches.
 //!
 //! # Before
 //! ```python
@@ -51,7 +51,7 @@ impl ModulePass for EliminateUnused {
     }
 }
 
-/// The names of the functions that can be called from outside the module.
+/// The names of the functions that can be called from outside of the module.
 pub(crate) fn public_functions(module: &IRModule) -> Vec<Arc<str>> {
     let private = |f: &BaseFunc| match f {
         BaseFunc::Relax(f) => f.private,
@@ -60,7 +60,7 @@ pub(crate) fn public_functions(module: &IRModule) -> Vec<Arc<str>> {
     module.functions.iter().filter(|(_, f)| !private(f)).map(|(name, _)| name.clone()).collect()
 }
 
-/// Removes the functions that are not reachable from `roots`.
+/// Removes the functions that are unreachable from `roots`.
 pub(crate) fn remove_unreachable(module: &mut IRModule, roots: Vec<Arc<str>>) {
     let mut reachable: FxHashSet<Arc<str>> = FxHashSet::default();
     let mut pending = roots;
@@ -77,7 +77,7 @@ pub(crate) fn remove_unreachable(module: &mut IRModule, roots: Vec<Arc<str>>) {
     }
 }
 
-/// Adds the names of the module's functions that a function mentions.
+/// Appends the names of the module's functions that a function mentions.
 pub(crate) fn collect_globals(func: &Function, out: &mut Vec<Arc<str>>) {
     for seq in reachable_seqs(func) {
         let values = func.seq(seq).blocks.iter().flat_map(|&b| &func.block(b).bindings);

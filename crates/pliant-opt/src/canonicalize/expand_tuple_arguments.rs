@@ -1,5 +1,5 @@
 //! # What it does
-//! Replaces a tuple parameter of a private function by one parameter per field, nested tuples included.
+//! Replaces each tuple parameter of a private function by one parameter per field. Nested tuples are expanded recursively.
 //!
 //! # Before
 //! ```python
@@ -35,7 +35,7 @@
 //! Nothing.
 //!
 //! # Keeps
-//! A tuple that is also read as a whole, under its name in the body.
+//! A tuple that is also used as a whole: the body rebuilds it under its name.
 //!
 //! # Never
 //! Changes public functions, or functions that are used as values.
@@ -56,7 +56,7 @@ use crate::common::call_sites::{CallSite, rewrite_calls};
 /// See the module's documentation.
 pub struct ExpandTupleArguments;
 
-/// The fields of a parameter. A leaf is a parameter that stays.
+/// How a parameter is expanded. A leaf is not a tuple and stays one parameter.
 enum TupleShape {
     Leaf,
     Fields(Vec<TupleShape>),
@@ -96,8 +96,8 @@ impl ModulePass for ExpandTupleArguments {
     }
 }
 
-/// The shape of a type. As in the functions below, recursion follows only nested tuple types, whose
-/// depth the verifier bounds.
+/// The expansion of a type. The recursion depth, here and in the functions below, is that of nested tuple types, which the verifier
+/// limits.
 fn tuple_shape(func: &Function, ty: Type) -> TupleShape {
     match func.types.get(ty) {
         TypeData::Tuple(fields) => {
@@ -107,7 +107,8 @@ fn tuple_shape(func: &Function, ty: Type) -> TupleShape {
     }
 }
 
-/// Replaces tuple parameters by their fields, and rebuilds the tuples at the beginning of the body.
+/// Replaces tuple parameters by parameters for their fields, and rebuilds tuples that are used as a whole at the beginning of the
+/// body.
 fn expand_params(func: &mut Function) {
     let mut namer = Namer::new(func);
     let old = func.params().to_vec();
@@ -136,7 +137,7 @@ fn expand_params(func: &mut Function) {
     func.seq_mut(body).blocks.insert(0, block);
 }
 
-/// The variables with a use other than taking a field.
+/// The variables with a use other than reading a field.
 fn vars_used_as_tuples(func: &Function) -> FxHashSet<Var> {
     let mut used_as_tuple = FxHashSet::default();
     for seq in reachable_seqs(func) {
@@ -154,7 +155,7 @@ fn vars_used_as_tuples(func: &Function) -> FxHashSet<Var> {
     used_as_tuple
 }
 
-/// If a binding takes a field of a tuple variable: that variable and the index.
+/// The variable and the index, if a binding reads a field of a tuple variable.
 fn accessed_field(func: &Function, binding: &Binding) -> Option<(Var, u32)> {
     match *func.expr(binding.value) {
         ExprData::TupleGetItem(tuple, i) if binding.cast.is_none() => match *func.expr(tuple) {
@@ -165,8 +166,7 @@ fn accessed_field(func: &Function, binding: &Binding) -> Option<(Var, u32)> {
     }
 }
 
-/// Replaces reads of fields of known tuples by the fields. Removes tuples that nothing reads as
-/// a whole.
+/// Replaces reads of fields of known tuples by the fields. Removes bindings of tuples that are not used as a whole.
 fn forward_fields(
     func: &mut Function,
     used_as_tuple: &FxHashSet<Var>,
@@ -193,6 +193,7 @@ fn forward_fields(
     remove_and_substitute(func, &dead, &subst);
 }
 
+/// Adds one parameter per leaf of a type to `params`. Returns the expression that rebuilds the value.
 fn add_field_params(
     func: &mut Function,
     namer: &mut Namer,
@@ -214,6 +215,7 @@ fn add_field_params(
     func.tuple(&fields)
 }
 
+/// Appends the fields of an argument to `out`, one per leaf of the expansion.
 fn expand_arg(site: &mut CallSite<'_>, arg: Expr, shape: &TupleShape, out: &mut Vec<Expr>) {
     let TupleShape::Fields(shapes) = shape else {
         out.push(arg);

@@ -1,10 +1,8 @@
 //! # What it does
-//! Constant folding: evaluates pure operators and `call_tir` whose operands are constants. The
-//! reference interpreter evaluates small amounts of work; the
-//! [evaluator](pliant_pass::PassContext::evaluator) of the context compiles and runs larger
-//! amounts. The results replace the variables, and bindings used only for them are removed. Values
-//! that follow from types alone, such as the shape of a tensor with known dims, become constants,
-//! so that no tensor is computed for them.
+//! Constant folding: evaluates pure operators and `call_tir` whose operands are constants. The reference interpreter evaluates
+//! cheap values; the [evaluator](pliant_pass::PassContext::evaluator) of the context compiles and runs the others. The results
+//! replace the variables, and bindings that only they used are removed. Values that types determine, such as the shape of a tensor
+//! with known dims, become constants too, so that no tensor is computed for them.
 //!
 //! # Before
 //! ```python
@@ -31,18 +29,16 @@
 //! ```
 //!
 //! # Requires
-//! That calls that work in place are still marked: in modules with such calls it runs before
+//! That in-place calls are still marked. In modules with such calls, run it before
 //! [`CallTIRRewrite`](crate::lower::call_tir_rewrite).
 //!
 //! # Keeps
-//! Calls whose evaluation fails, so that the program fails at run time, and calls whose evaluation
-//! takes too long.
+//! Calls whose evaluation fails, so that they fail at run time, and calls whose evaluation takes too long.
 //!
 //! # Never
-//! Evaluates calls with effects, packed functions, random numbers, operators whose result shape
-//! depends on values, values that a call writes to, or values with more elements than their
-//! operands and than the setting `relax.FoldConstant.max_elements` (default: [`MAX_ELEMENTS`]).
-//! Creates large constants without constant tensor operands: `R.zeros` of more than
+//! Evaluates calls with effects, packed functions, random numbers, operators whose result shape depends on values, or values that a
+//! call writes to. Creates constants that have more elements than their operands and than the setting
+//! `relax.FoldConstant.max_elements` (default: [`MAX_ELEMENTS`]). Creates large constants from scalars: `R.zeros` of more than
 //! [`MAX_CREATED`] elements stays a call.
 
 use std::sync::Arc;
@@ -64,38 +60,36 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::aliases::{MemoryAliases, ParamUses};
 use crate::analysis::{Effects, written_vars};
 
-/// Maximum number of elements that an operator without constant tensor operands may create.
+/// Maximum number of elements of a constant that has no constant tensor operands.
 pub const MAX_CREATED: u64 = 1024;
 
-/// Default for the maximum number of elements of a value that has more than its constant operands;
-/// the pass or the context can override it.
+/// Default limit on the number of elements of a constant that has more elements than its operands. The pass or the context can
+/// override it.
 pub const MAX_ELEMENTS: u64 = 1 << 24;
 
-/// Maximum number of elements of a value that has no more elements than its constant operands but
-/// takes more memory, such as a cast of integers to floats. A value that takes no more memory than
-/// the constants that it replaces is folded at any size.
+/// Maximum number of elements of a constant that has at most as many elements as its operands but more bytes, such as a cast of
+/// integers to wider floats. A constant with at most as many bytes as its operands is folded at any size.
 const MAX_WIDENED: u64 = 1 << 27;
 
-/// As [`MAX_ELEMENTS`], if only the reference interpreter is available.
+/// Same as [`MAX_ELEMENTS`], if only the reference interpreter is available.
 const MAX_INTERPRETED: u64 = 1 << 20;
 
-/// The setting that overrides it.
+/// The setting that overrides [`MAX_ELEMENTS`].
 const MAX_ELEMENTS_KEY: &str = "relax.FoldConstant.max_elements";
 
-/// Limit of the elements of all values folded in one function, as a multiple of the limit for
-/// one value.
+/// Limit on the elements of all constants created in one function, as a multiple of the limit for one constant.
 const TOTAL_LIMIT_FACTOR: u64 = 16;
 
-/// Number of interpreter steps below which interpreting is faster than compiling.
+/// Maximum number of interpreter steps for which interpretation is faster than compilation.
 const MAX_QUICK_STEPS: u64 = 1 << 13;
 
-/// Maximum number of values that are tried one by one if they cannot be evaluated together.
+/// Maximum number of values that are evaluated separately if a joint evaluation fails.
 const MAX_SEPARATE_VALUES: usize = 64;
 
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct FoldConstant {
-    /// Maximum number of elements of a value; `None` for the setting of the context.
+    /// Maximum number of elements of a constant. With `None`, the setting of the context applies.
     pub max_elements: Option<u64>,
     /// Maximum number of interpreter steps per function.
     pub max_steps: u64,
@@ -156,7 +150,7 @@ impl FoldConstant {
                     subst.insert(b.var, e);
                     dead.insert(b.var);
                 }
-                // Only folded values read it.
+                // Only folded bindings read this value.
                 Some(None) => {
                     dead.insert(b.var);
                 }
@@ -168,7 +162,7 @@ impl FoldConstant {
     }
 }
 
-/// Replaces calls by values that follow from their types. Returns whether there were any.
+/// Replaces calls by values that their types determine. Returns whether there were any.
 fn materialize_type_values(func: &mut Function) -> bool {
     let mut changed = false;
     for seq in reachable_seqs(func) {
@@ -185,14 +179,14 @@ fn materialize_type_values(func: &mut Function) -> bool {
     changed
 }
 
-/// The value of a call of an operator whose result follows from types, if the type determines it.
+/// The value of a call of an operator that only reads types, if the type of the call determines it.
 fn value_from_type(func: &mut Function, call: Expr) -> Option<Expr> {
     let ExprData::Call { callee: Callee::Op(op), .. } = *func.expr(call) else { return None };
     if !pliant_ops::registry().decl(op)?.depends_on_types_only {
         return None;
     }
     match func.ty(call).clone() {
-        // Sizes that may be negative are not written out, because such a tensor does not exist.
+        // Sizes that may be negative are not materialized: the operand would not exist.
         TypeData::Shape { dims: Some(dims), .. } => {
             let zero = func.syms.int(0);
             let sizes = dims.iter().all(|&d| at_most(func, zero, d) == Some(true));
@@ -203,7 +197,7 @@ fn value_from_type(func: &mut Function, call: Expr) -> Option<Expr> {
     }
 }
 
-/// Removes from `dead` the intermediate values that bindings which stay still read.
+/// Removes from `dead` the unfolded values that remaining bindings read.
 fn keep_operands_of_remaining(
     func: &Function,
     foldable: &[Binding],
@@ -226,12 +220,14 @@ struct FoldableScan<'a> {
     func: &'a Function,
     prim_funcs: &'a IRModule,
     ctx: &'a PassContext,
+    /// The variables whose values are foldable.
     constant_vars: FxHashSet<Var>,
+    /// The variables that must not be folded.
     pinned: FxHashSet<Var>,
     max_elements: u64,
-    /// Whether the limit also holds for values that have no more elements than their operands.
+    /// Whether the limit also applies to values with no more elements than their operands.
     limits_all_values: bool,
-    /// The elements of all values beyond those of their operands.
+    /// The number of elements that all values found so far have beyond those of their operands.
     total: u64,
     out: Vec<Binding>,
 }
@@ -274,8 +270,7 @@ impl<'a> FoldableScan<'a> {
                 scan.out.push(b);
             }
         });
-        // Tuples, fields and renamings of constants cost nothing: without a call there is nothing
-        // to fold.
+        // Tuples, fields and renamings of constants have no cost. Without a call there is nothing to fold.
         let calls = scan.out.iter().any(|b| matches!(func.expr(b.value), ExprData::Call { .. }));
         if calls { scan.out } else { Vec::new() }
     }
@@ -308,8 +303,8 @@ impl<'a> FoldableScan<'a> {
             && self.total <= max.saturating_mul(TOTAL_LIMIT_FACTOR)
     }
 
-    /// The number of elements of the operands of a value with so many elements, if it may replace
-    /// them at any size; else 0.
+    /// The number of elements of a value's operands, if the value may replace them at any size; otherwise 0. `count` is the number
+    /// of elements of the value.
     fn replaced_elements(&self, b: Binding, count: u64) -> u64 {
         let f = self.func;
         let operands = operands(f, b.value);
@@ -321,7 +316,7 @@ impl<'a> FoldableScan<'a> {
         if small || count <= MAX_WIDENED { sum(element_count) } else { 0 }
     }
 
-    /// Whether an operand is a constant or a variable that holds one.
+    /// Whether an operand is a constant, or a variable with a constant value.
     fn is_constant(&self, e: Expr) -> bool {
         let f = self.func;
         match f.expr(e) {
@@ -352,7 +347,7 @@ impl<'a> FoldableScan<'a> {
     }
 }
 
-/// Whether an operand of a call is a tensor. True if the expression is no call.
+/// Whether a call has a tensor operand. True for expressions that are no calls.
 fn has_tensor_operand(f: &Function, e: Expr) -> bool {
     let ExprData::Call { args, .. } = f.expr(e) else { return true };
     f.list(*args).iter().any(|&a| match f.ty(a) {
@@ -362,7 +357,7 @@ fn has_tensor_operand(f: &Function, e: Expr) -> bool {
     })
 }
 
-/// The operands of a call, the fields of a tuple, or the tuple of a field.
+/// The operands of a call, the elements of a tuple, the tuple of a field access, or the expression itself.
 fn operands(f: &Function, e: Expr) -> Vec<Expr> {
     match f.expr(e) {
         ExprData::Call { args, .. } | ExprData::Tuple(args) => f.list(*args).to_vec(),
@@ -371,7 +366,7 @@ fn operands(f: &Function, e: Expr) -> Vec<Expr> {
     }
 }
 
-/// The bytes of a value of a type; `None` if the type does not determine them.
+/// The size in bytes of a value of this type; `None` if the type does not determine it.
 fn byte_size(f: &Function, ty: Type) -> Option<u64> {
     match f.types.get(ty) {
         TypeData::Tuple(fields) => {
@@ -381,7 +376,7 @@ fn byte_size(f: &Function, ty: Type) -> Option<u64> {
     }
 }
 
-/// The number of elements of a value of a type; `None` if the type does not determine it.
+/// The number of elements of a value of this type; `None` if the type does not determine it.
 fn element_count(f: &Function, ty: Type) -> Option<u64> {
     match f.types.get(ty) {
         TypeData::Tensor { dtype, .. } => {
@@ -402,19 +397,20 @@ fn element_count(f: &Function, ty: Type) -> Option<u64> {
     }
 }
 
-/// Evaluates bindings.
+/// Evaluates foldable bindings.
 struct Evaluator<'a> {
     prim_funcs: &'a IRModule,
-    /// For the interpreter.
+    /// Limit of the interpreter.
     max_steps: u64,
     compiled: Option<&'a dyn Evaluate>,
     cancel: &'a CancelToken,
 }
 
-/// The value of each folded binding; `None` for one that only other folded bindings read.
+/// The value of each folded binding. `None` for bindings that only other folded bindings read.
 type Values = FxHashMap<Var, Option<Value>>;
 
 impl Evaluator<'_> {
+    /// Evaluates the foldable bindings: jointly, or separately if that fails.
     fn values(&self, func: &Function, foldable: &[Binding]) -> Values {
         let outside_read = outside_read(func, foldable);
         if let Some(results) = self.evaluate_all(func, foldable, &outside_read) {
@@ -425,8 +421,8 @@ impl Evaluator<'_> {
         self.evaluate_each(func, foldable)
     }
 
-    /// Evaluates several variables at once, with the interpreter if that is fast or nothing else is
-    /// available.
+    /// Evaluates several variables jointly. Uses the interpreter if it needs few steps or no compiler is available. `None` if the
+    /// evaluation fails.
     fn evaluate_all(
         &self,
         func: &Function,
@@ -447,7 +443,7 @@ impl Evaluator<'_> {
         )
     }
 
-    /// Evaluates each binding with its dependences, and omits those that fail.
+    /// Evaluates each binding with the bindings that it depends on, and omits those that fail.
     fn evaluate_each(&self, func: &Function, foldable: &[Binding]) -> Values {
         let mut values = Values::default();
         let steps = self.max_steps / MAX_SEPARATE_VALUES as u64;
@@ -476,7 +472,7 @@ impl Evaluator<'_> {
         values
     }
 
-    /// The values of some variables, computed by a function of only these bindings.
+    /// Interprets a function of only these bindings. Returns the values of the variables in `outside_read`.
     fn interpret(
         &self,
         func: &Function,
@@ -492,7 +488,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A module with one function that computes some variables from only these bindings.
+    /// A module with one function that consists of only these bindings and returns the variables in `outside_read`.
     fn evaluation_module(
         &self,
         func: &Function,
@@ -527,7 +523,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The foldable variables with a reader other than a foldable binding.
+/// The foldable variables that anything other than a foldable binding reads.
 fn outside_read(func: &Function, foldable: &[Binding]) -> Vec<Var> {
     let inside: FxHashSet<Var> = foldable.iter().map(|b| b.var).collect();
     let mut read: FxHashSet<Var> = FxHashSet::default();
@@ -541,7 +537,7 @@ fn outside_read(func: &Function, foldable: &[Binding]) -> Vec<Var> {
     foldable.iter().map(|b| b.var).filter(|v| read.contains(v)).collect()
 }
 
-/// The binding of a variable, preceded by those that it depends on.
+/// The binding of a variable, preceded by all bindings that it depends on.
 fn dependence_cone(func: &Function, by_var: &FxHashMap<Var, Binding>, var: Var) -> Vec<Binding> {
     let mut out = Vec::new();
     let mut seen: FxHashSet<Var> = FxHashSet::default();
@@ -558,7 +554,7 @@ fn dependence_cone(func: &Function, by_var: &FxHashMap<Var, Binding>, var: Var) 
     out
 }
 
-/// A value as an operand of the given type; `None` if it has another type or is no constant.
+/// A value as a constant expression of type `ty`; `None` if its type differs or it has no constant form.
 fn constant_of(func: &mut Function, value: &Value, ty: Type) -> Option<Expr> {
     match (value, func.types.get(ty).clone()) {
         (Value::Tensor(t), TypeData::Tensor { dtype, .. }) => {

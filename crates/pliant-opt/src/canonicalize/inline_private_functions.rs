@@ -1,5 +1,5 @@
 //! # What it does
-//! Inlines private graph functions at their calls, and removes those that are no longer used.
+//! Inlines private graph functions at their calls, and removes functions that are no longer used.
 //!
 //! # Before
 //! ```python
@@ -38,9 +38,8 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The checks at the entry and exit of a function, as `match_cast`s, if they may fail. Functions
-//! that are recursive, also indirectly, and those passed to a backend (`Codegen`, `Composite`,
-//! `Primitive`).
+//! The checks at the entry and exit of a function, as `match_cast`s, if they may fail. Recursive functions, including mutually
+//! recursive ones. Functions that a backend compiles (`Codegen`, `Composite`, `Primitive`).
 //!
 //! # Never
 //! Inlines a public function, or lets a function grow beyond [`MAX_BINDINGS`] bindings.
@@ -71,7 +70,7 @@ use crate::common::reinfer::reinfer;
 /// Maximum number of bindings of a function after inlining.
 pub const MAX_BINDINGS: usize = 1 << 20;
 
-/// Attributes of functions that a backend takes as a whole.
+/// Attributes of functions that a backend takes as a unit.
 const BACKEND_ATTRS: &[&str] = &[CODEGEN, COMPOSITE, PRIMITIVE];
 
 /// See the module's documentation.
@@ -96,7 +95,7 @@ impl ModulePass for InlinePrivateFunctions {
         if inlinable.is_empty() {
             return Ok(module);
         }
-        // Functions that are used as values stay, but the calls in them are inlined.
+        // Functions that are used as values stay, but calls in them are inlined.
         let removable = called_by_name_only(&module);
         let before = module.clone();
         let in_place = module.has_inplace_calls();
@@ -106,8 +105,8 @@ impl ModulePass for InlinePrivateFunctions {
             let changed =
                 stays && calls && Inliner::new(func, &inlinable, in_place).inline_calls(func);
             if changed {
-                // Arguments may have more precise types than parameters. If this reveals an error,
-                // it is reported only if that code runs.
+                // Arguments may have more precise types than parameters. If this reveals a type error, the error is reported only
+                // if the code runs.
                 let _ = reinfer(func, &before, ctx.ops, false);
             }
             Ok(changed)
@@ -117,7 +116,7 @@ impl ModulePass for InlinePrivateFunctions {
     }
 }
 
-/// Removes inlined functions that are no longer used, callers before callees.
+/// Removes inlined functions that no remaining function reaches.
 fn remove_inlined(module: &mut IRModule, inlined: &FxHashMap<Arc<str>, Arc<Function>>) {
     let mut worklist: Vec<Arc<str>> =
         module.functions.keys().filter(|n| !inlined.contains_key(*n)).cloned().collect();
@@ -136,20 +135,20 @@ fn remove_inlined(module: &mut IRModule, inlined: &FxHashMap<Arc<str>, Arc<Funct
 
 /// An item of the work list of a sequence.
 enum WorkItem {
-    /// The start of a block; whether it is a dataflow block.
+    /// Starts a block. The flag is true for dataflow blocks.
     BeginBlock(bool),
-    /// A binding, possibly a call.
+    /// A binding, which may be a call to inline.
     Bind(Binding),
-    /// The end of an inlined body.
+    /// The end of an inlined body: binds the result.
     FinishCall(InlinedCall),
 }
 
-/// A call whose body is inlined.
+/// A call whose body is being inlined.
 struct InlinedCall {
     binding: Binding,
     result: Expr,
     ret_ty: Type,
-    /// The number of variables before inlining.
+    /// The number of variables of the function before the call was inlined.
     first: usize,
 }
 
@@ -162,10 +161,10 @@ struct Inliner<'a> {
     /// The current number of bindings.
     size: usize,
     changed: bool,
-    /// Whether an inlined callee had effects that do not count.
+    /// Whether an inlined callee had effects that are hidden from its callers.
     callee_forced_pure: bool,
-    /// Whether calls may write to arguments. Then a constant is one value, however often it
-    /// is read.
+    /// Whether calls may write to arguments. If so, a constant argument must be bound to a variable, so that all reads see one
+    /// tensor.
     in_place: bool,
 }
 
@@ -189,8 +188,7 @@ impl<'a> Inliner<'a> {
 
     fn inline_calls(mut self, func: &mut Function) -> bool {
         let mut seqs = vec![func.body()];
-        // Outer sequences first, so that the replacement of a variable is known before inner
-        // sequences are rewritten.
+        // Outer sequences are rewritten first, so that the replacement of a variable is known before inner sequences read it.
         while let Some(seq) = seqs.pop() {
             self.inline_in_sequence(func, seq);
             for &block in &func.seq(seq).blocks {
@@ -209,14 +207,13 @@ impl<'a> Inliner<'a> {
             mark_outputs(func);
         }
         if self.callee_forced_pure {
-            // Effects that do not count for the callee do not count here.
+            // The effects that the callee hides from its callers are hidden from the callers of this function too.
             allow_hidden_effects(func);
         }
         self.changed
     }
 
-    /// Rewrites one sequence. It uses an explicit work list, since inlined bodies contain
-    /// further calls.
+    /// Rewrites one sequence with an explicit work list, because inlined bodies contain further calls.
     fn inline_in_sequence(&mut self, func: &mut Function, seq: Seq) {
         let mut worklist = Vec::new();
         for block in func.seq(seq).blocks.clone() {
@@ -267,7 +264,7 @@ impl<'a> Inliner<'a> {
         (args.len() == callee.params().len() && fits).then(|| (callee.clone(), args.to_vec()))
     }
 
-    /// Pushes the checks of a call and the work for its body, in order.
+    /// Emits the checks of a call's arguments, and pushes the bindings of its body in order.
     fn inline_call(
         &mut self,
         func: &mut Function,
@@ -312,7 +309,7 @@ impl<'a> Inliner<'a> {
         worklist.push(WorkItem::FinishCall(InlinedCall { binding: b, result, ret_ty, first }));
     }
 
-    /// Gives unique names to the variables created since there were `first`.
+    /// Gives unique names to the variables with a number of at least `first`.
     fn rename_new_vars(&mut self, func: &mut Function, first: usize) {
         for v in first..func.num_vars() {
             let v = Var::from_u32(v as u32);
@@ -321,8 +318,8 @@ impl<'a> Inliner<'a> {
         }
     }
 
-    /// Makes the call's variable the result: renames the body's variable to it if possible,
-    /// otherwise binds it.
+    /// Defines the variable of an inlined call: renames the body's result variable to it if possible, otherwise binds it to the
+    /// result.
     fn bind_result(&mut self, func: &mut Function, call: InlinedCall, out: &mut BlockBuilder) {
         let InlinedCall { binding: b, ret_ty, first, .. } = call;
         let result = self.subst.apply(func, call.result);
@@ -363,8 +360,7 @@ fn count_bindings(func: &Function) -> usize {
     blocks.map(|b| func.block(b).bindings.len()).sum()
 }
 
-/// The values of the symbols of a callee's parameters at a call. Symbols that the arguments do not
-/// determine are missing.
+/// The values of the symbols of a callee's parameters at a call. Symbols that the arguments do not determine are absent.
 fn bind_symbols(func: &Function, callee: &Function, params: &[Type], args: &[Type]) -> SymMap {
     let mut map = SymMap::default();
     let mut stack: Vec<(Type, Type)> =
@@ -391,7 +387,7 @@ fn bind_symbols(func: &Function, callee: &Function, params: &[Type], args: &[Typ
     map
 }
 
-/// The blocks of a sequence under construction.
+/// The blocks of the sequence under construction.
 #[derive(Default)]
 struct BlockBuilder {
     blocks: Vec<Block>,
@@ -401,7 +397,7 @@ struct BlockBuilder {
 }
 
 impl BlockBuilder {
-    /// Begins a block; it is created with its first binding.
+    /// Begins a block. It is created with its first binding, so that no block is empty.
     fn begin(&mut self, dataflow: bool) {
         self.in_dataflow = dataflow;
         self.accepts_bindings = false;
@@ -420,8 +416,8 @@ impl BlockBuilder {
     }
 }
 
-/// Pushes the work for the bindings of an inlined block. If the call is inside a dataflow block,
-/// bindings without control flow join that block; others split it.
+/// Pushes the bindings of an inlined block. If the call is in a dataflow block, an inlined block without control flow joins it, and
+/// any other block splits it.
 fn push_inlined_block(
     func: &mut Function,
     data: BlockData,

@@ -1,8 +1,7 @@
 //! # What it does
-//! Defines symbols for unknown sizes that operators need. A tensor of known rank is matched with
-//! new symbols once, directly after its binding, and the operators read the matched tensor, so the
-//! sizes of their results are known too. Sizes of shape values and integer scalars are matched in
-//! the same way.
+//! Defines symbols for unknown sizes that operators need. A `match_cast` after the definition of a tensor of known rank matches its
+//! dims with new symbols, and the operators read the matched tensor. The sizes of their results are then known too. Shape values
+//! and integer scalars are matched in the same way.
 //!
 //! # Before
 //! ```python
@@ -33,15 +32,14 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. Tensors of unknown rank are left alone: operators on them are compiled at run time.
+//! Nothing. Operators on tensors of unknown rank are left unchanged; they are compiled at run time.
 //!
 //! # Keeps
-//! The types of parameters and of results of functions and branches, which may be wider than the
-//! types of the new values.
+//! The types of parameters and of the results of functions and branches, which may be wider than the types of the new values.
 //!
 //! # Never
-//! Changes functions in which every operator knows the sizes that it needs. Guesses that two
-//! unknown sizes are equal: an operator that needs this checks it at run time.
+//! Changes functions in which every operator knows the sizes that it needs. Assumes that two unknown sizes are equal: an operator
+//! that needs this checks it at run time.
 
 use std::sync::Arc;
 
@@ -77,7 +75,7 @@ impl ModulePass for MatchUnknownShapes {
         if names.is_empty() {
             return Ok(module);
         }
-        // The types of calls follow from the signatures of the callees, which stay unchanged.
+        // The types of calls follow from the signatures of the callees, which this pass does not change.
         let signatures = module.clone();
         let mut errors = Vec::new();
         for name in names {
@@ -91,7 +89,7 @@ impl ModulePass for MatchUnknownShapes {
     }
 }
 
-/// Whether an operator of the function reads a value whose sizes it needs but that are unknown.
+/// Whether an operator of the function reads a value whose sizes it needs but which are unknown.
 fn lacks_shapes(func: &Function) -> bool {
     let mut found = false;
     walk(func, func.root(), |event| {
@@ -108,27 +106,24 @@ fn lacks_shapes(func: &Function) -> bool {
     found
 }
 
-/// Whether a value is a call of an operator whose loop function depends on the shapes of its
-/// operands.
+/// Whether a value is a call of an operator whose loop function depends on the shapes of its operands.
 fn needs_shapes(func: &Function, value: Expr) -> bool {
     match *func.expr(value) {
-        // A view with explicit sizes needs nothing else.
+        // A reshape with explicit sizes does not need the operand's sizes.
         ExprData::Call { callee: Callee::Op(RESHAPE), .. } => func.ty(value).dims().is_none(),
-        ExprData::Call { callee: Callee::Op(op), .. } => {
-            match pliant_ops::constant_sizes_of(op.name()) {
-                // A symbol for a size that may be 1 would change the rank of the result.
-                ConstantSizes::WhetherOne if func.rank_of(func.expr_ty(value)).is_none() => false,
-                // The number is determined at run time.
-                ConstantSizes::LastDim(_) => false,
-                _ => pliant_ops::needs_shapes(op),
-            }
-        }
+        ExprData::Call { callee: Callee::Op(op), .. } => match pliant_ops::numbers_of(op.name()) {
+            // A symbol for a size that may be 1 would change the rank of the result.
+            Numbers::Ones if func.rank_of(func.expr_ty(value)).is_none() => false,
+            // The number of results is determined at run time.
+            Numbers::Last(_) => false,
+            _ => pliant_ops::needs_shapes(op),
+        },
         _ => false,
     }
 }
 
-/// Whether a type has a known rank but unknown sizes, is an integer of unknown value, or has such a
-/// field. Recursion follows nested tuples, whose depth the verifier bounds.
+/// Whether a type has known rank but unknown sizes, is an integer of unknown value, or is a tuple with such a field. The recursion
+/// depth is that of nested tuples, which the verifier limits.
 fn can_be_matched(func: &Function, ty: Type) -> bool {
     match func.types.get(ty) {
         TypeData::Tensor { shape: TensorShape::Rank(_), .. }
@@ -172,11 +167,12 @@ fn match_shapes(func: &mut Function, reinfer: Reinfer<'_>) -> Result<(), PassErr
     if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
 }
 
+/// Inserts `match_cast`s into one function.
 struct Matcher {
     namer: Namer,
-    /// The bindings visited so far, in their current form.
+    /// The bindings visited so far, with their operands replaced.
     visited: FxHashMap<Var, Binding>,
-    /// Replacements of variables that were matched.
+    /// The matched variable that replaces each variable.
     matched: Substitution,
     /// The `match_cast`s to insert after the definition of each variable.
     casts: FxHashMap<Var, Vec<Binding>>,
@@ -192,7 +188,7 @@ impl Matcher {
         }
     }
 
-    /// Matches the operands of a binding whose sizes its operator needs, and infers the new types.
+    /// Matches those operands of a binding whose sizes its operator needs, and infers its type again.
     fn match_binding(
         &mut self,
         func: &mut Function,
@@ -220,14 +216,14 @@ impl Matcher {
         }
     }
 
-    /// Makes the sizes of a variable's value known, if its rank is.
+    /// Defines symbols for the unknown sizes of a variable of known rank.
     fn match_variable(&mut self, func: &mut Function, v: Var) {
         let ty = func.var(v).ty;
         if self.matched.contains(v) || !can_be_matched(func, ty) {
             return;
         }
         if let Some(b) = self.visited.get(&v).filter(|b| b.cast.is_none()) {
-            // The declared type is less precise than the value's.
+            // The declared type of the variable may be less precise than the type of its value.
             let precise_ty = func.expr_ty(b.value);
             if !can_be_matched(func, precise_ty) && is_subtype(func, precise_ty, ty).is_yes() {
                 func.var_mut(v).ty = precise_ty;
@@ -246,7 +242,7 @@ impl Matcher {
         self.matched.insert(v, operand);
     }
 
-    /// The type with a symbol for each unknown size. Recursion as in [`can_be_matched`].
+    /// The type with a new symbol for each unknown size. The recursion depth is as in [`can_be_matched`].
     fn with_symbols(&mut self, func: &mut Function, name: &str, ty: Type) -> Type {
         let data = match func.types.get(ty).clone() {
             TypeData::Tensor { shape: TensorShape::Rank(n), dtype } => {
@@ -259,7 +255,7 @@ impl Matcher {
                 let symbol = func.fresh_sym(&format!("{name}_value"));
                 TypeData::Prim { dtype, value: Some(func.syms.var(symbol)) }
             }
-            // All tensors of that shape variable have the same sizes.
+            // All tensors whose shape is this variable have the same sizes.
             TypeData::Tensor { shape: TensorShape::Var(shape), dtype } => {
                 self.match_variable(func, shape);
                 let shape = func.var_expr(shape);
@@ -280,7 +276,7 @@ impl Matcher {
         func.intern(data)
     }
 
-    /// Writes the changed bindings and the `match_cast`s into the function.
+    /// Writes the changed bindings and the `match_cast`s to the function.
     fn insert_casts(mut self, func: &mut Function) {
         for seq in reachable_seqs(func) {
             for block in func.seq(seq).blocks.clone() {
@@ -298,7 +294,7 @@ impl Matcher {
         }
     }
 
-    /// Inserts the `match_cast`s of a function's parameters at its beginning.
+    /// Inserts the `match_cast`s of a function's parameters at the beginning of its body.
     fn insert_parameter_casts(&mut self, func: &mut Function, id: FuncId) {
         let params = func.func(id).params.clone();
         let casts = params.iter().filter_map(|p| self.casts.remove(p));

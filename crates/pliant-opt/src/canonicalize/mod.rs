@@ -1,5 +1,5 @@
-//! Passes that simplify graph functions and bring them into the form that later phases expect. They
-//! know no kernels and create no loop functions.
+//! Passes that simplify graph functions and bring them into the form that later phases expect. They do not depend on library
+//! kernels and create no loop functions.
 //!
 //! | module | what |
 //! |---|---|

@@ -1,6 +1,6 @@
 //! # What it does
-//! Drops empty binding blocks and merges adjacent plain blocks. The builder and the parser create
-//! only A-normal form, so nothing else is left to normalize.
+//! Drops empty binding blocks and merges adjacent plain blocks. The builder and the parser already create A-normal form, so nothing
+//! else needs to be normalized.
 //!
 //! # Before
 //! ```python
@@ -54,7 +54,7 @@ impl ModulePass for Normalize {
     }
 }
 
-/// Merges the blocks of a sequence and drops empty ones. Returns whether it changed anything.
+/// Drops the empty blocks of a sequence and merges adjacent plain ones. Returns whether anything changed.
 fn merge_blocks(func: &mut Function, seq: Seq) -> bool {
     let old = func.seq(seq).blocks.clone();
     let before = old.len();

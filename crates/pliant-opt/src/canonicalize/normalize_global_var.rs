@@ -1,5 +1,6 @@
 //! # What it does
-//! Renames public functions to the name in their attribute `global_symbol`. A private function of that name gets another one.
+//! Renames public functions to the name in their attribute `global_symbol`. A private function that already has this name gets a
+//! new one.
 //!
 //! # Before
 //! ```python
@@ -66,11 +67,11 @@ impl ModulePass for NormalizeGlobalVar {
     }
 }
 
-/// Renames functions in the module's table and in all graph functions. A `global_symbol` that was
-/// the old name changes, too.
+/// Renames functions in the module and in all graph functions that mention them. A `global_symbol` equal to the old name is changed
+/// too.
 ///
 /// # Errors
-/// If another function has the new name, or if the pass is cancelled.
+/// If two functions would have the same name, or if the pass is cancelled.
 pub fn rename_functions(
     module: &mut IRModule,
     renamed: &FxHashMap<Arc<str>, Arc<str>>,
@@ -84,7 +85,9 @@ pub fn rename_functions(
     if let Some(duplicate) =
         module.functions.keys().map(new).find(|name| !taken.insert(name.clone()))
     {
-        return Err(PassError::user(format!("two functions would be called '{duplicate}'")));
+        return Err(PassError::user(format!(
+            "two functions would be named '{duplicate}' after the renaming"
+        )));
     }
     let old = std::mem::take(&mut module.functions);
     module.functions.extend(old.into_iter().map(|(name, mut func)| {

@@ -38,7 +38,7 @@
 //! [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
 //!
 //! # Never
-//! Removes a reshape whose shapes are not provably equal, or one whose result must keep its value
+//! Removes a reshape whose shapes are not provably equal, or a reshape whose operand a call may write to later.
 //! while a call writes to its operand.
 
 use pliant_ir::IRModule;
@@ -84,7 +84,7 @@ impl ModulePass for RemoveRedundantReshape {
     }
 }
 
-/// The reshaped tensors that must stay separate values because their operand may be written to.
+/// The reshaped tensors that must stay separate values, because a call may write to their operand.
 fn views_of_written_operands(func: &Function, uses: &ParamUses) -> Vec<Var> {
     let (mut memory, unknown) =
         (MemoryAliases::of_with_results_written(func, uses), has_local_functions(func));
@@ -133,7 +133,7 @@ impl Reshapes {
         changed
     }
 
-    /// A reshape of a reshape as one reshape of the original tensor.
+    /// Rewrites a reshape of a reshape to one reshape of the original tensor.
     fn merge_reshapes(&self, func: &mut Function, value: Expr) -> Expr {
         let Some((input, shape)) = reshape_of(func, value) else { return value };
         let ExprData::Var(v) = func.expr(input) else { return value };
@@ -143,8 +143,8 @@ impl Reshapes {
         func.call(Callee::Op(RESHAPE), &[first, shape], attrs, &[], ty)
     }
 
-    /// Whether a binding reshapes a tensor to its own shape. If so, records the tensor as the
-    /// replacement.
+    /// Whether a binding reshapes a tensor to its own shape. Records the tensor as the replacement of the variable, or else as the
+    /// input of the reshape.
     fn is_identity_reshape(&mut self, func: &mut Function, b: Binding) -> bool {
         let Some((input, _)) = reshape_of(func, b.value) else { return false };
         let (from, to) = (func.expr_ty(input), func.var(b.var).ty);

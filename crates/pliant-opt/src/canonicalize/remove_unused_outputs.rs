@@ -86,8 +86,8 @@ impl ModulePass for RemoveUnusedOutputs {
     }
 }
 
-/// For each private function that is called and returns a tuple with an unread field: which fields
-/// callers read.
+/// The private functions that are called and that return a tuple with a field that no caller reads. For each field, whether a
+/// caller reads it.
 fn used_fields(module: &IRModule) -> Vec<(Arc<str>, Vec<bool>)> {
     let mut used: FxHashMap<Arc<str>, Option<Vec<bool>>> = FxHashMap::default();
     let candidates = called_by_name_only(module);
@@ -143,7 +143,7 @@ fn used_fields(module: &IRModule) -> Vec<(Arc<str>, Vec<bool>)> {
         .collect()
 }
 
-/// For a field of a variable: the variable and the index.
+/// The variable and the index of an expression that reads a field of a variable.
 fn field_of_var(f: &Function, e: Expr) -> Option<(Var, u32)> {
     match f.expr(e) {
         ExprData::TupleGetItem(tuple, index) => match f.expr(*tuple) {
@@ -154,7 +154,7 @@ fn field_of_var(f: &Function, e: Expr) -> Option<(Var, u32)> {
     }
 }
 
-/// If a value is a direct call of a function of the module: its name.
+/// The name of the callee, if a value is a direct call of a function of the module.
 fn called_name(f: &Function, e: Expr) -> Option<&Arc<str>> {
     match f.expr(e) {
         ExprData::Call { callee: Callee::Expr(callee), .. } => match f.expr(*callee) {
@@ -165,7 +165,7 @@ fn called_name(f: &Function, e: Expr) -> Option<&Arc<str>> {
     }
 }
 
-/// Restricts the result of a function to these fields.
+/// Removes all fields but these from the result of a function.
 fn restrict_outputs(func: &mut Function, keep: &[usize]) {
     let body = func.body();
     let result = func.seq(body).result;
@@ -198,7 +198,7 @@ fn restrict_outputs(func: &mut Function, keep: &[usize]) {
     func.func_mut(root).ret_ty = restrict_tuple_type(func, declared, keep);
 }
 
-/// The tuple type restricted to these fields.
+/// The tuple type with only these fields. A single field is not a tuple.
 fn restrict_tuple_type(func: &mut Function, ty: Type, keep: &[usize]) -> Type {
     let TypeData::Tuple(tys) = func.types.get(ty).clone() else { return ty };
     match *keep {
@@ -207,8 +207,7 @@ fn restrict_tuple_type(func: &mut Function, ty: Type, keep: &[usize]) -> Type {
     }
 }
 
-/// Updates the result types of calls of changed functions, and the indices of the fields that
-/// are read.
+/// Updates the result types of calls of changed functions, and the indices of the fields that callers read.
 fn rewrite_callers(
     func: &mut Function,
     changed: &FxHashMap<Arc<str>, (Vec<usize>, Arc<Function>)>,
@@ -241,7 +240,7 @@ fn rewrite_callers(
     Ok(changed_any)
 }
 
-/// The call with the new result type.
+/// The call with a new result type.
 fn with_result_type(func: &mut Function, e: Expr, name: &str, callee: &Function, ty: Type) -> Expr {
     let ExprData::Call { args, attrs, ty_args, .. } = func.expr(e).clone() else { return e };
     let (args, attrs) = (func.list(args).to_vec(), func.call_attrs(attrs).clone());

@@ -40,10 +40,9 @@
 //! Nothing.
 //!
 //! # Keeps
-//! Sizes that only a removed parameter defines: they become parameters
-//! (`param_n: R.Prim(value="n")`), and callers pass them. If a caller has no name for such a size,
-//! the parameter stays. The computation of an argument that is no longer passed stays, too, for
-//! [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
+//! Sizes that only a removed parameter defines: they become parameters (`param_n: R.Prim(value="n")`), and callers pass them. If
+//! the dims of the argument are unknown at a call, the parameter stays. The computation of an argument that is no longer passed
+//! stays too, for [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
 //!
 //! # Never
 //! Changes public functions, or functions that are used as values.
@@ -75,7 +74,7 @@ impl ModulePass for RemoveUnusedParameters {
         let known_dims = args_with_known_dims(&module);
         let mut changed: FxHashMap<Arc<str>, Arc<Function>> = FxHashMap::default();
         let mut remaining: FxHashMap<Arc<str>, RemainingArgs> = FxHashMap::default();
-        // The removed argument of a callee may have been the only use of a parameter of the caller.
+        // Removing an argument of a callee may remove the only use of a parameter of the caller, so callees come first.
         for name in CallGraph::of(&module).callees_first {
             ctx.check_cancelled()?;
             if !candidates.contains(&name) {
@@ -99,7 +98,7 @@ impl ModulePass for RemoveUnusedParameters {
     }
 }
 
-/// For each called function and parameter: whether the dims of the argument are known at all calls.
+/// For each called function and each parameter, whether the dims of the argument are known at all calls.
 fn args_with_known_dims(module: &IRModule) -> FxHashMap<Arc<str>, Vec<bool>> {
     let mut out: FxHashMap<Arc<str>, Vec<bool>> = FxHashMap::default();
     for (_, func) in module.relax_funcs() {
@@ -119,14 +118,14 @@ fn args_with_known_dims(module: &IRModule) -> FxHashMap<Arc<str>, Vec<bool>> {
     out
 }
 
-/// What a call passes after the removal: the remaining arguments, then sizes, which are dims of
-/// removed arguments.
+/// What calls of a function pass after the removal: the remaining arguments, then sizes, which are dims of removed arguments.
 struct RemainingArgs {
+    /// Whether each parameter is kept.
     keep: Vec<bool>,
     sizes: Vec<SizeSource>,
 }
 
-/// Where a size comes from: a dim of a parameter.
+/// A size that becomes a parameter, and the dim of a removed parameter that defines it.
 struct SizeSource {
     size: SymVar,
     param: usize,
@@ -134,8 +133,8 @@ struct SizeSource {
 }
 
 impl RemainingArgs {
-    /// What a function needs: the parameters that it reads, and the sizes that it mentions, either
-    /// as sizes or by keeping a parameter that defines them.
+    /// Determines what a function needs: the parameters that it reads, and the sizes that it mentions. A needed size is passed
+    /// separately if all callers know it; otherwise the parameter that defines it is kept.
     fn of(func: &Function, known_dims: Option<&Vec<bool>>) -> RemainingArgs {
         let used: FxHashSet<Var> = used_vars(func, func.root()).into_iter().collect();
         let shapes = shape_vars(func);
@@ -153,7 +152,7 @@ impl RemainingArgs {
             needed_syms.extend(type_syms(func, func.var(p).ty));
         }
         let param_syms = |p: Var| type_syms(func, func.var(p).ty);
-        // A parameter kept for a size may mention further sizes in its other dims.
+        // A parameter that is kept for one size may mention further sizes in its other dims.
         while let Some((i, size)) = (0..params.len()).filter(|&i| !keep[i]).find_map(|i| {
             let is_undefined = |v: &SymVar| needed_syms.contains(v) && !defined.contains(v);
             Some((i, param_syms(params[i]).into_iter().find(is_undefined)?))
@@ -174,7 +173,7 @@ impl RemainingArgs {
         RemainingArgs { keep, sizes }
     }
 
-    /// Changes the parameters of the function.
+    /// Replaces the parameters of the function.
     fn apply(&self, func: &mut Function) {
         let mut namer = Namer::new(func);
         let mut params: Vec<Var> = func.params().to_vec();
@@ -191,7 +190,7 @@ impl RemainingArgs {
     }
 }
 
-/// The dim of a parameter that equals this size.
+/// The dim of a parameter that is this size.
 fn dim_of(func: &Function, param: Var, size: SymVar) -> Option<usize> {
     let dims = func.var_ty(param).dims()?;
     dims.iter().position(|&d| func.syms.as_var(d) == Some(size))
@@ -213,7 +212,7 @@ fn remaining_args(
     Some(args)
 }
 
-/// The symbols that a function mentions outside the types of its parameters.
+/// The symbols that a function mentions outside of its parameter types.
 fn body_syms(func: &Function) -> FxHashSet<SymVar> {
     let mut body = func.clone();
     let root = body.root();

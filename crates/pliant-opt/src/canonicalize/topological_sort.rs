@@ -34,8 +34,8 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The original order of bindings that do not depend on each other. A binding after the
-//! `match_cast` that defines a symbol that it mentions.
+//! The original order of bindings that do not depend on each other. A `match_cast` that defines a symbol precedes every binding
+//! that mentions the symbol.
 //!
 //! # Never
 //! Moves a binding out of its block, or changes plain blocks.
@@ -53,23 +53,23 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::Effects;
 
-/// The order in which the readers of a value are visited.
+/// How the traversal proceeds from one binding to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraversalOrder {
-    /// Visits the readers of a value before the next value.
+    /// Visits the readers of a value before the next value of the same distance.
     #[default]
     DepthFirst,
-    /// Visits all values at one distance before those at the next.
+    /// Visits all values of one distance before those of the next.
     BreadthFirst,
 }
 
 /// Where the traversal starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StartingLocation {
-    /// At bindings that read no value of the block.
+    /// Starts at bindings that read no value of the block.
     #[default]
     FromInputs,
-    /// At bindings that no binding of the block reads.
+    /// Starts at bindings whose values no binding of the block reads.
     FromOutputs,
 }
 
@@ -126,12 +126,12 @@ impl TopologicalSort {
     }
 }
 
-/// For each binding of a block, the earlier ones that it depends on through its operands or through
-/// the symbols and shapes that it mentions.
+/// For each binding of a block, the indices of the earlier bindings that it depends on, through its operands or through the symbols
+/// and shapes that it mentions.
 fn binding_dependences(func: &Function, bindings: &[Binding]) -> Vec<Vec<usize>> {
     let mut vars: FxHashMap<Var, usize> = FxHashMap::default();
     let mut syms: FxHashMap<SymVar, usize> = FxHashMap::default();
-    // Caches what each type needs: there are few types and many bindings.
+    // The symbols and variables of each type are cached, because blocks have many bindings but few types.
     let mut type_mentions: FxHashMap<Type, (Vec<SymVar>, Vec<Var>)> = FxHashMap::default();
     let mut out = Vec::with_capacity(bindings.len());
     for (i, b) in bindings.iter().enumerate() {
@@ -169,7 +169,7 @@ fn binding_dependences(func: &Function, bindings: &[Binding]) -> Vec<Vec<usize>>
     out
 }
 
-/// Adds dependences that keep bindings on their side of a call that works in place.
+/// Adds dependences that keep every binding on its side of each impure call.
 fn add_effect_dependences(
     func: &Function,
     bindings: &[Binding],
@@ -189,7 +189,7 @@ fn add_effect_dependences(
     }
 }
 
-/// For each binding, those that depend on it.
+/// For each binding, the indices of the bindings that depend on it.
 fn readers(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut out = vec![Vec::new(); dependences.len()];
     for (i, list) in dependences.iter().enumerate() {
@@ -198,7 +198,7 @@ fn readers(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
     out
 }
 
-/// The dependences reversed, the last binding first.
+/// The reversed dependence graph, with the bindings numbered from the last.
 fn reversed(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let last = dependences.len().saturating_sub(1);
     let mut out: Vec<Vec<usize>> = readers(dependences)
@@ -209,8 +209,8 @@ fn reversed(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
     out
 }
 
-/// Takes bindings as soon as their dependences are taken: the most recently enabled first, or the
-/// first enabled first.
+/// An order in which each binding follows its dependences. Depth first takes the most recently unblocked binding next, breadth
+/// first the earliest.
 fn from_inputs(dependences: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> {
     let readers = readers(dependences);
     let mut open_dependences: Vec<usize> = dependences.iter().map(Vec::len).collect();
@@ -236,7 +236,7 @@ fn from_inputs(dependences: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> 
     out
 }
 
-/// Places each binding directly after its dependences, starting with those of the outputs.
+/// An order in which each binding directly follows the dependences that were not yet placed, starting from the outputs.
 fn depth_first_from_outputs(dependences: &[Vec<usize>]) -> Vec<usize> {
     let readers = readers(dependences);
     let mut done = vec![false; dependences.len()];
@@ -260,8 +260,7 @@ fn depth_first_from_outputs(dependences: &[Vec<usize>]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// Every order is a permutation that respects the dependences, also of no binding and of one
-    /// binding.
+    /// Every order is a permutation that respects the dependences, also for blocks with no binding and with one binding.
     #[test]
     fn orders_respect_dependences() {
         let cases: [Vec<Vec<usize>>; 4] = [

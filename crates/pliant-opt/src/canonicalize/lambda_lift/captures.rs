@@ -1,4 +1,4 @@
-//! What local functions capture: variables, and symbols in scope around them.
+//! The variables and symbols that local functions capture from the scopes around them.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ type OrderedSet<T> = IndexSet<T, FxBuildHasher>;
 pub(super) struct LocalFunc {
     /// The function expression.
     pub id: FuncId,
-    /// The enclosing function expression, which contains the binding.
+    /// The variable that the function is bound to.
     pub var: Var,
-    /// The function expression that holds the binding.
+    /// The enclosing function expression, which contains the binding.
     pub parent: FuncId,
-    /// Its name in the module; empty until it is assigned.
+    /// The name of the lifted function in the module; empty until it is assigned.
     pub name: Arc<str>,
     /// The captured variables, in the order of their parameters.
     pub vars: Vec<Var>,
@@ -29,9 +29,9 @@ pub(super) struct LocalFunc {
     pub syms: Vec<SymVar>,
 }
 
-/// The local functions of a function, and the variables known to hold them.
+/// The local functions of a function, and the variables bound to them.
 pub(super) struct LocalFuncs {
-    /// Outer functions first, in source order.
+    /// The local functions in source order, outer before inner.
     pub funcs: Vec<LocalFunc>,
     by_id: FxHashMap<FuncId, usize>,
     by_var: FxHashMap<Var, usize>,
@@ -40,7 +40,7 @@ pub(super) struct LocalFuncs {
 }
 
 impl LocalFuncs {
-    /// Finds the local functions and what they capture.
+    /// Finds the local functions and computes their captures.
     pub fn of(func: &Function) -> LocalFuncs {
         let mut local_funcs = LocalFuncs {
             funcs: Vec::new(),
@@ -53,17 +53,17 @@ impl LocalFuncs {
         local_funcs
     }
 
-    /// The index of the local function `id`; `None` for the root.
+    /// The index of the local function `id`; `None` for the root function.
     pub fn index_of(&self, id: FuncId) -> Option<usize> {
         self.by_id.get(&id).copied()
     }
 
-    /// The local function that a variable holds, directly or through a renaming.
+    /// The local function that a variable is bound to, directly or through a renaming.
     pub fn func_of(&self, var: Var) -> Option<&LocalFunc> {
         self.by_var.get(&var).map(|&i| &self.funcs[i])
     }
 
-    /// Records the local functions. Returns the symbols in scope around each.
+    /// Records the local functions. Returns for each the symbols in scope around it.
     fn find_local_funcs(&mut self, func: &Function) -> Vec<FxHashSet<SymVar>> {
         let mut syms_in_scope = Vec::new();
         let (mut syms, mut scopes) = (FxHashSet::default(), Vec::<Vec<SymVar>>::new());
@@ -117,7 +117,7 @@ impl LocalFuncs {
         syms_in_scope
     }
 
-    /// Computes the captures as a fixed point: a function also captures what its callees capture.
+    /// Computes the captures as a fixed point: a function also captures what the functions that it mentions capture.
     fn compute_captures(&mut self, func: &Function, syms_in_scope: &[FxHashSet<SymVar>]) {
         let uses: Vec<Mentions> =
             self.funcs.iter().map(|local| Mentions::of(func, local.id, self)).collect();
@@ -139,8 +139,7 @@ impl LocalFuncs {
         }
     }
 
-    /// Adds the sets of the functions that each function uses to its own set, filtered by `keep`,
-    /// until nothing changes.
+    /// Adds to the set of each function the sets of the functions that it mentions, filtered by `keep`, until nothing changes.
     fn propagate_captures<T: Copy + Eq + std::hash::Hash>(
         &self,
         uses: &[Mentions],
@@ -164,7 +163,7 @@ impl LocalFuncs {
     }
 }
 
-/// Adds the symbols that values of these types define to the scope.
+/// Brings the symbols that values of these types define into scope.
 fn enter_symbols(
     func: &Function,
     tys: &[Type],
@@ -180,18 +179,19 @@ fn enter_symbols(
     }
 }
 
+/// Removes the symbols of the innermost scope.
 fn leave_scope(syms: &mut FxHashSet<SymVar>, scopes: &mut Vec<Vec<SymVar>>) {
     for s in scopes.pop().unwrap_or_default() {
         syms.remove(&s);
     }
 }
 
-/// What a local function itself mentions.
+/// What the body of a local function mentions.
 struct Mentions {
     bound: FxHashSet<Var>,
-    /// The captured variables whose value is not a known local function.
+    /// The captured variables that are not bound to a known local function.
     vars: OrderedSet<Var>,
-    /// The known functions.
+    /// The indices of the local functions that it mentions.
     funcs: OrderedSet<usize>,
     syms: OrderedSet<SymVar>,
 }

@@ -1,10 +1,8 @@
 //! # What it does
-//! Moves every local function to the module as a private function. The lifted function has its own
-//! parameters, then the captured variables, then the captured symbols that are not a dim of those
-//! variables. A call of a known function becomes a direct call that passes the captured values; if
-//! the function is used as a value, `R.make_closure` holds them. Mutually recursive functions
-//! capture what any of them needs and pass it on, so no closure contains itself. Nested local
-//! functions are lifted too.
+//! Moves every local function to the module as a private function. Its parameters are the function's own parameters, the captured
+//! variables, and the captured symbols that no captured variable defines. A call of a known function becomes a direct call that
+//! passes the captured values. If the function is used as a value, `R.make_closure` creates a closure. Mutually recursive functions
+//! capture what any of them needs and pass it on, so no closure contains itself. Nested local functions are lifted too.
 //!
 //! # Before
 //! ```python
@@ -38,10 +36,10 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The order of all calls, names and types.
+//! The order of all calls, and the names and types of variables.
 //!
 //! # Never
-//! Creates a closure for a function that captures nothing: its global name is the value.
+//! Creates a closure for a function that captures nothing: its global name is used as the value.
 
 mod captures;
 mod rewrite;
@@ -59,7 +57,7 @@ use rustc_hash::FxHashSet;
 
 use captures::{LocalFunc, LocalFuncs};
 
-/// Attributes of a function that its local functions inherit.
+/// Attributes that local functions inherit from the function around them.
 const INHERITED_ATTRS: &[&str] = &[FORCE_PURE, FORCE_PURE_OLD];
 
 /// See the module's documentation.
@@ -89,7 +87,7 @@ impl ModulePass for LambdaLift {
                 .iter()
                 .map(|local| (local.name.clone(), lift(func, local)))
                 .collect();
-            // Removes the lifted functions from the outer function's arenas.
+            // Drops the lifted functions from the arenas of the outer function.
             *func = copy_function(func);
             for (name, func) in lifted {
                 module.insert(name, func);
@@ -99,14 +97,14 @@ impl ModulePass for LambdaLift {
     }
 }
 
-/// Assigns every local function a name in the module: the enclosing function's name, then its own.
+/// Assigns each local function a module-level name: the name of the enclosing function, then its own.
 fn assign_names(
     outer: &str,
     func: &Function,
     local_funcs: &mut LocalFuncs,
     taken: &mut FxHashSet<Arc<str>>,
 ) {
-    // Outer functions come first, so the enclosing name exists.
+    // Outer functions come first, so the name of the enclosing function is already assigned.
     for i in 0..local_funcs.funcs.len() {
         let local = &local_funcs.funcs[i];
         let enclosing =
@@ -127,7 +125,7 @@ fn assign_names(
     }
 }
 
-/// Copies a local function, which was already rewritten, to a new function.
+/// Copies a local function, whose body is already rewritten, to a new function.
 fn lift(src: &Function, local: &LocalFunc) -> Function {
     let data = src.func(local.id).clone();
     let mut dst = Function::empty();
@@ -140,13 +138,13 @@ fn lift(src: &Function, local: &LocalFunc) -> Function {
     let own_attrs = data.attrs.iter().filter(|(key, _)| &***key != GLOBAL_SYMBOL);
     dst.attrs.extend(own_attrs.map(|(k, v)| (k.clone(), v.clone())));
     let mut importer = Importer::new(src, &mut dst);
-    // The captured variables come first, because types may name captured shapes.
+    // The captured variables are defined first, because types may mention captured shapes.
     let captured: Vec<_> = local.vars.iter().map(|&v| importer.define(v)).collect();
     let mut params: Vec<_> = data.params.iter().map(|&p| importer.define(p)).collect();
     params.extend(captured);
     for &sym in &local.syms {
         let (name, span) = (src.syms.name(sym).to_string(), src.var(local.var).span);
-        // The symbol exists already if a type above mentions it.
+        // The symbol already exists if a type above mentions it.
         let value = match importer.syms.get(&sym) {
             Some(&value) => value,
             None => {

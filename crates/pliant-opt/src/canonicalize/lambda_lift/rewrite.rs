@@ -1,5 +1,5 @@
-//! Replaces local functions by their global names, with the captured values in calls, and by
-//! closures elsewhere.
+//! Replaces references to local functions: calls by direct calls of the lifted functions with the captured values, other uses by
+//! global names or closures.
 
 use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, FuncId, Function, Seq, TypeData, Var,
@@ -11,12 +11,12 @@ use rustc_hash::FxHashSet;
 use super::captures::{LocalFunc, LocalFuncs};
 use crate::common::lowered_ops::{MAKE_CLOSURE, op_call};
 
-/// Rewrites all sequences, including those of the local functions.
+/// Rewrites all sequences of a function, including those of its local functions.
 pub(super) fn rewrite(func: &mut Function, local_funcs: &LocalFuncs) {
     let seqs = reachable_seqs(func);
     for local in &local_funcs.funcs {
         for &v in &local.vars {
-            // A variable that is read outside its dataflow block is an output of the block.
+            // A captured variable is read outside of its dataflow block, so it must be an output of the block.
             func.var_mut(v).dataflow = false;
         }
     }
@@ -46,7 +46,7 @@ fn used_as_values(func: &Function, local_funcs: &LocalFuncs, seqs: &[Seq]) -> Fx
         for &block in &func.seq(seq).blocks {
             for b in &func.block(block).bindings {
                 match func.expr(b.value) {
-                    // A renaming is no use.
+                    // A renaming is not a use.
                     ExprData::Var(_) if b.cast.is_none() => {}
                     ExprData::Call { callee: Callee::Expr(callee), args, .. }
                         if matches!(func.expr(*callee), ExprData::Var(_)) =>
@@ -67,7 +67,7 @@ fn used_as_values(func: &Function, local_funcs: &LocalFuncs, seqs: &[Seq]) -> Fx
 struct Rewriter<'a> {
     local_funcs: &'a LocalFuncs,
     namer: Namer,
-    /// Functions whose variable holds a closure after the pass.
+    /// Functions whose variable is bound to a closure after the pass.
     used_as_values: FxHashSet<FuncId>,
 }
 
@@ -119,7 +119,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The expression with known functions replaced. Binds the closures that it needs first.
+    /// The expression with local functions replaced. Appends the bindings of the closures that it needs to `out`.
     fn rewrite_expr(
         &mut self,
         func: &mut Function,
@@ -161,7 +161,7 @@ impl Rewriter<'_> {
         func.call(Callee::Expr(callee), &args, Attrs::default(), &[], ty)
     }
 
-    /// A known function as a value, in the function expression `owner`.
+    /// The value of a local function in the function expression `owner`: its global name, or a closure.
     fn function_value(
         &mut self,
         func: &mut Function,
@@ -183,6 +183,7 @@ impl Rewriter<'_> {
     }
 }
 
+/// Whether the function captures any variable or symbol.
 fn captures_any(local: &LocalFunc) -> bool {
     !(local.vars.is_empty() && local.syms.is_empty())
 }
@@ -197,7 +198,7 @@ fn captured_operands(func: &mut Function, local: &LocalFunc) -> Vec<Expr> {
     out
 }
 
-/// The lifted function's name. Its type has the captured values as parameters.
+/// A reference to the lifted function. Its type includes the parameters for the captured values.
 fn global_ref(func: &mut Function, local: &LocalFunc) -> Expr {
     let captured = captured_operands(func, local);
     let own_params = func.func(local.id).params.clone();
@@ -208,6 +209,7 @@ fn global_ref(func: &mut Function, local: &LocalFunc) -> Expr {
     func.global(&local.name, ty)
 }
 
+/// The closure of a local function with its captured values.
 fn make_closure(func: &mut Function, local: &LocalFunc) -> Expr {
     let captured = captured_operands(func, local);
     let (callee, captured) = (global_ref(func, local), func.tuple(&captured));
@@ -215,7 +217,7 @@ fn make_closure(func: &mut Function, local: &LocalFunc) -> Expr {
     op_call(func, MAKE_CLOSURE, &[callee, captured], ty)
 }
 
-/// The expression with variables replaced by operands; the same id if none is replaced.
+/// The expression with variables substituted. The same expression if the substitution is empty.
 fn substitute(func: &mut Function, e: Expr, subst: &Substitution) -> Expr {
     if subst.is_empty() { e } else { subst.apply(func, e) }
 }
