@@ -98,18 +98,18 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::Effects;
 use crate::analysis::tir_call::TirCall;
-use graph::{Graph, Kernels};
-use outline::{Outlined, outline};
+use graph::{FusibleFunctions, Graph};
+use outline::{Outlined, outline_group};
 use partition::Groups;
 
-/// Default for the maximum number of calls in a group; the setting [`MAX_DEPTH`] overrides it.
+/// Default for the maximum number of calls in a group; the setting [`MAX_DEPTH_KEY`] overrides it.
 const MAX_CALLS: usize = 64;
 
 /// The setting for the maximum number of calls in a group.
-pub const MAX_DEPTH: &str = "relax.FuseOps.max_depth";
+pub const MAX_DEPTH_KEY: &str = "relax.FuseOps.max_depth";
 
 /// Maximum length of the name of a group's function.
-const MAX_NAME: usize = 80;
+const MAX_NAME_LENGTH: usize = 80;
 
 /// See the module's documentation.
 pub struct FuseOps {
@@ -133,41 +133,42 @@ impl ModulePass for FuseOps {
             -1 => i32::from(ctx.opt_level),
             level => level,
         };
-        let kernels = Kernels::new(&module);
-        if level == 0 || kernels.is_empty() {
+        let fusible = FusibleFunctions::new(&module);
+        if level == 0 || fusible.is_empty() {
             return Ok(module);
         }
-        let limit = ctx.config.get(MAX_DEPTH).and_then(AttrValue::as_int);
-        let limit = limit.and_then(|v| usize::try_from(v).ok()).unwrap_or(MAX_CALLS);
-        let (mut made, effects) = (Made::of(&module), Effects::of(&module, ctx.ops));
+        let max_calls = ctx.config.get(MAX_DEPTH_KEY).and_then(AttrValue::as_int);
+        let max_calls = max_calls.and_then(|v| usize::try_from(v).ok()).unwrap_or(MAX_CALLS);
+        let (mut outlined_functions, effects) =
+            (OutlinedFunctions::of(&module), Effects::of(&module, ctx.ops));
         for func in module.functions.values_mut() {
             let BaseFunc::Relax(func) = func else { continue };
             // Functions of earlier groups are left alone.
             if !func.attrs.contains_key(PRIMITIVE) {
-                let settings = Settings { kernels: &kernels, effects: &effects, limit };
-                fuse(func, &settings, &mut made, ctx)?;
+                let settings = FusionSettings { fusible: &fusible, effects: &effects, max_calls };
+                fuse_function(func, &settings, &mut outlined_functions, ctx)?;
             }
         }
-        made.add_to(&mut module);
+        outlined_functions.add_to(&mut module);
         Ok(module)
     }
 }
 
 /// The functions of the groups created so far.
 #[derive(Default)]
-pub(crate) struct Made {
+pub(crate) struct OutlinedFunctions {
     functions: Vec<(Arc<str>, Function)>,
     /// The indices of the functions with each hash.
     by_hash: FxHashMap<u64, Vec<usize>>,
     /// How often each name was used; names of the module count as used.
-    names: FxHashMap<Arc<str>, u32>,
+    name_counts: FxHashMap<Arc<str>, u32>,
 }
 
-impl Made {
+impl OutlinedFunctions {
     /// An empty set of functions; the names of the module are reserved.
     pub fn of(module: &IRModule) -> Self {
-        let names = module.functions.keys().map(|name| (name.clone(), 0)).collect();
-        Made { names, ..Made::default() }
+        let name_counts = module.functions.keys().map(|name| (name.clone(), 0)).collect();
+        OutlinedFunctions { name_counts, ..OutlinedFunctions::default() }
     }
 
     /// Adds the functions to the module.
@@ -186,12 +187,12 @@ impl Made {
             }
         }
         let mut name: Arc<str> = hint.into();
-        while self.names.contains_key(&name) {
-            let count = self.names.entry(hint.into()).or_insert(0);
+        while self.name_counts.contains_key(&name) {
+            let count = self.name_counts.entry(hint.into()).or_insert(0);
             *count += 1;
             name = format!("{hint}{count}").into();
         }
-        self.names.insert(name.clone(), 0);
+        self.name_counts.insert(name.clone(), 0);
         self.by_hash.entry(hash).or_default().push(self.functions.len());
         self.functions.push((name.clone(), func));
         name
@@ -199,17 +200,17 @@ impl Made {
 }
 
 /// Facts about the module, and the maximum number of calls in a group.
-struct Settings<'a> {
-    kernels: &'a Kernels,
+struct FusionSettings<'a> {
+    fusible: &'a FusibleFunctions,
     effects: &'a Effects,
-    limit: usize,
+    max_calls: usize,
 }
 
 /// Fuses calls in all dataflow blocks of a function.
-fn fuse(
+fn fuse_function(
     func: &mut Arc<Function>,
-    settings: &Settings<'_>,
-    made: &mut Made,
+    settings: &FusionSettings<'_>,
+    outlined_functions: &mut OutlinedFunctions,
     ctx: &PassContext,
 ) -> Result<(), PassError> {
     for seq in reachable_seqs(func) {
@@ -218,71 +219,76 @@ fn fuse(
                 continue;
             }
             ctx.check_cancelled()?;
-            fuse_block(Arc::make_mut(func), block, settings, made);
+            fuse_block(Arc::make_mut(func), block, settings, outlined_functions);
         }
     }
     Ok(())
 }
 
-fn fuse_block(func: &mut Function, block: Block, settings: &Settings<'_>, made: &mut Made) {
-    let graph = Graph::new(func, block, settings.kernels, settings.effects);
-    let mut groups = Groups::of(&graph, settings.limit);
+fn fuse_block(
+    func: &mut Function,
+    block: Block,
+    settings: &FusionSettings<'_>,
+    outlined_functions: &mut OutlinedFunctions,
+) {
+    let graph = Graph::new(func, block, settings.fusible, settings.effects);
+    let mut groups = Groups::of(&graph, settings.max_calls);
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); graph.nodes.len()];
     for node in 0..graph.nodes.len() as u32 {
         members[groups.find(node) as usize].push(node);
     }
     // The replacement of each binding; `None` for those inside of groups.
-    let mut new: Vec<Option<Binding>> = graph.bindings.iter().map(|&b| Some(b)).collect();
+    let mut replacements: Vec<Option<Binding>> = graph.bindings.iter().map(|&b| Some(b)).collect();
     for group in members {
-        let group = own_members(func, &graph, group);
+        let group = members_without_foreign_fields(func, &graph, group);
         if group.iter().filter(|&&n| graph.calls[n as usize]).count() < 2 {
             continue;
         }
         let bindings: Vec<Binding> = group.iter().map(|&n| graph.bindings[n as usize]).collect();
         let name = group_name(func, &bindings);
-        let Outlined { func: inner, args, sizes } = outline(func, &bindings);
-        let name = made.add(&name, inner);
+        let Outlined { func: inner, args, sizes } = outline_group(func, &bindings);
+        let name = outlined_functions.add(&name, inner);
         let value = call_group(func, &name, args, &sizes, bindings.last().expect("two calls"));
-        let (&last, inside) = group.split_last().expect("two calls");
+        let (&last, interior) = group.split_last().expect("two calls");
         // The call represents all source lines of the group.
         let spans = bindings.iter().map(|b| func.var(b.var).span);
         let span = spans.fold(Span::NONE, Span::join);
         func.var_mut(graph.bindings[last as usize].var).span = span;
-        inside.iter().for_each(|&n| new[n as usize] = None);
-        new[last as usize] = Some(Binding::bind(graph.bindings[last as usize].var, value));
+        interior.iter().for_each(|&n| replacements[n as usize] = None);
+        replacements[last as usize] = Some(Binding::bind(graph.bindings[last as usize].var, value));
     }
-    func.block_mut(block).bindings = new.into_iter().flatten().collect();
+    func.block_mut(block).bindings = replacements.into_iter().flatten().collect();
 }
 
 /// The members without fields of tuples that other groups create.
-fn own_members(func: &Function, graph: &Graph, group: Vec<u32>) -> Vec<u32> {
-    let inside = |n: u32| group.binary_search(&n).is_ok();
+fn members_without_foreign_fields(func: &Function, graph: &Graph, group: Vec<u32>) -> Vec<u32> {
+    let is_member = |n: u32| group.binary_search(&n).is_ok();
     let keep = |n: &u32| {
         let mut all = true;
         if !graph.calls[*n as usize] {
             let value = graph.bindings[*n as usize].value;
             pliant_pass::rewrite::for_each_operand_var(func, value, &mut |v| {
-                all &= graph.index.get(&v).is_some_and(|&from| inside(from));
+                all &= graph.index.get(&v).is_some_and(|&from| is_member(from));
             });
         }
         all
     };
-    let own: Vec<u32> = group.iter().copied().filter(keep).collect();
+    let kept: Vec<u32> = group.iter().copied().filter(keep).collect();
     debug_assert!(
-        own.split_last().is_none_or(|(_, inner)| inner.iter().all(|&n| {
+        kept.split_last().is_none_or(|(_, inner)| inner.iter().all(|&n| {
             let node = &graph.nodes[n as usize];
-            !node.escapes && node.readers.iter().all(|r| own.binary_search(&r.0).is_ok())
+            !node.escapes && node.readers.iter().all(|r| kept.binary_search(&r.0).is_ok())
         })),
         "only the last of a group is read outside"
     );
-    own
+    kept
 }
 
 fn group_name(func: &Function, bindings: &[Binding]) -> String {
     let mut name = String::from("fused");
     for b in bindings {
         if let Some(call) = TirCall::of(func, b.value) {
-            if name.len() + call.callee.len() >= MAX_NAME {
+            if name.len() + call.callee.len() >= MAX_NAME_LENGTH {
                 break;
             }
             name.push('_');

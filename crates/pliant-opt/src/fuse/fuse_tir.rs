@@ -99,7 +99,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::canonicalize::eliminate_unused::collect_globals;
-use lower::{Lowered, lower};
+use lower::{MergedFunction, lower};
 
 /// See the module's documentation.
 pub struct FuseTir;
@@ -110,30 +110,30 @@ impl ModulePass for FuseTir {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let mut made: FxHashMap<Arc<str>, Lowered> = FxHashMap::default();
+        let mut merged: FxHashMap<Arc<str>, MergedFunction> = FxHashMap::default();
         for (name, func) in module.relax_funcs() {
             ctx.check_cancelled()?;
             if func.private
                 && func.attrs.contains_key(PRIMITIVE)
                 && let Some(lowered) = lower(func, &module)
             {
-                made.insert(name.clone(), lowered);
+                merged.insert(name.clone(), lowered);
             }
         }
-        if made.is_empty() {
+        if merged.is_empty() {
             return Ok(module);
         }
-        let kept = kept(&module, &made);
-        made.retain(|name, _| !kept.contains(name));
+        let functions_with_other_uses = functions_with_other_uses(&module, &merged);
+        merged.retain(|name, _| !functions_with_other_uses.contains(name));
         for (name, func) in &mut module.functions {
             let BaseFunc::Relax(func) = func else { continue };
-            if !made.contains_key(name) && calls_any(func, &made) {
+            if !merged.contains_key(name) && calls_merged_function(func, &merged) {
                 ctx.check_cancelled()?;
-                rewrite_calls(Arc::make_mut(func), &made)?;
+                rewrite_calls(Arc::make_mut(func), &merged)?;
             }
         }
         for (name, func) in &mut module.functions {
-            if let Some(lowered) = made.remove(name) {
+            if let Some(lowered) = merged.remove(name) {
                 *func = lowered.prim.into();
             }
         }
@@ -141,21 +141,24 @@ impl ModulePass for FuseTir {
     }
 }
 
-fn calls_any(func: &Function, made: &FxHashMap<Arc<str>, Lowered>) -> bool {
+fn calls_merged_function(func: &Function, merged: &FxHashMap<Arc<str>, MergedFunction>) -> bool {
     let mut names = Vec::new();
     collect_globals(func, &mut names);
-    names.iter().any(|n| made.contains_key(n))
+    names.iter().any(|n| merged.contains_key(n))
 }
 
 /// The functions with a use other than a call with tensors of known shapes.
-fn kept(module: &IRModule, made: &FxHashMap<Arc<str>, Lowered>) -> FxHashSet<Arc<str>> {
-    let mut kept = FxHashSet::default();
+fn functions_with_other_uses(
+    module: &IRModule,
+    merged: &FxHashMap<Arc<str>, MergedFunction>,
+) -> FxHashSet<Arc<str>> {
+    let mut functions_with_other_uses = FxHashSet::default();
     for func in module.functions.values() {
         let BaseFunc::Relax(func) = func else { continue };
         let (mut mentions, mut calls) = (FxHashMap::default(), FxHashMap::default());
         let mut names = Vec::new();
         collect_globals(func, &mut names);
-        for name in names.into_iter().filter(|n| made.contains_key(n)) {
+        for name in names.into_iter().filter(|n| merged.contains_key(n)) {
             *mentions.entry(name).or_insert(0u32) += 1;
         }
         if mentions.is_empty() {
@@ -164,45 +167,51 @@ fn kept(module: &IRModule, made: &FxHashMap<Arc<str>, Lowered>) -> FxHashSet<Arc
         for seq in reachable_seqs(func) {
             for &block in &func.seq(seq).blocks {
                 for binding in &func.block(block).bindings {
-                    if let Some((name, lowered, args)) = call_of(func, binding.value, made)
-                        && arguments(func, binding.value, lowered, args).is_some()
+                    if let Some((name, lowered, args)) = merged_call(func, binding.value, merged)
+                        && call_tir_arguments(func, binding.value, lowered, args).is_some()
                     {
                         *calls.entry(name).or_insert(0u32) += 1;
                     }
                 }
             }
         }
-        kept.extend(mentions.into_iter().filter(|(n, m)| calls.get(n) != Some(m)).map(|(n, _)| n));
+        functions_with_other_uses
+            .extend(mentions.into_iter().filter(|(n, m)| calls.get(n) != Some(m)).map(|(n, _)| n));
     }
-    kept
+    functions_with_other_uses
 }
 
 /// For a call of a merged function: its name, the merged function and the arguments.
-fn call_of<'f, 'm>(
+fn merged_call<'f, 'm>(
     func: &'f Function,
     value: Expr,
-    made: &'m FxHashMap<Arc<str>, Lowered>,
-) -> Option<(Arc<str>, &'m Lowered, &'f [Expr])> {
+    merged: &'m FxHashMap<Arc<str>, MergedFunction>,
+) -> Option<(Arc<str>, &'m MergedFunction, &'f [Expr])> {
     let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(value) else {
         return None;
     };
     let ExprData::Global(name) = func.expr(*callee) else { return None };
     let name = func.str(*name);
-    Some((name.clone(), made.get(name)?, func.list(*args)))
+    Some((name.clone(), merged.get(name)?, func.list(*args)))
 }
 
 /// The arguments of the `R.call_tir` that replaces a call.
-struct Arguments {
+struct CallTirArguments {
     inputs: Vec<Expr>,
     tir_vars: Vec<Sym>,
     out_tys: Vec<Type>,
 }
 
-fn arguments(func: &Function, value: Expr, lowered: &Lowered, args: &[Expr]) -> Option<Arguments> {
+fn call_tir_arguments(
+    func: &Function,
+    value: Expr,
+    lowered: &MergedFunction,
+    args: &[Expr],
+) -> Option<CallTirArguments> {
     if args.len() != lowered.params.len() {
         return None;
     }
-    let (mut inputs, mut bound) = (Vec::new(), FxHashMap::<SymVar, Sym>::default());
+    let (mut inputs, mut dim_values) = (Vec::new(), FxHashMap::<SymVar, Sym>::default());
     for (&arg, param) in args.iter().zip(&lowered.params) {
         let data = func.ty(arg);
         let dims = match (func.expr(arg), param.is_tensor) {
@@ -213,38 +222,39 @@ fn arguments(func: &Function, value: Expr, lowered: &Lowered, args: &[Expr]) -> 
         if dims.len() != param.dims.len() {
             return None;
         }
-        for (&dim, want) in dims.iter().zip(&param.dims) {
-            if let Some(v) = *want {
-                bound.entry(v).or_insert(dim);
+        for (&dim, symbol) in dims.iter().zip(&param.dims) {
+            if let Some(v) = *symbol {
+                dim_values.entry(v).or_insert(dim);
             }
         }
         if param.is_tensor {
             inputs.push(arg);
         }
     }
-    let tir_vars: Option<Vec<Sym>> = lowered.sizes.iter().map(|v| bound.get(v).copied()).collect();
+    let tir_vars: Option<Vec<Sym>> =
+        lowered.sizes.iter().map(|v| dim_values.get(v).copied()).collect();
     let ty = func.expr_ty(value);
     let out_tys = match func.types.get(ty) {
         TypeData::Tuple(fields) if lowered.tuple => fields.to_vec(),
         _ => vec![ty],
     };
-    let known = |&t: &Type| {
+    let is_known_tensor = |&t: &Type| {
         let data = func.types.get(t);
         data.is_tensor() && data.dims().is_some() && data.dtype().is_some()
     };
-    (out_tys.len() == lowered.outputs && out_tys.iter().all(known)).then_some(())?;
-    Some(Arguments { inputs, tir_vars: tir_vars?, out_tys })
+    (out_tys.len() == lowered.outputs && out_tys.iter().all(is_known_tensor)).then_some(())?;
+    Some(CallTirArguments { inputs, tir_vars: tir_vars?, out_tys })
 }
 
 fn rewrite_calls(
     func: &mut Function,
-    made: &FxHashMap<Arc<str>, Lowered>,
+    merged: &FxHashMap<Arc<str>, MergedFunction>,
 ) -> Result<(), PassError> {
     rewrite_bindings(func, |func, mut binding, out| {
-        if let Some((name, lowered, args)) = call_of(func, binding.value, made)
-            && let Some(call) = arguments(func, binding.value, lowered, args)
+        if let Some((name, lowered, args)) = merged_call(func, binding.value, merged)
+            && let Some(call) = call_tir_arguments(func, binding.value, lowered, args)
         {
-            let Arguments { inputs, tir_vars, out_tys } = call;
+            let CallTirArguments { inputs, tir_vars, out_tys } = call;
             binding.value =
                 pliant_ops::call_tir(func, &name, &inputs, &tir_vars, &out_tys, lowered.tuple);
         }

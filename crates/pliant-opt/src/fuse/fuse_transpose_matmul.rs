@@ -66,20 +66,20 @@ impl ModulePass for FuseTransposeMatmul {
             return Ok(module);
         }
         let writers = Writers::of(&module);
-        let whole = matmul_pattern(&wildcard(), &wildcard());
-        let turned = is_op(PERMUTE_DIMS).call([wildcard()]);
-        let roots: [Pattern; 2] = [whole, turned];
+        let matmul = matmul_pattern(&wildcard(), &wildcard());
+        let permute = is_op(PERMUTE_DIMS).call([wildcard()]);
+        let roots: [Pattern; 2] = [matmul, permute];
         let rules = RuleSet::new(roots.clone(), ctx.ops)?;
         update_each_relax(&mut module, ctx, |_, func| {
-            if !bindings(func).iter().any(|&(_, b)| is_permuted(func, b.value)) {
+            if !bindings(func).iter().any(|&(_, b)| is_permute_dims(func, b.value)) {
                 return Ok(false);
             }
-            let reads = reads(func);
-            let count = rewrite_rules(func, &rules, ctx.ops, Some(&writers), |cx, found| {
-                let Some(root) = found.get(&roots[found.rule]) else { return Ok(None) };
-                match found.rule {
-                    0 => of_permuted(cx, root),
-                    _ => permuted(cx, &reads, root),
+            let read_counts = read_counts(func);
+            let count = rewrite_rules(func, &rules, ctx.ops, Some(&writers), |cx, matches| {
+                let Some(root) = matches.get(&roots[matches.rule]) else { return Ok(None) };
+                match matches.rule {
+                    0 => absorb_operand_transposes(cx, root),
+                    _ => absorb_result_transpose(cx, &read_counts, root),
                 }
             })?;
             Ok(count > 0)
@@ -88,12 +88,12 @@ impl ModulePass for FuseTransposeMatmul {
     }
 }
 
-fn is_permuted(func: &Function, value: Expr) -> bool {
+fn is_permute_dims(func: &Function, value: Expr) -> bool {
     crate::common::products::call_operands(func, value, PERMUTE_DIMS).is_some()
 }
 
 /// How often each variable is read.
-fn reads(func: &Function) -> FxHashMap<Var, usize> {
+fn read_counts(func: &Function) -> FxHashMap<Var, usize> {
     let mut counts: FxHashMap<Var, usize> = FxHashMap::default();
     for seq in reachable_seqs(func) {
         for_each_operand_var(func, func.seq(seq).result, &mut |v| {
@@ -109,9 +109,12 @@ fn reads(func: &Function) -> FxHashMap<Var, usize> {
 }
 
 /// A product of transposed operands, rewritten as one of the original operands.
-fn of_permuted(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassError> {
+fn absorb_operand_transposes(
+    cx: &mut RewriteCx<'_>,
+    root: Expr,
+) -> Result<Option<Expr>, PassError> {
     let Some(args) = defining_operands(cx, root, MATMUL) else { return Ok(None) };
-    let [left, right] = [args[0], args[1]].map(|e| inside(cx, e));
+    let [left, right] = [args[0], args[1]].map(|e| permuted_operand(cx, e));
     let weight = right.as_ref().filter(|(order, _)| order == &[1, 0]).map(|&(_, w)| w);
     if let (None, Some(w)) = (&left, weight) {
         let attrs = defining_attrs(cx, root).unwrap_or_default();
@@ -120,65 +123,68 @@ fn of_permuted(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassE
     if left.is_none() && right.is_none() {
         return Ok(None);
     }
-    let Some(mut whole) = Labelled::of(cx, root) else { return Ok(None) };
+    let Some(mut product) = LabelledProduct::of(cx, root) else { return Ok(None) };
     for (at, inner) in [left, right].into_iter().enumerate() {
         let Some((order, e)) = inner else { continue };
-        let mut labels = whole.labels[at].clone();
-        for (label, &from) in whole.labels[at].iter().zip(&order) {
+        let mut labels = product.labels[at].clone();
+        for (label, &from) in product.labels[at].iter().zip(&order) {
             labels[from] = *label;
         }
-        (whole.operands[at], whole.labels[at]) = (e, labels);
+        (product.operands[at], product.labels[at]) = (e, labels);
     }
-    whole.einsum(cx).map(Some)
+    product.einsum(cx).map(Some)
 }
 
 /// For a permuted operand: the order and the original tensor.
-fn inside(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
+fn permuted_operand(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
     let inner = defining_operands(cx, e, PERMUTE_DIMS)?[0];
     let rank = dims(cx.func, inner)?.len();
     Some((permute_axes(&defining_attrs(cx, e)?, rank)?, inner))
 }
 
 /// A transposed product without other readers.
-fn permuted(
+fn absorb_result_transpose(
     cx: &mut RewriteCx<'_>,
-    reads: &FxHashMap<Var, usize>,
+    read_counts: &FxHashMap<Var, usize>,
     root: Expr,
 ) -> Result<Option<Expr>, PassError> {
-    let Some((order, inner)) = inside(cx, root) else { return Ok(None) };
-    let alone = matches!(cx.func.expr(inner), ExprData::Var(v) if reads.get(v) == Some(&1));
-    let Some(mut whole) = Labelled::of(cx, inner).filter(|_| alone) else { return Ok(None) };
-    whole.result = order.iter().map(|&from| whole.result[from]).collect();
-    whole.einsum(cx).map(Some)
+    let Some((order, inner)) = permuted_operand(cx, root) else { return Ok(None) };
+    let has_one_reader =
+        matches!(cx.func.expr(inner), ExprData::Var(v) if read_counts.get(v) == Some(&1));
+    let Some(mut product) = LabelledProduct::of(cx, inner).filter(|_| has_one_reader) else {
+        return Ok(None);
+    };
+    product.result = order.iter().map(|&from| product.result[from]).collect();
+    product.einsum(cx).map(Some)
 }
 
 /// A product with labels for the dims of its operands and of its result.
-struct Labelled {
+struct LabelledProduct {
     operands: [Expr; 2],
     labels: [Vec<char>; 2],
     result: Vec<char>,
 }
 
-impl Labelled {
+impl LabelledProduct {
     /// The float product of known sizes that defines an operand, if any.
-    fn of(cx: &RewriteCx<'_>, e: Expr) -> Option<Labelled> {
+    fn of(cx: &RewriteCx<'_>, e: Expr) -> Option<LabelledProduct> {
         let dtype = cx.func.ty(e).dtype()?;
         let (args, attrs) = (defining_operands(cx, e, MATMUL), defining_attrs(cx, e)?);
         if !matches!(dtype, DType::Float32 | DType::Float64) {
             return None;
         }
-        let whole = match args {
-            Some(args) => Labelled::of_matmul(cx, args[0], args[1]),
+        let product = match args {
+            Some(args) => LabelledProduct::of_matmul(cx, args[0], args[1]),
             None => match defining_operands(cx, e, LINEAR) {
-                Some(args) => Labelled::of_linear(cx, &args),
-                None => Labelled::of_einsum(cx, e, &attrs),
+                Some(args) => LabelledProduct::of_linear(cx, &args),
+                None => LabelledProduct::of_einsum(cx, e, &attrs),
             },
         }?;
-        let own = |&e: &Expr| cx.func.ty(e).dtype() == Some(dtype);
-        whole.operands.iter().all(own).then_some(whole)
+        let has_dtype = |&e: &Expr| cx.func.ty(e).dtype() == Some(dtype);
+        product.operands.iter().all(has_dtype).then_some(product)
     }
 
-    fn of_matmul(cx: &RewriteCx<'_>, x: Expr, y: Expr) -> Option<Labelled> {
+    fn of_matmul(cx: &RewriteCx<'_>, x: Expr, y: Expr) -> Option<LabelledProduct> {
         let (of_x, of_y) = (dims(cx.func, x)?, dims(cx.func, y)?);
         let [batch_x, batch_y] = [&of_x, &of_y].map(|d| d.len().saturating_sub(2));
         let summed = of_x.last()? == of_y.get(batch_y)?;
@@ -190,23 +196,25 @@ impl Labelled {
         let mut letters = ('a'..='z').chain('A'..='Z');
         let (i, j, k) = (letters.next()?, letters.next()?, letters.next()?);
         let batch: Vec<char> = letters.take(batch_x.max(batch_y)).collect();
-        let lead = |count: usize| Some(batch.get(batch.len().checked_sub(count)?..)?.to_vec());
-        let (mut left, mut right, mut result) = (lead(batch_x)?, lead(batch_y)?, batch.clone());
+        let batch_labels =
+            |count: usize| Some(batch.get(batch.len().checked_sub(count)?..)?.to_vec());
+        let (mut left, mut right, mut result) =
+            (batch_labels(batch_x)?, batch_labels(batch_y)?, batch.clone());
         left.extend((of_x.len() > 1).then_some(i));
         result.extend((of_x.len() > 1).then_some(i));
         left.push(k);
         right.push(k);
         right.extend((of_y.len() > 1).then_some(j));
         result.extend((of_y.len() > 1).then_some(j));
-        Some(Labelled { operands: [x, y], labels: [left, right], result })
+        Some(LabelledProduct { operands: [x, y], labels: [left, right], result })
     }
 
     /// A `R.linear` without a bias.
-    fn of_linear(cx: &RewriteCx<'_>, args: &[Expr]) -> Option<Labelled> {
+    fn of_linear(cx: &RewriteCx<'_>, args: &[Expr]) -> Option<LabelledProduct> {
         let (x, w) = (args[0], args[1]);
         let (of_x, of_w) = (dims(cx.func, x)?, dims(cx.func, w)?);
-        let plain = args.get(2).is_none_or(|&e| is_absent(cx.func, e));
-        if !plain || of_w.len() != 2 || of_x.last()? != &of_w[1] {
+        let is_supported = args.get(2).is_none_or(|&e| is_absent(cx.func, e));
+        if !is_supported || of_w.len() != 2 || of_x.last()? != &of_w[1] {
             return None;
         }
         let mut letters = ('a'..='z').chain('A'..='Z');
@@ -214,11 +222,15 @@ impl Labelled {
         let rows: Vec<char> = letters.take(of_x.len() - 1).collect();
         let fits = rows.len() + 1 == of_x.len();
         let with = |last: char| [&rows[..], &[last]].concat();
-        fits.then(|| Labelled { operands: [x, w], labels: [with(k), vec![j, k]], result: with(j) })
+        fits.then(|| LabelledProduct {
+            operands: [x, w],
+            labels: [with(k), vec![j, k]],
+            result: with(j),
+        })
     }
 
     /// An `R.einsum` with all labels explicit.
-    fn of_einsum(cx: &RewriteCx<'_>, e: Expr, attrs: &Attrs) -> Option<Labelled> {
+    fn of_einsum(cx: &RewriteCx<'_>, e: Expr, attrs: &Attrs) -> Option<LabelledProduct> {
         let tuple = defining_operands(cx, e, EINSUM)?[0];
         let ExprData::Tuple(fields) = *cx.func.expr(cx.value(tuple)) else { return None };
         let &[x, y] = cx.func.list(fields) else { return None };
@@ -226,9 +238,9 @@ impl Labelled {
         let (left, right) = inputs.split_once(',')?;
         let [left, right, result] = [left, right, result]
             .map(|t| -> Vec<char> { t.chars().filter(|c| *c != ' ').collect() });
-        let plain =
+        let is_supported =
             [&left, &right, &result].iter().all(|t| t.iter().all(char::is_ascii_alphabetic));
-        plain.then_some(Labelled { operands: [x, y], labels: [left, right], result })
+        is_supported.then_some(LabelledProduct { operands: [x, y], labels: [left, right], result })
     }
 
     fn einsum(&self, cx: &mut RewriteCx<'_>) -> Result<Expr, PassError> {

@@ -67,19 +67,19 @@ impl FunctionPass for CopyAliasedResults {
         let mut copier = Copier {
             origins,
             namer: Namer::new(func),
-            made: FxHashMap::default(),
+            copies: FxHashMap::default(),
             out: Vec::new(),
         };
-        let new = copier.copied(func, result);
+        let result = copier.with_views_copied(func, result);
         // Variables that the copies and the result mention become outputs of their blocks.
-        let values = copier.out.iter().map(|b| b.value).chain([new]);
+        let values = copier.out.iter().map(|b| b.value).chain([result]);
         for v in values.flat_map(|e| operand_vars(func, e)).collect::<Vec<_>>() {
             func.var_mut(v).dataflow = false;
         }
         let body = func.body();
         let block = func.add_block(BlockData { dataflow: false, bindings: copier.out });
         func.seq_mut(body).blocks.push(block);
-        func.seq_mut(body).result = new;
+        func.seq_mut(body).result = result;
         Ok(())
     }
 }
@@ -95,7 +95,7 @@ enum Origin {
 
 /// How variables may alias parameters.
 struct Origins {
-    of: FxHashMap<Var, Origin>,
+    by_var: FxHashMap<Var, Origin>,
     /// The tuples that variables are bound to.
     tuples: FxHashMap<Var, Expr>,
 }
@@ -104,12 +104,12 @@ impl Origins {
     fn of(func: &Function) -> Origins {
         let fresh = func.attrs.contains_key(FRESH_RESULTS);
         let origin = if fresh { Origin::View } else { Origin::Param };
-        let of = func.params().iter().map(|&p| (p, origin)).collect();
-        let mut origins = Origins { of, tuples: FxHashMap::default() };
+        let by_var = func.params().iter().map(|&p| (p, origin)).collect();
+        let mut origins = Origins { by_var, tuples: FxHashMap::default() };
         walk(func, func.root(), |event| {
-            if let Event::LeaveBinding(_, binding) = event {
-                if let Some(origin) = origins.origin(func, binding.value) {
-                    origins.of.insert(binding.var, origin);
+            if let Event::Bound(_, binding) = event {
+                if let Some(origin) = origins.origin_of(func, binding.value) {
+                    origins.by_var.insert(binding.var, origin);
                 }
                 if func.tuple_fields(binding.value).is_some() {
                     origins.tuples.insert(binding.var, binding.value);
@@ -120,16 +120,16 @@ impl Origins {
     }
 
     fn is_view(&self, func: &Function, e: Expr) -> bool {
-        self.origin(func, e) == Some(Origin::View)
+        self.origin_of(func, e) == Some(Origin::View)
     }
 
     /// How a value may alias a parameter: the strongest of its parts.
-    fn origin(&self, func: &Function, value: Expr) -> Option<Origin> {
-        let mut found = None;
+    fn origin_of(&self, func: &Function, value: Expr) -> Option<Origin> {
+        let mut origin = None;
         let mut stack = vec![value];
         while let Some(e) = stack.pop() {
             match func.expr(e) {
-                ExprData::Var(v) => found = found.max(self.of.get(v).copied()),
+                ExprData::Var(v) => origin = origin.max(self.by_var.get(v).copied()),
                 ExprData::Tuple(list) => stack.extend(func.list(*list)),
                 ExprData::TupleGetItem(t, i) => stack.push(self.field(func, *t, *i)),
                 ExprData::If { then_seq, else_seq, .. } => {
@@ -138,9 +138,9 @@ impl Origins {
                 ExprData::Call { callee: Callee::Op(op), args, .. } if may_be_view(*op) => {
                     let source = func.list(*args).first().map(|&x| func.expr(x));
                     if let Some(ExprData::Var(v)) = source
-                        && self.of.contains_key(v)
+                        && self.by_var.contains_key(v)
                     {
-                        found = Some(Origin::View);
+                        origin = Some(Origin::View);
                     }
                 }
                 // A loop without iterations returns its initial state.
@@ -150,45 +150,46 @@ impl Origins {
                 _ => {}
             }
         }
-        found
+        origin
     }
 
     /// The field itself for a tuple literal, otherwise the tuple.
     fn field(&self, func: &Function, tuple: Expr, i: u32) -> Expr {
-        let written = match func.expr(tuple) {
+        let literal = match func.expr(tuple) {
             ExprData::Var(v) => self.tuples.get(v).copied().unwrap_or(tuple),
             _ => tuple,
         };
-        func.tuple_fields(written).and_then(|f| f.get(i as usize)).copied().unwrap_or(tuple)
+        func.tuple_fields(literal).and_then(|f| f.get(i as usize)).copied().unwrap_or(tuple)
     }
 }
 
 struct Copier {
     origins: Origins,
     namer: Namer,
-    made: FxHashMap<Var, Expr>,
+    copies: FxHashMap<Var, Expr>,
     out: Vec<Binding>,
 }
 
 impl Copier {
     /// The value with all views in it copied. Recursion is bounded, since the parser and the
     /// builder limit the nesting of types.
-    fn copied(&mut self, func: &mut Function, e: Expr) -> Expr {
+    fn with_views_copied(&mut self, func: &mut Function, e: Expr) -> Expr {
         if !self.origins.is_view(func, e) {
             return e;
         }
         if let Some(fields) = func.tuple_fields(e).map(<[Expr]>::to_vec) {
-            let fields: Vec<Expr> = fields.into_iter().map(|f| self.copied(func, f)).collect();
+            let fields: Vec<Expr> =
+                fields.into_iter().map(|f| self.with_views_copied(func, f)).collect();
             return func.tuple(&fields);
         }
         let ExprData::Var(v) = *func.expr(e) else { return e };
-        if let Some(&made) = self.made.get(&v) {
-            return made;
+        if let Some(&copies) = self.copies.get(&v) {
+            return copies;
         }
-        let new = match func.var_ty(v).clone() {
-            TypeData::Tensor { .. } => self.copy(func, e),
+        let result = match func.var_ty(v).clone() {
+            TypeData::Tensor { .. } => self.copy_tensor(func, e),
             TypeData::Tuple(fields) => match self.origins.tuples.get(&v).copied() {
-                Some(tuple) => self.copied(func, tuple),
+                Some(tuple) => self.with_views_copied(func, tuple),
                 None => {
                     let fields: Vec<Expr> =
                         (0..fields.len() as u32).map(|i| self.field(func, e, i)).collect();
@@ -197,8 +198,8 @@ impl Copier {
             },
             _ => e,
         };
-        self.made.insert(v, new);
-        new
+        self.copies.insert(v, result);
+        result
     }
 
     /// A field of a tuple that may contain views: a tensor is copied.
@@ -206,12 +207,12 @@ impl Copier {
         let value = func.tuple_get_item(tuple, i);
         let field = self.namer.bind(func, "field", value, &mut self.out);
         if let ExprData::Var(v) = *func.expr(field) {
-            self.origins.of.insert(v, Origin::View);
+            self.origins.by_var.insert(v, Origin::View);
         }
-        self.copied(func, field)
+        self.with_views_copied(func, field)
     }
 
-    fn copy(&mut self, func: &mut Function, tensor: Expr) -> Expr {
+    fn copy_tensor(&mut self, func: &mut Function, tensor: Expr) -> Expr {
         let ty = func.expr_ty(tensor);
         let callee = func.extern_func(COPY_TENSOR);
         let op = Callee::Op(CALL_PURE_PACKED);

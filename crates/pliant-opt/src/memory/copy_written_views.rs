@@ -87,9 +87,9 @@ impl ModulePass for CopyWrittenViews {
             if func.has_constants() {
                 bind_constants(Arc::make_mut(func), |f, e| uses.shares_or_writes_operands(f, e));
             }
-            let mut memory = MemoryAliases::of_with_results_written(func, &uses);
-            let mut views = written_views(func, &mut memory);
-            views.extend(written_constants(func, &mut memory));
+            let mut aliases = MemoryAliases::of_with_results_written(func, &uses);
+            let mut views = views_to_copy(func, &mut aliases);
+            views.extend(written_constants(func, &mut aliases));
             if !views.is_empty() {
                 copy_views(Arc::make_mut(func), &views);
             }
@@ -132,28 +132,31 @@ fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
 }
 
 /// The views whose memory a call may write to while another variable refers to it.
-fn written_views(func: &Function, memory: &mut MemoryAliases) -> FxHashSet<Var> {
+fn views_to_copy(func: &Function, aliases: &mut MemoryAliases) -> FxHashSet<Var> {
     let mut views = Vec::new();
-    let mut reads: FxHashMap<Var, usize> = FxHashMap::default();
-    let (mut copied, mut last) = (FxHashSet::default(), None);
+    let mut read_counts: FxHashMap<Var, usize> = FxHashMap::default();
+    let (mut copied_views, mut last) = (FxHashSet::default(), None);
     walk(func, func.root(), |event| {
-        let read = match event {
-            Event::LeaveBinding(_, b) => {
-                views.extend(reshaped(func, b.value).map(|source| (b.var, source)));
-                copied.extend(copied_var(func, b.value).filter(|&v| last == Some(v)));
+        let operand = match event {
+            Event::Bound(_, b) => {
+                views.extend(view_source(func, b.value).map(|source| (b.var, source)));
+                copied_views.extend(copied_var(func, b.value).filter(|&v| last == Some(v)));
                 last = Some(b.var);
                 b.value
             }
             Event::Result(seq) => func.seq(seq).result,
             _ => return,
         };
-        operand_vars(func, read).into_iter().for_each(|v| *reads.entry(v).or_default() += 1);
+        operand_vars(func, operand)
+            .into_iter()
+            .for_each(|v| *read_counts.entry(v).or_default() += 1);
     });
     views.retain(|(view, source)| {
-        let alone = memory.fresh.contains(source) && reads.get(source) == Some(&1);
+        let source_has_no_other_reader =
+            aliases.fresh.contains(source) && read_counts.get(source) == Some(&1);
         // An earlier run copied it: the copy directly after the view is its only reader.
-        let done = copied.contains(view) && reads.get(view) == Some(&1);
-        !alone && !done && memory.view_is_written(*view)
+        let already_copied = copied_views.contains(view) && read_counts.get(view) == Some(&1);
+        !source_has_no_other_reader && !already_copied && aliases.view_is_written(*view)
     });
     views.into_iter().map(|(view, _)| view).collect()
 }
@@ -173,7 +176,7 @@ fn copied_var(func: &Function, value: Expr) -> Option<Var> {
 }
 
 /// If a value is a view: the variable that it is a view of.
-fn reshaped(func: &Function, value: Expr) -> Option<Var> {
+fn view_source(func: &Function, value: Expr) -> Option<Var> {
     let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
         return None;
     };

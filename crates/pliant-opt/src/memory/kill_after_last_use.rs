@@ -81,12 +81,12 @@ impl FunctionPass for KillAfterLastUse {
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
         allow_hidden_effects(func);
         let live = Liveness::new(func, plain_alias);
-        let mut kept = already_killed(func, &live);
-        kept.extend(held(func, &live));
+        let mut excluded = already_killed(func, &live);
+        excluded.extend(values_kept_alive(func, &live));
         let mut namer = None;
         for seq in reachable_seqs(func) {
             let old = take_flat_bindings(func, seq);
-            let kills = kills_of(func, &old, &live, &kept);
+            let kills = kills_by_index(func, &old, &live, &excluded);
             let mut new = Vec::with_capacity(old.len());
             for (index, binding) in old.into_iter().enumerate() {
                 new.push(binding);
@@ -103,17 +103,17 @@ impl FunctionPass for KillAfterLastUse {
     }
 }
 
-/// What to kill after each binding of a sequence, except the variables in `kept`.
-fn kills_of(
+/// What to kill after each binding of a sequence, except the variables in `excluded`.
+fn kills_by_index(
     func: &Function,
     bindings: &[Binding],
     live: &Liveness,
-    kept: &FxHashSet<Var>,
+    excluded: &FxHashSet<Var>,
 ) -> FxHashMap<usize, Vec<(Var, Op)>> {
     let mut kills: FxHashMap<usize, Vec<(Var, Op)>> = FxHashMap::default();
     for (index, binding) in bindings.iter().enumerate() {
         let Some(op) = kill_op(func, binding) else { continue };
-        if kept.contains(&binding.var) {
+        if excluded.contains(&binding.var) {
             continue;
         }
         match live.last_read(binding.var).unwrap_or(index) {
@@ -127,31 +127,36 @@ fn kills_of(
 /// The variables whose values must stay alive: fields of tuples that a sequence returns, since
 /// passes that expand these tuples refer to them, and the operands and results of in-place calls,
 /// which are two names of one value.
-fn held(func: &Function, live: &Liveness) -> FxHashSet<Var> {
-    let mut held = FxHashSet::default();
+fn values_kept_alive(func: &Function, live: &Liveness) -> FxHashSet<Var> {
+    let mut kept_alive = FxHashSet::default();
     // A nested sequence may hold a tuple of the enclosing sequence.
     for seq in reachable_seqs(func).into_iter().rev() {
         for &block in func.seq(seq).blocks.iter().rev() {
             for binding in func.block(block).bindings.iter().rev() {
-                hold(func, binding, live, &mut held);
+                record_kept_alive(func, binding, live, &mut kept_alive);
             }
         }
     }
-    held
+    kept_alive
 }
 
 /// Records what a binding holds; the bindings after it were visited before.
-fn hold(func: &Function, binding: &Binding, live: &Liveness, held: &mut FxHashSet<Var>) {
-    let given_back = live.last_read(binding.var) == Some(AT_RESULT);
+fn record_kept_alive(
+    func: &Function,
+    binding: &Binding,
+    live: &Liveness,
+    kept_alive: &mut FxHashSet<Var>,
+) {
+    let is_returned = live.last_read(binding.var) == Some(AT_RESULT);
     match func.expr(binding.value) {
-        ExprData::Tuple(_) if given_back || held.contains(&binding.var) => {
+        ExprData::Tuple(_) if is_returned || kept_alive.contains(&binding.var) => {
             let fields = operand_vars(func, binding.value);
-            held.extend(fields.into_iter().flat_map(|v| [v, live.root(v)]));
+            kept_alive.extend(fields.into_iter().flat_map(|v| [v, live.root(v)]));
         }
         ExprData::Call { callee: Callee::Op(op), .. } if op.writes_operands() => {
             let operands = overwritten_operands(func, binding.value);
-            held.extend(operands.into_iter().flat_map(|v| [v, live.root(v)]));
-            held.insert(binding.var);
+            kept_alive.extend(operands.into_iter().flat_map(|v| [v, live.root(v)]));
+            kept_alive.insert(binding.var);
         }
         _ => {}
     }

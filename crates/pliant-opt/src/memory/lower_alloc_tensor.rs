@@ -67,20 +67,20 @@ impl FunctionPass for LowerAllocTensor {
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
         let mut namer = None;
         rewrite_bindings(func, |func, binding, out| {
-            let Some(alloc) = Alloc::of(func, &binding)? else {
+            let Some(alloc) = TensorAlloc::of(func, &binding)? else {
                 out.push(binding);
                 return Ok(());
             };
             let namer = namer.get_or_insert_with(|| Namer::new(func));
-            let storage = alloc.storage(func, namer, out);
-            out.push(alloc.tensor(func, storage));
+            let storage = alloc.bind_storage(func, namer, out);
+            out.push(alloc.tensor_binding(func, storage));
             Ok(())
         })
     }
 }
 
 /// The parts of a binding to `R.builtin.alloc_tensor`.
-pub(crate) struct Alloc {
+pub(crate) struct TensorAlloc {
     pub binding: Binding,
     pub shape: Expr,
     pub dtype: Expr,
@@ -89,9 +89,9 @@ pub(crate) struct Alloc {
     pub bytes: Sym,
 }
 
-impl Alloc {
+impl TensorAlloc {
     /// The parts, if the binding is an allocation.
-    pub fn of(func: &mut Function, binding: &Binding) -> Result<Option<Alloc>, PassError> {
+    pub fn of(func: &mut Function, binding: &Binding) -> Result<Option<TensorAlloc>, PassError> {
         let ExprData::Call { callee: Callee::Op(ALLOC_TENSOR), args, .. } =
             func.expr(binding.value)
         else {
@@ -112,11 +112,16 @@ impl Alloc {
         let size = func.syms.int(dtype.size() as i64);
         let bytes = func.syms.product(dims.into_iter().chain([size]));
         let device = args.get(2).copied().unwrap_or_else(|| prim_int(func, 0));
-        Ok(Some(Alloc { binding: *binding, shape, dtype: dtype_arg, device, bytes }))
+        Ok(Some(TensorAlloc { binding: *binding, shape, dtype: dtype_arg, device, bytes }))
     }
 
     /// Binds a storage of the tensor's size.
-    pub fn storage(&self, func: &mut Function, namer: &mut Namer, out: &mut Vec<Binding>) -> Expr {
+    pub fn bind_storage(
+        &self,
+        func: &mut Function,
+        namer: &mut Namer,
+        out: &mut Vec<Binding>,
+    ) -> Expr {
         let size = func.shape(&[self.bytes]);
         let (scope, dtype, ty) =
             (func.str_value("global"), func.dtype_value(DType::UInt8), any_ty(func));
@@ -125,7 +130,7 @@ impl Alloc {
     }
 
     /// The binding of the tensor inside that storage.
-    pub fn tensor(&self, func: &mut Function, storage: Expr) -> Binding {
+    pub fn tensor_binding(&self, func: &mut Function, storage: Expr) -> Binding {
         let (offset, ty) = (prim_int(func, 0), func.var(self.binding.var).ty);
         let call =
             op_call(func, MEMORY_ALLOC_TENSOR, &[storage, offset, self.shape, self.dtype], ty);

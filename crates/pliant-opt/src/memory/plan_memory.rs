@@ -81,8 +81,8 @@ use crate::analysis::liveness::{Liveness, plain_alias};
 use crate::common::lowered_ops::{ALLOC_TENSOR, MEMORY_KILL_TENSOR, RESHAPE};
 use crate::common::purity::flatten_blocks;
 use crate::common::sizes::upper_bounds;
-use crate::memory::lower_alloc_tensor::Alloc;
-use pool::{Pool, Sizes};
+use crate::memory::lower_alloc_tensor::TensorAlloc;
+use pool::{SizeOrder, StoragePool};
 
 mod pool;
 
@@ -99,9 +99,9 @@ impl ModulePass for StaticPlanBlockMemory {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let kernels: FxHashSet<Arc<str>> =
+        let prim_funcs: FxHashSet<Arc<str>> =
             module.prim_funcs().map(|(name, _)| name.clone()).collect();
-        for_each_relax(&mut module, ctx, |_, func| plan(func, &kernels))?;
+        for_each_relax(&mut module, ctx, |_, func| plan_function(func, &prim_funcs))?;
         Ok(module)
     }
 }
@@ -120,37 +120,37 @@ fn allocates(func: &Function) -> bool {
     })
 }
 
-fn plan(func: &mut Function, kernels: &FxHashSet<Arc<str>>) -> Result<(), PassError> {
+fn plan_function(func: &mut Function, prim_funcs: &FxHashSet<Arc<str>>) -> Result<(), PassError> {
     if !allocates(func) {
         return Ok(());
     }
     flatten_blocks(func);
-    let live = Liveness::new(func, alias);
-    let escaping = escaping(func, kernels, &live);
+    let live = Liveness::new(func, alias_source);
+    let escaping_vars = escaping_vars(func, prim_funcs, &live);
     let mut namer = Namer::new(func);
     let bounds = upper_bounds(func);
     let bounds: FxHashMap<&str, i64> = bounds.iter().map(|(n, b)| (&**n, *b)).collect();
-    let mut sizes = Sizes::of(func, &bounds);
+    let mut size_order = SizeOrder::of(func, &bounds);
     // Storages that are free around a branch are free in it. Sequences follow the one that
     // contains them.
-    let mut branches: FxHashMap<Seq, Pool> = FxHashMap::default();
+    let mut branches: FxHashMap<Seq, StoragePool> = FxHashMap::default();
     for seq in reachable_seqs(func) {
         let old = take_flat_bindings(func, seq);
         let mut pool = branches.remove(&seq).unwrap_or_default();
         let mut new = Vec::with_capacity(old.len());
         for (index, binding) in old.into_iter().enumerate() {
-            match Alloc::of(func, &binding)? {
-                Some(mut alloc) if !escaping.contains(&binding.var) => {
-                    let bytes = sizes.bounded(func, alloc.bytes);
+            match TensorAlloc::of(func, &binding)? {
+                Some(mut alloc) if !escaping_vars.contains(&binding.var) => {
+                    let bytes = size_order.max_size(func, alloc.bytes);
                     alloc.bytes = bytes;
-                    let found = pool.take(func, &mut sizes, bytes);
-                    let (storage, size) = match found {
-                        Some(token) => token,
-                        None => (alloc.storage(func, &mut namer, &mut new), bytes),
+                    let reused = pool.take(func, &mut size_order, bytes);
+                    let (storage, size) = match reused {
+                        Some(sized_storage) => sized_storage,
+                        None => (alloc.bind_storage(func, &mut namer, &mut new), bytes),
                     };
-                    new.push(alloc.tensor(func, storage));
+                    new.push(alloc.tensor_binding(func, storage));
                     let last = live.last_read(binding.var).unwrap_or(index);
-                    pool.lend(last, (storage, size));
+                    pool.reserve(last, (storage, size));
                 }
                 _ => {
                     if let ExprData::If { then_seq, else_seq, .. } = *func.expr(binding.value) {
@@ -168,7 +168,7 @@ fn plan(func: &mut Function, kernels: &FxHashSet<Arc<str>>) -> Result<(), PassEr
 }
 
 /// A reshaped tensor is a view in the memory of its operand.
-fn alias(func: &Function, binding: &Binding) -> Option<Var> {
+fn alias_source(func: &Function, binding: &Binding) -> Option<Var> {
     match func.expr(binding.value) {
         ExprData::Call { callee: Callee::Op(RESHAPE), args, .. } => match func.list(*args) {
             [x, ..] => match func.expr(*x) {
@@ -183,16 +183,20 @@ fn alias(func: &Function, binding: &Binding) -> Option<Var> {
 
 /// The variables whose memory may be referenced elsewhere: every variable with a use other than as
 /// an operand of a loop function in the sequence that defines it.
-fn escaping(func: &Function, kernels: &FxHashSet<Arc<str>>, live: &Liveness) -> FxHashSet<Var> {
+fn escaping_vars(
+    func: &Function,
+    prim_funcs: &FxHashSet<Arc<str>>,
+    live: &Liveness,
+) -> FxHashSet<Var> {
     let mut out = FxHashSet::default();
     for seq in reachable_seqs(func) {
         for &block in &func.seq(seq).blocks {
             for binding in &func.block(block).bindings {
-                let harmless =
-                    alias(func, binding).is_some() || is_kernel_call(func, binding.value, kernels);
+                let keeps_no_reference = alias_source(func, binding).is_some()
+                    || is_loop_function_call(func, binding.value, prim_funcs);
                 for_each_operand_var(func, binding.value, &mut |v| {
                     let root = live.root(v);
-                    if !harmless || !defined_in(live, root, seq) {
+                    if !keeps_no_reference || !defined_in(live, root, seq) {
                         out.insert(root);
                     }
                 });
@@ -206,15 +210,15 @@ fn escaping(func: &Function, kernels: &FxHashSet<Arc<str>>, live: &Liveness) -> 
 }
 
 fn defined_in(live: &Liveness, var: Var, seq: Seq) -> bool {
-    live.definition(var).is_some_and(|(home, _)| home == seq)
+    live.definition(var).is_some_and(|(defining_seq, _)| defining_seq == seq)
 }
 
-fn is_kernel_call(func: &Function, value: Expr, kernels: &FxHashSet<Arc<str>>) -> bool {
+fn is_loop_function_call(func: &Function, value: Expr, prim_funcs: &FxHashSet<Arc<str>>) -> bool {
     match func.expr(value) {
         ExprData::Call { callee: Callee::Expr(callee), args, .. } => {
-            let direct = func.list(*args).iter().all(|&a| func.tuple_fields(a).is_none());
-            direct
-                && matches!(func.expr(*callee), ExprData::Global(name) if kernels.contains(func.str(*name)))
+            let has_no_tuples = func.list(*args).iter().all(|&a| func.tuple_fields(a).is_none());
+            has_no_tuples
+                && matches!(func.expr(*callee), ExprData::Global(name) if prim_funcs.contains(func.str(*name)))
         }
         ExprData::Call { callee: Callee::Op(MEMORY_KILL_TENSOR), .. } => true,
         _ => false,

@@ -91,7 +91,7 @@ impl ModulePass for RewriteDataflowReshape {
             .collect();
         if !reshapes.is_empty() {
             for_each_relax(&mut module, ctx, |_, func| {
-                rewrite(func, &reshapes);
+                rewrite_function(func, &reshapes);
                 Ok(())
             })?;
         }
@@ -99,7 +99,7 @@ impl ModulePass for RewriteDataflowReshape {
     }
 }
 
-fn rewrite(func: &mut Function, reshapes: &FxHashSet<Arc<str>>) {
+fn rewrite_function(func: &mut Function, reshapes: &FxHashSet<Arc<str>>) {
     if func.attrs.contains_key(PRIMITIVE) {
         return;
     }
@@ -110,7 +110,7 @@ fn rewrite(func: &mut Function, reshapes: &FxHashSet<Arc<str>>) {
             }
             for at in 0..func.block(block).bindings.len() {
                 let binding = func.block(block).bindings[at];
-                if let Some(new) = reshape(func, &binding, reshapes) {
+                if let Some(new) = as_reshape(func, &binding, reshapes) {
                     func.block_mut(block).bindings[at] = new;
                 }
             }
@@ -119,7 +119,7 @@ fn rewrite(func: &mut Function, reshapes: &FxHashSet<Arc<str>>) {
 }
 
 /// The binding as a reshape.
-fn reshape(
+fn as_reshape(
     func: &mut Function,
     binding: &Binding,
     reshapes: &FxHashSet<Arc<str>>,
@@ -133,10 +133,10 @@ fn reshape(
     };
     let TypeData::Tensor { .. } = func.ty(input) else { return None };
     // The VM reshapes the actual tensor: a call with a tensor that may not fit keeps its own check.
-    let known = func.ty(input).dims().is_some()
+    let is_supported = func.ty(input).dims().is_some()
         && func.ty(input).dtype() == func.types.get(ty).dtype()
         && matches!(func.expr(input), ExprData::Var(_) | ExprData::Constant(_));
-    let dims = func.types.get(ty).dims().filter(|_| known)?.to_vec();
+    let dims = func.types.get(ty).dims().filter(|_| is_supported)?.to_vec();
     let shape = func.shape(&dims);
     Some(Binding::bind(binding.var, op_call(func, RESHAPE, &[input, shape], ty)))
 }

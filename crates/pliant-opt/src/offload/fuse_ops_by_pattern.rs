@@ -65,7 +65,7 @@ use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::tir_call::TirCall;
-use crate::fuse::fuse_ops::Made;
+use crate::fuse::fuse_ops::OutlinedFunctions;
 use crate::offload::byoc::members::{Reads, is_copy, members};
 use crate::offload::byoc::nest::nest;
 use crate::offload::byoc::outline::{Outlined, call_global, outline};
@@ -101,7 +101,7 @@ impl ModulePass for FuseOpsByPattern {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let (mut made, writers) = (Made::of(&module), MayWrite::of(&module));
+        let (mut made, writers) = (OutlinedFunctions::of(&module), Writers::of(&module));
         let mut sets = Vec::new();
         for p in &self.patterns {
             let set = RuleSet::new([p.pattern.clone()], ctx.ops);
@@ -131,8 +131,8 @@ struct Fuser<'a> {
     pattern: &'a FusionPattern,
     rules: &'a RuleSet,
     ctx: &'a PassContext,
-    made: &'a mut Made,
-    writers: &'a MayWrite,
+    made: &'a mut OutlinedFunctions,
+    writers: &'a Writers,
 }
 
 impl Fuser<'_> {

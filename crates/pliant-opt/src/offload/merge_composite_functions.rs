@@ -78,7 +78,7 @@ use pliant_pass::rewrite::{Namer, reachable_seqs};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::fuse::fuse_ops::Made;
+use crate::fuse::fuse_ops::OutlinedFunctions;
 use crate::offload::byoc::backend_of;
 use crate::offload::byoc::nest::nest;
 use crate::offload::byoc::outline::{call_global, outline};
@@ -103,7 +103,7 @@ impl ModulePass for MergeCompositeFunctions {
         if backends.is_empty() {
             return Ok(module);
         }
-        let (mut made, writers) = (Made::of(&module), MayWrite::of(&module));
+        let (mut made, writers) = (OutlinedFunctions::of(&module), Writers::of(&module));
         let composites: FxHashMap<Arc<str>, Arc<Function>> = module
             .relax_funcs()
             .filter(|(name, _)| backends.contains_key(*name))
@@ -140,7 +140,7 @@ struct Merger<'a> {
     /// The backend of each composite function.
     backends: &'a FxHashMap<Arc<str>, Arc<str>>,
     composites: &'a FxHashMap<Arc<str>, Arc<Function>>,
-    made: &'a mut Made,
+    made: &'a mut OutlinedFunctions,
     ctx: &'a PassContext,
     writers: &'a MayWrite,
 }

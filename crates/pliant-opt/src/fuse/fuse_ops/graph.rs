@@ -16,14 +16,14 @@ use crate::analysis::op_pattern::{OpPattern, is_mergeable};
 use crate::analysis::tir_call::{PrimFuncSizes, TirCall};
 
 /// The loop functions that may be fused.
-pub(super) struct Kernels(FxHashMap<Arc<str>, (OpPattern, PrimFuncSizes)>);
+pub(super) struct FusibleFunctions(FxHashMap<Arc<str>, (OpPattern, PrimFuncSizes)>);
 
-impl Kernels {
+impl FusibleFunctions {
     pub fn new(module: &IRModule) -> Self {
         let mut map = FxHashMap::default();
         for (name, f) in module.prim_funcs() {
-            let noted = f.attrs.get(OP_PATTERN).and_then(AttrValue::as_int);
-            let pattern = noted.and_then(OpPattern::from_int).unwrap_or(OpPattern::Opaque);
+            let annotation = f.attrs.get(OP_PATTERN).and_then(AttrValue::as_int);
+            let pattern = annotation.and_then(OpPattern::from_int).unwrap_or(OpPattern::Opaque);
             // The user may have set the annotation: it states what is profitable, not what is
             // allowed.
             if pattern < OpPattern::Tuple
@@ -33,7 +33,7 @@ impl Kernels {
                 map.insert(name.clone(), (pattern, sizes));
             }
         }
-        Kernels(map)
+        FusibleFunctions(map)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -54,7 +54,12 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    pub fn new(func: &mut Function, block: Block, kernels: &Kernels, effects: &Effects) -> Graph {
+    pub fn new(
+        func: &mut Function,
+        block: Block,
+        fusible: &FusibleFunctions,
+        effects: &Effects,
+    ) -> Graph {
         let bindings = func.block(block).bindings.clone();
         let mut graph = Graph {
             nodes: Vec::with_capacity(bindings.len()),
@@ -69,17 +74,17 @@ impl Graph {
             epoch += u32::from(effects.is_impure(func, binding.value));
         }
         for at in 0..graph.bindings.len() {
-            graph.add(func, at as u32, kernels);
+            graph.add_node(func, at as u32, fusible);
         }
         graph
     }
 
-    fn add(&mut self, func: &mut Function, at: u32, kernels: &Kernels) {
-        let binding = self.bindings[at as usize];
-        let call = self.fusible_call(func, &binding, kernels);
+    fn add_node(&mut self, func: &mut Function, node: u32, fusible: &FusibleFunctions) {
+        let binding = self.bindings[node as usize];
+        let call = self.fusible_call(func, &binding, fusible);
         let pattern = match &call {
             Some((_, pattern)) => *pattern,
-            None if self.is_field(func, &binding) => OpPattern::ElemWise,
+            None if self.is_field_of_call(func, &binding) => OpPattern::ElemWise,
             None => OpPattern::Opaque,
         };
         let mut operands = Vec::new();
@@ -90,12 +95,12 @@ impl Graph {
                 Some((call, p)) => edge_pattern(func, *p, v, call),
                 None => pattern,
             };
-            self.nodes[from as usize].readers.push((at, edge));
+            self.nodes[from as usize].readers.push((node, edge));
         }
         let escapes = !func.var(binding.var).dataflow;
         self.nodes.push(Node { pattern, readers: Vec::new(), escapes });
         self.calls.push(call.is_some());
-        self.index.insert(binding.var, at);
+        self.index.insert(binding.var, node);
     }
 
     /// The call, if its loop function may be fused and the sizes provably fit.
@@ -103,15 +108,15 @@ impl Graph {
         &self,
         func: &mut Function,
         binding: &Binding,
-        kernels: &Kernels,
+        fusible: &FusibleFunctions,
     ) -> Option<(TirCall, OpPattern)> {
         if binding.cast.is_some() {
             return None;
         }
         let call = TirCall::of(func, binding.value)?;
-        let (pattern, sizes) = kernels.0.get(&call.callee)?;
-        let leaf = |&e: &Expr| matches!(func.expr(e), ExprData::Var(_) | ExprData::Constant(_));
-        if !call.inputs.iter().all(leaf) {
+        let (pattern, sizes) = fusible.0.get(&call.callee)?;
+        let is_leaf = |&e: &Expr| matches!(func.expr(e), ExprData::Var(_) | ExprData::Constant(_));
+        if !call.inputs.iter().all(is_leaf) {
             return None;
         }
         sizes.bind(func, &call)?;
@@ -119,7 +124,7 @@ impl Graph {
     }
 
     /// Whether a binding takes a field of the result of a call in this block.
-    fn is_field(&self, func: &Function, binding: &Binding) -> bool {
+    fn is_field_of_call(&self, func: &Function, binding: &Binding) -> bool {
         let ExprData::TupleGetItem(tuple, _) = func.expr(binding.value) else { return false };
         let ExprData::Var(v) = func.expr(*tuple) else { return false };
         self.index.get(v).is_some_and(|&i| self.calls[i as usize])
@@ -129,9 +134,9 @@ impl Graph {
 /// How a call reads one of its inputs.
 fn edge_pattern(func: &mut Function, pattern: OpPattern, input: Var, call: &TirCall) -> OpPattern {
     let ty = func.var(input).ty;
-    let same = call.out_tys.iter().all(|&out| same_dims(func, ty, out));
+    let same_shape = call.out_tys.iter().all(|&out| same_dims(func, ty, out));
     match pattern {
-        OpPattern::ElemWise if !same => OpPattern::Broadcast,
+        OpPattern::ElemWise if !same_shape => OpPattern::Broadcast,
         _ => pattern,
     }
 }

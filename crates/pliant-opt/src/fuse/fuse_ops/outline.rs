@@ -24,21 +24,21 @@ pub(super) struct Outlined {
 
 /// Creates a function from bindings of calls of loop functions and fields of their results. It
 /// returns the value of the last binding.
-pub(super) fn outline(src: &Function, members: &[Binding]) -> Outlined {
+pub(super) fn outline_group(src: &Function, members: &[Binding]) -> Outlined {
     let mut dst = Function::empty();
     dst.private = true;
     dst.attrs.insert(PRIMITIVE.into(), AttrValue::Int(1));
-    let mut outline = Outline {
+    let mut importer = GroupImporter {
         importer: Importer::new(src, &mut dst),
         params: Vec::new(),
         args: Vec::new(),
         constants: FxHashMap::default(),
     };
-    members.iter().for_each(|b| outline.name_irregular_sizes(b));
-    let bindings: Vec<Binding> = members.iter().map(|b| outline.binding(b)).collect();
-    let (params, args) = (outline.params, outline.args);
-    let syms = std::mem::take(&mut outline.importer.syms);
-    let terms = std::mem::take(&mut outline.importer.terms);
+    members.iter().for_each(|b| importer.replace_irregular_sizes(b));
+    let bindings: Vec<Binding> = members.iter().map(|b| importer.import_binding(b)).collect();
+    let (params, args) = (importer.params, importer.args);
+    let syms = std::mem::take(&mut importer.importer.syms);
+    let terms = std::mem::take(&mut importer.importer.terms);
     let last = bindings.last().expect("a group has members").var;
     dst.var_mut(last).dataflow = false;
     let result = dst.var_expr(last);
@@ -48,12 +48,12 @@ pub(super) fn outline(src: &Function, members: &[Binding]) -> Outlined {
     let root = dst.root();
     let data = dst.func_mut(root);
     (data.params, data.body, data.ret_ty, data.pure) = (params, body, ret_ty, true);
-    let sizes = pass_sizes(&mut dst, src, &syms, terms);
+    let sizes = add_sizes_param(&mut dst, src, &syms, terms);
     Outlined { func: dst, args, sizes }
 }
 
 /// Adds a parameter for the symbols that no tensor defines. Returns their values outside.
-fn pass_sizes(
+fn add_sizes_param(
     dst: &mut Function,
     src: &Function,
     syms: &FxHashMap<pliant_ir::SymVar, Sym>,
@@ -66,7 +66,7 @@ fn pass_sizes(
     }
     let symbols = syms.iter().map(|(&outer, &inner)| (inner, src.syms.var(outer)));
     let terms = terms.into_iter().map(|(outer, inner)| (inner, outer));
-    let outside: FxHashMap<Sym, Sym> = symbols.chain(terms).collect();
+    let outer_values: FxHashMap<Sym, Sym> = symbols.chain(terms).collect();
     let dims: Vec<Sym> = free.iter().map(|&v| dst.syms.var(v)).collect();
     let ty = dst.intern(TypeData::shape(&dims[..]));
     let taken = |name: &str| dst.var_ids().any(|v| &*dst.var(v).name == name);
@@ -76,22 +76,22 @@ fn pass_sizes(
         .expect("a finite function leaves a name free");
     let param = dst.add_var(name, ty, false, Span::NONE);
     dst.func_mut(root).params.push(param);
-    dims.iter().map(|d| outside[d]).collect()
+    dims.iter().map(|d| outer_values[d]).collect()
 }
 
-struct Outline<'a> {
+struct GroupImporter<'a> {
     importer: Importer<'a>,
     params: Vec<Var>,
     args: Vec<Expr>,
     constants: FxHashMap<Expr, Expr>,
 }
 
-impl Outline<'_> {
+impl GroupImporter<'_> {
     /// Replaces irregular parts of the sizes in a binding by new symbols of the function.
-    fn name_irregular_sizes(&mut self, b: &Binding) {
+    fn replace_irregular_sizes(&mut self, b: &Binding) {
         let (src, dst) = (self.importer.src, &mut *self.importer.dst);
         let terms = &mut self.importer.terms;
-        let mut name = |size: Sym| {
+        let mut replace = |size: Sym| {
             for term in src.syms.irregular_terms(size) {
                 terms.entry(term).or_insert_with(|| {
                     let symbol = dst.fresh_sym(&src.syms.short_name(term));
@@ -99,32 +99,32 @@ impl Outline<'_> {
                 });
             }
         };
-        visit_dims(src, src.var(b.var).ty, false, &mut name);
+        visit_dims(src, src.var(b.var).ty, false, &mut replace);
         if let Some(call) = TirCall::of(src, b.value) {
-            call.tir_vars.iter().for_each(|&size| name(size));
+            call.tir_vars.iter().for_each(|&size| replace(size));
             let tensors = call.inputs.iter().map(|&e| src.expr_ty(e));
-            tensors.for_each(|ty| visit_dims(src, ty, false, &mut name));
+            tensors.for_each(|ty| visit_dims(src, ty, false, &mut replace));
         }
     }
 
-    fn binding(&mut self, b: &Binding) -> Binding {
+    fn import_binding(&mut self, b: &Binding) -> Binding {
         let src = self.importer.src;
         let value = match src.expr(b.value) {
             ExprData::TupleGetItem(tuple, index) => {
-                let tuple = self.operand(*tuple);
+                let tuple = self.import_operand(*tuple);
                 self.importer.dst.tuple_get_item(tuple, *index)
             }
-            _ => self.call(b.value),
+            _ => self.import_call(b.value),
         };
         let var = self.importer.define(b.var);
         self.importer.dst.var_mut(var).dataflow = true;
         Binding::bind(var, value)
     }
 
-    fn call(&mut self, value: Expr) -> Expr {
+    fn import_call(&mut self, value: Expr) -> Expr {
         let src = self.importer.src;
         let call = TirCall::of(src, value).expect("members are calls of loop functions or fields");
-        let inputs: Vec<Expr> = call.inputs.iter().map(|&e| self.operand(e)).collect();
+        let inputs: Vec<Expr> = call.inputs.iter().map(|&e| self.import_operand(e)).collect();
         let tir_vars: Vec<Sym> = call.tir_vars.iter().map(|&s| self.importer.sym(s)).collect();
         let out_tys: Vec<Type> = call.out_tys.iter().map(|&t| self.importer.ty(t)).collect();
         let ExprData::Call { args, .. } = src.expr(value) else {
@@ -137,16 +137,16 @@ impl Outline<'_> {
         if !tir_vars.is_empty() {
             args.push(dst.shape(&tir_vars));
         }
-        let stated = if let [one] = out_tys[..] { one } else { ty };
-        dst.call(Callee::Op(CALL_TIR), &args, Attrs::default(), &[stated], ty)
+        let ty_arg = if let [one] = out_tys[..] { one } else { ty };
+        dst.call(Callee::Op(CALL_TIR), &args, Attrs::default(), &[ty_arg], ty)
     }
 
     /// A tensor operand: a value of the group, or a parameter.
-    fn operand(&mut self, e: Expr) -> Expr {
+    fn import_operand(&mut self, e: Expr) -> Expr {
         let src = self.importer.src;
         if let ExprData::Var(v) = src.expr(e) {
-            if let Some(&known) = self.importer.vars.get(v) {
-                return known;
+            if let Some(&imported) = self.importer.vars.get(v) {
+                return imported;
             }
             let param = self.importer.define(*v);
             self.importer.dst.var_mut(param).dataflow = false;
@@ -154,8 +154,8 @@ impl Outline<'_> {
             self.args.push(e);
             return self.importer.dst.var_expr(param);
         }
-        if let Some(&known) = self.constants.get(&e) {
-            return known;
+        if let Some(&imported) = self.constants.get(&e) {
+            return imported;
         }
         let ty = self.importer.ty(src.expr_ty(e));
         let name = format!("const_{}", self.constants.len());

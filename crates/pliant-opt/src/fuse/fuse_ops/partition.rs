@@ -14,7 +14,7 @@ use crate::analysis::op_pattern::OpPattern;
 /// The groups under construction: a union-find structure over nodes.
 pub(super) struct Groups {
     /// The parent of each node; a root is its own parent.
-    up: Vec<u32>,
+    parents: Vec<u32>,
     pattern: Vec<OpPattern>,
     /// The number of calls in a group, stored at its root.
     size: Vec<usize>,
@@ -25,15 +25,15 @@ impl Groups {
     pub fn of(graph: &Graph, max_size: usize) -> Groups {
         let n = graph.nodes.len();
         let mut groups = Groups {
-            up: (0..n as u32).collect(),
+            parents: (0..n as u32).collect(),
             pattern: graph.nodes.iter().map(|n| n.pattern).collect(),
             size: graph.calls.iter().map(|&c| usize::from(c)).collect(),
         };
         let dominators = PostDominators::new(&graph.nodes);
         for round in 0..3 {
             for node in 0..n as u32 {
-                if let Some((sink, on_way)) = dominators.parent(node) {
-                    groups.join(graph, node, sink, on_way, round, max_size);
+                if let Some((sink, path_pattern)) = dominators.parent(node) {
+                    groups.merge_into_sink(graph, node, sink, path_pattern, round, max_size);
                 }
             }
         }
@@ -42,10 +42,10 @@ impl Groups {
 
     /// The representative of a node's group.
     pub fn find(&mut self, mut node: u32) -> u32 {
-        while self.up[node as usize] != node {
-            let above = self.up[self.up[node as usize] as usize];
-            self.up[node as usize] = above;
-            node = above;
+        while self.parents[node as usize] != node {
+            let grandparent = self.parents[self.parents[node as usize] as usize];
+            self.parents[node as usize] = grandparent;
+            node = grandparent;
         }
         node
     }
@@ -56,34 +56,34 @@ impl Groups {
     }
 
     /// Merges the group of a node into that of its post-dominator, if that is allowed.
-    fn join(
+    fn merge_into_sink(
         &mut self,
         graph: &Graph,
         node: u32,
         sink: u32,
-        on_way: OpPattern,
+        path_pattern: OpPattern,
         round: u32,
         max_size: usize,
     ) {
         use OpPattern::*;
-        let apart = graph.epochs[node as usize] != graph.epochs[sink as usize];
-        if apart || self.find(node) == self.find(sink) {
+        let separated_by_impure_call = graph.epochs[node as usize] != graph.epochs[sink as usize];
+        if separated_by_impure_call || self.find(node) == self.find(sink) {
             return;
         }
-        let own = self.pattern_of(node);
-        let allowed: fn(OpPattern, bool) -> bool = match own {
+        let own_pattern = self.pattern_of(node);
+        let allowed: fn(OpPattern, bool) -> bool = match own_pattern {
             // Only elementwise operations can follow a reduction or a product.
-            CommReduce | OutEWiseFusable if round == 0 && on_way == ElemWise => {
+            CommReduce | OutEWiseFusable if round == 0 && path_pattern == ElemWise => {
                 |kind, _| kind <= Broadcast
             }
-            ElemWise | Broadcast if on_way <= CommReduce => |kind, is_sink| {
+            ElemWise | Broadcast if path_pattern <= CommReduce => |kind, is_sink| {
                 kind <= Injective || is_sink && matches!(kind, CommReduce | OutEWiseFusable)
             },
             Injective if round > 0 => |kind, _| kind <= Injective,
             _ => return,
         };
-        if let Some(way) = self.way(graph, node, sink, allowed, max_size) {
-            for at in way {
+        if let Some(path_nodes) = self.nodes_before_sink(graph, node, sink, allowed, max_size) {
+            for at in path_nodes {
                 self.merge(at, sink);
             }
         }
@@ -91,7 +91,7 @@ impl Groups {
 
     /// The nodes on all paths to the post-dominator, without it; `None` if a pattern on them is not
     /// allowed or the groups together are too large.
-    fn way(
+    fn nodes_before_sink(
         &mut self,
         graph: &Graph,
         node: u32,
@@ -127,7 +127,7 @@ impl Groups {
     fn merge(&mut self, node: u32, into: u32) {
         let (from, to) = (self.find(node), self.find(into));
         if from != to {
-            self.up[from as usize] = to;
+            self.parents[from as usize] = to;
             self.size[to as usize] += self.size[from as usize];
             self.pattern[to as usize] = self.pattern[to as usize].max(self.pattern[from as usize]);
         }

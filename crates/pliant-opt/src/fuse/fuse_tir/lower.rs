@@ -8,12 +8,12 @@ use pliant_ir::tir::{self, Buffer, PrimFunc};
 use pliant_ir::{DType, IRModule, Sym, SymVar};
 use rustc_hash::FxHashMap;
 
-use super::merge::{Merge, lone_dims};
+use super::merge::{FunctionMerger, single_var_dims};
 use crate::analysis::op_pattern::is_mergeable;
 use crate::analysis::tir_call::{PrimFuncSizes, TirCall};
 
 /// A parameter of the function.
-pub(super) struct Param {
+pub(super) struct MergedParam {
     /// Whether it is a tensor; otherwise it is a shape that only passes sizes.
     pub is_tensor: bool,
     /// For each dim, its symbol if it is a single symbol.
@@ -21,9 +21,9 @@ pub(super) struct Param {
 }
 
 /// A function lowered to a loop function.
-pub(super) struct Lowered {
+pub(super) struct MergedFunction {
     pub prim: PrimFunc,
-    pub params: Vec<Param>,
+    pub params: Vec<MergedParam>,
     /// The symbols of its scalar parameters.
     pub sizes: Vec<SymVar>,
     pub outputs: usize,
@@ -32,14 +32,14 @@ pub(super) struct Lowered {
 }
 
 /// The loop function of a function that contains only calls of loop functions.
-pub(super) fn lower(func: &Arc<Function>, module: &IRModule) -> Option<Lowered> {
+pub(super) fn lower(func: &Arc<Function>, module: &IRModule) -> Option<MergedFunction> {
     // Proofs create terms; on failure, the original function must stay unchanged.
     let mut func = Function::clone(func);
-    let bindings = bindings(&func)?;
-    let (results, tuple) = results(&func)?;
-    let params = params(&func)?;
+    let bindings = plain_bindings(&func)?;
+    let (results, tuple) = result_tensors(&func)?;
+    let params = param_dims(&func)?;
     let mut lowering = Lowering {
-        merge: Merge::new(),
+        merger: FunctionMerger::new(),
         bridge: SymBridge::new(),
         buffers: FxHashMap::default(),
         sizes: FxHashMap::default(),
@@ -47,17 +47,17 @@ pub(super) fn lower(func: &Arc<Function>, module: &IRModule) -> Option<Lowered> 
     let mut tensors = Vec::new();
     for (&p, param) in func.params().to_vec().iter().zip(&params) {
         if param.is_tensor {
-            tensors.push(lowering.param(&func, p)?);
+            tensors.push(lowering.add_param(&func, p)?);
         }
     }
-    let outputs = lowering.outputs(&func, &results, &bindings)?;
+    let outputs = lowering.add_outputs(&func, &results, &bindings)?;
     tensors.extend(outputs.values().copied());
     for b in &bindings {
-        lowering.binding(&mut func, b, &outputs, module)?;
+        lowering.merge_binding(&mut func, b, &outputs, module)?;
     }
-    let produced =
+    let outputs_are_computed =
         outputs.keys().all(|p| lowering.buffers.contains_key(p) && !func.params().contains(&p.0));
-    let defined = lone_dims(&lowering.merge.f, &tensors);
+    let defined = single_var_dims(&lowering.merger.f, &tensors);
     let mut sizes: Vec<(SymVar, tir::Var)> = func
         .syms
         .vars()
@@ -66,10 +66,10 @@ pub(super) fn lower(func: &Arc<Function>, module: &IRModule) -> Option<Lowered> 
         .collect();
     sizes.sort_by_key(|s| s.0);
     let vars: Vec<tir::Var> = sizes.iter().map(|s| s.1).collect();
-    let prim = lowering.merge.finish(&tensors, &vars);
+    let prim = lowering.merger.finish(&tensors, &vars);
     let well_formed = pliant_ir::tir::verify::verify_prim_func(&prim).is_empty();
     debug_assert!(well_formed, "{:?}", pliant_ir::tir::verify::verify_prim_func(&prim));
-    (produced && well_formed).then(|| Lowered {
+    (outputs_are_computed && well_formed).then(|| MergedFunction {
         prim,
         params,
         sizes: sizes.into_iter().map(|s| s.0).collect(),
@@ -79,7 +79,7 @@ pub(super) fn lower(func: &Arc<Function>, module: &IRModule) -> Option<Lowered> 
 }
 
 /// All bindings, if the body is one sequence of plain bindings.
-fn bindings(func: &Function) -> Option<Vec<Binding>> {
+fn plain_bindings(func: &Function) -> Option<Vec<Binding>> {
     let blocks = &func.seq(func.body()).blocks;
     let all: Vec<Binding> =
         blocks.iter().flat_map(|&b| func.block(b).bindings.iter().copied()).collect();
@@ -87,10 +87,10 @@ fn bindings(func: &Function) -> Option<Vec<Binding>> {
 }
 
 /// A tensor of the function: a variable, or a field of a variable that holds a tuple.
-type Place = (Var, u32);
+type TensorKey = (Var, u32);
 
 /// The results, and whether they are the fields of a tuple.
-fn results(func: &Function) -> Option<(Vec<Place>, bool)> {
+fn result_tensors(func: &Function) -> Option<(Vec<TensorKey>, bool)> {
     let result = func.seq(func.body()).result;
     let (fields, mut tuple): (&[Expr], bool) = match func.tuple_fields(result) {
         Some(fields) => (fields, true),
@@ -114,15 +114,17 @@ fn results(func: &Function) -> Option<(Vec<Place>, bool)> {
     (sorted.len() == out.len() && !out.is_empty()).then_some((out, tuple))
 }
 
-fn params(func: &Function) -> Option<Vec<Param>> {
+fn param_dims(func: &Function) -> Option<Vec<MergedParam>> {
     func.params()
         .iter()
         .map(|&p| {
             let data = func.var_ty(p);
             let dims = data.dims()?.iter().map(|&d| func.syms.as_var(d)).collect();
             match data {
-                TypeData::Tensor { dtype: Some(_), .. } => Some(Param { is_tensor: true, dims }),
-                TypeData::Shape { .. } => Some(Param { is_tensor: false, dims }),
+                TypeData::Tensor { dtype: Some(_), .. } => {
+                    Some(MergedParam { is_tensor: true, dims })
+                }
+                TypeData::Shape { .. } => Some(MergedParam { is_tensor: false, dims }),
                 _ => None,
             }
         })
@@ -130,61 +132,61 @@ fn params(func: &Function) -> Option<Vec<Param>> {
 }
 
 struct Lowering {
-    merge: Merge,
+    merger: FunctionMerger,
     bridge: SymBridge,
-    buffers: FxHashMap<Place, Buffer>,
+    buffers: FxHashMap<TensorKey, Buffer>,
     sizes: FxHashMap<Arc<str>, PrimFuncSizes>,
 }
 
 impl Lowering {
-    fn shape(&mut self, func: &Function, ty: Type) -> Option<(Vec<tir::Expr>, DType)> {
+    fn tir_shape(&mut self, func: &Function, ty: Type) -> Option<(Vec<tir::Expr>, DType)> {
         let data = func.types.get(ty);
         let (dims, dtype): (&[Sym], _) = (data.dims().filter(|_| data.is_tensor())?, data.dtype()?);
-        let size = |&d: &Sym| self.bridge.to_size(&func.syms, &mut self.merge.f, d);
+        let size = |&d: &Sym| self.bridge.to_size(&func.syms, &mut self.merger.f, d);
         Some((dims.iter().map(size).collect(), dtype))
     }
 
-    fn param(&mut self, func: &Function, p: Var) -> Option<Buffer> {
-        let (shape, dtype) = self.shape(func, func.var(p).ty)?;
-        let buffer = self.merge.f.compact_buffer(func.var(p).name.clone(), shape, dtype);
+    fn add_param(&mut self, func: &Function, p: Var) -> Option<Buffer> {
+        let (shape, dtype) = self.tir_shape(func, func.var(p).ty)?;
+        let buffer = self.merger.f.compact_buffer(func.var(p).name.clone(), shape, dtype);
         self.buffers.insert((p, 0), buffer);
         Some(buffer)
     }
 
     /// The buffers of the results, keyed by the value that a call writes. Bindings that only take a
     /// field are resolved.
-    fn outputs(
+    fn add_outputs(
         &mut self,
         func: &Function,
-        results: &[Place],
+        results: &[TensorKey],
         bindings: &[Binding],
-    ) -> Option<indexmap::IndexMap<Place, Buffer>> {
-        let mut source: FxHashMap<Var, Place> = FxHashMap::default();
+    ) -> Option<indexmap::IndexMap<TensorKey, Buffer>> {
+        let mut field_sources: FxHashMap<Var, TensorKey> = FxHashMap::default();
         for b in bindings {
             if let ExprData::TupleGetItem(tuple, i) = func.expr(b.value)
                 && let ExprData::Var(t) = func.expr(*tuple)
             {
-                source.insert(b.var, (*t, *i));
+                field_sources.insert(b.var, (*t, *i));
             }
         }
         let mut out = indexmap::IndexMap::new();
         for &(var, field) in results {
             let ty = field_ty(func, func.var(var).ty, field)?;
-            let (shape, dtype) = self.shape(func, ty)?;
-            let buffer = self.merge.f.compact_buffer(func.var(var).name.clone(), shape, dtype);
-            let place = source.get(&var).copied().unwrap_or((var, field));
-            if out.insert(place, buffer).is_some() {
+            let (shape, dtype) = self.tir_shape(func, ty)?;
+            let buffer = self.merger.f.compact_buffer(func.var(var).name.clone(), shape, dtype);
+            let key = field_sources.get(&var).copied().unwrap_or((var, field));
+            if out.insert(key, buffer).is_some() {
                 return None;
             }
         }
         Some(out)
     }
 
-    fn binding(
+    fn merge_binding(
         &mut self,
         func: &mut Function,
         b: &Binding,
-        outputs: &indexmap::IndexMap<Place, Buffer>,
+        outputs: &indexmap::IndexMap<TensorKey, Buffer>,
         module: &IRModule,
     ) -> Option<()> {
         if let ExprData::TupleGetItem(tuple, i) = func.expr(b.value) {
@@ -198,34 +200,34 @@ impl Lowering {
         if !self.sizes.contains_key(&call.callee) {
             self.sizes.insert(call.callee.clone(), PrimFuncSizes::of(prim)?);
         }
-        let bound = self.sizes[&call.callee].bind(func, &call)?;
+        let sizes_at_call = self.sizes[&call.callee].bind(func, &call)?;
         let mut tensors = Vec::with_capacity(call.inputs.len() + call.out_tys.len());
         for &input in &call.inputs {
             let ExprData::Var(v) = func.expr(input) else { return None };
             tensors.push(*self.buffers.get(&(*v, 0))?);
         }
         for (i, &ty) in call.out_tys.iter().enumerate() {
-            let place = (b.var, i as u32);
-            let buffer = match outputs.get(&place) {
+            let key = (b.var, i as u32);
+            let buffer = match outputs.get(&key) {
                 Some(&buffer) => buffer,
                 None => {
-                    let (shape, dtype) = self.shape(func, ty)?;
+                    let (shape, dtype) = self.tir_shape(func, ty)?;
                     let name = func.var(b.var).name.clone();
-                    self.merge.local(&name, shape, dtype)
+                    self.merger.add_local_buffer(&name, shape, dtype)
                 }
             };
-            self.buffers.insert(place, buffer);
+            self.buffers.insert(key, buffer);
             tensors.push(buffer);
         }
         let sizes = &self.sizes[&call.callee];
         let mut vars = FxHashMap::default();
         for var in prim.var_ids() {
-            if let Some(value) = sizes.value(var, &bound) {
-                vars.insert(var, self.bridge.to_expr(&func.syms, &mut self.merge.f, value));
+            if let Some(value) = sizes.value(var, &sizes_at_call) {
+                vars.insert(var, self.bridge.to_expr(&func.syms, &mut self.merger.f, value));
             }
         }
         let handles = prim.params.iter().filter_map(|p| prim.buffer_map.get(p)).copied();
-        self.merge.add(prim, vars, handles.zip(tensors).collect());
+        self.merger.append_function(prim, vars, handles.zip(tensors).collect());
         Some(())
     }
 }

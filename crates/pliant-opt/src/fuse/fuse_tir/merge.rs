@@ -9,16 +9,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// A loop function under construction.
-pub(super) struct Merge {
+pub(super) struct FunctionMerger {
     pub f: PrimFunc,
     allocs: Vec<Buffer>,
     stmts: Vec<Stmt>,
     block_names: FxHashMap<Arc<str>, u32>,
 }
 
-impl Merge {
+impl FunctionMerger {
     pub fn new() -> Self {
-        Merge {
+        FunctionMerger {
             f: PrimFunc::new(),
             allocs: Vec::new(),
             stmts: Vec::new(),
@@ -27,7 +27,7 @@ impl Merge {
     }
 
     /// Adds a local buffer.
-    pub fn local(&mut self, name: &str, shape: Vec<Expr>, dtype: DType) -> Buffer {
+    pub fn add_local_buffer(&mut self, name: &str, shape: Vec<Expr>, dtype: DType) -> Buffer {
         let buffer = self.f.compact_buffer(name, shape, dtype);
         self.allocs.push(buffer);
         buffer
@@ -35,7 +35,7 @@ impl Merge {
 
     /// Appends the body of a function, with its variables and the buffers of its parameters
     /// replaced.
-    pub fn add(
+    pub fn append_function(
         &mut self,
         src: &PrimFunc,
         vars: FxHashMap<Var, Expr>,
@@ -44,11 +44,11 @@ impl Merge {
         let mut importer = TirImporter::new(src, &mut self.f);
         (importer.vars, importer.buffers) = (vars, buffers);
         let body = importer.stmt(src.body);
-        self.flatten(body);
+        self.append_flattened(body);
     }
 
     /// Flattens a body: its local buffers become buffers of the whole function.
-    fn flatten(&mut self, body: Stmt) {
+    fn append_flattened(&mut self, body: Stmt) {
         let mut stack = vec![body];
         while let Some(s) = stack.pop() {
             match self.f.stmt(s).clone() {
@@ -57,7 +57,7 @@ impl Merge {
                     self.allocs.push(b);
                     stack.push(body);
                 }
-                StmtData::Block(b) if is_root(&self.f, &b) => {
+                StmtData::Block(b) if is_plain_block(&self.f, &b) => {
                     self.allocs.extend(b.allocs);
                     stack.push(b.body);
                 }
@@ -74,15 +74,19 @@ impl Merge {
         }
         self.f.params.extend(sizes);
         let stmts = std::mem::take(&mut self.stmts);
-        let mut tidy =
-            Tidy { arena: SymArena::new(), bridge: SymBridge::new(), names: self.block_names };
+        let mut normalizer = SizeNormalizer {
+            arena: SymArena::new(),
+            bridge: SymBridge::new(),
+            name_counts: self.block_names,
+        };
         for b in self.f.buffer_ids() {
             let shape = self.f.buffer(b).shape.clone();
-            let shape = shape.into_iter().map(|e| tidy.size(&mut self.f, e)).collect();
+            let shape =
+                shape.into_iter().map(|e| normalizer.normalize_size(&mut self.f, e)).collect();
             self.f.buffer_mut(b).shape = shape;
         }
         let stmts: Vec<Stmt> =
-            stmts.into_iter().map(|s| rewrite_stmt(&mut self.f, s, &mut tidy)).collect();
+            stmts.into_iter().map(|s| rewrite_stmt(&mut self.f, s, &mut normalizer)).collect();
         let mut body = self.f.seq(stmts);
         if !self.allocs.is_empty() {
             body = self.f.add_stmt(StmtData::Block(Box::new(BlockData {
@@ -105,22 +109,23 @@ impl Merge {
 }
 
 /// Whether a block only contains others. A block that only contains a check stays a separate stage.
-fn is_root(f: &PrimFunc, b: &BlockData) -> bool {
-    let bare = b.iters.is_empty() && b.predicate.is_none() && b.init.is_none();
-    bare && b.annotations.is_empty()
+fn is_plain_block(f: &PrimFunc, b: &BlockData) -> bool {
+    let is_bare = b.iters.is_empty() && b.predicate.is_none() && b.init.is_none();
+    is_bare
+        && b.annotations.is_empty()
         && !matches!(f.stmt(b.body), StmtData::Store { .. } | StmtData::Assert(..))
 }
 
 /// Gives equal sizes the same form, so that schedules can match loops, and gives blocks
 /// unique names.
-struct Tidy {
+struct SizeNormalizer {
     arena: SymArena,
     bridge: SymBridge,
-    names: FxHashMap<Arc<str>, u32>,
+    name_counts: FxHashMap<Arc<str>, u32>,
 }
 
-impl Tidy {
-    fn size(&mut self, f: &mut PrimFunc, e: Expr) -> Expr {
+impl SizeNormalizer {
+    fn normalize_size(&mut self, f: &mut PrimFunc, e: Expr) -> Expr {
         let ty = f.expr_ty(e);
         match self.bridge.to_sym(f, &mut self.arena, e) {
             Some(sym) => {
@@ -131,30 +136,31 @@ impl Tidy {
         }
     }
 
-    fn name(&mut self, name: &Arc<str>) -> Arc<str> {
+    fn unique_block_name(&mut self, name: &Arc<str>) -> Arc<str> {
         let mut new = name.clone();
-        while self.names.contains_key(&new) {
-            let count = self.names.entry(name.clone()).or_insert(0);
+        while self.name_counts.contains_key(&new) {
+            let count = self.name_counts.entry(name.clone()).or_insert(0);
             *count += 1;
             new = format!("{name}_{count}").into();
         }
-        self.names.insert(new.clone(), 0);
+        self.name_counts.insert(new.clone(), 0);
         new
     }
 }
 
-impl Rewriter for Tidy {
+impl Rewriter for SizeNormalizer {
     fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
         match f.stmt(s).clone() {
             StmtData::For { var, min, extent, kind, body, annotations } => {
-                let (min, extent) = (self.size(f, min), self.size(f, extent));
+                let (min, extent) = (self.normalize_size(f, min), self.normalize_size(f, extent));
                 f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations })
             }
             StmtData::Block(mut b) => {
                 for it in &mut b.iters {
-                    (it.min, it.extent) = (self.size(f, it.min), self.size(f, it.extent));
+                    (it.min, it.extent) =
+                        (self.normalize_size(f, it.min), self.normalize_size(f, it.extent));
                 }
-                b.name = self.name(&b.name);
+                b.name = self.unique_block_name(&b.name);
                 f.add_stmt(StmtData::Block(b))
             }
             _ => s,
@@ -163,7 +169,7 @@ impl Rewriter for Tidy {
 }
 
 /// The variables that are a whole dim of one of these buffers.
-pub(super) fn lone_dims(f: &PrimFunc, buffers: &[Buffer]) -> FxHashSet<Var> {
+pub(super) fn single_var_dims(f: &PrimFunc, buffers: &[Buffer]) -> FxHashSet<Var> {
     let dims = buffers.iter().flat_map(|&b| &f.buffer(b).shape);
     dims.filter_map(|&d| match f.expr(d) {
         pliant_ir::tir::ExprData::Var(v) => Some(*v),

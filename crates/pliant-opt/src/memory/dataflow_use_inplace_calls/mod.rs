@@ -58,7 +58,7 @@
 //! # Never
 //! Overwrites an operand if an iteration of the loops reads another element than the one it writes.
 
-mod kernel;
+mod inplace_variant;
 
 use std::sync::Arc;
 
@@ -89,66 +89,66 @@ impl ModulePass for DataflowUseInplaceCalls {
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let prims: FxHashMap<Arc<str>, Arc<PrimFunc>> =
             module.prim_funcs().map(|(name, f)| (name.clone(), f.clone())).collect();
-        let mut kernels = LoopFunctions::new(&module);
+        let mut loop_functions = LoopFunctions::new(&module);
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
         for name in names {
             ctx.check_cancelled()?;
             let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-            let is_part = [PRIMITIVE, COMPOSITE, CODEGEN];
-            if is_part.iter().any(|a| func.attrs.contains_key(*a)) {
+            let outlined_attrs = [PRIMITIVE, COMPOSITE, CODEGEN];
+            if outlined_attrs.iter().any(|a| func.attrs.contains_key(*a)) {
                 continue;
             }
             let mut copy = Function::clone(func);
             let mut rewriter = Rewriter {
                 prims: &prims,
-                kernels: &mut kernels,
-                known: FxHashMap::default(),
+                loop_functions: &mut loop_functions,
+                functions: FxHashMap::default(),
                 nulls: null_vars(&copy),
             };
             if rewriter.function(&mut copy, ctx)? {
                 *func = Arc::new(copy);
             }
         }
-        kernels.insert_into(&mut module);
+        loop_functions.insert_into(&mut module);
         Ok(module)
     }
 }
 
 /// The loop function of an operator or of a call in the module.
-struct Kernel {
+struct LoopFunction {
     name: Arc<str>,
     func: Arc<PrimFunc>,
     tir_vars: Vec<Sym>,
     /// Whether the result is one tensor, not a tuple.
-    one: bool,
+    single_result: bool,
     /// The position of each input among the flattened operands; `None` if an input must be
     /// computed first.
     inputs: Option<Vec<usize>>,
     /// The name of the variant that overwrites each input.
-    over: FxHashMap<usize, Option<Arc<str>>>,
+    inplace_variants: FxHashMap<usize, Option<Arc<str>>>,
 }
 
 /// Identifies the loop function of a call.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Of {
+enum CalleeKey {
     Op(CallKey),
     Prim(Arc<str>),
 }
 
 /// A call of a loop function.
-struct Call {
-    of: Of,
+struct LoopFunctionCall {
+    callee: CalleeKey,
     /// The operands, or the inputs of a call of a loop function.
     inputs: Option<Vec<Expr>>,
     tir_vars: Vec<Sym>,
-    one: bool,
+    single_result: bool,
 }
 
 struct Rewriter<'a> {
     prims: &'a FxHashMap<Arc<str>, Arc<PrimFunc>>,
-    kernels: &'a mut LoopFunctions,
+    loop_functions: &'a mut LoopFunctions,
     /// The loop functions of calls; `None` if a call has no such variant.
-    known: FxHashMap<Of, Option<Kernel>>,
+    functions: FxHashMap<CalleeKey, Option<LoopFunction>>,
     nulls: FxHashMap<Var, Expr>,
 }
 
@@ -168,11 +168,14 @@ impl Rewriter<'_> {
 
     fn block(&mut self, func: &mut Function, block: Block) -> bool {
         let bindings = func.block(block).bindings.clone();
-        let calls: Vec<Option<Call>> = bindings.iter().map(|b| self.call(func, b)).collect();
-        let lives = Lives::of(func, &bindings, &calls);
+        let calls: Vec<Option<LoopFunctionCall>> =
+            bindings.iter().map(|b| self.loop_function_call(func, b)).collect();
+        let unaliased = UnaliasedTensors::of(func, &bindings, &calls);
         let mut changed = false;
         for (at, (binding, call)) in bindings.iter().zip(&calls).enumerate() {
-            let new = call.as_ref().and_then(|call| self.over(func, binding, call, &lives, at));
+            let new = call
+                .as_ref()
+                .and_then(|call| self.reuse_operand(func, binding, call, &unaliased, at));
             if let Some(value) = new {
                 func.block_mut(block).bindings[at].value = value;
                 changed = true;
@@ -182,7 +185,11 @@ impl Rewriter<'_> {
     }
 
     /// The call of a loop function that a binding's value is, or can be lowered to.
-    fn call(&mut self, func: &mut Function, binding: &Binding) -> Option<Call> {
+    fn loop_function_call(
+        &mut self,
+        func: &mut Function,
+        binding: &Binding,
+    ) -> Option<LoopFunctionCall> {
         let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } =
             func.expr(binding.value).clone()
         else {
@@ -194,75 +201,86 @@ impl Rewriter<'_> {
         let ty = func.expr_ty(binding.value);
         let args = func.list(args).to_vec();
         if op == CALL_TIR {
-            return self.call_of_prim(func, binding.value);
+            return self.module_function_call(func, binding.value);
         }
         let (flat, key) = CallKey::of(func, op, &args, attrs, ty);
-        let of = Of::Op(key);
-        if !self.known.contains_key(&of) {
+        let callee = CalleeKey::Op(key);
+        if !self.functions.contains_key(&callee) {
             let attrs = func.call_attrs(attrs).clone();
             let args: Vec<Expr> =
                 args.iter().map(|&a| resolve_null(&self.nulls, func, a)).collect();
-            let made = match pliant_ops::legalize_with(func, op, &args, &attrs, ty, false) {
-                Ok(Some(Legalized::Tir(call))) => Some(Kernel {
+            let lowered = match pliant_ops::legalize_with(func, op, &args, &attrs, ty, false) {
+                Ok(Some(Legalized::Tir(call))) => Some(LoopFunction {
                     name: call.name,
                     func: Arc::new(call.func),
                     tir_vars: call.tir_vars,
-                    one: !call.tuple,
+                    single_result: !call.tuple,
                     inputs: (call.inputs.iter())
                         .map(|e| flat.iter().position(|f| f == e))
                         .collect::<Option<_>>(),
-                    over: FxHashMap::default(),
+                    inplace_variants: FxHashMap::default(),
                 }),
                 _ => None,
             };
-            self.known.insert(of.clone(), made);
+            self.functions.insert(callee.clone(), lowered);
         }
-        let kernel = self.known.get(&of)?.as_ref()?;
-        let inputs = kernel.inputs.as_ref();
+        let function = self.functions.get(&callee)?.as_ref()?;
+        let inputs = function.inputs.as_ref();
         let inputs = inputs.map(|list| list.iter().map(|&i| flat[i]).collect());
-        Some(Call { inputs, tir_vars: kernel.tir_vars.clone(), one: kernel.one, of })
+        Some(LoopFunctionCall {
+            inputs,
+            tir_vars: function.tir_vars.clone(),
+            single_result: function.single_result,
+            callee,
+        })
     }
 
     /// The parts of a call of a loop function of the module.
-    fn call_of_prim(&mut self, func: &Function, value: Expr) -> Option<Call> {
+    fn module_function_call(&mut self, func: &Function, value: Expr) -> Option<LoopFunctionCall> {
         let call = TirCall::of(func, value)?;
         let prim = self.prims.get(&call.callee)?;
-        let made = || {
-            Some(Kernel {
+        let new_function = || {
+            Some(LoopFunction {
                 name: call.callee.clone(),
                 func: prim.clone(),
                 tir_vars: Vec::new(),
-                one: !call.tuple,
+                single_result: !call.tuple,
                 inputs: None,
-                over: FxHashMap::default(),
+                inplace_variants: FxHashMap::default(),
             })
         };
-        let of = Of::Prim(call.callee.clone());
-        self.known.entry(of.clone()).or_insert_with(made);
-        Some(Call { of, inputs: Some(call.inputs), tir_vars: call.tir_vars, one: !call.tuple })
+        let callee = CalleeKey::Prim(call.callee.clone());
+        self.functions.entry(callee.clone()).or_insert_with(new_function);
+        Some(LoopFunctionCall {
+            callee,
+            inputs: Some(call.inputs),
+            tir_vars: call.tir_vars,
+            single_result: !call.tuple,
+        })
     }
 
     /// Returns the call rewritten to store its result in the memory of one of its operands, or `None` if
     /// every operand is read later or has another layout.
-    fn over(
+    fn reuse_operand(
         &mut self,
         func: &mut Function,
         binding: &Binding,
-        call: &Call,
-        lives: &Lives,
+        call: &LoopFunctionCall,
+        unaliased: &UnaliasedTensors,
         at: usize,
     ) -> Option<Expr> {
-        let inputs = call.inputs.as_ref().filter(|_| call.one)?;
+        let inputs = call.inputs.as_ref().filter(|_| call.single_result)?;
         let ty = func.expr_ty(binding.value);
-        let free = (0..inputs.len()).find_map(|i| {
+        let reusable = (0..inputs.len()).find_map(|i| {
             let ExprData::Var(v) = *func.expr(inputs[i]) else { return None };
-            let alone = inputs.iter().filter(|&&e| e == inputs[i]).count() == 1;
-            if !alone || !lives.ends(v, at) || !same_layout(func, func.var(v).ty, ty) {
+            let occurs_once = inputs.iter().filter(|&&e| e == inputs[i]).count() == 1;
+            if !occurs_once || !unaliased.can_reuse(v, at) || !same_layout(func, func.var(v).ty, ty)
+            {
                 return None;
             }
-            self.name_over(&call.of, inputs.len(), i).map(|name| (i, name))
+            self.inplace_variant_name(&call.callee, inputs.len(), i).map(|name| (i, name))
         });
-        let (i, name) = free?;
+        let (i, name) = reusable?;
         // Loop functions write into their arguments, so their type is that of an impure function.
         let ret = func.intern(TypeData::Any);
         let callee_ty = func.intern(TypeData::Callable { params: None, ret, pure: false });
@@ -276,47 +294,57 @@ impl Rewriter<'_> {
     }
 
     /// The name of the loop function that overwrites the given input.
-    fn name_over(&mut self, of: &Of, inputs: usize, input: usize) -> Option<Arc<str>> {
-        let kernel = self.known.get_mut(of)?.as_mut()?;
-        let kernels = &mut *self.kernels;
-        let made = kernel.over.entry(input).or_insert_with(|| {
-            let mut func = kernel::over_input(&kernel.func, inputs, input)?;
+    fn inplace_variant_name(
+        &mut self,
+        callee: &CalleeKey,
+        inputs: usize,
+        input: usize,
+    ) -> Option<Arc<str>> {
+        let function = self.functions.get_mut(callee)?.as_mut()?;
+        let loop_functions = &mut *self.loop_functions;
+        let variant = function.inplace_variants.entry(input).or_insert_with(|| {
+            let mut func = inplace_variant::inplace_variant(&function.func, inputs, input)?;
             func.private = true;
             func.attrs.shift_remove(GLOBAL_SYMBOL);
-            Some(kernels.add(&format!("{}_inplace", kernel.name), func))
+            Some(loop_functions.add(&format!("{}_inplace", function.name), func))
         });
-        made.clone()
+        variant.clone()
     }
 }
 
 /// Which variables of a dataflow block are unaliased tensors, and their last uses.
-struct Lives {
-    fresh: FxHashSet<Var>,
-    last: FxHashMap<Var, usize>,
+struct UnaliasedTensors {
+    vars: FxHashSet<Var>,
+    last_reads: FxHashMap<Var, usize>,
 }
 
-impl Lives {
-    fn of(func: &Function, bindings: &[Binding], calls: &[Option<Call>]) -> Lives {
-        let mut lives = Lives { fresh: FxHashSet::default(), last: FxHashMap::default() };
+impl UnaliasedTensors {
+    fn of(
+        func: &Function,
+        bindings: &[Binding],
+        calls: &[Option<LoopFunctionCall>],
+    ) -> UnaliasedTensors {
+        let mut unaliased =
+            UnaliasedTensors { vars: FxHashSet::default(), last_reads: FxHashMap::default() };
         for (at, (binding, call)) in bindings.iter().zip(calls).enumerate() {
-            if call.as_ref().is_some_and(|c| c.one) && func.var(binding.var).dataflow {
-                lives.fresh.insert(binding.var);
+            if call.as_ref().is_some_and(|c| c.single_result) && func.var(binding.var).dataflow {
+                unaliased.vars.insert(binding.var);
             }
             for_each_operand_var(func, binding.value, &mut |v| {
                 // A loop function keeps no reference to its inputs; other callees may.
                 if call.is_some() {
-                    lives.last.insert(v, at);
+                    unaliased.last_reads.insert(v, at);
                 } else {
-                    lives.fresh.remove(&v);
+                    unaliased.vars.remove(&v);
                 }
             });
         }
-        lives
+        unaliased
     }
 
     /// Whether the value bound at `at`, which reads the variable, may reuse its memory.
-    fn ends(&self, v: Var, at: usize) -> bool {
-        self.fresh.contains(&v) && self.last.get(&v) == Some(&at)
+    fn can_reuse(&self, v: Var, at: usize) -> bool {
+        self.vars.contains(&v) && self.last_reads.get(&v) == Some(&at)
     }
 }
 

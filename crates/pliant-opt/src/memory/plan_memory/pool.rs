@@ -10,27 +10,27 @@ use rustc_hash::FxHashMap;
 use crate::analysis::liveness::AT_RESULT;
 
 /// Maximum ratio of the constant size of a storage to that of a tensor in it.
-const MAX_WASTE: i64 = 16;
+const MAX_SIZE_RATIO: i64 = 16;
 
 /// Maximum number of free sizes that are compared with the size of a tensor if none equals it.
-const MAX_COMPARED: usize = 16;
+const MAX_COMPARED_SIZES: usize = 16;
 
 /// A storage and its size.
-pub(super) type Token = (Expr, Sym);
+pub(super) type SizedStorage = (Expr, Sym);
 
 /// The sizes of a function, and a cache of comparisons.
 #[derive(Default)]
-pub(super) struct Sizes {
+pub(super) struct SizeOrder {
     facts: Facts,
     has_bounds: bool,
     /// Whether the first is at most the second.
-    ordered: FxHashMap<(Sym, Sym), bool>,
+    at_most_cache: FxHashMap<(Sym, Sym), bool>,
 }
 
-impl Sizes {
+impl SizeOrder {
     /// Sizes with the bounds in a function's attribute: `{"n": 1024}`.
-    pub fn of(func: &Function, bounds: &FxHashMap<&str, i64>) -> Sizes {
-        let mut sizes = Sizes { has_bounds: !bounds.is_empty(), ..Sizes::default() };
+    pub fn of(func: &Function, bounds: &FxHashMap<&str, i64>) -> SizeOrder {
+        let mut sizes = SizeOrder { has_bounds: !bounds.is_empty(), ..SizeOrder::default() };
         for var in func.syms.vars() {
             let bound = bounds.get(func.syms.name(var)).copied();
             sizes.facts.assume_range(var, Some(0), bound);
@@ -39,7 +39,7 @@ impl Sizes {
     }
 
     /// The maximum of a size as a constant, if it is bounded.
-    pub fn bounded(&self, func: &mut Function, size: Sym) -> Sym {
+    pub fn max_size(&self, func: &mut Function, size: Sym) -> Sym {
         if !self.has_bounds {
             return size;
         }
@@ -48,49 +48,59 @@ impl Sizes {
     }
 
     fn at_most(&mut self, func: &mut Function, a: Sym, b: Sym) -> bool {
-        if let Some(&known) = self.ordered.get(&(a, b)) {
+        if let Some(&known) = self.at_most_cache.get(&(a, b)) {
             return known;
         }
         // A size grows with each of its symbols, so a symbol that the other size lacks makes
         // it larger.
-        let within = func.syms.free_vars(b);
-        let may = func.syms.free_vars(a).iter().all(|v| within.contains(v));
-        let proof = may && Analyzer::new(&mut func.syms, &self.facts).prove_le(a, b).is_yes();
-        self.ordered.insert((a, b), proof);
+        let other_vars = func.syms.free_vars(b);
+        let may_be_smaller = func.syms.free_vars(a).iter().all(|v| other_vars.contains(v));
+        let proof =
+            may_be_smaller && Analyzer::new(&mut func.syms, &self.facts).prove_le(a, b).is_yes();
+        self.at_most_cache.insert((a, b), proof);
         proof
     }
 }
 
 /// The storages of one sequence.
 #[derive(Clone, Default)]
-pub(super) struct Pool {
+pub(super) struct StoragePool {
     by_size: FxHashMap<Sym, Vec<Expr>>,
     /// The non-constant sizes, in the order in which they became free.
     sizes: Vec<Sym>,
     constants: BTreeMap<i64, Vec<Expr>>,
     constant_syms: FxHashMap<i64, Sym>,
-    lent: FxHashMap<usize, Vec<Token>>,
+    reserved: FxHashMap<usize, Vec<SizedStorage>>,
 }
 
-impl Pool {
+impl StoragePool {
     /// The free storages, for use in a branch: all of them are free again after the branch.
-    pub fn for_branch(&self) -> Pool {
-        Pool { lent: FxHashMap::default(), ..self.clone() }
+    pub fn for_branch(&self) -> StoragePool {
+        StoragePool { reserved: FxHashMap::default(), ..self.clone() }
     }
 
     /// A free storage that is provably large enough.
-    pub fn take(&mut self, func: &mut Function, sizes: &mut Sizes, bytes: Sym) -> Option<Token> {
+    pub fn take(
+        &mut self,
+        func: &mut Function,
+        sizes: &mut SizeOrder,
+        bytes: Sym,
+    ) -> Option<SizedStorage> {
         if let Some(storage) = self.by_size.get_mut(&bytes).and_then(Vec::pop) {
             return Some((storage, bytes));
         }
         if let Some(size) = func.syms.as_int(bytes) {
-            let most = size.saturating_mul(MAX_WASTE);
-            let found = self.constants.range(size..=most.max(size)).next().map(|(&found, _)| found);
-            if let Some(found) = found {
-                return self.take_constant(found);
+            let max_storage_size = size.saturating_mul(MAX_SIZE_RATIO);
+            let storage_size = self
+                .constants
+                .range(size..=max_storage_size.max(size))
+                .next()
+                .map(|(&storage_size, _)| storage_size);
+            if let Some(storage_size) = storage_size {
+                return self.take_constant(storage_size);
             }
         }
-        let from = self.sizes.len().saturating_sub(MAX_COMPARED);
+        let from = self.sizes.len().saturating_sub(MAX_COMPARED_SIZES);
         for at in (from..self.sizes.len()).rev() {
             let size = self.sizes[at];
             let Some(storages) = self.by_size.get_mut(&size).filter(|s| !s.is_empty()) else {
@@ -104,26 +114,26 @@ impl Pool {
         None
     }
 
-    fn take_constant(&mut self, found: i64) -> Option<Token> {
-        let list = self.constants.get_mut(&found)?;
+    fn take_constant(&mut self, storage_size: i64) -> Option<SizedStorage> {
+        let list = self.constants.get_mut(&storage_size)?;
         let storage = list.pop()?;
         if list.is_empty() {
-            self.constants.remove(&found);
+            self.constants.remove(&storage_size);
         }
         // The token keeps its own size for comparison with the next tensor.
-        Some((storage, *self.constant_syms.get(&found)?))
+        Some((storage, *self.constant_syms.get(&storage_size)?))
     }
 
     /// Makes a storage unavailable until after the binding with that index.
-    pub fn lend(&mut self, until: usize, token: Token) {
+    pub fn reserve(&mut self, until: usize, sized_storage: SizedStorage) {
         if until != AT_RESULT {
-            self.lent.entry(until).or_default().push(token);
+            self.reserved.entry(until).or_default().push(sized_storage);
         }
     }
 
     /// Returns what was lent until the binding with that index.
     pub fn release_after(&mut self, func: &Function, index: usize) {
-        for (storage, size) in self.lent.remove(&index).into_iter().flatten() {
+        for (storage, size) in self.reserved.remove(&index).into_iter().flatten() {
             match func.syms.as_int(size) {
                 Some(bytes) => {
                     self.constant_syms.insert(bytes, size);

@@ -14,18 +14,18 @@ use pliant_ir::{SymArena, tir};
 /// A loop function of one output that writes it over input `at` of `inputs`. `None` if that may
 /// change a result: only the iteration that writes an element of the output may read the same
 /// element of the input.
-pub(super) fn over_input(f: &PrimFunc, inputs: usize, at: usize) -> Option<PrimFunc> {
+pub(super) fn inplace_variant(f: &PrimFunc, inputs: usize, at: usize) -> Option<PrimFunc> {
     let tensors = f.params.iter().take_while(|&&p| f.var(p).ty == VarTy::Handle).count();
     if tensors != inputs + 1 || at >= inputs {
         return None;
     }
     let output = f.params[inputs];
     let (from, to) = (*f.buffer_map.get(&f.params[at])?, *f.buffer_map.get(&output)?);
-    if !fits(f, from, to) || !element_by_element(f, from, to)? {
+    if !same_layout(f, from, to) || !reads_only_written_elements(f, from, to)? {
         return None;
     }
     let mut new = f.clone();
-    new.body = rewrite_stmt(&mut new, f.body, &mut Replace { from: to, to: from });
+    new.body = rewrite_stmt(&mut new, f.body, &mut RedirectWrites { from: to, to: from });
     new.params.remove(inputs);
     new.buffer_map.shift_remove(&output);
     // The annotation belongs to the original form.
@@ -35,11 +35,11 @@ pub(super) fn over_input(f: &PrimFunc, inputs: usize, at: usize) -> Option<PrimF
 }
 
 /// Whether both buffers have the same layout at all sizes.
-fn fits(f: &PrimFunc, a: Buffer, b: Buffer) -> bool {
+fn same_layout(f: &PrimFunc, a: Buffer, b: Buffer) -> bool {
     let (a, b) = (f.buffer(a), f.buffer(b));
     let compact = |d: &tir::BufferData| d.strides.is_empty() && d.elem_offset.is_none();
     let (mut arena, mut bridge) = (SymArena::new(), SymBridge::new());
-    let mut same = |x: Expr, y: Expr| {
+    let mut equal_sizes = |x: Expr, y: Expr| {
         let dims = (bridge.to_sym(f, &mut arena, x), bridge.to_sym(f, &mut arena, y));
         matches!(dims, (Some(x), Some(y)) if x == y)
     };
@@ -47,12 +47,12 @@ fn fits(f: &PrimFunc, a: Buffer, b: Buffer) -> bool {
         && compact(a)
         && compact(b)
         && a.shape.len() == b.shape.len()
-        && a.shape.iter().zip(&b.shape).all(|(&x, &y)| same(x, y))
+        && a.shape.iter().zip(&b.shape).all(|(&x, &y)| equal_sizes(x, y))
 }
 
 /// Whether the only write to `to` is in a block in which each iteration writes another element, and
 /// all reads of `from` are of the element that is written.
-fn element_by_element(f: &PrimFunc, from: Buffer, to: Buffer) -> Option<bool> {
+fn reads_only_written_elements(f: &PrimFunc, from: Buffer, to: Buffer) -> Option<bool> {
     let (mut writes, mut effects) = (Vec::new(), false);
     for_each_stmt(f, f.body, |s| match f.stmt(s) {
         StmtData::Store { buffer, .. } if *buffer == to || *buffer == from => writes.push(s),
@@ -67,21 +67,21 @@ fn element_by_element(f: &PrimFunc, from: Buffer, to: Buffer) -> Option<bool> {
     });
     let &[write] = &writes[..] else { return None };
     let StmtData::Store { buffer, indices, value } = f.stmt(write) else { return None };
-    let (loops, block) = around(f, write)?;
-    if effects || *buffer != to || !covers_once(f, block, &loops, indices) {
+    let (loops, block) = enclosing_loops_and_block(f, write)?;
+    if effects || *buffer != to || !writes_each_element_once(f, block, &loops, indices) {
         return None;
     }
-    let (mut reads, mut same) = (0, true);
+    let (mut reads, mut all_at_written_index) = (0, true);
     for_each_expr_in(f, f.body, |e| match f.expr(e) {
         ExprData::Load(b, at) if *b == from => {
             reads += 1;
-            same &= at == indices;
+            all_at_written_index &= at == indices;
         }
-        ExprData::Load(b, _) => same &= *b != to,
+        ExprData::Load(b, _) => all_at_written_index &= *b != to,
         _ => {}
     });
     // All reads are one expression, which must occur only in the stored value.
-    let (mut here, mut elsewhere) = (0, 0);
+    let (mut in_value, mut outside_value) = (0, 0);
     for_each_stmt(f, f.body, |s| {
         pliant_ir::tir::visit::for_each_stmt_expr(f.stmt(s), |e| {
             let mut found = false;
@@ -89,15 +89,15 @@ fn element_by_element(f: &PrimFunc, from: Buffer, to: Buffer) -> Option<bool> {
                 found |= matches!(f.expr(e), ExprData::Load(b, _) if *b == from);
             });
             if found {
-                *(if s == write && e == *value { &mut here } else { &mut elsewhere }) += 1;
+                *(if s == write && e == *value { &mut in_value } else { &mut outside_value }) += 1;
             }
         });
     });
-    Some(same && reads <= 1 && here == reads && elsewhere == 0)
+    Some(all_at_written_index && reads <= 1 && in_value == reads && outside_value == 0)
 }
 
 /// The loops around a statement, and the block of which it is the body.
-fn around(f: &PrimFunc, target: Stmt) -> Option<(Vec<Var>, &BlockData)> {
+fn enclosing_loops_and_block(f: &PrimFunc, target: Stmt) -> Option<(Vec<Var>, &BlockData)> {
     // The statement, the loops around it, the block around it.
     let mut stack = vec![(f.body, Vec::new(), None)];
     while let Some((s, loops, block)) = stack.pop() {
@@ -105,46 +105,55 @@ fn around(f: &PrimFunc, target: Stmt) -> Option<(Vec<Var>, &BlockData)> {
             return block.map(|block| (loops, block));
         }
         let data = f.stmt(s);
-        let (mut inner, mut own) = (loops, None);
+        let (mut inner, mut own_block) = (loops, None);
         match data {
             StmtData::For { var, .. } => inner.push(*var),
-            StmtData::Block(b) => own = Some(&**b),
+            StmtData::Block(b) => own_block = Some(&**b),
             _ => {}
         }
-        for_each_child(data, |c| stack.push((c, inner.clone(), own)));
+        for_each_child(data, |c| stack.push((c, inner.clone(), own_block)));
     }
     None
 }
 
 /// Whether each iteration of the loops runs the block with different values of its axes, which are
 /// the indices.
-fn covers_once(f: &PrimFunc, block: &BlockData, loops: &[Var], indices: &[Expr]) -> bool {
-    let mut left = loops.to_vec();
-    let bound = block.iters.iter().all(|it| {
+fn writes_each_element_once(
+    f: &PrimFunc,
+    block: &BlockData,
+    loops: &[Var],
+    indices: &[Expr],
+) -> bool {
+    let mut unused_loops = loops.to_vec();
+    let binds_all_loops = block.iters.iter().all(|it| {
         let at = match f.expr(it.binding) {
-            ExprData::Var(v) => left.iter().position(|l| l == v),
+            ExprData::Var(v) => unused_loops.iter().position(|l| l == v),
             _ => None,
         };
-        it.kind == IterKind::Spatial && at.map(|at| left.swap_remove(at)).is_some()
+        it.kind == IterKind::Spatial && at.map(|at| unused_loops.swap_remove(at)).is_some()
     });
     let mut axes: Vec<Var> = block.iters.iter().map(|it| it.var).collect();
-    let indexed = indices.iter().all(|&i| match f.expr(i) {
+    let indexes_all_axes = indices.iter().all(|&i| match f.expr(i) {
         ExprData::Var(v) => {
             axes.iter().position(|a| a == v).map(|at| axes.swap_remove(at)).is_some()
         }
         ExprData::Int(0, _) => true,
         _ => false,
     });
-    block.init.is_none() && bound && left.is_empty() && indexed && axes.is_empty()
+    block.init.is_none()
+        && binds_all_loops
+        && unused_loops.is_empty()
+        && indexes_all_axes
+        && axes.is_empty()
 }
 
 /// Replaces a buffer by another where it is written.
-struct Replace {
+struct RedirectWrites {
     from: Buffer,
     to: Buffer,
 }
 
-impl Rewriter for Replace {
+impl Rewriter for RedirectWrites {
     fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
         match f.stmt(s).clone() {
             StmtData::Store { buffer, indices, value } if buffer == self.from => {
