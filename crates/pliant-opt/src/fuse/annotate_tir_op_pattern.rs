@@ -1,7 +1,6 @@
 //! # What it does
-//! Annotates each loop function with the attribute `op_pattern`, which states how it may be fused
-//! and is derived from its blocks: 0 elementwise, 1 broadcast, 2 injective, 3 reduction, 4 heavy
-//! with fusable outputs, 8 opaque.
+//! Annotates each loop function with the attribute `op_pattern`, which states how it can be fused and is derived from its blocks: 0
+//! elementwise, 1 broadcast, 2 injective, 3 reduction, 4 expensive with fusable outputs, 8 opaque.
 //!
 //! # Before
 //! ```python

@@ -1,14 +1,12 @@
 //! # What it does
-//! Groups calls of loop functions that are cheaper together. Each group becomes a private function
-//! with the attribute `Primitive`, which [`FuseTIR`](crate::fuse::fuse_tir) merges into one loop
-//! function. Elementwise operations are fused into their readers, injective chains are merged, and
-//! reductions and products take the elementwise operations on their outputs as an epilogue.
+//! Groups calls of loop functions that are cheaper if they run as one. Each group becomes a private function with the attribute
+//! `Primitive`, which [`FuseTIR`](crate::fuse::fuse_tir) merges into one loop function. Elementwise operations are fused into their
+//! readers, chains of injective operations are merged, and reductions and products take elementwise operations on their outputs as
+//! an epilogue.
 //!
-//! A value is fused into its post-dominator in the dataflow graph, so that nothing else reads what
-//! is inside a group. The patterns of
-//! [`AnnotateTIROpPattern`](crate::fuse::annotate_tir_op_pattern) decide what may be fused. Equal
-//! groups share one function. Symbols that no tensor of a group defines are passed to its function
-//! as a shape.
+//! A value is fused into its post-dominator in the dataflow graph, so that nothing outside of a group reads its intermediate
+//! values. The patterns of [`AnnotateTIROpPattern`](crate::fuse::annotate_tir_op_pattern) decide what can be fused. Equal groups
+//! share one function. Symbols that no tensor of a group defines are passed to its function as a shape.
 //!
 //! # Before
 //! ```python
@@ -79,8 +77,8 @@
 //! Everything outside of dataflow blocks, and every value that is read outside of its group.
 //!
 //! # Never
-//! Fuses a call whose tensors do not provably fit the loop function (its run-time check stays), a
-//! call with effects, or a `match_cast`.
+//! Fuses a call whose tensors do not provably fit the loop function (its run-time check is kept), a call with effects, or a
+//! `match_cast`.
 
 mod graph;
 pub(crate) mod outline;
@@ -102,18 +100,18 @@ use graph::{FusibleFunctions, Graph};
 use outline::{Outlined, outline_group};
 use partition::Groups;
 
-/// Default for the maximum number of calls in a group; the setting [`MAX_DEPTH_KEY`] overrides it.
+/// Default for the maximum number of calls in a group. The setting [`MAX_DEPTH_KEY`] overrides it.
 const MAX_CALLS: usize = 64;
 
 /// The setting for the maximum number of calls in a group.
 pub const MAX_DEPTH_KEY: &str = "relax.FuseOps.max_depth";
 
-/// Maximum length of the name of a group's function.
+/// Maximum length of the name of a group's function, in bytes.
 const MAX_NAME_LENGTH: usize = 80;
 
 /// See the module's documentation.
 pub struct FuseOps {
-    /// The optimisation level: 0 fuses nothing, -1 uses the context's level.
+    /// The optimization level. 0 fuses nothing, -1 uses the level of the context.
     pub fuse_opt_level: i32,
 }
 
@@ -143,7 +141,7 @@ impl ModulePass for FuseOps {
             (OutlinedFunctions::of(&module), Effects::of(&module, ctx.ops));
         for func in module.functions.values_mut() {
             let BaseFunc::Relax(func) = func else { continue };
-            // Functions of earlier groups are left alone.
+            // Functions of groups that an earlier run outlined are not changed.
             if !func.attrs.contains_key(PRIMITIVE) {
                 let settings = FusionSettings { fusible: &fusible, effects: &effects, max_calls };
                 fuse_function(func, &settings, &mut outlined_functions, ctx)?;
@@ -154,18 +152,18 @@ impl ModulePass for FuseOps {
     }
 }
 
-/// The functions of the groups created so far.
+/// The functions outlined from groups so far. Equal functions are shared and get unique names.
 #[derive(Default)]
 pub(crate) struct OutlinedFunctions {
     functions: Vec<(Arc<str>, Function)>,
-    /// The indices of the functions with each hash.
+    /// The indices in `functions` of the functions with each hash.
     by_hash: FxHashMap<u64, Vec<usize>>,
-    /// How often each name was used; names of the module count as used.
+    /// How many names were derived from each name. Contains all names of the module.
     name_counts: FxHashMap<Arc<str>, u32>,
 }
 
 impl OutlinedFunctions {
-    /// An empty set of functions; the names of the module are reserved.
+    /// An empty set. The names of the module are reserved.
     pub fn of(module: &IRModule) -> Self {
         let name_counts = module.functions.keys().map(|name| (name.clone(), 0)).collect();
         OutlinedFunctions { name_counts, ..OutlinedFunctions::default() }
@@ -178,7 +176,7 @@ impl OutlinedFunctions {
         }
     }
 
-    /// Returns the name of the function, and adds it unless an equal one exists.
+    /// Adds a function with a name derived from `hint`, and returns the name. If an equal function exists, returns its name.
     pub fn add(&mut self, hint: &str, func: Function) -> Arc<str> {
         let hash = hash_function(&func);
         for &i in self.by_hash.get(&hash).into_iter().flatten() {
@@ -199,7 +197,7 @@ impl OutlinedFunctions {
     }
 }
 
-/// Facts about the module, and the maximum number of calls in a group.
+/// What fusion needs to know about the module, and the maximum number of calls in a group.
 struct FusionSettings<'a> {
     fusible: &'a FusibleFunctions,
     effects: &'a Effects,
@@ -237,7 +235,7 @@ fn fuse_block(
     for node in 0..graph.nodes.len() as u32 {
         members[groups.find(node) as usize].push(node);
     }
-    // The replacement of each binding; `None` for those inside of groups.
+    // The replacement of each binding; `None` for bindings that move to a group's function.
     let mut replacements: Vec<Option<Binding>> = graph.bindings.iter().map(|&b| Some(b)).collect();
     for group in members {
         let group = members_without_foreign_fields(func, &graph, group);
@@ -250,7 +248,7 @@ fn fuse_block(
         let name = outlined_functions.add(&name, inner);
         let value = call_group(func, &name, args, &sizes, bindings.last().expect("two calls"));
         let (&last, interior) = group.split_last().expect("two calls");
-        // The call represents all source lines of the group.
+        // The call represents the source locations of the whole group.
         let spans = bindings.iter().map(|b| func.var(b.var).span);
         let span = spans.fold(Span::NONE, Span::join);
         func.var_mut(graph.bindings[last as usize].var).span = span;
@@ -260,7 +258,7 @@ fn fuse_block(
     func.block_mut(block).bindings = replacements.into_iter().flatten().collect();
 }
 
-/// The members without fields of tuples that other groups create.
+/// The members of a group without reads of tuple fields whose tuple is created outside of the group.
 fn members_without_foreign_fields(func: &Function, graph: &Graph, group: Vec<u32>) -> Vec<u32> {
     let is_member = |n: u32| group.binary_search(&n).is_ok();
     let keep = |n: &u32| {
@@ -284,6 +282,7 @@ fn members_without_foreign_fields(func: &Function, graph: &Graph, group: Vec<u32
     kept
 }
 
+/// The name of a group's function, from the names of the called loop functions.
 fn group_name(func: &Function, bindings: &[Binding]) -> String {
     let mut name = String::from("fused");
     for b in bindings {

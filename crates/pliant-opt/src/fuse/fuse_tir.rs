@@ -1,8 +1,7 @@
 //! # What it does
-//! Merges each private function with the attribute `Primitive` into one loop function that runs the
-//! called loop functions one after the other, with local buffers for intermediate results. Its
-//! calls become `R.call_tir`. Lowering the loop function inlines elementwise stages into their
-//! readers.
+//! Merges each private function with the attribute `Primitive` into one loop function. It runs the called loop functions in
+//! sequence, with local buffers for intermediate results. Calls of the function become `R.call_tir`. When the loop function is
+//! lowered, elementwise stages are inlined into their readers.
 //!
 //! # Before
 //! ```python
@@ -76,12 +75,11 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. A `Primitive` function stays unchanged if it contains anything but calls of loop
-//! functions that only read and write tensors, or if it is used other than by calls with tensors of
-//! known shapes.
+//! Nothing. A `Primitive` function is not merged if it contains anything but calls of loop functions that only read and write
+//! tensors, or if it is used other than by calls with tensors of known shape.
 //!
 //! # Keeps
-//! The order in which the loop functions write.
+//! The order in which the loop functions write their outputs.
 //!
 //! # Never
 //! Shares memory between the tensors of a function.
@@ -147,7 +145,7 @@ fn calls_merged_function(func: &Function, merged: &FxHashMap<Arc<str>, MergedFun
     names.iter().any(|n| merged.contains_key(n))
 }
 
-/// The functions with a use other than a call with tensors of known shapes.
+/// The functions with a use other than a call with tensors of known shape.
 fn functions_with_other_uses(
     module: &IRModule,
     merged: &FxHashMap<Arc<str>, MergedFunction>,
@@ -181,7 +179,7 @@ fn functions_with_other_uses(
     functions_with_other_uses
 }
 
-/// For a call of a merged function: its name, the merged function and the arguments.
+/// The name of the callee, the merged function and the arguments, if a value is a call of a merged function.
 fn merged_call<'f, 'm>(
     func: &'f Function,
     value: Expr,

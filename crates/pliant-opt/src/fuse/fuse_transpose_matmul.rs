@@ -1,8 +1,7 @@
 //! # What it does
-//! Lets matmuls read transposed operands in place: `x @ w.T` becomes `R.linear`, whose loop
-//! function reads the rows of the weight. Other transposes, also of the left operand and of the
-//! result, become `R.einsum`, which passes strides to the library. Nothing is copied: transposing
-//! 1024 x 1024 floats takes 3.4 ms, multiplying 8 rows by them 0.13 ms.
+//! Lets matmuls read transposed operands in place: `x @ w.T` becomes `R.linear`, whose loop function reads the rows of the weight.
+//! Other transposes, including those of the left operand and of the result, become `R.einsum`, which passes strides to the kernel
+//! library. Nothing is copied: a transpose of 1024 x 1024 floats takes 3.4 ms, a matmul of 8 rows with them 0.13 ms.
 //!
 //! # Before
 //! ```python
@@ -28,12 +27,11 @@
 //! ```
 //!
 //! # Requires
-//! For `R.linear`, a weight of two dims. For `R.einsum`, float operands whose sizes are known to
-//! fit; for a transposed result, a product whose only reader is the transpose.
+//! For `R.linear`, a weight with two dims. For `R.einsum`, float operands whose sizes provably fit. For a transposed result, a
+//! product that only the transpose reads.
 //!
 //! # Keeps
-//! Products of other types with transposed tensors of more dims, and all of them if kernels are
-//! disabled.
+//! Products of other data types with transposed tensors of more than two dims, and all products if kernels are disabled.
 //!
 //! # Never
 //! Changes a value.
@@ -92,7 +90,7 @@ fn is_permute_dims(func: &Function, value: Expr) -> bool {
     crate::common::products::call_operands(func, value, PERMUTE_DIMS).is_some()
 }
 
-/// How often each variable is read.
+/// The number of reads of each variable.
 fn read_counts(func: &Function) -> FxHashMap<Var, usize> {
     let mut counts: FxHashMap<Var, usize> = FxHashMap::default();
     for seq in reachable_seqs(func) {
@@ -108,7 +106,7 @@ fn read_counts(func: &Function) -> FxHashMap<Var, usize> {
     counts
 }
 
-/// A product of transposed operands, rewritten as one of the original operands.
+/// Rewrites a product of transposed operands to a product of the original operands.
 fn absorb_operand_transposes(
     cx: &mut RewriteCx<'_>,
     root: Expr,
@@ -135,14 +133,14 @@ fn absorb_operand_transposes(
     product.einsum(cx).map(Some)
 }
 
-/// For a permuted operand: the order and the original tensor.
+/// The order of dims and the original tensor, if an operand is a `permute_dims`.
 fn permuted_operand(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
     let inner = defining_operands(cx, e, PERMUTE_DIMS)?[0];
     let rank = dims(cx.func, inner)?.len();
     Some((permute_axes(&defining_attrs(cx, e)?, rank)?, inner))
 }
 
-/// A transposed product without other readers.
+/// Rewrites the transpose of a product to a product with transposed result, if nothing else reads the product.
 fn absorb_result_transpose(
     cx: &mut RewriteCx<'_>,
     read_counts: &FxHashMap<Var, usize>,
@@ -158,7 +156,7 @@ fn absorb_result_transpose(
     product.einsum(cx).map(Some)
 }
 
-/// A product with labels for the dims of its operands and of its result.
+/// A product of two operands, with an einsum label for each dim of the operands and of the result.
 struct LabelledProduct {
     operands: [Expr; 2],
     labels: [Vec<char>; 2],
@@ -166,7 +164,7 @@ struct LabelledProduct {
 }
 
 impl LabelledProduct {
-    /// The float product of known sizes that defines an operand, if any.
+    /// The float product with known sizes that defines an operand, if any.
     fn of(cx: &RewriteCx<'_>, e: Expr) -> Option<LabelledProduct> {
         let dtype = cx.func.ty(e).dtype()?;
         let (args, attrs) = (defining_operands(cx, e, MATMUL), defining_attrs(cx, e)?);
@@ -209,7 +207,7 @@ impl LabelledProduct {
         Some(LabelledProduct { operands: [x, y], labels: [left, right], result })
     }
 
-    /// A `R.linear` without a bias.
+    /// An `R.linear` without bias.
     fn of_linear(cx: &RewriteCx<'_>, args: &[Expr]) -> Option<LabelledProduct> {
         let (x, w) = (args[0], args[1]);
         let (of_x, of_w) = (dims(cx.func, x)?, dims(cx.func, w)?);
@@ -229,7 +227,7 @@ impl LabelledProduct {
         })
     }
 
-    /// An `R.einsum` with all labels explicit.
+    /// An `R.einsum` of two operands whose labels are all explicit.
     fn of_einsum(cx: &RewriteCx<'_>, e: Expr, attrs: &Attrs) -> Option<LabelledProduct> {
         let tuple = defining_operands(cx, e, EINSUM)?[0];
         let ExprData::Tuple(fields) = *cx.func.expr(cx.value(tuple)) else { return None };

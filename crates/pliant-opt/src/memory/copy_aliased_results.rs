@@ -1,7 +1,6 @@
 //! # What it does
-//! Copies a result that is a view of a parameter, so that a caller who writes to the result does
-//! not change its argument. A parameter that is returned directly is copied only if the function
-//! has the attribute `fresh_results`.
+//! Copies each result that is a view of a parameter. Otherwise a caller that writes to the result would change its argument. A
+//! parameter that is returned directly is copied only if the function has the attribute `fresh_results`.
 //!
 //! # Before
 //! ```python
@@ -24,10 +23,10 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The results of in-place calls: they are new values by definition, wherever they are in memory.
+//! The results of in-place calls: they are new values, even if they reuse memory.
 //!
 //! # Never
-//! Copies the result of a packed function: only its author knows what it is a view of.
+//! Copies the result of a packed function, because it is not known what the result is a view of.
 
 use pliant_ir::Attrs;
 use pliant_ir::attr_names::PRIMITIVE;
@@ -43,8 +42,7 @@ use crate::analysis::aliases::may_be_view;
 /// The builtin that copies a tensor.
 pub const COPY_TENSOR: &str = "vm.builtin.copy_tensor";
 
-/// The attribute of functions whose results never share memory with parameters, not even by
-/// returning a parameter.
+/// The attribute of functions whose results never share memory with parameters, not even if the function returns a parameter.
 pub const FRESH_RESULTS: &str = "fresh_results";
 
 /// See the module's documentation.
@@ -71,7 +69,7 @@ impl FunctionPass for CopyAliasedResults {
             out: Vec::new(),
         };
         let result = copier.with_views_copied(func, result);
-        // Variables that the copies and the result mention become outputs of their blocks.
+        // Variables that the copies and the result read become outputs of their blocks.
         let values = copier.out.iter().map(|b| b.value).chain([result]);
         for v in values.flat_map(|e| operand_vars(func, e)).collect::<Vec<_>>() {
             func.var_mut(v).dataflow = false;
@@ -84,19 +82,19 @@ impl FunctionPass for CopyAliasedResults {
     }
 }
 
-/// How a value may alias a parameter.
+/// How a value may share memory with a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Origin {
-    /// A parameter, or a field of one.
+    /// The value is a parameter, or a field of one.
     Param,
-    /// Another view of a parameter's memory.
+    /// The value is another view of a parameter's memory.
     View,
 }
 
-/// How variables may alias parameters.
+/// How the variables of a function may share memory with its parameters.
 struct Origins {
     by_var: FxHashMap<Var, Origin>,
-    /// The tuples that variables are bound to.
+    /// The tuple literals that variables are bound to.
     tuples: FxHashMap<Var, Expr>,
 }
 
@@ -123,7 +121,7 @@ impl Origins {
         self.origin_of(func, e) == Some(Origin::View)
     }
 
-    /// How a value may alias a parameter: the strongest of its parts.
+    /// How a value may share memory with a parameter. For a value with several parts, [`Origin::View`] takes precedence.
     fn origin_of(&self, func: &Function, value: Expr) -> Option<Origin> {
         let mut origin = None;
         let mut stack = vec![value];
@@ -153,7 +151,7 @@ impl Origins {
         origin
     }
 
-    /// The field itself for a tuple literal, otherwise the tuple.
+    /// The field of a known tuple literal; otherwise the tuple, which stands for all of its fields.
     fn field(&self, func: &Function, tuple: Expr, i: u32) -> Expr {
         let literal = match func.expr(tuple) {
             ExprData::Var(v) => self.tuples.get(v).copied().unwrap_or(tuple),
@@ -163,6 +161,7 @@ impl Origins {
     }
 }
 
+/// Copies the views in a function's result.
 struct Copier {
     origins: Origins,
     namer: Namer,
@@ -171,8 +170,7 @@ struct Copier {
 }
 
 impl Copier {
-    /// The value with all views in it copied. Recursion is bounded, since the parser and the
-    /// builder limit the nesting of types.
+    /// The value with all views in it copied. The recursion depth is that of nested types, which the parser and the builder limit.
     fn with_views_copied(&mut self, func: &mut Function, e: Expr) -> Expr {
         if !self.origins.is_view(func, e) {
             return e;
@@ -202,7 +200,7 @@ impl Copier {
         result
     }
 
-    /// A field of a tuple that may contain views: a tensor is copied.
+    /// A field of a tuple that may contain views. A tensor field is copied.
     fn field(&mut self, func: &mut Function, tuple: Expr, i: u32) -> Expr {
         let value = func.tuple_get_item(tuple, i);
         let field = self.namer.bind(func, "field", value, &mut self.out);

@@ -1,8 +1,7 @@
 //! # What it does
-//! Copies a view if an in-place call may write to it or to the value that it is a view of.
-//! `R.reshape` creates a new value, so shared memory must not be visible. In modules with in-place
-//! calls, constants that are written to, here or by a called function, and constants that a
-//! function returns are copied too: each call must see its own value.
+//! Copies a view if an in-place call may write to the view or to the value that it is a view of. `R.reshape` creates a new value,
+//! so its shared memory must not be observable. In modules with in-place calls, two kinds of constants are copied too: those that
+//! are written to, here or by a called function, and those that a function returns. Each call must see its own value.
 //!
 //! # Before
 //! ```python
@@ -44,15 +43,14 @@
 //! ```
 //!
 //! # Requires
-//! No local functions: [`LambdaLift`](crate::canonicalize::lambda_lift) runs before.
+//! No local functions: [`LambdaLift`](crate::canonicalize::lambda_lift) runs first.
 //!
 //! # Keeps
-//! Modules without in-place calls, and views of values that only the view reads. Constants passed
-//! to functions that only read them, such as weights, are not copied.
+//! Modules without in-place calls, and views of values that only the view reads. Constants passed to functions that only read them,
+//! such as weights, are not copied.
 //!
 //! # Never
-//! Analyses packed functions that are called for their effects: only their authors know what
-//! these write.
+//! Analyses packed functions that are called for their effects, because it is not known what they write to.
 
 use std::sync::Arc;
 
@@ -131,7 +129,7 @@ fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
     }
 }
 
-/// The views whose memory a call may write to while another variable refers to it.
+/// The views that must be copied: a call may write to their memory while another variable refers to it.
 fn views_to_copy(func: &Function, aliases: &mut MemoryAliases) -> FxHashSet<Var> {
     let mut views = Vec::new();
     let mut read_counts: FxHashMap<Var, usize> = FxHashMap::default();
@@ -154,14 +152,14 @@ fn views_to_copy(func: &Function, aliases: &mut MemoryAliases) -> FxHashSet<Var>
     views.retain(|(view, source)| {
         let source_has_no_other_reader =
             aliases.fresh.contains(source) && read_counts.get(source) == Some(&1);
-        // An earlier run copied it: the copy directly after the view is its only reader.
+        // If an earlier run copied the view, the copy directly after it is its only reader.
         let already_copied = copied_views.contains(view) && read_counts.get(view) == Some(&1);
         !source_has_no_other_reader && !already_copied && aliases.view_is_written(*view)
     });
     views.into_iter().map(|(view, _)| view).collect()
 }
 
-/// If a value is a copy, before or after purity is removed: the copied variable.
+/// The copied variable, if a value is a copy. The form before and after RemovePurityChecking is recognised.
 fn copied_var(func: &Function, value: Expr) -> Option<Var> {
     let ExprData::Call { callee, args, .. } = func.expr(value) else { return None };
     let (callee, source) = match (callee, func.list(*args)) {
@@ -175,7 +173,7 @@ fn copied_var(func: &Function, value: Expr) -> Option<Var> {
     }
 }
 
-/// If a value is a view: the variable that it is a view of.
+/// The variable that a value is a view of, if it is a view.
 fn view_source(func: &Function, value: Expr) -> Option<Var> {
     let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
         return None;

@@ -1,7 +1,6 @@
 //! # What it does
-//! Inserts `R.memory.kill_tensor(t)` and `R.memory.kill_storage(s)` after the last use of every
-//! tensor and storage that the function creates, so that the virtual machine frees the memory
-//! at once.
+//! Inserts `R.memory.kill_tensor(t)` and `R.memory.kill_storage(s)` after the last use of every tensor and storage that the
+//! function creates, so that the VM frees the memory immediately.
 //!
 //! # Before
 //! ```python
@@ -49,11 +48,11 @@
 //! Nothing: dataflow blocks become plain blocks first.
 //!
 //! # Keeps
-//! Every binding and its order. Values that are already killed.
+//! All bindings and their order. Values that are already killed are not killed again.
 //!
 //! # Never
-//! Kills a parameter, a value that the function returns, a variable before its last use in a nested
-//! sequence, or an operand or result of an in-place call: they are two names of one value.
+//! Kills a parameter, a value that the function returns, a variable before its last use in a nested sequence, or an operand or
+//! result of an in-place call, because these are two names of one value.
 
 use pliant_ir::Op;
 use pliant_ir::relax::visit::operand_vars;
@@ -103,7 +102,7 @@ impl FunctionPass for KillAfterLastUse {
     }
 }
 
-/// What to kill after each binding of a sequence, except the variables in `excluded`.
+/// The kills to insert after each binding of a sequence, by the index of the binding. Variables in `excluded` are not killed.
 fn kills_by_index(
     func: &Function,
     bindings: &[Binding],
@@ -124,12 +123,11 @@ fn kills_by_index(
     kills
 }
 
-/// The variables whose values must stay alive: fields of tuples that a sequence returns, since
-/// passes that expand these tuples refer to them, and the operands and results of in-place calls,
-/// which are two names of one value.
+/// The variables whose values must not be killed: fields of tuples that a sequence returns, because later passes expand these
+/// tuples and refer to the fields; and operands and results of in-place calls, because they are two names of one value.
 fn values_kept_alive(func: &Function, live: &Liveness) -> FxHashSet<Var> {
     let mut kept_alive = FxHashSet::default();
-    // A nested sequence may hold a tuple of the enclosing sequence.
+    // A nested sequence may return a tuple that the enclosing sequence creates.
     for seq in reachable_seqs(func).into_iter().rev() {
         for &block in func.seq(seq).blocks.iter().rev() {
             for binding in func.block(block).bindings.iter().rev() {
@@ -140,7 +138,7 @@ fn values_kept_alive(func: &Function, live: &Liveness) -> FxHashSet<Var> {
     kept_alive
 }
 
-/// Records what a binding holds; the bindings after it were visited before.
+/// Records the variables that a binding keeps alive. The bindings after it were visited before.
 fn record_kept_alive(
     func: &Function,
     binding: &Binding,
@@ -162,7 +160,7 @@ fn record_kept_alive(
     }
 }
 
-/// The operator that kills the value of a binding; `None` for values that are not killed.
+/// The operator that kills the value of a binding; `None` if the binding allocates nothing.
 fn kill_op(func: &Function, binding: &Binding) -> Option<Op> {
     let ExprData::Call { callee, .. } = func.expr(binding.value) else { return None };
     if let Callee::Op(MEMORY_ALLOC_STORAGE | VM_ALLOC_STORAGE) = callee {
@@ -171,6 +169,7 @@ fn kill_op(func: &Function, binding: &Binding) -> Option<Op> {
     matches!(func.var_ty(binding.var), TypeData::Tensor { .. }).then_some(MEMORY_KILL_TENSOR)
 }
 
+/// The variables that the function already kills, with aliases resolved.
 fn already_killed(func: &Function, live: &Liveness) -> FxHashSet<Var> {
     let mut killed = FxHashSet::default();
     for seq in reachable_seqs(func) {

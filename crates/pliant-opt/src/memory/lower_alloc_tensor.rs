@@ -1,6 +1,5 @@
 //! # What it does
-//! Gives every `R.builtin.alloc_tensor` that memory planning left its own storage of the
-//! tensor's size.
+//! Gives every `R.builtin.alloc_tensor` without a planned storage its own storage, of exactly the size of the tensor.
 //!
 //! # Before
 //! ```python
@@ -41,7 +40,7 @@
 //! Nothing.
 //!
 //! # Keeps
-//! Everything else.
+//! All other bindings.
 //!
 //! # Never
 //! Lets two tensors share memory: that is [`StaticPlanBlockMemory`](crate::memory::plan_memory).
@@ -79,18 +78,21 @@ impl FunctionPass for LowerAllocTensor {
     }
 }
 
-/// The parts of a binding to `R.builtin.alloc_tensor`.
+/// A binding to `R.builtin.alloc_tensor` and its operands.
 pub(crate) struct TensorAlloc {
     pub binding: Binding,
     pub shape: Expr,
     pub dtype: Expr,
     pub device: Expr,
-    /// The size in bytes.
+    /// The size of the tensor in bytes.
     pub bytes: Sym,
 }
 
 impl TensorAlloc {
-    /// The parts, if the binding is an allocation.
+    /// The operands, if the binding is an `R.builtin.alloc_tensor`.
+    ///
+    /// # Errors
+    /// If the data type is not a constant, or if the shape is unknown.
     pub fn of(func: &mut Function, binding: &Binding) -> Result<Option<TensorAlloc>, PassError> {
         let ExprData::Call { callee: Callee::Op(ALLOC_TENSOR), args, .. } =
             func.expr(binding.value)
@@ -106,7 +108,7 @@ impl TensorAlloc {
         };
         let dims = shape_dims(func, shape).ok_or_else(|| {
             PassError::user(
-                "R.builtin.alloc_tensor needs a shape of known dims; match_cast it first",
+                "R.builtin.alloc_tensor needs a shape with known dims; use R.match_cast on the shape first",
             )
         })?;
         let size = func.syms.int(dtype.size() as i64);
@@ -115,7 +117,7 @@ impl TensorAlloc {
         Ok(Some(TensorAlloc { binding: *binding, shape, dtype: dtype_arg, device, bytes }))
     }
 
-    /// Binds a storage of the tensor's size.
+    /// Allocates a storage of the tensor's size and binds it to a new variable.
     pub fn bind_storage(
         &self,
         func: &mut Function,
@@ -129,7 +131,7 @@ impl TensorAlloc {
         namer.bind(func, "storage", call, out)
     }
 
-    /// The binding of the tensor inside that storage.
+    /// The binding of the tensor in this storage, at offset 0.
     pub fn tensor_binding(&self, func: &mut Function, storage: Expr) -> Binding {
         let (offset, ty) = (prim_int(func, 0), func.var(self.binding.var).ty);
         let call =

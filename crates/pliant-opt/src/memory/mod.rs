@@ -1,4 +1,4 @@
-//! Passes that decide which tensors share memory, when memory is freed, and where a copy is needed because of it.
+//! Passes that decide which tensors share memory, when memory is freed, and where sharing requires a copy.
 //!
 //! | module | what |
 //! |---|---|

@@ -1,11 +1,10 @@
 //! # What it does
-//! Lets tensors share storages. A tensor that only loop functions read and write releases its
-//! storage after its last use. A later tensor of the same sequence, or of a branch inside it,
-//! reuses that storage if it is provably large enough for all values of the symbols. A storage of
-//! constant size may be at most 16 times larger than a tensor of constant size.
+//! Lets tensors share storages. A tensor that only loop functions read and write releases its storage after its last use. A later
+//! tensor of the same sequence, or of a branch in it, reuses the storage if it is provably large enough for all values of the
+//! symbols. For constant sizes, a storage may be at most 16 times as large as the tensor.
 //!
-//! The attribute `tir_var_upper_bound` of a function, such as `{"n": 1024}`, bounds its symbols:
-//! storages then have the maximum size that they may need.
+//! The attribute `tir_var_upper_bound` of a function, such as `{"n": 1024}`, bounds its symbols. Storages then have the maximum
+//! size that they may need.
 //!
 //! # Before
 //! ```python
@@ -63,8 +62,8 @@
 //! The order of all calls.
 //!
 //! # Never
-//! Shares the memory of a tensor that is returned, stored in a tuple, or passed to anything but a
-//! loop function of this module: those may keep a reference.
+//! Shares the memory of a tensor that is returned, stored in a tuple, or passed to anything but a loop function of this module:
+//! those may keep a reference.
 
 use std::sync::Arc;
 
@@ -106,7 +105,7 @@ impl ModulePass for StaticPlanBlockMemory {
     }
 }
 
-/// Whether any sequence allocates.
+/// Whether the function allocates a tensor.
 fn allocates(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         func.seq(seq).blocks.iter().any(|&block| {
@@ -131,8 +130,7 @@ fn plan_function(func: &mut Function, prim_funcs: &FxHashSet<Arc<str>>) -> Resul
     let bounds = upper_bounds(func);
     let bounds: FxHashMap<&str, i64> = bounds.iter().map(|(n, b)| (&**n, *b)).collect();
     let mut size_order = SizeOrder::of(func, &bounds);
-    // Storages that are free around a branch are free in it. Sequences follow the one that
-    // contains them.
+    // Storages that are free at a branch are free inside of it. Sequences are visited after the sequence that contains them.
     let mut branches: FxHashMap<Seq, StoragePool> = FxHashMap::default();
     for seq in reachable_seqs(func) {
         let old = take_flat_bindings(func, seq);
@@ -167,7 +165,7 @@ fn plan_function(func: &mut Function, prim_funcs: &FxHashSet<Arc<str>>) -> Resul
     Ok(())
 }
 
-/// A reshaped tensor is a view in the memory of its operand.
+/// The variable that a binding is an alias or, for reshapes, a view of.
 fn alias_source(func: &Function, binding: &Binding) -> Option<Var> {
     match func.expr(binding.value) {
         ExprData::Call { callee: Callee::Op(RESHAPE), args, .. } => match func.list(*args) {
@@ -181,8 +179,8 @@ fn alias_source(func: &Function, binding: &Binding) -> Option<Var> {
     }
 }
 
-/// The variables whose memory may be referenced elsewhere: every variable with a use other than as
-/// an operand of a loop function in the sequence that defines it.
+/// The variables whose memory may be referenced elsewhere: those with a use other than as an operand of a loop function in the
+/// sequence that defines them.
 fn escaping_vars(
     func: &Function,
     prim_funcs: &FxHashSet<Arc<str>>,

@@ -1,6 +1,6 @@
 //! # What it does
-//! Turns calls of loop functions that only change the shape of their input into `R.reshape`, which
-//! does not copy. The pass proves this from the indices of the loop function.
+//! Replaces calls of loop functions that only change the shape of their input by `R.reshape`, which does not copy. The pass proves
+//! this from the indices of the loop function.
 //!
 //! # Before
 //! ```python
@@ -56,10 +56,10 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The outputs of a dataflow block: they stay separate tensors.
+//! The outputs of a dataflow block, which stay separate tensors.
 //!
 //! # Never
-//! Changes a call outside of dataflow blocks, where calls may write to tensors.
+//! Changes a call outside of dataflow blocks, because calls there may write to tensors.
 
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ fn rewrite_function(func: &mut Function, reshapes: &FxHashSet<Arc<str>>) {
     }
 }
 
-/// The binding as a reshape.
+/// The binding rewritten to a reshape, if its loop function only reshapes.
 fn as_reshape(
     func: &mut Function,
     binding: &Binding,
@@ -132,7 +132,7 @@ fn as_reshape(
         return None;
     };
     let TypeData::Tensor { .. } = func.ty(input) else { return None };
-    // The VM reshapes the actual tensor: a call with a tensor that may not fit keeps its own check.
+    // The VM reshapes the actual tensor without a check. A call whose tensor may not fit keeps its own check.
     let is_supported = func.ty(input).dims().is_some()
         && func.ty(input).dtype() == func.types.get(ty).dtype()
         && matches!(func.expr(input), ExprData::Var(_) | ExprData::Constant(_));

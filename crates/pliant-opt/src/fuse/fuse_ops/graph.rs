@@ -1,5 +1,4 @@
-//! The dataflow graph of one block: a node for each binding, an edge from each value to each of its
-//! readers.
+//! The dataflow graph of one block: a node for each binding, and an edge from each value to each of its readers.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use crate::analysis::dominators::Node;
 use crate::analysis::op_pattern::{OpPattern, is_mergeable};
 use crate::analysis::tir_call::{PrimFuncSizes, TirCall};
 
-/// The loop functions that may be fused.
+/// The loop functions that can be fused, with their pattern and sizes.
 pub(super) struct FusibleFunctions(FxHashMap<Arc<str>, (OpPattern, PrimFuncSizes)>);
 
 impl FusibleFunctions {
@@ -24,8 +23,7 @@ impl FusibleFunctions {
         for (name, f) in module.prim_funcs() {
             let annotation = f.attrs.get(OP_PATTERN).and_then(AttrValue::as_int);
             let pattern = annotation.and_then(OpPattern::from_int).unwrap_or(OpPattern::Opaque);
-            // The user may have set the annotation: it states what is profitable, not what is
-            // allowed.
+            // The user may have set the annotation. It states what is profitable, so what is allowed must be checked separately.
             if pattern < OpPattern::Tuple
                 && is_mergeable(f)
                 && let Some(sizes) = PrimFuncSizes::of(f)
@@ -41,15 +39,16 @@ impl FusibleFunctions {
     }
 }
 
-/// The graph of a block.
+/// The dataflow graph of a block.
 pub(super) struct Graph {
     pub bindings: Vec<Binding>,
     pub nodes: Vec<Node>,
     /// Whether each node is a call of a loop function.
     pub calls: Vec<bool>,
+    /// The node of each variable.
     pub index: FxHashMap<Var, u32>,
-    /// The number of in-place calls before each node. A group is computed at the position of its
-    /// last node.
+    /// The number of impure calls before each node. A group may not contain nodes on both sides of such a call, because it is
+    /// computed at the position of its last node.
     pub epochs: Vec<u32>,
 }
 
@@ -103,7 +102,7 @@ impl Graph {
         self.index.insert(binding.var, node);
     }
 
-    /// The call, if its loop function may be fused and the sizes provably fit.
+    /// The call and its pattern, if its loop function can be fused and its sizes provably fit.
     fn fusible_call(
         &self,
         func: &mut Function,
@@ -123,7 +122,7 @@ impl Graph {
         Some((call, *pattern))
     }
 
-    /// Whether a binding takes a field of the result of a call in this block.
+    /// Whether a binding reads a field of the result of a call in this block.
     fn is_field_of_call(&self, func: &Function, binding: &Binding) -> bool {
         let ExprData::TupleGetItem(tuple, _) = func.expr(binding.value) else { return false };
         let ExprData::Var(v) = func.expr(*tuple) else { return false };
@@ -131,7 +130,7 @@ impl Graph {
     }
 }
 
-/// How a call reads one of its inputs.
+/// The pattern with which a call reads one of its inputs.
 fn edge_pattern(func: &mut Function, pattern: OpPattern, input: Var, call: &TirCall) -> OpPattern {
     let ty = func.var(input).ty;
     let same_shape = call.out_tys.iter().all(|&out| same_dims(func, ty, out));

@@ -1,4 +1,4 @@
-//! Outlines a group of bindings as a separate function.
+//! Outlines a group of bindings to a separate function.
 
 use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::op::CALL_TIR;
@@ -12,17 +12,17 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::tir_call::TirCall;
 
-/// The outlined function of a group.
+/// The function that a group was outlined to.
 pub(super) struct Outlined {
-    /// The function: private and [`PRIMITIVE`].
+    /// The function. It is private and has the attribute [`PRIMITIVE`].
     pub func: Function,
-    /// The arguments for its tensor parameters.
+    /// The arguments for its tensor parameters, in the caller.
     pub args: Vec<Expr>,
-    /// The symbols that no tensor defines, passed as one shape after the tensors.
+    /// The values, in the caller, of the symbols that no tensor defines. They are passed as one shape after the tensors.
     pub sizes: Vec<Sym>,
 }
 
-/// Creates a function from bindings of calls of loop functions and fields of their results. It
+/// Creates a function from a group's bindings, which are calls of loop functions and reads of fields of their results. The function
 /// returns the value of the last binding.
 pub(super) fn outline_group(src: &Function, members: &[Binding]) -> Outlined {
     let mut dst = Function::empty();
@@ -52,7 +52,7 @@ pub(super) fn outline_group(src: &Function, members: &[Binding]) -> Outlined {
     Outlined { func: dst, args, sizes }
 }
 
-/// Adds a parameter for the symbols that no tensor defines. Returns their values outside.
+/// Adds a shape parameter for the symbols that no tensor defines. Returns the values of these symbols in the caller.
 fn add_sizes_param(
     dst: &mut Function,
     src: &Function,
@@ -79,6 +79,7 @@ fn add_sizes_param(
     dims.iter().map(|d| outer_values[d]).collect()
 }
 
+/// Imports the bindings of a group into the new function.
 struct GroupImporter<'a> {
     importer: Importer<'a>,
     params: Vec<Var>,
@@ -87,7 +88,7 @@ struct GroupImporter<'a> {
 }
 
 impl GroupImporter<'_> {
-    /// Replaces irregular parts of the sizes in a binding by new symbols of the function.
+    /// Replaces the irregular terms in the sizes of a binding by new symbols of the function.
     fn replace_irregular_sizes(&mut self, b: &Binding) {
         let (src, dst) = (self.importer.src, &mut *self.importer.dst);
         let terms = &mut self.importer.terms;
@@ -141,7 +142,7 @@ impl GroupImporter<'_> {
         dst.call(Callee::Op(CALL_TIR), &args, Attrs::default(), &[ty_arg], ty)
     }
 
-    /// A tensor operand: a value of the group, or a parameter.
+    /// A tensor operand in the new function: a value of the group, or a parameter.
     fn import_operand(&mut self, e: Expr) -> Expr {
         let src = self.importer.src;
         if let ExprData::Var(v) = src.expr(e) {

@@ -1,9 +1,9 @@
-//! Partitions the nodes of a dataflow graph into groups. A group is merged into that of its
-//! post-dominator if the patterns on all paths between them allow it.
+//! Partitions the nodes of a dataflow graph into groups. A group is merged into the group of its post-dominator if the patterns on
+//! all paths between them allow it.
 //!
-//! There are three rounds. The first merges elementwise operations into their readers, and the
-//! elementwise operations on outputs into reductions and products. The second merges chains of
-//! injective nodes, and the third the remaining ones.
+//! There are three rounds. The first merges elementwise operations into their readers, and merges elementwise operations on the
+//! outputs of reductions and products into these. The second merges chains of injective nodes, and the third what has become
+//! possible since.
 
 use rustc_hash::FxHashSet;
 
@@ -11,17 +11,18 @@ use super::graph::Graph;
 use crate::analysis::dominators::PostDominators;
 use crate::analysis::op_pattern::OpPattern;
 
-/// The groups under construction: a union-find structure over nodes.
+/// The groups under construction, as a union-find structure over the nodes.
 pub(super) struct Groups {
     /// The parent of each node; a root is its own parent.
     parents: Vec<u32>,
+    /// The pattern of each group, stored at its root.
     pattern: Vec<OpPattern>,
-    /// The number of calls in a group, stored at its root.
+    /// The number of calls in each group, stored at its root.
     size: Vec<usize>,
 }
 
 impl Groups {
-    /// Computes groups of at most `max_size` calls.
+    /// Computes groups of at most `max_size` calls each.
     pub fn of(graph: &Graph, max_size: usize) -> Groups {
         let n = graph.nodes.len();
         let mut groups = Groups {
@@ -40,7 +41,7 @@ impl Groups {
         groups
     }
 
-    /// The representative of a node's group.
+    /// The root of a node's group, which represents the group.
     pub fn find(&mut self, mut node: u32) -> u32 {
         while self.parents[node as usize] != node {
             let grandparent = self.parents[self.parents[node as usize] as usize];
@@ -55,7 +56,7 @@ impl Groups {
         self.pattern[root as usize]
     }
 
-    /// Merges the group of a node into that of its post-dominator, if that is allowed.
+    /// Merges the group of a node into the group of its post-dominator `sink`, if this is allowed.
     fn merge_into_sink(
         &mut self,
         graph: &Graph,
@@ -89,8 +90,8 @@ impl Groups {
         }
     }
 
-    /// The nodes on all paths to the post-dominator, without it; `None` if a pattern on them is not
-    /// allowed or the groups together are too large.
+    /// The nodes on all paths from a node to its post-dominator `sink`, without `sink`. `None` if the pattern of one of them is not
+    /// allowed, or if the merged group would be too large.
     fn nodes_before_sink(
         &mut self,
         graph: &Graph,

@@ -1,4 +1,4 @@
-//! Lowers a `Primitive` function to its loop function.
+//! Lowers a `Primitive` function to one loop function.
 
 use std::sync::Arc;
 
@@ -12,28 +12,30 @@ use super::merge::{FunctionMerger, single_var_dims};
 use crate::analysis::op_pattern::is_mergeable;
 use crate::analysis::tir_call::{PrimFuncSizes, TirCall};
 
-/// A parameter of the function.
+/// A parameter of the `Primitive` function.
 pub(super) struct MergedParam {
-    /// Whether it is a tensor; otherwise it is a shape that only passes sizes.
+    /// Whether the parameter is a tensor. Otherwise it is a shape that passes sizes.
     pub is_tensor: bool,
-    /// For each dim, its symbol if it is a single symbol.
+    /// For each dim, its symbol if the dim is a single symbol.
     pub dims: Vec<Option<SymVar>>,
 }
 
-/// A function lowered to a loop function.
+/// A `Primitive` function and the loop function that it is lowered to.
 pub(super) struct MergedFunction {
+    /// The loop function.
     pub prim: PrimFunc,
     pub params: Vec<MergedParam>,
-    /// The symbols of its scalar parameters.
+    /// The symbols of the loop function's scalar parameters.
     pub sizes: Vec<SymVar>,
+    /// The number of outputs.
     pub outputs: usize,
-    /// Whether its results are the fields of a tuple.
+    /// Whether the function returns a tuple.
     pub tuple: bool,
 }
 
-/// The loop function of a function that contains only calls of loop functions.
+/// Lowers a function that contains only calls of loop functions. `None` if the calls cannot be merged.
 pub(super) fn lower(func: &Arc<Function>, module: &IRModule) -> Option<MergedFunction> {
-    // Proofs create terms; on failure, the original function must stay unchanged.
+    // Proofs add terms to the function. If lowering fails, the original must stay unchanged.
     let mut func = Function::clone(func);
     let bindings = plain_bindings(&func)?;
     let (results, tuple) = result_tensors(&func)?;
@@ -78,7 +80,7 @@ pub(super) fn lower(func: &Arc<Function>, module: &IRModule) -> Option<MergedFun
     })
 }
 
-/// All bindings, if the body is one sequence of plain bindings.
+/// All bindings of the body. `None` if one of them is a `match_cast`.
 fn plain_bindings(func: &Function) -> Option<Vec<Binding>> {
     let blocks = &func.seq(func.body()).blocks;
     let all: Vec<Binding> =
@@ -86,10 +88,10 @@ fn plain_bindings(func: &Function) -> Option<Vec<Binding>> {
     all.iter().all(|b| b.cast.is_none()).then_some(all)
 }
 
-/// A tensor of the function: a variable, or a field of a variable that holds a tuple.
+/// A tensor of the `Primitive` function: a variable, and the index of the field if it is a tuple (0 for tensors).
 type TensorKey = (Var, u32);
 
-/// The results, and whether they are the fields of a tuple.
+/// The tensors that the function returns, and whether it returns a tuple. `None` if a tensor is returned twice.
 fn result_tensors(func: &Function) -> Option<(Vec<TensorKey>, bool)> {
     let result = func.seq(func.body()).result;
     let (fields, mut tuple): (&[Expr], bool) = match func.tuple_fields(result) {
@@ -153,8 +155,8 @@ impl Lowering {
         Some(buffer)
     }
 
-    /// The buffers of the results, keyed by the value that a call writes. Bindings that only take a
-    /// field are resolved.
+    /// Creates the buffers of the results. The keys are the tensors as their calls write them: bindings that only read a field are
+    /// resolved.
     fn add_outputs(
         &mut self,
         func: &Function,

@@ -1,4 +1,4 @@
-//! Merges several loop functions into one that runs them one after the other.
+//! Merges several loop functions into one that runs them in sequence.
 
 use pliant_ir::attr_names::NOALIAS;
 use pliant_ir::tir::sym::SymBridge;
@@ -8,7 +8,7 @@ use pliant_ir::{AttrValue, DType, SymArena};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// A loop function under construction.
+/// The merged loop function under construction.
 pub(super) struct FunctionMerger {
     pub f: PrimFunc,
     allocs: Vec<Buffer>,
@@ -26,15 +26,14 @@ impl FunctionMerger {
         }
     }
 
-    /// Adds a local buffer.
+    /// Adds a local buffer of the merged function.
     pub fn add_local_buffer(&mut self, name: &str, shape: Vec<Expr>, dtype: DType) -> Buffer {
         let buffer = self.f.compact_buffer(name, shape, dtype);
         self.allocs.push(buffer);
         buffer
     }
 
-    /// Appends the body of a function, with its variables and the buffers of its parameters
-    /// replaced.
+    /// Appends the body of a loop function, with its variables and parameter buffers replaced.
     pub fn append_function(
         &mut self,
         src: &PrimFunc,
@@ -47,7 +46,7 @@ impl FunctionMerger {
         self.append_flattened(body);
     }
 
-    /// Flattens a body: its local buffers become buffers of the whole function.
+    /// Appends the statements of a body. Local buffers of the body become local buffers of the merged function.
     fn append_flattened(&mut self, body: Stmt) {
         let mut stack = vec![body];
         while let Some(s) = stack.pop() {
@@ -66,7 +65,7 @@ impl FunctionMerger {
         }
     }
 
-    /// The function with these parameters: tensors, then sizes.
+    /// Returns the merged function with these parameters: tensors, then scalar sizes.
     pub fn finish(mut self, tensors: &[Buffer], sizes: &[Var]) -> PrimFunc {
         for &b in tensors {
             let name = format!("var_{}", self.f.buffer(b).name);
@@ -108,7 +107,7 @@ impl FunctionMerger {
     }
 }
 
-/// Whether a block only contains others. A block that only contains a check stays a separate stage.
+/// Whether a block is only a container of other statements. A block around a single store or check stays a separate stage.
 fn is_plain_block(f: &PrimFunc, b: &BlockData) -> bool {
     let is_bare = b.iters.is_empty() && b.predicate.is_none() && b.init.is_none();
     is_bare
@@ -116,8 +115,7 @@ fn is_plain_block(f: &PrimFunc, b: &BlockData) -> bool {
         && !matches!(f.stmt(b.body), StmtData::Store { .. } | StmtData::Assert(..))
 }
 
-/// Gives equal sizes the same form, so that schedules can match loops, and gives blocks
-/// unique names.
+/// Rewrites equal sizes to the same expression, so that schedules can match loops, and gives blocks unique names.
 struct SizeNormalizer {
     arena: SymArena,
     bridge: SymBridge,

@@ -1,4 +1,4 @@
-//! The variant of a loop function that writes its result over one of its inputs.
+//! The variant of a loop function that overwrites one of its inputs with its result.
 
 use pliant_ir::attr_names::OP_PATTERN;
 use pliant_ir::tir::sym::SymBridge;
@@ -11,9 +11,8 @@ use pliant_ir::tir::{
 };
 use pliant_ir::{SymArena, tir};
 
-/// A loop function of one output that writes it over input `at` of `inputs`. `None` if that may
-/// change a result: only the iteration that writes an element of the output may read the same
-/// element of the input.
+/// The variant of a loop function with one output that overwrites input `at` of `inputs` with the output. `None` if this may change
+/// the result: an element of the input may only be read by the iteration that writes the same element of the output.
 pub(super) fn inplace_variant(f: &PrimFunc, inputs: usize, at: usize) -> Option<PrimFunc> {
     let tensors = f.params.iter().take_while(|&&p| f.var(p).ty == VarTy::Handle).count();
     if tensors != inputs + 1 || at >= inputs {
@@ -28,13 +27,13 @@ pub(super) fn inplace_variant(f: &PrimFunc, inputs: usize, at: usize) -> Option<
     new.body = rewrite_stmt(&mut new, f.body, &mut RedirectWrites { from: to, to: from });
     new.params.remove(inputs);
     new.buffer_map.shift_remove(&output);
-    // The annotation belongs to the original form.
+    // The annotation describes the original function.
     new.attrs.shift_remove(OP_PATTERN);
     let new = copy_prim_func(&new);
     verify_prim_func(&new).is_empty().then_some(new)
 }
 
-/// Whether both buffers have the same layout at all sizes.
+/// Whether both buffers provably have the same dtype and layout for all sizes.
 fn same_layout(f: &PrimFunc, a: Buffer, b: Buffer) -> bool {
     let (a, b) = (f.buffer(a), f.buffer(b));
     let compact = |d: &tir::BufferData| d.strides.is_empty() && d.elem_offset.is_none();
@@ -50,8 +49,8 @@ fn same_layout(f: &PrimFunc, a: Buffer, b: Buffer) -> bool {
         && a.shape.iter().zip(&b.shape).all(|(&x, &y)| equal_sizes(x, y))
 }
 
-/// Whether the only write to `to` is in a block in which each iteration writes another element, and
-/// all reads of `from` are of the element that is written.
+/// Whether the only write to `to` is in a block whose iterations write different elements, and all reads of `from` are in the
+/// written value, at the written index.
 fn reads_only_written_elements(f: &PrimFunc, from: Buffer, to: Buffer) -> Option<bool> {
     let (mut writes, mut effects) = (Vec::new(), false);
     for_each_stmt(f, f.body, |s| match f.stmt(s) {
@@ -80,7 +79,7 @@ fn reads_only_written_elements(f: &PrimFunc, from: Buffer, to: Buffer) -> Option
         ExprData::Load(b, _) => all_at_written_index &= *b != to,
         _ => {}
     });
-    // All reads are one expression, which must occur only in the stored value.
+    // All reads must be one expression, which occurs only in the stored value.
     let (mut in_value, mut outside_value) = (0, 0);
     for_each_stmt(f, f.body, |s| {
         pliant_ir::tir::visit::for_each_stmt_expr(f.stmt(s), |e| {
@@ -96,7 +95,7 @@ fn reads_only_written_elements(f: &PrimFunc, from: Buffer, to: Buffer) -> Option
     Some(all_at_written_index && reads <= 1 && in_value == reads && outside_value == 0)
 }
 
-/// The loops around a statement, and the block of which it is the body.
+/// The loops around a statement, and the innermost block around it.
 fn enclosing_loops_and_block(f: &PrimFunc, target: Stmt) -> Option<(Vec<Var>, &BlockData)> {
     // The statement, the loops around it, the block around it.
     let mut stack = vec![(f.body, Vec::new(), None)];
@@ -116,8 +115,8 @@ fn enclosing_loops_and_block(f: &PrimFunc, target: Stmt) -> Option<(Vec<Var>, &B
     None
 }
 
-/// Whether each iteration of the loops runs the block with different values of its axes, which are
-/// the indices.
+/// Whether the loops and the block axes correspond one to one, and so do the axes and the indices, so that no element is written
+/// twice.
 fn writes_each_element_once(
     f: &PrimFunc,
     block: &BlockData,
@@ -147,7 +146,7 @@ fn writes_each_element_once(
         && axes.is_empty()
 }
 
-/// Replaces a buffer by another where it is written.
+/// Redirects the writes to a buffer to another buffer.
 struct RedirectWrites {
     from: Buffer,
     to: Buffer,

@@ -1,8 +1,7 @@
 //! # What it does
-//! Lets a call in a dataflow block write its result over an operand that dies there: a tensor that
-//! the block computed, that nothing reads afterwards, that shares memory with no other value, and
-//! whose sizes and data type are provably those of the result. Such calls become
-//! `R.call_tir_inplace` of a loop function that writes into its input.
+//! Lets a call in a dataflow block overwrite an operand that dies there with its result. The operand must be a tensor that the
+//! block computed, that nothing reads afterwards, that shares memory with no other value, and whose sizes and data type are
+//! provably those of the result. Such calls become `R.call_tir_inplace` of a loop function that writes to its input.
 //!
 //! # Before
 //! ```python
@@ -47,16 +46,15 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. It handles calls of operators and of loop functions, so it may run before or after
-//! `LegalizeOps`. Calls that it has changed are no longer fused.
+//! Nothing. The pass handles calls of operators and of loop functions, so it can run before or after `LegalizeOps`. Calls that it
+//! has rewritten are no longer fused.
 //!
 //! # Keeps
-//! Calls whose operand may be visible elsewhere: a parameter, a constant, a block output, a field
-//! of a tuple, a reshaped tensor (a view), a renamed one, or one passed to a packed function or a
-//! function of the module.
+//! Calls whose operand may be visible elsewhere: a parameter, a constant, a block output, a field of a tuple, a reshaped tensor (a
+//! view), a renamed variable, or an operand of a packed function or of a graph function.
 //!
 //! # Never
-//! Overwrites an operand if an iteration of the loops reads another element than the one it writes.
+//! Overwrites an operand if an iteration of the loops reads another element than the one that it writes.
 
 mod inplace_variant;
 
@@ -114,17 +112,16 @@ impl ModulePass for DataflowUseInplaceCalls {
     }
 }
 
-/// The loop function of an operator or of a call in the module.
+/// The loop function of an operator call, or a loop function of the module.
 struct LoopFunction {
     name: Arc<str>,
     func: Arc<PrimFunc>,
     tir_vars: Vec<Sym>,
     /// Whether the result is one tensor, not a tuple.
     single_result: bool,
-    /// The position of each input among the flattened operands; `None` if an input must be
-    /// computed first.
+    /// The position of each input among the flattened operands of the operator call; `None` if an input is not an operand.
     inputs: Option<Vec<usize>>,
-    /// The name of the variant that overwrites each input.
+    /// For each input, the name of the variant that overwrites it, if there is one.
     inplace_variants: FxHashMap<usize, Option<Arc<str>>>,
 }
 
@@ -135,10 +132,10 @@ enum CalleeKey {
     Prim(Arc<str>),
 }
 
-/// A call of a loop function.
+/// A call of a loop function, or of an operator that can be lowered to one.
 struct LoopFunctionCall {
     callee: CalleeKey,
-    /// The operands, or the inputs of a call of a loop function.
+    /// The inputs of the loop function; `None` if one of them is not an operand of the operator call.
     inputs: Option<Vec<Expr>>,
     tir_vars: Vec<Sym>,
     single_result: bool,
@@ -147,7 +144,7 @@ struct LoopFunctionCall {
 struct Rewriter<'a> {
     prims: &'a FxHashMap<Arc<str>, Arc<PrimFunc>>,
     loop_functions: &'a mut LoopFunctions,
-    /// The loop functions of calls; `None` if a call has no such variant.
+    /// The loop functions of the calls so far; `None` for operators without a loop function.
     functions: FxHashMap<CalleeKey, Option<LoopFunction>>,
     nulls: FxHashMap<Var, Expr>,
 }
@@ -184,7 +181,7 @@ impl Rewriter<'_> {
         changed
     }
 
-    /// The call of a loop function that a binding's value is, or can be lowered to.
+    /// The loop function call that a binding's value is, or that it can be lowered to.
     fn loop_function_call(
         &mut self,
         func: &mut Function,
@@ -235,7 +232,7 @@ impl Rewriter<'_> {
         })
     }
 
-    /// The parts of a call of a loop function of the module.
+    /// A call of a loop function of the module.
     fn module_function_call(&mut self, func: &Function, value: Expr) -> Option<LoopFunctionCall> {
         let call = TirCall::of(func, value)?;
         let prim = self.prims.get(&call.callee)?;
@@ -259,8 +256,8 @@ impl Rewriter<'_> {
         })
     }
 
-    /// Returns the call rewritten to store its result in the memory of one of its operands, or `None` if
-    /// every operand is read later or has another layout.
+    /// The call rewritten to store its result in the memory of one of its operands. `None` if every operand is read later or has
+    /// another layout.
     fn reuse_operand(
         &mut self,
         func: &mut Function,
@@ -281,7 +278,7 @@ impl Rewriter<'_> {
             self.inplace_variant_name(&call.callee, inputs.len(), i).map(|name| (i, name))
         });
         let (i, name) = reusable?;
-        // Loop functions write into their arguments, so their type is that of an impure function.
+        // Loop functions write to their arguments, so their type is that of an impure function.
         let ret = func.intern(TypeData::Any);
         let callee_ty = func.intern(TypeData::Callable { params: None, ret, pure: false });
         let (callee, tuple) = (func.global(&name, callee_ty), func.tuple(inputs));
@@ -293,7 +290,7 @@ impl Rewriter<'_> {
         Some(func.call(Callee::Op(CALL_TIR_INPLACE), &args, attrs, &[ty], ty))
     }
 
-    /// The name of the loop function that overwrites the given input.
+    /// The name of the variant of a loop function that overwrites an input. Creates the variant at its first use.
     fn inplace_variant_name(
         &mut self,
         callee: &CalleeKey,
@@ -312,7 +309,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// Which variables of a dataflow block are unaliased tensors, and their last uses.
+/// The variables of a dataflow block that are unaliased tensors, and the last use of each.
 struct UnaliasedTensors {
     vars: FxHashSet<Var>,
     last_reads: FxHashMap<Var, usize>,
@@ -331,7 +328,7 @@ impl UnaliasedTensors {
                 unaliased.vars.insert(binding.var);
             }
             for_each_operand_var(func, binding.value, &mut |v| {
-                // A loop function keeps no reference to its inputs; other callees may.
+                // A loop function keeps no reference to its inputs. Other callees may.
                 if call.is_some() {
                     unaliased.last_reads.insert(v, at);
                 } else {
@@ -342,13 +339,13 @@ impl UnaliasedTensors {
         unaliased
     }
 
-    /// Whether the value bound at `at`, which reads the variable, may reuse its memory.
+    /// Whether the binding at index `at`, which reads the variable, may reuse its memory for the result.
     fn can_reuse(&self, v: Var, at: usize) -> bool {
         self.vars.contains(&v) && self.last_reads.get(&v) == Some(&at)
     }
 }
 
-/// Whether both are tensors of one data type and provably equal sizes.
+/// Whether both types are tensors of one data type with provably equal sizes.
 fn same_layout(func: &mut Function, a: Type, b: Type) -> bool {
     let (TypeData::Tensor { dtype: Some(x), .. }, TypeData::Tensor { dtype: Some(y), .. }) =
         (func.types.get(a), func.types.get(b))

@@ -1,4 +1,4 @@
-//! The storages of a sequence that are free, and those that will become free.
+//! The storages of a sequence that are free, and those that are in use until a later binding.
 
 use std::collections::BTreeMap;
 
@@ -9,26 +9,26 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::liveness::AT_RESULT;
 
-/// Maximum ratio of the constant size of a storage to that of a tensor in it.
+/// Maximum ratio of the size of a storage to the size of a tensor in it, if both are constant.
 const MAX_SIZE_RATIO: i64 = 16;
 
-/// Maximum number of free sizes that are compared with the size of a tensor if none equals it.
+/// Maximum number of free non-constant sizes that are compared with the size of a tensor if none is equal to it.
 const MAX_COMPARED_SIZES: usize = 16;
 
-/// A storage and its size.
+/// A storage and its size in bytes.
 pub(super) type SizedStorage = (Expr, Sym);
 
-/// The sizes of a function, and a cache of comparisons.
+/// Compares the symbolic sizes of a function, and caches the results.
 #[derive(Default)]
 pub(super) struct SizeOrder {
     facts: Facts,
     has_bounds: bool,
-    /// Whether the first is at most the second.
+    /// Whether the first size is provably at most the second, for the pairs compared so far.
     at_most_cache: FxHashMap<(Sym, Sym), bool>,
 }
 
 impl SizeOrder {
-    /// Sizes with the bounds in a function's attribute: `{"n": 1024}`.
+    /// The order of the sizes of a function, with upper bounds of symbols by name: `{"n": 1024}`.
     pub fn of(func: &Function, bounds: &FxHashMap<&str, i64>) -> SizeOrder {
         let mut sizes = SizeOrder { has_bounds: !bounds.is_empty(), ..SizeOrder::default() };
         for var in func.syms.vars() {
@@ -38,7 +38,7 @@ impl SizeOrder {
         sizes
     }
 
-    /// The maximum of a size as a constant, if it is bounded.
+    /// The maximum of a size as a constant if the function has upper bounds that imply one; otherwise the size.
     pub fn max_size(&self, func: &mut Function, size: Sym) -> Sym {
         if !self.has_bounds {
             return size;
@@ -51,8 +51,7 @@ impl SizeOrder {
         if let Some(&known) = self.at_most_cache.get(&(a, b)) {
             return known;
         }
-        // A size grows with each of its symbols, so a symbol that the other size lacks makes
-        // it larger.
+        // Sizes increase with each of their symbols. A symbol in `a` that `b` does not contain can make `a` larger than `b`.
         let other_vars = func.syms.free_vars(b);
         let may_be_smaller = func.syms.free_vars(a).iter().all(|v| other_vars.contains(v));
         let proof =
@@ -65,21 +64,24 @@ impl SizeOrder {
 /// The storages of one sequence.
 #[derive(Clone, Default)]
 pub(super) struct StoragePool {
+    /// The free storages by their size, for non-constant sizes.
     by_size: FxHashMap<Sym, Vec<Expr>>,
-    /// The non-constant sizes, in the order in which they became free.
+    /// The non-constant sizes of storages, in the order in which they first became free.
     sizes: Vec<Sym>,
+    /// The free storages by their size, for constant sizes.
     constants: BTreeMap<i64, Vec<Expr>>,
     constant_syms: FxHashMap<i64, Sym>,
+    /// The storages in use, by the index of the binding after which they are free.
     reserved: FxHashMap<usize, Vec<SizedStorage>>,
 }
 
 impl StoragePool {
-    /// The free storages, for use in a branch: all of them are free again after the branch.
+    /// The storages for the sequences of a branch: those that are free now. They are free again after the branch.
     pub fn for_branch(&self) -> StoragePool {
         StoragePool { reserved: FxHashMap::default(), ..self.clone() }
     }
 
-    /// A free storage that is provably large enough.
+    /// Takes a free storage that is provably large enough for `bytes`.
     pub fn take(
         &mut self,
         func: &mut Function,
@@ -120,18 +122,18 @@ impl StoragePool {
         if list.is_empty() {
             self.constants.remove(&storage_size);
         }
-        // The token keeps its own size for comparison with the next tensor.
+        // The storage keeps its own size, for comparison with later tensors.
         Some((storage, *self.constant_syms.get(&storage_size)?))
     }
 
-    /// Makes a storage unavailable until after the binding with that index.
+    /// Reserves a storage until after the binding with index `until`.
     pub fn reserve(&mut self, until: usize, sized_storage: SizedStorage) {
         if until != AT_RESULT {
             self.reserved.entry(until).or_default().push(sized_storage);
         }
     }
 
-    /// Returns what was lent until the binding with that index.
+    /// Frees the storages that were reserved until the binding with this index.
     pub fn release_after(&mut self, func: &Function, index: usize) {
         for (storage, size) in self.reserved.remove(&index).into_iter().flatten() {
             match func.syms.as_int(size) {
