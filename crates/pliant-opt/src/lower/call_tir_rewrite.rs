@@ -85,7 +85,7 @@ impl ModulePass for CallTirRewrite {
         let in_place = module.has_inplace_calls();
         let mut module = CopyWrittenViews.run(module, ctx)?;
         for_each_relax(&mut module, ctx, |_, func| {
-            let changed = rewrite(func)?;
+            let changed = rewrite_calls(func)?;
             // The calls write only into tensors that the function allocates, so its purity and that
             // of its callers do not change.
             if changed && !in_place {
@@ -101,10 +101,10 @@ impl ModulePass for CallTirRewrite {
 }
 
 /// Rewrites the calls of a function. Returns whether there were any.
-fn rewrite(func: &mut Function) -> Result<bool, PassError> {
+fn rewrite_calls(func: &mut Function) -> Result<bool, PassError> {
     let mut rewriter = Rewriter { namer: None, changed: false };
     flatten_blocks(func);
-    rewrite_bindings(func, |func, binding, out| rewriter.binding(func, binding, out))?;
+    rewrite_bindings(func, |func, binding, out| rewriter.rewrite_binding(func, binding, out))?;
     Ok(rewriter.changed)
 }
 
@@ -119,14 +119,14 @@ impl Rewriter {
     }
 
     /// Records a call to rewrite. The new bindings get its source location.
-    fn begin(&mut self, func: &Function, var: Var) -> Span {
+    fn start_rewrite(&mut self, func: &Function, var: Var) -> Span {
         self.changed = true;
         let span = func.var(var).span;
         self.namer(func).set_span(span);
         span
     }
 
-    fn binding(
+    fn rewrite_binding(
         &mut self,
         func: &mut Function,
         binding: Binding,
@@ -144,8 +144,8 @@ impl Rewriter {
         };
         let (op, args) = (*op, func.list(*args).to_vec());
         let inplace = func.call_attrs(*attrs).get(INPLACE_INDICES).and_then(AttrValue::as_ints);
-        let span = self.begin(func, binding.var);
-        let here = |message: String| PassError::User(vec![Problem::new(message).at(span)]);
+        let span = self.start_rewrite(func, binding.var);
+        let error_at_call = |message: String| PassError::User(vec![Problem::new(message).at(span)]);
         let [callee, inputs, ..] = args[..] else {
             return Err(PassError::internal(format!("{op} without function and arguments")));
         };
@@ -153,57 +153,63 @@ impl Rewriter {
             func.expr(callee),
             ExprData::Global(_) | ExprData::Extern(_) | ExprData::Var(_)
         ) {
-            return Err(here(format!("{op} calls something that is no function")));
+            return Err(error_at_call(format!("{op} calls something that is no function")));
         }
         let sizes = match args.get(2) {
             None => Vec::new(),
             Some(&e) => shape_dims(func, e).ok_or_else(|| {
-                here(format!("the tir_vars of {op} must be a shape of known dims"))
+                error_at_call(format!("the tir_vars of {op} must be a shape of known dims"))
             })?,
         };
-        let mut call_args = self.inputs(func, inputs, out);
+        let mut call_args = self.input_fields(func, inputs, out);
         let result_ty = func.expr_ty(binding.value);
         let tuple = match func.types.get(result_ty) {
             TypeData::Tuple(fields) => Some(fields.to_vec()),
             _ => None,
         };
         let single = tuple.is_none();
-        let (mut dests, mut new_dests) = (Vec::new(), Vec::new());
+        let (mut outputs, mut new_outputs) = (Vec::new(), Vec::new());
         for (k, ty) in tuple.unwrap_or_else(|| vec![result_ty]).into_iter().enumerate() {
             // An output that overwrites an input is that input.
             let input = inplace.as_ref().and_then(|list| usize::try_from(*list.get(k)?).ok());
-            let dest = match input {
+            let output = match input {
                 Some(input) => *call_args
                     .get(input)
-                    .ok_or_else(|| here(format!("{op} has no input {input}")))?,
+                    .ok_or_else(|| error_at_call(format!("{op} has no input {input}")))?,
                 None => {
                     let var =
                         if single { binding.var } else { self.namer(func).var(func, "alloc", ty) };
-                    let dest = self.allocate(func, op, ty, var, out)?;
-                    new_dests.push(dest);
-                    dest
+                    let output = self.allocate(func, op, ty, var, out)?;
+                    new_outputs.push(output);
+                    output
                 }
             };
-            dests.push(dest);
+            outputs.push(output);
         }
-        let overwrites = new_dests.len() < dests.len();
-        call_args.extend(&new_dests);
+        let overwrites = new_outputs.len() < outputs.len();
+        call_args.extend(&new_outputs);
         call_args.extend(sizes.iter().map(|&s| func.int_value(s, DType::Int64)));
         let unit = unit_ty(func);
         // A packed function's type does not describe its result, so the call declares that it
         // returns nothing.
         let is_packed = matches!(func.expr(callee), ExprData::Extern(_));
-        let stated: &[Type] = if is_packed { &[unit] } else { &[] };
-        let call = func.call(Callee::Expr(callee), &call_args, Attrs::default(), stated, unit);
+        let ty_args: &[Type] = if is_packed { &[unit] } else { &[] };
+        let call = func.call(Callee::Expr(callee), &call_args, Attrs::default(), ty_args, unit);
         self.namer(func).bind(func, "_", call, out);
         // A single allocated output already has the binding's variable.
-        let result = if single { overwrites.then_some(dests[0]) } else { Some(func.tuple(&dests)) };
+        let result =
+            if single { overwrites.then_some(outputs[0]) } else { Some(func.tuple(&outputs)) };
         out.extend(result.map(|result| Binding::bind(binding.var, result)));
         Ok(())
     }
 
     /// The tensors that a call reads: the fields of its argument tuple.
-    fn inputs(&mut self, func: &mut Function, inputs: Expr, out: &mut Vec<Binding>) -> Vec<Expr> {
+    fn input_fields(
+        &mut self,
+        func: &mut Function,
+        inputs: Expr,
+        out: &mut Vec<Binding>,
+    ) -> Vec<Expr> {
         if let Some(fields) = func.tuple_fields(inputs) {
             return fields.to_vec();
         }
@@ -226,7 +232,7 @@ impl Rewriter {
         out: &mut Vec<Binding>,
     ) -> Result<Expr, PassError> {
         let span = func.var(var).span;
-        let bad = |what: &str| {
+        let output_error = |what: &str| {
             let problem = Problem::new(format!("an output of a destination-passing call {what}"))
                 .with_help(
                     "give its shape and dtype in out_sinfo, e.g. R.Tensor((n, 4), \"float32\")",
@@ -235,18 +241,22 @@ impl Rewriter {
             PassError::User(vec![problem])
         };
         let TypeData::Tensor { shape, dtype } = func.types.get(ty).clone() else {
-            return Err(bad("is no tensor"));
+            return Err(output_error("is no tensor"));
         };
-        let dtype = dtype.ok_or_else(|| bad("has no dtype"))?;
+        let dtype = dtype.ok_or_else(|| output_error("has no dtype"))?;
         let shape = match shape {
             TensorShape::Dims(dims) => func.shape(&dims),
             TensorShape::Var(v) => match self.match_dims(func, v, out) {
                 Some(dims) => func.shape(&dims),
                 // Buffers of a loop function have a fixed rank; a packed function accepts any.
-                None if op == CALL_DPS_PACKED => return Ok(self.zeros(func, v, dtype, var, out)),
-                None => return Err(bad("has no known rank")),
+                None if op == CALL_DPS_PACKED => {
+                    return Ok(self.bind_zeros(func, v, dtype, var, out));
+                }
+                None => return Err(output_error("has no known rank")),
             },
-            TensorShape::Rank(_) | TensorShape::Unknown => return Err(bad("has no known shape")),
+            TensorShape::Rank(_) | TensorShape::Unknown => {
+                return Err(output_error("has no known shape"));
+            }
         };
         let (dtype, device) = (func.dtype_value(dtype), prim_int(func, 0));
         let call = op_call(func, ALLOC_TENSOR, &[shape, dtype, device], ty);
@@ -255,7 +265,7 @@ impl Rewriter {
     }
 
     /// Binds `var` to a new tensor of any rank, whose shape is the value of a variable.
-    fn zeros(
+    fn bind_zeros(
         &mut self,
         func: &mut Function,
         shape: Var,

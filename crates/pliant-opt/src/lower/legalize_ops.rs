@@ -93,7 +93,7 @@ pub struct CustomCall<'a> {
     pub ty: Type,
     var: Var,
     namer: &'a mut Option<Namer>,
-    kernels: &'a mut LoopFunctions,
+    loop_functions: &'a mut LoopFunctions,
     out: Vec<Binding>,
 }
 
@@ -108,7 +108,7 @@ impl CustomCall<'_> {
     /// # Errors
     /// The error of the operator's type rule.
     pub fn call_op(&mut self, op: Op, args: &[Expr], attrs: Attrs) -> Result<Expr, LegalizeError> {
-        let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
+        let args: Vec<Expr> = args.iter().map(|&a| self.bind_operand(a)).collect();
         let attrs = pliant_ops::registry().complete(op, attrs);
         let ty = pliant_ops::registry()
             .infer(self.func, op, &args, &attrs, &[])
@@ -127,15 +127,15 @@ impl CustomCall<'_> {
         args: &[Expr],
         compute: impl FnOnce(&[te::Tensor]) -> Result<Vec<te::Tensor>, te::TeError>,
     ) -> Result<Expr, LegalizeError> {
-        let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
+        let args: Vec<Expr> = args.iter().map(|&a| self.bind_operand(a)).collect();
         let call = pliant_ops::te_call(self.func, hint, &args, compute)?;
         let TirCall { func: prim, name, inputs, tir_vars, out_tys, tuple } = call;
-        let name = self.kernels.add(&name, prim);
-        let inputs: Vec<Expr> = inputs.into_iter().map(|e| self.operand(e)).collect();
+        let name = self.loop_functions.add(&name, prim);
+        let inputs: Vec<Expr> = inputs.into_iter().map(|e| self.bind_operand(e)).collect();
         Ok(pliant_ops::call_tir(self.func, &name, &inputs, &tir_vars, &out_tys, tuple))
     }
 
-    fn operand(&mut self, e: Expr) -> Expr {
+    fn bind_operand(&mut self, e: Expr) -> Expr {
         match self.func.expr(e) {
             ExprData::Call { .. } | ExprData::TupleGetItem(..) => self.emit(e),
             _ => e,
@@ -150,7 +150,7 @@ impl ModulePass for LegalizeOps {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
-        let mut kernels = LoopFunctions::new(&module);
+        let mut loop_functions = LoopFunctions::new(&module);
         let mut errors = Vec::new();
         for name in names {
             ctx.check_cancelled()?;
@@ -160,20 +160,20 @@ impl ModulePass for LegalizeOps {
             }
             let mut legalizer = Legalizer {
                 pass: self,
-                kernels: &mut kernels,
+                loop_functions: &mut loop_functions,
                 namer: None,
-                known: FxHashMap::default(),
+                cache: FxHashMap::default(),
                 trusted: trusts_indices(ctx),
                 nulls: null_vars(func),
                 ctx,
             };
-            let result = legalizer.function(Arc::make_mut(func));
+            let result = legalizer.legalize_function(Arc::make_mut(func));
             errors.extend(result.err().map(|e| e.in_function(&name)));
         }
         if let Some(error) = PassError::join(errors) {
             return Err(error);
         }
-        kernels.insert_into(&mut module);
+        loop_functions.insert_into(&mut module);
         Ok(module)
     }
 }
@@ -203,7 +203,7 @@ fn has_operators(func: &Function) -> bool {
 
 /// An existing loop function, and how to call it with other operands.
 #[derive(Clone)]
-struct Known {
+struct CachedFunction {
     name: Arc<str>,
     /// The position of each input among the flattened operands.
     inputs: Vec<usize>,
@@ -214,9 +214,9 @@ struct Known {
 
 struct Legalizer<'a> {
     pass: &'a LegalizeOps,
-    kernels: &'a mut LoopFunctions,
+    loop_functions: &'a mut LoopFunctions,
     namer: Option<Namer>,
-    known: FxHashMap<CallKey, Known>,
+    cache: FxHashMap<CallKey, CachedFunction>,
     /// Whether indices are not checked; see [`TRUST_INDICES`].
     trusted: bool,
     /// The variables bound to `R.null_value()`, which represent absent operands.
@@ -225,7 +225,7 @@ struct Legalizer<'a> {
 }
 
 impl Legalizer<'_> {
-    fn function(&mut self, func: &mut Function) -> Result<(), PassError> {
+    fn legalize_function(&mut self, func: &mut Function) -> Result<(), PassError> {
         let mut problems = Vec::new();
         let mut count = 0u32;
         rewrite_bindings(func, |func, binding, out| {
@@ -233,7 +233,7 @@ impl Legalizer<'_> {
             if count.is_multiple_of(256) {
                 self.ctx.check_cancelled()?;
             }
-            if let Err(error) = self.binding(func, binding, true, out) {
+            if let Err(error) = self.legalize_binding(func, binding, true, out) {
                 problems.push(Problem::new(error.to_string()).at(func.var(binding.var).span));
                 out.push(binding);
             }
@@ -242,12 +242,12 @@ impl Legalizer<'_> {
         if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
     }
 
-    /// Legalises a binding. The user's map applies only with `own`.
-    fn binding(
+    /// Legalises a binding. The user's map applies only with `use_custom`.
+    fn legalize_binding(
         &mut self,
         func: &mut Function,
         mut binding: Binding,
-        own: bool,
+        use_custom: bool,
         out: &mut Vec<Binding>,
     ) -> Result<(), LegalizeError> {
         let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } =
@@ -262,32 +262,32 @@ impl Legalizer<'_> {
         }
         let args = func.list(args).to_vec();
         let ty = func.expr_ty(binding.value);
-        if let Some(custom) = self.pass.custom.get(op.name()).filter(|_| own) {
+        if let Some(custom) = self.pass.custom.get(op.name()).filter(|_| use_custom) {
             let attrs = func.call_attrs(attrs).clone();
             let (custom, call) = (custom.clone(), (op, &args[..], &attrs, ty));
-            return self.custom(func, binding, call, &custom, out);
+            return self.legalize_custom(func, binding, call, &custom, out);
         }
         let (flat, key) = CallKey::of(func, op, &args, attrs, ty);
-        if let Some(known) = self.known.get(&key) {
-            let known = known.clone();
-            let inputs: Vec<Expr> = known.inputs.iter().map(|&i| flat[i]).collect();
-            binding.value = call_known(func, &known, &inputs);
+        if let Some(cached) = self.cache.get(&key) {
+            let cached = cached.clone();
+            let inputs: Vec<Expr> = cached.inputs.iter().map(|&i| flat[i]).collect();
+            binding.value = call_cached(func, &cached, &inputs);
             out.push(binding);
             return Ok(());
         }
         let attrs = func.call_attrs(attrs).clone();
-        let given: Vec<Expr> = args.iter().map(|&a| self.given(func, a)).collect();
-        match pliant_ops::legalize_with(func, op, &given, &attrs, ty, self.trusted) {
+        let resolved_args: Vec<Expr> = args.iter().map(|&a| self.resolve_absent(func, a)).collect();
+        match pliant_ops::legalize_with(func, op, &resolved_args, &attrs, ty, self.trusted) {
             Err(e) if !e.unknown => return Err(e),
             Err(_) | Ok(None) => {}
             Ok(Some(Legalized::Reshape { input, shape })) => {
-                let input = self.bound(func, binding.var, input, out);
+                let input = self.bind_operand(func, binding.var, input, out);
                 binding.value = op_call(func, RESHAPE, &[input, shape], ty);
             }
             Ok(Some(Legalized::Packed { name, args })) => {
                 let mut operands = Vec::with_capacity(args.len());
                 for arg in args {
-                    operands.push(self.bound(func, binding.var, arg, out));
+                    operands.push(self.bind_operand(func, binding.var, arg, out));
                 }
                 binding.value = if self.ctx.ops.is_pure(op) {
                     pure_packed_call(func, name, &operands, ty)
@@ -296,7 +296,7 @@ impl Legalizer<'_> {
                 };
             }
             Ok(Some(Legalized::Tir(call))) => {
-                binding.value = self.new_kernel(func, binding.var, call, key, &flat, out);
+                binding.value = self.add_loop_function(func, binding.var, call, key, &flat, out);
             }
         }
         out.push(binding);
@@ -305,12 +305,12 @@ impl Legalizer<'_> {
 
     /// The operand, or the `R.null_value()` that its variable is bound to, which represents an
     /// absent operand.
-    fn given(&self, func: &Function, arg: Expr) -> Expr {
+    fn resolve_absent(&self, func: &Function, arg: Expr) -> Expr {
         resolve_null(&self.nulls, func, arg)
     }
 
     /// Calls the user's function for a call, then legalises its result in the usual way.
-    fn custom(
+    fn legalize_custom(
         &mut self,
         func: &mut Function,
         mut binding: Binding,
@@ -327,31 +327,31 @@ impl Legalizer<'_> {
             ty,
             var: binding.var,
             namer: &mut self.namer,
-            kernels: self.kernels,
+            loop_functions: self.loop_functions,
             out: Vec::new(),
         };
         let value = custom(&mut call)?;
-        let made = std::mem::take(&mut call.out);
-        let have = func.expr_ty(value);
-        if is_subtype(func, have, ty).is_no() {
-            let (have, want) = (type_text(func, have), type_text(func, ty));
+        let new_bindings = std::mem::take(&mut call.out);
+        let actual = func.expr_ty(value);
+        if is_subtype(func, actual, ty).is_no() {
+            let (actual, expected) = (type_text(func, actual), type_text(func, ty));
             return Err(LegalizeError::new(format!(
-                "the user's legalisation of {op} gives {have}, but the call is {want}"
+                "the user's legalisation of {op} gives {actual}, but the call is {expected}"
             )));
         }
-        for b in made {
-            self.binding(func, b, false, out)?;
+        for b in new_bindings {
+            self.legalize_binding(func, b, false, out)?;
         }
         binding.value = value;
         if value == old {
             out.push(binding);
             return Ok(());
         }
-        self.binding(func, binding, false, out)
+        self.legalize_binding(func, binding, false, out)
     }
 
     /// Adds the loop function of a call, records it for equal calls, and creates the call.
-    fn new_kernel(
+    fn add_loop_function(
         &mut self,
         func: &mut Function,
         var: Var,
@@ -360,10 +360,10 @@ impl Legalizer<'_> {
         flat: &[Expr],
         out: &mut Vec<Binding>,
     ) -> Expr {
-        let name = self.kernels.add(&call.name, call.func);
+        let name = self.loop_functions.add(&call.name, call.func);
         let positions: Option<Vec<usize>> =
             call.inputs.iter().map(|e| flat.iter().position(|f| f == e)).collect();
-        let known = Known {
+        let cached = CachedFunction {
             name,
             inputs: positions.clone().unwrap_or_default(),
             tir_vars: call.tir_vars,
@@ -372,17 +372,23 @@ impl Legalizer<'_> {
         };
         let mut inputs = Vec::with_capacity(call.inputs.len());
         for input in call.inputs {
-            inputs.push(self.bound(func, var, input, out));
+            inputs.push(self.bind_operand(func, var, input, out));
         }
-        let value = call_known(func, &known, &inputs);
+        let value = call_cached(func, &cached, &inputs);
         if positions.is_some() {
-            self.known.insert(key, known);
+            self.cache.insert(key, cached);
         }
         value
     }
 
     /// The expression as an operand: bound to a variable before `near` unless it is a leaf.
-    fn bound(&mut self, func: &mut Function, near: Var, e: Expr, out: &mut Vec<Binding>) -> Expr {
+    fn bind_operand(
+        &mut self,
+        func: &mut Function,
+        near: Var,
+        e: Expr,
+        out: &mut Vec<Binding>,
+    ) -> Expr {
         if !matches!(func.expr(e), ExprData::Call { .. } | ExprData::TupleGetItem(..)) {
             return e;
         }
@@ -400,11 +406,11 @@ fn bind_near(
 ) -> Expr {
     let namer = namer.get_or_insert_with(|| Namer::new(func));
     let dataflow = func.var(near).dataflow;
-    let bound = namer.bind(func, "lv", value, out);
-    if let ExprData::Var(v) = *func.expr(bound) {
+    let operand = namer.bind(func, "lv", value, out);
+    if let ExprData::Var(v) = *func.expr(operand) {
         func.var_mut(v).dataflow = dataflow;
     }
-    bound
+    operand
 }
 
 /// `R.call_pure_packed(name, args...)` with that result type.
@@ -415,7 +421,7 @@ fn pure_packed_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) ->
 }
 
 /// A call of a known loop function with other inputs.
-fn call_known(func: &mut Function, known: &Known, inputs: &[Expr]) -> Expr {
-    let Known { name, tir_vars, out_tys, tuple, .. } = known;
+fn call_cached(func: &mut Function, cached: &CachedFunction, inputs: &[Expr]) -> Expr {
+    let CachedFunction { name, tir_vars, out_tys, tuple, .. } = cached;
     pliant_ops::call_tir(func, name, inputs, tir_vars, out_tys, *tuple)
 }

@@ -86,15 +86,15 @@ impl FunctionPass for LowerRuntimeBuiltin {
                 let (op, attrs, mut args) = (*op, *attrs, func.list(*args).to_vec());
                 if CLOSURE_OPS.contains(&op) {
                     let namer = namer.get_or_insert_with(|| Namer::new(func));
-                    write_out_operands(func, op, &mut args, namer, out)?;
+                    expand_closure_operands(func, op, &mut args, namer, out)?;
                 }
                 let ty = func.expr_ty(binding.value);
                 let attrs = func.call_attrs(attrs).clone();
                 let operands: Vec<Expr> =
                     args.iter().map(|&a| resolve_null(&nulls, func, a)).collect();
-                let lowered = match operator_call(func, op, &operands, &attrs, ty) {
+                let lowered = match dynamic_operator_call(func, op, &operands, &attrs, ty) {
                     Some(call) => Some(call),
-                    None => lower(func, op, &args, ty)?,
+                    None => lower_op(func, op, &args, ty)?,
                 };
                 binding.value = lowered.unwrap_or(binding.value);
             }
@@ -104,7 +104,12 @@ impl FunctionPass for LowerRuntimeBuiltin {
     }
 }
 
-fn lower(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Result<Option<Expr>, PassError> {
+fn lower_op(
+    func: &mut Function,
+    op: Op,
+    args: &[Expr],
+    ty: Type,
+) -> Result<Option<Expr>, PassError> {
     Ok(Some(match (op, args) {
         (MEMORY_ALLOC_STORAGE, &[size, device, scope, dtype]) => {
             op_call(func, VM_ALLOC_STORAGE, &[size, device, dtype, scope], ty)
@@ -121,9 +126,9 @@ fn lower(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Result<Option<
         ) => {
             return Err(PassError::internal(format!("{op} with {} operands", args.len())));
         }
-        _ => match BUILTIN_OPS.iter().find(|(own, _)| *own == op) {
+        _ => match BUILTIN_OPS.iter().find(|(builtin_op, _)| *builtin_op == op) {
             Some((_, builtin)) => {
-                let args = flat_operands(func, args);
+                let args = flatten_operands(func, args);
                 packed_call(func, builtin, &args, ty)
             }
             None => return Ok(None),
@@ -133,7 +138,7 @@ fn lower(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Result<Option<
 
 /// The call of an operator that has no loop function because its operands are not known well
 /// enough; `None` for all others.
-fn operator_call(
+fn dynamic_operator_call(
     func: &mut Function,
     op: Op,
     args: &[Expr],
@@ -145,15 +150,15 @@ fn operator_call(
     {
         return None;
     }
-    let (text, operands) = dynamic_calls::describe_call(func, op, args, attrs);
-    let mut all = vec![func.str_value(op.name()), func.str_value(&text)];
-    all.extend(operands);
-    Some(packed_call(func, dynamic_calls::CALL_OPERATOR, &all, ty))
+    let (text, operands) = dynamic::describe(func, op, args, attrs);
+    let mut call_args = vec![func.str_value(op.name()), func.str_value(&text)];
+    call_args.extend(operands);
+    Some(packed_call(func, dynamic::CALL_OPERATOR, &call_args, ty))
 }
 
 /// Expands the tuple of operands of `op`, unless it is a literal: builtins take the operands
 /// separately.
-fn write_out_operands(
+fn expand_closure_operands(
     func: &mut Function,
     op: Op,
     args: &mut [Expr],
@@ -182,7 +187,7 @@ fn write_out_operands(
 }
 
 /// The operands with tuples expanded, as builtins take them.
-fn flat_operands(func: &Function, args: &[Expr]) -> Vec<Expr> {
+fn flatten_operands(func: &Function, args: &[Expr]) -> Vec<Expr> {
     let mut out = Vec::with_capacity(args.len());
     for &arg in args {
         match func.tuple_fields(arg) {

@@ -18,14 +18,14 @@ pub(super) fn bound_checks(func: &mut Function, name: &str, namer: &mut Namer) -
         return out;
     }
     let params = func.params().to_vec();
-    let mut known: Vec<SymVar> =
+    let mut symbols: Vec<SymVar> =
         params.iter().flat_map(|&p| type_syms(func, func.var(p).ty)).collect();
-    known.sort_unstable_by_key(|v| v.as_u32());
-    known.dedup();
+    symbols.sort_unstable_by_key(|v| v.as_u32());
+    symbols.dedup();
     for (symbol, bound) in bounds {
-        let Some(&var) = known.iter().find(|&&v| func.syms.name(v) == &*symbol) else { continue };
-        let (size, most) = (func.syms.var(var), func.syms.int(bound));
-        let holds = func.syms.le(size, most);
+        let Some(&var) = symbols.iter().find(|&&v| func.syms.name(v) == &*symbol) else { continue };
+        let (size, max_size) = (func.syms.var(var), func.syms.int(bound));
+        let holds = func.syms.le(size, max_size);
         let text = format!(
             "{name}: the size {symbol} is {{}}, but its bound (tir_var_upper_bound) is {bound}"
         );

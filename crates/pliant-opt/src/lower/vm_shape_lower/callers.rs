@@ -15,7 +15,7 @@ use crate::analysis::loop_closures::{LoopClosure, loop_closures, loop_operands};
 
 /// What all callers of a function pass.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct CallerFacts {
     /// For each parameter, whether all arguments have the right kind: ranks, data types, numbers
     /// of fields.
     pub kinds: Vec<bool>,
@@ -24,202 +24,228 @@ pub(super) struct Known {
 }
 
 /// The functions whose callers are all known.
-pub(super) type Callers = FxHashMap<Arc<str>, Known>;
+pub(super) type CallerFactsByName = FxHashMap<Arc<str>, CallerFacts>;
 
 /// Examines all callers of the private functions.
-pub(super) fn known_arguments(module: &IRModule) -> Callers {
+pub(super) fn caller_facts(module: &IRModule) -> CallerFactsByName {
     let private = module.relax_funcs().filter(|(_, f)| f.private);
-    let known = private
-        .map(|(name, f)| (name.clone(), Known { kinds: vec![true; f.params().len()], dims: true }));
-    let mut search = Search { module, known: known.collect() };
+    let facts = private.map(|(name, f)| {
+        (name.clone(), CallerFacts { kinds: vec![true; f.params().len()], dims: true })
+    });
+    let mut analysis = CallerAnalysis { module, facts: facts.collect() };
     for (_, func) in module.relax_funcs() {
         let closures = loop_closures(func);
         walk(func, func.root(), |event| match event {
-            Event::EnterBinding(_, b) => search.binding(func, b, &closures),
-            Event::Result(seq) => search.mentioned(func, func.seq(seq).result, &[]),
+            Event::Binding(_, b) => analysis.visit_binding(func, b, &closures),
+            Event::Result(seq) => analysis.record_escapes(func, func.seq(seq).result, &[]),
             _ => {}
         });
     }
-    search.known
+    analysis.facts
 }
 
-struct Search<'a> {
+struct CallerAnalysis<'a> {
     module: &'a IRModule,
-    known: Callers,
+    facts: CallerFactsByName,
 }
 
-impl Search<'_> {
-    fn binding(&mut self, func: &Function, b: Binding, closures: &FxHashMap<Var, LoopClosure>) {
+impl CallerAnalysis<'_> {
+    fn visit_binding(
+        &mut self,
+        func: &Function,
+        b: Binding,
+        closures: &FxHashMap<Var, LoopClosure>,
+    ) {
         if closures.contains_key(&b.var) {
             // The loop is its caller.
             let ExprData::Call { args, .. } = func.expr(b.value) else { return };
-            return self.mentioned(func, b.value, &func.list(*args)[..1]);
+            return self.record_escapes(func, b.value, &func.list(*args)[..1]);
         }
-        if let Some(&[cond, body, ref first @ ..]) = loop_operands(func, b.value) {
-            self.turned(func, cond, body, first, closures);
-            return self.mentioned(func, b.value, &[cond, body]);
+        if let Some(&[cond, body, ref initial @ ..]) = loop_operands(func, b.value) {
+            self.record_loop(func, cond, body, initial, closures);
+            return self.record_escapes(func, b.value, &[cond, body]);
         }
         match func.expr(b.value) {
             ExprData::Call { callee: Callee::Expr(callee), args, .. } => {
                 if let ExprData::Global(name) = func.expr(*callee) {
-                    let args: Vec<Arg> =
-                        func.list(*args).iter().map(|&e| Arg::of(func, e)).collect();
-                    self.passed(func.str(*name), &args);
+                    let args: Vec<ArgType> =
+                        func.list(*args).iter().map(|&e| ArgType::of(func, e)).collect();
+                    self.record_call(func.str(*name), &args);
                 }
-                self.mentioned(func, b.value, &[*callee]);
+                self.record_escapes(func, b.value, &[*callee]);
             }
-            _ => self.mentioned(func, b.value, &[]),
+            _ => self.record_escapes(func, b.value, &[]),
         }
     }
 
-    /// Functions that an expression mentions outside the operands `but` may be called from
+    /// Functions that an expression mentions outside the operands `except` may be called from
     /// anywhere.
-    fn mentioned(&mut self, func: &Function, e: Expr, but: &[Expr]) {
+    fn record_escapes(&mut self, func: &Function, e: Expr, except: &[Expr]) {
         let mut escape = |e: Expr| {
             if let ExprData::Global(name) = func.expr(e) {
-                self.known.remove(func.str(*name));
+                self.facts.remove(func.str(*name));
             }
         };
         escape(e);
         let mut operands = Vec::new();
         for_each_operand(func, e, |operand| operands.push(operand));
-        for operand in operands.into_iter().filter(|o| !but.contains(o)) {
+        for operand in operands.into_iter().filter(|o| !except.contains(o)) {
             for_each_expr(func, operand, &mut escape);
         }
     }
 
     /// The functions of a loop: called with the initial state, and with the results of the body.
-    fn turned(
+    fn record_loop(
         &mut self,
         func: &Function,
         cond: Expr,
         body: Expr,
-        first: &[Expr],
+        initial: &[Expr],
         closures: &FxHashMap<Var, LoopClosure>,
     ) {
-        let named = |e: Expr| match func.expr(e) {
+        let callee_of = |e: Expr| match func.expr(e) {
             ExprData::Global(name) => Some((func.str(*name).clone(), Vec::new())),
             ExprData::Var(v) => closures.get(v).map(|c| (c.name.clone(), c.captured.clone())),
             _ => None,
         };
         let module = self.module;
-        let turn = named(body).and_then(|(name, _)| module.get(&name)?.as_relax());
-        let next = turn.and_then(|turn| next_turn(func, first, turn));
-        for (name, captured) in [cond, body].into_iter().filter_map(named) {
-            let captured: Vec<Arg> = captured.iter().map(|&e| Arg::of(func, e)).collect();
-            let first: Vec<Arg> = first.iter().map(|&e| Arg::of(func, e)).collect();
-            self.passed(&name, &[&first[..], &captured].concat());
-            match &next {
-                Some(next) => self.passed(&name, &[&next[..], &captured].concat()),
-                None => drop(self.known.remove(&name)),
+        let body_func = callee_of(body).and_then(|(name, _)| module.get(&name)?.as_relax());
+        let next_state = body_func.and_then(|body_func| next_state_types(func, initial, body_func));
+        for (name, captured) in [cond, body].into_iter().filter_map(callee_of) {
+            let captured: Vec<ArgType> = captured.iter().map(|&e| ArgType::of(func, e)).collect();
+            let initial: Vec<ArgType> = initial.iter().map(|&e| ArgType::of(func, e)).collect();
+            self.record_call(&name, &[&initial[..], &captured].concat());
+            match &next_state {
+                Some(next_state) => self.record_call(&name, &[&next_state[..], &captured].concat()),
+                None => drop(self.facts.remove(&name)),
             }
         }
     }
 
     /// Records a call of `name` with these arguments.
-    fn passed(&mut self, name: &Arc<str>, args: &[Arg<'_>]) {
-        let Some(known) = self.known.get_mut(name) else { return };
+    fn record_call(&mut self, name: &Arc<str>, args: &[ArgType<'_>]) {
+        let Some(facts) = self.facts.get_mut(name) else { return };
         let callee = self.module.get(name).and_then(|f| f.as_relax());
         let Some(callee) = callee.filter(|f| f.params().len() == args.len()) else {
-            return drop(self.known.remove(name));
+            return drop(self.facts.remove(name));
         };
-        let mut meaning = Meaning::default();
-        for ((fits, &param), arg) in known.kinds.iter_mut().zip(callee.params()).zip(args) {
-            let want = callee.var(param).ty;
-            *fits &= kind_fits(arg.func, arg.ty, callee, want);
-            known.dims &= dims_fit(*arg, arg.ty, callee, want, &mut meaning);
+        let mut sizes = CallerSizes::default();
+        for ((fits, &param), arg) in facts.kinds.iter_mut().zip(callee.params()).zip(args) {
+            let expected = callee.var(param).ty;
+            *fits &= type_kind_fits(arg.func, arg.ty, callee, expected);
+            facts.dims &= dims_are_proved(*arg, arg.ty, callee, expected, &mut sizes);
         }
     }
 }
 
 /// The type of an argument.
 #[derive(Clone, Copy)]
-struct Arg<'a> {
+struct ArgType<'a> {
     /// The function that the type belongs to.
     func: &'a Function,
     ty: Type,
     /// Whether its symbols are those of the caller.
-    exact: bool,
+    has_caller_symbols: bool,
 }
 
-impl<'a> Arg<'a> {
-    fn of(func: &'a Function, e: Expr) -> Arg<'a> {
-        Arg { func, ty: func.expr_ty(e), exact: true }
+impl<'a> ArgType<'a> {
+    fn of(func: &'a Function, e: Expr) -> ArgType<'a> {
+        ArgType { func, ty: func.expr_ty(e), has_caller_symbols: true }
     }
 }
 
 /// The types of the state in later iterations. Values whose type the body keeps have their initial
 /// type, the others the type that the body returns.
-fn next_turn<'a>(func: &'a Function, first: &[Expr], turn: &'a Function) -> Option<Vec<Arg<'a>>> {
-    let ret = turn.ret_ty();
-    let results = match turn.types.get(ret) {
-        _ if first.len() == 1 => vec![ret],
-        TypeData::Tuple(fields) if fields.len() == first.len() => fields.to_vec(),
+fn next_state_types<'a>(
+    func: &'a Function,
+    initial: &[Expr],
+    body_func: &'a Function,
+) -> Option<Vec<ArgType<'a>>> {
+    let ret = body_func.ret_ty();
+    let results = match body_func.types.get(ret) {
+        _ if initial.len() == 1 => vec![ret],
+        TypeData::Tuple(fields) if fields.len() == initial.len() => fields.to_vec(),
         _ => return None,
     };
-    let kept = turn.params().iter().map(|&p| turn.var(p).ty);
-    let next = first.iter().zip(results).zip(kept).map(|((&e, result), kept)| {
-        if result == kept { Arg::of(func, e) } else { Arg { func: turn, ty: result, exact: false } }
+    let param_tys = body_func.params().iter().map(|&p| body_func.var(p).ty);
+    let next_state = initial.iter().zip(results).zip(param_tys).map(|((&e, result), param_tys)| {
+        if result == param_tys {
+            ArgType::of(func, e)
+        } else {
+            ArgType { func: body_func, ty: result, has_caller_symbols: false }
+        }
     });
-    Some(next.collect())
+    Some(next_state.collect())
 }
 
-/// Whether a value of type `have` of `f` has the kind that type `want` of `g` requires, regardless
+/// Whether a value of type `actual` of `f` has the kind that type `expected` of `g` requires, regardless
 /// of dims.
-fn kind_fits(f: &Function, have: Type, g: &Function, want: Type) -> bool {
-    let (have_data, want_data) = (f.types.get(have), g.types.get(want));
-    let rank_fits = || g.rank_of(want).is_none_or(|rank| f.rank_of(have) == Some(rank));
-    match (have_data, want_data) {
+fn type_kind_fits(f: &Function, actual: Type, g: &Function, expected: Type) -> bool {
+    let (actual_data, expected_data) = (f.types.get(actual), g.types.get(expected));
+    let rank_fits = || g.rank_of(expected).is_none_or(|rank| f.rank_of(actual) == Some(rank));
+    match (actual_data, expected_data) {
         (_, TypeData::Any) | (TypeData::Callable { .. }, TypeData::Callable { .. }) => true,
         (TypeData::Tensor { .. }, TypeData::Tensor { dtype, .. }) => {
-            rank_fits() && (dtype.is_none() || have_data.dtype() == *dtype)
+            rank_fits() && (dtype.is_none() || actual_data.dtype() == *dtype)
         }
         (TypeData::Shape { .. }, TypeData::Shape { .. }) => rank_fits(),
-        (TypeData::Prim { dtype, .. }, TypeData::Prim { dtype: wanted, .. }) => dtype == wanted,
-        (TypeData::Tuple(have), TypeData::Tuple(want)) => {
-            have.len() == want.len()
-                && have.iter().zip(want).all(|(&have, &want)| kind_fits(f, have, g, want))
+        (TypeData::Prim { dtype, .. }, TypeData::Prim { dtype: expected_dtype, .. }) => {
+            dtype == expected_dtype
+        }
+        (TypeData::Tuple(actual), TypeData::Tuple(expected)) => {
+            actual.len() == expected.len()
+                && actual
+                    .iter()
+                    .zip(expected)
+                    .all(|(&actual, &expected)| type_kind_fits(f, actual, g, expected))
         }
         _ => false,
     }
 }
 
 /// The values of a callee's symbols in the caller; `None` for those that the caller does not know.
-type Meaning = FxHashMap<SymVar, Option<Sym>>;
+type CallerSizes = FxHashMap<SymVar, Option<Sym>>;
 
-/// Whether the dims of an argument with type `have` (or part of it) equal those of `want` of `g`,
+/// Whether the dims of an argument with type `actual` (or part of it) equal those of `expected` of `g`,
 /// except those that define symbols.
-fn dims_fit(arg: Arg<'_>, have: Type, g: &Function, want: Type, meaning: &mut Meaning) -> bool {
+fn dims_are_proved(
+    arg: ArgType<'_>,
+    actual: Type,
+    g: &Function,
+    expected: Type,
+    sizes: &mut CallerSizes,
+) -> bool {
     let f = arg.func;
-    let want = match g.types.get(want) {
+    let expected = match g.types.get(expected) {
         TypeData::Tuple(fields) => {
-            let TypeData::Tuple(have) = f.types.get(have) else { return false };
-            let mut pairs = have.iter().zip(fields);
-            return pairs.all(|(&have, &want)| dims_fit(arg, have, g, want, meaning));
+            let TypeData::Tuple(actual) = f.types.get(actual) else { return false };
+            let mut pairs = actual.iter().zip(fields);
+            return pairs
+                .all(|(&actual, &expected)| dims_are_proved(arg, actual, g, expected, sizes));
         }
         TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => dims.to_vec(),
         TypeData::Shape { dims: Some(dims), .. } => dims.to_vec(),
         TypeData::Prim { value: Some(value), .. } => vec![*value],
         _ => return true,
     };
-    let have = match f.types.get(have) {
+    let actual = match f.types.get(actual) {
         TypeData::Prim { value: Some(value), .. } => Some(vec![*value]),
         other => other.dims().map(<[Sym]>::to_vec),
     };
-    let have = have.filter(|have| have.len() == want.len());
-    want.into_iter().enumerate().all(|(i, want)| {
-        let have = have.as_ref().map(|have| have[i]);
-        let Some(var) = g.syms.as_var(want) else {
-            let value = g.syms.as_int(want);
-            return value.is_some() && have.and_then(|have| f.syms.as_int(have)) == value;
+    let actual = actual.filter(|actual| actual.len() == expected.len());
+    expected.into_iter().enumerate().all(|(i, expected)| {
+        let actual = actual.as_ref().map(|actual| actual[i]);
+        let Some(var) = g.syms.as_var(expected) else {
+            let value = g.syms.as_int(expected);
+            return value.is_some() && actual.and_then(|actual| f.syms.as_int(actual)) == value;
         };
-        let have = have.filter(|_| arg.exact);
-        match meaning.get(&var) {
+        let actual = actual.filter(|_| arg.has_caller_symbols);
+        match sizes.get(&var) {
             None => {
-                meaning.insert(var, have);
+                sizes.insert(var, actual);
                 true
             }
-            Some(known) => known.is_some() && *known == have,
+            Some(facts) => facts.is_some() && *facts == actual,
         }
     })
 }

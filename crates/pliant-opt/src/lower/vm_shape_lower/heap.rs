@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Slots and their state. Scopes nest like sequences: what a branch fills is forgotten after it.
 #[derive(Default)]
-pub(super) struct Heap {
+pub(super) struct ShapeHeap {
     slots: FxHashMap<Sym, u32>,
     filled: FxHashSet<Sym>,
     scopes: Vec<Scope>,
@@ -16,18 +16,18 @@ pub(super) struct Heap {
 #[derive(Default)]
 struct Scope {
     filled: Vec<Sym>,
-    needs: Vec<Need>,
-    waiting: FxHashMap<SymVar, Vec<usize>>,
+    needed: Vec<NeededTerm>,
+    waiting_for: FxHashMap<SymVar, Vec<usize>>,
     ready: Vec<Sym>,
 }
 
 /// A term, with the number of its undefined symbols.
-struct Need {
+struct NeededTerm {
     sym: Sym,
     undefined: usize,
 }
 
-impl Heap {
+impl ShapeHeap {
     /// The number of slots.
     pub fn size(&self) -> u32 {
         self.slots.len() as u32
@@ -50,22 +50,22 @@ impl Heap {
     }
 
     /// Opens the scope of a sequence that needs these terms, in order.
-    pub fn enter(&mut self, syms: &SymArena, needs: impl IntoIterator<Item = Sym>) {
+    pub fn open_scope(&mut self, syms: &SymArena, needed: impl IntoIterator<Item = Sym>) {
         let mut scope = Scope::default();
         let mut seen = FxHashSet::default();
-        for sym in needs {
+        for sym in needed {
             if syms.as_int(sym).is_some() || syms.as_var(sym).is_some() || !seen.insert(sym) {
                 continue;
             }
-            let index = scope.needs.len();
+            let index = scope.needed.len();
             let mut undefined = 0;
             for var in syms.free_vars(sym) {
                 if !self.filled.contains(&syms.var(var)) {
-                    scope.waiting.entry(var).or_default().push(index);
+                    scope.waiting_for.entry(var).or_default().push(index);
                     undefined += 1;
                 }
             }
-            scope.needs.push(Need { sym, undefined });
+            scope.needed.push(NeededTerm { sym, undefined });
             if undefined == 0 {
                 scope.ready.push(sym);
             }
@@ -74,7 +74,7 @@ impl Heap {
     }
 
     /// Closes the innermost scope.
-    pub fn leave(&mut self) {
+    pub fn close_scope(&mut self) {
         for sym in self.scopes.pop().into_iter().flat_map(|s| s.filled) {
             self.filled.remove(&sym);
         }
@@ -85,18 +85,18 @@ impl Heap {
     }
 
     /// Marks a term as filled. If it is a symbol, terms that wait for it may become ready.
-    pub fn fill(&mut self, syms: &SymArena, sym: Sym) {
+    pub fn mark_filled(&mut self, syms: &SymArena, sym: Sym) {
         if !self.filled.insert(sym) {
             return;
         }
         let scope = self.scope();
         scope.filled.push(sym);
         let Some(var) = syms.as_var(sym) else { return };
-        for index in scope.waiting.remove(&var).unwrap_or_default() {
-            let need = &mut scope.needs[index];
-            need.undefined -= 1;
-            if need.undefined == 0 {
-                let sym = need.sym;
+        for index in scope.waiting_for.remove(&var).unwrap_or_default() {
+            let term = &mut scope.needed[index];
+            term.undefined -= 1;
+            if term.undefined == 0 {
+                let sym = term.sym;
                 scope.ready.push(sym);
             }
         }

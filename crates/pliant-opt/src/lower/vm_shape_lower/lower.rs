@@ -12,10 +12,10 @@ use pliant_pass::rewrite::{Namer, reachable_seqs, set_flat_bindings, take_flat_b
 use pliant_pass::{PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::allocated::{allocated_dims, writers};
+use super::allocations::{allocated_dims, first_writers};
 use super::bounds::bound_checks;
-use super::callers::Known;
-use super::heap::Heap;
+use super::callers::CallerFacts;
+use super::heap::ShapeHeap;
 use super::shape_func::ShapeFunc;
 use crate::analysis::tail_binding::tail_binding;
 use crate::common::lowered_ops::{
@@ -23,52 +23,52 @@ use crate::common::lowered_ops::{
 };
 
 /// Maximum number of sizes that one generated loop function computes.
-const MAX_BATCH: usize = 256;
+const MAX_TERMS_PER_FUNCTION: usize = 256;
 
 /// Lowers a function. Returns the loop functions that it now calls.
 pub(super) fn lower_function(
     name: &str,
     func: &mut Function,
-    known: Option<&Known>,
-    taken: &FxHashSet<Arc<str>>,
+    caller_facts: Option<&CallerFacts>,
+    taken_names: &FxHashSet<Arc<str>>,
     ctx: &PassContext,
 ) -> Result<Vec<(Arc<str>, PrimFunc)>, PassError> {
     let mut namer = Namer::new(func);
     let any = func.intern(TypeData::Any);
     let heap_var = namer.var(func, "shape_heap", any);
-    let mut lowering = Lowering {
+    let mut lowering = FunctionLowering {
         name: name.into(),
         namer,
-        heap: Heap::default(),
+        heap: ShapeHeap::default(),
         heap_var,
         heap_used: false,
-        null: None,
-        kernels: Vec::new(),
-        taken,
+        heap_substitute: None,
+        shape_funcs: Vec::new(),
+        taken_names,
         shapes: FxHashMap::default(),
         shape_log: Vec::new(),
         scalars: FxHashMap::default(),
         heap_read: false,
-        sizes: FxHashMap::default(),
+        allocations: FxHashMap::default(),
         origins: FxHashMap::default(),
-        known,
-        dims_known: false,
+        caller_facts,
+        dims_proved: false,
         ctx,
     };
     let body = func.body();
-    lowering.root(func, body)?;
-    lowering.finish(func, body);
+    lowering.lower_root(func, body)?;
+    lowering.insert_heap_alloc(func, body);
     erase_types(func);
     let size = lowering.heap.size();
-    Ok(lowering.kernels.into_iter().map(|(n, k)| (n, k.finished(size))).collect())
+    Ok(lowering.shape_funcs.into_iter().map(|(n, k)| (n, k.with_heap_size(size))).collect())
 }
 
 /// A generated loop function whose heap size is not yet known.
-pub(super) struct PendingKernel(PrimFunc);
+pub(super) struct PendingShapeFunc(PrimFunc);
 
-impl PendingKernel {
+impl PendingShapeFunc {
     /// The function with a heap of that many slots.
-    fn finished(mut self, slots: u32) -> PrimFunc {
+    fn with_heap_size(mut self, slots: u32) -> PrimFunc {
         let size = self.0.int(i64::from(slots));
         let heap = self.0.buffer_map.values().copied().collect::<Vec<_>>();
         for buffer in heap {
@@ -78,17 +78,17 @@ impl PendingKernel {
     }
 }
 
-pub(super) struct Lowering<'a> {
+pub(super) struct FunctionLowering<'a> {
     /// The function's name, with which messages begin.
     pub name: Arc<str>,
     pub namer: Namer,
-    pub heap: Heap,
+    pub heap: ShapeHeap,
     heap_var: Var,
     heap_used: bool,
     /// The operand that checks without heap slots take instead of the heap.
-    null: Option<Var>,
-    kernels: Vec<(Arc<str>, PendingKernel)>,
-    taken: &'a FxHashSet<Arc<str>>,
+    heap_substitute: Option<Var>,
+    shape_funcs: Vec<(Arc<str>, PendingShapeFunc)>,
+    taken_names: &'a FxHashSet<Arc<str>>,
     /// Shapes created in the open sequences.
     shapes: FxHashMap<Box<[Sym]>, Expr>,
     /// The keys of `shapes`, oldest first, so that those of a branch can be removed after it.
@@ -99,63 +99,63 @@ pub(super) struct Lowering<'a> {
     pub heap_read: bool,
     /// The dims of allocated tensors, with the source location and the function whose result is
     /// allocated, so that the loop functions that compute the dims can check them.
-    sizes: FxHashMap<Sym, (Span, Option<Arc<str>>)>,
+    allocations: FxHashMap<Sym, (Span, Option<Arc<str>>)>,
     /// Where each symbol is defined, as text for messages.
     pub origins: FxHashMap<SymVar, String>,
     /// What all callers pass, if all are known.
-    pub known: Option<&'a Known>,
+    pub caller_facts: Option<&'a CallerFacts>,
     /// Whether the dims that are being matched are already proved.
-    pub dims_known: bool,
+    pub dims_proved: bool,
     ctx: &'a PassContext,
 }
 
-impl Lowering<'_> {
+impl FunctionLowering<'_> {
     pub fn heap_expr(&mut self, func: &mut Function) -> Expr {
         self.heap_used = true;
         func.var_expr(self.heap_var)
     }
 
     /// What a check without heap slots takes instead of the heap.
-    pub fn no_heap(&mut self, func: &mut Function) -> Expr {
-        let null = match self.null {
+    pub fn heap_substitute_expr(&mut self, func: &mut Function) -> Expr {
+        let null = match self.heap_substitute {
             Some(null) => null,
             None => {
                 let any = func.intern(TypeData::Any);
-                *self.null.insert(self.namer.var(func, "null", any))
+                *self.heap_substitute.insert(self.namer.var(func, "null", any))
             }
         };
         func.var_expr(null)
     }
 
-    fn root(&mut self, func: &mut Function, body: Seq) -> Result<(), PassError> {
+    fn lower_root(&mut self, func: &mut Function, body: Seq) -> Result<(), PassError> {
         let checks = bound_checks(func, &self.name, &mut self.namer);
         let mut old = take_flat_bindings(func, body);
         old.splice(0..0, checks);
         let mut out = Vec::with_capacity(old.len() + 16);
         for param in func.params().to_vec() {
-            self.note_scalar(func, param);
+            self.record_scalar_param(func, param);
         }
-        self.namer.set_span(func.params().first().map_or(Span::NONE, |&p| func.var(p).span));
-        self.enter(func, &old, func.seq(body).result);
+        self.namer.at(func.params().first().map_or(Span::NONE, |&p| func.var(p).span));
+        self.open_scope(func, &old, func.seq(body).result);
         self.match_params(func, &mut out)?;
         let want = func.ret_ty();
-        self.bindings(func, body, old, out, Some(want))
+        self.lower_bindings(func, body, old, out, Some(want))
     }
 
-    /// Lowers a branch. `returned` is the function's result type if the branch returns the
+    /// Lowers a branch. `result_ty` is the function's result type if the branch returns the
     /// function's result.
-    fn branch(
+    fn lower_branch(
         &mut self,
         func: &mut Function,
         seq: Seq,
-        returned: Option<Type>,
+        result_ty: Option<Type>,
     ) -> Result<(), PassError> {
         let old = take_flat_bindings(func, seq);
         let outer = self.shape_log.len();
-        self.enter(func, &old, func.seq(seq).result);
+        self.open_scope(func, &old, func.seq(seq).result);
         let mut out = Vec::with_capacity(old.len());
         self.compute_ready(func, &mut out)?;
-        self.bindings(func, seq, old, out, returned)?;
+        self.lower_bindings(func, seq, old, out, result_ty)?;
         for key in self.shape_log.drain(outer..) {
             self.shapes.remove(&key);
         }
@@ -163,14 +163,14 @@ impl Lowering<'_> {
     }
 
     /// Opens the scope of a sequence, with all terms that its bindings and its result need.
-    fn enter(&mut self, func: &Function, bindings: &[Binding], result: Expr) {
+    fn open_scope(&mut self, func: &Function, bindings: &[Binding], result: Expr) {
         let mut needs = Vec::new();
         let mut stack = Vec::new();
-        let writers = writers(func, bindings);
+        let writers = first_writers(func, bindings);
         for b in bindings {
             for dim in allocated_dims(func, b.value) {
-                let place = || (func.var(b.var).span, writers.get(&b.var).cloned());
-                self.sizes.entry(dim).or_insert_with(place);
+                let allocation = || (func.var(b.var).span, writers.get(&b.var).cloned());
+                self.allocations.entry(dim).or_insert_with(allocation);
             }
         }
         for value in bindings.iter().map(|b| b.value).chain([result]) {
@@ -178,7 +178,7 @@ impl Lowering<'_> {
             while let Some(e) = stack.pop() {
                 match func.expr(e) {
                     ExprData::Shape(dims) => needs.extend_from_slice(dims),
-                    ExprData::Int(value, _) if self.linear(func, *value).is_none() => {
+                    ExprData::Int(value, _) if self.linear_sum(func, *value).is_none() => {
                         needs.push(*value);
                     }
                     ExprData::Tuple(list) => stack.extend(func.list(*list).iter().rev()),
@@ -189,22 +189,22 @@ impl Lowering<'_> {
                 }
             }
         }
-        self.heap.enter(&func.syms, needs);
+        self.heap.open_scope(&func.syms, needs);
     }
 
     /// Lowers the bindings of a sequence and its result, and closes its scope. The function's
     /// result is checked where it is created, in the branches of an `If` at the end, so that tail
     /// calls stay tail calls.
-    fn bindings(
+    fn lower_bindings(
         &mut self,
         func: &mut Function,
         seq: Seq,
         old: Vec<Binding>,
         mut out: Vec<Binding>,
-        returned: Option<Type>,
+        result_ty: Option<Type>,
     ) -> Result<(), PassError> {
-        let end = match (returned, tail_binding(func, &old, func.seq(seq).result)) {
-            (Some(want), Some(tail)) => Some(self.end_of(func, &old, tail, want)),
+        let end = match (result_ty, tail_binding(func, &old, func.seq(seq).result)) {
+            (Some(want), Some(tail)) => Some(self.result_binding(func, &old, tail, want)),
             _ => None,
         };
         let mut checked = false;
@@ -221,36 +221,37 @@ impl Lowering<'_> {
             let end = end.filter(|end| end.value == index);
             if let Some(end) = end {
                 checked = self
-                    .check_before(func, &binding, end, &mut out)
-                    .map_err(|e| with_span(e, span))?;
+                    .check_before_result(func, &binding, end, &mut out)
+                    .map_err(|e| add_span(e, span))?;
             }
-            let returned = end.filter(|end| checked || end.cast.is_none()).map(|end| end.want);
-            self.binding(func, binding, returned, &mut out).map_err(|e| with_span(e, span))?;
+            let result_ty = end.filter(|end| checked || end.cast.is_none()).map(|end| end.expected);
+            self.lower_binding(func, binding, result_ty, &mut out)
+                .map_err(|e| add_span(e, span))?;
         }
         let result = func.seq(seq).result;
         let ty = func.expr_ty(result);
         if let ExprData::Var(v) = func.expr(result) {
             self.namer.set_span(func.var(*v).span);
         }
-        let result = self.operand(func, result, &mut out)?;
-        if let Some(want) = returned.filter(|_| !checked) {
+        let result = self.lower_operand(func, result, &mut out)?;
+        if let Some(want) = result_ty.filter(|_| !checked) {
             self.check_result(func, result, ty, want, &mut out)?;
         }
         func.seq_mut(seq).result = result;
         set_flat_bindings(func, seq, out);
-        self.heap.leave();
+        self.heap.close_scope();
         Ok(())
     }
 
-    fn binding(
+    fn lower_binding(
         &mut self,
         func: &mut Function,
         mut binding: Binding,
-        returned: Option<Type>,
+        result_ty: Option<Type>,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
         if let Some(cast) = binding.cast.expand() {
-            let value = self.operand(func, binding.value, out)?;
+            let value = self.lower_operand(func, binding.value, out)?;
             let subject = match func.expr(value) {
                 ExprData::Var(v) => format!("match_cast of '{}'", func.var(*v).name),
                 _ => "match_cast".to_string(),
@@ -261,9 +262,9 @@ impl Lowering<'_> {
         }
         match func.expr(binding.value).clone() {
             ExprData::If { cond, then_seq, else_seq } => {
-                let cond = self.operand(func, cond, out)?;
-                self.branch(func, then_seq, returned)?;
-                self.branch(func, else_seq, returned)?;
+                let cond = self.lower_operand(func, cond, out)?;
+                self.lower_branch(func, then_seq, result_ty)?;
+                self.lower_branch(func, else_seq, result_ty)?;
                 let ty = func.expr_ty(binding.value);
                 binding.value = func.add_expr(ExprData::If { cond, then_seq, else_seq }, ty);
                 out.push(binding);
@@ -275,10 +276,10 @@ impl Lowering<'_> {
                 ));
             }
             ExprData::Call { .. } => {
-                binding.value = self.call(func, binding.value, out)?;
+                binding.value = self.lower_call(func, binding.value, out)?;
                 self.check_callee(func, binding.value, out);
                 if let Some(call) =
-                    returned.and_then(|want| self.tail_closure(func, &binding, want))
+                    result_ty.and_then(|want| self.tail_closure_call(func, &binding, want))
                 {
                     binding.value = call;
                 }
@@ -286,7 +287,7 @@ impl Lowering<'_> {
                 self.check_call_result(func, &binding, out)?;
             }
             _ => {
-                binding.value = self.operand(func, binding.value, out)?;
+                binding.value = self.lower_operand(func, binding.value, out)?;
                 out.push(binding);
             }
         }
@@ -294,7 +295,7 @@ impl Lowering<'_> {
     }
 
     /// A call with its operands lowered.
-    fn call(
+    fn lower_call(
         &mut self,
         func: &mut Function,
         call: Expr,
@@ -306,12 +307,12 @@ impl Lowering<'_> {
         let old = func.list(args).to_vec();
         let mut new = Vec::with_capacity(old.len());
         for &arg in &old {
-            new.push(self.operand(func, arg, out)?);
+            new.push(self.lower_operand(func, arg, out)?);
         }
         if new == old {
             return Ok(call);
         }
-        if let Some(text) = reshaped_to(func, callee, &old) {
+        if let Some(text) = reshape_target_text(func, callee, &old) {
             new.push(func.str_value(&text));
         }
         let attrs: Attrs = func.call_attrs(attrs).clone();
@@ -321,7 +322,7 @@ impl Lowering<'_> {
     }
 
     /// An operand in which symbolic shapes and integers are read from the heap.
-    pub fn operand(
+    pub fn lower_operand(
         &mut self,
         func: &mut Function,
         e: Expr,
@@ -334,12 +335,12 @@ impl Lowering<'_> {
                 let old = func.list(list).to_vec();
                 let mut new = Vec::with_capacity(old.len());
                 for &field in &old {
-                    new.push(self.operand(func, field, out)?);
+                    new.push(self.lower_operand(func, field, out)?);
                 }
                 Ok(if new == old { e } else { func.tuple(&new) })
             }
             ExprData::TupleGetItem(tuple, index) => {
-                let new = self.operand(func, tuple, out)?;
+                let new = self.lower_operand(func, tuple, out)?;
                 Ok(if new == tuple { e } else { func.tuple_get_item(new, index) })
             }
             _ => Ok(e),
@@ -356,20 +357,20 @@ impl Lowering<'_> {
         if dims.iter().all(|&d| func.syms.as_int(d).is_some()) {
             return Ok(e);
         }
-        if let Some(&made) = self.shapes.get(&dims) {
-            return Ok(made);
+        if let Some(&shape) = self.shapes.get(&dims) {
+            return Ok(shape);
         }
         let mut args = vec![self.heap_expr(func), prim_int(func, dims.len() as i64)];
         for &dim in &dims {
-            let (code, value) = self.code(func, dim)?;
+            let (code, value) = self.operand_code(func, dim)?;
             args.extend([prim_int(func, code), prim_int(func, value)]);
         }
         let ty = func.intern(TypeData::Shape { dims: None, ndim: Some(dims.len() as u32) });
         let call = packed_call(func, "vm.builtin.make_shape", &args, ty);
-        let made = self.namer.bind(func, "shape", call, out);
+        let shape = self.namer.bind(func, "shape", call, out);
         self.shape_log.push(dims.clone());
-        self.shapes.insert(dims, made);
-        Ok(made)
+        self.shapes.insert(dims, shape);
+        Ok(shape)
     }
 
     fn make_int(
@@ -387,11 +388,11 @@ impl Lowering<'_> {
             Some(&(scalar, have)) if have == dtype => return Ok(scalar),
             _ => {}
         }
-        if let Some(linear) = self.linear(func, value) {
-            let value = self.linear_value(func, linear, dtype);
+        if let Some(linear) = self.linear_sum(func, value) {
+            let value = self.emit_linear_sum(func, linear, dtype);
             return Ok(self.namer.bind(func, "value", value, out));
         }
-        let (code, slot) = self.code(func, value)?;
+        let (code, slot) = self.operand_code(func, value)?;
         let args = [self.heap_expr(func), prim_int(func, code), prim_int(func, slot)];
         let is_bool = dtype == DType::Bool;
         let read = if is_bool { DType::Int64 } else { dtype };
@@ -401,23 +402,23 @@ impl Lowering<'_> {
         if !is_bool {
             return Ok(size);
         }
-        let truth = self.truth(func, size);
+        let truth = self.int_to_bool(func, size);
         Ok(self.namer.bind(func, "value", truth, out))
     }
 
     /// The operand code of a term: a constant (0) or a slot (1).
-    fn code(&mut self, func: &Function, sym: Sym) -> Result<(i64, i64), PassError> {
+    fn operand_code(&mut self, func: &Function, sym: Sym) -> Result<(i64, i64), PassError> {
         if let Some(value) = func.syms.as_int(sym) {
             return Ok((0, value));
         }
         self.heap_read = true;
         match self.heap.filled_slot(sym) {
             Some(slot) => Ok((1, i64::from(slot))),
-            None => Err(self.undefined(func, sym)),
+            None => Err(self.undefined_error(func, sym)),
         }
     }
 
-    pub fn undefined(&self, func: &Function, sym: Sym) -> PassError {
+    pub fn undefined_error(&self, func: &Function, sym: Sym) -> PassError {
         let syms = &func.syms;
         let missing: Vec<&str> = syms
             .free_vars(sym)
@@ -443,25 +444,25 @@ impl Lowering<'_> {
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
         let ready = self.heap.take_ready();
-        self.compute(func, &ready, out)
+        self.compute_terms(func, &ready, out)
     }
 
     /// Fills the slots of these terms with generated loop functions.
-    pub fn compute(
+    pub fn compute_terms(
         &mut self,
         func: &mut Function,
         terms: &[Sym],
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
-        for chunk in terms.chunks(MAX_BATCH) {
-            let wanted: Vec<(Sym, Sym)> = chunk.iter().map(|&s| (s, s)).collect();
-            self.compute_as(func, &wanted, out)?;
+        for chunk in terms.chunks(MAX_TERMS_PER_FUNCTION) {
+            let targets: Vec<(Sym, Sym)> = chunk.iter().map(|&s| (s, s)).collect();
+            self.compute_into(func, &targets, out)?;
         }
         Ok(())
     }
 
     /// Fills the slot of each second term with the value of the first, in one loop function.
-    pub fn compute_as(
+    pub fn compute_into(
         &mut self,
         func: &mut Function,
         terms: &[(Sym, Sym)],
@@ -476,10 +477,10 @@ impl Lowering<'_> {
             }
             // Symbols are sizes, so most terms need no check.
             let zero = func.syms.int(0);
-            let made = self.sizes.get(&target).cloned();
-            let made =
-                made.filter(|_| pliant_ops::size_proofs::at_most(func, zero, target) != Some(true));
-            let size = made.map(|(span, writer)| {
+            let allocation = self.allocations.get(&target).cloned();
+            let allocation =
+                allocation.filter(|_| pliant_ops::prove::at_most(func, zero, target) != Some(true));
+            let size = allocation.map(|(span, writer)| {
                 at = Some(span);
                 writer.map_or(String::new(), |name| format!(", for the result of '{name}'"))
             });
@@ -488,19 +489,19 @@ impl Lowering<'_> {
         if targets.is_empty() {
             return Ok(());
         }
-        let name = self.kernel_name();
-        let kernel = {
+        let name = self.shape_func_name();
+        let shape_func = {
             let slots = |s: Sym| self.heap.filled_slot(s);
-            let mut kernel = ShapeFunc::new(&func.syms, &slots, &self.name);
+            let mut shape_func = ShapeFunc::new(&func.syms, &slots, &self.name);
             for (value, _, slot, size) in &targets {
                 let (value, slot) = (*value, *slot);
-                kernel
+                shape_func
                     .store(value, slot, size.as_deref())
-                    .map_err(|_| self.undefined(func, value))?;
+                    .map_err(|_| self.undefined_error(func, value))?;
             }
-            PendingKernel(kernel.finish())
+            PendingShapeFunc(shape_func.finish())
         };
-        self.kernels.push((name.clone(), kernel));
+        self.shape_funcs.push((name.clone(), shape_func));
         self.heap_read = true;
         let heap = self.heap_expr(func);
         let unit = unit_ty(func);
@@ -518,22 +519,22 @@ impl Lowering<'_> {
             self.namer.set_span(span);
         }
         for (_, target, ..) in targets {
-            self.heap.fill(&func.syms, target);
+            self.heap.mark_filled(&func.syms, target);
         }
         Ok(())
     }
 
-    fn kernel_name(&self) -> Arc<str> {
+    fn shape_func_name(&self) -> Arc<str> {
         // Names are numbered, so only names of the module can conflict.
-        (self.kernels.len()..)
+        (self.shape_funcs.len()..)
             .map(|i| format!("shape_func_{}_{i}", self.name))
-            .find(|n| !self.taken.contains(n.as_str()))
+            .find(|n| !self.taken_names.contains(n.as_str()))
             .expect("a finite module leaves a name free")
             .into()
     }
 
     /// Inserts the allocation of the heap, and its substitute, before the body.
-    fn finish(&mut self, func: &mut Function, body: Seq) {
+    fn insert_heap_alloc(&mut self, func: &mut Function, body: Seq) {
         let mut bindings = Vec::new();
         if self.heap_used && !self.heap_read {
             self.drop_stores(func);
@@ -546,7 +547,7 @@ impl Lowering<'_> {
             let call = builtin_call(func, "vm.builtin.alloc_shape_heap", &[size], ty);
             bindings.push(Binding::bind(self.heap_var, call));
         }
-        if let Some(null) = self.null {
+        if let Some(null) = self.heap_substitute {
             let ty = func.var(null).ty;
             let call = op_call(func, NULL_VALUE, &[], ty);
             bindings.push(Binding::bind(null, call));
@@ -575,7 +576,7 @@ impl Lowering<'_> {
 
 /// The target shape of a call of `vm.builtin.reshape` in symbols, for the message of a reshape that
 /// does not fit.
-fn reshaped_to(func: &Function, callee: Callee, args: &[Expr]) -> Option<String> {
+fn reshape_target_text(func: &Function, callee: Callee, args: &[Expr]) -> Option<String> {
     let Callee::Expr(callee) = callee else { return None };
     match (func.expr(callee), args) {
         (ExprData::Extern(name), &[_, shape]) if &**func.str(*name) == "vm.builtin.reshape" => {
@@ -588,7 +589,7 @@ fn reshaped_to(func: &Function, callee: Callee, args: &[Expr]) -> Option<String>
     }
 }
 
-fn with_span(error: PassError, span: pliant_ir::Span) -> PassError {
+fn add_span(error: PassError, span: pliant_ir::Span) -> PassError {
     match error {
         PassError::User(list) => PassError::User(
             list.into_iter().map(|p| if p.span.is_none() { p.at(span) } else { p }).collect(),
@@ -607,30 +608,30 @@ fn erase_types(func: &mut Function) {
             for j in 0..func.block(block).bindings.len() {
                 let binding = func.block(block).bindings[j];
                 let ty = func.var(binding.var).ty;
-                func.var_mut(binding.var).ty = erase(func, ty, &mut erased);
-                let value = erase_expr(func, binding.value, &mut erased);
+                func.var_mut(binding.var).ty = erase_symbolic_dims(func, ty, &mut erased);
+                let value = erase_expr_types(func, binding.value, &mut erased);
                 func.block_mut(block).bindings[j].value = value;
             }
         }
     }
     let root = func.root();
     let ret = func.func(root).ret_ty;
-    func.func_mut(root).ret_ty = erase(func, ret, &mut erased);
+    func.func_mut(root).ret_ty = erase_symbolic_dims(func, ret, &mut erased);
 }
 
 /// The expression with its result type and its type arguments erased.
-fn erase_expr(func: &mut Function, e: Expr, erased: &mut FxHashMap<Type, Type>) -> Expr {
+fn erase_expr_types(func: &mut Function, e: Expr, erased: &mut FxHashMap<Type, Type>) -> Expr {
     if matches!(func.expr(e), ExprData::Var(_)) {
         return e;
     }
     let ty = func.expr_ty(e);
-    let new_ty = erase(func, ty, erased);
+    let new_ty = erase_symbolic_dims(func, ty, erased);
     if new_ty != ty {
         func.set_expr_ty(e, new_ty);
     }
     let ExprData::Call { callee, args, attrs, ty_args } = func.expr(e).clone() else { return e };
     let old = func.type_list(ty_args).to_vec();
-    let new: Vec<Type> = old.iter().map(|&t| erase(func, t, erased)).collect();
+    let new: Vec<Type> = old.iter().map(|&t| erase_symbolic_dims(func, t, erased)).collect();
     if new == old {
         return e;
     }
@@ -639,7 +640,11 @@ fn erase_expr(func: &mut Function, e: Expr, erased: &mut FxHashMap<Type, Type>) 
 }
 
 /// A type without symbolic dims.
-pub(super) fn erase(func: &mut Function, ty: Type, erased: &mut FxHashMap<Type, Type>) -> Type {
+pub(super) fn erase_symbolic_dims(
+    func: &mut Function,
+    ty: Type,
+    erased: &mut FxHashMap<Type, Type>,
+) -> Type {
     if let Some(&done) = erased.get(&ty) {
         return done;
     }
@@ -660,7 +665,7 @@ pub(super) fn erase(func: &mut Function, ty: Type, erased: &mut FxHashMap<Type, 
             TypeData::Prim { dtype, value: None }
         }
         TypeData::Tuple(fields) => {
-            TypeData::Tuple(fields.iter().map(|&f| erase(func, f, erased)).collect())
+            TypeData::Tuple(fields.iter().map(|&f| erase_symbolic_dims(func, f, erased)).collect())
         }
         other => other,
     };

@@ -12,7 +12,7 @@ use pliant_pass::{PassError, Problem};
 use pliant_sym::solve_match;
 use rustc_hash::FxHashMap;
 
-use super::lower::{Lowering, erase};
+use super::lower::{FunctionLowering, erase_symbolic_dims};
 use crate::common::lowered_ops::{packed_call, prim_int, unit_ty};
 
 /// The dim must equal the operand.
@@ -25,7 +25,7 @@ const NO_OP: i64 = 2;
 const ASSERT_LOAD: i64 = 3;
 
 /// One value whose dims are matched.
-struct Job {
+struct DimMatch {
     value: Expr,
     /// The expected dims.
     dims: Box<[Sym]>,
@@ -38,15 +38,15 @@ struct Job {
 }
 
 /// The action for one dim: the code, its operand, and the text for a failed check.
-struct Action(i64, i64, Option<String>);
+struct DimAction(i64, i64, Option<String>);
 
-impl Job {
-    fn place(&self, dim: usize) -> String {
+impl DimMatch {
+    fn describe_dim(&self, dim: usize) -> String {
         if self.scalar { self.subject.clone() } else { format!("{} dim {dim}", self.subject) }
     }
 }
 
-impl Lowering<'_> {
+impl FunctionLowering<'_> {
     /// Matches the parameters and computes what follows from them.
     pub fn match_params(
         &mut self,
@@ -60,38 +60,38 @@ impl Lowering<'_> {
         let captured = usize::try_from(captured).unwrap_or(0).min(params.len());
         params.rotate_right(captured);
         let any = func.intern(TypeData::Any);
-        let mut jobs = Vec::new();
+        let mut dim_matches = Vec::new();
         for (i, param) in params {
             let subject = format!("'{}'", func.var(param).name);
             let (value, ty) = (func.var_expr(param), func.var(param).ty);
-            let have = match self.known {
-                Some(known) if known.kinds.get(i) == Some(&true) => {
-                    erase(func, ty, &mut FxHashMap::default())
+            let actual = match self.caller_facts {
+                Some(facts) if facts.kinds.get(i) == Some(&true) => {
+                    erase_symbolic_dims(func, ty, &mut FxHashMap::default())
                 }
                 _ => any,
             };
-            self.inspect(func, value, have, ty, subject, &mut jobs, out);
+            self.check_kind(func, value, actual, ty, subject, &mut dim_matches, out);
         }
-        self.dims_known = self.known.is_some_and(|known| known.dims);
-        let matched = self.run(func, jobs, out);
-        self.dims_known = false;
+        self.dims_proved = self.caller_facts.is_some_and(|facts| facts.dims);
+        let matched = self.match_dims(func, dim_matches, out);
+        self.dims_proved = false;
         matched?;
         self.compute_ready(func, out)
     }
 
-    /// Matches a value of type `have` against the type `want`.
+    /// Matches a value of type `actual` against the type `expected`.
     pub fn match_value(
         &mut self,
         func: &mut Function,
         value: Expr,
-        have: Type,
-        want: Type,
+        actual: Type,
+        expected: Type,
         subject: String,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
-        let mut jobs = Vec::new();
-        self.inspect(func, value, have, want, subject, &mut jobs, out);
-        self.run(func, jobs, out)
+        let mut dim_matches = Vec::new();
+        self.check_kind(func, value, actual, expected, subject, &mut dim_matches, out);
+        self.match_dims(func, dim_matches, out)
     }
 
     /// Checks the result of a call that no function has checked: of a packed function, a function
@@ -103,12 +103,12 @@ impl Lowering<'_> {
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
         let Some(subject) = unchecked_result(func, binding) else { return Ok(()) };
-        let want = func.var(binding.var).ty;
-        if want == unit_ty(func) {
+        let expected = func.var(binding.var).ty;
+        if expected == unit_ty(func) {
             return Ok(());
         }
         let (value, any) = (func.var_expr(binding.var), func.intern(TypeData::Any));
-        self.match_value(func, value, any, want, subject, out)?;
+        self.match_value(func, value, any, expected, subject, out)?;
         self.compute_ready(func, out)
     }
 
@@ -129,7 +129,7 @@ impl Lowering<'_> {
             && !matches!(func.var_ty(v), TypeData::Callable { .. })
         {
             let subject = format!("'{}', which is called,", func.var(v).name);
-            self.check(func, "vm.builtin.check_func_info", &[called], &subject, out);
+            self.emit_check(func, "vm.builtin.check_func_info", &[called], &subject, out);
         }
     }
 
@@ -144,21 +144,21 @@ impl Lowering<'_> {
         out: &mut Vec<Binding>,
     ) {
         let dims = vec![func.syms.int(0); rank];
-        let job = job(value, dims.into(), None, "an argument".into(), false);
-        let actions = self.single_action(&job, dim, Action(code, slot, None));
-        self.emit_match(func, &job, actions, out);
+        let dim_match = dim_match(value, dims.into(), None, "an argument".into(), false);
+        let actions = self.action_for_dim(&dim_match, dim, DimAction(code, slot, None));
+        self.emit_match(func, &dim_match, actions, out);
     }
 
     /// A call of a closure whose result the function returns, as a tail call. `None` for other
     /// calls, and if the function's result type is more precise than an object, since then this
     /// function must check the result.
-    pub fn tail_closure(
+    pub fn tail_closure_call(
         &mut self,
         func: &mut Function,
         binding: &Binding,
-        want: Type,
+        expected: Type,
     ) -> Option<Expr> {
-        if !matches!(func.types.get(want), TypeData::Any)
+        if !matches!(func.types.get(expected), TypeData::Any)
             || unchecked_result(func, binding).is_none()
         {
             return None;
@@ -177,20 +177,20 @@ impl Lowering<'_> {
         Some(packed_call(func, "vm.builtin.invoke_closure_tail", &args, ty))
     }
 
-    /// Checks the function's result, whose type was `have` before lowering, unless `want` follows
+    /// Checks the function's result, whose type was `actual` before lowering, unless `expected` follows
     /// from it.
     pub fn check_result(
         &mut self,
         func: &mut Function,
         result: Expr,
-        have: Type,
-        want: Type,
+        actual: Type,
+        expected: Type,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
-        if is_subtype(func, have, want).is_yes() {
+        if is_subtype(func, actual, expected).is_yes() {
             return Ok(());
         }
-        self.match_value(func, result, have, want, "the result".into(), out)
+        self.match_value(func, result, actual, expected, "the result".into(), out)
     }
 
     /// A call without its stores into the heap; `None` for a match that only stores.
@@ -219,57 +219,63 @@ impl Lowering<'_> {
                 args[i + 1] = prim_int(func, 0);
             }
         }
-        args[1] = self.no_heap(func);
+        args[1] = self.heap_substitute_expr(func);
         let unit = unit_ty(func);
         Some(packed_call(func, &name, &args, unit))
     }
 
     /// Checks everything but dims, and adds jobs for the values whose dims must be matched.
     #[expect(clippy::too_many_arguments, reason = "a value with its two types, and two sinks")]
-    fn inspect(
+    fn check_kind(
         &mut self,
         func: &mut Function,
         value: Expr,
-        have: Type,
-        want: Type,
+        actual: Type,
+        expected: Type,
         subject: String,
-        jobs: &mut Vec<Job>,
+        dim_matches: &mut Vec<DimMatch>,
         out: &mut Vec<Binding>,
     ) {
-        if have == want {
+        if actual == expected {
             return;
         }
-        let have_data = func.types.get(have).clone();
-        match func.types.get(want).clone() {
+        let actual_data = func.types.get(actual).clone();
+        match func.types.get(expected).clone() {
             TypeData::Any => {}
             TypeData::Tensor { shape, dtype } => {
-                let rank = func.rank_of(want);
-                let is_known = have_data.is_tensor()
-                    && (rank.is_none() || rank == func.rank_of(have))
-                    && (dtype.is_none() || dtype == have_data.dtype());
+                let rank = func.rank_of(expected);
+                let is_known = actual_data.is_tensor()
+                    && (rank.is_none() || rank == func.rank_of(actual))
+                    && (dtype.is_none() || dtype == actual_data.dtype());
                 if !is_known {
                     let ndim = rank.map_or(-1, i64::from);
-                    self.tensor_info(func, value, ndim, dtype, &subject, out);
+                    self.check_tensor(func, value, ndim, dtype, &subject, out);
                 }
                 if let TensorShape::Dims(dims) = shape {
-                    jobs.push(job(value, dims, have_data.dims(), subject, false));
+                    dim_matches.push(dim_match(value, dims, actual_data.dims(), subject, false));
                 }
             }
             TypeData::Shape { dims, ndim } => {
-                let is_known = matches!(have_data, TypeData::Shape { .. })
-                    && (ndim.is_none() || ndim == func.rank_of(have));
+                let is_known = matches!(actual_data, TypeData::Shape { .. })
+                    && (ndim.is_none() || ndim == func.rank_of(actual));
                 if !is_known {
                     let ndim = prim_int(func, ndim.map_or(-1, i64::from));
-                    self.check(func, "vm.builtin.check_shape_info", &[value, ndim], &subject, out);
+                    self.emit_check(
+                        func,
+                        "vm.builtin.check_shape_info",
+                        &[value, ndim],
+                        &subject,
+                        out,
+                    );
                 }
                 if let Some(dims) = dims {
-                    jobs.push(job(value, dims, have_data.dims(), subject, false));
+                    dim_matches.push(dim_match(value, dims, actual_data.dims(), subject, false));
                 }
             }
             TypeData::Prim { dtype, value: term } => {
                 let dtype_arg = func.dtype_value(dtype);
-                if have_data.dtype() != Some(dtype) || have_data.is_tensor() {
-                    self.check(
+                if actual_data.dtype() != Some(dtype) || actual_data.is_tensor() {
+                    self.emit_check(
                         func,
                         "vm.builtin.check_prim_value_info",
                         &[value, dtype_arg],
@@ -278,58 +284,66 @@ impl Lowering<'_> {
                     );
                 }
                 if let Some(term) = term {
-                    jobs.push(job(value, [term].into(), None, subject, true));
+                    dim_matches.push(dim_match(value, [term].into(), None, subject, true));
                 }
             }
             TypeData::Tuple(fields) => {
-                self.inspect_tuple(func, value, have_data, &fields, subject, jobs, out);
+                self.check_tuple_kind(func, value, actual_data, &fields, subject, dim_matches, out);
             }
             TypeData::Callable { .. } => {
-                if !matches!(have_data, TypeData::Callable { .. }) {
-                    self.check(func, "vm.builtin.check_func_info", &[value], &subject, out);
+                if !matches!(actual_data, TypeData::Callable { .. }) {
+                    self.emit_check(func, "vm.builtin.check_func_info", &[value], &subject, out);
                 }
             }
         }
     }
 
     #[expect(clippy::too_many_arguments, reason = "a value with its two types, and two sinks")]
-    fn inspect_tuple(
+    fn check_tuple_kind(
         &mut self,
         func: &mut Function,
         value: Expr,
-        have: TypeData,
+        actual: TypeData,
         fields: &[Type],
         subject: String,
-        jobs: &mut Vec<Job>,
+        dim_matches: &mut Vec<DimMatch>,
         out: &mut Vec<Binding>,
     ) {
-        let have = match have {
-            TypeData::Tuple(have) if have.len() == fields.len() => Some(have),
+        let actual = match actual {
+            TypeData::Tuple(actual) if actual.len() == fields.len() => Some(actual),
             _ => None,
         };
-        if have.is_none() {
+        if actual.is_none() {
             let len = prim_int(func, fields.len() as i64);
-            self.check(func, "vm.builtin.check_tuple_info", &[value, len], &subject, out);
+            self.emit_check(func, "vm.builtin.check_tuple_info", &[value, len], &subject, out);
         }
         let any = func.intern(TypeData::Any);
-        let parts = func.tuple_fields(value).map(<[Expr]>::to_vec);
-        for (i, &want) in fields.iter().enumerate() {
-            let have = have.as_ref().map_or(any, |h| h[i]);
-            if have == want || want == any {
+        let elements = func.tuple_fields(value).map(<[Expr]>::to_vec);
+        for (i, &expected) in fields.iter().enumerate() {
+            let actual = actual.as_ref().map_or(any, |h| h[i]);
+            if actual == expected || expected == any {
                 continue;
             }
-            let field = match &parts {
-                Some(parts) => parts[i],
+            let field = match &elements {
+                Some(elements) => elements[i],
                 None => {
                     let get = func.tuple_get_item(value, i as u32);
                     self.namer.bind(func, "field", get, out)
                 }
             };
-            self.inspect(func, field, have, want, format!("{subject}[{i}]"), jobs, out);
+            self.check_kind(
+                func,
+                field,
+                actual,
+                expected,
+                format!("{subject}[{i}]"),
+                dim_matches,
+                out,
+            );
         }
     }
 
-    fn tensor_info(
+    fn check_tensor(
         &mut self,
         func: &mut Function,
         value: Expr,
@@ -343,11 +357,11 @@ impl Lowering<'_> {
             Some(dtype) => func.dtype_value(dtype),
             None => func.str_value(""),
         };
-        self.check(func, "vm.builtin.check_tensor_info", &[value, ndim, dtype], subject, out);
+        self.emit_check(func, "vm.builtin.check_tensor_info", &[value, ndim, dtype], subject, out);
     }
 
     /// Emits a check whose last operand describes it.
-    pub fn check(
+    pub fn emit_check(
         &mut self,
         func: &mut Function,
         builtin: &str,
@@ -364,126 +378,133 @@ impl Lowering<'_> {
 
     /// Matches the dims of all jobs: single symbols and constants first, then terms with one
     /// unknown symbol, then terms whose symbols are all known.
-    fn run(
+    fn match_dims(
         &mut self,
         func: &mut Function,
-        jobs: Vec<Job>,
+        dim_matches: Vec<DimMatch>,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
-        let mut composed: Vec<(&Job, usize)> = Vec::new();
-        for job in &jobs {
-            let actions = self.simple_actions(func, job, &mut composed);
-            self.emit_match(func, job, actions, out);
+        let mut composite: Vec<(&DimMatch, usize)> = Vec::new();
+        for dim_match in &dim_matches {
+            let actions = self.simple_actions(func, dim_match, &mut composite);
+            self.emit_match(func, dim_match, actions, out);
         }
-        self.solve(func, &composed, out)?;
-        if self.dims_known {
+        self.solve_symbols(func, &composite, out)?;
+        if self.dims_proved {
             return Ok(());
         }
-        let terms: Vec<Sym> = composed.iter().map(|(job, dim)| job.dims[*dim]).collect();
-        self.compute(func, &terms, out)?;
-        for (job, dim) in composed {
-            let term = job.dims[dim];
-            let note = self.note(func, term, &job.place(dim));
+        let terms: Vec<Sym> =
+            composite.iter().map(|(dim_match, dim)| dim_match.dims[*dim]).collect();
+        self.compute_terms(func, &terms, out)?;
+        for (dim_match, dim) in composite {
+            let term = dim_match.dims[dim];
+            let note = self.expected_text(func, term, &dim_match.describe_dim(dim));
             let slot = i64::from(self.heap.slot(term));
-            let actions = self.single_action(job, dim, Action(ASSERT_LOAD, slot, Some(note)));
-            self.emit_match(func, job, actions, out);
+            let actions =
+                self.action_for_dim(dim_match, dim, DimAction(ASSERT_LOAD, slot, Some(note)));
+            self.emit_match(func, dim_match, actions, out);
         }
         Ok(())
     }
 
-    /// The actions for constants, symbols and filled terms; other dims are added to `composed`.
+    /// The actions for constants, symbols and filled terms; other dims are added to `composite`.
     fn simple_actions<'j>(
         &mut self,
         func: &Function,
-        job: &'j Job,
-        composed: &mut Vec<(&'j Job, usize)>,
-    ) -> Vec<Action> {
-        let mut actions = Vec::with_capacity(job.dims.len());
-        for (i, &dim) in job.dims.iter().enumerate() {
+        dim_match: &'j DimMatch,
+        composite: &mut Vec<(&'j DimMatch, usize)>,
+    ) -> Vec<DimAction> {
+        let mut actions = Vec::with_capacity(dim_match.dims.len());
+        for (i, &dim) in dim_match.dims.iter().enumerate() {
             let known = func.syms.as_int(dim).is_some() || self.heap.is_filled(dim);
-            let action = if job.proved[i] || (self.dims_known && known) {
-                Action(NO_OP, 0, None)
+            let action = if dim_match.proved[i] || (self.dims_proved && known) {
+                DimAction(NO_OP, 0, None)
             } else if let Some(value) = func.syms.as_int(dim) {
-                Action(ASSERT_IMM, value, None)
+                DimAction(ASSERT_IMM, value, None)
             } else if self.heap.is_filled(dim) {
-                let note = self.note(func, dim, &job.place(i));
-                Action(ASSERT_LOAD, i64::from(self.heap.slot(dim)), Some(note))
+                let note = self.expected_text(func, dim, &dim_match.describe_dim(i));
+                DimAction(ASSERT_LOAD, i64::from(self.heap.slot(dim)), Some(note))
             } else if let Some(var) = func.syms.as_var(dim) {
                 let slot = self.heap.slot(dim);
-                self.heap.fill(&func.syms, dim);
-                self.origins.insert(var, job.place(i));
-                Action(STORE, i64::from(slot), None)
+                self.heap.mark_filled(&func.syms, dim);
+                self.origins.insert(var, dim_match.describe_dim(i));
+                DimAction(STORE, i64::from(slot), None)
             } else {
-                composed.push((job, i));
-                Action(NO_OP, 0, None)
+                composite.push((dim_match, i));
+                DimAction(NO_OP, 0, None)
             };
             actions.push(action);
         }
         actions
     }
 
-    /// What the dim at `place` must equal, for messages: the term, then a tab and the origin of its
+    /// What the dim at `description` must equal, for messages: the term, then a tab and the origin of its
     /// symbols.
-    fn note(&self, func: &Function, term: Sym, place: &str) -> String {
-        let wholes = size_origins::DivisibleSizes::of(func);
-        let text = wholes.in_user_symbols(&func.syms.display(term).to_string());
+    fn expected_text(&self, func: &Function, term: Sym, description: &str) -> String {
+        let wholes = origins::Wholes::of(func);
+        let text = wholes.shown(&func.syms.display(term).to_string());
         let origin = |v| self.origins.get(&v).map(String::as_str);
-        match size_origins::describe_origins(&func.syms, term, place, &wholes, origin) {
-            Some(told) => format!("{text}\t{told}"),
+        match origins::told(&func.syms, term, description, &wholes, origin) {
+            Some(origin_text) => format!("{text}\t{origin_text}"),
             None => text,
         }
     }
 
-    fn single_action(&self, job: &Job, dim: usize, action: Action) -> Vec<Action> {
+    fn action_for_dim(
+        &self,
+        dim_match: &DimMatch,
+        dim: usize,
+        action: DimAction,
+    ) -> Vec<DimAction> {
         let mut action = Some(action);
-        (0..job.dims.len())
+        (0..dim_match.dims.len())
             .map(|i| {
                 let here = if i == dim { action.take() } else { None };
-                here.unwrap_or(Action(NO_OP, 0, None))
+                here.unwrap_or(DimAction(NO_OP, 0, None))
             })
             .collect()
     }
 
     /// Defines the symbols that occur only in composed dims.
-    fn solve(
+    fn solve_symbols(
         &mut self,
         func: &mut Function,
-        composed: &[(&Job, usize)],
+        composite: &[(&DimMatch, usize)],
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
-        let mut open: Vec<usize> = (0..composed.len()).collect();
-        while !open.is_empty() {
-            let before = open.len();
-            let mut still_open = Vec::new();
-            for index in open {
-                let (job, dim) = composed[index];
-                let unknown = self.unknown_symbols(func, job.dims[dim]);
+        let mut unsolved: Vec<usize> = (0..composite.len()).collect();
+        while !unsolved.is_empty() {
+            let before = unsolved.len();
+            let mut still_unsolved = Vec::new();
+            for index in unsolved {
+                let (dim_match, dim) = composite[index];
+                let unknown = self.count_unknown_symbols(func, dim_match.dims[dim]);
                 match unknown {
                     0 => {}
                     // Another dim may determine a symbol that cannot be solved here.
-                    1 if self.solve_one(func, job, dim, out)? => {}
-                    _ => still_open.push(index),
+                    1 if self.solve_symbol(func, dim_match, dim, out)? => {}
+                    _ => still_unsolved.push(index),
                 }
             }
-            if still_open.len() == before {
-                let (job, dim) = composed[still_open[0]];
-                return Err(self.unsolvable(func, job, dim));
+            if still_unsolved.len() == before {
+                let (dim_match, dim) = composite[still_unsolved[0]];
+                return Err(self.unsolvable_error(func, dim_match, dim));
             }
-            open = still_open;
+            unsolved = still_unsolved;
         }
         Ok(())
     }
 
-    fn unknown_symbols(&self, func: &Function, term: Sym) -> usize {
+    fn count_unknown_symbols(&self, func: &Function, term: Sym) -> usize {
         let vars = func.syms.free_vars(term);
         vars.into_iter().filter(|&v| !self.heap.is_filled(func.syms.var(v))).count()
     }
 
-    fn unsolvable(&self, func: &Function, job: &Job, dim: usize) -> PassError {
-        let text = func.syms.display(job.dims[dim]);
+    fn unsolvable_error(&self, func: &Function, dim_match: &DimMatch, dim: usize) -> PassError {
+        let text = func.syms.display(dim_match.dims[dim]);
         let problem = Problem::new(format!(
             "{} is {text}, which does not define its symbols",
-            job.place(dim)
+            dim_match.describe_dim(dim)
         ));
         PassError::User(vec![problem.with_help(
             "give each symbol a dim of its own, or use a dim that is linear in one new symbol, such as n * 2 + 1",
@@ -491,43 +512,43 @@ impl Lowering<'_> {
     }
 
     /// Defines the one unknown symbol of a dim from the dim's value, if that determines it.
-    fn solve_one(
+    fn solve_symbol(
         &mut self,
         func: &mut Function,
-        job: &Job,
+        dim_match: &DimMatch,
         dim: usize,
         out: &mut Vec<Binding>,
     ) -> Result<bool, PassError> {
-        let pattern = job.dims[dim];
+        let pattern = dim_match.dims[dim];
         let vars = func.syms.free_vars(pattern);
         let known: Vec<SymVar> =
             vars.into_iter().filter(|&v| self.heap.is_filled(func.syms.var(v))).collect();
         // Messages about its arithmetic name the size.
-        let size = job.place(dim);
+        let size = dim_match.describe_dim(dim);
         let known = |v| known.contains(&v);
         let Some(solution) = solve_match(&mut func.syms, pattern, &size, &known) else {
             return Ok(false);
         };
         let observed = func.syms.var(solution.observed);
         let slot = i64::from(self.heap.slot(observed));
-        let actions = self.single_action(job, dim, Action(STORE, slot, None));
-        self.emit_match(func, job, actions, out);
-        self.heap.fill(&func.syms, observed);
+        let actions = self.action_for_dim(dim_match, dim, DimAction(STORE, slot, None));
+        self.emit_match(func, dim_match, actions, out);
+        self.heap.mark_filled(&func.syms, observed);
         // A value that is not a valid size is clamped to 0; the check of the whole term then fails
         // with the right message.
         let zero = func.syms.int(0);
         let value = func.syms.max(solution.value, zero);
         let symbol = func.syms.var(solution.var);
-        self.compute_as(func, &[(value, symbol)], out)?;
-        self.origins.insert(solution.var, job.place(dim));
+        self.compute_into(func, &[(value, symbol)], out)?;
+        self.origins.insert(solution.var, dim_match.describe_dim(dim));
         Ok(true)
     }
 
     fn emit_match(
         &mut self,
         func: &mut Function,
-        job: &Job,
-        actions: Vec<Action>,
+        dim_match: &DimMatch,
+        actions: Vec<DimAction>,
         out: &mut Vec<Binding>,
     ) {
         if actions.iter().all(|a| a.0 == NO_OP) {
@@ -535,21 +556,21 @@ impl Lowering<'_> {
         }
         self.heap_read |= actions.iter().any(|a| a.0 == ASSERT_LOAD);
         let uses_heap = actions.iter().any(|a| a.0 == STORE || a.0 == ASSERT_LOAD);
-        let heap = if uses_heap { self.heap_expr(func) } else { self.no_heap(func) };
-        let mut args = vec![job.value, heap];
-        if !job.scalar {
+        let heap = if uses_heap { self.heap_expr(func) } else { self.heap_substitute_expr(func) };
+        let mut args = vec![dim_match.value, heap];
+        if !dim_match.scalar {
             args.push(prim_int(func, actions.len() as i64));
         }
-        let mut context = job.subject.clone();
-        for Action(code, operand, note) in actions {
+        let mut context = dim_match.subject.clone();
+        for DimAction(code, operand, note) in actions {
             args.extend([prim_int(func, code), prim_int(func, operand)]);
             context.push('\n');
             context.push_str(&note.unwrap_or_default());
         }
         context.truncate(context.trim_end().len());
         let builtin =
-            if job.scalar { "vm.builtin.match_prim_value" } else { "vm.builtin.match_shape" };
-        self.check(func, builtin, &args, &context, out);
+            if dim_match.scalar { "vm.builtin.match_prim_value" } else { "vm.builtin.match_shape" };
+        self.emit_check(func, builtin, &args, &context, out);
     }
 }
 
@@ -561,7 +582,7 @@ fn unchecked_result(func: &Function, binding: &Binding) -> Option<String> {
         Callee::Op(_) => return None,
         Callee::Expr(callee) => *callee,
     };
-    let of_value = |e: Expr| match func.expr(e) {
+    let result_of = |e: Expr| match func.expr(e) {
         ExprData::Var(v) => format!("the result of '{}'", func.var(*v).name),
         _ => "the result of a function value".into(),
     };
@@ -569,22 +590,28 @@ fn unchecked_result(func: &Function, binding: &Binding) -> Option<String> {
         ExprData::Global(_) => None,
         ExprData::Extern(name) => match &**func.str(*name) {
             name if name.starts_with("vm.builtin.invoke_") => {
-                func.list(*args).first().map(|&e| of_value(e))
+                func.list(*args).first().map(|&e| result_of(e))
             }
             name if name.starts_with("vm.builtin.") => None,
             name => Some(format!("the result of packed function '{name}'")),
         },
-        _ => Some(of_value(callee)),
+        _ => Some(result_of(callee)),
     }
 }
 
 /// Creates a job. Dims that the value's own type has are proved.
-fn job(value: Expr, dims: Box<[Sym]>, have: Option<&[Sym]>, subject: String, scalar: bool) -> Job {
-    let proved = match have {
-        Some(have) if have.len() == dims.len() => {
-            have.iter().zip(&dims).map(|(a, b)| a == b).collect()
+fn dim_match(
+    value: Expr,
+    dims: Box<[Sym]>,
+    actual: Option<&[Sym]>,
+    subject: String,
+    scalar: bool,
+) -> DimMatch {
+    let proved = match actual {
+        Some(actual) if actual.len() == dims.len() => {
+            actual.iter().zip(&dims).map(|(a, b)| a == b).collect()
         }
         _ => vec![false; dims.len()],
     };
-    Job { value, dims, proved, subject, scalar }
+    DimMatch { value, dims, proved, subject, scalar }
 }

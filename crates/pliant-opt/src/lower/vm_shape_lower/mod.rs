@@ -61,7 +61,7 @@
 //! Refuses what it cannot prove: that becomes a check at run time. Omits a check that it
 //! cannot prove.
 
-mod allocated;
+mod allocations;
 mod bounds;
 mod callers;
 mod heap;
@@ -90,7 +90,7 @@ use crate::common::lowered_ops::{
 use crate::common::purity::allow_hidden_effects;
 
 /// A generated loop function and its name.
-type NamedKernel = (Arc<str>, PrimFunc);
+type NamedShapeFunc = (Arc<str>, PrimFunc);
 
 /// The attribute of functions that are already lowered.
 pub const VM_SHAPE_LOWERED: &str = "vm_shape_lowered";
@@ -105,25 +105,25 @@ impl ModulePass for VmShapeLower {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let taken: FxHashSet<Arc<str>> = module.functions.keys().cloned().collect();
-        let made: Mutex<FxHashMap<Arc<str>, Vec<NamedKernel>>> = Mutex::default();
-        let callers = callers::known_arguments(&module);
-        let later = lowered_later(&module);
+        let generated: Mutex<FxHashMap<Arc<str>, Vec<NamedShapeFunc>>> = Mutex::default();
+        let facts = callers::caller_facts(&module);
+        let not_lowerable = functions_not_lowerable_yet(&module);
         for_each_relax(&mut module, ctx, |name, func| {
-            if func.attrs.contains_key(VM_SHAPE_LOWERED) || later.contains(name) {
+            if func.attrs.contains_key(VM_SHAPE_LOWERED) || not_lowerable.contains(name) {
                 return Ok(());
             }
             allow_hidden_effects(func);
-            let kernels = lower::lower_function(name, func, callers.get(name), &taken, ctx)?;
+            let shape_funcs = lower::lower_function(name, func, facts.get(name), &taken, ctx)?;
             func.attrs.insert(VM_SHAPE_LOWERED.into(), AttrValue::Bool(true));
-            let mut made = made.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            made.insert(name.into(), kernels);
+            let mut generated = generated.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            generated.insert(name.into(), shape_funcs);
             Ok(())
         })?;
-        let mut made = made.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut generated = generated.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         let names: Vec<Arc<str>> = module.functions.keys().cloned().collect();
         for name in names {
-            for (kernel_name, kernel) in made.remove(&name).unwrap_or_default() {
-                module.insert(kernel_name, kernel);
+            for (shape_func_name, shape_func) in generated.remove(&name).unwrap_or_default() {
+                module.insert(shape_func_name, shape_func);
             }
         }
         Ok(module)
@@ -132,23 +132,23 @@ impl ModulePass for VmShapeLower {
 
 /// The functions that an earlier pass of the minimum build must lower first, and those that they
 /// call: only the types of the latter define some of their sizes.
-fn lowered_later(module: &IRModule) -> FxHashSet<Arc<str>> {
+fn functions_not_lowerable_yet(module: &IRModule) -> FxHashSet<Arc<str>> {
     let funcs = module.relax_funcs();
-    let mut work: Vec<Arc<str>> =
-        funcs.filter(|(_, f)| holds_operators(f)).map(|(name, _)| name.clone()).collect();
-    let mut later = FxHashSet::default();
-    while let Some(name) = work.pop() {
+    let mut pending: Vec<Arc<str>> =
+        funcs.filter(|(_, f)| has_unlowered_operators(f)).map(|(name, _)| name.clone()).collect();
+    let mut not_lowerable = FxHashSet::default();
+    while let Some(name) = pending.pop() {
         if let Some(BaseFunc::Relax(func)) = module.get(&name)
-            && later.insert(name)
+            && not_lowerable.insert(name)
         {
-            work.extend(called_globals(func));
+            pending.extend(called_globals(func));
         }
     }
-    later
+    not_lowerable
 }
 
 /// The operators that only exist before this pass.
-const EARLIER_STAGES: [Op; 8] = [
+const EARLIER_STAGE_OPS: [Op; 8] = [
     CALL_TIR,
     CALL_DPS_PACKED,
     RESHAPE,
@@ -160,10 +160,11 @@ const EARLIER_STAGES: [Op; 8] = [
 ];
 
 /// Whether a function contains operators that an earlier pass of the minimum build lowers.
-fn holds_operators(func: &Function) -> bool {
+fn has_unlowered_operators(func: &Function) -> bool {
     let lowered_earlier = |op: Op| {
         let decl = pliant_ops::registry().decl(op);
-        EARLIER_STAGES.contains(&op) || decl.is_some_and(|d| !matches!(d.legalize, Legalize::Keep))
+        EARLIER_STAGE_OPS.contains(&op)
+            || decl.is_some_and(|d| !matches!(d.legalize, Legalize::Keep))
     };
     bindings(func).iter().any(|(_, binding)| match func.expr(binding.value) {
         ExprData::Call { callee: Callee::Op(op), .. } => lowered_earlier(*op),

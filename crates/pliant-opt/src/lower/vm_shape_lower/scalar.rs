@@ -5,14 +5,14 @@ use pliant_ir::relax::{Expr, Function, TypeData, Var};
 use pliant_ir::{DType, Sym};
 use pliant_sym::{CmpOp, SymKind};
 
-use super::lower::Lowering;
+use super::lower::FunctionLowering;
 use crate::common::lowered_ops::{packed_call, prim_int};
 
 /// Maximum number of terms; a loop function computes longer sums.
 const MAX_TERMS: usize = 16;
 
 /// `constant + sum(coef * term)`, as a value or compared with 0.
-pub(super) struct Linear {
+pub(super) struct LinearSum {
     op: PrimOp,
     constant: i64,
     terms: Vec<(i64, Sym)>,
@@ -28,9 +28,9 @@ enum PrimOp {
     Ne = 4,
 }
 
-impl Lowering<'_> {
+impl FunctionLowering<'_> {
     /// Records that a scalar parameter holds the value of a symbol.
-    pub fn note_scalar(&mut self, func: &mut Function, param: Var) {
+    pub fn record_scalar_param(&mut self, func: &mut Function, param: Var) {
         if let TypeData::Prim { dtype, value: Some(value) } = *func.var_ty(param)
             && func.syms.as_var(value).is_some()
         {
@@ -40,7 +40,7 @@ impl Lowering<'_> {
     }
 
     /// The term as a sum of scalar parameters, if possible.
-    pub fn linear(&self, func: &Function, value: Sym) -> Option<Linear> {
+    pub fn linear_sum(&self, func: &Function, value: Sym) -> Option<LinearSum> {
         let known = |terms: &[(i64, Sym)]| {
             terms.len() <= MAX_TERMS && terms.iter().all(|(_, s)| self.scalars.contains_key(s))
         };
@@ -52,42 +52,42 @@ impl Lowering<'_> {
                     CmpOp::Eq => PrimOp::Eq,
                     CmpOp::Ne => PrimOp::Ne,
                 };
-                (op, difference(sum_of(func, a), sum_of(func, b))?)
+                (op, difference(sum_parts(func, a), sum_parts(func, b))?)
             }
-            _ => (PrimOp::Sum, sum_of(func, value)),
+            _ => (PrimOp::Sum, sum_parts(func, value)),
         };
         let (constant, terms) = sum;
-        known(&terms).then_some(Linear { op, constant, terms })
+        known(&terms).then_some(LinearSum { op, constant, terms })
     }
 
     /// The value of a sum, as an expression to bind.
-    pub fn linear_value(&mut self, func: &mut Function, linear: Linear, dtype: DType) -> Expr {
-        let op = match (linear.op, dtype) {
+    pub fn emit_linear_sum(&mut self, func: &mut Function, sum: LinearSum, dtype: DType) -> Expr {
+        let op = match (sum.op, dtype) {
             (PrimOp::Sum, DType::Bool) => PrimOp::Ne,
             (op, _) => op,
         };
-        let mut args = vec![prim_int(func, op as i64), prim_int(func, linear.constant)];
-        for (coef, term) in linear.terms {
+        let mut args = vec![prim_int(func, op as i64), prim_int(func, sum.constant)];
+        for (coef, term) in sum.terms {
             args.push(prim_int(func, coef));
             args.push(self.scalars[&term].0);
         }
-        prim_value(func, &args, dtype)
+        compute_prim_value(func, &args, dtype)
     }
 
     /// Converts an integer to a bool.
-    pub fn truth(&self, func: &mut Function, value: Expr) -> Expr {
+    pub fn int_to_bool(&self, func: &mut Function, value: Expr) -> Expr {
         let args = [prim_int(func, PrimOp::Ne as i64), prim_int(func, 0), prim_int(func, 1), value];
-        prim_value(func, &args, DType::Bool)
+        compute_prim_value(func, &args, DType::Bool)
     }
 }
 
-fn prim_value(func: &mut Function, args: &[Expr], dtype: DType) -> Expr {
+fn compute_prim_value(func: &mut Function, args: &[Expr], dtype: DType) -> Expr {
     let ty = func.intern(TypeData::Prim { dtype, value: None });
     packed_call(func, "vm.builtin.compute_prim_value", args, ty)
 }
 
 /// A term as a sum; any other term is a single addend.
-fn sum_of(func: &Function, value: Sym) -> (i64, Vec<(i64, Sym)>) {
+fn sum_parts(func: &Function, value: Sym) -> (i64, Vec<(i64, Sym)>) {
     match func.syms.kind(value) {
         SymKind::Int(v) => (v, Vec::new()),
         SymKind::Sum { terms, constant } => (constant, terms.to_vec()),
@@ -95,9 +95,9 @@ fn sum_of(func: &Function, value: Sym) -> (i64, Vec<(i64, Sym)>) {
     }
 }
 
-type Sum = (i64, Vec<(i64, Sym)>);
+type SumParts = (i64, Vec<(i64, Sym)>);
 
-fn difference(a: Sum, b: Sum) -> Option<Sum> {
+fn difference(a: SumParts, b: SumParts) -> Option<SumParts> {
     let constant = a.0.checked_sub(b.0)?;
     let mut terms = a.1;
     for (coef, term) in b.1 {

@@ -13,13 +13,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Values up to this count as sizes that fit 64 bits. It is slightly below 2^63, by more than
 /// rounding errors can add up to.
-const LIMIT: f64 = 9.2e18;
+const MAX_SIZE: f64 = 9.2e18;
 
-/// Limit of the terms of a sum. Below it, rounding leaves the sum as exact as [`LIMIT`] needs.
-const TERM_LIMIT: f64 = 1e28;
+/// Limit of the terms of a sum. Below it, rounding leaves the sum as exact as [`MAX_SIZE`] needs.
+const MAX_TERM: f64 = 1e28;
 
-/// A leaf with a smaller coefficient is below [`TERM_LIMIT`].
-const SMALL: u64 = 1 << 30;
+/// A leaf with a smaller coefficient is below [`MAX_TERM`].
+const SMALL_COEFFICIENT: u64 = 1 << 30;
 
 /// A loop function on the heap, under construction.
 pub(super) struct ShapeFunc<'a> {
@@ -27,21 +27,25 @@ pub(super) struct ShapeFunc<'a> {
     /// The slot of each term that can be loaded.
     slots: &'a dyn Fn(Sym) -> Option<u32>,
     /// The prefix of messages: the name of the function whose sizes these are.
-    place: &'a str,
+    message_prefix: &'a str,
     /// The owner of the size, for messages: `, for the result of 'add'`.
-    of: String,
+    owner_text: String,
     func: PrimFunc,
     heap: Buffer,
     stmts: Vec<Stmt>,
     values: FxHashMap<Sym, Expr>,
     /// For each term, its value in floating point and the sum of the magnitudes of its parts.
-    floats: FxHashMap<Sym, (Expr, Expr)>,
+    float_estimates: FxHashMap<Sym, (Expr, Expr)>,
     /// Terms whose operands are checked, and whether they occur only as parts of sums and products.
     checked: FxHashSet<(Sym, bool)>,
 }
 
 impl<'a> ShapeFunc<'a> {
-    pub fn new(syms: &'a SymArena, slots: &'a dyn Fn(Sym) -> Option<u32>, place: &'a str) -> Self {
+    pub fn new(
+        syms: &'a SymArena,
+        slots: &'a dyn Fn(Sym) -> Option<u32>,
+        message_prefix: &'a str,
+    ) -> Self {
         let mut func = PrimFunc::new();
         func.private = true;
         let heap = func.compact_buffer("H", Vec::new(), DType::Int64);
@@ -49,13 +53,13 @@ impl<'a> ShapeFunc<'a> {
         ShapeFunc {
             syms,
             slots,
-            place,
-            of: String::new(),
+            message_prefix,
+            owner_text: String::new(),
             func,
             heap,
             stmts: Vec::new(),
             values: FxHashMap::default(),
-            floats: FxHashMap::default(),
+            float_estimates: FxHashMap::default(),
             checked: FxHashSet::default(),
         }
     }
@@ -67,7 +71,7 @@ impl<'a> ShapeFunc<'a> {
     /// # Errors
     /// The variable that has no slot.
     pub fn store(&mut self, sym: Sym, slot: u32, size: Option<&str>) -> Result<(), SymVar> {
-        self.of = size.unwrap_or_default().to_string();
+        self.owner_text = size.unwrap_or_default().to_string();
         self.check_operands(sym)?;
         let value = self.value(sym)?;
         let value = self.as_int(value);
@@ -75,7 +79,7 @@ impl<'a> ShapeFunc<'a> {
             let zero = self.func.int(0);
             let holds = self.func.binary(BinOp::Ge, value, zero);
             let text = format!("the size {} = {{0}} is negative", self.syms.display(sym));
-            self.assert_told(holds, CheckFailure::Shape, &text, vec![value], sym)?;
+            self.assert_with_values(holds, CheckFailure::Shape, &text, vec![value], sym)?;
         }
         let index = self.func.int(i64::from(slot));
         let store = self.func.store(self.heap, &[index], value);
@@ -95,26 +99,27 @@ impl<'a> ShapeFunc<'a> {
     /// Emits the checks of a term and of everything that it always evaluates, operands first.
     fn check_operands(&mut self, root: Sym) -> Result<(), SymVar> {
         let mut stack = vec![(root, false, false)];
-        while let Some((sym, part, seen)) = stack.pop() {
-            let part = part && self.is_ring(sym);
-            if self.is_leaf(sym) || [part, false].iter().any(|&p| self.checked.contains(&(sym, p)))
+        while let Some((sym, is_intermediate, operands_done)) = stack.pop() {
+            let is_intermediate = is_intermediate && self.is_sum_or_product(sym);
+            if self.is_leaf(sym)
+                || [is_intermediate, false].iter().any(|&p| self.checked.contains(&(sym, p)))
             {
                 continue;
             }
-            if seen {
-                self.checked.insert((sym, part));
-                if !part {
+            if operands_done {
+                self.checked.insert((sym, is_intermediate));
+                if !is_intermediate {
                     self.check(sym)?;
                 }
                 continue;
             }
-            stack.push((sym, part, true));
-            let ring = self.is_ring(sym);
+            stack.push((sym, is_intermediate, true));
+            let is_arithmetic = self.is_sum_or_product(sym);
             match self.syms.kind(sym) {
                 SymKind::Select(cond, ..) => stack.push((cond, false, false)),
                 _ => {
                     let children = self.syms.children(sym).into_iter().rev();
-                    stack.extend(children.map(|s| (s, ring, false)));
+                    stack.extend(children.map(|s| (s, is_arithmetic, false)));
                 }
             }
         }
@@ -128,7 +133,7 @@ impl<'a> ShapeFunc<'a> {
 
     /// Whether a term is a sum or a product. These are correct if the final value fits, even if
     /// intermediate values wrap.
-    fn is_ring(&self, sym: Sym) -> bool {
+    fn is_sum_or_product(&self, sym: Sym) -> bool {
         !self.is_leaf(sym) && (self.addends(sym).is_some() || self.factors(sym).is_some())
     }
 
@@ -158,24 +163,24 @@ impl<'a> ShapeFunc<'a> {
                 let divisor = self.value(b)?;
                 let (divisor, zero) = (self.as_int(divisor), self.func.int(0));
                 let holds = self.func.binary(BinOp::Ne, divisor, zero);
-                self.assert_told(holds, CheckFailure::Division, &text, Vec::new(), sym)
+                self.assert_with_values(holds, CheckFailure::Division, &text, Vec::new(), sym)
             }
-            _ if self.is_ring(sym) => {
+            _ if self.is_sum_or_product(sym) => {
                 let text = format!("{} does not fit 64 bits", self.syms.display(sym));
-                let (value, terms) = self.float_value(sym)?;
-                let mut holds = self.below(value, LIMIT);
+                let (value, terms) = self.float_estimate(sym)?;
+                let mut holds = self.magnitude_at_most(value, MAX_SIZE);
                 if self.may_cancel(sym) {
-                    let exact = self.below(terms, TERM_LIMIT);
+                    let exact = self.magnitude_at_most(terms, MAX_TERM);
                     holds = self.func.binary(BinOp::And, holds, exact);
                 }
-                self.assert_told(holds, CheckFailure::Shape, &text, Vec::new(), sym)
+                self.assert_with_values(holds, CheckFailure::Shape, &text, Vec::new(), sym)
             }
             _ => Ok(()),
         }
     }
 
-    fn below(&mut self, value: Expr, limit: f64) -> Expr {
-        let limit = self.float(limit);
+    fn magnitude_at_most(&mut self, value: Expr, limit: f64) -> Expr {
+        let limit = self.float_const(limit);
         let size = self.func.call(Intrin::Abs, &[value]);
         self.func.binary(BinOp::Le, size, limit)
     }
@@ -183,13 +188,15 @@ impl<'a> ShapeFunc<'a> {
     /// Whether large terms of a sum may cancel, so that the sum does not bound its rounding error.
     fn may_cancel(&self, root: Sym) -> bool {
         let mut stack = vec![(root, true)];
-        let mut seen = FxHashSet::default();
+        let mut visited = FxHashSet::default();
         while let Some((sym, outermost)) = stack.pop() {
-            if !self.is_ring(sym) || !seen.insert(sym) {
+            if !self.is_sum_or_product(sym) || !visited.insert(sym) {
                 continue;
             }
             if let Some((_, terms)) = self.addends(sym) {
-                let small = |&&(k, t): &&(i64, Sym)| k.unsigned_abs() < SMALL && !self.is_ring(t);
+                let small = |&&(k, t): &&(i64, Sym)| {
+                    k.unsigned_abs() < SMALL_COEFFICIENT && !self.is_sum_or_product(t)
+                };
                 let large = terms.len() - terms.iter().filter(small).count();
                 if large > 1 || !outermost {
                     return true;
@@ -202,7 +209,7 @@ impl<'a> ShapeFunc<'a> {
 
     /// An assertion whose message begins with the prefix and ends with the values of a term's
     /// symbols, if there are few.
-    fn assert_told(
+    fn assert_with_values(
         &mut self,
         holds: Expr,
         failed: CheckFailure,
@@ -210,7 +217,7 @@ impl<'a> ShapeFunc<'a> {
         mut values: Vec<Expr>,
         sym: Sym,
     ) -> Result<(), SymVar> {
-        let mut message = format!("{}: {text}{}", self.place, self.of);
+        let mut message = format!("{}: {text}{}", self.message_prefix, self.owner_text);
         let vars = self.syms.free_vars(sym);
         if values.len() + vars.len() <= CheckFailure::MAX_ASSERT_ARGS {
             for (k, var) in vars.into_iter().enumerate() {
@@ -234,32 +241,32 @@ impl<'a> ShapeFunc<'a> {
         self.stmts.push(stmt);
     }
 
-    fn float(&mut self, value: f64) -> Expr {
+    fn float_const(&mut self, value: f64) -> Expr {
         self.func.const_of(value, DType::Float64)
     }
 
     /// A term in floating point, and the sum of the magnitudes of its terms. Terms other than sums
     /// and products were checked before, and are exact.
-    fn float_value(&mut self, root: Sym) -> Result<(Expr, Expr), SymVar> {
+    fn float_estimate(&mut self, root: Sym) -> Result<(Expr, Expr), SymVar> {
         let mut stack = vec![(root, false)];
-        while let Some((sym, seen)) = stack.pop() {
-            if self.floats.contains_key(&sym) {
+        while let Some((sym, operands_done)) = stack.pop() {
+            if self.float_estimates.contains_key(&sym) {
                 continue;
             }
-            if !seen && self.is_ring(sym) {
+            if !operands_done && self.is_sum_or_product(sym) {
                 stack.push((sym, true));
                 stack.extend(self.syms.children(sym).into_iter().map(|s| (s, false)));
                 continue;
             }
-            let value = self.float_of_known(sym)?;
-            self.floats.insert(sym, value);
+            let value = self.float_estimate_from_operands(sym)?;
+            self.float_estimates.insert(sym, value);
         }
-        Ok(self.floats[&root])
+        Ok(self.float_estimates[&root])
     }
 
     /// [`float_value`](Self::float_value) of a term whose operands are computed.
-    fn float_of_known(&mut self, sym: Sym) -> Result<(Expr, Expr), SymVar> {
-        if !self.is_ring(sym) {
+    fn float_estimate_from_operands(&mut self, sym: Sym) -> Result<(Expr, Expr), SymVar> {
+        if !self.is_sum_or_product(sym) {
             let value = self.value(sym)?;
             let value = self.as_int(value);
             let value = self.func.cast(value, Ty::scalar(DType::Float64));
@@ -267,19 +274,21 @@ impl<'a> ShapeFunc<'a> {
             return Ok((value, size));
         }
         if let Some(factors) = self.factors(sym) {
-            let pairs = factors.iter().map(|s| self.floats[s]).collect::<Vec<_>>();
+            let pairs = factors.iter().map(|s| self.float_estimates[s]).collect::<Vec<_>>();
             let product = pairs
                 .into_iter()
                 .reduce(|(a, x), (b, y)| (self.func.mul(a, b), self.func.mul(x, y)));
             return Ok(product.expect("a product has factors"));
         }
         let (constant, terms) = self.addends(sym).expect("a sum has terms");
-        let mut total = (constant != 0)
-            .then(|| (self.float(constant as f64), self.float((constant as f64).abs())));
+        let mut total = (constant != 0).then(|| {
+            (self.float_const(constant as f64), self.float_const((constant as f64).abs()))
+        });
         for (k, s) in terms {
-            let (mut value, mut size) = self.floats[&s];
+            let (mut value, mut size) = self.float_estimates[&s];
             if k != 1 {
-                let (coef, positive) = (self.float(k as f64), self.float((k as f64).abs()));
+                let (coef, positive) =
+                    (self.float_const(k as f64), self.float_const((k as f64).abs()));
                 (value, size) = (self.func.mul(value, coef), self.func.mul(size, positive));
             }
             total = Some(match total {
@@ -287,18 +296,18 @@ impl<'a> ShapeFunc<'a> {
                 Some((v, t)) => (self.func.add(v, value), self.func.add(t, size)),
             });
         }
-        Ok(total.unwrap_or_else(|| (self.float(0.0), self.float(0.0))))
+        Ok(total.unwrap_or_else(|| (self.float_const(0.0), self.float_const(0.0))))
     }
 
     /// The value of a term, computed operands first without recursion.
     fn value(&mut self, root: Sym) -> Result<Expr, SymVar> {
         let mut stack = vec![(root, false)];
-        while let Some((sym, seen)) = stack.pop() {
+        while let Some((sym, operands_done)) = stack.pop() {
             if self.values.contains_key(&sym) {
                 continue;
             }
-            if self.is_leaf(sym) || seen {
-                let value = self.combine(sym)?;
+            if self.is_leaf(sym) || operands_done {
+                let value = self.value_from_operands(sym)?;
                 self.values.insert(sym, value);
                 continue;
             }
@@ -319,7 +328,7 @@ impl<'a> ShapeFunc<'a> {
     }
 
     /// The value of a term whose operands are computed.
-    fn combine(&mut self, sym: Sym) -> Result<Expr, SymVar> {
+    fn value_from_operands(&mut self, sym: Sym) -> Result<Expr, SymVar> {
         if let Some(slot) = (self.slots)(sym) {
             let index = self.func.int(i64::from(slot));
             return Ok(self.func.load(self.heap, &[index]));
@@ -333,8 +342,8 @@ impl<'a> ShapeFunc<'a> {
             SymKind::Max(list) => self.fold(BinOp::Max, list),
             SymKind::BigAdd(a, b) => self.fold(BinOp::Add, &[a, b]),
             SymKind::BigMul(a, b) => self.fold(BinOp::Mul, &[a, b]),
-            SymKind::FloorDiv(a, b) => self.divide(BinOp::FloorDiv, a, b),
-            SymKind::FloorMod(a, b) => self.divide(BinOp::FloorMod, a, b),
+            SymKind::FloorDiv(a, b) => self.guarded_division(BinOp::FloorDiv, a, b),
+            SymKind::FloorMod(a, b) => self.guarded_division(BinOp::FloorMod, a, b),
             SymKind::Cmp(op, a, b) => {
                 let op = match op {
                     CmpOp::Lt => BinOp::Lt,
@@ -395,22 +404,22 @@ impl<'a> ShapeFunc<'a> {
     /// A division that cannot trap. If the divisor is not provably positive, 0 and -1 are replaced:
     /// 0 because a check has failed or the result is unused, -1 because the result is the negated
     /// operand.
-    fn divide(&mut self, op: BinOp, a: Sym, b: Sym) -> Expr {
+    fn guarded_division(&mut self, op: BinOp, a: Sym, b: Sym) -> Expr {
         let (x, y) = (self.int_of(a), self.int_of(b));
         if self.syms.as_int(b).is_some_and(|b| b > 0) {
             return self.func.binary(op, x, y);
         }
-        let (zero, one, minus) = (self.func.int(0), self.func.int(1), self.func.int(-1));
+        let (zero, one, minus_one) = (self.func.int(0), self.func.int(1), self.func.int(-1));
         let is_zero = self.func.binary(BinOp::Eq, y, zero);
-        let is_minus = self.func.binary(BinOp::Eq, y, minus);
-        let special = self.func.binary(BinOp::Or, is_zero, is_minus);
+        let is_minus_one = self.func.binary(BinOp::Eq, y, minus_one);
+        let special = self.func.binary(BinOp::Or, is_zero, is_minus_one);
         let safe = self.func.add_expr(ExprData::Select(special, one, y));
         let quotient = self.func.binary(op, x, safe);
         if op == BinOp::FloorMod {
             return quotient;
         }
         let negated = self.func.binary(BinOp::Sub, zero, quotient);
-        self.func.add_expr(ExprData::Select(is_minus, negated, quotient))
+        self.func.add_expr(ExprData::Select(is_minus_one, negated, quotient))
     }
 
     fn as_int(&mut self, e: Expr) -> Expr {

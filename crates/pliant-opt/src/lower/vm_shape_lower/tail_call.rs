@@ -11,81 +11,81 @@ use pliant_ir::{Sym, SymVar};
 use pliant_pass::PassError;
 use rustc_hash::FxHashMap;
 
-use super::lower::Lowering;
+use super::lower::FunctionLowering;
 use super::matching::STORE;
 
 /// The values of a callee's symbols at the call.
-type Meaning = FxHashMap<SymVar, Sym>;
+type SymbolValues = FxHashMap<SymVar, Sym>;
 
 /// The position in a sequence that computes the function's result, and the required type.
 #[derive(Clone, Copy)]
-pub(super) struct End {
+pub(super) struct ResultBinding {
     /// The index of the binding that computes it.
     pub value: usize,
     /// The index of a `match_cast` of it that defines nothing.
     pub cast: Option<usize>,
-    pub want: Type,
+    pub expected: Type,
 }
 
-impl Lowering<'_> {
+impl FunctionLowering<'_> {
     /// The end of a sequence whose binding `tail` is the function's result, which must have
-    /// type `want`.
-    pub fn end_of(
+    /// type `expected`.
+    pub fn result_binding(
         &self,
         func: &mut Function,
         bindings: &[Binding],
         tail: usize,
-        want: Type,
-    ) -> End {
+        expected: Type,
+    ) -> ResultBinding {
         let last = bindings[tail];
-        let plain = End { value: tail, cast: None, want };
+        let without_cast = ResultBinding { value: tail, cast: None, expected };
         let (Some(cast), Some(value)) = (last.cast.expand(), tail.checked_sub(1)) else {
-            return plain;
+            return without_cast;
         };
-        let of_value =
+        let casts_previous =
             matches!(func.expr(last.value), ExprData::Var(v) if *v == bindings[value].var);
         let defined = |&v: &SymVar| self.heap.is_filled(func.syms.var(v));
-        if of_value
+        if casts_previous
             && bindings[value].cast.is_none()
             && type_syms(func, cast).iter().all(defined)
-            && is_subtype(func, cast, want).is_yes()
+            && is_subtype(func, cast, expected).is_yes()
         {
-            return End { value, cast: Some(tail), want: cast };
+            return ResultBinding { value, cast: Some(tail), expected: cast };
         }
-        plain
+        without_cast
     }
 
     /// Inserts checks before the last binding of a sequence that its value has the required type.
     /// Returns whether it is checked there or in its branches.
-    pub fn check_before(
+    pub fn check_before_result(
         &mut self,
         func: &mut Function,
         binding: &Binding,
-        end: End,
+        result: ResultBinding,
         out: &mut Vec<Binding>,
     ) -> Result<bool, PassError> {
         match func.expr(binding.value) {
             _ if binding.cast.is_some() => Ok(false),
             ExprData::If { .. } => Ok(true),
             ExprData::Call { callee: Callee::Expr(callee), .. } => match func.expr(*callee) {
-                ExprData::Global(_) => self.check_before_call(func, binding, end.want, out),
+                ExprData::Global(_) => self.check_before_call(func, binding, result.expected, out),
                 _ => Ok(false),
             },
             _ => Ok(false),
         }
     }
 
-    /// Inserts checks before a call that its result has type `want`. Returns whether this is
+    /// Inserts checks before a call that its result has type `expected`. Returns whether this is
     /// possible.
     fn check_before_call(
         &mut self,
         func: &mut Function,
         binding: &Binding,
-        want: Type,
+        expected: Type,
         out: &mut Vec<Binding>,
     ) -> Result<bool, PassError> {
-        let have = func.var(binding.var).ty;
-        if is_subtype(func, have, want).is_yes() {
+        let actual = func.var(binding.var).ty;
+        if is_subtype(func, actual, expected).is_yes() {
             return Ok(true);
         }
         let ExprData::Call { callee: Callee::Expr(callee), args, .. } = *func.expr(binding.value)
@@ -96,56 +96,61 @@ impl Lowering<'_> {
             return Ok(false);
         };
         let args = func.list(args).to_vec();
-        let mut unread = Vec::new();
-        let mut meaning = Meaning::default();
+        let mut unknown_dims = Vec::new();
+        let mut values = SymbolValues::default();
         for (&param, &arg) in params.iter().zip(&args) {
-            learn(func, param, arg, &mut meaning, &mut unread);
+            derive_symbols(func, param, arg, &mut values, &mut unknown_dims);
         }
         // The result's sizes, with a new symbol for each that must be read from an argument.
-        let have = erase_to_well_defined(func, ret, &|v| meaning.get(&v).copied(), &|_| None);
+        let actual = erase_to_well_defined(func, ret, &|v| values.get(&v).copied(), &|_| None);
         let mut pairs = Vec::new();
-        if !sizes(func, have, want, &mut pairs) {
+        if !collect_equal_sizes(func, actual, expected, &mut pairs) {
             return Ok(false);
         }
-        self.read_sizes(func, unread, out);
-        self.compare_sizes(func, pairs, out)?;
+        self.define_argument_dims(func, unknown_dims, out);
+        self.check_equal_sizes(func, pairs, out)?;
         Ok(true)
     }
 
     /// Defines symbols as dims of arguments.
-    fn read_sizes(&mut self, func: &mut Function, unread: Vec<Unread>, out: &mut Vec<Binding>) {
-        for Unread { value, rank, dim, symbol } in unread {
+    fn define_argument_dims(
+        &mut self,
+        func: &mut Function,
+        unknown_dims: Vec<UnknownDim>,
+        out: &mut Vec<Binding>,
+    ) {
+        for UnknownDim { value, rank, dim, symbol } in unknown_dims {
             let slot = i64::from(self.heap.slot(symbol));
             self.store_dim(func, value, rank, dim, (STORE, slot), out);
-            self.heap.fill(&func.syms, symbol);
+            self.heap.mark_filled(&func.syms, symbol);
         }
     }
 
     /// Checks that sizes are equal.
-    fn compare_sizes(
+    fn check_equal_sizes(
         &mut self,
         func: &mut Function,
         mut pairs: Vec<(Sym, Sym)>,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
-        pairs.retain(|(have, want)| have != want);
+        pairs.retain(|(actual, expected)| actual != expected);
         if pairs.is_empty() {
             return Ok(());
         }
-        let (have, want): (Vec<Sym>, Vec<Sym>) = pairs.into_iter().unzip();
+        let (actual, expected): (Vec<Sym>, Vec<Sym>) = pairs.into_iter().unzip();
         let computed = |s: &Sym| func.syms.as_int(*s).is_none() && func.syms.as_var(*s).is_none();
-        let terms: Vec<Sym> = have.iter().copied().filter(computed).collect();
-        self.compute(func, &terms, out)?;
-        let value = func.shape(&have);
-        let value = self.operand(func, value, out)?;
-        let any = func.intern(TypeData::Shape { dims: None, ndim: Some(want.len() as u32) });
-        let want = func.intern(TypeData::shape(want));
-        self.match_value(func, value, any, want, "the result".into(), out)
+        let terms: Vec<Sym> = actual.iter().copied().filter(computed).collect();
+        self.compute_terms(func, &terms, out)?;
+        let value = func.shape(&actual);
+        let value = self.lower_operand(func, value, out)?;
+        let any = func.intern(TypeData::Shape { dims: None, ndim: Some(expected.len() as u32) });
+        let expected = func.intern(TypeData::shape(expected));
+        self.match_value(func, value, any, expected, "the result".into(), out)
     }
 }
 
 /// A dim of an argument that its type does not give.
-struct Unread {
+struct UnknownDim {
     value: Expr,
     rank: usize,
     dim: usize,
@@ -153,55 +158,60 @@ struct Unread {
 }
 
 /// Derives the values of the symbols in a parameter's type from the argument.
-fn learn(
+fn derive_symbols(
     func: &mut Function,
     param: Type,
     arg: Expr,
-    meaning: &mut Meaning,
-    unread: &mut Vec<Unread>,
+    values: &mut SymbolValues,
+    unknown_dims: &mut Vec<UnknownDim>,
 ) {
-    let wanted = match func.types.get(param) {
+    let param_dims = match func.types.get(param) {
         TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => dims.to_vec(),
         TypeData::Shape { dims: Some(dims), .. } => dims.to_vec(),
         TypeData::Prim { value: Some(value), .. } => {
-            if let (Some(v), TypeData::Prim { value: Some(given), .. }) =
+            if let (Some(v), TypeData::Prim { value: Some(known_dims), .. }) =
                 (func.syms.as_var(*value), func.ty(arg))
             {
-                meaning.entry(v).or_insert(*given);
+                values.entry(v).or_insert(*known_dims);
             }
             return;
         }
         _ => return,
     };
     let ty = func.expr_ty(arg);
-    let given = func.types.get(ty).dims().map(<[Sym]>::to_vec);
-    let fits = func.rank_of(ty) == Some(wanted.len() as u32);
-    for (dim, wanted_dim) in wanted.iter().enumerate().filter(|_| fits) {
-        let Some(v) = func.syms.as_var(*wanted_dim).filter(|v| !meaning.contains_key(v)) else {
+    let known_dims = func.types.get(ty).dims().map(<[Sym]>::to_vec);
+    let fits = func.rank_of(ty) == Some(param_dims.len() as u32);
+    for (dim, param_dim) in param_dims.iter().enumerate().filter(|_| fits) {
+        let Some(v) = func.syms.as_var(*param_dim).filter(|v| !values.contains_key(v)) else {
             continue;
         };
-        let size = match &given {
-            Some(given) => given[dim],
+        let size = match &known_dims {
+            Some(known_dims) => known_dims[dim],
             None => {
                 let name = func.syms.name(v).to_string();
                 let fresh = func.fresh_sym(&name);
                 let symbol = func.syms.var(fresh);
-                unread.push(Unread { value: arg, rank: wanted.len(), dim, symbol });
+                unknown_dims.push(UnknownDim { value: arg, rank: param_dims.len(), dim, symbol });
                 symbol
             }
         };
-        meaning.insert(v, size);
+        values.insert(v, size);
     }
 }
 
-/// Collects the sizes that must be equal for a value of type `have` to have type `want`. Returns
+/// Collects the sizes that must be equal for a value of type `actual` to have type `expected`. Returns
 /// whether no other check is needed.
-fn sizes(func: &Function, have: Type, want: Type, pairs: &mut Vec<(Sym, Sym)>) -> bool {
-    let mut equal = |have: &[Sym], want: &[Sym]| {
-        pairs.extend(have.iter().copied().zip(want.iter().copied()));
-        have.len() == want.len()
+fn collect_equal_sizes(
+    func: &Function,
+    actual: Type,
+    expected: Type,
+    pairs: &mut Vec<(Sym, Sym)>,
+) -> bool {
+    let mut equal = |actual: &[Sym], expected: &[Sym]| {
+        pairs.extend(actual.iter().copied().zip(expected.iter().copied()));
+        actual.len() == expected.len()
     };
-    match (func.types.get(have), func.types.get(want)) {
+    match (func.types.get(actual), func.types.get(expected)) {
         (_, TypeData::Any) => true,
         (a, b) if a == b => true,
         (
@@ -211,7 +221,7 @@ fn sizes(func: &Function, have: Type, want: Type, pairs: &mut Vec<(Sym, Sym)>) -
         (TypeData::Tensor { dtype: d, .. }, TypeData::Tensor { shape, dtype: e }) => {
             let rank = match shape {
                 TensorShape::Unknown => true,
-                TensorShape::Rank(rank) => func.rank_of(have) == Some(*rank),
+                TensorShape::Rank(rank) => func.rank_of(actual) == Some(*rank),
                 _ => false,
             };
             rank && (e.is_none() || d == e)
@@ -225,7 +235,7 @@ fn sizes(func: &Function, have: Type, want: Type, pairs: &mut Vec<(Sym, Sym)>) -
         ) => d == e && equal(&[*a], &[*b]),
         (TypeData::Tuple(a), TypeData::Tuple(b)) if a.len() == b.len() => {
             let (a, b) = (a.to_vec(), b.to_vec());
-            a.into_iter().zip(b).all(|(a, b)| sizes(func, a, b, pairs))
+            a.into_iter().zip(b).all(|(a, b)| collect_equal_sizes(func, a, b, pairs))
         }
         _ => false,
     }

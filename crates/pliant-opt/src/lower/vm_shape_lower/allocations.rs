@@ -9,12 +9,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::common::lowered_ops::VM_ALLOC_TENSOR;
 
 /// For each allocated tensor, the function that writes it: the first one that takes it.
-pub(super) fn writers(func: &Function, bindings: &[Binding]) -> FxHashMap<Var, Arc<str>> {
-    let mut found = FxHashMap::default();
-    let mut open = FxHashSet::default();
+pub(super) fn first_writers(func: &Function, bindings: &[Binding]) -> FxHashMap<Var, Arc<str>> {
+    let mut writers = FxHashMap::default();
+    let mut unwritten = FxHashSet::default();
     for b in bindings {
         if allocated_dims(func, b.value).next().is_some() {
-            open.insert(b.var);
+            unwritten.insert(b.var);
             continue;
         }
         let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(b.value) else {
@@ -23,13 +23,13 @@ pub(super) fn writers(func: &Function, bindings: &[Binding]) -> FxHashMap<Var, A
         let ExprData::Global(name) = func.expr(*callee) else { continue };
         for &arg in func.list(*args) {
             if let ExprData::Var(v) = func.expr(arg)
-                && open.remove(v)
+                && unwritten.remove(v)
             {
-                found.insert(*v, func.str(*name).clone());
+                writers.insert(*v, func.str(*name).clone());
             }
         }
     }
-    found
+    writers
 }
 
 /// The dims of the tensor that a value allocates.
