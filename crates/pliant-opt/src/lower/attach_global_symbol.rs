@@ -1,5 +1,5 @@
 //! # What it does
-//! Gives every public function the attribute `global_symbol`: its name, which is also its name in the executable.
+//! Gives every public function the attribute `global_symbol`: the name of the function, which is also its name in the executable.
 //!
 //! # Before
 //! ```python

@@ -1,9 +1,8 @@
 //! # What it does
-//! Allocates the outputs of `R.call_tir` and `R.call_dps_packed` explicitly with
-//! `R.builtin.alloc_tensor`, and calls the function with inputs, outputs and the extra size
-//! arguments, in that order. If the shape of an output is the value of a shape variable, that
-//! variable is matched first to get the dims. If not even the rank is known, a packed function
-//! writes into the result of `R.zeros` of that shape.
+//! Allocates the outputs of `R.call_tir` and `R.call_dps_packed` explicitly with `R.builtin.alloc_tensor`, and passes the inputs,
+//! the outputs and the extra size arguments to the function, in that order. If the shape of an output is the value of a shape
+//! variable, a `match_cast` of this variable first defines the dims. If not even the rank is known, a packed function writes to the
+//! result of `R.zeros` with this shape.
 //!
 //! # Before
 //! ```python
@@ -47,9 +46,8 @@
 //! # Keeps
 //! Names and types of the variables bound to calls.
 //!
-//! Purity: the calls write only into new tensors. A pure function gets the attribute
-//! `relax.force_pure`. If a function of the module works in place, all functions become impure
-//! instead.
+//! Purity: the calls only write to new tensors, so a pure function gets the attribute `relax.force_pure`. If a function of the
+//! module has in-place calls, all functions become impure instead.
 //!
 //! # Never
 //! Shares memory between outputs.
@@ -81,13 +79,12 @@ impl ModulePass for CallTirRewrite {
     }
 
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        // After this pass, calls that work in place are not marked.
-        let in_place = module.has_inplace_calls();
+        // After this pass, in-place calls can no longer be recognised.
+        let in_place = module.works_in_place();
         let mut module = CopyWrittenViews.run(module, ctx)?;
         for_each_relax(&mut module, ctx, |_, func| {
             let changed = rewrite_calls(func)?;
-            // The calls write only into tensors that the function allocates, so its purity and that
-            // of its callers do not change.
+            // The calls only write to tensors that the function allocates, so its purity and that of its callers do not change.
             if changed && !in_place {
                 force_pure(func);
             }
@@ -100,7 +97,7 @@ impl ModulePass for CallTirRewrite {
     }
 }
 
-/// Rewrites the calls of a function. Returns whether there were any.
+/// Rewrites the destination-passing calls of a function. Returns whether there were any.
 fn rewrite_calls(func: &mut Function) -> Result<bool, PassError> {
     let mut rewriter = Rewriter { namer: None, changed: false };
     flatten_blocks(func);
@@ -108,6 +105,7 @@ fn rewrite_calls(func: &mut Function) -> Result<bool, PassError> {
     Ok(rewriter.changed)
 }
 
+/// Rewrites the destination-passing calls of one function.
 struct Rewriter {
     namer: Option<Namer>,
     changed: bool,
@@ -118,7 +116,7 @@ impl Rewriter {
         self.namer.get_or_insert_with(|| Namer::new(func))
     }
 
-    /// Records a call to rewrite. The new bindings get its source location.
+    /// Records that a call is rewritten. The new bindings get the source location of `var`.
     fn start_rewrite(&mut self, func: &Function, var: Var) -> Span {
         self.changed = true;
         let span = func.var(var).span;
@@ -153,12 +151,12 @@ impl Rewriter {
             func.expr(callee),
             ExprData::Global(_) | ExprData::Extern(_) | ExprData::Var(_)
         ) {
-            return Err(error_at_call(format!("{op} calls something that is no function")));
+            return Err(error_at_call(format!("the callee of {op} is not a function")));
         }
         let sizes = match args.get(2) {
             None => Vec::new(),
             Some(&e) => shape_dims(func, e).ok_or_else(|| {
-                error_at_call(format!("the tir_vars of {op} must be a shape of known dims"))
+                error_at_call(format!("the tir_vars of {op} must be a shape with known dims"))
             })?,
         };
         let mut call_args = self.input_fields(func, inputs, out);
@@ -170,7 +168,7 @@ impl Rewriter {
         let single = tuple.is_none();
         let (mut outputs, mut new_outputs) = (Vec::new(), Vec::new());
         for (k, ty) in tuple.unwrap_or_else(|| vec![result_ty]).into_iter().enumerate() {
-            // An output that overwrites an input is that input.
+            // An output that overwrites an input uses the tensor of that input.
             let input = inplace.as_ref().and_then(|list| usize::try_from(*list.get(k)?).ok());
             let output = match input {
                 Some(input) => *call_args
@@ -190,20 +188,19 @@ impl Rewriter {
         call_args.extend(&new_outputs);
         call_args.extend(sizes.iter().map(|&s| func.int_value(s, DType::Int64)));
         let unit = unit_ty(func);
-        // A packed function's type does not describe its result, so the call declares that it
-        // returns nothing.
+        // The type of a packed function does not describe its result, so the call declares that it returns nothing.
         let is_packed = matches!(func.expr(callee), ExprData::Extern(_));
         let ty_args: &[Type] = if is_packed { &[unit] } else { &[] };
         let call = func.call(Callee::Expr(callee), &call_args, Attrs::default(), ty_args, unit);
         self.namer(func).bind(func, "_", call, out);
-        // A single allocated output already has the binding's variable.
+        // A single new output is already bound to the variable of the call.
         let result =
             if single { overwrites.then_some(outputs[0]) } else { Some(func.tuple(&outputs)) };
         out.extend(result.map(|result| Binding::bind(binding.var, result)));
         Ok(())
     }
 
-    /// The tensors that a call reads: the fields of its argument tuple.
+    /// The tensors that a call reads: the fields of its tuple of inputs.
     fn input_fields(
         &mut self,
         func: &mut Function,
@@ -222,7 +219,10 @@ impl Rewriter {
             .collect()
     }
 
-    /// Binds `var` to a new tensor of that type, for a call of `op`.
+    /// Binds `var` to a new tensor of type `ty`, for an output of a call of `op`.
+    ///
+    /// # Errors
+    /// If the type does not determine shape and data type.
     fn allocate(
         &mut self,
         func: &mut Function,
@@ -241,14 +241,14 @@ impl Rewriter {
             PassError::User(vec![problem])
         };
         let TypeData::Tensor { shape, dtype } = func.types.get(ty).clone() else {
-            return Err(output_error("is no tensor"));
+            return Err(output_error("is not a tensor"));
         };
         let dtype = dtype.ok_or_else(|| output_error("has no dtype"))?;
         let shape = match shape {
             TensorShape::Dims(dims) => func.shape(&dims),
             TensorShape::Var(v) => match self.match_dims(func, v, out) {
                 Some(dims) => func.shape(&dims),
-                // Buffers of a loop function have a fixed rank; a packed function accepts any.
+                // Buffers of a loop function have a fixed rank. A packed function accepts any rank.
                 None if op == CALL_DPS_PACKED => {
                     return Ok(self.bind_zeros(func, v, dtype, var, out));
                 }
@@ -264,7 +264,7 @@ impl Rewriter {
         Ok(func.var_expr(var))
     }
 
-    /// Binds `var` to a new tensor of any rank, whose shape is the value of a variable.
+    /// Binds `var` to a new tensor of any rank, whose shape is the value of the variable `shape`.
     fn bind_zeros(
         &mut self,
         func: &mut Function,
@@ -280,8 +280,8 @@ impl Rewriter {
         func.var_expr(var)
     }
 
-    /// The dims of a shape variable. If its type does not give them, it is matched against new
-    /// symbols.
+    /// The dims of a shape variable. If its type does not determine them, a `match_cast` defines new symbols. `None` if the rank is
+    /// unknown.
     fn match_dims(
         &mut self,
         func: &mut Function,

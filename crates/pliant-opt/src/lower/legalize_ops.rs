@@ -1,8 +1,7 @@
 //! # What it does
-//! Lowers operators to `R.call_tir` of loop functions generated from their tensor expressions.
-//! Operators whose result shape depends on values become calls of packed functions, which are pure
-//! unless the operator has effects. Equal calls share one loop function. Operators that only
-//! change the shape (`reshape`, `flatten`, `expand_dims`, `squeeze`) become `R.reshape`, which
+//! Lowers operators to `R.call_tir` of loop functions that are generated from their tensor expressions. Operators whose result
+//! shape depends on values become calls of packed functions, which are pure unless the operator has effects. Equal calls share one
+//! loop function. Operators that only change the shape (`reshape`, `flatten`, `expand_dims`, `squeeze`) become `R.reshape`, which
 //! does not copy.
 //!
 //! # Before
@@ -34,20 +33,20 @@
 //!     ...
 //! ```
 //!
-//! With the setting `relax.trust_indices`, indices that are values are not checked.
+//! With the setting `relax.trust_indices`, the range of index operands is not checked.
 //!
-//! Operators in the user's map are legalised by the user's functions; operators to be skipped stay.
+//! Operators in the map `custom` are legalized by the user's functions. Operators in `skip` stay unchanged.
 //!
 //! # Requires
-//! Nothing. An operator on operands of unknown rank or data type stays:
-//! [`LowerRuntimeBuiltin`](crate::lower::lower_runtime_builtin) turns it into a call that inspects
-//! the operands at run time. An `R.match_cast` before it makes it a loop function.
+//! Nothing. An operator whose operands have unknown rank or data type stays unchanged:
+//! [`LowerRuntimeBuiltin`](crate::lower::lower_runtime_builtin) lowers it to a call that inspects the operands at run time. With an
+//! `R.match_cast` before it, it becomes a loop function.
 //!
 //! # Keeps
 //! Names, types and order of the bindings, and dataflow blocks.
 //!
 //! # Never
-//! Changes a loop function that is already in the module.
+//! Changes a loop function that the module already contains.
 
 use std::sync::Arc;
 
@@ -65,21 +64,21 @@ use crate::common::call_keys::CallKey;
 use crate::common::loop_functions::LoopFunctions;
 use crate::common::lowered_ops::{RESHAPE, null_vars, op_call, packed_call, resolve_null};
 
-/// A user function that legalises an operator. It returns the replacement of the call.
+/// A user function that legalizes an operator. It returns the expression that replaces the call.
 pub type CustomLegalize =
     Arc<dyn Fn(&mut CustomCall<'_>) -> Result<Expr, LegalizeError> + Send + Sync>;
 
 /// See the module's documentation.
 #[derive(Clone, Default)]
 pub struct LegalizeOps {
-    /// User functions for operators by full name (`relax.add`). Operators in their results are
-    /// legalised in the usual way.
+    /// User functions that legalize operators, by the operator's full name (`relax.add`). Operators in their results are legalized
+    /// in the default way.
     pub custom: FxHashMap<String, CustomLegalize>,
     /// Full names of operators that stay unchanged.
     pub skip: FxHashSet<String>,
 }
 
-/// A call that a user function legalises.
+/// A call that a user function legalizes.
 pub struct CustomCall<'a> {
     /// The function that contains the call.
     pub func: &'a mut Function,
@@ -98,12 +97,12 @@ pub struct CustomCall<'a> {
 }
 
 impl CustomCall<'_> {
-    /// Binds a value before the call and returns it as an operand.
+    /// Binds a value before the call, and returns the variable as an operand.
     pub fn emit(&mut self, value: Expr) -> Expr {
         bind_near(self.func, self.namer, self.var, value, &mut self.out)
     }
 
-    /// A call of an operator, with an inferred type.
+    /// Creates a call of an operator. The result type is inferred.
     ///
     /// # Errors
     /// The error of the operator's type rule.
@@ -116,11 +115,11 @@ impl CustomCall<'_> {
         Ok(self.func.call(Callee::Op(op), &args, attrs, &[], ty))
     }
 
-    /// A call of the loop function that `compute` creates from one tensor per operand.
+    /// Creates a call of the loop function that `compute` builds from one tensor per operand. The name of the loop function is
+    /// derived from `hint`.
     ///
     /// # Errors
-    /// If an operand's shape or data type is unknown, `compute` fails, or its outputs are not
-    /// well-formed stages.
+    /// If an operand's shape or data type is unknown, if `compute` fails, or if its outputs are not well-formed stages.
     pub fn call_te(
         &mut self,
         hint: &str,
@@ -178,7 +177,7 @@ impl ModulePass for LegalizeOps {
     }
 }
 
-/// The setting that declares all indices to be in range.
+/// The setting that declares all index operands to be in range.
 pub const TRUST_INDICES: &str = "relax.trust_indices";
 
 /// Whether [`TRUST_INDICES`] is set.
@@ -187,7 +186,7 @@ pub(crate) fn trusts_indices(ctx: &PassContext) -> bool {
     matches!(value, Some(AttrValue::Bool(true) | AttrValue::Int(1)))
 }
 
-/// Whether a function has a call that may be legalised. Other functions are not copied.
+/// Whether a function contains a call that may be legalized. Other functions need not be copied.
 fn has_operators(func: &Function) -> bool {
     pliant_pass::rewrite::reachable_seqs(func).into_iter().any(|seq| {
         func.seq(seq).blocks.iter().any(|&b| {
@@ -201,7 +200,7 @@ fn has_operators(func: &Function) -> bool {
     })
 }
 
-/// An existing loop function, and how to call it with other operands.
+/// The loop function of an earlier call, and how to call it with other operands.
 #[derive(Clone)]
 struct CachedFunction {
     name: Arc<str>,
@@ -217,7 +216,7 @@ struct Legalizer<'a> {
     loop_functions: &'a mut LoopFunctions,
     namer: Option<Namer>,
     cache: FxHashMap<CallKey, CachedFunction>,
-    /// Whether indices are not checked; see [`TRUST_INDICES`].
+    /// Whether index operands are assumed to be in range; see [`TRUST_INDICES`].
     trusted: bool,
     /// The variables bound to `R.null_value()`, which represent absent operands.
     nulls: FxHashMap<Var, Expr>,
@@ -242,7 +241,7 @@ impl Legalizer<'_> {
         if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
     }
 
-    /// Legalises a binding. The user's map applies only with `use_custom`.
+    /// Legalizes a binding. User functions are only tried if `use_custom` is set.
     fn legalize_binding(
         &mut self,
         func: &mut Function,
@@ -303,13 +302,12 @@ impl Legalizer<'_> {
         Ok(())
     }
 
-    /// The operand, or the `R.null_value()` that its variable is bound to, which represents an
-    /// absent operand.
+    /// The operand, or the `R.null_value()` that its variable is bound to, which represents an absent operand.
     fn resolve_absent(&self, func: &Function, arg: Expr) -> Expr {
         resolve_null(&self.nulls, func, arg)
     }
 
-    /// Calls the user's function for a call, then legalises its result in the usual way.
+    /// Lets the user's function legalize a call, then legalizes the result in the default way.
     fn legalize_custom(
         &mut self,
         func: &mut Function,
@@ -336,7 +334,7 @@ impl Legalizer<'_> {
         if is_subtype(func, actual, ty).is_no() {
             let (actual, expected) = (type_text(func, actual), type_text(func, ty));
             return Err(LegalizeError::new(format!(
-                "the user's legalisation of {op} gives {actual}, but the call is {expected}"
+                "the custom legalization of {op} returns {actual}, but the call has the type {expected}"
             )));
         }
         for b in new_bindings {
@@ -350,7 +348,7 @@ impl Legalizer<'_> {
         self.legalize_binding(func, binding, false, out)
     }
 
-    /// Adds the loop function of a call, records it for equal calls, and creates the call.
+    /// Adds the loop function of a call to the module and to the cache, and returns the call.
     fn add_loop_function(
         &mut self,
         func: &mut Function,
@@ -381,7 +379,7 @@ impl Legalizer<'_> {
         value
     }
 
-    /// The expression as an operand: bound to a variable before `near` unless it is a leaf.
+    /// The expression as an operand: bound to a variable before `near`, unless it is a leaf.
     fn bind_operand(
         &mut self,
         func: &mut Function,
@@ -396,7 +394,7 @@ impl Legalizer<'_> {
     }
 }
 
-/// Binds a value to a variable with the same visibility as `near`.
+/// Binds a value to a new variable that is visible where `near` is.
 fn bind_near(
     func: &mut Function,
     namer: &mut Option<Namer>,
@@ -413,14 +411,14 @@ fn bind_near(
     operand
 }
 
-/// `R.call_pure_packed(name, args...)` with that result type.
+/// `R.call_pure_packed(name, args...)`. `ty` is the type of the result.
 fn pure_packed_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let callee = func.extern_func(name);
     let all: Vec<Expr> = [callee].into_iter().chain(args.iter().copied()).collect();
     func.call(Callee::Op(CALL_PURE_PACKED), &all, Attrs::default(), &[ty], ty)
 }
 
-/// A call of a known loop function with other inputs.
+/// A call of a cached loop function with other inputs.
 fn call_cached(func: &mut Function, cached: &CachedFunction, inputs: &[Expr]) -> Expr {
     let CachedFunction { name, tir_vars, out_tys, tuple, .. } = cached;
     pliant_ops::call_tir(func, name, inputs, tir_vars, out_tys, *tuple)

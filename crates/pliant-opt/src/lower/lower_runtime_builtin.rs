@@ -1,8 +1,7 @@
 //! # What it does
-//! Lowers memory operators, and operators that the virtual machine implements itself, to VM
-//! operators and calls of `vm.builtin.*`. An operator on operands of unknown rank or data type
-//! becomes a call of `pliant.call_operator`, with the operator's name and the call over `a0`, `a1`,
-//! ... as strings; it inspects the operands at run time.
+//! Lowers memory operators, and operators that the VM implements itself, to VM operators and calls of `vm.builtin.*`. An operator
+//! whose operands have unknown rank or data type becomes a call of `pliant.call_operator`, which inspects the operands at run time.
+//! Its first arguments are strings: the name of the operator, and the call over the operands `a0`, `a1`, ...
 //!
 //! # Before
 //! ```python
@@ -34,11 +33,10 @@
 //! No `R.builtin.alloc_tensor` is left ([`LowerAllocTensor`](crate::memory::lower_alloc_tensor)).
 //!
 //! # Keeps
-//! Names and types.
+//! The names and types of variables.
 //!
 //! # Never
-//! Removes a binding. It adds bindings only if the operands of a closure are the value of a
-//! variable: one for each operand.
+//! Removes a binding. Adds bindings, except for a closure whose operands are a tuple variable: one for each field.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{Attrs, Op};
@@ -53,7 +51,7 @@ use crate::common::lowered_ops::{
 };
 use crate::common::lowered_ops::{null_vars, resolve_null};
 
-/// Operators that become calls of a builtin with the same operands.
+/// Operators that become calls of a builtin with the same operands, and the names of the builtins.
 pub const BUILTIN_OPS: &[(Op, &str)] = &[
     (Op::new("relax.reshape"), "vm.builtin.reshape"),
     (Op::new("relax.shape_of"), "vm.builtin.shape_of"),
@@ -104,6 +102,7 @@ impl FunctionPass for LowerRuntimeBuiltin {
     }
 }
 
+/// The call that a memory operator or a builtin is lowered to; `None` for other operators.
 fn lower_op(
     func: &mut Function,
     op: Op,
@@ -136,8 +135,8 @@ fn lower_op(
     }))
 }
 
-/// The call of an operator that has no loop function because its operands are not known well
-/// enough; `None` for all others.
+/// The run-time call of an operator that has no loop function because the rank or data type of an operand is unknown. `None` for
+/// other operators.
 fn dynamic_operator_call(
     func: &mut Function,
     op: Op,
@@ -156,7 +155,7 @@ fn dynamic_operator_call(
     Some(packed_call(func, dynamic::CALL_OPERATOR, &call_args, ty))
 }
 
-/// Expands the tuple of operands of `op`, unless it is a literal: builtins take the operands
+/// Replaces a tuple variable in the operands of a closure operator by a literal of its fields, because builtins take the operands
 /// separately.
 fn expand_closure_operands(
     func: &mut Function,
@@ -173,8 +172,8 @@ fn expand_closure_operands(
     }
     let TypeData::Tuple(fields) = func.ty(*operands) else {
         return Err(PassError::unsupported(
-            format!("{op} of operands whose number is not known"),
-            "a match_cast to a tuple type tells it",
+            format!("{op} with an unknown number of operands"),
+            "an R.match_cast of the operands to a tuple type makes the number known",
         ));
     };
     let mut values = Vec::with_capacity(fields.len());
@@ -186,7 +185,7 @@ fn expand_closure_operands(
     Ok(())
 }
 
-/// The operands with tuples expanded, as builtins take them.
+/// The operands with tuple literals flattened, as builtins take them.
 fn flatten_operands(func: &Function, args: &[Expr]) -> Vec<Expr> {
     let mut out = Vec::with_capacity(args.len());
     for &arg in args {

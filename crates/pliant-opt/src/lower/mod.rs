@@ -1,5 +1,4 @@
-//! Passes that lower operators to what the virtual machine runs: loop functions, explicit allocation, builtins and arithmetic
-//! on sizes.
+//! Passes that lower operators to what the VM runs: loop functions, explicit allocation, builtins and arithmetic on sizes.
 //!
 //! | module | what |
 //! |---|---|

@@ -1,8 +1,7 @@
 //! # What it does
-//! Turns `R.call_pure_packed(f, args...)` and `R.call_inplace_packed(f, args...)` into plain calls
-//! of the packed function. From here on, purity is no longer tracked: every pure function gets the
-//! attribute `relax.force_pure`. If a function of the module works in place, all functions become
-//! impure instead, and so do the types of function values.
+//! Replaces `R.call_pure_packed(f, args...)` and `R.call_inplace_packed(f, args...)` by plain calls of the packed function. After
+//! this pass, purity is no longer tracked: every pure function gets the attribute `relax.force_pure`. If a function of the module
+//! has in-place calls, all functions become impure instead, and the types of function values change accordingly.
 //!
 //! # Before
 //! ```python
@@ -22,7 +21,7 @@
 //! ```
 //!
 //! # Requires
-//! Nothing: dataflow blocks become plain blocks if calls with effects are added.
+//! Nothing: a function with such calls gets plain blocks, because plain calls have effects.
 //!
 //! # Keeps
 //! The order of the bindings.
@@ -49,8 +48,8 @@ impl ModulePass for RemovePurityChecking {
     }
 
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        // After this pass, packed calls that work in place are not marked.
-        let in_place = module.has_inplace_calls();
+        // After this pass, in-place packed calls can no longer be recognised.
+        let in_place = module.works_in_place();
         let mut module = CopyWrittenViews.run(module, ctx)?;
         for_each_relax(&mut module, ctx, |_, func| {
             if unwrap_calls(func)? {
@@ -68,7 +67,7 @@ impl ModulePass for RemovePurityChecking {
     }
 }
 
-/// Turns the calls of packed functions into plain calls. Returns whether there were any.
+/// Replaces the calls of packed functions by plain calls. Returns whether there were any.
 fn unwrap_calls(func: &mut Function) -> Result<bool, PassError> {
     let mut changed = false;
     rewrite_bindings(func, |func, mut binding, out| {

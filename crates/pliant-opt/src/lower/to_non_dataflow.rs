@@ -1,7 +1,6 @@
 //! # What it does
-//! Turns dataflow blocks into plain binding blocks and their variables into plain variables, and
-//! merges adjacent blocks. Later passes add calls with effects, which dataflow blocks must not
-//! contain.
+//! Turns dataflow blocks into plain binding blocks, turns their variables into plain variables, and merges adjacent blocks. Later
+//! passes add calls with effects, which dataflow blocks must not contain.
 //!
 //! # Before
 //! ```python

@@ -1,5 +1,4 @@
-//! Upper bounds of sizes (`tir_var_upper_bound`): a call with a greater size fails with an error
-//! that names it.
+//! Checks of the upper bounds of sizes (`tir_var_upper_bound`). A call with a greater size fails with an error that names the size.
 
 use pliant_ir::relax::type_lattice::type_syms;
 use pliant_ir::relax::{Binding, Function};
@@ -9,8 +8,7 @@ use pliant_pass::rewrite::Namer;
 use crate::common::lowered_ops::{packed_call, unit_ty};
 use crate::common::sizes::upper_bounds;
 
-/// The checks of a function's parameters against the bounds in its attribute, to insert before
-/// its body.
+/// The checks that a function's sizes respect the bounds in its attribute. They are inserted before its body.
 pub(super) fn bound_checks(func: &mut Function, name: &str, namer: &mut Namer) -> Vec<Binding> {
     let bounds = upper_bounds(func);
     let mut out = Vec::new();

@@ -1,6 +1,5 @@
-//! Facts about the arguments of private functions whose callers are all known. A parameter needs no
-//! check if every caller passes the right kind of value, and its dims need none if every caller's
-//! types prove them.
+//! Facts about the arguments of private functions whose call sites are all known. A parameter needs no check of its kind if every
+//! caller passes the right kind of value. Its dims need no check if the types of all arguments prove them.
 
 use std::sync::Arc;
 
@@ -16,17 +15,16 @@ use crate::analysis::loop_closures::{LoopClosure, loop_closures, loop_operands};
 /// What all callers of a function pass.
 #[derive(Clone, Debug)]
 pub(super) struct CallerFacts {
-    /// For each parameter, whether all arguments have the right kind: ranks, data types, numbers
-    /// of fields.
+    /// For each parameter, whether all arguments have the right kind: rank, data type, number of fields.
     pub kinds: Vec<bool>,
-    /// Whether all dims are proved, except those that define symbols.
+    /// Whether the dims of all arguments are proved, except those that define symbols.
     pub dims: bool,
 }
 
-/// The functions whose callers are all known.
+/// The facts about each function whose call sites are all known.
 pub(super) type CallerFactsByName = FxHashMap<Arc<str>, CallerFacts>;
 
-/// Examines all callers of the private functions.
+/// Examines all call sites of the private functions.
 pub(super) fn caller_facts(module: &IRModule) -> CallerFactsByName {
     let private = module.relax_funcs().filter(|(_, f)| f.private);
     let facts = private.map(|(name, f)| {
@@ -44,6 +42,7 @@ pub(super) fn caller_facts(module: &IRModule) -> CallerFactsByName {
     analysis.facts
 }
 
+/// Visits all functions. Functions with unknown call sites are removed from `facts`.
 struct CallerAnalysis<'a> {
     module: &'a IRModule,
     facts: CallerFactsByName,
@@ -57,7 +56,7 @@ impl CallerAnalysis<'_> {
         closures: &FxHashMap<Var, LoopClosure>,
     ) {
         if closures.contains_key(&b.var) {
-            // The loop is its caller.
+            // The only caller of the closure's function is the loop.
             let ExprData::Call { args, .. } = func.expr(b.value) else { return };
             return self.record_escapes(func, b.value, &func.list(*args)[..1]);
         }
@@ -78,8 +77,7 @@ impl CallerAnalysis<'_> {
         }
     }
 
-    /// Functions that an expression mentions outside the operands `except` may be called from
-    /// anywhere.
+    /// Functions that an expression mentions, other than in the operands `except`, may have unknown call sites.
     fn record_escapes(&mut self, func: &Function, e: Expr, except: &[Expr]) {
         let mut escape = |e: Expr| {
             if let ExprData::Global(name) = func.expr(e) {
@@ -94,7 +92,7 @@ impl CallerAnalysis<'_> {
         }
     }
 
-    /// The functions of a loop: called with the initial state, and with the results of the body.
+    /// Records the calls of a loop's functions: with the initial state, and with the results of the body.
     fn record_loop(
         &mut self,
         func: &Function,
@@ -122,7 +120,7 @@ impl CallerAnalysis<'_> {
         }
     }
 
-    /// Records a call of `name` with these arguments.
+    /// Records a call of the function `name` with arguments of these types.
     fn record_call(&mut self, name: &Arc<str>, args: &[ArgType<'_>]) {
         let Some(facts) = self.facts.get_mut(name) else { return };
         let callee = self.module.get(name).and_then(|f| f.as_relax());
@@ -144,7 +142,7 @@ struct ArgType<'a> {
     /// The function that the type belongs to.
     func: &'a Function,
     ty: Type,
-    /// Whether its symbols are those of the caller.
+    /// Whether the symbols in the type are those of the caller.
     has_caller_symbols: bool,
 }
 
@@ -154,8 +152,8 @@ impl<'a> ArgType<'a> {
     }
 }
 
-/// The types of the state in later iterations. Values whose type the body keeps have their initial
-/// type, the others the type that the body returns.
+/// The types of the loop state in later iterations. A value whose type the body keeps has its initial type. Other values have the
+/// type that the body returns.
 fn next_state_types<'a>(
     func: &'a Function,
     initial: &[Expr],
@@ -178,8 +176,7 @@ fn next_state_types<'a>(
     Some(next_state.collect())
 }
 
-/// Whether a value of type `actual` of `f` has the kind that type `expected` of `g` requires, regardless
-/// of dims.
+/// Whether a value of type `actual` of `f` has the kind that type `expected` of `g` requires. Dims are ignored.
 fn type_kind_fits(f: &Function, actual: Type, g: &Function, expected: Type) -> bool {
     let (actual_data, expected_data) = (f.types.get(actual), g.types.get(expected));
     let rank_fits = || g.rank_of(expected).is_none_or(|rank| f.rank_of(actual) == Some(rank));
@@ -203,11 +200,11 @@ fn type_kind_fits(f: &Function, actual: Type, g: &Function, expected: Type) -> b
     }
 }
 
-/// The values of a callee's symbols in the caller; `None` for those that the caller does not know.
+/// The values of a callee's symbols as terms of the caller; `None` for those that the caller does not know.
 type CallerSizes = FxHashMap<SymVar, Option<Sym>>;
 
-/// Whether the dims of an argument with type `actual` (or part of it) equal those of `expected` of `g`,
-/// except those that define symbols.
+/// Whether the dims of an argument of type `actual` (or of a part of it) provably equal those of type `expected` of `g`. Dims that
+/// define symbols are recorded in `sizes`.
 fn dims_are_proved(
     arg: ArgType<'_>,
     actual: Type,

@@ -1,10 +1,10 @@
-//! The state of the shape heap during lowering: the slot of each term, which slots are filled at
-//! the current position, and which terms wait for their symbols.
+//! The state of the shape heap during lowering: the slot of each term, the slots that are filled at the current position, and the
+//! terms that wait for their symbols.
 
 use pliant_ir::{Sym, SymArena, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Slots and their state. Scopes nest like sequences: what a branch fills is forgotten after it.
+/// The slots and their state. Scopes nest like sequences: slots that a branch fills do not count as filled after it.
 #[derive(Default)]
 pub(super) struct ShapeHeap {
     slots: FxHashMap<Sym, u32>,
@@ -12,16 +12,18 @@ pub(super) struct ShapeHeap {
     scopes: Vec<Scope>,
 }
 
-/// What one sequence needs, and what it has filled.
+/// The terms that one sequence needs, and those that it has filled.
 #[derive(Default)]
 struct Scope {
     filled: Vec<Sym>,
     needed: Vec<NeededTerm>,
+    /// For each undefined symbol, the indices of the needed terms that contain it.
     waiting_for: FxHashMap<SymVar, Vec<usize>>,
+    /// The needed terms whose symbols are all defined.
     ready: Vec<Sym>,
 }
 
-/// A term, with the number of its undefined symbols.
+/// A needed term, and how many of its symbols are undefined.
 struct NeededTerm {
     sym: Sym,
     undefined: usize,
@@ -33,7 +35,7 @@ impl ShapeHeap {
         self.slots.len() as u32
     }
 
-    /// The slot of a term, created if the term is new.
+    /// The slot of a term. A new term gets a new slot.
     pub fn slot(&mut self, sym: Sym) -> u32 {
         let next = self.slots.len() as u32;
         *self.slots.entry(sym).or_insert(next)
@@ -49,7 +51,7 @@ impl ShapeHeap {
         self.filled.contains(&sym)
     }
 
-    /// Opens the scope of a sequence that needs these terms, in order.
+    /// Opens the scope of a sequence that needs these terms. They are computed in this order.
     pub fn open_scope(&mut self, syms: &SymArena, needed: impl IntoIterator<Item = Sym>) {
         let mut scope = Scope::default();
         let mut seen = FxHashSet::default();
@@ -102,7 +104,7 @@ impl ShapeHeap {
         }
     }
 
-    /// The needed terms that are not filled yet and whose symbols are all defined.
+    /// Removes and returns the needed terms that are not filled yet and whose symbols are all defined.
     pub fn take_ready(&mut self) -> Vec<Sym> {
         let ready = std::mem::take(&mut self.scope().ready);
         ready.into_iter().filter(|s| !self.filled.contains(s)).collect()

@@ -1,5 +1,4 @@
-//! Lowers one function: visits its sequences in order, fills the heap and replaces symbolic
-//! operands.
+//! Lowers one function: visits its sequences in order, fills the heap and replaces symbolic operands.
 
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ use crate::common::lowered_ops::{
     NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty,
 };
 
-/// Maximum number of sizes that one generated loop function computes.
+/// Maximum number of terms that one generated loop function computes.
 const MAX_TERMS_PER_FUNCTION: usize = 256;
 
 /// Lowers a function. Returns the loop functions that it now calls.
@@ -63,11 +62,11 @@ pub(super) fn lower_function(
     Ok(lowering.shape_funcs.into_iter().map(|(n, k)| (n, k.with_heap_size(size))).collect())
 }
 
-/// A generated loop function whose heap size is not yet known.
+/// A generated loop function whose heap size is not known yet.
 pub(super) struct PendingShapeFunc(PrimFunc);
 
 impl PendingShapeFunc {
-    /// The function with a heap of that many slots.
+    /// The function with a heap of `slots` slots.
     fn with_heap_size(mut self, slots: u32) -> PrimFunc {
         let size = self.0.int(i64::from(slots));
         let heap = self.0.buffer_map.values().copied().collect::<Vec<_>>();
@@ -78,8 +77,9 @@ impl PendingShapeFunc {
     }
 }
 
+/// The state of lowering one function.
 pub(super) struct FunctionLowering<'a> {
-    /// The function's name, with which messages begin.
+    /// The name of the function. Messages begin with it.
     pub name: Arc<str>,
     pub namer: Namer,
     pub heap: ShapeHeap,
@@ -89,20 +89,20 @@ pub(super) struct FunctionLowering<'a> {
     heap_substitute: Option<Var>,
     shape_funcs: Vec<(Arc<str>, PendingShapeFunc)>,
     taken_names: &'a FxHashSet<Arc<str>>,
-    /// Shapes created in the open sequences.
+    /// The shapes that were created in the open sequences, by their dims.
     shapes: FxHashMap<Box<[Sym]>, Expr>,
-    /// The keys of `shapes`, oldest first, so that those of a branch can be removed after it.
+    /// The keys of `shapes`, oldest first. Those of a branch are removed after it.
     shape_log: Vec<Box<[Sym]>>,
-    /// The scalar parameters that hold the values of these symbols.
+    /// The scalar parameters that hold the values of symbols, by the symbol.
     pub scalars: FxHashMap<Sym, (Expr, DType)>,
-    /// Whether anything reads the heap: another function, a shape, a check.
+    /// Whether anything reads the heap: another function, a shape or a check.
     pub heap_read: bool,
-    /// The dims of allocated tensors, with the source location and the function whose result is
-    /// allocated, so that the loop functions that compute the dims can check them.
+    /// For each dim of an allocated tensor, the source location of the allocation and the function that writes the tensor. The loop
+    /// functions that compute the dims can then check and report them.
     allocations: FxHashMap<Sym, (Span, Option<Arc<str>>)>,
-    /// Where each symbol is defined, as text for messages.
+    /// A description of the value that defines each symbol, for messages.
     pub origins: FxHashMap<SymVar, String>,
-    /// What all callers pass, if all are known.
+    /// What all callers pass, if all call sites are known.
     pub caller_facts: Option<&'a CallerFacts>,
     /// Whether the dims that are being matched are already proved.
     pub dims_proved: bool,
@@ -115,7 +115,7 @@ impl FunctionLowering<'_> {
         func.var_expr(self.heap_var)
     }
 
-    /// What a check without heap slots takes instead of the heap.
+    /// The operand that a check without heap slots takes instead of the heap.
     pub fn heap_substitute_expr(&mut self, func: &mut Function) -> Expr {
         let null = match self.heap_substitute {
             Some(null) => null,
@@ -142,8 +142,7 @@ impl FunctionLowering<'_> {
         self.lower_bindings(func, body, old, out, Some(want))
     }
 
-    /// Lowers a branch. `result_ty` is the function's result type if the branch returns the
-    /// function's result.
+    /// Lowers a branch. `result_ty` is the function's result type if the branch returns the function's result.
     fn lower_branch(
         &mut self,
         func: &mut Function,
@@ -192,9 +191,8 @@ impl FunctionLowering<'_> {
         self.heap.open_scope(&func.syms, needs);
     }
 
-    /// Lowers the bindings of a sequence and its result, and closes its scope. The function's
-    /// result is checked where it is created, in the branches of an `If` at the end, so that tail
-    /// calls stay tail calls.
+    /// Lowers the bindings of a sequence and its result, and closes its scope. The function's result is checked where it is
+    /// created, in the branches of an `If` at the end, so that tail calls stay tail calls.
     fn lower_bindings(
         &mut self,
         func: &mut Function,
@@ -272,7 +270,7 @@ impl FunctionLowering<'_> {
             ExprData::Func(_) => {
                 return Err(PassError::unsupported(
                     format!("the local function '{}'", func.var(binding.var).name),
-                    "LambdaLift makes local functions functions of the module",
+                    "run LambdaLift first, which moves local functions to the module",
                 ));
             }
             ExprData::Call { .. } => {
@@ -321,7 +319,7 @@ impl FunctionLowering<'_> {
         Ok(func.call(callee, &new, attrs, &ty_args, ty))
     }
 
-    /// An operand in which symbolic shapes and integers are read from the heap.
+    /// An operand in which symbolic shapes and integers are replaced by reads of the heap.
     pub fn lower_operand(
         &mut self,
         func: &mut Function,
@@ -406,7 +404,7 @@ impl FunctionLowering<'_> {
         Ok(self.namer.bind(func, "value", truth, out))
     }
 
-    /// The operand code of a term: a constant (0) or a slot (1).
+    /// The operand code of a term and its operand: 0 and a constant, or 1 and a slot.
     fn operand_code(&mut self, func: &Function, sym: Sym) -> Result<(i64, i64), PassError> {
         if let Some(value) = func.syms.as_int(sym) {
             return Ok((0, value));
@@ -437,7 +435,7 @@ impl FunctionLowering<'_> {
         )])
     }
 
-    /// Computes every needed term whose symbols are defined.
+    /// Computes the needed terms whose symbols are all defined.
     pub fn compute_ready(
         &mut self,
         func: &mut Function,
@@ -447,7 +445,7 @@ impl FunctionLowering<'_> {
         self.compute_terms(func, &ready, out)
     }
 
-    /// Fills the slots of these terms with generated loop functions.
+    /// Fills the slots of these terms by calls of generated loop functions.
     pub fn compute_terms(
         &mut self,
         func: &mut Function,
@@ -461,7 +459,7 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// Fills the slot of each second term with the value of the first, in one loop function.
+    /// Stores the value of each first term in the slot of the second, by a call of one generated loop function.
     pub fn compute_into(
         &mut self,
         func: &mut Function,
@@ -469,13 +467,13 @@ impl FunctionLowering<'_> {
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
         let mut targets = Vec::with_capacity(terms.len());
-        // A failed check reports the line of the allocation.
+        // A failed check reports the source location of the allocation.
         let mut at = None;
         for &(value, target) in terms {
             if self.heap.is_filled(target) || func.syms.as_int(target).is_some() {
                 continue;
             }
-            // Symbols are sizes, so most terms need no check.
+            // Symbols are not negative, so most terms need no check.
             let zero = func.syms.int(0);
             let allocation = self.allocations.get(&target).cloned();
             let allocation =
@@ -525,7 +523,7 @@ impl FunctionLowering<'_> {
     }
 
     fn shape_func_name(&self) -> Arc<str> {
-        // Names are numbered, so only names of the module can conflict.
+        // The names are numbered, so only names of the module can conflict.
         (self.shape_funcs.len()..)
             .map(|i| format!("shape_func_{}_{i}", self.name))
             .find(|n| !self.taken_names.contains(n.as_str()))
@@ -533,7 +531,7 @@ impl FunctionLowering<'_> {
             .into()
     }
 
-    /// Inserts the allocation of the heap, and its substitute, before the body.
+    /// Inserts the allocation of the heap, or its substitute, before the body.
     fn insert_heap_alloc(&mut self, func: &mut Function, body: Seq) {
         let mut bindings = Vec::new();
         if self.heap_used && !self.heap_read {
@@ -558,7 +556,7 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// If nothing reads the heap, sizes are only checked, not stored.
+    /// Removes the stores if nothing reads the heap. Sizes are then only checked.
     fn drop_stores(&mut self, func: &mut Function) {
         for seq in reachable_seqs(func) {
             let mut bindings = take_flat_bindings(func, seq);
@@ -574,8 +572,7 @@ impl FunctionLowering<'_> {
     }
 }
 
-/// The target shape of a call of `vm.builtin.reshape` in symbols, for the message of a reshape that
-/// does not fit.
+/// The target shape of a call of `vm.builtin.reshape`, for the message of a reshape whose element count differs.
 fn reshape_target_text(func: &Function, callee: Callee, args: &[Expr]) -> Option<String> {
     let Callee::Expr(callee) = callee else { return None };
     match (func.expr(callee), args) {
@@ -598,8 +595,7 @@ fn add_span(error: PassError, span: pliant_ir::Span) -> PassError {
     }
 }
 
-/// Removes symbolic dims from all types except those of the parameters, since the symbols are no
-/// longer defined.
+/// Removes symbolic dims from all types except those of the parameters, because the symbols are no longer defined.
 fn erase_types(func: &mut Function) {
     let mut erased: FxHashMap<Type, Type> = FxHashMap::default();
     for seq in reachable_seqs(func) {
@@ -619,7 +615,7 @@ fn erase_types(func: &mut Function) {
     func.func_mut(root).ret_ty = erase_symbolic_dims(func, ret, &mut erased);
 }
 
-/// The expression with its result type and its type arguments erased.
+/// The expression with symbolic dims removed from its result type and its type arguments.
 fn erase_expr_types(func: &mut Function, e: Expr, erased: &mut FxHashMap<Type, Type>) -> Expr {
     if matches!(func.expr(e), ExprData::Var(_)) {
         return e;
@@ -639,7 +635,7 @@ fn erase_expr_types(func: &mut Function, e: Expr, erased: &mut FxHashMap<Type, T
     func.call(callee, &args, attrs, &new, new_ty)
 }
 
-/// A type without symbolic dims.
+/// The type without symbolic dims.
 pub(super) fn erase_symbolic_dims(
     func: &mut Function,
     ty: Type,

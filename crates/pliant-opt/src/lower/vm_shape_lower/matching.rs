@@ -1,5 +1,4 @@
-//! Matches values against types: checks that the value has the type, and defines the type's new
-//! symbols.
+//! Matches values with types: checks that a value has a type, and defines the new symbols of the type.
 
 use pliant_ir::attr_names::NUM_CAPTURED;
 use pliant_ir::op::WHILE_LOOP;
@@ -15,29 +14,29 @@ use rustc_hash::FxHashMap;
 use super::lower::{FunctionLowering, erase_symbolic_dims};
 use crate::common::lowered_ops::{packed_call, prim_int, unit_ty};
 
-/// The dim must equal the operand.
+/// Action code: the dim must equal the operand.
 const ASSERT_IMM: i64 = 0;
-/// The dim is stored into the slot.
+/// Action code: the dim is stored in the slot.
 pub(super) const STORE: i64 = 1;
-/// Does nothing.
+/// Action code: the dim is ignored.
 const NO_OP: i64 = 2;
-/// The dim must equal the slot.
+/// Action code: the dim must equal the value in the slot.
 const ASSERT_LOAD: i64 = 3;
 
-/// One value whose dims are matched.
+/// A value whose dims are matched with expected dims.
 struct DimMatch {
     value: Expr,
     /// The expected dims.
     dims: Box<[Sym]>,
-    /// The dims that are already proved.
+    /// For each dim, whether it is already proved.
     proved: Vec<bool>,
-    /// The value's description for messages: `'x'`.
+    /// The description of the value in messages, such as `'x'`.
     subject: String,
-    /// Whether the value is an integer scalar instead of a tensor or a shape.
+    /// Whether the value is an integer scalar; otherwise it is a tensor or a shape.
     scalar: bool,
 }
 
-/// The action for one dim: the code, its operand, and the text for a failed check.
+/// The action for one dim: the code, its operand, and the expected value as text for the message of a failed check.
 struct DimAction(i64, i64, Option<String>);
 
 impl DimMatch {
@@ -47,15 +46,15 @@ impl DimMatch {
 }
 
 impl FunctionLowering<'_> {
-    /// Matches the parameters and computes what follows from them.
+    /// Matches the parameters, and computes the terms that their symbols define.
     pub fn match_params(
         &mut self,
         func: &mut Function,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
         let mut params: Vec<_> = func.params().iter().copied().enumerate().collect();
-        // Captured values are correct: if an argument disagrees with them, the argument is
-        // reported.
+        // Captured values are matched first, because they are correct. If an argument disagrees with them, the message then names
+        // the argument.
         let captured = func.attrs.get(NUM_CAPTURED).and_then(AttrValue::as_int).unwrap_or(0);
         let captured = usize::try_from(captured).unwrap_or(0).min(params.len());
         params.rotate_right(captured);
@@ -79,7 +78,7 @@ impl FunctionLowering<'_> {
         self.compute_ready(func, out)
     }
 
-    /// Matches a value of type `actual` against the type `expected`.
+    /// Matches a value of type `actual` with the type `expected`.
     pub fn match_value(
         &mut self,
         func: &mut Function,
@@ -94,8 +93,7 @@ impl FunctionLowering<'_> {
         self.match_dims(func, dim_matches, out)
     }
 
-    /// Checks the result of a call that no function has checked: of a packed function, a function
-    /// value, or the state of a loop.
+    /// Checks the result of a call whose callee does not check it: a packed function, a function value, or a loop.
     pub fn check_call_result(
         &mut self,
         func: &mut Function,
@@ -112,7 +110,7 @@ impl FunctionLowering<'_> {
         self.compute_ready(func, out)
     }
 
-    /// Checks that a called value is a function, unless its type says so.
+    /// Checks that a called value is a function, unless its type implies it.
     pub fn check_callee(&mut self, func: &mut Function, call: Expr, out: &mut Vec<Binding>) {
         let ExprData::Call { callee: Callee::Expr(callee), args, .. } = *func.expr(call) else {
             return;
@@ -133,7 +131,7 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// Stores one dim of a tensor or shape of the given rank.
+    /// Applies an action code to one dim of a tensor or shape of rank `rank`.
     pub fn store_dim(
         &mut self,
         func: &mut Function,
@@ -149,9 +147,8 @@ impl FunctionLowering<'_> {
         self.emit_match(func, &dim_match, actions, out);
     }
 
-    /// A call of a closure whose result the function returns, as a tail call. `None` for other
-    /// calls, and if the function's result type is more precise than an object, since then this
-    /// function must check the result.
+    /// A call of a closure whose result the function returns, rewritten to a tail call. `None` for other calls. Also `None` if the
+    /// function's result type is more precise than `R.Object`, because then this function must check the result.
     pub fn tail_closure_call(
         &mut self,
         func: &mut Function,
@@ -177,8 +174,7 @@ impl FunctionLowering<'_> {
         Some(packed_call(func, "vm.builtin.invoke_closure_tail", &args, ty))
     }
 
-    /// Checks the function's result, whose type was `actual` before lowering, unless `expected` follows
-    /// from it.
+    /// Checks the function's result, unless its type before lowering (`actual`) implies the result type.
     pub fn check_result(
         &mut self,
         func: &mut Function,
@@ -193,7 +189,7 @@ impl FunctionLowering<'_> {
         self.match_value(func, result, actual, expected, "the result".into(), out)
     }
 
-    /// A call without its stores into the heap; `None` for a match that only stores.
+    /// A match without its stores to the heap; `None` if it only stores. Other calls are returned unchanged.
     pub fn without_stores(&mut self, func: &mut Function, call: Expr) -> Option<Expr> {
         let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(call) else {
             return Some(call);
@@ -224,7 +220,7 @@ impl FunctionLowering<'_> {
         Some(packed_call(func, &name, &args, unit))
     }
 
-    /// Checks everything but dims, and adds jobs for the values whose dims must be matched.
+    /// Checks everything but the dims of a value, and appends the values whose dims must be matched to `dim_matches`.
     #[expect(clippy::too_many_arguments, reason = "a value with its two types, and two sinks")]
     fn check_kind(
         &mut self,
@@ -360,7 +356,7 @@ impl FunctionLowering<'_> {
         self.emit_check(func, "vm.builtin.check_tensor_info", &[value, ndim, dtype], subject, out);
     }
 
-    /// Emits a check whose last operand describes it.
+    /// Emits a check. The last operand describes the checked value.
     pub fn emit_check(
         &mut self,
         func: &mut Function,
@@ -376,8 +372,8 @@ impl FunctionLowering<'_> {
         self.namer.bind(func, "_", call, out);
     }
 
-    /// Matches the dims of all jobs: single symbols and constants first, then terms with one
-    /// unknown symbol, then terms whose symbols are all known.
+    /// Matches the dims of all values: symbols and constants first, then terms with one unknown symbol, then terms whose symbols
+    /// are all known.
     fn match_dims(
         &mut self,
         func: &mut Function,
@@ -407,7 +403,7 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// The actions for constants, symbols and filled terms; other dims are added to `composite`.
+    /// The actions for constants, symbols and filled terms. Other dims are appended to `composite`.
     fn simple_actions<'j>(
         &mut self,
         func: &Function,
@@ -438,8 +434,7 @@ impl FunctionLowering<'_> {
         actions
     }
 
-    /// What the dim at `description` must equal, for messages: the term, then a tab and the origin of its
-    /// symbols.
+    /// The expected value of a dim as text for messages: the term, then a tab and the origins of its symbols.
     fn expected_text(&self, func: &Function, term: Sym, description: &str) -> String {
         let wholes = origins::Wholes::of(func);
         let text = wholes.shown(&func.syms.display(term).to_string());
@@ -465,7 +460,10 @@ impl FunctionLowering<'_> {
             .collect()
     }
 
-    /// Defines the symbols that occur only in composed dims.
+    /// Defines the symbols that occur only in composite dims.
+    ///
+    /// # Errors
+    /// If no dim determines a symbol.
     fn solve_symbols(
         &mut self,
         func: &mut Function,
@@ -481,7 +479,7 @@ impl FunctionLowering<'_> {
                 let unknown = self.count_unknown_symbols(func, dim_match.dims[dim]);
                 match unknown {
                     0 => {}
-                    // Another dim may determine a symbol that cannot be solved here.
+                    // If this dim does not determine its symbol, another dim may.
                     1 if self.solve_symbol(func, dim_match, dim, out)? => {}
                     _ => still_unsolved.push(index),
                 }
@@ -511,7 +509,7 @@ impl FunctionLowering<'_> {
         )])
     }
 
-    /// Defines the one unknown symbol of a dim from the dim's value, if that determines it.
+    /// Defines the one unknown symbol of a dim from the value of the dim. Returns false if the value does not determine it.
     fn solve_symbol(
         &mut self,
         func: &mut Function,
@@ -523,7 +521,7 @@ impl FunctionLowering<'_> {
         let vars = func.syms.free_vars(pattern);
         let known: Vec<SymVar> =
             vars.into_iter().filter(|&v| self.heap.is_filled(func.syms.var(v))).collect();
-        // Messages about its arithmetic name the size.
+        // Messages about arithmetic on the dim describe the dim.
         let size = dim_match.describe_dim(dim);
         let known = |v| known.contains(&v);
         let Some(solution) = solve_match(&mut func.syms, pattern, &size, &known) else {
@@ -534,8 +532,7 @@ impl FunctionLowering<'_> {
         let actions = self.action_for_dim(dim_match, dim, DimAction(STORE, slot, None));
         self.emit_match(func, dim_match, actions, out);
         self.heap.mark_filled(&func.syms, observed);
-        // A value that is not a valid size is clamped to 0; the check of the whole term then fails
-        // with the right message.
+        // A solution that is not a valid size is clamped to 0. The check of the whole term then fails with the right message.
         let zero = func.syms.int(0);
         let value = func.syms.max(solution.value, zero);
         let symbol = func.syms.var(solution.var);
@@ -574,7 +571,7 @@ impl FunctionLowering<'_> {
     }
 }
 
-/// The description of a call's result in messages, if nothing has checked it.
+/// The description of a call's result in messages; `None` if the callee has checked it.
 fn unchecked_result(func: &Function, binding: &Binding) -> Option<String> {
     let ExprData::Call { callee, args, .. } = func.expr(binding.value) else { return None };
     let callee = match callee {
@@ -599,7 +596,7 @@ fn unchecked_result(func: &Function, binding: &Binding) -> Option<String> {
     }
 }
 
-/// Creates a job. Dims that the value's own type has are proved.
+/// The expected dims of a value. Dims that the value's own type already has are proved.
 fn dim_match(
     value: Expr,
     dims: Box<[Sym]>,

@@ -1,19 +1,18 @@
 //! # What it does
-//! Computes, checks and reads symbolic sizes explicitly. A function with symbolic sizes gets a shape heap: an int64 tensor with
-//! a slot for each symbol and each computed size. On entry the parameters are checked and matched: rank, dtype, constant dims,
-//! repeated symbols. Plain symbols are stored first, then composed terms (`n * 2`, `n + 1`, `n * 4 + m`) are solved for their
-//! one unknown symbol. `R.match_cast`, results of packed functions and, unless its type is evident, the function's result are
-//! checked in the same way. Generated loop functions (`shape_func*`) compute the other sizes as soon as their symbols are
-//! known, with checks for 64-bit overflow. Every shape and integer that depends on symbols is then read from the heap.
+//! Computes, checks and reads symbolic sizes explicitly. A function with symbolic sizes gets a shape heap: an int64 tensor with a
+//! slot for each symbol and each computed size. On entry, the rank, dtype, constant dims and repeated symbols of the parameters are
+//! checked. Dims that are a symbol are stored first. Then composite dims (`n * 2`, `n + 1`, `n * 4 + m`) are solved for their one
+//! unknown symbol. `R.match_cast` and results of packed functions are checked in the same way, and so is the function's result
+//! unless its type is proved. Generated loop functions (`shape_func*`) compute the other sizes as soon as their symbols are known,
+//! and check for 64-bit overflow. Every shape and integer that depends on symbols is then read from the heap.
 //!
-//! If a call's result is the function's result, its sizes are checked before the call as far as the
-//! arguments determine them, so that the call stays a tail call.
+//! If the function returns the result of a call, the sizes of the result are checked before the call as far as the arguments
+//! determine them, so that the call stays a tail call.
 //!
-//! A private function whose callers are all known needs no checks that its callers' types prove.
+//! A private function whose call sites are all known does not check what the types of all arguments prove.
 //!
-//! Messages use the user's names: the first line of a check's last operand names the function and
-//! the parameter; each further line belongs to one dim and states the expected value and, after a
-//! tab, the origin of that value.
+//! Error messages use the names in the source. The last operand of a check describes it: the first line names the function and the
+//! parameter. Each further line belongs to one dim and states the expected value and, after a tab, the origin of that value.
 //!
 //! # Before
 //! ```python
@@ -49,17 +48,16 @@
 //!
 //! # Requires
 //! Operators lowered to calls ([`CallTIRRewrite`](crate::lower::call_tir_rewrite),
-//! [`LowerRuntimeBuiltin`](crate::lower::lower_runtime_builtin)). A function that still contains
-//! others is left alone, since lowering them introduces sizes, and so are the functions that it
-//! calls, whose types define its sizes. No local functions.
-//!
+//! [`LowerRuntimeBuiltin`](crate::lower::lower_runtime_builtin)), and no local functions. A function that still contains other
+//! operators is left unchanged, because lowering them introduces sizes. So are the functions that it calls, because its types
+//! define some of their sizes.
 //! # Keeps
 //! The order of existing calls. Types lose dims that mention symbols, except those of the
 //! parameters.
 //!
 //! # Never
-//! Refuses what it cannot prove: that becomes a check at run time. Omits a check that it
-//! cannot prove.
+//! Rejects a program because of a property that it cannot prove: that becomes a check at run time. Omits a check of such a
+//! property.
 
 mod allocations;
 mod bounds;
@@ -89,10 +87,10 @@ use crate::common::lowered_ops::{
 };
 use crate::common::purity::allow_hidden_effects;
 
-/// A generated loop function and its name.
+/// The name of a generated loop function, and the function.
 type NamedShapeFunc = (Arc<str>, PrimFunc);
 
-/// The attribute of functions that are already lowered.
+/// The attribute of functions that this pass has already lowered.
 pub const VM_SHAPE_LOWERED: &str = "vm_shape_lowered";
 
 /// See the module's documentation.
@@ -130,8 +128,7 @@ impl ModulePass for VmShapeLower {
     }
 }
 
-/// The functions that an earlier pass of the minimum build must lower first, and those that they
-/// call: only the types of the latter define some of their sizes.
+/// The functions that an earlier pass of the minimum build must lower first, and the functions that they call.
 fn functions_not_lowerable_yet(module: &IRModule) -> FxHashSet<Arc<str>> {
     let funcs = module.relax_funcs();
     let mut pending: Vec<Arc<str>> =
@@ -147,7 +144,7 @@ fn functions_not_lowerable_yet(module: &IRModule) -> FxHashSet<Arc<str>> {
     not_lowerable
 }
 
-/// The operators that only exist before this pass.
+/// Operators that earlier passes of the minimum build lower.
 const EARLIER_STAGE_OPS: [Op; 8] = [
     CALL_TIR,
     CALL_DPS_PACKED,
@@ -159,7 +156,7 @@ const EARLIER_STAGE_OPS: [Op; 8] = [
     MEMORY_KILL_TENSOR,
 ];
 
-/// Whether a function contains operators that an earlier pass of the minimum build lowers.
+/// Whether a function contains operators that an earlier pass of the minimum build must lower.
 fn has_unlowered_operators(func: &Function) -> bool {
     let lowered_earlier = |op: Op| {
         let decl = pliant_ops::registry().decl(op);

@@ -1,5 +1,5 @@
-//! Scalars that follow from scalar parameters, such as the counter of a loop. They are computed
-//! from those values, without the heap.
+//! Scalars that are linear in scalar parameters, such as the counter of a loop. They are computed from the parameters, without the
+//! heap.
 
 use pliant_ir::relax::{Expr, Function, TypeData, Var};
 use pliant_ir::{DType, Sym};
@@ -8,10 +8,10 @@ use pliant_sym::{CmpOp, SymKind};
 use super::lower::FunctionLowering;
 use crate::common::lowered_ops::{packed_call, prim_int};
 
-/// Maximum number of terms; a loop function computes longer sums.
+/// Maximum number of terms in such a sum. Generated loop functions compute longer sums.
 const MAX_TERMS: usize = 16;
 
-/// `constant + sum(coef * term)`, as a value or compared with 0.
+/// The sum `constant + sum(coef * term)`, as a value or compared with 0.
 pub(super) struct LinearSum {
     op: PrimOp,
     constant: i64,
@@ -39,7 +39,7 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// The term as a sum of scalar parameters, if possible.
+    /// The term as a linear sum of scalar parameters, or as a comparison of two such sums; `None` for other terms.
     pub fn linear_sum(&self, func: &Function, value: Sym) -> Option<LinearSum> {
         let known = |terms: &[(i64, Sym)]| {
             terms.len() <= MAX_TERMS && terms.iter().all(|(_, s)| self.scalars.contains_key(s))
@@ -60,7 +60,7 @@ impl FunctionLowering<'_> {
         known(&terms).then_some(LinearSum { op, constant, terms })
     }
 
-    /// The value of a sum, as an expression to bind.
+    /// The expression that computes a sum, for a new binding.
     pub fn emit_linear_sum(&mut self, func: &mut Function, sum: LinearSum, dtype: DType) -> Expr {
         let op = match (sum.op, dtype) {
             (PrimOp::Sum, DType::Bool) => PrimOp::Ne,
@@ -74,7 +74,7 @@ impl FunctionLowering<'_> {
         compute_prim_value(func, &args, dtype)
     }
 
-    /// Converts an integer to a bool.
+    /// The expression that converts an integer to a bool.
     pub fn int_to_bool(&self, func: &mut Function, value: Expr) -> Expr {
         let args = [prim_int(func, PrimOp::Ne as i64), prim_int(func, 0), prim_int(func, 1), value];
         compute_prim_value(func, &args, DType::Bool)
@@ -86,7 +86,7 @@ fn compute_prim_value(func: &mut Function, args: &[Expr], dtype: DType) -> Expr 
     packed_call(func, "vm.builtin.compute_prim_value", args, ty)
 }
 
-/// A term as a sum; any other term is a single addend.
+/// The constant and the terms of a sum. Any other expression is a sum of one term.
 fn sum_parts(func: &Function, value: Sym) -> (i64, Vec<(i64, Sym)>) {
     match func.syms.kind(value) {
         SymKind::Int(v) => (v, Vec::new()),
@@ -95,6 +95,7 @@ fn sum_parts(func: &Function, value: Sym) -> (i64, Vec<(i64, Sym)>) {
     }
 }
 
+/// The constant and the terms, with their coefficients, of a sum.
 type SumParts = (i64, Vec<(i64, Sym)>);
 
 fn difference(a: SumParts, b: SumParts) -> Option<SumParts> {

@@ -1,9 +1,8 @@
 //! Generates the loop functions that compute sizes from other sizes in the shape heap.
 //!
-//! Arithmetic is checked: before a sum or product is used, an assertion on its value in floating
-//! point ensures that it fits 64 bits, and no division by zero is ever executed. Nested sums and
-//! products wrap: terms that were multiplied out may exceed 64 bits although the whole does not.
-//! Terms that already have a slot are loaded.
+//! Arithmetic is checked: before a sum or product is used, an assertion on its value in floating point ensures that it fits 64
+//! bits. Division by zero is never executed. Intermediate sums and products may wrap: the terms of an expanded product can exceed
+//! 64 bits although the whole does not. Terms that already have a slot are loaded.
 
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
 use pliant_ir::{DType, Sym, SymArena, SymVar};
@@ -11,32 +10,32 @@ use pliant_sym::{CmpOp, SymKind};
 use pliant_tensor::CheckFailure;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Values up to this count as sizes that fit 64 bits. It is slightly below 2^63, by more than
-/// rounding errors can add up to.
+/// Maximum floating-point estimate of a size that counts as fitting 64 bits. It is below 2^63 by more than the accumulated rounding
+/// errors.
 const MAX_SIZE: f64 = 9.2e18;
 
-/// Limit of the terms of a sum. Below it, rounding leaves the sum as exact as [`MAX_SIZE`] needs.
+/// Maximum magnitude of the terms of a sum. Below it, the rounding error of the sum is small enough for [`MAX_SIZE`].
 const MAX_TERM: f64 = 1e28;
 
-/// A leaf with a smaller coefficient is below [`MAX_TERM`].
+/// A leaf times a smaller coefficient is below [`MAX_TERM`].
 const SMALL_COEFFICIENT: u64 = 1 << 30;
 
-/// A loop function on the heap, under construction.
+/// A loop function that reads and writes the shape heap, under construction.
 pub(super) struct ShapeFunc<'a> {
     syms: &'a SymArena,
-    /// The slot of each term that can be loaded.
+    /// The slot of each term that can be loaded from the heap.
     slots: &'a dyn Fn(Sym) -> Option<u32>,
-    /// The prefix of messages: the name of the function whose sizes these are.
+    /// The prefix of messages: the name of the function whose sizes are computed.
     message_prefix: &'a str,
-    /// The owner of the size, for messages: `, for the result of 'add'`.
+    /// The owner of the current size, for messages: `, for the result of 'add'`.
     owner_text: String,
     func: PrimFunc,
     heap: Buffer,
     stmts: Vec<Stmt>,
     values: FxHashMap<Sym, Expr>,
-    /// For each term, its value in floating point and the sum of the magnitudes of its parts.
+    /// For each term, its value in floating point, and the sum of the magnitudes of its parts.
     float_estimates: FxHashMap<Sym, (Expr, Expr)>,
-    /// Terms whose operands are checked, and whether they occur only as parts of sums and products.
+    /// The terms whose operands are checked, and whether they were checked only as intermediate values of a sum or product.
     checked: FxHashSet<(Sym, bool)>,
 }
 
@@ -64,9 +63,9 @@ impl<'a> ShapeFunc<'a> {
         }
     }
 
-    /// Computes a term and stores it into a slot. Sums and products in it must fit 64 bits, except
-    /// in the arms of selections, of which only one is used. With `size`, which names the owner of
-    /// the size, the value must not be negative.
+    /// Computes a term and stores it in a slot. Sums and products in it are checked to fit 64 bits, except in the arms of
+    /// selections, because only one arm is used. `size` is present if the value is a dim of an allocated tensor, which must not be
+    /// negative; it describes the tensor for messages.
     ///
     /// # Errors
     /// The variable that has no slot.
@@ -84,19 +83,19 @@ impl<'a> ShapeFunc<'a> {
         let index = self.func.int(i64::from(slot));
         let store = self.func.store(self.heap, &[index], value);
         self.stmts.push(store);
-        // Later terms load the result instead of computing it again.
+        // Later terms load the stored value instead of computing it again.
         let loaded = self.func.load(self.heap, &[index]);
         self.values.insert(sym, loaded);
         Ok(())
     }
 
-    /// The finished function; its heap size is not yet set.
+    /// The finished function. Its heap size is not set yet.
     pub fn finish(mut self) -> PrimFunc {
         self.func.body = self.func.seq(self.stmts);
         self.func
     }
 
-    /// Emits the checks of a term and of everything that it always evaluates, operands first.
+    /// Emits the checks of a term and of everything that is always evaluated with it, operands first.
     fn check_operands(&mut self, root: Sym) -> Result<(), SymVar> {
         let mut stack = vec![(root, false, false)];
         while let Some((sym, is_intermediate, operands_done)) = stack.pop() {
@@ -131,8 +130,7 @@ impl<'a> ShapeFunc<'a> {
             || (self.slots)(sym).is_some()
     }
 
-    /// Whether a term is a sum or a product. These are correct if the final value fits, even if
-    /// intermediate values wrap.
+    /// Whether a term is a sum or a product. Its intermediate values may wrap, as long as the final value fits.
     fn is_sum_or_product(&self, sym: Sym) -> bool {
         !self.is_leaf(sym) && (self.addends(sym).is_some() || self.factors(sym).is_some())
     }
@@ -185,7 +183,7 @@ impl<'a> ShapeFunc<'a> {
         self.func.binary(BinOp::Le, size, limit)
     }
 
-    /// Whether large terms of a sum may cancel, so that the sum does not bound its rounding error.
+    /// Whether large terms of a sum may cancel, so that the value of the sum does not bound its rounding error.
     fn may_cancel(&self, root: Sym) -> bool {
         let mut stack = vec![(root, true)];
         let mut visited = FxHashSet::default();
@@ -207,8 +205,8 @@ impl<'a> ShapeFunc<'a> {
         false
     }
 
-    /// An assertion whose message begins with the prefix and ends with the values of a term's
-    /// symbols, if there are few.
+    /// Emits an assertion. Its message begins with the prefix and ends with the values of the symbols in `sym`, unless there are
+    /// too many.
     fn assert_with_values(
         &mut self,
         holds: Expr,
@@ -245,8 +243,8 @@ impl<'a> ShapeFunc<'a> {
         self.func.const_of(value, DType::Float64)
     }
 
-    /// A term in floating point, and the sum of the magnitudes of its terms. Terms other than sums
-    /// and products were checked before, and are exact.
+    /// The value of a term in floating point, and the sum of the magnitudes of its parts. Terms other than sums and products are
+    /// exact, because they were checked before.
     fn float_estimate(&mut self, root: Sym) -> Result<(Expr, Expr), SymVar> {
         let mut stack = vec![(root, false)];
         while let Some((sym, operands_done)) = stack.pop() {
@@ -264,7 +262,7 @@ impl<'a> ShapeFunc<'a> {
         Ok(self.float_estimates[&root])
     }
 
-    /// [`float_value`](Self::float_value) of a term whose operands are computed.
+    /// [`float_estimate`](Self::float_estimate) of a term whose operands have estimates.
     fn float_estimate_from_operands(&mut self, sym: Sym) -> Result<(Expr, Expr), SymVar> {
         if !self.is_sum_or_product(sym) {
             let value = self.value(sym)?;
@@ -299,7 +297,7 @@ impl<'a> ShapeFunc<'a> {
         Ok(total.unwrap_or_else(|| (self.float_const(0.0), self.float_const(0.0))))
     }
 
-    /// The value of a term, computed operands first without recursion.
+    /// The value of a term. Operands are computed first, without recursion.
     fn value(&mut self, root: Sym) -> Result<Expr, SymVar> {
         let mut stack = vec![(root, false)];
         while let Some((sym, operands_done)) = stack.pop() {
@@ -327,7 +325,7 @@ impl<'a> ShapeFunc<'a> {
         self.as_bool(value)
     }
 
-    /// The value of a term whose operands are computed.
+    /// The value of a term whose operands are already computed.
     fn value_from_operands(&mut self, sym: Sym) -> Result<Expr, SymVar> {
         if let Some(slot) = (self.slots)(sym) {
             let index = self.func.int(i64::from(slot));
@@ -401,9 +399,8 @@ impl<'a> ShapeFunc<'a> {
         folded.expect("a connective of two or more operands")
     }
 
-    /// A division that cannot trap. If the divisor is not provably positive, 0 and -1 are replaced:
-    /// 0 because a check has failed or the result is unused, -1 because the result is the negated
-    /// operand.
+    /// A division that cannot trap. If the divisor is not provably positive, a divisor of 0 or -1 is replaced by 1. For 0, a check
+    /// has failed or the result is unused. For -1, the result is the negated dividend.
     fn guarded_division(&mut self, op: BinOp, a: Sym, b: Sym) -> Expr {
         let (x, y) = (self.int_of(a), self.int_of(b));
         if self.syms.as_int(b).is_some_and(|b| b > 0) {

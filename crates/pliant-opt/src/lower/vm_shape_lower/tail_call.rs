@@ -1,9 +1,8 @@
-//! The ends of sequences that compute the function's result.
+//! Checks of the function's result that keep calls at the end of a function tail calls.
 //!
-//! A `match_cast` of the result of an `If` moves into its branches. If the result of a call is
-//! not known to have the function's result type, its sizes are derived from those of the
-//! arguments and compared before the call. Nothing remains to be done after the call, so
-//! recursive loops use no stack.
+//! A `match_cast` of the result of an `If` moves into its branches. If the result of a call is not known to have the function's
+//! result type, its sizes are derived from the sizes of the arguments and compared before the call. No check remains after the
+//! call, so recursive loops do not grow the stack.
 
 use pliant_ir::relax::type_lattice::{erase_to_well_defined, is_subtype, type_syms};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData};
@@ -14,22 +13,22 @@ use rustc_hash::FxHashMap;
 use super::lower::FunctionLowering;
 use super::matching::STORE;
 
-/// The values of a callee's symbols at the call.
+/// The values of a callee's symbols at a call.
 type SymbolValues = FxHashMap<SymVar, Sym>;
 
-/// The position in a sequence that computes the function's result, and the required type.
+/// The binding in a sequence that computes the function's result, and the type that the result must have.
 #[derive(Clone, Copy)]
 pub(super) struct ResultBinding {
-    /// The index of the binding that computes it.
+    /// The index of the binding.
     pub value: usize,
-    /// The index of a `match_cast` of it that defines nothing.
+    /// The index of a `match_cast` of its variable that defines no symbols.
     pub cast: Option<usize>,
+    /// The required type.
     pub expected: Type,
 }
 
 impl FunctionLowering<'_> {
-    /// The end of a sequence whose binding `tail` is the function's result, which must have
-    /// type `expected`.
+    /// Describes the end of a sequence whose binding `tail` is the function's result, which must have type `expected`.
     pub fn result_binding(
         &self,
         func: &mut Function,
@@ -55,8 +54,8 @@ impl FunctionLowering<'_> {
         without_cast
     }
 
-    /// Inserts checks before the last binding of a sequence that its value has the required type.
-    /// Returns whether it is checked there or in its branches.
+    /// Inserts checks before the binding of the result, so that its value has the required type. Returns whether the result is
+    /// fully checked there or in its branches.
     pub fn check_before_result(
         &mut self,
         func: &mut Function,
@@ -75,8 +74,7 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// Inserts checks before a call that its result has type `expected`. Returns whether this is
-    /// possible.
+    /// Inserts checks before a call, so that its result has type `expected`. Returns false if that is not possible.
     fn check_before_call(
         &mut self,
         func: &mut Function,
@@ -101,7 +99,7 @@ impl FunctionLowering<'_> {
         for (&param, &arg) in params.iter().zip(&args) {
             derive_symbols(func, param, arg, &mut values, &mut unknown_dims);
         }
-        // The result's sizes, with a new symbol for each that must be read from an argument.
+        // The sizes of the result. Each size that must be read from an argument is a new symbol.
         let actual = erase_to_well_defined(func, ret, &|v| values.get(&v).copied(), &|_| None);
         let mut pairs = Vec::new();
         if !collect_equal_sizes(func, actual, expected, &mut pairs) {
@@ -112,7 +110,7 @@ impl FunctionLowering<'_> {
         Ok(true)
     }
 
-    /// Defines symbols as dims of arguments.
+    /// Defines symbols by reading dims of arguments.
     fn define_argument_dims(
         &mut self,
         func: &mut Function,
@@ -126,7 +124,7 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// Checks that sizes are equal.
+    /// Checks that the sizes in each pair are equal.
     fn check_equal_sizes(
         &mut self,
         func: &mut Function,
@@ -149,7 +147,7 @@ impl FunctionLowering<'_> {
     }
 }
 
-/// A dim of an argument that its type does not give.
+/// A dim of an argument that the argument's type does not determine.
 struct UnknownDim {
     value: Expr,
     rank: usize,
@@ -157,7 +155,8 @@ struct UnknownDim {
     symbol: Sym,
 }
 
-/// Derives the values of the symbols in a parameter's type from the argument.
+/// Derives the values of the symbols in a parameter's type from the argument. Symbols that must be read from the argument are
+/// appended to `unknown_dims`.
 fn derive_symbols(
     func: &mut Function,
     param: Type,
@@ -199,8 +198,8 @@ fn derive_symbols(
     }
 }
 
-/// Collects the sizes that must be equal for a value of type `actual` to have type `expected`. Returns
-/// whether no other check is needed.
+/// Collects the pairs of sizes that must be equal for a value of type `actual` to have type `expected`. Returns false if other
+/// checks are needed too.
 fn collect_equal_sizes(
     func: &Function,
     actual: Type,
