@@ -82,7 +82,7 @@ pub enum ParamValue {
 
 impl ParamValue {
     /// The value in the form that a type requires: tensor, scalar, shape, string or tuple.
-    fn of_type(&self, func: &Function, ty: Type) -> ParamValue {
+    fn coerce_to(&self, func: &Function, ty: Type) -> ParamValue {
         let data = func.types.get(ty);
         let dims = |values: &[ParamValue]| -> Option<Vec<i64>> {
             let size = |v: &ParamValue| match v {
@@ -99,11 +99,11 @@ impl ParamValue {
             (ParamValue::Either(tensor, _), TypeData::Tensor { .. }) => {
                 ParamValue::Tensor(tensor.clone())
             }
-            (ParamValue::Either(_, other), _) => other.of_type(func, ty),
+            (ParamValue::Either(_, other), _) => other.coerce_to(func, ty),
             (ParamValue::List(values) | ParamValue::Tuple(values), TypeData::Tuple(fields)) => {
                 let fields = fields.iter().map(Some).chain(std::iter::repeat(None));
                 let field = |(v, ty): (&ParamValue, Option<&Type>)| match ty {
-                    Some(&ty) => v.of_type(func, ty),
+                    Some(&ty) => v.coerce_to(func, ty),
                     None => v.clone(),
                 };
                 ParamValue::Tuple(values.iter().zip(fields).map(field).collect())
@@ -113,7 +113,7 @@ impl ParamValue {
             }
             (ParamValue::List(values), _) => match dims(values) {
                 Some(dims) if !dims.is_empty() => ParamValue::Shape(dims),
-                _ => ParamValue::Tuple(values.iter().map(|v| v.of_type(func, ty)).collect()),
+                _ => ParamValue::Tuple(values.iter().map(|v| v.coerce_to(func, ty)).collect()),
             },
             _ => self.clone(),
         }
@@ -139,13 +139,14 @@ impl ModulePass for BindParams {
         if self.params.is_empty() {
             return Ok(module);
         }
-        let bound = self.resolve(func);
-        let bound = bound.map_err(|p| PassError::User(vec![p.in_function(&*self.func_name)]))?;
-        let mut memory = ParamUses::of_in_place_module(&module)
+        let resolved = self.resolve(func);
+        let resolved =
+            resolved.map_err(|p| PassError::User(vec![p.in_function(&*self.func_name)]))?;
+        let mut aliases = ParamUses::of_in_place_module(&module)
             .map(|uses| MemoryAliases::of_with_results_written(func, &uses));
-        let mut written = |p: Var| memory.as_mut().is_some_and(|m| m.is_written(p));
-        let mut new =
-            bind(func, &bound, &mut written).map_err(|e| e.in_function(&self.func_name))?;
+        let mut written = |p: Var| aliases.as_mut().is_some_and(|m| m.is_written(p));
+        let mut new = replace_params(func, &resolved, &mut written)
+            .map_err(|e| e.in_function(&self.func_name))?;
         reinfer(&mut new, &module, ctx.ops, false).map_err(|e| e.in_function(&self.func_name))?;
         module.insert(self.func_name.clone(), new);
         Ok(module)
@@ -177,7 +178,7 @@ impl BindParams {
                 let name = &func.var(found).name;
                 return Err(Problem::new(format!("parameter '{name}' is bound twice")));
             }
-            out.push((found, value.of_type(func, func.var(found).ty)));
+            out.push((found, value.coerce_to(func, func.var(found).ty)));
         }
         Ok(out)
     }
@@ -185,16 +186,16 @@ impl BindParams {
 
 /// The function with parameters replaced by values. Parameters that are written to stay variables:
 /// each is one value, however often it is read.
-fn bind(
+fn replace_params(
     func: &Function,
     bound: &[(Var, ParamValue)],
     written: &mut dyn FnMut(Var) -> bool,
 ) -> Result<Function, PassError> {
-    let mut sizes = Sizes { func, known: FxHashMap::default() };
+    let mut known_sizes = KnownSizes { func, known: FxHashMap::default() };
     for (param, value) in bound {
         let data = func.var(*param);
-        sizes
-            .enter(&data.name, data.ty, value)
+        known_sizes
+            .record_sizes(&data.name, data.ty, value)
             .map_err(|p| PassError::User(vec![p.at(data.span)]))?;
     }
     let mut rest = func.clone();
@@ -202,7 +203,8 @@ fn bind(
     rest.func_mut(root).params.retain(|p| !bound.iter().any(|(b, _)| b == p));
     let mut bindings = Vec::new();
     let mut new = copy_function_with(&rest, |importer| {
-        let mut known: Vec<(SymVar, i64)> = sizes.known.iter().map(|(&v, s)| (v, s.0)).collect();
+        let mut known: Vec<(SymVar, i64)> =
+            known_sizes.known.iter().map(|(&v, s)| (v, s.0)).collect();
         known.sort_unstable();
         for (v, size) in known {
             let size = importer.dst.syms.int(size);
@@ -225,8 +227,8 @@ fn bind(
     }
     for (param, value) in bound {
         let data = func.var(*param);
-        sizes
-            .check(&data.name, data.ty, value)
+        known_sizes
+            .check_sizes(&data.name, data.ty, value)
             .map_err(|p| PassError::User(vec![p.at(data.span)]))?;
     }
     match free_syms(&new, new.root()).first() {
@@ -266,18 +268,18 @@ fn literal(dst: &mut Function, value: &ParamValue, src: &Function, ty: Type) -> 
 }
 
 /// The sizes that the values of parameters determine.
-struct Sizes<'a> {
+struct KnownSizes<'a> {
     func: &'a Function,
     /// Each size with its value and the parameter that determines it.
     known: FxHashMap<SymVar, (i64, String)>,
 }
 
-impl Sizes<'_> {
+impl KnownSizes<'_> {
     /// Records the sizes that are single symbols in a parameter's type.
-    fn enter(&mut self, name: &str, ty: Type, value: &ParamValue) -> Result<(), Problem> {
+    fn record_sizes(&mut self, name: &str, ty: Type, value: &ParamValue) -> Result<(), Problem> {
         let func = self.func;
-        let misfit =
-            || Err(Problem::new(format!("parameter '{name}' {}", refused(func, ty, value))));
+        let mismatch =
+            || Err(Problem::new(format!("parameter '{name}' {}", mismatch_text(func, ty, value))));
         match (func.types.get(ty), value) {
             (TypeData::Any, _) => Ok(()),
             (TypeData::Tensor { dtype, .. }, ParamValue::Tensor(tensor)) => {
@@ -293,32 +295,37 @@ impl Sizes<'_> {
                         "parameter '{name}' has {rank} dims, the tensor {found}"
                     )));
                 }
-                self.dims(name, func.types.get(ty).dims(), tensor.shape())
+                self.record_dims(name, func.types.get(ty).dims(), tensor.shape())
             }
             (TypeData::Prim { dtype, value }, ParamValue::Int(found)) if !dtype.is_float() => {
                 if !dtype.has_int(*found) || *dtype == DType::UInt64 && *found < 0 {
-                    return misfit();
+                    return mismatch();
                 }
-                self.dims(name, value.as_ref().map(std::slice::from_ref), &[*found])
+                self.record_dims(name, value.as_ref().map(std::slice::from_ref), &[*found])
             }
             (TypeData::Prim { dtype, .. }, ParamValue::Float(_)) if dtype.is_float() => Ok(()),
             (TypeData::Shape { .. }, ParamValue::Shape(dims)) => match func.rank_of(ty) {
-                Some(rank) if rank as usize != dims.len() => misfit(),
-                _ => self.dims(name, func.types.get(ty).dims(), dims),
+                Some(rank) if rank as usize != dims.len() => mismatch(),
+                _ => self.record_dims(name, func.types.get(ty).dims(), dims),
             },
             (TypeData::Tuple(fields), ParamValue::Tuple(values))
                 if fields.len() == values.len() =>
             {
                 for (i, (&field, value)) in fields.iter().zip(values).enumerate() {
-                    self.enter(&format!("{name}[{i}]"), field, value)?;
+                    self.record_sizes(&format!("{name}[{i}]"), field, value)?;
                 }
                 Ok(())
             }
-            _ => misfit(),
+            _ => mismatch(),
         }
     }
 
-    fn dims(&mut self, name: &str, dims: Option<&[Sym]>, found: &[i64]) -> Result<(), Problem> {
+    fn record_dims(
+        &mut self,
+        name: &str,
+        dims: Option<&[Sym]>,
+        found: &[i64],
+    ) -> Result<(), Problem> {
         for (&dim, &size) in dims.unwrap_or_default().iter().zip(found) {
             let Some(v) = self.func.syms.as_var(dim) else { continue };
             if size < 0 {
@@ -339,14 +346,15 @@ impl Sizes<'_> {
     }
 
     /// Compares the sizes in a parameter's type with those of its value, once all are known.
-    fn check(&self, name: &str, ty: Type, value: &ParamValue) -> Result<(), Problem> {
+    fn check_sizes(&self, name: &str, ty: Type, value: &ParamValue) -> Result<(), Problem> {
         let func = self.func;
         let one;
         let (dims, found): (Option<&[Sym]>, &[i64]) = match (func.types.get(ty), value) {
             (TypeData::Tuple(fields), ParamValue::Tuple(values)) => {
                 let mut fields = fields.iter().zip(values).enumerate();
-                return fields
-                    .try_for_each(|(i, (&ty, v))| self.check(&format!("{name}[{i}]"), ty, v));
+                return fields.try_for_each(|(i, (&ty, v))| {
+                    self.check_sizes(&format!("{name}[{i}]"), ty, v)
+                });
             }
             (data, ParamValue::Tensor(tensor)) => (data.dims(), tensor.shape()),
             (data, ParamValue::Shape(dims)) => (data.dims(), dims),
@@ -380,7 +388,7 @@ impl Sizes<'_> {
 }
 
 /// Why a value does not match a type.
-fn refused(func: &Function, ty: Type, value: &ParamValue) -> String {
+fn mismatch_text(func: &Function, ty: Type, value: &ParamValue) -> String {
     let found = match value {
         ParamValue::Tensor(_) | ParamValue::Either(..) => "a tensor".to_string(),
         ParamValue::Int(value) => format!("the integer {value}"),
@@ -399,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_to_bind_changes_nothing() {
+    fn binding_no_parameters_keeps_the_function_and_checks_its_name() {
         let mut module = IRModule::new();
         module.insert("main", Function::empty());
         let ctx = PassContext::new(pliant_ops::registry());

@@ -88,39 +88,48 @@ impl ModulePass for BindSymbolicVars {
             None => module.relax_funcs().map(|(name, _)| name.clone()).collect(),
         };
         let before = module.clone();
-        let mut found: FxHashSet<&str> = FxHashSet::default();
-        let mut all: Vec<String> = Vec::new();
+        let mut bound_names: FxHashSet<&str> = FxHashSet::default();
+        let mut all_names: Vec<String> = Vec::new();
         for name in names {
             let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-            let sizes = sizes_of(func);
-            all.extend(sizes.iter().map(|&v| func.syms.name(v).to_string()));
+            let sizes = function_sizes(func);
+            all_names.extend(sizes.iter().map(|&v| func.syms.name(v).to_string()));
             let mut bound = Vec::new();
             for (key, value) in &self.binding_map {
-                let same = sizes.iter().copied().filter(|&v| func.syms.name(v) == &**key);
-                bound.extend(same.map(|v| (v, value)));
+                let same_name = sizes.iter().copied().filter(|&v| func.syms.name(v) == &**key);
+                bound.extend(same_name.map(|v| (v, value)));
                 if bound.last().is_some_and(|(v, _)| func.syms.name(*v) == &**key) {
-                    found.insert(key);
+                    bound_names.insert(key);
                 }
             }
             if !bound.is_empty() {
-                *func = Arc::new(bind(func, &sizes, &bound));
+                *func = Arc::new(replace_sizes(func, &sizes, &bound));
             }
         }
-        self.check(&found, all)?;
-        settled(&before, module, ctx)
+        self.check(&bound_names, all_names)?;
+        check_result(&before, module, ctx)
     }
 }
 
 /// The module, if the sizes of the changed functions are still defined and their calls still fit.
-fn settled(before: &IRModule, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+fn check_result(
+    before: &IRModule,
+    module: IRModule,
+    ctx: &PassContext,
+) -> Result<IRModule, PassError> {
     let mut problems = Vec::new();
     for (name, func) in module.relax_funcs() {
-        if before.get(name).and_then(BaseFunc::as_relax).is_some_and(|old| Arc::ptr_eq(old, func)) {
+        if before
+            .get(name)
+            .and_then(BaseFunc::as_relax)
+            .is_some_and(|module_before| Arc::ptr_eq(module_before, func))
+        {
             continue;
         }
-        let (own, old) = (with_callees(&module, name), with_callees(before, name));
-        let after = errors(&own, ctx);
-        if !after.is_empty() && errors(&old, ctx).is_empty() {
+        let (module_after, module_before) =
+            (function_with_callees(&module, name), function_with_callees(before, name));
+        let after = verifier_errors(&module_after, ctx);
+        if !after.is_empty() && verifier_errors(&module_before, ctx).is_empty() {
             let problem = |why: String| {
                 Problem::new(format!("the sizes cannot become these: {why}")).with_help(
                     "a new size stands alone in a dim of a parameter or in a match_cast, or is computed from such",
@@ -132,19 +141,19 @@ fn settled(before: &IRModule, module: IRModule, ctx: &PassContext) -> Result<IRM
     if problems.is_empty() { Ok(module) } else { Err(PassError::User(problems)) }
 }
 
-fn errors(module: &IRModule, ctx: &PassContext) -> Vec<String> {
+fn verifier_errors(module: &IRModule, ctx: &PassContext) -> Vec<String> {
     let findings = verify_module(module, ctx.ops);
     findings.iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect()
 }
 
 /// A function together with everything that it calls.
-fn with_callees(module: &IRModule, name: &str) -> IRModule {
+fn function_with_callees(module: &IRModule, name: &str) -> IRModule {
     let mut out = IRModule::new();
-    let mut work: Vec<Arc<str>> = vec![name.into()];
-    while let Some(name) = work.pop() {
+    let mut pending: Vec<Arc<str>> = vec![name.into()];
+    while let Some(name) = pending.pop() {
         if let Some(func) = module.get(&name).filter(|_| out.get(&name).is_none()) {
             if let BaseFunc::Relax(func) = func {
-                work.extend(called_globals(func));
+                pending.extend(called_globals(func));
             }
             out.insert(name, func.clone());
         }
@@ -154,9 +163,13 @@ fn with_callees(module: &IRModule, name: &str) -> IRModule {
 
 impl BindSymbolicVars {
     /// Reports negative sizes, and sizes that no function has.
-    fn check(&self, found: &FxHashSet<&str>, mut all: Vec<String>) -> Result<(), PassError> {
+    fn check(
+        &self,
+        bound_names: &FxHashSet<&str>,
+        mut all_names: Vec<String>,
+    ) -> Result<(), PassError> {
         let mut problems = Vec::new();
-        let place = match &self.func_name {
+        let subject = match &self.func_name {
             Some(name) => format!("function '{name}' has"),
             None => "the module's functions have".into(),
         };
@@ -165,12 +178,12 @@ impl BindSymbolicVars {
                 problems.push(Problem::new(format!("the size '{key}' cannot be {value}")));
             } else if self.binding_map[..i].iter().any(|(other, _)| other == key) {
                 problems.push(Problem::new(format!("the size '{key}' is bound twice")));
-            } else if !found.contains(&**key) {
-                all.sort();
-                all.dedup();
-                let names = all.iter().map(String::as_str);
+            } else if !bound_names.contains(&**key) {
+                all_names.sort();
+                all_names.dedup();
+                let names = all_names.iter().map(String::as_str);
                 problems.push(
-                    Problem::new(format!("{place} no symbolic size '{key}'"))
+                    Problem::new(format!("{subject} no symbolic size '{key}'"))
                         .with_help(format_names("there are", names)),
                 );
             }
@@ -181,7 +194,7 @@ impl BindSymbolicVars {
 
 /// The sizes of a function: those that its parameters or casts define, and those that it only
 /// mentions. Sizes defined by local functions or loop iterations are not included.
-fn sizes_of(func: &Function) -> Vec<SymVar> {
+fn function_sizes(func: &Function) -> Vec<SymVar> {
     let root = func.root();
     let mut out: Vec<SymVar> = Vec::new();
     let mut define = |ty: Type| {
@@ -211,19 +224,19 @@ fn sizes_of(func: &Function) -> Vec<SymVar> {
 
 /// The function with sizes replaced by values, all at once. Sizes in these values refer to the
 /// unbound sizes of the function with the same names.
-fn bind(func: &Function, sizes: &[SymVar], bound: &[(SymVar, &SizeTerm)]) -> Function {
+fn replace_sizes(func: &Function, sizes: &[SymVar], bound: &[(SymVar, &SizeTerm)]) -> Function {
     copy_function_with(func, |importer| {
-        let mut fresh: FxHashMap<String, Sym> = FxHashMap::default();
+        let mut sizes_by_name: FxHashMap<String, Sym> = FxHashMap::default();
         for &v in sizes.iter().filter(|&&v| bound.iter().all(|&(b, _)| b != v)) {
-            let kept = importer.src.syms.var(v);
-            let kept = importer.sym(kept);
-            fresh.insert(func.syms.name(v).to_string(), kept);
+            let unbound = importer.src.syms.var(v);
+            let unbound = importer.sym(unbound);
+            sizes_by_name.insert(func.syms.name(v).to_string(), unbound);
         }
         for &(v, value) in bound {
             let names = &value.arena;
             let term = importer.dst.syms.import(names, value.size, &mut |arena, var| {
                 let name = names.name(var);
-                *fresh.entry(name.to_string()).or_insert_with(|| {
+                *sizes_by_name.entry(name.to_string()).or_insert_with(|| {
                     let new = arena.fresh_var(name.to_string());
                     arena.var(new)
                 })

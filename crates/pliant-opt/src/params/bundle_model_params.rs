@@ -72,7 +72,9 @@ impl ModulePass for BundleModelParams {
         for (name, func) in &mut module.functions {
             let BaseFunc::Relax(func) = func else { continue };
             let count = num_input(func).map_err(|e| e.in_function(name))?;
-            let Some(count) = count.filter(|&count| !is_done(func, count)) else { continue };
+            let Some(count) = count.filter(|&count| !needs_no_bundle(func, count)) else {
+                continue;
+            };
             let mut new = Function::clone(func);
             self.bundle(&mut new, count);
             *func = Arc::new(new);
@@ -112,7 +114,7 @@ impl BundleModelParams {
 }
 
 /// Whether there is nothing to bundle: no model parameter, or only a tuple.
-fn is_done(func: &Function, count: usize) -> bool {
+fn needs_no_bundle(func: &Function, count: usize) -> bool {
     match func.params()[count..] {
         [] => true,
         [one] => matches!(func.var_ty(one), TypeData::Tuple(_)),

@@ -64,7 +64,7 @@ impl ModulePass for UpdateParamStructInfo {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         // The free sizes before the change, for each function that changes.
-        let mut free: FxHashMap<Arc<str>, FxHashSet<SymVar>> = FxHashMap::default();
+        let mut free_before: FxHashMap<Arc<str>, FxHashSet<SymVar>> = FxHashMap::default();
         for (name, func) in &mut module.functions {
             ctx.check_cancelled()?;
             let BaseFunc::Relax(func) = func else { continue };
@@ -76,26 +76,27 @@ impl ModulePass for UpdateParamStructInfo {
                 new.var_mut(param).ty = ty;
             }
             if changed {
-                free.insert(name.clone(), free_syms(func, func.root()).into_iter().collect());
+                free_before
+                    .insert(name.clone(), free_syms(func, func.root()).into_iter().collect());
                 *func = Arc::new(new);
             }
         }
-        if free.is_empty() {
+        if free_before.is_empty() {
             return Ok(module);
         }
         // Calls between functions are inferred from the new signatures of the callees.
         let signatures = module.clone();
         update_each_relax(&mut module, ctx, |name, func| {
-            let Some(before) = free.get(name) else { return Ok(false) };
+            let Some(before) = free_before.get(name) else { return Ok(false) };
             reinfer(func, &signatures, ctx.ops, true)?;
-            let lost = free_syms(func, func.root()).into_iter().find(|v| !before.contains(v));
-            lost.map_or(Ok(true), |v| Err(lost_size(func, v)))
+            let undefined = free_syms(func, func.root()).into_iter().find(|v| !before.contains(v));
+            undefined.map_or(Ok(true), |v| Err(undefined_size_error(func, v)))
         })?;
         Ok(module)
     }
 }
 
-fn lost_size(func: &Function, v: SymVar) -> PassError {
+fn undefined_size_error(func: &Function, v: SymVar) -> PassError {
     let name = func.syms.name(v);
     let what = format!("the body mentions the size '{name}', which no parameter tells any more");
     let help = "keep the size in a parameter's type, or bind it with BindSymbolicVars";

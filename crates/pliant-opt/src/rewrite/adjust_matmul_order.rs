@@ -60,11 +60,11 @@ impl ModulePass for AdjustMatmulOrder {
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let writers = MayWrite::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
-            let chain = Chain::new();
-            let known = input_independent_vars(func);
+            let chain = MatmulChain::new();
+            let independent = input_independent_vars(func);
             let either = chain.left.clone() | chain.right.clone();
-            let count = rewrite_call(func, &either, ctx.ops, Some(&writers), |cx, found| {
-                chain.reordered(cx, found, &known)
+            let count = rewrite_call(func, &either, ctx.ops, Some(&writers), |cx, matches| {
+                chain.reorder(cx, matches, &independent)
             })?;
             Ok(count > 0)
         })?;
@@ -73,44 +73,44 @@ impl ModulePass for AdjustMatmulOrder {
 }
 
 /// `(a @ b) @ c` and `a @ (b @ c)`.
-struct Chain {
+struct MatmulChain {
     operands: [Pattern; 3],
     inner: [Pattern; 2],
     left: Pattern,
     right: Pattern,
 }
 
-impl Chain {
-    fn new() -> Chain {
+impl MatmulChain {
+    fn new() -> MatmulChain {
         let [a, b, c] = [wildcard(), wildcard(), wildcard()];
         let inner = [matmul_pattern(&a, &b), matmul_pattern(&b, &c)];
         let (left, right) = (matmul_pattern(&inner[0], &c), matmul_pattern(&a, &inner[1]));
-        Chain { operands: [a, b, c], inner, left, right }
+        MatmulChain { operands: [a, b, c], inner, left, right }
     }
 
-    fn reordered(
+    fn reorder(
         &self,
         cx: &mut RewriteCx<'_>,
-        found: &Match,
-        known: &FxHashSet<Var>,
+        matches: &Match,
+        independent: &FxHashSet<Var>,
     ) -> Result<Option<Expr>, PassError> {
-        let [Some(a), Some(b), Some(c)] = self.operands.each_ref().map(|p| found.get(p)) else {
+        let [Some(a), Some(b), Some(c)] = self.operands.each_ref().map(|p| matches.get(p)) else {
             return Ok(None);
         };
-        let is_left = found.get(&self.left).is_some();
+        let is_left = matches.get(&self.left).is_some();
         let products =
             if is_left { [&self.inner[0], &self.left] } else { [&self.inner[1], &self.right] };
-        let plain = |p: &Pattern| {
-            let attrs = found.get(p).and_then(|e| defining_attrs(cx, e));
+        let has_default_dtype = |p: &Pattern| {
+            let attrs = matches.get(p).and_then(|e| defining_attrs(cx, e));
             attrs.is_some_and(|a| a.get("out_dtype").is_none_or(|d| d.is_none()))
         };
-        if !products.into_iter().all(plain) {
+        if !products.into_iter().all(has_default_dtype) {
             return Ok(None);
         }
-        let [before_a, before_b, before_c] =
-            [a, b, c].map(|e| is_input_independent(cx.func, known, e));
-        let Some((left, right)) = costs(cx.func, a, b, c) else { return Ok(None) };
-        let wants_left = match (before_a && before_b, before_b && before_c) {
+        let [independent_a, independent_b, independent_c] =
+            [a, b, c].map(|e| is_input_independent(cx.func, independent, e));
+        let Some((left, right)) = multiplication_counts(cx.func, a, b, c) else { return Ok(None) };
+        let wants_left = match (independent_a && independent_b, independent_b && independent_c) {
             (true, false) => true,
             (false, true) => false,
             _ if is_left => !provably_cheaper(cx.func, right, left),
@@ -131,7 +131,7 @@ impl Chain {
 
 /// The number of multiplications of `(a @ b) @ c` and of `a @ (b @ c)`; `None` if the orders do not
 /// compute the same product.
-fn costs(func: &mut Function, a: Expr, b: Expr, c: Expr) -> Option<(Sym, Sym)> {
+fn multiplication_counts(func: &mut Function, a: Expr, b: Expr, c: Expr) -> Option<(Sym, Sym)> {
     let (a, b, c) = (dims(func, a)?, dims(func, b)?, dims(func, c)?);
     let (&[k, n], 1 | 2) = (b.as_slice(), c.len()) else { return None };
     let (_, rows) = a.split_last()?;

@@ -65,8 +65,8 @@ impl ModulePass for CombineParallelMatmul {
         update_each_relax(&mut module, ctx, |_, func| {
             let mut changed = false;
             for block in dataflow_blocks(func) {
-                for group in groups(func, block, ctx.ops, &writers) {
-                    let with = combined(func, &group, ctx.ops)?;
+                for group in matmul_groups(func, block, ctx.ops, &writers) {
+                    let with = combine(func, &group, ctx.ops)?;
                     changed |= replace_in_block(func, block, vec![with], ctx.ops)?;
                 }
             }
@@ -77,7 +77,7 @@ impl ModulePass for CombineParallelMatmul {
 }
 
 /// A product that can be combined with others.
-struct Part {
+struct CombinableMatmul {
     binding: Binding,
     /// The left operand and the matrix.
     operands: [Expr; 2],
@@ -88,51 +88,50 @@ struct Part {
 }
 
 /// The groups of at least two products of a block with a common left operand, in order.
-fn groups(
+fn matmul_groups(
     func: &mut Function,
     block: Block,
     ops: &dyn OpRegistry,
-    writers: &MayWrite,
-) -> Vec<Vec<Part>> {
+    writers: &Writers,
+) -> Vec<Vec<CombinableMatmul>> {
     let (x, w) = (wildcard(), wildcard());
     let whole = matmul_pattern(&x, &w);
     let defs = Defs::of(func, ops, Some(writers));
-    let mut groups: Vec<Vec<Part>> = Vec::new();
+    let mut groups: Vec<Vec<CombinableMatmul>> = Vec::new();
     // The variables bound before the first product of each group.
-    let mut bound: Vec<FxHashSet<_>> = Vec::new();
-    let mut seen = FxHashSet::default();
-    let own: FxHashSet<_> = func.block(block).bindings.iter().map(|b| b.var).collect();
+    let mut vars_before_first: Vec<FxHashSet<_>> = Vec::new();
+    let mut defined = FxHashSet::default();
+    let block_vars: FxHashSet<_> = func.block(block).bindings.iter().map(|b| b.var).collect();
     for binding in func.block(block).bindings.clone() {
-        if let Some(part) = part(func, &defs, ops, binding, [&x, &w, &whole]) {
-            let early = |seen: &FxHashSet<_>| match func.expr(part.operands[1]) {
-                ExprData::Var(v) => !own.contains(v) || seen.contains(v),
+        if let Some(matmul) = combinable_matmul(func, &defs, ops, binding, [&x, &w, &whole]) {
+            let is_defined_early = |defined: &FxHashSet<_>| match func.expr(matmul.operands[1]) {
+                ExprData::Var(v) => !block_vars.contains(v) || defined.contains(v),
                 _ => true,
             };
-            let known = groups
-                .iter()
-                .zip(&bound)
-                .position(|(group, seen)| group[0].key == part.key && early(seen));
-            match known {
-                Some(i) => groups[i].push(part),
+            let group_index = groups.iter().zip(&vars_before_first).position(|(group, defined)| {
+                group[0].key == matmul.key && is_defined_early(defined)
+            });
+            match group_index {
+                Some(i) => groups[i].push(matmul),
                 None => {
-                    groups.push(vec![part]);
-                    bound.push(seen.clone());
+                    groups.push(vec![matmul]);
+                    vars_before_first.push(defined.clone());
                 }
             }
         }
-        seen.insert(binding.var);
+        defined.insert(binding.var);
     }
     groups.retain(|group| group.len() > 1);
     groups
 }
 
-fn part(
+fn combinable_matmul(
     func: &Function,
     defs: &Defs,
     ops: &dyn OpRegistry,
     binding: Binding,
     [x, w, whole]: [&Pattern; 3],
-) -> Option<Part> {
+) -> Option<CombinableMatmul> {
     if binding.cast.is_some() {
         return None;
     }
@@ -146,13 +145,13 @@ fn part(
     let columns = func.syms.as_int(columns).filter(|_| lhs.len() > 1)?;
     let dtype = func.ty(operands[1]).dtype();
     let key = (defs.origin(func, operands[0]), dtype, func.call_attrs(attrs).clone());
-    Some(Part { binding, operands, columns, key })
+    Some(CombinableMatmul { binding, operands, columns, key })
 }
 
 /// One product that replaces those of a group.
-fn combined(
+fn combine(
     func: &mut Function,
-    group: &[Part],
+    group: &[CombinableMatmul],
     ops: &dyn OpRegistry,
 ) -> Result<BlockReplacement, PassError> {
     let mut with = BlockReplacement::default();
@@ -166,16 +165,17 @@ fn combined(
     };
     let matrices: Vec<Expr> = group.iter().map(|p| p.operands[1]).collect();
     let matrices = func.tuple(&matrices);
-    let side_by_side = call(func, CONCAT, &[matrices], last())?;
+    let all_columns = call(func, CONCAT, &[matrices], last())?;
     let (x, attrs) = (group[0].operands[0], group[0].key.2.clone());
-    let whole = call(func, MATMUL, &[x, side_by_side], attrs)?;
+    let whole = call(func, MATMUL, &[x, all_columns], attrs)?;
     let mut at = 0;
-    let cuts = group[..group.len() - 1].iter().map(|p| {
+    let split_indices = group[..group.len() - 1].iter().map(|p| {
         at += p.columns;
         at
     });
-    let cuts = last().with("indices_or_sections", AttrValue::ints(cuts.collect::<Vec<_>>()));
-    let parts = call(func, SPLIT, &[whole], cuts)?;
+    let split_indices =
+        last().with("indices_or_sections", AttrValue::ints(split_indices.collect::<Vec<_>>()));
+    let parts = call(func, SPLIT, &[whole], split_indices)?;
     for (i, p) in group.iter().enumerate() {
         let field = func.tuple_get_item(parts, i as u32);
         with.values.push((p.binding.var, field));

@@ -61,22 +61,22 @@ impl ModulePass for ExpandMatmulOfSum {
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let writers = MayWrite::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
-            let known = input_independent_vars(func);
+            let independent = input_independent_vars(func);
             let [x, a, b] = [wildcard(), wildcard(), wildcard()];
             let sum = is_op(ADD).call([a.clone(), b.clone()]);
-            let whole = matmul_pattern(&x, &sum);
-            let count = rewrite_call(func, &whole, ctx.ops, Some(&writers), |cx, found| {
-                let parts = [&x, &a, &b, &sum, &whole].map(|p| found.get(p));
-                let [Some(x), Some(a), Some(b), Some(sum), Some(whole)] = parts else {
+            let matmul = matmul_pattern(&x, &sum);
+            let count = rewrite_call(func, &matmul, ctx.ops, Some(&writers), |cx, matches| {
+                let operands = [&x, &a, &b, &sum, &matmul].map(|p| matches.get(p));
+                let [Some(x), Some(a), Some(b), Some(sum), Some(matmul)] = operands else {
                     return Ok(None);
                 };
-                let whole_sum = same_type(cx.func, a, b) && same_type(cx.func, a, sum);
-                let early = is_input_independent(cx.func, &known, a)
-                    && is_input_independent(cx.func, &known, b);
-                if early || !whole_sum {
+                let same_types = same_type(cx.func, a, b) && same_type(cx.func, a, sum);
+                let is_independent = is_input_independent(cx.func, &independent, a)
+                    && is_input_independent(cx.func, &independent, b);
+                if is_independent || !same_types {
                     return Ok(None);
                 }
-                let attrs = defining_attrs(cx, whole).unwrap_or_default();
+                let attrs = defining_attrs(cx, matmul).unwrap_or_default();
                 let first = cx.call(MATMUL, &[x, a], attrs.clone())?;
                 let second = cx.call(MATMUL, &[x, b], attrs)?;
                 cx.call(ADD, &[first, second], Attrs::default()).map(Some)

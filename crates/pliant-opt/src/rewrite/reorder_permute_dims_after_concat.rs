@@ -58,47 +58,46 @@ impl ModulePass for ReorderPermuteDimsAfterConcat {
         let writers = MayWrite::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let tensors = wildcard();
-            let joined = is_op(CONCAT).call([tensors.clone()]);
-            let count = rewrite_call(func, &joined, ctx.ops, Some(&writers), |cx, found| {
-                match (found.get(&tensors), found.get(&joined)) {
-                    (Some(tensors), Some(joined)) => reordered(cx, tensors, joined),
-                    _ => Ok(None),
-                }
-            })?;
+            let concat = is_op(CONCAT).call([tensors.clone()]);
+            let count =
+                rewrite_call(func, &concat, ctx.ops, Some(&writers), |cx, matches| {
+                    match (matches.get(&tensors), matches.get(&concat)) {
+                        (Some(tensors), Some(concat)) => reorder(cx, tensors, concat),
+                        _ => Ok(None),
+                    }
+                })?;
             Ok(count > 0)
         })?;
         Ok(module)
     }
 }
 
-fn reordered(
-    cx: &mut RewriteCx<'_>,
-    tensors: Expr,
-    joined: Expr,
-) -> Result<Option<Expr>, PassError> {
+fn reorder(cx: &mut RewriteCx<'_>, tensors: Expr, concat: Expr) -> Result<Option<Expr>, PassError> {
     let ExprData::Tuple(fields) = *cx.func.expr(cx.value(tensors)) else { return Ok(None) };
     let fields = cx.func.list(fields).to_vec();
-    let permuted: Option<Vec<_>> = fields.iter().map(|&f| permuted(cx, f)).collect();
+    let permuted: Option<Vec<_>> = fields.iter().map(|&f| permuted_operand(cx, f)).collect();
     let Some(permuted) = permuted else { return Ok(None) };
     let Some((_, order)) = permuted.first() else { return Ok(None) };
     if fields.len() < 2 || permuted.iter().any(|(_, other)| other != order) {
         return Ok(None);
     }
-    let axis = defining_attrs(cx, joined).and_then(|a| a.get("axis").and_then(AttrValue::as_int));
+    let axis = defining_attrs(cx, concat).and_then(|a| a.get("axis").and_then(AttrValue::as_int));
     let Some(axis) = axis.map(|a| if a < 0 { a + order.len() as i64 } else { a }) else {
         return Ok(None);
     };
-    let Some(&own) = usize::try_from(axis).ok().and_then(|a| order.get(a)) else { return Ok(None) };
+    let Some(&input_axis) = usize::try_from(axis).ok().and_then(|a| order.get(a)) else {
+        return Ok(None);
+    };
     let axes = AttrValue::ints(order.iter().map(|&d| d as i64));
     let inputs: Vec<Expr> = permuted.iter().map(|(input, _)| *input).collect();
     let inputs = cx.func.tuple(&inputs);
-    let attrs = Attrs::default().with("axis", AttrValue::Int(own as i64));
-    let all = cx.call(CONCAT, &[inputs], attrs)?;
-    cx.call(PERMUTE_DIMS, &[all], Attrs::default().with("axes", axes)).map(Some)
+    let attrs = Attrs::default().with("axis", AttrValue::Int(input_axis as i64));
+    let concatenated = cx.call(CONCAT, &[inputs], attrs)?;
+    cx.call(PERMUTE_DIMS, &[concatenated], Attrs::default().with("axes", axes)).map(Some)
 }
 
 /// For a permuted operand: the original tensor, and the order of its dims.
-fn permuted(cx: &RewriteCx<'_>, e: Expr) -> Option<(Expr, Vec<usize>)> {
+fn permuted_operand(cx: &RewriteCx<'_>, e: Expr) -> Option<(Expr, Vec<usize>)> {
     let input = *defining_operands(cx, e, PERMUTE_DIMS)?.first()?;
     let rank = cx.func.rank_of(cx.func.expr_ty(input))?;
     let order = permute_axes(&defining_attrs(cx, e)?, usize::try_from(rank).ok()?)?;

@@ -32,7 +32,7 @@
 //! A matrix whose last axis is indexed by a vector or a scalar.
 //!
 //! # Keeps
-//! Other indexing, and `mode="nan"`, since a product with an empty sum would not return its NaN.
+//! Other indexing, and `mode="is_nan_mode"`, since a product with an empty sum would not return its NaN.
 //!
 //! # Never
 //! Changes a value: each column of the product is summed as before.
@@ -59,23 +59,26 @@ impl ModulePass for ReorderTakeAfterMatmul {
         update_each_relax(&mut module, ctx, |_, func| {
             let [x, w, indices] = [wildcard(), wildcard(), wildcard()];
             let taken = is_op(TAKE).call([w.clone(), indices.clone()]);
-            let whole = matmul_pattern(&x, &taken);
-            let count = rewrite_call(func, &whole, ctx.ops, Some(&writers), |cx, found| {
-                let parts = [&x, &w, &indices, &taken, &whole].map(|p| found.get(p));
-                let [Some(x), Some(w), Some(indices), Some(taken), Some(whole)] = parts else {
+            let matmul = matmul_pattern(&x, &taken);
+            let count = rewrite_call(func, &matmul, ctx.ops, Some(&writers), |cx, matches| {
+                let operands = [&x, &w, &indices, &taken, &matmul].map(|p| matches.get(p));
+                let [Some(x), Some(w), Some(indices), Some(taken), Some(matmul)] = operands else {
                     return Ok(None);
                 };
-                let (take, own) = (defining_attrs(cx, taken), defining_attrs(cx, whole));
-                let (Some(take), Some(own)) = (take, own) else { return Ok(None) };
-                let last = matches!(take.get("axis").and_then(AttrValue::as_int), Some(1 | -1));
-                let matrix = dims(cx.func, w).is_some_and(|d| d.len() == 2);
-                let vector = dims(cx.func, indices).is_some_and(|d| d.len() < 2);
-                let nan = take.get("mode").and_then(AttrValue::as_str) == Some("nan");
-                if !last || !matrix || !vector || nan {
+                let (take, matmul_attrs) = (defining_attrs(cx, taken), defining_attrs(cx, matmul));
+                let (Some(take), Some(matmul_attrs)) = (take, matmul_attrs) else {
+                    return Ok(None);
+                };
+                let is_last_axis =
+                    matches!(take.get("axis").and_then(AttrValue::as_int), Some(1 | -1));
+                let is_matrix = dims(cx.func, w).is_some_and(|d| d.len() == 2);
+                let is_vector = dims(cx.func, indices).is_some_and(|d| d.len() < 2);
+                let is_nan_mode = take.get("mode").and_then(AttrValue::as_str) == Some("nan");
+                if !is_last_axis || !is_matrix || !is_vector || is_nan_mode {
                     return Ok(None);
                 }
-                let all = cx.call(MATMUL, &[x, w], own)?;
-                cx.call(TAKE, &[all, indices], take.with("axis", AttrValue::Int(-1))).map(Some)
+                let product = cx.call(MATMUL, &[x, w], matmul_attrs)?;
+                cx.call(TAKE, &[product, indices], take.with("axis", AttrValue::Int(-1))).map(Some)
             })?;
             Ok(count > 0)
         })?;

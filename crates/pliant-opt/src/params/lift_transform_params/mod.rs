@@ -77,7 +77,7 @@ use crate::common::lowered_ops::num_input;
 pub use self::shared::{SHARED_NAME, SharedTransform};
 
 /// The suffix of the name of the function that transforms the parameters.
-const SUFFIX: &str = "_transform_params";
+const TRANSFORM_SUFFIX: &str = "_transform_params";
 
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
@@ -92,8 +92,8 @@ impl ModulePass for LiftTransformParams {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        if let Some(wanted) = &self.shared {
-            return shared::lift_shared(module, wanted, ctx);
+        if let Some(selection) = &self.shared {
+            return shared::lift_shared(module, selection, ctx);
         }
         let effects = Effects::of(&module, ctx.ops);
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
@@ -102,14 +102,15 @@ impl ModulePass for LiftTransformParams {
             ctx.check_cancelled()?;
             let Some(BaseFunc::Relax(func)) = module.get(&name) else { continue };
             let count = num_input(func).map_err(|e| e.in_function(&name))?;
-            let lifted: Arc<str> = format!("{name}{SUFFIX}").into();
-            let done = name.ends_with(SUFFIX) || module.get(&lifted).is_some();
-            let Some(count) = count.filter(|&count| count < func.params().len() && !done) else {
+            let lifted: Arc<str> = format!("{name}{TRANSFORM_SUFFIX}").into();
+            let is_transformed = name.ends_with(TRANSFORM_SUFFIX) || module.get(&lifted).is_some();
+            let Some(count) = count.filter(|&count| count < func.params().len() && !is_transformed)
+            else {
                 continue;
             };
             check_not_called(&called, &name)?;
             let mut new = Function::clone(func);
-            let transform = lift(&mut new, count, &effects);
+            let transform = lift_params(&mut new, count, &effects);
             module.insert(name, new);
             module.insert(lifted, transform);
         }
@@ -134,10 +135,10 @@ fn check_not_called(called: &FxHashSet<Arc<str>>, name: &str) -> Result<(), Pass
 
 /// Removes what depends only on the parameters from a function. Returns the function that
 /// computes it.
-fn lift(func: &mut Function, count: usize, effects: &Effects) -> Function {
+fn lift_params(func: &mut Function, count: usize, effects: &Effects) -> Function {
     let weights = func.params()[count..].to_vec();
     let lifted = liftable(func, &weights, effects);
-    let outputs = needed(func, count, &weights, &lifted);
+    let outputs = needed_by_rest(func, count, &weights, &lifted);
     let transform = transform_function(func, &weights, &lifted, &outputs);
     let dead: FxHashSet<Var> = lifted.iter().map(|b| b.var).collect();
     remove_and_substitute(func, &dead, &Substitution::default());
@@ -158,20 +159,20 @@ fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding>
     let pinned = shape_vars(func);
     // A value that a call overwrites must be recomputed in every call of the function.
     let written = written_vars(func, effects);
-    let mut known: FxHashSet<Var> =
+    let mut weight_only: FxHashSet<Var> =
         weights.iter().copied().filter(|w| !written.contains(w)).collect();
     let mut out = Vec::new();
     for &block in &func.seq(func.body()).blocks {
         for &b in &func.block(block).bindings {
             let operands = operand_vars(func, b.value);
-            let fits = operands.iter().all(|v| known.contains(v))
+            let is_liftable = operands.iter().all(|v| weight_only.contains(v))
                 && b.cast.is_none()
                 && !pinned.contains(&b.var)
                 && !written.contains(&b.var)
-                && may_move(func, b.value, effects)
-                && mentioned(func, b).iter().all(|v| syms.contains(v));
-            if fits {
-                known.insert(b.var);
+                && is_movable(func, b.value, effects)
+                && mentioned_syms(func, b).iter().all(|v| syms.contains(v));
+            if is_liftable {
+                weight_only.insert(b.var);
                 out.push(b);
             }
         }
@@ -182,7 +183,7 @@ fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding>
 /// The operator that prevents what depends on it from being lifted.
 const STOP_LIFT_PARAMS: Op = Op::new("relax.builtin.stop_lift_params");
 
-fn may_move(func: &Function, e: Expr, effects: &Effects) -> bool {
+fn is_movable(func: &Function, e: Expr, effects: &Effects) -> bool {
     match func.expr(e) {
         ExprData::If { .. } | ExprData::Func(_) | ExprData::Global(_) => false,
         ExprData::Call { callee: Callee::Op(STOP_LIFT_PARAMS), .. } => false,
@@ -191,7 +192,7 @@ fn may_move(func: &Function, e: Expr, effects: &Effects) -> bool {
 }
 
 /// The symbols that a binding mentions.
-fn mentioned(func: &Function, b: Binding) -> Vec<SymVar> {
+fn mentioned_syms(func: &Function, b: Binding) -> Vec<SymVar> {
     let mut out = type_syms(func, func.var(b.var).ty);
     for_each_expr(func, b.value, |e| match func.expr(e) {
         ExprData::Shape(dims) => {
@@ -207,11 +208,11 @@ fn mentioned(func: &Function, b: Binding) -> Vec<SymVar> {
 }
 
 /// The parameters and lifted values that the rest of the function reads, parameters first.
-fn needed(func: &Function, count: usize, weights: &[Var], lifted: &[Binding]) -> Vec<Var> {
-    let gone: FxHashSet<Var> = lifted.iter().map(|b| b.var).collect();
+fn needed_by_rest(func: &Function, count: usize, weights: &[Var], lifted: &[Binding]) -> Vec<Var> {
+    let lifted_vars: FxHashSet<Var> = lifted.iter().map(|b| b.var).collect();
     let mut read = shape_vars(func);
     walk(func, func.root(), |event| match event {
-        Event::EnterBinding(_, b) if !gone.contains(&b.var) => {
+        Event::Binding(_, b) if !lifted_vars.contains(&b.var) => {
             read.extend(operand_vars(func, b.value))
         }
         Event::Result(seq) => read.extend(operand_vars(func, func.seq(seq).result)),
@@ -220,29 +221,29 @@ fn needed(func: &Function, count: usize, weights: &[Var], lifted: &[Binding]) ->
     let from_lifted: Vec<Var> = lifted.iter().map(|b| b.var).filter(|v| read.contains(v)).collect();
     let mut params: Vec<bool> = weights.iter().map(|w| read.contains(w)).collect();
     // A parameter must define each size that the rest mentions.
-    let wanted = rest_syms(func, &gone);
-    let told = |params: &[bool]| -> FxHashSet<SymVar> {
+    let rest_syms = syms_of_rest(func, &lifted_vars);
+    let defined_syms = |params: &[bool]| -> FxHashSet<SymVar> {
         let kept = weights.iter().zip(params).filter(|(_, keep)| **keep).map(|(&w, _)| w);
         let all = func.params()[..count].iter().copied().chain(kept);
         let tys: Vec<_> = all.chain(from_lifted.iter().copied()).map(|v| func.var(v).ty).collect();
         solvable_syms(func, &tys, &|_| false).into_iter().collect()
     };
-    let missing: Vec<SymVar> = {
-        let told = told(&params);
-        wanted.into_iter().filter(|v| !told.contains(v)).collect()
+    let undefined: Vec<SymVar> = {
+        let defined_syms = defined_syms(&params);
+        rest_syms.into_iter().filter(|v| !defined_syms.contains(v)).collect()
     };
     for (i, &w) in weights.iter().enumerate() {
-        let tells = type_syms(func, func.var(w).ty);
-        params[i] |= tells.iter().any(|v| missing.contains(v));
+        let param_syms = type_syms(func, func.var(w).ty);
+        params[i] |= param_syms.iter().any(|v| undefined.contains(v));
     }
     let kept = weights.iter().zip(&params).filter(|(_, keep)| **keep).map(|(&w, _)| w);
     kept.chain(from_lifted).collect()
 }
 
 /// The symbols that a function mentions outside the lifted bindings and the model's parameters.
-fn rest_syms(func: &Function, gone: &FxHashSet<Var>) -> Vec<SymVar> {
+fn syms_of_rest(func: &Function, lifted_vars: &FxHashSet<Var>) -> Vec<SymVar> {
     let mut rest = func.clone();
-    remove_and_substitute(&mut rest, gone, &Substitution::default());
+    remove_and_substitute(&mut rest, lifted_vars, &Substitution::default());
     let root = rest.root();
     rest.func_mut(root).params.clear();
     let mut seen = FxHashSet::default();

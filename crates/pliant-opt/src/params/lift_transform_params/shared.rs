@@ -14,7 +14,7 @@ use pliant_pass::rewrite::{Substitution, remove_and_substitute};
 use pliant_pass::{PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{called_functions, check_not_called, liftable, needed, transform_function};
+use super::{called_functions, check_not_called, liftable, needed_by_rest, transform_function};
 use crate::analysis::Effects;
 use crate::canonicalize::eliminate_common_subexpr::redundant_bindings;
 use crate::common::lowered_ops::{num_input, relax_func};
@@ -32,7 +32,7 @@ pub enum SharedTransform {
 }
 
 /// A function whose parameters are transformed.
-struct Sharer {
+struct SharingFunction {
     name: Arc<str>,
     func: Function,
     /// The number of parameters that are inputs.
@@ -41,34 +41,34 @@ struct Sharer {
     weights: Vec<Var>,
     lifted: Vec<Binding>,
     /// For each lifted variable, the equal variable in the combined function.
-    numbers: FxHashMap<Var, Var>,
+    value_numbers: FxHashMap<Var, Var>,
 }
 
 /// Lifts what all the functions compute from the parameters into one function.
 pub(super) fn lift_shared(
     mut module: IRModule,
-    wanted: &SharedTransform,
+    selection: &SharedTransform,
     ctx: &PassContext,
 ) -> Result<IRModule, PassError> {
     if module.get(SHARED_NAME).is_some() {
         return Ok(module);
     }
     let effects = Effects::of(&module, ctx.ops);
-    let mut sharers = sharers(&module, wanted)?;
-    for s in &mut sharers {
+    let mut functions = sharing_functions(&module, selection)?;
+    for s in &mut functions {
         ctx.check_cancelled()?;
         s.lifted = liftable(&s.func, &s.weights, &effects);
     }
-    number(&mut sharers, &effects)?;
-    keep_common(&mut sharers);
-    let Some(outputs) = outputs(&sharers) else { return Ok(module) };
+    assign_value_numbers(&mut functions, &effects)?;
+    retain_common(&mut functions);
+    let Some(outputs) = common_outputs(&functions) else { return Ok(module) };
     let transform = {
-        let first = &sharers[0];
+        let first = &functions[0];
         let vars: Vec<Var> = outputs.iter().map(|o| o.of(first)).collect();
         transform_function(&first.func, &first.weights, &first.lifted, &vars)
     };
-    for s in sharers {
-        let (name, func) = rewritten(s, &outputs);
+    for s in functions {
+        let (name, func) = rewrite_function(s, &outputs);
         module.insert(name, func);
     }
     module.insert(Arc::from(SHARED_NAME), transform);
@@ -76,17 +76,20 @@ pub(super) fn lift_shared(
 }
 
 /// The functions that share the transformation. None of them may call another.
-fn sharers(module: &IRModule, wanted: &SharedTransform) -> Result<Vec<Sharer>, PassError> {
-    let names: Vec<Arc<str>> = match wanted {
+fn sharing_functions(
+    module: &IRModule,
+    selection: &SharedTransform,
+) -> Result<Vec<SharingFunction>, PassError> {
+    let names: Vec<Arc<str>> = match selection {
         SharedTransform::All => module.relax_funcs().map(|(name, _)| name.clone()).collect(),
         SharedTransform::Of(list) => list.iter().map(|name| name.as_str().into()).collect(),
     };
     let called = called_functions(module);
-    let mut out: Vec<Sharer> = Vec::new();
+    let mut out: Vec<SharingFunction> = Vec::new();
     for name in names {
         let func = relax_func(module, &name, "LiftTransformParams")?;
         let Some(count) = num_input(func).map_err(|e| e.in_function(&name))? else {
-            if let SharedTransform::Of(_) = wanted {
+            if let SharedTransform::Of(_) = selection {
                 let problem = Problem::new("the function does not say which parameters are inputs")
                     .with_help("R.func_attr({\"num_input\": k}) says that the first k are")
                     .in_function(name);
@@ -97,23 +100,26 @@ fn sharers(module: &IRModule, wanted: &SharedTransform) -> Result<Vec<Sharer>, P
         check_not_called(&called, &name)?;
         let func = Function::clone(func);
         let weights = func.params()[count..].to_vec();
-        let (lifted, numbers) = (Vec::new(), FxHashMap::default());
-        out.push(Sharer { name, func, count, weights, lifted, numbers });
+        let (lifted, value_numbers) = (Vec::new(), FxHashMap::default());
+        out.push(SharingFunction { name, func, count, weights, lifted, value_numbers });
     }
     Ok(out)
 }
 
 /// Gives equal values of the functions the same number.
-fn number(sharers: &mut [Sharer], effects: &Effects) -> Result<(), PassError> {
-    let mut all = Function::empty();
+fn assign_value_numbers(
+    functions: &mut [SharingFunction],
+    effects: &Effects,
+) -> Result<(), PassError> {
+    let mut combined = Function::empty();
     let (mut params, mut bindings): (Vec<Var>, Vec<Binding>) = (Vec::new(), Vec::new());
     let mut copies: Vec<FxHashMap<Var, Var>> = Vec::new();
-    for (i, s) in sharers.iter().enumerate() {
-        let mut importer = Importer::new(&s.func, &mut all);
+    for (i, s) in functions.iter().enumerate() {
+        let mut importer = Importer::new(&s.func, &mut combined);
         if i == 0 {
             params = s.weights.iter().map(|&w| importer.define(w)).collect();
         } else {
-            same_params(s, &sharers[0], &params, &mut importer)?;
+            map_params(s, &functions[0], &params, &mut importer)?;
         }
         let mut copied = FxHashMap::default();
         for &b in &s.lifted {
@@ -123,28 +129,30 @@ fn number(sharers: &mut [Sharer], effects: &Effects) -> Result<(), PassError> {
         }
         copies.push(copied);
     }
-    let block = all.add_block(BlockData { dataflow: false, bindings });
-    let result = all.tuple(&[]);
-    let body = all.add_seq(SeqData { blocks: vec![block], result });
-    let root = all.root();
-    let data = all.func_mut(root);
+    let block = combined.add_block(BlockData { dataflow: false, bindings });
+    let result = combined.tuple(&[]);
+    let body = combined.add_seq(SeqData { blocks: vec![block], result });
+    let root = combined.root();
+    let data = combined.func_mut(root);
     (data.params, data.body) = (params, body);
-    let same = redundant_bindings(&all, effects);
-    for (s, copied) in sharers.iter_mut().zip(copies) {
-        s.numbers =
-            copied.into_iter().map(|(v, c)| (v, same.get(&c).copied().unwrap_or(c))).collect();
+    let first_equal = redundant_bindings(&combined, effects);
+    for (s, copied) in functions.iter_mut().zip(copies) {
+        s.value_numbers = copied
+            .into_iter()
+            .map(|(v, c)| (v, first_equal.get(&c).copied().unwrap_or(c)))
+            .collect();
     }
     Ok(())
 }
 
 /// Maps the parameters of a function to those of the first one, which must have the same types.
-fn same_params(
-    s: &Sharer,
-    first: &Sharer,
+fn map_params(
+    s: &SharingFunction,
+    first: &SharingFunction,
     params: &[Var],
     importer: &mut Importer<'_>,
 ) -> Result<(), PassError> {
-    let differ = |what: String| {
+    let mismatch = |what: String| {
         let problem = Problem::new(format!(
             "'{}' and '{}' cannot share a transformation: {what}",
             first.name, s.name
@@ -154,7 +162,7 @@ fn same_params(
         )])
     };
     if s.weights.len() != params.len() {
-        return Err(differ(format!(
+        return Err(mismatch(format!(
             "they have {} and {} parameters of the model",
             params.len(),
             s.weights.len()
@@ -167,12 +175,12 @@ fn same_params(
     for (i, (&w, &param)) in s.weights.iter().zip(params).enumerate() {
         let ty = importer.ty(s.func.var(w).ty);
         if ty != importer.dst.var(param).ty {
-            let text = |sharer: &Sharer| {
+            let text = |sharer: &SharingFunction| {
                 let v = sharer.weights[i];
                 let ty = pliant_ir::print::type_text(&sharer.func, sharer.func.var(v).ty);
                 format!("{}: {ty}", sharer.func.var(v).name)
             };
-            return Err(differ(format!("{} is not {}", text(first), text(s))));
+            return Err(mismatch(format!("{} is not {}", text(first), text(s))));
         }
         let e = importer.dst.var_expr(param);
         importer.vars.insert(w, e);
@@ -204,17 +212,18 @@ fn match_syms(src: &Function, a: Type, dst: &Function, b: Type, syms: &mut SymMa
 
 /// Restricts the lifted bindings of each function to those that all functions have, with everything
 /// that they read.
-fn keep_common(sharers: &mut [Sharer]) {
+fn retain_common(functions: &mut [SharingFunction]) {
     loop {
-        let sets = sharers.iter().map(|s| s.numbers.values().copied().collect::<FxHashSet<Var>>());
-        let Some(common) = sets.reduce(|a, b| &a & &b) else { return };
+        let sets =
+            functions.iter().map(|s| s.value_numbers.values().copied().collect::<FxHashSet<Var>>());
+        let Some(shared_values) = sets.reduce(|a, b| &a & &b) else { return };
         let mut changed = false;
-        for s in sharers.iter_mut() {
+        for s in functions.iter_mut() {
             let mut known: FxHashSet<Var> = s.weights.iter().copied().collect();
             let before = s.lifted.len();
-            let (func, numbers) = (&s.func, &s.numbers);
+            let (func, value_numbers) = (&s.func, &s.value_numbers);
             s.lifted.retain(|b| {
-                let keep = common.contains(&numbers[&b.var])
+                let keep = shared_values.contains(&value_numbers[&b.var])
                     && operand_vars(func, b.value).iter().all(|v| known.contains(v));
                 if keep {
                     known.insert(b.var);
@@ -222,7 +231,7 @@ fn keep_common(sharers: &mut [Sharer]) {
                 keep
             });
             changed |= s.lifted.len() != before;
-            s.numbers.retain(|v, _| known.contains(v));
+            s.value_numbers.retain(|v, _| known.contains(v));
         }
         if !changed {
             return;
@@ -232,20 +241,20 @@ fn keep_common(sharers: &mut [Sharer]) {
 
 /// One result of the transformation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Output {
+enum TransformOutput {
     /// An unchanged parameter, by position.
     Param(usize),
     /// A lifted value, by its number.
     Value(Var),
 }
 
-impl Output {
+impl TransformOutput {
     /// The variable of this output in a function.
-    fn of(self, s: &Sharer) -> Var {
+    fn of(self, s: &SharingFunction) -> Var {
         match self {
-            Output::Param(i) => s.weights[i],
-            Output::Value(number) => {
-                let found = s.lifted.iter().find(|b| s.numbers[&b.var] == number);
+            TransformOutput::Param(i) => s.weights[i],
+            TransformOutput::Value(number) => {
+                let found = s.lifted.iter().find(|b| s.value_numbers[&b.var] == number);
                 found.expect("every function has the common values").var
             }
         }
@@ -253,34 +262,36 @@ impl Output {
 }
 
 /// What the functions need, parameters first; `None` if no function has model parameters.
-fn outputs(sharers: &[Sharer]) -> Option<Vec<Output>> {
-    let first = sharers.first()?;
-    let mut wanted: FxHashSet<Output> = FxHashSet::default();
-    for s in sharers {
-        for v in needed(&s.func, s.count, &s.weights, &s.lifted) {
-            wanted.insert(match s.weights.iter().position(|&w| w == v) {
-                Some(i) => Output::Param(i),
-                None => Output::Value(s.numbers[&v]),
+fn common_outputs(functions: &[SharingFunction]) -> Option<Vec<TransformOutput>> {
+    let first = functions.first()?;
+    let mut needed: FxHashSet<TransformOutput> = FxHashSet::default();
+    for s in functions {
+        for v in needed_by_rest(&s.func, s.count, &s.weights, &s.lifted) {
+            needed.insert(match s.weights.iter().position(|&w| w == v) {
+                Some(i) => TransformOutput::Param(i),
+                None => TransformOutput::Value(s.value_numbers[&v]),
             });
         }
     }
-    let params = (0..first.weights.len()).map(Output::Param);
-    let values = first.lifted.iter().map(|b| Output::Value(first.numbers[&b.var]));
+    let params = (0..first.weights.len()).map(TransformOutput::Param);
+    let values = first.lifted.iter().map(|b| TransformOutput::Value(first.value_numbers[&b.var]));
     let mut seen = FxHashSet::default();
-    let in_order = params.chain(values).filter(|o| wanted.contains(o) && seen.insert(*o));
+    let in_order = params.chain(values).filter(|o| needed.contains(o) && seen.insert(*o));
     (!first.weights.is_empty()).then(|| in_order.collect())
 }
 
 /// The function with the results of the transformation instead of the parameters.
-fn rewritten(s: Sharer, outputs: &[Output]) -> (Arc<str>, Function) {
+fn rewrite_function(s: SharingFunction, outputs: &[TransformOutput]) -> (Arc<str>, Function) {
     let vars: Vec<Var> = outputs.iter().map(|o| o.of(&s)).collect();
     let by_number: FxHashMap<Var, Var> =
-        vars.iter().filter_map(|v| Some((*s.numbers.get(v)?, *v))).collect();
-    let Sharer { name, mut func, count, lifted, numbers, .. } = s;
+        vars.iter().filter_map(|v| Some((*s.value_numbers.get(v)?, *v))).collect();
+    let SharingFunction { name, mut func, count, lifted, value_numbers, .. } = s;
     let mut subst = Substitution::default();
     for b in &lifted {
-        if let Some(&stands) = by_number.get(&numbers[&b.var]).filter(|v| **v != b.var) {
-            let e = func.var_expr(stands);
+        if let Some(&representative) =
+            by_number.get(&value_numbers[&b.var]).filter(|v| **v != b.var)
+        {
+            let e = func.var_expr(representative);
             subst.insert(b.var, e);
         }
     }

@@ -57,7 +57,7 @@ use crate::common::products::{
     EINSUM, MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, dims, input_independent_vars,
     is_input_independent,
 };
-use roles::{Plan, Turn, plan};
+use roles::{Plan, Transform, product_plan};
 
 /// See the module's documentation.
 pub struct EinsumToMatmul;
@@ -73,17 +73,19 @@ impl ModulePass for EinsumToMatmul {
         }
         let writers = MayWrite::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
-            let whole = is_op(EINSUM).call([wildcard()]);
-            let known = input_independent_vars(func);
-            let count = rewrite_call(func, &whole, ctx.ops, Some(&writers), |cx, found| {
-                let Some(root) = found.get(&whole) else { return Ok(None) };
-                let Some(einsum) = Einsum::of(cx, root) else { return Ok(None) };
-                let early = einsum.operands.map(|e| is_input_independent(cx.func, &known, e));
-                match einsum.product(cx, early) {
-                    Some(plan) => einsum.written(cx, &plan).map(Some),
-                    None => Ok(None),
-                }
-            })?;
+            let einsum_pattern = is_op(EINSUM).call([wildcard()]);
+            let independent = input_independent_vars(func);
+            let count =
+                rewrite_call(func, &einsum_pattern, ctx.ops, Some(&writers), |cx, matches| {
+                    let Some(root) = matches.get(&einsum_pattern) else { return Ok(None) };
+                    let Some(einsum) = Einsum::of(cx, root) else { return Ok(None) };
+                    let independent =
+                        einsum.operands.map(|e| is_input_independent(cx.func, &independent, e));
+                    match einsum.best_plan(cx, independent) {
+                        Some(plan) => einsum.emit(cx, &plan).map(Some),
+                        None => Ok(None),
+                    }
+                })?;
             Ok(count > 0)
         })?;
         Ok(module)
@@ -112,50 +114,53 @@ impl Einsum {
         Some(Einsum { operands: [a, b], equation, sizes, result, dtype })
     }
 
-    /// The best product for this einsum, if it is faster. `early` says which operands are known
+    /// The best product for this einsum, if it is faster. `independent` says which operands are known
     /// before the inputs, so that transforming them has no run-time cost.
-    fn product(&self, cx: &mut RewriteCx<'_>, early: [bool; 2]) -> Option<Plan> {
+    fn best_plan(&self, cx: &mut RewriteCx<'_>, independent: [bool; 2]) -> Option<Plan> {
         let mut plans = Vec::with_capacity(2);
         for swapped in [false, true] {
             let sizes = [&self.sizes[0][..], &self.sizes[1]];
-            let plan = plan(&mut cx.func.syms, &self.equation, sizes, &self.result, swapped)?;
-            let early = if swapped { [early[1], early[0]] } else { early };
-            let moved = (0..2).filter(|&i| plan.operands[i].moves() && !early[i]).count();
-            let cost = moved + usize::from(plan.order.is_some());
-            plans.push(((cost, !early[1]), plan, early));
+            let plan =
+                product_plan(&mut cx.func.syms, &self.equation, sizes, &self.result, swapped)?;
+            let independent = if swapped { [independent[1], independent[0]] } else { independent };
+            let moved_operands =
+                (0..2).filter(|&i| plan.operands[i].permutes() && !independent[i]).count();
+            let cost = moved_operands + usize::from(plan.order.is_some());
+            plans.push(((cost, !independent[1]), plan, independent));
         }
-        let (_, plan, early) = plans.into_iter().min_by_key(|(cost, ..)| *cost)?;
-        let (gains, copies) = (self.gains(&plan, early), copies(&plan, early));
-        (gains >= copies).then_some(plan)
+        let (_, plan, independent) = plans.into_iter().min_by_key(|(cost, ..)| *cost)?;
+        let (benefit, copy_cost) =
+            (self.benefit(&plan, independent), copy_cost(&plan, independent));
+        (benefit >= copy_cost).then_some(plan)
     }
 
-    /// The gain of a product, on the same scale as [`copies`].
-    fn gains(&self, plan: &Plan, early: [bool; 2]) -> Cost {
-        let real = matches!(self.dtype, DType::Float32 | DType::Float64);
+    /// The gain of a product, on the same scale as [`copy_cost`].
+    fn benefit(&self, plan: &Plan, independent: [bool; 2]) -> Cost {
+        let is_float = matches!(self.dtype, DType::Float32 | DType::Float64);
         match self.dtype {
             // Loops convert each element every time they read it.
-            DType::Float16 | DType::BFloat16 => Cost::Scattered,
+            DType::Float16 | DType::BFloat16 => Cost::Elementwise,
             // The library sums over one dim.
-            _ if real && !plan.alike => Cost::Scattered,
-            _ if early[0] || early[1] => Cost::Rows,
-            _ => Cost::Nothing,
+            _ if is_float && !plan.same_summed_order => Cost::Elementwise,
+            _ if independent[0] || independent[1] => Cost::Rows,
+            _ => Cost::Free,
         }
     }
 
     /// The product with the transposes and reshapes around it.
-    fn written(&self, cx: &mut RewriteCx<'_>, plan: &Plan) -> Result<Expr, PassError> {
+    fn emit(&self, cx: &mut RewriteCx<'_>, plan: &Plan) -> Result<Expr, PassError> {
         let [a, b] = self.operands;
         let [left, right] = if plan.swapped { [b, a] } else { [a, b] };
-        let left = turned(cx, left, &plan.operands[0])?;
-        let right = turned(cx, right, &plan.operands[1])?;
-        let product = cx.call(MATMUL, &[left, right], Attrs::default())?;
-        let parted = match &plan.parted {
-            Some(dims) => reshaped(cx, product, dims)?,
-            None => product,
+        let left = transformed(cx, left, &plan.operands[0])?;
+        let right = transformed(cx, right, &plan.operands[1])?;
+        let best_plan = cx.call(MATMUL, &[left, right], Attrs::default())?;
+        let split_dims = match &plan.split_dims {
+            Some(dims) => reshape(cx, best_plan, dims)?,
+            None => best_plan,
         };
         match &plan.order {
-            Some(order) => permuted(cx, parted, order),
-            None => Ok(parted),
+            Some(order) => permute_dims(cx, split_dims, order),
+            None => Ok(split_dims),
         }
     }
 }
@@ -164,48 +169,50 @@ impl Einsum {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cost {
     /// Nothing at run time, or nothing that cannot be undone.
-    Nothing,
+    Free,
     /// A result that cannot be fused with its bias, or copies of whole rows.
     Rows,
     /// Elementwise copies.
-    Scattered,
+    Elementwise,
 }
 
 /// The run-time cost of a product in addition to the multiplication.
-fn copies(plan: &Plan, early: [bool; 2]) -> Cost {
-    let late = plan.operands.iter().zip(early).filter(|(_, early)| !early);
-    let turns: Vec<&Turn> = late.map(|(turn, _)| turn).collect();
-    let constants = early[0] || early[1];
+fn copy_cost(plan: &Plan, independent: [bool; 2]) -> Cost {
+    let at_run_time = plan.operands.iter().zip(independent).filter(|(_, independent)| !independent);
+    let transforms: Vec<&Transform> = at_run_time.map(|(transform, _)| transform).collect();
+    let constants = independent[0] || independent[1];
     // For variable operands, another order is read in place unless dims are merged.
-    let kept = |turn: &Turn| turn.dims.is_none() && !constants;
-    let result = Turn { order: plan.order.clone(), dims: plan.parted.clone() };
-    let mut all = turns.into_iter().chain([&result]);
-    if all.clone().any(|turn| turn.scatters() && !kept(turn)) {
-        Cost::Scattered
-    } else if plan.parted.is_some() || all.any(|turn| turn.moves() && !kept(turn)) {
+    let is_read_in_place = |transform: &Transform| transform.dims.is_none() && !constants;
+    let result = Transform { order: plan.order.clone(), dims: plan.split_dims.clone() };
+    let mut all = transforms.into_iter().chain([&result]);
+    if all.clone().any(|transform| transform.moves_last_dim() && !is_read_in_place(transform)) {
+        Cost::Elementwise
+    } else if plan.split_dims.is_some()
+        || all.any(|transform| transform.permutes() && !is_read_in_place(transform))
+    {
         Cost::Rows
     } else {
-        Cost::Nothing
+        Cost::Free
     }
 }
 
-fn turned(cx: &mut RewriteCx<'_>, e: Expr, turn: &Turn) -> Result<Expr, PassError> {
-    let e = match &turn.order {
-        Some(order) => permuted(cx, e, order)?,
+fn transformed(cx: &mut RewriteCx<'_>, e: Expr, transform: &Transform) -> Result<Expr, PassError> {
+    let e = match &transform.order {
+        Some(order) => permute_dims(cx, e, order)?,
         None => e,
     };
-    match &turn.dims {
-        Some(dims) => reshaped(cx, e, dims),
+    match &transform.dims {
+        Some(dims) => reshape(cx, e, dims),
         None => Ok(e),
     }
 }
 
-fn permuted(cx: &mut RewriteCx<'_>, e: Expr, order: &[usize]) -> Result<Expr, PassError> {
+fn permute_dims(cx: &mut RewriteCx<'_>, e: Expr, order: &[usize]) -> Result<Expr, PassError> {
     let axes = AttrValue::ints(order.iter().map(|&a| a as i64));
     cx.call(PERMUTE_DIMS, &[e], Attrs::default().with("axes", axes))
 }
 
-fn reshaped(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Result<Expr, PassError> {
+fn reshape(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Result<Expr, PassError> {
     let shape = cx.func.shape(dims);
     cx.call(RESHAPE, &[e, shape], Attrs::default())
 }

@@ -6,12 +6,12 @@ use pliant_ops::einsum_equation::{Equation, Label};
 
 /// An operand, or a result, with the labels of its dims.
 #[derive(Clone, Debug)]
-pub(super) struct Labelled {
+pub(super) struct LabelledTensor {
     pub labels: Vec<Label>,
     pub dims: Vec<Sym>,
 }
 
-impl Labelled {
+impl LabelledTensor {
     fn size(&self, label: Label) -> Option<Sym> {
         self.labels.iter().position(|&l| l == label).map(|at| self.dims[at])
     }
@@ -23,19 +23,19 @@ impl Labelled {
 
 /// A transform of a tensor: an optional permutation of its dims, then an optional reshape.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
+pub(super) struct Transform {
     pub order: Option<Vec<usize>>,
     pub dims: Option<Vec<Sym>>,
 }
 
-impl Turn {
+impl Transform {
     /// Whether elements move in memory.
-    pub fn moves(&self) -> bool {
+    pub fn permutes(&self) -> bool {
         self.order.is_some()
     }
 
     /// Whether single elements move: the last dim does not stay the last.
-    pub fn scatters(&self) -> bool {
+    pub fn moves_last_dim(&self) -> bool {
         self.order.as_ref().is_some_and(|order| order.last() != Some(&(order.len() - 1)))
     }
 }
@@ -46,19 +46,19 @@ pub(super) struct Plan {
     /// Whether the second operand is the left one of the product.
     pub swapped: bool,
     /// The transforms of the left and the right operand.
-    pub operands: [Turn; 2],
+    pub operands: [Transform; 2],
     /// The dims to split the product's rows or columns into, if they were merged.
-    pub parted: Option<Vec<Sym>>,
+    pub split_dims: Option<Vec<Sym>>,
     /// The permutation of the result's dims.
     pub order: Option<Vec<usize>>,
     /// Whether the summed dims are in the same order and contiguous in both operands, so that loops
     /// can read them as one dim.
-    pub alike: bool,
+    pub same_summed_order: bool,
 }
 
 /// The product that computes an equation on operands with these dims, or `None`. With `swapped`,
 /// the second operand is the left one.
-pub(super) fn plan(
+pub(super) fn product_plan(
     syms: &mut SymArena,
     eq: &Equation,
     dims: [&[Sym]; 2],
@@ -66,69 +66,83 @@ pub(super) fn plan(
     swapped: bool,
 ) -> Option<Plan> {
     let [first, second] = &eq.inputs[..] else { return None };
-    let labelled =
-        |labels: &[Label], dims: &[Sym]| Labelled { labels: labels.to_vec(), dims: dims.to_vec() };
+    let labelled = |labels: &[Label], dims: &[Sym]| LabelledTensor {
+        labels: labels.to_vec(),
+        dims: dims.to_vec(),
+    };
     let (first, second) = (labelled(first, dims[0]), labelled(second, dims[1]));
     let [left, right] = if swapped { [second, first] } else { [first, second] };
     let out = labelled(&eq.output, result);
-    let groups = Groups::of(syms, &left, &right, &out)?;
-    let (rows, columns) = (groups.rows.len(), groups.columns.len());
-    let many = !groups.batch.is_empty();
+    let roles = LabelRoles::of(syms, &left, &right, &out)?;
+    let (rows, columns) = (roles.rows.len(), roles.columns.len());
+    let has_batch = !roles.batch.is_empty();
     // With batch dims, the rows are one dim; otherwise any number of dims.
-    let merged_rows = many && rows != 1;
-    let merged_columns = columns > 1 || many && columns == 0;
-    let merged_inner = groups.inner.len() > 1;
-    let mut side = |of: &Labelled, parts: [&[Label]; 3], merged: bool| {
+    let merged_rows = has_batch && rows != 1;
+    let merged_columns = columns > 1 || has_batch && columns == 0;
+    let merged_inner = roles.inner.len() > 1;
+    let mut transform_for = |of: &LabelledTensor, parts: [&[Label]; 3], merged: bool| {
         let order: Vec<Label> = parts.concat();
-        let sized = merged.then(|| {
+        let merged_dims = merged.then(|| {
             let size = |l: &Label| of.size(*l).expect("the operand has its labels");
             let mut dims: Vec<Sym> = parts[0].iter().map(size).collect();
             for part in &parts[1..] {
                 // Without batch dims, a vector has no dim for its missing columns.
-                if many || !part.is_empty() {
+                if has_batch || !part.is_empty() {
                     dims.push(syms.product(part.iter().map(size)));
                 }
             }
             dims
         });
-        Turn { order: moved(&of.labels, &order), dims: sized }
+        Transform { order: permutation_to(&of.labels, &order), dims: merged_dims }
     };
-    let lead = [&groups.batch[..], if many { &[] } else { &groups.rows[..] }].concat();
-    let own = if many { &groups.rows[..] } else { &[] };
+    let leading = [&roles.batch[..], if has_batch { &[] } else { &roles.rows[..] }].concat();
+    let middle = if has_batch { &roles.rows[..] } else { &[] };
     let operands = [
-        side(&left, [&lead, own, &groups.inner], merged_rows || merged_inner),
-        side(
+        transform_for(&left, [&leading, middle, &roles.inner], merged_rows || merged_inner),
+        transform_for(
             &right,
-            [&groups.batch, &groups.inner, &groups.columns],
+            [&roles.batch, &roles.inner, &roles.columns],
             merged_columns || merged_inner,
         ),
     ];
-    let made = [&groups.batch[..], &groups.rows, &groups.columns].concat();
-    let sizes = || made.iter().map(|&l| out.size(l)).collect::<Option<Vec<_>>>();
-    let parted = if merged_rows || merged_columns { Some(sizes()?) } else { None };
-    let order = moved(&made, &out.labels);
-    Some(Plan { swapped, operands, parted, order, alike: groups.alike(&left, &right) })
+    let product_labels = [&roles.batch[..], &roles.rows, &roles.columns].concat();
+    let sizes = || product_labels.iter().map(|&l| out.size(l)).collect::<Option<Vec<_>>>();
+    let split_dims = if merged_rows || merged_columns { Some(sizes()?) } else { None };
+    let order = permutation_to(&product_labels, &out.labels);
+    Some(Plan {
+        swapped,
+        operands,
+        split_dims,
+        order,
+        same_summed_order: roles.same_summed_order(&left, &right),
+    })
 }
 
 /// The positions of the labels in the wanted order; `None` if they are already in that order.
-fn moved(have: &[Label], want: &[Label]) -> Option<Vec<usize>> {
-    let at = |l: &Label| have.iter().position(|h| h == l);
-    let order: Vec<usize> = want.iter().filter_map(at).collect();
+fn permutation_to(current: &[Label], target: &[Label]) -> Option<Vec<usize>> {
+    let at = |l: &Label| current.iter().position(|h| h == l);
+    let order: Vec<usize> = target.iter().filter_map(at).collect();
     (!order.iter().copied().eq(0..order.len())).then_some(order)
 }
 
 /// The labels by their role in the product.
-struct Groups {
+struct LabelRoles {
     batch: Vec<Label>,
     rows: Vec<Label>,
     columns: Vec<Label>,
     inner: Vec<Label>,
 }
 
-impl Groups {
-    fn of(syms: &SymArena, left: &Labelled, right: &Labelled, out: &Labelled) -> Option<Groups> {
-        let unique =
-            |of: &Labelled| (0..of.labels.len()).all(|k| !of.labels[..k].contains(&of.labels[k]));
+impl LabelRoles {
+    fn of(
+        syms: &SymArena,
+        left: &LabelledTensor,
+        right: &LabelledTensor,
+        out: &LabelledTensor,
+    ) -> Option<LabelRoles> {
+        let unique = |of: &LabelledTensor| {
+            (0..of.labels.len()).all(|k| !of.labels[..k].contains(&of.labels[k]))
+        };
         if !unique(left) || !unique(right) {
             return None;
         }
@@ -142,19 +156,25 @@ impl Groups {
                 _ => return None,
             }
         }
-        let summed = |of: &Labelled| -> Vec<Label> {
+        let summed_labels = |of: &LabelledTensor| -> Vec<Label> {
             of.labels.iter().copied().filter(|&l| !out.has(l)).collect()
         };
-        let inner = summed(left);
+        let inner = summed_labels(left);
         // A label that is summed in one operand only, or broadcast to the other's size, cannot be
         // part of a product.
-        let shared = |&l: &Label| left.size(l) == right.size(l);
-        let whole = inner.iter().all(shared) && summed(right).iter().all(shared);
-        let some = !rows.is_empty() || !columns.is_empty();
-        (whole && some && !inner.is_empty()).then_some(Groups { batch, rows, columns, inner })
+        let has_same_size = |&l: &Label| left.size(l) == right.size(l);
+        let sums_match =
+            inner.iter().all(has_same_size) && summed_labels(right).iter().all(has_same_size);
+        let has_free_dim = !rows.is_empty() || !columns.is_empty();
+        (sums_match && has_free_dim && !inner.is_empty()).then_some(LabelRoles {
+            batch,
+            rows,
+            columns,
+            inner,
+        })
     }
 
-    fn alike(&self, left: &Labelled, right: &Labelled) -> bool {
+    fn same_summed_order(&self, left: &LabelledTensor, right: &LabelledTensor) -> bool {
         let first = self.inner[0];
         [left, right].iter().all(|of| {
             let at = of.labels.iter().position(|&l| l == first);
