@@ -1,7 +1,6 @@
 //! # What it does
-//! Replaces parameters of one function by constants: tensors, scalars, shapes, strings and tuples
-//! of them. Parameters are identified by name or index. Symbols that a value determines become
-//! numbers everywhere in the function.
+//! Replaces parameters of one function by constants: tensors, scalars, shapes, strings and tuples of them. Parameters are
+//! identified by name or by index. Symbols whose size a value determines become numbers everywhere in the function.
 //!
 //! # Before
 //! ```python
@@ -28,13 +27,13 @@
 //! ```
 //!
 //! # Requires
-//! That the function exists and has the parameters, and that the values match their types.
+//! The function exists and has the parameters, and the values match their types.
 //!
 //! # Keeps
 //! The order of the other parameters.
 //!
 //! # Never
-//! Computes anything: that is [`FoldConstant`](crate::canonicalize::fold_constant).
+//! Evaluates the constants: that is [`FoldConstant`](crate::canonicalize::fold_constant).
 
 use std::sync::Arc;
 
@@ -73,15 +72,16 @@ pub enum ParamValue {
     Str(Arc<str>),
     /// One value per field.
     Tuple(Vec<ParamValue>),
-    /// Several values: a tuple. A shape if the type is a shape, or if the type is open and all
-    /// values are integers.
+    /// Several values. They become a shape if the type is a shape, or if the type is neither shape nor tuple and all values are
+    /// integers. Otherwise they become a tuple.
     List(Vec<ParamValue>),
-    /// A tensor if the parameter is one, otherwise the other value.
+    /// A value that can be a tensor or another value. The type of the parameter decides.
     Either(Tensor, Box<ParamValue>),
 }
 
 impl ParamValue {
-    /// The value in the form that a type requires: tensor, scalar, shape, string or tuple.
+    /// The value in the form that a type requires: tensor, scalar, shape, string or tuple. Values that do not match the type are
+    /// returned unchanged.
     fn coerce_to(&self, func: &Function, ty: Type) -> ParamValue {
         let data = func.types.get(ty);
         let dims = |values: &[ParamValue]| -> Option<Vec<i64>> {
@@ -123,7 +123,7 @@ impl ParamValue {
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct BindParams {
-    /// The function.
+    /// The name of the function.
     pub func_name: Arc<str>,
     /// The parameters with their values.
     pub params: Vec<(ParamKey, ParamValue)>,
@@ -154,7 +154,10 @@ impl ModulePass for BindParams {
 }
 
 impl BindParams {
-    /// The parameters that the keys identify, without duplicates.
+    /// The parameters that the keys identify, with their values.
+    ///
+    /// # Errors
+    /// If a parameter does not exist or is bound twice.
     fn resolve(&self, func: &Function) -> Result<Vec<(Var, ParamValue)>, Problem> {
         let params = func.params();
         let mut out: Vec<(Var, ParamValue)> = Vec::new();
@@ -171,7 +174,9 @@ impl BindParams {
                 }
                 ParamKey::Index(i) => params.get(*i).copied().ok_or_else(|| {
                     let count = params.len();
-                    Problem::new(format!("there is no parameter {i} to bind: it has {count}"))
+                    Problem::new(format!(
+                        "there is no parameter {i} to bind: the function has {count} parameters"
+                    ))
                 })?,
             };
             if out.iter().any(|(p, _)| *p == found) {
@@ -184,8 +189,8 @@ impl BindParams {
     }
 }
 
-/// The function with parameters replaced by values. Parameters that are written to stay variables:
-/// each is one value, however often it is read.
+/// The function with parameters replaced by values. A parameter that is written to stays a variable, so that all reads see one
+/// tensor.
 fn replace_params(
     func: &Function,
     bound: &[(Var, ParamValue)],
@@ -234,13 +239,13 @@ fn replace_params(
     match free_syms(&new, new.root()).first() {
         None => Ok(new),
         Some(&v) => Err(PassError::unsupported(
-            format!("binding the only parameter that tells the size '{}'", new.syms.name(v)),
-            "the size does not stand alone in a dim of the parameter; bind the size with BindSymbolicVars first",
+            format!("binding the only parameter that defines the size '{}'", new.syms.name(v)),
+            "no dim of the parameter is just this size, so its value does not determine the size; bind the size with BindSymbolicVars first",
         )),
     }
 }
 
-/// A value as an expression, for a parameter of type `ty` of `src`.
+/// The constant expression of a value, for a parameter of type `ty` of `src`.
 fn literal(dst: &mut Function, value: &ParamValue, src: &Function, ty: Type) -> Expr {
     let data = src.types.get(ty);
     match value {
@@ -270,12 +275,15 @@ fn literal(dst: &mut Function, value: &ParamValue, src: &Function, ty: Type) -> 
 /// The sizes that the values of parameters determine.
 struct KnownSizes<'a> {
     func: &'a Function,
-    /// Each size with its value and the parameter that determines it.
+    /// The value of each size, and the parameter that determines it.
     known: FxHashMap<SymVar, (i64, String)>,
 }
 
 impl KnownSizes<'_> {
     /// Records the sizes that are single symbols in a parameter's type.
+    ///
+    /// # Errors
+    /// If the value does not match the type, or two values determine different sizes.
     fn record_sizes(&mut self, name: &str, ty: Type, value: &ParamValue) -> Result<(), Problem> {
         let func = self.func;
         let mismatch =
@@ -286,13 +294,13 @@ impl KnownSizes<'_> {
                 if let Some(dtype) = dtype.filter(|&d| d != tensor.dtype()) {
                     let found = tensor.dtype();
                     return Err(Problem::new(format!(
-                        "parameter '{name}' is of {dtype}, the tensor of {found}"
+                        "parameter '{name}' has dtype {dtype}, but the tensor has {found}"
                     )));
                 }
                 if let Some(rank) = func.rank_of(ty).filter(|&r| r as usize != tensor.ndim()) {
                     let found = tensor.ndim();
                     return Err(Problem::new(format!(
-                        "parameter '{name}' has {rank} dims, the tensor {found}"
+                        "parameter '{name}' has {rank} dims, but the tensor has {found}"
                     )));
                 }
                 self.record_dims(name, func.types.get(ty).dims(), tensor.shape())
@@ -345,7 +353,7 @@ impl KnownSizes<'_> {
         Ok(())
     }
 
-    /// Compares the sizes in a parameter's type with those of its value, once all are known.
+    /// Checks that the sizes in a parameter's type equal those of its value. All sizes must be recorded before.
     fn check_sizes(&self, name: &str, ty: Type, value: &ParamValue) -> Result<(), Problem> {
         let func = self.func;
         let one;
@@ -373,12 +381,14 @@ impl KnownSizes<'_> {
                 let dim = func.syms.display(dim);
                 let text = match func.types.get(ty) {
                     TypeData::Tensor { .. } => {
-                        format!("dim {i} of parameter '{name}' is {dim}, that of the tensor {size}")
+                        format!(
+                            "dim {i} of parameter '{name}' is {dim}, but the tensor has size {size}"
+                        )
                     }
                     TypeData::Shape { .. } => {
-                        format!("dim {i} of parameter '{name}' is {dim}, that of the shape {size}")
+                        format!("dim {i} of parameter '{name}' is {dim}, but the shape has {size}")
                     }
-                    _ => format!("parameter '{name}' is {dim}, its value {size}"),
+                    _ => format!("parameter '{name}' is {dim}, but its value is {size}"),
                 };
                 return Err(Problem::new(text));
             }
@@ -387,7 +397,7 @@ impl KnownSizes<'_> {
     }
 }
 
-/// Why a value does not match a type.
+/// The second part of the message that a value does not match a type.
 fn mismatch_text(func: &Function, ty: Type, value: &ParamValue) -> String {
     let found = match value {
         ParamValue::Tensor(_) | ParamValue::Either(..) => "a tensor".to_string(),

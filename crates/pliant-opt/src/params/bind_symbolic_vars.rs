@@ -1,6 +1,6 @@
 //! # What it does
-//! Replaces symbolic sizes by numbers, or by terms over other sizes, in one function or in all
-//! functions that have a size of that name.
+//! Replaces symbolic sizes by numbers, or by terms over other sizes, in one function or in all functions that have a size with this
+//! name.
 //!
 //! # Before
 //! ```python
@@ -27,8 +27,8 @@
 //! ```
 //!
 //! # Requires
-//! That the named function has the sizes; without a name, that each size exists in some function.
-//! The sizes in a term refer to the function's sizes of the same names; the others are new.
+//! The named function has the sizes. Without a function name, some function has each size. In a term, names of sizes refer to the
+//! function's sizes with the same names; other names are new sizes.
 //!
 //! # Keeps
 //! The parameters: a call with another size fails on entry to the function.
@@ -48,7 +48,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::lowered_ops::{format_names, relax_func};
 
-/// The replacement of a size: a term in its own arena.
+/// The term that replaces a size, in an arena of its own.
 #[derive(Clone, Debug)]
 pub struct SizeTerm {
     /// The arena of the term.
@@ -70,7 +70,7 @@ impl From<i64> for SizeTerm {
 pub struct BindSymbolicVars {
     /// The sizes by name, with their replacements.
     pub binding_map: Vec<(Arc<str>, SizeTerm)>,
-    /// The function; `None` for all functions.
+    /// The name of the function; `None` for all functions.
     pub func_name: Option<Arc<str>>,
 }
 
@@ -111,7 +111,10 @@ impl ModulePass for BindSymbolicVars {
     }
 }
 
-/// The module, if the sizes of the changed functions are still defined and their calls still fit.
+/// The module, if the sizes of the changed functions are still defined and the calls in them are still well typed.
+///
+/// # Errors
+/// The verifier errors that the replacement has caused.
 fn check_result(
     before: &IRModule,
     module: IRModule,
@@ -131,8 +134,8 @@ fn check_result(
         let after = verifier_errors(&module_after, ctx);
         if !after.is_empty() && verifier_errors(&module_before, ctx).is_empty() {
             let problem = |why: String| {
-                Problem::new(format!("the sizes cannot become these: {why}")).with_help(
-                    "a new size stands alone in a dim of a parameter or in a match_cast, or is computed from such",
+                Problem::new(format!("the sizes cannot be replaced by these values: {why}")).with_help(
+                    "each new size must be a dim of its own in a parameter or a match_cast, or be computed from such sizes",
                 )
             };
             problems.extend(after.into_iter().map(problem));
@@ -141,12 +144,13 @@ fn check_result(
     if problems.is_empty() { Ok(module) } else { Err(PassError::User(problems)) }
 }
 
+/// The messages of the verifier's errors.
 fn verifier_errors(module: &IRModule, ctx: &PassContext) -> Vec<String> {
     let findings = verify_module(module, ctx.ops);
     findings.iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect()
 }
 
-/// A function together with everything that it calls.
+/// A function and everything that it calls, directly or through other functions.
 fn function_with_callees(module: &IRModule, name: &str) -> IRModule {
     let mut out = IRModule::new();
     let mut pending: Vec<Arc<str>> = vec![name.into()];
@@ -162,7 +166,7 @@ fn function_with_callees(module: &IRModule, name: &str) -> IRModule {
 }
 
 impl BindSymbolicVars {
-    /// Reports negative sizes, and sizes that no function has.
+    /// Reports negative sizes, sizes that are bound twice, and sizes that no function has.
     fn check(
         &self,
         bound_names: &FxHashSet<&str>,
@@ -192,8 +196,8 @@ impl BindSymbolicVars {
     }
 }
 
-/// The sizes of a function: those that its parameters or casts define, and those that it only
-/// mentions. Sizes defined by local functions or loop iterations are not included.
+/// The sizes of a function: those that its parameters and casts define, and those that it only mentions. Sizes that local functions
+/// or loop iterations define are not included.
 fn function_sizes(func: &Function) -> Vec<SymVar> {
     let root = func.root();
     let mut out: Vec<SymVar> = Vec::new();
@@ -222,8 +226,8 @@ fn function_sizes(func: &Function) -> Vec<SymVar> {
     out
 }
 
-/// The function with sizes replaced by values, all at once. Sizes in these values refer to the
-/// unbound sizes of the function with the same names.
+/// The function with sizes replaced simultaneously. Sizes in the terms refer to the remaining sizes of the function with the same
+/// names.
 fn replace_sizes(func: &Function, sizes: &[SymVar], bound: &[(SymVar, &SizeTerm)]) -> Function {
     copy_function_with(func, |importer| {
         let mut sizes_by_name: FxHashMap<String, Sym> = FxHashMap::default();

@@ -1,6 +1,5 @@
 //! # What it does
-//! Bundles the parameters of a model, which start at index `num_input` (an attribute), into
-//! one tuple.
+//! Bundles the parameters of a model into one tuple. They start at the index in the attribute `num_input`.
 //!
 //! # Before
 //! ```python
@@ -29,13 +28,13 @@
 //! ```
 //!
 //! # Requires
-//! Nothing: functions without the attribute are left alone.
+//! Nothing. Functions without the attribute are not changed.
 //!
 //! # Keeps
 //! The names of the parameters in the body, and the attribute. Calls in the module pass tuples.
 //!
 //! # Never
-//! Bundles twice: a function whose only model parameter is a tuple is left alone.
+//! Bundles twice: a function whose only model parameter is a tuple is not changed.
 
 use std::sync::Arc;
 
@@ -51,7 +50,7 @@ use crate::common::lowered_ops::num_input;
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct BundleModelParams {
-    /// The name of the tuple.
+    /// The name of the new tuple parameter.
     pub param_tuple_name: Arc<str>,
 }
 
@@ -113,7 +112,7 @@ impl BundleModelParams {
     }
 }
 
-/// Whether there is nothing to bundle: no model parameter, or only a tuple.
+/// Whether there is nothing to bundle: no model parameter, or only one, which is a tuple.
 fn needs_no_bundle(func: &Function, count: usize) -> bool {
     match func.params()[count..] {
         [] => true,

@@ -1,5 +1,5 @@
-//! Passes on the parameters of a model. They bind them to values, bundle them, change their types,
-//! or precompute what depends only on them.
+//! Passes on the parameters of a model: they replace them by values, bundle them, change their types, or precompute what depends
+//! only on them.
 //!
 //! | module | what |
 //! |---|---|

@@ -1,5 +1,5 @@
 //! # What it does
-//! Changes the types of parameters and re-infers everything that depends on them.
+//! Changes the types of parameters, and infers all types that depend on them again.
 //!
 //! # Before
 //! ```python
@@ -26,7 +26,7 @@
 //! ```
 //!
 //! # Requires
-//! That the body is well typed with the new types, and mentions no size that they do not define.
+//! The body is well typed with the new types, and mentions no size that they do not define.
 //!
 //! # Keeps
 //! The types of `match_cast`s.
@@ -45,15 +45,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::reinfer::reinfer;
 
-/// Returns the new types of parameters of the named function, created in the function's arenas. The
-/// other parameters keep their types.
+/// Returns the new types of parameters of the named function. The types are created in the function's arenas. Other parameters keep
+/// their types.
 pub type ParamTypesFn =
     dyn Fn(&str, &mut Function) -> Result<Vec<(Var, Type)>, PassError> + Send + Sync;
 
 /// See the module's documentation.
 #[derive(Clone)]
 pub struct UpdateParamStructInfo {
-    /// Returns the types; called once for each function, in order.
+    /// Returns the new types. It is called once for each function, in order.
     pub sinfo_func: Arc<ParamTypesFn>,
 }
 
@@ -63,7 +63,7 @@ impl ModulePass for UpdateParamStructInfo {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        // The free sizes before the change, for each function that changes.
+        // The undefined sizes of each changed function before the change.
         let mut free_before: FxHashMap<Arc<str>, FxHashSet<SymVar>> = FxHashMap::default();
         for (name, func) in &mut module.functions {
             ctx.check_cancelled()?;
@@ -84,7 +84,7 @@ impl ModulePass for UpdateParamStructInfo {
         if free_before.is_empty() {
             return Ok(module);
         }
-        // Calls between functions are inferred from the new signatures of the callees.
+        // The types of calls follow from the new signatures of the callees.
         let signatures = module.clone();
         update_each_relax(&mut module, ctx, |name, func| {
             let Some(before) = free_before.get(name) else { return Ok(false) };
@@ -98,7 +98,9 @@ impl ModulePass for UpdateParamStructInfo {
 
 fn undefined_size_error(func: &Function, v: SymVar) -> PassError {
     let name = func.syms.name(v);
-    let what = format!("the body mentions the size '{name}', which no parameter tells any more");
+    let what = format!(
+        "the body mentions the size '{name}', which the new parameter types no longer define"
+    );
     let help = "keep the size in a parameter's type, or bind it with BindSymbolicVars";
     PassError::User(vec![Problem::new(what).with_help(help)])
 }

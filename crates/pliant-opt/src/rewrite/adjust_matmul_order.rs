@@ -1,7 +1,7 @@
 //! # What it does
-//! Chooses the cheaper order of a chain of two matmuls. Operands that are known before the inputs
-//! (constants, and values that depend only on parameters from `num_input` on) are multiplied first;
-//! otherwise the order with fewer multiplications at all sizes is chosen.
+//! Chooses the cheaper order of a chain of two matmuls. Operands that do not depend on the inputs (constants, and values computed
+//! only from parameters from `num_input` on) are multiplied first. Otherwise, the order that needs fewer multiplications for all
+//! sizes is chosen.
 //!
 //! # Before
 //! ```python
@@ -28,11 +28,11 @@
 //! ```
 //!
 //! # Requires
-//! Known sizes of the three operands; a second operand of two dims, and a third of one or two.
+//! Known sizes of the three operands. The second operand has two dims, the third one or two.
 //!
 //! # Keeps
-//! The order if neither is provably cheaper, and if a product has an `out_dtype`. A product with
-//! another reader is still computed for that reader.
+//! The order if neither is provably cheaper, or if a product has an `out_dtype`. A product with another reader is still computed
+//! for that reader.
 //!
 //! # Never
 //! Keeps the rounding of the products.
@@ -72,7 +72,7 @@ impl ModulePass for AdjustMatmulOrder {
     }
 }
 
-/// `(a @ b) @ c` and `a @ (b @ c)`.
+/// A pattern that matches `(a @ b) @ c` and `a @ (b @ c)`.
 struct MatmulChain {
     operands: [Pattern; 3],
     inner: [Pattern; 2],
@@ -129,8 +129,7 @@ impl MatmulChain {
     }
 }
 
-/// The number of multiplications of `(a @ b) @ c` and of `a @ (b @ c)`; `None` if the orders do not
-/// compute the same product.
+/// The number of multiplications of `(a @ b) @ c` and of `a @ (b @ c)`. `None` if the orders do not compute the same product.
 fn multiplication_counts(func: &mut Function, a: Expr, b: Expr, c: Expr) -> Option<(Sym, Sym)> {
     let (a, b, c) = (dims(func, a)?, dims(func, b)?, dims(func, c)?);
     let (&[k, n], 1 | 2) = (b.as_slice(), c.len()) else { return None };

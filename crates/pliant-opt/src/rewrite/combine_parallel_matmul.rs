@@ -1,6 +1,6 @@
 //! # What it does
-//! Merges matmuls that share their left operand into one larger matmul whose columns are split afterwards (queries, keys and
-//! values of attention).
+//! Merges matmuls that share their left operand into one larger matmul, whose columns are split afterwards (for example queries,
+//! keys and values of attention).
 //!
 //! # Before
 //! ```python
@@ -30,10 +30,10 @@
 //! ```
 //!
 //! # Requires
-//! Matrices with known numbers of columns, which are defined before the first of the products.
+//! Matrices with known numbers of columns, which are defined before the first of the matmuls.
 //!
 //! # Keeps
-//! Products outside of dataflow blocks, those by tensors of more than two dims, and biases.
+//! Matmuls outside of dataflow blocks, matmuls with right operands of more than two dims, and biases.
 //!
 //! # Never
 //! Changes a value: each column of the product is summed as before.
@@ -76,18 +76,17 @@ impl ModulePass for CombineParallelMatmul {
     }
 }
 
-/// A product that can be combined with others.
+/// A matmul that can be combined with others.
 struct CombinableMatmul {
     binding: Binding,
     /// The left operand and the matrix.
     operands: [Expr; 2],
     columns: i64,
-    /// What the products of a group have in common: the left operand, the data type, the
-    /// attributes.
+    /// What the matmuls of a group must have in common: the left operand, the data type and the attributes.
     key: (Expr, Option<DType>, Attrs),
 }
 
-/// The groups of at least two products of a block with a common left operand, in order.
+/// The groups of at least two matmuls of a block that share their left operand, in program order.
 fn matmul_groups(
     func: &mut Function,
     block: Block,
@@ -98,7 +97,7 @@ fn matmul_groups(
     let whole = matmul_pattern(&x, &w);
     let defs = Defs::of(func, ops, Some(writers));
     let mut groups: Vec<Vec<CombinableMatmul>> = Vec::new();
-    // The variables bound before the first product of each group.
+    // For each group, the variables that are defined before its first matmul.
     let mut vars_before_first: Vec<FxHashSet<_>> = Vec::new();
     let mut defined = FxHashSet::default();
     let block_vars: FxHashSet<_> = func.block(block).bindings.iter().map(|b| b.var).collect();
@@ -125,6 +124,7 @@ fn matmul_groups(
     groups
 }
 
+/// The matmul that a binding computes, if it can be combined with others.
 fn combinable_matmul(
     func: &Function,
     defs: &Defs,
@@ -148,7 +148,7 @@ fn combinable_matmul(
     Some(CombinableMatmul { binding, operands, columns, key })
 }
 
-/// One product that replaces those of a group.
+/// The matmul that replaces those of a group, and the fields of its result.
 fn combine(
     func: &mut Function,
     group: &[CombinableMatmul],

@@ -1,6 +1,6 @@
 //! # What it does
-//! Distributes a matmul over a sum: `x @ (a + b)` becomes `x @ a + x @ b`. This pays if `a` is a low-rank product (LoRA
-//! adapters), whose order [`AdjustMatmulOrder`](crate::rewrite::adjust_matmul_order) may then change.
+//! Distributes a matmul over a sum: `x @ (a + b)` becomes `x @ a + x @ b`. This is profitable if `a` is a low-rank product (LoRA
+//! adapters), whose order [`AdjustMatmulOrder`](crate::rewrite::adjust_matmul_order) can then change.
 //!
 //! # Before
 //! ```python
@@ -33,8 +33,7 @@
 //! Addends of the same type as the sum.
 //!
 //! # Keeps
-//! Sums that are known before the inputs (constants, and values that depend only on parameters from
-//! `num_input` on).
+//! Sums that do not depend on the inputs (constants, and values computed only from parameters from `num_input` on).
 //!
 //! # Never
 //! Keeps the rounding of the product.

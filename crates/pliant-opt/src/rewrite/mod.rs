@@ -1,4 +1,5 @@
-//! Algebraic rewrites of operators into cheaper or more general ones, such as the order of matmuls. They choose no kernels.
+//! Algebraic rewrites of operators into cheaper or more general ones, such as the order of matmuls. These passes do not depend on
+//! library kernels.
 //!
 //! | module | what |
 //! |---|---|

@@ -1,6 +1,6 @@
 //! # What it does
-//! Concatenates tensors before transposing them if all are transposed in the same way: one
-//! `permute_dims` instead of one per tensor.
+//! Concatenates tensors before transposing them if all are transposed in the same way. One `permute_dims` then replaces one per
+//! tensor.
 //!
 //! # Before
 //! ```python
@@ -28,10 +28,10 @@
 //! ```
 //!
 //! # Requires
-//! A tuple literal, and known ranks.
+//! The operand of the concatenation is a tuple literal, and all ranks are known.
 //!
 //! # Keeps
-//! Permuted tensors with another reader: they are still computed for that reader.
+//! Permuted tensors that are read elsewhere: they are still computed for these readers.
 //!
 //! # Never
 //! Changes a value.
@@ -96,7 +96,7 @@ fn reorder(cx: &mut RewriteCx<'_>, tensors: Expr, concat: Expr) -> Result<Option
     cx.call(PERMUTE_DIMS, &[concatenated], Attrs::default().with("axes", axes)).map(Some)
 }
 
-/// For a permuted operand: the original tensor, and the order of its dims.
+/// The original tensor and the order of dims, if an operand is a `permute_dims`.
 fn permuted_operand(cx: &RewriteCx<'_>, e: Expr) -> Option<(Expr, Vec<usize>)> {
     let input = *defining_operands(cx, e, PERMUTE_DIMS)?.first()?;
     let rank = cx.func.rank_of(cx.func.expr_ty(input))?;

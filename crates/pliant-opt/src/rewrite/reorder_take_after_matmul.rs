@@ -1,6 +1,6 @@
 //! # What it does
-//! Gathers columns of a product instead of columns of the matrix: `x @ take(w, i)` becomes `take(x @ w, i)`, so that only the
-//! matmul reads `w`.
+//! Gathers columns of a matmul's result instead of columns of its matrix: `x @ take(w, i)` becomes `take(x @ w, i)`, so that only
+//! the matmul reads `w`.
 //!
 //! # Before
 //! ```python
@@ -32,7 +32,7 @@
 //! A matrix whose last axis is indexed by a vector or a scalar.
 //!
 //! # Keeps
-//! Other indexing, and `mode="is_nan_mode"`, since a product with an empty sum would not return its NaN.
+//! Other indexing. Also `mode="nan"`: if the summed dim is empty, the product would be 0 instead of NaN.
 //!
 //! # Never
 //! Changes a value: each column of the product is summed as before.

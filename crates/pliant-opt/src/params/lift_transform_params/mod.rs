@@ -1,8 +1,7 @@
 //! # What it does
-//! Moves computations that depend only on a model's parameters to a function
-//! `<name>_transform_params`, which takes the parameters as one tuple, returns the values that the
-//! original function needs, and runs once, when the model is loaded. The parameters start at index
-//! `num_input` (an attribute). Functions with the same parameters may share one function,
+//! Moves computations that depend only on the parameters of a model to a function `<name>_transform_params`. It takes the
+//! parameters as one tuple and returns the values that the original function needs. It runs once, when the model is loaded. The
+//! parameters start at the index in the attribute `num_input`. Functions with the same parameters can share one function
 //! `transform_params`, for the computations that all of them contain ([`SharedTransform`]).
 //!
 //! # Before
@@ -44,17 +43,15 @@
 //! ```
 //!
 //! # Requires
-//! That no function of the module calls the function: the caller would have to transform the
-//! parameters each time.
+//! No function of the module calls the function. Its caller would have to transform the parameters in every call.
 //!
 //! # Keeps
-//! Calls with effects, control flow, `match_cast`s, random numbers, reads of parameters that the
-//! function writes to, and expressions with sizes that only the inputs define. Parameters that the
-//! function needs unchanged come first, including those that are needed only because a dim of them
-//! defines a size.
+//! Calls with effects, control flow, `match_cast`s, random numbers, reads of parameters that the function writes to, and
+//! expressions with sizes that only the inputs define. Parameters that the function needs unchanged precede the computed values,
+//! including those that are needed only because one of their dims defines a size.
 //!
 //! # Never
-//! Changes functions without `num_input`, or those whose `<name>_transform_params` exists.
+//! Changes functions without `num_input`, or functions whose `<name>_transform_params` already exists.
 
 mod shared;
 
@@ -82,7 +79,7 @@ const TRANSFORM_SUFFIX: &str = "_transform_params";
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
 pub struct LiftTransformParams {
-    /// The functions that share one transformation; `None` if each gets its own.
+    /// The functions that share one transformation. With `None`, each function gets its own.
     pub shared: Option<SharedTransform>,
 }
 
@@ -118,7 +115,7 @@ impl ModulePass for LiftTransformParams {
     }
 }
 
-/// The functions that functions of the module call.
+/// The names of the functions that functions of the module mention.
 fn called_functions(module: &IRModule) -> FxHashSet<Arc<str>> {
     CallGraph::of(module).calls.values().flatten().cloned().collect()
 }
@@ -133,8 +130,8 @@ fn check_not_called(called: &FxHashSet<Arc<str>>, name: &str) -> Result<(), Pass
     Ok(())
 }
 
-/// Removes what depends only on the parameters from a function. Returns the function that
-/// computes it.
+/// Moves the computations that depend only on the parameters out of a function. Returns the function that performs them. `count` is
+/// the number of inputs.
 fn lift_params(func: &mut Function, count: usize, effects: &Effects) -> Function {
     let weights = func.params()[count..].to_vec();
     let lifted = liftable(func, &weights, effects);
@@ -152,7 +149,7 @@ fn lift_params(func: &mut Function, count: usize, effects: &Effects) -> Function
     transform
 }
 
-/// The bindings of the outermost sequence that depend only on model parameters.
+/// The bindings of the outermost sequence that depend only on the model's parameters.
 fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding> {
     let tys: Vec<_> = weights.iter().map(|&w| func.var(w).ty).collect();
     let syms: FxHashSet<SymVar> = solvable_syms(func, &tys, &|_| false).into_iter().collect();
@@ -180,9 +177,10 @@ fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding>
     out
 }
 
-/// The operator that prevents what depends on it from being lifted.
+/// The operator that prevents everything that depends on its result from being lifted.
 const STOP_LIFT_PARAMS: Op = Op::new("relax.builtin.stop_lift_params");
 
+/// Whether evaluating a value once, before the inputs are known, has the same result.
 fn is_movable(func: &Function, e: Expr, effects: &Effects) -> bool {
     match func.expr(e) {
         ExprData::If { .. } | ExprData::Func(_) | ExprData::Global(_) => false,
@@ -220,7 +218,7 @@ fn needed_by_rest(func: &Function, count: usize, weights: &[Var], lifted: &[Bind
     });
     let from_lifted: Vec<Var> = lifted.iter().map(|b| b.var).filter(|v| read.contains(v)).collect();
     let mut params: Vec<bool> = weights.iter().map(|w| read.contains(w)).collect();
-    // A parameter must define each size that the rest mentions.
+    // Each size that the rest mentions must be defined by an input, a kept parameter or a lifted value.
     let rest_syms = syms_of_rest(func, &lifted_vars);
     let defined_syms = |params: &[bool]| -> FxHashSet<SymVar> {
         let kept = weights.iter().zip(params).filter(|(_, keep)| **keep).map(|(&w, _)| w);
@@ -240,7 +238,7 @@ fn needed_by_rest(func: &Function, count: usize, weights: &[Var], lifted: &[Bind
     kept.chain(from_lifted).collect()
 }
 
-/// The symbols that a function mentions outside the lifted bindings and the model's parameters.
+/// The symbols that a function mentions outside of the lifted bindings and of its parameters.
 fn syms_of_rest(func: &Function, lifted_vars: &FxHashSet<Var>) -> Vec<SymVar> {
     let mut rest = func.clone();
     remove_and_substitute(&mut rest, lifted_vars, &Substitution::default());
@@ -258,7 +256,7 @@ fn syms_of_rest(func: &Function, lifted_vars: &FxHashSet<Var>) -> Vec<SymVar> {
     out
 }
 
-/// The function from the tuple of parameters to the tuple of outputs.
+/// The function that maps the tuple of parameters to the tuple of outputs.
 fn transform_function(
     func: &Function,
     weights: &[Var],

@@ -1,8 +1,7 @@
 //! One transformation for the parameters that several functions of a model share.
 //!
-//! A computation is lifted if all functions contain it; the others stay. To compare them, the
-//! lifted bindings of all functions are copied into one function with the same parameters, whose
-//! values are numbered.
+//! A computation is lifted only if all functions contain it. To compare the computations, the lifted bindings of all functions are
+//! copied to one combined function with the same parameters. Value numbering of this function finds equal values.
 
 use std::sync::Arc;
 
@@ -22,29 +21,29 @@ use crate::common::lowered_ops::{num_input, relax_func};
 /// The name of the shared function that transforms the parameters.
 pub const SHARED_NAME: &str = "transform_params";
 
-/// Which functions share a transformation of their parameters.
+/// The functions that share a transformation of their parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SharedTransform {
     /// All functions with model parameters.
     All,
-    /// The functions with these names; others are left alone.
+    /// The functions with these names.
     Of(Vec<String>),
 }
 
-/// A function whose parameters are transformed.
+/// A function that shares the transformation.
 struct SharingFunction {
     name: Arc<str>,
     func: Function,
-    /// The number of parameters that are inputs.
+    /// The number of parameters that are inputs of the model.
     count: usize,
-    /// The model parameters.
+    /// The parameters of the model, which follow the inputs.
     weights: Vec<Var>,
     lifted: Vec<Binding>,
-    /// For each lifted variable, the equal variable in the combined function.
+    /// The value number of each lifted variable: a variable of the combined function. Equal values have the same number.
     value_numbers: FxHashMap<Var, Var>,
 }
 
-/// Lifts what all the functions compute from the parameters into one function.
+/// Moves the computations on parameters that all functions have in common to one function.
 pub(super) fn lift_shared(
     mut module: IRModule,
     selection: &SharedTransform,
@@ -75,7 +74,10 @@ pub(super) fn lift_shared(
     Ok(module)
 }
 
-/// The functions that share the transformation. None of them may call another.
+/// The functions that share the transformation.
+///
+/// # Errors
+/// If one of them does not exist, calls another, or has no attribute `num_input`.
 fn sharing_functions(
     module: &IRModule,
     selection: &SharedTransform,
@@ -90,8 +92,8 @@ fn sharing_functions(
         let func = relax_func(module, &name, "LiftTransformParams")?;
         let Some(count) = num_input(func).map_err(|e| e.in_function(&name))? else {
             if let SharedTransform::Of(_) = selection {
-                let problem = Problem::new("the function does not say which parameters are inputs")
-                    .with_help("R.func_attr({\"num_input\": k}) says that the first k are")
+                let problem = Problem::new("the function has no attribute num_input, which separates inputs from parameters")
+                    .with_help("R.func_attr({\"num_input\": k}) declares the first k parameters as inputs")
                     .in_function(name);
                 return Err(PassError::User(vec![problem]));
             }
@@ -106,7 +108,7 @@ fn sharing_functions(
     Ok(out)
 }
 
-/// Gives equal values of the functions the same number.
+/// Assigns value numbers to the lifted variables of all functions.
 fn assign_value_numbers(
     functions: &mut [SharingFunction],
     effects: &Effects,
@@ -145,7 +147,10 @@ fn assign_value_numbers(
     Ok(())
 }
 
-/// Maps the parameters of a function to those of the first one, which must have the same types.
+/// Maps the parameters of a function to those of the first one.
+///
+/// # Errors
+/// If their numbers or types differ.
 fn map_params(
     s: &SharingFunction,
     first: &SharingFunction,
@@ -158,12 +163,12 @@ fn map_params(
             first.name, s.name
         ));
         PassError::User(vec![problem.with_help(
-            "shared_transform takes functions whose parameters from num_input on are the same; name those that are",
+            "the parameters from num_input on must have the same types in all functions; list only such functions in shared_transform",
         )])
     };
     if s.weights.len() != params.len() {
         return Err(mismatch(format!(
-            "they have {} and {} parameters of the model",
+            "they have {} and {} model parameters",
             params.len(),
             s.weights.len()
         )));
@@ -188,7 +193,7 @@ fn map_params(
     Ok(())
 }
 
-/// Maps the symbols of one type to those of another type of the same form.
+/// Maps the symbols in one type to the sizes in another type of the same form.
 fn match_syms(src: &Function, a: Type, dst: &Function, b: Type, syms: &mut SymMap) {
     let mut dim = |s: Sym, d: Sym| {
         if let Some(v) = src.syms.as_var(s) {
@@ -210,8 +215,7 @@ fn match_syms(src: &Function, a: Type, dst: &Function, b: Type, syms: &mut SymMa
     }
 }
 
-/// Restricts the lifted bindings of each function to those that all functions have, with everything
-/// that they read.
+/// Restricts the lifted bindings of each function to those that all functions have, and whose operands all functions have.
 fn retain_common(functions: &mut [SharingFunction]) {
     loop {
         let sets =
@@ -239,17 +243,17 @@ fn retain_common(functions: &mut [SharingFunction]) {
     }
 }
 
-/// One result of the transformation.
+/// An output of the transformation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum TransformOutput {
-    /// An unchanged parameter, by position.
+    /// An unchanged parameter, by its index.
     Param(usize),
-    /// A lifted value, by its number.
+    /// A lifted value, by its value number.
     Value(Var),
 }
 
 impl TransformOutput {
-    /// The variable of this output in a function.
+    /// The variable of a function that corresponds to this output.
     fn of(self, s: &SharingFunction) -> Var {
         match self {
             TransformOutput::Param(i) => s.weights[i],
@@ -261,7 +265,7 @@ impl TransformOutput {
     }
 }
 
-/// What the functions need, parameters first; `None` if no function has model parameters.
+/// Everything that the functions need from the transformation, parameters first. `None` if no function has model parameters.
 fn common_outputs(functions: &[SharingFunction]) -> Option<Vec<TransformOutput>> {
     let first = functions.first()?;
     let mut needed: FxHashSet<TransformOutput> = FxHashSet::default();
@@ -280,7 +284,7 @@ fn common_outputs(functions: &[SharingFunction]) -> Option<Vec<TransformOutput>>
     (!first.weights.is_empty()).then(|| in_order.collect())
 }
 
-/// The function with the results of the transformation instead of the parameters.
+/// The function with the outputs of the transformation as parameters instead of the original ones.
 fn rewrite_function(s: SharingFunction, outputs: &[TransformOutput]) -> (Arc<str>, Function) {
     let vars: Vec<Var> = outputs.iter().map(|o| o.of(&s)).collect();
     let by_number: FxHashMap<Var, Var> =

@@ -1,10 +1,8 @@
 //! # What it does
-//! Rewrites `R.einsum` of two operands as `R.matmul` if only labels that both operands have are
-//! summed. Operands and result are transposed where needed: transposes of constants are folded, and
-//! [`FuseTransposeMatmul`](crate::fuse::fuse_transpose_matmul) removes others. Several summed
-//! labels, several columns, and several rows in addition to batch dims are merged into one dim. So
-//! the passes on `R.matmul` also apply to these products: packed constants, widened 16-bit floats,
-//! integer products, attention.
+//! Rewrites `R.einsum` of two operands to `R.matmul` if all summed labels occur in both operands. Operands and result are
+//! transposed where needed: transposes of constants are folded, and [`FuseTransposeMatmul`](crate::fuse::fuse_transpose_matmul)
+//! removes others. Several summed labels, several columns, and several rows next to batch dims are merged into one dim each. The
+//! passes on `R.matmul` then apply to these products too: packed constants, widened 16-bit floats, integer matmuls, attention.
 //!
 //! # Before
 //! ```python
@@ -36,12 +34,11 @@
 //! Known sizes: equal for summed labels, and equal or 1 for batch dims.
 //!
 //! # Keeps
-//! Diagonals, sums over labels of one operand, outer and inner products, and more or fewer than two
-//! operands. Products of variables that loops read in place, but a product only after a copy. All
-//! of them if kernels are disabled.
+//! Diagonals, sums over labels of one operand, outer and inner products, and einsums of more or fewer than two operands. Products
+//! of non-constant operands that loops read in place, if a matmul would need copies. All einsums if kernels are disabled.
 //!
 //! # Never
-//! Changes what is summed; the order of summation is that of `R.matmul`.
+//! Changes what is summed. The order of summation becomes that of `R.matmul`.
 
 mod roles;
 
@@ -92,7 +89,7 @@ impl ModulePass for EinsumToMatmul {
     }
 }
 
-/// An einsum of two operands of known sizes.
+/// An einsum of two operands with known sizes.
 struct Einsum {
     operands: [Expr; 2],
     equation: Equation,
@@ -114,8 +111,8 @@ impl Einsum {
         Some(Einsum { operands: [a, b], equation, sizes, result, dtype })
     }
 
-    /// The best product for this einsum, if it is faster. `independent` says which operands are known
-    /// before the inputs, so that transforming them has no run-time cost.
+    /// The best matmul for this einsum, if it is faster. `independent` states which operands do not depend on the inputs, so that
+    /// transforming them has no run-time cost.
     fn best_plan(&self, cx: &mut RewriteCx<'_>, independent: [bool; 2]) -> Option<Plan> {
         let mut plans = Vec::with_capacity(2);
         for swapped in [false, true] {
@@ -134,20 +131,20 @@ impl Einsum {
         (benefit >= copy_cost).then_some(plan)
     }
 
-    /// The gain of a product, on the same scale as [`copy_cost`].
+    /// The benefit of a matmul over loops, on the same scale as [`copy_cost`].
     fn benefit(&self, plan: &Plan, independent: [bool; 2]) -> Cost {
         let is_float = matches!(self.dtype, DType::Float32 | DType::Float64);
         match self.dtype {
-            // Loops convert each element every time they read it.
+            // Loops convert each element every time that they read it.
             DType::Float16 | DType::BFloat16 => Cost::Elementwise,
-            // The library sums over one dim.
+            // The kernel library sums over one contiguous dim.
             _ if is_float && !plan.same_summed_order => Cost::Elementwise,
             _ if independent[0] || independent[1] => Cost::Rows,
             _ => Cost::Free,
         }
     }
 
-    /// The product with the transposes and reshapes around it.
+    /// Emits the matmul with the transposes and reshapes around it.
     fn emit(&self, cx: &mut RewriteCx<'_>, plan: &Plan) -> Result<Expr, PassError> {
         let [a, b] = self.operands;
         let [left, right] = if plan.swapped { [b, a] } else { [a, b] };
@@ -165,23 +162,23 @@ impl Einsum {
     }
 }
 
-/// The cost or the gain of a product.
+/// The cost or the benefit of a matmul, in coarse steps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cost {
-    /// Nothing at run time, or nothing that cannot be undone.
+    /// Nothing at run time, or only transposes that later passes remove.
     Free,
     /// A result that cannot be fused with its bias, or copies of whole rows.
     Rows,
-    /// Elementwise copies.
+    /// Copies of single elements.
     Elementwise,
 }
 
-/// The run-time cost of a product in addition to the multiplication.
+/// The run-time cost of the transposes and reshapes around a matmul.
 fn copy_cost(plan: &Plan, independent: [bool; 2]) -> Cost {
     let at_run_time = plan.operands.iter().zip(independent).filter(|(_, independent)| !independent);
     let transforms: Vec<&Transform> = at_run_time.map(|(transform, _)| transform).collect();
     let constants = independent[0] || independent[1];
-    // For variable operands, another order is read in place unless dims are merged.
+    // A permutation of a non-constant operand is read in place unless dims are merged.
     let is_read_in_place = |transform: &Transform| transform.dims.is_none() && !constants;
     let result = Transform { order: plan.order.clone(), dims: plan.split_dims.clone() };
     let mut all = transforms.into_iter().chain([&result]);

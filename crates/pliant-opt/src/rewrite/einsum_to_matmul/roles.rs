@@ -1,10 +1,10 @@
-//! An einsum of two operands as a matrix product: which labels are batch dims, rows, columns and
-//! summed dims, and which transforms the operands and the result need.
+//! Plans the matmul that computes an einsum of two operands: which labels are batch dims, rows, columns and summed dims, and how
+//! the operands and the result must be transposed and reshaped.
 
 use pliant_ir::{Sym, SymArena};
 use pliant_ops::einsum_equation::{Equation, Label};
 
-/// An operand, or a result, with the labels of its dims.
+/// A tensor with an einsum label for each dim.
 #[derive(Clone, Debug)]
 pub(super) struct LabelledTensor {
     pub labels: Vec<Label>,
@@ -21,7 +21,7 @@ impl LabelledTensor {
     }
 }
 
-/// A transform of a tensor: an optional permutation of its dims, then an optional reshape.
+/// The transform of a tensor: an optional permutation of its dims, then an optional reshape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Transform {
     pub order: Option<Vec<usize>>,
@@ -29,35 +29,34 @@ pub(super) struct Transform {
 }
 
 impl Transform {
-    /// Whether elements move in memory.
+    /// Whether the dims are permuted, so that elements move in memory.
     pub fn permutes(&self) -> bool {
         self.order.is_some()
     }
 
-    /// Whether single elements move: the last dim does not stay the last.
+    /// Whether the last dim moves, so that elements are copied one by one.
     pub fn moves_last_dim(&self) -> bool {
         self.order.as_ref().is_some_and(|order| order.last() != Some(&(order.len() - 1)))
     }
 }
 
-/// A matrix product that computes an einsum.
+/// A matmul that computes an einsum.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// Whether the second operand is the left one of the product.
+    /// Whether the second operand of the einsum is the left one of the matmul.
     pub swapped: bool,
     /// The transforms of the left and the right operand.
     pub operands: [Transform; 2],
-    /// The dims to split the product's rows or columns into, if they were merged.
+    /// The dims of the matmul's result before its rows or columns were merged, if they were.
     pub split_dims: Option<Vec<Sym>>,
     /// The permutation of the result's dims.
     pub order: Option<Vec<usize>>,
-    /// Whether the summed dims are in the same order and contiguous in both operands, so that loops
-    /// can read them as one dim.
+    /// Whether the summed dims are contiguous and in the same order in both operands, so that loops can read them as one dim.
     pub same_summed_order: bool,
 }
 
-/// The product that computes an equation on operands with these dims, or `None`. With `swapped`,
-/// the second operand is the left one.
+/// The matmul that computes an equation on operands with these dims; `None` if there is none. With `swapped`, the second operand is
+/// the left one.
 pub(super) fn product_plan(
     syms: &mut SymArena,
     eq: &Equation,
@@ -76,7 +75,7 @@ pub(super) fn product_plan(
     let roles = LabelRoles::of(syms, &left, &right, &out)?;
     let (rows, columns) = (roles.rows.len(), roles.columns.len());
     let has_batch = !roles.batch.is_empty();
-    // With batch dims, the rows are one dim; otherwise any number of dims.
+    // With batch dims, a matmul has exactly one dim of rows; without, it has any number.
     let merged_rows = has_batch && rows != 1;
     let merged_columns = columns > 1 || has_batch && columns == 0;
     let merged_inner = roles.inner.len() > 1;
@@ -118,14 +117,14 @@ pub(super) fn product_plan(
     })
 }
 
-/// The positions of the labels in the wanted order; `None` if they are already in that order.
+/// The permutation from the current order of labels to the target order; `None` if the orders are equal.
 fn permutation_to(current: &[Label], target: &[Label]) -> Option<Vec<usize>> {
     let at = |l: &Label| current.iter().position(|h| h == l);
     let order: Vec<usize> = target.iter().filter_map(at).collect();
     (!order.iter().copied().eq(0..order.len())).then_some(order)
 }
 
-/// The labels by their role in the product.
+/// The labels by their role in the matmul.
 struct LabelRoles {
     batch: Vec<Label>,
     rows: Vec<Label>,
@@ -160,8 +159,8 @@ impl LabelRoles {
             of.labels.iter().copied().filter(|&l| !out.has(l)).collect()
         };
         let inner = summed_labels(left);
-        // A label that is summed in one operand only, or broadcast to the other's size, cannot be
-        // part of a product.
+        // A label that is summed in one operand only, or that is broadcast to the size of the other operand, cannot be a summed dim
+        // of a matmul.
         let has_same_size = |&l: &Label| left.size(l) == right.size(l);
         let sums_match =
             inner.iter().all(has_same_size) && summed_labels(right).iter().all(has_same_size);
