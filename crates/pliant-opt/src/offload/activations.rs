@@ -3,7 +3,7 @@
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Op};
 
-use super::epilogue::{Activation, Line, Readers, call, scalar};
+use super::epilogue::{Activation, ClippedLine, Readers, op_call, scalar_constant};
 
 const ADD: Op = Op::new("relax.add");
 const SUBTRACT: Op = Op::new("relax.subtract");
@@ -17,7 +17,7 @@ const SIGMOID: Op = Op::new("relax.sigmoid");
 const LEAKY_RELU: Op = Op::new("relax.nn.leakyrelu");
 
 /// Operators that are activations, and their names in kernel declarations.
-const FUNCTIONS: &[(Op, &str)] = &[
+const UNARY_ACTIVATIONS: &[(Op, &str)] = &[
     (SIGMOID, "sigmoid"),
     (Op::new("relax.tanh"), "tanh"),
     (Op::new("relax.nn.gelu"), "gelu"),
@@ -26,99 +26,105 @@ const FUNCTIONS: &[(Op, &str)] = &[
 ];
 
 /// An activation that is applied to a variable.
-pub struct Applied {
+pub struct ActivationMatch {
     /// The activation.
     pub activation: Activation,
     /// The intermediate variables, which nothing else reads.
-    pub inside: Vec<Var>,
+    pub intermediates: Vec<Var>,
     /// The variable of the result.
     pub result: Var,
 }
 
 /// The activation that all readers of a variable compute together.
-pub fn applied(func: &Function, readers: &Readers, y: Var) -> Option<Applied> {
-    let found = match *readers.all(func, y)? {
-        [one] => function(func, one, y).or_else(|| hard_sigmoid(func, readers, y)),
-        [a, b] => gated(func, readers, y, (a, b)).or_else(|| gated(func, readers, y, (b, a))),
+pub fn match_activation(func: &Function, readers: &Readers, y: Var) -> Option<ActivationMatch> {
+    let matched = match *readers.all_readers(func, y)? {
+        [one] => unary_activation(func, one, y).or_else(|| hard_sigmoid(func, readers, y)),
+        [a, b] => gated_activation(func, readers, y, (a, b))
+            .or_else(|| gated_activation(func, readers, y, (b, a))),
         [a, b, c] => leaky_relu(func, readers, y, [a, b, c]),
         _ => None,
     }?;
-    (func.var(found.result).ty == func.var(y).ty).then_some(found)
+    (func.var(matched.result).ty == func.var(y).ty).then_some(matched)
 }
 
 /// Whether an operand is this variable.
-fn is(func: &Function, e: Expr, v: Var) -> bool {
+fn is_var(func: &Function, e: Expr, v: Var) -> bool {
     matches!(func.expr(e), ExprData::Var(own) if *own == v)
 }
 
 /// An activation that is one operator.
-fn function(func: &Function, binding: Binding, y: Var) -> Option<Applied> {
-    let (op, args, attrs) = call(func, binding.value)?;
+fn unary_activation(func: &Function, binding: Binding, y: Var) -> Option<ActivationMatch> {
+    let (op, args, attrs) = op_call(func, binding.value)?;
     let activation = match (op, args) {
-        (LEAKY_RELU, [x]) if is(func, *x, y) => {
+        (LEAKY_RELU, [x]) if is_var(func, *x, y) => {
             let slope = attrs.get("alpha").and_then(AttrValue::as_float)?;
             Activation::LeakyRelu(Some(slope).filter(|slope| slope.is_finite())?)
         }
-        (_, [x]) if is(func, *x, y) => {
-            Activation::Function(FUNCTIONS.iter().find(|f| f.0 == op)?.1)
+        (_, [x]) if is_var(func, *x, y) => {
+            Activation::Function(UNARY_ACTIVATIONS.iter().find(|f| f.0 == op)?.1)
         }
         _ => return None,
     };
-    Some(Applied { activation, inside: Vec::new(), result: binding.var })
+    Some(ActivationMatch { activation, intermediates: Vec::new(), result: binding.var })
 }
 
 /// Matches `y * f(y)`, where `f` is a sigmoid or a clipped linear function. A constant factor of the product becomes part of the
 /// linear function.
-fn gated(
+fn gated_activation(
     func: &Function,
     readers: &Readers,
     y: Var,
     (first, product): (Binding, Binding),
-) -> Option<Applied> {
-    let (MULTIPLY, &[a, b], _) = call(func, product.value)? else { return None };
-    let gate = if is(func, a, y) { b } else { a };
+) -> Option<ActivationMatch> {
+    let (MULTIPLY, &[a, b], _) = op_call(func, product.value)? else { return None };
+    let gate = if is_var(func, a, y) { b } else { a };
     let ExprData::Var(gate) = *func.expr(gate) else { return None };
-    if gate == y || readers.only(func, gate)?.var != product.var {
+    if gate == y || readers.only_reader(func, gate)?.var != product.var {
         return None;
     }
-    if let (SIGMOID, &[x], _) = call(func, first.value)?
+    if let (SIGMOID, &[x], _) = op_call(func, first.value)?
         && first.var == gate
-        && is(func, x, y)
+        && is_var(func, x, y)
     {
         let activation = Activation::Function("silu");
-        return Some(Applied { activation, inside: vec![gate], result: product.var });
+        return Some(ActivationMatch {
+            activation,
+            intermediates: vec![gate],
+            result: product.var,
+        });
     }
-    let mut line = Line::IDENTITY;
-    let (mut at, mut next, mut inside) = (y, first, Vec::new());
+    let mut line = ClippedLine::IDENTITY;
+    let (mut at, mut next, mut intermediates) = (y, first, Vec::new());
     loop {
-        line = line.then(func, next, at)?;
+        line = line.compose(func, next, at)?;
         at = next.var;
-        inside.push(at);
+        intermediates.push(at);
         if at == gate {
             break;
         }
-        next = readers.only(func, at)?;
+        next = readers.only_reader(func, at)?;
     }
     let mut result = product.var;
     // `x * clip(x + 3, 0, 6) / 6`.
-    if let Some(scaled) = readers.only(func, result)
-        && let Some((MULTIPLY | DIVIDE, ..)) = call(func, scaled.value)
-        && let Some(all) = line.then(func, scaled, result)
+    if let Some(scaled) = readers.only_reader(func, result)
+        && let Some((MULTIPLY | DIVIDE, ..)) = op_call(func, scaled.value)
+        && let Some(scaled_line) = line.compose(func, scaled, result)
     {
-        (line, result) = (all, scaled.var);
-        inside.push(product.var);
+        (line, result) = (scaled_line, scaled.var);
+        intermediates.push(product.var);
     }
-    let limited = line.limits.0.is_finite() || line.limits.1.is_finite();
+    let has_limit = line.limits.0.is_finite() || line.limits.1.is_finite();
     let activation = Activation::HardSwish(line);
-    limited.then_some(Applied { activation, inside, result })
+    has_limit.then_some(ActivationMatch { activation, intermediates, result })
 }
 
 /// Matches a linear function with two clipping limits: the longest chain of operators that ends in a limit. The linear function is
 /// not the identity.
-fn hard_sigmoid(func: &Function, readers: &Readers, y: Var) -> Option<Applied> {
-    let (mut line, mut at, mut inside, mut found) = (Line::IDENTITY, y, Vec::new(), None);
-    while let Some(next) = readers.only(func, at)
-        && let Some(longer) = line.then(func, next, at)
+fn hard_sigmoid(func: &Function, readers: &Readers, y: Var) -> Option<ActivationMatch> {
+    let (mut line, mut at, mut intermediates, mut longest) =
+        (ClippedLine::IDENTITY, y, Vec::new(), None);
+    while let Some(next) = readers.only_reader(func, at)
+        && let Some(longer) = line.compose(func, next, at)
     {
         line = longer;
         at = next.var;
@@ -126,11 +132,15 @@ fn hard_sigmoid(func: &Function, readers: &Readers, y: Var) -> Option<Applied> {
         let is_line = (line.slope, line.offset) != (1.0, 0.0);
         if is_line && low.is_finite() && high.is_finite() {
             let activation = Activation::HardSigmoid(line);
-            found = Some(Applied { activation, inside: inside.clone(), result: at });
+            longest = Some(ActivationMatch {
+                activation,
+                intermediates: intermediates.clone(),
+                result: at,
+            });
         }
-        inside.push(at);
+        intermediates.push(at);
     }
-    found
+    longest
 }
 
 /// `where(x < 0, slope * x, x)`.
@@ -139,40 +149,45 @@ fn leaky_relu(
     readers: &Readers,
     y: Var,
     bindings: [Binding; 3],
-) -> Option<Applied> {
+) -> Option<ActivationMatch> {
     let find = |wanted: Op| {
         bindings.into_iter().find_map(|b| {
-            let (op, args, _) = call(func, b.value)?;
+            let (op, args, _) = op_call(func, b.value)?;
             (op == wanted).then_some((b.var, args))
         })
     };
     let (scaled, &[a, b]) = find(MULTIPLY)? else { return None };
     let (negative, &[x, zero]) = find(LESS)? else { return None };
     let (result, &[condition, then, other]) = find(WHERE)? else { return None };
-    let slope = if is(func, a, y) { scalar(func, b) } else { scalar(func, a) };
+    let slope =
+        if is_var(func, a, y) { scalar_constant(func, b) } else { scalar_constant(func, a) };
     let slope = slope.filter(|slope| slope.is_finite())?;
-    let fits = is(func, x, y)
-        && scalar(func, zero) == Some(0.0)
-        && is(func, condition, negative)
-        && is(func, then, scaled)
-        && is(func, other, y);
-    let alone = [scaled, negative]
+    let is_leaky_relu = is_var(func, x, y)
+        && scalar_constant(func, zero) == Some(0.0)
+        && is_var(func, condition, negative)
+        && is_var(func, then, scaled)
+        && is_var(func, other, y);
+    let no_other_readers = [scaled, negative]
         .into_iter()
-        .all(|v| readers.only(func, v).is_some_and(|b| b.var == result));
-    let (activation, inside) = (Activation::LeakyRelu(slope), vec![scaled, negative]);
-    (fits && alone).then_some(Applied { activation, inside, result })
+        .all(|v| readers.only_reader(func, v).is_some_and(|b| b.var == result));
+    let (activation, intermediates) = (Activation::LeakyRelu(slope), vec![scaled, negative]);
+    (is_leaky_relu && no_other_readers).then_some(ActivationMatch {
+        activation,
+        intermediates,
+        result,
+    })
 }
 
-impl Line {
-    const IDENTITY: Line =
-        Line { slope: 1.0, offset: 0.0, limits: (f64::NEG_INFINITY, f64::INFINITY) };
+impl ClippedLine {
+    const IDENTITY: ClippedLine =
+        ClippedLine { slope: 1.0, offset: 0.0, limits: (f64::NEG_INFINITY, f64::INFINITY) };
 
     /// Composes the function with the operator of a binding, whose operands are `x` and a constant.
-    fn then(self, func: &Function, binding: Binding, x: Var) -> Option<Line> {
-        let (op, &[a, b], _) = call(func, binding.value)? else { return None };
-        let number = match (is(func, a, x), is(func, b, x)) {
-            (true, false) => scalar(func, b)?,
-            (false, true) if op != SUBTRACT && op != DIVIDE => scalar(func, a)?,
+    fn compose(self, func: &Function, binding: Binding, x: Var) -> Option<ClippedLine> {
+        let (op, &[a, b], _) = op_call(func, binding.value)? else { return None };
+        let number = match (is_var(func, a, x), is_var(func, b, x)) {
+            (true, false) => scalar_constant(func, b)?,
+            (false, true) if op != SUBTRACT && op != DIVIDE => scalar_constant(func, a)?,
             _ => return None,
         };
         let (low, high) = self.limits;
@@ -181,20 +196,24 @@ impl Line {
             SUBTRACT => self.shifted(-number),
             MULTIPLY if number > 0.0 => self.scaled(number),
             DIVIDE if number > 0.0 => self.scaled(1.0 / number),
-            MAXIMUM => Line { limits: (low.max(number), high.max(number)), ..self },
-            MINIMUM => Line { limits: (low.min(number), high.min(number)), ..self },
+            MAXIMUM => ClippedLine { limits: (low.max(number), high.max(number)), ..self },
+            MINIMUM => ClippedLine { limits: (low.min(number), high.min(number)), ..self },
             _ => return None,
         };
         (line.slope.is_finite() && line.offset.is_finite()).then_some(line)
     }
 
-    fn shifted(self, by: f64) -> Line {
+    fn shifted(self, by: f64) -> ClippedLine {
         let (low, high) = self.limits;
-        Line { offset: self.offset + by, limits: (low + by, high + by), ..self }
+        ClippedLine { offset: self.offset + by, limits: (low + by, high + by), ..self }
     }
 
-    fn scaled(self, by: f64) -> Line {
+    fn scaled(self, by: f64) -> ClippedLine {
         let (low, high) = self.limits;
-        Line { slope: self.slope * by, offset: self.offset * by, limits: (low * by, high * by) }
+        ClippedLine {
+            slope: self.slope * by,
+            offset: self.offset * by,
+            limits: (low * by, high * by),
+        }
     }
 }

@@ -23,16 +23,16 @@ pub enum Activation {
     /// A function without parameters, by its name in kernel declarations.
     Function(&'static str),
     /// A clipped linear function of `x`.
-    HardSigmoid(Line),
+    HardSigmoid(ClippedLine),
     /// `x` times a clipped linear function of `x`.
-    HardSwish(Line),
+    HardSwish(ClippedLine),
     /// `x` if it is positive, otherwise `x` times this slope.
     LeakyRelu(f64),
 }
 
 /// `clip(slope * x + offset, low, high)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub struct ClippedLine {
     /// The factor of `x`.
     pub slope: f64,
     /// The constant term.
@@ -44,16 +44,16 @@ pub struct Line {
 impl Activation {
     /// Composes the activation with an operator that follows it; `None` if kernels do not support the result. `number` is the other
     /// operand of the operator, if it has one: its value if it is a constant number, otherwise `Some(None)`.
-    pub fn then(self, op: Op, number: Option<Option<f64>>) -> Option<Activation> {
-        let open = self == Activation::None;
+    pub fn compose(self, op: Op, number: Option<Option<f64>>) -> Option<Activation> {
+        let is_none = self == Activation::None;
         match (op, number) {
-            (RELU, None) if open => Some(Activation::Relu),
-            (MAXIMUM, Some(Some(least))) if open => Some(Activation::Clip(least, f64::INFINITY)),
-            (MINIMUM, Some(Some(most))) => match self {
-                Activation::None => Some(Activation::Clip(f64::NEG_INFINITY, most)),
-                Activation::Relu if most >= 0.0 => Some(Activation::Clip(0.0, most)),
-                Activation::Clip(least, f64::INFINITY) if least <= most => {
-                    Some(Activation::Clip(least, most))
+            (RELU, None) if is_none => Some(Activation::Relu),
+            (MAXIMUM, Some(Some(low))) if is_none => Some(Activation::Clip(low, f64::INFINITY)),
+            (MINIMUM, Some(Some(high))) => match self {
+                Activation::None => Some(Activation::Clip(f64::NEG_INFINITY, high)),
+                Activation::Relu if high >= 0.0 => Some(Activation::Clip(0.0, high)),
+                Activation::Clip(low, f64::INFINITY) if low <= high => {
+                    Some(Activation::Clip(low, high))
                 }
                 _ => None,
             },
@@ -64,7 +64,7 @@ impl Activation {
     /// Sets the attributes of a kernel that applies the activation.
     pub(crate) fn attributes<C: KernelAttributes>(self, call: C) -> C {
         let named = |call: C, name| call.text("activation", name);
-        let line = |call: C, line: Line| {
+        let line = |call: C, line: ClippedLine| {
             let call = call.float("slope", line.slope).float("offset", line.offset);
             call.float("low", line.limits.0).float("high", line.limits.1)
         };
@@ -83,10 +83,10 @@ impl Activation {
 }
 
 /// The bindings that read each variable.
-pub struct Readers(FxHashMap<Var, Reads>);
+pub struct Readers(FxHashMap<Var, VarReads>);
 
 #[derive(Default)]
-struct Reads {
+struct VarReads {
     /// The number of reads, by bindings and by results of sequences.
     count: usize,
     /// The bindings of dataflow blocks that read the variable.
@@ -96,7 +96,7 @@ struct Reads {
 impl Readers {
     /// The readers of a function's variables.
     pub fn of(func: &Function) -> Readers {
-        let mut readers: FxHashMap<Var, Reads> = FxHashMap::default();
+        let mut readers: FxHashMap<Var, VarReads> = FxHashMap::default();
         for seq in reachable_seqs(func) {
             for &block in &func.seq(seq).blocks {
                 let block = func.block(block);
@@ -117,36 +117,37 @@ impl Readers {
 
     /// The binding that is the only reader of a dataflow variable. It is in the same block, since dataflow variables are not
     /// visible elsewhere.
-    pub fn only(&self, func: &Function, v: Var) -> Option<Binding> {
-        match self.all(func, v)? {
+    pub fn only_reader(&self, func: &Function, v: Var) -> Option<Binding> {
+        match self.all_readers(func, v)? {
             &[binding] => Some(binding),
             _ => None,
         }
     }
 
     /// The bindings of dataflow blocks that read a variable. Other bindings may read it too.
-    pub fn bindings(&self, v: Var) -> &[Binding] {
+    pub fn reading_bindings(&self, v: Var) -> &[Binding] {
         self.0.get(&v).map_or(&[], |reads| &reads.bindings)
     }
 
     /// All bindings that read a dataflow variable, which are in its block; `None` if something else reads it too.
-    pub fn all(&self, func: &Function, v: Var) -> Option<&[Binding]> {
+    pub fn all_readers(&self, func: &Function, v: Var) -> Option<&[Binding]> {
         let reads = self.0.get(&v)?;
         (reads.count == reads.bindings.len() && func.var(v).dataflow).then_some(&reads.bindings)
     }
 }
 
 /// The value of a float32 constant of one element; `None` if it is NaN.
-pub fn scalar(func: &Function, e: Expr) -> Option<f64> {
+pub fn scalar_constant(func: &Function, e: Expr) -> Option<f64> {
     let ExprData::Constant(c) = func.expr(e) else { return None };
     let tensor = func.const_tensor(*c);
-    let one = tensor.dtype() == DType::Float32 && tensor.shape().iter().all(|&d| d == 1);
-    let value = if one { tensor.to_vec::<f32>().ok()?.first().copied() } else { None };
+    let has_one_element =
+        tensor.dtype() == DType::Float32 && tensor.shape().iter().all(|&d| d == 1);
+    let value = if has_one_element { tensor.to_vec::<f32>().ok()?.first().copied() } else { None };
     value.map(f64::from).filter(|v| !v.is_nan())
 }
 
 /// The operator of a call, its operands and attributes.
-pub fn call(func: &Function, e: Expr) -> Option<(Op, &[Expr], &Attrs)> {
+pub fn op_call(func: &Function, e: Expr) -> Option<(Op, &[Expr], &Attrs)> {
     match func.expr(e) {
         ExprData::Call { callee: Callee::Op(op), args, attrs, .. } => {
             Some((*op, func.list(*args), func.call_attrs(*attrs)))

@@ -66,13 +66,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::tir_call::TirCall;
 use crate::fuse::fuse_ops::OutlinedFunctions;
-use crate::offload::byoc::members::{Reads, is_copy, members};
-use crate::offload::byoc::nest::nest;
-use crate::offload::byoc::outline::{Outlined, call_global, outline};
+use crate::offload::byoc::members::{ReadInfo, is_copy, members};
+use crate::offload::byoc::nest::nest_composites;
+use crate::offload::byoc::outline::{Outlined, call_global, outline_bindings};
 use crate::offload::byoc::table::{FusionPattern, patterns_with_prefix};
 
 /// The approximate maximum length of names of functions.
-const MAX_NAME: usize = 100;
+const MAX_NAME_LENGTH: usize = 100;
 
 /// See the module's documentation.
 pub struct FuseOpsByPattern {
@@ -101,26 +101,28 @@ impl ModulePass for FuseOpsByPattern {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let (mut made, writers) = (OutlinedFunctions::of(&module), Writers::of(&module));
-        let mut sets = Vec::new();
+        let (mut outlined_functions, writers) =
+            (OutlinedFunctions::of(&module), Writers::of(&module));
+        let mut rule_sets = Vec::new();
         for p in &self.patterns {
             let set = RuleSet::new([p.pattern.clone()], ctx.ops);
-            sets.push(set.map_err(|e| e.in_function(&format!("pattern {}", p.name)))?);
+            rule_sets.push(set.map_err(|e| e.in_function(&format!("pattern {}", p.name)))?);
         }
         for (name, func) in &mut module.functions {
             let BaseFunc::Relax(func) = func else { continue };
-            let closed = [COMPOSITE, CODEGEN, PRIMITIVE];
-            if closed.iter().any(|key| func.attrs.contains_key(*key)) {
+            let excluded_attrs = [COMPOSITE, CODEGEN, PRIMITIVE];
+            if excluded_attrs.iter().any(|key| func.attrs.contains_key(*key)) {
                 continue;
             }
-            for (pattern, rules) in self.patterns.iter().zip(&sets) {
+            for (pattern, rules) in self.patterns.iter().zip(&rule_sets) {
                 ctx.check_cancelled()?;
-                let (made, writers) = (&mut made, &writers);
-                let mut fuser = Fuser { pass: self, pattern, rules, ctx, made, writers };
-                fuser.function(func).map_err(|e| e.in_function(name))?;
+                let (outlined_functions, writers) = (&mut outlined_functions, &writers);
+                let mut fuser =
+                    Fuser { pass: self, pattern, rules, ctx, outlined_functions, writers };
+                fuser.outline_matches(func).map_err(|e| e.in_function(name))?;
             }
         }
-        made.add_to(&mut module);
+        outlined_functions.add_to(&mut module);
         Ok(module)
     }
 }
@@ -131,40 +133,41 @@ struct Fuser<'a> {
     pattern: &'a FusionPattern,
     rules: &'a RuleSet,
     ctx: &'a PassContext,
-    made: &'a mut OutlinedFunctions,
+    outlined_functions: &'a mut OutlinedFunctions,
     writers: &'a Writers,
 }
 
 impl Fuser<'_> {
-    fn function(&mut self, func: &mut Arc<Function>) -> Result<(), PassError> {
-        let reads = Reads::of(func, self.ctx.ops, self.writers);
-        let (mut taken, mut groups) = (FxHashSet::default(), FxHashMap::default());
+    fn outline_matches(&mut self, func: &mut Arc<Function>) -> Result<(), PassError> {
+        let read_info = ReadInfo::of(func, self.ctx.ops, self.writers);
+        let (mut matched_vars, mut groups) = (FxHashSet::default(), FxHashMap::default());
         for (_, b) in bindings(func) {
             if b.cast.is_some() || !self.rules.may_match(func, b.value) {
                 continue;
             }
-            let Some(found) = self.rules.match_value(func, &reads.defs, self.ctx.ops, b.value)
+            let Some(matched) =
+                self.rules.match_value(func, &read_info.defs, self.ctx.ops, b.value)
             else {
                 continue;
             };
             if let Ok(members) =
-                members(func, self.ctx.ops, &reads, (self.pattern, &found), b, &taken)?
+                members(func, self.ctx.ops, &read_info, (self.pattern, &matched), b, &matched_vars)?
             {
-                taken.extend(members.iter().map(|m| m.var));
+                matched_vars.extend(members.iter().map(|m| m.var));
                 groups.insert(b.var, members);
             }
         }
         if !groups.is_empty() {
-            self.replace(Arc::make_mut(func), &reads, &taken, groups);
+            self.replace_groups(Arc::make_mut(func), &read_info, &matched_vars, groups);
         }
         Ok(())
     }
 
-    fn replace(
+    fn replace_groups(
         &mut self,
         func: &mut Function,
-        reads: &Reads,
-        taken: &FxHashSet<Var>,
+        read_info: &ReadInfo,
+        matched_vars: &FxHashSet<Var>,
         mut groups: FxHashMap<Var, Vec<Binding>>,
     ) {
         let roots: FxHashSet<Var> = groups.keys().copied().collect();
@@ -174,12 +177,18 @@ impl Fuser<'_> {
                 let mut new = Vec::with_capacity(old.len());
                 for b in old {
                     // Inner variables of a match and their copies are read only inside it.
-                    let origin =
-                        if is_copy(func, &b) { reads.origin(func, b.value) } else { Some(b.var) };
-                    let inside = origin.is_some_and(|v| taken.contains(&v) && !roots.contains(&v));
+                    let origin = if is_copy(func, &b) {
+                        read_info.origin(func, b.value)
+                    } else {
+                        Some(b.var)
+                    };
+                    let is_interior =
+                        origin.is_some_and(|v| matched_vars.contains(&v) && !roots.contains(&v));
                     match groups.remove(&b.var) {
-                        Some(members) => new.push(self.call(func, &reads.defs, b.var, &members)),
-                        None if inside => {}
+                        Some(members) => {
+                            new.push(self.outline_group(func, &read_info.defs, b.var, &members))
+                        }
+                        None if is_interior => {}
                         None => new.push(b),
                     }
                 }
@@ -189,7 +198,7 @@ impl Fuser<'_> {
     }
 
     /// Outlines a match. Returns the call that replaces its root.
-    fn call(
+    fn outline_group(
         &mut self,
         func: &mut Function,
         defs: &Defs,
@@ -197,15 +206,16 @@ impl Fuser<'_> {
         members: &[Binding],
     ) -> Binding {
         let Outlined { func: mut inner, args } =
-            outline(func, defs, members, &[root], self.pass.bind_constants);
+            outline_bindings(func, defs, members, &[root], self.pass.bind_constants);
         inner.attrs.insert(COMPOSITE.into(), AttrValue::str(&self.pattern.name));
         inner.attrs.insert(PRIMITIVE.into(), AttrValue::Int(1));
         let hint = group_name(func, members);
         let name = if self.pass.annotate_codegen {
             let backend = self.pattern.backend();
-            self.made.add(&format!("{hint}_{backend}"), around(&hint, inner, backend))
+            self.outlined_functions
+                .add(&format!("{hint}_{backend}"), wrap_for_codegen(&hint, inner, backend))
         } else {
-            self.made.add(&hint, inner)
+            self.outlined_functions.add(&hint, inner)
         };
         // The source location of the call covers all members.
         let spans = members.iter().map(|b| func.var(b.var).span);
@@ -225,7 +235,7 @@ fn group_name(func: &Function, members: &[Binding]) -> String {
             Some(call) => call.callee.to_string(),
             None => op.name().replace('.', "_"),
         };
-        if name.len() + part.len() < MAX_NAME {
+        if name.len() + part.len() < MAX_NAME_LENGTH {
             name.push('_');
             name.push_str(&part);
         }
@@ -234,7 +244,7 @@ fn group_name(func: &Function, members: &[Binding]) -> String {
 }
 
 /// A function for a code generator that calls one composite function. The composite function is a local function of this name.
-fn around(name: &str, inner: Function, backend: &str) -> Function {
+fn wrap_for_codegen(name: &str, inner: Function, backend: &str) -> Function {
     let mut f = copy_function(&inner);
     f.attrs.clear();
     f.attrs.insert(CODEGEN.into(), AttrValue::str(backend));
@@ -248,6 +258,6 @@ fn around(name: &str, inner: Function, backend: &str) -> Function {
     let seq = f.seq_mut(body);
     (seq.blocks, seq.result) = (vec![block], result);
     let inner = Arc::new(inner);
-    nest(&mut f, |called| (called == name).then(|| inner.clone()));
+    nest_composites(&mut f, |called| (called == name).then(|| inner.clone()));
     f
 }

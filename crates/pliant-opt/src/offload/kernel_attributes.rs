@@ -19,18 +19,24 @@ pub(crate) trait KernelAttributes: Sized {
         self.attribute(name, AttrValue::str(choice))
     }
 
-    /// Sets the attributes of the window that a convolution or a pooling moves over an image; `before` is the padding at the start.
+    /// Sets the attributes of the window that a convolution or a pooling moves over an image; `padding_before` is the padding at the start.
     /// The lists have an entry for each spatial dim.
-    fn window(self, kernel: &[i64], strides: &[i64], dilation: &[i64], before: &[i64]) -> Self {
-        self.attribute("kernel_shape", three(kernel, 1))
-            .attribute("strides", three(strides, 1))
-            .attribute("dilations", three(dilation, 1))
-            .attribute("padding", three(before, 0))
+    fn window(
+        self,
+        filter_size: &[i64],
+        strides: &[i64],
+        dilation: &[i64],
+        padding_before: &[i64],
+    ) -> Self {
+        self.attribute("kernel_shape", to_three_dims(filter_size, 1))
+            .attribute("strides", to_three_dims(strides, 1))
+            .attribute("dilations", to_three_dims(dilation, 1))
+            .attribute("padding", to_three_dims(padding_before, 0))
     }
 }
 
 /// Extends a list to the three spatial dims of an image. `fill` is the number for missing leading dims.
-fn three(list: &[i64], fill: i64) -> AttrValue {
+fn to_three_dims(list: &[i64], fill: i64) -> AttrValue {
     let missing = 3 - list.len();
     AttrValue::ints(std::iter::repeat_n(fill, missing).chain(list.iter().copied()))
 }

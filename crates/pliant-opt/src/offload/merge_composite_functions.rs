@@ -80,8 +80,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::fuse::fuse_ops::OutlinedFunctions;
 use crate::offload::byoc::backend_of;
-use crate::offload::byoc::nest::nest;
-use crate::offload::byoc::outline::{call_global, outline};
+use crate::offload::byoc::nest::nest_composites;
+use crate::offload::byoc::outline::{call_global, outline_bindings};
 use crate::offload::byoc::registry::codegen;
 
 /// See the module's documentation.
@@ -103,7 +103,8 @@ impl ModulePass for MergeCompositeFunctions {
         if backends.is_empty() {
             return Ok(module);
         }
-        let (mut made, writers) = (OutlinedFunctions::of(&module), Writers::of(&module));
+        let (mut outlined_functions, writers) =
+            (OutlinedFunctions::of(&module), Writers::of(&module));
         let composites: FxHashMap<Arc<str>, Arc<Function>> = module
             .relax_funcs()
             .filter(|(name, _)| backends.contains_key(*name))
@@ -116,31 +117,34 @@ impl ModulePass for MergeCompositeFunctions {
             }
             ctx.check_cancelled()?;
             let (backends, composites) = (&backends, &composites);
-            let (made, writers) = (&mut made, &writers);
-            let mut merger = Merger { backends, composites, made, ctx, writers };
-            if merger.calls_any(func) {
-                merger.function(Arc::make_mut(func))?;
+            let (outlined_functions, writers) = (&mut outlined_functions, &writers);
+            let mut merger = Merger { backends, composites, outlined_functions, ctx, writers };
+            if merger.calls_composite_function(func) {
+                merger.merge_in_function(Arc::make_mut(func))?;
             }
         }
-        made.add_to(&mut module);
-        remove_uncalled(&mut module, &composites);
+        outlined_functions.add_to(&mut module);
+        remove_uncalled_composites(&mut module, &composites);
         Ok(module)
     }
 }
 
 /// Removes the private composite functions that nothing calls any more, because their regions contain copies of them.
-fn remove_uncalled(module: &mut IRModule, composites: &FxHashMap<Arc<str>, Arc<Function>>) {
+fn remove_uncalled_composites(
+    module: &mut IRModule,
+    composites: &FxHashMap<Arc<str>, Arc<Function>>,
+) {
     let called: FxHashSet<Arc<str>> =
         module.relax_funcs().flat_map(|(_, f)| called_globals(f)).collect();
-    let gone = |name: &Arc<str>| composites.get(name).is_some_and(|f| f.private);
-    module.functions.retain(|name, _| called.contains(name) || !gone(name));
+    let is_removable = |name: &Arc<str>| composites.get(name).is_some_and(|f| f.private);
+    module.functions.retain(|name, _| called.contains(name) || !is_removable(name));
 }
 
 struct Merger<'a> {
     /// The backend of each composite function.
     backends: &'a FxHashMap<Arc<str>, Arc<str>>,
     composites: &'a FxHashMap<Arc<str>, Arc<Function>>,
-    made: &'a mut OutlinedFunctions,
+    outlined_functions: &'a mut OutlinedFunctions,
     ctx: &'a PassContext,
     writers: &'a MayWrite,
 }
@@ -156,7 +160,7 @@ struct Node {
 }
 
 impl Merger<'_> {
-    fn calls_any(&self, func: &Function) -> bool {
+    fn calls_composite_function(&self, func: &Function) -> bool {
         called_globals(func).iter().any(|g| self.backends.contains_key(g))
     }
 
@@ -170,16 +174,16 @@ impl Merger<'_> {
     }
 
     /// Whether the code generator of a backend supports several composite functions in one region.
-    fn joins(&self, backend: &str) -> bool {
+    fn supports_regions(&self, backend: &str) -> bool {
         codegen(backend).is_none_or(|c| c.takes_regions())
     }
 
-    fn function(&mut self, func: &mut Function) -> Result<(), PassError> {
+    fn merge_in_function(&mut self, func: &mut Function) -> Result<(), PassError> {
         let defs = Defs::of(func, self.ctx.ops, Some(self.writers));
-        let outside = read_outside(func);
+        let escaping = read_outside(func);
         for seq in reachable_seqs(func) {
             for block in func.seq(seq).blocks.clone() {
-                self.block(func, block, &defs, &outside)?;
+                self.merge_in_block(func, block, &defs, &escaping)?;
             }
         }
         Ok(())
@@ -187,21 +191,21 @@ impl Merger<'_> {
 
     fn nodes(&self, func: &Function, defs: &Defs, block: Block) -> Vec<Node> {
         let (bindings, join) = (&func.block(block).bindings, func.block(block).dataflow);
-        let needs = dependences_in_block(func, block);
+        let dependences = needs_in_block(func, block);
         let mut nodes: Vec<Node> = Vec::with_capacity(bindings.len());
-        for (i, (b, needs)) in bindings.iter().zip(needs).enumerate() {
+        for (i, (b, dependences)) in bindings.iter().zip(dependences).enumerate() {
             let backend = if b.cast.is_some() { None } else { self.backend(func, b.value) };
-            let from: Vec<usize> =
-                needs.into_iter().map(|n| n as usize).filter(|&n| n < i).collect();
-            let step = |&n: &usize| nodes[n].rank + u32::from(nodes[n].backend != backend);
-            let rank = from.iter().map(step).max().unwrap_or(0);
+            let operands: Vec<usize> =
+                dependences.into_iter().map(|n| n as usize).filter(|&n| n < i).collect();
+            let rank_after = |&n: &usize| nodes[n].rank + u32::from(nodes[n].backend != backend);
+            let rank = operands.iter().map(rank_after).max().unwrap_or(0);
             let mut node = Node { backend, rank, region: i };
-            if join && node.backend.as_ref().is_some_and(|b| self.joins(b)) {
-                for &n in &from {
+            if join && node.backend.as_ref().is_some_and(|b| self.supports_regions(b)) {
+                for &n in &operands {
                     // A region is computed at its last member, so no effect may happen in between.
-                    let near = defs.epoch(bindings[n].var) == defs.epoch(b.var);
-                    if nodes[n].backend == node.backend && nodes[n].rank == rank && near {
-                        let root = find(&mut nodes, n);
+                    let same_epoch = defs.epoch(bindings[n].var) == defs.epoch(b.var);
+                    if nodes[n].backend == node.backend && nodes[n].rank == rank && same_epoch {
+                        let root = region_root(&mut nodes, n);
                         if node.region == i {
                             node.region = root;
                         } else if node.region != root {
@@ -215,19 +219,19 @@ impl Merger<'_> {
         nodes
     }
 
-    fn block(
+    fn merge_in_block(
         &mut self,
         func: &mut Function,
         block: Block,
         defs: &Defs,
-        outside: &FxHashSet<Var>,
+        escaping: &FxHashSet<Var>,
     ) -> Result<(), PassError> {
         let bindings = func.block(block).bindings.clone();
         let mut nodes = self.nodes(func, defs, block);
         let mut regions: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
         for i in 0..nodes.len() {
             if nodes[i].backend.is_some() {
-                let region = find(&mut nodes, i);
+                let region = region_root(&mut nodes, i);
                 regions.entry(region).or_default().push(i);
             }
         }
@@ -235,14 +239,16 @@ impl Merger<'_> {
             return Ok(());
         }
         // The variables that are read outside of their regions.
-        let mut shown: FxHashSet<Var> = outside.clone();
-        let place: FxHashMap<Var, usize> =
+        let mut read_outside_region: FxHashSet<Var> = escaping.clone();
+        let binding_index: FxHashMap<Var, usize> =
             bindings.iter().enumerate().map(|(i, b)| (b.var, i)).collect();
         for (i, b) in bindings.iter().enumerate() {
             for v in operand_vars(func, b.value) {
-                let Some(&from) = place.get(&v) else { continue };
-                if find(&mut nodes, from) != find(&mut nodes, i) || nodes[i].backend.is_none() {
-                    shown.insert(v);
+                let Some(&operands) = binding_index.get(&v) else { continue };
+                if region_root(&mut nodes, operands) != region_root(&mut nodes, i)
+                    || nodes[i].backend.is_none()
+                {
+                    read_outside_region.insert(v);
                 }
             }
         }
@@ -253,51 +259,59 @@ impl Merger<'_> {
                 new.push(b);
                 continue;
             }
-            let region = find(&mut nodes, i);
+            let region = region_root(&mut nodes, i);
             let members = &regions[&region];
             if members.last() == Some(&i) {
                 let members: Vec<Binding> = members.iter().map(|&m| bindings[m]).collect();
                 let backend = nodes[i].backend.clone().expect("it was just looked at");
                 let dataflow = func.block(block).dataflow;
                 let first = new.len();
-                self.call(func, defs, &members, &shown, &backend, &mut namer, &mut new);
+                self.outline_region(
+                    func,
+                    defs,
+                    &members,
+                    &read_outside_region,
+                    &backend,
+                    &mut namer,
+                    &mut new,
+                );
                 // The tuple of a region's results is read only by the bindings that follow it.
                 if let [call, _, ..] = new[first..] {
                     func.var_mut(call.var).dataflow = dataflow;
                 }
             }
         }
-        let joined = regions.values().any(|members| members.len() > 1);
+        let has_merged = regions.values().any(|members| members.len() > 1);
         func.block_mut(block).bindings = new;
-        if joined { sort_block(func, block) } else { Ok(()) }
+        if has_merged { sort_block(func, block) } else { Ok(()) }
     }
 
     /// Adds the call of a region's function, and bindings of the values that are read outside.
     #[expect(clippy::too_many_arguments, reason = "one step of the pass, cut out for length")]
-    fn call(
+    fn outline_region(
         &mut self,
         func: &mut Function,
         defs: &Defs,
         members: &[Binding],
-        shown: &FxHashSet<Var>,
+        read_outside_region: &FxHashSet<Var>,
         backend: &str,
         namer: &mut Namer,
         out: &mut Vec<Binding>,
     ) {
         let last = members.last().expect("a region has members").var;
         let mut outputs: Vec<Var> =
-            members.iter().map(|b| b.var).filter(|v| shown.contains(v)).collect();
+            members.iter().map(|b| b.var).filter(|v| read_outside_region.contains(v)).collect();
         if outputs.is_empty() {
             outputs.push(last);
         }
-        let mut outlined = outline(func, defs, members, &outputs, true);
+        let mut outlined = outline_bindings(func, defs, members, &outputs, true);
         outlined.func.attrs.insert(CODEGEN.into(), AttrValue::str(backend));
-        nest(&mut outlined.func, |name| self.composites.get(name).cloned());
+        nest_composites(&mut outlined.func, |name| self.composites.get(name).cloned());
         let hint = match members {
             [one] => format!("{}_{backend}", callee_name(func, one.value)),
             _ => format!("fused_{backend}_region"),
         };
-        let name = self.made.add(&hint, outlined.func);
+        let name = self.outlined_functions.add(&hint, outlined.func);
         match outputs[..] {
             [one] => {
                 let ty = func.var(one).ty;
@@ -329,7 +343,7 @@ fn callee_name(func: &Function, value: Expr) -> String {
 }
 
 /// The root of a node's region, with path halving.
-fn find(nodes: &mut [Node], mut i: usize) -> usize {
+fn region_root(nodes: &mut [Node], mut i: usize) -> usize {
     while i < nodes.len() && nodes[i].region != i {
         let next = nodes[i].region;
         nodes[i].region = nodes[next].region;
@@ -340,16 +354,16 @@ fn find(nodes: &mut [Node], mut i: usize) -> usize {
 
 /// The variables that are read in another block than their own, or as results of sequences.
 fn read_outside(func: &Function) -> FxHashSet<Var> {
-    let mut home: FxHashMap<Var, Block> = FxHashMap::default();
+    let mut defining_block: FxHashMap<Var, Block> = FxHashMap::default();
     let mut out = FxHashSet::default();
     walk(func, func.root(), |event| match event {
-        Event::EnterBinding(place, b) => {
+        Event::Binding(position, b) => {
             for v in operand_vars(func, b.value) {
-                if home.get(&v).is_some_and(|&h| h != place.block) {
+                if defining_block.get(&v).is_some_and(|&h| h != position.block) {
                     out.insert(v);
                 }
             }
-            home.insert(b.var, place.block);
+            defining_block.insert(b.var, position.block);
         }
         Event::Result(seq) => out.extend(operand_vars(func, func.seq(seq).result)),
         _ => {}

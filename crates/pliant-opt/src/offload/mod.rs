@@ -9,7 +9,7 @@
 //! | `dequantized` | matchers for dequantized operands |
 //! | `epilogue` | the activations that kernels apply, and the readers of variables |
 //! | `fuse_ops_by_pattern` | outline matches of backend patterns as functions |
-//! | `integer_sums` | matchers for the epilogue of an integer product: scales, bias, activation, requantization |
+//! | `integer_epilogue` | matchers for the epilogue of an integer product: scales, bias, activation, requantization |
 //! | `kernel_attributes` | set attributes of kernel calls at both levels |
 //! | `merge_composite_functions` | merge adjacent functions of one backend |
 //! | `multiply_quantized` | rewrite products of dequantized operands as integer products |
@@ -26,7 +26,7 @@ pub mod channels_last;
 pub(crate) mod dequantized;
 pub(crate) mod epilogue;
 pub mod fuse_ops_by_pattern;
-pub(crate) mod integer_sums;
+pub(crate) mod integer_epilogue;
 pub(crate) mod kernel_attributes;
 pub mod merge_composite_functions;
 pub mod multiply_quantized;

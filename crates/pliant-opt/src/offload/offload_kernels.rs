@@ -60,7 +60,7 @@ use pliant_sym::Proof;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::loop_functions::LoopFunctions;
-use crate::offload::rule::{Kept, Offloaded, Rule, RuleInfo, Site, Stage};
+use crate::offload::rule::{KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
 use crate::offload::rules;
 
 /// See the module's documentation.
@@ -95,14 +95,15 @@ impl ModulePass for OffloadKernels {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let on = |rule: &RuleInfo| ctx.kernels() || !rule.library;
-        let rules = self.rules().into_iter().filter(on).map(|info| Ok(((info.make)(ctx)?, info)));
+        let is_enabled = |rule: &RuleInfo| ctx.kernels() || !rule.library;
+        let rules =
+            self.rules().into_iter().filter(is_enabled).map(|info| Ok(((info.make)(ctx)?, info)));
         let rules: Vec<_> = rules.collect::<Result<_, PassError>>()?;
         if rules.is_empty() {
             return Ok(module);
         }
-        let (kernels, writers) = (LoopFunctions::new(&module), Writers::of(&module));
-        let mut offloader = Offloader { rules, kernels, writers, ctx };
+        let (loop_functions, writers) = (LoopFunctions::new(&module), Writers::of(&module));
+        let mut offloader = Offloader { rules, loop_functions, writers, ctx };
         for (name, func) in &mut module.functions {
             ctx.check_cancelled()?;
             let BaseFunc::Relax(func) = func else { continue };
@@ -110,9 +111,9 @@ impl ModulePass for OffloadKernels {
             if [COMPOSITE, CODEGEN, PRIMITIVE].iter().any(|key| func.attrs.contains_key(*key)) {
                 continue;
             }
-            offloader.function(name, func).map_err(|e| e.in_function(name))?;
+            offloader.offload_function(name, func).map_err(|e| e.in_function(name))?;
         }
-        offloader.kernels.insert_into(&mut module);
+        offloader.loop_functions.insert_into(&mut module);
         Ok(module)
     }
 }
@@ -120,7 +121,7 @@ impl ModulePass for OffloadKernels {
 /// Applies rules to the functions of a module.
 struct Offloader<'a> {
     rules: Vec<(Box<dyn Rule>, RuleInfo)>,
-    kernels: LoopFunctions,
+    loop_functions: LoopFunctions,
     writers: Writers,
     ctx: &'a PassContext,
 }
@@ -131,109 +132,115 @@ struct Replacements {
     /// For each variable whose value a call computes, the bindings before the call and the binding of the call.
     calls: FxHashMap<Var, (Vec<Binding>, Binding)>,
     /// The variables whose bindings are removed.
-    inside: FxHashSet<Var>,
+    removed: FxHashSet<Var>,
     /// The variables that replacements compute or remove, and the roots of matches.
-    taken: FxHashSet<Var>,
+    replaced_vars: FxHashSet<Var>,
 }
 
 impl Offloader<'_> {
     /// Applies the rules to a function. The function is copied only if it calls an operator of a rule, and replaced only if it
     /// changes.
-    fn function(&mut self, name: &Arc<str>, func: &mut Arc<Function>) -> Result<(), PassError> {
-        let (mut own, mut changed): (Option<Function>, bool) = (None, false);
+    fn offload_function(
+        &mut self,
+        name: &Arc<str>,
+        func: &mut Arc<Function>,
+    ) -> Result<(), PassError> {
+        let (mut copy, mut changed): (Option<Function>, bool) = (None, false);
         let (mut missed, mut replaced) = (Vec::new(), FxHashSet::default());
-        for at in 0..self.rules.len() {
-            let sites = sites(own.as_ref().unwrap_or(func), &self.rules[at].1.roots);
+        for rule_index in 0..self.rules.len() {
+            let sites =
+                candidate_sites(copy.as_ref().unwrap_or(func), &self.rules[rule_index].1.roots);
             if sites.is_empty() {
                 continue;
             }
-            let own = own.get_or_insert_with(|| (**func).clone());
-            let done = self.apply(at, own, name, &sites, &mut missed)?;
-            changed |= !done.calls.is_empty();
-            replaced.extend(done.taken);
+            let copy = copy.get_or_insert_with(|| (**func).clone());
+            let replacements = self.apply_rule(rule_index, copy, name, &sites, &mut missed)?;
+            changed |= !replacements.calls.is_empty();
+            replaced.extend(replacements.replaced_vars);
         }
         // Drop remarks about calls that another rule replaced.
         missed.retain(|(root, _)| !replaced.contains(root));
         missed.into_iter().for_each(|(_, remark)| self.ctx.remarks.add(remark));
-        if let Some(own) = own.filter(|_| changed) {
-            *func = Arc::new(own);
+        if let Some(copy) = copy.filter(|_| changed) {
+            *func = Arc::new(copy);
         }
         Ok(())
     }
 
     /// Applies a rule to the sites of a function.
-    fn apply(
+    fn apply_rule(
         &mut self,
-        at: usize,
+        rule_index: usize,
         func: &mut Function,
         name: &Arc<str>,
         sites: &[(Binding, bool)],
         missed: &mut Vec<(Var, Remark)>,
     ) -> Result<Replacements, PassError> {
-        let (rule, info) = &mut self.rules[at];
+        let (rule, info) = &mut self.rules[rule_index];
         rule.begin(func);
-        let (uses, mut namer, mut done) = (OnceCell::new(), None::<Namer>, Replacements::default());
+        let (uses, mut namer, mut replacements) =
+            (OnceCell::new(), None::<Namer>, Replacements::default());
         for &(root, dataflow) in sites {
             self.ctx.check_cancelled()?;
             let mut site = Site {
                 func: &mut *func,
                 root,
                 dataflow,
-                taken: &done.taken,
-                kernels: &mut self.kernels,
+                replaced_vars: &replacements.replaced_vars,
+                loop_functions: &mut self.loop_functions,
                 ctx: self.ctx,
                 writers: &self.writers,
                 uses: &uses,
                 namer: &mut namer,
                 bindings: Vec::new(),
             };
-            let verdict = rule.apply(&mut site)?;
+            let decision = rule.apply(&mut site)?;
             let bindings = site.bindings;
             let remark = |kind, message: String| Remark {
                 kind,
                 rule: (*info.name).into(),
                 function: name.clone(),
-                subject: subject(func, root).into(),
+                subject: operator_name(func, root).into(),
                 span: func.var(root.var).span,
                 message,
             };
-            match verdict {
+            match decision {
                 Ok(offloaded) => {
                     let message = format!("kernel {}", info.kernel);
                     self.ctx.remarks.add(remark(RemarkKind::Applied, message));
-                    done.add(func, (root, dataflow), bindings, offloaded)?;
+                    replacements.add_replacement(func, (root, dataflow), bindings, offloaded)?;
                 }
-                Err(Kept::NotApplicable) => {}
-                Err(Kept::Because(reason)) => {
+                Err(KeepReason::NotApplicable) => {}
+                Err(KeepReason::Because(reason)) => {
                     missed.push((root.var, remark(RemarkKind::Missed, reason.into_owned())));
                 }
             }
         }
-        if !done.calls.is_empty() {
-            done.rewrite(func)?;
+        if !replacements.calls.is_empty() {
+            replacements.rewrite(func)?;
             rule.finish(func, self.ctx, &self.writers)?;
         }
-        Ok(done)
+        Ok(replacements)
     }
 }
 
 impl Replacements {
     /// Adds the replacement of a root. Bindings before it get the root's source location.
-    fn add(
+    fn add_replacement(
         &mut self,
         func: &mut Function,
         (root, dataflow): (Binding, bool),
         mut bindings: Vec<Binding>,
-        Offloaded { result, inside, value }: Offloaded,
+        Offloaded { result, removed, value }: Offloaded,
     ) -> Result<(), PassError> {
         let span = func.var(root.var).span;
         let mut last = Binding::bind(result, value);
-        let (have, want) = (func.expr_ty(value), func.var(result).ty);
-        match is_subtype(func, have, want) {
+        let (actual_ty, declared_ty) = (func.expr_ty(value), func.var(result).ty);
+        match is_subtype(func, actual_ty, declared_ty) {
             Proof::Yes => {}
             Proof::Unknown => {
                 let checked = Namer::new(func).bind(func, "lv", value, &mut bindings);
-                last = Binding::match_cast(result, checked, want);
+                last = Binding::match_cast(result, checked, declared_ty);
             }
             Proof::No => {
                 let name = &func.var(result).name;
@@ -246,8 +253,8 @@ impl Replacements {
             let var = func.var_mut(b.var);
             (var.dataflow, var.span) = (dataflow, span);
         }
-        self.taken.extend(inside.iter().copied().chain([result, root.var]));
-        self.inside.extend(inside);
+        self.replaced_vars.extend(removed.iter().copied().chain([result, root.var]));
+        self.removed.extend(removed);
         self.calls.insert(result, (bindings, last));
         Ok(())
     }
@@ -262,7 +269,7 @@ impl Replacements {
                     let cast = if call.cast.is_some() { call.cast } else { binding.cast };
                     out.push(Binding { cast, ..*call });
                 }
-                None if self.inside.contains(&binding.var) => {}
+                None if self.removed.contains(&binding.var) => {}
                 None => out.push(binding),
             }
             Ok(())
@@ -272,7 +279,7 @@ impl Replacements {
 
 /// The bindings of a function that call one of these operators, or any operator if `roots` is empty, and whether each is in a
 /// dataflow block.
-fn sites(func: &Function, roots: &[Op]) -> Vec<(Binding, bool)> {
+fn candidate_sites(func: &Function, roots: &[Op]) -> Vec<(Binding, bool)> {
     let is_root = |b: &Binding| match func.expr(b.value) {
         ExprData::Call { callee: Callee::Op(op), .. } => roots.is_empty() || roots.contains(op),
         _ => false,
@@ -288,7 +295,7 @@ fn sites(func: &Function, roots: &[Op]) -> Vec<(Binding, bool)> {
 }
 
 /// The name of the operator that a binding calls, for remarks.
-fn subject(func: &Function, binding: Binding) -> String {
+fn operator_name(func: &Function, binding: Binding) -> String {
     match func.expr(binding.value) {
         ExprData::Call { callee: Callee::Op(op), .. } => {
             op.name().strip_prefix("relax.").unwrap_or(op.name()).to_string()

@@ -11,7 +11,7 @@ use pliant_ops::{LegalizeError, te_call};
 ///
 /// # Errors
 /// If the shape or data type of the operand is unknown.
-pub(crate) fn packing(
+pub(crate) fn packing_call(
     func: &mut Function,
     name: &str,
     operand: Expr,

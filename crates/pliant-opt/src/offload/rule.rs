@@ -19,7 +19,7 @@ use crate::common::loop_functions::LoopFunctions;
 use crate::common::lowered_ops::op_call;
 use crate::common::products::{ADD, MatrixProduct};
 use crate::offload::epilogue::Readers;
-use crate::offload::integer_sums::CAST;
+use crate::offload::integer_epilogue::CAST;
 
 /// When a rule runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub trait Rule {
     ///
     /// # Errors
     /// Errors end the compilation. A call that the rule keeps is not an error.
-    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError>;
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError>;
 
     /// Runs once for each function in which the rule replaced a call.
     ///
@@ -111,7 +111,7 @@ pub trait Rule {
 }
 
 /// The decision of a rule about a call.
-pub type Verdict = Result<Offloaded, Kept>;
+pub type Decision = Result<Offloaded, KeepReason>;
 
 /// A kernel call that replaces one or more bindings.
 #[derive(Clone, Debug)]
@@ -120,23 +120,23 @@ pub struct Offloaded {
     pub result: Var,
     /// The replaced variables other than the result, such as the root if it has an epilogue. Nothing else reads them, and their
     /// bindings are removed.
-    pub inside: Vec<Var>,
+    pub removed: Vec<Var>,
     /// The call.
     pub value: Expr,
 }
 
 /// Why a rule keeps a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeepReason {
     /// The rule is for other calls.
     NotApplicable,
     /// The rule is for such calls, but the kernel cannot compute this one.
     Because(Cow<'static, str>),
 }
 
-impl From<&'static str> for Kept {
+impl From<&'static str> for KeepReason {
     fn from(reason: &'static str) -> Self {
-        Kept::Because(reason.into())
+        KeepReason::Because(reason.into())
     }
 }
 
@@ -152,9 +152,9 @@ pub struct Site<'a> {
     /// Whether the binding is in a dataflow block.
     pub dataflow: bool,
     /// The variables that earlier replacements of this rule compute or remove.
-    pub taken: &'a FxHashSet<Var>,
+    pub replaced_vars: &'a FxHashSet<Var>,
     /// The loop functions that call kernels.
-    pub kernels: &'a mut LoopFunctions,
+    pub loop_functions: &'a mut LoopFunctions,
     /// The context of the pass.
     pub ctx: &'a PassContext,
     /// The functions that may write to their operands.
@@ -169,10 +169,10 @@ pub struct Site<'a> {
 impl<'a> Site<'a> {
     /// The readers and the values of the function's variables.
     pub fn uses(&self) -> &'a Uses {
-        let of = |func: &Function, ops: &dyn OpRegistry| {
+        let collect = |func: &Function, ops: &dyn OpRegistry| {
             (Readers::of(func), Defs::of(func, ops, Some(self.writers)))
         };
-        self.uses.get_or_init(|| of(self.func, self.ctx.ops))
+        self.uses.get_or_init(|| collect(self.func, self.ctx.ops))
     }
 
     /// Binds a value before the replacement, in its block. Returns the variable as an operand.
@@ -201,9 +201,9 @@ impl<'a> Site<'a> {
     }
 
     /// Replaces the root by a call of a loop function, whose result has the type of `result`.
-    pub fn offload(&mut self, call: TirCall, result: Var, inside: Vec<Var>) -> Verdict {
+    pub fn offload(&mut self, call: TirCall, result: Var, removed: Vec<Var>) -> Decision {
         let ty = self.func.var(result).ty;
-        self.offload_as(call, &[ty], result, inside)
+        self.offload_as(call, &[ty], result, removed)
     }
 
     /// Replaces the root by a call of a loop function, whose results have these types.
@@ -212,22 +212,22 @@ impl<'a> Site<'a> {
         call: TirCall,
         tys: &[Type],
         result: Var,
-        inside: Vec<Var>,
-    ) -> Verdict {
+        removed: Vec<Var>,
+    ) -> Decision {
         if call.out_tys != tys {
             return Err("the type of its result is less precise than that of the kernel".into());
         }
-        let value = self.kernels.call(self.func, call);
-        Ok(Offloaded { result, inside, value })
+        let value = self.loop_functions.call(self.func, call);
+        Ok(Offloaded { result, removed, value })
     }
 
     /// Replaces the root by a call of a library kernel, whose result has the type of the value of `result`. Its declared type may
     /// be less precise.
-    pub fn call_kernel(&mut self, call: NewKernelCall, result: Var, inside: Vec<Var>) -> Verdict {
+    pub fn call_kernel(&mut self, call: NewKernelCall, result: Var, removed: Vec<Var>) -> Decision {
         let value = self.func.var_expr(result);
         let value = self.uses().1.value(self.func, value);
         let ty = self.func.expr_ty(value);
-        self.call_kernel_as(call, &[ty], result, inside)
+        self.call_kernel_as(call, &[ty], result, removed)
     }
 
     /// Replaces the root by a call of a library kernel, whose results have these types. The type rule of `R.call_kernel` decides
@@ -237,31 +237,35 @@ impl<'a> Site<'a> {
         call: NewKernelCall,
         tys: &[Type],
         result: Var,
-        inside: Vec<Var>,
-    ) -> Verdict {
+        removed: Vec<Var>,
+    ) -> Decision {
         match call.add_to(self.func, self.ctx.ops, tys) {
-            Ok(value) => Ok(Offloaded { result, inside, value }),
-            Err(error) => Err(Kept::Because(error.message.into())),
+            Ok(value) => Ok(Offloaded { result, removed, value }),
+            Err(error) => Err(KeepReason::Because(error.message.into())),
         }
     }
 
     /// Replaces a matmul by a call of a loop function that computes the product only. The bias becomes an addition.
-    pub fn offload_product(&mut self, by: &MatrixProduct, call: TirCall) -> Verdict {
+    pub fn offload_product(&mut self, product: &MatrixProduct, call: TirCall) -> Decision {
         let (root, ty) = (self.root.var, self.func.expr_ty(self.root.value));
         let offloaded = self.offload_as(call, &[ty], root, Vec::new())?;
-        Ok(self.with_bias(by, offloaded))
+        Ok(self.with_bias(product, offloaded))
     }
 
     /// As [`Self::offload_product`], but calls a library kernel.
-    pub fn call_product_kernel(&mut self, by: &MatrixProduct, call: NewKernelCall) -> Verdict {
+    pub fn call_product_kernel(
+        &mut self,
+        product: &MatrixProduct,
+        call: NewKernelCall,
+    ) -> Decision {
         let (root, ty) = (self.root.var, self.func.expr_ty(self.root.value));
         let offloaded = self.call_kernel_as(call, &[ty], root, Vec::new())?;
-        Ok(self.with_bias(by, offloaded))
+        Ok(self.with_bias(product, offloaded))
     }
 
     /// Adds the bias of a matmul, if it has one, to the result of a replacement.
-    fn with_bias(&mut self, by: &MatrixProduct, mut offloaded: Offloaded) -> Offloaded {
-        if let Some(bias) = by.bias {
+    fn with_bias(&mut self, matmul: &MatrixProduct, mut offloaded: Offloaded) -> Offloaded {
+        if let Some(bias) = matmul.bias {
             let (product, ty) = (self.emit(offloaded.value), self.func.expr_ty(self.root.value));
             offloaded.value = op_call(self.func, ADD, &[product, bias], ty);
         }

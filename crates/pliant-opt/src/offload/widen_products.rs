@@ -54,12 +54,12 @@ use crate::common::products::{CONVOLUTIONS, LINEAR, MATMUL};
 const CAST: Op = Op::new("relax.astype");
 
 /// The operators besides convolutions whose kernels take float32.
-const OTHERS: [Op; 4] =
+const OTHER_OPS: [Op; 4] =
     [MATMUL, LINEAR, Op::new("relax.nn.attention"), Op::new("relax.nn.attention_bias")];
 
 /// The operators whose kernels take float32.
 fn widened_ops() -> impl Iterator<Item = Op> {
-    OTHERS.into_iter().chain(CONVOLUTIONS)
+    OTHER_OPS.into_iter().chain(CONVOLUTIONS)
 }
 
 /// See the module's documentation.
@@ -78,12 +78,12 @@ impl ModulePass for WidenProducts {
         let roots: Vec<Pattern> = widened_ops().map(|op| is_op(op).call_any([])).collect();
         let rules = RuleSet::new(roots.clone(), ctx.ops)?;
         update_each_relax(&mut module, ctx, |_, func| {
-            if !has_halves(func) {
+            if !has_16_bit_operators(func) {
                 return Ok(false);
             }
-            let count = rewrite_rules(func, &rules, ctx.ops, Some(&writers), |cx, found| {
-                let Some(root) = found.get(&roots[found.rule]) else { return Ok(None) };
-                widened(cx, root)
+            let count = rewrite_rules(func, &rules, ctx.ops, Some(&writers), |cx, matches| {
+                let Some(root) = matches.get(&roots[matches.rule]) else { return Ok(None) };
+                widen(cx, root)
             })?;
             Ok(count > 0)
         })?;
@@ -96,7 +96,7 @@ fn is_half(dtype: Option<DType>) -> bool {
 }
 
 /// Whether a function calls such an operator on 16-bit floats. Other functions are not searched.
-fn has_halves(func: &Function) -> bool {
+fn has_16_bit_operators(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let blocks = &func.seq(seq).blocks;
         let mut bindings = blocks.iter().flat_map(|&b| &func.block(b).bindings);
@@ -112,33 +112,35 @@ fn has_halves(func: &Function) -> bool {
 }
 
 /// The call with float32 operands, whose result is cast back to its type; `None` if the operator is kept.
-fn widened(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassError> {
+fn widen(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassError> {
     let value = cx.value(root);
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = *cx.func.expr(value) else {
         return Ok(None);
     };
     let (args, attrs) = (cx.func.list(args).to_vec(), cx.func.call_attrs(attrs).clone());
     // Absent operands come last.
-    let given = args.iter().take_while(|&&e| !is_absent(cx.func, e)).count();
-    let (args, rest) = args.split_at(given);
-    let narrow = args.iter().enumerate().all(|(i, &e)| {
+    let present = args.iter().take_while(|&&e| !is_absent(cx.func, e)).count();
+    let (args, absent) = args.split_at(present);
+    let has_supported_dtypes = args.iter().enumerate().all(|(i, &e)| {
         let dtype = cx.func.ty(e).dtype();
         is_half(dtype) || op == LINEAR && i == 2 && dtype == Some(DType::Float32)
     });
-    let all = narrow && rest.iter().all(|&e| is_absent(cx.func, e));
+    let is_supported = has_supported_dtypes && absent.iter().all(|&e| is_absent(cx.func, e));
     let result = cx.func.ty(value).dtype();
-    let Some(result) = result.filter(|&d| all && (is_half(Some(d)) || d == DType::Float32)) else {
+    let Some(result) =
+        result.filter(|&d| is_supported && (is_half(Some(d)) || d == DType::Float32))
+    else {
         return Ok(None);
     };
     let wide = args.iter().map(|&e| cast(cx, e, DType::Float32));
     let wide = wide.collect::<Result<Vec<_>, _>>()?;
-    let said = attrs.get("out_dtype").is_some_and(|d| !d.is_none());
-    let attrs = match said {
+    let has_out_dtype = attrs.get("out_dtype").is_some_and(|d| !d.is_none());
+    let attrs = match has_out_dtype {
         true => attrs.with("out_dtype", AttrValue::DType(DType::Float32)),
         false => attrs,
     };
-    let whole = cx.call(op, &wide, attrs)?;
-    if result == DType::Float32 { Ok(Some(whole)) } else { cast(cx, whole, result).map(Some) }
+    let product = cx.call(op, &wide, attrs)?;
+    if result == DType::Float32 { Ok(Some(product)) } else { cast(cx, product, result).map(Some) }
 }
 
 fn cast(cx: &mut RewriteCx<'_>, e: Expr, dtype: DType) -> Result<Expr, PassError> {

@@ -87,7 +87,7 @@ impl Rewriter<'_> {
         let result = self.rewrite_expr(func, result, owner, &mut bindings);
         func.seq_mut(seq).result = result;
         if !bindings.is_empty() {
-            let block = func.add_block(BlockData { dataflow: false, bindings: bindings });
+            let block = func.add_block(BlockData { dataflow: false, bindings });
             func.seq_mut(seq).blocks.push(block);
         }
         let empty: Vec<_> = func.seq(seq).blocks.clone();

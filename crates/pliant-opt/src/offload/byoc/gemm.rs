@@ -66,35 +66,35 @@ fn pattern(
         weight = is_op(PERMUTE_DIMS).call([rhs.clone()]);
     }
     let product = is_op(MATMUL).call([lhs.clone(), weight]);
-    let mut whole: Pattern = product.clone();
+    let mut full_pattern: Pattern = product.clone();
     if with_bias {
         name.push_str("_bias");
-        whole = is_op(ADD).call([whole, bias.clone()]);
+        full_pattern = is_op(ADD).call([full_pattern, bias.clone()]);
     }
-    if let Some((op, short)) = activation {
+    if let Some((op, suffix)) = activation {
         name.push('_');
-        name.push_str(short);
-        whole = is_op(Op::new(op)).call([whole]);
+        name.push_str(suffix);
+        full_pattern = is_op(Op::new(op)).call([full_pattern]);
     }
-    let mut out = FusionPattern::new(name, whole)
+    let mut out = FusionPattern::new(name, full_pattern)
         .with_annotation("lhs", &lhs)
         .with_annotation("rhs", &rhs)
         .with_annotation("root", &product);
     if with_bias {
         out = out.with_annotation("bias", &bias);
     }
-    out.with_check(move |seen| Ok(takes(seen, transposed, with_bias)))
+    out.with_check(move |check| Ok(is_supported(check, transposed, with_bias)))
 }
 
 /// Whether the library supports a match.
-fn takes(seen: &mut PatternCheck<'_>, transposed: bool, with_bias: bool) -> bool {
+fn is_supported(check: &mut PatternCheck<'_>, transposed: bool, with_bias: bool) -> bool {
     let (Some(lhs), Some(rhs), Some(root)) =
-        (seen.annotated("lhs"), seen.annotated("rhs"), seen.annotated("root"))
+        (check.annotated("lhs"), check.annotated("rhs"), check.annotated("root"))
     else {
         return false;
     };
-    let bias = seen.annotated("bias");
-    let func = Arc::make_mut(seen.func);
+    let bias = check.annotated("bias");
+    let func = Arc::make_mut(check.func);
     let dims = |func: &Function, e: Expr| func.ty(e).dims().map(<[_]>::to_vec);
     let (Some(x), Some(w), Some(out)) = (dims(func, lhs), dims(func, rhs), dims(func, root)) else {
         return false;
@@ -112,10 +112,10 @@ fn takes(seen: &mut PatternCheck<'_>, transposed: bool, with_bias: bool) -> bool
     if w.len() > 2 && !(0..batch).all(|i| equal(func, x[i], w[i])) {
         return false;
     }
-    if transposed && !swaps_last(seen, w.len()) {
+    if transposed && !transpose_swaps_last_two(check, w.len()) {
         return false;
     }
-    let func = Arc::make_mut(seen.func);
+    let func = Arc::make_mut(check.func);
     let inner = w[w.len() - if transposed { 1 } else { 2 }];
     if !equal(func, x[x.len() - 1], inner) {
         return false;
@@ -128,19 +128,19 @@ fn takes(seen: &mut PatternCheck<'_>, transposed: bool, with_bias: bool) -> bool
 }
 
 /// Whether the transpose in the match swaps the last two dims and keeps the others.
-fn swaps_last(seen: &PatternCheck<'_>, rank: usize) -> bool {
-    let func = &**seen.func;
-    let found = seen.members.iter().find_map(|b| match func.expr(b.value) {
+fn transpose_swaps_last_two(check: &PatternCheck<'_>, rank: usize) -> bool {
+    let func = &**check.func;
+    let found = check.members.iter().find_map(|b| match func.expr(b.value) {
         ExprData::Call { callee: Callee::Op(PERMUTE_DIMS), attrs, .. } => {
             Some(func.call_attrs(*attrs))
         }
         _ => None,
     });
     let Some(attrs) = found else { return false };
-    swapped(attrs.get("axes"), rank)
+    swaps_last_two(attrs.get("axes"), rank)
 }
 
-fn swapped(axes: Option<&AttrValue>, rank: usize) -> bool {
+fn swaps_last_two(axes: Option<&AttrValue>, rank: usize) -> bool {
     match axes {
         None | Some(AttrValue::None) => rank == 2,
         Some(axes) => axes.as_ints().is_some_and(|list| {
@@ -167,11 +167,14 @@ impl ExternalCodegen for GemmCodegen {
         _: &TargetOptions,
         ctx: &PassContext,
     ) -> Result<Vec<Generated>, PassError> {
-        functions.iter().map(|f| one(f, ctx.ops).map_err(|e| e.in_function(&f.name))).collect()
+        functions
+            .iter()
+            .map(|f| generate_one(f, ctx.ops).map_err(|e| e.in_function(&f.name)))
+            .collect()
     }
 }
 
-fn one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generated, PassError> {
+fn generate_one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generated, PassError> {
     let composites = f.composites();
     let [(_, inner)] = &composites[..] else {
         return Err(PassError::unsupported(
@@ -179,7 +182,7 @@ fn one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generated, PassEr
             "each of its functions holds one, as MergeCompositeFunctions and annotate_codegen make them",
         ));
     };
-    describe(inner).ok_or_else(|| {
+    packed_function(inner).ok_or_else(|| {
         PassError::unsupported(
             "a product with a constant inside",
             "the library gets its operands as arguments: use FuseOpsByPattern with bind_constants=False",
@@ -189,7 +192,7 @@ fn one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generated, PassEr
 
 /// The packed function that computes a composite function, with the indices of its operands among the parameters; `None` if an
 /// operand is not a parameter.
-fn describe(inner: &Function) -> Option<Generated> {
+fn packed_function(inner: &Function) -> Option<Generated> {
     let param = |e: Expr| match inner.expr(e) {
         ExprData::Var(v) => inner.params().iter().position(|p| p == v),
         _ => None,
@@ -211,9 +214,9 @@ fn describe(inner: &Function) -> Option<Generated> {
                 let (x, w) = (*operands.first()?, *operands.get(1)?);
                 args.push(param(x)?);
                 match transposed {
-                    Some((v, place)) if is(w, Some(v)) => {
+                    Some((v, param_index)) if is(w, Some(v)) => {
                         symbol.push_str(".t");
-                        args.push(place);
+                        args.push(param_index);
                     }
                     _ => args.push(param(w)?),
                 }
@@ -226,9 +229,9 @@ fn describe(inner: &Function) -> Option<Generated> {
                 last = Some(b.var);
             }
             op => {
-                let (_, short) = ACTIVATIONS.iter().find(|(name, _)| *name == op.name())?;
+                let (_, suffix) = ACTIVATIONS.iter().find(|(name, _)| *name == op.name())?;
                 symbol.push('.');
-                symbol.push_str(short);
+                symbol.push_str(suffix);
                 last = Some(b.var);
             }
         }

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::table::{FusionPattern, PatternCheck};
 
-/// The bindings of a match in order, the root last. They are pure, belong to one block, are not `taken`, and nothing outside of the
+/// The bindings of a match in order, the root last. They are pure, belong to one block, are not `excluded`, and nothing outside of the
 /// match reads them, except for the root. If this does not hold, or the pattern's check rejects the match, returns the reason.
 ///
 /// # Errors
@@ -19,46 +19,46 @@ use super::table::{FusionPattern, PatternCheck};
 pub fn members(
     func: &mut Arc<Function>,
     ops: &dyn OpRegistry,
-    reads: &Reads,
-    (pattern, found): (&FusionPattern, &Match),
+    read_info: &ReadInfo,
+    (pattern, matched): (&FusionPattern, &Match),
     root: Binding,
-    taken: &FxHashSet<Var>,
+    excluded: &FxHashSet<Var>,
 ) -> Result<Result<Vec<Binding>, &'static str>, PassError> {
-    let defs = &reads.defs;
-    let mut set: FxHashSet<Var> = FxHashSet::from_iter([root.var]);
-    set.extend(found.computed().filter_map(|e| reads.origin(func, e)));
+    let defs = &read_info.defs;
+    let mut member_vars: FxHashSet<Var> = FxHashSet::from_iter([root.var]);
+    member_vars.extend(matched.computed().filter_map(|e| read_info.origin(func, e)));
     let mut members: Vec<(usize, Binding)> =
-        set.iter().filter_map(|v| reads.bindings.get(v).copied()).collect();
+        member_vars.iter().filter_map(|v| read_info.bindings.get(v).copied()).collect();
     members.sort_unstable_by_key(|(at, _)| *at);
-    let fits = members.len() == set.len()
+    let is_valid = members.len() == member_vars.len()
         && members.iter().all(|(_, b)| {
             defs.block(b.var) == defs.block(root.var)
                 && defs.epoch(b.var) == defs.epoch(root.var)
-                && !taken.contains(&b.var)
+                && !excluded.contains(&b.var)
                 && b.cast.is_none()
                 && defs.is_pure(func, ops, b.value)
         });
-    let hidden = |b: &Binding| {
-        let readers = reads.readers.get(&b.var).map_or(&[][..], Vec::as_slice);
-        b.var == root.var || readers.iter().all(|r| r.is_some_and(|r| set.contains(&r)))
+    let is_read_only_inside = |b: &Binding| {
+        let readers = read_info.readers.get(&b.var).map_or(&[][..], Vec::as_slice);
+        b.var == root.var || readers.iter().all(|r| r.is_some_and(|r| member_vars.contains(&r)))
     };
-    if !fits {
+    if !is_valid {
         return Ok(Err("the match is not pure, spans blocks or is a part of another one"));
     }
-    if !members.iter().all(|(_, b)| hidden(b)) {
+    if !members.iter().all(|(_, b)| is_read_only_inside(b)) {
         return Ok(Err("something outside of the match reads a part of it"));
     }
     let members: Vec<Binding> = members.into_iter().map(|(_, b)| b).collect();
     if let Some(check) = &pattern.check {
-        let mut seen = PatternCheck {
+        let mut pattern_check = PatternCheck {
             func: &mut *func,
             defs,
-            matched: found,
+            matched,
             root,
             members: &members,
             annotations: &pattern.annotations,
         };
-        if !check(&mut seen)? {
+        if !check(&mut pattern_check)? {
             return Ok(Err("the check of the rule refuses the match"));
         }
     }
@@ -66,7 +66,7 @@ pub fn members(
 }
 
 /// The values, copies and readers of a function's variables.
-pub struct Reads {
+pub struct ReadInfo {
     /// The values of variables.
     pub defs: Defs,
     /// The copies of each variable.
@@ -77,7 +77,7 @@ pub struct Reads {
     bindings: FxHashMap<Var, (usize, Binding)>,
 }
 
-impl Reads {
+impl ReadInfo {
     /// Analyzes a function.
     pub fn of(func: &Function, ops: &dyn OpRegistry, writers: &MayWrite) -> Self {
         let defs = Defs::of(func, ops, Some(writers));
@@ -103,7 +103,7 @@ impl Reads {
             Event::Result(seq) => read(func.seq(seq).result, None),
             _ => {}
         });
-        Reads { defs, copies, readers, bindings }
+        ReadInfo { defs, copies, readers, bindings }
     }
 
     /// The copies of a variable.

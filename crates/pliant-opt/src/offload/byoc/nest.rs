@@ -12,23 +12,23 @@ use rustc_hash::FxHashMap;
 
 /// Copies the composite functions of a module that `func` calls into it. They become local functions that are bound before
 /// everything else. `composite` returns the composite function of a name.
-pub fn nest(func: &mut Function, composite: impl Fn(&str) -> Option<Arc<Function>>) {
-    let mut local: FxHashMap<Arc<str>, Expr> = FxHashMap::default();
+pub fn nest_composites(func: &mut Function, composite: impl Fn(&str) -> Option<Arc<Function>>) {
+    let mut local_funcs: FxHashMap<Arc<str>, Expr> = FxHashMap::default();
     let mut bindings = Vec::new();
     for name in called_globals(func) {
         if let Some(inner) = composite(&name) {
-            let binding = bind_copy(func, &name, &inner);
-            local.insert(name, func.var_expr(binding.var));
+            let binding = bind_local_copy(func, &name, &inner);
+            local_funcs.insert(name, func.var_expr(binding.var));
             bindings.push(binding);
         }
     }
-    if local.is_empty() {
+    if local_funcs.is_empty() {
         return;
     }
-    let redirected = rewrite_bindings(func, |func, mut b, out| {
+    let rewritten = rewrite_bindings(func, |func, mut b, out| {
         if let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(b.value)
             && let ExprData::Global(name) = func.expr(*callee)
-            && let Some(&inner) = local.get(func.str(*name))
+            && let Some(&inner) = local_funcs.get(func.str(*name))
         {
             let (args, ty) = (func.list(*args).to_vec(), func.expr_ty(b.value));
             b.value = func.call(Callee::Expr(inner), &args, Default::default(), &[], ty);
@@ -36,14 +36,14 @@ pub fn nest(func: &mut Function, composite: impl Fn(&str) -> Option<Arc<Function
         out.push(b);
         Ok(())
     });
-    redirected.expect("the rewriter gives every binding back");
+    rewritten.expect("the rewriter gives every binding back");
     let block = func.add_block(BlockData { dataflow: false, bindings });
     let body = func.body();
     func.seq_mut(body).blocks.insert(0, block);
 }
 
 /// The binding of a local function that is a copy of `inner`.
-fn bind_copy(func: &mut Function, name: &str, inner: &Function) -> Binding {
+fn bind_local_copy(func: &mut Function, name: &str, inner: &Function) -> Binding {
     let id = Importer::new(inner, func).func(inner.root());
     func.func_mut(id).attrs = inner.attrs.clone();
     let ty = func.signature(id);
@@ -52,7 +52,7 @@ fn bind_copy(func: &mut Function, name: &str, inner: &Function) -> Binding {
 }
 
 /// The local composite functions of a function, as separate functions, each with the name of its pattern.
-pub fn nested(func: &Function) -> Vec<(Arc<str>, Arc<Function>)> {
+pub fn nested_composites(func: &Function) -> Vec<(Arc<str>, Arc<Function>)> {
     let mut found: Vec<(Arc<str>, FuncId)> = Vec::new();
     walk(func, func.root(), |event| {
         if let Event::EnterFunc(id) = event

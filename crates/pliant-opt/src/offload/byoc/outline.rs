@@ -20,7 +20,7 @@ pub struct Outlined {
 /// Outlines pure bindings as a function. Its parameters are the free variables in the order of their use, then a shape of the
 /// symbols that no other parameter defines, if there are any. Its result is the value of the output, or a tuple of several.
 /// Constants stay inside, or become parameters.
-pub fn outline(
+pub fn outline_bindings(
     src: &mut Function,
     defs: &Defs,
     members: &[Binding],
@@ -29,19 +29,19 @@ pub fn outline(
 ) -> Outlined {
     let mut dst = Function::empty();
     dst.private = true;
-    let mut outline = Outline {
+    let mut outliner = Outliner {
         importer: Importer::new(src, &mut dst),
         defs,
         constants_inside,
         params: Vec::new(),
         args: Vec::new(),
-        passed: FxHashSet::default(),
+        param_vars: FxHashSet::default(),
         constants: FxHashMap::default(),
     };
-    let bindings: Vec<Binding> = members.iter().map(|b| outline.binding(b)).collect();
-    let results: Vec<Expr> = outputs.iter().map(|v| outline.importer.vars[v]).collect();
-    let (params, mut args) = (outline.params, outline.args);
-    let syms = std::mem::take(&mut outline.importer.syms);
+    let bindings: Vec<Binding> = members.iter().map(|b| outliner.import_binding(b)).collect();
+    let results: Vec<Expr> = outputs.iter().map(|v| outliner.importer.vars[v]).collect();
+    let (params, mut args) = (outliner.params, outliner.args);
+    let syms = std::mem::take(&mut outliner.importer.syms);
     for &e in &results {
         if let ExprData::Var(v) = *dst.expr(e) {
             dst.var_mut(v).dataflow = false;
@@ -57,7 +57,7 @@ pub fn outline(
     let root = dst.root();
     let data = dst.func_mut(root);
     (data.params, data.body, data.ret_ty, data.pure) = (params, body, ret_ty, true);
-    let sizes = pass_sizes(&mut dst, src, &syms);
+    let sizes = add_sizes_param(&mut dst, src, &syms);
     if !sizes.is_empty() {
         args.push(src.shape(&sizes));
     }
@@ -65,7 +65,7 @@ pub fn outline(
 }
 
 /// Adds a shape parameter for the symbols that no other parameter defines. Returns these symbols of the caller.
-fn pass_sizes(
+fn add_sizes_param(
     dst: &mut Function,
     src: &Function,
     syms: &FxHashMap<pliant_ir::SymVar, Sym>,
@@ -75,14 +75,14 @@ fn pass_sizes(
     if free.is_empty() {
         return Vec::new();
     }
-    let outside: FxHashMap<Sym, Sym> =
+    let caller_syms: FxHashMap<Sym, Sym> =
         syms.iter().map(|(&outer, &inner)| (inner, src.syms.var(outer))).collect();
     let dims: Vec<Sym> = free.iter().map(|&v| dst.syms.var(v)).collect();
     let ty = dst.intern(TypeData::shape(&dims[..]));
     let name = Namer::new(dst).fresh("sizes");
     let param = dst.add_var(name, ty, false, Span::NONE);
     dst.func_mut(root).params.push(param);
-    dims.iter().map(|d| outside[d]).collect()
+    dims.iter().map(|d| caller_syms[d]).collect()
 }
 
 /// A call of a function of the module, whose result has this type.
@@ -94,34 +94,35 @@ pub fn call_global(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> 
 }
 
 /// An outlined function under construction.
-struct Outline<'a> {
+struct Outliner<'a> {
     importer: Importer<'a>,
     defs: &'a Defs,
     constants_inside: bool,
     params: Vec<Var>,
     args: Vec<Expr>,
     /// The free variables, which are parameters.
-    passed: FxHashSet<Var>,
+    param_vars: FxHashSet<Var>,
     constants: FxHashMap<Expr, Expr>,
 }
 
-impl Outline<'_> {
-    fn binding(&mut self, b: &Binding) -> Binding {
-        let value = self.value(b.value);
+impl Outliner<'_> {
+    fn import_binding(&mut self, b: &Binding) -> Binding {
+        let value = self.import_value(b.value);
         let var = self.importer.define(b.var);
         self.importer.dst.var_mut(var).dataflow = true;
         Binding::bind(var, value)
     }
 
-    fn value(&mut self, e: Expr) -> Expr {
+    fn import_value(&mut self, e: Expr) -> Expr {
         let src = self.importer.src;
         match src.expr(e) {
             ExprData::Call { callee, args, attrs, ty_args } => {
                 let callee = match callee {
                     Callee::Op(op) => Callee::Op(*op),
-                    Callee::Expr(c) => Callee::Expr(self.operand(*c)),
+                    Callee::Expr(c) => Callee::Expr(self.import_operand(*c)),
                 };
-                let args: Vec<Expr> = src.list(*args).iter().map(|&a| self.operand(a)).collect();
+                let args: Vec<Expr> =
+                    src.list(*args).iter().map(|&a| self.import_operand(a)).collect();
                 let ty_args: Vec<Type> =
                     src.type_list(*ty_args).iter().map(|&t| self.importer.ty(t)).collect();
                 let ty = self.importer.ty(src.expr_ty(e));
@@ -129,48 +130,49 @@ impl Outline<'_> {
                 self.importer.dst.call(callee, &args, attrs, &ty_args, ty)
             }
             ExprData::TupleGetItem(t, i) => {
-                let t = self.operand(*t);
+                let t = self.import_operand(*t);
                 self.importer.dst.tuple_get_item(t, *i)
             }
-            _ => self.operand(e),
+            _ => self.import_operand(e),
         }
     }
 
     /// Imports an operand: a variable of the group, a parameter, or an inline expression. Tuples nest to a bounded depth.
-    fn operand(&mut self, e: Expr) -> Expr {
+    fn import_operand(&mut self, e: Expr) -> Expr {
         let src = self.importer.src;
         match src.expr(e) {
             ExprData::Var(v) => {
-                if let Some(&known) = self.importer.vars.get(v) {
-                    return known;
+                if let Some(&imported) = self.importer.vars.get(v) {
+                    return imported;
                 }
                 // A copy of a variable of the group is replaced by the variable. A copy of a parameter is too, unless a
                 // `match_cast` gave it a more precise type: types inside follow from those of the parameters.
                 if let ExprData::Var(origin) = src.expr(self.defs.origin(src, e))
-                    && let Some(&known) = self.importer.vars.get(origin)
-                    && (!self.passed.contains(origin) || src.var(*origin).ty == src.var(*v).ty)
+                    && let Some(&imported) = self.importer.vars.get(origin)
+                    && (!self.param_vars.contains(origin) || src.var(*origin).ty == src.var(*v).ty)
                 {
-                    return known;
+                    return imported;
                 }
                 let param = self.importer.define(*v);
                 self.importer.dst.var_mut(param).dataflow = false;
                 self.params.push(param);
                 self.args.push(e);
-                self.passed.insert(*v);
+                self.param_vars.insert(*v);
                 self.importer.dst.var_expr(param)
             }
             ExprData::Tuple(list) => {
-                let fields: Vec<Expr> = src.list(*list).iter().map(|&x| self.operand(x)).collect();
+                let fields: Vec<Expr> =
+                    src.list(*list).iter().map(|&x| self.import_operand(x)).collect();
                 self.importer.dst.tuple(&fields)
             }
-            ExprData::Constant(_) if !self.constants_inside => self.constant(e),
+            ExprData::Constant(_) if !self.constants_inside => self.constant_param(e),
             _ => self.importer.expr(e),
         }
     }
 
-    fn constant(&mut self, e: Expr) -> Expr {
-        if let Some(&known) = self.constants.get(&e) {
-            return known;
+    fn constant_param(&mut self, e: Expr) -> Expr {
+        if let Some(&imported) = self.constants.get(&e) {
+            return imported;
         }
         let ty = self.importer.ty(self.importer.src.expr_ty(e));
         let name = format!("const_{}", self.constants.len());

@@ -22,7 +22,7 @@ impl ExternalFunction<'_> {
     /// The composite functions that it calls, with the names of their patterns: local ones in order, then those of the module.
     pub fn composites(&self) -> Vec<(Arc<str>, Arc<Function>)> {
         let called = pliant_ir::relax::visit::called_globals(&self.func);
-        let mut out = super::nest::nested(&self.func);
+        let mut out = super::nest::nested_composites(&self.func);
         for name in called {
             let Some(func) = self.module.get(&name).and_then(|f| f.as_relax()) else { continue };
             if let Some(AttrValue::Str(pattern)) = func.attrs.get(COMPOSITE) {

@@ -33,7 +33,7 @@ impl PatternCheck<'_> {
     }
 }
 
-type Check = Arc<dyn Fn(&mut PatternCheck<'_>) -> Result<bool, PassError> + Send + Sync>;
+type CheckFn = Arc<dyn Fn(&mut PatternCheck<'_>) -> Result<bool, PassError> + Send + Sync>;
 
 /// A pattern with a name, for [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern::FuseOpsByPattern).
 #[derive(Clone)]
@@ -45,7 +45,7 @@ pub struct FusionPattern {
     /// Named parts of the pattern, for the check.
     pub annotations: Vec<(String, Pattern)>,
     /// Rejects matches that the backend does not support.
-    pub check: Option<Check>,
+    pub check: Option<CheckFn>,
 }
 
 impl FusionPattern {
@@ -81,18 +81,18 @@ impl fmt::Debug for FusionPattern {
     }
 }
 
-static TABLE: LazyLock<RwLock<Vec<FusionPattern>>> =
+static REGISTERED_PATTERNS: LazyLock<RwLock<Vec<FusionPattern>>> =
     LazyLock::new(|| RwLock::new(super::gemm::patterns()));
 
 /// Adds patterns to the table. Those added later come first in [`patterns_with_prefix`].
 pub fn register_patterns(patterns: Vec<FusionPattern>) {
-    TABLE.write().unwrap_or_else(PoisonError::into_inner).extend(patterns);
+    REGISTERED_PATTERNS.write().unwrap_or_else(PoisonError::into_inner).extend(patterns);
 }
 
 /// The registered patterns whose names start with `prefix`, in the order in which they are tried: those registered last come first.
 /// Of several patterns of one name, only the last is included.
 pub fn patterns_with_prefix(prefix: &str) -> Vec<FusionPattern> {
-    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    let table = REGISTERED_PATTERNS.read().unwrap_or_else(PoisonError::into_inner);
     let mut out: Vec<FusionPattern> = Vec::new();
     for p in table.iter().rev().filter(|p| p.name.starts_with(prefix)) {
         if out.iter().all(|q| q.name != p.name) {
@@ -104,6 +104,6 @@ pub fn patterns_with_prefix(prefix: &str) -> Vec<FusionPattern> {
 
 /// The registered pattern of this name.
 pub fn get_pattern(name: &str) -> Option<FusionPattern> {
-    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    let table = REGISTERED_PATTERNS.read().unwrap_or_else(PoisonError::into_inner);
     table.iter().rev().find(|p| p.name == name).cloned()
 }

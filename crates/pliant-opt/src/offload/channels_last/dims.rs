@@ -5,11 +5,11 @@ use pliant_ir::relax::{Expr, ExprData, Function, TypeData};
 use pliant_ir::{AttrValue, Attrs};
 use pliant_pass::PassError;
 
-use super::{LayoutRewriter, OpCall, Site, constant_last};
+use super::{LayoutRewriter, OpCall, Site, constant_to_channels_last};
 use crate::common::image_layout::{channels_first, has_layout, with_channels_last};
 
 /// Converts the index of a dim from channels first to channels last. Negative indices count from the end.
-fn moved(dim: i64, rank: i64) -> Option<i64> {
+fn to_channels_last(dim: i64, rank: i64) -> Option<i64> {
     match if dim < 0 { dim + rank } else { dim } {
         0 => Some(0),
         1 => Some(rank - 1),
@@ -19,11 +19,12 @@ fn moved(dim: i64, rank: i64) -> Option<i64> {
 }
 
 /// Converts an attribute that holds the index of one dim, or of several; `None` if it holds none.
-fn moved_attr(value: &AttrValue, rank: i64) -> Option<AttrValue> {
+fn attr_to_channels_last(value: &AttrValue, rank: i64) -> Option<AttrValue> {
     if let Some(dim) = value.as_int() {
-        return moved(dim, rank).map(AttrValue::Int);
+        return to_channels_last(dim, rank).map(AttrValue::Int);
     }
-    let dims: Option<Vec<i64>> = value.as_ints()?.into_iter().map(|dim| moved(dim, rank)).collect();
+    let dims: Option<Vec<i64>> =
+        value.as_ints()?.into_iter().map(|dim| to_channels_last(dim, rank)).collect();
     dims.map(AttrValue::ints)
 }
 
@@ -36,7 +37,7 @@ fn rank(func: &Function, e: Expr) -> Option<usize> {
 impl LayoutRewriter<'_> {
     /// Rewrites an elementwise call to channels last. At least one operand of the shape of the result must be available in this
     /// layout. Other operands are transposed, which is cheap for per-channel operands.
-    pub(super) fn elementwise(
+    pub(super) fn rewrite_elementwise(
         &mut self,
         site: &mut Site<'_>,
         call: &OpCall,
@@ -45,51 +46,57 @@ impl LayoutRewriter<'_> {
             return Ok(None);
         };
         let is_whole = |func: &Function, e: Expr| func.ty(e).dims() == Some(&dims[..]);
-        let known = |e: Expr| is_whole(site.func, e) && self.known(site, e).is_some();
-        if !call.args.iter().any(|&e| known(e)) {
+        let is_available =
+            |e: Expr| is_whole(site.func, e) && self.channels_last_value(site, e).is_some();
+        if !call.args.iter().any(|&e| is_available(e)) {
             return Ok(None);
         }
         let mut operands = Vec::with_capacity(call.args.len());
         for &e in &call.args {
-            operands.push(match constant_last(site.func, e, dims.len()) {
+            operands.push(match constant_to_channels_last(site.func, e, dims.len()) {
                 Some(constant) => constant,
-                None if rank(site.func, e) == Some(dims.len()) => self.operand(site, e)?,
+                None if rank(site.func, e) == Some(dims.len()) => {
+                    self.channels_last_operand(site, e)?
+                }
                 None if rank(site.func, e) == Some(0) => e,
                 None => return Ok(None),
             });
         }
-        self.call(site.func, call.op, &operands, call.attrs.clone()).map(Some)
+        self.op_with_inferred_type(site.func, call.op, &operands, call.attrs.clone()).map(Some)
     }
 
     /// Rewrites a call that refers to dims of its first operand to channels last.
-    pub(super) fn with_named_dims(
+    pub(super) fn rewrite_named_dims(
         &mut self,
         site: &mut Site<'_>,
         mut call: OpCall,
         dims: DimTrait,
     ) -> Result<Option<Expr>, PassError> {
-        let Some(rank) = self.first_rank(site, &call) else { return Ok(None) };
-        let Some(attrs) = named_last(&call.attrs, dims, rank) else { return Ok(None) };
+        let Some(rank) = self.first_operand_rank(site, &call) else { return Ok(None) };
+        let Some(attrs) = attrs_to_channels_last(&call.attrs, dims, rank) else { return Ok(None) };
         if let DimTrait::NamedByOperand(index) = dims {
-            let Some(list) = list_last(site.func, call.args[index], rank) else { return Ok(None) };
+            let Some(list) = list_to_channels_last(site.func, call.args[index], rank) else {
+                return Ok(None);
+            };
             call.args[index] = list;
         }
         let first = match site.func.expr(call.args[0]) {
             ExprData::Tuple(fields) => {
                 let fields = site.func.list(*fields).to_vec();
-                let fields = fields.into_iter().map(|field| self.operand(site, field));
+                let fields =
+                    fields.into_iter().map(|field| self.channels_last_operand(site, field));
                 let fields: Vec<Expr> = fields.collect::<Result<_, _>>()?;
                 site.func.tuple(&fields)
             }
-            _ => self.operand(site, call.args[0])?,
+            _ => self.channels_last_operand(site, call.args[0])?,
         };
         call.args[0] = first;
-        self.call(site.func, call.op, &call.args, attrs).map(Some)
+        self.op_with_inferred_type(site.func, call.op, &call.args, attrs).map(Some)
     }
 
     /// The rank of the first operand, if it is available with channels last and the other tensors are vectors, which have no
     /// layout. At least half of the fields of a tuple must be available, since the others are transposed.
-    fn first_rank(&self, site: &Site<'_>, call: &OpCall) -> Option<i64> {
+    fn first_operand_rank(&self, site: &Site<'_>, call: &OpCall) -> Option<i64> {
         let func = &*site.func;
         let first = *call.args.first()?;
         let vectors = call.args[1..].iter().all(|&e| rank(func, e).is_none_or(|rank| rank <= 1));
@@ -97,14 +104,16 @@ impl LayoutRewriter<'_> {
             ExprData::Tuple(fields) => func.list(*fields),
             _ => std::slice::from_ref(&first),
         };
-        let of_first = rank(func, *fields.first()?)?;
-        let alike = fields.iter().all(|&e| rank(func, e) == Some(of_first));
-        let known = fields.iter().filter(|&&e| self.known(site, e).is_some()).count();
-        (vectors && alike && known > 0 && 2 * known >= fields.len()).then_some(of_first as i64)
+        let first_rank = rank(func, *fields.first()?)?;
+        let same_rank = fields.iter().all(|&e| rank(func, e) == Some(first_rank));
+        let is_available =
+            fields.iter().filter(|&&e| self.channels_last_value(site, e).is_some()).count();
+        (vectors && same_rank && is_available > 0 && 2 * is_available >= fields.len())
+            .then_some(first_rank as i64)
     }
 
     /// Rewrites a reduction over all dims but batch and channels. It removes the reduced dims, so its result has no layout.
-    pub(super) fn reduced(&self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
+    pub(super) fn rewrite_reduction(&self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
         let value = site.binding.value;
         let Some(OpCall { op, args, mut attrs }) = super::op_call(site.func, value) else {
             return Ok(None);
@@ -112,7 +121,7 @@ impl LayoutRewriter<'_> {
         if self.ops.dim_trait(op) != DimTrait::Reduced || keeps_dims(&attrs) {
             return Ok(None);
         }
-        let Some(x) = self.known(site, args[0]) else { return Ok(None) };
+        let Some(x) = self.channels_last_value(site, args[0]) else { return Ok(None) };
         let Some(rank) = rank(site.func, x).map(|rank| rank as i64) else { return Ok(None) };
         let Some(mut axes) = attrs.get("axis").and_then(AttrValue::as_ints) else {
             return Ok(None);
@@ -124,7 +133,7 @@ impl LayoutRewriter<'_> {
         }
         let single = attrs.get("axis").is_some_and(|axis| axis.as_int().is_some());
         attrs.set("axis", if single { AttrValue::Int(1) } else { AttrValue::ints(1..rank - 1) });
-        let new = self.call(site.func, op, &[x], attrs)?;
+        let new = self.op_with_inferred_type(site.func, op, &[x], attrs)?;
         Ok((site.func.expr_ty(new) == site.func.expr_ty(value)).then_some(new))
     }
 }
@@ -135,16 +144,16 @@ fn keeps_dims(attrs: &Attrs) -> bool {
 
 /// The attributes of a call after its operands were rewritten to channels last; `None` if they do not name all dims that they refer
 /// to.
-fn named_last(attrs: &Attrs, dims: DimTrait, rank: i64) -> Option<Attrs> {
+fn attrs_to_channels_last(attrs: &Attrs, dims: DimTrait, rank: i64) -> Option<Attrs> {
     let mut out = attrs.clone();
-    let mut name_last = |name: &str| {
-        let value = moved_attr(attrs.get(name)?, rank)?;
+    let mut convert_attr = |name: &str| {
+        let value = attr_to_channels_last(attrs.get(name)?, rank)?;
         out.set(name, value);
         Some(())
     };
     match dims {
-        DimTrait::Named(names) => names.iter().try_for_each(|name| name_last(name))?,
-        DimTrait::Reduced if keeps_dims(attrs) => name_last("axis")?,
+        DimTrait::Named(names) => names.iter().try_for_each(|name| convert_attr(name))?,
+        DimTrait::Reduced if keeps_dims(attrs) => convert_attr("axis")?,
         DimTrait::NamedByOperand(_) => {}
         DimTrait::Paired(name) => {
             let pairs = attrs.get(name)?.as_ints()?;
@@ -171,9 +180,9 @@ fn named_last(attrs: &Attrs, dims: DimTrait, rank: i64) -> Option<Attrs> {
 }
 
 /// Converts a list operand of constant dim indices to channels last.
-fn list_last(func: &mut Function, e: Expr, rank: i64) -> Option<Expr> {
+fn list_to_channels_last(func: &mut Function, e: Expr, rank: i64) -> Option<Expr> {
     let ExprData::Shape(dims) = func.expr(e) else { return None };
-    let dims = dims.iter().map(|&dim| moved(func.syms.as_int(dim)?, rank));
+    let dims = dims.iter().map(|&dim| to_channels_last(func.syms.as_int(dim)?, rank));
     let dims: Vec<i64> = dims.collect::<Option<_>>()?;
     let dims: Vec<_> = dims.into_iter().map(|dim| func.syms.int(dim)).collect();
     Some(func.shape(&dims))

@@ -60,7 +60,7 @@ use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
 use crate::common::products::PERMUTE_DIMS;
-use crate::offload::dequantized::is_one;
+use crate::offload::dequantized::has_one_element;
 use crate::offload::rules::conv_int8::matcher as integers;
 
 /// See the module's documentation.
@@ -80,19 +80,21 @@ impl ModulePass for ChannelsLast {
         for name in names {
             ctx.check_cancelled()?;
             let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-            if !has_anchor(func) {
+            if !has_rewritable_convolution(func) {
                 continue;
             }
             let func = Arc::make_mut(func);
             let mut rewriter = LayoutRewriter {
                 ops: ctx.ops,
                 defs: Defs::of(func, ctx.ops, Some(&writers)),
-                last: FxHashMap::default(),
+                channels_last_values: FxHashMap::default(),
                 tuples: FxHashMap::default(),
                 namer: None,
             };
-            rewrite_bindings(func, |func, binding, out| rewriter.binding(func, binding, out))
-                .map_err(|e: PassError| e.in_function(&name))?;
+            rewrite_bindings(func, |func, binding, out| {
+                rewriter.rewrite_binding(func, binding, out)
+            })
+            .map_err(|e: PassError| e.in_function(&name))?;
         }
         Ok(module)
     }
@@ -132,10 +134,10 @@ fn is_image(func: &Function, e: Expr) -> bool {
 }
 
 /// Whether a function has a call that is rewritten even if its operands have channels first.
-fn has_anchor(func: &Function) -> bool {
+fn has_rewritable_convolution(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let mut blocks = func.seq(seq).blocks.iter();
-        let any = |e: Expr| convolution::is_convolution(func, e) || integers::may_be(func, e);
+        let any = |e: Expr| convolution::is_convolution(func, e) || integers::is_candidate(func, e);
         blocks.any(|&b| func.block(b).bindings.iter().any(|b| any(b.value)))
     })
 }
@@ -147,7 +149,7 @@ struct LayoutRewriter<'a> {
     /// within one epoch.
     defs: Defs,
     /// The channels-last values of variables with channels first.
-    last: FxHashMap<Var, Expr>,
+    channels_last_values: FxHashMap<Var, Expr>,
     /// The same for variables that are tuples.
     tuples: FxHashMap<Var, Expr>,
     namer: Option<Namer>,
@@ -161,16 +163,16 @@ struct Site<'a> {
 }
 
 impl LayoutRewriter<'_> {
-    fn binding(
+    fn rewrite_binding(
         &mut self,
         func: &mut Function,
         mut binding: Binding,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
         let mut site = Site { func, binding, out };
-        if let Some(value) = self.reduced(&mut site)? {
+        if let Some(value) = self.rewrite_reduction(&mut site)? {
             binding.value = value;
-        } else if let Some(value) = self.channels_last(&mut site)?
+        } else if let Some(value) = self.rewrite_to_channels_last(&mut site)?
             && has_known_dims(site.func, value)
         {
             let y = self.bind(&mut site, value);
@@ -181,10 +183,10 @@ impl LayoutRewriter<'_> {
                 // Readers of its fields are rewritten.
                 self.tuples.insert(binding.var, y);
             } else {
-                let whole = self.channels_first(site.func, y)?;
-                if site.func.expr_ty(whole) == site.func.var(binding.var).ty {
-                    self.last.insert(binding.var, y);
-                    binding.value = whole;
+                let channels_first = self.to_channels_first(site.func, y)?;
+                if site.func.expr_ty(channels_first) == site.func.var(binding.var).ty {
+                    self.channels_last_values.insert(binding.var, y);
+                    binding.value = channels_first;
                 }
             }
         }
@@ -193,37 +195,37 @@ impl LayoutRewriter<'_> {
     }
 
     /// The channels-last value of a binding, if it is a convolution, or reads channels-last values.
-    fn channels_last(&mut self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
-        if let Some(field) = self.field(site) {
+    fn rewrite_to_channels_last(&mut self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
+        if let Some(field) = self.channels_last_field(site) {
             return Ok(Some(field));
         }
         let Some(call) = op_call(site.func, site.binding.value) else { return Ok(None) };
-        if let Some(value) = self.convolution(site, &call)? {
+        if let Some(value) = self.rewrite_convolution(site, &call)? {
             return Ok(Some(value));
         }
         match self.ops.dim_trait(call.op) {
             DimTrait::Opaque => Ok(None),
-            DimTrait::Elementwise => self.elementwise(site, &call),
-            dims => self.with_named_dims(site, call, dims),
+            DimTrait::Elementwise => self.rewrite_elementwise(site, &call),
+            dims => self.rewrite_named_dims(site, call, dims),
         }
     }
 
     /// The field of a channels-last tuple that a binding reads.
-    fn field(&self, site: &mut Site<'_>) -> Option<Expr> {
+    fn channels_last_field(&self, site: &mut Site<'_>) -> Option<Expr> {
         let ExprData::TupleGetItem(tuple, index) = *site.func.expr(site.binding.value) else {
             return None;
         };
-        let tuple = self.of_variable(&self.tuples, site, tuple)?;
+        let tuple = self.lookup(&self.tuples, site, tuple)?;
         Some(site.func.tuple_get_item(tuple, index))
     }
 
     /// The channels-last value of an operand, if there is one and no write may have happened since.
-    fn known(&self, site: &Site<'_>, e: Expr) -> Option<Expr> {
-        self.of_variable(&self.last, site, e)
+    fn channels_last_value(&self, site: &Site<'_>, e: Expr) -> Option<Expr> {
+        self.lookup(&self.channels_last_values, site, e)
     }
 
     /// Looks up the variable of an operand; `None` if it belongs to another effect epoch than the site.
-    fn of_variable(&self, map: &FxHashMap<Var, Expr>, site: &Site<'_>, e: Expr) -> Option<Expr> {
+    fn lookup(&self, map: &FxHashMap<Var, Expr>, site: &Site<'_>, e: Expr) -> Option<Expr> {
         match site.func.expr(e) {
             ExprData::Var(v) if self.defs.epoch(*v) == self.defs.epoch(site.binding.var) => {
                 map.get(v).copied()
@@ -233,28 +235,28 @@ impl LayoutRewriter<'_> {
     }
 
     /// The channels-last value of an operand: the known one, or a new transpose.
-    fn operand(&mut self, site: &mut Site<'_>, e: Expr) -> Result<Expr, PassError> {
-        if let Some(known) = self.known(site, e) {
+    fn channels_last_operand(&mut self, site: &mut Site<'_>, e: Expr) -> Result<Expr, PassError> {
+        if let Some(known) = self.channels_last_value(site, e) {
             return Ok(known);
         }
         let rank = site.func.ty(e).dims().map_or(0, <[_]>::len) as i64;
         let axes = std::iter::once(0).chain(2..rank).chain([1]).collect();
-        let value = self.permuted(site.func, e, axes)?;
+        let value = self.transpose(site.func, e, axes)?;
         Ok(self.bind(site, value))
     }
 
     /// Transposes a value from channels last to channels first.
-    fn channels_first(&self, func: &mut Function, y: Expr) -> Result<Expr, PassError> {
+    fn to_channels_first(&self, func: &mut Function, y: Expr) -> Result<Expr, PassError> {
         let rank = func.ty(y).dims().map_or(0, <[_]>::len) as i64;
-        self.permuted(func, y, std::iter::once(0).chain([rank - 1]).chain(1..rank - 1).collect())
+        self.transpose(func, y, std::iter::once(0).chain([rank - 1]).chain(1..rank - 1).collect())
     }
 
-    fn permuted(&self, func: &mut Function, e: Expr, axes: Vec<i64>) -> Result<Expr, PassError> {
+    fn transpose(&self, func: &mut Function, e: Expr, axes: Vec<i64>) -> Result<Expr, PassError> {
         let attrs = Attrs::default().with("axes", AttrValue::ints(axes));
-        self.call(func, PERMUTE_DIMS, &[e], attrs)
+        self.op_with_inferred_type(func, PERMUTE_DIMS, &[e], attrs)
     }
 
-    fn call(
+    fn op_with_inferred_type(
         &self,
         func: &mut Function,
         op: Op,
@@ -282,9 +284,9 @@ impl LayoutRewriter<'_> {
 
 /// Converts an operand that holds one number, or a constant with one number for each channel, for broadcasting over channels-last
 /// data; `None` for others.
-fn constant_last(func: &mut Function, e: Expr, rank: usize) -> Option<Expr> {
-    let own = func.ty(e).dims()?.len();
-    if own < rank && is_one(func, e) {
+fn constant_to_channels_last(func: &mut Function, e: Expr, rank: usize) -> Option<Expr> {
+    let rank_of_operand = func.ty(e).dims()?.len();
+    if rank_of_operand < rank && has_one_element(func, e) {
         return Some(e);
     }
     let ExprData::Constant(c) = func.expr(e) else { return None };

@@ -2,7 +2,7 @@
 
 use pliant_tensor::{DType, Tensor, TensorError, pack_panels};
 
-use super::Weights;
+use super::DequantizedWeights;
 
 /// The integers of a constant in row-major order.
 pub(crate) enum Integers<'a> {
@@ -20,32 +20,32 @@ impl Integers<'_> {
         })
     }
 
-    fn at(&self, index: usize) -> i32 {
+    fn get(&self, index: usize) -> i32 {
         match self {
-            Integers::Int8(all) => all[index].into(),
-            Integers::UInt8(all) => all[index].into(),
-            Integers::Int32(all) => all[index],
+            Integers::Int8(elements) => elements[index].into(),
+            Integers::UInt8(elements) => elements[index].into(),
+            Integers::Int32(elements) => elements[index],
         }
     }
 
     /// The smallest and the largest integer; `None` if there are none.
     pub fn range(&self) -> Option<(i32, i32)> {
-        fn of<T: Copy + Ord + Into<i32>>(all: &[T]) -> Option<(i32, i32)> {
-            let (first, rest) = all.split_first()?;
+        fn range_of<T: Copy + Ord + Into<i32>>(elements: &[T]) -> Option<(i32, i32)> {
+            let (first, rest) = elements.split_first()?;
             let range = rest.iter().fold((*first, *first), |(a, b), &x| (a.min(x), b.max(x)));
             Some((range.0.into(), range.1.into()))
         }
         match self {
-            Integers::Int8(all) => of(all),
-            Integers::UInt8(all) => of(all),
-            Integers::Int32(all) => of(all),
+            Integers::Int8(elements) => range_of(elements),
+            Integers::UInt8(elements) => range_of(elements),
+            Integers::Int32(elements) => range_of(elements),
         }
     }
 }
 
 /// A dequantized constant as the right operand of a matmul, which sums over its rows.
 pub(crate) struct Matrix<'a> {
-    weights: &'a Weights,
+    weights: &'a DequantizedWeights,
     /// The integers of the constant, which may be the transpose of the matrix.
     pub integers: Integers<'a>,
     /// The number of rows.
@@ -59,7 +59,7 @@ impl Matrix<'_> {
     ///
     /// # Errors
     /// If the integers are not contiguous, or are misaligned.
-    pub fn of(weights: &Weights) -> Result<Matrix<'_>, TensorError> {
+    pub fn of(weights: &DequantizedWeights) -> Result<Matrix<'_>, TensorError> {
         let t = &weights.integers;
         let integers = Integers::of(t)?;
         let (rows, columns) = (t.shape()[0] as usize, t.shape()[1] as usize);
@@ -68,67 +68,68 @@ impl Matrix<'_> {
     }
 
     /// The row and the column of an element in the constant.
-    fn place(&self, p: usize, j: usize) -> (usize, usize) {
+    fn constant_position(&self, p: usize, j: usize) -> (usize, usize) {
         if self.weights.transposed { (j, p) } else { (p, j) }
     }
 
     /// The stored integer of an element.
     pub fn integer(&self, p: usize, j: usize) -> i32 {
-        let (row, column) = self.place(p, j);
+        let (row, column) = self.constant_position(p, j);
         let columns = if self.weights.transposed { self.k } else { self.n };
-        self.integers.at(row * columns + column)
+        self.integers.get(row * columns + column)
     }
 
     /// The scale of an element.
     pub fn scale(&self, p: usize, j: usize) -> f64 {
-        let (row, column) = self.place(p, j);
-        self.weights.scale.at(row, column)
+        let (row, column) = self.constant_position(p, j);
+        self.weights.scale.number_at(row, column)
     }
 
     /// The zero point of an element: the sum of all numbers that are subtracted from it.
-    pub fn zero(&self, p: usize, j: usize) -> f64 {
-        let (row, column) = self.place(p, j);
-        self.weights.zeros.iter().map(|z| z.at(row, column)).sum()
+    pub fn zero_point(&self, p: usize, j: usize) -> f64 {
+        let (row, column) = self.constant_position(p, j);
+        self.weights.zeros.iter().map(|z| z.number_at(row, column)).sum()
     }
 
     /// The number of adjacent rows that share scales and zero points, in all columns.
-    pub fn group(&self) -> usize {
+    pub fn group_size(&self) -> usize {
         let axis = usize::from(self.weights.transposed);
-        let spreads = || self.weights.zeros.iter().chain([&self.weights.scale]);
+        let parameters = || self.weights.zeros.iter().chain([&self.weights.scale]);
         // Scales and zero points can change only where a repetition ends.
         let may_change = |p: usize| {
-            spreads().any(|s| s.size[axis] > 1 && p.is_multiple_of(s.times[axis].max(1)))
+            parameters().any(|s| s.size[axis] > 1 && p.is_multiple_of(s.repeats[axis].max(1)))
         };
         let mut group = 0;
         for p in (1..self.k).filter(|&p| may_change(p)) {
             let same = |j: usize| {
-                self.scale(p, j) == self.scale(p - 1, j) && self.zero(p, j) == self.zero(p - 1, j)
+                self.scale(p, j) == self.scale(p - 1, j)
+                    && self.zero_point(p, j) == self.zero_point(p - 1, j)
             };
             if group != 0 && p % group == 0 {
                 continue;
             }
             if !(0..self.n).all(same) {
-                group = common_divisor(p, group);
+                group = greatest_common_divisor(p, group);
             }
         }
         if group == 0 { self.k } else { group }
     }
 
     /// Packs one number for each group and column into panels of float32. `of` returns the number for the first row of a group.
-    pub fn panels(
+    pub fn pack_per_group(
         &self,
         group: usize,
         of: impl Fn(usize, usize) -> f64,
     ) -> Result<Tensor, TensorError> {
         let rows = self.k.div_ceil(group);
-        let all: Vec<f32> =
+        let elements: Vec<f32> =
             (0..rows * self.n).map(|i| of(i / self.n * group, i % self.n) as f32).collect();
-        pack_panels(&Tensor::from_slice(&[rows as i64, self.n as i64], &all)?, false)
+        pack_panels(&Tensor::from_slice(&[rows as i64, self.n as i64], &elements)?, false)
     }
 }
 
 /// The greatest common divisor.
-fn common_divisor(mut a: usize, mut b: usize) -> usize {
+fn greatest_common_divisor(mut a: usize, mut b: usize) -> usize {
     while b != 0 {
         (a, b) = (b, a % b);
     }

@@ -4,12 +4,14 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
 use pliant_tensor::{Tensor, TensorError};
 
-use super::right::Column;
+use super::right::ColumnRange;
 use super::{CAST, DEQUANTIZE, MULTIPLY};
-use crate::offload::dequantized::{Finder, MOST_ZERO, RESHAPES, integers, numbers};
+use crate::offload::dequantized::{
+    Finder, MAX_ZERO_POINT, RESHAPES, to_f64_numbers, to_i32_integers,
+};
 
 /// Integer weights with per-filter scales.
-pub(super) struct Filters {
+pub(super) struct IntegerFilters {
     /// The integers minus their zero points, of int32.
     pub integers: Tensor,
     /// The float32 scales: one number, or one for each filter.
@@ -17,68 +19,79 @@ pub(super) struct Filters {
 }
 
 /// The integers, zero points and scales of dequantized weights. Zero points and scales hold one number, or one for each filter.
-struct Parts {
+struct DequantizedFilters {
     integers: Tensor,
     zeros: Vec<Vec<f64>>,
     scales: Vec<f64>,
 }
 
-impl Filters {
-    /// The weights that a value is, with the filters along dim `place`. `None` if it is not dequantized from a constant, a scale or
+impl IntegerFilters {
+    /// The weights that a value is, with the filters along dim `filter_dim`. `None` if it is not dequantized from a constant, a scale or
     /// zero point varies within a filter, a zero point is not whole, a filter spans more than 8 bits, or sums of products with
-    /// integers of magnitude `most` may overflow 32 bits.
+    /// integers of magnitude `max_input` may overflow 32 bits.
     ///
     /// # Errors
     /// If memory cannot be allocated.
     pub fn of(
         finder: &Finder<'_>,
         e: Expr,
-        place: usize,
-        most: i64,
-    ) -> Result<Option<Filters>, TensorError> {
-        let Some(parts) = parts(finder, e, place) else { return Ok(None) };
-        let shape = parts.integers.shape();
-        let count = usize::try_from(shape[place]).unwrap_or(0);
-        let apart = shape[place + 1..].iter().product::<i64>().max(1) as usize;
+        filter_dim: usize,
+        max_input: i64,
+    ) -> Result<Option<IntegerFilters>, TensorError> {
+        let Some(dequantized_filters) = dequantized_filters(finder, e, filter_dim) else {
+            return Ok(None);
+        };
+        let shape = dequantized_filters.integers.shape();
+        let count = usize::try_from(shape[filter_dim]).unwrap_or(0);
+        let filter_stride = shape[filter_dim + 1..].iter().product::<i64>().max(1) as usize;
         let of = |all: &[f64], filter: usize| if all.len() == 1 { all[0] } else { all[filter] };
-        let zero = |filter: usize| parts.zeros.iter().map(|all| of(all, filter)).sum::<f64>();
+        let zero = |filter: usize| {
+            dequantized_filters.zeros.iter().map(|all| of(all, filter)).sum::<f64>()
+        };
         let zeros: Vec<f64> = (0..count).map(zero).collect();
-        let scales: Vec<f32> = parts.scales.iter().map(|&s| s as f32).collect();
-        let sound = zeros.iter().all(|z| z.fract() == 0.0 && z.abs() <= MOST_ZERO)
+        let scales: Vec<f32> = dequantized_filters.scales.iter().map(|&s| s as f32).collect();
+        let is_valid = zeros.iter().all(|z| z.fract() == 0.0 && z.abs() <= MAX_ZERO_POINT)
             && scales.iter().all(|s| s.is_finite());
-        let Some(data) = integers(&parts.integers)?.filter(|_| sound) else { return Ok(None) };
-        let mut columns = vec![Column::default(); count];
-        let mut rest = Vec::with_capacity(data.len());
+        let Some(data) = to_i32_integers(&dequantized_filters.integers)?.filter(|_| is_valid)
+        else {
+            return Ok(None);
+        };
+        let mut columns = vec![ColumnRange::default(); count];
+        let mut centred_integers = Vec::with_capacity(data.len());
         for (at, x) in data.into_iter().enumerate() {
-            let filter = at / apart % count;
+            let filter = at / filter_stride % count;
             let x = i64::from(x) - zeros[filter] as i64;
             columns[filter].add(x);
             // Filters that do not fit are rejected below.
-            rest.push(x as i32);
+            centred_integers.push(x as i32);
         }
-        if !columns.iter().all(|c| c.fits(most)) {
+        if !columns.iter().all(|c| c.fits(max_input)) {
             return Ok(None);
         }
-        Ok(Some(Filters { integers: Tensor::from_slice(shape, &rest)?, scales }))
+        Ok(Some(IntegerFilters { integers: Tensor::from_slice(shape, &centred_integers)?, scales }))
     }
 }
 
 /// The parts that weights are dequantized from.
-fn parts(finder: &Finder<'_>, e: Expr, place: usize) -> Option<Parts> {
-    let rank = finder.sizes(e)?.len();
-    let along = |e: Expr| each(finder, e, (rank, place));
-    let parts = match finder.call(e, DEQUANTIZE) {
+fn dequantized_filters(
+    finder: &Finder<'_>,
+    e: Expr,
+    filter_dim: usize,
+) -> Option<DequantizedFilters> {
+    let rank = finder.constant_sizes(e)?.len();
+    let along = |e: Expr| per_filter_numbers(finder, e, (rank, filter_dim));
+    let dequantized_filters = match finder.call(e, DEQUANTIZE) {
         Some((args, attrs)) => {
             let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
             let axis = if axis < 0 { axis + rank as i64 } else { axis };
             // Vectors lie along the axis.
-            let along = |e: Expr| match finder.sizes(e)?.as_slice() {
-                &[size] if size != 1 => {
-                    (axis == place as i64).then(|| each(finder, e, (1, 0))).flatten()
-                }
-                _ => each(finder, e, (rank, place)),
+            let along = |e: Expr| match finder.constant_sizes(e)?.as_slice() {
+                &[size] if size != 1 => (axis == filter_dim as i64)
+                    .then(|| per_filter_numbers(finder, e, (1, 0)))
+                    .flatten(),
+                _ => per_filter_numbers(finder, e, (rank, filter_dim)),
             };
-            Parts {
+            DequantizedFilters {
                 integers: finder.constant(args[0])?.clone(),
                 zeros: vec![along(args[2])?],
                 scales: along(args[1])?,
@@ -87,24 +100,30 @@ fn parts(finder: &Finder<'_>, e: Expr, place: usize) -> Option<Parts> {
         None => {
             let (args, _) = finder.call(e, MULTIPLY)?;
             let sides = [(args[0], args[1]), (args[1], args[0])];
-            sides.into_iter().find_map(|(coded, scale)| {
-                let (integers, zeros) = finder.centred(coded, along)?;
-                Some(Parts { integers, zeros, scales: along(scale)? })
+            sides.into_iter().find_map(|(quantized, scale)| {
+                let (integers, zeros) = finder.integers_and_zero_points(quantized, along)?;
+                Some(DequantizedFilters { integers, zeros, scales: along(scale)? })
             })?
         }
     };
-    let sizes = finder.sizes(e)?;
-    let same = parts.integers.shape().iter().zip(&sizes).all(|(&a, &b)| a as usize == b);
-    let fits = |all: &Vec<f64>| all.len() == 1 || all.len() == sizes[place];
-    let all = parts.zeros.iter().chain([&parts.scales]).all(fits);
-    (same && parts.integers.ndim() == rank && place < rank && all).then_some(parts)
+    let sizes = finder.constant_sizes(e)?;
+    let same_shape =
+        dequantized_filters.integers.shape().iter().zip(&sizes).all(|(&a, &b)| a as usize == b);
+    let fits = |all: &Vec<f64>| all.len() == 1 || all.len() == sizes[filter_dim];
+    let all = dequantized_filters.zeros.iter().chain([&dequantized_filters.scales]).all(fits);
+    (same_shape && dequantized_filters.integers.ndim() == rank && filter_dim < rank && all)
+        .then_some(dequantized_filters)
 }
 
-/// The elements of a constant that broadcasts to a tensor of this rank and varies along dim `place` only.
-fn each(finder: &Finder<'_>, e: Expr, (rank, place): (usize, usize)) -> Option<Vec<f64>> {
-    let sizes = finder.sizes(e)?;
+/// The elements of a constant that broadcasts to a tensor of this rank and varies along dim `filter_dim` only.
+fn per_filter_numbers(
+    finder: &Finder<'_>,
+    e: Expr,
+    (rank, filter_dim): (usize, usize),
+) -> Option<Vec<f64>> {
+    let sizes = finder.constant_sizes(e)?;
     let missing = rank.checked_sub(sizes.len())?;
-    if !sizes.iter().enumerate().all(|(k, &d)| d == 1 || k + missing == place) {
+    if !sizes.iter().enumerate().all(|(k, &d)| d == 1 || k + missing == filter_dim) {
         return None;
     }
     let mut inner = e;
@@ -125,5 +144,5 @@ fn each(finder: &Finder<'_>, e: Expr, (rank, place): (usize, usize)) -> Option<V
             break;
         }
     }
-    numbers(finder.constant(inner)?)
+    to_f64_numbers(finder.constant(inner)?)
 }

@@ -5,32 +5,34 @@ use pliant_ir::{AttrValue, DType};
 use pliant_tensor::Tensor;
 
 use super::{CAST, DEQUANTIZE, MULTIPLY, SUBTRACT};
-use crate::offload::dequantized::{Finder, MOST_ZERO, fits_rows, is_one, numbers};
+use crate::offload::dequantized::{
+    Finder, MAX_ZERO_POINT, has_one_element, is_scalar_or_per_row, to_f64_numbers,
+};
 
 /// The parts that a left operand is dequantized from.
-pub(super) struct Left {
+pub(super) struct QuantizedLeft {
     /// The integers, of int8 or uint8.
     pub x: Expr,
     /// The zero point, unless it is 0.
-    pub zero: Option<Zero>,
+    pub zero: Option<ZeroPoint>,
     /// The scale, of float32.
     pub scale: Expr,
     /// Whether a scale or zero point of rank 1 holds one number for each row.
-    pub vectors: bool,
+    pub has_row_vectors: bool,
     /// The maximum magnitude of an integer minus its zero point.
-    pub most: i64,
+    pub max_magnitude: i64,
 }
 
 /// A zero point.
-pub(super) enum Zero {
+pub(super) enum ZeroPoint {
     /// A constant of int32.
     Constant(Tensor),
     /// Non-constant 8-bit integers.
-    Given(Expr),
+    NonConstant(Expr),
 }
 
 /// The minimum and the maximum of an 8-bit type.
-fn range(dtype: Option<DType>) -> Option<(i64, i64)> {
+fn byte_range(dtype: Option<DType>) -> Option<(i64, i64)> {
     match dtype? {
         DType::Int8 => Some((-128, 127)),
         DType::UInt8 => Some((0, 255)),
@@ -38,20 +40,21 @@ fn range(dtype: Option<DType>) -> Option<(i64, i64)> {
     }
 }
 
-impl Left {
+impl QuantizedLeft {
     /// The parts that `e` is dequantized from; `None` if it is not dequantized in a supported way.
-    pub fn of(finder: &Finder<'_>, e: Expr) -> Option<Left> {
+    pub fn of(finder: &Finder<'_>, e: Expr) -> Option<QuantizedLeft> {
         let func = finder.func;
         if func.ty(e).dtype() != Some(DType::Float32) {
             return None;
         }
-        let (x, zero, scale, vectors) = called(finder, e).or_else(|| written(finder, e))?;
-        let (low, high) = range(func.ty(x).dtype())?;
+        let (x, zero, scale, has_row_vectors) =
+            from_dequantize(finder, e).or_else(|| from_arithmetic(finder, e))?;
+        let (low, high) = byte_range(func.ty(x).dtype())?;
         let fits = |p: Expr| match func.ty(p).dims()? {
-            [along] if !is_one(func, p) => {
-                (vectors && func.ty(x).dims()?.first() == Some(along)).then_some(())
+            [along] if !has_one_element(func, p) => {
+                (has_row_vectors && func.ty(x).dims()?.first() == Some(along)).then_some(())
             }
-            _ => fits_rows(func, p, x).then_some(()),
+            _ => is_scalar_or_per_row(func, p, x).then_some(()),
         };
         fits(scale)?;
         let ((least, largest), zero) = match zero {
@@ -61,19 +64,19 @@ impl Left {
                 zero_point(finder, zero)?
             }
         };
-        let sound = func.ty(scale).dtype() == Some(DType::Float32)
+        let is_valid = func.ty(scale).dtype() == Some(DType::Float32)
             && func.ty(x).dims() == func.ty(e).dims()
             && finder.constant(scale).is_none_or(stays_finite);
-        let most = (high - least).max(largest - low);
-        sound.then_some(Left { x, zero, scale, vectors, most })
+        let max_magnitude = (high - least).max(largest - low);
+        is_valid.then_some(QuantizedLeft { x, zero, scale, has_row_vectors, max_magnitude })
     }
 }
 
 /// Integers, zero point, scale, and whether vectors hold one number for each row.
-type Parts = (Expr, Option<Expr>, Expr, bool);
+type LeftParts = (Expr, Option<Expr>, Expr, bool);
 
 /// The operands of `R.dequantize`.
-fn called(finder: &Finder<'_>, e: Expr) -> Option<Parts> {
+fn from_dequantize(finder: &Finder<'_>, e: Expr) -> Option<LeftParts> {
     let (args, attrs) = finder.call(e, DEQUANTIZE)?;
     let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
     let rank = finder.func.ty(args[0]).dims()?.len();
@@ -81,18 +84,19 @@ fn called(finder: &Finder<'_>, e: Expr) -> Option<Parts> {
 }
 
 /// The parts of a dequantization that is written as a cast, minus a zero point, times a scale.
-fn written(finder: &Finder<'_>, e: Expr) -> Option<Parts> {
+fn from_arithmetic(finder: &Finder<'_>, e: Expr) -> Option<LeftParts> {
     let func = finder.func;
-    let wide = |e: Expr, dtype: DType| func.ty(e).dtype() == Some(dtype);
+    let has_dtype = |e: Expr, dtype: DType| func.ty(e).dtype() == Some(dtype);
     let (args, _) = finder.call(e, MULTIPLY)?;
     let sides = [(args[0], args[1]), (args[1], args[0])];
-    sides.into_iter().find_map(|(coded, scale)| {
-        let mut x = finder.call(coded, CAST).filter(|_| wide(coded, DType::Float32))?.0[0];
+    sides.into_iter().find_map(|(quantized, scale)| {
+        let mut x =
+            finder.call(quantized, CAST).filter(|_| has_dtype(quantized, DType::Float32))?.0[0];
         let mut zero = None;
-        if let Some((args, _)) = finder.call(x, SUBTRACT).filter(|_| wide(x, DType::Int32)) {
+        if let Some((args, _)) = finder.call(x, SUBTRACT).filter(|_| has_dtype(x, DType::Int32)) {
             (x, zero) = (args[0], Some(args[1]));
         }
-        if wide(x, DType::Int32) {
+        if has_dtype(x, DType::Int32) {
             x = finder.call(x, CAST)?.0[0];
         } else if zero.is_some() {
             return None;
@@ -102,31 +106,37 @@ fn written(finder: &Finder<'_>, e: Expr) -> Option<Parts> {
 }
 
 /// The minimum and the maximum of a zero point, and the zero point, which is `None` if it is 0.
-fn zero_point(finder: &Finder<'_>, zero: Expr) -> Option<((i64, i64), Option<Zero>)> {
+fn zero_point(finder: &Finder<'_>, zero: Expr) -> Option<((i64, i64), Option<ZeroPoint>)> {
     let func = finder.func;
     if let Some(tensor) = finder.constant(zero) {
-        let all = numbers(tensor)?;
-        let whole = all.iter().all(|x| x.fract() == 0.0 && x.abs() <= MOST_ZERO);
-        let whole =
-            if whole { all.iter().map(|&x| x as i32).collect::<Vec<_>>() } else { return None };
-        let least = i64::from(*whole.iter().min()?);
-        let largest = i64::from(*whole.iter().max()?);
+        let all = to_f64_numbers(tensor)?;
+        let is_integral = all.iter().all(|x| x.fract() == 0.0 && x.abs() <= MAX_ZERO_POINT);
+        let integers = if is_integral {
+            all.iter().map(|&x| x as i32).collect::<Vec<_>>()
+        } else {
+            return None;
+        };
+        let least = i64::from(*integers.iter().min()?);
+        let largest = i64::from(*integers.iter().max()?);
         if (least, largest) == (0, 0) {
             return Some(((0, 0), None));
         }
-        let tensor = Tensor::from_slice(tensor.shape(), &whole).ok()?;
-        return Some(((least, largest), Some(Zero::Constant(tensor))));
+        let tensor = Tensor::from_slice(tensor.shape(), &integers).ok()?;
+        return Some(((least, largest), Some(ZeroPoint::Constant(tensor))));
     }
-    let given = |e: Expr| range(func.ty(e).dtype()).map(|range| (range, Some(Zero::Given(e))));
+    let non_constant = |e: Expr| {
+        byte_range(func.ty(e).dtype())
+            .map(|byte_range| (byte_range, Some(ZeroPoint::NonConstant(e))))
+    };
     // A cast to a wider type keeps the value.
-    given(zero).or_else(|| {
-        let wide = func.ty(zero).dtype() == Some(DType::Int32);
-        finder.call(zero, CAST).filter(|_| wide).and_then(|(args, _)| given(args[0]))
+    non_constant(zero).or_else(|| {
+        let is_int32 = func.ty(zero).dtype() == Some(DType::Int32);
+        finder.call(zero, CAST).filter(|_| is_int32).and_then(|(args, _)| non_constant(args[0]))
     })
 }
 
 /// Whether 32-bit sums times these scales are in the range of float32.
 fn stays_finite(t: &Tensor) -> bool {
-    let most = f64::from(f32::MAX) / f64::from(1u32 << 31);
-    numbers(t).is_some_and(|all| all.iter().all(|x| x.abs() <= most))
+    let max_scale = f64::from(f32::MAX) / f64::from(1u32 << 31);
+    to_f64_numbers(t).is_some_and(|all| all.iter().all(|x| x.abs() <= max_scale))
 }

@@ -70,10 +70,10 @@ use crate::common::products::{
     ADD, CONVOLUTIONS, LINEAR, MATMUL, MatrixProduct, call_operands, matmul_pattern,
 };
 use crate::offload::dequantized::Finder;
-use crate::offload::integer_sums::{CAST, SUBTRACT};
-use convolution::Convolved;
-use left::{Left, Zero};
-use right::Right;
+use crate::offload::integer_epilogue::{CAST, SUBTRACT};
+use convolution::QuantizedConvolution;
+use left::{QuantizedLeft, ZeroPoint};
+use right::QuantizedRight;
 
 const MULTIPLY: Op = Op::new("relax.multiply");
 const DEQUANTIZE: Op = Op::new("relax.dequantize");
@@ -100,20 +100,22 @@ impl ModulePass for MultiplyQuantized {
         roots.extend(CONVOLUTIONS[..3].iter().map(|&op| is_op(op).call([wildcard(), wildcard()])));
         let rules = RuleSet::new(roots.clone(), ctx.ops)?;
         update_each_relax(&mut module, ctx, |_, func| {
-            if !dequantises(func) {
+            if !may_dequantize(func) {
                 return Ok(false);
             }
-            let count = rewrite_rules(func, &rules, ctx.ops, Some(&writers), |cx, found| {
-                let Some(root) = found.get(&roots[found.rule]) else { return Ok(None) };
+            let count = rewrite_rules(func, &rules, ctx.ops, Some(&writers), |cx, matches| {
+                let Some(root) = matches.get(&roots[matches.rule]) else { return Ok(None) };
                 let value = cx.value(root);
-                let finder = Finder { func: cx.func, defs: cx.defs, place: cx.var };
-                let failed =
+                let finder = Finder { func: cx.func, defs: cx.defs, root_var: cx.var };
+                let to_pass_error =
                     |e| PassError::internal(format!("a product of integers has no constant: {e}"));
-                if let Some((by, left, right)) = quantized(&finder, value).map_err(failed)? {
-                    return replaced(cx, by, &left, &right).map(Some);
+                if let Some((product, left, right)) =
+                    quantized_operands(&finder, value).map_err(to_pass_error)?
+                {
+                    return emit_matmul(cx, product, &left, &right).map(Some);
                 }
-                match Convolved::of(&finder, value).map_err(failed)? {
-                    Some(convolved) => convolved.replaced(cx).map(Some),
+                match QuantizedConvolution::of(&finder, value).map_err(to_pass_error)? {
+                    Some(convolution) => convolution.emit(cx).map(Some),
                     None => Ok(None),
                 }
             })?;
@@ -124,7 +126,7 @@ impl ModulePass for MultiplyQuantized {
 }
 
 /// Whether a function calls `R.dequantize` or casts anything. Other functions are not searched.
-fn dequantises(func: &Function) -> bool {
+fn may_dequantize(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let blocks = &func.seq(seq).blocks;
         let mut bindings = blocks.iter().flat_map(|&b| &func.block(b).bindings);
@@ -135,47 +137,47 @@ fn dequantises(func: &Function) -> bool {
 }
 
 /// The operands of a matmul, if both are dequantized and its sums are known to fit 32 bits.
-fn quantized(
+fn quantized_operands(
     finder: &Finder<'_>,
     value: Expr,
-) -> Result<Option<(MatrixProduct, Left, Right)>, pliant_tensor::TensorError> {
-    let Some(by) = MatrixProduct::of(finder.func, value) else { return Ok(None) };
-    let Some(left) = Left::of(finder, by.x) else { return Ok(None) };
-    let Some(product) = finder.product(value) else { return Ok(None) };
-    let right = Right::of(&product.weights, left.most)?;
-    Ok(right.map(|right| (by, left, right)))
+) -> Result<Option<(MatrixProduct, QuantizedLeft, QuantizedRight)>, pliant_tensor::TensorError> {
+    let Some(matmul) = MatrixProduct::of(finder.func, value) else { return Ok(None) };
+    let Some(left) = QuantizedLeft::of(finder, matmul.x) else { return Ok(None) };
+    let Some(dequantized) = finder.dequantized_matmul(value) else { return Ok(None) };
+    let right = QuantizedRight::of(&dequantized.weights, left.max_magnitude)?;
+    Ok(right.map(|right| (matmul, left, right)))
 }
 
 /// The matmul of the integers, multiplied by both scales.
-fn replaced(
+fn emit_matmul(
     cx: &mut RewriteCx<'_>,
-    by: MatrixProduct,
-    left: &Left,
-    right: &Right,
+    product: MatrixProduct,
+    left: &QuantizedLeft,
+    right: &QuantizedRight,
 ) -> Result<Expr, PassError> {
-    let x = centred(cx, left)?;
+    let x = subtract_zero_point(cx, left)?;
     let weights = constant(cx, &right.integers);
     let sum = cx.call(MATMUL, &[x, weights], Attrs::default())?;
     let sum = cast(cx, sum, DType::Float32)?;
-    let scale = column(cx, left.scale, left.vectors)?;
+    let scale = as_column(cx, left.scale, left.has_row_vectors)?;
     let scaled = cx.call(MULTIPLY, &[sum, scale], Attrs::default())?;
     let scales = constant(cx, &right.scales);
     let y = cx.call(MULTIPLY, &[scaled, scales], Attrs::default())?;
-    match by.bias {
+    match product.bias {
         Some(bias) => cx.call(ADD, &[y, bias], Attrs::default()),
         None => Ok(y),
     }
 }
 
 /// The integers of a left operand minus their zero point.
-fn centred(cx: &mut RewriteCx<'_>, left: &Left) -> Result<Expr, PassError> {
+fn subtract_zero_point(cx: &mut RewriteCx<'_>, left: &QuantizedLeft) -> Result<Expr, PassError> {
     let x = cast(cx, left.x, DType::Int32)?;
     let Some(zero) = &left.zero else { return Ok(x) };
     let zero = match zero {
-        Zero::Constant(tensor) => cx.func.constant(tensor.clone()),
-        Zero::Given(e) => cast(cx, *e, DType::Int32)?,
+        ZeroPoint::Constant(tensor) => cx.func.constant(tensor.clone()),
+        ZeroPoint::NonConstant(e) => cast(cx, *e, DType::Int32)?,
     };
-    let zero = column(cx, zero, left.vectors)?;
+    let zero = as_column(cx, zero, left.has_row_vectors)?;
     cx.call(SUBTRACT, &[x, zero], Attrs::default())
 }
 
@@ -191,8 +193,8 @@ fn cast(cx: &mut RewriteCx<'_>, e: Expr, dtype: DType) -> Result<Expr, PassError
 }
 
 /// Reshapes a vector with one number for each row to a column.
-fn column(cx: &mut RewriteCx<'_>, e: Expr, vectors: bool) -> Result<Expr, PassError> {
-    if !vectors || cx.func.ty(e).dims().is_none_or(|d| d.len() != 1) {
+fn as_column(cx: &mut RewriteCx<'_>, e: Expr, has_row_vectors: bool) -> Result<Expr, PassError> {
+    if !has_row_vectors || cx.func.ty(e).dims().is_none_or(|d| d.len() != 1) {
         return Ok(e);
     }
     cx.call(EXPAND, &[e], Attrs::default().with("axis", AttrValue::ints([1])))

@@ -2,33 +2,36 @@
 
 use pliant_tensor::{Tensor, TensorError};
 
-use crate::offload::dequantized::{MOST_ZERO, Matrix, Weights};
+use crate::offload::dequantized::{DequantizedWeights, MAX_ZERO_POINT, Matrix};
 
 /// An integer right operand with per-column scales.
-pub(super) struct Right {
+pub(super) struct QuantizedRight {
     /// The integers minus their zero points, of int32.
     pub integers: Tensor,
     /// The scales of the columns, of float32.
     pub scales: Tensor,
 }
 
-impl Right {
+impl QuantizedRight {
     /// The right operand that weights are dequantized from. `None` if a scale or zero point varies along a column, a zero point is
-    /// not whole, a column spans more than 8 bits, or sums of products with integers of magnitude `most` may overflow 32 bits.
+    /// not whole, a column spans more than 8 bits, or sums of products with integers of magnitude `max_left` may overflow 32 bits.
     ///
     /// # Errors
     /// If memory cannot be allocated.
-    pub fn of(weights: &Weights, most: i64) -> Result<Option<Right>, TensorError> {
+    pub fn of(
+        weights: &DequantizedWeights,
+        max_left: i64,
+    ) -> Result<Option<QuantizedRight>, TensorError> {
         let matrix = Matrix::of(weights)?;
         let (k, n) = (matrix.k, matrix.n);
-        let zeros: Vec<f64> = (0..n).map(|j| matrix.zero(0, j)).collect();
+        let zeros: Vec<f64> = (0..n).map(|j| matrix.zero_point(0, j)).collect();
         let scales: Vec<f32> = (0..n).map(|j| matrix.scale(0, j) as f32).collect();
-        let sound = zeros.iter().all(|z| z.fract() == 0.0 && z.abs() <= MOST_ZERO)
+        let is_valid = zeros.iter().all(|z| z.fract() == 0.0 && z.abs() <= MAX_ZERO_POINT)
             && scales.iter().all(|s| s.is_finite());
-        if !sound || matrix.group() != k {
+        if !is_valid || matrix.group_size() != k {
             return Ok(None);
         }
-        let mut columns = vec![Column::default(); n];
+        let mut columns = vec![ColumnRange::default(); n];
         let mut integers = Vec::with_capacity(k * n);
         for p in 0..k {
             for (j, column) in columns.iter_mut().enumerate() {
@@ -38,33 +41,33 @@ impl Right {
                 integers.push(x as i32);
             }
         }
-        if !columns.iter().all(|c| c.fits(most)) {
+        if !columns.iter().all(|c| c.fits(max_left)) {
             return Ok(None);
         }
         let integers = Tensor::from_slice(&[k as i64, n as i64], &integers)?;
         let scales = Tensor::from_slice(&[n as i64], &scales)?;
-        Ok(Some(Right { integers, scales }))
+        Ok(Some(QuantizedRight { integers, scales }))
     }
 }
 
 /// The range and the total magnitude of the integers of a column, or of a filter.
 #[derive(Clone, Default)]
-pub(super) struct Column {
+pub(super) struct ColumnRange {
     /// The minimum and the maximum.
     range: Option<(i64, i64)>,
     /// The sum of their magnitudes.
-    total: i64,
+    total_magnitude: i64,
 }
 
-impl Column {
+impl ColumnRange {
     pub(super) fn add(&mut self, x: i64) {
         self.range = Some(self.range.map_or((x, x), |(low, high)| (low.min(x), high.max(x))));
-        self.total = self.total.saturating_add(x.abs());
+        self.total_magnitude = self.total_magnitude.saturating_add(x.abs());
     }
 
-    /// Whether the integers span at most 8 bits, and sums of their products with integers of magnitude `most` fit 32 bits.
-    pub(super) fn fits(&self, most: i64) -> bool {
+    /// Whether the integers span at most 8 bits, and sums of their products with integers of magnitude `max_left` fit 32 bits.
+    pub(super) fn fits(&self, max_left: i64) -> bool {
         let (low, high) = self.range.unwrap_or_default();
-        high - low <= 255 && self.total.saturating_mul(most) <= i64::from(i32::MAX)
+        high - low <= 255 && self.total_magnitude.saturating_mul(max_left) <= i64::from(i32::MAX)
     }
 }

@@ -56,7 +56,7 @@ use pliant_tensor::{Tensor, TensorError, pack_bfloat16, pack_panels, panel_width
 
 use super::weight_only_matmul::kernel::{self as stored, Stored};
 use crate::common::products::{LINEAR, MATMUL, MatrixProduct};
-use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
+use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
 /// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
@@ -80,7 +80,7 @@ struct MatmulPacked {
 }
 
 impl Rule for MatmulPacked {
-    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
         let product = match Product::of(site.func, site.root.value) {
             Ok(product) => product,
             Err(kept) => return Ok(Err(kept)),
@@ -109,12 +109,12 @@ struct Product {
 }
 
 impl Product {
-    fn of(func: &Function, value: Expr) -> Result<Product, Kept> {
-        let by = MatrixProduct::of(func, value).ok_or(Kept::NotApplicable)?;
+    fn of(func: &Function, value: Expr) -> Result<Product, KeepReason> {
+        let by = MatrixProduct::of(func, value).ok_or(KeepReason::NotApplicable)?;
         let (x, out) = (func.ty(by.x), func.ty(value));
         let dtype = out.dtype();
         if dtype == Some(DType::Int32) {
-            return Err(Kept::NotApplicable);
+            return Err(KeepReason::NotApplicable);
         }
         if !matches!(dtype, Some(DType::Float32 | DType::Float64)) || x.dtype() != dtype {
             return Err("its operands are neither float32 nor float64".into());

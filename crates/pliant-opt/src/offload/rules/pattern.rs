@@ -8,9 +8,9 @@ use pliant_pass::pattern::node::PatternKind;
 use pliant_pass::pattern::{Pattern, RuleSet};
 use pliant_pass::{PassContext, PassError};
 
-use crate::offload::byoc::members::{Reads, members};
+use crate::offload::byoc::members::{ReadInfo, members};
 use crate::offload::byoc::table::FusionPattern;
-use crate::offload::rule::{Kept, Offloaded, Rule, RuleInfo, Site, Stage, Verdict};
+use crate::offload::rule::{Decision, KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
 use crate::offload::run_codegen::call_dps_packed;
 
 /// A rule that replaces matches of a pattern by calls of the packed function `kernel`. The function receives the values that
@@ -59,7 +59,7 @@ struct PatternRule {
     symbol: String,
     rules: Arc<RuleSet>,
     /// The readers of the function's variables, computed at first use.
-    reads: Option<Reads>,
+    reads: Option<ReadInfo>,
 }
 
 impl Rule for PatternRule {
@@ -67,19 +67,19 @@ impl Rule for PatternRule {
         self.reads = None;
     }
 
-    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
         let (ops, root) = (site.ctx.ops, site.root);
         if root.cast.is_some() || !self.rules.may_match(site.func, root.value) {
-            return Ok(Err(Kept::NotApplicable));
+            return Ok(Err(KeepReason::NotApplicable));
         }
-        let reads = self.reads.get_or_insert_with(|| Reads::of(site.func, ops, site.writers));
+        let reads = self.reads.get_or_insert_with(|| ReadInfo::of(site.func, ops, site.writers));
         let Some(found) = self.rules.match_value(site.func, &reads.defs, ops, root.value) else {
-            return Ok(Err(Kept::NotApplicable));
+            return Ok(Err(KeepReason::NotApplicable));
         };
         let matched = (&self.pattern, &found);
         // Checks receive a shared function and may add to its arenas.
         let mut shared = Arc::new(std::mem::replace(site.func, Function::empty()));
-        let members = members(&mut shared, ops, reads, matched, root, site.taken);
+        let members = members(&mut shared, ops, reads, matched, root, site.replaced_vars);
         *site.func = Arc::unwrap_or_clone(shared);
         let members: Vec<Var> = match members? {
             Ok(members) => members.iter().map(|b| b.var).collect(),
@@ -96,10 +96,10 @@ impl Rule for PatternRule {
         let ty = site.func.expr_ty(root.value);
         let value = match call_dps_packed(site.func, &self.symbol, &inputs, ty) {
             Ok(value) => value,
-            Err(reason) => return Ok(Err(Kept::Because(reason.into()))),
+            Err(reason) => return Ok(Err(KeepReason::Because(reason.into()))),
         };
         let hidden = members.iter().copied().filter(|&v| v != root.var);
-        let inside = hidden.flat_map(|v| reads.copies(v).iter().copied().chain([v])).collect();
-        Ok(Ok(Offloaded { result: root.var, inside, value }))
+        let removed = hidden.flat_map(|v| reads.copies(v).iter().copied().chain([v])).collect();
+        Ok(Ok(Offloaded { result: root.var, removed, value }))
     }
 }

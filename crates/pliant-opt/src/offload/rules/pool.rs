@@ -48,7 +48,7 @@ use pliant_pass::PassError;
 
 use crate::common::image_layout::{channels_first, channels_last, kernel_image_axes};
 use crate::offload::kernel_attributes::KernelAttributes;
-use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
+use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
 /// Max pooling, then mean pooling, each by the number of spatial dims.
 const OPS: [Op; 6] = [
@@ -89,7 +89,7 @@ struct Windows {
 impl Windows {
     /// The windows of a call of the operator with this index in [`OPS`], on images with this number of channels if they come last,
     /// or the reason why the kernel cannot compute them.
-    fn of(index: usize, attrs: &Attrs, channels: Option<i64>) -> Result<Windows, Kept> {
+    fn of(index: usize, attrs: &Attrs, channels: Option<i64>) -> Result<Windows, KeepReason> {
         let (mean, dims) = (index >= 3, index % 3 + 1);
         let list = |name: &str| attrs.get(name).and_then(AttrValue::as_ints).unwrap_or_default();
         let flag = |name: &str| attrs.get(name).and_then(AttrValue::as_bool).unwrap_or(false);
@@ -97,7 +97,7 @@ impl Windows {
         let (kernel, strides, dilation) = (list("pool_size"), list("strides"), list("dilation"));
         let whole = [kernel.len(), strides.len(), dilation.len()] == [dims; 3];
         if !whole || padding.len() != 2 * dims {
-            return Err(Kept::NotApplicable);
+            return Err(KeepReason::NotApplicable);
         }
         // With `ceil_mode`, elements beyond the padding are never counted.
         let padded = padding.iter().any(|&n| n != 0);
@@ -147,11 +147,11 @@ impl Windows {
 }
 
 impl Rule for Pool {
-    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
         let value = site.root.value;
         let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = site.func.expr(value)
         else {
-            return Ok(Err(Kept::NotApplicable));
+            return Ok(Err(KeepReason::NotApplicable));
         };
         let index = OPS.iter().position(|own| own == op);
         let x = site.func.list(*args)[0];
@@ -161,7 +161,7 @@ impl Rule for Pool {
         let windows = match index.map(|index| Windows::of(index, attrs, channels)) {
             Some(Ok(windows)) => windows,
             Some(Err(kept)) => return Ok(Err(kept)),
-            None => return Ok(Err(Kept::NotApplicable)),
+            None => return Ok(Err(KeepReason::NotApplicable)),
         };
         let ty = site.func.ty(x);
         let dtype = match ty.dtype() {

@@ -43,7 +43,7 @@ use pliant_kernel_api::MAX_RANK;
 use pliant_kernel_api::kernels::softmax::KERNEL;
 use pliant_pass::PassError;
 
-use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
+use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
 const SOFTMAX: Op = Op::new("relax.nn.softmax");
 const LOG_SOFTMAX: Op = Op::new("relax.nn.log_softmax");
@@ -63,11 +63,11 @@ pub(super) fn info() -> RuleInfo {
 struct Softmax;
 
 impl Rule for Softmax {
-    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
         let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } =
             site.func.expr(site.root.value)
         else {
-            return Ok(Err(Kept::NotApplicable));
+            return Ok(Err(KeepReason::NotApplicable));
         };
         let (log, x) = (*op == LOG_SOFTMAX, site.func.list(*args)[0]);
         let axis = site.func.call_attrs(*attrs).get("axis").and_then(AttrValue::as_int);

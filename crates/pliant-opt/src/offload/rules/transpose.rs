@@ -46,7 +46,7 @@ use pliant_kernel_api::kernels::transpose::KERNEL;
 use pliant_pass::PassError;
 
 use crate::common::products::{EINSUM, LINEAR, MATMUL, PERMUTE_DIMS, call_operands, permute_axes};
-use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
+use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
 /// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
@@ -63,9 +63,9 @@ pub(super) fn info() -> RuleInfo {
 struct Transpose;
 
 impl Rule for Transpose {
-    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
         let Some((args, attrs)) = call_operands(site.func, site.root.value, PERMUTE_DIMS) else {
-            return Ok(Err(Kept::NotApplicable));
+            return Ok(Err(KeepReason::NotApplicable));
         };
         let x = args[0];
         let ty = site.func.ty(x);
@@ -73,18 +73,20 @@ impl Rule for Transpose {
             return Ok(Err("the rank or data type of its operand is unknown".into()));
         };
         let Some(order) = permute_axes(attrs, dims.len()).filter(|o| o.len() == dims.len()) else {
-            return Ok(Err(Kept::NotApplicable));
+            return Ok(Err(KeepReason::NotApplicable));
         };
         let mut moved = order.iter().filter(|&&k| site.func.syms.as_int(dims[k]) != Some(1));
         let last = (0..dims.len()).rev().find(|&k| site.func.syms.as_int(dims[k]) != Some(1));
         if moved.next_back().copied() == last {
-            return Ok(Err(Kept::NotApplicable));
+            return Ok(Err(KeepReason::NotApplicable));
         }
         if dims.len() > MAX_RANK {
-            return Ok(Err(Kept::Because(format!("it has more than {MAX_RANK} dims").into())));
+            return Ok(Err(KeepReason::Because(
+                format!("it has more than {MAX_RANK} dims").into(),
+            )));
         }
         if is_of_product(site, x) {
-            return Ok(Err(Kept::NotApplicable));
+            return Ok(Err(KeepReason::NotApplicable));
         }
         let axes = order.iter().map(|&axis| axis as i64);
         let call = NewKernelCall::new(&KERNEL).operand("x", x).axes("x", axes);
@@ -101,5 +103,5 @@ fn is_of_product(site: &Site<'_>, x: Expr) -> bool {
     let (readers, defs) = site.uses();
     let value = defs.value_in_epoch(site.func, x, site.root.var);
     product(site.func, value)
-        || readers.bindings(site.root.var).iter().any(|b| product(site.func, b.value))
+        || readers.reading_bindings(site.root.var).iter().any(|b| product(site.func, b.value))
 }

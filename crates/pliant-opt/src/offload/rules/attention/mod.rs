@@ -88,7 +88,7 @@ use crate::common::loop_functions::LoopFunctions;
 use crate::common::products::{
     MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, matmul_pattern, permute_axes,
 };
-use crate::offload::rule::{Kept, Offloaded, Rule, RuleInfo, Site, Stage, Verdict};
+use crate::offload::rule::{Decision, KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
 use matcher::Attention;
 
 const ATTENTION: Op = Op::new("relax.nn.attention");
@@ -164,15 +164,15 @@ impl Rule for AttentionRule {
         self.by_tokens.clear();
     }
 
-    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
-        let Some(uses) = &self.uses else { return Ok(Err(Kept::NotApplicable)) };
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
+        let Some(uses) = &self.uses else { return Ok(Err(KeepReason::NotApplicable)) };
         let (value, defs) = (site.root.value, &site.uses().1);
         if !self.rules.may_match(site.func, value) {
-            return Ok(Err(Kept::NotApplicable));
+            return Ok(Err(KeepReason::NotApplicable));
         }
         let found = self.rules.match_value(site.func, defs, site.ctx.ops, value);
         let root = found.and_then(|f| Some((f.rule, f.get(&self.roots[f.rule])?)));
-        let Some((rule, root)) = root else { return Ok(Err(Kept::NotApplicable)) };
+        let Some((rule, root)) = root else { return Ok(Err(KeepReason::NotApplicable)) };
         let var = site.root.var;
         let mut cx = RewriteCx::new(site.func, site.ctx.ops, defs, var, site.namer);
         let attention = match rule {
@@ -186,13 +186,13 @@ impl Rule for AttentionRule {
         let attention = casts::widened(&mut cx, attention)?;
         let exchanged = rule != WRITTEN && attention.heads && uses.exchanged(var);
         let mut value =
-            replaced(&mut cx, site.kernels, &attention, exchanged, &mut self.by_tokens)?;
+            replaced(&mut cx, site.loop_functions, &attention, exchanged, &mut self.by_tokens)?;
         if rule == WRITTEN {
             let rows = cx.emit(value);
             value = matcher::exchange_last(&mut cx, rows)?;
         }
         site.bindings = cx.into_bindings();
-        Ok(Ok(Offloaded { result: var, inside: Vec::new(), value }))
+        Ok(Ok(Offloaded { result: var, removed: Vec::new(), value }))
     }
 
     fn finish(

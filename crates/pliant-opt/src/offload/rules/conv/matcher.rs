@@ -10,9 +10,9 @@ use rustc_hash::FxHashSet;
 use super::non_constant::Given;
 use super::subpixel;
 use crate::common::products::CONVOLUTIONS;
-use crate::offload::activations::applied;
-use crate::offload::epilogue::{Activation, Readers, call, scalar};
-use crate::offload::rule::Kept;
+use crate::offload::activations::match_activation;
+use crate::offload::epilogue::{Activation, Readers, op_call, scalar_constant};
+use crate::offload::rule::KeepReason;
 
 const ADD: Op = Op::new("relax.add");
 
@@ -120,7 +120,7 @@ impl Convolution {
     }
 
     /// The convolution, if the kernel computes it faster than loops do.
-    fn taken(self) -> Result<Convolution, Kept> {
+    fn taken(self) -> Result<Convolution, KeepReason> {
         // Sums over groups of few channels are short, and the other paths for them require that channels come last.
         if !self.last && self.groups > 1 && self.channels / self.groups < 4 {
             return Err("it has groups of fewer than 4 channels, and channels come first".into());
@@ -161,13 +161,13 @@ pub(super) fn convolution(
     func: &Function,
     binding: Binding,
     winograd: Option<Winograd>,
-) -> Result<Convolution, Kept> {
-    let (op, args, attrs) = call(func, binding.value).ok_or(Kept::NotApplicable)?;
-    let place = CONVOLUTIONS.iter().position(|&o| o == op).ok_or(Kept::NotApplicable)?;
+) -> Result<Convolution, KeepReason> {
+    let (op, args, attrs) = op_call(func, binding.value).ok_or(KeepReason::NotApplicable)?;
+    let place = CONVOLUTIONS.iter().position(|&o| o == op).ok_or(KeepReason::NotApplicable)?;
     let (dims, transposed) = (place % 3 + 1, place >= 3);
     let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
     if func.ty(binding.value).dtype() == Some(DType::Int32) {
-        return Err(Kept::NotApplicable);
+        return Err(KeepReason::NotApplicable);
     }
     if ![args[0], args[1], binding.value].into_iter().all(float) {
         return Err("its operands are not float32".into());
@@ -287,23 +287,23 @@ pub(super) fn extended(
     taken: &FxHashSet<Var>,
 ) -> bool {
     if c.activation == Activation::None
-        && let Some(found) = applied(func, readers, c.result)
+        && let Some(found) = match_activation(func, readers, c.result)
     {
-        let all = || found.inside.iter().chain([&found.result]);
+        let all = || found.intermediates.iter().chain([&found.result]);
         let epoch = defs.epoch(c.result);
         if all().all(|&v| !taken.contains(&v) && defs.epoch(v) == epoch) {
             c.activation = found.activation;
             c.inside.push(c.result);
-            c.inside.extend(found.inside);
+            c.inside.extend(found.intermediates);
             c.result = found.result;
             return true;
         }
     }
-    let Some(next) = readers.only(func, c.result) else { return false };
+    let Some(next) = readers.only_reader(func, c.result) else { return false };
     if taken.contains(&next.var) || defs.epoch(next.var) != defs.epoch(c.result) {
         return false;
     }
-    let Some((op, args, _)) = call(func, next.value) else { return false };
+    let Some((op, args, _)) = op_call(func, next.value) else { return false };
     if func.expr_ty(next.value) != func.var(c.result).ty {
         return false;
     }
@@ -314,8 +314,8 @@ pub(super) fn extended(
         [a, b] if own(*b) => Some(*a),
         _ => return false,
     };
-    let number = other.map(|e| scalar(func, e));
-    if let Some(activation) = c.activation.then(op, number) {
+    let number = other.map(|e| scalar_constant(func, e));
+    if let Some(activation) = c.activation.compose(op, number) {
         c.activation = activation;
         c.inside.push(c.result);
         c.result = next.var;

@@ -57,7 +57,7 @@ use pliant_pass::{PassContext, PassError};
 use pliant_tensor::{Tensor, TensorError, Winograd};
 
 use crate::common::products::CONVOLUTIONS;
-use crate::offload::rule::{Rule, RuleInfo, Site, Stage, Verdict};
+use crate::offload::rule::{Decision, Rule, RuleInfo, Site, Stage};
 use matcher::{Bias, Convolution, Weights, extended};
 use subpixel::Phase;
 
@@ -128,14 +128,14 @@ impl Packing {
 }
 
 impl Rule for Conv {
-    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
         let mut c = match matcher::convolution(site.func, site.root, self.winograd) {
             Ok(c) => c,
             Err(kept) => return Ok(Err(kept)),
         };
         if site.dataflow {
             let uses = site.uses();
-            while extended(site.func, uses, &mut c, site.taken) {}
+            while extended(site.func, uses, &mut c, site.replaced_vars) {}
         }
         let failed = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a convolution has no loop function: {e}"))
@@ -153,7 +153,7 @@ impl Rule for Conv {
                 (_, Weights::Given(given)) => {
                     let packing = non_constant::packing(site.func, &phase.convolution, given);
                     let (call, width) = packing.map_err(|e| failed(&e))?;
-                    let packed = site.kernels.call(site.func, call);
+                    let packed = site.loop_functions.call(site.func, call);
                     (site.emit(packed), width)
                 }
                 _ => unreachable!("the weights of a phase are constant if those of all are"),

@@ -112,7 +112,7 @@ pub(super) fn packing(
         _ => (vec![blocks.count(), rows, blocks.width], blocks.width),
     };
     let write = |b: &mut te::Body, from: &Tensor, to: &Tensor| pack(b, c, g, from, to);
-    let call = packing::packing(func, "pack_conv_weights", g.weights, &shape, write)?;
+    let call = packing::packing_call(func, "pack_conv_weights", g.weights, &shape, write)?;
     Ok((call, width))
 }
 

@@ -6,7 +6,7 @@ use pliant_ir::relax::kernel_call::{NEW_AXIS, NewKernelCall};
 use pliant_kernel_api::kernels::conv_int8::KERNEL;
 
 use super::matcher::Finished;
-use crate::offload::integer_sums::Finish;
+use crate::offload::integer_epilogue::IntegerEpilogue;
 use crate::offload::kernel_attributes::KernelAttributes;
 use crate::offload::rules::matmul_int8::weights::Weights;
 
@@ -28,21 +28,21 @@ pub(super) fn call(func: &mut Function, found: &Finished, weights: &Weights) -> 
         .attribute("groups", AttrValue::Int(c.groups))
         .attribute("panel_width", AttrValue::Int(width))
         .window(&c.kernel, &c.strides, &c.dilation, &before);
-    match &found.finish {
-        Some(finish) => finished(call, finish),
+    match &found.epilogue {
+        Some(epilogue) => finished(call, epilogue),
         None => call,
     }
 }
 
 /// Adds the epilogue to the call.
-fn finished(call: NewKernelCall, f: &Finish) -> NewKernelCall {
+fn finished(call: NewKernelCall, f: &IntegerEpilogue) -> NewKernelCall {
     let call = call
         .optional("terms", f.terms)
         .optional("scale", f.rows)
         .optional("filter_scales", f.columns)
         .optional("bias", f.bias);
     let call = f.activation.attributes(call);
-    match &f.bytes {
+    match &f.requantization {
         Some(bytes) => call
             .optional("out_scale", bytes.divisor)
             .optional("out_zero", bytes.shift)

@@ -7,8 +7,8 @@ use pliant_tensor::Tensor;
 
 use super::weights::fit;
 use crate::common::products::{CONVOLUTIONS, call_operands};
-use crate::offload::dequantized::{integers, is_one};
-use crate::offload::integer_sums::{CAST, Finish, SUBTRACT};
+use crate::offload::dequantized::{has_one_element, to_i32_integers};
+use crate::offload::integer_epilogue::{CAST, IntegerEpilogue, SUBTRACT};
 use crate::offload::rules::conv::matcher::{data_layout, each, pads};
 
 /// An int32 convolution of 8-bit integers with constant weights.
@@ -42,13 +42,13 @@ pub(crate) struct Convolution {
 #[derive(Clone, Debug)]
 pub(super) struct Finished {
     pub convolution: Convolution,
-    pub finish: Option<Finish>,
+    pub epilogue: Option<IntegerEpilogue>,
 }
 
 impl Finished {
     /// The variable that holds the result of the epilogue.
     pub fn result(&self) -> Var {
-        self.finish.as_ref().map_or(self.convolution.result, |f| f.result)
+        self.epilogue.as_ref().map_or(self.convolution.result, |f| f.result)
     }
 }
 
@@ -57,7 +57,7 @@ fn is_byte(dtype: Option<DType>) -> bool {
 }
 
 /// Whether a value is an int32 convolution with constant weights.
-pub(crate) fn may_be(func: &Function, value: Expr) -> bool {
+pub(crate) fn is_candidate(func: &Function, value: Expr) -> bool {
     let args = CONVOLUTIONS[..3].iter().find_map(|&op| call_operands(func, value, op));
     func.ty(value).dtype() == Some(DType::Int32)
         && args.is_some_and(|(args, _)| matches!(func.expr(args[1]), ExprData::Constant(_)))
@@ -66,7 +66,7 @@ pub(crate) fn may_be(func: &Function, value: Expr) -> bool {
 /// The convolution that a binding is. The kernel reads the source of the cast input at the position of the convolution, so no write
 /// may happen in between.
 pub(crate) fn convolution(func: &Function, defs: &Defs, binding: Binding) -> Option<Convolution> {
-    if !may_be(func, binding.value) {
+    if !is_candidate(func, binding.value) {
         return None;
     }
     let found = CONVOLUTIONS[..3].iter().enumerate();
@@ -117,7 +117,7 @@ fn input(func: &Function, defs: &Defs, e: Expr, place: Var) -> Option<(Expr, Opt
     let (mut x, mut zero) = (e, None);
     if let Some((&[left, right], _)) = call_operands(func, value(x), SUBTRACT)
         && func.ty(right).dtype() == Some(DType::Int32)
-        && is_one(func, right)
+        && has_one_element(func, right)
         && func.ty(left).dims() == func.ty(x).dims()
     {
         (x, zero) = (left, Some(right));
@@ -136,7 +136,7 @@ fn is_of_byte(func: &Function, defs: &Defs, (zero, x): (Expr, Expr), place: Var)
     };
     let value = defs.value_in_epoch(func, zero, place);
     if let ExprData::Constant(c) = func.expr(value) {
-        let numbers = integers(func.const_tensor(*c)).ok().flatten();
+        let numbers = to_i32_integers(func.const_tensor(*c)).ok().flatten();
         return numbers.is_some_and(|all| all.iter().all(|n| range.contains(n)));
     }
     call_operands(func, value, CAST)

@@ -57,8 +57,8 @@ mod weights;
 use pliant_pass::PassError;
 
 use crate::common::products::CONVOLUTIONS;
-use crate::offload::integer_sums::{Sums, finish_of};
-use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
+use crate::offload::integer_epilogue::{IntegerSums, match_epilogue};
+use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 use matcher::Finished;
 
 /// The entry in the table of rules.
@@ -76,9 +76,9 @@ pub(super) fn info() -> RuleInfo {
 struct ConvInt8;
 
 impl Rule for ConvInt8 {
-    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
-        if !matcher::may_be(site.func, site.root.value) {
-            return Ok(Err(Kept::NotApplicable));
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
+        if !matcher::is_candidate(site.func, site.root.value) {
+            return Ok(Err(KeepReason::NotApplicable));
         }
         let uses = site.uses();
         let Some(convolution) = matcher::convolution(site.func, &uses.1, site.root) else {
@@ -88,9 +88,12 @@ impl Rule for ConvInt8 {
             return Ok(Err("its channels do not come last".into()));
         }
         let (result, columns) = (convolution.result, convolution.filters);
-        let sums = Sums { result, columns, rows: None, whole: true };
-        let finish = site.dataflow.then(|| finish_of(site.func, uses, &sums, site.taken)).flatten();
-        let found = Finished { convolution, finish };
+        let sums = IntegerSums { result, columns, rows: None, supports_integer_epilogue: true };
+        let epilogue = site
+            .dataflow
+            .then(|| match_epilogue(site.func, uses, &sums, site.replaced_vars))
+            .flatten();
+        let found = Finished { convolution, epilogue };
         let weights = weights::packed(&found.convolution).map_err(|e| {
             PassError::internal(format!("the weights of a convolution cannot be packed: {e}"))
         })?;
@@ -98,7 +101,7 @@ impl Rule for ConvInt8 {
             return Ok(Err("its weights do not fit 8 bits".into()));
         };
         let call = kernel::call(site.func, &found, &weights);
-        let inside = found.finish.iter().flat_map(|f| &f.inside).copied().collect();
+        let inside = found.epilogue.iter().flat_map(|f| &f.removed).copied().collect();
         Ok(site.call_kernel(call, found.result(), inside))
     }
 }

@@ -3,7 +3,7 @@
 use pliant_tensor::{Tensor, TensorError};
 
 use super::matcher::Convolution;
-use crate::offload::dequantized::integers;
+use crate::offload::dequantized::to_i32_integers;
 use crate::offload::rules::matmul_int8::weights::{self as matrix, Weights};
 
 impl Convolution {
@@ -39,7 +39,7 @@ impl Convolution {
 
 /// Whether each filter fits 8 bits up to an offset of its own.
 pub(super) fn fit(c: &Convolution) -> bool {
-    let Ok(Some(data)) = integers(&c.weights) else { return false };
+    let Ok(Some(data)) = to_i32_integers(&c.weights) else { return false };
     (0..c.filters).all(|filter| {
         let all = || c.filter(filter).map(|at| i64::from(data[at]));
         let (low, high) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
@@ -54,7 +54,7 @@ pub(super) fn fit(c: &Convolution) -> bool {
 /// # Errors
 /// If memory cannot be allocated.
 pub(super) fn packed(c: &Convolution) -> Result<Option<Weights>, TensorError> {
-    let Some(data) = integers(&c.weights)? else { return Ok(None) };
+    let Some(data) = to_i32_integers(&c.weights)? else { return Ok(None) };
     let each = c.filters / c.groups;
     let (mut quads, mut sums, mut zeros) = (Vec::new(), Vec::new(), Vec::new());
     let mut shape = [0; 4];

@@ -9,7 +9,7 @@ use pliant_ops::{LegalizeError, te_call};
 
 use super::matcher::Product;
 use super::weights::Operands;
-use crate::offload::dequantized::is_one;
+use crate::offload::dequantized::has_one_element;
 
 /// A call of the loop function.
 pub(super) fn call(
@@ -17,25 +17,25 @@ pub(super) fn call(
     p: &Product,
     weights: &Operands,
 ) -> Result<TirCall, LegalizeError> {
-    let each = p.zero.is_some_and(|z| !is_one(func, z));
+    let each = p.zero.is_some_and(|z| !has_one_element(func, z));
     let mut operands = vec![p.x];
     operands.extend(p.zero);
     let quads = operands.len();
     operands.extend([weights.quads, weights.sums]);
     operands.extend(weights.zeros);
-    let finish = p.finish.as_ref().map(|f| {
-        let each = f.rows.is_some_and(|e| !is_one(func, e));
+    let epilogue = p.epilogue.as_ref().map(|f| {
+        let each = f.rows.is_some_and(|e| !has_one_element(func, e));
         let first = operands.len();
         operands.extend([f.rows, f.columns, f.bias].into_iter().flatten());
         (f, first, each)
     });
-    let end = finish.map_or(operands.len(), |(_, first, _)| first);
+    let end = epilogue.map_or(operands.len(), |(_, first, _)| first);
     te_call(func, "matmul_int8", &operands, |t| {
         let x = &t[0];
         let leads = &x.shape()[..x.ndim() - 1];
         let mut shape = leads.to_vec();
         shape.push(t[quads + 1].shape()[0].clone());
-        let dtype = if finish.is_some() { DType::Float32 } else { DType::Int32 };
+        let dtype = if epilogue.is_some() { DType::Float32 } else { DType::Int32 };
         let rows = leads.iter().fold(te::int(1), |rows, d| rows * d);
         // One number for each row, or one number that is broadcast to all rows.
         let flat = |tensor| TensorView::from(tensor).flatten();
@@ -51,7 +51,7 @@ pub(super) fn call(
                 .operand("column_sums", &t[quads + 1])
                 .optional("weight_zeros", t[..end].get(quads + 2))
                 .operand("out", &out[0]);
-            if let Some((f, first, each)) = finish {
+            if let Some((f, first, each)) = epilogue {
                 let mut others = t[first..].iter();
                 let mut next = |e: Option<RelaxExpr>| e.and_then(|_| others.next());
                 call = call

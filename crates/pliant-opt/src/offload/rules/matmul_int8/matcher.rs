@@ -7,8 +7,8 @@ use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
 use crate::common::products::{MATMUL, call_operands};
-use crate::offload::dequantized::{fits_rows, is_one};
-use crate::offload::integer_sums::{CAST, Finish, SUBTRACT};
+use crate::offload::dequantized::{has_one_element, is_scalar_or_per_row};
+use crate::offload::integer_epilogue::{CAST, IntegerEpilogue, SUBTRACT};
 
 /// An int32 matmul of 8-bit integers by a constant.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Product {
     /// The variable that holds the product.
     pub result: Var,
     /// The epilogue.
-    pub finish: Option<Finish>,
+    pub epilogue: Option<IntegerEpilogue>,
 }
 
 fn is_byte(dtype: Option<DType>) -> bool {
@@ -76,7 +76,7 @@ pub(super) fn non_constant(func: &Function, defs: &Defs, binding: Binding) -> Op
     };
     let fits = func.ty(binding.value).dtype() == Some(DType::Int32)
         && is_byte(func.ty(matrix).dtype())
-        && zero.is_none_or(|z| is_one(func, z) || by_columns(z));
+        && zero.is_none_or(|z| has_one_element(func, z) || by_columns(z));
     fits.then_some(NonConstant { matrix, zero })
 }
 
@@ -103,6 +103,6 @@ pub(super) fn product(
     let dims = func.ty(x).dims()?;
     let fits = is_byte(func.ty(x).dtype())
         && *dims.last()? == rows
-        && (zero.is_none_or(|z| fits_rows(func, z, x)));
-    fits.then_some(Product { x, zero, result: binding.var, finish: None })
+        && (zero.is_none_or(|z| is_scalar_or_per_row(func, z, x)));
+    fits.then_some(Product { x, zero, result: binding.var, epilogue: None })
 }

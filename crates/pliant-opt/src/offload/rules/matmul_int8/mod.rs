@@ -60,8 +60,8 @@ use pliant_pass::PassError;
 use pliant_tensor::Tensor;
 
 use crate::common::products::MATMUL;
-use crate::offload::integer_sums::{Sums, finish_of};
-use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
+use crate::offload::integer_epilogue::{IntegerSums, match_epilogue};
+use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 use weights::Weights;
 
 /// The entry in the table of rules.
@@ -82,7 +82,7 @@ struct MatmulInt8 {
 }
 
 impl Rule for MatmulInt8 {
-    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
         let constant = matcher::weights(site.func, site.root).cloned();
         let other = match constant {
             Some(_) => None,
@@ -97,7 +97,7 @@ impl Rule for MatmulInt8 {
             _ if matcher::is_integer(site.func, site.root) => {
                 return Ok(Err("its right operand is neither a constant nor a cast matrix".into()));
             }
-            _ => return Ok(Err(Kept::NotApplicable)),
+            _ => return Ok(Err(KeepReason::NotApplicable)),
         };
         let uses = site.uses();
         let Some(mut p) = matcher::product(site.func, &uses.1, site.root, rows) else {
@@ -106,8 +106,13 @@ impl Rule for MatmulInt8 {
         if site.dataflow
             && let Some(columns) = site.func.syms.as_int(columns)
         {
-            let sums = Sums { result: p.result, columns, rows: Some(p.x), whole: false };
-            p.finish = finish_of(site.func, uses, &sums, site.taken);
+            let sums = IntegerSums {
+                result: p.result,
+                columns,
+                rows: Some(p.x),
+                supports_integer_epilogue: false,
+            };
+            p.epilogue = match_epilogue(site.func, uses, &sums, site.replaced_vars);
         }
         let failed = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a product of integers has no loop function: {e}"))
@@ -123,11 +128,11 @@ impl Rule for MatmulInt8 {
                 Ok(weights) => weights,
                 Err(kept) => return Ok(Err(kept)),
             },
-            (None, None) => return Ok(Err(Kept::NotApplicable)),
+            (None, None) => return Ok(Err(KeepReason::NotApplicable)),
         };
         let call = kernel::call(site.func, &p, &weights).map_err(|e| failed(&e))?;
-        let result = p.finish.as_ref().map_or(p.result, |f| f.result);
-        Ok(site.offload(call, result, p.finish.map_or(Vec::new(), |f| f.inside)))
+        let result = p.epilogue.as_ref().map_or(p.result, |f| f.result);
+        Ok(site.offload(call, result, p.epilogue.map_or(Vec::new(), |f| f.removed)))
     }
 }
 

@@ -9,9 +9,9 @@ use pliant_tensor::{Tensor, vnni_panel_width};
 
 use super::matcher::NonConstant;
 use super::weights::Operands;
-use crate::offload::dequantized::is_one;
-use crate::offload::integer_sums::SUBTRACT;
-use crate::offload::rule::{Kept, Site};
+use crate::offload::dequantized::has_one_element;
+use crate::offload::integer_epilogue::SUBTRACT;
+use crate::offload::rule::{KeepReason, Site};
 
 const BROADCAST: Op = Op::new("relax.broadcast_to");
 const RESHAPE: Op = Op::new("relax.reshape");
@@ -20,7 +20,7 @@ const RESHAPE: Op = Op::new("relax.reshape");
 pub(super) fn packed(
     site: &mut Site<'_>,
     own: NonConstant,
-) -> Result<Result<Operands, Kept>, PassError> {
+) -> Result<Result<Operands, KeepReason>, PassError> {
     let Some(&[inner, columns]) = site.func.ty(own.matrix).dims() else {
         return Ok(Err("the shape of its right operand is unknown".into()));
     };
@@ -41,7 +41,7 @@ pub(super) fn packed(
     let call = NewKernelCall::new(&KERNEL).operand("x", own.matrix);
     let call = match call.add_to(site.func, site.ctx.ops, &tys) {
         Ok(call) => site.emit(call),
-        Err(error) => return Ok(Err(Kept::Because(error.message.into()))),
+        Err(error) => return Ok(Err(KeepReason::Because(error.message.into()))),
     };
     let [quads, sums] = [0, 1].map(|field| {
         let value = site.func.tuple_get_item(call, field);
@@ -70,7 +70,7 @@ fn zeros(site: &mut Site<'_>, own: NonConstant) -> Result<Option<Expr>, PassErro
         }
     };
     let shape = site.func.shape(&[columns.expect("a matrix has columns")]);
-    let op = if is_one(site.func, zero) { BROADCAST } else { RESHAPE };
+    let op = if has_one_element(site.func, zero) { BROADCAST } else { RESHAPE };
     if op == BROADCAST {
         let one = site.func.syms.int(1);
         let one = site.func.shape(&[one]);

@@ -3,7 +3,7 @@
 use pliant_ir::relax::{Expr, Function};
 use pliant_tensor::{Tensor, TensorError, pack_vnni};
 
-use crate::offload::dequantized::integers;
+use crate::offload::dequantized::to_i32_integers;
 
 /// A packed right operand.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ impl Weights {
 pub(crate) fn packed(matrix: &Tensor) -> Result<Option<Weights>, TensorError> {
     let &[k, n] = matrix.shape() else { return Ok(None) };
     let (k, n) = (k as usize, n as usize);
-    let Some(data) = integers(matrix)? else { return Ok(None) };
+    let Some(data) = to_i32_integers(matrix)? else { return Ok(None) };
     let mut ranges = vec![(0i64, 0i64); n];
     for (p, row) in data.chunks_exact(n.max(1)).enumerate() {
         for (range, &x) in ranges.iter_mut().zip(row) {

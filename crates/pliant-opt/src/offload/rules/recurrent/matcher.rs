@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::common::lowered_ops::is_absent;
 use crate::common::lowered_ops::resolve_null;
-use crate::offload::rule::Kept;
+use crate::offload::rule::KeepReason;
 
 pub(super) const LSTM: Op = Op::new("relax.nn.lstm");
 pub(super) const GRU: Op = Op::new("relax.nn.gru");
@@ -200,10 +200,10 @@ pub(super) fn layer(
     func: &Function,
     nulls: &FxHashMap<Var, Expr>,
     binding: Binding,
-) -> Result<Layer, Kept> {
+) -> Result<Layer, KeepReason> {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(binding.value)
     else {
-        return Err(Kept::NotApplicable);
+        return Err(KeepReason::NotApplicable);
     };
     let call = Call { func, nulls, args: func.list(*args), attrs: func.call_attrs(*attrs) };
     let cell = cell(*op, &call)

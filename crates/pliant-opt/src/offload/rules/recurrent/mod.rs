@@ -52,7 +52,7 @@ use rustc_hash::FxHashMap;
 
 use crate::common::lowered_ops::null_vars;
 use crate::lower::legalize_ops::trusts_indices;
-use crate::offload::rule::{Rule, RuleInfo, Site, Stage, Verdict};
+use crate::offload::rule::{Decision, Rule, RuleInfo, Site, Stage};
 use matcher::{GRU, LSTM, Layer, RNN, Weights};
 use weights::Packed;
 
@@ -97,7 +97,7 @@ impl Rule for Recurrent {
         self.nulls = null_vars(func);
     }
 
-    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
         let l = match matcher::layer(site.func, &self.nulls, site.root) {
             Ok(l) => l,
             Err(kept) => return Ok(Err(kept)),
@@ -117,7 +117,7 @@ impl Rule for Recurrent {
                 (Some(packed), _) => site.func.constant(packed),
                 (None, Some(Weights::Given(e, _))) => {
                     let call = pack(site.func, &l, *e).map_err(|e| failed(&e))?;
-                    let packed = site.kernels.call(site.func, call);
+                    let packed = site.loop_functions.call(site.func, call);
                     site.emit(packed)
                 }
                 _ => return Err(failed(&"weights are neither constants nor operands")),
@@ -132,7 +132,7 @@ impl Rule for Recurrent {
             None => None,
             Some(lengths) => {
                 let call = kernel::lengths(site.func, &l, lengths, self.trusted);
-                let lengths = site.kernels.call(site.func, call.map_err(|e| failed(&e))?);
+                let lengths = site.loop_functions.call(site.func, call.map_err(|e| failed(&e))?);
                 Some(site.emit(lengths))
             }
         };

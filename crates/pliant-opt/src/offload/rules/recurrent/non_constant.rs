@@ -11,7 +11,7 @@ use pliant_ops::te::{self, Expr, Tensor};
 use pliant_tensor::rnn_weight_layout::{Cell, INPUT_WIDTH, UNITS};
 
 use super::matcher::Layer;
-use crate::offload::packing::packing;
+use crate::offload::packing::packing_call;
 
 /// A call of a loop function that packs.
 type Packing = Result<TirCall, LegalizeError>;
@@ -82,7 +82,7 @@ pub(super) fn input(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing 
     let part = (0, l.cell.gates() as i64, INPUT_WIDTH as i64);
     let all = columns(l, part);
     let size = l.directions * all * l.input;
-    packing(func, "pack_input_weights", from, &[size], |b, from, to| {
+    packing_call(func, "pack_input_weights", from, &[size], |b, from, to| {
         pack(b, l, from, to, part, 0, all);
     })
 }
@@ -94,20 +94,26 @@ pub(super) fn state(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing 
         phases.map(|p| (p.first as i64, p.gates as i64, p.width as i64))
     };
     let all: i64 = parts().map(|part| columns(l, part)).sum();
-    packing(func, "pack_state_weights", from, &[l.directions * all * l.hidden], |b, from, to| {
-        let mut start = 0;
-        for part in parts() {
-            pack(b, l, from, to, part, start, all);
-            start += columns(l, part);
-        }
-    })
+    packing_call(
+        func,
+        "pack_state_weights",
+        from,
+        &[l.directions * all * l.hidden],
+        |b, from, to| {
+            let mut start = 0;
+            for part in parts() {
+                pack(b, l, from, to, part, start, all);
+                start += columns(l, part);
+            }
+        },
+    )
 }
 
 /// A call that packs the biases: sums of those of the input and of the state, except for the last gate if the reset gate is applied
 /// between them.
 pub(super) fn bias(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing {
     let all = columns(l, (0, l.cell.biases() as i64, EACH));
-    packing(func, "pack_biases", from, &[l.directions * all], |b, from, to| {
+    packing_call(func, "pack_biases", from, &[l.directions * all], |b, from, to| {
         for d in 0..l.directions {
             for gate in 0..l.cell.biases() as i64 {
                 bias_of_gate(b, l, (from, to), (d, gate, all));

@@ -49,7 +49,7 @@ use pliant_pass::PassError;
 
 use crate::common::products::{LINEAR, MATMUL};
 use crate::offload::dequantized::Finder;
-use crate::offload::rule::{Kept, Rule, RuleInfo, Site, Stage, Verdict};
+use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
 /// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
@@ -66,11 +66,11 @@ pub(super) fn info() -> RuleInfo {
 struct WeightOnlyMatmul;
 
 impl Rule for WeightOnlyMatmul {
-    fn apply(&mut self, site: &mut Site<'_>) -> Result<Verdict, PassError> {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
         let uses = site.uses();
-        let finder = Finder { func: site.func, defs: &uses.1, place: site.root.var };
-        let Some(product) = finder.product(site.root.value) else {
-            return Ok(Err(Kept::NotApplicable));
+        let finder = Finder { func: site.func, defs: &uses.1, root_var: site.root.var };
+        let Some(product) = finder.dequantized_matmul(site.root.value) else {
+            return Ok(Err(KeepReason::NotApplicable));
         };
         if !kernel::takes(site.func, product.by.x) {
             return Ok(Err("its left operand has an unknown rank or too many dims".into()));

@@ -3,7 +3,7 @@
 use pliant_tensor::{TensorError, pack_bytes, pack_nibbles};
 
 use super::kernel::Stored;
-use crate::offload::dequantized::{MOST_ZERO, Matrix, Weights};
+use crate::offload::dequantized::{DequantizedWeights, MAX_ZERO_POINT, Matrix};
 
 /// Minimum number of rows that share a scale. With fewer, scales would take as much memory as the packed integers save.
 const LEAST_GROUP: usize = 8;
@@ -15,18 +15,18 @@ const LEAST_KEPT: f64 = 1.0 / (1 << 16) as f64;
 ///
 /// # Errors
 /// If memory cannot be allocated.
-pub(super) fn stored(weights: &Weights) -> Result<Option<Stored>, TensorError> {
+pub(super) fn stored(weights: &DequantizedWeights) -> Result<Option<Stored>, TensorError> {
     let matrix = Matrix::of(weights)?;
     let (k, n) = (matrix.k, matrix.n);
     let finite = |all: &[f64], most: f64| all.iter().all(|x| x.abs() <= most);
     let sound = finite(&weights.scale.numbers, f64::from(f32::MAX))
-        && weights.zeros.iter().all(|z| finite(&z.numbers, MOST_ZERO));
+        && weights.zeros.iter().all(|z| finite(&z.numbers, MAX_ZERO_POINT));
     let Some((low, high)) = matrix.integers.range() else { return Ok(None) };
     let span = i64::from(high) - i64::from(low);
-    if !sound || span > 255 || f64::from(low).abs() > MOST_ZERO {
+    if !sound || span > 255 || f64::from(low).abs() > MAX_ZERO_POINT {
         return Ok(None);
     }
-    let group = matrix.group();
+    let group = matrix.group_size();
     if group < k && (group < LEAST_GROUP || !group.is_multiple_of(2)) {
         return Ok(None);
     }
@@ -41,19 +41,19 @@ pub(super) fn stored(weights: &Weights) -> Result<Option<Stored>, TensorError> {
     } else {
         pack_bytes(k, n, |p, j| (matrix.integer(p, j) - offset) as i8)?
     };
-    let zero = |p: usize, j: usize| matrix.zero(p, j) - f64::from(offset);
+    let zero = |p: usize, j: usize| matrix.zero_point(p, j) - f64::from(offset);
     let groups = 0..k.div_ceil(group);
     // The offset may round away the fraction of a small zero point. Where the integer is 0, the zero point is the only summand, so
     // its error is not masked.
     let held = |p: usize, j: usize| {
         let lost = f64::from(zero(p, j) as f32) - zero(p, j);
-        lost.abs() <= matrix.zero(p, j).abs() * LEAST_KEPT
+        lost.abs() <= matrix.zero_point(p, j).abs() * LEAST_KEPT
     };
     if !groups.clone().all(|g| (0..n).all(|j| held(g * group, j))) {
         return Ok(None);
     }
     let plain = groups.clone().all(|g| (0..n).all(|j| zero(g * group, j) == 0.0));
-    let scales = matrix.panels(group, |p, j| matrix.scale(p, j))?;
-    let zeros = if plain { None } else { Some(matrix.panels(group, zero)?) };
+    let scales = matrix.pack_per_group(group, |p, j| matrix.scale(p, j))?;
+    let zeros = if plain { None } else { Some(matrix.pack_per_group(group, zero)?) };
     Ok(Some(Stored { panels, groups: Some((group as i64, scales, zeros)) }))
 }

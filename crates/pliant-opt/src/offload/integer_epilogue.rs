@@ -7,8 +7,8 @@ use pliant_pass::pattern::Defs;
 use rustc_hash::FxHashSet;
 
 use crate::common::products::ADD;
-use crate::offload::dequantized::{fits_rows, is_one};
-use crate::offload::epilogue::{Activation, Readers, scalar};
+use crate::offload::dequantized::{has_one_element, is_scalar_or_per_row};
+use crate::offload::epilogue::{Activation, Readers, scalar_constant};
 
 /// `R.astype(x, dtype)`.
 pub const CAST: Op = Op::new("relax.astype");
@@ -22,7 +22,7 @@ const MINIMUM: Op = Op::new("relax.minimum");
 
 /// The int32 sums of a matmul or convolution, with columns last.
 #[derive(Clone, Copy, Debug)]
-pub struct Sums {
+pub struct IntegerSums {
     /// The variable that holds the sums.
     pub result: Var,
     /// The number of columns.
@@ -30,12 +30,12 @@ pub struct Sums {
     /// A tensor with the same rows as the sums, if per-row factors are supported.
     pub rows: Option<Expr>,
     /// Whether the kernel supports int32 terms and requantization.
-    pub whole: bool,
+    pub supports_integer_epilogue: bool,
 }
 
 /// The epilogue of sums. Its parts are applied in this order.
 #[derive(Clone, Debug)]
-pub struct Finish {
+pub struct IntegerEpilogue {
     /// Per-column int32 terms.
     pub terms: Option<Expr>,
     /// A per-tensor or per-row factor.
@@ -46,18 +46,18 @@ pub struct Finish {
     pub bias: Option<Expr>,
     pub activation: Activation,
     /// The requantization.
-    pub bytes: Option<Bytes>,
+    pub requantization: Option<Requantization>,
     /// The variable that holds the result of the epilogue.
     pub result: Var,
     /// The variables that nothing reads after the replacement.
-    pub inside: Vec<Var>,
+    pub removed: Vec<Var>,
     /// Whether the current result is float32.
-    float: bool,
+    is_float: bool,
 }
 
 /// The requantization of float32 to 8 bits: division, rounding to even, shift, clipping.
 #[derive(Clone, Debug)]
-pub struct Bytes {
+pub struct Requantization {
     /// The scale: one number by which values are divided.
     pub divisor: Option<Expr>,
     /// The zero point: one number that is added after rounding.
@@ -66,51 +66,51 @@ pub struct Bytes {
     pub limits: (f64, f64),
 }
 
-/// The longest epilogue of sums in a dataflow block that contains no `taken` variable; `None` if the sums are read as integers.
-pub fn finish_of(
+/// The longest epilogue of sums in a dataflow block that contains no `replaced_vars` variable; `None` if the sums are read as integers.
+pub fn match_epilogue(
     func: &Function,
     (readers, defs): &(Readers, Defs),
-    sums: &Sums,
-    taken: &FxHashSet<Var>,
-) -> Option<Finish> {
-    let mut finish = Finish {
+    sums: &IntegerSums,
+    replaced_vars: &FxHashSet<Var>,
+) -> Option<IntegerEpilogue> {
+    let mut epilogue = IntegerEpilogue {
         terms: None,
         rows: None,
         columns: None,
         bias: None,
         activation: Activation::None,
-        bytes: None,
+        requantization: None,
         result: sums.result,
-        inside: Vec::new(),
-        float: false,
+        removed: Vec::new(),
+        is_float: false,
     };
     let dims = func.ty(func.find_var_expr(sums.result)?).dims();
     // The kernel call replaces the last binding of the epilogue, so no write may happen in between.
     let next = |v: Var| {
-        let beside = |v: Var| defs.epoch(v) == defs.epoch(sums.result);
+        let same_epoch = |v: Var| defs.epoch(v) == defs.epoch(sums.result);
         readers
-            .only(func, v)
-            .filter(|next| beside(next.var) && !taken.contains(&next.var))
+            .only_reader(func, v)
+            .filter(|next| same_epoch(next.var) && !replaced_vars.contains(&next.var))
             .filter(|next| func.ty(next.value).dims() == dims)
     };
-    while let Some(binding) = next(finish.result)
-        && finish.takes(func, sums, binding.value)
+    while let Some(binding) = next(epilogue.result)
+        && epilogue.extend(func, sums, binding.value)
     {
-        finish.inside.push(finish.result);
-        finish.result = binding.var;
+        epilogue.removed.push(epilogue.result);
+        epilogue.result = binding.var;
     }
-    if sums.whole && finish.float {
-        finish.narrow(func, next);
+    if sums.supports_integer_epilogue && epilogue.is_float {
+        epilogue.match_requantization(func, next);
     }
-    finish.float.then_some(finish)
+    epilogue.is_float.then_some(epilogue)
 }
 
-/// The operator of a call that reads `own`, its other operand if there is one, and whether `own` comes first.
-fn step(func: &Function, own: Var, value: Expr) -> Option<(Op, Option<Expr>, bool)> {
+/// The operator of a call that reads `operand`, its other operand if there is one, and whether `operand` comes first.
+fn match_operator(func: &Function, operand: Var, value: Expr) -> Option<(Op, Option<Expr>, bool)> {
     let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
         return None;
     };
-    let is_own = |e: Expr| matches!(func.expr(e), ExprData::Var(v) if *v == own);
+    let is_own = |e: Expr| matches!(func.expr(e), ExprData::Var(v) if *v == operand);
     match *func.list(*args) {
         [a] if is_own(a) => Some((*op, None, true)),
         [a, b] if is_own(a) => Some((*op, Some(b), true)),
@@ -119,16 +119,19 @@ fn step(func: &Function, own: Var, value: Expr) -> Option<(Op, Option<Expr>, boo
     }
 }
 
-impl Finish {
+impl IntegerEpilogue {
     /// Adds a call that reads the current result to the epilogue. Returns whether the kernel supports it.
-    fn takes(&mut self, func: &Function, sums: &Sums, value: Expr) -> bool {
-        let Some((op, other, _)) = step(func, self.result, value) else { return false };
+    fn extend(&mut self, func: &Function, sums: &IntegerSums, value: Expr) -> bool {
+        let Some((op, other, _)) = match_operator(func, self.result, value) else { return false };
         let dtype = func.ty(value).dtype();
-        if !self.float {
+        if !self.is_float {
             match (op, other) {
-                (CAST, None) if dtype == Some(DType::Float32) => self.float = true,
+                (CAST, None) if dtype == Some(DType::Float32) => self.is_float = true,
                 (ADD, Some(e)) if dtype == Some(DType::Int32) => {
-                    if !sums.whole || self.terms.is_some() || !of_columns(func, e, sums) {
+                    if !sums.supports_integer_epilogue
+                        || self.terms.is_some()
+                        || !is_per_column(func, e, sums)
+                    {
                         return false;
                     }
                     self.terms = Some(e);
@@ -140,66 +143,67 @@ impl Finish {
         if dtype != Some(DType::Float32) {
             return false;
         }
-        let number = other.map(|e| scalar(func, e));
-        if let Some(activation) = self.activation.then(op, number) {
+        let number = other.map(|e| scalar_constant(func, e));
+        if let Some(activation) = self.activation.compose(op, number) {
             self.activation = activation;
             return true;
         }
         let Some(e) = other.filter(|_| self.activation == Activation::None) else { return false };
-        let sum = self.bias.is_some();
-        let for_rows = |e: Expr| match sums.rows {
-            Some(x) => fits_rows(func, e, x),
-            None => is_one(func, e),
+        let has_bias = self.bias.is_some();
+        let is_per_row = |e: Expr| match sums.rows {
+            Some(x) => is_scalar_or_per_row(func, e, x),
+            None => has_one_element(func, e),
         };
-        let place = match op {
+        let slot = match op {
             // The order of factors is kept.
-            MULTIPLY if !sum && self.columns.is_none() => {
-                if self.rows.is_none() && for_rows(e) {
+            MULTIPLY if !has_bias && self.columns.is_none() => {
+                if self.rows.is_none() && is_per_row(e) {
                     &mut self.rows
-                } else if of_columns(func, e, sums) {
+                } else if is_per_column(func, e, sums) {
                     &mut self.columns
                 } else {
                     return false;
                 }
             }
-            ADD if !sum && of_columns(func, e, sums) => &mut self.bias,
+            ADD if !has_bias && is_per_column(func, e, sums) => &mut self.bias,
             _ => return false,
         };
-        *place = Some(e);
+        *slot = Some(e);
         true
     }
 
     /// Adds the requantization to the epilogue, if all of its operators follow.
-    fn narrow(&mut self, func: &Function, next: impl Fn(Var) -> Option<Binding>) {
-        let (mut at, mut inside) = (self.result, Vec::new());
+    fn match_requantization(&mut self, func: &Function, next: impl Fn(Var) -> Option<Binding>) {
+        let (mut at, mut removed) = (self.result, Vec::new());
         let (mut divisor, mut shift, mut low, mut high) = (None, None, None, None);
         let mut rounded = false;
         while let Some(binding) = next(at) {
-            let Some((op, other, first)) = step(func, at, binding.value) else { return };
-            let one = other.filter(|&e| is_one(func, e));
-            inside.push(at);
+            let Some((op, other, first)) = match_operator(func, at, binding.value) else { return };
+            let scalar = other.filter(|&e| has_one_element(func, e));
+            removed.push(at);
             at = binding.var;
             match (op, func.ty(binding.value).dtype()) {
-                (DIVIDE, _) if !rounded && divisor.is_none() && first && one.is_some() => {
-                    divisor = one;
+                (DIVIDE, _) if !rounded && divisor.is_none() && first && scalar.is_some() => {
+                    divisor = scalar;
                 }
                 (ROUND, _) if !rounded => rounded = true,
-                (ADD, _) if rounded && shift.is_none() && low.is_none() && one.is_some() => {
-                    shift = one;
+                (ADD, _) if rounded && shift.is_none() && low.is_none() && scalar.is_some() => {
+                    shift = scalar;
                 }
                 (MAXIMUM, _) if rounded && low.is_none() => {
-                    low = other.and_then(|e| scalar(func, e));
+                    low = other.and_then(|e| scalar_constant(func, e));
                     if low.is_none() {
                         return;
                     }
                 }
                 (MINIMUM, _) if low.is_some() && high.is_none() => {
-                    high = other.and_then(|e| scalar(func, e));
+                    high = other.and_then(|e| scalar_constant(func, e));
                 }
                 (CAST, Some(DType::Int8 | DType::UInt8)) => {
                     let (Some(low), Some(high)) = (low, high) else { return };
-                    self.bytes = Some(Bytes { divisor, shift, limits: (low, high) });
-                    self.inside.append(&mut inside);
+                    self.requantization =
+                        Some(Requantization { divisor, shift, limits: (low, high) });
+                    self.removed.append(&mut removed);
                     self.result = at;
                     return;
                 }
@@ -210,7 +214,7 @@ impl Finish {
 }
 
 /// Whether a tensor holds one number for each column.
-fn of_columns(func: &Function, e: Expr, sums: &Sums) -> bool {
+fn is_per_column(func: &Function, e: Expr, sums: &IntegerSums) -> bool {
     let int = |d: &Sym| func.syms.as_int(*d);
     func.ty(e).dims().and_then(<[Sym]>::split_last).is_some_and(|(last, before)| {
         int(last) == Some(sums.columns) && before.iter().all(|d| int(d) == Some(1))
