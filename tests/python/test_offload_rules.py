@@ -72,7 +72,7 @@ def test_a_check_refuses_matches_and_explain_says_so():
         remove_offload_rule("test.never")
     x, w, g = inputs(3)
     np.testing.assert_allclose(model(x, w, g).numpy(), sigmoid(g) * (x @ w), rtol=1e-4, atol=1e-5)
-    assert "rule test.never does not apply: the check of the rule refuses the match" in model.explain()
+    assert "rule test.never does not apply: the check of the rule rejects the match" in model.explain()
 
 
 def test_a_part_that_others_read_is_kept(gate):

@@ -1,4 +1,4 @@
-//! Recognizes activations that are written as one or more operators on the results of a kernel.
+//! Matches activations that are written as one or more operators on the result of a kernel.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Op};
@@ -16,7 +16,7 @@ const WHERE: Op = Op::new("relax.where");
 const SIGMOID: Op = Op::new("relax.sigmoid");
 const LEAKY_RELU: Op = Op::new("relax.nn.leakyrelu");
 
-/// Operators that are activations, and their names in kernel declarations.
+/// The operators that are activations, and the names of these activations in kernel declarations.
 const UNARY_ACTIVATIONS: &[(Op, &str)] = &[
     (SIGMOID, "sigmoid"),
     (Op::new("relax.tanh"), "tanh"),
@@ -25,17 +25,17 @@ const UNARY_ACTIVATIONS: &[(Op, &str)] = &[
     (Op::new("relax.nn.silu"), "silu"),
 ];
 
-/// An activation that is applied to a variable.
+/// An activation that the readers of a variable compute.
 pub struct ActivationMatch {
     /// The activation.
     pub activation: Activation,
-    /// The intermediate variables, which nothing else reads.
+    /// The intermediate variables. Nothing outside of the match reads them.
     pub intermediates: Vec<Var>,
     /// The variable of the result.
     pub result: Var,
 }
 
-/// The activation that all readers of a variable compute together.
+/// The activation that all readers of a variable compute together, if they do.
 pub fn match_activation(func: &Function, readers: &Readers, y: Var) -> Option<ActivationMatch> {
     let matched = match *readers.all_readers(func, y)? {
         [one] => unary_activation(func, one, y).or_else(|| hard_sigmoid(func, readers, y)),
@@ -47,12 +47,12 @@ pub fn match_activation(func: &Function, readers: &Readers, y: Var) -> Option<Ac
     (func.var(matched.result).ty == func.var(y).ty).then_some(matched)
 }
 
-/// Whether an operand is this variable.
+/// Whether an operand is the variable `v`.
 fn is_var(func: &Function, e: Expr, v: Var) -> bool {
     matches!(func.expr(e), ExprData::Var(own) if *own == v)
 }
 
-/// An activation that is one operator.
+/// Matches an activation that is one operator.
 fn unary_activation(func: &Function, binding: Binding, y: Var) -> Option<ActivationMatch> {
     let (op, args, attrs) = op_call(func, binding.value)?;
     let activation = match (op, args) {
@@ -68,7 +68,7 @@ fn unary_activation(func: &Function, binding: Binding, y: Var) -> Option<Activat
     Some(ActivationMatch { activation, intermediates: Vec::new(), result: binding.var })
 }
 
-/// Matches `y * f(y)`, where `f` is a sigmoid or a clipped linear function. A constant factor of the product becomes part of the
+/// Matches `y * f(y)`, where `f` is a sigmoid or a clipped linear function. A constant factor after the product becomes part of the
 /// linear function.
 fn gated_activation(
     func: &Function,
@@ -118,8 +118,8 @@ fn gated_activation(
     has_limit.then_some(ActivationMatch { activation, intermediates, result })
 }
 
-/// Matches a linear function with two clipping limits: the longest chain of operators that ends in a limit. The linear function is
-/// not the identity.
+/// Matches a linear function that is clipped at both ends: the longest chain of operators that ends in a limit. The linear function
+/// must not be the identity.
 fn hard_sigmoid(func: &Function, readers: &Readers, y: Var) -> Option<ActivationMatch> {
     let (mut line, mut at, mut intermediates, mut longest) =
         (ClippedLine::IDENTITY, y, Vec::new(), None);
@@ -143,7 +143,7 @@ fn hard_sigmoid(func: &Function, readers: &Readers, y: Var) -> Option<Activation
     longest
 }
 
-/// `where(x < 0, slope * x, x)`.
+/// Matches `where(x < 0, slope * x, x)`.
 fn leaky_relu(
     func: &Function,
     readers: &Readers,
@@ -182,7 +182,8 @@ impl ClippedLine {
     const IDENTITY: ClippedLine =
         ClippedLine { slope: 1.0, offset: 0.0, limits: (f64::NEG_INFINITY, f64::INFINITY) };
 
-    /// Composes the function with the operator of a binding, whose operands are `x` and a constant.
+    /// Composes the function with the operator of a binding, whose operands are `x` and a constant. `None` if the result is not
+    /// such a function.
     fn compose(self, func: &Function, binding: Binding, x: Var) -> Option<ClippedLine> {
         let (op, &[a, b], _) = op_call(func, binding.value)? else { return None };
         let number = match (is_var(func, a, x), is_var(func, b, x)) {

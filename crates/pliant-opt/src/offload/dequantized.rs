@@ -1,4 +1,4 @@
-//! Matchers for dequantized operands: matmuls by dequantized constants, these constants as matrices, and per-tensor or per-row
+//! Matchers for dequantized operands: matmuls with a dequantized constant, such constants as matrices, and per-tensor or per-row
 //! parameters.
 
 mod matrix;
@@ -11,8 +11,8 @@ use pliant_tensor::{Tensor, TensorError};
 use crate::common::products::{MatrixProduct, PERMUTE_DIMS, call_operands, permute_axes};
 pub(crate) use matrix::Matrix;
 
-/// Maximum magnitude of zero points. Up to it, whole zero points are exact in float32, and so are their differences from 8-bit
-/// integers.
+/// Maximum magnitude of zero points. Within it, integral zero points and their differences from 8-bit integers are exact in
+/// float32.
 pub(crate) const MAX_ZERO_POINT: f64 = (1 << 16) as f64;
 
 const CAST: Op = Op::new("relax.astype");
@@ -25,23 +25,23 @@ const SLICE: Op = Op::new("relax.strided_slice");
 pub(crate) const RESHAPES: [Op; 3] =
     [Op::new("relax.reshape"), Op::new("relax.expand_dims"), Op::new("relax.squeeze")];
 
-/// A matmul of a float32 operand by a dequantized constant.
+/// A matmul of a float32 operand with a dequantized constant.
 #[derive(Clone, Debug)]
 pub(crate) struct DequantizedMatmul {
     pub by: MatrixProduct,
     pub weights: DequantizedWeights,
 }
 
-/// The parts of a dequantized matrix.
+/// The constants that a matrix is dequantized from.
 #[derive(Clone, Debug)]
 pub(crate) struct DequantizedWeights {
-    /// The integers, of rank 2.
+    /// The quantized integers, of rank 2.
     pub integers: Tensor,
-    /// The zero points, which are subtracted one after the other.
+    /// The zero points, which are subtracted in this order.
     pub zeros: Vec<BroadcastNumbers>,
     /// The scale.
     pub scale: BroadcastNumbers,
-    /// Whether the right operand is the transpose of the dequantized constant.
+    /// Whether the right operand of the matmul is the transpose of the dequantized constant.
     pub transposed: bool,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct BroadcastNumbers {
     pub numbers: Vec<f64>,
     /// The number of rows and columns of `numbers`.
     pub size: [usize; 2],
-    /// How often each number is repeated along rows and columns. Along a dim of size 1, the number is broadcast instead.
+    /// How often each number is repeated along rows and along columns. Along a dim of size 1, the number is broadcast instead.
     pub repeats: [usize; 2],
 }
 
@@ -70,11 +70,11 @@ impl BroadcastNumbers {
     }
 }
 
-/// Looks up the values of operands at the position of a product.
+/// Matches the operands of a matmul or convolution.
 pub(crate) struct Finder<'a> {
     pub func: &'a Function,
     pub defs: &'a Defs,
-    /// The variable of the product. Values are looked through only up to the last effect before it.
+    /// The variable of the matmul or convolution. Operands are looked through only up to the last effect before it.
     pub root_var: Var,
 }
 
@@ -84,7 +84,7 @@ impl Finder<'_> {
         call_operands(self.func, self.defs.value_beside(self.func, e, self.root_var), op)
     }
 
-    /// The constant that an operand is.
+    /// The constant value of an operand; `None` if it is not constant.
     pub fn constant(&self, e: Expr) -> Option<&Tensor> {
         match self.func.expr(self.defs.value_beside(self.func, e, self.root_var)) {
             ExprData::Constant(c) => Some(self.func.const_tensor(*c)),
@@ -92,14 +92,14 @@ impl Finder<'_> {
         }
     }
 
-    /// The sizes of a tensor; `None` if one is not a constant.
+    /// The sizes of a tensor; `None` if one of them is not a constant.
     pub fn constant_sizes(&self, e: Expr) -> Option<Vec<usize>> {
         let dims = self.func.ty(e).dims()?.iter();
         let size = |&d| usize::try_from(self.func.syms.as_int(d)?).ok();
         dims.map(size).collect()
     }
 
-    /// The matmul by a dequantized constant that a value is.
+    /// Matches a matmul with a dequantized constant.
     pub fn dequantized_matmul(&self, value: Expr) -> Option<DequantizedMatmul> {
         let by = MatrixProduct::of(self.func, value)?;
         let float = |e: Expr| self.func.ty(e).dtype() == Some(DType::Float32);
@@ -120,7 +120,7 @@ impl Finder<'_> {
         Some(DequantizedMatmul { by, weights })
     }
 
-    /// The constant, the zero points and the scale that a matrix is dequantized from.
+    /// Matches the constant, the zero points and the scale that a matrix is dequantized from.
     fn dequantized_weights(&self, e: Expr) -> Option<DequantizedWeights> {
         let (integers, zeros, scale) = match self.call(e, DEQUANTIZE) {
             Some((args, attrs)) => {
@@ -167,8 +167,8 @@ impl Finder<'_> {
         Some(broadcast_numbers)
     }
 
-    /// The constant integers that a float32 value is cast from, and the zero points that are subtracted from them. `broadcast_numbers`
-    /// converts a zero point.
+    /// The constant integers that a float32 value is cast from, and the zero points that are subtracted from them. `convert`
+    /// converts each zero point.
     pub fn integers_and_zero_points<T>(
         &self,
         mut e: Expr,
@@ -176,7 +176,7 @@ impl Finder<'_> {
     ) -> Option<(Tensor, Vec<T>)> {
         let mut zeros = Vec::new();
         let mut cast = false;
-        // Look through a few casts and subtractions, in any order.
+        // Casts and subtractions can alternate. A few of them are looked through.
         for _ in 0..8 {
             if let Some((args, _)) = self.call(e, SUBTRACT) {
                 // Differences of 8-bit integers may wrap around.
@@ -226,7 +226,8 @@ impl Finder<'_> {
                 }
                 _ => false,
             };
-            // A slice from the start keeps the positions of elements. The sizes show which axes are cut.
+            // A slice from the start keeps the positions of elements. Sizes that differ from those of the operand show which axes
+            // are cut.
             let first = all(args[2], 0) && args.get(4).is_none_or(|&by| all(by, 1));
             let (sizes, source_sizes) = (self.constant_sizes(e)?, self.constant_sizes(args[0])?);
             // An axis that is cut to one element would be broadcast, unlike the whole axis.
@@ -236,7 +237,7 @@ impl Finder<'_> {
                 .filter(|_| first && several && sizes.len() == 2);
         }
         if let Some((args, _)) = self.call(e, CAST) {
-            // A cast to a wider type keeps the values, unlike one to another signedness of the same width.
+            // A cast to a wider type keeps the values, unlike a cast to the other signedness of the same width.
             let from = self.func.ty(args[0]).dtype();
             let to = self.func.ty(e).dtype();
             let exact = matches!(from, Some(DType::Int8 | DType::UInt8))
@@ -283,7 +284,7 @@ pub(crate) fn to_i32_integers(t: &Tensor) -> Result<Option<Vec<i32>>, TensorErro
     })
 }
 
-/// Whether a tensor holds one number in total, or one number for each row of `x`.
+/// Whether a tensor has one element, or one element for each row of `x`.
 pub(crate) fn is_scalar_or_per_row(func: &Function, numbers: Expr, x: Expr) -> bool {
     let (Some(dims), Some(of)) = (func.ty(numbers).dims(), func.ty(x).dims()) else { return false };
     has_one_element(func, numbers)
@@ -292,7 +293,7 @@ pub(crate) fn is_scalar_or_per_row(func: &Function, numbers: Expr, x: Expr) -> b
         }
 }
 
-/// Whether a tensor has one element.
+/// Whether a tensor has exactly one element.
 pub(crate) fn has_one_element(func: &Function, e: Expr) -> bool {
     let dims = func.ty(e).dims();
     dims.is_some_and(|dims| dims.iter().all(|&d| func.syms.as_int(d) == Some(1)))

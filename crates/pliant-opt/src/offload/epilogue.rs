@@ -1,4 +1,4 @@
-//! The activations that a kernel can apply to its results, and the bindings that read a variable.
+//! The activations that kernels can apply to their results, and the bindings that read a variable.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{Attrs, DType, Op};
@@ -11,7 +11,7 @@ const RELU: Op = Op::new("relax.nn.relu");
 const MAXIMUM: Op = Op::new("relax.maximum");
 const MINIMUM: Op = Op::new("relax.minimum");
 
-/// The function that a kernel applies to each result `x` (`pliant_kernels::epilogue::Activation`).
+/// The activation that a kernel applies to each result `x` (`pliant_kernels::epilogue::Activation`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Activation {
     /// No activation.
@@ -42,8 +42,8 @@ pub struct ClippedLine {
 }
 
 impl Activation {
-    /// Composes the activation with an operator that follows it; `None` if kernels do not support the result. `number` is the other
-    /// operand of the operator, if it has one: its value if it is a constant number, otherwise `Some(None)`.
+    /// Composes the activation with an operator that follows it. `None` if kernels do not support the result. `number` is the other
+    /// operand of the operator, if it has one: its value if it is a scalar constant, otherwise `Some(None)`.
     pub fn compose(self, op: Op, number: Option<Option<f64>>) -> Option<Activation> {
         let is_none = self == Activation::None;
         match (op, number) {
@@ -61,7 +61,7 @@ impl Activation {
         }
     }
 
-    /// Sets the attributes of a kernel that applies the activation.
+    /// Sets the attributes of a kernel call that applies the activation.
     pub(crate) fn attributes<C: KernelAttributes>(self, call: C) -> C {
         let named = |call: C, name| call.text("activation", name);
         let line = |call: C, line: ClippedLine| {
@@ -82,19 +82,19 @@ impl Activation {
     }
 }
 
-/// The bindings that read each variable.
+/// The bindings that read each variable of a function.
 pub struct Readers(FxHashMap<Var, VarReads>);
 
 #[derive(Default)]
 struct VarReads {
-    /// The number of reads, by bindings and by results of sequences.
+    /// The number of reads by bindings and by results of sequences.
     count: usize,
-    /// The bindings of dataflow blocks that read the variable.
+    /// The bindings in dataflow blocks that read the variable.
     bindings: Vec<Binding>,
 }
 
 impl Readers {
-    /// The readers of a function's variables.
+    /// Collects the readers of a function's variables.
     pub fn of(func: &Function) -> Readers {
         let mut readers: FxHashMap<Var, VarReads> = FxHashMap::default();
         for seq in reachable_seqs(func) {
@@ -115,8 +115,8 @@ impl Readers {
         Readers(readers)
     }
 
-    /// The binding that is the only reader of a dataflow variable. It is in the same block, since dataflow variables are not
-    /// visible elsewhere.
+    /// The binding that is the only reader of a dataflow variable. It is in the same block, because dataflow variables are not
+    /// visible in other blocks.
     pub fn only_reader(&self, func: &Function, v: Var) -> Option<Binding> {
         match self.all_readers(func, v)? {
             &[binding] => Some(binding),
@@ -124,19 +124,19 @@ impl Readers {
         }
     }
 
-    /// The bindings of dataflow blocks that read a variable. Other bindings may read it too.
+    /// The bindings in dataflow blocks that read a variable. Other bindings may read it too.
     pub fn reading_bindings(&self, v: Var) -> &[Binding] {
         self.0.get(&v).map_or(&[], |reads| &reads.bindings)
     }
 
-    /// All bindings that read a dataflow variable, which are in its block; `None` if something else reads it too.
+    /// All bindings that read a dataflow variable, which are in its block. `None` if anything else reads the variable.
     pub fn all_readers(&self, func: &Function, v: Var) -> Option<&[Binding]> {
         let reads = self.0.get(&v)?;
         (reads.count == reads.bindings.len() && func.var(v).dataflow).then_some(&reads.bindings)
     }
 }
 
-/// The value of a float32 constant of one element; `None` if it is NaN.
+/// The value of a float32 constant with one element; `None` if it is NaN.
 pub fn scalar_constant(func: &Function, e: Expr) -> Option<f64> {
     let ExprData::Constant(c) = func.expr(e) else { return None };
     let tensor = func.const_tensor(*c);
@@ -146,7 +146,7 @@ pub fn scalar_constant(func: &Function, e: Expr) -> Option<f64> {
     value.map(f64::from).filter(|v| !v.is_nan())
 }
 
-/// The operator of a call, its operands and attributes.
+/// The operator, the operands and the attributes of an operator call.
 pub fn op_call(func: &Function, e: Expr) -> Option<(Op, &[Expr], &Attrs)> {
     match func.expr(e) {
         ExprData::Call { callee: Callee::Op(op), args, attrs, .. } => {

@@ -1,7 +1,7 @@
 //! # What it does
-//! Outlines bindings that match the pattern of a backend as private functions. The attribute `Composite` of such a function is the
+//! Outlines bindings that match the pattern of a backend to private functions. The attribute `Composite` of such a function is the
 //! name of the pattern. Patterns are tried in order, and a binding belongs to at most one match. With
-//! [`annotate_codegen`](FuseOpsByPattern::annotate_codegen), each match becomes a local function inside a function whose attribute
+//! [`annotate_codegen`](FuseOpsByPattern::annotate_codegen), each match becomes a local function of a function whose attribute
 //! `Codegen` is the name of the backend, for [`RunCodegen`](crate::offload::run_codegen).
 //!
 //! Symbols that no tensor parameter defines are passed to the function as a shape.
@@ -47,11 +47,11 @@
 //! Nothing. It runs before [`LegalizeOps`](crate::lower::legalize_ops), which lowers operators to loops.
 //!
 //! # Keeps
-//! Every value that is read outside of its match: a match that would hide one is not outlined.
+//! Every value that is read outside of its match: a match with such a value, other than its root, is not outlined.
 //!
 //! # Never
-//! Fuses calls with effects, moves a value past a call with effects, or matches inside functions that are composite or primitive
-//! already.
+//! Outlines calls with effects, moves a value past a call with effects, or matches inside of functions that are already composite
+//! or primitive.
 
 use std::sync::Arc;
 
@@ -71,21 +71,21 @@ use crate::offload::byoc::nest::nest_composites;
 use crate::offload::byoc::outline::{Outlined, call_global, outline_bindings};
 use crate::offload::byoc::table::{FusionPattern, patterns_with_prefix};
 
-/// The approximate maximum length of names of functions.
+/// Approximate maximum length of function names, in bytes.
 const MAX_NAME_LENGTH: usize = 100;
 
 /// See the module's documentation.
 pub struct FuseOpsByPattern {
     /// The patterns, in the order in which they are tried.
     pub patterns: Vec<FusionPattern>,
-    /// Whether constants become part of the functions. Otherwise they are passed as arguments.
+    /// Whether constants become part of the functions. If not, they are passed as arguments.
     pub bind_constants: bool,
     /// Whether each composite function is wrapped in a function with the attribute `Codegen`.
     pub annotate_codegen: bool,
 }
 
 impl Default for FuseOpsByPattern {
-    /// All registered patterns.
+    /// The pass with all registered patterns.
     fn default() -> Self {
         FuseOpsByPattern {
             patterns: patterns_with_prefix(""),
@@ -176,7 +176,7 @@ impl Fuser<'_> {
                 let old = std::mem::take(&mut func.block_mut(block).bindings);
                 let mut new = Vec::with_capacity(old.len());
                 for b in old {
-                    // Inner variables of a match and their copies are read only inside it.
+                    // The interior variables of a match and their copies are read only inside of it.
                     let origin = if is_copy(func, &b) {
                         read_info.origin(func, b.value)
                     } else {
@@ -197,7 +197,7 @@ impl Fuser<'_> {
         }
     }
 
-    /// Outlines a match. Returns the call that replaces its root.
+    /// Outlines a match. Returns the binding of the call, which replaces the match's root.
     fn outline_group(
         &mut self,
         func: &mut Function,
@@ -217,7 +217,7 @@ impl Fuser<'_> {
         } else {
             self.outlined_functions.add(&hint, inner)
         };
-        // The source location of the call covers all members.
+        // The source location of the call covers all bindings of the match.
         let spans = members.iter().map(|b| func.var(b.var).span);
         func.var_mut(root).span = spans.fold(Span::NONE, Span::join);
         let ty = func.var(root).ty;
@@ -225,12 +225,12 @@ impl Fuser<'_> {
     }
 }
 
-/// A name for the function of a match, made of the names of its operators.
+/// The name of the function of a match, from the names of its operators.
 fn group_name(func: &Function, members: &[Binding]) -> String {
     let mut name = String::from("fused");
     for b in members {
         let ExprData::Call { callee: Callee::Op(op), .. } = func.expr(b.value) else { continue };
-        // A call of a loop function is named after it.
+        // A call of a loop function contributes the name of the loop function.
         let part = match TirCall::of(func, b.value) {
             Some(call) => call.callee.to_string(),
             None => op.name().replace('.', "_"),
@@ -243,7 +243,8 @@ fn group_name(func: &Function, members: &[Binding]) -> String {
     name
 }
 
-/// A function for a code generator that calls one composite function. The composite function is a local function of this name.
+/// A function for a code generator that calls one composite function. The composite function becomes a local function with this
+/// name.
 fn wrap_for_codegen(name: &str, inner: Function, backend: &str) -> Function {
     let mut f = copy_function(&inner);
     f.attrs.clear();

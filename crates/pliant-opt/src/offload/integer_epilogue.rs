@@ -20,20 +20,20 @@ const ROUND: Op = Op::new("relax.round");
 const MAXIMUM: Op = Op::new("relax.maximum");
 const MINIMUM: Op = Op::new("relax.minimum");
 
-/// The int32 sums of a matmul or convolution, with columns last.
+/// The int32 results of a matmul or convolution, with columns last.
 #[derive(Clone, Copy, Debug)]
 pub struct IntegerSums {
     /// The variable that holds the sums.
     pub result: Var,
     /// The number of columns.
     pub columns: i64,
-    /// A tensor with the same rows as the sums, if per-row factors are supported.
+    /// A tensor with the same rows as the sums. Present if per-row factors are supported.
     pub rows: Option<Expr>,
     /// Whether the kernel supports int32 terms and requantization.
     pub supports_integer_epilogue: bool,
 }
 
-/// The epilogue of sums. Its parts are applied in this order.
+/// The epilogue of integer sums. Its parts are applied in this order.
 #[derive(Clone, Debug)]
 pub struct IntegerEpilogue {
     /// Per-column int32 terms.
@@ -47,26 +47,27 @@ pub struct IntegerEpilogue {
     pub activation: Activation,
     /// The requantization.
     pub requantization: Option<Requantization>,
-    /// The variable that holds the result of the epilogue.
+    /// The variable of the epilogue's result.
     pub result: Var,
     /// The variables that nothing reads after the replacement.
     pub removed: Vec<Var>,
-    /// Whether the current result is float32.
+    /// Whether the result so far is float32.
     is_float: bool,
 }
 
-/// The requantization of float32 to 8 bits: division, rounding to even, shift, clipping.
+/// Requantization of float32 to 8 bits: division, rounding to even, shift, clipping.
 #[derive(Clone, Debug)]
 pub struct Requantization {
-    /// The scale: one number by which values are divided.
+    /// The scale: a tensor with one element, by which values are divided.
     pub divisor: Option<Expr>,
-    /// The zero point: one number that is added after rounding.
+    /// The zero point: a tensor with one element, which is added after rounding.
     pub shift: Option<Expr>,
     /// The lower and the upper limit.
     pub limits: (f64, f64),
 }
 
-/// The longest epilogue of sums in a dataflow block that contains no `replaced_vars` variable; `None` if the sums are read as integers.
+/// The longest epilogue in a dataflow block that contains none of the variables in `replaced_vars`. `None` if the sums are read as
+/// integers.
 pub fn match_epilogue(
     func: &Function,
     (readers, defs): &(Readers, Defs),
@@ -105,7 +106,7 @@ pub fn match_epilogue(
     epilogue.is_float.then_some(epilogue)
 }
 
-/// The operator of a call that reads `operand`, its other operand if there is one, and whether `operand` comes first.
+/// If a call reads the variable `operand`: the operator, its other operand if there is one, and whether `operand` comes first.
 fn match_operator(func: &Function, operand: Var, value: Expr) -> Option<(Op, Option<Expr>, bool)> {
     let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
         return None;
@@ -120,7 +121,7 @@ fn match_operator(func: &Function, operand: Var, value: Expr) -> Option<(Op, Opt
 }
 
 impl IntegerEpilogue {
-    /// Adds a call that reads the current result to the epilogue. Returns whether the kernel supports it.
+    /// Extends the epilogue by a call that reads the current result. Returns false if the kernel does not support it.
     fn extend(&mut self, func: &Function, sums: &IntegerSums, value: Expr) -> bool {
         let Some((op, other, _)) = match_operator(func, self.result, value) else { return false };
         let dtype = func.ty(value).dtype();
@@ -172,7 +173,7 @@ impl IntegerEpilogue {
         true
     }
 
-    /// Adds the requantization to the epilogue, if all of its operators follow.
+    /// Extends the epilogue by the requantization, if all of its operators follow.
     fn match_requantization(&mut self, func: &Function, next: impl Fn(Var) -> Option<Binding>) {
         let (mut at, mut removed) = (self.result, Vec::new());
         let (mut divisor, mut shift, mut low, mut high) = (None, None, None, None);
@@ -213,7 +214,7 @@ impl IntegerEpilogue {
     }
 }
 
-/// Whether a tensor holds one number for each column.
+/// Whether a tensor has one element for each column.
 fn is_per_column(func: &Function, e: Expr, sums: &IntegerSums) -> bool {
     let int = |d: &Sym| func.syms.as_int(*d);
     func.ty(e).dims().and_then(<[Sym]>::split_last).is_some_and(|(last, before)| {

@@ -1,4 +1,4 @@
-//! Sets the attributes of kernel calls, at the graph level and in loop functions.
+//! Sets the attributes of kernel calls, both of calls at the graph level and of calls in loop functions.
 
 use pliant_ir::AttrValue;
 use pliant_ir::relax::kernel_call::NewKernelCall;
@@ -9,7 +9,7 @@ pub(crate) trait KernelAttributes: Sized {
     /// Sets an attribute.
     fn attribute(self, name: &str, value: AttrValue) -> Self;
 
-    /// Sets an attribute that is a float.
+    /// Sets a float attribute.
     fn float(self, name: &str, value: f64) -> Self {
         self.attribute(name, AttrValue::float(value))
     }
@@ -19,8 +19,8 @@ pub(crate) trait KernelAttributes: Sized {
         self.attribute(name, AttrValue::str(choice))
     }
 
-    /// Sets the attributes of the window that a convolution or a pooling moves over an image; `padding_before` is the padding at the start.
-    /// The lists have an entry for each spatial dim.
+    /// Sets the attributes of the window that a convolution or a pooling moves over an image. The lists have an entry for each
+    /// spatial dim.
     fn window(
         self,
         filter_size: &[i64],
@@ -35,7 +35,7 @@ pub(crate) trait KernelAttributes: Sized {
     }
 }
 
-/// Extends a list to the three spatial dims of an image. `fill` is the number for missing leading dims.
+/// Extends a list to three spatial dims. `fill` is the value for missing leading dims.
 fn to_three_dims(list: &[i64], fill: i64) -> AttrValue {
     let missing = 3 - list.len();
     AttrValue::ints(std::iter::repeat_n(fill, missing).chain(list.iter().copied()))

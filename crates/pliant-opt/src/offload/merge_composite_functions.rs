@@ -1,7 +1,7 @@
 //! # What it does
 //! Merges adjacent calls of composite functions of one backend into regions. A region is a function whose attribute `Codegen` is
-//! the name of the backend; the composite functions are local functions in it. No path leads out of a region and back in, so
-//! regions do not depend on each other cyclically.
+//! the name of the backend. The composite functions become local functions of it. No path leaves a region and enters it again, so
+//! regions have no cyclic dependences.
 //!
 //! # Before
 //! ```python
@@ -61,7 +61,7 @@
 //! [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern), which creates the composite functions.
 //!
 //! # Keeps
-//! Every value that is read outside of its region: a region with several such values returns a tuple.
+//! Every value that is read outside of its region. A region with several such values returns a tuple.
 //!
 //! # Never
 //! Merges calls across the end of a dataflow block. A call outside of dataflow blocks becomes a region of its own.
@@ -129,7 +129,7 @@ impl ModulePass for MergeCompositeFunctions {
     }
 }
 
-/// Removes the private composite functions that nothing calls any more, because their regions contain copies of them.
+/// Removes private composite functions that nothing calls any more, because their regions contain copies of them.
 fn remove_uncalled_composites(
     module: &mut IRModule,
     composites: &FxHashMap<Arc<str>, Arc<Function>>,
@@ -152,8 +152,8 @@ struct Merger<'a> {
 /// A binding as a node of the dependence graph of its block.
 struct Node {
     backend: Option<Arc<str>>,
-    /// The maximum number of changes between backends, or between a backend and none, on a path to the node. Calls of one backend
-    /// and one rank can be merged, because every path out of a region and back in raises the rank.
+    /// The maximum number of changes between backends, or between a backend and no backend, on a path to the node. Calls of one
+    /// backend with equal ranks can be merged, because every path that leaves a region and enters it again increases the rank.
     rank: u32,
     /// The region, as the index of one of its members, in a union-find structure.
     region: usize,
@@ -173,7 +173,7 @@ impl Merger<'_> {
         self.backends.get(func.str(*name)).cloned()
     }
 
-    /// Whether the code generator of a backend supports several composite functions in one region.
+    /// Whether the code generator of a backend supports regions with several composite functions.
     fn supports_regions(&self, backend: &str) -> bool {
         codegen(backend).is_none_or(|c| c.takes_regions())
     }
@@ -286,7 +286,7 @@ impl Merger<'_> {
         if has_merged { sort_block(func, block) } else { Ok(()) }
     }
 
-    /// Adds the call of a region's function, and bindings of the values that are read outside.
+    /// Appends the call of a region's function, and the bindings of the values that are read outside of the region.
     #[expect(clippy::too_many_arguments, reason = "one step of the pass, cut out for length")]
     fn outline_region(
         &mut self,
@@ -342,7 +342,7 @@ fn callee_name(func: &Function, value: Expr) -> String {
     }
 }
 
-/// The root of a node's region, with path halving.
+/// The root of a node's region in the union-find structure, with path halving.
 fn region_root(nodes: &mut [Node], mut i: usize) -> usize {
     while i < nodes.len() && nodes[i].region != i {
         let next = nodes[i].region;
@@ -352,7 +352,7 @@ fn region_root(nodes: &mut [Node], mut i: usize) -> usize {
     i
 }
 
-/// The variables that are read in another block than their own, or as results of sequences.
+/// The variables that are read in another block than the one that defines them, or that are results of sequences.
 fn read_outside(func: &Function) -> FxHashSet<Var> {
     let mut defining_block: FxHashMap<Var, Block> = FxHashMap::default();
     let mut out = FxHashSet::default();

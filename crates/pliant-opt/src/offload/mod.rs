@@ -1,5 +1,5 @@
 //! Passes that replace operators by calls of library kernels or of external code generators, and passes that prepare operators for
-//! them.
+//! this.
 //!
 //! | module | contents |
 //! |---|---|
@@ -9,14 +9,14 @@
 //! | `dequantized` | matchers for dequantized operands |
 //! | `epilogue` | the activations that kernels apply, and the readers of variables |
 //! | `fuse_ops_by_pattern` | outline matches of backend patterns as functions |
-//! | `integer_epilogue` | matchers for the epilogue of an integer product: scales, bias, activation, requantization |
+//! | `integer_epilogue` | matchers for the epilogue of an int8 matmul or convolution: scales, bias, activation, requantization |
 //! | `kernel_attributes` | set attributes of kernel calls at both levels |
 //! | `merge_composite_functions` | merge adjacent functions of one backend |
-//! | `multiply_quantized` | rewrite products of dequantized operands as integer products |
+//! | `multiply_quantized` | rewrite products of dequantized operands to integer products |
 //! | `offload_kernels` | replace operators by kernel calls, according to offload rules |
 //! | `packing` | loop functions that pack non-constant weights |
 //! | `rule` | the interface of offload rules |
-//! | `rules` | the offload rules, and the table of all |
+//! | `rules` | the offload rules, and the table of all rules |
 //! | `run_codegen` | run external code generators |
 //! | `widen_products` | compute products of 16-bit floats in float32 |
 

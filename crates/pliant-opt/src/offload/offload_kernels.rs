@@ -1,8 +1,7 @@
 //! # What it does
 //! Replaces operators by kernel calls, according to the rules of one stage ([`crate::offload::rules`]). Each rule is tried on every
-//! call of its operators, in the order of the table; rules that a program registers come first. Replacements, and the reasons why a
-//! rule keeps a call that it is meant for, are reported as remarks ([`pliant_pass::remark`]), which `pliant explain` and
-//! `Model.explain` print.
+//! call of its operators, in the order of the table. Rules that a program registers come first. Remarks ([`pliant_pass::remark`])
+//! report the replacements, and why a rule keeps a call that it is meant for. `pliant explain` and `Model.explain` print them.
 //!
 //! | pass | stage |
 //! |---|---|
@@ -41,7 +40,7 @@
 //! Nothing. It should run before [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
-//! Calls that no rule replaces. If library kernels are disabled, only rules of the program apply.
+//! Calls that no rule replaces. If library kernels are disabled, only the rules of the program apply.
 //!
 //! # Never
 //! Moves an epilogue out of its dataflow block, or a call past one that may write to its operands.
@@ -66,19 +65,19 @@ use crate::offload::rules;
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct OffloadKernels {
-    /// The stage whose rules it applies.
+    /// The stage whose rules the pass applies.
     pub stage: Stage,
     /// The names of the rules to apply; `None` for all rules of the stage.
     pub only: Option<Vec<String>>,
 }
 
 impl OffloadKernels {
-    /// The pass of a stage.
+    /// The pass for a stage, with all of its rules.
     pub fn of(stage: Stage) -> Self {
         OffloadKernels { stage, only: None }
     }
 
-    /// The rules that it applies, in order.
+    /// The rules that the pass applies, in the order in which they are tried.
     fn rules(&self) -> Vec<RuleInfo> {
         let mut all = rules::rules();
         all.retain(|rule| rule.stage == self.stage);
@@ -107,7 +106,7 @@ impl ModulePass for OffloadKernels {
         for (name, func) in &mut module.functions {
             ctx.check_cancelled()?;
             let BaseFunc::Relax(func) = func else { continue };
-            // Functions for external code generators are left to them.
+            // Functions for external code generators are not changed.
             if [COMPOSITE, CODEGEN, PRIMITIVE].iter().any(|key| func.attrs.contains_key(*key)) {
                 continue;
             }
@@ -126,14 +125,14 @@ struct Offloader<'a> {
     ctx: &'a PassContext,
 }
 
-/// The replacements of a rule in a function.
+/// The replacements by one rule in one function.
 #[derive(Default)]
 struct Replacements {
-    /// For each variable whose value a call computes, the bindings before the call and the binding of the call.
+    /// For each variable that a replacement computes, the bindings to insert before the call, and the binding of the call.
     calls: FxHashMap<Var, (Vec<Binding>, Binding)>,
     /// The variables whose bindings are removed.
     removed: FxHashSet<Var>,
-    /// The variables that replacements compute or remove, and the roots of matches.
+    /// The variables that replacements compute or remove, and the roots of the matches.
     replaced_vars: FxHashSet<Var>,
 }
 
@@ -158,7 +157,7 @@ impl Offloader<'_> {
             changed |= !replacements.calls.is_empty();
             replaced.extend(replacements.replaced_vars);
         }
-        // Drop remarks about calls that another rule replaced.
+        // Drops remarks about calls that another rule replaced.
         missed.retain(|(root, _)| !replaced.contains(root));
         missed.into_iter().for_each(|(_, remark)| self.ctx.remarks.add(remark));
         if let Some(copy) = copy.filter(|_| changed) {
@@ -167,7 +166,7 @@ impl Offloader<'_> {
         Ok(())
     }
 
-    /// Applies a rule to the sites of a function.
+    /// Applies a rule to its candidate sites in a function.
     fn apply_rule(
         &mut self,
         rule_index: usize,
@@ -225,7 +224,7 @@ impl Offloader<'_> {
 }
 
 impl Replacements {
-    /// Adds the replacement of a root. Bindings before it get the root's source location.
+    /// Adds the replacement of a root. The new bindings get the source location of the root.
     fn add_replacement(
         &mut self,
         func: &mut Function,
@@ -245,7 +244,7 @@ impl Replacements {
             Proof::No => {
                 let name = &func.var(result).name;
                 return Err(PassError::internal(format!(
-                    "the replacement of '{name}' is of another type"
+                    "the replacement of '{name}' has another type"
                 )));
             }
         }
@@ -265,7 +264,7 @@ impl Replacements {
             match self.calls.get(&binding.var) {
                 Some((before, call)) => {
                     out.extend(before);
-                    // A match_cast stays: it may define symbols.
+                    // The cast of a match_cast is kept, because it may define symbols.
                     let cast = if call.cast.is_some() { call.cast } else { binding.cast };
                     out.push(Binding { cast, ..*call });
                 }

@@ -6,8 +6,8 @@ use pliant_ops::legalize::TirCall;
 use pliant_ops::te;
 use pliant_ops::{LegalizeError, te_call};
 
-/// A call of the loop function `name`, which packs an operand into a new float32 tensor of this shape. `write` receives the operand
-/// and the tensor.
+/// A call of a new loop function `name` that packs an operand into a new float32 tensor of shape `shape`. `write` emits the body;
+/// it receives the operand and the new tensor.
 ///
 /// # Errors
 /// If the shape or data type of the operand is unknown.

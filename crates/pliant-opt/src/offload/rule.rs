@@ -46,25 +46,25 @@ impl Stage {
     }
 }
 
-/// Creates a rule for a run of the pass.
+/// Creates a rule for one run of the pass.
 pub type MakeRule = dyn Fn(&PassContext) -> Result<Box<dyn Rule>, PassError> + Send + Sync;
 
 /// A row of the table of rules.
 #[derive(Clone)]
 pub struct RuleInfo {
-    /// Its name.
+    /// The name of the rule.
     pub name: Cow<'static, str>,
-    /// The kernel that it calls: a declared kernel, or a packed function.
+    /// The kernel that the rule calls: a declared kernel, or a packed function.
     pub kernel: Cow<'static, str>,
-    /// What it replaces, in one line.
+    /// What the rule replaces, in one line.
     pub doc: Cow<'static, str>,
-    /// When it runs.
+    /// The stage at which the rule runs.
     pub stage: Stage,
-    /// The operators whose calls it is tried on; empty for all operators.
+    /// The operators whose calls the rule is tried on; empty for all operators.
     pub roots: Cow<'static, [Op]>,
-    /// Whether the kernel belongs to the library; `kernels="off"` disables such rules.
+    /// Whether the kernel belongs to the kernel library. `kernels="off"` disables such rules.
     pub library: bool,
-    /// Creates the rule for a run of the pass.
+    /// Creates the rule for one run of the pass.
     pub make: Arc<MakeRule>,
 }
 
@@ -90,7 +90,7 @@ impl fmt::Debug for RuleInfo {
     }
 }
 
-/// An offload rule during a run of the pass. It may cache packed constants.
+/// An offload rule during one run of the pass. It may cache packed constants.
 pub trait Rule {
     /// Runs before the first site of a function.
     fn begin(&mut self, _: &Function) {}
@@ -98,10 +98,10 @@ pub trait Rule {
     /// Tries to replace the call at a site.
     ///
     /// # Errors
-    /// Errors end the compilation. A call that the rule keeps is not an error.
+    /// Errors end the compilation. If the rule keeps the call, this is not an error.
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError>;
 
-    /// Runs once for each function in which the rule replaced a call.
+    /// Runs once for each function in which the rule replaced a call, after the last site.
     ///
     /// # Errors
     /// Errors end the compilation.
@@ -116,10 +116,10 @@ pub type Decision = Result<Offloaded, KeepReason>;
 /// A kernel call that replaces one or more bindings.
 #[derive(Clone, Debug)]
 pub struct Offloaded {
-    /// The variable whose value the kernel computes: that of the root binding, or of the last binding of its epilogue.
+    /// The variable whose value the kernel computes: the variable of the root binding, or of the last binding of its epilogue.
     pub result: Var,
-    /// The replaced variables other than the result, such as the root if it has an epilogue. Nothing else reads them, and their
-    /// bindings are removed.
+    /// The other variables that are replaced, such as the root if it has an epilogue. Nothing else reads them, and their bindings
+    /// are removed.
     pub removed: Vec<Var>,
     /// The call.
     pub value: Expr,
@@ -128,9 +128,9 @@ pub struct Offloaded {
 /// Why a rule keeps a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeepReason {
-    /// The rule is for other calls.
+    /// The rule is not meant for such calls.
     NotApplicable,
-    /// The rule is for such calls, but the kernel cannot compute this one.
+    /// The rule is meant for such calls, but the kernel does not support this one, or is not profitable.
     Because(Cow<'static, str>),
 }
 
@@ -145,24 +145,24 @@ pub type Uses = (Readers, Defs);
 
 /// A call that a rule is tried on.
 pub struct Site<'a> {
-    /// The function. Rules may add to its arenas, and bind values by [`Site::emit`].
+    /// The function. Rules may add to its arenas, and bind values with [`Site::emit`].
     pub func: &'a mut Function,
     /// The binding of the call.
     pub root: Binding,
     /// Whether the binding is in a dataflow block.
     pub dataflow: bool,
-    /// The variables that earlier replacements of this rule compute or remove.
+    /// The variables that earlier replacements by this rule compute or remove.
     pub replaced_vars: &'a FxHashSet<Var>,
-    /// The loop functions that call kernels.
+    /// The loop functions that the rules have created.
     pub loop_functions: &'a mut LoopFunctions,
     /// The context of the pass.
     pub ctx: &'a PassContext,
     /// The functions that may write to their operands.
-    pub writers: &'a MayWrite,
-    /// Computed by the first call of [`Site::uses`].
+    pub writers: &'a Writers,
+    /// The result of [`Site::uses`], which is computed at its first call.
     pub(super) uses: &'a OnceCell<Uses>,
     pub(super) namer: &'a mut Option<Namer>,
-    /// The bindings before the replacement, which [`Site::emit`] adds.
+    /// The bindings to insert before the replacement, which [`Site::emit`] adds.
     pub(super) bindings: Vec<Binding>,
 }
 
@@ -181,10 +181,10 @@ impl<'a> Site<'a> {
         namer.bind(self.func, "lv", value, &mut self.bindings)
     }
 
-    /// A call of an operator.
+    /// Creates a call of an operator.
     ///
     /// # Errors
-    /// If the type rule fails, which is a bug.
+    /// If the type rule fails, which is an internal error.
     pub fn call(&mut self, op: Op, args: &[Expr], attrs: Attrs) -> Result<Expr, PassError> {
         let attrs = self.ctx.ops.complete(op, attrs);
         let ty = self.ctx.ops.infer(self.func, op, args, &attrs, &[]);
@@ -200,13 +200,13 @@ impl<'a> Site<'a> {
         self.call(CAST, &[e], Attrs::default().with("dtype", AttrValue::DType(dtype)))
     }
 
-    /// Replaces the root by a call of a loop function, whose result has the type of `result`.
+    /// Replaces the root by a call of a loop function. The result must have the type of the variable `result`.
     pub fn offload(&mut self, call: TirCall, result: Var, removed: Vec<Var>) -> Decision {
         let ty = self.func.var(result).ty;
         self.offload_as(call, &[ty], result, removed)
     }
 
-    /// Replaces the root by a call of a loop function, whose results have these types.
+    /// Replaces the root by a call of a loop function. The results must have these types.
     pub fn offload_as(
         &mut self,
         call: TirCall,
@@ -215,14 +215,17 @@ impl<'a> Site<'a> {
         removed: Vec<Var>,
     ) -> Decision {
         if call.out_tys != tys {
-            return Err("the type of its result is less precise than that of the kernel".into());
+            return Err(
+                "the type of its result is less precise than the type of the kernel's result"
+                    .into(),
+            );
         }
         let value = self.loop_functions.call(self.func, call);
         Ok(Offloaded { result, removed, value })
     }
 
-    /// Replaces the root by a call of a library kernel, whose result has the type of the value of `result`. Its declared type may
-    /// be less precise.
+    /// Replaces the root by a call of a library kernel, whose result has the type of the value of `result`. The declared type of
+    /// `result` may be less precise.
     pub fn call_kernel(&mut self, call: NewKernelCall, result: Var, removed: Vec<Var>) -> Decision {
         let value = self.func.var_expr(result);
         let value = self.uses().1.value(self.func, value);
@@ -231,7 +234,7 @@ impl<'a> Site<'a> {
     }
 
     /// Replaces the root by a call of a library kernel, whose results have these types. The type rule of `R.call_kernel` decides
-    /// whether the kernel takes the operands and computes such results.
+    /// whether the kernel supports the operands and results.
     pub fn call_kernel_as(
         &mut self,
         call: NewKernelCall,
@@ -245,14 +248,14 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Replaces a matmul by a call of a loop function that computes the product only. The bias becomes an addition.
+    /// Replaces a matmul by a call of a loop function that computes only the product. The bias becomes an addition.
     pub fn offload_product(&mut self, product: &MatrixProduct, call: TirCall) -> Decision {
         let (root, ty) = (self.root.var, self.func.expr_ty(self.root.value));
         let offloaded = self.offload_as(call, &[ty], root, Vec::new())?;
         Ok(self.with_bias(product, offloaded))
     }
 
-    /// As [`Self::offload_product`], but calls a library kernel.
+    /// Same as [`Self::offload_product`], but calls a library kernel.
     pub fn call_product_kernel(
         &mut self,
         product: &MatrixProduct,
@@ -263,7 +266,7 @@ impl<'a> Site<'a> {
         Ok(self.with_bias(product, offloaded))
     }
 
-    /// Adds the bias of a matmul, if it has one, to the result of a replacement.
+    /// Adds the bias of a matmul, if it has one, to the result of its replacement.
     fn with_bias(&mut self, matmul: &MatrixProduct, mut offloaded: Offloaded) -> Offloaded {
         if let Some(bias) = matmul.bias {
             let (product, ty) = (self.emit(offloaded.value), self.func.expr_ty(self.root.value));

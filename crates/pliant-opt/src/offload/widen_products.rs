@@ -1,7 +1,8 @@
 //! # What it does
 //! Computes matmuls, convolutions and attention of float16 and bfloat16 in float32 and rounds the results, because the library
-//! kernels take float32. Casts of constants are folded ([`FoldConstant`](crate::canonicalize::fold_constant)); casts of inputs and
-//! results are elementwise and fuse with their neighbors. Accumulation was already in float32 before.
+//! kernels support only float32. Casts of constants are folded ([`FoldConstant`](crate::canonicalize::fold_constant)). Casts of
+//! inputs and results are elementwise and fuse with their neighbors. Accumulation in loops is in float32, too, so the precision
+//! does not decrease.
 //!
 //! # Before
 //! ```python
@@ -38,8 +39,8 @@
 //! - All operators if kernels are disabled.
 //!
 //! # Never
-//! Sums in fewer bits than before. Constants of such products take 32 bits for each element. The setting `precision="bfloat16"`
-//! rounds them like other float32 constants, even those that were float16.
+//! Accumulates in fewer bits than before. Constants of such products take 32 bits per element. The setting `precision="bfloat16"`
+//! rounds them like other float32 constants, even if they were float16.
 
 use pliant_ir::relax::{Callee, Expr, ExprData, Function};
 use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op};
@@ -53,11 +54,11 @@ use crate::common::products::{CONVOLUTIONS, LINEAR, MATMUL};
 
 const CAST: Op = Op::new("relax.astype");
 
-/// The operators besides convolutions whose kernels take float32.
+/// The operators other than convolutions whose kernels support only float32.
 const OTHER_OPS: [Op; 4] =
     [MATMUL, LINEAR, Op::new("relax.nn.attention"), Op::new("relax.nn.attention_bias")];
 
-/// The operators whose kernels take float32.
+/// The operators whose kernels support only float32.
 fn widened_ops() -> impl Iterator<Item = Op> {
     OTHER_OPS.into_iter().chain(CONVOLUTIONS)
 }
@@ -111,7 +112,7 @@ fn has_16_bit_operators(func: &Function) -> bool {
     })
 }
 
-/// The call with float32 operands, whose result is cast back to its type; `None` if the operator is kept.
+/// The call with float32 operands, with the result cast back to its type. `None` if the operator is kept.
 fn widen(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassError> {
     let value = cx.value(root);
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = *cx.func.expr(value) else {

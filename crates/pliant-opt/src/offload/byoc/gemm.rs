@@ -1,8 +1,8 @@
-//! The backend `gemm`: matrix products by the library, with bias and activation in the epilogue.
+//! The backend `gemm`: matmuls by the kernel library, with bias and activation in the epilogue.
 //!
-//! A float32 or float64 product becomes a call of `pliant.gemm` if its right operand is a matrix, or has as many dims as the left
-//! one and the same batch dims. The suffix `.t` means that the right operand is read transposed. It is followed by `.bias`, then by
-//! the activation: `pliant.gemm.t.bias.relu`.
+//! A float32 or float64 matmul becomes a call of `pliant.gemm` if its right operand is a matrix, or has the same number of dims and
+//! the same batch dims as the left one. The suffix `.t` means that the right operand is read transposed. It is followed by `.bias`,
+//! then by the activation: `pliant.gemm.t.bias.relu`.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use super::table::{FusionPattern, PatternCheck, patterns_with_prefix};
 use crate::offload::fuse_ops_by_pattern::FuseOpsByPattern;
 use crate::offload::run_codegen::RunCodegen;
 
-/// The backend's name.
+/// The name of the backend.
 pub const NAME: &str = "gemm";
 /// The prefix of the names of its packed functions.
 pub const SYMBOL: &str = "pliant.gemm";
-/// The activations of its epilogue: the operator, and the suffix for it.
+/// The activations of the epilogue: the operator, and the suffix of the packed function.
 pub const ACTIVATIONS: &[(&str, &str)] = &[
     ("relax.nn.relu", "relu"),
     ("relax.nn.gelu", "gelu"),
@@ -38,7 +38,7 @@ const MATMUL: Op = Op::new("relax.matmul");
 const ADD: Op = Op::new("relax.add");
 const PERMUTE_DIMS: Op = Op::new("relax.permute_dims");
 
-/// The backend's patterns, from the smallest to the largest: the last ones are tried first.
+/// The patterns of the backend, from the smallest to the largest. The last ones are tried first.
 pub(super) fn patterns() -> Vec<FusionPattern> {
     let mut out = Vec::new();
     for activation in std::iter::once(None).chain(ACTIVATIONS.iter().map(Some)) {
@@ -86,7 +86,7 @@ fn pattern(
     out.with_check(move |check| Ok(is_supported(check, transposed, with_bias)))
 }
 
-/// Whether the library supports a match.
+/// Whether the packed functions support a match.
 fn is_supported(check: &mut PatternCheck<'_>, transposed: bool, with_bias: bool) -> bool {
     let (Some(lhs), Some(rhs), Some(root)) =
         (check.annotated("lhs"), check.annotated("rhs"), check.annotated("root"))
@@ -153,7 +153,7 @@ fn swaps_last_two(axes: Option<&AttrValue>, rank: usize) -> bool {
     }
 }
 
-/// The code generator. It has nothing to generate, because the packed functions are part of every VM.
+/// The code generator of the backend. It generates no code, because its packed functions are part of every VM.
 pub struct GemmCodegen;
 
 impl ExternalCodegen for GemmCodegen {
@@ -174,24 +174,25 @@ impl ExternalCodegen for GemmCodegen {
     }
 }
 
+/// The packed function that computes a function with the attribute `Codegen`.
 fn generate_one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generated, PassError> {
     let composites = f.composites();
     let [(_, inner)] = &composites[..] else {
         return Err(PassError::unsupported(
-            format!("a region of {} products in the backend gemm", composites.len()),
-            "each of its functions holds one, as MergeCompositeFunctions and annotate_codegen make them",
+            format!("a region with {} matmuls in the backend gemm", composites.len()),
+            "the backend supports one matmul per function, as MergeCompositeFunctions and annotate_codegen create them",
         ));
     };
     packed_function(inner).ok_or_else(|| {
         PassError::unsupported(
-            "a product with a constant inside",
-            "the library gets its operands as arguments: use FuseOpsByPattern with bind_constants=False",
+            "a matmul with a constant operand in the backend gemm",
+            "its operands must be arguments: use FuseOpsByPattern with bind_constants=False",
         )
     })
 }
 
-/// The packed function that computes a composite function, with the indices of its operands among the parameters; `None` if an
-/// operand is not a parameter.
+/// The packed function that computes a composite function, and the parameters that it takes. `None` if an operand is not a
+/// parameter.
 fn packed_function(inner: &Function) -> Option<Generated> {
     let param = |e: Expr| match inner.expr(e) {
         ExprData::Var(v) => inner.params().iter().position(|p| p == v),
@@ -239,10 +240,10 @@ fn packed_function(inner: &Function) -> Option<Generated> {
     Some(Generated { symbol, args: Some(args) })
 }
 
-/// Offloads the products of a module to the library: matches the patterns of this backend, then runs its code generator.
+/// Offloads the matmuls of a module to the kernel library: matches the patterns of this backend, then runs its code generator.
 ///
 /// # Errors
-/// As the passes [`FuseOpsByPattern`] and [`RunCodegen`].
+/// The errors of the passes [`FuseOpsByPattern`] and [`RunCodegen`].
 pub fn partition_for_gemm(module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
     let fuse = FuseOpsByPattern {
         patterns: patterns_with_prefix("gemm."),

@@ -1,4 +1,4 @@
-//! Finds the bindings of a match, if one call can replace all of them.
+//! Finds the bindings of a pattern match, if one call can replace all of them.
 
 use std::sync::Arc;
 
@@ -11,8 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::table::{FusionPattern, PatternCheck};
 
-/// The bindings of a match in order, the root last. They are pure, belong to one block, are not `excluded`, and nothing outside of the
-/// match reads them, except for the root. If this does not hold, or the pattern's check rejects the match, returns the reason.
+/// The bindings of a match in program order, the root last. They must be pure and in one block, must not be in `excluded`, and
+/// except for the root, nothing outside of the match may read them. If this does not hold, or if the pattern's check rejects the
+/// match, the inner result is the reason.
 ///
 /// # Errors
 /// If the pattern's check fails.
@@ -43,7 +44,7 @@ pub fn members(
         b.var == root.var || readers.iter().all(|r| r.is_some_and(|r| member_vars.contains(&r)))
     };
     if !is_valid {
-        return Ok(Err("the match is not pure, spans blocks or is a part of another one"));
+        return Ok(Err("the match has effects, spans blocks, or overlaps another match"));
     }
     if !members.iter().all(|(_, b)| is_read_only_inside(b)) {
         return Ok(Err("something outside of the match reads a part of it"));
@@ -59,7 +60,7 @@ pub fn members(
             annotations: &pattern.annotations,
         };
         if !check(&mut pattern_check)? {
-            return Ok(Err("the check of the rule refuses the match"));
+            return Ok(Err("the check of the rule rejects the match"));
         }
     }
     Ok(Ok(members))
@@ -69,17 +70,17 @@ pub fn members(
 pub struct ReadInfo {
     /// The values of variables.
     pub defs: Defs,
-    /// The copies of each variable.
+    /// The variables that are copies of each variable.
     copies: FxHashMap<Var, Vec<Var>>,
-    /// The readers of each variable and of its copies; `None` for the result of a sequence.
+    /// The variables of the bindings that read each variable or a copy of it. `None` stands for the result of a sequence.
     readers: FxHashMap<Var, Vec<Option<Var>>>,
-    /// Each variable's binding, and the number of bindings before it.
+    /// The binding of each variable, and the number of bindings before it.
     bindings: FxHashMap<Var, (usize, Binding)>,
 }
 
 impl ReadInfo {
-    /// Analyzes a function.
-    pub fn of(func: &Function, ops: &dyn OpRegistry, writers: &MayWrite) -> Self {
+    /// Collects the information about a function.
+    pub fn of(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Self {
         let defs = Defs::of(func, ops, Some(writers));
         let mut readers: FxHashMap<Var, Vec<Option<Var>>> = FxHashMap::default();
         let mut bindings = FxHashMap::default();
@@ -111,7 +112,7 @@ impl ReadInfo {
         self.copies.get(&v).map_or(&[], Vec::as_slice)
     }
 
-    /// The variable that an expression is, after looking through copies.
+    /// The variable that an expression refers to, after looking through copies.
     pub fn origin(&self, func: &Function, e: Expr) -> Option<Var> {
         match func.expr(self.defs.origin(func, e)) {
             ExprData::Var(v) => Some(*v),

@@ -1,4 +1,4 @@
-//! Nests composite functions in the functions that call them, as local functions, so that a region contains all that its code
+//! Nests composite functions in the functions that call them, as local functions. A region then contains everything that its code
 //! generator needs.
 
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use pliant_ir::{AttrValue, Span};
 use pliant_pass::rewrite::rewrite_bindings;
 use rustc_hash::FxHashMap;
 
-/// Copies the composite functions of a module that `func` calls into it. They become local functions that are bound before
-/// everything else. `composite` returns the composite function of a name.
+/// Copies the composite functions that `func` calls into `func`, as local functions that are bound at the beginning of its body.
+/// `composite` returns the composite function with a name, if there is one.
 pub fn nest_composites(func: &mut Function, composite: impl Fn(&str) -> Option<Arc<Function>>) {
     let mut local_funcs: FxHashMap<Arc<str>, Expr> = FxHashMap::default();
     let mut bindings = Vec::new();
@@ -51,7 +51,7 @@ fn bind_local_copy(func: &mut Function, name: &str, inner: &Function) -> Binding
     Binding::bind(func.add_var(name, ty, false, Span::NONE), value)
 }
 
-/// The local composite functions of a function, as separate functions, each with the name of its pattern.
+/// Copies the local composite functions of a function to separate functions. Returns each with the name of its pattern.
 pub fn nested_composites(func: &Function) -> Vec<(Arc<str>, Arc<Function>)> {
     let mut found: Vec<(Arc<str>, FuncId)> = Vec::new();
     walk(func, func.root(), |event| {

@@ -1,4 +1,4 @@
-//! Outlines bindings as a function.
+//! Outlines bindings to a function.
 
 use pliant_ir::relax::visit::{Importer, free_syms};
 use pliant_ir::relax::{
@@ -9,17 +9,17 @@ use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::Namer;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// An outlined function.
+/// A function that bindings were outlined to.
 pub struct Outlined {
-    /// The function, private.
+    /// The function, which is private.
     pub func: Function,
-    /// The arguments for its parameters.
+    /// The arguments for its parameters, in the caller.
     pub args: Vec<Expr>,
 }
 
-/// Outlines pure bindings as a function. Its parameters are the free variables in the order of their use, then a shape of the
-/// symbols that no other parameter defines, if there are any. Its result is the value of the output, or a tuple of several.
-/// Constants stay inside, or become parameters.
+/// Outlines pure bindings to a function. Its parameters are the free variables in the order of their first use. If there are
+/// symbols that no parameter defines, a shape parameter with these symbols follows. The result is the value of the output, or a
+/// tuple of several outputs. With `constants_inside`, constants become part of the function; otherwise they become parameters.
 pub fn outline_bindings(
     src: &mut Function,
     defs: &Defs,
@@ -64,7 +64,7 @@ pub fn outline_bindings(
     Outlined { func: dst, args }
 }
 
-/// Adds a shape parameter for the symbols that no other parameter defines. Returns these symbols of the caller.
+/// Adds a shape parameter for the symbols that no other parameter defines. Returns the values of these symbols in the caller.
 fn add_sizes_param(
     dst: &mut Function,
     src: &Function,
@@ -85,7 +85,7 @@ fn add_sizes_param(
     dims.iter().map(|d| caller_syms[d]).collect()
 }
 
-/// A call of a function of the module, whose result has this type.
+/// A call of a function of the module. `ty` is the type of the result.
 pub fn call_global(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let ret = func.intern(TypeData::Any);
     let callee_ty = func.intern(TypeData::Callable { params: None, ret, pure: true });
@@ -100,7 +100,7 @@ struct Outliner<'a> {
     constants_inside: bool,
     params: Vec<Var>,
     args: Vec<Expr>,
-    /// The free variables, which are parameters.
+    /// The free variables that are parameters.
     param_vars: FxHashSet<Var>,
     constants: FxHashMap<Expr, Expr>,
 }
@@ -137,7 +137,8 @@ impl Outliner<'_> {
         }
     }
 
-    /// Imports an operand: a variable of the group, a parameter, or an inline expression. Tuples nest to a bounded depth.
+    /// Imports an operand: a variable of the group, a parameter, or an inline expression. The recursion depth is that of nested
+    /// tuples, which the verifier limits.
     fn import_operand(&mut self, e: Expr) -> Expr {
         let src = self.importer.src;
         match src.expr(e) {
@@ -145,8 +146,8 @@ impl Outliner<'_> {
                 if let Some(&imported) = self.importer.vars.get(v) {
                     return imported;
                 }
-                // A copy of a variable of the group is replaced by the variable. A copy of a parameter is too, unless a
-                // `match_cast` gave it a more precise type: types inside follow from those of the parameters.
+                // A copy of a variable of the group is replaced by the variable. So is a copy of a parameter, unless a `match_cast`
+                // gave the copy a more precise type, because types in the function follow from the types of the parameters.
                 if let ExprData::Var(origin) = src.expr(self.defs.origin(src, e))
                     && let Some(&imported) = self.importer.vars.get(origin)
                     && (!self.param_vars.contains(origin) || src.var(*origin).ty == src.var(*v).ty)

@@ -8,18 +8,19 @@ use pliant_ir::relax::Function;
 use pliant_ir::{AttrValue, IRModule};
 use pliant_pass::{PassContext, PassError};
 
-/// A function with the attribute `Codegen`.
+/// A function with the attribute `Codegen`, which a code generator compiles.
 pub struct ExternalFunction<'a> {
-    /// Its name in the module.
+    /// The name of the function in the module.
     pub name: Arc<str>,
-    /// The function. The composite functions that it calls are local functions, or functions of the module.
+    /// The function. The composite functions that it calls are local functions or functions of the module.
     pub func: Arc<Function>,
-    /// The module, which contains the functions that it calls.
+    /// The module that contains the functions that it calls.
     pub module: &'a IRModule,
 }
 
 impl ExternalFunction<'_> {
-    /// The composite functions that it calls, with the names of their patterns: local ones in order, then those of the module.
+    /// The composite functions that it calls, with the names of their patterns: local functions in order, then functions of the
+    /// module.
     pub fn composites(&self) -> Vec<(Arc<str>, Arc<Function>)> {
         let called = pliant_ir::relax::visit::called_globals(&self.func);
         let mut out = super::nest::nested_composites(&self.func);
@@ -33,17 +34,17 @@ impl ExternalFunction<'_> {
     }
 }
 
-/// The packed function that replaces a function after code generation. It receives the inputs, then the outputs.
+/// The packed function that replaces a function after code generation. It takes the inputs, then the outputs.
 #[derive(Clone, Debug)]
 pub struct Generated {
-    /// The name under which the packed function is registered when the program runs.
+    /// The name under which the packed function is registered at run time.
     pub symbol: String,
-    /// The indices of the arguments that it receives, in order; `None` for all arguments.
+    /// The indices of the arguments that it takes, in order. `None` for all arguments.
     pub args: Option<Vec<usize>>,
 }
 
 impl Generated {
-    /// The packed function of this name, with all arguments.
+    /// The packed function with this name, which takes all arguments.
     pub fn symbol(symbol: impl Into<String>) -> Self {
         Generated { symbol: symbol.into(), args: None }
     }
@@ -52,14 +53,14 @@ impl Generated {
 /// The options of a backend, as the user set them.
 pub type TargetOptions = IndexMap<Arc<str>, AttrValue>;
 
-/// A code generator.
+/// A code generator for functions of one backend.
 pub trait ExternalCodegen: Send + Sync {
-    /// Whether a function may contain several composite functions. Otherwise each composite function gets its own.
+    /// Whether a function may contain several composite functions. If not, each composite function gets a function of its own.
     fn takes_regions(&self) -> bool {
         true
     }
 
-    /// Compiles functions. Returns the packed function for each, in the same order.
+    /// Compiles functions. Returns one packed function for each, in the same order.
     ///
     /// # Errors
     /// If the backend does not support a function.
@@ -86,7 +87,7 @@ pub fn register_codegen(
     REGISTRY.write().unwrap_or_else(PoisonError::into_inner).insert(name.into(), codegen)
 }
 
-/// The code generator of this backend.
+/// The code generator of a backend.
 pub fn codegen(name: &str) -> Option<Arc<dyn ExternalCodegen>> {
     REGISTRY.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
 }

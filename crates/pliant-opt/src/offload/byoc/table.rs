@@ -1,4 +1,4 @@
-//! Named patterns of backends, and the table of registered ones.
+//! Named patterns of backends, and the table of the registered ones.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
@@ -11,7 +11,7 @@ use super::backend_of;
 
 /// The arguments of a pattern's check.
 pub struct PatternCheck<'a> {
-    /// The function that contains the match. Checks may add to its arenas, as proofs do.
+    /// The function that contains the match. Checks may add terms to its arenas.
     pub func: &'a mut Arc<Function>,
     /// The values of variables.
     pub defs: &'a Defs,
@@ -26,23 +26,24 @@ pub struct PatternCheck<'a> {
 }
 
 impl PatternCheck<'_> {
-    /// The expression that the part of this name matched.
+    /// The expression that the part with this name matched.
     pub fn annotated(&self, name: &str) -> Option<Expr> {
         let (_, pattern) = self.annotations.iter().find(|(n, _)| n == name)?;
         self.matched.get(pattern)
     }
 }
 
+/// Decides whether a backend supports a match.
 type CheckFn = Arc<dyn Fn(&mut PatternCheck<'_>) -> Result<bool, PassError> + Send + Sync>;
 
 /// A pattern with a name, for [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern::FuseOpsByPattern).
 #[derive(Clone)]
 pub struct FusionPattern {
-    /// Its name, which starts with the name of the backend and a dot: `gemm.matmul_bias`.
+    /// The name of the pattern. It starts with the name of the backend and a dot: `gemm.matmul_bias`.
     pub name: String,
     /// The pattern.
     pub pattern: Pattern,
-    /// Named parts of the pattern, for the check.
+    /// The named parts of the pattern, for the check.
     pub annotations: Vec<(String, Pattern)>,
     /// Rejects matches that the backend does not support.
     pub check: Option<CheckFn>,
@@ -69,7 +70,7 @@ impl FusionPattern {
         self
     }
 
-    /// The backend's name.
+    /// The name of the backend.
     pub fn backend(&self) -> &str {
         backend_of(&self.name)
     }
@@ -84,13 +85,13 @@ impl fmt::Debug for FusionPattern {
 static REGISTERED_PATTERNS: LazyLock<RwLock<Vec<FusionPattern>>> =
     LazyLock::new(|| RwLock::new(super::gemm::patterns()));
 
-/// Adds patterns to the table. Those added later come first in [`patterns_with_prefix`].
+/// Adds patterns to the table. Patterns that are added later come first in [`patterns_with_prefix`].
 pub fn register_patterns(patterns: Vec<FusionPattern>) {
     REGISTERED_PATTERNS.write().unwrap_or_else(PoisonError::into_inner).extend(patterns);
 }
 
-/// The registered patterns whose names start with `prefix`, in the order in which they are tried: those registered last come first.
-/// Of several patterns of one name, only the last is included.
+/// The registered patterns whose names start with `prefix`, in the order in which they are tried: patterns that were registered
+/// last come first. Of several patterns with one name, only the last is included.
 pub fn patterns_with_prefix(prefix: &str) -> Vec<FusionPattern> {
     let table = REGISTERED_PATTERNS.read().unwrap_or_else(PoisonError::into_inner);
     let mut out: Vec<FusionPattern> = Vec::new();

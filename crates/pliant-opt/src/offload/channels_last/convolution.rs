@@ -25,7 +25,7 @@ pub(super) fn is_convolution(func: &Function, e: Expr) -> bool {
 }
 
 impl LayoutRewriter<'_> {
-    /// Rewrites a convolution to channels last; `None` for other calls.
+    /// Rewrites a convolution to channels last. Returns `None` for other calls.
     pub(super) fn rewrite_convolution(
         &mut self,
         site: &mut Site<'_>,
@@ -44,7 +44,7 @@ impl LayoutRewriter<'_> {
         self.op_with_inferred_type(site.func, call.op, &[x, args[1]], attrs).map(Some)
     }
 
-    /// The channels-last input of an int32 convolution. The 8-bit tensor is transposed before it is widened.
+    /// The channels-last input of an int32 convolution. The 8-bit tensor is transposed before it is widened, because it is smaller.
     fn integer_input(
         &mut self,
         site: &mut Site<'_>,

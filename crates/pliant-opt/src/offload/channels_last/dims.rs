@@ -8,7 +8,8 @@ use pliant_pass::PassError;
 use super::{LayoutRewriter, OpCall, Site, constant_to_channels_last};
 use crate::common::image_layout::{channels_first, has_layout, with_channels_last};
 
-/// Converts the index of a dim from channels first to channels last. Negative indices count from the end.
+/// Converts the index of a dim from channels first to channels last. Negative indices count from the end. `None` if the index is
+/// out of range.
 fn to_channels_last(dim: i64, rank: i64) -> Option<i64> {
     match if dim < 0 { dim + rank } else { dim } {
         0 => Some(0),
@@ -18,7 +19,7 @@ fn to_channels_last(dim: i64, rank: i64) -> Option<i64> {
     }
 }
 
-/// Converts an attribute that holds the index of one dim, or of several; `None` if it holds none.
+/// Converts an attribute that is the index of a dim, or a list of indices. `None` for other attributes.
 fn attr_to_channels_last(value: &AttrValue, rank: i64) -> Option<AttrValue> {
     if let Some(dim) = value.as_int() {
         return to_channels_last(dim, rank).map(AttrValue::Int);
@@ -35,7 +36,7 @@ fn rank(func: &Function, e: Expr) -> Option<usize> {
 }
 
 impl LayoutRewriter<'_> {
-    /// Rewrites an elementwise call to channels last. At least one operand of the shape of the result must be available in this
+    /// Rewrites an elementwise call to channels last. At least one operand with the shape of the result must be available in this
     /// layout. Other operands are transposed, which is cheap for per-channel operands.
     pub(super) fn rewrite_elementwise(
         &mut self,
@@ -65,7 +66,7 @@ impl LayoutRewriter<'_> {
         self.op_with_inferred_type(site.func, call.op, &operands, call.attrs.clone()).map(Some)
     }
 
-    /// Rewrites a call that refers to dims of its first operand to channels last.
+    /// Rewrites a call whose attributes refer to dims of its first operand to channels last.
     pub(super) fn rewrite_named_dims(
         &mut self,
         site: &mut Site<'_>,
@@ -95,7 +96,7 @@ impl LayoutRewriter<'_> {
     }
 
     /// The rank of the first operand, if it is available with channels last and the other tensors are vectors, which have no
-    /// layout. At least half of the fields of a tuple must be available, since the others are transposed.
+    /// layout. At least half of the fields of a tuple must be available, because the others must be transposed.
     fn first_operand_rank(&self, site: &Site<'_>, call: &OpCall) -> Option<i64> {
         let func = &*site.func;
         let first = *call.args.first()?;
@@ -112,7 +113,7 @@ impl LayoutRewriter<'_> {
             .then_some(first_rank as i64)
     }
 
-    /// Rewrites a reduction over all dims but batch and channels. It removes the reduced dims, so its result has no layout.
+    /// Rewrites a reduction over all dims but batch and channels. Its result has no layout, because the reduced dims are removed.
     pub(super) fn rewrite_reduction(&self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
         let value = site.binding.value;
         let Some(OpCall { op, args, mut attrs }) = super::op_call(site.func, value) else {
@@ -142,7 +143,7 @@ fn keeps_dims(attrs: &Attrs) -> bool {
     attrs.get("keepdims").and_then(AttrValue::as_bool).unwrap_or(false)
 }
 
-/// The attributes of a call after its operands were rewritten to channels last; `None` if they do not name all dims that they refer
+/// The attributes of a call after its operands were rewritten to channels last. `None` if they do not name all dims that they refer
 /// to.
 fn attrs_to_channels_last(attrs: &Attrs, dims: DimTrait, rank: i64) -> Option<Attrs> {
     let mut out = attrs.clone();
@@ -166,7 +167,7 @@ fn attrs_to_channels_last(attrs: &Attrs, dims: DimTrait, rank: i64) -> Option<At
             out.set(name, AttrValue::ints(last));
         }
         DimTrait::Layout(name) => {
-            // A region of interest lists dims in the order of the layout, so it cannot stay as it is.
+            // A region of interest lists the dims in the order of the layout, so it cannot be kept.
             let spatial = usize::try_from(rank - 2).ok().filter(|n| (1..=3).contains(n))?;
             let region = attrs.get("roi").is_some_and(|roi| !roi.is_none());
             if region || !has_layout(attrs, name, &channels_first(spatial)) {

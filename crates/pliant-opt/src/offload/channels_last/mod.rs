@@ -1,8 +1,8 @@
 //! # What it does
 //! Rewrites convolutions, and operators on their results, to the channels-last layout (`NCHW` becomes `NHWC`). Kernels read and
-//! write this layout directly, and add residuals only in it. Inputs in the old layout are transposed, and results are transposed
-//! back for readers that expect it. Operators that declare how they refer to dims ([`DimTrait`]) propagate the layout: elementwise
-//! operators, concatenation, splitting, slicing, padding, pooling, resizing, reductions and norms.
+//! write this layout directly, and support residuals only in it. Inputs in the old layout are transposed, and results are
+//! transposed back for readers that expect the old layout. Operators that declare how they refer to dims ([`DimTrait`]) propagate
+//! the new layout: elementwise operators, concatenation, splitting, slicing, padding, pooling, resizing, reductions and norms.
 //!
 //! # Before
 //! ```python
@@ -38,7 +38,7 @@
 //!
 //! # Keeps
 //! - The types of all bindings.
-//! - Operators that do not declare how they refer to dims. They read values that were transposed back.
+//! - Operators that do not declare how they refer to dims. They read values that are transposed back.
 //! - Convolutions of other types than float32 and 8-bit integers, or with weights of unknown sizes.
 //! - All operators if kernels are disabled.
 //!
@@ -107,7 +107,7 @@ struct OpCall {
     attrs: Attrs,
 }
 
-/// The operator call that a value is.
+/// The call of an operator that a value is; `None` for other values.
 fn op_call(func: &Function, e: Expr) -> Option<OpCall> {
     match func.expr(e) {
         ExprData::Call { callee: Callee::Op(op), args, attrs, .. } => {
@@ -127,13 +127,13 @@ fn has_known_dims(func: &Function, e: Expr) -> bool {
     }
 }
 
-/// Whether a tensor has dims besides batch and channels.
+/// Whether a tensor has dims other than batch and channels.
 fn is_image(func: &Function, e: Expr) -> bool {
     let ty = func.ty(e);
     matches!(ty, TypeData::Tensor { .. }) && ty.dims().is_some_and(|dims| dims.len() >= 3)
 }
 
-/// Whether a function has a call that is rewritten even if its operands have channels first.
+/// Whether a function contains a convolution that is rewritten even if its operands have channels first.
 fn has_rewritable_convolution(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let mut blocks = func.seq(seq).blocks.iter();
@@ -145,12 +145,12 @@ fn has_rewritable_convolution(func: &Function) -> bool {
 /// Rewrites the bindings of one function.
 struct LayoutRewriter<'a> {
     ops: &'a dyn OpRegistry,
-    /// The effect epochs of variables. A write to a variable does not change its copy in the other layout, so copies are valid
+    /// The effect epochs of variables. A write to a variable does not change its copy in the other layout, so copies are valid only
     /// within one epoch.
     defs: Defs,
     /// The channels-last values of variables with channels first.
     channels_last_values: FxHashMap<Var, Expr>,
-    /// The same for variables that are tuples.
+    /// The channels-last values of variables that are tuples.
     tuples: FxHashMap<Var, Expr>,
     namer: Option<Namer>,
 }
@@ -180,7 +180,7 @@ impl LayoutRewriter<'_> {
                 // Some results of `batch_norm` are vectors, which have no layout.
                 binding.value = y;
             } else if matches!(site.func.ty(y), TypeData::Tuple(_)) {
-                // Readers of its fields are rewritten.
+                // Bindings that read its fields are rewritten.
                 self.tuples.insert(binding.var, y);
             } else {
                 let channels_first = self.to_channels_first(site.func, y)?;
@@ -194,7 +194,7 @@ impl LayoutRewriter<'_> {
         Ok(())
     }
 
-    /// The channels-last value of a binding, if it is a convolution, or reads channels-last values.
+    /// The channels-last value of a binding, if it is a convolution or reads channels-last values.
     fn rewrite_to_channels_last(&mut self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
         if let Some(field) = self.channels_last_field(site) {
             return Ok(Some(field));
@@ -224,7 +224,7 @@ impl LayoutRewriter<'_> {
         self.lookup(&self.channels_last_values, site, e)
     }
 
-    /// Looks up the variable of an operand; `None` if it belongs to another effect epoch than the site.
+    /// Looks up the variable of an operand. `None` if its effect epoch is not that of the site.
     fn lookup(&self, map: &FxHashMap<Var, Expr>, site: &Site<'_>, e: Expr) -> Option<Expr> {
         match site.func.expr(e) {
             ExprData::Var(v) if self.defs.epoch(*v) == self.defs.epoch(site.binding.var) => {
@@ -234,7 +234,7 @@ impl LayoutRewriter<'_> {
         }
     }
 
-    /// The channels-last value of an operand: the known one, or a new transpose.
+    /// The channels-last value of an operand: an existing one, or a new transpose.
     fn channels_last_operand(&mut self, site: &mut Site<'_>, e: Expr) -> Result<Expr, PassError> {
         if let Some(known) = self.channels_last_value(site, e) {
             return Ok(known);
@@ -256,6 +256,7 @@ impl LayoutRewriter<'_> {
         self.op_with_inferred_type(func, PERMUTE_DIMS, &[e], attrs)
     }
 
+    /// A call of an operator, with an inferred result type.
     fn op_with_inferred_type(
         &self,
         func: &mut Function,
@@ -271,7 +272,7 @@ impl LayoutRewriter<'_> {
         Ok(func.call(Callee::Op(op), args, attrs, &[], ty))
     }
 
-    /// Binds a value to a variable, which is a dataflow variable if that of the site is one.
+    /// Binds a value to a new variable, which is a dataflow variable if the site's variable is one.
     fn bind(&mut self, site: &mut Site<'_>, value: Expr) -> Expr {
         let namer = self.namer.get_or_insert_with(|| Namer::new(site.func));
         let e = namer.bind(site.func, "lv", value, site.out);
@@ -282,8 +283,8 @@ impl LayoutRewriter<'_> {
     }
 }
 
-/// Converts an operand that holds one number, or a constant with one number for each channel, for broadcasting over channels-last
-/// data; `None` for others.
+/// Converts an operand with one element, or a constant with one element for each channel, so that it broadcasts to channels-last
+/// data. `None` for other operands.
 fn constant_to_channels_last(func: &mut Function, e: Expr, rank: usize) -> Option<Expr> {
     let rank_of_operand = func.ty(e).dims()?.len();
     if rank_of_operand < rank && has_one_element(func, e) {

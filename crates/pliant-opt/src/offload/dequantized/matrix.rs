@@ -1,4 +1,4 @@
-//! Dequantized constants as matrices.
+//! Dequantized constants as the right operands of matmuls.
 
 use pliant_tensor::{DType, Tensor, TensorError, pack_panels};
 
@@ -43,10 +43,10 @@ impl Integers<'_> {
     }
 }
 
-/// A dequantized constant as the right operand of a matmul, which sums over its rows.
+/// A dequantized constant as the right operand of a matmul. The matmul sums over its rows.
 pub(crate) struct Matrix<'a> {
     weights: &'a DequantizedWeights,
-    /// The integers of the constant, which may be the transpose of the matrix.
+    /// The integers of the constant. The constant may be the transpose of the matrix.
     pub integers: Integers<'a>,
     /// The number of rows.
     pub k: usize,
@@ -67,12 +67,12 @@ impl Matrix<'_> {
         Ok(Matrix { weights, integers, k, n })
     }
 
-    /// The row and the column of an element in the constant.
+    /// The row and the column in the constant of an element of the matrix.
     fn constant_position(&self, p: usize, j: usize) -> (usize, usize) {
         if self.weights.transposed { (j, p) } else { (p, j) }
     }
 
-    /// The stored integer of an element.
+    /// The quantized integer of an element.
     pub fn integer(&self, p: usize, j: usize) -> i32 {
         let (row, column) = self.constant_position(p, j);
         let columns = if self.weights.transposed { self.k } else { self.n };
@@ -91,7 +91,7 @@ impl Matrix<'_> {
         self.weights.zeros.iter().map(|z| z.number_at(row, column)).sum()
     }
 
-    /// The number of adjacent rows that share scales and zero points, in all columns.
+    /// The size of groups of adjacent rows that share scales and zero points in every column.
     pub fn group_size(&self) -> usize {
         let axis = usize::from(self.weights.transposed);
         let parameters = || self.weights.zeros.iter().chain([&self.weights.scale]);
@@ -115,7 +115,7 @@ impl Matrix<'_> {
         if group == 0 { self.k } else { group }
     }
 
-    /// Packs one number for each group and column into panels of float32. `of` returns the number for the first row of a group.
+    /// Packs one number for each group and column into float32 panels. `of` returns the number for the first row of a group.
     pub fn pack_per_group(
         &self,
         group: usize,

@@ -24,7 +24,7 @@ pub(super) struct QuantizedConvolution {
 }
 
 impl QuantizedConvolution {
-    /// The convolution that a value is, if its sums are known to fit 32 bits and the kernel supports it.
+    /// Matches a convolution whose integer sums are known to fit 32 bits and which the kernel supports.
     ///
     /// # Errors
     /// If memory cannot be allocated.
@@ -67,7 +67,7 @@ impl QuantizedConvolution {
         }))
     }
 
-    /// The convolution of the integers, multiplied by both scales.
+    /// Emits the convolution of the integers, multiplied by both scales.
     ///
     /// # Errors
     /// If an operator rejects the types of its operands.
@@ -82,14 +82,15 @@ impl QuantizedConvolution {
         let scales = &self.filters.scales;
         let mut shape = vec![1; self.filters.integers.ndim()];
         shape[self.channel_dim] = scales.len() as i64;
-        let scales = Tensor::from_slice(&shape, scales)
-            .map_err(|e| PassError::internal(format!("scales of filters are no constant: {e}")))?;
+        let scales = Tensor::from_slice(&shape, scales).map_err(|e| {
+            PassError::internal(format!("the filter scales cannot become a constant: {e}"))
+        })?;
         let scales = cx.func.constant(scales);
         cx.call(MULTIPLY, &[scaled, scales], Attrs::default())
     }
 }
 
-/// Whether the zero point is one number that is known to fit the 8-bit type of the input, since it becomes the padding.
+/// Whether the zero point has one element that is known to fit the 8-bit type of the input. It becomes the padding.
 fn zero_point_fits_input(finder: &Finder<'_>, x: &QuantizedLeft) -> bool {
     let dtype = finder.func.ty(x.x).dtype();
     match &x.zero {

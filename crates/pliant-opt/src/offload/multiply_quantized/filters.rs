@@ -12,13 +12,14 @@ use crate::offload::dequantized::{
 
 /// Integer weights with per-filter scales.
 pub(super) struct IntegerFilters {
-    /// The integers minus their zero points, of int32.
+    /// The integers minus their zero points, as int32.
     pub integers: Tensor,
     /// The float32 scales: one number, or one for each filter.
     pub scales: Vec<f32>,
 }
 
-/// The integers, zero points and scales of dequantized weights. Zero points and scales hold one number, or one for each filter.
+/// The integers, zero points and scales that weights are dequantized from. Zero points and scales are one number, or one for each
+/// filter.
 struct DequantizedFilters {
     integers: Tensor,
     zeros: Vec<Vec<f64>>,
@@ -26,9 +27,9 @@ struct DequantizedFilters {
 }
 
 impl IntegerFilters {
-    /// The weights that a value is, with the filters along dim `filter_dim`. `None` if it is not dequantized from a constant, a scale or
-    /// zero point varies within a filter, a zero point is not whole, a filter spans more than 8 bits, or sums of products with
-    /// integers of magnitude `max_input` may overflow 32 bits.
+    /// Matches dequantized constant weights whose filters lie along dim `filter_dim`. `None` if they are not dequantized from a
+    /// constant, if a scale or zero point varies within a filter, if a zero point is not integral, if a filter spans more than 8
+    /// bits, or if sums of products with integers of magnitude `max_input` may overflow 32 bits.
     ///
     /// # Errors
     /// If memory cannot be allocated.
@@ -72,7 +73,7 @@ impl IntegerFilters {
     }
 }
 
-/// The parts that weights are dequantized from.
+/// Matches the constants that weights are dequantized from.
 fn dequantized_filters(
     finder: &Finder<'_>,
     e: Expr,
@@ -115,7 +116,7 @@ fn dequantized_filters(
         .then_some(dequantized_filters)
 }
 
-/// The elements of a constant that broadcasts to a tensor of this rank and varies along dim `filter_dim` only.
+/// The elements of a constant that broadcasts to a tensor of rank `rank` and varies only along dim `filter_dim`.
 fn per_filter_numbers(
     finder: &Finder<'_>,
     e: Expr,
@@ -127,7 +128,7 @@ fn per_filter_numbers(
         return None;
     }
     let mut inner = e;
-    // Look through a few reshapes and casts that keep the values.
+    // A few reshapes and casts that keep the values are looked through.
     for _ in 0..8 {
         if let Some((args, _)) = RESHAPES.iter().find_map(|&op| finder.call(inner, op)) {
             inner = args[0];

@@ -9,25 +9,25 @@ use crate::offload::dequantized::{
     Finder, MAX_ZERO_POINT, has_one_element, is_scalar_or_per_row, to_f64_numbers,
 };
 
-/// The parts that a left operand is dequantized from.
+/// The values that a left operand is dequantized from.
 pub(super) struct QuantizedLeft {
-    /// The integers, of int8 or uint8.
+    /// The int8 or uint8 integers.
     pub x: Expr,
     /// The zero point, unless it is 0.
     pub zero: Option<ZeroPoint>,
-    /// The scale, of float32.
+    /// The float32 scale.
     pub scale: Expr,
-    /// Whether a scale or zero point of rank 1 holds one number for each row.
+    /// Whether a scale or zero point of rank 1 has one element for each row.
     pub has_row_vectors: bool,
-    /// The maximum magnitude of an integer minus its zero point.
+    /// Maximum magnitude of an integer minus its zero point.
     pub max_magnitude: i64,
 }
 
 /// A zero point.
 pub(super) enum ZeroPoint {
-    /// A constant of int32.
+    /// An int32 constant.
     Constant(Tensor),
-    /// Non-constant 8-bit integers.
+    /// A non-constant tensor of 8-bit integers.
     NonConstant(Expr),
 }
 
@@ -41,7 +41,7 @@ fn byte_range(dtype: Option<DType>) -> Option<(i64, i64)> {
 }
 
 impl QuantizedLeft {
-    /// The parts that `e` is dequantized from; `None` if it is not dequantized in a supported way.
+    /// Matches an operand that is dequantized from 8-bit integers in a supported way.
     pub fn of(finder: &Finder<'_>, e: Expr) -> Option<QuantizedLeft> {
         let func = finder.func;
         if func.ty(e).dtype() != Some(DType::Float32) {
@@ -72,10 +72,10 @@ impl QuantizedLeft {
     }
 }
 
-/// Integers, zero point, scale, and whether vectors hold one number for each row.
+/// Integers, zero point, scale, and whether vectors have one element for each row.
 type LeftParts = (Expr, Option<Expr>, Expr, bool);
 
-/// The operands of `R.dequantize`.
+/// Matches the operands of `R.dequantize`.
 fn from_dequantize(finder: &Finder<'_>, e: Expr) -> Option<LeftParts> {
     let (args, attrs) = finder.call(e, DEQUANTIZE)?;
     let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
@@ -83,7 +83,7 @@ fn from_dequantize(finder: &Finder<'_>, e: Expr) -> Option<LeftParts> {
     Some((args[0], Some(args[2]), args[1], rank == 2 && matches!(axis, 0 | -2)))
 }
 
-/// The parts of a dequantization that is written as a cast, minus a zero point, times a scale.
+/// Matches a dequantization that is written as a cast, minus a zero point, times a scale.
 fn from_arithmetic(finder: &Finder<'_>, e: Expr) -> Option<LeftParts> {
     let func = finder.func;
     let has_dtype = |e: Expr, dtype: DType| func.ty(e).dtype() == Some(dtype);
@@ -105,7 +105,7 @@ fn from_arithmetic(finder: &Finder<'_>, e: Expr) -> Option<LeftParts> {
     })
 }
 
-/// The minimum and the maximum of a zero point, and the zero point, which is `None` if it is 0.
+/// The range of a zero point, and the zero point itself, which is `None` if it is 0.
 fn zero_point(finder: &Finder<'_>, zero: Expr) -> Option<((i64, i64), Option<ZeroPoint>)> {
     let func = finder.func;
     if let Some(tensor) = finder.constant(zero) {

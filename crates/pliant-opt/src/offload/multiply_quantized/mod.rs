@@ -1,9 +1,9 @@
 //! # What it does
-//! Rewrites a float32 matmul of two operands dequantized from 8 bits, the right one from a constant, as an int8 matmul whose sums
-//! are multiplied by both scales: `(a - za) * sa @ (b - zb) * sb` becomes `((a - za) @ (b - zb)) * sa * sb`. The left operand has
-//! per-tensor or per-row, the right one per-column scales and zero points. In `R.linear` the bias becomes an addition. The rule
-//! `matmul_int8` replaces the result by one kernel call. Convolutions with a per-tensor input and per-filter weights are rewritten
-//! too, for the rule `conv_int8`.
+//! Rewrites a float32 matmul of two operands that are dequantized from 8 bits, the right one from a constant, to an int8 matmul
+//! whose sums are multiplied by both scales: `(a - za) * sa @ (b - zb) * sb` becomes `((a - za) @ (b - zb)) * sa * sb`. Scales and
+//! zero points of the left operand are per tensor or per row, those of the right operand per column. The bias of `R.linear` becomes
+//! an addition. The rule `matmul_int8` replaces the result by one kernel call. Convolutions with per-tensor inputs and per-filter
+//! weights are rewritten too, for the rule `conv_int8`.
 //!
 //! # Before
 //! ```python
@@ -40,8 +40,8 @@
 //!
 //! # Keeps
 //! - Products of other types, and products whose sums may overflow 32 bits.
-//! - Products by constants with a scale or zero point that varies along a column, with zero points that are not whole, or with
-//!   columns that span more than 8 bits.
+//! - Products with constants whose scale or zero point varies along a column, whose zero points are not integral, or whose columns
+//!   span more than 8 bits.
 //! - Products with a constant scale of the left operand that overflows float32 if multiplied by 2^31, or with a constant scale that
 //!   is not finite.
 //! - Products with a bias whose sizes must be checked at run time.
@@ -50,8 +50,8 @@
 //!
 //! # Never
 //! Keeps the rounding of the sums, which are exact. Sums times the left scale must be in the range of float32. If a non-constant
-//! scale is near the end of that range, results may be infinite that loops keep finite; if it is infinite or NaN, results may be
-//! infinite instead of NaN.
+//! scale is near the end of that range, results may be infinite that would be finite in loops. If such a scale is infinite or NaN,
+//! results may be infinite instead of NaN.
 
 mod convolution;
 mod filters;
@@ -107,8 +107,11 @@ impl ModulePass for MultiplyQuantized {
                 let Some(root) = matches.get(&roots[matches.rule]) else { return Ok(None) };
                 let value = cx.value(root);
                 let finder = Finder { func: cx.func, defs: cx.defs, root_var: cx.var };
-                let to_pass_error =
-                    |e| PassError::internal(format!("a product of integers has no constant: {e}"));
+                let to_pass_error = |e| {
+                    PassError::internal(format!(
+                        "the constant of an integer product cannot be created: {e}"
+                    ))
+                };
                 if let Some((product, left, right)) =
                     quantized_operands(&finder, value).map_err(to_pass_error)?
                 {
@@ -125,7 +128,7 @@ impl ModulePass for MultiplyQuantized {
     }
 }
 
-/// Whether a function calls `R.dequantize` or casts anything. Other functions are not searched.
+/// Whether a function calls `R.dequantize` or contains casts. Other functions are not searched.
 fn may_dequantize(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let blocks = &func.seq(seq).blocks;
@@ -148,7 +151,7 @@ fn quantized_operands(
     Ok(right.map(|right| (matmul, left, right)))
 }
 
-/// The matmul of the integers, multiplied by both scales.
+/// Emits the matmul of the integers, multiplied by both scales.
 fn emit_matmul(
     cx: &mut RewriteCx<'_>,
     product: MatrixProduct,
@@ -192,7 +195,7 @@ fn cast(cx: &mut RewriteCx<'_>, e: Expr, dtype: DType) -> Result<Expr, PassError
     cx.call(CAST, &[e], Attrs::default().with("dtype", AttrValue::DType(dtype)))
 }
 
-/// Reshapes a vector with one number for each row to a column.
+/// Reshapes a vector with one element for each row to a column.
 fn as_column(cx: &mut RewriteCx<'_>, e: Expr, has_row_vectors: bool) -> Result<Expr, PassError> {
     if !has_row_vectors || cx.func.ty(e).dims().is_none_or(|d| d.len() != 1) {
         return Ok(e);

@@ -6,15 +6,16 @@ use crate::offload::dequantized::{DequantizedWeights, MAX_ZERO_POINT, Matrix};
 
 /// An integer right operand with per-column scales.
 pub(super) struct QuantizedRight {
-    /// The integers minus their zero points, of int32.
+    /// The integers minus their zero points, as int32.
     pub integers: Tensor,
-    /// The scales of the columns, of float32.
+    /// The float32 scales of the columns.
     pub scales: Tensor,
 }
 
 impl QuantizedRight {
-    /// The right operand that weights are dequantized from. `None` if a scale or zero point varies along a column, a zero point is
-    /// not whole, a column spans more than 8 bits, or sums of products with integers of magnitude `max_left` may overflow 32 bits.
+    /// The right operand that weights are dequantized from. `None` if a scale or zero point varies along a column, if a zero point
+    /// is not integral, if a column spans more than 8 bits, or if sums of products with integers of magnitude `max_left` may
+    /// overflow 32 bits.
     ///
     /// # Errors
     /// If memory cannot be allocated.
@@ -50,12 +51,12 @@ impl QuantizedRight {
     }
 }
 
-/// The range and the total magnitude of the integers of a column, or of a filter.
+/// The range and the total magnitude of the integers of a column or filter.
 #[derive(Clone, Default)]
 pub(super) struct ColumnRange {
-    /// The minimum and the maximum.
+    /// The minimum and the maximum; `None` without integers.
     range: Option<(i64, i64)>,
-    /// The sum of their magnitudes.
+    /// The sum of the magnitudes.
     total_magnitude: i64,
 }
 
