@@ -36,8 +36,8 @@ impl LayoutRewriter<'_> {
             let dims = site.func.ty(args[0]).dims().map_or(0, <[_]>::len) - 2;
             (self.channels_last_operand(site, args[0])?, dims)
         } else {
-            let c = integers::convolution(site.func, &self.defs, site.binding);
-            let Some(c) = c.filter(|c| !c.last) else { return Ok(None) };
+            let c = integers::match_convolution(site.func, &self.defs, site.binding);
+            let Some(c) = c.filter(|c| !c.channels_last) else { return Ok(None) };
             (self.integer_input(site, args[0], &c)?, c.dims)
         };
         let attrs = with_channels_last(attrs, "data_layout", dims);

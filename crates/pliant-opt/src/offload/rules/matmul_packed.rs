@@ -54,7 +54,7 @@ use pliant_ops::{LegalizeError, te};
 use pliant_pass::{PassContext, PassError, Problem};
 use pliant_tensor::{Tensor, TensorError, pack_bfloat16, pack_panels, panel_width};
 
-use super::weight_only_matmul::kernel::{self as stored, Stored};
+use super::weight_only_matmul::kernel::{self as weight_only_kernel, PackedWeights};
 use crate::common::products::{LINEAR, MATMUL, MatrixProduct};
 use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
@@ -67,7 +67,10 @@ pub(super) fn info() -> RuleInfo {
         Stage::Kernel,
         &[MATMUL, LINEAR],
         |ctx: &PassContext| {
-            Ok(Box::new(MatmulPacked { packed: Vec::new(), rounds: ctx.rounds_to_bfloat16() }))
+            Ok(Box::new(MatmulPacked {
+                packed: Vec::new(),
+                rounds_to_bfloat16: ctx.rounds_to_bfloat16(),
+            }))
         },
     )
 }
@@ -76,42 +79,49 @@ struct MatmulPacked {
     /// Cached packed constants: the tensor, whether it is transposed, and its panels.
     packed: Vec<(Tensor, bool, Tensor)>,
     /// Whether float32 constants are rounded to bfloat16.
-    rounds: bool,
+    rounds_to_bfloat16: bool,
 }
 
 impl Rule for MatmulPacked {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
-        let product = match Product::of(site.func, site.root.value) {
+        let product = match PackableMatmul::of(site.func, site.root.value) {
             Ok(product) => product,
             Err(kept) => return Ok(Err(kept)),
         };
-        if self.rounds && !stored::takes(site.func, product.by.x) {
+        if self.rounds_to_bfloat16
+            && !weight_only_kernel::supports_operand(site.func, product.matmul.x)
+        {
             return Ok(Err("its left operand has an unknown rank or too many dims".into()));
         }
         let span = site.func.var(site.root.var).span;
-        let failed = |e: LegalizeError| PassError::User(vec![Problem::new(e.to_string()).at(span)]);
-        let panels = self.panels(&product.weight, product.by.transposed).map_err(failed)?;
+        let user_error =
+            |e: LegalizeError| PassError::User(vec![Problem::new(e.to_string()).at(span)]);
+        let panels = self.panels(&product.weight, product.matmul.transposed).map_err(user_error)?;
         if panels.dtype() == DType::BFloat16 {
-            let call = stored::call(site.func, product.by.x, &Stored { panels, groups: None });
-            return Ok(site.call_product_kernel(&product.by, call));
+            let call = weight_only_kernel::call(
+                site.func,
+                product.matmul.x,
+                &PackedWeights { panels, groups: None },
+            );
+            return Ok(site.call_product_kernel(&product.matmul, call));
         }
-        let call = packed_call(site.func, &product, panels).map_err(failed)?;
-        Ok(site.offload_product(&product.by, call))
+        let call = matmul_call(site.func, &product, panels).map_err(user_error)?;
+        Ok(site.offload_product(&product.matmul, call))
     }
 }
 
 /// A product with a constant that can be packed.
-struct Product {
-    by: MatrixProduct,
+struct PackableMatmul {
+    matmul: MatrixProduct,
     weight: Tensor,
     k: i64,
     n: i64,
 }
 
-impl Product {
-    fn of(func: &Function, value: Expr) -> Result<Product, KeepReason> {
-        let by = MatrixProduct::of(func, value).ok_or(KeepReason::NotApplicable)?;
-        let (x, out) = (func.ty(by.x), func.ty(value));
+impl PackableMatmul {
+    fn of(func: &Function, value: Expr) -> Result<PackableMatmul, KeepReason> {
+        let matmul = MatrixProduct::of(func, value).ok_or(KeepReason::NotApplicable)?;
+        let (x, out) = (func.ty(matmul.x), func.ty(value));
         let dtype = out.dtype();
         if dtype == Some(DType::Int32) {
             return Err(KeepReason::NotApplicable);
@@ -119,7 +129,7 @@ impl Product {
         if !matches!(dtype, Some(DType::Float32 | DType::Float64)) || x.dtype() != dtype {
             return Err("its operands are neither float32 nor float64".into());
         }
-        let ExprData::Constant(c) = func.expr(by.right) else {
+        let ExprData::Constant(c) = func.expr(matmul.right) else {
             return Err(
                 "its right operand is not constant: the kernel `matmul` reads it in place".into()
             );
@@ -128,25 +138,29 @@ impl Product {
         let &[rows, columns] = weight.shape() else {
             return Err("its right operand has another rank than 2".into());
         };
-        let (k, n) = if by.transposed { (columns, rows) } else { (rows, columns) };
+        let (k, n) = if matmul.transposed { (columns, rows) } else { (rows, columns) };
         if !Machine::host().packed_product_is_faster(n) {
             return Err("its right operand has few columns".into());
         }
         let dims = x.dims().zip(out.dims()).filter(|(x, out)| x.len() == out.len());
-        let summed = dims.and_then(|(x, _)| x.last()).and_then(|&d| func.syms.as_int(d));
-        if weight.dtype() != dtype.unwrap_or(weight.dtype()) || summed != Some(k) {
+        let inner_size = dims.and_then(|(x, _)| x.last()).and_then(|&d| func.syms.as_int(d));
+        if weight.dtype() != dtype.unwrap_or(weight.dtype()) || inner_size != Some(k) {
             return Err("its inner size is not known to be that of its right operand".into());
         }
-        Ok(Product { by, weight: weight.clone(), k, n })
+        Ok(PackableMatmul { matmul, weight: weight.clone(), k, n })
     }
 }
 
 /// A call of the loop function that multiplies by a packed constant.
-fn packed_call(func: &mut Function, p: &Product, panels: Tensor) -> Result<TirCall, LegalizeError> {
+fn matmul_call(
+    func: &mut Function,
+    p: &PackableMatmul,
+    panels: Tensor,
+) -> Result<TirCall, LegalizeError> {
     let panels = func.constant(panels);
     let width = panel_width(p.n as usize, p.weight.dtype()) as i64;
     let (k, n) = (p.k, p.n);
-    pliant_ops::te_call(func, "matmul_packed", &[p.by.x, panels], |t| {
+    pliant_ops::te_call(func, "matmul_packed", &[p.matmul.x, panels], |t| {
         let [x, w] = t else { unreachable!("two operands make two tensors") };
         let last = x.ndim() - 1;
         let k = te::reduce_axis(te::int(k), "k");
@@ -166,12 +180,12 @@ fn packed_call(func: &mut Function, p: &Product, panels: Tensor) -> Result<TirCa
 impl MatmulPacked {
     /// The panels of a constant, which are cached.
     fn panels(&mut self, weight: &Tensor, transposed: bool) -> Result<Tensor, LegalizeError> {
-        let known = self.packed.iter().find(|(w, t, _)| w.same(weight) && *t == transposed);
-        if let Some((_, _, panels)) = known {
+        let cached = self.packed.iter().find(|(w, t, _)| w.same(weight) && *t == transposed);
+        if let Some((_, _, panels)) = cached {
             return Ok(panels.clone());
         }
-        let panels = if self.rounds && weight.dtype() == DType::Float32 {
-            rounded(weight, transposed)
+        let panels = if self.rounds_to_bfloat16 && weight.dtype() == DType::Float32 {
+            round_and_pack(weight, transposed)
         } else {
             pack_panels(weight, transposed)
         };
@@ -182,7 +196,7 @@ impl MatmulPacked {
 }
 
 /// The panels of a constant or of its transpose, rounded to bfloat16.
-fn rounded(weight: &Tensor, transposed: bool) -> Result<Tensor, TensorError> {
+fn round_and_pack(weight: &Tensor, transposed: bool) -> Result<Tensor, TensorError> {
     let (rows, columns) = (weight.shape()[0] as usize, weight.shape()[1] as usize);
     let all = weight.to_vec::<f32>()?;
     match transposed {

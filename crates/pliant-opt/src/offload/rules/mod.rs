@@ -57,7 +57,7 @@ pub fn check_rule_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(format!("{name:?} is not a name of an offload rule"));
     }
-    match builtin().iter().any(|own| own.name == name) {
+    match builtin().iter().any(|builtin_rule| builtin_rule.name == name) {
         true => Err(format!("there is an offload rule '{name}' already")),
         false => Ok(()),
     }
@@ -71,21 +71,21 @@ pub fn check_rule_name(name: &str) -> Result<(), String> {
 pub fn register_rule(rule: RuleInfo) -> Result<Option<RuleInfo>, String> {
     check_rule_name(&rule.name)?;
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-    let old = take(&mut registered, &rule.name);
+    let old = remove_by_name(&mut registered, &rule.name);
     registered.push(rule);
     Ok(old)
 }
 
 /// Removes a registered rule and returns it; `None` if there is none of this name.
 pub fn remove_rule(name: &str) -> Option<RuleInfo> {
-    take(&mut REGISTERED.write().unwrap_or_else(PoisonError::into_inner), name)
+    remove_by_name(&mut REGISTERED.write().unwrap_or_else(PoisonError::into_inner), name)
 }
 
 /// Removes the rule of this name from a list and returns it. The caller drops it without holding the lock, because it may own
 /// objects whose destructors list rules.
-fn take(rules: &mut Vec<RuleInfo>, name: &str) -> Option<RuleInfo> {
-    let at = rules.iter().position(|rule| rule.name == name)?;
-    Some(rules.remove(at))
+fn remove_by_name(rules: &mut Vec<RuleInfo>, name: &str) -> Option<RuleInfo> {
+    let index = rules.iter().position(|rule| rule.name == name)?;
+    Some(rules.remove(index))
 }
 
 /// All rules, in the order in which they are tried.

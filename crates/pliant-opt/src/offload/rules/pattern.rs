@@ -26,12 +26,12 @@ pub fn pattern_rule(
     doc: impl Into<Cow<'static, str>>,
 ) -> Result<RuleInfo, String> {
     let (name, kernel) = (Cow::Owned(pattern.name.clone()), kernel.into());
-    for (at, input) in inputs.iter().enumerate() {
+    for (index, input) in inputs.iter().enumerate() {
         if !pattern.pattern.contains(input) {
-            return Err(format!("input {at} of the rule '{name}' is no part of its pattern"));
+            return Err(format!("input {index} of the rule '{name}' is no part of its pattern"));
         }
         if matches!(input.kind(), PatternKind::Call { .. }) {
-            return Err(format!("input {at} of the rule '{name}' is computed by its pattern"));
+            return Err(format!("input {index} of the rule '{name}' is computed by its pattern"));
         }
     }
     if kernel.is_empty()
@@ -46,7 +46,7 @@ pub fn pattern_rule(
     let make = move |_: &PassContext| -> Result<Box<dyn Rule>, PassError> {
         let (pattern, inputs, symbol) = (pattern.clone(), inputs.clone(), symbol.clone());
         let rules = Arc::clone(&rules);
-        Ok(Box::new(PatternRule { pattern, inputs, symbol, rules, reads: None }))
+        Ok(Box::new(PatternRule { pattern, inputs, symbol, rules, read_info: None }))
     };
     let roots = Cow::Borrowed(&[][..]);
     let (doc, stage, make) = (doc.into(), Stage::Kernel, Arc::new(make));
@@ -59,12 +59,12 @@ struct PatternRule {
     symbol: String,
     rules: Arc<RuleSet>,
     /// The readers of the function's variables, computed at first use.
-    reads: Option<ReadInfo>,
+    read_info: Option<ReadInfo>,
 }
 
 impl Rule for PatternRule {
     fn begin(&mut self, _: &Function) {
-        self.reads = None;
+        self.read_info = None;
     }
 
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
@@ -72,25 +72,28 @@ impl Rule for PatternRule {
         if root.cast.is_some() || !self.rules.may_match(site.func, root.value) {
             return Ok(Err(KeepReason::NotApplicable));
         }
-        let reads = self.reads.get_or_insert_with(|| ReadInfo::of(site.func, ops, site.writers));
-        let Some(found) = self.rules.match_value(site.func, &reads.defs, ops, root.value) else {
+        let read_info =
+            self.read_info.get_or_insert_with(|| ReadInfo::of(site.func, ops, site.writers));
+        let Some(matched) = self.rules.match_value(site.func, &read_info.defs, ops, root.value)
+        else {
             return Ok(Err(KeepReason::NotApplicable));
         };
-        let matched = (&self.pattern, &found);
+        let pattern_match = (&self.pattern, &matched);
         // Checks receive a shared function and may add to its arenas.
         let mut shared = Arc::new(std::mem::replace(site.func, Function::empty()));
-        let members = members(&mut shared, ops, reads, matched, root, site.replaced_vars);
+        let members = members(&mut shared, ops, read_info, pattern_match, root, site.replaced_vars);
         *site.func = Arc::unwrap_or_clone(shared);
         let members: Vec<Var> = match members? {
             Ok(members) => members.iter().map(|b| b.var).collect(),
             Err(reason) => return Ok(Err(reason.into())),
         };
-        let inputs: Option<Vec<Expr>> = self.inputs.iter().map(|p| found.get(p)).collect();
+        let inputs: Option<Vec<Expr>> = self.inputs.iter().map(|p| matched.get(p)).collect();
         let Some(inputs) = inputs else {
             return Ok(Err("the match has no value for an input of the kernel".into()));
         };
-        let computed = |&e: &Expr| reads.origin(site.func, e).is_some_and(|v| members.contains(&v));
-        if inputs.iter().any(computed) {
+        let is_computed_by_match =
+            |&e: &Expr| read_info.origin(site.func, e).is_some_and(|v| members.contains(&v));
+        if inputs.iter().any(is_computed_by_match) {
             return Ok(Err("an input of the kernel is computed by the match".into()));
         }
         let ty = site.func.expr_ty(root.value);
@@ -98,8 +101,9 @@ impl Rule for PatternRule {
             Ok(value) => value,
             Err(reason) => return Ok(Err(KeepReason::Because(reason.into()))),
         };
-        let hidden = members.iter().copied().filter(|&v| v != root.var);
-        let removed = hidden.flat_map(|v| reads.copies(v).iter().copied().chain([v])).collect();
+        let other_members = members.iter().copied().filter(|&v| v != root.var);
+        let removed =
+            other_members.flat_map(|v| read_info.copies(v).iter().copied().chain([v])).collect();
         Ok(Ok(Offloaded { result: root.var, removed, value }))
     }
 }

@@ -51,7 +51,7 @@ use crate::offload::kernel_attributes::KernelAttributes;
 use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
 /// Max pooling, then mean pooling, each by the number of spatial dims.
-const OPS: [Op; 6] = [
+const POOLING_OPS: [Op; 6] = [
     Op::new("relax.nn.max_pool1d"),
     Op::new("relax.nn.max_pool2d"),
     Op::new("relax.nn.max_pool3d"),
@@ -67,7 +67,7 @@ pub(super) fn info() -> RuleInfo {
         "pool",
         "pooling of float32, float16 and bfloat16",
         Stage::Kernel,
-        &OPS,
+        &POOLING_OPS,
         |_| Ok(Box::new(Pool)),
     )
 }
@@ -75,33 +75,39 @@ pub(super) fn info() -> RuleInfo {
 struct Pool;
 
 /// The attributes of a call.
-struct Windows {
+struct PoolingWindows {
     mean: bool,
     /// The number of spatial dims.
     dims: usize,
     channels_last: bool,
-    kernel: Vec<i64>,
+    filter_size: Vec<i64>,
     strides: Vec<i64>,
     dilation: Vec<i64>,
-    before: Vec<i64>,
+    padding_before: Vec<i64>,
 }
 
-impl Windows {
-    /// The windows of a call of the operator with this index in [`OPS`], on images with this number of channels if they come last,
+impl PoolingWindows {
+    /// The windows of a call of the operator with this index in [`POOLING_OPS`], on images with this number of channels if they come last,
     /// or the reason why the kernel cannot compute them.
-    fn of(index: usize, attrs: &Attrs, channels: Option<i64>) -> Result<Windows, KeepReason> {
+    fn of(
+        index: usize,
+        attrs: &Attrs,
+        channels: Option<i64>,
+    ) -> Result<PoolingWindows, KeepReason> {
         let (mean, dims) = (index >= 3, index % 3 + 1);
-        let list = |name: &str| attrs.get(name).and_then(AttrValue::as_ints).unwrap_or_default();
-        let flag = |name: &str| attrs.get(name).and_then(AttrValue::as_bool).unwrap_or(false);
-        let padding = list("padding");
-        let (kernel, strides, dilation) = (list("pool_size"), list("strides"), list("dilation"));
-        let whole = [kernel.len(), strides.len(), dilation.len()] == [dims; 3];
-        if !whole || padding.len() != 2 * dims {
+        let ints_attr =
+            |name: &str| attrs.get(name).and_then(AttrValue::as_ints).unwrap_or_default();
+        let bool_attr = |name: &str| attrs.get(name).and_then(AttrValue::as_bool).unwrap_or(false);
+        let padding = ints_attr("padding");
+        let (filter_size, strides, dilation) =
+            (ints_attr("pool_size"), ints_attr("strides"), ints_attr("dilation"));
+        let has_all_sizes = [filter_size.len(), strides.len(), dilation.len()] == [dims; 3];
+        if !has_all_sizes || padding.len() != 2 * dims {
             return Err(KeepReason::NotApplicable);
         }
         // With `ceil_mode`, elements beyond the padding are never counted.
         let padded = padding.iter().any(|&n| n != 0);
-        if mean && flag("count_include_pad") && padded {
+        if mean && bool_attr("count_include_pad") && padded {
             return Err("its means count padding".into());
         }
         let channels_last = match attrs.get("layout").and_then(AttrValue::as_str) {
@@ -110,31 +116,41 @@ impl Windows {
             _ => return Err("its layout is neither channels first nor channels last".into()),
         };
         let out_layout = attrs.get("out_layout").and_then(AttrValue::as_str);
-        if out_layout
-            .is_some_and(|own| attrs.get("layout").and_then(AttrValue::as_str) != Some(own))
-        {
+        if out_layout.is_some_and(|op_or_layout| {
+            attrs.get("layout").and_then(AttrValue::as_str) != Some(op_or_layout)
+        }) {
             return Err("its result has another layout".into());
         }
         // With adjacent columns, the kernel combines one dim after the other.
-        let (columns, apart) = (kernel[dims - 1], dilation[dims - 1]);
+        let (columns, column_distance) = (filter_size[dims - 1], dilation[dims - 1]);
         let by_columns = match channels {
-            _ if !channels_last => takes_columns(columns, apart),
-            Some(n) => strides[dims - 1] == 1 && takes_columns(columns, apart.saturating_mul(n)),
+            _ if !channels_last => takes_columns(columns, column_distance),
+            Some(n) => {
+                strides[dims - 1] == 1 && takes_columns(columns, column_distance.saturating_mul(n))
+            }
             None => false,
         };
         if !channels_last && !by_columns {
             return Err("its windows are wide".into());
         }
-        if !by_columns && !Machine::host().whole_windows_are_faster(&kernel) {
+        if !by_columns && !Machine::host().whole_windows_are_faster(&filter_size) {
             return Err("its windows are large: loops reduce one axis after the other".into());
         }
-        let elements = kernel.iter().fold(1i64, |n, &k| n.saturating_mul(k));
-        let lists = [&kernel, &strides, &dilation, &padding];
+        let elements = filter_size.iter().fold(1i64, |n, &k| n.saturating_mul(k));
+        let lists = [&filter_size, &strides, &dilation, &padding];
         if elements > MOST_ELEMENTS || lists.into_iter().flatten().any(|&n| n > MOST) {
             return Err("the kernel does not take numbers of this size".into());
         }
-        let before = padding[..dims].to_vec();
-        Ok(Windows { mean, dims, channels_last, kernel, strides, dilation, before })
+        let padding_before = padding[..dims].to_vec();
+        Ok(PoolingWindows {
+            mean,
+            dims,
+            channels_last,
+            filter_size,
+            strides,
+            dilation,
+            padding_before,
+        })
     }
 
     /// Sets the attributes of a kernel call, and the axes of images.
@@ -142,7 +158,7 @@ impl Windows {
         call.axes("x", kernel_image_axes(self.dims, self.channels_last))
             .axes("out", kernel_image_axes(self.dims, self.channels_last))
             .text("kind", if self.mean { "mean" } else { "max" })
-            .window(&self.kernel, &self.strides, &self.dilation, &self.before)
+            .window(&self.filter_size, &self.strides, &self.dilation, &self.padding_before)
     }
 }
 
@@ -153,14 +169,14 @@ impl Rule for Pool {
         else {
             return Ok(Err(KeepReason::NotApplicable));
         };
-        let index = OPS.iter().position(|own| own == op);
+        let index = POOLING_OPS.iter().position(|op_or_layout| op_or_layout == op);
         let x = site.func.list(*args)[0];
         let attrs = site.func.call_attrs(*attrs);
         let channels = site.func.ty(x).dims().and_then(|dims| dims.last());
         let channels = channels.and_then(|&n| site.func.syms.as_int(n));
-        let windows = match index.map(|index| Windows::of(index, attrs, channels)) {
+        let windows = match index.map(|index| PoolingWindows::of(index, attrs, channels)) {
             Some(Ok(windows)) => windows,
-            Some(Err(kept)) => return Ok(Err(kept)),
+            Some(Err(reason)) => return Ok(Err(reason)),
             None => return Ok(Err(KeepReason::NotApplicable)),
         };
         let ty = site.func.ty(x);
@@ -176,20 +192,20 @@ impl Rule for Pool {
             return Ok(site.call_kernel(call, site.root.var, Vec::new()));
         }
         // Results of 16 bits are rounded once.
-        let wide = site.cast(x, DType::Float32)?;
-        let wide = site.emit(wide);
-        let call = windows.attributes(NewKernelCall::new(&KERNEL).operand("x", wide));
+        let float32 = site.cast(x, DType::Float32)?;
+        let float32 = site.emit(float32);
+        let call = windows.attributes(NewKernelCall::new(&KERNEL).operand("x", float32));
         let Some(dims) = site.func.ty(site.root.value).dims().map(<[_]>::to_vec) else {
             return Ok(Err("the shape of its result is unknown".into()));
         };
         let result = site.func.intern(TypeData::tensor(dims, DType::Float32));
         Ok(match site.call_kernel_as(call, &[result], site.root.var, Vec::new()) {
             Ok(mut offloaded) => {
-                let wide = site.emit(offloaded.value);
-                offloaded.value = site.cast(wide, dtype)?;
+                let float32 = site.emit(offloaded.value);
+                offloaded.value = site.cast(float32, dtype)?;
                 Ok(offloaded)
             }
-            kept => kept,
+            reason => reason,
         })
     }
 }

@@ -75,9 +75,9 @@ impl Rule for Transpose {
         let Some(order) = permute_axes(attrs, dims.len()).filter(|o| o.len() == dims.len()) else {
             return Ok(Err(KeepReason::NotApplicable));
         };
-        let mut moved = order.iter().filter(|&&k| site.func.syms.as_int(dims[k]) != Some(1));
-        let last = (0..dims.len()).rev().find(|&k| site.func.syms.as_int(dims[k]) != Some(1));
-        if moved.next_back().copied() == last {
+        let mut moved_dims = order.iter().filter(|&&k| site.func.syms.as_int(dims[k]) != Some(1));
+        let last_dim = (0..dims.len()).rev().find(|&k| site.func.syms.as_int(dims[k]) != Some(1));
+        if moved_dims.next_back().copied() == last_dim {
             return Ok(Err(KeepReason::NotApplicable));
         }
         if dims.len() > MAX_RANK {
@@ -85,7 +85,7 @@ impl Rule for Transpose {
                 format!("it has more than {MAX_RANK} dims").into(),
             )));
         }
-        if is_of_product(site, x) {
+        if is_matmul_operand_or_result(site, x) {
             return Ok(Err(KeepReason::NotApplicable));
         }
         let axes = order.iter().map(|&axis| axis as i64);
@@ -95,13 +95,13 @@ impl Rule for Transpose {
 }
 
 /// Whether the operand of a transpose is the result of a matmul, or a matmul reads the transpose.
-fn is_of_product(site: &Site<'_>, x: Expr) -> bool {
-    let product = |func: &Function, e: Expr| match func.expr(e) {
+fn is_matmul_operand_or_result(site: &Site<'_>, x: Expr) -> bool {
+    let is_matmul = |func: &Function, e: Expr| match func.expr(e) {
         ExprData::Call { callee: Callee::Op(op), .. } => [MATMUL, LINEAR, EINSUM].contains(op),
         _ => false,
     };
     let (readers, defs) = site.uses();
-    let value = defs.value_in_epoch(site.func, x, site.root.var);
-    product(site.func, value)
-        || readers.reading_bindings(site.root.var).iter().any(|b| product(site.func, b.value))
+    let value = defs.value_beside(site.func, x, site.root.var);
+    is_matmul(site.func, value)
+        || readers.reading_bindings(site.root.var).iter().any(|b| is_matmul(site.func, b.value))
 }

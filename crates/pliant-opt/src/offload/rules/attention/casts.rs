@@ -7,7 +7,7 @@ use pliant_pass::pattern::RewriteCx;
 use pliant_tensor::{round_to_bf16, round_to_f16};
 
 use super::matcher::Attention;
-use super::{CAST, Uses};
+use super::{CAST, ReadCounts};
 use crate::common::products::defining_operands;
 
 /// Whether an operand is float32 or a 16-bit float.
@@ -16,22 +16,22 @@ pub(super) fn is_float(func: &Function, e: Expr) -> bool {
 }
 
 /// The operand of a cast between floats.
-fn inside(cx: &RewriteCx<'_>, e: Expr) -> Option<Expr> {
+fn float_cast_operand(cx: &RewriteCx<'_>, e: Expr) -> Option<Expr> {
     let inner = defining_operands(cx, e, CAST)?[0];
     (is_float(cx.func, e) && is_float(cx.func, inner)).then_some(inner)
 }
 
 /// The 16-bit operand that a float32 value is cast from; otherwise the value itself.
-pub(super) fn narrow(cx: &RewriteCx<'_>, e: Expr) -> Expr {
+pub(super) fn before_widening(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     let float32 = |e: Expr| cx.func.ty(e).dtype() == Some(DType::Float32);
-    inside(cx, e).filter(|&inner| float32(e) && !float32(inner)).unwrap_or(e)
+    float_cast_operand(cx, e).filter(|&inner| float32(e) && !float32(inner)).unwrap_or(e)
 }
 
 /// The 16-bit type that values are rounded to; `None` for no rounding.
 pub(super) type Rounding = Option<DType>;
 
 /// Rounds a number to a 16-bit type. Numbers out of its range become infinite.
-pub(super) fn rounded(x: f64, rounding: Rounding) -> f64 {
+pub(super) fn round_to(x: f64, rounding: Rounding) -> f64 {
     match rounding {
         Some(DType::Float16) => round_to_f16(x).to_f64(),
         Some(DType::BFloat16) => round_to_bf16(x).to_f64(),
@@ -41,9 +41,9 @@ pub(super) fn rounded(x: f64, rounding: Rounding) -> f64 {
 
 /// Looks through casts, and stores in `rounding` the type that they round to. It is one 16-bit type, so a cast to another one is
 /// not looked through.
-pub(super) fn unrounded(cx: &RewriteCx<'_>, e: Expr, rounding: &mut Rounding) -> Expr {
+pub(super) fn look_through_rounding(cx: &RewriteCx<'_>, e: Expr, rounding: &mut Rounding) -> Expr {
     let mut e = e;
-    while let Some(inner) = inside(cx, e) {
+    while let Some(inner) = float_cast_operand(cx, e) {
         let to = cx.func.ty(e).dtype().filter(|&to| to != DType::Float32);
         if to.is_some() && rounding.is_some() && *rounding != to {
             break;
@@ -57,35 +57,49 @@ pub(super) fn unrounded(cx: &RewriteCx<'_>, e: Expr, rounding: &mut Rounding) ->
 /// Looks through casts, including those that round.
 pub(super) fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     // The chain is finite, because each value is bound before its reader.
-    std::iter::successors(Some(e), |&e| inside(cx, e)).last().unwrap_or(e)
+    std::iter::successors(Some(e), |&e| float_cast_operand(cx, e)).last().unwrap_or(e)
 }
 
 /// As [`uncast`]; `None` if any of the values has another reader.
-pub(super) fn uncast_alone(cx: &RewriteCx<'_>, uses: &Uses, e: Expr) -> Option<Expr> {
-    uncast_read(cx, uses, e, 1)
+pub(super) fn uncast_single_reader(
+    cx: &RewriteCx<'_>,
+    read_counts: &ReadCounts,
+    e: Expr,
+) -> Option<Expr> {
+    uncast_with_readers(cx, read_counts, e, 1)
 }
 
-/// As [`uncast_alone`], but the value itself may be read `times` times.
-pub(super) fn uncast_read(cx: &RewriteCx<'_>, uses: &Uses, e: Expr, times: usize) -> Option<Expr> {
-    let mut inner = std::iter::successors(inside(cx, e), |&e| inside(cx, e));
-    let alone = uses.at_most(cx.func, e, times) && inner.all(|e| uses.at_most(cx.func, e, 1));
-    alone.then(|| uncast(cx, e))
+/// As [`uncast_single_reader`], but the value itself may be read `times` times.
+pub(super) fn uncast_with_readers(
+    cx: &RewriteCx<'_>,
+    read_counts: &ReadCounts,
+    e: Expr,
+    times: usize,
+) -> Option<Expr> {
+    let mut inner =
+        std::iter::successors(float_cast_operand(cx, e), |&e| float_cast_operand(cx, e));
+    let has_no_other_readers = read_counts.read_at_most(cx.func, e, times)
+        && inner.all(|e| read_counts.read_at_most(cx.func, e, 1));
+    has_no_other_readers.then(|| uncast(cx, e))
 }
 
 /// Casts the operands of an attention to float32, which the kernel takes.
-pub(super) fn widened(cx: &mut RewriteCx<'_>, mut a: Attention) -> Result<Attention, PassError> {
+pub(super) fn widen_operands(
+    cx: &mut RewriteCx<'_>,
+    mut a: Attention,
+) -> Result<Attention, PassError> {
     // Queries, keys and values may be parts of one tensor, which is cast once.
-    let mut made: Vec<(Expr, Expr)> = Vec::new();
+    let mut casts: Vec<(Expr, Expr)> = Vec::new();
     if let (Some(bias), Some(rounding)) = (&mut a.bias, a.bias_rounding) {
         *bias = cast(cx, *bias, rounding)?;
     }
     for e in a.sources.iter_mut().map(|s| &mut s.tensor).chain(&mut a.bias) {
-        let known = made.iter().find(|(of, _)| of == e).map(|&(_, wide)| wide);
-        let wide = match known {
+        let existing = casts.iter().find(|(of, _)| of == e).map(|&(_, wide)| wide);
+        let wide = match existing {
             Some(wide) => wide,
             None => cast(cx, *e, DType::Float32)?,
         };
-        made.push((*e, wide));
+        casts.push((*e, wide));
         *e = wide;
     }
     Ok(a)

@@ -4,41 +4,45 @@ use pliant_ir::Op;
 use pliant_ir::relax::{Expr, ExprData};
 use pliant_pass::pattern::RewriteCx;
 
-use super::casts::{is_float, narrow};
+use super::casts::{before_widening, is_float};
 use crate::common::products::{defining_operands, same_type};
 
 const MULTIPLY: Op = Op::new("relax.multiply");
 const DIVIDE: Op = Op::new("relax.divide");
 
 /// The value of a float constant of one element.
-pub(super) fn number(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
+pub(super) fn scalar_value(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     let ExprData::Constant(c) = cx.func.expr(cx.value(e)) else { return None };
     let tensor = cx.func.const_tensor(*c);
-    let one = is_float(cx.func, e) && tensor.shape().iter().all(|&d| d == 1);
-    if one { tensor.to_f64_vec().ok()?.first().copied() } else { None }
+    let has_one_element = is_float(cx.func, e) && tensor.shape().iter().all(|&d| d == 1);
+    if has_one_element { tensor.to_f64_vec().ok()?.first().copied() } else { None }
 }
 
 /// Looks through multiplications and divisions by constants, and multiplies `scale` by these factors.
-pub(super) fn factored(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Expr {
+pub(super) fn strip_factors(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Expr {
     let mut e = e;
     // Each iteration continues with an operand, of which there are finitely many.
     loop {
-        let own = narrow(cx, e);
-        let parts = match (defining_operands(cx, own, MULTIPLY), defining_operands(cx, own, DIVIDE))
-        {
-            (Some(args), _) => match (number(cx, args[0]), number(cx, args[1])) {
+        let inner_value = before_widening(cx, e);
+        let operand_and_factor = match (
+            defining_operands(cx, inner_value, MULTIPLY),
+            defining_operands(cx, inner_value, DIVIDE),
+        ) {
+            (Some(args), _) => match (scalar_value(cx, args[0]), scalar_value(cx, args[1])) {
                 (_, Some(factor)) => Some((args[0], factor)),
                 (Some(factor), _) => Some((args[1], factor)),
                 _ => None,
             },
-            (_, Some(args)) => number(cx, args[1]).map(|by| (args[0], 1.0 / by)),
+            (_, Some(args)) => scalar_value(cx, args[1]).map(|by| (args[0], 1.0 / by)),
             _ => None,
         };
-        match parts {
-            Some((inner, factor)) if same_type(cx.func, inner, own) => match both(*scale, factor) {
-                Some(both) => (*scale, e) = (both, inner),
-                None => return e,
-            },
+        match operand_and_factor {
+            Some((inner, factor)) if same_type(cx.func, inner, inner_value) => {
+                match combine_factors(*scale, factor) {
+                    Some(combine_factors) => (*scale, e) = (combine_factors, inner),
+                    None => return e,
+                }
+            }
             _ => return e,
         }
     }
@@ -46,8 +50,9 @@ pub(super) fn factored(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Expr {
 
 /// The product of two factors, if it is a normal number of float32: one that leaves its range need not do so factor by factor. 0 is
 /// combined only with 1 and with itself, since the value that it is applied to may have left the range.
-pub(super) fn both(scale: f64, factor: f64) -> Option<f64> {
-    let both = scale * factor;
-    let alone = factor == 1.0 || scale == 1.0 && factor == 0.0;
-    (alone || (both as f32).is_normal() || scale == 0.0 && factor == 0.0).then_some(both)
+pub(super) fn combine_factors(scale: f64, factor: f64) -> Option<f64> {
+    let combine_factors = scale * factor;
+    let is_exact = factor == 1.0 || scale == 1.0 && factor == 0.0;
+    (is_exact || (combine_factors as f32).is_normal() || scale == 0.0 && factor == 0.0)
+        .then_some(combine_factors)
 }

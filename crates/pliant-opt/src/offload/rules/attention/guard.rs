@@ -4,11 +4,11 @@ use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Op};
 use pliant_pass::pattern::RewriteCx;
 
-use super::casts::{narrow, uncast_alone, uncast_read};
-use super::factors::number;
-use super::positional_masks::is_never;
+use super::casts::{before_widening, uncast_single_reader, uncast_with_readers};
+use super::factors::scalar_value;
+use super::positional_masks::is_constant_false;
 use super::scores::Scores;
-use super::{SOFTMAX, Uses, WHERE};
+use super::{ReadCounts, SOFTMAX, WHERE};
 use crate::common::products::{defining_attrs, defining_operands};
 
 const EQUAL: Op = Op::new("relax.equal");
@@ -17,7 +17,7 @@ const MAX: Op = Op::new("relax.max");
 
 /// The result of queries all of whose scores are minus infinity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Blind {
+pub(super) enum FullyMaskedResult {
     /// Zeros.
     Zeros,
     /// The result of softmax, which is NaN.
@@ -28,7 +28,7 @@ pub(super) enum Blind {
 
 /// The condition under which weights are replaced by zeros.
 #[derive(Clone, Copy)]
-pub(super) enum Guard {
+pub(super) enum ZeroGuard {
     /// Never.
     None,
     /// If they are NaN.
@@ -37,45 +37,57 @@ pub(super) enum Guard {
     Sum(Expr),
 }
 
-impl Guard {
+impl ZeroGuard {
     /// The result of queries without visible keys; `None` if the kernel does not support it.
-    pub(super) fn blind(self, cx: &RewriteCx<'_>, scores: &Scores) -> Option<Blind> {
+    pub(super) fn fully_masked_result(
+        self,
+        cx: &RewriteCx<'_>,
+        scores: &Scores,
+    ) -> Option<FullyMaskedResult> {
         match self {
-            Guard::None => Some(Blind::Nan),
-            Guard::Nan => Some(Blind::ZerosForNan),
-            Guard::Sum(sum) => same(cx, sum, scores.sum?).then_some(Blind::Zeros),
+            ZeroGuard::None => Some(FullyMaskedResult::Nan),
+            ZeroGuard::Nan => Some(FullyMaskedResult::ZerosForNan),
+            ZeroGuard::Sum(sum) => {
+                same_var(cx, sum, scores.sum?).then_some(FullyMaskedResult::Zeros)
+            }
         }
     }
 }
 
 /// The softmax that weights are, and the condition under which they are replaced by zeros; `None` if either has other readers.
-pub(super) fn softmax_of(cx: &RewriteCx<'_>, uses: &Uses, weights: Expr) -> Option<(Expr, Guard)> {
-    let weights = uncast_alone(cx, uses, weights)?;
+pub(super) fn guarded_softmax(
+    cx: &RewriteCx<'_>,
+    read_counts: &ReadCounts,
+    weights: Expr,
+) -> Option<(Expr, ZeroGuard)> {
+    let weights = uncast_single_reader(cx, read_counts, weights)?;
     if defining_operands(cx, weights, SOFTMAX).is_some() {
-        return Some((weights, Guard::None));
+        return Some((weights, ZeroGuard::None));
     }
-    let [condition, yes, kept] = defining_operands(cx, weights, WHERE)?[..] else { return None };
-    if number(cx, yes) != Some(0.0) || cx.func.ty(weights).dims() != cx.func.ty(kept).dims() {
+    let [condition, zero, kept] = defining_operands(cx, weights, WHERE)?[..] else { return None };
+    if scalar_value(cx, zero) != Some(0.0) || cx.func.ty(weights).dims() != cx.func.ty(kept).dims()
+    {
         return None;
     }
     if let Some(args) = defining_operands(cx, condition, ISNAN) {
         // `isnan` reads the weights too.
-        let softmax = uncast_read(cx, uses, kept, 2)?;
-        let own = same(cx, args[0], kept) && uses.at_most(cx.func, condition, 1);
-        return own.then_some((softmax, Guard::Nan));
+        let softmax = uncast_with_readers(cx, read_counts, kept, 2)?;
+        let is_guard =
+            same_var(cx, args[0], kept) && read_counts.read_at_most(cx.func, condition, 1);
+        return is_guard.then_some((softmax, ZeroGuard::Nan));
     }
-    let softmax = uncast_alone(cx, uses, kept)?;
-    if is_never(cx, condition) {
-        return Some((softmax, Guard::None));
+    let softmax = uncast_single_reader(cx, read_counts, kept)?;
+    if is_constant_false(cx, condition) {
+        return Some((softmax, ZeroGuard::None));
     }
     let args = defining_operands(cx, condition, EQUAL)?;
-    let largest = match (number(cx, args[0]), number(cx, args[1])) {
+    let largest = match (scalar_value(cx, args[0]), scalar_value(cx, args[1])) {
         (None, Some(f64::NEG_INFINITY)) => args[0],
         (Some(f64::NEG_INFINITY), None) => args[1],
         _ => return None,
     };
     // A rounded maximum may be minus infinity where the numbers are not, so only exact casts are looked through.
-    let largest = narrow(cx, largest);
+    let largest = before_widening(cx, largest);
     let (of, attrs) = (defining_operands(cx, largest, MAX)?[0], defining_attrs(cx, largest)?);
     let axes = match attrs.get("axis")? {
         axis if axis.as_int().is_some() => vec![axis.as_int()?],
@@ -84,10 +96,10 @@ pub(super) fn softmax_of(cx: &RewriteCx<'_>, uses: &Uses, weights: Expr) -> Opti
     let rank = cx.func.ty(of).dims()?.len() as i64;
     let last = matches!(axes[..], [axis] if axis == -1 || axis == rank - 1);
     let kept = attrs.get("keepdims").and_then(AttrValue::as_bool) == Some(true);
-    (last && kept).then_some((softmax, Guard::Sum(of)))
+    (last && kept).then_some((softmax, ZeroGuard::Sum(of)))
 }
 
 /// Whether two operands are the same variable.
-fn same(cx: &RewriteCx<'_>, a: Expr, b: Expr) -> bool {
+fn same_var(cx: &RewriteCx<'_>, a: Expr, b: Expr) -> bool {
     matches!((cx.func.expr(a), cx.func.expr(b)), (ExprData::Var(a), ExprData::Var(b)) if a == b)
 }

@@ -6,11 +6,11 @@ use pliant_pass::PassError;
 use pliant_pass::pattern::RewriteCx;
 
 use super::casts::{Rounding, is_float};
-use super::factors::factored;
-use super::guard::{Blind, softmax_of};
-use super::scores::{Mask, scores};
-use super::sources::{Layout, Source, shared, source, transposed};
-use super::{ATTENTION, ATTENTION_BIAS, SOFTMAX, Uses};
+use super::factors::strip_factors;
+use super::guard::{FullyMaskedResult, guarded_softmax};
+use super::scores::{Mask, match_scores};
+use super::sources::{Layout, Source, shared_heads, source_of, transposed_keys};
+use super::{ATTENTION, ATTENTION_BIAS, ReadCounts, SOFTMAX};
 use crate::common::lowered_ops::is_absent;
 use crate::common::products::{
     MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes,
@@ -36,34 +36,42 @@ pub(super) struct Attention {
     pub causal: Option<Sym>,
     /// The number of keys up to there that queries see; 0 for all.
     pub window: i64,
-    /// Whether the result is `(batch, heads, rows, size)`.
-    pub heads: bool,
+    /// Whether the result is `(batch, heads_before_rows, rows, size)`.
+    pub heads_before_rows: bool,
     /// The result of queries all of whose scores are minus infinity.
-    pub blind: Blind,
+    pub fully_masked_result: FullyMaskedResult,
 }
 
 /// Matches a product of softmax weights and values.
-pub(super) fn written(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Attention> {
+pub(super) fn match_operators(
+    cx: &mut RewriteCx<'_>,
+    read_counts: &ReadCounts,
+    root: Expr,
+) -> Option<Attention> {
     let [weights, v] = defining_operands(cx, root, MATMUL)?[..] else { return None };
     let out = float32_dims(cx.func, root)?;
-    attention(cx, uses, (weights, v), &out)
+    match_attention(cx, read_counts, (weights, v), &out)
 }
 
 /// Matches a product of values of the dims (..., size, keys) by transposed softmax weights. The result is that of the attention
 /// with its last two dims exchanged. The values are transposed before the attention.
-pub(super) fn by_columns(cx: &mut RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Attention> {
-    let [v, turned] = defining_operands(cx, root, MATMUL)?[..] else { return None };
-    let weights = defining_operands(cx, turned, PERMUTE_DIMS)?[0];
+pub(super) fn match_transposed(
+    cx: &mut RewriteCx<'_>,
+    read_counts: &ReadCounts,
+    root: Expr,
+) -> Option<Attention> {
+    let [v, transposed_weights] = defining_operands(cx, root, MATMUL)?[..] else { return None };
+    let weights = defining_operands(cx, transposed_weights, PERMUTE_DIMS)?[0];
     let mut out = float32_dims(cx.func, root)?;
-    let order = permute_axes(&defining_attrs(cx, turned)?, out.len())?;
-    if !exchanges_last(&order) || !uses.at_most(cx.func, turned, 1) {
+    let order = permute_axes(&defining_attrs(cx, transposed_weights)?, out.len())?;
+    if !swaps_last_two(&order) || !read_counts.read_at_most(cx.func, transposed_weights, 1) {
         return None;
     }
     let last = out.len() - 1;
     out.swap(last - 1, last);
-    let v = exchange_last(cx, v).ok()?;
+    let v = swap_last_two(cx, v).ok()?;
     let v = cx.emit(v);
-    attention(cx, uses, (weights, v), &out)
+    match_attention(cx, read_counts, (weights, v), &out)
 }
 
 /// The dims of a float32 tensor.
@@ -72,7 +80,7 @@ fn float32_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
 }
 
 /// Whether an order of dims exchanges the last two.
-fn exchanges_last(order: &[usize]) -> bool {
+fn swaps_last_two(order: &[usize]) -> bool {
     matches!(order, [0, 2, 1] | [0, 1, 3, 2])
 }
 
@@ -80,7 +88,7 @@ fn exchanges_last(order: &[usize]) -> bool {
 ///
 /// # Errors
 /// If the tensor has another rank than 3 or 4.
-pub(super) fn exchange_last(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, PassError> {
+pub(super) fn swap_last_two(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, PassError> {
     let order: &[i64] = match cx.func.ty(e).dims().map(<[_]>::len) {
         Some(3) => &[0, 2, 1],
         Some(4) => &[0, 1, 3, 2],
@@ -93,83 +101,84 @@ pub(super) fn exchange_last(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, Pas
 /// Transposes the right operand of a product to keys, if it is not known to be a transpose of keys. This is done only if the
 /// queries are transposed too, as those of images are. Elsewhere the product reads its operand in place, which is cheaper for few
 /// queries.
-fn transposed_here(cx: &mut RewriteCx<'_>, q: Expr, kt: Expr) -> Option<Source> {
+fn transpose_keys(cx: &mut RewriteCx<'_>, q: Expr, kt: Expr) -> Option<Source> {
     let rank = cx.func.ty(q).dims()?.len();
     defining_operands(cx, q, PERMUTE_DIMS)?;
-    if !exchanges_last(&permute_axes(&defining_attrs(cx, q)?, rank)?) {
+    if !swaps_last_two(&permute_axes(&defining_attrs(cx, q)?, rank)?) {
         return None;
     }
-    let keys = exchange_last(cx, kt).ok()?;
+    let keys = swap_last_two(cx, kt).ok()?;
     let tensor = cx.emit(keys);
-    let layout = if rank == 3 { Layout::One } else { Layout::Heads };
+    let layout = if rank == 3 { Layout::SingleHead } else { Layout::Heads };
     Some(Source { tensor, layout })
 }
 
 /// Matches the attention of a product of weights and values. `out` are the dims of the product.
-fn attention(
+fn match_attention(
     cx: &mut RewriteCx<'_>,
-    uses: &Uses,
+    read_counts: &ReadCounts,
     (weights, v): (Expr, Expr),
     out: &[Sym],
 ) -> Option<Attention> {
-    let (weights, guard) = softmax_of(cx, uses, weights)?;
+    let (weights, zero_guard) = guarded_softmax(cx, read_counts, weights)?;
     let softmax = defining_attrs(cx, weights)?;
-    let whole = defining_operands(cx, weights, SOFTMAX)?[0];
-    let dims = cx.func.ty(whole).dims()?.to_vec();
+    let softmax_input = defining_operands(cx, weights, SOFTMAX)?[0];
+    let dims = cx.func.ty(softmax_input).dims()?.to_vec();
     let axis = softmax.get("axis").and_then(AttrValue::as_int).unwrap_or(-1);
     if axis != -1 && axis != dims.len() as i64 - 1 {
         return None;
     }
-    let mut found = scores(cx, whole, &dims)?;
-    let blind = guard.blind(cx, &found)?;
-    let [q, kt] = defining_operands(cx, found.product, MATMUL)?[..] else { return None };
-    let (q, kt) = (factored(cx, q, &mut found.scale), factored(cx, kt, &mut found.scale));
-    let floats = [q, kt, v, whole].iter().all(|&e| is_float(cx.func, e));
-    if !floats || !all_float32(cx.func, &[found.product]) {
+    let mut matched = match_scores(cx, softmax_input, &dims)?;
+    let fully_masked_result = zero_guard.fully_masked_result(cx, &matched)?;
+    let [q, kt] = defining_operands(cx, matched.product, MATMUL)?[..] else { return None };
+    let (q, kt) =
+        (strip_factors(cx, q, &mut matched.scale), strip_factors(cx, kt, &mut matched.scale));
+    let floats = [q, kt, v, softmax_input].iter().all(|&e| is_float(cx.func, e));
+    if !floats || !all_float32(cx.func, &[matched.product]) {
         return None;
     }
-    fits(cx.func, [q, kt, v], out, &dims)?;
-    let k = match transposed(cx, kt, &mut found.scale) {
+    check_sizes(cx.func, [q, kt, v], out, &dims)?;
+    let k = match transposed_keys(cx, kt, &mut matched.scale) {
         Some(k) => k,
-        None => transposed_here(cx, q, kt)?,
+        None => transpose_keys(cx, q, kt)?,
     };
-    let v_source = source(cx, v)?;
-    let [k, v_source] = shared(cx, [k, v_source]).unwrap_or([k, v_source]);
-    let bias_dims = match found.bias {
+    let v_source = source_of(cx, v)?;
+    let [k, v_source] = shared_heads(cx, [k, v_source]).unwrap_or([k, v_source]);
+    let bias_dims = match matched.bias {
         Some((bias, _)) => bias_dims(cx.func, bias, &dims)?,
         None => Vec::new(),
     };
-    let mask = match found.mask {
+    let mask = match matched.mask {
         Some(mask) => {
-            let all = mask.all.iter().map(|c| broadcast_dims(cx.func, c.tensor, &dims));
+            let all = mask.conditions.iter().map(|c| broadcast_dims(cx.func, c.tensor, &dims));
             let all = all.collect::<Option<Vec<_>>>()?;
-            Some((mask, together(&all)))
+            Some((mask, union_dims(&all)))
         }
         None => None,
     };
     Some(Attention {
-        sources: [source(cx, q)?, k, v_source],
-        bias: found.bias.map(|(bias, _)| bias),
-        bias_rounding: found.bias.and_then(|(_, rounding)| rounding),
+        sources: [source_of(cx, q)?, k, v_source],
+        bias: matched.bias.map(|(bias, _)| bias),
+        bias_rounding: matched.bias.and_then(|(_, rounding)| rounding),
         bias_dims,
         mask,
-        scale: Some(found.scale),
-        cap: found.cap,
-        causal: found.causal,
-        window: found.window,
-        heads: dims.len() == 4,
-        blind,
+        scale: Some(matched.scale),
+        cap: matched.cap,
+        causal: matched.causal,
+        window: matched.window,
+        heads_before_rows: dims.len() == 4,
+        fully_masked_result,
     })
 }
 
 /// Whether each dim of several tensors that broadcast to each other, from the last, is that of the scores in any of them.
-fn together(all: &[Vec<bool>]) -> Vec<bool> {
-    let rank = all.iter().map(Vec::len).max().unwrap_or(0);
-    (0..rank).map(|at| all.iter().any(|own| own.get(at) == Some(&true))).collect()
+fn union_dims(dims: &[Vec<bool>]) -> Vec<bool> {
+    let rank = dims.iter().map(Vec::len).max().unwrap_or(0);
+    (0..rank).map(|at| dims.iter().any(|tensor_dims| tensor_dims.get(at) == Some(&true))).collect()
 }
 
 /// Matches a call of an attention operator.
-pub(super) fn called(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
+pub(super) fn match_operator_call(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
     let args = defining_operands(cx, root, ATTENTION)
         .or_else(|| defining_operands(cx, root, ATTENTION_BIAS))?;
     let &[q, k, v, ..] = &args[..] else { return None };
@@ -181,14 +190,14 @@ pub(super) fn called(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
     if [of_q, of_k, of_v].iter().any(|d| d.len() != 4) {
         return None;
     }
-    let same =
+    let same_batch =
         of_q[0] == of_k[0] && of_k[0] == of_v[0] && of_q[3] == of_k[3] && of_k[1..3] == of_v[1..3];
     let count = |s: Sym| cx.func.syms.as_int(s);
-    let grouped = match (count(of_q[2]), count(of_k[2])) {
+    let heads_are_grouped = match (count(of_q[2]), count(of_k[2])) {
         (Some(own), Some(shared)) => shared > 0 && own % shared == 0,
         _ => of_q[2] == of_k[2],
     };
-    if !same || !grouped {
+    if !same_batch || !heads_are_grouped {
         return None;
     }
     let scores = [of_q[0], of_q[2], of_q[1], of_k[1]];
@@ -197,24 +206,24 @@ pub(super) fn called(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
         None => Vec::new(),
     };
     let attrs = defining_attrs(cx, root)?;
-    let given = |key: &str| attrs.get(key).filter(|v| !v.is_none());
+    let attr_value = |key: &str| attrs.get(key).filter(|v| !v.is_none());
     let (queries, keys) = (scores[2], scores[3]);
-    let causal = match given("causal_mask").map(|v| v.as_str()) {
+    let causal = match attr_value("causal_mask").map(|v| v.as_str()) {
         None => None,
         Some(Some("TopLeft")) => Some(cx.func.syms.int(0)),
         Some(Some("BottomRight")) => Some(cx.func.syms.sub(keys, queries)),
         Some(_) => return None,
     };
-    let window = match given("window_size") {
+    let window = match attr_value("window_size") {
         Some(v) => v.as_int().filter(|&w| w > 0 && w < 1 << 30)?,
         None => 0,
     };
-    let scale = match given("scale") {
+    let scale = match attr_value("scale") {
         Some(v) => Some(v.as_float()?),
         None => None,
     };
     let sources = [q, k, v].map(|tensor| Source { tensor, layout: Layout::Tokens });
-    let heads = false;
+    let heads_before_rows = false;
     Some(Attention {
         sources,
         bias,
@@ -225,8 +234,8 @@ pub(super) fn called(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
         cap: 0.0,
         causal,
         window,
-        heads,
-        blind: Blind::Zeros,
+        heads_before_rows,
+        fully_masked_result: FullyMaskedResult::Zeros,
     })
 }
 
@@ -235,22 +244,22 @@ fn all_float32(func: &Function, list: &[Expr]) -> bool {
 }
 
 /// Checks that the sizes of queries, transposed keys, values, results and scores match.
-fn fits(func: &Function, [q, kt, v]: [Expr; 3], out: &[Sym], scores: &[Sym]) -> Option<()> {
+fn check_sizes(func: &Function, [q, kt, v]: [Expr; 3], out: &[Sym], scores: &[Sym]) -> Option<()> {
     let (q, kt, v) = (func.ty(q).dims()?, func.ty(kt).dims()?, func.ty(v).dims()?);
     let rank = scores.len();
     if !(3..=4).contains(&rank) || [q, kt, v, out].iter().any(|d| d.len() != rank) {
         return None;
     }
-    let lead = rank - 2;
-    let same = [q, kt, v, out].iter().all(|d| d[..lead] == scores[..lead]);
-    let (rows, keys) = (scores[lead], scores[lead + 1]);
-    let sized = q[lead] == rows
-        && q[lead + 1] == kt[lead]
-        && kt[lead + 1] == keys
-        && v[lead] == keys
-        && out[lead] == rows
-        && out[lead + 1] == v[lead + 1];
-    (same && sized).then_some(())
+    let batch_rank = rank - 2;
+    let same_batch = [q, kt, v, out].iter().all(|d| d[..batch_rank] == scores[..batch_rank]);
+    let (rows, keys) = (scores[batch_rank], scores[batch_rank + 1]);
+    let sizes_match = q[batch_rank] == rows
+        && q[batch_rank + 1] == kt[batch_rank]
+        && kt[batch_rank + 1] == keys
+        && v[batch_rank] == keys
+        && out[batch_rank] == rows
+        && out[batch_rank + 1] == v[batch_rank + 1];
+    (same_batch && sizes_match).then_some(())
 }
 
 /// [`broadcast_dims`] of a bias of floats.
@@ -260,14 +269,14 @@ fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
 
 /// Whether each dim of a bias or mask, from the last, is that of the scores; `None` if a dim is neither that nor 1.
 fn broadcast_dims(func: &Function, e: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
-    let own = func.ty(e).dims()?;
-    if own.len() > scores.len() {
+    let dims = func.ty(e).dims()?;
+    if dims.len() > scores.len() {
         return None;
     }
-    let pairs = own.iter().rev().zip(scores.iter().rev());
+    let pairs = dims.iter().rev().zip(scores.iter().rev());
     pairs
-        .map(|(&own, &want)| match func.syms.as_int(own) {
-            _ if own == want => Some(true),
+        .map(|(&dims, &score_dim)| match func.syms.as_int(dims) {
+            _ if dims == score_dim => Some(true),
             Some(1) => Some(false),
             _ => None,
         })

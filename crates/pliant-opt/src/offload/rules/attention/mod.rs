@@ -100,12 +100,12 @@ const SOFTMAX: Op = Op::new("relax.nn.softmax");
 const WHERE: Op = Op::new("relax.where");
 
 /// The permutation that exchanges heads and positions.
-const EXCHANGED: [usize; 4] = [0, 2, 1, 3];
+const SWAP_HEADS_AND_ROWS: [usize; 4] = [0, 2, 1, 3];
 
 /// The number of patterns for the weights of one form: without a cast, cast once, and cast twice (rounded in between).
-const CASTS: usize = 3;
+const CAST_VARIANTS: usize = 3;
 /// The number of patterns for weights: a softmax, or a softmax that `R.where` replaces by zeros.
-const WRITTEN: usize = 2 * CASTS;
+const OPERATOR_PATTERNS: usize = 2 * CAST_VARIANTS;
 
 /// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
@@ -120,14 +120,14 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct AttentionRule {
-    /// The patterns of attention: [`WRITTEN`] products of weights by values, one of values by transposed weights, then calls of the
+    /// The patterns of attention: [`OPERATOR_PATTERNS`] products of weights by values, one of values by transposed weights, then calls of the
     /// operators.
     roots: Vec<Pattern>,
     rules: RuleSet,
     /// Two exchanges of heads and positions in sequence, without and with a cast in between.
-    twice: [Pattern; 2],
+    double_swaps: [Pattern; 2],
     /// The readers of the function's variables; `None` if it has no attention.
-    uses: Option<Uses>,
+    read_counts: Option<ReadCounts>,
     /// The results of attention in the function that are stored in the order (batch, rows, heads, size).
     by_tokens: FxHashSet<Expr>,
 }
@@ -140,7 +140,9 @@ impl AttentionRule {
         let mut roots = Vec::new();
         for weights in [softmax, guarded] {
             let all = std::iter::successors(Some(weights), |e| Some(cast(e)));
-            roots.extend(all.take(CASTS).map(|weights| matmul_pattern(&weights, &wildcard())));
+            roots.extend(
+                all.take(CAST_VARIANTS).map(|weights| matmul_pattern(&weights, &wildcard())),
+            );
         }
         // A product of the values by transposed weights, as attention over the positions of an image has it.
         let softmax = is_op(SOFTMAX).call([wildcard()]);
@@ -153,19 +155,27 @@ impl AttentionRule {
         }
         let rules = RuleSet::new(roots.clone(), ctx.ops)?;
         let once = is_op(PERMUTE_DIMS).call([wildcard()]);
-        let twice = [once.clone(), cast(&once)].map(|e| is_op(PERMUTE_DIMS).call([e]));
-        Ok(AttentionRule { roots, rules, twice, uses: None, by_tokens: FxHashSet::default() })
+        let double_swaps = [once.clone(), cast(&once)].map(|e| is_op(PERMUTE_DIMS).call([e]));
+        Ok(AttentionRule {
+            roots,
+            rules,
+            double_swaps,
+            read_counts: None,
+            by_tokens: FxHashSet::default(),
+        })
     }
 }
 
 impl Rule for AttentionRule {
     fn begin(&mut self, func: &Function) {
-        self.uses = mentions(func).then(|| Uses::of(func));
+        self.read_counts = may_have_attention(func).then(|| ReadCounts::of(func));
         self.by_tokens.clear();
     }
 
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
-        let Some(uses) = &self.uses else { return Ok(Err(KeepReason::NotApplicable)) };
+        let Some(read_counts) = &self.read_counts else {
+            return Ok(Err(KeepReason::NotApplicable));
+        };
         let (value, defs) = (site.root.value, &site.uses().1);
         if !self.rules.may_match(site.func, value) {
             return Ok(Err(KeepReason::NotApplicable));
@@ -176,20 +186,27 @@ impl Rule for AttentionRule {
         let var = site.root.var;
         let mut cx = RewriteCx::new(site.func, site.ctx.ops, defs, var, site.namer);
         let attention = match rule {
-            ..WRITTEN => matcher::written(&mut cx, uses, root),
-            WRITTEN => matcher::by_columns(&mut cx, uses, root),
-            _ => matcher::called(&mut cx, root),
+            ..OPERATOR_PATTERNS => matcher::match_operators(&mut cx, read_counts, root),
+            OPERATOR_PATTERNS => matcher::match_transposed(&mut cx, read_counts, root),
+            _ => matcher::match_operator_call(&mut cx, root),
         };
         let Some(attention) = attention else {
             return Ok(Err("its operands are not float32 of sizes that are known to fit, or something else reads its weights".into()));
         };
-        let attention = casts::widened(&mut cx, attention)?;
-        let exchanged = rule != WRITTEN && attention.heads && uses.exchanged(var);
-        let mut value =
-            replaced(&mut cx, site.loop_functions, &attention, exchanged, &mut self.by_tokens)?;
-        if rule == WRITTEN {
+        let attention = casts::widen_operands(&mut cx, attention)?;
+        let by_tokens = rule != OPERATOR_PATTERNS
+            && attention.heads_before_rows
+            && read_counts.is_read_by_tokens(var);
+        let mut value = emit_attention(
+            &mut cx,
+            site.loop_functions,
+            &attention,
+            by_tokens,
+            &mut self.by_tokens,
+        )?;
+        if rule == OPERATOR_PATTERNS {
             let rows = cx.emit(value);
-            value = matcher::exchange_last(&mut cx, rows)?;
+            value = matcher::swap_last_two(&mut cx, rows)?;
         }
         site.bindings = cx.into_bindings();
         Ok(Ok(Offloaded { result: var, removed: Vec::new(), value }))
@@ -204,10 +221,10 @@ impl Rule for AttentionRule {
         // Results in the order (batch, rows, heads, size) were transposed for their readers. Readers that transpose them back read
         // the kernel's results directly.
         let by_tokens = &self.by_tokens;
-        for pattern in &self.twice {
+        for pattern in &self.double_swaps {
             rewrite_call(func, pattern, ctx.ops, Some(writers), |cx, found| {
                 let Some(root) = found.get(pattern) else { return Ok(None) };
-                let Some((tokens, attrs)) = twice(cx, root) else { return Ok(None) };
+                let Some((tokens, attrs)) = double_swap(cx, root) else { return Ok(None) };
                 match attrs {
                     _ if !by_tokens.contains(&tokens) => Ok(None),
                     None => Ok(Some(tokens)),
@@ -220,7 +237,7 @@ impl Rule for AttentionRule {
 }
 
 /// Whether a function calls a softmax or an attention operator. Other functions are not searched.
-fn mentions(func: &Function) -> bool {
+fn may_have_attention(func: &Function) -> bool {
     let wanted = [SOFTMAX, ATTENTION, ATTENTION_BIAS];
     bindings(func).iter().any(|(_, b)| {
         matches!(func.expr(b.value), ExprData::Call { callee: Callee::Op(op), .. } if wanted.contains(op))
@@ -228,34 +245,34 @@ fn mentions(func: &Function) -> bool {
 }
 
 /// The readers of a function's variables: bindings, and results of its sequences.
-struct Uses {
+struct ReadCounts {
     /// How often each variable is read.
     counts: FxHashMap<Var, usize>,
     /// The source of each variable that is a copy.
     aliases: FxHashMap<Var, Var>,
     /// The variables that a transpose of heads and positions reads, directly or after a cast.
-    exchanged: FxHashSet<Var>,
+    swapped: FxHashSet<Var>,
 }
 
-impl Uses {
-    fn of(func: &Function) -> Uses {
-        let mut uses = Uses {
+impl ReadCounts {
+    fn of(func: &Function) -> ReadCounts {
+        let mut read_counts = ReadCounts {
             counts: FxHashMap::default(),
             aliases: FxHashMap::default(),
-            exchanged: FxHashSet::default(),
+            swapped: FxHashSet::default(),
         };
         for seq in reachable_seqs(func) {
             for_each_operand_var(func, func.seq(seq).result, &mut |v| {
-                *uses.counts.entry(v).or_default() += 1;
+                *read_counts.counts.entry(v).or_default() += 1;
             });
         }
         let mut casts: FxHashMap<Var, Var> = FxHashMap::default();
         for (_, b) in bindings(func) {
             for v in operand_vars(func, b.value) {
-                *uses.counts.entry(v).or_default() += 1;
+                *read_counts.counts.entry(v).or_default() += 1;
             }
             if let ExprData::Var(v) = func.expr(b.value) {
-                uses.aliases.insert(b.var, *v);
+                read_counts.aliases.insert(b.var, *v);
             }
             if let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(b.value)
                 && (*op == PERMUTE_DIMS || *op == CAST)
@@ -263,75 +280,77 @@ impl Uses {
             {
                 if *op == CAST {
                     casts.insert(b.var, *v);
-                } else if permute_axes(func.call_attrs(*attrs), 4).as_deref() == Some(&EXCHANGED) {
-                    uses.exchanged.extend([Some(v), casts.get(v)].into_iter().flatten());
+                } else if permute_axes(func.call_attrs(*attrs), 4).as_deref()
+                    == Some(&SWAP_HEADS_AND_ROWS)
+                {
+                    read_counts.swapped.extend([Some(v), casts.get(v)].into_iter().flatten());
                 }
             }
         }
-        uses
+        read_counts
     }
 
-    fn exchanged(&self, v: Var) -> bool {
-        self.exchanged.contains(&v)
+    fn is_read_by_tokens(&self, v: Var) -> bool {
+        self.swapped.contains(&v)
     }
 
     /// Whether an operand, under each of its names, is read at most `times` times.
-    fn at_most(&self, func: &Function, e: Expr, times: usize) -> bool {
+    fn read_at_most(&self, func: &Function, e: Expr, times: usize) -> bool {
         let ExprData::Var(v) = func.expr(e) else { return true };
         let mut names = std::iter::successors(Some(v), |v| self.aliases.get(v));
         names.all(|v| self.counts.get(v).copied().unwrap_or(0) <= times)
     }
 }
 
-/// The value of an attention: the kernel call, and the transpose of its result if it is `exchanged`.
-fn replaced(
+/// The value of an attention: the kernel call, and the transpose of its result if it is `by_tokens`.
+fn emit_attention(
     cx: &mut RewriteCx<'_>,
-    kernels: &mut LoopFunctions,
+    loop_functions: &mut LoopFunctions,
     attention: &Attention,
-    exchanged: bool,
-    made: &mut FxHashSet<Expr>,
+    by_tokens: bool,
+    stored_by_tokens: &mut FxHashSet<Expr>,
 ) -> Result<Expr, PassError> {
-    let mut seen = None;
-    for c in attention.mask.iter().flat_map(|(mask, _)| &mask.all) {
-        let own = match c.hides {
+    let mut visible = None;
+    for c in attention.mask.iter().flat_map(|(mask, _)| &mask.conditions) {
+        let condition = match c.hides {
             true => {
                 let not = cx.call(LOGICAL_NOT, &[c.tensor], Attrs::default())?;
                 cx.emit(not)
             }
             false => c.tensor,
         };
-        seen = Some(match seen {
-            None => own,
+        visible = Some(match visible {
+            None => condition,
             Some(before) => {
-                let both = cx.call(LOGICAL_AND, &[before, own], Attrs::default())?;
+                let both = cx.call(LOGICAL_AND, &[before, condition], Attrs::default())?;
                 cx.emit(both)
             }
         });
     }
-    let call = kernel::call(cx, attention, seen, exchanged)
+    let call = kernel::loop_function_call(cx, attention, visible, by_tokens)
         .map_err(|e| PassError::internal(format!("attention has no loop function: {e}")))?;
-    let value = kernels.call(cx.func, call);
-    if !exchanged {
+    let value = loop_functions.call(cx.func, call);
+    if !by_tokens {
         return Ok(value);
     }
     let tokens = cx.emit(value);
-    made.insert(tokens);
-    let axes = AttrValue::ints(EXCHANGED.map(|a| a as i64));
+    stored_by_tokens.insert(tokens);
+    let axes = AttrValue::ints(SWAP_HEADS_AND_ROWS.map(|a| a as i64));
     cx.call(PERMUTE_DIMS, &[tokens], Attrs::default().with("axes", axes))
 }
 
 /// The tensor whose heads and positions are exchanged twice, and the attributes of a cast in between.
-fn twice(cx: &RewriteCx<'_>, root: Expr) -> Option<(Expr, Option<Attrs>)> {
-    let exchanges = |e: Expr| {
+fn double_swap(cx: &RewriteCx<'_>, root: Expr) -> Option<(Expr, Option<Attrs>)> {
+    let swaps_heads_and_rows = |e: Expr| {
         let attrs = defining_attrs(cx, e)?;
-        (permute_axes(&attrs, 4).as_deref() == Some(&EXCHANGED)).then_some(())
+        (permute_axes(&attrs, 4).as_deref() == Some(&SWAP_HEADS_AND_ROWS)).then_some(())
     };
-    exchanges(root)?;
+    swaps_heads_and_rows(root)?;
     let inner = defining_operands(cx, root, PERMUTE_DIMS)?[0];
     let (inner, attrs) = match defining_operands(cx, inner, CAST) {
         Some(args) => (args[0], defining_attrs(cx, inner)),
         None => (inner, None),
     };
-    exchanges(inner)?;
+    swaps_heads_and_rows(inner)?;
     Some((defining_operands(cx, inner, PERMUTE_DIMS)?[0], attrs))
 }

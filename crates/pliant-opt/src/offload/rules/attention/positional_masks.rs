@@ -15,18 +15,18 @@ const BROADCAST: Op = Op::new("relax.broadcast_to");
 const ARANGE: Op = Op::new("relax.arange");
 const FULL: Op = Op::new("relax.full");
 const ONES: Op = Op::new("relax.ones");
-const SIZES: Op = Op::new("relax.shape_to_tensor");
+const SHAPE_TO_TENSOR: Op = Op::new("relax.shape_to_tensor");
 const SUBTRACT: Op = Op::new("relax.subtract");
 const TRIL: Op = Op::new("relax.tril");
 const TRIU: Op = Op::new("relax.triu");
 const RESHAPES: [Op; 3] = [RESHAPE, Op::new("relax.expand_dims"), Op::new("relax.squeeze")];
 
 /// Maximum depth of operands that are searched.
-const DEEP: u32 = 12;
+const MAX_DEPTH: u32 = 12;
 
 /// The keys `j` that are visible to query `i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bound {
+pub(super) enum KeyBound {
     /// All keys.
     All,
     /// `j <= i + number`.
@@ -35,15 +35,15 @@ pub(super) enum Bound {
     From(Sym),
 }
 
-impl Bound {
+impl KeyBound {
     /// The complement.
-    fn others(self, cx: &mut RewriteCx<'_>) -> Option<Bound> {
+    fn complement(self, cx: &mut RewriteCx<'_>) -> Option<KeyBound> {
         let syms = &mut cx.func.syms;
         let one = syms.int(1);
         match self {
-            Bound::All => None,
-            Bound::UpTo(r) => Some(Bound::From(syms.add(r, one))),
-            Bound::From(r) => Some(Bound::UpTo(syms.sub(r, one))),
+            KeyBound::All => None,
+            KeyBound::UpTo(r) => Some(KeyBound::From(syms.add(r, one))),
+            KeyBound::From(r) => Some(KeyBound::UpTo(syms.sub(r, one))),
         }
     }
 }
@@ -57,44 +57,48 @@ pub(super) struct Condition {
 }
 
 /// The bound that a condition expresses for scores of these dims; `None` if it is not positional.
-pub(super) fn bound(cx: &mut RewriteCx<'_>, c: Condition, dims: &[Sym]) -> Option<Bound> {
-    let tensor = inner(cx, c.tensor);
-    let said = match compared(cx, tensor, dims) {
+pub(super) fn condition_bound(
+    cx: &mut RewriteCx<'_>,
+    c: Condition,
+    dims: &[Sym],
+) -> Option<KeyBound> {
+    let tensor = look_through_broadcasts(cx, c.tensor);
+    let bound = match comparison_bound(cx, tensor, dims) {
         Some(bound) => bound,
-        None => match triangle_of(cx, uncast(cx, tensor), dims) {
+        None => match match_triangle(cx, uncast(cx, tensor), dims) {
             // Casts keep 1.
             Some((bound, 1.0)) => bound,
-            _ => return constant(cx, c.tensor, dims, |t| bools(t, c.hides)),
+            _ => return constant_bound(cx, c.tensor, dims, |t| visible_keys(t, c.hides)),
         },
     };
-    if c.hides { said.others(cx) } else { Some(said) }
+    if c.hides { bound.complement(cx) } else { Some(bound) }
 }
 
 /// The bound that an additive mask expresses: minus infinity on one side of a diagonal, and zeros on the other.
-pub(super) fn bound_of_sum(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Bound> {
-    let tensor = inner(cx, e);
-    match triangle_of(cx, tensor, dims) {
-        Some((bound, f64::NEG_INFINITY)) => bound.others(cx),
-        _ => constant(cx, e, dims, |t| {
-            let seen = |&x: &f64| match x {
+pub(super) fn additive_bound(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<KeyBound> {
+    let tensor = look_through_broadcasts(cx, e);
+    match match_triangle(cx, tensor, dims) {
+        Some((bound, f64::NEG_INFINITY)) => bound.complement(cx),
+        _ => constant_bound(cx, e, dims, |t| {
+            let visible = |&x: &f64| match x {
                 0.0 => Some(true),
                 f64::NEG_INFINITY => Some(false),
                 _ => None,
             };
-            t.to_f64_vec().ok()?.iter().map(seen).collect()
+            t.to_f64_vec().ok()?.iter().map(visible).collect()
         }),
     }
 }
 
 /// Looks through broadcasts, and through reshapes that change only leading dims of 1.
-fn inner(cx: &RewriteCx<'_>, e: Expr) -> Expr {
+fn look_through_broadcasts(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     let mut e = e;
-    for _ in 0..DEEP {
+    for _ in 0..MAX_DEPTH {
         let ExprData::Call { callee: Callee::Op(op), args, .. } = *cx.func.expr(cx.value(e)) else {
             break;
         };
         let Some(&from) = cx.func.list(args).first() else { break };
-        let same = || Some(without_ones(cx, from)? == without_ones(cx, e)?);
+        let same = || Some(without_leading_ones(cx, from)? == without_leading_ones(cx, e)?);
         if op == BROADCAST || RESHAPES.contains(&op) && same() == Some(true) {
             e = from;
         } else {
@@ -105,7 +109,7 @@ fn inner(cx: &RewriteCx<'_>, e: Expr) -> Expr {
 }
 
 /// The dims after leading dims of 1.
-fn without_ones<'a>(cx: &'a RewriteCx<'_>, e: Expr) -> Option<&'a [Sym]> {
+fn without_leading_ones<'a>(cx: &'a RewriteCx<'_>, e: Expr) -> Option<&'a [Sym]> {
     let dims = cx.func.ty(e).dims()?;
     let ones = dims.iter().take_while(|&&d| cx.func.syms.as_int(d) == Some(1)).count();
     Some(&dims[ones..])
@@ -115,26 +119,26 @@ fn without_ones<'a>(cx: &'a RewriteCx<'_>, e: Expr) -> Option<&'a [Sym]> {
 
 /// A comparison with 0.
 #[derive(Clone, Copy)]
-enum Than {
+enum Comparison {
     Less,
     LessEqual,
     Greater,
     GreaterEqual,
 }
 
-const COMPARISONS: [(Op, Than); 4] = [
-    (Op::new("relax.less"), Than::Less),
-    (Op::new("relax.less_equal"), Than::LessEqual),
-    (Op::new("relax.greater"), Than::Greater),
-    (Op::new("relax.greater_equal"), Than::GreaterEqual),
+const COMPARISONS: [(Op, Comparison); 4] = [
+    (Op::new("relax.less"), Comparison::Less),
+    (Op::new("relax.less_equal"), Comparison::LessEqual),
+    (Op::new("relax.greater"), Comparison::Greater),
+    (Op::new("relax.greater_equal"), Comparison::GreaterEqual),
 ];
 
 /// Maximum magnitude of integers that are analyzed. For sizes that kernels support, 32-bit integers do not wrap around up to it.
-const MOST: i64 = 1 << 30;
+const MAX_INTEGER: i64 = 1 << 30;
 /// The maximum size that kernels support.
-const MOST_SIZE: i64 = 1 << 28;
+const MAX_SIZE: i64 = 1 << 28;
 /// Maximum difference between integers at adjacent positions.
-const MOST_STEP: i64 = 4;
+const MAX_STEP: i64 = 4;
 
 /// Integers that grow by a constant step along each of the last two axes.
 #[derive(Clone, Copy)]
@@ -144,16 +148,16 @@ struct Ramp {
     /// The first integer.
     first: Sym,
     /// Whether they were computed as 32-bit integers. Variables that are not sizes of scores may be too large for these.
-    narrow: bool,
+    is_32_bit: bool,
 }
 
 impl Ramp {
     /// The difference of two ramps.
-    fn less(self, cx: &mut RewriteCx<'_>, other: Ramp) -> Option<Ramp> {
+    fn minus(self, cx: &mut RewriteCx<'_>, other: Ramp) -> Option<Ramp> {
         let zero = cx.func.syms.int(0);
-        let minus = other.axes.map(|axis| axis.map(|(by, n)| (-by, n)));
+        let negated_axes = other.axes.map(|axis| axis.map(|(by, n)| (-by, n)));
         let first = cx.func.syms.sub(zero, other.first);
-        self.plus(cx, Ramp { axes: minus, first, ..other })
+        self.plus(cx, Ramp { axes: negated_axes, first, ..other })
     }
 
     /// The sum of two ramps; `None` if the sizes differ, since one of them may turn out to be 1.
@@ -166,34 +170,35 @@ impl Ramp {
                 (a, b) => a.or(b),
             };
         }
-        let narrow = self.narrow || other.narrow;
-        Some(Ramp { axes, first: cx.func.syms.add(self.first, other.first), narrow })
+        let is_32_bit = self.is_32_bit || other.is_32_bit;
+        Some(Ramp { axes, first: cx.func.syms.add(self.first, other.first), is_32_bit })
     }
 
     /// The ramp, if no integer wraps around: all are far from the limits of their type, given that variables are sizes.
-    fn sure(self, cx: &mut RewriteCx<'_>) -> Option<Ramp> {
+    fn without_wraparound(self, cx: &mut RewriteCx<'_>) -> Option<Ramp> {
         let syms = &mut cx.func.syms;
         let mut sizes = Facts::new();
         for var in syms.free_vars(self.first) {
-            sizes.assume_range(var, Some(0), Some(MOST_SIZE));
+            sizes.assume_range(var, Some(0), Some(MAX_SIZE));
         }
         let bound = Analyzer::new(syms, &sizes).const_int_bound(self.first);
-        let near = bound.lo()? >= -MOST && bound.hi()? <= MOST;
-        let slow = self.axes.iter().flatten().all(|(by, _)| by.abs() <= MOST_STEP);
-        (near && slow).then_some(self)
+        let is_in_range = bound.lo()? >= -MAX_INTEGER && bound.hi()? <= MAX_INTEGER;
+        let has_small_steps = self.axes.iter().flatten().all(|(by, _)| by.abs() <= MAX_STEP);
+        (is_in_range && has_small_steps).then_some(self)
     }
 }
 
 /// The bound that a comparison of integers expresses.
-fn compared(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Bound> {
-    let find = |&(op, than): &(Op, Than)| Some((defining_operands(cx, e, op)?, than));
-    let (args, than) = COMPARISONS.iter().find_map(find)?;
-    let (a, b) = (ramp(cx, args[0], DEEP)?, ramp(cx, args[1], DEEP)?);
-    let d = a.less(cx, b)?.sure(cx)?;
+fn comparison_bound(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<KeyBound> {
+    let find =
+        |&(op, comparison): &(Op, Comparison)| Some((defining_operands(cx, e, op)?, comparison));
+    let (args, comparison) = COMPARISONS.iter().find_map(find)?;
+    let (a, b) = (checked_ramp(cx, args[0], MAX_DEPTH)?, checked_ramp(cx, args[1], MAX_DEPTH)?);
+    let d = a.minus(cx, b)?.without_wraparound(cx)?;
     let [.., rows, keys] = *dims else { return None };
     let syms = &cx.func.syms;
     let sizes = [syms.free_vars(rows), syms.free_vars(keys)].concat();
-    if d.narrow && !syms.free_vars(d.first).iter().all(|var| sizes.contains(var)) {
+    if d.is_32_bit && !syms.free_vars(d.first).iter().all(|var| sizes.contains(var)) {
         return None;
     }
     let by = |cx: &RewriteCx<'_>, axis: Option<(i64, Sym)>, size: Sym| match axis {
@@ -208,39 +213,39 @@ fn compared(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Bound> {
     };
     // Here `i - j + r` is compared with 0.
     let (zero, one) = (cx.func.syms.int(0), cx.func.syms.int(1));
-    let (r, than) = match (upwards, than) {
-        (true, than) => (d.first, than),
-        (false, than) => (
+    let (r, comparison) = match (upwards, comparison) {
+        (true, comparison) => (d.first, comparison),
+        (false, comparison) => (
             cx.func.syms.sub(zero, d.first),
-            match than {
-                Than::Less => Than::Greater,
-                Than::LessEqual => Than::GreaterEqual,
-                Than::Greater => Than::Less,
-                Than::GreaterEqual => Than::LessEqual,
+            match comparison {
+                Comparison::Less => Comparison::Greater,
+                Comparison::LessEqual => Comparison::GreaterEqual,
+                Comparison::Greater => Comparison::Less,
+                Comparison::GreaterEqual => Comparison::LessEqual,
             },
         ),
     };
-    Some(match than {
-        Than::GreaterEqual => Bound::UpTo(r),
-        Than::Greater => Bound::UpTo(cx.func.syms.sub(r, one)),
-        Than::LessEqual => Bound::From(r),
-        Than::Less => Bound::From(cx.func.syms.add(r, one)),
+    Some(match comparison {
+        Comparison::GreaterEqual => KeyBound::UpTo(r),
+        Comparison::Greater => KeyBound::UpTo(cx.func.syms.sub(r, one)),
+        Comparison::LessEqual => KeyBound::From(r),
+        Comparison::Less => KeyBound::From(cx.func.syms.add(r, one)),
     })
 }
 
 /// The ramp that an integer tensor is, if it does not wrap around.
-fn ramp(cx: &mut RewriteCx<'_>, e: Expr, deep: u32) -> Option<Ramp> {
-    let narrow = match cx.func.ty(e).dtype()? {
+fn checked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
+    let is_32_bit = match cx.func.ty(e).dtype()? {
         DType::Int64 => false,
         DType::Int32 => true,
         _ => return None,
     };
-    let found = ramp_of(cx, e, deep.checked_sub(1)?)?;
-    Ramp { narrow: narrow || found.narrow, ..found }.sure(cx)
+    let ramp = unchecked_ramp(cx, e, depth.checked_sub(1)?)?;
+    Ramp { is_32_bit: is_32_bit || ramp.is_32_bit, ..ramp }.without_wraparound(cx)
 }
 
 /// As [`ramp`], but the result may wrap around.
-fn ramp_of(cx: &mut RewriteCx<'_>, e: Expr, deep: u32) -> Option<Ramp> {
+fn unchecked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     let none = [None, None];
     let (op, args) = match *cx.func.expr(cx.value(e)) {
         ExprData::Constant(c) => {
@@ -263,33 +268,33 @@ fn ramp_of(cx: &mut RewriteCx<'_>, e: Expr, deep: u32) -> Option<Ramp> {
             };
             let first = number(0)?;
             let &[count] = cx.func.ty(e).dims()? else { return None };
-            Some(Ramp { axes: [Some((by, count)), None], first, narrow: false })
+            Some(Ramp { axes: [Some((by, count)), None], first, is_32_bit: false })
         }
-        SIZES => match cx.func.ty(args[0]) {
+        SHAPE_TO_TENSOR => match cx.func.ty(args[0]) {
             TypeData::Shape { dims: Some(dims), .. } if dims.len() == 1 => {
-                Some(Ramp { axes: none, first: dims[0], narrow: false })
+                Some(Ramp { axes: none, first: dims[0], is_32_bit: false })
             }
             _ => None,
         },
-        CAST => ramp(cx, args[0], deep),
-        BROADCAST => ramp(cx, args[0], deep),
+        CAST => checked_ramp(cx, args[0], depth),
+        BROADCAST => checked_ramp(cx, args[0], depth),
         ADD | SUBTRACT => {
-            let (a, b) = (ramp(cx, args[0], deep)?, ramp(cx, args[1], deep)?);
-            if op == ADD { a.plus(cx, b) } else { a.less(cx, b) }
+            let (a, b) = (checked_ramp(cx, args[0], depth)?, checked_ramp(cx, args[1], depth)?);
+            if op == ADD { a.plus(cx, b) } else { a.minus(cx, b) }
         }
         _ if RESHAPES.contains(&op) => {
-            let inside = ramp(cx, args[0], deep)?;
-            let (from, to) = (along(cx, args[0])?, along(cx, e)?);
+            let inner_ramp = checked_ramp(cx, args[0], depth)?;
+            let (from, to) = (only_wide_axis(cx, args[0])?, only_wide_axis(cx, e)?);
             let axes = match (from, to) {
                 (None, None) => none,
                 (Some((at, n)), Some((to, m))) if n == m => {
                     let mut axes = none;
-                    *axes.get_mut(to)? = *inside.axes.get(at)?;
+                    *axes.get_mut(to)? = *inner_ramp.axes.get(at)?;
                     axes
                 }
                 _ => return None,
             };
-            Some(Ramp { axes, ..inside })
+            Some(Ramp { axes, ..inner_ramp })
         }
         _ => None,
     }
@@ -298,12 +303,12 @@ fn ramp_of(cx: &mut RewriteCx<'_>, e: Expr, deep: u32) -> Option<Ramp> {
 /// The only axis, counted from the last, along which a tensor may have more than one element, and its size; `Some(None)` if there
 /// is no such axis, `None` if there are several.
 #[expect(clippy::option_option, reason = "several axes, none and one are three answers")]
-fn along(cx: &RewriteCx<'_>, e: Expr) -> Option<Option<(usize, Sym)>> {
+fn only_wide_axis(cx: &RewriteCx<'_>, e: Expr) -> Option<Option<(usize, Sym)>> {
     let dims = cx.func.ty(e).dims()?;
-    let mut wide =
+    let mut wide_axes =
         dims.iter().rev().enumerate().filter(|(_, d)| cx.func.syms.as_int(**d) != Some(1));
-    let first = wide.next().map(|(at, &n)| (at, n));
-    wide.next().is_none().then_some(first)
+    let first = wide_axes.next().map(|(at, &n)| (at, n));
+    wide_axes.next().is_none().then_some(first)
 }
 
 /// The ramp of a constant that grows evenly along one axis.
@@ -312,9 +317,9 @@ fn constant_ramp(cx: &mut RewriteCx<'_>, t: &Tensor, dims: &[Sym]) -> Option<Ram
         DType::Int64 => t.to_vec::<i64>().ok()?,
         _ => t.to_vec::<i32>().ok()?.into_iter().map(i64::from).collect(),
     };
-    let mut wide = t.shape().iter().rev().enumerate().filter(|(_, n)| **n != 1);
-    let axis = wide.next().map(|(at, _)| at);
-    if wide.next().is_some() {
+    let mut wide_axes = t.shape().iter().rev().enumerate().filter(|(_, n)| **n != 1);
+    let axis = wide_axes.next().map(|(at, _)| at);
+    if wide_axes.next().is_some() {
         return None;
     }
     let mut axes = [None, None];
@@ -324,7 +329,7 @@ fn constant_ramp(cx: &mut RewriteCx<'_>, t: &Tensor, dims: &[Sym]) -> Option<Ram
         let size = *dims.iter().rev().nth(at).filter(|_| even)?;
         *axes.get_mut(at)? = Some((by, size));
     }
-    Some(Ramp { axes, first: cx.func.syms.int(*all.first()?), narrow: false })
+    Some(Ramp { axes, first: cx.func.syms.int(*all.first()?), is_32_bit: false })
 }
 
 // ---- triangles and constants ----
@@ -332,11 +337,11 @@ fn constant_ramp(cx: &mut RewriteCx<'_>, t: &Tensor, dims: &[Sym]) -> Option<Ram
 /// Looks through casts.
 fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     let from = std::iter::successors(Some(e), |&e| Some(defining_operands(cx, e, CAST)?[0]));
-    from.take(DEEP as usize).last().unwrap_or(e)
+    from.take(MAX_DEPTH as usize).last().unwrap_or(e)
 }
 
 /// The nonzero part of a triangle of one number (`R.tril`, `R.triu`), and the number.
-fn triangle_of(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<(Bound, f64)> {
+fn match_triangle(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<(KeyBound, f64)> {
     let (args, lower) = match defining_operands(cx, e, TRIL) {
         Some(args) => (args, true),
         None => (defining_operands(cx, e, TRIU)?, false),
@@ -345,24 +350,24 @@ fn triangle_of(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<(Bound, 
     if cx.func.ty(e).dims()?.iter().rev().take(2).ne(dims.iter().rev().take(2)) {
         return None;
     }
-    let fill = filled(cx, args[0])?;
+    let fill = fill_value(cx, args[0])?;
     let k = cx.func.syms.int(k);
-    Some((if lower { Bound::UpTo(k) } else { Bound::From(k) }, fill))
+    Some((if lower { KeyBound::UpTo(k) } else { KeyBound::From(k) }, fill))
 }
 
 /// The number that fills a tensor.
-fn filled(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
+fn fill_value(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     if let Some(args) = defining_operands(cx, e, BROADCAST) {
-        return single(cx, args[0]);
+        return constant_fill_value(cx, args[0]);
     }
     match defining_operands(cx, e, FULL) {
-        Some(args) => single(cx, args[1]),
-        None => defining_operands(cx, e, ONES).map(|_| 1.0).or_else(|| single(cx, e)),
+        Some(args) => constant_fill_value(cx, args[1]),
+        None => defining_operands(cx, e, ONES).map(|_| 1.0).or_else(|| constant_fill_value(cx, e)),
     }
 }
 
 /// The number that fills a constant.
-fn single(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
+fn constant_fill_value(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     let ExprData::Constant(c) = cx.func.expr(cx.value(e)) else { return None };
     let tensor = cx.func.const_tensor(*c);
     let all = tensor.to_f64_vec().ok()?;
@@ -371,7 +376,7 @@ fn single(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
 }
 
 /// Whether each key is visible, according to a boolean constant.
-fn bools(t: &Tensor, hides: bool) -> Option<Vec<bool>> {
+fn visible_keys(t: &Tensor, hides: bool) -> Option<Vec<bool>> {
     if t.dtype() != DType::Bool {
         return None;
     }
@@ -379,36 +384,36 @@ fn bools(t: &Tensor, hides: bool) -> Option<Vec<bool>> {
 }
 
 /// Whether a value is a constant that is false everywhere.
-pub(super) fn is_never(cx: &RewriteCx<'_>, e: Expr) -> bool {
+pub(super) fn is_constant_false(cx: &RewriteCx<'_>, e: Expr) -> bool {
     let ExprData::Constant(c) = cx.func.expr(cx.value(e)) else { return false };
-    bools(cx.func.const_tensor(*c), true).is_some_and(|all| all.into_iter().all(|x| x))
+    visible_keys(cx.func.const_tensor(*c), true).is_some_and(|all| all.into_iter().all(|x| x))
 }
 
-/// The bound that a constant with an element for each query and key expresses. `seen` returns whether each key is visible.
-fn constant(
+/// The bound that a constant with an element for each query and key expresses. `visible` returns whether each key is visible.
+fn constant_bound(
     cx: &mut RewriteCx<'_>,
     e: Expr,
     dims: &[Sym],
-    seen: impl FnOnce(&Tensor) -> Option<Vec<bool>>,
-) -> Option<Bound> {
+    visible: impl FnOnce(&Tensor) -> Option<Vec<bool>>,
+) -> Option<KeyBound> {
     let ExprData::Constant(c) = *cx.func.expr(cx.value(e)) else { return None };
     let tensor = cx.func.const_tensor(c);
     let known = |sym: Option<&Sym>| cx.func.syms.as_int(*sym?);
     let (rows, keys) = (known(dims.iter().rev().nth(1))?, known(dims.last())?);
     let shape = tensor.shape();
-    let [lead @ .., own_rows, own_keys] = shape else { return None };
-    if lead.iter().any(|&d| d != 1) || (*own_rows, *own_keys) != (rows, keys) || keys == 0 {
+    let [leading @ .., mask_rows, mask_keys] = shape else { return None };
+    if leading.iter().any(|&d| d != 1) || (*mask_rows, *mask_keys) != (rows, keys) || keys == 0 {
         return None;
     }
-    let seen = seen(tensor)?;
-    if seen.iter().all(|&x| x) {
-        return Some(Bound::All);
+    let visible = visible(tensor)?;
+    if visible.iter().all(|&x| x) {
+        return Some(KeyBound::All);
     }
     let count = |row: &[bool]| row.iter().filter(|&&x| x).count() as i64;
     let width = usize::try_from(keys).ok()?;
-    let each: Vec<(i64, &[bool])> = (0i64..).zip(seen.chunks(width)).collect();
+    let each: Vec<(i64, &[bool])> = (0i64..).zip(visible.chunks(width)).collect();
     let (i, row) = *each.iter().find(|(_, row)| (1..keys).contains(&count(row)))?;
     let r = count(row) - 1 - i;
-    let agrees = |i: i64, row: &[bool]| (0i64..).zip(row).all(|(j, &x)| x == (j <= i + r));
-    each.iter().all(|&(i, row)| agrees(i, row)).then(|| Bound::UpTo(cx.func.syms.int(r)))
+    let matches_bound = |i: i64, row: &[bool]| (0i64..).zip(row).all(|(j, &x)| x == (j <= i + r));
+    each.iter().all(|&(i, row)| matches_bound(i, row)).then(|| KeyBound::UpTo(cx.func.syms.int(r)))
 }

@@ -4,9 +4,9 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{DType, Op, Sym};
 use pliant_pass::pattern::RewriteCx;
 
-use super::casts::{Rounding, rounded, uncast, unrounded};
-use super::factors::{both, factored, number};
-use super::positional_masks::{Bound, Condition, bound, bound_of_sum};
+use super::casts::{Rounding, look_through_rounding, round_to, uncast};
+use super::factors::{combine_factors, scalar_value, strip_factors};
+use super::positional_masks::{Condition, KeyBound, additive_bound, condition_bound};
 use super::{LOGICAL_AND, LOGICAL_NOT, WHERE};
 use crate::common::products::{ADD, MATMUL, defining_operands};
 
@@ -14,23 +14,23 @@ const TANH: Op = Op::new("relax.tanh");
 const LOGICAL_OR: Op = Op::new("relax.logical_or");
 
 /// Maximum number of sums and masks of one attention.
-const MOST: usize = 6;
+const MAX_LAYERS: usize = 6;
 /// Maximum distance between positions.
-const MOST_APART: i64 = 1 << 30;
+const MAX_DISTANCE: i64 = 1 << 30;
 /// Maximum number of values that are visited for one attention, since either operand of a sum may be the scores.
-const TRIES: u32 = 32;
+const MAX_VISITED: u32 = 32;
 /// Maximum soft cap: scores of 16 times the cap, for which `tanh` is already 1, are in the range of float32 before the division.
-const MOST_CAP: f64 = f32::MAX as f64 / 16.0;
+const MAX_SOFTCAP: f64 = f32::MAX as f64 / 16.0;
 
 /// A mask that replaces scores by a number.
 #[derive(Clone, Debug)]
 pub(super) struct Mask {
     /// The conditions. A score stays if none of them hides it.
-    pub all: Vec<Condition>,
+    pub conditions: Vec<Condition>,
     /// The number that replaces hidden scores.
-    pub hidden: f64,
+    pub masked_score: f64,
     /// Whether the mask is applied before the bias is added.
-    pub first: bool,
+    pub before_bias: bool,
 }
 
 /// The parts of scores.
@@ -54,109 +54,114 @@ pub(super) struct Scores {
 }
 
 /// Matches the scores that a value holds.
-pub(super) fn scores(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Scores> {
-    let mut tries = TRIES;
-    peel(cx, e, dims, Peeled::default(), &mut tries)
+pub(super) fn match_scores(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Scores> {
+    let mut remaining_visits = MAX_VISITED;
+    match_layers(cx, e, dims, ScoreMatch::default(), &mut remaining_visits)
 }
 
 /// The operators that were removed from scores so far, from the outermost on.
 #[derive(Clone, Default)]
-struct Peeled {
+struct ScoreMatch {
     /// The tensors that are added; `None` for one that is rounded when it is added.
     sums: Vec<Option<Expr>>,
     /// The number of masks.
-    wheres: usize,
+    num_masks: usize,
     /// The type that rounds all operands that are found from here on.
     rounding: Rounding,
     bias: Option<(Expr, Rounding)>,
     mask: Option<Mask>,
     /// The positional bounds, and the conditions that express them.
-    bounds: Vec<(Bound, Condition)>,
+    bounds: Vec<(KeyBound, Condition)>,
 }
 
 /// Removes sums and masks, down to the product.
-fn peel(
+fn match_layers(
     cx: &mut RewriteCx<'_>,
     e: Expr,
     dims: &[Sym],
-    mut so_far: Peeled,
-    tries: &mut u32,
+    mut matched: ScoreMatch,
+    remaining_visits: &mut u32,
 ) -> Option<Scores> {
-    *tries = tries.checked_sub(1)?;
-    let e = unrounded(cx, e, &mut so_far.rounding);
-    if so_far.sums.len() + so_far.wheres > MOST || !has_dims(cx, e, dims) {
+    *remaining_visits = remaining_visits.checked_sub(1)?;
+    let e = look_through_rounding(cx, e, &mut matched.rounding);
+    if matched.sums.len() + matched.num_masks > MAX_LAYERS || !has_dims(cx, e, dims) {
         return None;
     }
-    if let Some((condition, hidden, inner)) = masked(cx, e, dims, so_far.rounding) {
-        so_far.wheres += 1;
-        so_far.hide(cx, condition, hidden, dims)?;
-        return peel(cx, inner, dims, so_far, tries);
+    if let Some((condition, masked_score, inner)) = match_mask(cx, e, dims, matched.rounding) {
+        matched.num_masks += 1;
+        matched.add_condition(cx, condition, masked_score, dims)?;
+        return match_layers(cx, inner, dims, matched, remaining_visits);
     }
     if let Some(&[a, b]) = defining_operands(cx, e, ADD).as_deref() {
         return [(a, b), (b, a)].into_iter().find_map(|(inner, added)| {
-            let mut so_far = so_far.clone();
-            so_far.add(cx, added, dims)?;
-            peel(cx, inner, dims, so_far, tries)
+            let mut matched = matched.clone();
+            matched.add_sum(cx, added, dims)?;
+            match_layers(cx, inner, dims, matched, remaining_visits)
         });
     }
     let mut outer = 1.0;
-    let limited = uncast(cx, factored(cx, e, &mut outer));
-    let (product, scale, cap) = match defining_operands(cx, limited, TANH) {
-        Some(args) if outer > 0.0 && outer <= MOST_CAP => {
+    let capped = uncast(cx, strip_factors(cx, e, &mut outer));
+    let (product, scale, cap) = match defining_operands(cx, capped, TANH) {
+        Some(args) if outer > 0.0 && outer <= MAX_SOFTCAP => {
             let mut scale = 1.0;
-            let product = factored(cx, uncast(cx, args[0]), &mut scale);
-            (uncast(cx, product), both(scale, outer)?, outer)
+            let product = strip_factors(cx, uncast(cx, args[0]), &mut scale);
+            (uncast(cx, product), combine_factors(scale, outer)?, outer)
         }
-        _ => (limited, outer, 0.0),
+        _ => (capped, outer, 0.0),
     };
     defining_operands(cx, product, MATMUL)?;
     if !has_dims(cx, product, dims) {
         return None;
     }
-    so_far.finish(cx, (product, scale, cap))
+    matched.into_scores(cx, (product, scale, cap))
 }
 
-impl Peeled {
+impl ScoreMatch {
     /// Adds a condition that hides scores. If hidden scores are minus infinity, its positional parts become bounds.
-    fn hide(
+    fn add_condition(
         &mut self,
         cx: &mut RewriteCx<'_>,
         c: Condition,
-        hidden: f64,
+        masked_score: f64,
         dims: &[Sym],
     ) -> Option<()> {
         let before = self.bounds.len();
         let mut rest = Vec::new();
-        if hidden == f64::NEG_INFINITY {
-            for part in parts(cx, c) {
-                match bound(cx, part, dims) {
-                    Some(Bound::All) => {}
-                    Some(bound) => self.say(bound, part)?,
+        if masked_score == f64::NEG_INFINITY {
+            for part in split_condition(cx, c) {
+                match condition_bound(cx, part, dims) {
+                    Some(KeyBound::All) => {}
+                    Some(bound) => self.add_bound(bound, part)?,
                     None => rest.push(part),
                 }
             }
         }
         // A condition without positional parts stays as it is.
         let rest = if self.bounds.len() == before { vec![c] } else { rest };
-        self.mask_by(rest, hidden)
+        self.add_mask(rest, masked_score)
     }
 
     /// Adds a positional bound; `None` if a mask around it may replace the hidden scores by another number than minus infinity.
-    fn say(&mut self, bound: Bound, by: Condition) -> Option<()> {
+    fn add_bound(&mut self, bound: KeyBound, by: Condition) -> Option<()> {
         self.bounds.push((bound, by));
-        self.mask.as_ref().is_none_or(|mask| mask.hidden == f64::NEG_INFINITY).then_some(())
+        self.mask.as_ref().is_none_or(|mask| mask.masked_score == f64::NEG_INFINITY).then_some(())
     }
 
     /// Adds conditions by which a mask replaces scores by a number.
-    fn mask_by(&mut self, all: Vec<Condition>, hidden: f64) -> Option<()> {
-        if all.is_empty() {
+    fn add_mask(&mut self, conditions: Vec<Condition>, masked_score: f64) -> Option<()> {
+        if conditions.is_empty() {
             return Some(());
         }
         match &mut self.mask {
-            None => self.mask = Some(Mask { all, hidden, first: self.bias.is_some() }),
+            None => {
+                self.mask =
+                    Some(Mask { conditions, masked_score, before_bias: self.bias.is_some() })
+            }
             // A score is hidden if either mask hides it.
-            Some(mask) if mask.hidden == f64::NEG_INFINITY && hidden == f64::NEG_INFINITY => {
-                mask.all.extend(all);
+            Some(mask)
+                if mask.masked_score == f64::NEG_INFINITY && masked_score == f64::NEG_INFINITY =>
+            {
+                mask.conditions.extend(conditions);
             }
             Some(_) => return None,
         }
@@ -164,53 +169,53 @@ impl Peeled {
     }
 
     /// Adds a tensor that is added to scores. Where it is minus infinity it becomes a mask, and the rest becomes the bias.
-    fn add(&mut self, cx: &mut RewriteCx<'_>, added: Expr, dims: &[Sym]) -> Option<()> {
+    fn add_sum(&mut self, cx: &mut RewriteCx<'_>, added: Expr, dims: &[Sym]) -> Option<()> {
         let mut rounding = self.rounding;
-        let exact = rounding.is_none_or(|to| cx.func.ty(added).dtype() == Some(to));
-        self.sums.push(exact.then_some(added));
-        let mut e = unrounded(cx, added, &mut rounding);
-        for _ in 0..MOST {
-            if let Some(bound) = bound_of_sum(cx, e, dims) {
-                if bound != Bound::All {
-                    self.say(bound, Condition { tensor: e, hides: false })?;
+        let is_exact = rounding.is_none_or(|to| cx.func.ty(added).dtype() == Some(to));
+        self.sums.push(is_exact.then_some(added));
+        let mut e = look_through_rounding(cx, added, &mut rounding);
+        for _ in 0..MAX_LAYERS {
+            if let Some(bound) = additive_bound(cx, e, dims) {
+                if bound != KeyBound::All {
+                    self.add_bound(bound, Condition { tensor: e, hides: false })?;
                 }
                 return Some(());
             }
-            let Some((condition, left)) = hiding(cx, e, rounding) else { break };
-            self.hide(cx, condition, f64::NEG_INFINITY, dims)?;
-            e = unrounded(cx, left, &mut rounding);
+            let Some((condition, left)) = match_additive_mask(cx, e, rounding) else { break };
+            self.add_condition(cx, condition, f64::NEG_INFINITY, dims)?;
+            e = look_through_rounding(cx, left, &mut rounding);
         }
-        if number(cx, e) == Some(0.0) {
+        if scalar_value(cx, e) == Some(0.0) {
             return Some(());
         }
         self.bias.replace((e, rounding)).is_none().then_some(())
     }
 
     /// Builds the scores. Of the positional bounds, the kernel supports one upper bound and a window before it.
-    fn finish(
+    fn into_scores(
         mut self,
         cx: &mut RewriteCx<'_>,
         (product, scale, cap): (Expr, f64, f64),
     ) -> Option<Scores> {
         // The kernel limits the magnitude of offsets.
-        let small = |&r: &Sym| {
-            cx.func.syms.as_int(r).is_none_or(|r| (-MOST_APART..MOST_APART).contains(&r))
+        let is_in_range = |&r: &Sym| {
+            cx.func.syms.as_int(r).is_none_or(|r| (-MAX_DISTANCE..MAX_DISTANCE).contains(&r))
         };
         let causal = self.bounds.iter().find_map(|(bound, _)| match *bound {
-            Bound::UpTo(r) => Some(r).filter(small),
+            KeyBound::UpTo(r) => Some(r).filter(is_in_range),
             _ => None,
         });
         let (mut window, mut rest) = (0, Vec::new());
         for (bound, condition) in std::mem::take(&mut self.bounds) {
             let width = match (bound, causal) {
-                (Bound::UpTo(r), Some(last)) if r == last => continue,
-                (Bound::From(r), Some(last)) if window == 0 => {
-                    let apart = cx.func.syms.sub(last, r);
-                    cx.func.syms.as_int(apart).and_then(|apart| apart.checked_add(1))
+                (KeyBound::UpTo(r), Some(last)) if r == last => continue,
+                (KeyBound::From(r), Some(last)) if window == 0 => {
+                    let distance = cx.func.syms.sub(last, r);
+                    cx.func.syms.as_int(distance).and_then(|distance| distance.checked_add(1))
                 }
                 _ => None,
             };
-            match width.filter(|w| (1..MOST_APART).contains(w)) {
+            match width.filter(|w| (1..MAX_DISTANCE).contains(w)) {
                 Some(width) => window = width,
                 None => rest.push(condition),
             }
@@ -219,9 +224,9 @@ impl Peeled {
         if rest.iter().any(|c| cx.func.ty(c.tensor).dtype() != Some(DType::Bool)) {
             return None;
         }
-        self.mask_by(rest, f64::NEG_INFINITY)?;
+        self.add_mask(rest, f64::NEG_INFINITY)?;
         let sum = match self.sums[..] {
-            [one] if self.wheres == 0 => one,
+            [one] if self.num_masks == 0 => one,
             _ => None,
         };
         let (bias, mask) = (self.bias, self.mask);
@@ -230,55 +235,66 @@ impl Peeled {
 }
 
 /// Splits a condition into parts. A key is hidden if any part hides it.
-fn parts(cx: &RewriteCx<'_>, c: Condition) -> Vec<Condition> {
-    let (mut open, mut found) = (vec![c], Vec::new());
-    while let Some(c) = open.pop() {
+fn split_condition(cx: &RewriteCx<'_>, c: Condition) -> Vec<Condition> {
+    let (mut pending, mut parts) = (vec![c], Vec::new());
+    while let Some(c) = pending.pop() {
         let (op, hides) = if c.hides { (LOGICAL_OR, true) } else { (LOGICAL_AND, false) };
         match (defining_operands(cx, c.tensor, op), defining_operands(cx, c.tensor, LOGICAL_NOT)) {
-            (Some(args), _) if open.len() + found.len() < MOST => {
-                open.extend(args.into_iter().rev().map(|tensor| Condition { tensor, hides }));
+            (Some(args), _) if pending.len() + parts.len() < MAX_LAYERS => {
+                pending.extend(args.into_iter().rev().map(|tensor| Condition { tensor, hides }));
             }
-            (None, Some(args)) => open.push(Condition { tensor: args[0], hides: !hides }),
-            _ => found.push(c),
+            (None, Some(args)) => pending.push(Condition { tensor: args[0], hides: !hides }),
+            _ => parts.push(c),
         }
     }
-    found
+    parts
 }
 
 /// The condition of a mask, the number by which it replaces scores, and the scores.
-fn masked(
+fn match_mask(
     cx: &RewriteCx<'_>,
     e: Expr,
     dims: &[Sym],
     rounding: Rounding,
 ) -> Option<(Condition, f64, Expr)> {
-    let [tensor, yes, no] = defining_operands(cx, e, WHERE)?[..] else { return None };
-    let (hidden, inner, hides) = match (number(cx, yes), number(cx, no)) {
-        (None, Some(hidden)) => (hidden, yes, false),
-        (Some(hidden), None) => (hidden, no, true),
+    let [tensor, if_true, if_false] = defining_operands(cx, e, WHERE)?[..] else { return None };
+    let (masked_score, inner, hides) = match (scalar_value(cx, if_true), scalar_value(cx, if_false))
+    {
+        (None, Some(masked_score)) => (masked_score, if_true, false),
+        (Some(masked_score), None) => (masked_score, if_false, true),
         _ => return None,
     };
-    let hidden = rounded(hidden, rounding);
+    let masked_score = round_to(masked_score, rounding);
     // A score of plus infinity leaves no weight to other keys, and NaN none to its own.
-    let usual = hidden < f64::INFINITY && cx.func.ty(tensor).dtype() == Some(DType::Bool);
-    (usual && has_dims(cx, inner, dims)).then_some((Condition { tensor, hides }, hidden, inner))
+    let is_supported =
+        masked_score < f64::INFINITY && cx.func.ty(tensor).dtype() == Some(DType::Bool);
+    (is_supported && has_dims(cx, inner, dims)).then_some((
+        Condition { tensor, hides },
+        masked_score,
+        inner,
+    ))
 }
 
 /// The condition by which `R.where` replaces added numbers by minus infinity, or by a number that is rounded to it, and the added
 /// numbers.
-fn hiding(cx: &RewriteCx<'_>, e: Expr, rounding: Rounding) -> Option<(Condition, Expr)> {
-    let [tensor, yes, no] = defining_operands(cx, e, WHERE)?[..] else { return None };
+fn match_additive_mask(
+    cx: &RewriteCx<'_>,
+    e: Expr,
+    rounding: Rounding,
+) -> Option<(Condition, Expr)> {
+    let [tensor, if_true, if_false] = defining_operands(cx, e, WHERE)?[..] else { return None };
     if cx.func.ty(tensor).dtype() != Some(DType::Bool) {
         return None;
     }
-    let never = |e: Expr| number(cx, e).is_some_and(|x| rounded(x, rounding) == f64::NEG_INFINITY);
-    match (never(yes), never(no)) {
-        (false, true) => Some((Condition { tensor, hides: false }, yes)),
-        (true, false) => Some((Condition { tensor, hides: true }, no)),
+    let is_minus_infinity =
+        |e: Expr| scalar_value(cx, e).is_some_and(|x| round_to(x, rounding) == f64::NEG_INFINITY);
+    match (is_minus_infinity(if_true), is_minus_infinity(if_false)) {
+        (false, true) => Some((Condition { tensor, hides: false }, if_true)),
+        (true, false) => Some((Condition { tensor, hides: true }, if_false)),
         _ => None,
     }
 }
 
-fn has_dims(cx: &RewriteCx<'_>, e: Expr, want: &[Sym]) -> bool {
-    cx.func.ty(e).dims().is_some_and(|d| d == want)
+fn has_dims(cx: &RewriteCx<'_>, e: Expr, dims: &[Sym]) -> bool {
+    cx.func.ty(e).dims().is_some_and(|d| d == dims)
 }

@@ -4,9 +4,9 @@ use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Op};
 use pliant_pass::pattern::RewriteCx;
 
-use super::EXCHANGED;
-use super::casts::narrow;
-use super::factors::factored;
+use super::SWAP_HEADS_AND_ROWS;
+use super::casts::before_widening;
+use super::factors::strip_factors;
 use crate::common::lowered_ops::RESHAPE;
 use crate::common::products::{PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes};
 
@@ -17,13 +17,13 @@ const SPLIT: Op = Op::new("relax.split");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// `(batch, rows, size)`: one head.
-    One,
+    SingleHead,
     /// `(batch, heads, rows, size)`.
     Heads,
     /// `(batch, rows, heads, size)`.
     Tokens,
     /// `(batch, rows, width)`: adjacent heads of one size, which start at a column.
-    Within { column: i64, heads: i64, size: i64 },
+    Columns { column: i64, heads: i64, size: i64 },
 }
 
 /// Queries, keys or values.
@@ -34,84 +34,88 @@ pub(super) struct Source {
 }
 
 /// The permutation and the operand of a value that is a transpose.
-fn permuted(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
-    let e = narrow(cx, e);
+fn match_permute(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
+    let e = before_widening(cx, e);
     let inner = defining_operands(cx, e, PERMUTE_DIMS)?[0];
     let rank = cx.func.ty(inner).dims()?.len();
     Some((permute_axes(&defining_attrs(cx, e)?, rank)?, inner))
 }
 
 /// The keys whose transpose a value is.
-pub(super) fn transposed(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Source> {
-    if let Some(keys) = turned_as_one(cx, kt, scale) {
-        return source(cx, keys);
+pub(super) fn transposed_keys(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Source> {
+    if let Some(keys) = keys_with_merged_heads(cx, kt, scale) {
+        return source_of(cx, keys);
     }
-    let (order, inner) = permuted(cx, kt)?;
+    let (order, inner) = match_permute(cx, kt)?;
     match order[..] {
         [0, 2, 1] | [0, 1, 3, 2] => {
-            let inner = factored(cx, inner, scale);
-            source(cx, inner)
+            let inner = strip_factors(cx, inner, scale);
+            source_of(cx, inner)
         }
-        [0, 2, 3, 1] => Some(tokens(cx, inner)),
+        [0, 2, 3, 1] => Some(tokens_source(cx, inner)),
         _ => None,
     }
 }
 
 /// The keys of a value that merges batches and heads into one dim, transposes, and splits the dim again, as the PyTorch exporter
 /// writes it.
-fn turned_as_one(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Expr> {
+fn keys_with_merged_heads(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Expr> {
     let &[batch, heads, size, rows] = cx.func.ty(kt).dims()? else { return None };
-    let mut whole = *scale;
-    let one = factored(cx, defining_operands(cx, narrow(cx, kt), RESHAPE)?[0], &mut whole);
-    let (order, flat) = permuted(cx, one)?;
-    let flat = factored(cx, flat, &mut whole);
+    let mut merged_scale = *scale;
+    let merged = strip_factors(
+        cx,
+        defining_operands(cx, before_widening(cx, kt), RESHAPE)?[0],
+        &mut merged_scale,
+    );
+    let (order, flat) = match_permute(cx, merged)?;
+    let flat = strip_factors(cx, flat, &mut merged_scale);
     let keys = defining_operands(cx, flat, RESHAPE)?[0];
-    let as_one = order == [0, 2, 1] && cx.func.ty(flat).dims()?[1..] == [rows, size];
-    if !as_one || cx.func.ty(keys).dims()? != [batch, heads, rows, size] {
+    let is_merged_transpose = order == [0, 2, 1] && cx.func.ty(flat).dims()?[1..] == [rows, size];
+    if !is_merged_transpose || cx.func.ty(keys).dims()? != [batch, heads, rows, size] {
         return None;
     }
-    *scale = whole;
-    Some(factored(cx, keys, scale))
+    *scale = merged_scale;
+    Some(strip_factors(cx, keys, scale))
 }
 
 /// The layout of a value of the form `(batch, rows, size)` or `(batch, heads, rows, size)`.
-pub(super) fn source(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
+pub(super) fn source_of(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
     if cx.func.ty(e).dims()?.len() == 3 {
-        return Some(Source { tensor: e, layout: Layout::One });
+        return Some(Source { tensor: e, layout: Layout::SingleHead });
     }
-    match permuted(cx, e) {
-        Some((order, inner)) if order == EXCHANGED => Some(tokens(cx, inner)),
+    match match_permute(cx, e) {
+        Some((order, inner)) if order == SWAP_HEADS_AND_ROWS => Some(tokens_source(cx, inner)),
         _ => Some(Source { tensor: e, layout: Layout::Heads }),
     }
 }
 
 /// The keys and values before `R.repeat`, if it repeats each of their heads for the same number of heads of the queries.
-pub(super) fn shared(cx: &RewriteCx<'_>, sources: [Source; 2]) -> Option<[Source; 2]> {
+pub(super) fn shared_heads(cx: &RewriteCx<'_>, sources: [Source; 2]) -> Option<[Source; 2]> {
     let mut counts = Vec::with_capacity(2);
     let mut inner = Vec::with_capacity(2);
     for s in sources {
-        let of = defining_operands(cx, narrow(cx, s.tensor), REPEAT)
+        let operand = defining_operands(cx, before_widening(cx, s.tensor), REPEAT)
             .filter(|_| s.layout == Layout::Heads)?[0];
-        let attrs = defining_attrs(cx, narrow(cx, s.tensor))?;
+        let attrs = defining_attrs(cx, before_widening(cx, s.tensor))?;
         let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
-        let heads = cx.func.syms.as_int(cx.func.ty(of).dims().filter(|d| d.len() == 4)?[1])?;
+        let heads = cx.func.syms.as_int(cx.func.ty(operand).dims().filter(|d| d.len() == 4)?[1])?;
         let count = attrs.get("repeats").and_then(AttrValue::as_int).filter(|&n| n > 0)?;
         if axis != 1 && axis != -3 {
             return None;
         }
         counts.push((heads, count));
-        inner.push(source(cx, of)?);
+        inner.push(source_of(cx, operand)?);
     }
     (counts[0] == counts[1]).then(|| [inner[0], inner[1]])
 }
 
 /// The layout of a value of the form `(batch, rows, heads, size)`, which may be a part of a wider tensor.
-fn tokens(cx: &RewriteCx<'_>, e: Expr) -> Source {
-    within(cx, e).unwrap_or(Source { tensor: e, layout: Layout::Tokens })
+fn tokens_source(cx: &RewriteCx<'_>, e: Expr) -> Source {
+    columns_source(cx, e).unwrap_or(Source { tensor: e, layout: Layout::Tokens })
 }
 
 /// The layout of a value that is a part of a tensor that is split along its last axis.
-fn within(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
+fn columns_source(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
     let &[batch, rows, heads, size] = cx.func.ty(e).dims()? else { return None };
     let (heads, size) = (cx.func.syms.as_int(heads)?, cx.func.syms.as_int(size)?);
     let flat = defining_operands(cx, e, RESHAPE)?[0];
@@ -124,22 +128,22 @@ fn within(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
     let tensor = defining_operands(cx, parts, SPLIT)?[0];
     let attrs = defining_attrs(cx, parts)?;
     let axis = attrs.get("axis").and_then(AttrValue::as_int).unwrap_or(0);
-    let whole = cx.func.ty(tensor).dims()?;
-    if whole.len() != 3 || (axis != -1 && axis != 2) || whole[..2] != [batch, rows] {
+    let tensor_dims = cx.func.ty(tensor).dims()?;
+    if tensor_dims.len() != 3 || (axis != -1 && axis != 2) || tensor_dims[..2] != [batch, rows] {
         return None;
     }
-    let whole = cx.func.syms.as_int(whole[2])?;
+    let tensor_dims = cx.func.syms.as_int(tensor_dims[2])?;
     let column = match attrs.get("indices_or_sections")? {
         sections if sections.as_int().is_some() => {
-            let sections = sections.as_int().filter(|&n| n > 0 && whole % n == 0)?;
-            whole / sections * i64::from(index)
+            let sections = sections.as_int().filter(|&n| n > 0 && tensor_dims % n == 0)?;
+            tensor_dims / sections * i64::from(index)
         }
-        cuts => match index {
+        split_indices => match index {
             0 => 0,
-            _ => *cuts.as_ints()?.get(index as usize - 1)?,
+            _ => *split_indices.as_ints()?.get(index as usize - 1)?,
         },
     };
-    let inside = column >= 0 && column.checked_add(width)? <= whole;
-    let layout = Layout::Within { column, heads, size };
-    inside.then_some(Source { tensor, layout })
+    let is_in_range = column >= 0 && column.checked_add(width)? <= tensor_dims;
+    let layout = Layout::Columns { column, heads, size };
+    is_in_range.then_some(Source { tensor, layout })
 }

@@ -22,7 +22,7 @@ pub(super) fn graph_call(
     width: i64,
     bias: Option<RelaxExpr>,
 ) -> NewKernelCall {
-    let images = || kernel_image_axes(c.dims, c.last);
+    let images = || kernel_image_axes(c.dims, c.channels_last);
     let mut call = NewKernelCall::new(&KERNEL)
         .operand("x", c.x)
         .operand("weight", weights)
@@ -38,8 +38,8 @@ pub(super) fn graph_call(
 
 /// Sets the attributes of a kernel call.
 fn attributes<C: KernelAttributes>(call: C, c: &Convolution, width: i64) -> C {
-    let before: Vec<i64> = c.pads.iter().map(|p| p.0).collect();
-    let winograd = match c.turned() {
+    let padding_before: Vec<i64> = c.pads.iter().map(|p| p.0).collect();
+    let winograd = match c.active_winograd() {
         None => "none",
         Some(Winograd::Two) => "2x2",
         Some(Winograd::Four) => "4x4",
@@ -47,16 +47,16 @@ fn attributes<C: KernelAttributes>(call: C, c: &Convolution, width: i64) -> C {
     let call = call
         .attribute("groups", AttrValue::Int(c.groups))
         .attribute("panel_width", AttrValue::Int(width))
-        .window(&c.kernel, &c.strides, &c.dilation, &before);
+        .window(&c.filter_size, &c.strides, &c.dilation, &padding_before);
     c.activation.attributes(call).text("winograd", winograd)
 }
 
-/// A call of the loop function of a transposed convolution, with the output padding `more`. `weights` holds the packed weights of
+/// A call of the loop function of a transposed convolution, with the output padding `output_padding`. `weights` holds the packed weights of
 /// each phase, and the number of filters of a panel.
-pub(super) fn transposed(
+pub(super) fn transposed_call(
     func: &mut Function,
     c: &Convolution,
-    more: &[i64],
+    output_padding: &[i64],
     phases: &[Phase],
     weights: &[(RelaxExpr, i64)],
     bias: Option<RelaxExpr>,
@@ -66,15 +66,15 @@ pub(super) fn transposed(
     operands.extend(bias);
     let name = format!("conv{}d_transpose_packed", c.dims);
     te_call(func, &name, &operands, |t| {
-        let shape = results(c, more, &t[0]);
+        let shape = result_shape(c, output_padding, &t[0]);
         let (panels, bias) = t[1..].split_at(weights.len());
         let write = |b: &mut te::Body, out: &[Tensor]| {
             for ((phase, (_, width)), weights) in phases.iter().zip(weights).zip(panels) {
                 let call = te::KernelCall::new(&KERNEL)
-                    .operand("x", images(c, &t[0]))
+                    .operand("x", image_view(c, &t[0]))
                     .operand("weight", weights)
                     .optional("bias", bias.first())
-                    .operand("out", results_of(phase, &out[0]));
+                    .operand("out", phase_view(phase, &out[0]));
                 b.evaluate(attributes(call, &phase.convolution, *width).finish());
             }
         };
@@ -82,29 +82,29 @@ pub(super) fn transposed(
     })
 }
 
-/// The shape of the results of a transposed convolution with the output padding `more`.
-fn results(c: &Convolution, more: &[i64], x: &Tensor) -> Vec<Expr> {
-    let first = if c.last { 1 } else { 2 };
-    let counts = x.shape()[first..first + c.dims].iter().enumerate().map(|(k, size)| {
-        let reach = (c.kernel[k] - 1) * c.dilation[k];
-        let rest = reach + 1 + more[k] - c.pads[k].0 - c.pads[k].1;
+/// The shape of the results of a transposed convolution with the output padding `output_padding`.
+fn result_shape(c: &Convolution, output_padding: &[i64], x: &Tensor) -> Vec<Expr> {
+    let first = if c.channels_last { 1 } else { 2 };
+    let sizes = x.shape()[first..first + c.dims].iter().enumerate().map(|(k, size)| {
+        let extent = (c.filter_size[k] - 1) * c.dilation[k];
+        let rest = extent + 1 + output_padding[k] - c.pads[k].0 - c.pads[k].1;
         (size - te::int(1)) * te::int(c.strides[k]) + te::int(rest)
     });
     let mut shape = vec![x.shape()[0].clone()];
-    shape.extend(counts);
-    shape.insert(if c.last { 1 + c.dims } else { 1 }, te::int(c.filters));
+    shape.extend(sizes);
+    shape.insert(if c.channels_last { 1 + c.dims } else { 1 }, te::int(c.filters));
     shape
 }
 
 /// The view of images with the dims (batch, channels, depth, height, width).
-fn images<'a>(c: &Convolution, tensor: &'a Tensor) -> TensorView<'a> {
-    TensorView::from(tensor).with_axes(&kernel_image_axes(c.dims, c.last))
+fn image_view<'a>(c: &Convolution, tensor: &'a Tensor) -> TensorView<'a> {
+    TensorView::from(tensor).with_axes(&kernel_image_axes(c.dims, c.channels_last))
 }
 
 /// The view of the results of a phase.
-fn results_of<'a>(p: &Phase, out: &'a Tensor) -> TensorView<'a> {
+fn phase_view<'a>(p: &Phase, out: &'a Tensor) -> TensorView<'a> {
     let c = &p.convolution;
-    let mut view = images(c, out);
+    let mut view = image_view(c, out);
     for k in 0..c.dims {
         let (axis, first, step) = (5 - c.dims + k, p.first[k], p.step[k]);
         if step > 1 || first > 0 {

@@ -7,7 +7,7 @@ use pliant_pass::pattern::Defs;
 use pliant_tensor::{Tensor, Winograd, may_share_panels};
 use rustc_hash::FxHashSet;
 
-use super::non_constant::Given;
+use super::non_constant::NonConstantWeights;
 use super::subpixel;
 use crate::common::products::CONVOLUTIONS;
 use crate::offload::activations::match_activation;
@@ -22,7 +22,7 @@ pub(super) enum Weights {
     /// A constant, which the compiler packs.
     Constant(Tensor),
     /// Non-constant weights, which are packed at run time.
-    Given(Given),
+    NonConstant(NonConstantWeights),
 }
 
 impl Weights {
@@ -32,7 +32,7 @@ impl Weights {
         if func.ty(e).dtype() != Some(DType::Float32) {
             return None;
         }
-        if let Some(tensor) = constant(func, e) {
+        if let Some(tensor) = constant_tensor(func, e) {
             return Some(Weights::Constant(tensor.clone()));
         }
         let shape = func.ty(e).dims()?.iter().map(|&d| func.syms.as_int(d));
@@ -40,13 +40,13 @@ impl Weights {
         // The number of packed elements must not overflow; a panel of one filter has as many as one of 16.
         shape.iter().try_fold(128i64, |count, &d| count.checked_mul(d.max(1)))?;
         let taps = vec![(0, 1); shape.len().saturating_sub(2)];
-        Some(Weights::Given(Given { weights: e, shape, taps, transposed }))
+        Some(Weights::NonConstant(NonConstantWeights { weights: e, shape, taps, transposed }))
     }
 
     fn shape(&self) -> &[i64] {
         match self {
             Weights::Constant(tensor) => tensor.shape(),
-            Weights::Given(given) => &given.shape,
+            Weights::NonConstant(weights) => &weights.shape,
         }
     }
 }
@@ -57,7 +57,7 @@ pub(super) enum Bias {
     /// A constant.
     Constant(Tensor),
     /// A non-constant tensor.
-    Given(Expr),
+    NonConstant(Expr),
 }
 
 /// A convolution and its epilogue.
@@ -75,7 +75,7 @@ pub(super) struct Convolution {
     /// The number of filters.
     pub filters: i64,
     /// The size of the filters.
-    pub kernel: Vec<i64>,
+    pub filter_size: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilation: Vec<i64>,
     /// The padding before and after each dim. A transposed convolution crops its results by it.
@@ -83,7 +83,7 @@ pub(super) struct Convolution {
     /// The output padding of a transposed convolution; `None` for an ordinary one.
     pub transposed: Option<Vec<i64>>,
     /// Whether the channels of input and results come last.
-    pub last: bool,
+    pub channels_last: bool,
     /// The per-channel bias.
     pub bias: Option<Bias>,
     /// The residual, which is added to each result.
@@ -94,7 +94,7 @@ pub(super) struct Convolution {
     /// The variable that holds the result of the epilogue.
     pub result: Var,
     /// The variables that nothing reads after the replacement.
-    pub inside: Vec<Var>,
+    pub removed: Vec<Var>,
 }
 
 impl Convolution {
@@ -108,24 +108,24 @@ impl Convolution {
         let [groups, channels, filters] =
             [self.groups, self.channels / self.groups, self.filters / self.groups]
                 .map(|n| n as usize);
-        self.last && may_share_panels(groups, channels, filters)
+        self.channels_last && may_share_panels(groups, channels, filters)
     }
 
     /// Whether sizes and attributes are in range: groups divide filters and channels, and nothing is less than 1.
     fn has_valid_numbers(&self) -> bool {
         let (groups, filters, channels) = (self.groups, self.filters, self.channels);
         let some = groups > 0 && filters > 0 && channels > 0;
-        let mut numbers = self.kernel.iter().chain(&self.strides).chain(&self.dilation);
+        let mut numbers = self.filter_size.iter().chain(&self.strides).chain(&self.dilation);
         some && filters % groups == 0 && channels % groups == 0 && numbers.all(|&n| n > 0)
     }
 
     /// The convolution, if the kernel computes it faster than loops do.
-    fn taken(self) -> Result<Convolution, KeepReason> {
+    fn if_profitable(self) -> Result<Convolution, KeepReason> {
         // Sums over groups of few channels are short, and the other paths for them require that channels come last.
-        if !self.last && self.groups > 1 && self.channels / self.groups < 4 {
+        if !self.channels_last && self.groups > 1 && self.channels / self.groups < 4 {
             return Err("it has groups of fewer than 4 channels, and channels come first".into());
         }
-        match subpixel::apply(&self) {
+        match subpixel::is_supported(&self) {
             true => Ok(self),
             false => {
                 Err("the kernel does not take a transposed convolution of these strides".into())
@@ -135,18 +135,18 @@ impl Convolution {
 
     /// The tile of Winograd's algorithm, if it is used: for 3 x 3 filters with strides of 1 and channels that come last, if it is
     /// faster.
-    pub fn turned(&self) -> Option<Winograd> {
+    pub fn active_winograd(&self) -> Option<Winograd> {
         let ones = self.strides == [1, 1] && self.dilation == [1, 1] && self.groups == 1;
-        let pays = ones
+        let is_profitable = ones
             && self.transposed.is_none()
-            && self.last
-            && self.kernel == [3, 3]
+            && self.channels_last
+            && self.filter_size == [3, 3]
             && Machine::host().winograd_is_faster(self.channels, self.filters);
-        self.winograd.filter(|_| pays)
+        self.winograd.filter(|_| is_profitable)
     }
 }
 
-fn constant(func: &Function, e: Expr) -> Option<&Tensor> {
+fn constant_tensor(func: &Function, e: Expr) -> Option<&Tensor> {
     match func.expr(e) {
         ExprData::Constant(c) => Some(func.const_tensor(*c)),
         _ => None,
@@ -163,8 +163,8 @@ pub(super) fn convolution(
     winograd: Option<Winograd>,
 ) -> Result<Convolution, KeepReason> {
     let (op, args, attrs) = op_call(func, binding.value).ok_or(KeepReason::NotApplicable)?;
-    let place = CONVOLUTIONS.iter().position(|&o| o == op).ok_or(KeepReason::NotApplicable)?;
-    let (dims, transposed) = (place % 3 + 1, place >= 3);
+    let op_index = CONVOLUTIONS.iter().position(|&o| o == op).ok_or(KeepReason::NotApplicable)?;
+    let (dims, transposed) = (op_index % 3 + 1, op_index >= 3);
     let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
     if func.ty(binding.value).dtype() == Some(DType::Int32) {
         return Err(KeepReason::NotApplicable);
@@ -175,7 +175,7 @@ pub(super) fn convolution(
     let x = args[0];
     let weights = Weights::of(func, args[1], transposed)
         .ok_or("the sizes of its weights are not constants")?;
-    let last =
+    let channels_last =
         data_layout(attrs, dims).ok_or("its layout is neither channels first nor channels last")?;
     let layout = attrs.get("kernel_layout").and_then(AttrValue::as_str);
     let weight_layout = layout.ok_or("its kernel layout is unknown")?.to_string();
@@ -184,13 +184,13 @@ pub(super) fn convolution(
         let at = weight_layout.find(letter)?;
         weights.shape().get(at).copied()
     };
-    let mut want = letters.chars().chain(['I', 'O']);
-    let own = weight_layout.len().max(weights.shape().len());
-    if own != dims + 2 || !want.all(|letter| size(letter).is_some()) {
+    let mut required = letters.chars().chain(['I', 'O']);
+    let layout_rank = weight_layout.len().max(weights.shape().len());
+    if layout_rank != dims + 2 || !required.all(|letter| size(letter).is_some()) {
         return Err("its kernel layout does not fit the rank of its weights".into());
     }
     let invalid = "its sizes or attributes are out of range";
-    let kernel: Vec<i64> = letters.chars().map(size).collect::<Option<_>>().ok_or(invalid)?;
+    let filter_size: Vec<i64> = letters.chars().map(size).collect::<Option<_>>().ok_or(invalid)?;
     let groups = attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
     // The weights of an ordinary convolution have all filters and the channels of one group. Those of a transposed convolution have
     // the filters of one group and all channels.
@@ -201,7 +201,7 @@ pub(super) fn convolution(
     };
     let (filters, channels) = filters.zip(channels).ok_or(invalid)?;
     let shape = func.ty(x).dims().ok_or("the rank of its input is unknown")?;
-    let of_x = if last { shape.last() } else { shape.get(1) };
+    let input_channels = if channels_last { shape.last() } else { shape.get(1) };
     // Transforming non-constant filters at each run takes longer than it saves.
     let winograd = winograd.filter(|_| matches!(weights, Weights::Constant(_)));
     let c = Convolution {
@@ -212,27 +212,29 @@ pub(super) fn convolution(
         groups,
         channels,
         filters,
-        kernel,
-        strides: each(attrs, "strides", dims, 1).ok_or(invalid)?,
-        dilation: each(attrs, "dilation", dims, 1).ok_or(invalid)?,
-        pads: pads(attrs, dims).ok_or("its padding is negative")?,
+        filter_size,
+        strides: per_dim_attr(attrs, "strides", dims, 1).ok_or(invalid)?,
+        dilation: per_dim_attr(attrs, "dilation", dims, 1).ok_or(invalid)?,
+        pads: padding_attr(attrs, dims).ok_or("its padding is negative")?,
         transposed: match transposed {
-            true => Some(each(attrs, "output_padding", dims, 0).ok_or(invalid)?),
+            true => Some(per_dim_attr(attrs, "output_padding", dims, 0).ok_or(invalid)?),
             false => None,
         },
-        last,
+        channels_last,
         bias: None,
         residual: None,
         activation: Activation::None,
         winograd,
         result: binding.var,
-        inside: Vec::new(),
+        removed: Vec::new(),
     };
-    if shape.len() != dims + 2 || of_x.and_then(|&d| func.syms.as_int(d)) != Some(channels) {
+    if shape.len() != dims + 2
+        || input_channels.and_then(|&d| func.syms.as_int(d)) != Some(channels)
+    {
         return Err("the channels of its input are not known to be those of its weights".into());
     }
     match c.has_valid_numbers() {
-        true => c.taken(),
+        true => c.if_profitable(),
         false => Err(invalid.into()),
     }
 }
@@ -240,22 +242,27 @@ pub(super) fn convolution(
 /// Whether channels come last; `None` if the layout is neither `NCHW` nor `NHWC`, or the results have another layout.
 pub(crate) fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
     let letters = &"DHW"[3 - dims..];
-    let own = attrs.get("data_layout")?.as_str()?;
+    let layout = attrs.get("data_layout")?.as_str()?;
     let same = match attrs.get("out_layout") {
-        Some(v) if !v.is_none() => v.as_str() == Some(own) || v.as_str() == Some(""),
+        Some(v) if !v.is_none() => v.as_str() == Some(layout) || v.as_str() == Some(""),
         _ => true,
     };
-    let (first, last) = (format!("NC{letters}"), format!("N{letters}C"));
-    match own {
+    let (first, channels_last) = (format!("NC{letters}"), format!("N{letters}C"));
+    match layout {
         _ if !same => None,
-        _ if own == first => Some(false),
-        _ if own == last => Some(true),
+        _ if layout == first => Some(false),
+        _ if layout == channels_last => Some(true),
         _ => None,
     }
 }
 
 /// An attribute with one number for each dim, or one number for all dims; `default` if it is absent.
-pub(crate) fn each(attrs: &Attrs, name: &str, dims: usize, default: i64) -> Option<Vec<i64>> {
+pub(crate) fn per_dim_attr(
+    attrs: &Attrs,
+    name: &str,
+    dims: usize,
+    default: i64,
+) -> Option<Vec<i64>> {
     let Some(value) = attrs.get(name) else { return Some(vec![default; dims]) };
     let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
     match list.len() {
@@ -266,7 +273,7 @@ pub(crate) fn each(attrs: &Attrs, name: &str, dims: usize, default: i64) -> Opti
 }
 
 /// The padding before and after each dim; `None` if it is negative or has another number of entries.
-pub(crate) fn pads(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
+pub(crate) fn padding_attr(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
     let Some(value) = attrs.get("padding") else { return Some(vec![(0, 0); dims]) };
     let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
     let pads: Vec<(i64, i64)> = match list.len() {
@@ -280,54 +287,54 @@ pub(crate) fn pads(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
 
 /// Extends the epilogue of a convolution by the operators that follow it, and returns whether it did. The kernel call replaces the
 /// last of them, so no write may happen in between.
-pub(super) fn extended(
+pub(super) fn extend_epilogue(
     func: &Function,
     (readers, defs): &(Readers, Defs),
     c: &mut Convolution,
-    taken: &FxHashSet<Var>,
+    replaced_vars: &FxHashSet<Var>,
 ) -> bool {
     if c.activation == Activation::None
-        && let Some(found) = match_activation(func, readers, c.result)
+        && let Some(matched) = match_activation(func, readers, c.result)
     {
-        let all = || found.intermediates.iter().chain([&found.result]);
+        let all = || matched.intermediates.iter().chain([&matched.result]);
         let epoch = defs.epoch(c.result);
-        if all().all(|&v| !taken.contains(&v) && defs.epoch(v) == epoch) {
-            c.activation = found.activation;
-            c.inside.push(c.result);
-            c.inside.extend(found.intermediates);
-            c.result = found.result;
+        if all().all(|&v| !replaced_vars.contains(&v) && defs.epoch(v) == epoch) {
+            c.activation = matched.activation;
+            c.removed.push(c.result);
+            c.removed.extend(matched.intermediates);
+            c.result = matched.result;
             return true;
         }
     }
     let Some(next) = readers.only_reader(func, c.result) else { return false };
-    if taken.contains(&next.var) || defs.epoch(next.var) != defs.epoch(c.result) {
+    if replaced_vars.contains(&next.var) || defs.epoch(next.var) != defs.epoch(c.result) {
         return false;
     }
     let Some((op, args, _)) = op_call(func, next.value) else { return false };
     if func.expr_ty(next.value) != func.var(c.result).ty {
         return false;
     }
-    let own = |e: Expr| matches!(func.expr(e), ExprData::Var(v) if *v == c.result);
+    let is_result = |e: Expr| matches!(func.expr(e), ExprData::Var(v) if *v == c.result);
     let other = match args {
-        [a] if own(*a) => None,
-        [a, b] if own(*a) => Some(*b),
-        [a, b] if own(*b) => Some(*a),
+        [a] if is_result(*a) => None,
+        [a, b] if is_result(*a) => Some(*b),
+        [a, b] if is_result(*b) => Some(*a),
         _ => return false,
     };
     let number = other.map(|e| scalar_constant(func, e));
     if let Some(activation) = c.activation.compose(op, number) {
         c.activation = activation;
-        c.inside.push(c.result);
+        c.removed.push(c.result);
         c.result = next.var;
         return true;
     }
     match (op, other) {
         (ADD, Some(e)) if c.activation == Activation::None => {
-            let bias = per_channel(func, e, c);
+            let bias = per_channel_bias(func, e, c);
             match bias {
                 Some(bias) if c.bias.is_none() && c.residual.is_none() => c.bias = Some(bias),
                 Some(_) => return false,
-                None if c.last
+                None if c.channels_last
                     && c.transposed.is_none()
                     && c.residual.is_none()
                     && func.expr_ty(e) == func.expr_ty(next.value) =>
@@ -339,33 +346,33 @@ pub(super) fn extended(
         }
         _ => return false,
     }
-    c.inside.push(c.result);
+    c.removed.push(c.result);
     c.result = next.var;
     true
 }
 
 /// The bias that an operand is, if it has one number for each channel.
-fn per_channel(func: &Function, e: Expr, c: &Convolution) -> Option<Bias> {
+fn per_channel_bias(func: &Function, e: Expr, c: &Convolution) -> Option<Bias> {
     let rank = c.dims + 2;
-    let channel = if c.last { rank - 1 } else { 1 };
+    let channel = if c.channels_last { rank - 1 } else { 1 };
     let ty = func.ty(e);
     let shape: Vec<i64> = ty.dims()?.iter().map(|&d| func.syms.as_int(d)).collect::<Option<_>>()?;
     if ty.dtype() != Some(DType::Float32) || shape.len() > rank {
         return None;
     }
-    let skipped = rank - shape.len();
+    let missing = rank - shape.len();
     let fits = shape.iter().enumerate().all(|(k, &d)| {
-        let own = k + skipped == channel;
-        if own { d == c.filters } else { d == 1 }
+        let is_channel = k + missing == channel;
+        if is_channel { d == c.filters } else { d == 1 }
     });
-    if !fits || channel < skipped {
+    if !fits || channel < missing {
         return None;
     }
-    match constant(func, e) {
+    match constant_tensor(func, e) {
         Some(t) => {
             let flat = Tensor::from_slice(&[c.filters], &t.to_vec::<f32>().ok()?).ok()?;
             Some(Bias::Constant(flat))
         }
-        None => Some(Bias::Given(e)),
+        None => Some(Bias::NonConstant(e)),
     }
 }

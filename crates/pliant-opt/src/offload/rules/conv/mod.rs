@@ -58,7 +58,7 @@ use pliant_tensor::{Tensor, TensorError, Winograd};
 
 use crate::common::products::CONVOLUTIONS;
 use crate::offload::rule::{Decision, Rule, RuleInfo, Site, Stage};
-use matcher::{Bias, Convolution, Weights, extended};
+use matcher::{Bias, Convolution, Weights, extend_epilogue};
 use subpixel::Phase;
 
 /// The entry in the table of rules.
@@ -69,12 +69,12 @@ pub(super) fn info() -> RuleInfo {
         "float32 convolutions, with a bias, a residual and an activation",
         Stage::Kernel,
         &CONVOLUTIONS,
-        |ctx| Ok(Box::new(Conv { packed: Vec::new(), winograd: winograd(ctx) })),
+        |ctx| Ok(Box::new(Conv { packed: Vec::new(), winograd: winograd_setting(ctx) })),
     )
 }
 
 /// The tile of Winograd's algorithm that the settings select.
-fn winograd(ctx: &PassContext) -> Option<Winograd> {
+fn winograd_setting(ctx: &PassContext) -> Option<Winograd> {
     match ctx.winograd() {
         "off" => None,
         "4x4" => Some(Winograd::Four),
@@ -84,44 +84,44 @@ fn winograd(ctx: &PassContext) -> Option<Winograd> {
 
 struct Conv {
     /// Cached packed weights.
-    packed: Vec<(Packing, Tensor)>,
+    packed: Vec<(PackingKey, Tensor)>,
     winograd: Option<Winograd>,
 }
 
 /// Weights and how they are packed: the key of the cache.
-struct Packing {
+struct PackingKey {
     weights: Tensor,
     layout: String,
     groups: i64,
-    shared: bool,
+    shares_panels: bool,
     winograd: Option<Winograd>,
     /// The phase of a transposed convolution, and the attributes that its weights depend on.
-    phase: Option<(usize, PhaseForm)>,
+    phase: Option<(usize, PhaseAttrs)>,
 }
 
 /// The attributes that the weights of a phase depend on: strides, dilation, and what is cropped from the results.
-type PhaseForm = (Vec<i64>, Vec<i64>, Vec<(i64, i64)>);
+type PhaseAttrs = (Vec<i64>, Vec<i64>, Vec<(i64, i64)>);
 
-impl Packing {
+impl PackingKey {
     /// The key for the constant weights of phase `index` of a convolution.
-    fn of(c: &Convolution, weights: &Tensor, index: usize, phase: &Phase) -> Packing {
-        let form = || (c.strides.clone(), c.dilation.clone(), c.pads.clone());
-        Packing {
+    fn of(c: &Convolution, weights: &Tensor, index: usize, phase: &Phase) -> PackingKey {
+        let attrs = || (c.strides.clone(), c.dilation.clone(), c.pads.clone());
+        PackingKey {
             weights: weights.clone(),
             layout: c.weight_layout.clone(),
             groups: c.groups,
-            shared: c.shares_panels(),
-            winograd: phase.convolution.turned(),
-            phase: c.transposed.is_some().then(|| (index, form())),
+            shares_panels: c.shares_panels(),
+            winograd: phase.convolution.active_winograd(),
+            phase: c.transposed.is_some().then(|| (index, attrs())),
         }
     }
 
     /// Whether two keys are equal.
-    fn is(&self, other: &Packing) -> bool {
+    fn matches(&self, other: &PackingKey) -> bool {
         self.weights.same(&other.weights)
             && self.layout == other.layout
             && self.groups == other.groups
-            && self.shared == other.shared
+            && self.shares_panels == other.shares_panels
             && self.winograd == other.winograd
             && self.phase == other.phase
     }
@@ -131,28 +131,30 @@ impl Rule for Conv {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
         let mut c = match matcher::convolution(site.func, site.root, self.winograd) {
             Ok(c) => c,
-            Err(kept) => return Ok(Err(kept)),
+            Err(reason) => return Ok(Err(reason)),
         };
         if site.dataflow {
             let uses = site.uses();
-            while extended(site.func, uses, &mut c, site.replaced_vars) {}
+            while extend_epilogue(site.func, uses, &mut c, site.replaced_vars) {}
         }
-        let failed = |e: &dyn std::fmt::Display| {
+        let internal_error = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a convolution has no loop function: {e}"))
         };
-        let phases = subpixel::of(&c).map_err(|e| failed(&e))?;
+        let phases = subpixel::phases(&c).map_err(|e| internal_error(&e))?;
         let mut weights = Vec::with_capacity(phases.len());
         for (index, phase) in phases.iter().enumerate() {
             weights.push(match (&c.weights, &phase.convolution.weights) {
-                (Weights::Constant(whole), Weights::Constant(own)) => {
-                    let packing = Packing::of(&c, whole, index, phase);
-                    let (packed, width) =
-                        self.packed(packing, phase, own).map_err(|e| failed(&e))?;
+                (Weights::Constant(whole), Weights::Constant(phase_weights)) => {
+                    let packing_key = PackingKey::of(&c, whole, index, phase);
+                    let (packed, width) = self
+                        .packed_weights(packing_key, phase, phase_weights)
+                        .map_err(|e| internal_error(&e))?;
                     (site.func.constant(packed), width)
                 }
-                (_, Weights::Given(given)) => {
-                    let packing = non_constant::packing(site.func, &phase.convolution, given);
-                    let (call, width) = packing.map_err(|e| failed(&e))?;
+                (_, Weights::NonConstant(weights_operand)) => {
+                    let packing =
+                        non_constant::packing_call(site.func, &phase.convolution, weights_operand);
+                    let (call, width) = packing.map_err(|e| internal_error(&e))?;
                     let packed = site.loop_functions.call(site.func, call);
                     (site.emit(packed), width)
                 }
@@ -161,17 +163,18 @@ impl Rule for Conv {
         }
         let bias = c.bias.clone().map(|b| match b {
             Bias::Constant(b) => site.func.constant(b),
-            Bias::Given(b) => b,
+            Bias::NonConstant(b) => b,
         });
         match &c.transposed {
             None => {
                 let (weights, width) = weights[0];
                 let call = kernel::graph_call(&c, weights, width, bias);
-                Ok(site.call_kernel(call, c.result, c.inside))
+                Ok(site.call_kernel(call, c.result, c.removed))
             }
-            Some(more) => {
-                let call = kernel::transposed(site.func, &c, more, &phases, &weights, bias);
-                Ok(site.offload(call.map_err(|e| failed(&e))?, c.result, c.inside))
+            Some(output_padding) => {
+                let call =
+                    kernel::transposed_call(site.func, &c, output_padding, &phases, &weights, bias);
+                Ok(site.offload(call.map_err(|e| internal_error(&e))?, c.result, c.removed))
             }
         }
     }
@@ -179,18 +182,18 @@ impl Rule for Conv {
 
 impl Conv {
     /// The packed weights of a phase, which are cached, and the number of filters of a panel.
-    fn packed(
+    fn packed_weights(
         &mut self,
-        packing: Packing,
+        packing_key: PackingKey,
         phase: &Phase,
-        own: &Tensor,
+        phase_weights: &Tensor,
     ) -> Result<(Tensor, i64), TensorError> {
         let c = &phase.convolution;
-        let packed = match self.packed.iter().find(|(other, _)| other.is(&packing)) {
+        let packed = match self.packed.iter().find(|(other, _)| other.matches(&packing_key)) {
             Some((_, packed)) => packed.clone(),
             None => {
-                let packed = weights::packed(c, own)?;
-                self.packed.push((packing, packed.clone()));
+                let packed = weights::pack_weights(c, phase_weights)?;
+                self.packed.push((packing_key, packed.clone()));
                 packed
             }
         };

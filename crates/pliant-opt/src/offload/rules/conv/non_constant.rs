@@ -16,13 +16,13 @@ use super::matcher::Convolution;
 use crate::offload::packing;
 
 /// The number of channels that an iteration packs: 9 taps of 64 filters take about 10 microseconds.
-const CHANNELS: i64 = 16;
+const CHANNELS_PER_ITERATION: i64 = 16;
 /// The number of channels of a block of a depthwise convolution, whose packed rows contain all channels.
-const ALONE: i64 = 64;
+const DEPTHWISE_BLOCK: i64 = 64;
 
 /// Non-constant weights.
 #[derive(Clone, Debug)]
-pub(super) struct Given {
+pub(super) struct NonConstantWeights {
     /// The operand.
     pub weights: RelaxExpr,
     /// Its sizes.
@@ -34,46 +34,51 @@ pub(super) struct Given {
 }
 
 /// How filters are divided into blocks.
-struct Blocks {
+struct FilterBlocks {
     /// The number of filters of a group. Groups are divided into blocks separately, except for depthwise convolutions and shared
     /// panels, where all filters count as one group.
-    own: i64,
+    group_filters: i64,
     /// The number of groups.
     groups: i64,
     /// The number of filters of a block.
     width: i64,
 }
 
-impl Blocks {
-    fn of(c: &Convolution) -> Blocks {
+impl FilterBlocks {
+    fn of(c: &Convolution) -> FilterBlocks {
         if c.is_depthwise() {
-            return Blocks { own: c.filters, groups: 1, width: ALONE };
+            return FilterBlocks { group_filters: c.filters, groups: 1, width: DEPTHWISE_BLOCK };
         }
         if c.shares_panels() {
-            return Blocks { own: c.filters, groups: 1, width: SHARED_FILTERS as i64 };
+            return FilterBlocks {
+                group_filters: c.filters,
+                groups: 1,
+                width: SHARED_FILTERS as i64,
+            };
         }
-        let own = c.filters / c.groups;
-        let width = panel_width(own as usize, DType::Float32) as i64;
-        Blocks { own, groups: c.groups, width }
+        let group_filters = c.filters / c.groups;
+        let width = panel_width(group_filters as usize, DType::Float32) as i64;
+        FilterBlocks { group_filters, groups: c.groups, width }
     }
 
     /// The number of blocks of a group.
-    fn each(&self) -> i64 {
-        (self.own + self.width - 1) / self.width
+    fn blocks_per_group(&self) -> i64 {
+        (self.group_filters + self.width - 1) / self.width
     }
 
     /// The number of blocks of all groups.
     fn count(&self) -> i64 {
-        self.each() * self.groups
+        self.blocks_per_group() * self.groups
     }
 
     /// The first filter of a block, and the number of its filters.
-    fn filters(&self, block: &Expr) -> (Expr, Expr) {
-        let within = te::floormod(block, &te::int(self.each())) * self.width;
-        let first = te::floordiv(block, &te::int(self.each())) * self.own + &within;
-        let whole = self.own % self.width == 0;
-        let rest = te::int(self.own) - within;
-        let columns = if whole {
+    fn filter_range(&self, block: &Expr) -> (Expr, Expr) {
+        let offset = te::floormod(block, &te::int(self.blocks_per_group())) * self.width;
+        let first =
+            te::floordiv(block, &te::int(self.blocks_per_group())) * self.group_filters + &offset;
+        let has_full_blocks = self.group_filters % self.width == 0;
+        let rest = te::int(self.group_filters) - offset;
+        let columns = if has_full_blocks {
             te::int(self.width)
         } else {
             te::binary(BinOp::Min, &te::int(self.width), &rest)
@@ -83,14 +88,21 @@ impl Blocks {
 }
 
 /// A weight of the operand, by its filter, its channel within the group and its taps.
-fn weight(c: &Convolution, g: &Given, from: &Tensor, at: (&Expr, &Expr, &[Expr])) -> Expr {
+fn weight_at(
+    c: &Convolution,
+    g: &NonConstantWeights,
+    from: &Tensor,
+    at: (&Expr, &Expr, &[Expr]),
+) -> Expr {
     let (filter, channel, taps) = at;
-    let (outs, ins) = (c.filters / c.groups, c.channels / c.groups);
+    let (filters_per_group, channels_per_group) = (c.filters / c.groups, c.channels / c.groups);
     let letters = &"DHW"[3 - c.dims..];
     let index = c.weight_layout.chars().map(|letter| match (letter, letters.find(letter)) {
         (_, Some(k)) => &taps[k] * g.taps[k].1 + te::int(g.taps[k].0),
-        ('O', _) if g.transposed => te::floormod(filter, &te::int(outs)),
-        ('I', _) if g.transposed => te::floordiv(filter, &te::int(outs)) * ins + channel,
+        ('O', _) if g.transposed => te::floormod(filter, &te::int(filters_per_group)),
+        ('I', _) if g.transposed => {
+            te::floordiv(filter, &te::int(filters_per_group)) * channels_per_group + channel
+        }
         ('O', _) => filter.clone(),
         _ => channel.clone(),
     });
@@ -98,60 +110,70 @@ fn weight(c: &Convolution, g: &Given, from: &Tensor, at: (&Expr, &Expr, &[Expr])
 }
 
 /// A call of the loop function that packs the weights of a convolution, and the number of filters of a panel.
-pub(super) fn packing(
+pub(super) fn packing_call(
     func: &mut Function,
     c: &Convolution,
-    g: &Given,
+    g: &NonConstantWeights,
 ) -> Result<(TirCall, i64), LegalizeError> {
-    let own = c.channels / c.groups;
-    let rows = c.kernel.iter().product::<i64>() * own;
-    let blocks = Blocks::of(c);
+    let group_channels = c.channels / c.groups;
+    let rows = c.filter_size.iter().product::<i64>() * group_channels;
+    let blocks = FilterBlocks::of(c);
     let (shape, width) = match (c.is_depthwise(), c.shares_panels()) {
         (true, _) => (vec![rows, c.channels], 1),
         (_, true) => (vec![rows * c.filters], c.filters / c.groups),
         _ => (vec![blocks.count(), rows, blocks.width], blocks.width),
     };
-    let write = |b: &mut te::Body, from: &Tensor, to: &Tensor| pack(b, c, g, from, to);
+    let write = |b: &mut te::Body, from: &Tensor, to: &Tensor| write_panels(b, c, g, from, to);
     let call = packing::packing_call(func, "pack_conv_weights", g.weights, &shape, write)?;
     Ok((call, width))
 }
 
 /// Packs the weights of a convolution.
-fn pack(b: &mut te::Body, c: &Convolution, g: &Given, from: &Tensor, panels: &Tensor) {
-    let own = c.channels / c.groups;
-    let rows = c.kernel.iter().product::<i64>() * own;
-    let blocks = Blocks::of(c);
-    let (alone, shared) = (c.is_depthwise(), c.shares_panels());
-    let parts = (own + CHANNELS - 1) / CHANNELS;
-    b.parallel("part", &te::int(blocks.count() * parts), |b, part| {
-        let block = b.let_("block", &te::floordiv(part, &te::int(parts)));
-        let begin = b.let_("begin", &(te::floormod(part, &te::int(parts)) * CHANNELS));
-        let (first, columns) = blocks.filters(&block);
+fn write_panels(
+    b: &mut te::Body,
+    c: &Convolution,
+    g: &NonConstantWeights,
+    from: &Tensor,
+    panels: &Tensor,
+) {
+    let group_channels = c.channels / c.groups;
+    let rows = c.filter_size.iter().product::<i64>() * group_channels;
+    let blocks = FilterBlocks::of(c);
+    let (is_depthwise, shared) = (c.is_depthwise(), c.shares_panels());
+    let parts_per_block = (group_channels + CHANNELS_PER_ITERATION - 1) / CHANNELS_PER_ITERATION;
+    b.parallel("part", &te::int(blocks.count() * parts_per_block), |b, part| {
+        let block = b.let_("block", &te::floordiv(part, &te::int(parts_per_block)));
+        let begin = b.let_(
+            "begin",
+            &(te::floormod(part, &te::int(parts_per_block)) * CHANNELS_PER_ITERATION),
+        );
+        let (first, columns) = blocks.filter_range(&block);
         let (first, columns) = (b.let_("first", &first), b.let_("columns", &columns));
-        let place = |row: &Expr, column: &Expr| match (alone, shared) {
+        let position = |row: &Expr, column: &Expr| match (is_depthwise, shared) {
             (true, _) => vec![row.clone(), &first + column],
             (_, true) => vec![&first * rows + row * &columns + column],
             _ => vec![block.clone(), row.clone(), column.clone()],
         };
-        let left = te::int(own) - &begin;
-        let channels = match own % CHANNELS {
-            0 => te::int(CHANNELS),
-            _ => te::binary(BinOp::Min, &te::int(CHANNELS), &left),
+        let remaining = te::int(group_channels) - &begin;
+        let channels = match group_channels % CHANNELS_PER_ITERATION {
+            0 => te::int(CHANNELS_PER_ITERATION),
+            _ => te::binary(BinOp::Min, &te::int(CHANNELS_PER_ITERATION), &remaining),
         };
         b.for_("c", &channels, |b, channel| {
             let channel = &begin + channel;
-            let sizes: Vec<Expr> = c.kernel.iter().map(|&k| te::int(k)).collect();
+            let sizes: Vec<Expr> = c.filter_size.iter().map(|&k| te::int(k)).collect();
             b.for_each(&sizes, |b, at| {
-                let tap = at.iter().zip(&c.kernel).fold(te::int(0), |tap, (t, &k)| tap * k + t);
-                let row = b.let_("row", &(tap * own + &channel));
+                let tap =
+                    at.iter().zip(&c.filter_size).fold(te::int(0), |tap, (t, &k)| tap * k + t);
+                let row = b.let_("row", &(tap * group_channels + &channel));
                 b.for_("f", &columns, |b, f| {
-                    let value = weight(c, g, from, (&(&first + f), &channel, at));
-                    b.store(panels, &place(&row, f), &value);
+                    let value = weight_at(c, g, from, (&(&first + f), &channel, at));
+                    b.store(panels, &position(&row, f), &value);
                 });
-                if !alone && !shared && blocks.own % blocks.width != 0 {
+                if !is_depthwise && !shared && blocks.group_filters % blocks.width != 0 {
                     b.for_("z", &(te::int(blocks.width) - &columns), |b, z| {
-                        let place = place(&row, &(&columns + z));
-                        b.store(panels, &place, &te::const_of(0.0, DType::Float32));
+                        let position = position(&row, &(&columns + z));
+                        b.store(panels, &position, &te::const_of(0.0, DType::Float32));
                     });
                 }
             });

@@ -5,13 +5,13 @@
 use pliant_tensor::{Tensor, TensorError};
 
 use super::matcher::{Convolution, Weights};
-use super::non_constant::Given;
+use super::non_constant::NonConstantWeights;
 
 /// Maximum number of phases, since each is a kernel call.
-const MOST: i64 = 64;
+const MAX_PHASES: i64 = 64;
 
 /// Maximum number of taps and maximum dilation of a dim, since each tap of a phase is listed.
-const LARGEST: i64 = 1 << 16;
+const MAX_FILTER_SIZE: i64 = 1 << 16;
 
 /// The results of a convolution that one kernel call computes.
 pub(super) struct Phase {
@@ -24,16 +24,16 @@ pub(super) struct Phase {
 }
 
 /// One dim of a phase.
-struct Line {
+struct PhaseDim {
     /// For each tap of the phase, in the order of the inputs, the tap of the weights.
     taps: Vec<i64>,
     /// The padding before the inputs; negative if the first input is cropped.
     before: i64,
 }
 
-impl Line {
+impl PhaseDim {
     /// The first tap, and the distance between taps.
-    fn even(&self) -> (i64, i64) {
+    fn first_and_step(&self) -> (i64, i64) {
         let first = self.taps.first().copied().unwrap_or(0);
         (first, self.taps.get(1).map_or(0, |next| next - first))
     }
@@ -42,22 +42,23 @@ impl Line {
 /// Whether the kernel supports all phases of a convolution: each phase has taps, reads the first input and has valid padding, and
 /// no dim has both strides and dilation. Zero taps would make the other phases possible, but give wrong results for infinite
 /// inputs.
-pub(super) fn apply(c: &Convolution) -> bool {
+pub(super) fn is_supported(c: &Convolution) -> bool {
     if c.transposed.is_none() {
         return true;
     }
-    let small = |sizes: &[i64]| sizes.iter().all(|&n| n <= LARGEST);
-    if !small(&c.kernel) || !small(&c.dilation) {
+    let is_in_range = |sizes: &[i64]| sizes.iter().all(|&n| n <= MAX_FILTER_SIZE);
+    if !is_in_range(&c.filter_size) || !is_in_range(&c.dilation) {
         return false;
     }
     let phases = c.strides.iter().try_fold(1i64, |all, &s| all.checked_mul(s));
-    let whole = |line: Line| {
-        !line.taps.is_empty() && (0..=pliant_kernel_api::kernels::conv::MOST).contains(&line.before)
+    let is_valid = |phase_dim: PhaseDim| {
+        !phase_dim.taps.is_empty()
+            && (0..=pliant_kernel_api::kernels::conv::MOST).contains(&phase_dim.before)
     };
-    phases.is_some_and(|count| count <= MOST)
+    phases.is_some_and(|count| count <= MAX_PHASES)
         && (0..c.dims).all(|k| {
-            let near = c.dilation[k] == 1 || c.strides[k] == 1;
-            near && (0..c.strides[k]).all(|first| whole(line(c, k, first)))
+            let has_single_step = c.dilation[k] == 1 || c.strides[k] == 1;
+            has_single_step && (0..c.strides[k]).all(|first| is_valid(phase_dim(c, k, first)))
         })
 }
 
@@ -65,7 +66,7 @@ pub(super) fn apply(c: &Convolution) -> bool {
 ///
 /// # Errors
 /// If memory cannot be allocated.
-pub(super) fn of(c: &Convolution) -> Result<Vec<Phase>, TensorError> {
+pub(super) fn phases(c: &Convolution) -> Result<Vec<Phase>, TensorError> {
     if c.transposed.is_none() {
         let (first, step) = (vec![0; c.dims], vec![1; c.dims]);
         return Ok(vec![Phase { convolution: c.clone(), first, step }]);
@@ -81,67 +82,79 @@ fn phase(c: &Convolution, index: i64) -> Result<Phase, TensorError> {
         first[k] = rest % c.strides[k];
         rest /= c.strides[k];
     }
-    let lines: Vec<Line> = (0..c.dims).map(|k| line(c, k, first[k])).collect();
+    let phase_dims: Vec<PhaseDim> = (0..c.dims).map(|k| phase_dim(c, k, first[k])).collect();
     let (weights, weight_layout) = match &c.weights {
         Weights::Constant(tensor) => {
-            let own = Weights::Constant(weights(c, tensor, &lines)?);
-            (own, format!("OI{}", &"DHW"[3 - c.dims..]))
+            let phase_weights = Weights::Constant(weights(c, tensor, &phase_dims)?);
+            (phase_weights, format!("OI{}", &"DHW"[3 - c.dims..]))
         }
-        Weights::Given(given) => {
-            let own = Given { taps: lines.iter().map(Line::even).collect(), ..given.clone() };
-            (Weights::Given(own), c.weight_layout.clone())
+        Weights::NonConstant(weights_operand) => {
+            let phase_weights = NonConstantWeights {
+                taps: phase_dims.iter().map(PhaseDim::first_and_step).collect(),
+                ..weights_operand.clone()
+            };
+            (Weights::NonConstant(phase_weights), c.weight_layout.clone())
         }
     };
     let convolution = Convolution {
         weights,
         weight_layout,
-        kernel: lines.iter().map(|l| l.taps.len() as i64).collect(),
+        filter_size: phase_dims.iter().map(|l| l.taps.len() as i64).collect(),
         strides: vec![1; c.dims],
-        pads: lines.iter().map(|l| (l.before, 0)).collect(),
+        pads: phase_dims.iter().map(|l| (l.before, 0)).collect(),
         transposed: None,
         ..c.clone()
     };
     Ok(Phase { convolution, first, step: c.strides.clone() })
 }
 
-/// Dim `k` of the phase that starts at result `first`. Result `first + s * m` reads input `m + place - j` with tap `rest + s * j`,
-/// where `place` and `rest` are the quotient and the remainder of `first` plus what is cropped, divided by `s`.
-fn line(c: &Convolution, k: usize, first: i64) -> Line {
-    let (size, step, dilation) = (c.kernel[k], c.strides[k], c.dilation[k]);
+/// Dim `k` of the phase that starts at result `first`. Result `first + s * m` reads input `m + input_offset - j` with tap `rest + s * j`,
+/// where `input_offset` and `rest` are the quotient and the remainder of `first` plus what is cropped, divided by `s`.
+fn phase_dim(c: &Convolution, k: usize, first: i64) -> PhaseDim {
+    let (size, step, dilation) = (c.filter_size[k], c.strides[k], c.dilation[k]);
     let at = first.saturating_add(c.pads[k].0);
-    let (place, rest) = (at / step, at % step);
-    let own = (size - rest + step - 1).max(0) / step;
-    let taps = (0..own).rev().map(|j| rest + step * j).collect();
-    Line { taps, before: (own - 1) * dilation - place }
+    let (input_offset, rest) = (at / step, at % step);
+    let tap_count = (size - rest + step - 1).max(0) / step;
+    let taps = (0..tap_count).rev().map(|j| rest + step * j).collect();
+    PhaseDim { taps, before: (tap_count - 1) * dilation - input_offset }
 }
 
 /// The weights of a phase. Filters of all groups come first, then the channels of a group, then taps.
-fn weights(c: &Convolution, whole: &Tensor, lines: &[Line]) -> Result<Tensor, TensorError> {
+fn weights(
+    c: &Convolution,
+    whole: &Tensor,
+    phase_dims: &[PhaseDim],
+) -> Result<Tensor, TensorError> {
     let data = whole.to_vec::<f32>()?;
     let stride = |letter: char| -> i64 {
         let at = c.weight_layout.find(letter).unwrap_or(0);
         whole.shape()[at + 1..].iter().product()
     };
-    let (outs, ins) = (c.filters / c.groups, c.channels / c.groups);
+    let (filters_per_group, channels_per_group) = (c.filters / c.groups, c.channels / c.groups);
     let (by_filter, by_channel) = (stride('O'), stride('I'));
-    let along: Vec<i64> = "DHW"[3 - c.dims..].chars().map(stride).collect();
-    let shape: Vec<i64> =
-        [c.filters, ins].into_iter().chain(lines.iter().map(|l| l.taps.len() as i64)).collect();
+    let dim_strides: Vec<i64> = "DHW"[3 - c.dims..].chars().map(stride).collect();
+    let shape: Vec<i64> = [c.filters, channels_per_group]
+        .into_iter()
+        .chain(phase_dims.iter().map(|l| l.taps.len() as i64))
+        .collect();
     let taps: i64 = shape[2..].iter().product();
-    let mut out = Vec::with_capacity((c.filters * ins * taps) as usize);
+    let mut out = Vec::with_capacity((c.filters * channels_per_group * taps) as usize);
     for filter in 0..c.filters {
-        for channel in 0..ins {
-            let own = filter / outs * ins + channel;
-            let start = filter % outs * by_filter + own * by_channel;
+        for channel in 0..channels_per_group {
+            let input_channel = filter / filters_per_group * channels_per_group + channel;
+            let start = filter % filters_per_group * by_filter + input_channel * by_channel;
             out.extend((0..taps).map(|tap| {
                 let mut rest = tap;
-                let place = lines.iter().zip(&along).rev().fold(start, |at, (line, stride)| {
-                    let count = line.taps.len();
-                    let tap = line.taps[rest as usize % count];
-                    rest /= count as i64;
-                    at + tap * stride
-                });
-                data[place as usize]
+                let position = phase_dims.iter().zip(&dim_strides).rev().fold(
+                    start,
+                    |at, (phase_dim, stride)| {
+                        let count = phase_dim.taps.len();
+                        let tap = phase_dim.taps[rest as usize % count];
+                        rest /= count as i64;
+                        at + tap * stride
+                    },
+                );
+                data[position as usize]
             }));
         }
     }

@@ -12,85 +12,85 @@ use super::matcher::Convolution;
 ///
 /// # Errors
 /// If memory cannot be allocated.
-pub(super) fn packed(c: &Convolution, weights: &Tensor) -> Result<Tensor, TensorError> {
+pub(super) fn pack_weights(c: &Convolution, weights: &Tensor) -> Result<Tensor, TensorError> {
     let data = weights.to_vec::<f32>()?;
     let strides = strides(c, weights);
-    let taps: i64 = c.kernel.iter().product();
-    let own = c.channels / c.groups;
+    let taps: i64 = c.filter_size.iter().product();
+    let channels_per_group = c.channels / c.groups;
     let at = |filter: i64, channel: i64, tap: i64| {
         let mut rest = tap;
-        let mut place = filter * strides[0] + channel * strides[1];
-        for (k, &size) in c.kernel.iter().enumerate().rev() {
-            place += rest % size * strides[2 + k];
+        let mut offset = filter * strides[0] + channel * strides[1];
+        for (k, &size) in c.filter_size.iter().enumerate().rev() {
+            offset += rest % size * strides[2 + k];
             rest /= size;
         }
-        data[place as usize]
+        data[offset as usize]
     };
     if c.is_depthwise() {
-        let all = (0..taps).flat_map(|tap| (0..c.channels).map(move |f| (tap, f)));
-        let all: Vec<f32> = all.map(|(tap, filter)| at(filter, 0, tap)).collect();
-        return Tensor::from_slice(&[taps, c.channels], &all);
+        let packed = (0..taps).flat_map(|tap| (0..c.channels).map(move |f| (tap, f)));
+        let packed: Vec<f32> = packed.map(|(tap, filter)| at(filter, 0, tap)).collect();
+        return Tensor::from_slice(&[taps, c.channels], &packed);
     }
-    if let Some(form) = c.turned() {
-        return turned(c, form, at);
+    if let Some(tile) = c.active_winograd() {
+        return pack_winograd(c, tile, at);
     }
     let filters = c.filters / c.groups;
     if c.shares_panels() {
-        return shared(c, taps, at);
+        return pack_shared(c, taps, at);
     }
-    let (mut all, mut shape) = (Vec::new(), [0; 3]);
+    let (mut packed, mut shape) = (Vec::new(), [0; 3]);
     for group in 0..c.groups {
-        let mut matrix = Vec::with_capacity((taps * own * filters) as usize);
+        let mut matrix = Vec::with_capacity((taps * channels_per_group * filters) as usize);
         for tap in 0..taps {
-            for channel in 0..own {
+            for channel in 0..channels_per_group {
                 matrix.extend((0..filters).map(|f| at(group * filters + f, channel, tap)));
             }
         }
-        let matrix = Tensor::from_slice(&[taps * own, filters], &matrix)?;
+        let matrix = Tensor::from_slice(&[taps * channels_per_group, filters], &matrix)?;
         let panels = pack_panels(&matrix, false)?;
         shape = [panels.shape()[0], panels.shape()[1], panels.shape()[2]];
-        all.extend(panels.to_vec::<f32>()?);
+        packed.extend(panels.to_vec::<f32>()?);
     }
-    Tensor::from_slice(&[shape[0] * c.groups, shape[1], shape[2]], &all)
+    Tensor::from_slice(&[shape[0] * c.groups, shape[1], shape[2]], &packed)
 }
 
 /// Panels of `[taps * channels of a group, filters]` that groups share.
-fn shared(
+fn pack_shared(
     c: &Convolution,
     taps: i64,
     at: impl Fn(i64, i64, i64) -> f32,
 ) -> Result<Tensor, TensorError> {
-    let own = c.channels / c.groups;
-    let size = ((taps * own) as usize, c.filters as usize);
-    let mut all = vec![0f32; size.0 * size.1];
-    for row in 0..taps * own {
+    let channels_per_group = c.channels / c.groups;
+    let size = ((taps * channels_per_group) as usize, c.filters as usize);
+    let mut packed = vec![0f32; size.0 * size.1];
+    for row in 0..taps * channels_per_group {
         for filter in 0..c.filters {
-            let place = shared_panel_offset(size, row as usize, filter as usize);
-            all[place] = at(filter, row % own, row / own);
+            let offset = shared_place(size, row as usize, filter as usize);
+            packed[offset] = at(filter, row % channels_per_group, row / channels_per_group);
         }
     }
-    Tensor::from_slice(&[all.len() as i64], &all)
+    Tensor::from_slice(&[packed.len() as i64], &packed)
 }
 
 /// The panels of `[numbers * channels, filters]` of filters that are transformed for Winograd's algorithm. `at` returns the weight
 /// of a filter, a channel and a tap.
-fn turned(
+fn pack_winograd(
     c: &Convolution,
-    form: Winograd,
+    tile: Winograd,
     at: impl Fn(i64, i64, i64) -> f32,
 ) -> Result<Tensor, TensorError> {
     let count = (c.channels * c.filters) as usize;
-    let mut matrix = vec![0f32; form.filter_elements() * count];
+    let mut matrix = vec![0f32; tile.numbers() * count];
     for channel in 0..c.channels {
         for filter in 0..c.filters {
-            let kernel = std::array::from_fn(|tap| f64::from(at(filter, channel, tap as i64)));
-            let place = (channel * c.filters + filter) as usize;
-            for (number, value) in form.transform_filter(&kernel).into_iter().enumerate() {
-                matrix[number * count + place] = value as f32;
+            let filter_taps = std::array::from_fn(|tap| f64::from(at(filter, channel, tap as i64)));
+            let offset = (channel * c.filters + filter) as usize;
+            for (point, value) in tile.turned_kernel(&filter_taps).into_iter().enumerate() {
+                matrix[point * count + offset] = value as f32;
             }
         }
     }
-    let rows = form.filter_elements() as i64 * c.channels;
+    let rows = tile.numbers() as i64 * c.channels;
     pack_panels(&Tensor::from_slice(&[rows, c.filters], &matrix)?, false)
 }
 

@@ -5,16 +5,20 @@ use pliant_ir::relax::Function;
 use pliant_ir::relax::kernel_call::{NEW_AXIS, NewKernelCall};
 use pliant_kernel_api::kernels::conv_int8::KERNEL;
 
-use super::matcher::Finished;
+use super::matcher::ConvolutionWithEpilogue;
 use crate::offload::integer_epilogue::IntegerEpilogue;
 use crate::offload::kernel_attributes::KernelAttributes;
-use crate::offload::rules::matmul_int8::weights::Weights;
+use crate::offload::rules::matmul_int8::weights::PackedWeights;
 
 /// The kernel call of a convolution and its epilogue.
-pub(super) fn call(func: &mut Function, found: &Finished, weights: &Weights) -> NewKernelCall {
-    let c = &found.convolution;
+pub(super) fn kernel_call(
+    func: &mut Function,
+    matched: &ConvolutionWithEpilogue,
+    weights: &PackedWeights,
+) -> NewKernelCall {
+    let c = &matched.convolution;
     let width = if c.is_depthwise() { 1 } else { weights.quads.shape()[2] };
-    let before: Vec<i64> = c.pads.iter().map(|pad| pad.0).collect();
+    let padding_before: Vec<i64> = c.pads.iter().map(|pad| pad.0).collect();
     let missing = || std::iter::repeat_n(NEW_AXIS, 3 - c.dims);
     let axes = || std::iter::once(0).chain(missing()).chain(1..c.dims as i64 + 2);
     let call = NewKernelCall::new(&KERNEL)
@@ -27,15 +31,15 @@ pub(super) fn call(func: &mut Function, found: &Finished, weights: &Weights) -> 
         .axes("out", axes())
         .attribute("groups", AttrValue::Int(c.groups))
         .attribute("panel_width", AttrValue::Int(width))
-        .window(&c.kernel, &c.strides, &c.dilation, &before);
-    match &found.epilogue {
-        Some(epilogue) => finished(call, epilogue),
+        .window(&c.filter_size, &c.strides, &c.dilation, &padding_before);
+    match &matched.epilogue {
+        Some(epilogue) => add_epilogue(call, epilogue),
         None => call,
     }
 }
 
 /// Adds the epilogue to the call.
-fn finished(call: NewKernelCall, f: &IntegerEpilogue) -> NewKernelCall {
+fn add_epilogue(call: NewKernelCall, f: &IntegerEpilogue) -> NewKernelCall {
     let call = call
         .optional("terms", f.terms)
         .optional("scale", f.rows)
@@ -43,11 +47,11 @@ fn finished(call: NewKernelCall, f: &IntegerEpilogue) -> NewKernelCall {
         .optional("bias", f.bias);
     let call = f.activation.attributes(call);
     match &f.requantization {
-        Some(bytes) => call
-            .optional("out_scale", bytes.divisor)
-            .optional("out_zero", bytes.shift)
-            .float("out_low", bytes.limits.0)
-            .float("out_high", bytes.limits.1),
+        Some(requantization) => call
+            .optional("out_scale", requantization.divisor)
+            .optional("out_zero", requantization.shift)
+            .float("out_low", requantization.limits.0)
+            .float("out_high", requantization.limits.1),
         None => call,
     }
 }

@@ -5,11 +5,11 @@ use pliant_ir::{AttrValue, DType};
 use pliant_pass::pattern::Defs;
 use pliant_tensor::Tensor;
 
-use super::weights::fit;
+use super::weights::filters_fit_8_bits;
 use crate::common::products::{CONVOLUTIONS, call_operands};
 use crate::offload::dequantized::{has_one_element, to_i32_integers};
 use crate::offload::integer_epilogue::{CAST, IntegerEpilogue, SUBTRACT};
-use crate::offload::rules::conv::matcher::{data_layout, each, pads};
+use crate::offload::rules::conv::matcher::{data_layout, padding_attr, per_dim_attr};
 
 /// An int32 convolution of 8-bit integers with constant weights.
 #[derive(Clone, Debug)]
@@ -22,30 +22,30 @@ pub(crate) struct Convolution {
     pub zero: Option<Expr>,
     pub weights: Tensor,
     /// The axes of the weights: filters, channels of a group, then the spatial dims.
-    pub places: Vec<usize>,
+    pub weight_axes: Vec<usize>,
     pub groups: i64,
     pub channels: i64,
     pub filters: i64,
     /// The size of the filters.
-    pub kernel: Vec<i64>,
+    pub filter_size: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilation: Vec<i64>,
     /// The padding before and after each dim.
     pub pads: Vec<(i64, i64)>,
     /// Whether the channels of input and results come last.
-    pub last: bool,
+    pub channels_last: bool,
     /// The variable that holds the results.
     pub result: Var,
 }
 
 /// A convolution and its epilogue.
 #[derive(Clone, Debug)]
-pub(super) struct Finished {
+pub(super) struct ConvolutionWithEpilogue {
     pub convolution: Convolution,
     pub epilogue: Option<IntegerEpilogue>,
 }
 
-impl Finished {
+impl ConvolutionWithEpilogue {
     /// The variable that holds the result of the epilogue.
     pub fn result(&self) -> Var {
         self.epilogue.as_ref().map_or(self.convolution.result, |f| f.result)
@@ -65,28 +65,33 @@ pub(crate) fn is_candidate(func: &Function, value: Expr) -> bool {
 
 /// The convolution that a binding is. The kernel reads the source of the cast input at the position of the convolution, so no write
 /// may happen in between.
-pub(crate) fn convolution(func: &Function, defs: &Defs, binding: Binding) -> Option<Convolution> {
+pub(crate) fn match_convolution(
+    func: &Function,
+    defs: &Defs,
+    binding: Binding,
+) -> Option<Convolution> {
     if !is_candidate(func, binding.value) {
         return None;
     }
-    let found = CONVOLUTIONS[..3].iter().enumerate();
-    let (dims, (args, attrs)) = found
+    let candidates = CONVOLUTIONS[..3].iter().enumerate();
+    let (dims, (args, attrs)) = candidates
         .filter_map(|(d, &op)| Some((d + 1, call_operands(func, binding.value, op)?)))
         .next()?;
     let ExprData::Constant(weights) = func.expr(args[1]) else { return None };
     let weights = func.const_tensor(*weights);
-    let (x, zero) = input(func, defs, args[0], binding.var)?;
-    let last = data_layout(attrs, dims)?;
+    let (x, zero) = dequantized_input(func, defs, args[0], binding.var)?;
+    let channels_last = data_layout(attrs, dims)?;
     let layout = attrs.get("kernel_layout")?.as_str()?;
     let letters = std::iter::once('O').chain(['I']).chain("DHW"[3 - dims..].chars());
-    let places: Vec<usize> = letters.map(|letter| layout.find(letter)).collect::<Option<_>>()?;
+    let weight_axes: Vec<usize> =
+        letters.map(|letter| layout.find(letter)).collect::<Option<_>>()?;
     if layout.len() != dims + 2 || weights.ndim() != dims + 2 {
         return None;
     }
-    let size = |place: usize| weights.shape()[places[place]];
+    let size = |index: usize| weights.shape()[weight_axes[index]];
     let groups = attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
     let shape = func.ty(x).dims()?;
-    let of_x = if last { shape.last() } else { shape.get(1) };
+    let input_channels = if channels_last { shape.last() } else { shape.get(1) };
     let c = Convolution {
         dims,
         x,
@@ -94,26 +99,34 @@ pub(crate) fn convolution(func: &Function, defs: &Defs, binding: Binding) -> Opt
         groups,
         channels: size(1).checked_mul(groups)?,
         filters: size(0),
-        kernel: (2..dims + 2).map(size).collect(),
-        strides: each(attrs, "strides", dims, 1)?,
-        dilation: each(attrs, "dilation", dims, 1)?,
-        pads: pads(attrs, dims)?,
-        last,
+        filter_size: (2..dims + 2).map(size).collect(),
+        strides: per_dim_attr(attrs, "strides", dims, 1)?,
+        dilation: per_dim_attr(attrs, "dilation", dims, 1)?,
+        pads: padding_attr(attrs, dims)?,
+        channels_last,
         result: binding.var,
         weights: weights.clone(),
-        places,
+        weight_axes,
     };
-    let known = shape.len() == dims + 2 && func.syms.as_int(*of_x?) == Some(c.channels);
-    let some = groups > 0 && c.filters > 0 && c.channels > 0 && c.filters % groups == 0;
-    let some = some && c.kernel.iter().chain(&c.strides).chain(&c.dilation).all(|&k| k > 0);
-    let inside = c.pads.iter().all(|&p| p == (0, 0));
-    let margin = inside || zero.is_none_or(|z| is_of_byte(func, defs, (z, x), binding.var));
-    (known && some && margin && fit(&c)).then_some(c)
+    let has_known_channels =
+        shape.len() == dims + 2 && func.syms.as_int(*input_channels?) == Some(c.channels);
+    let is_valid = groups > 0 && c.filters > 0 && c.channels > 0 && c.filters % groups == 0;
+    let is_valid =
+        is_valid && c.filter_size.iter().chain(&c.strides).chain(&c.dilation).all(|&k| k > 0);
+    let is_unpadded = c.pads.iter().all(|&p| p == (0, 0));
+    let padding_fits =
+        is_unpadded || zero.is_none_or(|z| zero_point_fits(func, defs, (z, x), binding.var));
+    (has_known_channels && is_valid && padding_fits && filters_fit_8_bits(&c)).then_some(c)
 }
 
 /// The 8-bit tensor that an int32 input is cast from, and the zero point that is subtracted.
-fn input(func: &Function, defs: &Defs, e: Expr, place: Var) -> Option<(Expr, Option<Expr>)> {
-    let value = |e: Expr| defs.value_in_epoch(func, e, place);
+fn dequantized_input(
+    func: &Function,
+    defs: &Defs,
+    e: Expr,
+    var: Var,
+) -> Option<(Expr, Option<Expr>)> {
+    let value = |e: Expr| defs.value_beside(func, e, var);
     let (mut x, mut zero) = (e, None);
     if let Some((&[left, right], _)) = call_operands(func, value(x), SUBTRACT)
         && func.ty(right).dtype() == Some(DType::Int32)
@@ -129,12 +142,12 @@ fn input(func: &Function, defs: &Defs, e: Expr, place: Var) -> Option<(Expr, Opt
 }
 
 /// Whether a zero point is known to fit the type of the 8-bit input.
-fn is_of_byte(func: &Function, defs: &Defs, (zero, x): (Expr, Expr), place: Var) -> bool {
+fn zero_point_fits(func: &Function, defs: &Defs, (zero, x): (Expr, Expr), var: Var) -> bool {
     let range = match func.ty(x).dtype() {
         Some(DType::Int8) => -128..=127,
         _ => 0..=255,
     };
-    let value = defs.value_in_epoch(func, zero, place);
+    let value = defs.value_beside(func, zero, var);
     if let ExprData::Constant(c) = func.expr(value) {
         let numbers = to_i32_integers(func.const_tensor(*c)).ok().flatten();
         return numbers.is_some_and(|all| all.iter().all(|n| range.contains(n)));

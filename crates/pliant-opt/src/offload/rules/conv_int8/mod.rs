@@ -59,7 +59,7 @@ use pliant_pass::PassError;
 use crate::common::products::CONVOLUTIONS;
 use crate::offload::integer_epilogue::{IntegerSums, match_epilogue};
 use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
-use matcher::Finished;
+use matcher::ConvolutionWithEpilogue;
 
 /// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
@@ -81,10 +81,10 @@ impl Rule for ConvInt8 {
             return Ok(Err(KeepReason::NotApplicable));
         }
         let uses = site.uses();
-        let Some(convolution) = matcher::convolution(site.func, &uses.1, site.root) else {
+        let Some(convolution) = matcher::match_convolution(site.func, &uses.1, site.root) else {
             return Ok(Err("its operands are not 8-bit integers of known sizes".into()));
         };
-        if !convolution.last {
+        if !convolution.channels_last {
             return Ok(Err("its channels do not come last".into()));
         }
         let (result, columns) = (convolution.result, convolution.filters);
@@ -93,15 +93,15 @@ impl Rule for ConvInt8 {
             .dataflow
             .then(|| match_epilogue(site.func, uses, &sums, site.replaced_vars))
             .flatten();
-        let found = Finished { convolution, epilogue };
-        let weights = weights::packed(&found.convolution).map_err(|e| {
+        let matched = ConvolutionWithEpilogue { convolution, epilogue };
+        let weights = weights::pack_weights(&matched.convolution).map_err(|e| {
             PassError::internal(format!("the weights of a convolution cannot be packed: {e}"))
         })?;
         let Some(weights) = weights else {
             return Ok(Err("its weights do not fit 8 bits".into()));
         };
-        let call = kernel::call(site.func, &found, &weights);
-        let inside = found.epilogue.iter().flat_map(|f| &f.removed).copied().collect();
-        Ok(site.call_kernel(call, found.result(), inside))
+        let call = kernel::kernel_call(site.func, &matched, &weights);
+        let removed = matched.epilogue.iter().flat_map(|f| &f.removed).copied().collect();
+        Ok(site.call_kernel(call, matched.result(), removed))
     }
 }

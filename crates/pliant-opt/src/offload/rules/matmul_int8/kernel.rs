@@ -7,27 +7,27 @@ use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, TensorView};
 use pliant_ops::{LegalizeError, te_call};
 
-use super::matcher::Product;
-use super::weights::Operands;
+use super::matcher::IntegerMatmul;
+use super::weights::PackedOperands;
 use crate::offload::dequantized::has_one_element;
 
 /// A call of the loop function.
-pub(super) fn call(
+pub(super) fn loop_function_call(
     func: &mut Function,
-    p: &Product,
-    weights: &Operands,
+    p: &IntegerMatmul,
+    weights: &PackedOperands,
 ) -> Result<TirCall, LegalizeError> {
-    let each = p.zero.is_some_and(|z| !has_one_element(func, z));
+    let per_row = p.zero.is_some_and(|z| !has_one_element(func, z));
     let mut operands = vec![p.x];
     operands.extend(p.zero);
     let quads = operands.len();
     operands.extend([weights.quads, weights.sums]);
     operands.extend(weights.zeros);
     let epilogue = p.epilogue.as_ref().map(|f| {
-        let each = f.rows.is_some_and(|e| !has_one_element(func, e));
+        let per_row = f.rows.is_some_and(|e| !has_one_element(func, e));
         let first = operands.len();
         operands.extend([f.rows, f.columns, f.bias].into_iter().flatten());
-        (f, first, each)
+        (f, first, per_row)
     });
     let end = epilogue.map_or(operands.len(), |(_, first, _)| first);
     te_call(func, "matmul_int8", &operands, |t| {
@@ -38,26 +38,26 @@ pub(super) fn call(
         let dtype = if epilogue.is_some() { DType::Float32 } else { DType::Int32 };
         let rows = leads.iter().fold(te::int(1), |rows, d| rows * d);
         // One number for each row, or one number that is broadcast to all rows.
-        let flat = |tensor| TensorView::from(tensor).flatten();
-        let by_rows = |tensor, each| {
-            let all = flat(tensor);
-            if each { all } else { all.broadcast(std::slice::from_ref(&rows), &[true]) }
+        let flatten = |tensor| TensorView::from(tensor).flatten();
+        let by_rows = |tensor, per_row| {
+            let all = flatten(tensor);
+            if per_row { all } else { all.broadcast(std::slice::from_ref(&rows), &[true]) }
         };
         Ok(te::extern_("matmul_int8", &[(shape, dtype)], |b, out| {
             let mut call = te::KernelCall::new(&KERNEL)
                 .operand("x", x)
-                .optional("x_zeros", (quads > 1).then(|| by_rows(&t[1], each)))
+                .optional("x_zeros", (quads > 1).then(|| by_rows(&t[1], per_row)))
                 .operand("weight", &t[quads])
                 .operand("column_sums", &t[quads + 1])
                 .optional("weight_zeros", t[..end].get(quads + 2))
                 .operand("out", &out[0]);
-            if let Some((f, first, each)) = epilogue {
+            if let Some((f, first, per_row)) = epilogue {
                 let mut others = t[first..].iter();
                 let mut next = |e: Option<RelaxExpr>| e.and_then(|_| others.next());
                 call = call
-                    .optional("row_scales", next(f.rows).map(|tensor| by_rows(tensor, each)))
-                    .optional("column_scales", next(f.columns).map(flat))
-                    .optional("bias", next(f.bias).map(flat));
+                    .optional("row_scales", next(f.rows).map(|tensor| by_rows(tensor, per_row)))
+                    .optional("column_scales", next(f.columns).map(flatten))
+                    .optional("bias", next(f.bias).map(flatten));
                 call = f.activation.attributes(call);
             }
             b.evaluate(call.finish());

@@ -12,7 +12,7 @@ use crate::offload::integer_epilogue::{CAST, IntegerEpilogue, SUBTRACT};
 
 /// An int32 matmul of 8-bit integers by a constant.
 #[derive(Clone, Debug)]
-pub(super) struct Product {
+pub(super) struct IntegerMatmul {
     /// The left operand, of int8 or uint8.
     pub x: Expr,
     /// Its per-tensor or per-row zero point, of int32.
@@ -28,25 +28,25 @@ fn is_byte(dtype: Option<DType>) -> bool {
 }
 
 /// Whether the result of a matmul is int32.
-pub(super) fn is_integer(func: &Function, binding: Binding) -> bool {
+pub(super) fn is_int32(func: &Function, binding: Binding) -> bool {
     func.ty(binding.value).dtype() == Some(DType::Int32)
 }
 
 /// The constant matrix that is the right operand of an int32 matmul.
-pub(super) fn weights(func: &Function, binding: Binding) -> Option<&Tensor> {
+pub(super) fn constant_matrix(func: &Function, binding: Binding) -> Option<&Tensor> {
     let args = call_operands(func, binding.value, MATMUL)?.0;
     let ExprData::Constant(c) = func.expr(args[1]) else { return None };
     let weights = func.const_tensor(*c);
-    let fits = func.ty(binding.value).dtype() == Some(DType::Int32)
+    let is_supported = func.ty(binding.value).dtype() == Some(DType::Int32)
         && weights.shape().len() == 2
         && weights.shape()[1] > 0
         && (weights.dtype() == DType::Int32 || is_byte(Some(weights.dtype())));
-    fits.then_some(weights)
+    is_supported.then_some(weights)
 }
 
 /// Non-constant 8-bit integers that are the right operand of an int32 matmul.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NonConstant {
+pub(super) struct NonConstantMatrix {
     /// The matrix, of int8 or uint8.
     pub matrix: Expr,
     /// Its per-tensor or per-column zero point, of int32.
@@ -54,7 +54,11 @@ pub(super) struct NonConstant {
 }
 
 /// The non-constant right operand of an int32 matmul: a cast matrix, with or without a zero point.
-pub(super) fn non_constant(func: &Function, defs: &Defs, binding: Binding) -> Option<NonConstant> {
+pub(super) fn non_constant_matrix(
+    func: &Function,
+    defs: &Defs,
+    binding: Binding,
+) -> Option<NonConstantMatrix> {
     let args = call_operands(func, binding.value, MATMUL)?.0;
     let value = |e: Expr| defs.value_beside(func, e, binding.var);
     let (mut matrix, mut zero) = (args[1], None);
@@ -68,26 +72,26 @@ pub(super) fn non_constant(func: &Function, defs: &Defs, binding: Binding) -> Op
         matrix = call_operands(func, value(matrix), CAST)?.0[0];
     }
     let columns = *func.ty(matrix).dims().filter(|dims| dims.len() == 2)?.last()?;
-    let by_columns = |z: Expr| {
+    let is_per_column = |z: Expr| {
         let dims = func.ty(z).dims().unwrap_or_default();
         let (last, others) = dims.split_last().unzip();
         let ones = others.into_iter().flatten().all(|&d| func.syms.as_int(d) == Some(1));
         last.is_some_and(|&d| d == columns && ones)
     };
-    let fits = func.ty(binding.value).dtype() == Some(DType::Int32)
+    let is_supported = func.ty(binding.value).dtype() == Some(DType::Int32)
         && is_byte(func.ty(matrix).dtype())
-        && zero.is_none_or(|z| has_one_element(func, z) || by_columns(z));
-    fits.then_some(NonConstant { matrix, zero })
+        && zero.is_none_or(|z| has_one_element(func, z) || is_per_column(z));
+    is_supported.then_some(NonConstantMatrix { matrix, zero })
 }
 
 /// The matmul that a binding is, by a right operand with this number of rows. The kernel reads the source of the cast left operand
 /// at the position of the matmul, so no write may happen in between.
-pub(super) fn product(
+pub(super) fn match_matmul(
     func: &Function,
     defs: &Defs,
     binding: Binding,
     rows: Sym,
-) -> Option<Product> {
+) -> Option<IntegerMatmul> {
     let args = call_operands(func, binding.value, MATMUL)?.0;
     let value = |e: Expr| defs.value_beside(func, e, binding.var);
     let (mut x, mut zero) = (args[0], None);
@@ -101,8 +105,8 @@ pub(super) fn product(
         x = call_operands(func, value(x), CAST)?.0[0];
     }
     let dims = func.ty(x).dims()?;
-    let fits = is_byte(func.ty(x).dtype())
+    let is_supported = is_byte(func.ty(x).dtype())
         && *dims.last()? == rows
         && (zero.is_none_or(|z| is_scalar_or_per_row(func, z, x)));
-    fits.then_some(Product { x, zero, result: binding.var, epilogue: None })
+    is_supported.then_some(IntegerMatmul { x, zero, result: binding.var, epilogue: None })
 }

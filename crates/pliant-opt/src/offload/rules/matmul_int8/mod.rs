@@ -62,7 +62,7 @@ use pliant_tensor::Tensor;
 use crate::common::products::MATMUL;
 use crate::offload::integer_epilogue::{IntegerSums, match_epilogue};
 use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
-use weights::Weights;
+use weights::PackedWeights;
 
 /// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
@@ -78,29 +78,29 @@ pub(super) fn info() -> RuleInfo {
 
 struct MatmulInt8 {
     /// Cached packed constants; `None` for those that do not fit 8 bits.
-    packed: Vec<(Tensor, Option<Weights>)>,
+    packed: Vec<(Tensor, Option<PackedWeights>)>,
 }
 
 impl Rule for MatmulInt8 {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
-        let constant = matcher::weights(site.func, site.root).cloned();
-        let other = match constant {
+        let constant = matcher::constant_matrix(site.func, site.root).cloned();
+        let non_constant = match constant {
             Some(_) => None,
-            None => matcher::non_constant(site.func, &site.uses().1, site.root),
+            None => matcher::non_constant_matrix(site.func, &site.uses().1, site.root),
         };
-        let [rows, columns] = match (&constant, other) {
+        let [rows, columns] = match (&constant, non_constant) {
             (Some(weights), _) => [0, 1].map(|k| site.func.syms.int(weights.shape()[k])),
-            (_, Some(own)) => match site.func.ty(own.matrix).dims() {
+            (_, Some(matrix)) => match site.func.ty(matrix.matrix).dims() {
                 Some(&[rows, columns]) => [rows, columns],
                 _ => return Ok(Err("the shape of its right operand is unknown".into())),
             },
-            _ if matcher::is_integer(site.func, site.root) => {
+            _ if matcher::is_int32(site.func, site.root) => {
                 return Ok(Err("its right operand is neither a constant nor a cast matrix".into()));
             }
             _ => return Ok(Err(KeepReason::NotApplicable)),
         };
         let uses = site.uses();
-        let Some(mut p) = matcher::product(site.func, &uses.1, site.root, rows) else {
+        let Some(mut p) = matcher::match_matmul(site.func, &uses.1, site.root, rows) else {
             return Ok(Err("its left operand is not int8 or uint8 of known inner size".into()));
         };
         if site.dataflow
@@ -114,23 +114,27 @@ impl Rule for MatmulInt8 {
             };
             p.epilogue = match_epilogue(site.func, uses, &sums, site.replaced_vars);
         }
-        let failed = |e: &dyn std::fmt::Display| {
+        let internal_error = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a product of integers has no loop function: {e}"))
         };
-        let weights = match (constant, other) {
-            (Some(weights), _) => match self.packed(&weights).map_err(|e| failed(&e))? {
+        let weights = match (constant, non_constant) {
+            (Some(weights), _) => match self
+                .packed_weights(&weights)
+                .map_err(|e| internal_error(&e))?
+            {
                 Some(packed) => packed.operands(site.func),
                 None => {
                     return Ok(Err("the columns of its right operand do not fit 8 bits".into()));
                 }
             },
-            (None, Some(own)) => match non_constant::packed(site, own)? {
+            (None, Some(matrix)) => match non_constant::pack_matrix(site, matrix)? {
                 Ok(weights) => weights,
-                Err(kept) => return Ok(Err(kept)),
+                Err(reason) => return Ok(Err(reason)),
             },
             (None, None) => return Ok(Err(KeepReason::NotApplicable)),
         };
-        let call = kernel::call(site.func, &p, &weights).map_err(|e| failed(&e))?;
+        let call =
+            kernel::loop_function_call(site.func, &p, &weights).map_err(|e| internal_error(&e))?;
         let result = p.epilogue.as_ref().map_or(p.result, |f| f.result);
         Ok(site.offload(call, result, p.epilogue.map_or(Vec::new(), |f| f.removed)))
     }
@@ -138,11 +142,14 @@ impl Rule for MatmulInt8 {
 
 impl MatmulInt8 {
     /// The packed form of a constant, which is cached; `None` if it does not fit 8 bits.
-    fn packed(&mut self, weights: &Tensor) -> Result<Option<Weights>, pliant_tensor::TensorError> {
+    fn packed_weights(
+        &mut self,
+        weights: &Tensor,
+    ) -> Result<Option<PackedWeights>, pliant_tensor::TensorError> {
         if let Some((_, packed)) = self.packed.iter().find(|(w, _)| w.same(weights)) {
             return Ok(packed.clone());
         }
-        let packed = weights::packed(weights)?;
+        let packed = weights::pack_matrix(weights)?;
         self.packed.push((weights.clone(), packed.clone()));
         Ok(packed)
     }

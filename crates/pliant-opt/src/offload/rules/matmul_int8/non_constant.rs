@@ -7,8 +7,8 @@ use pliant_kernel_api::kernels::pack_int8::KERNEL;
 use pliant_pass::PassError;
 use pliant_tensor::{Tensor, vnni_panel_width};
 
-use super::matcher::NonConstant;
-use super::weights::Operands;
+use super::matcher::NonConstantMatrix;
+use super::weights::PackedOperands;
 use crate::offload::dequantized::has_one_element;
 use crate::offload::integer_epilogue::SUBTRACT;
 use crate::offload::rule::{KeepReason, Site};
@@ -17,19 +17,19 @@ const BROADCAST: Op = Op::new("relax.broadcast_to");
 const RESHAPE: Op = Op::new("relax.reshape");
 
 /// Binds the packed form of a matrix.
-pub(super) fn packed(
+pub(super) fn pack_matrix(
     site: &mut Site<'_>,
-    own: NonConstant,
-) -> Result<Result<Operands, KeepReason>, PassError> {
-    let Some(&[inner, columns]) = site.func.ty(own.matrix).dims() else {
+    right: NonConstantMatrix,
+) -> Result<Result<PackedOperands, KeepReason>, PassError> {
+    let Some(&[inner, columns]) = site.func.ty(right.matrix).dims() else {
         return Ok(Err("the shape of its right operand is unknown".into()));
     };
-    let known = site.func.syms.as_int(columns).and_then(|n| usize::try_from(n).ok());
-    let width = vnni_panel_width(known) as i64;
-    let ceil_div = |site: &mut Site<'_>, size, by: i64| {
-        let (by, up) = (site.func.syms.int(by), site.func.syms.int(by - 1));
-        let sum = site.func.syms.add(size, up);
-        site.func.syms.floordiv(sum, by)
+    let column_count = site.func.syms.as_int(columns).and_then(|n| usize::try_from(n).ok());
+    let width = quad_panel_width(column_count) as i64;
+    let ceil_div = |site: &mut Site<'_>, size, divisor: i64| {
+        let (divisor, round_up) = (site.func.syms.int(divisor), site.func.syms.int(divisor - 1));
+        let sum = site.func.syms.add(size, round_up);
+        site.func.syms.floordiv(sum, divisor)
     };
     let (panels, quads) = (ceil_div(site, columns, width), ceil_div(site, inner, 4));
     let (width, four) = (site.func.syms.int(width), site.func.syms.int(4));
@@ -38,7 +38,7 @@ pub(super) fn packed(
         site.func.intern(TypeData::tensor(dims, DType::Int8)),
         site.func.intern(TypeData::tensor([columns], DType::Int32)),
     ];
-    let call = NewKernelCall::new(&KERNEL).operand("x", own.matrix);
+    let call = NewKernelCall::new(&KERNEL).operand("x", right.matrix);
     let call = match call.add_to(site.func, site.ctx.ops, &tys) {
         Ok(call) => site.emit(call),
         Err(error) => return Ok(Err(KeepReason::Because(error.message.into()))),
@@ -47,24 +47,27 @@ pub(super) fn packed(
         let value = site.func.tuple_get_item(call, field);
         site.emit(value)
     });
-    let zeros = zeros(site, own)?;
-    Ok(Ok(Operands { quads, sums, zeros }))
+    let zeros = packed_zero_points(site, right)?;
+    Ok(Ok(PackedOperands { quads, sums, zeros }))
 }
 
 /// The zero points of the columns of the packed matrix; those of uint8 are 128 less.
-fn zeros(site: &mut Site<'_>, own: NonConstant) -> Result<Option<Expr>, PassError> {
-    let columns = site.func.ty(own.matrix).dims().map(|dims| dims[1]);
-    let unsigned = site.func.ty(own.matrix).dtype() == Some(DType::UInt8);
-    let number = |site: &mut Site<'_>, n: i32| {
+fn packed_zero_points(
+    site: &mut Site<'_>,
+    right: NonConstantMatrix,
+) -> Result<Option<Expr>, PassError> {
+    let columns = site.func.ty(right.matrix).dims().map(|dims| dims[1]);
+    let unsigned = site.func.ty(right.matrix).dtype() == Some(DType::UInt8);
+    let constant = |site: &mut Site<'_>, n: i32| {
         let tensor = Tensor::from_slice(&[], &[n]);
         tensor.map(|t| site.func.constant(t)).map_err(|e| PassError::internal(e.to_string()))
     };
-    let mut zero = match (own.zero, unsigned) {
+    let mut zero = match (right.zero, unsigned) {
         (None, false) => return Ok(None),
-        (None, true) => number(site, -128)?,
+        (None, true) => constant(site, -128)?,
         (Some(zero), false) => zero,
         (Some(zero), true) => {
-            let offset = number(site, 128)?;
+            let offset = constant(site, 128)?;
             let value = site.call(SUBTRACT, &[zero, offset], Attrs::default())?;
             site.emit(value)
         }

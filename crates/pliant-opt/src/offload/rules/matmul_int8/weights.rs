@@ -7,7 +7,7 @@ use crate::offload::dequantized::to_i32_integers;
 
 /// A packed right operand.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Operands {
+pub(super) struct PackedOperands {
     /// `[panels, quads, width, 4]` of int8.
     pub quads: Expr,
     /// The sums of the columns, of int32.
@@ -18,7 +18,7 @@ pub(super) struct Operands {
 
 /// A constant, packed into quads of four adjacent rows.
 #[derive(Clone, Debug)]
-pub(crate) struct Weights {
+pub(crate) struct PackedWeights {
     /// `[panels, quads, width, 4]` of int8.
     pub quads: Tensor,
     /// The sums of the columns, of int32.
@@ -27,11 +27,11 @@ pub(crate) struct Weights {
     pub zeros: Option<Tensor>,
 }
 
-impl Weights {
+impl PackedWeights {
     /// The constants as operands.
-    pub(super) fn operands(&self, func: &mut Function) -> Operands {
+    pub(super) fn operands(&self, func: &mut Function) -> PackedOperands {
         let mut constant = |tensor: &Tensor| func.constant(tensor.clone());
-        Operands {
+        PackedOperands {
             quads: constant(&self.quads),
             sums: constant(&self.sums),
             zeros: self.zeros.as_ref().map(constant),
@@ -43,7 +43,7 @@ impl Weights {
 ///
 /// # Errors
 /// If memory cannot be allocated.
-pub(crate) fn packed(matrix: &Tensor) -> Result<Option<Weights>, TensorError> {
+pub(crate) fn pack_matrix(matrix: &Tensor) -> Result<Option<PackedWeights>, TensorError> {
     let &[k, n] = matrix.shape() else { return Ok(None) };
     let (k, n) = (k as usize, n as usize);
     let Some(data) = to_i32_integers(matrix)? else { return Ok(None) };
@@ -69,11 +69,11 @@ pub(crate) fn packed(matrix: &Tensor) -> Result<Option<Weights>, TensorError> {
     let panels = n.div_ceil(quads.width);
     let shape = [panels, k.div_ceil(4), quads.width, 4].map(|d| d as i64);
     let columns = [n as i64];
-    let plain = offsets.iter().all(|&o| o == 0);
+    let has_no_zero_points = offsets.iter().all(|&o| o == 0);
     let zeros: Vec<i32> = offsets.iter().map(|o| o.wrapping_neg()).collect();
-    Ok(Some(Weights {
+    Ok(Some(PackedWeights {
         quads: Tensor::from_slice(&shape, &quads.data)?,
         sums: Tensor::from_slice(&columns, &quads.sums)?,
-        zeros: if plain { None } else { Some(Tensor::from_slice(&columns, &zeros)?) },
+        zeros: if has_no_zero_points { None } else { Some(Tensor::from_slice(&columns, &zeros)?) },
     }))
 }

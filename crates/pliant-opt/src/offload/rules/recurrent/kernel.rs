@@ -14,7 +14,7 @@ use super::matcher::Layer;
 use crate::offload::kernel_attributes::KernelAttributes;
 
 /// The operands that a rule prepares: packed weights, and lengths in range.
-pub(super) struct Prepared {
+pub(super) struct PreparedOperands {
     pub w: RelaxExpr,
     pub r: RelaxExpr,
     pub bias: RelaxExpr,
@@ -23,7 +23,7 @@ pub(super) struct Prepared {
 }
 
 /// The kernel call.
-pub(super) fn call(l: &Layer, p: &Prepared) -> NewKernelCall {
+pub(super) fn kernel_call(l: &Layer, p: &PreparedOperands) -> NewKernelCall {
     NewKernelCall::new(&KERNEL)
         .operand("x", l.x)
         .operand("w", p.w)
@@ -31,8 +31,8 @@ pub(super) fn call(l: &Layer, p: &Prepared) -> NewKernelCall {
         .operand("bias", p.bias)
         .optional("peepholes", p.peepholes)
         .optional("lengths", p.lengths)
-        .optional("initial_h", l.first_output)
-        .optional("initial_c", l.first_cell)
+        .optional("initial_h", l.initial_output)
+        .optional("initial_c", l.initial_cell)
         .text("cell", cell_name(l.cell))
         .text("layout", LAYOUTS[usize::from(l.batched)])
         .attribute("reverse", AttrValue::Bool(l.reverse))
@@ -49,21 +49,21 @@ pub(super) fn lengths(
     lengths: RelaxExpr,
     trusted: bool,
 ) -> Result<TirCall, LegalizeError> {
-    let at = usize::from(l.batched);
-    let steps = func.ty(l.x).dims().map(|dims| dims[at]);
+    let steps_axis = usize::from(l.batched);
+    let steps = func.ty(l.x).dims().map(|dims| dims[steps_axis]);
     let steps = steps.ok_or_else(|| LegalizeError::unknown("the shape of its input is unknown"))?;
     te_call_with_sizes(func, "sequence_lengths", &[lengths], &[steps], |t, sizes| {
         let (from, steps) = (&t[0], &sizes[0]);
         let write = |b: &mut te::Body, out: &[Tensor]| match trusted {
-            true => clamped_lengths(b, steps, from, &out[0]),
-            false => checked_lengths(b, l, steps, from, &out[0]),
+            true => clamp_lengths(b, steps, from, &out[0]),
+            false => check_lengths(b, l, steps, from, &out[0]),
         };
         Ok(te::extern_("lengths", &[(from.shape()[..1].to_vec(), DType::Int64)], write))
     })
 }
 
 /// Copies lengths, and clamps them to the range from 0 to the number of steps.
-fn clamped_lengths(b: &mut te::Body, steps: &Expr, from: &Tensor, to: &Tensor) {
+fn clamp_lengths(b: &mut te::Body, steps: &Expr, from: &Tensor, to: &Tensor) {
     b.for_("n", &from.shape()[0], |b, n| {
         let n = std::slice::from_ref(n);
         let length = te::minimum(&te::maximum(&te::cast(&from.at(n), Ty::I64), &te::int(0)), steps);
@@ -72,21 +72,21 @@ fn clamped_lengths(b: &mut te::Body, steps: &Expr, from: &Tensor, to: &Tensor) {
 }
 
 /// Copies lengths, and fails if one is out of range.
-fn checked_lengths(b: &mut te::Body, l: &Layer, steps: &Expr, from: &Tensor, to: &Tensor) {
+fn check_lengths(b: &mut te::Body, l: &Layer, steps: &Expr, from: &Tensor, to: &Tensor) {
     b.for_("n", &from.shape()[0], |b, n| {
         let n = std::slice::from_ref(n);
         let length = from.at(n);
-        let most = te::int_of(i64::MAX, DType::UInt64);
+        let max_length = te::int_of(i64::MAX, DType::UInt64);
         let length = match from.dtype() {
-            DType::UInt64 => te::cast(&te::minimum(&length, &most), Ty::I64),
+            DType::UInt64 => te::cast(&te::minimum(&length, &max_length), Ty::I64),
             _ => te::cast(&length, Ty::I64),
         };
         let length = b.let_("length", &length);
-        let inside = te::and(&te::ge(&length, &te::int(0)), &te::le(&length, steps));
+        let is_in_range = te::and(&te::ge(&length, &te::int(0)), &te::le(&length, steps));
         let name = l.op.name();
         let message = format!("{name}: the sequence length {{0}} is out of range for {{1}} steps");
-        let told = te::explain(&inside, &[length.clone(), steps.clone()]);
-        b.assert(&told, CheckFailure::Index.mark(&message));
+        let assertion = te::explain(&is_in_range, &[length.clone(), steps.clone()]);
+        b.assert(&assertion, CheckFailure::Index.mark(&message));
         b.store(to, n, &length);
     });
 }

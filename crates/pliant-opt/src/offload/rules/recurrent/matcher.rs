@@ -18,8 +18,8 @@ pub(super) const RNN: Op = Op::new("relax.nn.rnn");
 /// The indices of optional operands.
 const BIAS: usize = 3;
 const LENGTHS: usize = 4;
-const FIRST_OUTPUT: usize = 5;
-const FIRST_CELL: usize = 6;
+const INITIAL_OUTPUT: usize = 5;
+const INITIAL_CELL: usize = 6;
 const PEEPHOLES: usize = 7;
 
 /// Weights, biases or peepholes.
@@ -28,7 +28,7 @@ pub(super) enum Weights {
     /// A constant, which the compiler packs.
     Constant(Tensor),
     /// A non-constant operand, which is packed at run time, and its sizes.
-    Given(Expr, Vec<i64>),
+    NonConstant(Expr, Vec<i64>),
 }
 
 impl Weights {
@@ -42,13 +42,13 @@ impl Weights {
             return Some(Weights::Constant(func.const_tensor(*c).clone()));
         }
         let shape = ty.dims()?.iter().map(|&d| func.syms.as_int(d)).collect::<Option<_>>()?;
-        Some(Weights::Given(e, shape))
+        Some(Weights::NonConstant(e, shape))
     }
 
     fn shape(&self) -> &[i64] {
         match self {
             Weights::Constant(tensor) => tensor.shape(),
-            Weights::Given(_, shape) => shape,
+            Weights::NonConstant(_, shape) => shape,
         }
     }
 
@@ -78,31 +78,31 @@ pub(super) struct Layer {
     pub bias: Option<Weights>,
     pub peepholes: Option<Weights>,
     pub lengths: Option<Expr>,
-    pub first_output: Option<Expr>,
-    pub first_cell: Option<Expr>,
+    pub initial_output: Option<Expr>,
+    pub initial_cell: Option<Expr>,
     /// The variable that holds the results, and their types.
     pub result: Var,
     pub tys: Vec<Type>,
 }
 
 /// The call of a recurrent operator.
-struct Call<'a> {
+struct RecurrentCall<'a> {
     func: &'a Function,
     nulls: &'a FxHashMap<Var, Expr>,
     args: &'a [Expr],
     attrs: &'a Attrs,
 }
 
-impl Call<'_> {
+impl RecurrentCall<'_> {
     /// Operand `i`, unless it is absent.
-    fn given(&self, i: usize) -> Option<Expr> {
+    fn operand(&self, i: usize) -> Option<Expr> {
         let e = resolve_null(self.nulls, self.func, *self.args.get(i)?);
         if is_absent(self.func, e) { None } else { Some(e) }
     }
 
     /// The weights of operand `i`: `Some(None)` if it is absent, `None` if the kernel does not support them.
     fn weights(&self, i: usize) -> Option<Option<Weights>> {
-        match self.given(i) {
+        match self.operand(i) {
             None => Some(None),
             Some(e) => Weights::of(self.func, e).map(Some),
         }
@@ -118,56 +118,56 @@ impl Call<'_> {
     }
 
     /// Whether the activations of each direction are the usual ones.
-    fn activates(&self, usual: &[&str]) -> bool {
-        let Some(given) = self.attr("activations") else { return true };
-        let AttrValue::List(given) = given else { return false };
-        given
-            .iter()
-            .zip(usual.iter().cycle())
-            .all(|(name, usual)| name.as_str().is_some_and(|name| name.eq_ignore_ascii_case(usual)))
+    fn has_default_activations(&self, default_names: &[&str]) -> bool {
+        let Some(activations) = self.attr("activations") else { return true };
+        let AttrValue::List(activations) = activations else { return false };
+        activations.iter().zip(default_names.iter().cycle()).all(|(name, default_names)| {
+            name.as_str().is_some_and(|name| name.eq_ignore_ascii_case(default_names))
+        })
     }
 }
 
 /// The cell of a call; `None` for activations other than the usual ones, for `clip`, and for `input_forget`.
-fn cell(op: Op, call: &Call<'_>) -> Option<Cell> {
-    let (cell, usual): (_, &[&str]) = match op {
+fn cell(op: Op, call: &RecurrentCall<'_>) -> Option<Cell> {
+    let (cell, default_names): (_, &[&str]) = match op {
         LSTM if !call.flag("input_forget") => (Cell::Lstm, &["Sigmoid", "Tanh", "Tanh"]),
         GRU if call.flag("linear_before_reset") => (Cell::LinearGru, &["Sigmoid", "Tanh"]),
         GRU => (Cell::Gru, &["Sigmoid", "Tanh"]),
         RNN => (Cell::Rnn, &["Tanh"]),
         _ => return None,
     };
-    (call.attr("clip").is_none() && call.activates(usual)).then_some(cell)
+    (call.attr("clip").is_none() && call.has_default_activations(default_names)).then_some(cell)
 }
 
 impl Layer {
     /// Whether all operands are known to have sizes that fit each other.
     fn fits(&self, func: &Function) -> bool {
         // Products of sizes may overflow, because a tensor without elements may have dims of any size.
-        let times = |by: i64, size: i64| size.checked_mul(by);
+        let checked_mul = |by: i64, size: i64| size.checked_mul(by);
         let d = self.directions;
-        let Some(rows) = times(self.cell.gates() as i64, self.hidden) else { return false };
-        let (Some(biases), Some(peepholes)) = (times(2, rows), times(3, self.hidden)) else {
+        let Some(rows) = checked_mul(self.cell.gates() as i64, self.hidden) else { return false };
+        let (Some(biases), Some(peepholes)) = (checked_mul(2, rows), checked_mul(3, self.hidden))
+        else {
             return false;
         };
-        let of = |t: Option<&Weights>, shape: &[i64]| t.is_none_or(|t| t.shape() == shape);
+        let has_shape = |t: Option<&Weights>, shape: &[i64]| t.is_none_or(|t| t.shape() == shape);
         // Panels have at most 16 columns for each unit, including padding. The number of packed elements must not overflow.
-        let most = times(16 * d, self.hidden.saturating_add(64))
+        let packed_elements = checked_mul(16 * d, self.hidden.saturating_add(64))
             .and_then(|n| n.checked_mul(self.input.max(self.hidden).saturating_add(1)));
-        let weights = most.is_some()
-            && of(Some(&self.w), &[d, rows, self.input])
-            && of(Some(&self.r), &[d, rows, self.hidden])
-            && of(self.bias.as_ref(), &[d, biases])
-            && of(self.peepholes.as_ref(), &[d, peepholes]);
+        let weights = packed_elements.is_some()
+            && has_shape(Some(&self.w), &[d, rows, self.input])
+            && has_shape(Some(&self.r), &[d, rows, self.hidden])
+            && has_shape(self.bias.as_ref(), &[d, biases])
+            && has_shape(self.peepholes.as_ref(), &[d, peepholes]);
         let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
         let Some(&[first, second, inputs]) = func.ty(self.x).dims() else { return false };
         let batch = if self.batched { first } else { second };
-        let is = |dim, size: i64| func.syms.as_int(dim) == Some(size);
+        let is_size = |dim, size: i64| func.syms.as_int(dim) == Some(size);
         let state = |e: Option<Expr>| {
             e.is_none_or(|e| match func.ty(e).dims() {
                 Some(&[a, b, c]) => {
                     let (of_d, of_b) = if self.batched { (b, a) } else { (a, b) };
-                    float(e) && is(of_d, d) && of_b == batch && is(c, self.hidden)
+                    float(e) && is_size(of_d, d) && of_b == batch && is_size(c, self.hidden)
                 }
                 _ => false,
             })
@@ -177,18 +177,18 @@ impl Layer {
             let integer = dtype.is_some_and(|t| t.is_int() || t.is_uint());
             integer && func.ty(e).dims() == Some(&[batch])
         });
-        let some = self.hidden > 0 && float(self.x) && is(inputs, self.input);
-        weights && some && lengths && state(self.first_output) && state(self.first_cell)
+        let input_fits = self.hidden > 0 && float(self.x) && is_size(inputs, self.input);
+        weights && input_fits && lengths && state(self.initial_output) && state(self.initial_cell)
     }
 
     /// Whether the weights are non-constant, and the steps of all sequences are known to be so few that packing is not profitable.
     fn has_few_steps(&self, func: &Function) -> bool {
         let Some(&[first, second, _]) = func.ty(self.x).dims() else { return false };
         let count = func.syms.as_int(first).zip(func.syms.as_int(second));
-        let few = count.is_some_and(|(a, b)| {
+        let is_short = count.is_some_and(|(a, b)| {
             !Machine::host().packing_recurrent_weights_is_faster(a.saturating_mul(b))
         });
-        few && [&self.w, &self.r].into_iter().any(|w| matches!(w, Weights::Given(..)))
+        is_short && [&self.w, &self.r].into_iter().any(|w| matches!(w, Weights::NonConstant(..)))
     }
 }
 
@@ -205,10 +205,11 @@ pub(super) fn layer(
     else {
         return Err(KeepReason::NotApplicable);
     };
-    let call = Call { func, nulls, args: func.list(*args), attrs: func.call_attrs(*attrs) };
+    let call =
+        RecurrentCall { func, nulls, args: func.list(*args), attrs: func.call_attrs(*attrs) };
     let cell = cell(*op, &call)
         .ok_or("it has other activations than the usual ones, `clip` or `input_forget`")?;
-    let layer = sized(&call, (*op, cell), binding)
+    let layer = layer_of_cell(&call, (*op, cell), binding)
         .filter(|l| l.fits(func))
         .ok_or("its operands are not float32 of known sizes that fit each other")?;
     match layer.has_few_steps(func) {
@@ -220,15 +221,19 @@ pub(super) fn layer(
 }
 
 /// The layer of a cell; `None` if the sizes of its weights are unknown.
-fn sized(call: &Call<'_>, (op, cell): (Op, Cell), binding: Binding) -> Option<Layer> {
+fn layer_of_cell(
+    call: &RecurrentCall<'_>,
+    (op, cell): (Op, Cell),
+    binding: Binding,
+) -> Option<Layer> {
     let (w, r) = (call.weights(1)??, call.weights(2)??);
     let (&[directions, _, input], &[_, _, hidden]) = (w.shape(), r.shape()) else { return None };
     let TypeData::Tuple(tys) = call.func.var_ty(binding.var).clone() else {
         return None;
     };
     let direction = call.attrs.get("direction").map_or(Some("forward"), AttrValue::as_str)?;
-    let sides = if direction == "bidirectional" { 2 } else { 1 };
-    (directions == sides).then_some(Layer {
+    let expected_directions = if direction == "bidirectional" { 2 } else { 1 };
+    (directions == expected_directions).then_some(Layer {
         op,
         cell,
         directions,
@@ -236,14 +241,14 @@ fn sized(call: &Call<'_>, (op, cell): (Op, Cell), binding: Binding) -> Option<La
         batched: call.attrs.get("layout").map_or(Some(0), AttrValue::as_int)? == 1,
         input,
         hidden,
-        x: call.given(0)?,
+        x: call.operand(0)?,
         w,
         r,
         bias: call.weights(BIAS)?,
         peepholes: call.weights(PEEPHOLES)?,
-        lengths: call.given(LENGTHS),
-        first_output: call.given(FIRST_OUTPUT),
-        first_cell: call.given(FIRST_CELL),
+        lengths: call.operand(LENGTHS),
+        initial_output: call.operand(INITIAL_OUTPUT),
+        initial_cell: call.operand(INITIAL_CELL),
         result: binding.var,
         tys: tys.to_vec(),
     })

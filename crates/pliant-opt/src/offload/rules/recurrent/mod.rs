@@ -54,7 +54,7 @@ use crate::common::lowered_ops::null_vars;
 use crate::lower::legalize_ops::trusts_indices;
 use crate::offload::rule::{Decision, Rule, RuleInfo, Site, Stage};
 use matcher::{GRU, LSTM, Layer, RNN, Weights};
-use weights::Packed;
+use weights::PackedWeights;
 
 /// The entry in the table of rules.
 pub(super) fn info() -> RuleInfo {
@@ -67,7 +67,7 @@ pub(super) fn info() -> RuleInfo {
         |ctx: &PassContext| {
             Ok(Box::new(Recurrent {
                 packed: Vec::new(),
-                trusted: trusts_indices(ctx),
+                trusts_lengths: trusts_indices(ctx),
                 nulls: FxHashMap::default(),
             }))
         },
@@ -76,15 +76,15 @@ pub(super) fn info() -> RuleInfo {
 
 struct Recurrent {
     /// Cached packed weights, by layer.
-    packed: Vec<(Layer, Packed)>,
+    packed: Vec<(Layer, PackedWeights)>,
     /// Whether lengths are trusted to be in range.
-    trusted: bool,
+    trusts_lengths: bool,
     /// The variables of the function that hold absent operands.
     nulls: FxHashMap<Var, Expr>,
 }
 
 /// Whether two layers have the same packed weights, all of them constants.
-fn alike(a: &Layer, b: &Layer) -> bool {
+fn same_packed_weights(a: &Layer, b: &Layer) -> bool {
     let bias = match (&a.bias, &b.bias) {
         (Some(a), Some(b)) => a.same_constant(b),
         (a, b) => a.is_none() && b.is_none(),
@@ -100,57 +100,61 @@ impl Rule for Recurrent {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
         let l = match matcher::layer(site.func, &self.nulls, site.root) {
             Ok(l) => l,
-            Err(kept) => return Ok(Err(kept)),
+            Err(reason) => return Ok(Err(reason)),
         };
-        let failed = |e: &dyn std::fmt::Display| {
+        let internal_error = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a recurrent layer has no loop function: {e}"))
         };
-        let packed = self.packed(&l).map_err(|e| failed(&e))?;
+        let packed = self.packed_weights(&l).map_err(|e| internal_error(&e))?;
         let weights = [
-            (packed.w, Some(&l.w), non_constant::input as Pack),
-            (packed.r, Some(&l.r), non_constant::state),
-            (packed.bias, l.bias.as_ref(), non_constant::bias),
+            (packed.w, Some(&l.w), non_constant::input_call as PackFn),
+            (packed.r, Some(&l.r), non_constant::state_call),
+            (packed.bias, l.bias.as_ref(), non_constant::bias_call),
         ];
         let mut prepared = Vec::with_capacity(weights.len());
-        for (packed, own, pack) in weights {
-            prepared.push(match (packed, own) {
+        for (packed, operand, pack) in weights {
+            prepared.push(match (packed, operand) {
                 (Some(packed), _) => site.func.constant(packed),
-                (None, Some(Weights::Given(e, _))) => {
-                    let call = pack(site.func, &l, *e).map_err(|e| failed(&e))?;
+                (None, Some(Weights::NonConstant(e, _))) => {
+                    let call = pack(site.func, &l, *e).map_err(|e| internal_error(&e))?;
                     let packed = site.loop_functions.call(site.func, call);
                     site.emit(packed)
                 }
-                _ => return Err(failed(&"weights are neither constants nor operands")),
+                _ => return Err(internal_error(&"weights are neither constants nor operands")),
             });
         }
-        let [w, r, bias] = prepared[..] else { return Err(failed(&"weights are missing")) };
+        let [w, r, bias] = prepared[..] else { return Err(internal_error(&"weights are missing")) };
         let peepholes = l.peepholes.as_ref().map(|peepholes| match peepholes {
             Weights::Constant(tensor) => site.func.constant(tensor.clone()),
-            Weights::Given(e, _) => *e,
+            Weights::NonConstant(e, _) => *e,
         });
         let lengths = match l.lengths {
             None => None,
             Some(lengths) => {
-                let call = kernel::lengths(site.func, &l, lengths, self.trusted);
-                let lengths = site.loop_functions.call(site.func, call.map_err(|e| failed(&e))?);
+                let call = kernel::lengths(site.func, &l, lengths, self.trusts_lengths);
+                let lengths =
+                    site.loop_functions.call(site.func, call.map_err(|e| internal_error(&e))?);
                 Some(site.emit(lengths))
             }
         };
-        let call = kernel::call(&l, &kernel::Prepared { w, r, bias, peepholes, lengths });
+        let call =
+            kernel::kernel_call(&l, &kernel::PreparedOperands { w, r, bias, peepholes, lengths });
         Ok(site.call_kernel_as(call, &l.tys, l.result, Vec::new()))
     }
 }
 
 /// Creates the loop function that packs non-constant weights.
-type Pack = fn(&mut Function, &Layer, Expr) -> Result<TirCall, LegalizeError>;
+type PackFn = fn(&mut Function, &Layer, Expr) -> Result<TirCall, LegalizeError>;
 
 impl Recurrent {
     /// The packed weights of a layer, which are cached for equal constants.
-    fn packed(&mut self, l: &Layer) -> Result<Packed, pliant_tensor::TensorError> {
-        if let Some((_, packed)) = self.packed.iter().find(|(known, _)| alike(known, l)) {
+    fn packed_weights(&mut self, l: &Layer) -> Result<PackedWeights, pliant_tensor::TensorError> {
+        if let Some((_, packed)) =
+            self.packed.iter().find(|(known, _)| same_packed_weights(known, l))
+        {
             return Ok(packed.clone());
         }
-        let packed = weights::packed(l)?;
+        let packed = weights::pack_weights(l)?;
         self.packed.push((l.clone(), packed.clone()));
         Ok(packed)
     }

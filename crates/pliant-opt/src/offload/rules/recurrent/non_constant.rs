@@ -14,55 +14,65 @@ use super::matcher::Layer;
 use crate::offload::packing::packing_call;
 
 /// A call of a loop function that packs.
-type Packing = Result<TirCall, LegalizeError>;
+type PackingResult = Result<TirCall, LegalizeError>;
 
 /// The number of units that an iteration packs.
-const EACH: i64 = UNITS as i64;
+const UNITS_PER_ITERATION: i64 = UNITS as i64;
 
 /// Gates that are packed together: the first, their number, and the number of columns of a panel.
-type Part = (i64, i64, i64);
+type GateGroup = (i64, i64, i64);
 
 /// The number of columns of a part for all units, rounded up to whole panels.
-fn columns(l: &Layer, (_, gates, width): Part) -> i64 {
-    let units = (l.hidden + EACH - 1) / EACH * EACH;
+fn columns(l: &Layer, (_, gates, width): GateGroup) -> i64 {
+    let units = (l.hidden + UNITS_PER_ITERATION - 1) / UNITS_PER_ITERATION * UNITS_PER_ITERATION;
     (units * gates + width - 1) / width * width
 }
 
 /// The first unit of block `q` of a part with `gates` gates, and the number of units of the block that exist.
-fn units(l: &Layer, q: &Expr, gates: i64) -> (Expr, Expr) {
-    let first = te::floordiv(q, &te::int(gates)) * EACH;
+fn unit_range(l: &Layer, q: &Expr, gates: i64) -> (Expr, Expr) {
+    let first = te::floordiv(q, &te::int(gates)) * UNITS_PER_ITERATION;
     let rest = te::binary(BinOp::Max, &(te::int(l.hidden) - &first), &te::int(0));
-    (first, te::binary(BinOp::Min, &rest, &te::int(EACH)))
+    (first, te::binary(BinOp::Min, &rest, &te::int(UNITS_PER_ITERATION)))
 }
 
-/// Packs a part of the weights `[directions, gates * hidden, k]` into panels. They begin at column `start` of the `all` columns of
+/// Packs a part of the weights `[directions, gates * hidden, k]` into panels. They begin at column `start` of the `total_columns` columns of
 /// each direction.
-fn pack(b: &mut te::Body, l: &Layer, from: &Tensor, to: &Tensor, part: Part, start: i64, all: i64) {
-    let (gate, gates, width) = part;
+fn write_gates(
+    b: &mut te::Body,
+    l: &Layer,
+    from: &Tensor,
+    to: &Tensor,
+    gate_group: GateGroup,
+    start: i64,
+    total_columns: i64,
+) {
+    let (gate, gates, width) = gate_group;
     let k = l.k(from);
-    let (blocks, panel) = (columns(l, part) / EACH, width / EACH);
-    let whole = blocks * EACH == l.hidden * gates;
-    b.parallel("part", &te::int(l.directions * blocks), |b, turn| {
-        let d = b.let_("d", &te::floordiv(turn, &te::int(blocks)));
-        let q = b.let_("q", &te::floormod(turn, &te::int(blocks)));
-        let (first, count) = units(l, &q, gates);
+    let (blocks, panel) =
+        (columns(l, gate_group) / UNITS_PER_ITERATION, width / UNITS_PER_ITERATION);
+    let has_full_blocks = blocks * UNITS_PER_ITERATION == l.hidden * gates;
+    b.parallel("part", &te::int(l.directions * blocks), |b, part| {
+        let d = b.let_("d", &te::floordiv(part, &te::int(blocks)));
+        let q = b.let_("q", &te::floormod(part, &te::int(blocks)));
+        let (first, count) = unit_range(l, &q, gates);
         // Loops with constant bounds are unrolled.
-        let count = if whole { te::int(EACH) } else { b.let_("count", &count) };
+        let count =
+            if has_full_blocks { te::int(UNITS_PER_ITERATION) } else { b.let_("count", &count) };
         let row = (te::floormod(&q, &te::int(gates)) + te::int(gate)) * l.hidden + first;
         let row = b.let_("row", &row);
-        let place = te::floordiv(&q, &te::int(panel)) * (width * k)
-            + te::floormod(&q, &te::int(panel)) * EACH
-            + &d * (all * k)
+        let position = te::floordiv(&q, &te::int(panel)) * (width * k)
+            + te::floormod(&q, &te::int(panel)) * UNITS_PER_ITERATION
+            + &d * (total_columns * k)
             + te::int(start * k);
-        let place = b.let_("place", &place);
+        let position = b.let_("place", &position);
         b.for_("k", &te::int(k), |b, at| {
-            let line = b.let_("line", &(&place + at * width));
+            let line = b.let_("line", &(&position + at * width));
             b.for_("u", &count, |b, u| {
                 let weight = from.at(&[d.clone(), &row + u, at.clone()]);
                 b.store(to, &[&line + u], &weight);
             });
-            if !whole {
-                b.for_("z", &(te::int(EACH) - &count), |b, z| {
+            if !has_full_blocks {
+                b.for_("z", &(te::int(UNITS_PER_ITERATION) - &count), |b, z| {
                     b.store(to, &[&line + &count + z], &te::const_of(0.0, DType::Float32));
                 });
             }
@@ -78,32 +88,32 @@ impl Layer {
 }
 
 /// A call that packs the input weights.
-pub(super) fn input(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing {
-    let part = (0, l.cell.gates() as i64, INPUT_WIDTH as i64);
-    let all = columns(l, part);
-    let size = l.directions * all * l.input;
+pub(super) fn input_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> PackingResult {
+    let gate_group = (0, l.cell.gates() as i64, INPUT_WIDTH as i64);
+    let total_columns = columns(l, gate_group);
+    let size = l.directions * total_columns * l.input;
     packing_call(func, "pack_input_weights", from, &[size], |b, from, to| {
-        pack(b, l, from, to, part, 0, all);
+        write_gates(b, l, from, to, gate_group, 0, total_columns);
     })
 }
 
 /// A call that packs the recurrent weights, for each product of a step.
-pub(super) fn state(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing {
+pub(super) fn state_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> PackingResult {
     let parts = || {
         let phases = l.cell.state_products().iter();
         phases.map(|p| (p.first as i64, p.gates as i64, p.width as i64))
     };
-    let all: i64 = parts().map(|part| columns(l, part)).sum();
+    let total_columns: i64 = parts().map(|gate_group| columns(l, gate_group)).sum();
     packing_call(
         func,
         "pack_state_weights",
         from,
-        &[l.directions * all * l.hidden],
+        &[l.directions * total_columns * l.hidden],
         |b, from, to| {
             let mut start = 0;
-            for part in parts() {
-                pack(b, l, from, to, part, start, all);
-                start += columns(l, part);
+            for gate_group in parts() {
+                write_gates(b, l, from, to, gate_group, start, total_columns);
+                start += columns(l, gate_group);
             }
         },
     )
@@ -111,40 +121,42 @@ pub(super) fn state(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing 
 
 /// A call that packs the biases: sums of those of the input and of the state, except for the last gate if the reset gate is applied
 /// between them.
-pub(super) fn bias(func: &mut Function, l: &Layer, from: RelaxExpr) -> Packing {
-    let all = columns(l, (0, l.cell.biases() as i64, EACH));
-    packing_call(func, "pack_biases", from, &[l.directions * all], |b, from, to| {
+pub(super) fn bias_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> PackingResult {
+    let total_columns = columns(l, (0, l.cell.biases() as i64, UNITS_PER_ITERATION));
+    packing_call(func, "pack_biases", from, &[l.directions * total_columns], |b, from, to| {
         for d in 0..l.directions {
             for gate in 0..l.cell.biases() as i64 {
-                bias_of_gate(b, l, (from, to), (d, gate, all));
+                bias_of_gate(b, l, (from, to), (d, gate, total_columns));
             }
         }
     })
 }
 
-/// Packs the biases of a gate of a direction, which has `all` packed biases.
+/// Packs the biases of a gate of a direction, which has `total_columns` packed biases.
 fn bias_of_gate(
     b: &mut te::Body,
     l: &Layer,
     (from, to): (&Tensor, &Tensor),
-    (d, gate, all): (i64, i64, i64),
+    (d, gate, total_columns): (i64, i64, i64),
 ) {
     let (gates, biases) = (l.cell.gates() as i64, l.cell.biases() as i64);
-    b.for_("j", &te::int(all / biases), |b, j| {
-        let block = te::floordiv(j, &te::int(EACH)) * biases + te::int(gate);
-        let place = block * EACH + te::floormod(j, &te::int(EACH)) + te::int(d * all);
-        let inside = te::lt(j, &te::int(l.hidden));
-        let own = |gate: i64| from.at(&[te::int(d), te::int(gate * l.hidden) + j]);
+    b.for_("j", &te::int(total_columns / biases), |b, j| {
+        let block = te::floordiv(j, &te::int(UNITS_PER_ITERATION)) * biases + te::int(gate);
+        let position = block * UNITS_PER_ITERATION
+            + te::floormod(j, &te::int(UNITS_PER_ITERATION))
+            + te::int(d * total_columns);
+        let is_unit = te::lt(j, &te::int(l.hidden));
+        let bias = |gate: i64| from.at(&[te::int(d), te::int(gate * l.hidden) + j]);
         let value = match gate {
-            2 if l.cell == Cell::LinearGru => own(2),
-            3 if l.cell == Cell::LinearGru => own(5),
-            gate => own(gate) + own(gates + gate),
+            2 if l.cell == Cell::LinearGru => bias(2),
+            3 if l.cell == Cell::LinearGru => bias(5),
+            gate => bias(gate) + bias(gates + gate),
         };
-        let place = [place];
+        let position = [position];
         b.if_else(
-            &inside,
-            |b| b.store(to, &place, &value),
-            |b| b.store(to, &place, &te::const_of(0.0, DType::Float32)),
+            &is_unit,
+            |b| b.store(to, &position, &value),
+            |b| b.store(to, &position, &te::const_of(0.0, DType::Float32)),
         );
     });
 }

@@ -7,7 +7,7 @@ use super::matcher::{Layer, Weights};
 
 /// The packed weights of a layer; `None` for non-constant ones.
 #[derive(Clone, Debug)]
-pub(super) struct Packed {
+pub(super) struct PackedWeights {
     /// Input weights. Here and below, the panels of one direction follow those of the other.
     pub w: Option<Tensor>,
     /// Recurrent weights.
@@ -20,36 +20,36 @@ pub(super) struct Packed {
 ///
 /// # Errors
 /// If memory cannot be allocated.
-pub(super) fn packed(l: &Layer) -> Result<Packed, TensorError> {
+pub(super) fn pack_weights(l: &Layer) -> Result<PackedWeights, TensorError> {
     let (hidden, input) = (l.hidden as usize, l.input as usize);
-    let w = each(l, Some(&l.w), |w| pack_input(l.cell, w?, hidden, input))?;
-    let r = each(l, Some(&l.r), |r| pack_state(l.cell, r?, hidden))?;
-    let bias = each(l, l.bias.as_ref(), |b| pack_bias(l.cell, b, hidden))?;
+    let w = pack_directions(l, Some(&l.w), |w| pack_input(l.cell, w?, hidden, input))?;
+    let r = pack_directions(l, Some(&l.r), |r| pack_state(l.cell, r?, hidden))?;
+    let bias = pack_directions(l, l.bias.as_ref(), |b| pack_bias(l.cell, b, hidden))?;
     let flat = |data: Option<Vec<f32>>| {
         data.map(|data| Tensor::from_slice(&[data.len() as i64], &data)).transpose()
     };
-    Ok(Packed { w: flat(w)?, r: flat(r)?, bias: flat(bias)? })
+    Ok(PackedWeights { w: flat(w)?, r: flat(r)?, bias: flat(bias)? })
 }
 
 /// Packs the weights of each direction; `None` if they are not constant.
-fn each(
+fn pack_directions(
     l: &Layer,
     from: Option<&Weights>,
     pack: impl Fn(Option<&[f32]>) -> Option<Vec<f32>>,
 ) -> Result<Option<Vec<f32>>, TensorError> {
     let data = match from {
-        Some(Weights::Given(..)) => return Ok(None),
+        Some(Weights::NonConstant(..)) => return Ok(None),
         Some(Weights::Constant(t)) => Some(t.to_vec::<f32>()?),
         None => None,
     };
     let mut out = Vec::new();
     for d in 0..l.directions as usize {
-        let own = data.as_ref().map(|all| {
-            let one = all.len() / l.directions as usize;
-            &all[d * one..][..one]
+        let direction = data.as_ref().map(|all| {
+            let size = all.len() / l.directions as usize;
+            &all[d * size..][..size]
         });
         // The matcher compared the sizes.
-        out.extend(pack(own).ok_or_else(|| TensorError::SizeOverflow {
+        out.extend(pack(direction).ok_or_else(|| TensorError::SizeOverflow {
             shape: vec![l.directions, l.hidden, l.input],
             dtype: DType::Float32,
         })?);

@@ -9,7 +9,7 @@ use pliant_tensor::Tensor as Constant;
 
 /// A right operand in the format of the kernels.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
+pub(crate) struct PackedWeights {
     /// Panels of int8, of uint8 with two 4-bit rows, or of bfloat16 with two rows.
     pub panels: Constant,
     /// The number of rows that share a scale, the scales, and the zero points, in panels of float32; `None` for bfloat16.
@@ -17,20 +17,20 @@ pub(crate) struct Stored {
 }
 
 /// Whether the kernels support a left operand: its rank is known and at most [`MAX_RANK`].
-pub(crate) fn takes(func: &Function, x: RelaxExpr) -> bool {
+pub(crate) fn supports_operand(func: &Function, x: RelaxExpr) -> bool {
     func.rank_of(func.expr_ty(x)).is_some_and(|rank| rank as usize <= MAX_RANK)
 }
 
 /// The kernel call. The left operand has as many columns as the right one has rows.
-pub(crate) fn call(func: &mut Function, x: RelaxExpr, stored: &Stored) -> NewKernelCall {
-    let kernel = match stored.panels.dtype() {
+pub(crate) fn call(func: &mut Function, x: RelaxExpr, weights: &PackedWeights) -> NewKernelCall {
+    let kernel = match weights.panels.dtype() {
         DType::Int8 => &INT8,
         DType::UInt8 => &INT4,
         _ => &BFLOAT16,
     };
-    let weight = func.constant(stored.panels.clone());
+    let weight = func.constant(weights.panels.clone());
     let call = NewKernelCall::new(kernel).operand("x", x).operand("weight", weight);
-    match &stored.groups {
+    match &weights.groups {
         Some((group, scales, zeros)) => call
             .operand("scales", func.constant(scales.clone()))
             .optional("zeros", zeros.clone().map(|zeros| func.constant(zeros)))

@@ -72,18 +72,18 @@ impl Rule for WeightOnlyMatmul {
         let Some(product) = finder.dequantized_matmul(site.root.value) else {
             return Ok(Err(KeepReason::NotApplicable));
         };
-        if !kernel::takes(site.func, product.by.x) {
+        if !kernel::supports_operand(site.func, product.by.x) {
             return Ok(Err("its left operand has an unknown rank or too many dims".into()));
         }
-        let failed = |e: &dyn std::fmt::Display| {
+        let internal_error = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a product has no loop function: {e}"))
         };
-        let stored = weights::stored(&product.weights).map_err(|e| failed(&e))?;
-        let Some(stored) = stored else {
+        let packed = weights::pack(&product.weights).map_err(|e| internal_error(&e))?;
+        let Some(packed) = packed else {
             let reason = "its integers span more than 8 bits, or its scales change more often than from 8 rows to the next";
             return Ok(Err(reason.into()));
         };
-        let call = kernel::call(site.func, product.by.x, &stored);
+        let call = kernel::call(site.func, product.by.x, &packed);
         Ok(site.call_product_kernel(&product.by, call))
     }
 }

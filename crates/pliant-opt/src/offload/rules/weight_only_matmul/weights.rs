@@ -2,32 +2,32 @@
 
 use pliant_tensor::{TensorError, pack_bytes, pack_nibbles};
 
-use super::kernel::Stored;
+use super::kernel::PackedWeights;
 use crate::offload::dequantized::{DequantizedWeights, MAX_ZERO_POINT, Matrix};
 
 /// Minimum number of rows that share a scale. With fewer, scales would take as much memory as the packed integers save.
-const LEAST_GROUP: usize = 8;
+const MIN_GROUP_SIZE: usize = 8;
 
 /// Maximum relative error of a stored zero point, so that its first 16 bits are exact.
-const LEAST_KEPT: f64 = 1.0 / (1 << 16) as f64;
+const MAX_RELATIVE_ERROR: f64 = 1.0 / (1 << 16) as f64;
 
 /// Packs a constant; `None` if the kernels do not support it.
 ///
 /// # Errors
 /// If memory cannot be allocated.
-pub(super) fn stored(weights: &DequantizedWeights) -> Result<Option<Stored>, TensorError> {
+pub(super) fn pack(weights: &DequantizedWeights) -> Result<Option<PackedWeights>, TensorError> {
     let matrix = Matrix::of(weights)?;
     let (k, n) = (matrix.k, matrix.n);
-    let finite = |all: &[f64], most: f64| all.iter().all(|x| x.abs() <= most);
-    let sound = finite(&weights.scale.numbers, f64::from(f32::MAX))
-        && weights.zeros.iter().all(|z| finite(&z.numbers, MAX_ZERO_POINT));
+    let all_within = |all: &[f64], limit: f64| all.iter().all(|x| x.abs() <= limit);
+    let is_valid = all_within(&weights.scale.numbers, f64::from(f32::MAX))
+        && weights.zeros.iter().all(|z| all_within(&z.numbers, MAX_ZERO_POINT));
     let Some((low, high)) = matrix.integers.range() else { return Ok(None) };
     let span = i64::from(high) - i64::from(low);
-    if !sound || span > 255 || f64::from(low).abs() > MAX_ZERO_POINT {
+    if !is_valid || span > 255 || f64::from(low).abs() > MAX_ZERO_POINT {
         return Ok(None);
     }
     let group = matrix.group_size();
-    if group < k && (group < LEAST_GROUP || !group.is_multiple_of(2)) {
+    if group < k && (group < MIN_GROUP_SIZE || !group.is_multiple_of(2)) {
         return Ok(None);
     }
     // This offset is subtracted from stored integers and from zero points.
@@ -45,15 +45,15 @@ pub(super) fn stored(weights: &DequantizedWeights) -> Result<Option<Stored>, Ten
     let groups = 0..k.div_ceil(group);
     // The offset may round away the fraction of a small zero point. Where the integer is 0, the zero point is the only summand, so
     // its error is not masked.
-    let held = |p: usize, j: usize| {
-        let lost = f64::from(zero(p, j) as f32) - zero(p, j);
-        lost.abs() <= matrix.zero_point(p, j).abs() * LEAST_KEPT
+    let is_precise = |p: usize, j: usize| {
+        let rounding_error = f64::from(zero(p, j) as f32) - zero(p, j);
+        rounding_error.abs() <= matrix.zero_point(p, j).abs() * MAX_RELATIVE_ERROR
     };
-    if !groups.clone().all(|g| (0..n).all(|j| held(g * group, j))) {
+    if !groups.clone().all(|g| (0..n).all(|j| is_precise(g * group, j))) {
         return Ok(None);
     }
-    let plain = groups.clone().all(|g| (0..n).all(|j| zero(g * group, j) == 0.0));
+    let has_no_zero_points = groups.clone().all(|g| (0..n).all(|j| zero(g * group, j) == 0.0));
     let scales = matrix.pack_per_group(group, |p, j| matrix.scale(p, j))?;
-    let zeros = if plain { None } else { Some(matrix.pack_per_group(group, zero)?) };
-    Ok(Some(Stored { panels, groups: Some((group as i64, scales, zeros)) }))
+    let zeros = if has_no_zero_points { None } else { Some(matrix.pack_per_group(group, zero)?) };
+    Ok(Some(PackedWeights { panels, groups: Some((group as i64, scales, zeros)) }))
 }
