@@ -95,7 +95,7 @@ def test_errors_of_registration_say_what_is_wrong():
     pattern = is_op("relax.matmul")(x, w)
     with pytest.raises(ValueError, match="there is an offload rule 'conv' already"):
         register_offload_rule("conv", pattern, "f", [x, w])
-    with pytest.raises(ValueError, match="input 1 of the rule 'test.r' is no part of its pattern"):
+    with pytest.raises(ValueError, match="input 1 of the rule 'test.r' is not part of its pattern"):
         register_offload_rule("test.r", pattern, "f", [x, wildcard()])
     with pytest.raises(TypeError, match="a callable or the name of a packed function"):
         register_offload_rule("test.r", pattern, 5, [x, w])

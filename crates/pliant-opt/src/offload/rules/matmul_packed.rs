@@ -1,8 +1,8 @@
 //! # What it does
 //! Packs constant right operands of matmuls into panels ([`pliant_tensor::pack_panels`]) of the shape `[panels, k, width]`, which
-//! kernels read sequentially. The matmul becomes `R.call_tir` of a loop function over the packed constant; the schedule recognizes
-//! it and calls the library. The executable contains the packed constant, so nothing is packed at run time. In `R.linear` the bias
-//! becomes an addition.
+//! kernels read sequentially. The matmul becomes `R.call_tir` of a loop function over the packed constant. The schedule recognises
+//! this function and calls the kernel library. The executable contains the packed constant, so nothing is packed at run time. The
+//! bias of `R.linear` becomes an addition.
 //!
 //! With the setting `precision="bf16"`, float32 constants are rounded to bfloat16, and the matmul becomes a call of the kernel
 //! `matmul_bfloat16_weight`.
@@ -39,12 +39,12 @@
 //!
 //! # Keeps
 //! - Products of other types than float32 and float64.
-//! - Products by constants with few columns, or of another rank than 2.
+//! - Products with constants that have few columns, or another rank than 2.
 //! - Products whose sizes must be checked at run time.
 //! - The names, types and order of bindings, and dataflow blocks.
 //!
 //! # Never
-//! Changes a constant for other readers: if it has some, it exists in both forms.
+//! Changes a constant for other readers: if there are any, the executable contains both forms.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr, ExprData, Function};
@@ -76,7 +76,7 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct MatmulPacked {
-    /// Cached packed constants: the tensor, whether it is transposed, and its panels.
+    /// The cache of packed constants: the tensor, whether it is transposed, and its panels.
     packed: Vec<(Tensor, bool, Tensor)>,
     /// Whether float32 constants are rounded to bfloat16.
     rounds_to_bfloat16: bool,
@@ -110,7 +110,7 @@ impl Rule for MatmulPacked {
     }
 }
 
-/// A product with a constant that can be packed.
+/// A matmul with a constant that can be packed.
 struct PackableMatmul {
     matmul: MatrixProduct,
     weight: Tensor,
@@ -151,7 +151,7 @@ impl PackableMatmul {
     }
 }
 
-/// A call of the loop function that multiplies by a packed constant.
+/// A call of the loop function of a matmul with a packed constant.
 fn matmul_call(
     func: &mut Function,
     p: &PackableMatmul,

@@ -1,4 +1,4 @@
-//! The offload rules, one per module, and the table of all. A program adds rules by [`register_rule`].
+//! The offload rules, one per module, and the table of all rules. Programs add rules with [`register_rule`].
 //!
 //! | module | what its rule replaces |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `matmul_int8` | matmuls of 8-bit integers |
 //! | `matmul_packed` | float matmuls by constants |
 //! | `pattern` | matches of a pattern that a program registers |
-//! | `pool` | float32 pooling by small windows, channels last |
+//! | `pool` | pooling of float32, float16 and bfloat16 images |
 //! | `recurrent` | recurrent layers |
 //! | `softmax` | softmax and log-softmax along the last axis |
 //! | `transpose` | transposes that move the last dim |
@@ -52,10 +52,10 @@ static REGISTERED: RwLock<Vec<RuleInfo>> = RwLock::new(Vec::new());
 /// Checks the name of a rule that a program registers.
 ///
 /// # Errors
-/// If a rule of this crate has the name, it is empty, or it has control characters.
+/// If the name is empty, contains control characters, or is the name of a rule of this crate.
 pub fn check_rule_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.chars().any(char::is_control) {
-        return Err(format!("{name:?} is not a name of an offload rule"));
+        return Err(format!("{name:?} is not a valid name of an offload rule"));
     }
     match builtin().iter().any(|builtin_rule| builtin_rule.name == name) {
         true => Err(format!("there is an offload rule '{name}' already")),
@@ -63,8 +63,8 @@ pub fn check_rule_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Registers a rule. Returns the registered rule of the same name, which it replaces. Rules registered later are tried earlier, and
-/// before those of this crate.
+/// Registers a rule. Returns the registered rule with the same name, which it replaces. Rules that are registered later are tried
+/// earlier, and before the rules of this crate.
 ///
 /// # Errors
 /// If a rule of this crate has the name.
@@ -76,12 +76,12 @@ pub fn register_rule(rule: RuleInfo) -> Result<Option<RuleInfo>, String> {
     Ok(old)
 }
 
-/// Removes a registered rule and returns it; `None` if there is none of this name.
+/// Removes a registered rule and returns it; `None` if there is no registered rule with this name.
 pub fn remove_rule(name: &str) -> Option<RuleInfo> {
     remove_by_name(&mut REGISTERED.write().unwrap_or_else(PoisonError::into_inner), name)
 }
 
-/// Removes the rule of this name from a list and returns it. The caller drops it without holding the lock, because it may own
+/// Removes the rule with this name from a list and returns it. The caller must drop it without holding the lock, because it may own
 /// objects whose destructors list rules.
 fn remove_by_name(rules: &mut Vec<RuleInfo>, name: &str) -> Option<RuleInfo> {
     let index = rules.iter().position(|rule| rule.name == name)?;

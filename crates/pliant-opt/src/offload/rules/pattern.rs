@@ -13,11 +13,11 @@ use crate::offload::byoc::table::FusionPattern;
 use crate::offload::rule::{Decision, KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
 use crate::offload::run_codegen::call_dps_packed;
 
-/// A rule that replaces matches of a pattern by calls of the packed function `kernel`. The function receives the values that
-/// `inputs` matched, in this order, then the outputs. The rule runs after layouts are rewritten and before the rules of this crate.
+/// A rule that replaces matches of a pattern by calls of the packed function `kernel`. The function takes the values that `inputs`
+/// matched, in this order, then the outputs. The rule runs after layouts are rewritten and before the rules of this crate.
 ///
 /// # Errors
-/// If the pattern can never match, an input is not a part of the pattern or is computed by it, or the name of the kernel is
+/// If the pattern can never match, if an input is not part of the pattern or is computed by it, or if the name of the kernel is
 /// invalid.
 pub fn pattern_rule(
     pattern: FusionPattern,
@@ -28,7 +28,7 @@ pub fn pattern_rule(
     let (name, kernel) = (Cow::Owned(pattern.name.clone()), kernel.into());
     for (index, input) in inputs.iter().enumerate() {
         if !pattern.pattern.contains(input) {
-            return Err(format!("input {index} of the rule '{name}' is no part of its pattern"));
+            return Err(format!("input {index} of the rule '{name}' is not part of its pattern"));
         }
         if matches!(input.kind(), PatternKind::Call { .. }) {
             return Err(format!("input {index} of the rule '{name}' is computed by its pattern"));
@@ -38,7 +38,7 @@ pub fn pattern_rule(
         || kernel.starts_with("vm.builtin.")
         || kernel.chars().any(char::is_control)
     {
-        return Err(format!("{kernel:?} is not a name of a kernel of a rule"));
+        return Err(format!("{kernel:?} is not a valid name of a packed function"));
     }
     let rules = RuleSet::new([pattern.pattern.clone()], pliant_ops::registry());
     let rules = Arc::new(rules.map_err(|e| format!("the rule '{name}': {e}"))?);
@@ -58,7 +58,7 @@ struct PatternRule {
     inputs: Vec<Pattern>,
     symbol: String,
     rules: Arc<RuleSet>,
-    /// The readers of the function's variables, computed at first use.
+    /// The readers of the function's variables, which are collected at first use.
     read_info: Option<ReadInfo>,
 }
 
@@ -79,7 +79,7 @@ impl Rule for PatternRule {
             return Ok(Err(KeepReason::NotApplicable));
         };
         let pattern_match = (&self.pattern, &matched);
-        // Checks receive a shared function and may add to its arenas.
+        // Checks take a shared function and may add terms to its arenas.
         let mut shared = Arc::new(std::mem::replace(site.func, Function::empty()));
         let members = members(&mut shared, ops, read_info, pattern_match, root, site.replaced_vars);
         *site.func = Arc::unwrap_or_clone(shared);

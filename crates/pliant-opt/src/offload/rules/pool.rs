@@ -50,7 +50,7 @@ use crate::common::image_layout::{channels_first, channels_last, kernel_image_ax
 use crate::offload::kernel_attributes::KernelAttributes;
 use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
-/// Max pooling, then mean pooling, each by the number of spatial dims.
+/// Max pooling, then mean pooling, each for 1 to 3 spatial dims.
 const POOLING_OPS: [Op; 6] = [
     Op::new("relax.nn.max_pool1d"),
     Op::new("relax.nn.max_pool2d"),
@@ -74,7 +74,7 @@ pub(super) fn info() -> RuleInfo {
 
 struct Pool;
 
-/// The attributes of a call.
+/// The windows of a pooling, from the attributes of its call.
 struct PoolingWindows {
     mean: bool,
     /// The number of spatial dims.
@@ -87,8 +87,8 @@ struct PoolingWindows {
 }
 
 impl PoolingWindows {
-    /// The windows of a call of the operator with this index in [`POOLING_OPS`], on images with this number of channels if they come last,
-    /// or the reason why the kernel cannot compute them.
+    /// The windows of a call of the operator with this index in [`POOLING_OPS`]. `channels` is the number of channels of images
+    /// with channels last, if it is constant. The error is the reason why the kernel cannot compute the pooling.
     fn of(
         index: usize,
         attrs: &Attrs,
@@ -121,7 +121,7 @@ impl PoolingWindows {
         }) {
             return Err("its result has another layout".into());
         }
-        // With adjacent columns, the kernel combines one dim after the other.
+        // If the columns of a window are adjacent, the kernel reduces one dim after the other.
         let (columns, column_distance) = (filter_size[dims - 1], dilation[dims - 1]);
         let by_columns = match channels {
             _ if !channels_last => takes_columns(columns, column_distance),
@@ -139,7 +139,9 @@ impl PoolingWindows {
         let elements = filter_size.iter().fold(1i64, |n, &k| n.saturating_mul(k));
         let lists = [&filter_size, &strides, &dilation, &padding];
         if elements > MOST_ELEMENTS || lists.into_iter().flatten().any(|&n| n > MOST) {
-            return Err("the kernel does not take numbers of this size".into());
+            return Err(
+                "its window, strides, dilation or padding are too large for the kernel".into()
+            );
         }
         let padding_before = padding[..dims].to_vec();
         Ok(PoolingWindows {
@@ -191,7 +193,7 @@ impl Rule for Pool {
             let call = windows.attributes(NewKernelCall::new(&KERNEL).operand("x", x));
             return Ok(site.call_kernel(call, site.root.var, Vec::new()));
         }
-        // Results of 16 bits are rounded once.
+        // 16-bit results are rounded once.
         let float32 = site.cast(x, DType::Float32)?;
         let float32 = site.emit(float32);
         let call = windows.attributes(NewKernelCall::new(&KERNEL).operand("x", float32));

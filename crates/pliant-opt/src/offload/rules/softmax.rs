@@ -1,6 +1,6 @@
 //! # What it does
-//! Offloads softmax and log-softmax along the last axis. Loops compute one row after the other, with the vectors of generated code;
-//! the kernel uses the widest vectors, also across short rows.
+//! Offloads softmax and log-softmax along the last axis. Loops compute one row after the other, with the vector width of generated
+//! code. The kernel uses the widest vectors, also across short rows.
 //!
 //! # Before
 //! ```python

@@ -1,4 +1,4 @@
-//! Looks through casts between float32 and 16-bit floats in attention. The kernel keeps float32 from the first sum to the last.
+//! Looks through casts between float32 and 16-bit floats in attention. The kernel computes in float32 throughout.
 
 use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -15,22 +15,22 @@ pub(super) fn is_float(func: &Function, e: Expr) -> bool {
     matches!(func.ty(e).dtype(), Some(DType::Float32 | DType::Float16 | DType::BFloat16))
 }
 
-/// The operand of a cast between floats.
+/// The operand of a cast from float to float.
 fn float_cast_operand(cx: &RewriteCx<'_>, e: Expr) -> Option<Expr> {
     let inner = defining_operands(cx, e, CAST)?[0];
     (is_float(cx.func, e) && is_float(cx.func, inner)).then_some(inner)
 }
 
-/// The 16-bit operand that a float32 value is cast from; otherwise the value itself.
+/// The 16-bit value that a float32 value is cast from; otherwise the value itself.
 pub(super) fn before_widening(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     let float32 = |e: Expr| cx.func.ty(e).dtype() == Some(DType::Float32);
     float_cast_operand(cx, e).filter(|&inner| float32(e) && !float32(inner)).unwrap_or(e)
 }
 
-/// The 16-bit type that values are rounded to; `None` for no rounding.
+/// The 16-bit type that values are rounded to; `None` without rounding.
 pub(super) type Rounding = Option<DType>;
 
-/// Rounds a number to a 16-bit type. Numbers out of its range become infinite.
+/// Rounds a number to a 16-bit type. Numbers outside of its range become infinite.
 pub(super) fn round_to(x: f64, rounding: Rounding) -> f64 {
     match rounding {
         Some(DType::Float16) => round_to_f16(x).to_f64(),
@@ -39,7 +39,7 @@ pub(super) fn round_to(x: f64, rounding: Rounding) -> f64 {
     }
 }
 
-/// Looks through casts, and stores in `rounding` the type that they round to. It is one 16-bit type, so a cast to another one is
+/// Looks through casts, and stores the 16-bit type that they round to in `rounding`. A cast that rounds to a second 16-bit type is
 /// not looked through.
 pub(super) fn look_through_rounding(cx: &RewriteCx<'_>, e: Expr, rounding: &mut Rounding) -> Expr {
     let mut e = e;
@@ -56,11 +56,11 @@ pub(super) fn look_through_rounding(cx: &RewriteCx<'_>, e: Expr, rounding: &mut 
 
 /// Looks through casts, including those that round.
 pub(super) fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
-    // The chain is finite, because each value is bound before its reader.
+    // The chain is finite, because each value is bound before its readers.
     std::iter::successors(Some(e), |&e| float_cast_operand(cx, e)).last().unwrap_or(e)
 }
 
-/// As [`uncast`]; `None` if any of the values has another reader.
+/// Same as [`uncast`]; `None` if one of the values has more than one reader.
 pub(super) fn uncast_single_reader(
     cx: &RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -69,7 +69,7 @@ pub(super) fn uncast_single_reader(
     uncast_with_readers(cx, read_counts, e, 1)
 }
 
-/// As [`uncast_single_reader`], but the value itself may be read `times` times.
+/// Same as [`uncast_single_reader`], but the outermost value may be read `times` times.
 pub(super) fn uncast_with_readers(
     cx: &RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -83,12 +83,12 @@ pub(super) fn uncast_with_readers(
     has_no_other_readers.then(|| uncast(cx, e))
 }
 
-/// Casts the operands of an attention to float32, which the kernel takes.
+/// Casts the operands of an attention to float32, which the kernel requires.
 pub(super) fn widen_operands(
     cx: &mut RewriteCx<'_>,
     mut a: Attention,
 ) -> Result<Attention, PassError> {
-    // Queries, keys and values may be parts of one tensor, which is cast once.
+    // Queries, keys and values may be parts of one tensor, which is cast only once.
     let mut casts: Vec<(Expr, Expr)> = Vec::new();
     if let (Some(bias), Some(rounding)) = (&mut a.bias, a.bias_rounding) {
         *bias = cast(cx, *bias, rounding)?;
@@ -105,7 +105,7 @@ pub(super) fn widen_operands(
     Ok(a)
 }
 
-/// Binds a cast; returns the value itself if it has that type.
+/// Binds a cast of a value. Returns the value itself if it already has this type.
 fn cast(cx: &mut RewriteCx<'_>, e: Expr, dtype: DType) -> Result<Expr, PassError> {
     if cx.func.ty(e).dtype() == Some(dtype) {
         return Ok(e);

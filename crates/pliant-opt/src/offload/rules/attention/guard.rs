@@ -1,4 +1,4 @@
-//! Matches operators between the softmax and the product with the values that give zeros to queries without visible keys.
+//! Matches operators between the softmax and the product with the values that give zeros to fully masked queries, which see no key.
 
 use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Op};
@@ -15,7 +15,7 @@ const EQUAL: Op = Op::new("relax.equal");
 const ISNAN: Op = Op::new("relax.isnan");
 const MAX: Op = Op::new("relax.max");
 
-/// The result of queries all of whose scores are minus infinity.
+/// The result of fully masked queries: those whose scores are all minus infinity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FullyMaskedResult {
     /// Zeros.
@@ -26,19 +26,19 @@ pub(super) enum FullyMaskedResult {
     ZerosForNan,
 }
 
-/// The condition under which weights are replaced by zeros.
+/// The condition under which softmax weights are replaced by zeros.
 #[derive(Clone, Copy)]
 pub(super) enum ZeroGuard {
     /// Never.
     None,
     /// If they are NaN.
     Nan,
-    /// If a sum is minus infinity for all keys of a query.
+    /// If this sum is minus infinity for all keys of the query.
     Sum(Expr),
 }
 
 impl ZeroGuard {
-    /// The result of queries without visible keys; `None` if the kernel does not support it.
+    /// The result of fully masked queries; `None` if the kernel does not support it.
     pub(super) fn fully_masked_result(
         self,
         cx: &RewriteCx<'_>,
@@ -54,7 +54,8 @@ impl ZeroGuard {
     }
 }
 
-/// The softmax that weights are, and the condition under which they are replaced by zeros; `None` if either has other readers.
+/// The softmax that weights are computed from, and the condition under which they are replaced by zeros. `None` if either has other
+/// readers.
 pub(super) fn guarded_softmax(
     cx: &RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -70,7 +71,7 @@ pub(super) fn guarded_softmax(
         return None;
     }
     if let Some(args) = defining_operands(cx, condition, ISNAN) {
-        // `isnan` reads the weights too.
+        // `isnan` reads the softmax too.
         let softmax = uncast_with_readers(cx, read_counts, kept, 2)?;
         let is_guard =
             same_var(cx, args[0], kept) && read_counts.read_at_most(cx.func, condition, 1);
@@ -86,7 +87,7 @@ pub(super) fn guarded_softmax(
         (Some(f64::NEG_INFINITY), None) => args[1],
         _ => return None,
     };
-    // A rounded maximum may be minus infinity where the numbers are not, so only exact casts are looked through.
+    // A rounded maximum may be minus infinity although the scores are not, so only exact casts are looked through.
     let largest = before_widening(cx, largest);
     let (of, attrs) = (defining_operands(cx, largest, MAX)?[0], defining_attrs(cx, largest)?);
     let axes = match attrs.get("axis")? {

@@ -1,4 +1,4 @@
-//! Matches attention in a graph.
+//! Matches attention in a graph function.
 
 use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, Attrs, DType, Sym};
@@ -16,29 +16,29 @@ use crate::common::products::{
     MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes,
 };
 
-/// A matched attention.
+/// An attention and its parameters.
 pub(super) struct Attention {
     /// Queries, keys and values.
     pub sources: [Source; 3],
     /// The bias, which is added to the scores.
     pub bias: Option<Expr>,
-    /// The type to which the bias is rounded before.
+    /// The type that the bias is rounded to before it is added.
     pub bias_rounding: Rounding,
-    /// Whether each dim of the bias, from the last, is that of the scores. Otherwise the dim is 1.
+    /// For each dim of the bias, from the last, whether it is a dim of the scores. Otherwise it is 1.
     pub bias_dims: Vec<bool>,
-    /// The mask, and whether each of its dims, from the last, is that of the scores.
+    /// The mask, and for each of its dims, from the last, whether it is a dim of the scores.
     pub mask: Option<(Mask, Vec<bool>)>,
-    /// The factor of the products; `None` for one over the square root of the size.
+    /// The factor of the products; `None` for 1 / sqrt(size).
     pub scale: Option<f64>,
-    /// The soft cap of the scores; 0 for none.
+    /// The soft cap of the scores; 0 for no cap.
     pub cap: f64,
-    /// If set, queries see keys up to their own position plus this number.
+    /// If present, a query sees keys up to its own position plus this offset.
     pub causal: Option<Sym>,
-    /// The number of keys up to there that queries see; 0 for all.
+    /// The number of keys that a query sees, up to the causal limit; 0 for all keys.
     pub window: i64,
-    /// Whether the result is `(batch, heads_before_rows, rows, size)`.
+    /// Whether the result has the dims (batch, heads, rows, size).
     pub heads_before_rows: bool,
-    /// The result of queries all of whose scores are minus infinity.
+    /// The result of queries whose scores are all minus infinity.
     pub fully_masked_result: FullyMaskedResult,
 }
 
@@ -53,8 +53,8 @@ pub(super) fn match_operators(
     match_attention(cx, read_counts, (weights, v), &out)
 }
 
-/// Matches a product of values of the dims (..., size, keys) by transposed softmax weights. The result is that of the attention
-/// with its last two dims exchanged. The values are transposed before the attention.
+/// Matches a product of values with the dims (..., size, keys) and transposed softmax weights. The result is that of the attention
+/// with its last two dims swapped. The values are transposed before the attention.
 pub(super) fn match_transposed(
     cx: &mut RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -79,12 +79,12 @@ fn float32_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
     func.ty(e).dims().filter(|_| all_float32(func, &[e])).map(<[_]>::to_vec)
 }
 
-/// Whether an order of dims exchanges the last two.
+/// Whether an order of dims swaps the last two.
 fn swaps_last_two(order: &[usize]) -> bool {
     matches!(order, [0, 2, 1] | [0, 1, 3, 2])
 }
 
-/// A tensor with its last two dims exchanged.
+/// A tensor with its last two dims swapped.
 ///
 /// # Errors
 /// If the tensor has another rank than 3 or 4.
@@ -98,9 +98,9 @@ pub(super) fn swap_last_two(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, Pas
     cx.call(PERMUTE_DIMS, &[e], Attrs::default().with("axes", axes))
 }
 
-/// Transposes the right operand of a product to keys, if it is not known to be a transpose of keys. This is done only if the
-/// queries are transposed too, as those of images are. Elsewhere the product reads its operand in place, which is cheaper for few
-/// queries.
+/// Transposes the right operand of the score product to keys, if it is not known to be a transpose of keys. This is done only if
+/// the queries are transposed too, as in attention over images. Otherwise the matmul reads its operand in place, which is cheaper
+/// for few queries.
 fn transpose_keys(cx: &mut RewriteCx<'_>, q: Expr, kt: Expr) -> Option<Source> {
     let rank = cx.func.ty(q).dims()?.len();
     defining_operands(cx, q, PERMUTE_DIMS)?;
@@ -113,7 +113,7 @@ fn transpose_keys(cx: &mut RewriteCx<'_>, q: Expr, kt: Expr) -> Option<Source> {
     Some(Source { tensor, layout })
 }
 
-/// Matches the attention of a product of weights and values. `out` are the dims of the product.
+/// Matches the attention whose last operator is a product of weights and values. `out` are the dims of the product.
 fn match_attention(
     cx: &mut RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -171,7 +171,7 @@ fn match_attention(
     })
 }
 
-/// Whether each dim of several tensors that broadcast to each other, from the last, is that of the scores in any of them.
+/// For tensors that broadcast to each other: for each dim, from the last, whether it is a dim of the scores in any of them.
 fn union_dims(dims: &[Vec<bool>]) -> Vec<bool> {
     let rank = dims.iter().map(Vec::len).max().unwrap_or(0);
     (0..rank).map(|at| dims.iter().any(|tensor_dims| tensor_dims.get(at) == Some(&true))).collect()
@@ -262,12 +262,12 @@ fn check_sizes(func: &Function, [q, kt, v]: [Expr; 3], out: &[Sym], scores: &[Sy
     (same_batch && sizes_match).then_some(())
 }
 
-/// [`broadcast_dims`] of a bias of floats.
+/// [`broadcast_dims`] of a float bias.
 fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
     if is_float(func, bias) { broadcast_dims(func, bias, scores) } else { None }
 }
 
-/// Whether each dim of a bias or mask, from the last, is that of the scores; `None` if a dim is neither that nor 1.
+/// For each dim of a bias or mask, from the last, whether it is a dim of the scores. `None` if a dim is neither that nor 1.
 fn broadcast_dims(func: &Function, e: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
     let dims = func.ty(e).dims()?;
     if dims.len() > scores.len() {

@@ -1,17 +1,17 @@
 //! # What it does
 //! Fuses attention into one kernel call: the product of queries and keys, scaling, soft-capping (`c * tanh(x / c)`), an added bias,
-//! a mask by which `R.where` replaces scores by a constant (before or after the bias), softmax, zeros for queries without visible
-//! keys, and the product with the values. `R.nn.attention` is replaced too.
+//! a mask with which `R.where` replaces scores by a constant (before or after the bias), softmax, zeros for fully masked queries,
+//! and the product with the values. `R.nn.attention` is replaced too.
 //!
-//! Masks that replace scores, or numbers that are added to scores, by minus infinity are split into the conditions that they
-//! combine. Conditions that compare positions (`R.arange`), triangles of one number, and constants of this form become numeric
-//! attributes of the kernel, so these masks need not be stored. Keys and values that are repeated for several heads of the queries
-//! are read once.
+//! Masks that replace scores by minus infinity, or that are added to scores and contain minus infinity, are split into the
+//! conditions that they combine. Conditions that compare positions (`R.arange`), triangles of one number, and constants of this
+//! form become attributes of the kernel, so these masks need not be stored. Keys and values that are repeated for several heads of
+//! the queries are read once.
 //!
-//! Casts between float32 and 16-bit floats between these operators, as [`WidenProducts`](crate::offload::widen_products) leaves
-//! them, are looked through. Biases, and numbers by which masks replace scores, are rounded as these casts round them. Transposes
-//! of heads before and after the attention become strides, and queries, keys and values that are parts of one tensor are read in
-//! place.
+//! Casts between float32 and 16-bit floats between these operators, which [`WidenProducts`](crate::offload::widen_products)
+//! inserts, are looked through. Biases, and numbers by which masks replace scores, are rounded as these casts round them.
+//! Transposes of heads before and after the attention become strides. Queries, keys and values that are parts of one tensor are
+//! read in place.
 //!
 //! # Before
 //! ```python
@@ -50,22 +50,22 @@
 //! ```
 //!
 //! # Requires
-//! Products of float32; queries, keys and values of 3 or 4 dims with matching sizes; constant factors; and a bias and a mask each
-//! of whose dims is 1 or that of the scores.
+//! Matmuls of float32, queries, keys and values with 3 or 4 dims and matching sizes, and constant factors. Each dim of the bias and
+//! of the mask is 1 or a dim of the scores.
 //!
 //! # Keeps
-//! - Attention of other types, or of sizes that are not known to match.
+//! - Attention of other types, or with sizes that are not known to match.
 //! - Attention whose weights have other readers.
 //! - All attention if kernels are disabled.
 //!
 //! # Never
-//! - Keeps the order in which products are summed, or that of factors. Scores are the products of queries and keys times one
-//!   factor, so a product that overflows float32 gives infinity, even if small factors of the queries prevented that.
-//! - Rounds scores and weights to 16 bits in between.
-//! - Lets keys that a positional mask hides from a query influence its result, even if they are NaN, or scores that a boolean mask
-//!   replaces by minus infinity.
-//! - Distinguishes biases from scores: if the graph gives zeros to queries whose bias is minus infinity for all keys, all queries
-//!   whose scores are all minus infinity get zeros.
+//! - Keeps the order in which products are summed, or the order of factors. Scores are the products of queries and keys times one
+//!   factor. A product that overflows float32 therefore gives infinity, even if small factors of the queries prevented that.
+//! - Rounds intermediate scores and weights to 16 bits.
+//! - Lets keys that a positional mask hides from a query influence its result, even if they are NaN. The same holds for scores that
+//!   a boolean mask replaces by minus infinity.
+//! - Distinguishes biases from scores: if the graph gives zeros to queries whose bias is minus infinity for all keys, then all
+//!   queries whose scores are all minus infinity get zeros.
 
 mod casts;
 mod factors;
@@ -99,10 +99,10 @@ const LOGICAL_NOT: Op = Op::new("relax.logical_not");
 const SOFTMAX: Op = Op::new("relax.nn.softmax");
 const WHERE: Op = Op::new("relax.where");
 
-/// The permutation that exchanges heads and positions.
+/// The permutation that swaps heads and rows (positions).
 const SWAP_HEADS_AND_ROWS: [usize; 4] = [0, 2, 1, 3];
 
-/// The number of patterns for the weights of one form: without a cast, cast once, and cast twice (rounded in between).
+/// The number of patterns for weights of one form: without a cast, with one cast, and with two casts (rounded in between).
 const CAST_VARIANTS: usize = 3;
 /// The number of patterns for weights: a softmax, or a softmax that `R.where` replaces by zeros.
 const OPERATOR_PATTERNS: usize = 2 * CAST_VARIANTS;
@@ -120,15 +120,15 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct AttentionRule {
-    /// The patterns of attention: [`OPERATOR_PATTERNS`] products of weights by values, one of values by transposed weights, then calls of the
-    /// operators.
+    /// The patterns of attention: [`OPERATOR_PATTERNS`] products of weights and values, one product of values and transposed
+    /// weights, then calls of the attention operators.
     roots: Vec<Pattern>,
     rules: RuleSet,
-    /// Two exchanges of heads and positions in sequence, without and with a cast in between.
+    /// Two swaps of heads and rows in sequence, without and with a cast in between.
     double_swaps: [Pattern; 2],
-    /// The readers of the function's variables; `None` if it has no attention.
+    /// The readers of the function's variables; `None` if the function contains no attention.
     read_counts: Option<ReadCounts>,
-    /// The results of attention in the function that are stored in the order (batch, rows, heads, size).
+    /// The attention results of the function that are stored in the order (batch, rows, heads, size).
     by_tokens: FxHashSet<Expr>,
 }
 
@@ -144,7 +144,7 @@ impl AttentionRule {
                 all.take(CAST_VARIANTS).map(|weights| matmul_pattern(&weights, &wildcard())),
             );
         }
-        // A product of the values by transposed weights, as attention over the positions of an image has it.
+        // A product of values and transposed weights, as in attention over the positions of an image.
         let softmax = is_op(SOFTMAX).call([wildcard()]);
         roots.push(matmul_pattern(&wildcard(), &is_op(PERMUTE_DIMS).call([softmax])));
         for op in [ATTENTION, ATTENTION_BIAS] {
@@ -191,7 +191,7 @@ impl Rule for AttentionRule {
             _ => matcher::match_operator_call(&mut cx, root),
         };
         let Some(attention) = attention else {
-            return Ok(Err("its operands are not float32 of sizes that are known to fit, or something else reads its weights".into()));
+            return Ok(Err("its operands are not float32 with sizes that provably fit, or its weights have other readers".into()));
         };
         let attention = casts::widen_operands(&mut cx, attention)?;
         let by_tokens = rule != OPERATOR_PATTERNS
@@ -218,8 +218,8 @@ impl Rule for AttentionRule {
         ctx: &PassContext,
         writers: &MayWrite,
     ) -> Result<(), PassError> {
-        // Results in the order (batch, rows, heads, size) were transposed for their readers. Readers that transpose them back read
-        // the kernel's results directly.
+        // Results in the order (batch, rows, heads, size) were transposed for their readers. Readers that transpose them back now
+        // read the kernel's results directly.
         let by_tokens = &self.by_tokens;
         for pattern in &self.double_swaps {
             rewrite_call(func, pattern, ctx.ops, Some(writers), |cx, found| {
@@ -244,13 +244,13 @@ fn may_have_attention(func: &Function) -> bool {
     })
 }
 
-/// The readers of a function's variables: bindings, and results of its sequences.
+/// How often the variables of a function are read, by bindings and by results of sequences.
 struct ReadCounts {
-    /// How often each variable is read.
+    /// The number of reads of each variable.
     counts: FxHashMap<Var, usize>,
-    /// The source of each variable that is a copy.
+    /// For each variable that is a copy, the variable that it copies.
     aliases: FxHashMap<Var, Var>,
-    /// The variables that a transpose of heads and positions reads, directly or after a cast.
+    /// The variables that a swap of heads and rows reads, directly or after a cast.
     swapped: FxHashSet<Var>,
 }
 
@@ -294,7 +294,7 @@ impl ReadCounts {
         self.swapped.contains(&v)
     }
 
-    /// Whether an operand, under each of its names, is read at most `times` times.
+    /// Whether an operand is read at most `times` times, under each of the names of its value.
     fn read_at_most(&self, func: &Function, e: Expr, times: usize) -> bool {
         let ExprData::Var(v) = func.expr(e) else { return true };
         let mut names = std::iter::successors(Some(v), |v| self.aliases.get(v));
@@ -302,7 +302,7 @@ impl ReadCounts {
     }
 }
 
-/// The value of an attention: the kernel call, and the transpose of its result if it is `by_tokens`.
+/// Emits an attention: the kernel call, and the transpose of its result with `by_tokens`.
 fn emit_attention(
     cx: &mut RewriteCx<'_>,
     loop_functions: &mut LoopFunctions,
@@ -339,7 +339,7 @@ fn emit_attention(
     cx.call(PERMUTE_DIMS, &[tokens], Attrs::default().with("axes", axes))
 }
 
-/// The tensor whose heads and positions are exchanged twice, and the attributes of a cast in between.
+/// If a value swaps heads and rows twice: the original tensor, and the attributes of a cast in between.
 fn double_swap(cx: &RewriteCx<'_>, root: Expr) -> Option<(Expr, Option<Attrs>)> {
     let swaps_heads_and_rows = |e: Expr| {
         let attrs = defining_attrs(cx, e)?;

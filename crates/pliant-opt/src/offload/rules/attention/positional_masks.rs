@@ -1,5 +1,5 @@
-//! Recognizes causal and sliding-window masks from index arithmetic: that a query sees keys up to its own position plus a number,
-//! or from there on.
+//! Recognises causal and sliding-window masks from index arithmetic. Such a mask lets a query see the keys up to, or from, its own
+//! position plus an offset.
 
 use pliant_ir::relax::{Callee, Expr, ExprData, TypeData};
 use pliant_ir::{AttrValue, DType, Op, Sym};
@@ -21,7 +21,7 @@ const TRIL: Op = Op::new("relax.tril");
 const TRIU: Op = Op::new("relax.triu");
 const RESHAPES: [Op; 3] = [RESHAPE, Op::new("relax.expand_dims"), Op::new("relax.squeeze")];
 
-/// Maximum depth of operands that are searched.
+/// Maximum depth of the operands that are searched.
 const MAX_DEPTH: u32 = 12;
 
 /// The keys `j` that are visible to query `i`.
@@ -29,14 +29,14 @@ const MAX_DEPTH: u32 = 12;
 pub(super) enum KeyBound {
     /// All keys.
     All,
-    /// `j <= i + number`.
+    /// The keys with `j <= i + offset`.
     UpTo(Sym),
-    /// `j >= i + number`.
+    /// The keys with `j >= i + offset`.
     From(Sym),
 }
 
 impl KeyBound {
-    /// The complement.
+    /// The keys that are not visible.
     fn complement(self, cx: &mut RewriteCx<'_>) -> Option<KeyBound> {
         let syms = &mut cx.func.syms;
         let one = syms.int(1);
@@ -48,11 +48,11 @@ impl KeyBound {
     }
 }
 
-/// A condition that states which keys are visible, or which are hidden.
+/// A boolean condition that states which keys are visible, or which are hidden.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Condition {
     pub tensor: Expr,
-    /// Whether keys are hidden where the condition is true.
+    /// Whether keys are hidden, not visible, where the condition is true.
     pub hides: bool,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn condition_bound(
     let bound = match comparison_bound(cx, tensor, dims) {
         Some(bound) => bound,
         None => match match_triangle(cx, uncast(cx, tensor), dims) {
-            // Casts keep 1.
+            // Casts keep the number 1.
             Some((bound, 1.0)) => bound,
             _ => return constant_bound(cx, c.tensor, dims, |t| visible_keys(t, c.hides)),
         },
@@ -74,7 +74,7 @@ pub(super) fn condition_bound(
     if c.hides { bound.complement(cx) } else { Some(bound) }
 }
 
-/// The bound that an additive mask expresses: minus infinity on one side of a diagonal, and zeros on the other.
+/// The bound that an additive mask expresses: minus infinity on one side of a diagonal, and zero on the other.
 pub(super) fn additive_bound(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<KeyBound> {
     let tensor = look_through_broadcasts(cx, e);
     match match_triangle(cx, tensor, dims) {
@@ -90,7 +90,7 @@ pub(super) fn additive_bound(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> O
     }
 }
 
-/// Looks through broadcasts, and through reshapes that change only leading dims of 1.
+/// Looks through broadcasts, and through reshapes that only change the number of leading dims of 1.
 fn look_through_broadcasts(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     let mut e = e;
     for _ in 0..MAX_DEPTH {
@@ -108,7 +108,7 @@ fn look_through_broadcasts(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     e
 }
 
-/// The dims after leading dims of 1.
+/// The dims of a tensor without leading dims of 1.
 fn without_leading_ones<'a>(cx: &'a RewriteCx<'_>, e: Expr) -> Option<&'a [Sym]> {
     let dims = cx.func.ty(e).dims()?;
     let ones = dims.iter().take_while(|&&d| cx.func.syms.as_int(d) == Some(1)).count();
@@ -133,21 +133,22 @@ const COMPARISONS: [(Op, Comparison); 4] = [
     (Op::new("relax.greater_equal"), Comparison::GreaterEqual),
 ];
 
-/// Maximum magnitude of integers that are analyzed. For sizes that kernels support, 32-bit integers do not wrap around up to it.
+/// Maximum magnitude of the integers that are analyzed. Within it, 32-bit integers do not wrap around, for all sizes that kernels
+/// support.
 const MAX_INTEGER: i64 = 1 << 30;
-/// The maximum size that kernels support.
+/// Maximum size that kernels support.
 const MAX_SIZE: i64 = 1 << 28;
-/// Maximum difference between integers at adjacent positions.
+/// Maximum difference between the integers at adjacent positions.
 const MAX_STEP: i64 = 4;
 
-/// Integers that grow by a constant step along each of the last two axes.
+/// Integers that increase by a constant step along each of the last two axes.
 #[derive(Clone, Copy)]
 struct Ramp {
-    /// For the last axis and the one before it: the step, and the size.
+    /// For the last axis and the axis before it: the step and the size. `None` if the integers do not change along the axis.
     axes: [Option<(i64, Sym)>; 2],
     /// The first integer.
     first: Sym,
-    /// Whether they were computed as 32-bit integers. Variables that are not sizes of scores may be too large for these.
+    /// Whether the integers were computed as 32-bit integers. They may wrap around for variables that are not sizes of scores.
     is_32_bit: bool,
 }
 
@@ -160,7 +161,7 @@ impl Ramp {
         self.plus(cx, Ramp { axes: negated_axes, first, ..other })
     }
 
-    /// The sum of two ramps; `None` if the sizes differ, since one of them may turn out to be 1.
+    /// The sum of two ramps. `None` if the sizes differ, because one of them may be 1 at run time.
     fn plus(self, cx: &mut RewriteCx<'_>, other: Ramp) -> Option<Ramp> {
         let mut axes = self.axes;
         for (a, b) in axes.iter_mut().zip(other.axes) {
@@ -174,7 +175,7 @@ impl Ramp {
         Some(Ramp { axes, first: cx.func.syms.add(self.first, other.first), is_32_bit })
     }
 
-    /// The ramp, if no integer wraps around: all are far from the limits of their type, given that variables are sizes.
+    /// The ramp, if no integer wraps around: all are within the limits of their type, given that variables are sizes.
     fn without_wraparound(self, cx: &mut RewriteCx<'_>) -> Option<Ramp> {
         let syms = &mut cx.func.syms;
         let mut sizes = Facts::new();
@@ -203,7 +204,7 @@ fn comparison_bound(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Key
     }
     let by = |cx: &RewriteCx<'_>, axis: Option<(i64, Sym)>, size: Sym| match axis {
         Some((by, n)) => (n == size).then_some(Some(by)),
-        // Without a step, only an axis of size 1 fits, whose single position is the first.
+        // Without a step, only an axis of size 1 fits, because it has a single position.
         None => (cx.func.syms.as_int(size) == Some(1)).then_some(None),
     };
     let upwards = match (by(cx, d.axes[1], rows)?, by(cx, d.axes[0], keys)?) {
@@ -211,7 +212,7 @@ fn comparison_bound(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Key
         (Some(-1), Some(1) | None) | (None, Some(1)) => false,
         _ => return None,
     };
-    // Here `i - j + r` is compared with 0.
+    // From here on, `i - j + r` is compared with 0.
     let (zero, one) = (cx.func.syms.int(0), cx.func.syms.int(1));
     let (r, comparison) = match (upwards, comparison) {
         (true, comparison) => (d.first, comparison),
@@ -244,7 +245,7 @@ fn checked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     Ramp { is_32_bit: is_32_bit || ramp.is_32_bit, ..ramp }.without_wraparound(cx)
 }
 
-/// As [`ramp`], but the result may wrap around.
+/// Same as [`checked_ramp`], but the result may wrap around.
 fn unchecked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     let none = [None, None];
     let (op, args) = match *cx.func.expr(cx.value(e)) {
@@ -300,7 +301,7 @@ fn unchecked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     }
 }
 
-/// The only axis, counted from the last, along which a tensor may have more than one element, and its size; `Some(None)` if there
+/// The only axis, counted from the last, along which a tensor may have more than one element, and its size. `Some(None)` if there
 /// is no such axis, `None` if there are several.
 #[expect(clippy::option_option, reason = "several axes, none and one are three answers")]
 fn only_wide_axis(cx: &RewriteCx<'_>, e: Expr) -> Option<Option<(usize, Sym)>> {
@@ -311,7 +312,7 @@ fn only_wide_axis(cx: &RewriteCx<'_>, e: Expr) -> Option<Option<(usize, Sym)>> {
     wide_axes.next().is_none().then_some(first)
 }
 
-/// The ramp of a constant that grows evenly along one axis.
+/// The ramp of a constant that increases evenly along one axis.
 fn constant_ramp(cx: &mut RewriteCx<'_>, t: &Tensor, dims: &[Sym]) -> Option<Ramp> {
     let all = match t.dtype() {
         DType::Int64 => t.to_vec::<i64>().ok()?,
@@ -355,7 +356,7 @@ fn match_triangle(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<(KeyB
     Some((if lower { KeyBound::UpTo(k) } else { KeyBound::From(k) }, fill))
 }
 
-/// The number that fills a tensor.
+/// The number that all elements of a tensor have.
 fn fill_value(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     if let Some(args) = defining_operands(cx, e, BROADCAST) {
         return constant_fill_value(cx, args[0]);
@@ -366,7 +367,7 @@ fn fill_value(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     }
 }
 
-/// The number that fills a constant.
+/// The number that all elements of a constant have.
 fn constant_fill_value(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     let ExprData::Constant(c) = cx.func.expr(cx.value(e)) else { return None };
     let tensor = cx.func.const_tensor(*c);
@@ -375,7 +376,7 @@ fn constant_fill_value(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     all.iter().all(|&x| x == first).then_some(first)
 }
 
-/// Whether each key is visible, according to a boolean constant.
+/// For each element of a boolean constant, whether the key is visible.
 fn visible_keys(t: &Tensor, hides: bool) -> Option<Vec<bool>> {
     if t.dtype() != DType::Bool {
         return None;
@@ -389,7 +390,7 @@ pub(super) fn is_constant_false(cx: &RewriteCx<'_>, e: Expr) -> bool {
     visible_keys(cx.func.const_tensor(*c), true).is_some_and(|all| all.into_iter().all(|x| x))
 }
 
-/// The bound that a constant with an element for each query and key expresses. `visible` returns whether each key is visible.
+/// The bound that a constant with an element for each query and key expresses. `visible` returns which keys are visible.
 fn constant_bound(
     cx: &mut RewriteCx<'_>,
     e: Expr,

@@ -1,4 +1,4 @@
-//! Matches scores in a graph: products that are scaled, soft-capped, masked, and to which biases are added.
+//! Matches attention scores in a graph function: products that are scaled, soft-capped and masked, and to which biases are added.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{DType, Op, Sym};
@@ -15,17 +15,18 @@ const LOGICAL_OR: Op = Op::new("relax.logical_or");
 
 /// Maximum number of sums and masks of one attention.
 const MAX_LAYERS: usize = 6;
-/// Maximum distance between positions.
+/// Maximum offset between positions.
 const MAX_DISTANCE: i64 = 1 << 30;
-/// Maximum number of values that are visited for one attention, since either operand of a sum may be the scores.
+/// Maximum number of values that are visited for one attention. Either operand of a sum may be the scores, so both are tried.
 const MAX_VISITED: u32 = 32;
-/// Maximum soft cap: scores of 16 times the cap, for which `tanh` is already 1, are in the range of float32 before the division.
+/// Maximum soft cap. For scores of 16 times the cap, `tanh` is already 1; these scores must be in the range of float32 before the
+/// division.
 const MAX_SOFTCAP: f64 = f32::MAX as f64 / 16.0;
 
 /// A mask that replaces scores by a number.
 #[derive(Clone, Debug)]
 pub(super) struct Mask {
-    /// The conditions. A score stays if none of them hides it.
+    /// The conditions. A score is kept if none of them hides it.
     pub conditions: Vec<Condition>,
     /// The number that replaces hidden scores.
     pub masked_score: f64,
@@ -33,40 +34,40 @@ pub(super) struct Mask {
     pub before_bias: bool,
 }
 
-/// The parts of scores.
+/// Matched scores.
 pub(super) struct Scores {
     /// The product of queries and keys.
     pub product: Expr,
-    /// Its factor.
+    /// The factor of the product.
     pub scale: f64,
-    /// The soft cap; 0 for none.
+    /// The soft cap; 0 for no cap.
     pub cap: f64,
-    /// The bias, and the type to which it is rounded before.
+    /// The bias, and the type that it is rounded to before it is added.
     pub bias: Option<(Expr, Rounding)>,
     /// The mask of boolean conditions.
     pub mask: Option<Mask>,
-    /// If set, queries see keys up to their own position plus this number.
+    /// If present, a query sees keys up to its own position plus this offset.
     pub causal: Option<Sym>,
-    /// The number of keys up to there that queries see; 0 for all.
+    /// The number of keys that a query sees, up to the causal limit; 0 for all keys.
     pub window: i64,
-    /// The only tensor that is added, if it alone hides keys and is not rounded.
+    /// The only tensor that is added to the scores, if no mask hides keys and the tensor is not rounded.
     pub sum: Option<Expr>,
 }
 
-/// Matches the scores that a value holds.
+/// Matches a value that holds the scores of an attention.
 pub(super) fn match_scores(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Scores> {
     let mut remaining_visits = MAX_VISITED;
     match_layers(cx, e, dims, ScoreMatch::default(), &mut remaining_visits)
 }
 
-/// The operators that were removed from scores so far, from the outermost on.
+/// The operators on the scores that were matched so far, from the outermost inwards.
 #[derive(Clone, Default)]
 struct ScoreMatch {
-    /// The tensors that are added; `None` for one that is rounded when it is added.
+    /// The tensors that are added; `None` for a tensor that is rounded when it is added.
     sums: Vec<Option<Expr>>,
     /// The number of masks.
     num_masks: usize,
-    /// The type that rounds all operands that are found from here on.
+    /// The type that rounds all operands that are matched from here on.
     rounding: Rounding,
     bias: Option<(Expr, Rounding)>,
     mask: Option<Mask>,
@@ -74,7 +75,7 @@ struct ScoreMatch {
     bounds: Vec<(KeyBound, Condition)>,
 }
 
-/// Removes sums and masks, down to the product.
+/// Matches sums and masks, down to the product.
 fn match_layers(
     cx: &mut RewriteCx<'_>,
     e: Expr,
@@ -136,18 +137,18 @@ impl ScoreMatch {
                 }
             }
         }
-        // A condition without positional parts stays as it is.
+        // A condition without positional parts is not split.
         let rest = if self.bounds.len() == before { vec![c] } else { rest };
         self.add_mask(rest, masked_score)
     }
 
-    /// Adds a positional bound; `None` if a mask around it may replace the hidden scores by another number than minus infinity.
+    /// Adds a positional bound. `None` if a mask around it may replace the hidden scores by another number than minus infinity.
     fn add_bound(&mut self, bound: KeyBound, by: Condition) -> Option<()> {
         self.bounds.push((bound, by));
         self.mask.as_ref().is_none_or(|mask| mask.masked_score == f64::NEG_INFINITY).then_some(())
     }
 
-    /// Adds conditions by which a mask replaces scores by a number.
+    /// Adds conditions under which a mask replaces scores by a number.
     fn add_mask(&mut self, conditions: Vec<Condition>, masked_score: f64) -> Option<()> {
         if conditions.is_empty() {
             return Some(());
@@ -168,7 +169,7 @@ impl ScoreMatch {
         Some(())
     }
 
-    /// Adds a tensor that is added to scores. Where it is minus infinity it becomes a mask, and the rest becomes the bias.
+    /// Adds a tensor that is added to the scores. Its parts that are minus infinity become a mask, the rest becomes the bias.
     fn add_sum(&mut self, cx: &mut RewriteCx<'_>, added: Expr, dims: &[Sym]) -> Option<()> {
         let mut rounding = self.rounding;
         let is_exact = rounding.is_none_or(|to| cx.func.ty(added).dtype() == Some(to));
@@ -191,7 +192,7 @@ impl ScoreMatch {
         self.bias.replace((e, rounding)).is_none().then_some(())
     }
 
-    /// Builds the scores. Of the positional bounds, the kernel supports one upper bound and a window before it.
+    /// Builds the scores. Of the positional bounds, the kernel supports one upper bound and a window below it.
     fn into_scores(
         mut self,
         cx: &mut RewriteCx<'_>,
@@ -220,7 +221,7 @@ impl ScoreMatch {
                 None => rest.push(condition),
             }
         }
-        // Additive masks are not boolean, so they cannot be added to the mask.
+        // Additive masks are not boolean, so they cannot become a part of the mask.
         if rest.iter().any(|c| cx.func.ty(c.tensor).dtype() != Some(DType::Bool)) {
             return None;
         }
@@ -265,7 +266,7 @@ fn match_mask(
         _ => return None,
     };
     let masked_score = round_to(masked_score, rounding);
-    // A score of plus infinity leaves no weight to other keys, and NaN none to its own.
+    // A score of plus infinity leaves no weight to other keys, and a NaN makes all weights NaN.
     let is_supported =
         masked_score < f64::INFINITY && cx.func.ty(tensor).dtype() == Some(DType::Bool);
     (is_supported && has_dims(cx, inner, dims)).then_some((
@@ -275,8 +276,8 @@ fn match_mask(
     ))
 }
 
-/// The condition by which `R.where` replaces added numbers by minus infinity, or by a number that is rounded to it, and the added
-/// numbers.
+/// The condition under which `R.where` replaces added numbers by minus infinity, or by a number that is rounded to it, and the
+/// added numbers.
 fn match_additive_mask(
     cx: &RewriteCx<'_>,
     e: Expr,

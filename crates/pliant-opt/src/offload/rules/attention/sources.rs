@@ -1,4 +1,4 @@
-//! Finds the tensors of queries, keys and values, their layout, and the part of the tensor that they are.
+//! Finds the tensors that hold queries, keys and values, their layout, and the part of the tensor that they are.
 
 use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Op};
@@ -16,24 +16,24 @@ const SPLIT: Op = Op::new("relax.split");
 /// The layout of queries, keys or values in a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// `(batch, rows, size)`: one head.
+    /// `(batch, rows, size)`, with one head.
     SingleHead,
     /// `(batch, heads, rows, size)`.
     Heads,
     /// `(batch, rows, heads, size)`.
     Tokens,
-    /// `(batch, rows, width)`: adjacent heads of one size, which start at a column.
+    /// `(batch, rows, width)`: adjacent heads of equal size, which begin at a column.
     Columns { column: i64, heads: i64, size: i64 },
 }
 
-/// Queries, keys or values.
+/// The tensor that holds queries, keys or values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source {
     pub tensor: Expr,
     pub layout: Layout,
 }
 
-/// The permutation and the operand of a value that is a transpose.
+/// The permutation and the operand, if a value is a transpose.
 fn match_permute(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
     let e = before_widening(cx, e);
     let inner = defining_operands(cx, e, PERMUTE_DIMS)?[0];
@@ -41,7 +41,7 @@ fn match_permute(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
     Some((permute_axes(&defining_attrs(cx, e)?, rank)?, inner))
 }
 
-/// The keys whose transpose a value is.
+/// The keys, if a value is their transpose. Multiplies `scale` by constant factors of the keys.
 pub(super) fn transposed_keys(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Source> {
     if let Some(keys) = keys_with_merged_heads(cx, kt, scale) {
         return source_of(cx, keys);
@@ -57,8 +57,8 @@ pub(super) fn transposed_keys(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> 
     }
 }
 
-/// The keys of a value that merges batches and heads into one dim, transposes, and splits the dim again, as the PyTorch exporter
-/// writes it.
+/// The keys, if a value merges batch and heads into one dim, transposes, and splits the dim again. The PyTorch exporter writes
+/// transposes of keys in this way.
 fn keys_with_merged_heads(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Expr> {
     let &[batch, heads, size, rows] = cx.func.ty(kt).dims()? else { return None };
     let mut merged_scale = *scale;
@@ -78,7 +78,7 @@ fn keys_with_merged_heads(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Opti
     Some(strip_factors(cx, keys, scale))
 }
 
-/// The layout of a value of the form `(batch, rows, size)` or `(batch, heads, rows, size)`.
+/// The source of a value with the dims `(batch, rows, size)` or `(batch, heads, rows, size)`.
 pub(super) fn source_of(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
     if cx.func.ty(e).dims()?.len() == 3 {
         return Some(Source { tensor: e, layout: Layout::SingleHead });
@@ -109,12 +109,12 @@ pub(super) fn shared_heads(cx: &RewriteCx<'_>, sources: [Source; 2]) -> Option<[
     (counts[0] == counts[1]).then(|| [inner[0], inner[1]])
 }
 
-/// The layout of a value of the form `(batch, rows, heads, size)`, which may be a part of a wider tensor.
+/// The source of a value with the dims `(batch, rows, heads, size)`, which may be a part of a wider tensor.
 fn tokens_source(cx: &RewriteCx<'_>, e: Expr) -> Source {
     columns_source(cx, e).unwrap_or(Source { tensor: e, layout: Layout::Tokens })
 }
 
-/// The layout of a value that is a part of a tensor that is split along its last axis.
+/// The source of a value that is a part of a tensor that is split along its last axis.
 fn columns_source(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
     let &[batch, rows, heads, size] = cx.func.ty(e).dims()? else { return None };
     let (heads, size) = (cx.func.syms.as_int(heads)?, cx.func.syms.as_int(size)?);

@@ -1,5 +1,5 @@
-//! Calls of the kernel `conv`: one at the graph level, or a loop function with one for each phase of a transposed convolution,
-//! whose results are interleaved.
+//! Calls of the kernel `conv`: one call at the graph level, or a loop function with one call for each phase of a transposed
+//! convolution. The phases write interleaved results.
 
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -15,7 +15,7 @@ use super::subpixel::Phase;
 use crate::common::image_layout::kernel_image_axes;
 use crate::offload::kernel_attributes::KernelAttributes;
 
-/// The call for a convolution with packed weights, whose panels have `width` filters.
+/// The call for a convolution with packed weights. `width` is the number of filters of a panel.
 pub(super) fn graph_call(
     c: &Convolution,
     weights: RelaxExpr,
@@ -51,8 +51,8 @@ fn attributes<C: KernelAttributes>(call: C, c: &Convolution, width: i64) -> C {
     c.activation.attributes(call).text("winograd", winograd)
 }
 
-/// A call of the loop function of a transposed convolution, with the output padding `output_padding`. `weights` holds the packed weights of
-/// each phase, and the number of filters of a panel.
+/// A call of the loop function of a transposed convolution. `weights` holds the packed weights of each phase, and the number of
+/// filters of a panel.
 pub(super) fn transposed_call(
     func: &mut Function,
     c: &Convolution,
@@ -82,7 +82,7 @@ pub(super) fn transposed_call(
     })
 }
 
-/// The shape of the results of a transposed convolution with the output padding `output_padding`.
+/// The shape of the results of a transposed convolution.
 fn result_shape(c: &Convolution, output_padding: &[i64], x: &Tensor) -> Vec<Expr> {
     let first = if c.channels_last { 1 } else { 2 };
     let sizes = x.shape()[first..first + c.dims].iter().enumerate().map(|(k, size)| {

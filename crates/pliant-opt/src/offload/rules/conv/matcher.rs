@@ -26,8 +26,8 @@ pub(super) enum Weights {
 }
 
 impl Weights {
-    /// The weights that an operand holds: a constant, or a tensor of constant sizes. `transposed` states whether the convolution is
-    /// transposed.
+    /// The weights that an operand holds: a constant, or a tensor of constant sizes. `None` for other operands. `transposed` states
+    /// whether the convolution is transposed.
     fn of(func: &Function, e: Expr, transposed: bool) -> Option<Weights> {
         if func.ty(e).dtype() != Some(DType::Float32) {
             return None;
@@ -37,7 +37,7 @@ impl Weights {
         }
         let shape = func.ty(e).dims()?.iter().map(|&d| func.syms.as_int(d));
         let shape: Vec<i64> = shape.collect::<Option<_>>()?;
-        // The number of packed elements must not overflow; a panel of one filter has as many as one of 16.
+        // The number of packed elements must not overflow. A panel with one filter has as many elements as one with 16.
         shape.iter().try_fold(128i64, |count, &d| count.checked_mul(d.max(1)))?;
         let taps = vec![(0, 1); shape.len().saturating_sub(2)];
         Some(Weights::NonConstant(NonConstantWeights { weights: e, shape, taps, transposed }))
@@ -74,13 +74,13 @@ pub(super) struct Convolution {
     pub channels: i64,
     /// The number of filters.
     pub filters: i64,
-    /// The size of the filters.
+    /// The spatial size of the filters.
     pub filter_size: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilation: Vec<i64>,
-    /// The padding before and after each dim. A transposed convolution crops its results by it.
+    /// The padding before and after each spatial dim. A transposed convolution crops its results by it.
     pub pads: Vec<(i64, i64)>,
-    /// The output padding of a transposed convolution; `None` for an ordinary one.
+    /// The output padding of a transposed convolution; `None` for an ordinary convolution.
     pub transposed: Option<Vec<i64>>,
     /// Whether the channels of input and results come last.
     pub channels_last: bool,
@@ -89,9 +89,9 @@ pub(super) struct Convolution {
     /// The residual, which is added to each result.
     pub residual: Option<Expr>,
     pub activation: Activation,
-    /// The tile of Winograd's algorithm where it is profitable (`pliant_kernels::convolution`).
+    /// The tile of Winograd's algorithm that the settings select, if it is profitable (`pliant_kernels::convolution`).
     pub winograd: Option<Winograd>,
-    /// The variable that holds the result of the epilogue.
+    /// The variable of the epilogue's result.
     pub result: Var,
     /// The variables that nothing reads after the replacement.
     pub removed: Vec<Var>,
@@ -111,7 +111,8 @@ impl Convolution {
         self.channels_last && may_share_panels(groups, channels, filters)
     }
 
-    /// Whether sizes and attributes are in range: groups divide filters and channels, and nothing is less than 1.
+    /// Whether sizes and attributes are in range: the number of groups divides the numbers of filters and channels, and all are at
+    /// least 1.
     fn has_valid_numbers(&self) -> bool {
         let (groups, filters, channels) = (self.groups, self.filters, self.channels);
         let some = groups > 0 && filters > 0 && channels > 0;
@@ -119,22 +120,23 @@ impl Convolution {
         some && filters % groups == 0 && channels % groups == 0 && numbers.all(|&n| n > 0)
     }
 
-    /// The convolution, if the kernel computes it faster than loops do.
+    /// The convolution, if the kernel computes it faster than loops.
     fn if_profitable(self) -> Result<Convolution, KeepReason> {
-        // Sums over groups of few channels are short, and the other paths for them require that channels come last.
+        // Sums over groups of few channels are short. The other kernel paths for such groups require that channels come last.
         if !self.channels_last && self.groups > 1 && self.channels / self.groups < 4 {
             return Err("it has groups of fewer than 4 channels, and channels come first".into());
         }
         match subpixel::is_supported(&self) {
             true => Ok(self),
             false => {
-                Err("the kernel does not take a transposed convolution of these strides".into())
+                Err("the kernel does not support a transposed convolution with these strides"
+                    .into())
             }
         }
     }
 
-    /// The tile of Winograd's algorithm, if it is used: for 3 x 3 filters with strides of 1 and channels that come last, if it is
-    /// faster.
+    /// The tile of Winograd's algorithm, if the algorithm is used: for 3 x 3 filters with strides of 1 and channels that come last,
+    /// if it is faster.
     pub fn active_winograd(&self) -> Option<Winograd> {
         let ones = self.strides == [1, 1] && self.dilation == [1, 1] && self.groups == 1;
         let is_profitable = ones
@@ -153,7 +155,7 @@ fn constant_tensor(func: &Function, e: Expr) -> Option<&Tensor> {
     }
 }
 
-/// The convolution that a binding is.
+/// Matches a convolution.
 ///
 /// # Errors
 /// The reason why the kernel does not compute it.
@@ -192,8 +194,8 @@ pub(super) fn convolution(
     let invalid = "its sizes or attributes are out of range";
     let filter_size: Vec<i64> = letters.chars().map(size).collect::<Option<_>>().ok_or(invalid)?;
     let groups = attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
-    // The weights of an ordinary convolution have all filters and the channels of one group. Those of a transposed convolution have
-    // the filters of one group and all channels.
+    // The weights of an ordinary convolution have all filters and the channels of one group. The weights of a transposed
+    // convolution have the filters of one group and all channels.
     let (filters, channels) = if transposed {
         (size('O').and_then(|n| n.checked_mul(groups)), size('I'))
     } else {
@@ -202,7 +204,7 @@ pub(super) fn convolution(
     let (filters, channels) = filters.zip(channels).ok_or(invalid)?;
     let shape = func.ty(x).dims().ok_or("the rank of its input is unknown")?;
     let input_channels = if channels_last { shape.last() } else { shape.get(1) };
-    // Transforming non-constant filters at each run takes longer than it saves.
+    // Transforming non-constant filters in each run takes longer than it saves.
     let winograd = winograd.filter(|_| matches!(weights, Weights::Constant(_)));
     let c = Convolution {
         dims,
@@ -239,7 +241,7 @@ pub(super) fn convolution(
     }
 }
 
-/// Whether channels come last; `None` if the layout is neither `NCHW` nor `NHWC`, or the results have another layout.
+/// Whether channels come last. `None` if the layout is neither `NCHW` nor `NHWC`, or if the results have another layout.
 pub(crate) fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
     let letters = &"DHW"[3 - dims..];
     let layout = attrs.get("data_layout")?.as_str()?;
@@ -256,7 +258,7 @@ pub(crate) fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
     }
 }
 
-/// An attribute with one number for each dim, or one number for all dims; `default` if it is absent.
+/// An attribute with one number for each spatial dim, or one number for all dims; `default` if it is absent.
 pub(crate) fn per_dim_attr(
     attrs: &Attrs,
     name: &str,
@@ -272,7 +274,7 @@ pub(crate) fn per_dim_attr(
     }
 }
 
-/// The padding before and after each dim; `None` if it is negative or has another number of entries.
+/// The padding before and after each spatial dim. `None` if it is negative or has a wrong number of entries.
 pub(crate) fn padding_attr(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
     let Some(value) = attrs.get("padding") else { return Some(vec![(0, 0); dims]) };
     let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
@@ -285,8 +287,8 @@ pub(crate) fn padding_attr(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>
     pads.iter().all(|p| p.0 >= 0 && p.1 >= 0).then_some(pads)
 }
 
-/// Extends the epilogue of a convolution by the operators that follow it, and returns whether it did. The kernel call replaces the
-/// last of them, so no write may happen in between.
+/// Extends the epilogue of a convolution by the operators that follow it. Returns whether it did. The kernel call replaces the last
+/// of these operators, so no write may happen in between.
 pub(super) fn extend_epilogue(
     func: &Function,
     (readers, defs): &(Readers, Defs),
@@ -351,7 +353,7 @@ pub(super) fn extend_epilogue(
     true
 }
 
-/// The bias that an operand is, if it has one number for each channel.
+/// The bias that an operand is, if it has one element for each channel.
 fn per_channel_bias(func: &Function, e: Expr, c: &Convolution) -> Option<Bias> {
     let rank = c.dims + 2;
     let channel = if c.channels_last { rank - 1 } else { 1 };

@@ -1,10 +1,10 @@
 //! # What it does
 //! Offloads convolutions to the kernel `conv` and packs their weights into panels that the kernel reads sequentially: constants at
-//! compile time, other weights by a loop function at each call. A per-channel bias and an activation become the epilogue, and so
+//! compile time, other weights by a loop function in each call. A per-channel bias and an activation become the epilogue, and so
 //! does a residual if channels come last. Constant 3 x 3 filters over 64 or more channels are transformed for Winograd's algorithm
-//! F(2x2, 3x3) if channels come last; the setting `winograd` selects another tile or disables this. Groups of 2, 4 or 8 filters and
-//! at most as many channels share panels. A transposed convolution becomes a loop function with one call for each phase of its
-//! strides.
+//! F(2x2, 3x3) if channels come last. The setting `winograd` selects another tile or disables this. Groups of 2, 4 or 8 filters and
+//! at most as many channels share panels. A transposed convolution becomes a loop function with one kernel call for each phase of
+//! its strides.
 //!
 //! # Before
 //! ```python
@@ -83,12 +83,12 @@ fn winograd_setting(ctx: &PassContext) -> Option<Winograd> {
 }
 
 struct Conv {
-    /// Cached packed weights.
+    /// The cache of packed weights.
     packed: Vec<(PackingKey, Tensor)>,
     winograd: Option<Winograd>,
 }
 
-/// Weights and how they are packed: the key of the cache.
+/// The key of the cache: weights, and everything that determines how they are packed.
 struct PackingKey {
     weights: Tensor,
     layout: String,
@@ -99,7 +99,7 @@ struct PackingKey {
     phase: Option<(usize, PhaseAttrs)>,
 }
 
-/// The attributes that the weights of a phase depend on: strides, dilation, and what is cropped from the results.
+/// The attributes that the weights of a phase depend on: strides, dilation, and how the results are cropped.
 type PhaseAttrs = (Vec<i64>, Vec<i64>, Vec<(i64, i64)>);
 
 impl PackingKey {
@@ -181,7 +181,7 @@ impl Rule for Conv {
 }
 
 impl Conv {
-    /// The packed weights of a phase, which are cached, and the number of filters of a panel.
+    /// The packed weights of a phase, and the number of filters of a panel. Packed weights are cached.
     fn packed_weights(
         &mut self,
         packing_key: PackingKey,

@@ -1,8 +1,8 @@
 //! Packs non-constant weights in the format of [`super::weights`] before the kernel reads them.
 //!
-//! An iteration packs some channels of one panel. Weights with contiguous taps, as in frameworks, are read in order for each
-//! filter, and rows of panels are written completely. Packing costs as much as reading the weights two or three times; the kernel
-//! reads them once for each block of 96 results.
+//! Each iteration packs some channels of one panel. If the taps of the weights are contiguous, as in the usual frameworks, the
+//! weights of each filter are read in order, and rows of panels are written completely. Packing takes two or three times as long as
+//! reading the weights once. The kernel reads them once for each block of 96 results.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -15,9 +15,9 @@ use pliant_tensor::{SHARED_FILTERS, panel_width};
 use super::matcher::Convolution;
 use crate::offload::packing;
 
-/// The number of channels that an iteration packs: 9 taps of 64 filters take about 10 microseconds.
+/// The number of channels that an iteration packs. 9 taps of 64 filters take about 10 microseconds.
 const CHANNELS_PER_ITERATION: i64 = 16;
-/// The number of channels of a block of a depthwise convolution, whose packed rows contain all channels.
+/// The number of channels of a block of a depthwise convolution. Packed rows contain all channels.
 const DEPTHWISE_BLOCK: i64 = 64;
 
 /// Non-constant weights.
@@ -25,17 +25,17 @@ const DEPTHWISE_BLOCK: i64 = 64;
 pub(super) struct NonConstantWeights {
     /// The operand.
     pub weights: RelaxExpr,
-    /// Its sizes.
+    /// The sizes of the operand.
     pub shape: Vec<i64>,
-    /// For each dim, the first tap that the kernel reads, and the distance to the next one.
+    /// For each spatial dim, the first tap that the kernel reads, and the distance between taps.
     pub taps: Vec<(i64, i64)>,
     /// Whether the operand has the filters of one group and the channels of all groups, as in transposed convolutions.
     pub transposed: bool,
 }
 
-/// How filters are divided into blocks.
+/// How filters are divided into blocks, which are packed separately.
 struct FilterBlocks {
-    /// The number of filters of a group. Groups are divided into blocks separately, except for depthwise convolutions and shared
+    /// The number of filters of a group. Each group is divided into blocks separately, except in depthwise convolutions and shared
     /// panels, where all filters count as one group.
     group_filters: i64,
     /// The number of groups.
@@ -71,7 +71,7 @@ impl FilterBlocks {
         self.blocks_per_group() * self.groups
     }
 
-    /// The first filter of a block, and the number of its filters.
+    /// The first filter of a block, and the number of filters of the block.
     fn filter_range(&self, block: &Expr) -> (Expr, Expr) {
         let offset = te::floormod(block, &te::int(self.blocks_per_group())) * self.width;
         let first =
@@ -128,7 +128,7 @@ pub(super) fn packing_call(
     Ok((call, width))
 }
 
-/// Packs the weights of a convolution.
+/// Emits the body of the loop function that packs the weights of a convolution.
 fn write_panels(
     b: &mut te::Body,
     c: &Convolution,

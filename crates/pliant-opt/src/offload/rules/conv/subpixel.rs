@@ -7,19 +7,19 @@ use pliant_tensor::{Tensor, TensorError};
 use super::matcher::{Convolution, Weights};
 use super::non_constant::NonConstantWeights;
 
-/// Maximum number of phases, since each is a kernel call.
+/// Maximum number of phases. Each phase is a kernel call.
 const MAX_PHASES: i64 = 64;
 
-/// Maximum number of taps and maximum dilation of a dim, since each tap of a phase is listed.
+/// Maximum number of taps and maximum dilation of a dim. The taps of each phase are listed.
 const MAX_FILTER_SIZE: i64 = 1 << 16;
 
-/// The results of a convolution that one kernel call computes.
+/// The results of a transposed convolution that one kernel call computes.
 pub(super) struct Phase {
-    /// The ordinary convolution that computes them. The size of its results is not stored.
+    /// The ordinary convolution that computes the results. It does not store the size of the results.
     pub convolution: Convolution,
-    /// The first result, in each dim.
+    /// The first result in each dim.
     pub first: Vec<i64>,
-    /// The distance between results, in each dim.
+    /// The distance between results in each dim.
     pub step: Vec<i64>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Phase {
 struct PhaseDim {
     /// For each tap of the phase, in the order of the inputs, the tap of the weights.
     taps: Vec<i64>,
-    /// The padding before the inputs; negative if the first input is cropped.
+    /// The padding before the inputs. If negative, the first inputs are cropped.
     before: i64,
 }
 
@@ -40,8 +40,8 @@ impl PhaseDim {
 }
 
 /// Whether the kernel supports all phases of a convolution: each phase has taps, reads the first input and has valid padding, and
-/// no dim has both strides and dilation. Zero taps would make the other phases possible, but give wrong results for infinite
-/// inputs.
+/// no dim has both strides and dilation. Taps of weight 0 would make other phases possible, but would give wrong results for
+/// infinite inputs.
 pub(super) fn is_supported(c: &Convolution) -> bool {
     if c.transposed.is_none() {
         return true;
@@ -62,7 +62,7 @@ pub(super) fn is_supported(c: &Convolution) -> bool {
         })
 }
 
-/// The phases of a convolution. An ordinary convolution is its only phase.
+/// The phases of a convolution. An ordinary convolution is its own only phase.
 ///
 /// # Errors
 /// If memory cannot be allocated.
@@ -74,7 +74,7 @@ pub(super) fn phases(c: &Convolution) -> Result<Vec<Phase>, TensorError> {
     (0..c.strides.iter().product()).map(|index| phase(c, index)).collect()
 }
 
-/// Phase `index`, counted in row-major order.
+/// The phase with this index in row-major order.
 fn phase(c: &Convolution, index: i64) -> Result<Phase, TensorError> {
     let mut first = vec![0; c.dims];
     let mut rest = index;
@@ -108,8 +108,9 @@ fn phase(c: &Convolution, index: i64) -> Result<Phase, TensorError> {
     Ok(Phase { convolution, first, step: c.strides.clone() })
 }
 
-/// Dim `k` of the phase that starts at result `first`. Result `first + s * m` reads input `m + input_offset - j` with tap `rest + s * j`,
-/// where `input_offset` and `rest` are the quotient and the remainder of `first` plus what is cropped, divided by `s`.
+/// Dim `k` of the phase that starts at result `first`. Result `first + s * m` reads input `m + input_offset - j` with tap `rest + s
+/// * j`. Here `input_offset` and `rest` are the quotient and the remainder of `first` plus the number of cropped results, divided
+/// by `s`.
 fn phase_dim(c: &Convolution, k: usize, first: i64) -> PhaseDim {
     let (size, step, dilation) = (c.filter_size[k], c.strides[k], c.dilation[k]);
     let at = first.saturating_add(c.pads[k].0);
@@ -119,7 +120,7 @@ fn phase_dim(c: &Convolution, k: usize, first: i64) -> PhaseDim {
     PhaseDim { taps, before: (tap_count - 1) * dilation - input_offset }
 }
 
-/// The weights of a phase. Filters of all groups come first, then the channels of a group, then taps.
+/// The weights of a phase. The filters of all groups come first, then the channels of a group, then the taps.
 fn weights(
     c: &Convolution,
     whole: &Tensor,

@@ -16,9 +16,9 @@ use crate::offload::rules::conv::matcher::{data_layout, padding_attr, per_dim_at
 pub(crate) struct Convolution {
     /// The number of spatial dims.
     pub dims: usize,
-    /// The input, of int8 or uint8.
+    /// The int8 or uint8 input.
     pub x: Expr,
-    /// Its per-tensor zero point, of int32.
+    /// The int32 per-tensor zero point of the input.
     pub zero: Option<Expr>,
     pub weights: Tensor,
     /// The axes of the weights: filters, channels of a group, then the spatial dims.
@@ -26,15 +26,15 @@ pub(crate) struct Convolution {
     pub groups: i64,
     pub channels: i64,
     pub filters: i64,
-    /// The size of the filters.
+    /// The spatial size of the filters.
     pub filter_size: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilation: Vec<i64>,
-    /// The padding before and after each dim.
+    /// The padding before and after each spatial dim.
     pub pads: Vec<(i64, i64)>,
     /// Whether the channels of input and results come last.
     pub channels_last: bool,
-    /// The variable that holds the results.
+    /// The variable of the results.
     pub result: Var,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct ConvolutionWithEpilogue {
 }
 
 impl ConvolutionWithEpilogue {
-    /// The variable that holds the result of the epilogue.
+    /// The variable of the epilogue's result.
     pub fn result(&self) -> Var {
         self.epilogue.as_ref().map_or(self.convolution.result, |f| f.result)
     }
@@ -63,8 +63,8 @@ pub(crate) fn is_candidate(func: &Function, value: Expr) -> bool {
         && args.is_some_and(|(args, _)| matches!(func.expr(args[1]), ExprData::Constant(_)))
 }
 
-/// The convolution that a binding is. The kernel reads the source of the cast input at the position of the convolution, so no write
-/// may happen in between.
+/// Matches an int32 convolution. The kernel reads the source of the cast input at the position of the convolution, so no write may
+/// happen in between.
 pub(crate) fn match_convolution(
     func: &Function,
     defs: &Defs,

@@ -12,12 +12,12 @@ impl Convolution {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
     }
 
-    /// The number of products of a sum.
+    /// The number of products in each sum.
     fn products_per_sum(&self) -> i64 {
         self.filter_size.iter().product::<i64>() * (self.channels / self.groups)
     }
 
-    /// The offset of the weight of a filter, a tap and a channel of a group.
+    /// The offset of a weight, by its filter, its tap and its channel within the group.
     fn weight_offset(&self, filter: i64, tap: i64, channel: i64) -> usize {
         let shape = self.weights.shape();
         let stride = |k: usize| shape[self.weight_axes[k] + 1..].iter().product::<i64>();
@@ -30,7 +30,7 @@ impl Convolution {
         offset as usize
     }
 
-    /// The offsets of a filter's weights: taps in row-major order, then channels.
+    /// The offsets of the weights of a filter: taps in row-major order, then channels.
     fn filter_offsets(&self, filter: i64) -> impl Iterator<Item = usize> + '_ {
         let group = self.channels / self.groups;
         (0..self.products_per_sum()).map(move |p| self.weight_offset(filter, p / group, p % group))
@@ -48,8 +48,8 @@ pub(super) fn filters_fit_8_bits(c: &Convolution) -> bool {
 }
 
 /// Packs the matrix `[taps * channels of a group, filters of a group]` of each group into quads, one group after the other. If each
-/// channel has its own filter, the weights are packed as bytes of `[taps, channels]`, with zeros up to a multiple of four taps.
-/// `None` if a filter does not fit 8 bits.
+/// channel has its own filter, the weights are packed as bytes `[taps, channels]`, with zeros up to a multiple of four taps. `None`
+/// if a filter does not fit 8 bits.
 ///
 /// # Errors
 /// If memory cannot be allocated.
@@ -76,7 +76,7 @@ pub(super) fn pack_weights(c: &Convolution) -> Result<Option<PackedWeights>, Ten
         }
     }
     if c.is_depthwise() {
-        // Keep the first column of each panel: a group has one filter.
+        // Only the first column of each panel is kept, because a group has one filter.
         let (rows, width) = (shape[1] * 4, shape[2]);
         let offset = |tap: i64, group: i64| ((group * shape[1] + tap / 4) * width * 4) + tap % 4;
         let all = (0..rows).flat_map(|tap| (0..c.groups).map(move |group| offset(tap, group)));

@@ -1,4 +1,4 @@
-//! The loop function of an integer matmul: one call of the kernel `matmul_int8`.
+//! The loop function of an int8 matmul, which contains one call of the kernel `matmul_int8`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -37,7 +37,7 @@ pub(super) fn loop_function_call(
         shape.push(t[quads + 1].shape()[0].clone());
         let dtype = if epilogue.is_some() { DType::Float32 } else { DType::Int32 };
         let rows = leads.iter().fold(te::int(1), |rows, d| rows * d);
-        // One number for each row, or one number that is broadcast to all rows.
+        // A tensor with one element for each row, or with one element that is broadcast to all rows.
         let flatten = |tensor| TensorView::from(tensor).flatten();
         let by_rows = |tensor, per_row| {
             let all = flatten(tensor);

@@ -10,14 +10,14 @@ use crate::common::products::{MATMUL, call_operands};
 use crate::offload::dequantized::{has_one_element, is_scalar_or_per_row};
 use crate::offload::integer_epilogue::{CAST, IntegerEpilogue, SUBTRACT};
 
-/// An int32 matmul of 8-bit integers by a constant.
+/// An int32 matmul of an 8-bit left operand.
 #[derive(Clone, Debug)]
 pub(super) struct IntegerMatmul {
-    /// The left operand, of int8 or uint8.
+    /// The int8 or uint8 left operand.
     pub x: Expr,
-    /// Its per-tensor or per-row zero point, of int32.
+    /// The int32 per-tensor or per-row zero point of the left operand.
     pub zero: Option<Expr>,
-    /// The variable that holds the product.
+    /// The variable of the product.
     pub result: Var,
     /// The epilogue.
     pub epilogue: Option<IntegerEpilogue>,
@@ -32,7 +32,7 @@ pub(super) fn is_int32(func: &Function, binding: Binding) -> bool {
     func.ty(binding.value).dtype() == Some(DType::Int32)
 }
 
-/// The constant matrix that is the right operand of an int32 matmul.
+/// The constant right operand of an int32 matmul.
 pub(super) fn constant_matrix(func: &Function, binding: Binding) -> Option<&Tensor> {
     let args = call_operands(func, binding.value, MATMUL)?.0;
     let ExprData::Constant(c) = func.expr(args[1]) else { return None };
@@ -44,12 +44,12 @@ pub(super) fn constant_matrix(func: &Function, binding: Binding) -> Option<&Tens
     is_supported.then_some(weights)
 }
 
-/// Non-constant 8-bit integers that are the right operand of an int32 matmul.
+/// The non-constant 8-bit right operand of an int32 matmul.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NonConstantMatrix {
-    /// The matrix, of int8 or uint8.
+    /// The int8 or uint8 matrix.
     pub matrix: Expr,
-    /// Its per-tensor or per-column zero point, of int32.
+    /// The int32 per-tensor or per-column zero point of the matrix.
     pub zero: Option<Expr>,
 }
 
@@ -84,8 +84,8 @@ pub(super) fn non_constant_matrix(
     is_supported.then_some(NonConstantMatrix { matrix, zero })
 }
 
-/// The matmul that a binding is, by a right operand with this number of rows. The kernel reads the source of the cast left operand
-/// at the position of the matmul, so no write may happen in between.
+/// Matches an int32 matmul whose right operand has `rows` rows. The kernel reads the source of the cast left operand at the
+/// position of the matmul, so no write may happen in between.
 pub(super) fn match_matmul(
     func: &Function,
     defs: &Defs,

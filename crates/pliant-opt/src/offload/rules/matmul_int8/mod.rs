@@ -2,9 +2,9 @@
 //! Offloads int32 matmuls to int8 library kernels if the left operand is a cast int8 or uint8 tensor, with or without a zero point,
 //! and each column of the constant right operand fits 8 bits up to an offset. The constant is packed for the kernel
 //! ([`pliant_tensor::pack_vnni`]), together with the sums of its columns. A right operand that is a cast matrix is packed by the
-//! kernel `pack_int8`. Operators that are the only readers of a result in its
-//! dataflow block become the epilogue, in this order: the cast to float32, a per-tensor or per-row factor, per-column factors, a
-//! bias, an activation. Results are bit-exact, except that an activation may change the sign of a zero.
+//! kernel `pack_int8`. Operators that are the only readers of a result in its dataflow block become the epilogue, in this order:
+//! the cast to float32, a per-tensor or per-row factor, per-column factors, a bias, an activation. Results are bit-exact, except
+//! that an activation may change the sign of a zero.
 //!
 //! # Before
 //! ```python
@@ -44,7 +44,7 @@
 //!
 //! # Keeps
 //! - Products of other types.
-//! - Products by right operands of another rank than 2, or by constants with columns that span more than 8 bits.
+//! - Matmuls with right operands of another rank than 2, or with constants with columns that span more than 8 bits.
 //! - Products with a zero point for each element.
 //! - All products if kernels are disabled.
 //!
@@ -77,7 +77,7 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct MatmulInt8 {
-    /// Cached packed constants; `None` for those that do not fit 8 bits.
+    /// The cache of packed constants; `None` for constants that do not fit 8 bits.
     packed: Vec<(Tensor, Option<PackedWeights>)>,
 }
 
@@ -141,7 +141,7 @@ impl Rule for MatmulInt8 {
 }
 
 impl MatmulInt8 {
-    /// The packed form of a constant, which is cached; `None` if it does not fit 8 bits.
+    /// The packed form of a constant, which is cached. `None` if the constant does not fit 8 bits.
     fn packed_weights(
         &mut self,
         weights: &Tensor,

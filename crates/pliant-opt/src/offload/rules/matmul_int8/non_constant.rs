@@ -1,4 +1,4 @@
-//! Packs non-constant right operands by the kernel `pack_int8` before `matmul_int8` reads them.
+//! Packs non-constant right operands with the kernel `pack_int8` before `matmul_int8` reads them.
 
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Expr, TypeData};
@@ -16,7 +16,7 @@ use crate::offload::rule::{KeepReason, Site};
 const BROADCAST: Op = Op::new("relax.broadcast_to");
 const RESHAPE: Op = Op::new("relax.reshape");
 
-/// Binds the packed form of a matrix.
+/// Emits the packing of a matrix. The inner error is the reason why the kernel does not support the matrix.
 pub(super) fn pack_matrix(
     site: &mut Site<'_>,
     right: NonConstantMatrix,
@@ -51,7 +51,8 @@ pub(super) fn pack_matrix(
     Ok(Ok(PackedOperands { quads, sums, zeros }))
 }
 
-/// The zero points of the columns of the packed matrix; those of uint8 are 128 less.
+/// The zero points of the columns of the packed matrix. The zero points of uint8 columns are reduced by 128, because the packed
+/// integers are int8.
 fn packed_zero_points(
     site: &mut Site<'_>,
     right: NonConstantMatrix,

@@ -5,25 +5,25 @@ use pliant_tensor::{Tensor, TensorError, pack_vnni};
 
 use crate::offload::dequantized::to_i32_integers;
 
-/// A packed right operand.
+/// The operands of a packed right operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PackedOperands {
-    /// `[panels, quads, width, 4]` of int8.
+    /// The int8 panels `[panels, quads, width, 4]`.
     pub quads: Expr,
-    /// The sums of the columns, of int32.
+    /// The int32 sums of the columns.
     pub sums: Expr,
-    /// The zero points of the columns, of int32; `None` if all are 0.
+    /// The int32 zero points of the columns; `None` if all are 0.
     pub zeros: Option<Expr>,
 }
 
-/// A constant, packed into quads of four adjacent rows.
+/// A constant matrix, packed into quads of four adjacent rows.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedWeights {
-    /// `[panels, quads, width, 4]` of int8.
+    /// The int8 panels `[panels, quads, width, 4]`.
     pub quads: Tensor,
-    /// The sums of the columns, of int32.
+    /// The int32 sums of the columns.
     pub sums: Tensor,
-    /// The zero points of the columns, of int32, unless all are 0.
+    /// The int32 zero points of the columns; `None` if all are 0.
     pub zeros: Option<Tensor>,
 }
 
@@ -39,7 +39,7 @@ impl PackedWeights {
     }
 }
 
-/// Packs a matrix of integers; `None` if a column spans more than 8 bits.
+/// Packs a matrix of integers. `None` if a column spans more than 8 bits.
 ///
 /// # Errors
 /// If memory cannot be allocated.

@@ -13,7 +13,7 @@ use pliant_tensor::CheckFailure;
 use super::matcher::Layer;
 use crate::offload::kernel_attributes::KernelAttributes;
 
-/// The operands that a rule prepares: packed weights, and lengths in range.
+/// The operands that the rule prepares: packed weights, and lengths that are in range.
 pub(super) struct PreparedOperands {
     pub w: RelaxExpr,
     pub r: RelaxExpr,
@@ -38,8 +38,8 @@ pub(super) fn kernel_call(l: &Layer, p: &PreparedOperands) -> NewKernelCall {
         .attribute("reverse", AttrValue::Bool(l.reverse))
 }
 
-/// A call of the loop function that converts sequence lengths to int64. Lengths out of range are an error, or are clamped if they
-/// are `trusted`.
+/// A call of the loop function that converts sequence lengths to int64. Lengths that are out of range are an error, or are clamped
+/// if they are `trusted`.
 ///
 /// # Errors
 /// If the shape of the input is unknown.
@@ -62,7 +62,7 @@ pub(super) fn lengths(
     })
 }
 
-/// Copies lengths, and clamps them to the range from 0 to the number of steps.
+/// Emits a loop that clamps lengths to the range from 0 to the number of steps.
 fn clamp_lengths(b: &mut te::Body, steps: &Expr, from: &Tensor, to: &Tensor) {
     b.for_("n", &from.shape()[0], |b, n| {
         let n = std::slice::from_ref(n);
@@ -71,7 +71,7 @@ fn clamp_lengths(b: &mut te::Body, steps: &Expr, from: &Tensor, to: &Tensor) {
     });
 }
 
-/// Copies lengths, and fails if one is out of range.
+/// Emits a loop that copies lengths and fails if one is out of range.
 fn check_lengths(b: &mut te::Body, l: &Layer, steps: &Expr, from: &Tensor, to: &Tensor) {
     b.for_("n", &from.shape()[0], |b, n| {
         let n = std::slice::from_ref(n);

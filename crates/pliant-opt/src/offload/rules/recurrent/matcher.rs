@@ -15,7 +15,7 @@ pub(super) const LSTM: Op = Op::new("relax.nn.lstm");
 pub(super) const GRU: Op = Op::new("relax.nn.gru");
 pub(super) const RNN: Op = Op::new("relax.nn.rnn");
 
-/// The indices of optional operands.
+/// The indices of the optional operands.
 const BIAS: usize = 3;
 const LENGTHS: usize = 4;
 const INITIAL_OUTPUT: usize = 5;
@@ -32,7 +32,7 @@ pub(super) enum Weights {
 }
 
 impl Weights {
-    /// The weights that an operand holds; `None` if it is not float32 or its sizes are not constants.
+    /// The weights that an operand holds. `None` if it is not float32 or its sizes are not constants.
     fn of(func: &Function, e: Expr) -> Option<Weights> {
         let ty = func.ty(e);
         if ty.dtype() != Some(DType::Float32) {
@@ -68,7 +68,7 @@ pub(super) struct Layer {
     pub cell: Cell,
     pub directions: i64,
     pub reverse: bool,
-    /// Whether the dim of sequences comes before the dim of steps.
+    /// Whether the dim of sequences (batch) comes before the dim of steps.
     pub batched: bool,
     pub input: i64,
     pub hidden: i64,
@@ -80,8 +80,9 @@ pub(super) struct Layer {
     pub lengths: Option<Expr>,
     pub initial_output: Option<Expr>,
     pub initial_cell: Option<Expr>,
-    /// The variable that holds the results, and their types.
+    /// The variable of the results.
     pub result: Var,
+    /// The types of the results.
     pub tys: Vec<Type>,
 }
 
@@ -94,13 +95,13 @@ struct RecurrentCall<'a> {
 }
 
 impl RecurrentCall<'_> {
-    /// Operand `i`, unless it is absent.
+    /// Operand `i`; `None` if it is absent.
     fn operand(&self, i: usize) -> Option<Expr> {
         let e = resolve_null(self.nulls, self.func, *self.args.get(i)?);
         if is_absent(self.func, e) { None } else { Some(e) }
     }
 
-    /// The weights of operand `i`: `Some(None)` if it is absent, `None` if the kernel does not support them.
+    /// The weights of operand `i`. `Some(None)` if the operand is absent, `None` if the kernel does not support the weights.
     fn weights(&self, i: usize) -> Option<Option<Weights>> {
         match self.operand(i) {
             None => Some(None),
@@ -108,7 +109,7 @@ impl RecurrentCall<'_> {
         }
     }
 
-    /// An attribute, unless it is absent or `None`.
+    /// An attribute; `None` if it is absent or the value `None`.
     fn attr(&self, name: &str) -> Option<&AttrValue> {
         self.attrs.get(name).filter(|v| !v.is_none())
     }
@@ -117,7 +118,7 @@ impl RecurrentCall<'_> {
         self.attr(name).is_some_and(|v| v.as_bool() != Some(false))
     }
 
-    /// Whether the activations of each direction are the usual ones.
+    /// Whether the activations of each direction are the default ones.
     fn has_default_activations(&self, default_names: &[&str]) -> bool {
         let Some(activations) = self.attr("activations") else { return true };
         let AttrValue::List(activations) = activations else { return false };
@@ -127,7 +128,7 @@ impl RecurrentCall<'_> {
     }
 }
 
-/// The cell of a call; `None` for activations other than the usual ones, for `clip`, and for `input_forget`.
+/// The cell of a call. `None` for activations other than the default ones, for `clip`, and for `input_forget`.
 fn cell(op: Op, call: &RecurrentCall<'_>) -> Option<Cell> {
     let (cell, default_names): (_, &[&str]) = match op {
         LSTM if !call.flag("input_forget") => (Cell::Lstm, &["Sigmoid", "Tanh", "Tanh"]),
@@ -140,7 +141,7 @@ fn cell(op: Op, call: &RecurrentCall<'_>) -> Option<Cell> {
 }
 
 impl Layer {
-    /// Whether all operands are known to have sizes that fit each other.
+    /// Whether the sizes of all operands are known to be consistent.
     fn fits(&self, func: &Function) -> bool {
         // Products of sizes may overflow, because a tensor without elements may have dims of any size.
         let checked_mul = |by: i64, size: i64| size.checked_mul(by);
@@ -181,7 +182,8 @@ impl Layer {
         weights && input_fits && lengths && state(self.initial_output) && state(self.initial_cell)
     }
 
-    /// Whether the weights are non-constant, and the steps of all sequences are known to be so few that packing is not profitable.
+    /// Whether weights are non-constant, and the number of steps of all sequences is known to be so small that packing is not
+    /// profitable.
     fn has_few_steps(&self, func: &Function) -> bool {
         let Some(&[first, second, _]) = func.ty(self.x).dims() else { return false };
         let count = func.syms.as_int(first).zip(func.syms.as_int(second));
@@ -192,7 +194,7 @@ impl Layer {
     }
 }
 
-/// The layer that a binding is.
+/// Matches a recurrent layer.
 ///
 /// # Errors
 /// The reason why the kernel does not compute it.
@@ -208,19 +210,19 @@ pub(super) fn layer(
     let call =
         RecurrentCall { func, nulls, args: func.list(*args), attrs: func.call_attrs(*attrs) };
     let cell = cell(*op, &call)
-        .ok_or("it has other activations than the usual ones, `clip` or `input_forget`")?;
+        .ok_or("it has other activations than the default ones, `clip` or `input_forget`")?;
     let layer = layer_of_cell(&call, (*op, cell), binding)
         .filter(|l| l.fits(func))
         .ok_or("its operands are not float32 of known sizes that fit each other")?;
     match layer.has_few_steps(func) {
         true => {
-            Err("it has so few steps that packing its non-constant weights does not pay".into())
+            Err("it has too few steps for packing its non-constant weights to be profitable".into())
         }
         false => Ok(layer),
     }
 }
 
-/// The layer of a cell; `None` if the sizes of its weights are unknown.
+/// The layer with a supported cell. `None` if the sizes of its weights are unknown.
 fn layer_of_cell(
     call: &RecurrentCall<'_>,
     (op, cell): (Op, Cell),

@@ -1,7 +1,7 @@
 //! # What it does
 //! Offloads LSTM, GRU and plain recurrent layers to a library kernel and packs their weights: constants at compile time into panels
-//! in which the gates of the same units are adjacent, other weights by a loop function at each call. Both directions, sequence
-//! lengths, initial states and peepholes are part of the call.
+//! in which the gates of the same units are adjacent, other weights by a loop function in each call. Both directions, sequence
+//! lengths, initial states and peepholes are part of the kernel call.
 //!
 //! # Before
 //! ```python
@@ -31,9 +31,9 @@
 //! Nothing. It should run before [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
-//! - Layers of other types than float32, or of sizes that must be checked at run time.
-//! - Layers with activations other than the usual ones, with `clip`, or with `input_forget`.
-//! - Layers with non-constant weights over one or two steps in all.
+//! - Layers of other types than float32, or with sizes that must be checked at run time.
+//! - Layers with activations other than the default ones, with `clip`, or with `input_forget`.
+//! - Layers with non-constant weights and at most two steps, over all sequences.
 //! - All layers if kernels are disabled.
 //!
 //! # Never
@@ -75,11 +75,11 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct Recurrent {
-    /// Cached packed weights, by layer.
+    /// The cache of packed weights, by layer.
     packed: Vec<(Layer, PackedWeights)>,
-    /// Whether lengths are trusted to be in range.
+    /// Whether sequence lengths are assumed to be in range.
     trusts_lengths: bool,
-    /// The variables of the function that hold absent operands.
+    /// The variables of the function that represent absent operands.
     nulls: FxHashMap<Var, Expr>,
 }
 
@@ -143,11 +143,11 @@ impl Rule for Recurrent {
     }
 }
 
-/// Creates the loop function that packs non-constant weights.
+/// Creates a call of the loop function that packs non-constant weights.
 type PackFn = fn(&mut Function, &Layer, Expr) -> Result<TirCall, LegalizeError>;
 
 impl Recurrent {
-    /// The packed weights of a layer, which are cached for equal constants.
+    /// The packed weights of a layer, which are cached by their constants.
     fn packed_weights(&mut self, l: &Layer) -> Result<PackedWeights, pliant_tensor::TensorError> {
         if let Some((_, packed)) =
             self.packed.iter().find(|(known, _)| same_packed_weights(known, l))

@@ -1,6 +1,6 @@
 //! Packs non-constant weights in the format of `pliant_tensor::rnn_weight_layout` before the kernel reads them.
 //!
-//! An iteration packs one gate of 16 units: it reads their weights in order and writes contiguous parts of a panel.
+//! Each iteration packs one gate of 16 units: it reads the weights in order and writes contiguous parts of a panel.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -19,24 +19,24 @@ type PackingResult = Result<TirCall, LegalizeError>;
 /// The number of units that an iteration packs.
 const UNITS_PER_ITERATION: i64 = UNITS as i64;
 
-/// Gates that are packed together: the first, their number, and the number of columns of a panel.
+/// Gates that are packed together: the index of the first gate, the number of gates, and the number of columns of a panel.
 type GateGroup = (i64, i64, i64);
 
-/// The number of columns of a part for all units, rounded up to whole panels.
+/// The number of columns that all units of a gate group need, rounded up to whole panels.
 fn columns(l: &Layer, (_, gates, width): GateGroup) -> i64 {
     let units = (l.hidden + UNITS_PER_ITERATION - 1) / UNITS_PER_ITERATION * UNITS_PER_ITERATION;
     (units * gates + width - 1) / width * width
 }
 
-/// The first unit of block `q` of a part with `gates` gates, and the number of units of the block that exist.
+/// The first unit of block `q` of a group of `gates` gates, and the number of units of the block that exist.
 fn unit_range(l: &Layer, q: &Expr, gates: i64) -> (Expr, Expr) {
     let first = te::floordiv(q, &te::int(gates)) * UNITS_PER_ITERATION;
     let rest = te::binary(BinOp::Max, &(te::int(l.hidden) - &first), &te::int(0));
     (first, te::binary(BinOp::Min, &rest, &te::int(UNITS_PER_ITERATION)))
 }
 
-/// Packs a part of the weights `[directions, gates * hidden, k]` into panels. They begin at column `start` of the `total_columns` columns of
-/// each direction.
+/// Emits the loops that pack a gate group of the weights `[directions, gates * hidden, k]` into panels. The panels begin at column
+/// `start` of the `total_columns` columns of each direction.
 fn write_gates(
     b: &mut te::Body,
     l: &Layer,
@@ -81,7 +81,7 @@ fn write_gates(
 }
 
 impl Layer {
-    /// The number of elements of a row of weights.
+    /// The number of elements in a row of weights.
     fn k(&self, from: &Tensor) -> i64 {
         from.shape()[2].as_int().unwrap_or(0)
     }
@@ -119,8 +119,8 @@ pub(super) fn state_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> Pac
     )
 }
 
-/// A call that packs the biases: sums of those of the input and of the state, except for the last gate if the reset gate is applied
-/// between them.
+/// A call that packs the biases: the sums of the biases of input and state. If the reset gate is applied between them, the biases
+/// of the last gate are packed separately.
 pub(super) fn bias_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> PackingResult {
     let total_columns = columns(l, (0, l.cell.biases() as i64, UNITS_PER_ITERATION));
     packing_call(func, "pack_biases", from, &[l.directions * total_columns], |b, from, to| {
@@ -132,7 +132,7 @@ pub(super) fn bias_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> Pack
     })
 }
 
-/// Packs the biases of a gate of a direction, which has `total_columns` packed biases.
+/// Packs the biases of a gate of one direction, which has `total_columns` packed biases.
 fn bias_of_gate(
     b: &mut te::Body,
     l: &Layer,

@@ -5,14 +5,14 @@ use pliant_tensor::{DType, Tensor, TensorError};
 
 use super::matcher::{Layer, Weights};
 
-/// The packed weights of a layer; `None` for non-constant ones.
+/// The packed weights of a layer; `None` for non-constant weights.
 #[derive(Clone, Debug)]
 pub(super) struct PackedWeights {
-    /// Input weights. Here and below, the panels of one direction follow those of the other.
+    /// The input weights. In all three tensors, the panels of one direction follow those of the other.
     pub w: Option<Tensor>,
-    /// Recurrent weights.
+    /// The recurrent weights.
     pub r: Option<Tensor>,
-    /// Biases; zeros if the layer has none.
+    /// The biases; zeros if the layer has none.
     pub bias: Option<Tensor>,
 }
 
@@ -31,7 +31,7 @@ pub(super) fn pack_weights(l: &Layer) -> Result<PackedWeights, TensorError> {
     Ok(PackedWeights { w: flat(w)?, r: flat(r)?, bias: flat(bias)? })
 }
 
-/// Packs the weights of each direction; `None` if they are not constant.
+/// Packs the weights of each direction. `None` if they are not constant.
 fn pack_directions(
     l: &Layer,
     from: Option<&Weights>,
@@ -48,7 +48,7 @@ fn pack_directions(
             let size = all.len() / l.directions as usize;
             &all[d * size..][..size]
         });
-        // The matcher compared the sizes.
+        // The matcher has compared the sizes.
         out.extend(pack(direction).ok_or_else(|| TensorError::SizeOverflow {
             shape: vec![l.directions, l.hidden, l.input],
             dtype: DType::Float32,

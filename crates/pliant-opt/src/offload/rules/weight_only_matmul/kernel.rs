@@ -1,4 +1,4 @@
-//! The kernel call for a matmul by a constant of reduced precision.
+//! The kernel call of a matmul with a right operand of reduced precision.
 
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -12,16 +12,16 @@ use pliant_tensor::Tensor as Constant;
 pub(crate) struct PackedWeights {
     /// Panels of int8, of uint8 with two 4-bit rows, or of bfloat16 with two rows.
     pub panels: Constant,
-    /// The number of rows that share a scale, the scales, and the zero points, in panels of float32; `None` for bfloat16.
+    /// The number of rows that share a scale, the scales, and the zero points, in panels of float32. `None` for bfloat16.
     pub groups: Option<(i64, Constant, Option<Constant>)>,
 }
 
-/// Whether the kernels support a left operand: its rank is known and at most [`MAX_RANK`].
+/// Whether the kernels support a left operand: its rank must be known and at most [`MAX_RANK`].
 pub(crate) fn supports_operand(func: &Function, x: RelaxExpr) -> bool {
     func.rank_of(func.expr_ty(x)).is_some_and(|rank| rank as usize <= MAX_RANK)
 }
 
-/// The kernel call. The left operand has as many columns as the right one has rows.
+/// The kernel call. The left operand has as many columns as the right operand has rows.
 pub(crate) fn call(func: &mut Function, x: RelaxExpr, weights: &PackedWeights) -> NewKernelCall {
     let kernel = match weights.panels.dtype() {
         DType::Int8 => &INT8,

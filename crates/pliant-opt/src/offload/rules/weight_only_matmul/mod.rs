@@ -1,7 +1,7 @@
 //! # What it does
 //! Offloads float32 matmuls whose right operand is dequantized from an integer constant: a cast, minus a zero point, times a scale,
-//! each per tensor, per column, or per group of rows of each column. In `R.linear` the bias becomes an addition. Integers that span
-//! 4 bits are stored in 4 bits, others in 8; scales and zero points stay float32. No float32 copy of the operand exists at run
+//! each per tensor, per column, or per group of rows in each column. The bias of `R.linear` becomes an addition. Integers that span
+//! 4 bits are stored in 4 bits, others in 8. Scales and zero points stay float32. No float32 copy of the operand exists at run
 //! time.
 //!
 //! # Before
@@ -35,8 +35,8 @@
 //!
 //! # Keeps
 //! - Products of other types.
-//! - Products by integers that span more than 8 bits.
-//! - Products by weights with scales that are not finite, or with groups of fewer than eight rows.
+//! - Products with integers that span more than 8 bits.
+//! - Products with scales that are not finite, or with groups of fewer than eight rows.
 //! - All products if kernels are disabled.
 //!
 //! # Never

@@ -8,10 +8,10 @@ use crate::offload::dequantized::{DequantizedWeights, MAX_ZERO_POINT, Matrix};
 /// Minimum number of rows that share a scale. With fewer, scales would take as much memory as the packed integers save.
 const MIN_GROUP_SIZE: usize = 8;
 
-/// Maximum relative error of a stored zero point, so that its first 16 bits are exact.
+/// Maximum relative error of a zero point in float32, so that its first 16 bits are exact.
 const MAX_RELATIVE_ERROR: f64 = 1.0 / (1 << 16) as f64;
 
-/// Packs a constant; `None` if the kernels do not support it.
+/// Packs a constant. `None` if the kernels do not support it.
 ///
 /// # Errors
 /// If memory cannot be allocated.
@@ -30,7 +30,7 @@ pub(super) fn pack(weights: &DequantizedWeights) -> Result<Option<PackedWeights>
     if group < k && (group < MIN_GROUP_SIZE || !group.is_multiple_of(2)) {
         return Ok(None);
     }
-    // This offset is subtracted from stored integers and from zero points.
+    // The offset that is subtracted from the stored integers and from the zero points.
     let offset = match (span, low, high) {
         (..=15, ..) => low,
         (_, -128.., ..=127) => 0,
@@ -43,8 +43,8 @@ pub(super) fn pack(weights: &DequantizedWeights) -> Result<Option<PackedWeights>
     };
     let zero = |p: usize, j: usize| matrix.zero_point(p, j) - f64::from(offset);
     let groups = 0..k.div_ceil(group);
-    // The offset may round away the fraction of a small zero point. Where the integer is 0, the zero point is the only summand, so
-    // its error is not masked.
+    // Subtracting the offset may round away the fraction of a small zero point. Where the integer is 0, the zero point is the only
+    // summand, so its error would be visible.
     let is_precise = |p: usize, j: usize| {
         let rounding_error = f64::from(zero(p, j) as f32) - zero(p, j);
         rounding_error.abs() <= matrix.zero_point(p, j).abs() * MAX_RELATIVE_ERROR
