@@ -1,7 +1,7 @@
-//! Checks the contracts in the table of passes on the programs of the filetests: what a pass
-//! ensures holds after it, and what it does not invalidate still holds.
+//! Checks the contracts in the table of passes on the programs of the filetests: the properties that a pass ensures hold after it,
+//! and the properties that it does not invalidate still hold.
 //!
-//! A property holds if the pass that ensures it finds nothing to do.
+//! A property holds if the pass that ensures it changes nothing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use pliant_opt::{PASSES, PassInfo, pipelines};
 use pliant_pass::PassContext;
 
 /// The pass that ensures a property together with as few others as possible.
-fn establisher(property: Property) -> Option<&'static PassInfo> {
+fn ensuring_pass(property: Property) -> Option<&'static PassInfo> {
     let ensure = PASSES.iter().filter(|p| p.ensures.includes(Properties::of(&[property])));
     ensure.min_by_key(|p| p.ensures.iter().count())
 }
 
-/// What the establishing pass still finds to do if the property should hold.
+/// What the ensuring pass still changes, although the property should hold.
 fn violation(property: Property, module: &IRModule, ctx: &PassContext) -> Option<String> {
     if INITIAL.includes(Properties::of(&[property])) {
         return None;
     }
     if property == Property::NoDeadReaders {
-        return dead_reader(module, ctx);
+        return find_dead_reader(module, ctx);
     }
-    let pass = establisher(property)?;
+    let pass = ensuring_pass(property)?;
     let again = match (pass.make)().run(module.clone(), ctx) {
         Ok(again) => again,
         Err(error) => return Some(format!("{} fails: {error}", pass.name)),
@@ -37,7 +37,7 @@ fn violation(property: Property, module: &IRModule, ctx: &PassContext) -> Option
     let same = |name: &str, old: &BaseFunc| match (old, again.get(name)) {
         (BaseFunc::Relax(a), Some(BaseFunc::Relax(b))) => Arc::ptr_eq(a, b),
         (BaseFunc::Prim(a), Some(BaseFunc::Prim(b))) => Arc::ptr_eq(a, b),
-        // Whether functions are reachable is a different property than whether bindings are used.
+        // Whether functions are reachable and whether bindings are used are different properties.
         (_, None) => property == Property::NoDeadCode,
         _ => false,
     };
@@ -51,7 +51,7 @@ fn violation(property: Property, module: &IRModule, ctx: &PassContext) -> Option
         old.functions.retain(|name, _| again.get(name).is_some());
     }
     if ![Property::NormalBlocks, Property::PlainBlocks].contains(&property) {
-        // Changes that only result from flattening blocks do not count.
+        // Changes that only result from merging blocks do not count.
         let flat = |module| run("ToNonDataflow", module, ctx);
         (old, again) = (flat(old)?, flat(again)?);
     }
@@ -64,7 +64,7 @@ fn run(name: &str, module: IRModule, ctx: &PassContext) -> Option<IRModule> {
 }
 
 /// An unused binding that reads the result of a matmul or convolution.
-fn dead_reader(module: &IRModule, ctx: &PassContext) -> Option<String> {
+fn find_dead_reader(module: &IRModule, ctx: &PassContext) -> Option<String> {
     let live = run("DeadCodeElimination", module.clone(), ctx)?;
     for (name, func) in module.relax_funcs() {
         let Some(live) = live.get(name).and_then(|f| f.as_relax()) else { continue };
@@ -92,9 +92,8 @@ fn is_product(func: &Function, value: Expr) -> bool {
     }
 }
 
-/// The properties that hold after a pass according to the table, and those of them that do not
-/// actually hold.
-fn step(
+/// The properties that hold after a pass according to the table, and those of them that do not actually hold.
+fn violations_after(
     info: &PassInfo,
     module: IRModule,
     held: Properties,
@@ -111,7 +110,7 @@ fn step(
     Some((module, held, broken))
 }
 
-/// Every `stride`-th program of the filetests that is well-formed.
+/// Every `stride`-th well-formed program of the filetests.
 fn programs(stride: usize) -> Vec<(String, IRModule)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests");
     let mut files: Vec<_> = std::fs::read_dir(root)
@@ -151,7 +150,9 @@ fn pipelines_keep_the_contracts_of_their_passes() {
         for name in ["default", "minimum"] {
             let (mut module, mut held) = (module.clone(), INITIAL);
             for info in pipelines::steps(name).expect("the pipeline exists") {
-                let Some((after, now, found)) = step(info, module, held, &ctx) else { break };
+                let Some((after, now, found)) = violations_after(info, module, held, &ctx) else {
+                    break;
+                };
                 broken.extend(found.into_iter().map(|line| format!("{line}\n    {file}, {name}")));
                 (module, held) = (after, now);
             }
@@ -204,7 +205,7 @@ fn single_passes_keep_their_contracts() {
             });
             let Some((module, held)) = begun else { continue };
             for info in PASSES.iter().filter(|p| held.includes(p.requires)) {
-                if let Some((.., found)) = step(info, module.clone(), held, &ctx) {
+                if let Some((.., found)) = violations_after(info, module.clone(), held, &ctx) {
                     broken.extend(
                         found.into_iter().map(|line| format!("{line}\n    {file}, {start:?}")),
                     );
@@ -216,7 +217,7 @@ fn single_passes_keep_their_contracts() {
 }
 
 #[test]
-fn passes_that_pick_kernels_do_nothing_where_kernels_are_off() {
+fn kernel_passes_change_nothing_if_kernels_are_disabled() {
     let mut ctx = PassContext::new(pliant_ops::registry());
     ctx.config.insert(pliant_pass::config::KERNELS.into(), pliant_ir::AttrValue::Bool(false));
     for (file, module) in programs(stride()) {

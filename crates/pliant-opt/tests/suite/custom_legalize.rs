@@ -1,5 +1,4 @@
-//! Operators with user-defined legalisation: the functions of the user's map, their errors, and
-//! operators that are skipped.
+//! LegalizeOps with user functions: their results, their errors, and operators that are skipped.
 
 use std::sync::Arc;
 
@@ -42,7 +41,7 @@ fn with(op: &str, custom: CustomLegalize) -> LegalizeOps {
 }
 
 #[test]
-fn a_tensor_expression_takes_the_place_of_an_operator() {
+fn a_custom_legalization_can_return_a_tensor_expression() {
     let twice: CustomLegalize = Arc::new(|call| {
         let args = call.args.to_vec();
         call.call_te("twice", &args, |t| {
@@ -59,7 +58,7 @@ fn a_tensor_expression_takes_the_place_of_an_operator() {
 }
 
 #[test]
-fn operators_that_a_function_makes_are_legalised_as_usual() {
+fn operators_in_custom_results_are_legalized_by_default() {
     let by_parts: CustomLegalize = Arc::new(|call| {
         let half = call.call_op(Op::new("relax.negative"), &[call.args[0]], Attrs::default())?;
         let half = call.emit(half);
@@ -70,7 +69,7 @@ fn operators_that_a_function_makes_are_legalised_as_usual() {
 }
 
 #[test]
-fn a_skipped_operator_stays() {
+fn skipped_operators_stay_unchanged() {
     let mut pass = LegalizeOps::default();
     pass.skip.insert("relax.add".into());
     let text = run(&pass).expect("it is legalised");
@@ -78,7 +77,7 @@ fn a_skipped_operator_stays() {
 }
 
 #[test]
-fn what_a_function_says_is_wrong_is_told() {
+fn errors_of_custom_legalizations_are_reported() {
     let refuse: CustomLegalize = Arc::new(|_| Err(LegalizeError::new("no exponentials today")));
     let error = run(&with("relax.exp", refuse)).expect_err("it is refused");
     assert!(error.to_string().contains("no exponentials today"), "{error}");

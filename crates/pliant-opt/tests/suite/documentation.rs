@@ -1,10 +1,8 @@
-//! Checks the examples in the documentation of passes: the pass turns each `# Before` into its
-//! `# After`, a second run changes nothing, and the result is well-formed. In `# After`, `...`
-//! stands for any text within a line, and a line of `...` for any lines; the rest is then compared
-//! with the printed module.
+//! Checks the examples in the documentation of passes: the pass turns each `# Before` into its `# After`, a second run changes
+//! nothing, and the result is well-formed. In `# After`, `...` stands for any text in a line, and a line of `...` stands for any
+//! lines. The rest is compared with the printed module.
 //!
-//! `docs/passes.md` is generated from that documentation and the table of passes; with
-//! `PLIANT_BLESS=1`, a test writes it.
+//! `docs/passes.md` is generated from this documentation and the table of passes. With `PLIANT_BLESS=1`, a test writes it.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -29,8 +27,8 @@ use pliant_opt::pipelines;
 use pliant_pass::{ModulePass, PassContext};
 use pliant_tensor::Tensor;
 
-/// Passes with arguments, as their examples use them. The others come from the table of passes.
-fn with_arguments(stem: &str) -> Option<Box<dyn ModulePass>> {
+/// The passes that need arguments, with those that their examples use. Other passes come from the table of passes.
+fn pass_with_arguments(stem: &str) -> Option<Box<dyn ModulePass>> {
     Some(match stem {
         "bind_params" => {
             let ones = Tensor::from_slice(&[2], &[1.0f32, 2.0]).expect("two elements");
@@ -56,7 +54,7 @@ fn with_arguments(stem: &str) -> Option<Box<dyn ModulePass>> {
     })
 }
 
-/// The first block of code under a heading of a file's documentation.
+/// The first code block under a heading of a file's documentation.
 fn example(text: &str, heading: &str) -> Option<String> {
     let doc = text.lines().map_while(|line| line.strip_prefix("//!"));
     let mut lines = doc.map(|line| line.strip_prefix(' ').unwrap_or(line));
@@ -67,7 +65,7 @@ fn example(text: &str, heading: &str) -> Option<String> {
     Some(section[from..to].join("\n"))
 }
 
-/// The script of some functions, or of a module, as a module.
+/// Parses the script of a module, or of the functions of a module.
 fn parse(functions: &str) -> Result<IRModule, String> {
     let mut text = String::from("from pliant.script import ir as I, relax as R, tir as T\n");
     if functions.starts_with("@I.ir_module") {
@@ -89,23 +87,23 @@ fn print(module: &IRModule) -> String {
 }
 
 /// The pass that applies one offload rule.
-fn rule_of(stem: &str) -> Option<OffloadKernels> {
+fn pass_of_rule(stem: &str) -> Option<OffloadKernels> {
     let rule = rules().into_iter().find(|rule| rule.name == stem)?;
     Some(OffloadKernels { stage: rule.stage, only: Some(vec![stem.to_string()]) })
 }
 
-/// The name of the pass or offload rule in a file of that name, and the pass that runs it.
+/// The pass or offload rule that a file with this stem implements: its name, and the pass that runs it.
 fn pass_of(stem: &str) -> Option<(String, Box<dyn ModulePass>)> {
-    if let Some(pass) = rule_of(stem) {
+    if let Some(pass) = pass_of_rule(stem) {
         return Some((stem.to_string(), Box::new(pass)));
     }
     let name = stem.replace('_', "");
-    let pass = with_arguments(stem)
+    let pass = pass_with_arguments(stem)
         .or_else(|| pliant_opt::passes::find(&name).map(|info| (info.make)()))?;
     Some((pass.name().to_string(), pass))
 }
 
-/// Runs the example of a pass.
+/// Runs the example of a pass and compares the result.
 fn check(stem: &str, text: &str, pass: &dyn ModulePass) -> Result<(), String> {
     let before = example(text, "# Before").ok_or("no example under `# Before`")?;
     let after = example(text, "# After").ok_or("no example under `# After`")?;
@@ -114,39 +112,40 @@ fn check(stem: &str, text: &str, pass: &dyn ModulePass) -> Result<(), String> {
         pass.apply(module.clone(), &ctx).map_err(|e| format!("the pass fails: {e}"))
     };
     let before = parse(&before)?;
-    let made = run(&before)?;
-    if structural_equal(&made, &before).is_ok() {
+    let result = run(&before)?;
+    if structural_equal(&result, &before).is_ok() {
         return Err("the pass changes nothing in its example".into());
     }
     if after.contains("...") {
-        let printed = print_module(&made, pliant_ops::registry(), &PrintOptions::default());
-        fits(&printed, &after).map_err(|line| format!("no line '{line}' in\n{printed}"))?;
+        let printed = print_module(&result, pliant_ops::registry(), &PrintOptions::default());
+        matches_with_gaps(&printed, &after)
+            .map_err(|line| format!("no line '{line}' in\n{printed}"))?;
     } else {
-        structural_equal(&made, &parse(&after)?)
-            .map_err(|d| format!("{d}\nthe pass makes\n{}", print(&made)))?;
+        structural_equal(&result, &parse(&after)?)
+            .map_err(|d| format!("{d}\nthe pass makes\n{}", print(&result)))?;
     }
-    if let Some(d) = verify_module(&made, pliant_ops::registry()).iter().find(|d| d.is_error()) {
-        return Err(format!("the result is not well-formed: {d}\n{}", print(&made)));
+    if let Some(d) = verify_module(&result, pliant_ops::registry()).iter().find(|d| d.is_error()) {
+        return Err(format!("the result is not well-formed: {d}\n{}", print(&result)));
     }
     if stem.starts_with("bind_") {
         // A bound parameter no longer exists, so it cannot be bound twice.
         return Ok(());
     }
-    let again = run(&made)?;
+    let again = run(&result)?;
     for (name, func) in again.relax_funcs() {
-        let old = made.get(name).and_then(|f| f.as_relax());
+        let old = result.get(name).and_then(|f| f.as_relax());
         if !old.is_some_and(|old| Arc::ptr_eq(old, func)) {
-            structural_equal(&again, &made).map_err(|d| format!("a second run changes {d}"))?;
+            structural_equal(&again, &result).map_err(|d| format!("a second run changes {d}"))?;
         }
     }
     Ok(())
 }
 
-/// Compares a printed module with functions whose text has gaps (`...`).
+/// Compares a printed module with an expected text that may contain gaps (`...`).
 ///
 /// # Errors
 /// The first line that does not match.
-fn fits(printed: &str, expected: &str) -> Result<(), String> {
+fn matches_with_gaps(printed: &str, expected: &str) -> Result<(), String> {
     let lines = |text: &str| -> Vec<String> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         lines.map(str::to_string).collect()
@@ -163,14 +162,14 @@ fn fits(printed: &str, expected: &str) -> Result<(), String> {
             continue;
         }
         let last = if gap { printed.len() } else { printed.len().min(at + 1) };
-        let found = (at..last).find(|&i| fits_line(&printed[i], line));
+        let found = (at..last).find(|&i| line_matches_with_gaps(&printed[i], line));
         (at, gap) = (found.ok_or_else(|| line.clone())? + 1, false);
     }
     if gap || at == printed.len() { Ok(()) } else { Err("(the end)".into()) }
 }
 
-/// Compares a line with one in which `...` stands for any text.
-fn fits_line(printed: &str, expected: &str) -> bool {
+/// Whether a line matches an expected line in which `...` stands for any text.
+fn line_matches_with_gaps(printed: &str, expected: &str) -> bool {
     let mut parts = expected.split("...");
     let Some(mut rest) = parts.next().and_then(|start| printed.strip_prefix(start)) else {
         return false;
@@ -201,7 +200,7 @@ fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// A pass, its file's path from `src`, and the file's text.
+/// The documentation of a pass: its name, the path of its file from `src`, and the text of the file.
 struct Documented {
     name: String,
     stem: String,
@@ -210,7 +209,7 @@ struct Documented {
     pass: Box<dyn ModulePass>,
 }
 
-/// Every pass with its file.
+/// The documentation of every pass.
 fn documented() -> Vec<Documented> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
@@ -236,13 +235,13 @@ fn documented() -> Vec<Documented> {
     found
 }
 
-/// The name of the pass whose documentation describes a pass: one file implements the passes of all offload stages.
+/// The name of the pass whose documentation describes a pass. One file implements the passes of all offload stages.
 fn documentation_of(name: &'static str) -> &'static str {
     let staged = Stage::ALL.iter().any(|stage| stage.pass() == name);
     if staged { Stage::Kernel.pass() } else { name }
 }
 
-/// The names of all passes with the phase of each.
+/// The names and the phases of all passes.
 fn all_passes() -> Vec<(&'static str, Phase)> {
     let table = pliant_opt::PASSES.iter().map(|p| (p.name, p.phase));
     let others = pliant_opt::passes::WITH_PARAMETERS.iter().map(|(name, _)| (*name, Phase::Params));
@@ -250,7 +249,7 @@ fn all_passes() -> Vec<(&'static str, Phase)> {
 }
 
 #[test]
-fn examples_in_the_documentation_are_true() {
+fn passes_turn_their_before_example_into_the_after_example() {
     let documented = documented();
     let mut failed = Vec::new();
     for d in &documented {
@@ -274,7 +273,7 @@ fn examples_in_the_documentation_are_true() {
 }
 
 #[test]
-fn gaps_in_examples_stand_for_any_text() {
+fn ellipses_in_examples_match_any_text() {
     let printed = "header\nclass Module:\n    a\n    f(1, 2, 3)\n\n    z\n";
     for expected in [
         "a\nf(1, 2, 3)\nz",
@@ -284,16 +283,16 @@ fn gaps_in_examples_stand_for_any_text() {
         "a\n...",
         "a\nf(..., 2, ...)\nz",
     ] {
-        assert_eq!(fits(printed, expected), Ok(()), "{expected}");
+        assert_eq!(matches_with_gaps(printed, expected), Ok(()), "{expected}");
     }
     for expected in
         ["a\nz", "a\nf(1, ...", "f(1, 2, 3)\nz", "a\n...\ny", "a\nf(...4...)\nz", "a\nf(1, 2, 3)"]
     {
-        assert!(fits(printed, expected).is_err(), "{expected}");
+        assert!(matches_with_gaps(printed, expected).is_err(), "{expected}");
     }
 }
 
-/// The documentation of a file with its links as plain text.
+/// The documentation of a file, with its links as plain text.
 fn sections(text: &str) -> String {
     let mut out = String::new();
     let mut code = false;
@@ -301,10 +300,10 @@ fn sections(text: &str) -> String {
         let line = line.strip_prefix(' ').unwrap_or(line);
         code ^= line.starts_with("```");
         match line.strip_prefix("# ") {
-            // The introduction needs no heading.
+            // The introduction has no heading.
             Some("What it does") if !code => continue,
             Some(heading) if !code => writeln!(out, "**{heading}**\n"),
-            // Blocks of `python` on a page are run as the user's code.
+            // Code blocks marked as `python` in docs are run as user code.
             _ if line == "```python" => writeln!(out, "```py"),
             _ if code => writeln!(out, "{line}"),
             _ => writeln!(out, "{}", without_links(line)),
@@ -314,7 +313,7 @@ fn sections(text: &str) -> String {
     out
 }
 
-/// A line without the addresses of its links: [`Name`](crate::module) and [`Name`] become `Name`.
+/// A line without the targets of its links: [`Name`](crate::module) and [`Name`] become `Name`.
 fn without_links(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
@@ -329,14 +328,14 @@ fn without_links(line: &str) -> String {
     out + rest
 }
 
-fn listed(properties: Properties) -> String {
+fn property_list(properties: Properties) -> String {
     if properties == Properties::NONE {
         return "nothing".into();
     }
     let groups = [
-        ("all that lowering operators ensures", INVALIDATED_BY_OPERATOR),
-        ("all that lowering calls ensures", INVALIDATED_BY_CALL_TIR),
-        ("all that lowering memory ensures", INVALIDATED_BY_ALLOC_TENSOR),
+        ("everything that lowering operators ensures", INVALIDATED_BY_OPERATOR),
+        ("everything that lowering calls ensures", INVALIDATED_BY_CALL_TIR),
+        ("everything that lowering memory ensures", INVALIDATED_BY_ALLOC_TENSOR),
     ];
     let group = groups.iter().find(|(_, group)| properties.includes(*group));
     let rest = group.map_or(properties, |(_, group)| properties.without(*group));
@@ -344,7 +343,7 @@ fn listed(properties: Properties) -> String {
     group.iter().map(|(name, _)| name.to_string()).chain(names).collect::<Vec<_>>().join(", ")
 }
 
-/// `docs/passes.md`.
+/// The contents of `docs/passes.md`.
 fn page() -> Result<String, std::fmt::Error> {
     let mut page = String::from(
         "# Graph passes
@@ -353,9 +352,9 @@ This page is generated from the table of passes (`crates/pliant-opt/src/passes.r
 `pliant opt --passes=NAME file.py` runs a pass on a script, and `pliant opt --list` lists all, those on loop functions too. In
 Python, a pass is `relax.transform.NAME()`. [pass.md](pass.md) shows how to write one.
 
-A pass is safe on every module. *Requires* lists the properties that it needs to do all of its work: where one does not hold, it
-finds less to do. *Ensures* lists what holds after it, *Invalidates* what may no longer hold. Pliant's own pipelines are checked
-against these lists.
+A pass is safe on every module. *Requires* lists the properties that it needs for its full effect: if one of them does not hold,
+the pass optimizes less. *Ensures* lists the properties that hold after it, *Invalidates* those that may no longer hold. Tests
+check Pliant's own pipelines against these lists.
 ",
     );
     for name in ["default", "minimum"] {
@@ -373,18 +372,18 @@ against these lists.
         (
             "Lowering operators",
             INVALIDATED_BY_OPERATOR.without(INVALIDATED_BY_CALL_TIR),
-            " and what lowering calls ensures",
+            ", and everything that lowering calls ensures",
         ),
         (
             "Lowering calls",
             INVALIDATED_BY_CALL_TIR.without(INVALIDATED_BY_ALLOC_TENSOR),
-            " and what lowering memory ensures",
+            ", and everything that lowering memory ensures",
         ),
         ("Lowering memory", INVALIDATED_BY_ALLOC_TENSOR, ""),
     ];
     page.push('\n');
     for (name, group, more) in groups {
-        writeln!(page, "{name} ensures {}{more}.", listed_alone(group))?;
+        writeln!(page, "{name} ensures {}{more}.", property_names(group))?;
     }
     let documented = documented();
     for &phase in Phase::ALL {
@@ -414,7 +413,7 @@ against these lists.
     Ok(page)
 }
 
-fn listed_alone(properties: Properties) -> String {
+fn property_names(properties: Properties) -> String {
     properties.iter().map(|p| format!("`{p:?}`")).collect::<Vec<_>>().join(", ")
 }
 
@@ -430,14 +429,14 @@ fn write_pass(page: &mut String, name: &str, d: &Documented) -> std::fmt::Result
         if !info.aliases.is_empty() {
             writeln!(page, "| other names | {} |", info.aliases.join(", "))?;
         }
-        writeln!(page, "| requires | {} |", listed(info.requires))?;
-        writeln!(page, "| ensures | {} |", listed(info.ensures))?;
-        writeln!(page, "| invalidates | {} |", listed(info.invalidates))?;
+        writeln!(page, "| requires | {} |", property_list(info.requires))?;
+        writeln!(page, "| ensures | {} |", property_list(info.ensures))?;
+        writeln!(page, "| invalidates | {} |", property_list(info.invalidates))?;
         match info.gate {
             Gate::None => {}
             Gate::Kernels => writeln!(page, "| does nothing | with `kernels=\"off\"` |")?,
             Gate::OptLevel(level) => {
-                writeln!(page, "| skipped | by sequences below optimization level {level} |")?;
+                writeln!(page, "| skipped | by pipelines below optimization level {level} |")?;
             }
         }
     } else {
@@ -446,7 +445,7 @@ fn write_pass(page: &mut String, name: &str, d: &Documented) -> std::fmt::Result
     if name != d.name {
         return writeln!(
             page,
-            "\nAs [{0}](#{1}), for the rules of its stage.",
+            "\nSame as [{0}](#{1}), with the rules of its own stage.",
             d.name,
             d.name.to_lowercase()
         );
@@ -455,7 +454,7 @@ fn write_pass(page: &mut String, name: &str, d: &Documented) -> std::fmt::Result
 }
 
 #[test]
-fn the_page_of_passes_is_current() {
+fn docs_passes_md_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/passes.md");
     let page = page().expect("strings can be written");
     if std::env::var_os("PLIANT_BLESS").is_some() {

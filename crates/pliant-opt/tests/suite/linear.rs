@@ -1,5 +1,5 @@
-//! Every stage supports long chains of operators: without recursion along bindings, and without
-//! quadratic algorithms, with which the test would not finish.
+//! Every stage supports long chains of operators: without recursion over bindings, and without quadratic algorithms. A quadratic
+//! algorithm would run too long.
 
 use pliant_ir::relax::{FunctionBuilder, TypeData};
 use pliant_ir::{Attrs, DType, IRModule, Op};
@@ -39,7 +39,7 @@ fn long_chains_pass_every_stage() {
     for pass in pipeline.passes() {
         module = pass.run(module, &ctx).expect("the pass takes the chain");
     }
-    // Equal operators, and equal groups of them, share their loop function, however many there are.
+    // Equal operators and equal groups of operators share their loop function.
     let kernels: Vec<&str> = module.prim_funcs().map(|(name, _)| &**name).collect();
     let sums = kernels.iter().filter(|n| n.contains("add")).count();
     assert!((1..=2).contains(&sums), "{kernels:?}");

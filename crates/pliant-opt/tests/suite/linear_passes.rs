@@ -1,6 +1,5 @@
-//! The graph passes support long chains of bindings and of functions on a small stack, without
-//! quadratic algorithms, with which the test would not finish. `--nocapture` prints the time of
-//! each pass.
+//! The graph passes support long chains of bindings and of functions on a small stack, without quadratic algorithms. A quadratic
+//! algorithm would run too long. `--nocapture` prints the time of each pass.
 
 #![expect(clippy::print_stdout, reason = "times are for whoever asks with --nocapture")]
 
@@ -26,7 +25,7 @@ fn builder() -> (FunctionBuilder<'static>, Type, Expr) {
 }
 
 /// Sums, renamings, tuples, fields, duplicate sums, reshapes, and sums of constants.
-fn mixed(steps: usize) -> IRModule {
+fn mixed_bindings(steps: usize) -> IRModule {
     let (mut b, ty, x) = builder();
     let one = b.func_mut().constant(Tensor::from_slice(&[], &[1.0f32]).expect("one element"));
     b.begin_dataflow().expect("no block is open");
@@ -63,8 +62,8 @@ fn mixed(steps: usize) -> IRModule {
     module
 }
 
-/// `f0` calls `f1` calls `f2` ..., each with a tuple and an unread parameter.
-fn calls(depth: usize) -> IRModule {
+/// A chain of calls: `f0` calls `f1`, `f1` calls `f2`, and so on. Each function has a tuple parameter and an unread parameter.
+fn call_chain(depth: usize) -> IRModule {
     let mut module = IRModule::new();
     for i in (0..depth).rev() {
         let (mut b, ty, x) = builder();
@@ -94,8 +93,8 @@ fn calls(depth: usize) -> IRModule {
     module
 }
 
-/// The same without dataflow blocks.
-fn plain(module: IRModule, ctx: &PassContext) -> IRModule {
+/// The module without dataflow blocks.
+fn without_dataflow(module: IRModule, ctx: &PassContext) -> IRModule {
     pass("ToNonDataflow").run(module, ctx).expect("the pass takes the chain")
 }
 
@@ -126,11 +125,11 @@ fn long_chains_pass_on_a_small_stack() {
     let run = || {
         let ctx = PassContext::new(pliant_ops::registry());
         let modules = [
-            ("mixed", mixed(7_000)),
-            ("plain", plain(mixed(2_000), &ctx)),
-            ("calls", calls(1_000)),
-            ("empty", mixed(0)),
-            ("one function", calls(1)),
+            ("mixed", mixed_bindings(7_000)),
+            ("plain", without_dataflow(mixed_bindings(2_000), &ctx)),
+            ("calls", call_chain(1_000)),
+            ("empty", mixed_bindings(0)),
+            ("one function", call_chain(1)),
         ];
         for (what, module) in &modules {
             for name in PASSES {

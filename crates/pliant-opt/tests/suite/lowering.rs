@@ -1,4 +1,4 @@
-//! The results of the lowering passes on a hand-built program.
+//! The results of the lowering passes for a hand-built program.
 
 use pliant_ir::op::CALL_TIR;
 use pliant_ir::relax::{FunctionBuilder, TypeData};
@@ -10,8 +10,8 @@ fn context() -> PassContext {
     PassContext::new(pliant_ops::registry())
 }
 
-/// A loop function `B = A` over vectors of `n` elements (its body does not matter here).
-fn copy_kernel() -> PrimFunc {
+/// A loop function with one input and one output of `n` elements. Its body is irrelevant here.
+fn copy_prim_func() -> PrimFunc {
     let mut f = PrimFunc::new();
     let n = f.size_var("n");
     let n = f.var_expr(n);
@@ -26,7 +26,7 @@ fn copy_kernel() -> PrimFunc {
     f
 }
 
-/// `main(x: (n, m), y: (n * m,))`: copies `y` `copies` times through `call_tir`.
+/// `main(x: (n, m), y: (n * m,))`, which copies `y` `copies` times with `call_tir`.
 fn module(copies: usize) -> IRModule {
     let mut b = FunctionBuilder::new(pliant_ops::registry());
     let n = b.func_mut().fresh_sym("n");
@@ -55,7 +55,7 @@ fn module(copies: usize) -> IRModule {
     b.end_dataflow();
     let main = b.finish(last, None, true);
     let mut module = IRModule::new();
-    module.insert("copy", copy_kernel());
+    module.insert("copy", copy_prim_func());
     module.insert("main", main);
     module
 }
@@ -71,13 +71,13 @@ fn run(names: &[&str], module: IRModule) -> IRModule {
     })
 }
 
-/// The number of occurrences of a text in another.
+/// The number of occurrences of `what` in a text.
 fn count(text: &str, what: &str) -> usize {
     text.matches(what).count()
 }
 
 #[test]
-fn destinations_are_allocated_before_the_call() {
+fn outputs_are_allocated_before_the_call() {
     let t = text(&run(&["CallTIRRewrite"], module(2)));
     assert!(!t.contains("R.dataflow()") && !t.contains("R.call_tir("), "{t}");
     let lines: Vec<&str> = t.lines().map(str::trim).filter(|l| l.contains("lv")).collect();
@@ -96,10 +96,10 @@ fn destinations_are_allocated_before_the_call() {
 }
 
 #[test]
-fn tensors_share_storage_but_the_result_has_its_own() {
+fn intermediate_tensors_share_storage_and_the_result_does_not() {
     let planned = run(&["CallTIRRewrite", "StaticPlanBlockMemory"], module(8));
     let t = text(&planned);
-    // Two storages alternate, and the result is left to LowerAllocTensor.
+    // Two storages alternate. LowerAllocTensor allocates the result.
     assert_eq!(count(&t, "R.memory.alloc_storage("), 2, "{t}");
     assert_eq!(count(&t, "R.memory.alloc_tensor("), 7, "{t}");
     assert_eq!(count(&t, "R.builtin.alloc_tensor("), 1, "{t}");
@@ -109,7 +109,7 @@ fn tensors_share_storage_but_the_result_has_its_own() {
 }
 
 #[test]
-fn values_are_killed_once_after_their_last_use_and_the_result_never() {
+fn values_except_the_result_are_killed_once_after_their_last_use() {
     let passes = ["CallTIRRewrite", "LowerAllocTensor", "KillAfterLastUse", "KillAfterLastUse"];
     let t = text(&run(&passes, module(3)));
     assert_eq!(count(&t, "R.memory.kill_tensor(lv)"), 1, "{t}");
@@ -123,7 +123,7 @@ fn values_are_killed_once_after_their_last_use_and_the_result_never() {
 }
 
 #[test]
-fn an_output_of_unknown_shape_is_the_users_error() {
+fn an_output_of_unknown_shape_is_a_user_error() {
     let mut b = FunctionBuilder::new(pliant_ops::registry());
     let ty = b.func_mut().intern(TypeData::tensor_rank(1, DType::Float32));
     let x = b.param("x", ty);
@@ -137,7 +137,7 @@ fn an_output_of_unknown_shape_is_the_users_error() {
     let y = b.emit(call);
     let y = b.func_mut().var_expr(y);
     let mut module = IRModule::new();
-    module.insert("copy", copy_kernel());
+    module.insert("copy", copy_prim_func());
     module.insert("main", b.finish(y, None, true));
     let pass = (pliant_opt::passes::find("CallTIRRewrite").expect("the pass exists").make)();
     match pass.apply(module, &context()) {
@@ -150,9 +150,9 @@ fn an_output_of_unknown_shape_is_the_users_error() {
 }
 
 #[test]
-fn private_functions_that_nothing_reaches_go() {
+fn unreachable_private_functions_are_removed() {
     let mut m = module(1);
-    m.insert("unused", copy_kernel());
+    m.insert("unused", copy_prim_func());
     let m = run(&["EliminateUnused"], m);
     assert_eq!(m.functions.keys().map(|k| &**k).collect::<Vec<_>>(), ["copy", "main"]);
 }

@@ -1,5 +1,4 @@
-//! The integration tests of `pliant-opt`, as one program: each separate file would be linked
-//! separately.
+//! The integration tests of `pliant-opt`, as one program, because each separate file would be linked separately.
 
 mod contracts;
 mod custom_legalize;

@@ -1,4 +1,4 @@
-//! A pass that finds nothing to do returns the same function objects, so that they stay shared.
+//! A pass with nothing to do returns the same function objects, so that they stay shared.
 
 use std::sync::Arc;
 
@@ -29,11 +29,11 @@ class Module:
 "#;
 
 #[test]
-fn passes_without_work_change_nothing() {
+fn passes_with_nothing_to_do_keep_all_function_objects() {
     let ctx = PassContext::new(pliant_ops::registry());
     let module = pliant_script::parse_module(SOURCE, pliant_ops::registry());
     let mut module: IRModule = module.expect("the script is well-formed");
-    // Start from a canonical form, in which the results of branches are not renamed.
+    // The module must be in a canonical form, in which the results of branches are not renamed.
     for name in ["Normalize", "CanonicalizeBindings"] {
         let pass = pliant_opt::passes::find(name).expect("the pass is in the table");
         module = (pass.make)().run(module, &ctx).expect("the pass runs");
