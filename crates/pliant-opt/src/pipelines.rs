@@ -112,12 +112,12 @@ pub fn steps(name: &str) -> Option<Vec<&'static PassInfo>> {
 /// Creates the pipeline with this name: `zero` (graph level only), `minimum` (lowering only), `default` (both).
 pub fn pipeline(name: &str) -> Option<Sequential> {
     let steps = steps(name)?;
-    debug_assert_eq!(check(name), Ok(()), "pipeline {name}");
+    debug_assert_eq!(check_pipeline(name), Ok(()), "pipeline {name}");
     Some(Sequential::new(name, steps.iter().map(|step| (step.make)()).collect()))
 }
 
 /// Checks that the order of a pipeline's passes satisfies all requirements, and that the result reaches the pipeline's goal.
-fn check(name: &str) -> Result<(), String> {
+fn check_pipeline(name: &str) -> Result<(), String> {
     let pipeline = PIPELINES.iter().find(|p| p.name == name).ok_or("there is no such pipeline")?;
     let properties = check_order(steps(name).unwrap_or_default(), INITIAL)?;
     let missing: Vec<_> = pipeline.goal.without(properties).iter().collect();
@@ -133,7 +133,7 @@ mod tests {
     fn every_pipeline_names_known_passes() {
         assert!(PIPELINES.iter().map(|p| p.name).eq(NAMES.iter().copied()));
         for name in NAMES {
-            assert_eq!(check(name), Ok(()), "{name}");
+            assert_eq!(check_pipeline(name), Ok(()), "{name}");
             let sequence = pipeline(name).expect("a pipeline of the list exists");
             assert!(!sequence.passes().is_empty());
         }

@@ -97,8 +97,8 @@ impl ParamUses {
         match f.expr(callee) {
             ExprData::Extern(_) => ParamUse::default(),
             ExprData::Global(name) => {
-                let known = self.funcs.get(f.str(*name)).and_then(|list| list.get(i));
-                known.copied().unwrap_or(ParamUse::ANY)
+                let param_use = self.funcs.get(f.str(*name)).and_then(|list| list.get(i));
+                param_use.copied().unwrap_or(ParamUse::ANY)
             }
             _ => self.any_function_value,
         }
@@ -120,9 +120,9 @@ impl ParamUses {
                     ExprData::Global(name) => self.funcs.get(f.str(*name)).map(Vec::len),
                     _ => None,
                 };
-                let own = params.and_then(|n| n.checked_sub(captured.len()));
-                let one = |(i, e)| match own {
-                    Some(own) => (e, self.argument_use(f, target, own + i)),
+                let own_param_count = params.and_then(|n| n.checked_sub(captured.len()));
+                let one = |(i, e)| match own_param_count {
+                    Some(own_param_count) => (e, self.argument_use(f, target, own_param_count + i)),
                     None => (e, ParamUse::ANY),
                 };
                 captured.into_iter().enumerate().map(one).collect()

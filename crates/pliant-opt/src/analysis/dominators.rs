@@ -55,12 +55,12 @@ impl PostDominators {
         let Some((up, pattern)) = parent else {
             return TreeNode { depth: 0, parent: None, skip: None };
         };
-        let place = self.nodes[up as usize];
-        let depth = place.depth + 1;
+        let up_node = self.nodes[up as usize];
+        let depth = up_node.depth + 1;
         // Skip links form a skew-binary list: two consecutive jumps of equal length are merged into one.
-        let skip = place.skip.and_then(|(first, p)| {
+        let skip = up_node.skip.and_then(|(first, p)| {
             let (second, q) = self.nodes[first as usize].skip?;
-            let equal = place.depth - self.nodes[first as usize].depth
+            let equal = up_node.depth - self.nodes[first as usize].depth
                 == self.nodes[first as usize].depth - self.nodes[second as usize].depth;
             equal.then(|| (second, pattern.max(p).max(q)))
         });
@@ -84,22 +84,22 @@ impl PostDominators {
             (*to, pattern) = (up, pattern.max(p));
             Some(())
         };
-        let place = |n: u32| &self.nodes[n as usize];
-        let depth = |n: u32| place(n).depth;
+        let node = |n: u32| &self.nodes[n as usize];
+        let depth = |n: u32| node(n).depth;
         while depth(a) != depth(b) {
             let (low, target) =
                 if depth(a) > depth(b) { (&mut a, depth(b)) } else { (&mut b, depth(a)) };
-            let skip = place(*low).skip.filter(|s| depth(s.0) >= target);
-            climb(low, skip.or(place(*low).parent))?;
+            let skip = node(*low).skip.filter(|s| depth(s.0) >= target);
+            climb(low, skip.or(node(*low).parent))?;
         }
         while a != b {
-            let jump = match (place(a).skip, place(b).skip) {
+            let jump = match (node(a).skip, node(b).skip) {
                 (Some(x), Some(y)) if x.0 != y.0 => Some((x, y)),
                 _ => None,
             };
             let (x, y) = match jump {
                 Some(pair) => pair,
-                None => (place(a).parent?, place(b).parent?),
+                None => (node(a).parent?, node(b).parent?),
             };
             climb(&mut a, Some(x))?;
             climb(&mut b, Some(y))?;

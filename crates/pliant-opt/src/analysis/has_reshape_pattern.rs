@@ -34,8 +34,8 @@ fn proves_reshape(f: &PrimFunc) -> Option<bool> {
             ExprData::Int(0, _) if f.as_int(dim) == Some(1) => {}
             ExprData::Var(v) => {
                 let axis = axes.next()?;
-                let whole = axis.extent == dim && f.as_int(axis.min) == Some(0);
-                (axis.var == *v && axis.kind == IterKind::Spatial && whole).then_some(())?;
+                let covers_dim = axis.extent == dim && f.as_int(axis.min) == Some(0);
+                (axis.var == *v && axis.kind == IterKind::Spatial && covers_dim).then_some(())?;
             }
             _ => return None,
         }

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub const AT_RESULT: usize = usize::MAX;
 
 /// Where a nested sequence is: the enclosing sequence and the index of the binding in it. `None` for the body of the function.
-type Parent = Option<(Seq, usize)>;
+type ParentPosition = Option<(Seq, usize)>;
 
 /// The live ranges of all variables of a function in which every sequence has one block.
 pub struct Liveness {
@@ -22,7 +22,7 @@ pub struct Liveness {
     last: FxHashMap<Var, usize>,
     /// The variable that each alias refers to.
     roots: FxHashMap<Var, Var>,
-    parents: FxHashMap<Seq, Parent>,
+    parents: FxHashMap<Seq, ParentPosition>,
     /// The variable that each local function is bound to, by the function's body.
     bodies: FxHashMap<Seq, Var>,
     /// The variables of enclosing scopes that each local function reads, with aliases resolved.

@@ -135,8 +135,8 @@ impl PrimFuncSizes {
         s: Sym,
         bound: &FxHashMap<SymVar, Sym>,
     ) -> Option<Sym> {
-        let known = self.arena.free_vars(s).iter().all(|v| bound.contains_key(v));
-        known.then(|| func.syms.import(&self.arena, s, &mut |_, v| bound[&v]))
+        let is_bound = self.arena.free_vars(s).iter().all(|v| bound.contains_key(v));
+        is_bound.then(|| func.syms.import(&self.arena, s, &mut |_, v| bound[&v]))
     }
 
     /// The value of a size variable of the loop function at a call. `bound` is the result of [`bind`](Self::bind).

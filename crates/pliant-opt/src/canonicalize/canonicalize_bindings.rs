@@ -206,9 +206,9 @@ impl Forwarder {
         let mut changed = false;
         for i in 0..func.seq(seq).blocks.len() {
             let block = func.seq(seq).blocks[i];
-            let old = std::mem::take(&mut func.block_mut(block).bindings);
-            let mut new = Vec::with_capacity(old.len());
-            for mut binding in old {
+            let old_bindings = std::mem::take(&mut func.block_mut(block).bindings);
+            let mut new_bindings = Vec::with_capacity(old_bindings.len());
+            for mut binding in old_bindings {
                 let mut value = self.subst.apply(func, binding.value);
                 value = self.known_tuple_field(func, value);
                 value = self.original_tuple(func, value);
@@ -219,9 +219,9 @@ impl Forwarder {
                 changed |= value != binding.value;
                 binding.value = value;
                 self.record_tuple(func, binding);
-                new.push(binding);
+                new_bindings.push(binding);
             }
-            func.block_mut(block).bindings = new;
+            func.block_mut(block).bindings = new_bindings;
         }
         changed |= substitute_result(func, seq, &self.subst);
         changed | drop_empty_blocks(func, seq)

@@ -59,15 +59,15 @@ impl ModulePass for ConvertToDataflow {
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let effects = Effects::of(&module, ctx.ops);
         update_each_relax(&mut module, ctx, |_, func| {
-            let mut new_blocks = Vec::new();
+            let mut dataflow_blocks = Vec::new();
             for seq in reachable_seqs(func) {
-                self.sequence(func, seq, &effects, &mut new_blocks);
+                self.split_plain_blocks(func, seq, &effects, &mut dataflow_blocks);
             }
-            if new_blocks.is_empty() {
+            if dataflow_blocks.is_empty() {
                 return Ok(false);
             }
             let outputs = read_outside_block(func);
-            for block in new_blocks {
+            for block in dataflow_blocks {
                 for binding in func.block(block).bindings.clone() {
                     func.var_mut(binding.var).dataflow = !outputs.contains(&binding.var);
                 }
@@ -79,20 +79,20 @@ impl ModulePass for ConvertToDataflow {
 }
 
 impl ConvertToDataflow {
-    /// Splits the plain blocks of a sequence. Appends the new dataflow blocks to `new_blocks`.
-    fn sequence(
+    /// Splits the plain blocks of a sequence. Appends the new dataflow blocks to `dataflow_blocks`.
+    fn split_plain_blocks(
         &self,
         func: &mut Function,
         seq: Seq,
         effects: &Effects,
-        new_blocks: &mut Vec<Block>,
+        dataflow_blocks: &mut Vec<Block>,
     ) {
-        let old = func.seq(seq).blocks.clone();
-        let from = new_blocks.len();
-        let mut new = Vec::with_capacity(old.len());
-        for &block in &old {
+        let old_blocks = func.seq(seq).blocks.clone();
+        let from = dataflow_blocks.len();
+        let mut new_blocks = Vec::with_capacity(old_blocks.len());
+        for &block in &old_blocks {
             if func.block(block).dataflow {
-                new.push(block);
+                new_blocks.push(block);
                 continue;
             }
             let bindings = func.block(block).bindings.clone();
@@ -108,7 +108,7 @@ impl ConvertToDataflow {
                 })
                 .collect();
             if !runs.iter().any(|(dataflow, _)| *dataflow) {
-                new.push(block);
+                new_blocks.push(block);
                 continue;
             }
             for (dataflow, mut run) in runs {
@@ -116,15 +116,15 @@ impl ConvertToDataflow {
                     plain.append(&mut run);
                     continue;
                 }
-                push_plain_block(func, &mut plain, &mut new);
+                push_plain_block(func, &mut plain, &mut new_blocks);
                 let block = func.add_block(BlockData { dataflow: true, bindings: run });
+                dataflow_blocks.push(block);
                 new_blocks.push(block);
-                new.push(block);
             }
-            push_plain_block(func, &mut plain, &mut new);
+            push_plain_block(func, &mut plain, &mut new_blocks);
         }
-        if new_blocks.len() > from {
-            func.seq_mut(seq).blocks = new;
+        if dataflow_blocks.len() > from {
+            func.seq_mut(seq).blocks = new_blocks;
         }
     }
 }

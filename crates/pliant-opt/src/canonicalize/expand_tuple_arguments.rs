@@ -111,11 +111,11 @@ fn tuple_shape(func: &Function, ty: Type) -> TupleShape {
 /// body.
 fn expand_params(func: &mut Function) {
     let mut namer = Namer::new(func);
-    let old = func.params().to_vec();
+    let old_params = func.params().to_vec();
     let used_as_tuple = vars_used_as_tuples(func);
     let (mut params, mut bindings) = (Vec::new(), Vec::new());
     let mut tuples: FxHashMap<Var, Expr> = FxHashMap::default();
-    for param in old {
+    for param in old_params {
         let TypeData::Tuple(_) = func.var_ty(param) else {
             params.push(param);
             continue;

@@ -1,7 +1,7 @@
 //! # What it does
 //! Constant folding: evaluates pure operators and `call_tir` whose operands are constants. The reference interpreter evaluates
-//! cheap values; the [evaluator](pliant_pass::PassContext::evaluator) of the context compiles and runs the others. The results
-//! replace the variables, and bindings that only they used are removed. Values that types determine, such as the shape of a tensor
+//! cheap values; the evaluator of the context ([`PassContext::evaluator`]) compiles and runs the others. The results replace
+//! the variables, and bindings that only they used are removed. Values that types determine, such as the shape of a tensor
 //! with known dims, become constants too, so that no tensor is computed for them.
 //!
 //! # Before
@@ -140,7 +140,7 @@ impl FoldConstant {
         let compiled = ctx.evaluator.as_deref();
         let (max_steps, cancel) = (self.max_steps, &ctx.cancel);
         let evaluator = Evaluator { prim_funcs, max_steps, compiled, cancel };
-        let values = evaluator.values(func, &foldable);
+        let values = evaluator.evaluate(func, &foldable);
         let mut subst = Substitution::default();
         let mut dead: FxHashSet<Var> = FxHashSet::default();
         for b in &foldable {
@@ -407,14 +407,14 @@ struct Evaluator<'a> {
 }
 
 /// The value of each folded binding. `None` for bindings that only other folded bindings read.
-type Values = FxHashMap<Var, Option<Value>>;
+type ValueByVar = FxHashMap<Var, Option<Value>>;
 
 impl Evaluator<'_> {
     /// Evaluates the foldable bindings: jointly, or separately if that fails.
-    fn values(&self, func: &Function, foldable: &[Binding]) -> Values {
+    fn evaluate(&self, func: &Function, foldable: &[Binding]) -> ValueByVar {
         let outside_read = outside_read(func, foldable);
         if let Some(results) = self.evaluate_all(func, foldable, &outside_read) {
-            let mut values: Values = foldable.iter().map(|b| (b.var, None)).collect();
+            let mut values: ValueByVar = foldable.iter().map(|b| (b.var, None)).collect();
             values.extend(outside_read.iter().copied().zip(results.into_iter().map(Some)));
             return values;
         }
@@ -444,8 +444,8 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates each binding with the bindings that it depends on, and omits those that fail.
-    fn evaluate_each(&self, func: &Function, foldable: &[Binding]) -> Values {
-        let mut values = Values::default();
+    fn evaluate_each(&self, func: &Function, foldable: &[Binding]) -> ValueByVar {
+        let mut values = ValueByVar::default();
         let steps = self.max_steps / MAX_SEPARATE_VALUES as u64;
         let mut by_var: FxHashMap<Var, Binding> = FxHashMap::default();
         let mut failed: FxHashSet<Var> = FxHashSet::default();

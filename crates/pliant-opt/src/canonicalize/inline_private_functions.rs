@@ -350,9 +350,9 @@ impl<'a> Inliner<'a> {
 
 /// Whether an operand contains a literal constant.
 fn contains_constant(func: &Function, operand: Expr) -> bool {
-    let mut found = false;
-    for_each_expr(func, operand, |e| found |= matches!(func.expr(e), ExprData::Constant(_)));
-    found
+    let mut has_constant = false;
+    for_each_expr(func, operand, |e| has_constant |= matches!(func.expr(e), ExprData::Constant(_)));
+    has_constant
 }
 
 fn count_bindings(func: &Function) -> usize {

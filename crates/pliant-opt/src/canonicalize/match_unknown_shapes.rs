@@ -91,10 +91,10 @@ impl ModulePass for MatchUnknownShapes {
 
 /// Whether an operator of the function reads a value whose sizes it needs but which are unknown.
 fn lacks_shapes(func: &Function) -> bool {
-    let mut found = false;
+    let mut reads_unknown_sizes = false;
     walk(func, func.root(), |event| {
-        if let Event::EnterBinding(_, b) = event {
-            found |= !found && needs_shapes(func, b.value) && {
+        if let Event::Binding(_, b) = event {
+            reads_unknown_sizes |= !reads_unknown_sizes && needs_shapes(func, b.value) && {
                 let mut unknown = false;
                 for_each_expr(func, b.value, |e| {
                     unknown |= e != b.value && can_be_matched(func, func.expr_ty(e));
@@ -103,7 +103,7 @@ fn lacks_shapes(func: &Function) -> bool {
             };
         }
     });
-    found
+    reads_unknown_sizes
 }
 
 /// Whether a value is a call of an operator whose loop function depends on the shapes of its operands.
@@ -232,13 +232,13 @@ impl Matcher {
         }
         let name = func.var(v).name.clone();
         let cast = self.with_symbols(func, &name, ty);
-        let new = self.namer.var(func, &name, cast);
+        let cast_var = self.namer.var(func, &name, cast);
         let (dataflow, span) = (func.var(v).dataflow, func.var(v).span);
-        let data = func.var_mut(new);
+        let data = func.var_mut(cast_var);
         (data.dataflow, data.span) = (dataflow, span);
         let value = func.var_expr(v);
-        self.casts.entry(v).or_default().push(Binding::match_cast(new, value, cast));
-        let operand = func.var_expr(new);
+        self.casts.entry(v).or_default().push(Binding::match_cast(cast_var, value, cast));
+        let operand = func.var_expr(cast_var);
         self.matched.insert(v, operand);
     }
 
@@ -280,13 +280,13 @@ impl Matcher {
     fn insert_casts(mut self, func: &mut Function) {
         for seq in reachable_seqs(func) {
             for block in func.seq(seq).blocks.clone() {
-                let old = std::mem::take(&mut func.block_mut(block).bindings);
-                let mut new = Vec::with_capacity(old.len());
-                for b in old {
-                    new.push(self.visited.get(&b.var).copied().unwrap_or(b));
-                    new.extend(self.casts.remove(&b.var).into_iter().flatten());
+                let old_bindings = std::mem::take(&mut func.block_mut(block).bindings);
+                let mut new_bindings = Vec::with_capacity(old_bindings.len());
+                for b in old_bindings {
+                    new_bindings.push(self.visited.get(&b.var).copied().unwrap_or(b));
+                    new_bindings.extend(self.casts.remove(&b.var).into_iter().flatten());
                 }
-                func.block_mut(block).bindings = new;
+                func.block_mut(block).bindings = new_bindings;
             }
         }
         for id in reachable_funcs(func) {

@@ -56,22 +56,22 @@ impl ModulePass for Normalize {
 
 /// Drops the empty blocks of a sequence and merges adjacent plain ones. Returns whether anything changed.
 fn merge_blocks(func: &mut Function, seq: Seq) -> bool {
-    let old = func.seq(seq).blocks.clone();
-    let before = old.len();
-    let mut new: Vec<Block> = Vec::with_capacity(before);
-    for block in old {
+    let old_blocks = func.seq(seq).blocks.clone();
+    let old_count = old_blocks.len();
+    let mut new_blocks: Vec<Block> = Vec::with_capacity(old_count);
+    for block in old_blocks {
         if func.block(block).bindings.is_empty() {
             continue;
         }
-        match new.last() {
+        match new_blocks.last() {
             Some(&last) if !func.block(last).dataflow && !func.block(block).dataflow => {
                 let mut bindings = std::mem::take(&mut func.block_mut(block).bindings);
                 func.block_mut(last).bindings.append(&mut bindings);
             }
-            _ => new.push(block),
+            _ => new_blocks.push(block),
         }
     }
-    let changed = new.len() != before;
-    func.seq_mut(seq).blocks = new;
+    let changed = new_blocks.len() != old_count;
+    func.seq_mut(seq).blocks = new_blocks;
     changed
 }

@@ -80,26 +80,26 @@ pub fn rename_functions(
     if renamed.is_empty() {
         return Ok(());
     }
-    let new = |name: &Arc<str>| renamed.get(name).unwrap_or(name).clone();
+    let new_name = |name: &Arc<str>| renamed.get(name).unwrap_or(name).clone();
     let mut taken: FxHashSet<Arc<str>> = FxHashSet::default();
     if let Some(duplicate) =
-        module.functions.keys().map(new).find(|name| !taken.insert(name.clone()))
+        module.functions.keys().map(new_name).find(|name| !taken.insert(name.clone()))
     {
         return Err(PassError::user(format!(
             "two functions would be named '{duplicate}' after the renaming"
         )));
     }
-    let old = std::mem::take(&mut module.functions);
-    module.functions.extend(old.into_iter().map(|(name, mut func)| {
+    let old_functions = std::mem::take(&mut module.functions);
+    module.functions.extend(old_functions.into_iter().map(|(name, mut func)| {
         let symbol = func.attrs().get(GLOBAL_SYMBOL).and_then(AttrValue::as_str);
         if symbol == Some(&*name) && renamed.contains_key(&name) {
-            let symbol = AttrValue::Str(new(&name));
+            let symbol = AttrValue::Str(new_name(&name));
             match &mut func {
                 BaseFunc::Relax(f) => Arc::make_mut(f).attrs.insert(GLOBAL_SYMBOL.into(), symbol),
                 BaseFunc::Prim(f) => Arc::make_mut(f).attrs.insert(GLOBAL_SYMBOL.into(), symbol),
             };
         }
-        (new(&name), func)
+        (new_name(&name), func)
     }));
     update_each_relax(module, ctx, |_, func| {
         let mentions = called_globals(func).iter().any(|name| renamed.contains_key(name));

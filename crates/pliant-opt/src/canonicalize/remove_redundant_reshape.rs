@@ -113,9 +113,9 @@ impl Reshapes {
     fn sequence(&mut self, func: &mut Function, seq: pliant_ir::relax::Seq) -> bool {
         let mut changed = false;
         for block in func.seq(seq).blocks.clone() {
-            let old = std::mem::take(&mut func.block_mut(block).bindings);
-            let mut new = Vec::with_capacity(old.len());
-            for mut b in old {
+            let old_bindings = std::mem::take(&mut func.block_mut(block).bindings);
+            let mut new_bindings = Vec::with_capacity(old_bindings.len());
+            for mut b in old_bindings {
                 let value = self.subst.apply(func, b.value);
                 let value = self.merge_reshapes(func, value);
                 changed |= value != b.value;
@@ -123,10 +123,10 @@ impl Reshapes {
                 if self.is_identity_reshape(func, b) {
                     changed = true;
                 } else {
-                    new.push(b);
+                    new_bindings.push(b);
                 }
             }
-            func.block_mut(block).bindings = new;
+            func.block_mut(block).bindings = new_bindings;
         }
         changed |= substitute_result(func, seq, &self.subst);
         drop_empty_blocks(func, seq);

@@ -119,9 +119,9 @@ impl TopologicalSort {
                 order
             }
         };
-        let new: Vec<Binding> = order.iter().map(|&i| bindings[i]).collect();
-        let changed = new != bindings;
-        func.block_mut(block).bindings = new;
+        let new_bindings: Vec<Binding> = order.iter().map(|&i| bindings[i]).collect();
+        let changed = new_bindings != bindings;
+        func.block_mut(block).bindings = new_bindings;
         changed
     }
 }
@@ -239,15 +239,15 @@ fn from_inputs(dependences: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> 
 /// An order in which each binding directly follows the dependences that were not yet placed, starting from the outputs.
 fn depth_first_from_outputs(dependences: &[Vec<usize>]) -> Vec<usize> {
     let readers = readers(dependences);
-    let mut done = vec![false; dependences.len()];
+    let mut visited = vec![false; dependences.len()];
     let mut out = Vec::with_capacity(dependences.len());
     for root in (0..dependences.len()).filter(|&i| readers[i].is_empty()) {
         let mut stack = vec![(root, false)];
         while let Some((i, ready)) = stack.pop() {
             if ready {
                 out.push(i);
-            } else if !done[i] {
-                done[i] = true;
+            } else if !visited[i] {
+                visited[i] = true;
                 stack.push((i, true));
                 stack.extend(dependences[i].iter().rev().map(|&n| (n, false)));
             }

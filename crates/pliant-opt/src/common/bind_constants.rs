@@ -12,15 +12,15 @@ pub(crate) fn bind_constants(
     for seq in reachable_seqs(func) {
         for block in func.seq(seq).blocks.clone() {
             let dataflow = func.block(block).dataflow;
-            let mut new = Vec::new();
+            let mut new_bindings = Vec::new();
             for mut binding in std::mem::take(&mut func.block_mut(block).bindings) {
                 if shares_or_writes_operands(func, binding.value) {
                     binding.value =
-                        bind_literals(func, binding.value, dataflow, &mut namer, &mut new);
+                        bind_literals(func, binding.value, dataflow, &mut namer, &mut new_bindings);
                 }
-                new.push(binding);
+                new_bindings.push(binding);
             }
-            func.block_mut(block).bindings = new;
+            func.block_mut(block).bindings = new_bindings;
         }
         let mut bindings = Vec::new();
         let result = func.seq(seq).result;

@@ -262,14 +262,14 @@ fn fuse_block(
 fn members_without_foreign_fields(func: &Function, graph: &Graph, group: Vec<u32>) -> Vec<u32> {
     let is_member = |n: u32| group.binary_search(&n).is_ok();
     let keep = |n: &u32| {
-        let mut all = true;
+        let mut all_are_members = true;
         if !graph.calls[*n as usize] {
             let value = graph.bindings[*n as usize].value;
             pliant_pass::rewrite::for_each_operand_var(func, value, &mut |v| {
-                all &= graph.index.get(&v).is_some_and(|&from| is_member(from));
+                all_are_members &= graph.index.get(&v).is_some_and(|&from| is_member(from));
             });
         }
-        all
+        all_are_members
     };
     let kept: Vec<u32> = group.iter().copied().filter(keep).collect();
     debug_assert!(

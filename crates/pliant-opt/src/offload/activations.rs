@@ -49,7 +49,7 @@ pub fn match_activation(func: &Function, readers: &Readers, y: Var) -> Option<Ac
 
 /// Whether an operand is the variable `v`.
 fn is_var(func: &Function, e: Expr, v: Var) -> bool {
-    matches!(func.expr(e), ExprData::Var(own) if *own == v)
+    matches!(func.expr(e), ExprData::Var(var) if *var == v)
 }
 
 /// Matches an activation that is one operator.

@@ -71,14 +71,14 @@ impl BroadcastNumbers {
 }
 
 /// Matches the operands of a matmul or convolution.
-pub(crate) struct Finder<'a> {
+pub(crate) struct OperandMatcher<'a> {
     pub func: &'a Function,
     pub defs: &'a Defs,
     /// The variable of the matmul or convolution. Operands are looked through only up to the last effect before it.
     pub root_var: Var,
 }
 
-impl Finder<'_> {
+impl OperandMatcher<'_> {
     /// The operands and attributes of an operand's value, if it is a call of `op`.
     pub fn call(&self, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
         call_operands(self.func, self.defs.value_beside(self.func, e, self.root_var), op)

@@ -173,9 +173,9 @@ impl Fuser<'_> {
         let roots: FxHashSet<Var> = groups.keys().copied().collect();
         for seq in reachable_seqs(func) {
             for block in func.seq(seq).blocks.clone() {
-                let old = std::mem::take(&mut func.block_mut(block).bindings);
-                let mut new = Vec::with_capacity(old.len());
-                for b in old {
+                let old_bindings = std::mem::take(&mut func.block_mut(block).bindings);
+                let mut new_bindings = Vec::with_capacity(old_bindings.len());
+                for b in old_bindings {
                     // The interior variables of a match and their copies are read only inside of it.
                     let origin = if is_copy(func, &b) {
                         read_info.origin(func, b.value)
@@ -186,13 +186,14 @@ impl Fuser<'_> {
                         origin.is_some_and(|v| matched_vars.contains(&v) && !roots.contains(&v));
                     match groups.remove(&b.var) {
                         Some(members) => {
-                            new.push(self.outline_group(func, &read_info.defs, b.var, &members))
+                            let call = self.outline_group(func, &read_info.defs, b.var, &members);
+                            new_bindings.push(call);
                         }
                         None if is_interior => {}
-                        None => new.push(b),
+                        None => new_bindings.push(b),
                     }
                 }
-                func.block_mut(block).bindings = new;
+                func.block_mut(block).bindings = new_bindings;
             }
         }
     }

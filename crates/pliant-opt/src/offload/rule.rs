@@ -141,7 +141,7 @@ impl From<&'static str> for KeepReason {
 }
 
 /// The readers of a function's variables, and the values of the variables.
-pub type Uses = (Readers, Defs);
+pub type ReadersAndDefs = (Readers, Defs);
 
 /// A call that a rule is tried on.
 pub struct Site<'a> {
@@ -160,7 +160,7 @@ pub struct Site<'a> {
     /// The functions that may write to their operands.
     pub writers: &'a Writers,
     /// The result of [`Site::uses`], which is computed at its first call.
-    pub(super) uses: &'a OnceCell<Uses>,
+    pub(super) uses: &'a OnceCell<ReadersAndDefs>,
     pub(super) namer: &'a mut Option<Namer>,
     /// The bindings to insert before the replacement, which [`Site::emit`] adds.
     pub(super) bindings: Vec<Binding>,
@@ -168,7 +168,7 @@ pub struct Site<'a> {
 
 impl<'a> Site<'a> {
     /// The readers and the values of the function's variables.
-    pub fn uses(&self) -> &'a Uses {
+    pub fn uses(&self) -> &'a ReadersAndDefs {
         let collect = |func: &Function, ops: &dyn OpRegistry| {
             (Readers::of(func), Defs::of(func, ops, Some(self.writers)))
         };

@@ -140,9 +140,9 @@ impl RunCodegen {
         ctx: &PassContext,
     ) -> Result<Vec<Generated>, PassError> {
         let Some(generator) = codegen(backend) else {
-            let known = codegens();
-            let help = did_you_mean(backend, known.iter().map(String::as_str))
-                .unwrap_or_else(|| format!("registered are: {}", known.join(", ")));
+            let backends = codegens();
+            let help = did_you_mean(backend, backends.iter().map(String::as_str))
+                .unwrap_or_else(|| format!("registered are: {}", backends.join(", ")));
             let message = format!("no code generator is registered for the backend '{backend}'");
             return Err(PassError::User(vec![Problem::new(message).with_help(help)]));
         };

@@ -162,7 +162,7 @@ impl BindParams {
         let params = func.params();
         let mut out: Vec<(Var, ParamValue)> = Vec::new();
         for (key, value) in &self.params {
-            let found = match key {
+            let param = match key {
                 ParamKey::Name(name) => {
                     params.iter().copied().find(|&p| func.var(p).name == *name).ok_or_else(
                         || {
@@ -179,11 +179,11 @@ impl BindParams {
                     ))
                 })?,
             };
-            if out.iter().any(|(p, _)| *p == found) {
-                let name = &func.var(found).name;
+            if out.iter().any(|(p, _)| *p == param) {
+                let name = &func.var(param).name;
                 return Err(Problem::new(format!("parameter '{name}' is bound twice")));
             }
-            out.push((found, value.coerce_to(func, func.var(found).ty)));
+            out.push((param, value.coerce_to(func, func.var(param).ty)));
         }
         Ok(out)
     }
@@ -203,15 +203,15 @@ fn replace_params(
             .record_sizes(&data.name, data.ty, value)
             .map_err(|p| PassError::User(vec![p.at(data.span)]))?;
     }
-    let mut rest = func.clone();
-    let root = rest.root();
-    rest.func_mut(root).params.retain(|p| !bound.iter().any(|(b, _)| b == p));
+    let mut remaining_func = func.clone();
+    let root = remaining_func.root();
+    remaining_func.func_mut(root).params.retain(|p| !bound.iter().any(|(b, _)| b == p));
     let mut bindings = Vec::new();
-    let mut new = copy_function_with(&rest, |importer| {
-        let mut known: Vec<(SymVar, i64)> =
+    let mut new = copy_function_with(&remaining_func, |importer| {
+        let mut size_values: Vec<(SymVar, i64)> =
             known_sizes.known.iter().map(|(&v, s)| (v, s.0)).collect();
-        known.sort_unstable();
-        for (v, size) in known {
+        size_values.sort_unstable();
+        for (v, size) in size_values {
             let size = importer.dst.syms.int(size);
             importer.syms.insert(v, size);
         }
@@ -332,9 +332,9 @@ impl KnownSizes<'_> {
         &mut self,
         name: &str,
         dims: Option<&[Sym]>,
-        found: &[i64],
+        sizes: &[i64],
     ) -> Result<(), Problem> {
-        for (&dim, &size) in dims.unwrap_or_default().iter().zip(found) {
+        for (&dim, &size) in dims.unwrap_or_default().iter().zip(sizes) {
             let Some(v) = self.func.syms.as_var(dim) else { continue };
             if size < 0 {
                 let sym = self.func.syms.name(v);
@@ -342,11 +342,12 @@ impl KnownSizes<'_> {
                     "the size '{sym}' cannot be {size}, as in '{name}'"
                 )));
             }
-            let (known, by) = self.known.entry(v).or_insert((size, name.to_string()));
-            if *known != size {
+            let (recorded_size, recorded_by) =
+                self.known.entry(v).or_insert((size, name.to_string()));
+            if *recorded_size != size {
                 let sym = self.func.syms.name(v);
                 return Err(Problem::new(format!(
-                    "the size '{sym}' is {known} in '{by}' and {size} in '{name}'"
+                    "the size '{sym}' is {recorded_size} in '{recorded_by}' and {size} in '{name}'"
                 )));
             }
         }
@@ -399,7 +400,7 @@ impl KnownSizes<'_> {
 
 /// The second part of the message that a value does not match a type.
 fn mismatch_text(func: &Function, ty: Type, value: &ParamValue) -> String {
-    let found = match value {
+    let value_text = match value {
         ParamValue::Tensor(_) | ParamValue::Either(..) => "a tensor".to_string(),
         ParamValue::Int(value) => format!("the integer {value}"),
         ParamValue::Float(value) => format!("the float {value}"),
@@ -409,7 +410,10 @@ fn mismatch_text(func: &Function, ty: Type, value: &ParamValue) -> String {
             format!("a tuple of {}", fields.len())
         }
     };
-    format!("is of type {} and cannot be bound to {found}", pliant_ir::print::type_text(func, ty))
+    format!(
+        "is of type {} and cannot be bound to {value_text}",
+        pliant_ir::print::type_text(func, ty)
+    )
 }
 
 #[cfg(test)]

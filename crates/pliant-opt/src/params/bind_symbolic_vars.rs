@@ -106,7 +106,7 @@ impl ModulePass for BindSymbolicVars {
                 *func = Arc::new(replace_sizes(func, &sizes, &bound));
             }
         }
-        self.check(&bound_names, all_names)?;
+        self.check_bindings(&bound_names, all_names)?;
         check_result(&before, module, ctx)
     }
 }
@@ -167,7 +167,7 @@ fn function_with_callees(module: &IRModule, name: &str) -> IRModule {
 
 impl BindSymbolicVars {
     /// Reports negative sizes, sizes that are bound twice, and sizes that no function has.
-    fn check(
+    fn check_bindings(
         &self,
         bound_names: &FxHashSet<&str>,
         mut all_names: Vec<String>,

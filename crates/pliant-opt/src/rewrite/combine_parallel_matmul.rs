@@ -94,7 +94,7 @@ fn matmul_groups(
     writers: &Writers,
 ) -> Vec<Vec<CombinableMatmul>> {
     let (x, w) = (wildcard(), wildcard());
-    let whole = matmul_pattern(&x, &w);
+    let pattern = matmul_pattern(&x, &w);
     let defs = Defs::of(func, ops, Some(writers));
     let mut groups: Vec<Vec<CombinableMatmul>> = Vec::new();
     // For each group, the variables that are defined before its first matmul.
@@ -102,7 +102,7 @@ fn matmul_groups(
     let mut defined = FxHashSet::default();
     let block_vars: FxHashSet<_> = func.block(block).bindings.iter().map(|b| b.var).collect();
     for binding in func.block(block).bindings.clone() {
-        if let Some(matmul) = combinable_matmul(func, &defs, ops, binding, [&x, &w, &whole]) {
+        if let Some(matmul) = combinable_matmul(func, &defs, ops, binding, [&x, &w, &pattern]) {
             let is_defined_early = |defined: &FxHashSet<_>| match func.expr(matmul.operands[1]) {
                 ExprData::Var(v) => !block_vars.contains(v) || defined.contains(v),
                 _ => true,
@@ -130,12 +130,12 @@ fn combinable_matmul(
     defs: &Defs,
     ops: &dyn OpRegistry,
     binding: Binding,
-    [x, w, whole]: [&Pattern; 3],
+    [x, w, pattern]: [&Pattern; 3],
 ) -> Option<CombinableMatmul> {
     if binding.cast.is_some() {
         return None;
     }
-    let found = match_expr(func, defs, ops, whole, binding.value)?;
+    let found = match_expr(func, defs, ops, pattern, binding.value)?;
     let ExprData::Call { callee: Callee::Op(_), attrs, .. } = *func.expr(binding.value) else {
         return None;
     };
@@ -167,7 +167,7 @@ fn combine(
     let matrices = func.tuple(&matrices);
     let all_columns = call(func, CONCAT, &[matrices], last())?;
     let (x, attrs) = (group[0].operands[0], group[0].key.2.clone());
-    let whole = call(func, MATMUL, &[x, all_columns], attrs)?;
+    let combined = call(func, MATMUL, &[x, all_columns], attrs)?;
     let mut at = 0;
     let split_indices = group[..group.len() - 1].iter().map(|p| {
         at += p.columns;
@@ -175,7 +175,7 @@ fn combine(
     });
     let split_indices =
         last().with("indices_or_sections", AttrValue::ints(split_indices.collect::<Vec<_>>()));
-    let parts = call(func, SPLIT, &[whole], split_indices)?;
+    let parts = call(func, SPLIT, &[combined], split_indices)?;
     for (i, p) in group.iter().enumerate() {
         let field = func.tuple_get_item(parts, i as u32);
         with.values.push((p.binding.var, field));

@@ -89,5 +89,5 @@ fn errors_of_custom_legalizations_are_reported() {
         })
     });
     let error = run(&with("relax.exp", other)).expect_err("the type is wrong").to_string();
-    assert!(error.contains("legalisation of relax.exp gives"), "{error}");
+    assert!(error.contains("legalization of relax.exp returns"), "{error}");
 }

@@ -75,12 +75,12 @@ impl Rewriter<'_> {
     fn rewrite_sequence(&mut self, func: &mut Function, seq: Seq, owner: FuncId) {
         for i in 0..func.seq(seq).blocks.len() {
             let block = func.seq(seq).blocks[i];
-            let old = std::mem::take(&mut func.block_mut(block).bindings);
-            let mut new = Vec::with_capacity(old.len());
-            for binding in old {
-                self.rewrite_binding(func, binding, owner, &mut new);
+            let old_bindings = std::mem::take(&mut func.block_mut(block).bindings);
+            let mut new_bindings = Vec::with_capacity(old_bindings.len());
+            for binding in old_bindings {
+                self.rewrite_binding(func, binding, owner, &mut new_bindings);
             }
-            func.block_mut(block).bindings = new;
+            func.block_mut(block).bindings = new_bindings;
         }
         let mut bindings = Vec::new();
         let result = func.seq(seq).result;
@@ -90,9 +90,10 @@ impl Rewriter<'_> {
             let block = func.add_block(BlockData { dataflow: false, bindings });
             func.seq_mut(seq).blocks.push(block);
         }
-        let empty: Vec<_> = func.seq(seq).blocks.clone();
-        let kept = empty.into_iter().filter(|&b| !func.block(b).bindings.is_empty()).collect();
-        func.seq_mut(seq).blocks = kept;
+        let blocks: Vec<_> = func.seq(seq).blocks.clone();
+        let nonempty_blocks =
+            blocks.into_iter().filter(|&b| !func.block(b).bindings.is_empty()).collect();
+        func.seq_mut(seq).blocks = nonempty_blocks;
     }
 
     fn rewrite_binding(

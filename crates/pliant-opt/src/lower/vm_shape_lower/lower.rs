@@ -129,17 +129,17 @@ impl FunctionLowering<'_> {
 
     fn lower_root(&mut self, func: &mut Function, body: Seq) -> Result<(), PassError> {
         let checks = bound_checks(func, &self.name, &mut self.namer);
-        let mut old = take_flat_bindings(func, body);
-        old.splice(0..0, checks);
-        let mut out = Vec::with_capacity(old.len() + 16);
+        let mut old_bindings = take_flat_bindings(func, body);
+        old_bindings.splice(0..0, checks);
+        let mut out = Vec::with_capacity(old_bindings.len() + 16);
         for param in func.params().to_vec() {
             self.record_scalar_param(func, param);
         }
         self.namer.at(func.params().first().map_or(Span::NONE, |&p| func.var(p).span));
-        self.open_scope(func, &old, func.seq(body).result);
+        self.open_scope(func, &old_bindings, func.seq(body).result);
         self.match_params(func, &mut out)?;
         let want = func.ret_ty();
-        self.lower_bindings(func, body, old, out, Some(want))
+        self.lower_bindings(func, body, old_bindings, out, Some(want))
     }
 
     /// Lowers a branch. `result_ty` is the function's result type if the branch returns the function's result.
@@ -149,12 +149,12 @@ impl FunctionLowering<'_> {
         seq: Seq,
         result_ty: Option<Type>,
     ) -> Result<(), PassError> {
-        let old = take_flat_bindings(func, seq);
+        let old_bindings = take_flat_bindings(func, seq);
         let outer = self.shape_log.len();
-        self.open_scope(func, &old, func.seq(seq).result);
-        let mut out = Vec::with_capacity(old.len());
+        self.open_scope(func, &old_bindings, func.seq(seq).result);
+        let mut out = Vec::with_capacity(old_bindings.len());
         self.compute_ready(func, &mut out)?;
-        self.lower_bindings(func, seq, old, out, result_ty)?;
+        self.lower_bindings(func, seq, old_bindings, out, result_ty)?;
         for key in self.shape_log.drain(outer..) {
             self.shapes.remove(&key);
         }
@@ -197,16 +197,16 @@ impl FunctionLowering<'_> {
         &mut self,
         func: &mut Function,
         seq: Seq,
-        old: Vec<Binding>,
+        old_bindings: Vec<Binding>,
         mut out: Vec<Binding>,
         result_ty: Option<Type>,
     ) -> Result<(), PassError> {
-        let end = match (result_ty, tail_binding(func, &old, func.seq(seq).result)) {
-            (Some(want), Some(tail)) => Some(self.result_binding(func, &old, tail, want)),
+        let end = match (result_ty, tail_binding(func, &old_bindings, func.seq(seq).result)) {
+            (Some(want), Some(tail)) => Some(self.result_binding(func, &old_bindings, tail, want)),
             _ => None,
         };
         let mut checked = false;
-        for (index, binding) in old.into_iter().enumerate() {
+        for (index, binding) in old_bindings.into_iter().enumerate() {
             if index % 1024 == 0 {
                 self.ctx.check_cancelled()?;
             }
@@ -302,21 +302,21 @@ impl FunctionLowering<'_> {
         let ExprData::Call { callee, args, attrs, ty_args } = func.expr(call).clone() else {
             return Ok(call);
         };
-        let old = func.list(args).to_vec();
-        let mut new = Vec::with_capacity(old.len());
-        for &arg in &old {
-            new.push(self.lower_operand(func, arg, out)?);
+        let old_args = func.list(args).to_vec();
+        let mut new_args = Vec::with_capacity(old_args.len());
+        for &arg in &old_args {
+            new_args.push(self.lower_operand(func, arg, out)?);
         }
-        if new == old {
+        if new_args == old_args {
             return Ok(call);
         }
-        if let Some(text) = reshape_target_text(func, callee, &old) {
-            new.push(func.str_value(&text));
+        if let Some(text) = reshape_target_text(func, callee, &old_args) {
+            new_args.push(func.str_value(&text));
         }
         let attrs: Attrs = func.call_attrs(attrs).clone();
         let ty_args = func.type_list(ty_args).to_vec();
         let ty = func.expr_ty(call);
-        Ok(func.call(callee, &new, attrs, &ty_args, ty))
+        Ok(func.call(callee, &new_args, attrs, &ty_args, ty))
     }
 
     /// An operand in which symbolic shapes and integers are replaced by reads of the heap.
@@ -330,16 +330,20 @@ impl FunctionLowering<'_> {
             ExprData::Shape(dims) => self.make_shape(func, e, dims, out),
             ExprData::Int(value, dtype) => self.make_int(func, e, value, dtype, out),
             ExprData::Tuple(list) => {
-                let old = func.list(list).to_vec();
-                let mut new = Vec::with_capacity(old.len());
-                for &field in &old {
-                    new.push(self.lower_operand(func, field, out)?);
+                let old_fields = func.list(list).to_vec();
+                let mut new_fields = Vec::with_capacity(old_fields.len());
+                for &field in &old_fields {
+                    new_fields.push(self.lower_operand(func, field, out)?);
                 }
-                Ok(if new == old { e } else { func.tuple(&new) })
+                Ok(if new_fields == old_fields { e } else { func.tuple(&new_fields) })
             }
             ExprData::TupleGetItem(tuple, index) => {
-                let new = self.lower_operand(func, tuple, out)?;
-                Ok(if new == tuple { e } else { func.tuple_get_item(new, index) })
+                let lowered_tuple = self.lower_operand(func, tuple, out)?;
+                Ok(if lowered_tuple == tuple {
+                    e
+                } else {
+                    func.tuple_get_item(lowered_tuple, index)
+                })
             }
             _ => Ok(e),
         }
@@ -646,7 +650,7 @@ pub(super) fn erase_symbolic_dims(
     }
     let constant =
         |func: &Function, dims: &[Sym]| dims.iter().all(|&d| func.syms.as_int(d).is_some());
-    let new = match func.types.get(ty).clone() {
+    let erased_ty = match func.types.get(ty).clone() {
         TypeData::Tensor { shape: TensorShape::Dims(dims), dtype } if !constant(func, &dims) => {
             TypeData::tensor_rank(dims.len() as u32, dtype)
         }
@@ -665,7 +669,7 @@ pub(super) fn erase_symbolic_dims(
         }
         other => other,
     };
-    let new = func.intern(new);
-    erased.insert(ty, new);
-    new
+    let erased_ty = func.intern(erased_ty);
+    erased.insert(ty, erased_ty);
+    erased_ty
 }

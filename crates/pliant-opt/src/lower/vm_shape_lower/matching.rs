@@ -412,8 +412,8 @@ impl FunctionLowering<'_> {
     ) -> Vec<DimAction> {
         let mut actions = Vec::with_capacity(dim_match.dims.len());
         for (i, &dim) in dim_match.dims.iter().enumerate() {
-            let known = func.syms.as_int(dim).is_some() || self.heap.is_filled(dim);
-            let action = if dim_match.proved[i] || (self.dims_proved && known) {
+            let size_is_known = func.syms.as_int(dim).is_some() || self.heap.is_filled(dim);
+            let action = if dim_match.proved[i] || (self.dims_proved && size_is_known) {
                 DimAction(NO_OP, 0, None)
             } else if let Some(value) = func.syms.as_int(dim) {
                 DimAction(ASSERT_IMM, value, None)
@@ -519,11 +519,11 @@ impl FunctionLowering<'_> {
     ) -> Result<bool, PassError> {
         let pattern = dim_match.dims[dim];
         let vars = func.syms.free_vars(pattern);
-        let known: Vec<SymVar> =
+        let filled_symbols: Vec<SymVar> =
             vars.into_iter().filter(|&v| self.heap.is_filled(func.syms.var(v))).collect();
         // Messages about arithmetic on the dim describe the dim.
         let size = dim_match.describe_dim(dim);
-        let known = |v| known.contains(&v);
+        let known = |v| filled_symbols.contains(&v);
         let Some(solution) = solve_match(&mut func.syms, pattern, &size, &known) else {
             return Ok(false);
         };

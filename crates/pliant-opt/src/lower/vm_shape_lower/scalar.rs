@@ -41,7 +41,7 @@ impl FunctionLowering<'_> {
 
     /// The term as a linear sum of scalar parameters, or as a comparison of two such sums; `None` for other terms.
     pub fn linear_sum(&self, func: &Function, value: Sym) -> Option<LinearSum> {
-        let known = |terms: &[(i64, Sym)]| {
+        let is_known = |terms: &[(i64, Sym)]| {
             terms.len() <= MAX_TERMS && terms.iter().all(|(_, s)| self.scalars.contains_key(s))
         };
         let (op, sum) = match func.syms.kind(value) {
@@ -57,7 +57,7 @@ impl FunctionLowering<'_> {
             _ => (PrimOp::Sum, sum_parts(func, value)),
         };
         let (constant, terms) = sum;
-        known(&terms).then_some(LinearSum { op, constant, terms })
+        is_known(&terms).then_some(LinearSum { op, constant, terms })
     }
 
     /// The expression that computes a sum, for a new binding.

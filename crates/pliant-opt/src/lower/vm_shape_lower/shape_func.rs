@@ -72,7 +72,7 @@ impl<'a> ShapeFunc<'a> {
     pub fn store(&mut self, sym: Sym, slot: u32, size: Option<&str>) -> Result<(), SymVar> {
         self.owner_text = size.unwrap_or_default().to_string();
         self.check_operands(sym)?;
-        let value = self.value(sym)?;
+        let value = self.term_value(sym)?;
         let value = self.as_int(value);
         if size.is_some() {
             let zero = self.func.int(0);
@@ -108,7 +108,7 @@ impl<'a> ShapeFunc<'a> {
             if operands_done {
                 self.checked.insert((sym, is_intermediate));
                 if !is_intermediate {
-                    self.check(sym)?;
+                    self.assert_computable(sym)?;
                 }
                 continue;
             }
@@ -151,14 +151,15 @@ impl<'a> ShapeFunc<'a> {
         }
     }
 
-    fn check(&mut self, sym: Sym) -> Result<(), SymVar> {
+    /// Asserts that a term can be computed: divisors are not zero, and sums and products fit 64 bits. Operands are checked separately.
+    fn assert_computable(&mut self, sym: Sym) -> Result<(), SymVar> {
         match self.syms.kind(sym) {
             SymKind::FloorDiv(_, b) | SymKind::FloorMod(_, b) => {
                 if self.syms.as_int(b).is_some_and(|b| b != 0) {
                     return Ok(());
                 }
                 let text = format!("{} divides by zero", self.syms.display(sym));
-                let divisor = self.value(b)?;
+                let divisor = self.term_value(b)?;
                 let (divisor, zero) = (self.as_int(divisor), self.func.int(0));
                 let holds = self.func.binary(BinOp::Ne, divisor, zero);
                 self.assert_with_values(holds, CheckFailure::Division, &text, Vec::new(), sym)
@@ -265,7 +266,7 @@ impl<'a> ShapeFunc<'a> {
     /// [`float_estimate`](Self::float_estimate) of a term whose operands have estimates.
     fn float_estimate_from_operands(&mut self, sym: Sym) -> Result<(Expr, Expr), SymVar> {
         if !self.is_sum_or_product(sym) {
-            let value = self.value(sym)?;
+            let value = self.term_value(sym)?;
             let value = self.as_int(value);
             let value = self.func.cast(value, Ty::scalar(DType::Float64));
             let size = self.func.call(Intrin::Abs, &[value]);
@@ -298,7 +299,7 @@ impl<'a> ShapeFunc<'a> {
     }
 
     /// The value of a term. Operands are computed first, without recursion.
-    fn value(&mut self, root: Sym) -> Result<Expr, SymVar> {
+    fn term_value(&mut self, root: Sym) -> Result<Expr, SymVar> {
         let mut stack = vec![(root, false)];
         while let Some((sym, operands_done)) = stack.pop() {
             if self.values.contains_key(&sym) {

@@ -48,8 +48,8 @@ impl SizeOrder {
     }
 
     fn at_most(&mut self, func: &mut Function, a: Sym, b: Sym) -> bool {
-        if let Some(&known) = self.at_most_cache.get(&(a, b)) {
-            return known;
+        if let Some(&result) = self.at_most_cache.get(&(a, b)) {
+            return result;
         }
         // Sizes increase with each of their symbols. A symbol in `a` that `b` does not contain can make `a` larger than `b`.
         let other_vars = func.syms.free_vars(b);

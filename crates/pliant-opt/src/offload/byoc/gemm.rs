@@ -100,8 +100,8 @@ fn is_supported(check: &mut PatternCheck<'_>, transposed: bool, with_bias: bool)
         return false;
     };
     let dtypes: Vec<Option<DType>> = [lhs, rhs, root].iter().map(|&e| func.ty(e).dtype()).collect();
-    let known = dtypes[0].is_some_and(|d| d == DType::Float32 || d == DType::Float64);
-    if !known || dtypes.iter().any(|d| *d != dtypes[0]) || x.len() < 2 || w.len() < 2 {
+    let is_float = dtypes[0].is_some_and(|d| d == DType::Float32 || d == DType::Float64);
+    if !is_float || dtypes.iter().any(|d| *d != dtypes[0]) || x.len() < 2 || w.len() < 2 {
         return false;
     }
     if w.len() > 2 && w.len() != x.len() {

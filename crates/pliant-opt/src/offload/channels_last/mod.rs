@@ -120,10 +120,13 @@ fn op_call(func: &Function, e: Expr) -> Option<OpCall> {
 
 /// Whether the dims of a tensor, or of all fields of a tuple, are known.
 fn has_known_dims(func: &Function, e: Expr) -> bool {
-    let known = |ty: &TypeData| matches!(ty, TypeData::Tensor { .. }) && ty.dims().is_some();
+    let is_tensor_with_dims =
+        |ty: &TypeData| matches!(ty, TypeData::Tensor { .. }) && ty.dims().is_some();
     match func.ty(e) {
-        TypeData::Tuple(fields) => fields.iter().all(|&field| known(func.types.get(field))),
-        ty => known(ty),
+        TypeData::Tuple(fields) => {
+            fields.iter().all(|&field| is_tensor_with_dims(func.types.get(field)))
+        }
+        ty => is_tensor_with_dims(ty),
     }
 }
 
@@ -236,8 +239,8 @@ impl LayoutRewriter<'_> {
 
     /// The channels-last value of an operand: an existing one, or a new transpose.
     fn channels_last_operand(&mut self, site: &mut Site<'_>, e: Expr) -> Result<Expr, PassError> {
-        if let Some(known) = self.channels_last_value(site, e) {
-            return Ok(known);
+        if let Some(converted) = self.channels_last_value(site, e) {
+            return Ok(converted);
         }
         let rank = site.func.ty(e).dims().map_or(0, <[_]>::len) as i64;
         let axes = std::iter::once(0).chain(2..rank).chain([1]).collect();

@@ -10,7 +10,7 @@ use super::filters::IntegerFilters;
 use super::left::{QuantizedLeft, ZeroPoint};
 use super::{MULTIPLY, cast, subtract_zero_point};
 use crate::common::products::{CONVOLUTIONS, call_operands};
-use crate::offload::dequantized::{Finder, has_one_element, to_i32_integers};
+use crate::offload::dequantized::{OperandMatcher, has_one_element, to_i32_integers};
 use crate::offload::rules::conv::matcher::data_layout;
 
 /// A convolution of a dequantized input with dequantized constant weights.
@@ -29,10 +29,10 @@ impl QuantizedConvolution {
     /// # Errors
     /// If memory cannot be allocated.
     pub fn of(
-        finder: &Finder<'_>,
+        matcher: &OperandMatcher<'_>,
         value: Expr,
     ) -> Result<Option<QuantizedConvolution>, TensorError> {
-        let func = finder.func;
+        let func = matcher.func;
         let candidates = CONVOLUTIONS[..3].iter().enumerate();
         let mut candidates =
             candidates.filter_map(|(d, &op)| Some((d + 1, op, call_operands(func, value, op)?)));
@@ -46,9 +46,9 @@ impl QuantizedConvolution {
         else {
             return Ok(None);
         };
-        let x = QuantizedLeft::of(finder, args[0])
-            .filter(|x| has_one_element(func, x.scale) && zero_point_fits_input(finder, x));
-        let sizes = finder.constant_sizes(args[1]).filter(|s| s.len() == dims + 2);
+        let x = QuantizedLeft::of(matcher, args[0])
+            .filter(|x| has_one_element(func, x.scale) && zero_point_fits_input(matcher, x));
+        let sizes = matcher.constant_sizes(args[1]).filter(|s| s.len() == dims + 2);
         let (Some(x), Some(sizes)) = (x, sizes) else { return Ok(None) };
         let groups = attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
         let is_depthwise =
@@ -56,7 +56,7 @@ impl QuantizedConvolution {
         if groups != 1 && !is_depthwise {
             return Ok(None);
         }
-        let filters = IntegerFilters::of(finder, args[1], filter_dim, x.max_magnitude)?;
+        let filters = IntegerFilters::of(matcher, args[1], filter_dim, x.max_magnitude)?;
         let channel_dim = if channels_last { dims + 1 } else { 1 };
         Ok(filters.map(|filters| QuantizedConvolution {
             op,
@@ -91,12 +91,12 @@ impl QuantizedConvolution {
 }
 
 /// Whether the zero point has one element that is known to fit the 8-bit type of the input. It becomes the padding.
-fn zero_point_fits_input(finder: &Finder<'_>, x: &QuantizedLeft) -> bool {
-    let dtype = finder.func.ty(x.x).dtype();
+fn zero_point_fits_input(matcher: &OperandMatcher<'_>, x: &QuantizedLeft) -> bool {
+    let dtype = matcher.func.ty(x.x).dtype();
     match &x.zero {
         None => true,
         Some(ZeroPoint::NonConstant(e)) => {
-            has_one_element(finder.func, *e) && finder.func.ty(*e).dtype() == dtype
+            has_one_element(matcher.func, *e) && matcher.func.ty(*e).dtype() == dtype
         }
         Some(ZeroPoint::Constant(tensor)) => {
             let range = if dtype == Some(DType::Int8) { -128..=127 } else { 0..=255 };

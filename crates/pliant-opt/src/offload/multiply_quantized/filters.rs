@@ -7,7 +7,7 @@ use pliant_tensor::{Tensor, TensorError};
 use super::right::ColumnRange;
 use super::{CAST, DEQUANTIZE, MULTIPLY};
 use crate::offload::dequantized::{
-    Finder, MAX_ZERO_POINT, RESHAPES, to_f64_numbers, to_i32_integers,
+    MAX_ZERO_POINT, OperandMatcher, RESHAPES, to_f64_numbers, to_i32_integers,
 };
 
 /// Integer weights with per-filter scales.
@@ -34,12 +34,12 @@ impl IntegerFilters {
     /// # Errors
     /// If memory cannot be allocated.
     pub fn of(
-        finder: &Finder<'_>,
+        matcher: &OperandMatcher<'_>,
         e: Expr,
         filter_dim: usize,
         max_input: i64,
     ) -> Result<Option<IntegerFilters>, TensorError> {
-        let Some(dequantized_filters) = dequantized_filters(finder, e, filter_dim) else {
+        let Some(dequantized_filters) = dequantized_filters(matcher, e, filter_dim) else {
             return Ok(None);
         };
         let shape = dequantized_filters.integers.shape();
@@ -66,7 +66,7 @@ impl IntegerFilters {
             // Filters that do not fit are rejected below.
             centred_integers.push(x as i32);
         }
-        if !columns.iter().all(|c| c.fits(max_input)) {
+        if !columns.iter().all(|c| c.fits_8_bits(max_input)) {
             return Ok(None);
         }
         Ok(Some(IntegerFilters { integers: Tensor::from_slice(shape, &centred_integers)?, scales }))
@@ -75,39 +75,39 @@ impl IntegerFilters {
 
 /// Matches the constants that weights are dequantized from.
 fn dequantized_filters(
-    finder: &Finder<'_>,
+    matcher: &OperandMatcher<'_>,
     e: Expr,
     filter_dim: usize,
 ) -> Option<DequantizedFilters> {
-    let rank = finder.constant_sizes(e)?.len();
-    let along = |e: Expr| per_filter_numbers(finder, e, (rank, filter_dim));
-    let dequantized_filters = match finder.call(e, DEQUANTIZE) {
+    let rank = matcher.constant_sizes(e)?.len();
+    let along = |e: Expr| per_filter_numbers(matcher, e, (rank, filter_dim));
+    let dequantized_filters = match matcher.call(e, DEQUANTIZE) {
         Some((args, attrs)) => {
             let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
             let axis = if axis < 0 { axis + rank as i64 } else { axis };
             // Vectors lie along the axis.
-            let along = |e: Expr| match finder.constant_sizes(e)?.as_slice() {
+            let along = |e: Expr| match matcher.constant_sizes(e)?.as_slice() {
                 &[size] if size != 1 => (axis == filter_dim as i64)
-                    .then(|| per_filter_numbers(finder, e, (1, 0)))
+                    .then(|| per_filter_numbers(matcher, e, (1, 0)))
                     .flatten(),
-                _ => per_filter_numbers(finder, e, (rank, filter_dim)),
+                _ => per_filter_numbers(matcher, e, (rank, filter_dim)),
             };
             DequantizedFilters {
-                integers: finder.constant(args[0])?.clone(),
+                integers: matcher.constant(args[0])?.clone(),
                 zeros: vec![along(args[2])?],
                 scales: along(args[1])?,
             }
         }
         None => {
-            let (args, _) = finder.call(e, MULTIPLY)?;
+            let (args, _) = matcher.call(e, MULTIPLY)?;
             let sides = [(args[0], args[1]), (args[1], args[0])];
             sides.into_iter().find_map(|(quantized, scale)| {
-                let (integers, zeros) = finder.integers_and_zero_points(quantized, along)?;
+                let (integers, zeros) = matcher.integers_and_zero_points(quantized, along)?;
                 Some(DequantizedFilters { integers, zeros, scales: along(scale)? })
             })?
         }
     };
-    let sizes = finder.constant_sizes(e)?;
+    let sizes = matcher.constant_sizes(e)?;
     let same_shape =
         dequantized_filters.integers.shape().iter().zip(&sizes).all(|(&a, &b)| a as usize == b);
     let fits = |all: &Vec<f64>| all.len() == 1 || all.len() == sizes[filter_dim];
@@ -118,11 +118,11 @@ fn dequantized_filters(
 
 /// The elements of a constant that broadcasts to a tensor of rank `rank` and varies only along dim `filter_dim`.
 fn per_filter_numbers(
-    finder: &Finder<'_>,
+    matcher: &OperandMatcher<'_>,
     e: Expr,
     (rank, filter_dim): (usize, usize),
 ) -> Option<Vec<f64>> {
-    let sizes = finder.constant_sizes(e)?;
+    let sizes = matcher.constant_sizes(e)?;
     let missing = rank.checked_sub(sizes.len())?;
     if !sizes.iter().enumerate().all(|(k, &d)| d == 1 || k + missing == filter_dim) {
         return None;
@@ -130,11 +130,11 @@ fn per_filter_numbers(
     let mut inner = e;
     // A few reshapes and casts that keep the values are looked through.
     for _ in 0..8 {
-        if let Some((args, _)) = RESHAPES.iter().find_map(|&op| finder.call(inner, op)) {
+        if let Some((args, _)) = RESHAPES.iter().find_map(|&op| matcher.call(inner, op)) {
             inner = args[0];
-        } else if let Some((args, _)) = finder.call(inner, CAST) {
-            let from = finder.func.ty(args[0]).dtype();
-            let to = finder.func.ty(inner).dtype();
+        } else if let Some((args, _)) = matcher.call(inner, CAST) {
+            let from = matcher.func.ty(args[0]).dtype();
+            let to = matcher.func.ty(inner).dtype();
             let exact = matches!(from, Some(DType::Int8 | DType::UInt8))
                 && matches!(to, Some(DType::Int32 | DType::Float32));
             if !exact {
@@ -145,5 +145,5 @@ fn per_filter_numbers(
             break;
         }
     }
-    to_f64_numbers(finder.constant(inner)?)
+    to_f64_numbers(matcher.constant(inner)?)
 }

@@ -6,7 +6,7 @@ use pliant_tensor::Tensor;
 
 use super::{CAST, DEQUANTIZE, MULTIPLY, SUBTRACT};
 use crate::offload::dequantized::{
-    Finder, MAX_ZERO_POINT, has_one_element, is_scalar_or_per_row, to_f64_numbers,
+    MAX_ZERO_POINT, OperandMatcher, has_one_element, is_scalar_or_per_row, to_f64_numbers,
 };
 
 /// The values that a left operand is dequantized from.
@@ -42,13 +42,13 @@ fn byte_range(dtype: Option<DType>) -> Option<(i64, i64)> {
 
 impl QuantizedLeft {
     /// Matches an operand that is dequantized from 8-bit integers in a supported way.
-    pub fn of(finder: &Finder<'_>, e: Expr) -> Option<QuantizedLeft> {
-        let func = finder.func;
+    pub fn of(matcher: &OperandMatcher<'_>, e: Expr) -> Option<QuantizedLeft> {
+        let func = matcher.func;
         if func.ty(e).dtype() != Some(DType::Float32) {
             return None;
         }
         let (x, zero, scale, has_row_vectors) =
-            from_dequantize(finder, e).or_else(|| from_arithmetic(finder, e))?;
+            from_dequantize(matcher, e).or_else(|| from_arithmetic(matcher, e))?;
         let (low, high) = byte_range(func.ty(x).dtype())?;
         let fits = |p: Expr| match func.ty(p).dims()? {
             [along] if !has_one_element(func, p) => {
@@ -61,12 +61,12 @@ impl QuantizedLeft {
             None => ((0, 0), None),
             Some(zero) => {
                 fits(zero)?;
-                zero_point(finder, zero)?
+                zero_point(matcher, zero)?
             }
         };
         let is_valid = func.ty(scale).dtype() == Some(DType::Float32)
             && func.ty(x).dims() == func.ty(e).dims()
-            && finder.constant(scale).is_none_or(stays_finite);
+            && matcher.constant(scale).is_none_or(stays_finite);
         let max_magnitude = (high - least).max(largest - low);
         is_valid.then_some(QuantizedLeft { x, zero, scale, has_row_vectors, max_magnitude })
     }
@@ -76,28 +76,28 @@ impl QuantizedLeft {
 type LeftParts = (Expr, Option<Expr>, Expr, bool);
 
 /// Matches the operands of `R.dequantize`.
-fn from_dequantize(finder: &Finder<'_>, e: Expr) -> Option<LeftParts> {
-    let (args, attrs) = finder.call(e, DEQUANTIZE)?;
+fn from_dequantize(matcher: &OperandMatcher<'_>, e: Expr) -> Option<LeftParts> {
+    let (args, attrs) = matcher.call(e, DEQUANTIZE)?;
     let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
-    let rank = finder.func.ty(args[0]).dims()?.len();
+    let rank = matcher.func.ty(args[0]).dims()?.len();
     Some((args[0], Some(args[2]), args[1], rank == 2 && matches!(axis, 0 | -2)))
 }
 
 /// Matches a dequantization that is written as a cast, minus a zero point, times a scale.
-fn from_arithmetic(finder: &Finder<'_>, e: Expr) -> Option<LeftParts> {
-    let func = finder.func;
+fn from_arithmetic(matcher: &OperandMatcher<'_>, e: Expr) -> Option<LeftParts> {
+    let func = matcher.func;
     let has_dtype = |e: Expr, dtype: DType| func.ty(e).dtype() == Some(dtype);
-    let (args, _) = finder.call(e, MULTIPLY)?;
+    let (args, _) = matcher.call(e, MULTIPLY)?;
     let sides = [(args[0], args[1]), (args[1], args[0])];
     sides.into_iter().find_map(|(quantized, scale)| {
         let mut x =
-            finder.call(quantized, CAST).filter(|_| has_dtype(quantized, DType::Float32))?.0[0];
+            matcher.call(quantized, CAST).filter(|_| has_dtype(quantized, DType::Float32))?.0[0];
         let mut zero = None;
-        if let Some((args, _)) = finder.call(x, SUBTRACT).filter(|_| has_dtype(x, DType::Int32)) {
+        if let Some((args, _)) = matcher.call(x, SUBTRACT).filter(|_| has_dtype(x, DType::Int32)) {
             (x, zero) = (args[0], Some(args[1]));
         }
         if has_dtype(x, DType::Int32) {
-            x = finder.call(x, CAST)?.0[0];
+            x = matcher.call(x, CAST)?.0[0];
         } else if zero.is_some() {
             return None;
         }
@@ -106,9 +106,9 @@ fn from_arithmetic(finder: &Finder<'_>, e: Expr) -> Option<LeftParts> {
 }
 
 /// The range of a zero point, and the zero point itself, which is `None` if it is 0.
-fn zero_point(finder: &Finder<'_>, zero: Expr) -> Option<((i64, i64), Option<ZeroPoint>)> {
-    let func = finder.func;
-    if let Some(tensor) = finder.constant(zero) {
+fn zero_point(matcher: &OperandMatcher<'_>, zero: Expr) -> Option<((i64, i64), Option<ZeroPoint>)> {
+    let func = matcher.func;
+    if let Some(tensor) = matcher.constant(zero) {
         let all = to_f64_numbers(tensor)?;
         let is_integral = all.iter().all(|x| x.fract() == 0.0 && x.abs() <= MAX_ZERO_POINT);
         let integers = if is_integral {
@@ -131,7 +131,7 @@ fn zero_point(finder: &Finder<'_>, zero: Expr) -> Option<((i64, i64), Option<Zer
     // A cast to a wider type keeps the value.
     non_constant(zero).or_else(|| {
         let is_int32 = func.ty(zero).dtype() == Some(DType::Int32);
-        finder.call(zero, CAST).filter(|_| is_int32).and_then(|(args, _)| non_constant(args[0]))
+        matcher.call(zero, CAST).filter(|_| is_int32).and_then(|(args, _)| non_constant(args[0]))
     })
 }
 

@@ -69,7 +69,7 @@ use pliant_tensor::Tensor;
 use crate::common::products::{
     ADD, CONVOLUTIONS, LINEAR, MATMUL, MatrixProduct, call_operands, matmul_pattern,
 };
-use crate::offload::dequantized::Finder;
+use crate::offload::dequantized::OperandMatcher;
 use crate::offload::integer_epilogue::{CAST, SUBTRACT};
 use convolution::QuantizedConvolution;
 use left::{QuantizedLeft, ZeroPoint};
@@ -106,18 +106,18 @@ impl ModulePass for MultiplyQuantized {
             let count = rewrite_rules(func, &rules, ctx.ops, Some(&writers), |cx, matches| {
                 let Some(root) = matches.get(&roots[matches.rule]) else { return Ok(None) };
                 let value = cx.value(root);
-                let finder = Finder { func: cx.func, defs: cx.defs, root_var: cx.var };
+                let matcher = OperandMatcher { func: cx.func, defs: cx.defs, root_var: cx.var };
                 let to_pass_error = |e| {
                     PassError::internal(format!(
                         "the constant of an integer product cannot be created: {e}"
                     ))
                 };
                 if let Some((product, left, right)) =
-                    quantized_operands(&finder, value).map_err(to_pass_error)?
+                    quantized_operands(&matcher, value).map_err(to_pass_error)?
                 {
                     return emit_matmul(cx, product, &left, &right).map(Some);
                 }
-                match QuantizedConvolution::of(&finder, value).map_err(to_pass_error)? {
+                match QuantizedConvolution::of(&matcher, value).map_err(to_pass_error)? {
                     Some(convolution) => convolution.emit(cx).map(Some),
                     None => Ok(None),
                 }
@@ -141,12 +141,12 @@ fn may_dequantize(func: &Function) -> bool {
 
 /// The operands of a matmul, if both are dequantized and its sums are known to fit 32 bits.
 fn quantized_operands(
-    finder: &Finder<'_>,
+    matcher: &OperandMatcher<'_>,
     value: Expr,
 ) -> Result<Option<(MatrixProduct, QuantizedLeft, QuantizedRight)>, pliant_tensor::TensorError> {
-    let Some(matmul) = MatrixProduct::of(finder.func, value) else { return Ok(None) };
-    let Some(left) = QuantizedLeft::of(finder, matmul.x) else { return Ok(None) };
-    let Some(dequantized) = finder.dequantized_matmul(value) else { return Ok(None) };
+    let Some(matmul) = MatrixProduct::of(matcher.func, value) else { return Ok(None) };
+    let Some(left) = QuantizedLeft::of(matcher, matmul.x) else { return Ok(None) };
+    let Some(dequantized) = matcher.dequantized_matmul(value) else { return Ok(None) };
     let right = QuantizedRight::of(&dequantized.weights, left.max_magnitude)?;
     Ok(right.map(|right| (matmul, left, right)))
 }

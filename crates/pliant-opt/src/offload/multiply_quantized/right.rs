@@ -42,7 +42,7 @@ impl QuantizedRight {
                 integers.push(x as i32);
             }
         }
-        if !columns.iter().all(|c| c.fits(max_left)) {
+        if !columns.iter().all(|c| c.fits_8_bits(max_left)) {
             return Ok(None);
         }
         let integers = Tensor::from_slice(&[k as i64, n as i64], &integers)?;
@@ -67,7 +67,7 @@ impl ColumnRange {
     }
 
     /// Whether the integers span at most 8 bits, and sums of their products with integers of magnitude `max_left` fit 32 bits.
-    pub(super) fn fits(&self, max_left: i64) -> bool {
+    pub(super) fn fits_8_bits(&self, max_left: i64) -> bool {
         let (low, high) = self.range.unwrap_or_default();
         high - low <= 255 && self.total_magnitude.saturating_mul(max_left) <= i64::from(i32::MAX)
     }

@@ -240,14 +240,14 @@ fn needed_by_rest(func: &Function, count: usize, weights: &[Var], lifted: &[Bind
 
 /// The symbols that a function mentions outside of the lifted bindings and of its parameters.
 fn syms_of_rest(func: &Function, lifted_vars: &FxHashSet<Var>) -> Vec<SymVar> {
-    let mut rest = func.clone();
-    remove_and_substitute(&mut rest, lifted_vars, &Substitution::default());
-    let root = rest.root();
-    rest.func_mut(root).params.clear();
+    let mut remaining_func = func.clone();
+    remove_and_substitute(&mut remaining_func, lifted_vars, &Substitution::default());
+    let root = remaining_func.root();
+    remaining_func.func_mut(root).params.clear();
     let mut seen = FxHashSet::default();
     let mut out = Vec::new();
-    for_each_sym(&rest, root, |s| {
-        for v in rest.syms.free_vars(s) {
+    for_each_sym(&remaining_func, root, |s| {
+        for v in remaining_func.syms.free_vars(s) {
             if seen.insert(v) {
                 out.push(v);
             }

@@ -63,7 +63,7 @@ pub(super) fn lift_shared(
     let Some(outputs) = common_outputs(&functions) else { return Ok(module) };
     let transform = {
         let first = &functions[0];
-        let vars: Vec<Var> = outputs.iter().map(|o| o.of(first)).collect();
+        let vars: Vec<Var> = outputs.iter().map(|o| o.var_in(first)).collect();
         transform_function(&first.func, &first.weights, &first.lifted, &vars)
     };
     for s in functions {
@@ -223,19 +223,19 @@ fn retain_common(functions: &mut [SharingFunction]) {
         let Some(shared_values) = sets.reduce(|a, b| &a & &b) else { return };
         let mut changed = false;
         for s in functions.iter_mut() {
-            let mut known: FxHashSet<Var> = s.weights.iter().copied().collect();
+            let mut shared_vars: FxHashSet<Var> = s.weights.iter().copied().collect();
             let before = s.lifted.len();
             let (func, value_numbers) = (&s.func, &s.value_numbers);
             s.lifted.retain(|b| {
                 let keep = shared_values.contains(&value_numbers[&b.var])
-                    && operand_vars(func, b.value).iter().all(|v| known.contains(v));
+                    && operand_vars(func, b.value).iter().all(|v| shared_vars.contains(v));
                 if keep {
-                    known.insert(b.var);
+                    shared_vars.insert(b.var);
                 }
                 keep
             });
             changed |= s.lifted.len() != before;
-            s.value_numbers.retain(|v, _| known.contains(v));
+            s.value_numbers.retain(|v, _| shared_vars.contains(v));
         }
         if !changed {
             return;
@@ -254,7 +254,7 @@ enum TransformOutput {
 
 impl TransformOutput {
     /// The variable of a function that corresponds to this output.
-    fn of(self, s: &SharingFunction) -> Var {
+    fn var_in(self, s: &SharingFunction) -> Var {
         match self {
             TransformOutput::Param(i) => s.weights[i],
             TransformOutput::Value(number) => {
@@ -286,7 +286,7 @@ fn common_outputs(functions: &[SharingFunction]) -> Option<Vec<TransformOutput>>
 
 /// The function with the outputs of the transformation as parameters instead of the original ones.
 fn rewrite_function(s: SharingFunction, outputs: &[TransformOutput]) -> (Arc<str>, Function) {
-    let vars: Vec<Var> = outputs.iter().map(|o| o.of(&s)).collect();
+    let vars: Vec<Var> = outputs.iter().map(|o| o.var_in(&s)).collect();
     let by_number: FxHashMap<Var, Var> =
         vars.iter().filter_map(|v| Some((*s.value_numbers.get(v)?, *v))).collect();
     let SharingFunction { name, mut func, count, lifted, value_numbers, .. } = s;

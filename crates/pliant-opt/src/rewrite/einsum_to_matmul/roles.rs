@@ -16,7 +16,7 @@ impl LabelledTensor {
         self.labels.iter().position(|&l| l == label).map(|at| self.dims[at])
     }
 
-    fn has(&self, label: Label) -> bool {
+    fn contains_label(&self, label: Label) -> bool {
         self.labels.contains(&label)
     }
 }
@@ -156,7 +156,7 @@ impl LabelRoles {
             }
         }
         let summed_labels = |of: &LabelledTensor| -> Vec<Label> {
-            of.labels.iter().copied().filter(|&l| !out.has(l)).collect()
+            of.labels.iter().copied().filter(|&l| !out.contains_label(l)).collect()
         };
         let inner = summed_labels(left);
         // A label that is summed in one operand only, or that is broadcast to the size of the other operand, cannot be a summed dim

@@ -399,8 +399,8 @@ fn constant_bound(
 ) -> Option<KeyBound> {
     let ExprData::Constant(c) = *cx.func.expr(cx.value(e)) else { return None };
     let tensor = cx.func.const_tensor(c);
-    let known = |sym: Option<&Sym>| cx.func.syms.as_int(*sym?);
-    let (rows, keys) = (known(dims.iter().rev().nth(1))?, known(dims.last())?);
+    let size_of = |sym: Option<&Sym>| cx.func.syms.as_int(*sym?);
+    let (rows, keys) = (size_of(dims.iter().rev().nth(1))?, size_of(dims.last())?);
     let shape = tensor.shape();
     let [leading @ .., mask_rows, mask_keys] = shape else { return None };
     if leading.iter().any(|&d| d != 1) || (*mask_rows, *mask_keys) != (rows, keys) || keys == 0 {

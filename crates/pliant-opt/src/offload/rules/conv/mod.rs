@@ -144,8 +144,8 @@ impl Rule for Conv {
         let mut weights = Vec::with_capacity(phases.len());
         for (index, phase) in phases.iter().enumerate() {
             weights.push(match (&c.weights, &phase.convolution.weights) {
-                (Weights::Constant(whole), Weights::Constant(phase_weights)) => {
-                    let packing_key = PackingKey::of(&c, whole, index, phase);
+                (Weights::Constant(all_weights), Weights::Constant(phase_weights)) => {
+                    let packing_key = PackingKey::of(&c, all_weights, index, phase);
                     let (packed, width) = self
                         .packed_weights(packing_key, phase, phase_weights)
                         .map_err(|e| internal_error(&e))?;

@@ -123,13 +123,13 @@ fn phase_dim(c: &Convolution, k: usize, first: i64) -> PhaseDim {
 /// The weights of a phase. The filters of all groups come first, then the channels of a group, then the taps.
 fn weights(
     c: &Convolution,
-    whole: &Tensor,
+    all_weights: &Tensor,
     phase_dims: &[PhaseDim],
 ) -> Result<Tensor, TensorError> {
-    let data = whole.to_vec::<f32>()?;
+    let data = all_weights.to_vec::<f32>()?;
     let stride = |letter: char| -> i64 {
         let at = c.weight_layout.find(letter).unwrap_or(0);
-        whole.shape()[at + 1..].iter().product()
+        all_weights.shape()[at + 1..].iter().product()
     };
     let (filters_per_group, channels_per_group) = (c.filters / c.groups, c.channels / c.groups);
     let (by_filter, by_channel) = (stride('O'), stride('I'));

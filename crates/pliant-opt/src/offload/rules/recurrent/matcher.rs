@@ -142,7 +142,7 @@ fn cell(op: Op, call: &RecurrentCall<'_>) -> Option<Cell> {
 
 impl Layer {
     /// Whether the sizes of all operands are known to be consistent.
-    fn fits(&self, func: &Function) -> bool {
+    fn has_consistent_sizes(&self, func: &Function) -> bool {
         // Products of sizes may overflow, because a tensor without elements may have dims of any size.
         let checked_mul = |by: i64, size: i64| size.checked_mul(by);
         let d = self.directions;
@@ -212,7 +212,7 @@ pub(super) fn layer(
     let cell = cell(*op, &call)
         .ok_or("it has other activations than the default ones, `clip` or `input_forget`")?;
     let layer = layer_of_cell(&call, (*op, cell), binding)
-        .filter(|l| l.fits(func))
+        .filter(|l| l.has_consistent_sizes(func))
         .ok_or("its operands are not float32 of known sizes that fit each other")?;
     match layer.has_few_steps(func) {
         true => {

@@ -150,7 +150,7 @@ impl Recurrent {
     /// The packed weights of a layer, which are cached by their constants.
     fn packed_weights(&mut self, l: &Layer) -> Result<PackedWeights, pliant_tensor::TensorError> {
         if let Some((_, packed)) =
-            self.packed.iter().find(|(known, _)| same_packed_weights(known, l))
+            self.packed.iter().find(|(packed_layer, _)| same_packed_weights(packed_layer, l))
         {
             return Ok(packed.clone());
         }

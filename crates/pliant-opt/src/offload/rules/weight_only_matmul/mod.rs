@@ -48,7 +48,7 @@ mod weights;
 use pliant_pass::PassError;
 
 use crate::common::products::{LINEAR, MATMUL};
-use crate::offload::dequantized::Finder;
+use crate::offload::dequantized::OperandMatcher;
 use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
 /// The entry in the table of rules.
@@ -68,8 +68,8 @@ struct WeightOnlyMatmul;
 impl Rule for WeightOnlyMatmul {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
         let uses = site.uses();
-        let finder = Finder { func: site.func, defs: &uses.1, root_var: site.root.var };
-        let Some(product) = finder.dequantized_matmul(site.root.value) else {
+        let matcher = OperandMatcher { func: site.func, defs: &uses.1, root_var: site.root.var };
+        let Some(product) = matcher.dequantized_matmul(site.root.value) else {
             return Ok(Err(KeepReason::NotApplicable));
         };
         if !kernel::supports_operand(site.func, product.by.x) {
