@@ -99,9 +99,9 @@ def test_errors_of_registration_say_what_is_wrong():
         register_offload_rule("test.r", pattern, "f", [x, wildcard()])
     with pytest.raises(TypeError, match="a callable or the name of a packed function"):
         register_offload_rule("test.r", pattern, 5, [x, w])
-    with pytest.raises(ValueError, match="is not a name of"):
+    with pytest.raises(ValueError, match="is not a valid name of"):
         register_offload_rule("", pattern, "f", [x, w])
-    with pytest.raises(ValueError, match="is not a name of"):
+    with pytest.raises(ValueError, match="is not a valid name of"):
         register_offload_rule("test.r", pattern, "vm.builtin.copy", [x, w])
     with pytest.raises(TypeError, match="is no DFPattern"):
         register_offload_rule("test.r", 5, "f", [])

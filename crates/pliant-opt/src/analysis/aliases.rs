@@ -48,7 +48,7 @@ pub struct ParamUses {
 impl ParamUses {
     /// [`ParamUses::of`] for a module with in-place calls. `None` for other modules, in which no tensor is written to.
     pub fn of_in_place_module(module: &IRModule) -> Option<Self> {
-        module.works_in_place().then(|| ParamUses::of(module))
+        module.has_inplace_calls().then(|| ParamUses::of(module))
     }
 
     /// Computes the uses of all parameters as a least fixed point over the calls.

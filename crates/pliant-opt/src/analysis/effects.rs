@@ -14,7 +14,7 @@ use rustc_hash::FxHashSet;
 pub struct Effects {
     pure: FxHashSet<Arc<str>>,
     /// The functions and operators that write to their operands although their type says that they are pure.
-    writers: Writers,
+    writers: MayWrite,
     ops: &'static dyn OpRegistry,
 }
 
@@ -49,8 +49,8 @@ impl Effects {
         // For each enclosing function and `If`, whether an impure binding was seen in it.
         let mut open = vec![false];
         walk(f, id, |event| match event {
-            Event::Binding(_, b) if has_nested_sequence(f, b.value) => open.push(false),
-            Event::Bound(_, b) => {
+            Event::EnterBinding(_, b) if has_nested_sequence(f, b.value) => open.push(false),
+            Event::LeaveBinding(_, b) => {
                 let impure = match f.expr(b.value) {
                     ExprData::If { .. } => open.pop().expect("every If was entered"),
                     ExprData::Func(_) => {

@@ -113,7 +113,7 @@ fn symbols_of_known_size(func: &mut Function) -> Vec<(SymVar, Sym)> {
                 defined.extend(type_syms(func, func.var(p).ty));
             }
         }
-        Event::Binding(position, b) => {
+        Event::EnterBinding(position, b) => {
             if let Some(cast) = b.cast.expand() {
                 for v in type_syms(func, cast) {
                     *sites.entry(v).or_default() += 1;

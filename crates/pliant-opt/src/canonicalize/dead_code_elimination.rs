@@ -195,7 +195,7 @@ impl<'a> NeededBindings<'a> {
     }
 
     fn index_binding(&mut self, event: Event) {
-        let Event::Binding(position, b) = event else { return };
+        let Event::EnterBinding(position, b) = event else { return };
         self.bindings.insert(b.var, b);
         if self.impure.contains(&b.var) {
             self.roots.entry(position.seq).or_default().push(b.var);

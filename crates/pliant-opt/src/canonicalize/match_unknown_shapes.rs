@@ -93,7 +93,7 @@ impl ModulePass for MatchUnknownShapes {
 fn lacks_shapes(func: &Function) -> bool {
     let mut reads_unknown_sizes = false;
     walk(func, func.root(), |event| {
-        if let Event::Binding(_, b) = event {
+        if let Event::EnterBinding(_, b) = event {
             reads_unknown_sizes |= !reads_unknown_sizes && needs_shapes(func, b.value) && {
                 let mut unknown = false;
                 for_each_expr(func, b.value, |e| {
@@ -111,13 +111,15 @@ fn needs_shapes(func: &Function, value: Expr) -> bool {
     match *func.expr(value) {
         // A reshape with explicit sizes does not need the operand's sizes.
         ExprData::Call { callee: Callee::Op(RESHAPE), .. } => func.ty(value).dims().is_none(),
-        ExprData::Call { callee: Callee::Op(op), .. } => match pliant_ops::numbers_of(op.name()) {
-            // A symbol for a size that may be 1 would change the rank of the result.
-            Numbers::Ones if func.rank_of(func.expr_ty(value)).is_none() => false,
-            // The number of results is determined at run time.
-            Numbers::Last(_) => false,
-            _ => pliant_ops::needs_shapes(op),
-        },
+        ExprData::Call { callee: Callee::Op(op), .. } => {
+            match pliant_ops::constant_sizes_of(op.name()) {
+                // A symbol for a size that may be 1 would change the rank of the result.
+                ConstantSizes::WhetherOne if func.rank_of(func.expr_ty(value)).is_none() => false,
+                // The number of results is determined at run time.
+                ConstantSizes::LastDim(_) => false,
+                _ => pliant_ops::needs_shapes(op),
+            }
+        }
         _ => false,
     }
 }

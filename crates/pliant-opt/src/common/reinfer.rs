@@ -31,7 +31,7 @@ pub(crate) fn reinfer(
     let reinfer = Reinfer { module, ops, widen };
     for event in events {
         match event {
-            Event::Bound(_, b) => {
+            Event::LeaveBinding(_, b) => {
                 if let Err(e) = reinfer.reinfer_binding(func, b) {
                     let problem = Problem::new(e.message).at(func.var(b.var).span);
                     problems.push(match e.help {

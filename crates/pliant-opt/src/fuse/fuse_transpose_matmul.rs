@@ -63,7 +63,7 @@ impl ModulePass for FuseTransposeMatmul {
         if !ctx.kernels() {
             return Ok(module);
         }
-        let writers = Writers::of(&module);
+        let writers = MayWrite::of(&module);
         let matmul = matmul_pattern(&wildcard(), &wildcard());
         let permute = is_op(PERMUTE_DIMS).call([wildcard()]);
         let roots: [Pattern; 2] = [matmul, permute];

@@ -80,7 +80,7 @@ impl ModulePass for CallTirRewrite {
 
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         // After this pass, in-place calls can no longer be recognised.
-        let in_place = module.works_in_place();
+        let in_place = module.has_inplace_calls();
         let mut module = CopyWrittenViews.run(module, ctx)?;
         for_each_relax(&mut module, ctx, |_, func| {
             let changed = rewrite_calls(func)?;

@@ -105,7 +105,7 @@ impl Origins {
         let by_var = func.params().iter().map(|&p| (p, origin)).collect();
         let mut origins = Origins { by_var, tuples: FxHashMap::default() };
         walk(func, func.root(), |event| {
-            if let Event::Bound(_, binding) = event {
+            if let Event::LeaveBinding(_, binding) = event {
                 if let Some(origin) = origins.origin_of(func, binding.value) {
                     origins.by_var.insert(binding.var, origin);
                 }

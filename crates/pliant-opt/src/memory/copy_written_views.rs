@@ -136,7 +136,7 @@ fn views_to_copy(func: &Function, aliases: &mut MemoryAliases) -> FxHashSet<Var>
     let (mut copied_views, mut last) = (FxHashSet::default(), None);
     walk(func, func.root(), |event| {
         let operand = match event {
-            Event::Bound(_, b) => {
+            Event::LeaveBinding(_, b) => {
                 views.extend(view_source(func, b.value).map(|source| (b.var, source)));
                 copied_views.extend(copied_var(func, b.value).filter(|&v| last == Some(v)));
                 last = Some(b.var);

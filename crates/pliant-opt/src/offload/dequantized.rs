@@ -81,12 +81,12 @@ pub(crate) struct OperandMatcher<'a> {
 impl OperandMatcher<'_> {
     /// The operands and attributes of an operand's value, if it is a call of `op`.
     pub fn call(&self, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
-        call_operands(self.func, self.defs.value_beside(self.func, e, self.root_var), op)
+        call_operands(self.func, self.defs.value_in_epoch(self.func, e, self.root_var), op)
     }
 
     /// The constant value of an operand; `None` if it is not constant.
     pub fn constant(&self, e: Expr) -> Option<&Tensor> {
-        match self.func.expr(self.defs.value_beside(self.func, e, self.root_var)) {
+        match self.func.expr(self.defs.value_in_epoch(self.func, e, self.root_var)) {
             ExprData::Constant(c) => Some(self.func.const_tensor(*c)),
             _ => None,
         }

@@ -102,7 +102,7 @@ impl ModulePass for FuseOpsByPattern {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let (mut outlined_functions, writers) =
-            (OutlinedFunctions::of(&module), Writers::of(&module));
+            (OutlinedFunctions::of(&module), MayWrite::of(&module));
         let mut rule_sets = Vec::new();
         for p in &self.patterns {
             let set = RuleSet::new([p.pattern.clone()], ctx.ops);
@@ -134,7 +134,7 @@ struct Fuser<'a> {
     rules: &'a RuleSet,
     ctx: &'a PassContext,
     outlined_functions: &'a mut OutlinedFunctions,
-    writers: &'a Writers,
+    writers: &'a MayWrite,
 }
 
 impl Fuser<'_> {

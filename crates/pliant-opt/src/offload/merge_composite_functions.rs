@@ -104,7 +104,7 @@ impl ModulePass for MergeCompositeFunctions {
             return Ok(module);
         }
         let (mut outlined_functions, writers) =
-            (OutlinedFunctions::of(&module), Writers::of(&module));
+            (OutlinedFunctions::of(&module), MayWrite::of(&module));
         let composites: FxHashMap<Arc<str>, Arc<Function>> = module
             .relax_funcs()
             .filter(|(name, _)| backends.contains_key(*name))
@@ -191,7 +191,7 @@ impl Merger<'_> {
 
     fn nodes(&self, func: &Function, defs: &Defs, block: Block) -> Vec<Node> {
         let (bindings, join) = (&func.block(block).bindings, func.block(block).dataflow);
-        let dependences = needs_in_block(func, block);
+        let dependences = dependences_in_block(func, block);
         let mut nodes: Vec<Node> = Vec::with_capacity(bindings.len());
         for (i, (b, dependences)) in bindings.iter().zip(dependences).enumerate() {
             let backend = if b.cast.is_some() { None } else { self.backend(func, b.value) };
@@ -357,7 +357,7 @@ fn read_outside(func: &Function) -> FxHashSet<Var> {
     let mut defining_block: FxHashMap<Var, Block> = FxHashMap::default();
     let mut out = FxHashSet::default();
     walk(func, func.root(), |event| match event {
-        Event::Binding(position, b) => {
+        Event::EnterBinding(position, b) => {
             for v in operand_vars(func, b.value) {
                 if defining_block.get(&v).is_some_and(|&h| h != position.block) {
                     out.insert(v);

@@ -101,7 +101,7 @@ impl ModulePass for OffloadKernels {
         if rules.is_empty() {
             return Ok(module);
         }
-        let (loop_functions, writers) = (LoopFunctions::new(&module), Writers::of(&module));
+        let (loop_functions, writers) = (LoopFunctions::new(&module), MayWrite::of(&module));
         let mut offloader = Offloader { rules, loop_functions, writers, ctx };
         for (name, func) in &mut module.functions {
             ctx.check_cancelled()?;
@@ -121,7 +121,7 @@ impl ModulePass for OffloadKernels {
 struct Offloader<'a> {
     rules: Vec<(Box<dyn Rule>, RuleInfo)>,
     loop_functions: LoopFunctions,
-    writers: Writers,
+    writers: MayWrite,
     ctx: &'a PassContext,
 }
 

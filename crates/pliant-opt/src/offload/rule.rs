@@ -158,7 +158,7 @@ pub struct Site<'a> {
     /// The context of the pass.
     pub ctx: &'a PassContext,
     /// The functions that may write to their operands.
-    pub writers: &'a Writers,
+    pub writers: &'a MayWrite,
     /// The result of [`Site::uses`], which is computed at its first call.
     pub(super) uses: &'a OnceCell<ReadersAndDefs>,
     pub(super) namer: &'a mut Option<Namer>,

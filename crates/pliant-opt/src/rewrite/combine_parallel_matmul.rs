@@ -91,7 +91,7 @@ fn matmul_groups(
     func: &mut Function,
     block: Block,
     ops: &dyn OpRegistry,
-    writers: &Writers,
+    writers: &MayWrite,
 ) -> Vec<Vec<CombinableMatmul>> {
     let (x, w) = (wildcard(), wildcard());
     let pattern = matmul_pattern(&x, &w);

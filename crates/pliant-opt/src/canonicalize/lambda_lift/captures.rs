@@ -84,7 +84,7 @@ impl LocalFuncs {
                 self.owners.extend(enclosing.last().map(|&id| (seq, id)));
             }
             Event::Result(_) => leave_scope(&mut syms, &mut scopes),
-            Event::Binding(position, b) => match func.expr(b.value) {
+            Event::EnterBinding(position, b) => match func.expr(b.value) {
                 ExprData::Func(id) => {
                     let index = self.funcs.len();
                     self.by_id.insert(*id, index);

@@ -34,7 +34,7 @@ pub(super) fn caller_facts(module: &IRModule) -> CallerFactsByName {
     for (_, func) in module.relax_funcs() {
         let closures = loop_closures(func);
         walk(func, func.root(), |event| match event {
-            Event::Binding(_, b) => analysis.visit_binding(func, b, &closures),
+            Event::EnterBinding(_, b) => analysis.visit_binding(func, b, &closures),
             Event::Result(seq) => analysis.record_escapes(func, func.seq(seq).result, &[]),
             _ => {}
         });

@@ -135,7 +135,7 @@ impl FunctionLowering<'_> {
         for param in func.params().to_vec() {
             self.record_scalar_param(func, param);
         }
-        self.namer.at(func.params().first().map_or(Span::NONE, |&p| func.var(p).span));
+        self.namer.set_span(func.params().first().map_or(Span::NONE, |&p| func.var(p).span));
         self.open_scope(func, &old_bindings, func.seq(body).result);
         self.match_params(func, &mut out)?;
         let want = func.ret_ty();
@@ -480,8 +480,8 @@ impl FunctionLowering<'_> {
             // Symbols are not negative, so most terms need no check.
             let zero = func.syms.int(0);
             let allocation = self.allocations.get(&target).cloned();
-            let allocation =
-                allocation.filter(|_| pliant_ops::prove::at_most(func, zero, target) != Some(true));
+            let allocation = allocation
+                .filter(|_| pliant_ops::size_proofs::at_most(func, zero, target) != Some(true));
             let size = allocation.map(|(span, writer)| {
                 at = Some(span);
                 writer.map_or(String::new(), |name| format!(", for the result of '{name}'"))

@@ -436,10 +436,16 @@ impl FunctionLowering<'_> {
 
     /// The expected value of a dim as text for messages: the term, then a tab and the origins of its symbols.
     fn expected_text(&self, func: &Function, term: Sym, description: &str) -> String {
-        let wholes = origins::Wholes::of(func);
-        let text = wholes.shown(&func.syms.display(term).to_string());
+        let divisible_sizes = size_origins::DivisibleSizes::of(func);
+        let text = divisible_sizes.in_user_symbols(&func.syms.display(term).to_string());
         let origin = |v| self.origins.get(&v).map(String::as_str);
-        match origins::told(&func.syms, term, description, &wholes, origin) {
+        match size_origins::describe_origins(
+            &func.syms,
+            term,
+            description,
+            &divisible_sizes,
+            origin,
+        ) {
             Some(origin_text) => format!("{text}\t{origin_text}"),
             None => text,
         }

@@ -80,7 +80,7 @@ pub struct ReadInfo {
 
 impl ReadInfo {
     /// Collects the information about a function.
-    pub fn of(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Self {
+    pub fn of(func: &Function, ops: &dyn OpRegistry, writers: &MayWrite) -> Self {
         let defs = Defs::of(func, ops, Some(writers));
         let mut readers: FxHashMap<Var, Vec<Option<Var>>> = FxHashMap::default();
         let mut bindings = FxHashMap::default();

@@ -101,7 +101,7 @@ fn is_matmul_operand_or_result(site: &Site<'_>, x: Expr) -> bool {
         _ => false,
     };
     let (readers, defs) = site.uses();
-    let value = defs.value_beside(site.func, x, site.root.var);
+    let value = defs.value_in_epoch(site.func, x, site.root.var);
     is_matmul(site.func, value)
         || readers.reading_bindings(site.root.var).iter().any(|b| is_matmul(site.func, b.value))
 }

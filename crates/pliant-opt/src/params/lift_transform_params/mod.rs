@@ -210,7 +210,7 @@ fn needed_by_rest(func: &Function, count: usize, weights: &[Var], lifted: &[Bind
     let lifted_vars: FxHashSet<Var> = lifted.iter().map(|b| b.var).collect();
     let mut read = shape_vars(func);
     walk(func, func.root(), |event| match event {
-        Event::Binding(_, b) if !lifted_vars.contains(&b.var) => {
+        Event::EnterBinding(_, b) if !lifted_vars.contains(&b.var) => {
             read.extend(operand_vars(func, b.value))
         }
         Event::Result(seq) => read.extend(operand_vars(func, func.seq(seq).result)),

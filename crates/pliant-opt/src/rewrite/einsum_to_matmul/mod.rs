@@ -105,8 +105,8 @@ impl Einsum {
         let &[a, b] = cx.func.list(fields) else { return None };
         let sizes = [dims(cx.func, a)?, dims(cx.func, b)?];
         let attrs = defining_attrs(cx, root)?;
-        let terms = Terms::parse(attrs.get("subscripts")?.as_str()?).ok()?;
-        let equation = terms.over(&[sizes[0].len(), sizes[1].len()]).ok()?;
+        let parsed = ParsedEquation::parse(attrs.get("subscripts")?.as_str()?).ok()?;
+        let equation = parsed.for_ranks(&[sizes[0].len(), sizes[1].len()]).ok()?;
         let (dtype, result) = (cx.func.ty(root).dtype()?, dims(cx.func, root)?);
         Some(Einsum { operands: [a, b], equation, sizes, result, dtype })
     }

@@ -57,7 +57,7 @@ pub(super) fn loop_function_call(
     let mask_at = operands.len();
     operands.extend(visible);
     let offset: Vec<_> = a.causal.into_iter().collect();
-    te_call_sized(cx.func, "attention", &operands, &offset, |t, offset| {
+    te_call_with_sizes(cx.func, "attention", &operands, &offset, |t, offset| {
         let source_view = |k: usize| heads_view(&t[k], a.sources[k].layout);
         let (q, k, v) = (source_view(0), source_view(1), source_view(2));
         let is_single_head = a.sources[0].layout == Layout::SingleHead;

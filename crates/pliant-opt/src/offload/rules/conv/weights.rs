@@ -65,7 +65,7 @@ fn pack_shared(
     let mut packed = vec![0f32; size.0 * size.1];
     for row in 0..taps * channels_per_group {
         for filter in 0..c.filters {
-            let offset = shared_place(size, row as usize, filter as usize);
+            let offset = shared_panel_offset(size, row as usize, filter as usize);
             packed[offset] = at(filter, row % channels_per_group, row / channels_per_group);
         }
     }
@@ -80,17 +80,17 @@ fn pack_winograd(
     at: impl Fn(i64, i64, i64) -> f32,
 ) -> Result<Tensor, TensorError> {
     let count = (c.channels * c.filters) as usize;
-    let mut matrix = vec![0f32; tile.numbers() * count];
+    let mut matrix = vec![0f32; tile.filter_elements() * count];
     for channel in 0..c.channels {
         for filter in 0..c.filters {
             let filter_taps = std::array::from_fn(|tap| f64::from(at(filter, channel, tap as i64)));
             let offset = (channel * c.filters + filter) as usize;
-            for (point, value) in tile.turned_kernel(&filter_taps).into_iter().enumerate() {
+            for (point, value) in tile.transform_filter(&filter_taps).into_iter().enumerate() {
                 matrix[point * count + offset] = value as f32;
             }
         }
     }
-    let rows = tile.numbers() as i64 * c.channels;
+    let rows = tile.filter_elements() as i64 * c.channels;
     pack_panels(&Tensor::from_slice(&[rows, c.filters], &matrix)?, false)
 }
 

@@ -126,7 +126,7 @@ fn dequantized_input(
     e: Expr,
     var: Var,
 ) -> Option<(Expr, Option<Expr>)> {
-    let value = |e: Expr| defs.value_beside(func, e, var);
+    let value = |e: Expr| defs.value_in_epoch(func, e, var);
     let (mut x, mut zero) = (e, None);
     if let Some((&[left, right], _)) = call_operands(func, value(x), SUBTRACT)
         && func.ty(right).dtype() == Some(DType::Int32)
@@ -147,7 +147,7 @@ fn zero_point_fits(func: &Function, defs: &Defs, (zero, x): (Expr, Expr), var: V
         Some(DType::Int8) => -128..=127,
         _ => 0..=255,
     };
-    let value = defs.value_beside(func, zero, var);
+    let value = defs.value_in_epoch(func, zero, var);
     if let ExprData::Constant(c) = func.expr(value) {
         let numbers = to_i32_integers(func.const_tensor(*c)).ok().flatten();
         return numbers.is_some_and(|all| all.iter().all(|n| range.contains(n)));

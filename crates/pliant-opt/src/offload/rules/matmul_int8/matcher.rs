@@ -60,7 +60,7 @@ pub(super) fn non_constant_matrix(
     binding: Binding,
 ) -> Option<NonConstantMatrix> {
     let args = call_operands(func, binding.value, MATMUL)?.0;
-    let value = |e: Expr| defs.value_beside(func, e, binding.var);
+    let value = |e: Expr| defs.value_in_epoch(func, e, binding.var);
     let (mut matrix, mut zero) = (args[1], None);
     if let Some((&[left, right], _)) = call_operands(func, value(matrix), SUBTRACT)
         && func.ty(right).dtype() == Some(DType::Int32)
@@ -93,7 +93,7 @@ pub(super) fn match_matmul(
     rows: Sym,
 ) -> Option<IntegerMatmul> {
     let args = call_operands(func, binding.value, MATMUL)?.0;
-    let value = |e: Expr| defs.value_beside(func, e, binding.var);
+    let value = |e: Expr| defs.value_in_epoch(func, e, binding.var);
     let (mut x, mut zero) = (args[0], None);
     if let Some((&[left, right], _)) = call_operands(func, value(x), SUBTRACT)
         && func.ty(right).dtype() == Some(DType::Int32)

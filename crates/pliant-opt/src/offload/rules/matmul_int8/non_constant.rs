@@ -25,7 +25,7 @@ pub(super) fn pack_matrix(
         return Ok(Err("the shape of its right operand is unknown".into()));
     };
     let column_count = site.func.syms.as_int(columns).and_then(|n| usize::try_from(n).ok());
-    let width = quad_panel_width(column_count) as i64;
+    let width = vnni_panel_width(column_count) as i64;
     let ceil_div = |site: &mut Site<'_>, size, divisor: i64| {
         let (divisor, round_up) = (site.func.syms.int(divisor), site.func.syms.int(divisor - 1));
         let sum = site.func.syms.add(size, round_up);
