@@ -14,7 +14,7 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
         "write_pattern",
         "one arm for each kind of pattern",
     ),
-    ("crates/pliant-pass/src/pattern/matcher.rs", "kind", "one arm for each kind of pattern"),
+    ("crates/pliant-pass/src/pattern/matcher.rs", "expand", "one arm for each kind of pattern"),
     ("crates/pliant-ir/src/print/tir.rs", "item", "one arm for each kind of statement"),
     ("crates/pliant-ops/src/ops/vision/nms.rs", "suppress", "one loop nest, as it is generated"),
     (

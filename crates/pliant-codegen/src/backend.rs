@@ -22,8 +22,8 @@ pub struct CodegenOptions {
     /// Whether generated loops poll the interrupt flag.
     pub check_interrupt: bool,
     /// Whether generated code compares each index with the size of its buffer directly before the access, even if it was proved to
-    /// be in bounds. An access out of bounds then fails with an internal error ([`pliant_tensor::CheckFailure::Internal`]). Default: on
-    /// in builds with debug assertions.
+    /// be in bounds. An access out of bounds then fails with an internal error ([`pliant_tensor::CheckFailure::Internal`]).
+    /// Default: on in builds with debug assertions.
     pub check_accesses: bool,
 }
 

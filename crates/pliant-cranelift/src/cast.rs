@@ -235,8 +235,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Rounds a float64 to odd as float32, as [`pliant_tensor::round_to_bf16`] does. The result rounds to the same narrow float as the
-    /// float64.
+    /// Rounds a float64 to odd as float32, as [`pliant_tensor::round_to_bf16`] does. The result rounds to the same narrow float as
+    /// the float64.
     fn odd_f32(&mut self, v: Value) -> Value {
         let flags = cranelift_codegen::ir::MemFlagsData::new();
         let near = self.b.ins().fdemote(types::F32, v);

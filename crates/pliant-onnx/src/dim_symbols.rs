@@ -77,8 +77,8 @@ impl DimSymbols {
         Ok(())
     }
 
-    /// For each size with a divisor: the program name of the quotient, the name of the size, and the divisor. [`DivisibleSizes`] expects
-    /// this format.
+    /// For each size with a divisor: the program name of the quotient, the name of the size, and the divisor. [`DivisibleSizes`]
+    /// expects this format.
     pub(crate) fn divisible_triples(&self) -> Vec<String> {
         let triple = |(name, part): (&String, &String)| {
             [part.clone(), name.clone(), self.divisor(name).to_string()]

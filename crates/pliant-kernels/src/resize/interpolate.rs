@@ -1,8 +1,8 @@
 //! Results that are weighted sums of neighbors.
 //!
 //! The neighbors of a vector of results are one permutation of a vector of the image if they lie within it, which is so unless the
-//! image becomes smaller. Other neighbors are loaded one by one. The permutations and offsets are computed once for all rows. Resized
-//! rows are kept while the following rows of results need them.
+//! image becomes smaller. Other neighbors are loaded one by one. The permutations and offsets are computed once for all rows.
+//! Resized rows are kept while the following rows of results need them.
 
 use std::ops::Range;
 use std::ptr::null;

@@ -53,26 +53,7 @@ impl<'s> FuncParser<'_, 's> {
                 }
                 Ok(Val::Expr(self.b.func_mut().tuple(&fields)))
             }
-            TupleGetItem => {
-                let [tuple, index] = call.args.as_slice() else {
-                    return Err(self.error(
-                        ErrorKind::Arguments,
-                        e.range,
-                        "R.TupleGetItem takes a tuple and an index",
-                    ));
-                };
-                let (tuple, index) = (self.value(tuple)?, self.value(index)?);
-                let at = self.as_sym(&index).and_then(|s| self.b.func().syms.as_int(s));
-                let Some(at) = at.and_then(|i| u32::try_from(i).ok()) else {
-                    return Err(self.error(
-                        ErrorKind::Value,
-                        e.range,
-                        "the index must be a constant",
-                    ));
-                };
-                let tuple = self.operand(tuple, None, e.range)?;
-                Ok(Val::Expr(self.b.func_mut().tuple_get_item(tuple, at)))
-            }
+            TupleGetItem => self.tuple_get_item(e, call),
             ExternFunc => {
                 let name = self.one_string("R.ExternFunc", e, call)?;
                 Ok(Val::Expr(self.b.func_mut().extern_func(&name)))
@@ -95,6 +76,21 @@ impl<'s> FuncParser<'_, 's> {
                 format!("`{}` is not an expression", self.cx.slice(call.func.range)),
             )),
         }
+    }
+
+    /// `R.TupleGetItem(tuple, index)`
+    fn tuple_get_item(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
+        let [tuple, index] = call.args.as_slice() else {
+            let text = "R.TupleGetItem takes a tuple and an index";
+            return Err(self.error(ErrorKind::Arguments, e.range, text));
+        };
+        let (tuple, index) = (self.value(tuple)?, self.value(index)?);
+        let at = self.as_sym(&index).and_then(|s| self.b.func().syms.as_int(s));
+        let Some(at) = at.and_then(|i| u32::try_from(i).ok()) else {
+            return Err(self.error(ErrorKind::Value, e.range, "the index must be a constant"));
+        };
+        let tuple = self.operand(tuple, None, e.range)?;
+        Ok(Val::Expr(self.b.func_mut().tuple_get_item(tuple, at)))
     }
 
     // ---- arguments ----

@@ -232,7 +232,7 @@ fn structural_errors() {
     );
     assert_eq!(
         relax("with R.dataflow():\n    with R.dataflow():\n        y = x\nreturn x"),
-        "4:9 `with R.dataflow():` PL0109: a dataflow block is already open: they do not nest"
+        "4:9 `with R.dataflow():` PL0109: a dataflow block is already open; dataflow blocks cannot be nested"
     );
     assert_eq!(
         errors("@I.ir_module\nclass M:\n    def f(x):\n        return x\n"),

@@ -151,7 +151,8 @@ impl<'a> ShapeFunc<'a> {
         }
     }
 
-    /// Asserts that a term can be computed: divisors are not zero, and sums and products fit 64 bits. Operands are checked separately.
+    /// Asserts that a term can be computed: divisors are not zero, and sums and products fit 64 bits. Operands are checked
+    /// separately.
     fn assert_computable(&mut self, sym: Sym) -> Result<(), SymVar> {
         match self.syms.kind(sym) {
             SymKind::FloorDiv(_, b) | SymKind::FloorMod(_, b) => {

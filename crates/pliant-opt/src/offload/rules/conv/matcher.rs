@@ -182,10 +182,7 @@ pub(super) fn convolution(
     let layout = attrs.get("kernel_layout").and_then(AttrValue::as_str);
     let weight_layout = layout.ok_or("its kernel layout is unknown")?.to_string();
     let letters = &"DHW"[3 - dims..];
-    let size = |letter: char| {
-        let at = weight_layout.find(letter)?;
-        weights.shape().get(at).copied()
-    };
+    let size = |letter: char| weights.shape().get(weight_layout.find(letter)?).copied();
     let mut required = letters.chars().chain(['I', 'O']);
     let layout_rank = weight_layout.len().max(weights.shape().len());
     if layout_rank != dims + 2 || !required.all(|letter| size(letter).is_some()) {
