@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pliant_ops::te::{self, Stmt, TeError, TupleReducer, TupleReduction};
+use pliant_ops::te::{self, Stmt, TeError, TupleReducer};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use rustc_hash::FxHashMap;
@@ -247,7 +247,7 @@ fn buffer(obj: &Bound<'_, PyAny>) -> Result<te::Tensor> {
 /// The result of a reducer of several values. A field of it is the reduction of one of the values.
 #[pyclass(frozen, module = "pliant.te")]
 pub struct TupleReduction {
-    pub(super) reduced: TupleReduction,
+    pub(super) reduced: te::TupleReduction,
     pub(super) field: Option<usize>,
 }
 
@@ -299,7 +299,7 @@ pub fn te_reduce_several(
     if let Some(e) = failure {
         return Err(e);
     }
-    let reduced = TupleReduction {
+    let reduced = te::TupleReduction {
         reducer: Arc::new(reducer.map_err(|e| Error::Value(e.to_string()))?),
         source,
         axes: axes_of(axis)?,
