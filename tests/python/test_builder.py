@@ -212,7 +212,7 @@ def test_bad_functions() -> None:
         bb.emit(relax.op.add(x, x))
     with pytest.raises(ValueError, match="stranger is neither a parameter"), bb.function("main", [x]):
         bb.emit(relax.op.add(x, stranger))
-    with pytest.raises(ValueError, match="do not nest"), bb.function("main", [x]), bb.dataflow(), bb.dataflow():
+    with pytest.raises(ValueError, match="cannot be nested"), bb.function("main", [x]), bb.dataflow(), bb.dataflow():
         pass
     with pytest.raises(ValueError, match="still open"), bb.function("main", [x]), bb.function("f", [x]):
         pass

@@ -392,5 +392,5 @@ def test_a_replacement_that_is_the_match_ends():
 def test_a_replacement_cannot_read_what_comes_later() -> None:
     later = two_adds.body.blocks[0].bindings[-1].var
     first = two_adds.body.blocks[0].bindings[0].value
-    with pytest.raises(ValueError, match="callback of rewrite_call.*not in view"):
+    with pytest.raises(ValueError, match="callback of rewrite_call.*used outside of its scope"):
         rewrite_call(is_op("relax.add")(wildcard(), wildcard()), lambda e, _: R.exp(later) if e.same_as(first) else e, two_adds)

@@ -274,7 +274,7 @@ class Module:
             "for i in range(4):\n    with T.block('b'):\n        v = T.axis.spatial(4, i)\n        T.where(F(v) > 1)\n        B[v] = 1",
             "in T.where or in the range of an axis",
         ),
-        ("B[0] = " + " + ".join(["F(0)"] * 600), "makes 600 calls, more than 500"),
+        ("B[0] = " + " + ".join(["F(0)"] * 600), "contains 600 calls, more than 500"),
     ],
 )
 def test_calls_that_have_no_place_are_refused(body: str, message: str) -> None:

@@ -94,7 +94,7 @@ def test_several_formulas_are_several_stages() -> None:
 
 @pytest.mark.parametrize(("reducer", "message"), [
     (lambda k, x: te.comm_reducer(lambda a, b: a, lambda i, v: (0, 0))((k.var, x[k]), axis=k), "2"),
-    (lambda k, x: te.comm_reducer(lambda a, b: (a[0],), lambda i, v: (0, 0))((k.var, x[k]), axis=k), "gives 1 values"),
+    (lambda k, x: te.comm_reducer(lambda a, b: (a[0],), lambda i, v: (0, 0))((k.var, x[k]), axis=k), "returns 1 values"),
     (lambda k, x: te.comm_reducer(lambda a, b: a, lambda i: (0,))((x[k],), axis=k)[3], "no value 3"),
 ])
 def test_bad_reducers(reducer: Any, message: str) -> None:

@@ -209,9 +209,9 @@ def test_a_rule_of_other_types_than_its_pattern_is_refused_where_it_is_written()
         )
 
     make = PatternMatchingRewriter.from_module  # noqa: F405
-    with pytest.raises(ValueError, match=r"parameter 'A' is of type R.Tensor\(\(17,\).* in replacement"):
+    with pytest.raises(ValueError, match=r"parameter 'A' has type R.Tensor\(\(17,\).* in replacement"):
         make(module("R.Tensor([17], 'float32')", "R.exp(A)"))
-    with pytest.raises(ValueError, match="the result is of type .*int32.* in replacement"):
+    with pytest.raises(ValueError, match="the result has type .*int32.* in replacement"):
         make(module("R.Tensor([16], 'float32')", "R.astype(A, 'int32')"))
     make(module("R.Tensor([16], 'float32')", "R.sin(A)"))
 

@@ -72,7 +72,7 @@ CALLS: list[tuple[tuple[str, ...], str, str]] = [
     ((F,), "R.topk(x, k=4)", "k is 4, but axis 1 has size 3"),
     ((F,), 'R.topk(x, k=1, ret_type="all")', "ret_type must be one of"),
     ((F,), "R.median(x, axis=[0, 1])", "one integer"),
-    ((F, F), 'R.einsum((x, y), subscripts="ij->ij")', "name 1 operands"),
+    ((F, F), 'R.einsum((x, y), subscripts="ij->ij")', "terms for 1 operands"),
     ((F,), 'R.einsum((x,), subscripts="ijk")', "does not fit the rank"),
     ((F,), 'R.einsum((x,), subscripts="ij->k")', "in no operand"),
     ((F, F), 'R.einsum((x, R.const([1.0, 2.0])), subscripts="ij,j")', "has the sizes 3 and 2"),
@@ -95,7 +95,7 @@ CALLS: list[tuple[tuple[str, ...], str, str]] = [
     ((SEQ, W, R5), "R.nn.gru(x, y, z)", "must be of shape"),
     ((SEQ, W, F), "R.nn.rnn(x, y, z)", "3 dims"),
     ((F,), "R.signal.dft(x)", "must be 1 (real) or 2 (complex)"),
-    ((ROWS,), "R.signal.dft(x, axis=2)", "no axis"),
+    ((ROWS,), "R.signal.dft(x, axis=2)", "must not be the last dim"),
     ((SEQ,), "R.signal.stft(x, R.prim_value(2))", "a window or a frame_length"),
 ]
 

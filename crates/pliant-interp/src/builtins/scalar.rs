@@ -51,6 +51,6 @@ pub(super) fn trip_count(a: Args<'_>) -> Result<Value> {
     } else {
         0
     };
-    let text = || format!("R.range({start}, {stop}) has more than 2^63 turns");
+    let text = || format!("R.range({start}, {stop}) has more than 2^63 iterations");
     i64::try_from(count).map(Value::Int).map_err(|_| InterpError::check(text()))
 }
