@@ -89,15 +89,22 @@ pub fn linear(f: &mut PrimFunc, buffer: Buffer, indices: &[Expr]) -> Result<Expr
     Ok(acc.unwrap_or_else(|| f.int(0)))
 }
 
-/// `a * dim + index`, simplified to `x` if `a` is `x // dim` and `index` is `x % dim`.
+/// `a * dim + index`. If `index` is `x % dim`, and `a` is `x // dim` or `b + x // dim`, this is `x` or `b * dim + x`.
 fn join(f: &mut PrimFunc, a: Expr, dim: Expr, index: Expr) -> Expr {
-    if let (ExprData::Binary(BinOp::FloorDiv, x, m), ExprData::Binary(BinOp::FloorMod, y, k)) =
-        (f.expr(a), f.expr(index))
-        && x == y
-        && m == k
-        && *m == dim
+    if let ExprData::Binary(BinOp::FloorMod, x, m) = *f.expr(index)
+        && m == dim
     {
-        return *x;
+        let is_quotient =
+            |f: &PrimFunc, e: Expr| *f.expr(e) == ExprData::Binary(BinOp::FloorDiv, x, dim);
+        if is_quotient(f, a) {
+            return x;
+        }
+        if let ExprData::Binary(BinOp::Add, b, quotient) = *f.expr(a)
+            && is_quotient(f, quotient)
+        {
+            let scaled = times(f, b, dim);
+            return plus(f, scaled, x);
+        }
     }
     let scaled = times(f, a, dim);
     plus(f, scaled, index)

@@ -1,5 +1,7 @@
 //! The loops of one stage: fused and vectorized axes, scalar tails.
 
+use std::ops::Range;
+
 use pliant_ir::tir::visit::{for_each_expr, for_each_operand};
 use pliant_ir::tir::{
     BinOp, Buffer, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var,
@@ -225,12 +227,12 @@ pub fn work(f: &mut PrimFunc, s: &Stage) -> Expr {
     f.mul(points, each)
 }
 
-/// Emits a stage without a reduction by itself: leading axes are rows, and adjacent trailing axes are fused into one vectorized
+/// Emits a stage without a reduction by itself: adjacent axes are fused, leading axes are rows, and the last one is a vectorized
 /// loop.
 pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let s = without_unit_axes(f, s);
-    let fused = fusable(f, &s);
-    let s = fuse(f, &s, fused);
+    let runs = fusable(f, &s);
+    let s = fuse(f, &s, &runs);
     if s.axes.len() == 1 && vector_axis(f, &s).is_some() && s.guards.is_empty() {
         return flat(f, &s);
     }
@@ -287,9 +289,12 @@ fn rows_and_inner(f: &mut PrimFunc, s: &Stage, rows: usize) -> Stmt {
     row_loop(f, &vars, &extents, work, body, &[])
 }
 
-/// How many trailing axes can be fused into one: in every access they are adjacent, in order, over whole dims.
-fn fusable(f: &PrimFunc, s: &Stage) -> usize {
-    let Body::Store { buffer, indices, value } = &s.body else { return 1 };
+/// The runs of axes that can be fused into one: in every access they are adjacent, in order, over whole dims, or absent.
+fn fusable(f: &PrimFunc, s: &Stage) -> Vec<Range<usize>> {
+    let whole = 0..s.axes.len();
+    let Body::Store { buffer, indices, value } = &s.body else {
+        return whole.map(|k| k..k + 1).collect();
+    };
     let mut accesses = vec![(*buffer, indices.clone())];
     for_each_expr(f, *value, |e| {
         if let ExprData::Load(b, i) = f.expr(e) {
@@ -298,16 +303,22 @@ fn fusable(f: &PrimFunc, s: &Stage) -> usize {
     });
     // Axes that are used outside of indices, or in guards, keep their own loops.
     let bare = |v: Var| guards::depend_on(f, &s.guards, v) || appears_bare(f, *value, v);
-    let mut n = 1;
-    while n < s.axes.len() {
-        let (a, b) = (s.axes[s.axes.len() - n - 1], s.axes[s.axes.len() - n]);
-        let joined = accesses.iter().all(|(buf, i)| neighbours(f, *buf, i, a, b));
-        if !joined || bare(a.var) || bare(b.var) {
-            break;
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for k in whole {
+        match runs.last_mut() {
+            Some(run)
+                if !bare(s.axes[k - 1].var)
+                    && !bare(s.axes[k].var)
+                    && accesses
+                        .iter()
+                        .all(|(buf, i)| neighbours(f, *buf, i, s.axes[k - 1], s.axes[k])) =>
+            {
+                run.end = k + 1;
+            }
+            _ => runs.push(k..k + 1),
         }
-        n += 1;
     }
-    n.min(s.axes.len())
+    runs
 }
 
 fn neighbours(f: &PrimFunc, buffer: Buffer, indices: &[Expr], a: Axis, b: Axis) -> bool {
@@ -343,28 +354,29 @@ fn appears_bare(f: &PrimFunc, e: Expr, v: Var) -> bool {
     false
 }
 
-/// The stage with its last `n` axes fused.
-fn fuse(f: &mut PrimFunc, s: &Stage, n: usize) -> Stage {
-    if n < 2 {
-        return s.clone();
-    }
-    let at = s.axes.len() - n;
-    let fused = f.size_var("fused");
-    let mut rest = f.var_expr(fused);
-    let mut map = FxHashMap::default();
-    for (i, a) in s.axes[at..].iter().enumerate().rev() {
-        if i == 0 {
-            map.insert(a.var, rest);
-        } else {
+/// The stage with each of these runs of axes fused.
+fn fuse(f: &mut PrimFunc, s: &Stage, runs: &[Range<usize>]) -> Stage {
+    let (mut axes, mut map) = (Vec::with_capacity(runs.len()), FxHashMap::default());
+    for run in runs {
+        let [outer, inner @ ..] = &s.axes[run.clone()] else { continue };
+        if inner.is_empty() {
+            axes.push(*outer);
+            continue;
+        }
+        let fused = f.size_var("fused");
+        let mut rest = f.var_expr(fused);
+        for a in inner.iter().rev() {
             map.insert(a.var, divide(f, BinOp::FloorMod, rest, a.extent));
             rest = divide(f, BinOp::FloorDiv, rest, a.extent);
         }
+        map.insert(outer.var, rest);
+        let extents: Vec<Expr> = s.axes[run.clone()].iter().map(|a| a.extent).collect();
+        axes.push(Axis { var: fused, extent: product(f, &extents), reduce: false });
     }
-    let extents: Vec<Expr> = s.axes[at..].iter().map(|a| a.extent).collect();
-    let mut out = s.substituted(f, &map);
-    out.axes.truncate(at);
-    out.axes.push(Axis { var: fused, extent: product(f, &extents), reduce: false });
-    out
+    if map.is_empty() {
+        return s.clone();
+    }
+    Stage { axes, ..s.substituted(f, &map) }
 }
 
 /// One fused axis: parallel chunks of constant size, each vectorized.
