@@ -198,10 +198,6 @@ pub const OFFSET_CALL_PACKED: usize = offset_of!(KernelRuntime, call_packed);
 
 /// Byte offset of `data` in [`DLTensor`].
 pub const OFFSET_TENSOR_DATA: usize = offset_of!(DLTensor, data);
-/// Byte offset of `ndim` (`i32`) in [`DLTensor`].
-pub const OFFSET_TENSOR_NDIM: usize = offset_of!(DLTensor, ndim);
-/// Byte offset of `dtype` (code `u8`, bits `u8`, lanes `u16`) in [`DLTensor`].
-pub const OFFSET_TENSOR_DTYPE: usize = offset_of!(DLTensor, dtype);
 /// Byte offset of the `shape` pointer in [`DLTensor`].
 pub const OFFSET_TENSOR_SHAPE: usize = offset_of!(DLTensor, shape);
 /// Byte offset of the `strides` pointer in [`DLTensor`].

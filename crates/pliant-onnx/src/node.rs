@@ -181,28 +181,6 @@ impl<'n, 'm> Node<'n, 'm> {
         self.constant(i).and_then(|t| t.to_f64_vec().ok())
     }
 
-    /// Integers that are an attribute in older opsets and an input in newer ones. `None` if both are absent.
-    ///
-    /// # Errors
-    /// If the input is non-constant.
-    pub fn ints_attr_or_input(
-        &mut self,
-        attr: &str,
-        input: usize,
-    ) -> Result<Option<Vec<i64>>, Problem> {
-        if let Some(ints) = self.attrs().ints(attr)? {
-            return Ok(Some(ints.to_vec()));
-        }
-        if !self.has_input(input) {
-            return Ok(None);
-        }
-        let known = self.const_ints(input);
-        known.map(Some).ok_or_else(|| {
-            Problem::known_only_at_run_time(&format!("'{attr}' (input {input})"))
-                .with_help("export the model with constant values for it")
-        })
-    }
-
     /// Converts a value to a tensor expression.
     ///
     /// # Errors

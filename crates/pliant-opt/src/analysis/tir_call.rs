@@ -90,11 +90,6 @@ impl PrimFuncSizes {
         Some(sizes)
     }
 
-    /// The number of tensor parameters, including outputs.
-    pub fn num_tensors(&self) -> usize {
-        self.tensors.len()
-    }
-
     /// The values of the function's sizes at a call. `None` unless every tensor provably fits its parameter. The outputs have the
     /// types in `call`.
     pub fn bind(&self, func: &mut Function, call: &TirCall) -> Option<FxHashMap<SymVar, Sym>> {
