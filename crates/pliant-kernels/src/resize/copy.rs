@@ -16,7 +16,7 @@ thread_local! {
 }
 
 /// Bytes of a block of results.
-const BYTES: usize = 16;
+const BYTES: usize = super::MAX_LANES;
 
 /// Memory of a block, aligned for any element.
 #[repr(align(16))]
@@ -80,25 +80,17 @@ pub unsafe fn run<T: Copy>(runtime: &KernelRuntime, images: &Images) -> i64 {
 /// # Safety
 /// As for [`run`].
 unsafe fn block<T>(images: &Images, first: usize) -> Block {
-    let (size, columns) = (size_of::<T>(), &images.columns);
-    let lanes = BYTES / size;
-    let mut positions = [0; BYTES];
-    for (lane, position) in positions[..lanes].iter_mut().enumerate() {
-        // SAFETY: guaranteed by the caller.
-        *position = unsafe { columns.position(0, (first + lane).min(columns.to - 1)) };
-    }
-    let least = positions[..lanes].iter().copied().min().unwrap_or(0);
-    // The window ends at most at the end of the row, unless the row is shorter.
-    let start = least.min(columns.from.saturating_sub(lanes));
-    let mut block = Block { selection: [0; BYTES], first: start as u32, is_selected: true };
-    for (lane, &position) in positions[..lanes].iter().enumerate() {
-        let in_window = position.saturating_sub(start);
-        block.is_selected &= in_window < lanes;
-        for byte in 0..size {
-            block.selection[lane * size + byte] = (in_window * size + byte) as u8;
+    let size = size_of::<T>();
+    // SAFETY: guaranteed by the caller.
+    let window = unsafe { images.columns.window(0, first, BYTES / size) };
+    let mut selection = [0; BYTES];
+    for (to, offset) in selection.chunks_exact_mut(size).zip(window.offsets) {
+        for (byte, to) in to.iter_mut().enumerate() {
+            // Not used if the window is not narrow.
+            *to = (offset as usize).wrapping_mul(size).wrapping_add(byte) as u8;
         }
     }
-    block
+    Block { selection, first: window.first as u32, is_selected: window.is_narrow }
 }
 
 /// Copies the elements of one row.

@@ -11,35 +11,23 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use pliant_machine::isa::{Isa, isa};
 use pliant_tensor::DType;
 
-use super::{Axis, Images};
-use crate::lanes::permute::{MOST, Permute};
+use super::{Axis, Images, Window};
+use crate::lanes::permute::Permute;
 use crate::lanes::{for_isa, load};
 use crate::scratch::Scratch;
 use crate::vector::half::{NarrowFn, WidenFn, narrow, narrow_bf16, widen, widen_bf16};
 
 thread_local! {
-    static BLOCKS: Scratch = const { Scratch::new() };
+    static WINDOWS: Scratch = const { Scratch::new() };
     static ROWS: Scratch = const { Scratch::new() };
-}
-
-/// The neighbors of a vector of results.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Block {
-    /// For each result, the distance of its neighbor to the first element. There are results after the end of the row, too.
-    offsets: [u32; MOST],
-    /// The first element in the row.
-    first: usize,
-    /// Whether all neighbors are in the vector that begins at the first element, or in a row that is shorter than a vector.
-    is_permuted: bool,
 }
 
 /// Resizes a row.
 struct RowResize<'a> {
     axis: &'a Axis,
     channels: usize,
-    /// The blocks of each neighbor, for images of one channel.
-    blocks: &'a [Block],
+    /// The windows of each neighbor, for images of one channel.
+    windows: &'a [Window],
     from: *const f32,
     to: *mut f32,
 }
@@ -94,14 +82,14 @@ pub unsafe fn run(runtime: &KernelRuntime, images: &Images, dtype: DType) -> i64
     let conversion = Conversion::of(dtype, isa);
     let lanes = functions.lanes;
     let each = if images.channels == 1 { columns.to.div_ceil(lanes) } else { 0 };
-    BLOCKS.with(|memory| {
-        memory.with(each * columns.taps, |memory: *mut Block| {
+    WINDOWS.with(|memory| {
+        memory.with(each * columns.taps, |memory: *mut Window| {
             for b in 0..each * columns.taps {
-                // SAFETY: there is memory for this many blocks; guaranteed by the caller for the positions.
-                unsafe { memory.add(b).write(block(columns, b / each, b % each * lanes, lanes)) };
+                // SAFETY: there is memory for this many windows; guaranteed by the caller for the positions.
+                unsafe { memory.add(b).write(columns.window(b / each, b % each * lanes, lanes)) };
             }
-            // SAFETY: the blocks have been written.
-            let blocks =
+            // SAFETY: the windows have been written.
+            let windows =
                 unsafe { std::slice::from_raw_parts(memory.cast_const(), each * columns.taps) };
             let piece = |rows: Range<usize>| {
                 let (from, to) = images.row_lengths();
@@ -112,7 +100,7 @@ pub unsafe fn run(runtime: &KernelRuntime, images: &Images, dtype: DType) -> i64
                             images,
                             functions: &functions,
                             conversion,
-                            blocks,
+                            windows,
                             sums_first: images.rows.from > images.rows.to,
                             terms: memory,
                             image_row: memory.wrapping_add(len - from - to),
@@ -131,31 +119,12 @@ pub unsafe fn run(runtime: &KernelRuntime, images: &Images, dtype: DType) -> i64
     })
 }
 
-/// The neighbors `tap` of the results from column `first` on.
-///
-/// # Safety
-/// As for [`Axis::position`].
-unsafe fn block(columns: &Axis, tap: usize, first: usize, lanes: usize) -> Block {
-    let mut positions = [0; MOST];
-    for (lane, position) in positions[..lanes].iter_mut().enumerate() {
-        // SAFETY: guaranteed by the caller.
-        *position = unsafe { columns.position(tap, (first + lane).min(columns.to - 1)) };
-    }
-    let least = positions[..lanes].iter().copied().min().unwrap_or(0);
-    // The vector ends at most at the end of the row.
-    let start = least.min(columns.from.saturating_sub(lanes));
-    // Rows have at most 2^30 columns.
-    let offsets = positions.map(|position| position.saturating_sub(start) as u32);
-    let is_permuted = offsets[..lanes].iter().all(|&offset| (offset as usize) < lanes);
-    Block { offsets, first: start, is_permuted }
-}
-
 /// Some rows of results.
 struct Piece<'a> {
     images: &'a Images,
     functions: &'a Functions,
     conversion: Option<Conversion>,
-    blocks: &'a [Block],
+    windows: &'a [Window],
     /// Whether rows of the image are added, and their sum is resized, which takes less time if there are fewer rows of results.
     /// Otherwise resized rows are added.
     sums_first: bool,
@@ -263,7 +232,7 @@ impl Piece<'_> {
     /// As for [`Self::run`]; `to` has room for a row of results.
     unsafe fn resize_row(&self, from: *const f32, to: *mut f32) {
         let (axis, channels) = (&self.images.columns, self.images.channels);
-        let row = RowResize { axis, channels, blocks: self.blocks, from, to };
+        let row = RowResize { axis, channels, windows: self.windows, from, to };
         // SAFETY: guaranteed by the caller.
         unsafe { (self.functions.resize_row)(&row) }
     }
@@ -335,9 +304,9 @@ unsafe fn resize_row<L: Permute>(row: &RowResize<'_>) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if b < whole {
-                resize_block::<L, true>(row, each, b);
+                resize_vector::<L, true>(row, each, b);
             } else {
-                resize_block::<L, false>(row, each, b);
+                resize_vector::<L, false>(row, each, b);
             }
         }
     }
@@ -348,22 +317,22 @@ unsafe fn resize_row<L: Permute>(row: &RowResize<'_>) {
 /// # Safety
 /// As for [`resize_row`].
 #[inline(always)]
-unsafe fn resize_block<L: Permute, const WHOLE: bool>(row: &RowResize<'_>, each: usize, b: usize) {
+unsafe fn resize_vector<L: Permute, const WHOLE: bool>(row: &RowResize<'_>, each: usize, b: usize) {
     let (axis, first) = (row.axis, b * L::N);
     let count = if WHOLE { L::N } else { axis.to - first };
     // SAFETY: guaranteed by the caller.
     let mut total = unsafe { L::zero() };
     for tap in 0..axis.taps {
-        let block = &row.blocks[tap * each + b];
+        let window = &row.windows[tap * each + b];
         // SAFETY: guaranteed by the caller; vectors and offsets lie inside the row.
         unsafe {
-            let from = row.from.add(block.first);
-            let neighbors = if !block.is_permuted {
-                L::gather(from, &block.offsets)
+            let from = row.from.add(window.first);
+            let neighbors = if !window.is_narrow {
+                L::gather(from, &window.offsets)
             } else if axis.from < L::N {
-                L::load_first(from, axis.from).permute(L::order(&block.offsets))
+                L::load_first(from, axis.from).permute(L::order(&window.offsets))
             } else {
-                L::load(from).permute(L::order(&block.offsets))
+                L::load(from).permute(L::order(&window.offsets))
             };
             total = match axis.weights.is_null() {
                 true => neighbors,

@@ -73,6 +73,42 @@ impl Axis {
     }
 }
 
+/// Maximum number of results that are computed together.
+const MAX_LANES: usize = 16;
+
+/// The part of a row of an image that contains neighbors of adjacent results.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Window {
+    /// The first element.
+    first: usize,
+    /// The distances of the neighbors to the first element.
+    offsets: [u32; MAX_LANES],
+    /// Whether the window has as many elements as there are results, or is a shorter row.
+    is_narrow: bool,
+}
+
+impl Axis {
+    /// The window of neighbor `tap` of `lanes` results from `result` on. The last result stands for those after the end of the row.
+    /// A narrow window lies inside the row.
+    ///
+    /// # Safety
+    /// As for [`Self::position`]; there are results.
+    unsafe fn window(&self, tap: usize, result: usize, lanes: usize) -> Window {
+        let mut positions = [0; MAX_LANES];
+        for (lane, position) in positions[..lanes].iter_mut().enumerate() {
+            // SAFETY: guaranteed by the caller.
+            *position = unsafe { self.position(tap, (result + lane).min(self.to - 1)) };
+        }
+        let least = positions[..lanes].iter().copied().min().unwrap_or(0);
+        let first = least.min(self.from.saturating_sub(lanes));
+        // Rows have at most 2^30 columns.
+        let offsets = positions.map(|position| position.saturating_sub(first) as u32);
+        let is_narrow = offsets[..lanes].iter().all(|&offset| (offset as usize) < lanes);
+        Window { first, offsets, is_narrow }
+    }
+}
+
 /// The operands of a checked call.
 struct Images {
     x: *const u8,

@@ -25,22 +25,7 @@ impl Implementation for ArgReduce {
     unsafe fn run(runtime: &KernelRuntime, call: &Call, _: &Sizes) -> i64 {
         let dtype = call.operand("x").map_or(DType::Float32, |x| x.dtype);
         // SAFETY: guaranteed by the caller; the elements are of these types.
-        unsafe {
-            match dtype {
-                DType::Int8 => reduce::<i8>(runtime, call),
-                DType::Int16 => reduce::<i16>(runtime, call),
-                DType::Int32 => reduce::<i32>(runtime, call),
-                DType::Int64 => reduce::<i64>(runtime, call),
-                DType::Bool | DType::UInt8 => reduce::<u8>(runtime, call),
-                DType::UInt16 => reduce::<u16>(runtime, call),
-                DType::UInt32 => reduce::<u32>(runtime, call),
-                DType::UInt64 => reduce::<u64>(runtime, call),
-                DType::Float16 => reduce::<f16>(runtime, call),
-                DType::BFloat16 => reduce::<bf16>(runtime, call),
-                DType::Float64 => reduce::<f64>(runtime, call),
-                _ => reduce::<f32>(runtime, call),
-            }
-        }
+        unsafe { for_dtype!(dtype, reduce(runtime, call)) }
     }
 }
 

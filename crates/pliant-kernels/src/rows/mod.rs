@@ -8,6 +8,25 @@
 //! | `vectorized` | loops that are compiled for each instruction set |
 //! | `view` | the addresses of rows |
 
+/// Calls a function that is generic over the element type, for a data type. Bool elements are bytes.
+macro_rules! for_dtype {
+    ($dtype:expr, $generic:ident $args:tt) => {
+        match $dtype {
+            pliant_tensor::DType::Int8 => $generic::<i8> $args,
+            pliant_tensor::DType::Int16 => $generic::<i16> $args,
+            pliant_tensor::DType::Int32 => $generic::<i32> $args,
+            pliant_tensor::DType::Int64 => $generic::<i64> $args,
+            pliant_tensor::DType::Bool | pliant_tensor::DType::UInt8 => $generic::<u8> $args,
+            pliant_tensor::DType::UInt16 => $generic::<u16> $args,
+            pliant_tensor::DType::UInt32 => $generic::<u32> $args,
+            pliant_tensor::DType::UInt64 => $generic::<u64> $args,
+            pliant_tensor::DType::Float16 => $generic::<half::f16> $args,
+            pliant_tensor::DType::BFloat16 => $generic::<half::bf16> $args,
+            pliant_tensor::DType::Float64 => $generic::<f64> $args,
+            _ => $generic::<f32> $args,
+        }
+    };
+}
 pub mod arg_reduce;
 pub mod fft;
 pub mod sort;

@@ -78,6 +78,14 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
+    /// The integers of the argument `tir_vars`; none if it is absent.
+    pub(super) fn tir_vars(&mut self, arg: Option<&Expr<'s>>) -> Res<Vec<Sym>> {
+        let Some(e) = arg else { return Ok(Vec::new()) };
+        let val = self.value(e)?;
+        let text = "tir_vars is a tuple of integers";
+        self.as_dims(&val).ok_or_else(|| self.error(ErrorKind::Value, e.range, text))
+    }
+
     /// `R.TupleGetItem(tuple, index)`
     fn tuple_get_item(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         let [tuple, index] = call.args.as_slice() else {
@@ -164,17 +172,7 @@ impl<'s> FuncParser<'_, 's> {
         let (mut fields, mut vars) = self.call_args(args, Some(callee))?;
         let out = next.next();
         let tir_vars = next.next().or_else(|| self.keyword(call, &["tir_vars"]));
-        if let Some(e) = tir_vars {
-            let val = self.value(e)?;
-            let Some(dims) = self.as_dims(&val) else {
-                return Err(self.error(
-                    ErrorKind::Value,
-                    e.range,
-                    "tir_vars is a tuple of integers",
-                ));
-            };
-            vars.extend(dims);
-        }
+        vars.extend(self.tir_vars(tir_vars)?);
         let packed = matches!(self.b.func().expr(callee), ExprData::Extern(_));
         let out_ty = self.out_type(WHAT, e, call, out, &fields)?;
         if packed {

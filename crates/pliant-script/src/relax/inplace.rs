@@ -34,17 +34,7 @@ impl<'s> FuncParser<'_, 's> {
         let (fields, mut vars) = self.call_args(args, Some(callee))?;
         let indices = self.inplace_indices(indices)?;
         let out = self.out_type(WHAT, e, call, call.args.get(3), &fields)?;
-        if let Some(e) = tir_vars {
-            let val = self.value(e)?;
-            let Some(dims) = self.as_dims(&val) else {
-                return Err(self.error(
-                    ErrorKind::Value,
-                    e.range,
-                    "tir_vars is a tuple of integers",
-                ));
-            };
-            vars.extend(dims);
-        }
+        vars.extend(self.tir_vars(tir_vars)?);
         let tuple = self.b.func_mut().tuple(&fields);
         let mut operands = vec![callee, tuple];
         if !vars.is_empty() {

@@ -13,7 +13,6 @@ mod row;
 
 use std::ops::Range;
 
-use half::{bf16, f16};
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use pliant_kernel_api::kernels::sort::KERNEL;
 use pliant_kernel_api::{Call, Kernel, Sizes, View};
@@ -39,22 +38,7 @@ impl Implementation for Sort {
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
         let dtype = call.operand("x").map_or(DType::Float32, |x| x.dtype);
         // SAFETY: guaranteed by the caller; the elements are of these types.
-        unsafe {
-            match dtype {
-                DType::Int8 => sort::<i8>(runtime, call, sizes),
-                DType::Int16 => sort::<i16>(runtime, call, sizes),
-                DType::Int32 => sort::<i32>(runtime, call, sizes),
-                DType::Int64 => sort::<i64>(runtime, call, sizes),
-                DType::Bool | DType::UInt8 => sort::<u8>(runtime, call, sizes),
-                DType::UInt16 => sort::<u16>(runtime, call, sizes),
-                DType::UInt32 => sort::<u32>(runtime, call, sizes),
-                DType::UInt64 => sort::<u64>(runtime, call, sizes),
-                DType::Float16 => sort::<f16>(runtime, call, sizes),
-                DType::BFloat16 => sort::<bf16>(runtime, call, sizes),
-                DType::Float64 => sort::<f64>(runtime, call, sizes),
-                _ => sort::<f32>(runtime, call, sizes),
-            }
-        }
+        unsafe { for_dtype!(dtype, sort(runtime, call, sizes)) }
     }
 }
 
@@ -101,6 +85,8 @@ struct Sorting<K> {
     columns: usize,
     step: usize,
     wanted: Wanted,
+    /// The comparators, if rows are sorted by a network.
+    network: Network,
 }
 
 /// # Safety
@@ -113,15 +99,20 @@ unsafe fn sort<K: Key>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i
     }
     let step = |view: &View| view.strides().last().map_or(0, |&step| step as usize);
     let (columns, from) = (sizes.get("columns") as usize, call.int("first") as usize);
-    let algorithm = algorithm(columns, from + count);
-    let descending = call.int("descending") != 0;
+    let wanted = Wanted {
+        from,
+        to: from + count,
+        descending: call.int("descending") != 0,
+        algorithm: algorithm(columns, from + count),
+    };
     let all = Sorting::<K> {
         x: Rows::of(x, 1),
         values: call.operand("values").map(|v| (Rows::of(v, 1), step(v))),
         positions: call.operand("positions").map(|p| (Rows::of(p, 1), step(p), p.dtype)),
         columns,
         step: step(x),
-        wanted: Wanted { from, to: from + count, descending, algorithm },
+        network: wanted.network(columns),
+        wanted,
     };
     // SAFETY: the caller's promise.
     unsafe {
@@ -270,9 +261,7 @@ impl<K: Key, R: Record> Piece<'_, K, R> {
     #[inline(always)]
     unsafe fn side_by_side(self) {
         let Piece { all, rows, .. } = self;
-        let Wanted { from, to, descending, .. } = all.wanted;
-        let mut network = Network::new(all.columns);
-        network.keep(from..to);
+        let Wanted { from, descending, .. } = all.wanted;
         let first = all.x.run(rows.start).address;
         // SAFETY: the caller's promise: there is a row, with an element.
         let rank = unsafe { *first }.rank(descending);
@@ -289,7 +278,7 @@ impl<K: Key, R: Record> Piece<'_, K, R> {
                 }
                 column.positions = [j as u32; LANES];
             }
-            for &(low, high) in network.comparators() {
+            for &(low, high) in all.network.comparators() {
                 let (low, high) = (usize::from(low), usize::from(high));
                 (columns[low], columns[high]) = columns[low].sorted(columns[high]);
             }
@@ -338,6 +327,8 @@ mod tests {
     use std::cmp::Ordering;
     use std::fmt::Debug;
 
+    use half::f16;
+
     use super::*;
 
     /// Sorts rows of these elements, which are adjacent or `rows` apart.
@@ -362,13 +353,15 @@ mod tests {
         let values_view = view(values.as_mut_ptr().cast(), DType::Int8, count);
         let positions_view = view(positions.as_mut_ptr().cast(), DType::Int64, count);
         let step = |view: &View| view.strides()[1] as usize;
+        let wanted = Wanted { from, to, descending, algorithm: algorithm(n, to) };
         let all = Sorting::<K> {
             x: Rows::of(&x, 1),
             values: Some((Rows::of(&values_view, 1), step(&values_view))),
             positions: Some((Rows::of(&positions_view, 1), step(&positions_view), DType::Int64)),
             columns: n,
             step: step(&x),
-            wanted: Wanted { from, to, descending, algorithm: algorithm(n, to) },
+            network: wanted.network(n),
+            wanted,
         };
         // SAFETY: the views lie in their vectors.
         let status = unsafe {

@@ -1,6 +1,7 @@
 //! The order of one row.
 
 use super::key::{Key, Record, record};
+use super::network::Network;
 use crate::rules::sort::Algorithm;
 
 /// Elements that are compared with the worst candidate at once.
@@ -162,6 +163,16 @@ impl Wanted {
             Algorithm::Candidates => 2 * self.to + BLOCK,
             Algorithm::Select => columns,
         }
+    }
+
+    /// The network that sorts rows of this many elements; no comparators for other algorithms.
+    pub fn network(&self, columns: usize) -> Network {
+        let is_used = matches!(self.algorithm, Algorithm::Network);
+        let mut network = Network::new(if is_used { columns } else { 0 });
+        if is_used {
+            network.keep(self.from..self.to);
+        }
+        network
     }
 
     /// The wanted records of a row, in order. `records` has as many as [`Self::records`] says.
