@@ -200,7 +200,7 @@ passes! {
         make: ExpandTupleArguments,
     }
     "LiftTransformParams" in Params: "Move computations on parameters alone to a function that runs once" {
-        invalidates: [NoDeadCode, NormalBlocks, SymbolsAttached, NoDeadReaders],
+        invalidates: [NoDeadCode, NormalBlocks, SymbolsAttached, NoDeadReaders, PlainBlocks, PurityRemoved, ValuesFreed],
         make: LiftTransformParams::default(),
     }
     "BundleModelParams" in Params: "Pass the parameters of a model as one tuple" {
