@@ -1,7 +1,7 @@
 //! # What it does
 //! Rewrites convolutions, and operators on their results, to the channels-last layout (`NCHW` becomes `NHWC`). Kernels read and
-//! write this layout directly, and support residuals only in it. Inputs in the old layout are transposed, and results are
-//! transposed back for readers that expect the old layout. Operators that declare how they refer to dims ([`DimTrait`]) propagate
+//! write this layout directly, and support residuals only in it. Inputs in the old layout are transposed, except for results of
+//! the inverse transpose, and results are transposed back for readers that expect the old layout. Operators that declare how they refer to dims ([`DimTrait`]) propagate
 //! the new layout: elementwise operators, concatenation, splitting, slicing, padding, pooling, resizing, reductions and norms.
 //!
 //! # Before
@@ -88,6 +88,7 @@ impl ModulePass for ChannelsLast {
                 ops: ctx.ops,
                 defs: Defs::of(func, ctx.ops, Some(&writers)),
                 channels_last_values: FxHashMap::default(),
+                transposed_sources: FxHashMap::default(),
                 tuples: FxHashMap::default(),
                 namer: None,
             };
@@ -153,6 +154,9 @@ struct LayoutRewriter<'a> {
     defs: Defs,
     /// The channels-last values of variables with channels first.
     channels_last_values: FxHashMap<Var, Expr>,
+    /// The operands of transposes that move channels first. They replace operands of convolutions, but the layout does not propagate
+    /// from them: of images with one dim, this transpose also moves channels last.
+    transposed_sources: FxHashMap<Var, Expr>,
     /// The channels-last values of variables that are tuples.
     tuples: FxHashMap<Var, Expr>,
     namer: Option<Namer>,
@@ -173,7 +177,11 @@ impl LayoutRewriter<'_> {
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
         let mut site = Site { func, binding, out };
-        if let Some(value) = self.rewrite_reduction(&mut site)? {
+        if let Some(value) = self.rewrite_transpose(&mut site)? {
+            binding.value = value;
+        } else if let Some(source) = transposed_to_channels_first(site.func, site.binding.value) {
+            self.transposed_sources.insert(binding.var, source);
+        } else if let Some(value) = self.rewrite_reduction(&mut site)? {
             binding.value = value;
         } else if let Some(value) = self.rewrite_to_channels_last(&mut site)?
             && has_known_dims(site.func, value)
@@ -195,6 +203,27 @@ impl LayoutRewriter<'_> {
         }
         out.push(binding);
         Ok(())
+    }
+
+    /// A transpose of a value with channels first, as a transpose of the channels-last value, or that value itself.
+    fn rewrite_transpose(&mut self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
+        let Some((source, axes)) = transpose_of(site.func, site.binding.value) else {
+            return Ok(None);
+        };
+        let Some(value) = self.channels_last_value(site, source) else { return Ok(None) };
+        let channel = axes.len() as i64 - 1;
+        let axes: Vec<i64> = axes
+            .into_iter()
+            .map(|axis| match axis {
+                0 => 0,
+                1 => channel,
+                axis => axis - 1,
+            })
+            .collect();
+        if axes.iter().copied().eq(0..=channel) {
+            return Ok(Some(value));
+        }
+        self.transpose(site.func, value, axes).map(Some)
     }
 
     /// The channels-last value of a binding, if it is a convolution or reads channels-last values.
@@ -239,7 +268,8 @@ impl LayoutRewriter<'_> {
 
     /// The channels-last value of an operand: an existing one, or a new transpose.
     fn channels_last_operand(&mut self, site: &mut Site<'_>, e: Expr) -> Result<Expr, PassError> {
-        if let Some(converted) = self.channels_last_value(site, e) {
+        let converted = self.channels_last_value(site, e);
+        if let Some(converted) = converted.or(self.lookup(&self.transposed_sources, site, e)) {
             return Ok(converted);
         }
         let rank = site.func.ty(e).dims().map_or(0, <[_]>::len) as i64;
@@ -284,6 +314,26 @@ impl LayoutRewriter<'_> {
         }
         e
     }
+}
+
+/// The operand and the axes of a transpose of a tensor with channels; `None` for other values.
+fn transpose_of(func: &Function, e: Expr) -> Option<(Expr, Vec<i64>)> {
+    let call = op_call(func, e).filter(|call| call.op == PERMUTE_DIMS)?;
+    let rank = func.ty(e).dims()?.len();
+    let axes = call.attrs.get("axes").and_then(AttrValue::as_ints)?;
+    let axes = axes
+        .into_iter()
+        .map(|axis| if axis < 0 { axis + rank as i64 } else { axis })
+        .collect::<Vec<_>>();
+    (rank >= 3 && axes.len() == rank).then_some((call.args[0], axes))
+}
+
+/// The operand of a transpose from channels last to channels first, as exporters of channels-last models write it before each
+/// convolution. `None` for other values.
+fn transposed_to_channels_first(func: &Function, e: Expr) -> Option<Expr> {
+    let (source, axes) = transpose_of(func, e)?;
+    let rank = axes.len() as i64;
+    axes.into_iter().eq([0, rank - 1].into_iter().chain(1..rank - 1)).then_some(source)
 }
 
 /// Converts an operand with one element, or a constant with one element for each channel, so that it broadcasts to channels-last
