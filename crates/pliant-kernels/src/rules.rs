@@ -454,16 +454,6 @@ pub mod convolution {
         filters <= FEW_FILTERS && channels >= 8 && channels.saturating_mul(taps) >= 64
     }
 
-    /// Whether the sums of a tile stay in registers over all taps: if runs of adjacent inputs are so short that loading and storing
-    /// sums between them counts, and there are several. Weights of one panel then take at most 32 KB.
-    pub const fn few_channels_pay(channels: usize, [depth, height, width]: [usize; 3]) -> bool {
-        let run = width.saturating_mul(channels);
-        channels > 0
-            && depth.saturating_mul(height) > 1
-            && run <= 32
-            && depth.saturating_mul(height) * run <= 128
-    }
-
     /// Taps of a row that is swept.
     pub const SWEPT: usize = 3;
 

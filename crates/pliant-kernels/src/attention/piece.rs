@@ -17,7 +17,7 @@ use super::softmax::{Row, Rows};
 use super::weigh::Block;
 use super::{Attention, FullyMasked, Ops, Scores, Sizes};
 use crate::product::rows::slivers;
-use crate::product::tile::{Ahead, Tile};
+use crate::product::tile::{Ahead, Run, Tile};
 use crate::rules::attention::MOST_ROWS;
 
 /// Some rows of an item.
@@ -301,7 +301,7 @@ impl Piece<'_> {
                 // SAFETY: guaranteed by the caller; rows of scores have room for whole panels.
                 unsafe {
                     let mut tile = Tile {
-                        k: self.s.size,
+                        runs: &[Run::first(self.s.size)],
                         a: q.wrapping_offset(row as isize * q_row),
                         a_row: q_row,
                         a_col: 1,

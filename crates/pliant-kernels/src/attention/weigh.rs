@@ -17,7 +17,7 @@ use super::softmax::Row;
 use crate::lanes::MathLanes;
 use crate::lanes::reduce::Reduce;
 use crate::product::rows::slivers;
-use crate::product::tile::{Ahead, Tile};
+use crate::product::tile::{Ahead, Run, Tile};
 
 /// The weights of some rows, the values of a block of keys, and the destination of their sums.
 pub struct Block<'a> {
@@ -91,7 +91,7 @@ impl Block<'_> {
     ) {
         let (row, key) = (rows.start as isize, keys.start as isize);
         let mut tile = Tile {
-            k: keys.len(),
+            runs: &[Run::first(keys.len())],
             a: self.weights.wrapping_offset(row * self.stride + key),
             a_row: self.stride,
             a_col: 1,

@@ -1,16 +1,15 @@
 //! Convolution of float32 in 1, 2 and 3 dims, without im2col.
 //!
 //! Recipe: channels last, so that the inputs under one row of the filter are adjacent. A tile of
-//! the product kernel is up to six outputs along a line by a panel of filters. For each row of the
-//! filter, it processes `width * channels` adjacent elements in place at a uniform stride, and
-//! accumulates into the same results. Weights are packed like any right operand. Taps that read
+//! the product kernel is up to 12 outputs along a line by a panel of filters. It adds the products of several runs of
+//! `width * channels` adjacent inputs, one for each row of the filter, read in place at a uniform stride.
+//! Weights are packed like any right operand. Taps that read
 //! padding are skipped. Inputs with channels first are padded and transposed before, into scratch
 //! memory of the size of the input, by all threads; others are read in place. A 1 x 1 filter
 //! is a plain product over all pixels. Depthwise convolutions (`depthwise`) use vectors of
 //! channels, and skip padding instead of writing it. Groups of few filters keep their sums in
-//! registers over all taps (`grouped`), and so do one to four filters (`few_filters`) and images of
-//! few channels (`few_channels`). 3 x 3 filters that were transformed when the program was
-//! compiled take 16 multiplications instead of 36, or 36 instead of 144 (`winograd`).
+//! registers over all taps (`grouped`), and so do one to four filters (`few_filters`). 3 x 3 filters that were transformed when the
+//! program was compiled take 16 multiplications instead of 36, or 36 instead of 144 (`winograd`).
 //!
 //! The arguments and [`crate::rules::convolution`] decide which of these runs. Measured:
 //! "Convolution" in `docs/performance.md`.
@@ -24,14 +23,12 @@
 //! | `depthwise` | one filter per channel |
 //! | `sweep` | the inner part of a line of a depthwise convolution, with weights in registers |
 //! | `grouped` | groups of few filters |
-//! | `few_channels` | images with few channels, such as colours |
 //! | `few_filters` | one to four filters in all |
 //! | `winograd` | 3 x 3 filters with fewer multiplications |
 //! | `call` | the declared kernel |
 
 mod call;
 mod depthwise;
-mod few_channels;
 mod few_filters;
 mod grouped;
 mod implicit;
@@ -147,10 +144,6 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
     if few_filters::applies(c, &s) {
         // SAFETY: guaranteed by the caller.
         return unsafe { few_filters::run(isa, runtime, c, &s) };
-    }
-    if few_channels::applies(c, &s) {
-        // SAFETY: guaranteed by the caller.
-        return unsafe { few_channels::run(isa, runtime, c, &s) };
     }
     let s = s.flat(c);
     if s.in_place(c) {

@@ -207,10 +207,24 @@ impl Sizes {
         low.min(high)..high
     }
 
+    /// The end of the results from `x` on, at most `limit`, that have the same taps of a row as `x`, which are `taps`.
+    pub(super) fn same_taps_end(&self, x: usize, taps: &Range<usize>, limit: usize) -> usize {
+        let mut end = x + 1;
+        if *taps == (0..self.kernel[2]) {
+            // The last result all of whose taps are inside.
+            let inside = self.input[2] + self.before[2] - (self.kernel[2] - 1) * self.dilation[2];
+            end = inside.div_ceil(self.stride[2]).min(limit);
+        } else {
+            while end < limit && self.taps(2, end) == *taps {
+                end += 1;
+            }
+        }
+        end.max(x + 1)
+    }
+
     /// Whether the input can be read in place: channels last.
     pub(super) fn in_place(&self, c: &Convolution) -> bool {
-        let last = c.x.channel == 1 || self.channels == 1;
-        last && c.x.pixel[2] == self.channels as i64
+        c.x.channel == 1 || self.channels == 1
     }
 
     /// The number of elements of all padded images; `None` if it is too large.

@@ -34,7 +34,7 @@ use crate::lanes::for_isa;
 use crate::product::packed::steps;
 use crate::product::rows::{TILE_ROWS, slivers};
 use crate::product::share::{Cut, cut, part, share};
-use crate::product::tile::{Ahead, Element, ROWS, Tile};
+use crate::product::tile::{Ahead, Element, ROWS, Run, Tile};
 use crate::rules::narrow::{A_DEPTH, MAX_DEPTH, TILES_FAST, block_rows, depth, panel_pieces};
 pub use crate::rules::tiles::FEW_ROWS;
 use crate::rules::tiles::take_bfloat16;
@@ -211,7 +211,7 @@ impl Work<'_> {
                 let a = panel.a.wrapping_offset(row as isize * panel.a_row);
                 let c = panel.c.wrapping_offset(row as isize * panel.c_row);
                 let mut tile = Tile {
-                    k: k.len(),
+                    runs: &[Run::first(k.len())],
                     a: a.wrapping_add(k.start),
                     a_row: panel.a_row,
                     a_col: 1,

@@ -21,9 +21,9 @@ use std::ops::Range;
 use pliant_exec::abi::STATUS_OK;
 
 use super::near::with_near_rows;
-use super::rows::slivers;
+use super::rows::even;
 use super::share::part;
-use super::tile::{Ahead, Element, Kernels, LINE, ROWS, SPLITS, Tile};
+use super::tile::{Ahead, Element, Kernels, LINE, ROWS, Run, SPLITS, Tile};
 use crate::epilogue::MOST_COLUMNS;
 use crate::rules::packed::{BUSY_ROWS, DEEP, block_rows, prefetched_bytes, slice_bytes};
 use pliant_machine::isa::Isa;
@@ -93,7 +93,7 @@ impl<T: Element> PackedProduct<T> {
     pub unsafe fn block(&self, isa: Isa, rows: Range<usize>, panels: Range<usize>) -> i64 {
         let kernels = T::kernels(isa);
         for rows in row_blocks(rows) {
-            for deep in deep_steps(self.k, slice_rows(kernels)) {
+            for deep in deep_steps(self.k, slice_rows::<T>(kernels.columns())) {
                 // SAFETY: guaranteed by the caller.
                 let status = unsafe {
                     with_near_rows(self, &rows, &deep, panels.len(), |near| {
@@ -143,7 +143,7 @@ impl<T: Element> PackedProduct<T> {
         sums: Sums<T>,
     ) {
         let whole = rows.len() <= ROWS;
-        let step = if whole { deep.len() } else { slice_rows(kernels) };
+        let step = if whole { deep.len() } else { slice_rows::<T>(kernels.columns()) };
         for k in steps(deep.clone(), step) {
             // Slices of a panel are adjacent, and the next part of a larger panel follows the
             // current one.
@@ -171,14 +171,16 @@ impl<T: Element> PackedProduct<T> {
         next: Option<*const u8>,
         (c, c_row): Sums<T>,
     ) {
-        let count = rows.len().div_ceil(ROWS);
         let columns = self.width.min(self.n - panel * self.width);
         let row_bytes = self.width * size_of::<T>();
         let b = self.b.wrapping_add((panel * self.k + k.start) * self.width);
-        let alone = count == 1 && rows.len() >= BUSY_ROWS && self.fed;
         for column in (0..columns).step_by(kernels.columns()) {
             let width = kernels.columns().min(columns - column);
-            for (index, (row, height)) in slivers(rows.len()).enumerate() {
+            // The same for all strips: the order of summation depends on the rows of a tile.
+            let tallest = kernels.rows(self.n.min(kernels.columns()));
+            let count = rows.len().div_ceil(tallest);
+            let alone = count == 1 && rows.len() >= BUSY_ROWS && self.fed;
+            for (index, (row, height)) in even(rows.len(), tallest).enumerate() {
                 let ahead = match next {
                     _ if column > 0 => Ahead::NONE,
                     _ if alone => Ahead { from: b.cast::<u8>().wrapping_add(FAR), pace: row_bytes },
@@ -189,7 +191,7 @@ impl<T: Element> PackedProduct<T> {
                 unsafe {
                     let (a, a_row, a_col) = self.a;
                     let mut tile = Tile {
-                        k: k.len(),
+                        runs: &[Run::first(k.len())],
                         a: a.wrapping_offset((rows.start + row) as isize * a_row)
                             .wrapping_offset(k.start as isize * a_col),
                         a_row,
@@ -224,11 +226,11 @@ fn row_blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Rows of a slice: a multiple of the factor by which tiles split k, so that only the last slice
+/// Rows of a slice of `columns` columns: a multiple of the factor by which tiles split k, so that only the last slice
 /// has a remainder. Up to [`ROWS`] rows are not sliced, and lower tiles split k further: the order
 /// of summation depends on the number of rows.
-pub fn slice_rows<T>(kernels: &Kernels<T>) -> usize {
-    (slice_bytes() / (kernels.columns() * size_of::<T>()).max(LINE)).max(SPLITS)
+pub fn slice_rows<T>(columns: usize) -> usize {
+    (slice_bytes() / (columns * size_of::<T>()).max(LINE)).max(SPLITS)
 }
 
 /// `all` in steps of at most `step`; the last may be smaller. An empty range has one step, which

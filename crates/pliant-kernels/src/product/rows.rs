@@ -12,9 +12,11 @@ pub fn slivers(rows: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// The first row and height of each part of `rows` rows, with at most `most` rows each.
+#[inline]
 pub fn even(rows: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
-    let count = rows.div_ceil(most);
-    let (height, more) = (rows / count.max(1), rows % count.max(1));
+    // Divisions take longer than the products of a few rows.
+    let count = if rows <= most { usize::from(rows > 0) } else { rows.div_ceil(most) };
+    let (height, more) = if count <= 1 { (rows, 0) } else { (rows / count, rows % count) };
     (0..count).map(move |i| (i * height + i.min(more), height + usize::from(i < more)))
 }
 

@@ -2,7 +2,8 @@
 //! all of k.
 //!
 //! Recipe: 6 rows by 4 vectors with 32 registers (24 sums, 4 vectors of B, one broadcast of A), 6
-//! by 2 with 16. A is read in place through its strides, B row by row. A tile with few sums splits
+//! by 2 with 16; products of fewer columns have up to 12 rows. A is read in place through its strides, B row by row. The sums may
+//! continue over several runs of k, as those of a convolution do. A tile with few sums splits
 //! k, since a multiply-add takes 4 cycles and two start per cycle: at least 8 sums must be
 //! independent. Manual unrolling gained nothing. The hardware prefetcher handles what the tile
 //! itself reads; the tile prefetches what the caller reads next ([`Ahead`]).
@@ -14,13 +15,33 @@ use crate::lanes::transpose::transpose_matrix;
 use crate::lanes::{Lanes, portable::Array};
 use pliant_machine::isa::{Isa, Vectors};
 
-/// Maximum number of rows of a tile.
+/// Maximum number of rows of a tile of the greatest width.
 pub const ROWS: usize = 6;
+/// Maximum number of rows of any tile.
+pub const MAX_ROWS: usize = 12;
+
+/// Adjacent columns of A and rows of B: a part of the products of each sum.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Run {
+    /// The first column, in elements from the start of A.
+    pub a: isize,
+    /// The first row, in elements from the start of B.
+    pub b: usize,
+    /// The number of products.
+    pub k: usize,
+}
+
+impl Run {
+    /// The first `k` columns and rows.
+    pub const fn first(k: usize) -> Run {
+        Run { a: 0, b: 0, k }
+    }
+}
 
 /// `c[rows, columns] (+)= a[rows, k] * b[k, columns]`; strides in elements.
-pub struct Tile<T> {
-    /// The number of products in each sum.
-    pub k: usize,
+pub struct Tile<'a, T> {
+    /// The products of each sum, in order: one run, or several that are not empty, or none to write zeros.
+    pub runs: &'a [Run],
     /// First element of A.
     pub a: *const T,
     /// The row stride of A.
@@ -102,14 +123,19 @@ pub fn fetch(from: *const u8) {
 }
 
 /// A kernel for tiles of one size.
-pub type TileFn<T> = unsafe fn(&Tile<T>);
+pub type TileFn<T> = unsafe fn(&Tile<'_, T>);
+
+/// Kernels for all sizes of tiles.
+type Table<T> = &'static [&'static [TileFn<T>]];
 
 /// The kernels of one instruction set.
 pub struct Kernels<T: 'static> {
     /// Lanes of a vector.
     pub lanes: usize,
-    /// Indexed by rows minus one, then by vectors minus one.
-    table: [&'static [TileFn<T>]; ROWS],
+    /// Indexed by vectors minus one, then by rows minus one.
+    table: Table<T>,
+    /// The same for tiles that prefetch memory.
+    ahead: Table<T>,
     /// Transposes a matrix.
     turn: TurnFn<T>,
 }
@@ -121,20 +147,29 @@ type TurnFn<T> = unsafe fn((*const T, isize), (*mut T, isize), usize, usize);
 impl<T> Kernels<T> {
     /// Columns of the widest tile.
     pub fn columns(&self) -> usize {
-        self.lanes * self.table[0].len()
+        self.lanes * self.table.len()
+    }
+
+    /// Maximum number of rows of tiles of `columns` columns: narrow tiles may be taller, so that there are enough independent sums.
+    /// At least one column, and at most [`Kernels::columns`].
+    pub fn rows(&self, columns: usize) -> usize {
+        self.table[columns.div_ceil(self.lanes) - 1].len()
     }
 
     /// Computes a tile of `rows` by `columns`; sets the tile's field `last`.
     ///
     /// # Safety
-    /// The machine has the instructions. `1 <= rows <= ROWS` and `1 <= columns <= self.columns()`. The elements of A and C are
+    /// The machine has the instructions. `1 <= columns <= self.columns()` and `1 <= rows <= self.rows(columns)`. The elements of A and C are
     /// valid, and those of B up to the end of the last vector; C overlaps neither.
     #[inline]
-    pub unsafe fn run(&self, rows: usize, columns: usize, tile: &mut Tile<T>) {
+    pub unsafe fn run(&self, rows: usize, columns: usize, tile: &mut Tile<'_, T>) {
         let vectors = columns.div_ceil(self.lanes);
         tile.last = columns - (vectors - 1) * self.lanes;
         // SAFETY: guaranteed by the caller.
-        unsafe { self.table[rows - 1][vectors - 1](tile) }
+        unsafe {
+            let table = if tile.ahead.pace == 0 { self.table } else { self.ahead };
+            table[vectors - 1][rows - 1](tile)
+        }
     }
 
     /// Transposes: writes element `(i, j)` of `rows` by `columns` elements to `(j, i)`. Both
@@ -168,7 +203,7 @@ pub trait Element: Copy + Send + Sync + 'static {
 /// start per cycle.
 const OPEN_SUMS: usize = 8;
 /// Maximum number of parts that k is split into.
-pub(super) const SPLITS: usize = 4;
+pub const SPLITS: usize = 4;
 
 /// The number of parts that k is split into in tiles of `rows` rows, of which the widest has
 /// `widest` vectors. Narrower tiles, at the right edge, add in the same order, so that equal
@@ -183,29 +218,54 @@ const fn splits(rows: usize, widest: usize) -> usize {
     }
 }
 
-/// `R` rows by `V` vectors; the widest tile has `W` vectors.
+/// `R` rows by `V` vectors; the widest tile has `W` vectors. Tiles that do not prefetch (`AHEAD`) have functions of their own, since
+/// compilers keep sums in memory if both loops are in one.
 ///
 /// # Safety
 /// As for [`Kernels::run`].
 #[inline(always)]
-unsafe fn tile<L: Lanes, const R: usize, const V: usize, const W: usize>(t: &Tile<L::Elem>) {
+unsafe fn tile<L: Lanes, const R: usize, const V: usize, const W: usize, const AHEAD: bool>(
+    t: &Tile<'_, L::Elem>,
+) {
     let splits = const { splits(R, W) };
     // SAFETY: guaranteed by the caller; the addresses after the last row are computed, but not used.
     unsafe {
         let mut sums = [[[L::zero(); V]; R]; SPLITS];
-        let (mut a, mut b, mut k, mut ahead) = (t.a, t.b, t.k, t.ahead);
-        while k >= splits {
-            for set in sums.iter_mut().take(splits) {
-                ahead.step();
-                step(set, a, t.a_row, b);
-                (a, b) = (a.wrapping_offset(t.a_col), b.wrapping_offset(t.b_row));
+        let mut ahead = t.ahead;
+        let runs = if let [Run { k: 0, .. }] = t.runs { &[] } else { t.runs };
+        for run in runs {
+            let (mut a, mut b) = (t.a.wrapping_offset(run.a), t.b.wrapping_add(run.b));
+            let mut k = run.k;
+            if splits > 1 {
+                while k >= splits {
+                    for set in sums.iter_mut().take(splits) {
+                        if AHEAD {
+                            ahead.step();
+                        }
+                        step(set, a, t.a_row, b);
+                        (a, b) = (a.wrapping_offset(t.a_col), b.wrapping_offset(t.b_row));
+                    }
+                    k -= splits;
+                }
+                while k > 0 {
+                    step(&mut sums[0], a, t.a_row, b);
+                    (a, b) = (a.wrapping_offset(t.a_col), b.wrapping_offset(t.b_row));
+                    k -= 1;
+                }
+                continue;
             }
-            k -= splits;
-        }
-        while k > 0 {
-            step(&mut sums[0], a, t.a_row, b);
-            (a, b) = (a.wrapping_offset(t.a_col), b.wrapping_offset(t.b_row));
-            k -= 1;
+            // No run is empty: a way around the loop would merge two sets of sums, and compilers would copy them.
+            loop {
+                if AHEAD {
+                    ahead.step();
+                }
+                step(&mut sums[0], a, t.a_row, b);
+                (a, b) = (a.wrapping_offset(t.a_col), b.wrapping_offset(t.b_row));
+                k -= 1;
+                if k == 0 {
+                    break;
+                }
+            }
         }
         for r in 0..R {
             let c = t.c.wrapping_offset(r as isize * t.c_row);
@@ -251,7 +311,7 @@ unsafe fn step<L: Lanes, const R: usize, const V: usize>(
 /// # Safety
 /// As for [`Kernels::run`].
 #[inline(always)]
-unsafe fn write<L: Lanes>(sum: L, c: *mut L::Elem, t: &Tile<L::Elem>, last: bool) {
+unsafe fn write<L: Lanes>(sum: L, c: *mut L::Elem, t: &Tile<'_, L::Elem>, last: bool) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         if last && t.last < L::N {
@@ -264,15 +324,31 @@ unsafe fn write<L: Lanes>(sum: L, c: *mut L::Elem, t: &Tile<L::Elem>, last: bool
     }
 }
 
-/// The table of kernels for one vector type, up to the given number of vectors in a row.
+/// The table of kernels for one vector type. Each entry has a number of vectors in a row and the numbers of rows.
+///
+/// With 32 registers, at most 24 are sums: the others are vectors of B and an element of A; with 16, at most 12.
 macro_rules! kernels {
-    ($lanes:ty $(, $feature:literal)?; $($v:literal)*) => {{
+    ($lanes:ty $(, $feature:literal)?; 32 registers) => {
+        kernels!($lanes $(, $feature)?;
+            1: 1 2 3 4 5 6 7 8 9 10 11 12;
+            2: 1 2 3 4 5 6 7 8 9 10 11 12;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5 6;
+        )
+    };
+    ($lanes:ty $(, $feature:literal)?; 16 registers) => {
+        kernels!($lanes $(, $feature)?;
+            1: 1 2 3 4 5 6 7 8 9 10 11 12;
+            2: 1 2 3 4 5 6;
+        )
+    };
+    ($lanes:ty $(, $feature:literal)?; $($v:literal: $($r:literal)*;)*) => {{
         /// # Safety
         /// As for [`Kernels::run`].
         $(#[target_feature(enable = $feature)])?
-        unsafe fn run<const R: usize, const V: usize>(t: &Tile<<$lanes as Lanes>::Elem>) {
+        unsafe fn run<const R: usize, const V: usize, const AHEAD: bool>(t: &Tile<'_, <$lanes as Lanes>::Elem>) {
             // SAFETY: guaranteed by the caller.
-            unsafe { tile::<$lanes, R, V, { [$($v),*].len() }>(t) }
+            unsafe { tile::<$lanes, R, V, { [$($v),*].len() }, AHEAD>(t) }
         }
         /// # Safety
         /// As for [`Kernels::turn`].
@@ -289,14 +365,8 @@ macro_rules! kernels {
         static KERNELS: Kernels<<$lanes as Lanes>::Elem> = Kernels {
             turn,
             lanes: <$lanes as Lanes>::N,
-            table: [
-                &[$(run::<1, $v>),*],
-                &[$(run::<2, $v>),*],
-                &[$(run::<3, $v>),*],
-                &[$(run::<4, $v>),*],
-                &[$(run::<5, $v>),*],
-                &[$(run::<6, $v>),*],
-            ],
+            table: &[$(&[$(run::<$r, $v, false>),*]),*],
+            ahead: &[$(&[$(run::<$r, $v, true>),*]),*],
         };
         &KERNELS
     }};
@@ -308,12 +378,12 @@ impl Element for f32 {
     fn kernels(isa: Isa) -> &'static Kernels<f32> {
         match isa.vectors() {
             #[cfg(target_arch = "x86_64")]
-            Vectors::Avx512 => kernels!(crate::lanes::x86::F32x16, "avx512f"; 1 2 3 4),
+            Vectors::Avx512 => kernels!(crate::lanes::x86::F32x16, "avx512f"; 32 registers),
             #[cfg(target_arch = "x86_64")]
-            Vectors::Avx2 => kernels!(crate::lanes::x86::F32x8, "avx2,fma"; 1 2),
+            Vectors::Avx2 => kernels!(crate::lanes::x86::F32x8, "avx2,fma"; 16 registers),
             #[cfg(target_arch = "aarch64")]
-            Vectors::Neon => kernels!(crate::lanes::neon::F32x4; 1 2 3 4),
-            _ => kernels!(Array<f32, 4>; 1 2),
+            Vectors::Neon => kernels!(crate::lanes::neon::F32x4; 32 registers),
+            _ => kernels!(Array<f32, 4>; 16 registers),
         }
     }
 }
@@ -324,12 +394,12 @@ impl Element for f64 {
     fn kernels(isa: Isa) -> &'static Kernels<f64> {
         match isa.vectors() {
             #[cfg(target_arch = "x86_64")]
-            Vectors::Avx512 => kernels!(crate::lanes::x86::F64x8, "avx512f"; 1 2 3 4),
+            Vectors::Avx512 => kernels!(crate::lanes::x86::F64x8, "avx512f"; 32 registers),
             #[cfg(target_arch = "x86_64")]
-            Vectors::Avx2 => kernels!(crate::lanes::x86::F64x4, "avx2,fma"; 1 2),
+            Vectors::Avx2 => kernels!(crate::lanes::x86::F64x4, "avx2,fma"; 16 registers),
             #[cfg(target_arch = "aarch64")]
-            Vectors::Neon => kernels!(crate::lanes::neon::F64x2; 1 2 3 4),
-            _ => kernels!(Array<f64, 2>; 1 2),
+            Vectors::Neon => kernels!(crate::lanes::neon::F64x2; 32 registers),
+            _ => kernels!(Array<f64, 2>; 16 registers),
         }
     }
 }

@@ -10,8 +10,8 @@
 
 use pliant_exec::abi::STATUS_OK;
 
-use super::rows::slivers;
-use super::tile::{Ahead, Element, Kernels, Tile};
+use super::rows::even;
+use super::tile::{Ahead, Element, Kernels, Run, Tile};
 use crate::gemm::Gemm;
 use crate::rules::varying::{depth, is_in_place, turns};
 use crate::scratch::Scratch;
@@ -104,11 +104,11 @@ unsafe fn panel<T: Element>(
     (k, depth): (usize, usize),
     (b, b_row): (*const T, isize),
 ) {
-    for (row, height) in slivers(g.m) {
+    for (row, height) in even(g.m, kernels.rows(g.n.min(kernels.columns()))) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut tile = Tile {
-                k: depth,
+                runs: &[Run::first(depth)],
                 a: g.a.0.offset(row as isize * g.a.1 + k as isize * g.a.2),
                 a_row: g.a.1,
                 a_col: g.a.2,

@@ -294,7 +294,7 @@ fn grouped() -> Vec<Case> {
     cases
 }
 
-/// Images of few channels, for which tiles of results keep their sums in registers.
+/// Images of few channels, whose runs of adjacent inputs are short, so that slices of the weights have several.
 fn few_channels() -> Vec<Case> {
     let mut cases = Vec::new();
     for channels in [1, 2, 3, 4] {
@@ -313,6 +313,17 @@ fn few_channels() -> Vec<Case> {
         Case { input: [3, 5, 8], kernel: [3, 3, 3], before: [1; 3], after: [1; 3], ..three },
         Case { input: [1, 0, 9], before: [0, 2, 1], ..three },
         Case { batch: 0, ..three },
+        // More runs than a slice may have.
+        Case {
+            input: [1, 15, 20],
+            kernel: [1, 7, 7],
+            dilation: [1, 2, 2],
+            before: [0, 6, 6],
+            after: [0, 6, 6],
+            ..three
+        },
+        // Slices that end inside of a run.
+        Case { channels: 150, filters: 16, ..PLAIN },
         Case {
             input: [1, 3, 3],
             dilation: [1, 9, 12],
