@@ -35,10 +35,10 @@ class Module:
 #         A = T.match_buffer(var_A, (n, 3, h, 9), "float32")
 #         conv2d = T.match_buffer(var_conv2d, (n, 5, (h + 1) // 2, 10), "float32")
 #         pad_temp = T.alloc_buffer((n, 3, (h + 1) // 2 * 2 + 2, 11), "float32")
-#         with T.LetStmt(T.max(8192 // T.max(1 * 11 * 72, 1), 1)) as rows:
-#             for chunk in T.parallel((1 * (1 * n * 3) * ((h + 1) // 2 * 2 + 2) + (rows - 1)) // rows):
+#         with T.LetStmt(T.max(8192 // T.max(11 * 72, 1), 1)) as rows:
+#             for chunk in T.parallel((n * 3 * ((h + 1) // 2 * 2 + 2) + (rows - 1)) // rows):
 #                 first: T.int64 = chunk * rows
-#                 for row in range(T.min(rows, 1 * (1 * n * 3) * ((h + 1) // 2 * 2 + 2) - first)):
+#                 for row in range(T.min(rows, n * 3 * ((h + 1) // 2 * 2 + 2) - first)):
 #                     fused: T.int64 = (first + row) // ((h + 1) // 2 * 2 + 2)
 #                     v_ax2: T.int64 = (first + row) % ((h + 1) // 2 * 2 + 2)
 #                     for strip in range(1 // 16):

@@ -49,16 +49,16 @@ class Module:
 #         A = T.match_buffer(var_A, (n, 4), "float32")
 #         B = T.match_buffer(var_B, (n, 4), "float32")
 #         T_add = T.match_buffer(var_T_add, (n, 4), "float32")
-#         for chunk in T.parallel((1 * n * 4 + 2687) // 2688):
+#         for chunk in T.parallel((n * 4 + 2687) // 2688):
 #             first: T.int64 = chunk * 2688
-#             for strip in range(T.min(2688, 1 * n * 4 - first) // 16):
+#             for strip in range(T.min(2688, n * 4 - first) // 16):
 #                 for lane in T.vectorized(16):
 #                     T_add[(first + (0 + strip * 16 + lane)) // 4, (first + (0 + strip * 16 + lane)) % 4] = A[(first + (0 + strip * 16 + lane)) // 4, (first + (0 + strip * 16 + lane)) % 4] + B[(first + (0 + strip * 16 + lane)) // 4, (first + (0 + strip * 16 + lane)) % 4]
-#             for strip in range(T.min(2688, 1 * n * 4 - first) % 16 // 4):
+#             for strip in range(T.min(2688, n * 4 - first) % 16 // 4):
 #                 for lane in T.vectorized(4):
-#                     T_add[(first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + strip * 4 + lane)) // 4, (first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + strip * 4 + lane)) % 4] = A[(first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + strip * 4 + lane)) // 4, (first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + strip * 4 + lane)) % 4] + B[(first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + strip * 4 + lane)) // 4, (first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + strip * 4 + lane)) % 4]
-#             for tail in range(T.min(2688, 1 * n * 4 - first) % 16 % 4 // 1):
-#                 T_add[(first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + T.min(2688, 1 * n * 4 - first) % 16 // 4 * 4 + tail * 1)) // 4, (first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + T.min(2688, 1 * n * 4 - first) % 16 // 4 * 4 + tail * 1)) % 4] = A[(first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + T.min(2688, 1 * n * 4 - first) % 16 // 4 * 4 + tail * 1)) // 4, (first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + T.min(2688, 1 * n * 4 - first) % 16 // 4 * 4 + tail * 1)) % 4] + B[(first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + T.min(2688, 1 * n * 4 - first) % 16 // 4 * 4 + tail * 1)) // 4, (first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + T.min(2688, 1 * n * 4 - first) % 16 // 4 * 4 + tail * 1)) % 4]
+#                     T_add[(first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + strip * 4 + lane)) // 4, (first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + strip * 4 + lane)) % 4] = A[(first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + strip * 4 + lane)) // 4, (first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + strip * 4 + lane)) % 4] + B[(first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + strip * 4 + lane)) // 4, (first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + strip * 4 + lane)) % 4]
+#             for tail in range(T.min(2688, n * 4 - first) % 16 % 4 // 1):
+#                 T_add[(first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + T.min(2688, n * 4 - first) % 16 // 4 * 4 + tail * 1)) // 4, (first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + T.min(2688, n * 4 - first) % 16 // 4 * 4 + tail * 1)) % 4] = A[(first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + T.min(2688, n * 4 - first) % 16 // 4 * 4 + tail * 1)) // 4, (first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + T.min(2688, n * 4 - first) % 16 // 4 * 4 + tail * 1)) % 4] + B[(first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + T.min(2688, n * 4 - first) % 16 // 4 * 4 + tail * 1)) // 4, (first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + T.min(2688, n * 4 - first) % 16 // 4 * 4 + tail * 1)) % 4]
 #
 #     @T.prim_func(private=True)
 #     def sigmoid(var_A: T.handle, var_compute: T.handle):
@@ -66,10 +66,10 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n, 4), "float32")
 #         compute = T.match_buffer(var_compute, (n, 4), "float32")
-#         for chunk in T.parallel((1 * n * 4 + 1023) // 1024):
+#         for chunk in T.parallel((n * 4 + 1023) // 1024):
 #             first: T.int64 = chunk * 1024
-#             for tile in range((T.min(1024, 1 * n * 4 - first) + 511) // 512):
-#                 T.evaluate(T.call_extern("int64", "pliant_vec_sigmoid_f32", T.address_of(compute[(first + tile * 512) // 4, (first + tile * 512) % 4]), T.address_of(A[(first + tile * 512) // 4, (first + tile * 512) % 4]), T.min(512, T.min(1024, 1 * n * 4 - first) - tile * 512)))
+#             for tile in range((T.min(1024, n * 4 - first) + 511) // 512):
+#                 T.evaluate(T.call_extern("int64", "pliant_vec_sigmoid_f32", T.address_of(compute[(first + tile * 512) // 4, (first + tile * 512) % 4]), T.address_of(A[(first + tile * 512) // 4, (first + tile * 512) % 4]), T.min(512, T.min(1024, n * 4 - first) - tile * 512)))
 #
 #     @T.prim_func(private=True)
 #     def multiply(var_A: T.handle, var_B: T.handle, var_T_multiply: T.handle):
@@ -78,16 +78,16 @@ class Module:
 #         A = T.match_buffer(var_A, (n, 4), "float32")
 #         B = T.match_buffer(var_B, (n, 4), "float32")
 #         T_multiply = T.match_buffer(var_T_multiply, (n, 4), "float32")
-#         for chunk in T.parallel((1 * n * 4 + 2687) // 2688):
+#         for chunk in T.parallel((n * 4 + 2687) // 2688):
 #             first: T.int64 = chunk * 2688
-#             for strip in range(T.min(2688, 1 * n * 4 - first) // 16):
+#             for strip in range(T.min(2688, n * 4 - first) // 16):
 #                 for lane in T.vectorized(16):
 #                     T_multiply[(first + (0 + strip * 16 + lane)) // 4, (first + (0 + strip * 16 + lane)) % 4] = A[(first + (0 + strip * 16 + lane)) // 4, (first + (0 + strip * 16 + lane)) % 4] * B[(first + (0 + strip * 16 + lane)) // 4, (first + (0 + strip * 16 + lane)) % 4]
-#             for strip in range(T.min(2688, 1 * n * 4 - first) % 16 // 4):
+#             for strip in range(T.min(2688, n * 4 - first) % 16 // 4):
 #                 for lane in T.vectorized(4):
-#                     T_multiply[(first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + strip * 4 + lane)) // 4, (first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + strip * 4 + lane)) % 4] = A[(first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + strip * 4 + lane)) // 4, (first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + strip * 4 + lane)) % 4] * B[(first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + strip * 4 + lane)) // 4, (first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + strip * 4 + lane)) % 4]
-#             for tail in range(T.min(2688, 1 * n * 4 - first) % 16 % 4 // 1):
-#                 T_multiply[(first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + T.min(2688, 1 * n * 4 - first) % 16 // 4 * 4 + tail * 1)) // 4, (first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + T.min(2688, 1 * n * 4 - first) % 16 // 4 * 4 + tail * 1)) % 4] = A[(first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + T.min(2688, 1 * n * 4 - first) % 16 // 4 * 4 + tail * 1)) // 4, (first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + T.min(2688, 1 * n * 4 - first) % 16 // 4 * 4 + tail * 1)) % 4] * B[(first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + T.min(2688, 1 * n * 4 - first) % 16 // 4 * 4 + tail * 1)) // 4, (first + (0 + T.min(2688, 1 * n * 4 - first) // 16 * 16 + T.min(2688, 1 * n * 4 - first) % 16 // 4 * 4 + tail * 1)) % 4]
+#                     T_multiply[(first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + strip * 4 + lane)) // 4, (first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + strip * 4 + lane)) % 4] = A[(first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + strip * 4 + lane)) // 4, (first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + strip * 4 + lane)) % 4] * B[(first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + strip * 4 + lane)) // 4, (first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + strip * 4 + lane)) % 4]
+#             for tail in range(T.min(2688, n * 4 - first) % 16 % 4 // 1):
+#                 T_multiply[(first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + T.min(2688, n * 4 - first) % 16 // 4 * 4 + tail * 1)) // 4, (first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + T.min(2688, n * 4 - first) % 16 // 4 * 4 + tail * 1)) % 4] = A[(first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + T.min(2688, n * 4 - first) % 16 // 4 * 4 + tail * 1)) // 4, (first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + T.min(2688, n * 4 - first) % 16 // 4 * 4 + tail * 1)) % 4] * B[(first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + T.min(2688, n * 4 - first) % 16 // 4 * 4 + tail * 1)) // 4, (first + (0 + T.min(2688, n * 4 - first) // 16 * 16 + T.min(2688, n * 4 - first) % 16 // 4 * 4 + tail * 1)) % 4]
 #
 #     @T.prim_func(private=True)
 #     def cos(var_A: T.handle, var_compute: T.handle):
@@ -117,27 +117,27 @@ class Module:
 #         n = T.int64()
 #         y = T.match_buffer(var_y, (n, 4), "float32")
 #         b = T.match_buffer(var_b, (n, 4), "float32")
-#         for chunk in T.parallel((1 * n * 4 + 767) // 768):
+#         for chunk in T.parallel((n * 4 + 767) // 768):
 #             first: T.int64 = chunk * 768
 #             tile = T.alloc_buffer((512,), "float32", scope="local")
-#             for tile1 in range((T.min(768, 1 * n * 4 - first) + 511) // 512):
-#                 for strip in range(T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16):
+#             for tile1 in range((T.min(768, n * 4 - first) + 511) // 512):
+#                 for strip in range(T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16):
 #                     for lane in T.vectorized(16):
 #                         tile[0 + strip * 16 + lane] = y[(first + (tile1 * 512 + (0 + strip * 16 + lane))) // 4, (first + (tile1 * 512 + (0 + strip * 16 + lane))) % 4] + y[(first + (tile1 * 512 + (0 + strip * 16 + lane))) // 4, (first + (tile1 * 512 + (0 + strip * 16 + lane))) % 4]
-#                 for strip in range(T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 // 4):
+#                 for strip in range(T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 // 4):
 #                     for lane in T.vectorized(4):
-#                         tile[0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane] = y[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) % 4] + y[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) % 4]
-#                 for tail in range(T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 % 4 // 1):
-#                     tile[0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1] = y[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) % 4] + y[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) % 4]
-#                 T.evaluate(T.call_extern("int64", "pliant_vec_sigmoid_f32", T.address_of(tile[0]), T.address_of(tile[0]), T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512)))
-#                 for strip in range(T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16):
+#                         tile[0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane] = y[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) % 4] + y[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) % 4]
+#                 for tail in range(T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 % 4 // 1):
+#                     tile[0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1] = y[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) % 4] + y[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) % 4]
+#                 T.evaluate(T.call_extern("int64", "pliant_vec_sigmoid_f32", T.address_of(tile[0]), T.address_of(tile[0]), T.min(512, T.min(768, n * 4 - first) - tile1 * 512)))
+#                 for strip in range(T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16):
 #                     for lane in T.vectorized(16):
 #                         b[(first + (tile1 * 512 + (0 + strip * 16 + lane))) // 4, (first + (tile1 * 512 + (0 + strip * 16 + lane))) % 4] = tile[0 + strip * 16 + lane] * y[(first + (tile1 * 512 + (0 + strip * 16 + lane))) // 4, (first + (tile1 * 512 + (0 + strip * 16 + lane))) % 4]
-#                 for strip in range(T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 // 4):
+#                 for strip in range(T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 // 4):
 #                     for lane in T.vectorized(4):
-#                         b[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) % 4] = tile[0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane] * y[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) % 4]
-#                 for tail in range(T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 % 4 // 1):
-#                     b[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) % 4] = tile[0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1] * y[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, 1 * n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) % 4]
+#                         b[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) % 4] = tile[0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane] * y[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + strip * 4 + lane))) % 4]
+#                 for tail in range(T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 % 4 // 1):
+#                     b[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) % 4] = tile[0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1] * y[(first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) // 4, (first + (tile1 * 512 + (0 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) // 16 * 16 + T.min(512, T.min(768, n * 4 - first) - tile1 * 512) % 16 // 4 * 4 + tail * 1))) % 4]
 #
 #     @T.prim_func(private=True)
 #     def fused_cos_astype(var_x: T.handle, var_c: T.handle):

@@ -48,16 +48,16 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n, 6), "float32")
 #         compute = T.match_buffer(var_compute, (n, 6), "float32")
-#         for chunk in T.parallel((1 * n * 6 + 2687) // 2688):
+#         for chunk in T.parallel((n * 6 + 2687) // 2688):
 #             first: T.int64 = chunk * 2688
-#             for strip in range(T.min(2688, 1 * n * 6 - first) // 16):
+#             for strip in range(T.min(2688, n * 6 - first) // 16):
 #                 for lane in T.vectorized(16):
 #                     compute[(first + (0 + strip * 16 + lane)) // 6, (first + (0 + strip * 16 + lane)) % 6] = T.max(A[(first + (0 + strip * 16 + lane)) // 6, (first + (0 + strip * 16 + lane)) % 6], T.float32(0.0))
-#             for strip in range(T.min(2688, 1 * n * 6 - first) % 16 // 4):
+#             for strip in range(T.min(2688, n * 6 - first) % 16 // 4):
 #                 for lane in T.vectorized(4):
-#                     compute[(first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + strip * 4 + lane)) // 6, (first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + strip * 4 + lane)) % 6] = T.max(A[(first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + strip * 4 + lane)) // 6, (first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + strip * 4 + lane)) % 6], T.float32(0.0))
-#             for tail in range(T.min(2688, 1 * n * 6 - first) % 16 % 4 // 1):
-#                 compute[(first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + T.min(2688, 1 * n * 6 - first) % 16 // 4 * 4 + tail * 1)) // 6, (first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + T.min(2688, 1 * n * 6 - first) % 16 // 4 * 4 + tail * 1)) % 6] = T.max(A[(first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + T.min(2688, 1 * n * 6 - first) % 16 // 4 * 4 + tail * 1)) // 6, (first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + T.min(2688, 1 * n * 6 - first) % 16 // 4 * 4 + tail * 1)) % 6], T.float32(0.0))
+#                     compute[(first + (0 + T.min(2688, n * 6 - first) // 16 * 16 + strip * 4 + lane)) // 6, (first + (0 + T.min(2688, n * 6 - first) // 16 * 16 + strip * 4 + lane)) % 6] = T.max(A[(first + (0 + T.min(2688, n * 6 - first) // 16 * 16 + strip * 4 + lane)) // 6, (first + (0 + T.min(2688, n * 6 - first) // 16 * 16 + strip * 4 + lane)) % 6], T.float32(0.0))
+#             for tail in range(T.min(2688, n * 6 - first) % 16 % 4 // 1):
+#                 compute[(first + (0 + T.min(2688, n * 6 - first) // 16 * 16 + T.min(2688, n * 6 - first) % 16 // 4 * 4 + tail * 1)) // 6, (first + (0 + T.min(2688, n * 6 - first) // 16 * 16 + T.min(2688, n * 6 - first) % 16 // 4 * 4 + tail * 1)) % 6] = T.max(A[(first + (0 + T.min(2688, n * 6 - first) // 16 * 16 + T.min(2688, n * 6 - first) % 16 // 4 * 4 + tail * 1)) // 6, (first + (0 + T.min(2688, n * 6 - first) // 16 * 16 + T.min(2688, n * 6 - first) % 16 // 4 * 4 + tail * 1)) % 6], T.float32(0.0))
 #
 #     @T.prim_func(private=True)
 #     def exp(var_A: T.handle, var_compute: T.handle):
@@ -66,10 +66,10 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
 #         compute = T.match_buffer(var_compute, (n, m), "float32")
-#         for chunk in T.parallel((1 * n * m + 1023) // 1024):
+#         for chunk in T.parallel((n * m + 1023) // 1024):
 #             first: T.int64 = chunk * 1024
-#             for tile in range((T.min(1024, 1 * n * m - first) + 511) // 512):
-#                 T.evaluate(T.call_extern("int64", "pliant_vec_exp_f32", T.address_of(compute[(first + tile * 512) // m, (first + tile * 512) % m]), T.address_of(A[(first + tile * 512) // m, (first + tile * 512) % m]), T.min(512, T.min(1024, 1 * n * m - first) - tile * 512)))
+#             for tile in range((T.min(1024, n * m - first) + 511) // 512):
+#                 T.evaluate(T.call_extern("int64", "pliant_vec_exp_f32", T.address_of(compute[(first + tile * 512) // m, (first + tile * 512) % m]), T.address_of(A[(first + tile * 512) // m, (first + tile * 512) % m]), T.min(512, T.min(1024, n * m - first) - tile * 512)))
 #
 #     @T.prim_func(private=True)
 #     def sum(var_A: T.handle, var_T_sum: T.handle):
@@ -78,10 +78,10 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
 #         T_sum = T.match_buffer(var_T_sum, (n,), "float32")
-#         rows: T.int64 = T.max(8192 // T.max(0 + 1 * m * 3, 1), 1)
-#         for chunk in T.parallel((1 * n + (rows - 1)) // rows):
+#         rows: T.int64 = T.max(8192 // T.max(0 + m * 3, 1), 1)
+#         for chunk in T.parallel((n + (rows - 1)) // rows):
 #             first: T.int64 = chunk * rows
-#             for row in range(T.min(rows, 1 * n - first)):
+#             for row in range(T.min(rows, n - first)):
 #                 v_ax0: T.int64 = first + row
 #                 acc = T.alloc_buffer((16,), "float32", scope="local")
 #                 acc1 = T.alloc_buffer((1,), "float64", scope="local")

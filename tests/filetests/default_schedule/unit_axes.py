@@ -33,10 +33,10 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n, 64, 1), "float32")
 #         T_strided_slice = T.match_buffer(var_T_strided_slice, (n, 32, 1), "float32")
-#         rows: T.int64 = T.max(8192 // T.max(1 * 32 * 2, 1), 1)
-#         for chunk in T.parallel((1 * n + (rows - 1)) // rows):
+#         rows: T.int64 = T.max(8192 // T.max(32 * 2, 1), 1)
+#         for chunk in T.parallel((n + (rows - 1)) // rows):
 #             first: T.int64 = chunk * rows
-#             for row in range(T.min(rows, 1 * n - first)):
+#             for row in range(T.min(rows, n - first)):
 #                 v_ax0: T.int64 = first + row
 #                 for strip in range(32 // 16):
 #                     for lane in T.vectorized(16):

@@ -290,37 +290,35 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "int64")
 #         if 524288 <= n * m:
-#             piece_rows: T.int64 = T.max(131072 // T.max(T.min(131072, m), 1), 1)
-#             partial = T.alloc_buffer(((n + (piece_rows - 1)) // piece_rows, (m + (131072 - 1)) // 131072), "int64")
-#             for chunk in T.parallel((n + (piece_rows - 1)) // piece_rows * ((m + 131071) // 131072)):
-#                 for row in range(T.min(1, (n + (piece_rows - 1)) // piece_rows * ((m + 131071) // 131072) - chunk)):
-#                     piece: T.int64 = (chunk + row) // ((m + 131071) // 131072)
-#                     piece1: T.int64 = (chunk + row) % ((m + 131071) // 131072)
+#             partial = T.alloc_buffer(((n * m + (131072 - 1)) // 131072,), "int64")
+#             for chunk in T.parallel((n * m + 131071) // 131072):
+#                 for row in range(T.min(1, (n * m + 131071) // 131072 - chunk)):
+#                     piece: T.int64 = chunk + row
 #                     acc = T.alloc_buffer((8,), "int64", scope="local")
 #                     acc[T.Ramp(0, 1, 8)] = T.Broadcast(1, 8)
-#                     for within, strip in T.grid(T.min(piece_rows, n - piece * piece_rows), T.min(131072, m - piece1 * 131072) // 8):
-#                         acc[T.Ramp(0, 1, 8)] = acc[T.Ramp(0, 1, 8)] * A[T.Ramp((piece * piece_rows + within) * m + (piece1 * 131072 + strip * 8), 1, 8)]
+#                     for strip in range(T.min(131072, n * m - piece * 131072) // 8):
+#                         acc[T.Ramp(0, 1, 8)] = acc[T.Ramp(0, 1, 8)] * A[T.Ramp(piece * 131072 + strip * 8, 1, 8)]
 #                     acc1 = T.alloc_buffer((1,), "int64", scope="local")
 #                     acc1[0] = acc[0] * acc[4] * (acc[2] * acc[6]) * (acc[1] * acc[5] * (acc[3] * acc[7]))
-#                     for within, tail in T.grid(T.min(piece_rows, n - piece * piece_rows), T.min(131072, m - piece1 * 131072) % 8):
-#                         acc1[0] = acc1[0] * A[(piece * piece_rows + within) * m + (piece1 * 131072 + (T.min(131072, m - piece1 * 131072) // 8 * 8 + tail))]
-#                     partial[piece * ((m + 131071) // 131072) + piece1] = acc1[0]
+#                     for tail in range(T.min(131072, n * m - piece * 131072) - T.min(131072, n * m - piece * 131072) // 8 * 8):
+#                         acc1[0] = acc1[0] * A[piece * 131072 + (T.min(131072, n * m - piece * 131072) // 8 * 8 + tail)]
+#                     partial[piece] = acc1[0]
 #             acc = T.alloc_buffer((8,), "int64", scope="local")
 #             acc[T.Ramp(0, 1, 8)] = T.Broadcast(1, 8)
-#             for piece, strip in T.grid((n + (piece_rows - 1)) // piece_rows, (m + 131071) // 1048576):
-#                 acc[T.Ramp(0, 1, 8)] = acc[T.Ramp(0, 1, 8)] * partial[T.Ramp(piece * ((m + 131071) // 131072) + strip * 8, 1, 8)]
+#             for strip in range((n * m + 131071) // 131072 // 8):
+#                 acc[T.Ramp(0, 1, 8)] = acc[T.Ramp(0, 1, 8)] * partial[T.Ramp(strip * 8, 1, 8)]
 #             acc1 = T.alloc_buffer((1,), "int64", scope="local")
 #             acc1[0] = acc[0] * acc[4] * (acc[2] * acc[6]) * (acc[1] * acc[5] * (acc[3] * acc[7]))
-#             for piece, tail in T.grid((n + (piece_rows - 1)) // piece_rows, (m + 131071) // 131072 % 8):
-#                 acc1[0] = acc1[0] * partial[piece * ((m + 131071) // 131072) + ((m + 131071) // 1048576 * 8 + tail)]
+#             for tail in range((n * m + 131071) // 131072 - (n * m + 131071) // 131072 // 8 * 8):
+#                 acc1[0] = acc1[0] * partial[(n * m + 131071) // 131072 // 8 * 8 + tail]
 #             T_prod[0] = acc1[0]
 #         else:
 #             acc = T.alloc_buffer((8,), "int64", scope="local")
 #             acc[T.Ramp(0, 1, 8)] = T.Broadcast(1, 8)
-#             for v_k0, strip in T.grid(n, m // 8):
-#                 acc[T.Ramp(0, 1, 8)] = acc[T.Ramp(0, 1, 8)] * A[T.Ramp(v_k0 * m + strip * 8, 1, 8)]
+#             for strip in range(n * m // 8):
+#                 acc[T.Ramp(0, 1, 8)] = acc[T.Ramp(0, 1, 8)] * A[T.Ramp(strip * 8, 1, 8)]
 #             acc1 = T.alloc_buffer((1,), "int64", scope="local")
 #             acc1[0] = acc[0] * acc[4] * (acc[2] * acc[6]) * (acc[1] * acc[5] * (acc[3] * acc[7]))
-#             for v_k0, tail in T.grid(n, m % 8):
-#                 acc1[0] = acc1[0] * A[v_k0 * m + (m // 8 * 8 + tail)]
+#             for tail in range(n * m - n * m // 8 * 8):
+#                 acc1[0] = acc1[0] * A[n * m // 8 * 8 + tail]
 #             T_prod[0] = acc1[0]

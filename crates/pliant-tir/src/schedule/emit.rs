@@ -52,13 +52,14 @@ fn is_unit(f: &PrimFunc, buffer: Buffer, indices: &[Expr], dim: usize, v: Var) -
     f.as_int(f.buffer(buffer).shape[dim]) == Some(1) && !uses_any(f, indices[dim], &|x| x == v)
 }
 
-/// Whether the indices delinearize a fused axis over whole dims: `v // b // a`, `v // b % a`, `v % b`.
+/// Whether the indices delinearize a position `x` of a fused axis over whole dims, where `x` grows by 1 with `v`: `x // b // a`,
+/// `x // b % a`, `x % b`.
 fn taken_apart(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
     let shape = &f.buffer(buffer).shape;
-    // The dividend and the divisor of the quotient that the current index must equal, or be a remainder of; `None` for `v` itself.
+    // The dividend and the divisor of the quotient that the current index must equal, or be a remainder of; `None` for `x` itself.
     let mut rest: Option<(Expr, Expr)> = None;
     let continues = |e: Expr, rest: Option<(Expr, Expr)>| match rest {
-        None => is_var(f, e, v),
+        None => step(f, e, v) == Some(1),
         Some((whole, dim)) => {
             matches!(f.expr(e), ExprData::Binary(BinOp::FloorDiv, x, d) if *x == whole && *d == dim)
         }
@@ -231,8 +232,7 @@ pub fn work(f: &mut PrimFunc, s: &Stage) -> Expr {
 /// loop.
 pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let s = without_unit_axes(f, s);
-    let runs = fusable(f, &s);
-    let s = fuse(f, &s, &runs);
+    let s = with_fused_axes(f, &s);
     if s.axes.len() == 1 && vector_axis(f, &s).is_some() && s.guards.is_empty() {
         return flat(f, &s);
     }
@@ -289,7 +289,28 @@ fn rows_and_inner(f: &mut PrimFunc, s: &Stage, rows: usize) -> Stmt {
     row_loop(f, &vars, &extents, work, body, &[])
 }
 
-/// The runs of axes that can be fused into one: in every access they are adjacent, in order, over whole dims, or absent.
+/// The stage with adjacent axes of the same kind fused wherever its accesses allow it.
+pub(super) fn with_fused_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
+    let runs = fusable(f, s);
+    fuse(f, s, &runs)
+}
+
+/// The stage with adjacent reduction axes fused, so that a reduction over the pixels of an image has one long contiguous loop.
+/// Spatial axes stay, since groups of stages share them.
+pub(super) fn with_fused_reductions(f: &mut PrimFunc, s: &Stage) -> Stage {
+    if s.reduction(f).is_none() {
+        return s.clone();
+    }
+    let reduces = |run: &Range<usize>| s.axes[run.start].reduce;
+    let runs: Vec<Range<usize>> = fusable(f, s)
+        .into_iter()
+        .flat_map(|run| if reduces(&run) { vec![run] } else { run.map(|k| k..k + 1).collect() })
+        .collect();
+    fuse(f, s, &runs)
+}
+
+/// The runs of axes that can be fused into one: they are all spatial or all reduced, and in every access they are adjacent, in
+/// order, over whole dims, or absent.
 fn fusable(f: &PrimFunc, s: &Stage) -> Vec<Range<usize>> {
     let whole = 0..s.axes.len();
     let Body::Store { buffer, indices, value } = &s.body else {
@@ -307,7 +328,8 @@ fn fusable(f: &PrimFunc, s: &Stage) -> Vec<Range<usize>> {
     for k in whole {
         match runs.last_mut() {
             Some(run)
-                if !bare(s.axes[k - 1].var)
+                if s.axes[k - 1].reduce == s.axes[k].reduce
+                    && !bare(s.axes[k - 1].var)
                     && !bare(s.axes[k].var)
                     && accesses
                         .iter()
@@ -371,7 +393,7 @@ fn fuse(f: &mut PrimFunc, s: &Stage, runs: &[Range<usize>]) -> Stage {
         }
         map.insert(outer.var, rest);
         let extents: Vec<Expr> = s.axes[run.clone()].iter().map(|a| a.extent).collect();
-        axes.push(Axis { var: fused, extent: product(f, &extents), reduce: false });
+        axes.push(Axis { var: fused, extent: product(f, &extents), reduce: outer.reduce });
     }
     if map.is_empty() {
         return s.clone();

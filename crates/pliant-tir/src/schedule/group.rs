@@ -133,6 +133,7 @@ impl Group {
                 s.axes.iter().zip(&row_exprs).map(|(a, &e)| (a.var, e)).collect();
             let mut inner = s.substituted(f, &map);
             inner.axes.drain(..self.shared);
+            let inner = emit::with_fused_axes(f, &inner);
             work.push(emit::work(f, &inner));
             body.push(emit::inner(f, &inner));
         }
@@ -216,11 +217,8 @@ pub(super) fn sum(f: &mut PrimFunc, terms: Vec<Expr>) -> Expr {
 }
 
 pub(super) fn product(f: &mut PrimFunc, factors: &[Expr]) -> Expr {
-    let mut acc = f.int(1);
-    for &e in factors {
-        acc = f.mul(acc, e);
-    }
-    acc
+    let one = f.int(1);
+    factors.iter().copied().reduce(|a, b| f.mul(a, b)).unwrap_or(one)
 }
 
 /// Divides a position in a fused axis by an extent. If the extent is known to be 0, there are no positions, and the result is 0,

@@ -3,7 +3,7 @@
 //! - Extents that may be negative are clamped to 0 (`extents`).
 //! - A matrix product becomes a library call (`gemm`). Elementwise stages that follow run over blocks of its results while these
 //!   are in the nearest caches (`finish`, `blocks`).
-//! - The adjacent axes of an elementwise stage are fused if all its accesses allow it. The last axis is vectorized. The iterations
+//! - Adjacent axes of the same kind are fused if all accesses of a stage allow it. The last axis of an elementwise stage is vectorized. The iterations
 //!   are split into chunks of about a microsecond that run in parallel (`emit`).
 //! - A stage that reads an operand across its last axis, such as a transpose, runs in blocks (`transposed`).
 //! - Stages that share leading spatial axes and pass values only along them (softmax, layer normalization) run in one parallel loop
@@ -91,6 +91,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
                     continue;
                 }
                 let stage = half::widened(f, stage);
+                let stage = emit::with_fused_reductions(f, &stage);
                 if !group.as_mut().is_some_and(|g| g.try_add(f, &stage)) {
                     flush(f, &mut group, &mut allocs, &items, here, &mut out);
                     group = Some(Group::new(f, stage, here));

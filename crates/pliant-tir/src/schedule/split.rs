@@ -2,11 +2,11 @@
 //! is split by division (tiling, repetition), and where it is short. In each part the value is plain, so that vectors can compute
 //! it and no element costs a branch or a division.
 
-use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::visit::{for_each_expr, for_each_operand};
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var, VarTy};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::emit::{guarded_once, nest, part, point, step};
+use super::emit::{Along, along, guarded_once, nest, part, point, step};
 use super::group::serial;
 use super::stage::{Axis, Body, Stage, is_var};
 use crate::check_bounds::listed_unbounded;
@@ -204,17 +204,28 @@ fn mirrored(op: BinOp) -> BinOp {
 
 /// The first divisor by which the axis is split.
 fn divisor(f: &PrimFunc, value: Expr, v: Var) -> Option<Expr> {
-    let mut found = None;
-    for_each_expr(f, value, |e| {
-        if let ExprData::Binary(BinOp::FloorDiv | BinOp::FloorMod, x, d) = *f.expr(e)
-            && is_var(f, x, v)
-            && f.expr_ty(x) == Ty::I64
-            && !uses_any(f, d, &|x| x == v)
-            && pure(f, d)
+    let divisor_of = |e: Expr| match *f.expr(e) {
+        ExprData::Binary(BinOp::FloorDiv | BinOp::FloorMod, x, d)
+            if is_var(f, x, v)
+                && f.expr_ty(x) == Ty::I64
+                && !uses_any(f, d, &|x| x == v)
+                && pure(f, d) =>
         {
-            found.get_or_insert(d);
+            Some(d)
         }
-    });
+        _ => None,
+    };
+    let (mut stack, mut seen, mut found) = (vec![value], FxHashSet::default(), None);
+    while let Some(e) = stack.pop() {
+        // The indices of a contiguous load, which delinearize a fused axis, become one offset.
+        let contiguous =
+            matches!(f.expr(e), ExprData::Load(b, i) if along(f, *b, i, v) == Along::Contiguous);
+        if !seen.insert(e) || contiguous {
+            continue;
+        }
+        found = divisor_of(e).or(found);
+        for_each_operand(f.expr(e), |a| stack.push(a));
+    }
     // Powers of two cost only a shift and a mask, but prevent vectorization all the same.
     found.filter(|&d| f.as_int(d).is_none_or(|d| d > 1))
 }
