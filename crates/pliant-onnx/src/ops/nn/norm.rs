@@ -147,28 +147,11 @@ pub(super) fn to_common_type(
     tensors.into_iter().map(|t| n.cast(t, wide)).collect()
 }
 
-/// Applies the scale and bias inputs per channel, in the dtype of `y`.
-fn scale_and_shift_channels(n: &mut Node<'_, '_>, y: Expr) -> ExprResult {
-    let (dtype, dims) = (n.dtype(y)?, n.dims(y)?);
-    let mut of = [n.tensor(1)?, n.tensor(2)?];
-    for part in &mut of {
-        let cast_part = n.cast(*part, dtype)?;
-        *part = per_channel(n, cast_part, &dims)?;
-    }
-    scale_and_shift(n, y, of[0], of[1])
-}
-
 fn instance_norm(n: &mut Node<'_, '_>) -> ConvertResult {
-    let eps = epsilon(n)?;
+    let attrs = Attrs::default().with("epsilon", AttrValue::float(epsilon(n)?));
     let x = n.tensor(0)?;
-    let rank = n.rank(x)?;
-    let axes: Vec<i64> = (2..rank as i64).collect();
-    let y = n.in_wide_float(x, |n, x| {
-        let (mean, var) = statistics(n, x, &axes)?;
-        let y = normalize(n, x, mean, var, eps)?;
-        scale_and_shift_channels(n, y)
-    })?;
-    Ok(vec![y.into()])
+    let (scale, shift) = (n.tensor(1)?, n.tensor(2)?);
+    channel_norm(n, "relax.nn.instance_norm", [x, scale, shift], attrs)
 }
 
 /// `GroupNormalization`: scale and bias are per group before opset 21, and per channel since then.
@@ -177,7 +160,9 @@ fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     if groups < 1 {
         return Err(Problem::attribute("attribute 'num_groups' must be positive"));
     }
-    let eps = epsilon(n)?;
+    let attrs = Attrs::default()
+        .with("num_groups", AttrValue::Int(groups))
+        .with("epsilon", AttrValue::float(epsilon(n)?));
     let x = n.tensor(0)?;
     let dims = n.dims_with_min_rank(x, 2)?;
     if dims.len() < 2 {
@@ -191,21 +176,30 @@ fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
         whole,
         "{} channels are not a multiple of 'num_groups' (the next lower multiple is {})",
     )?;
-    let mut apart = vec![dims[0], groups, each];
-    apart.extend(&dims[2..]);
-    let axes: Vec<i64> = (2..apart.len() as i64).collect();
-    let per_group = n.opset < 21;
-    let y = n.in_wide_float(x, |n, x| {
-        let split = n.reshape(x, &apart)?;
-        let (mean, var) = statistics(n, split, &axes)?;
-        let mut y = normalize(n, split, mean, var, eps)?;
-        if !per_group {
-            y = n.reshape(y, &dims)?;
+    let mut factors = [n.tensor(1)?, n.tensor(2)?];
+    if n.opset < 21 {
+        let one = n.func().syms.int(1);
+        for factor in &mut factors {
+            let column = n.reshape(*factor, &[groups, one])?;
+            let shape = n.func().shape(&[groups, each]);
+            let repeated = n.op("relax.broadcast_to", &[column, shape])?;
+            *factor = n.reshape(repeated, &[dims[1]])?;
         }
-        let y = scale_and_shift_channels(n, y)?;
-        n.reshape(y, &dims)
-    })?;
-    Ok(vec![y.into()])
+    }
+    channel_norm(n, "relax.nn.group_norm", [x, factors[0], factors[1]], attrs)
+}
+
+/// A norm of an image with channels first over all pixels, with a scale and a bias for each channel.
+fn channel_norm(
+    n: &mut Node<'_, '_>,
+    op: &str,
+    [x, scale, shift]: [Expr; 3],
+    attrs: Attrs,
+) -> ConvertResult {
+    let rank = n.rank(x)? as i64;
+    let attrs =
+        attrs.with("channel_axis", AttrValue::Int(1)).with("axes", AttrValue::ints(2..rank));
+    Ok(vec![n.op_with(op, &[x, scale, shift], attrs)?.into()])
 }
 
 /// `LayerNormalization` over the axes from `axis` on. Mean and inverse deviation are optional outputs.
