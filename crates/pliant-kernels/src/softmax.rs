@@ -142,13 +142,12 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
     let mut total = 0f64;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let exp = |x: L| math::exp(&mut Wide::<L>::new(), &x.sub(base));
         let mut start = 0;
         while start < whole {
             let end = whole.min(start + PART);
             let mut sum = L::zero();
             for at in (start..end).step_by(L::N) {
-                let e = exp(L::load(x.add(at)));
+                let e = exponential(L::load(x.add(at)), base);
                 if !log {
                     e.store(out.add(at));
                 }
@@ -158,7 +157,7 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
             start = end;
         }
         if rest > 0 {
-            let e = exp(L::load_first(x.add(whole), rest));
+            let e = exponential(L::load_first(x.add(whole), rest), base);
             let mut lanes = [0f32; WIDEST];
             e.store(lanes.as_mut_ptr());
             for (k, &e) in lanes[..rest].iter().enumerate() {
@@ -170,6 +169,17 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
         }
     }
     total as f32
+}
+
+/// The exponential of a difference. This is a function, since a closure need not be inlined, and its vector instructions would then
+/// be calls.
+///
+/// # Safety
+/// The machine has the instructions of `L`.
+#[inline(always)]
+unsafe fn exponential<L: MathLanes<Elem = f32>>(x: L, base: L) -> L {
+    // SAFETY: guaranteed by the caller.
+    unsafe { math::exp(&mut Wide::<L>::new(), &x.sub(base)) }
 }
 
 /// Divides the exponentials by their sum, or writes the logarithms.
@@ -189,11 +199,11 @@ unsafe fn finish<L: MathLanes<Elem = f32>>(
     unsafe {
         if log {
             let log = math::log(&mut Wide::<L>::new(), &L::splat(sum));
-            let value = |x: L| x.sub(base).sub(log);
             for at in (0..whole).step_by(L::N) {
-                value(L::load(x.add(at))).store(out.add(at));
+                L::load(x.add(at)).sub(base).sub(log).store(out.add(at));
             }
-            value(L::load_first(x.add(whole), rest)).store_first(out.add(whole), rest);
+            let last = L::load_first(x.add(whole), rest).sub(base).sub(log);
+            last.store_first(out.add(whole), rest);
         } else {
             let factor = L::splat(1.0 / sum);
             for at in (0..whole).step_by(L::N) {

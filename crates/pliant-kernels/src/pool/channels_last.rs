@@ -8,7 +8,7 @@ use std::ops::Range;
 use pliant_exec::abi::{STATUS_CANCELLED, STATUS_OK};
 use pliant_machine::isa::isa;
 
-use super::{Combine, Max, Mean, Windows};
+use super::{Combine, Max, Mean, Windows, strided};
 use crate::lanes::{MathLanes, for_isa};
 use crate::product::share::share;
 use crate::rules::convolution::copied_unit;
@@ -135,12 +135,16 @@ impl Window {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut values = [C::start(); V];
-            self.each(|element| {
-                for v in 0..V {
-                    let x = L::load(element.add(channel + v * L::N));
-                    values[v] = C::add(values[v], x);
+            for plane in strided(self.from, self.counts[0], self.steps[0]) {
+                for row in strided(plane, self.counts[1], self.steps[1]) {
+                    for element in strided(row, self.counts[2], self.steps[2]) {
+                        for v in 0..V {
+                            let x = L::load(element.add(channel + v * L::N));
+                            values[v] = C::add(values[v], x);
+                        }
+                    }
                 }
-            });
+            }
             for v in 0..V {
                 let result = C::finish(values[v], self.counts.iter().product());
                 result.store(self.out.add(channel + v * L::N));
@@ -157,26 +161,15 @@ impl Window {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut value = C::start();
-            self.each(|element| {
-                value = C::add(value, L::load_first(element.add(channel), count));
-            });
-            let result = C::finish(value, self.counts.iter().product());
-            result.store_first(self.out.add(channel), count);
-        }
-    }
-
-    /// Calls `f` with the address of channel 0 of each element, in row-major order.
-    #[inline(always)]
-    fn each(&self, mut f: impl FnMut(*const f32)) {
-        for z in 0..self.counts[0] {
-            let plane = self.from.wrapping_offset((z as isize).wrapping_mul(self.steps[0]));
-            for y in 0..self.counts[1] {
-                let mut element = plane.wrapping_offset((y as isize).wrapping_mul(self.steps[1]));
-                for _ in 0..self.counts[2] {
-                    f(element);
-                    element = element.wrapping_offset(self.steps[2]);
+            for plane in strided(self.from, self.counts[0], self.steps[0]) {
+                for row in strided(plane, self.counts[1], self.steps[1]) {
+                    for element in strided(row, self.counts[2], self.steps[2]) {
+                        value = C::add(value, L::load_first(element.add(channel), count));
+                    }
                 }
             }
+            let result = C::finish(value, self.counts.iter().product());
+            result.store_first(self.out.add(channel), count);
         }
     }
 }

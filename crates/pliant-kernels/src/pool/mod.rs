@@ -82,6 +82,12 @@ impl Strides {
     }
 }
 
+/// The addresses of `count` elements at a distance of `step` elements.
+#[inline(always)]
+fn strided(first: *const f32, count: usize, step: isize) -> impl Iterator<Item = *const f32> {
+    (0..count).map(move |i| first.wrapping_offset((i as isize).wrapping_mul(step)))
+}
+
 // SAFETY: pieces read operands and write different results, of memory that is valid during the call.
 unsafe impl Sync for Windows<'_> {}
 

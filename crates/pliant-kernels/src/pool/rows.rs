@@ -10,7 +10,7 @@ use pliant_exec::abi::{STATUS_CANCELLED, STATUS_OK};
 use pliant_kernel_api::kernels::pool::{MOST_COLUMNS, MOST_SPAN};
 use pliant_machine::isa::isa;
 
-use super::{Combine, Max, Mean, WIDEST, Windows};
+use super::{Combine, Max, Mean, WIDEST, Windows, strided};
 use crate::lanes::{MathLanes, for_isa};
 use crate::product::share::share;
 use crate::rules::convolution::copied_unit;
@@ -205,18 +205,6 @@ impl Stack {
     fn rows(&self) -> usize {
         self.counts[0] * self.counts[1]
     }
-
-    /// Calls `f` with the address of each row.
-    #[inline(always)]
-    fn each(&self, mut f: impl FnMut(*const f32)) {
-        for z in 0..self.counts[0] {
-            let mut row = self.from.wrapping_offset((z as isize).wrapping_mul(self.steps[0]));
-            for _ in 0..self.counts[1] {
-                f(row);
-                row = row.wrapping_offset(self.steps[1]);
-            }
-        }
-    }
 }
 
 /// The strips of some lines, combined over rows, and their phases.
@@ -410,7 +398,11 @@ unsafe fn combine<L: MathLanes<Elem = f32>, C: Combine<L>>(
             _ if count >= L::N => combine_at::<L, C, 1>(stack, column, to, [count - L::N]),
             rest => {
                 let mut value = C::start();
-                stack.each(|row| value = C::add(value, L::load_first(row.add(column), rest)));
+                for plane in strided(stack.from, stack.counts[0], stack.steps[0]) {
+                    for row in strided(plane, stack.counts[1], stack.steps[1]) {
+                        value = C::add(value, L::load_first(row.add(column), rest));
+                    }
+                }
                 value.store(to);
             }
         }
@@ -431,11 +423,13 @@ unsafe fn combine_at<L: MathLanes<Elem = f32>, C: Combine<L>, const V: usize>(
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut values = [C::start(); V];
-        stack.each(|row| {
-            for v in 0..V {
-                values[v] = C::add(values[v], L::load(row.add(column + at[v])));
+        for plane in strided(stack.from, stack.counts[0], stack.steps[0]) {
+            for row in strided(plane, stack.counts[1], stack.steps[1]) {
+                for v in 0..V {
+                    values[v] = C::add(values[v], L::load(row.add(column + at[v])));
+                }
             }
-        });
+        }
         for v in 0..V {
             values[v].store(to.add(at[v]));
         }

@@ -373,23 +373,21 @@ unsafe fn resize_pixels<L: Permute>(row: &RowResize<'_>) {
         // SAFETY: guaranteed by the caller; vectors end at most at the last channel.
         unsafe {
             let to = row.to.add(result * channels);
-            let neighbor = |tap: usize| {
-                let from = row.from.add(axis.position(tap, result) * channels);
-                (from, L::splat(weight(axis, tap, result)))
-            };
+            let neighbor = |tap: usize| row.from.add(axis.position(tap, result) * channels);
             for at in (0..whole).step_by(L::N) {
                 let mut total = L::zero();
                 for tap in 0..axis.taps {
-                    let (from, weight) = neighbor(tap);
-                    total = L::load(from.add(at)).mul_add(weight, total);
+                    let weight = L::splat(weight(axis, tap, result));
+                    total = L::load(neighbor(tap).add(at)).mul_add(weight, total);
                 }
                 total.store(to.add(at));
             }
             if rest > 0 {
                 let mut total = L::zero();
                 for tap in 0..axis.taps {
-                    let (from, weight) = neighbor(tap);
-                    total = L::load_first(from.add(whole), rest).mul_add(weight, total);
+                    let weight = L::splat(weight(axis, tap, result));
+                    let x = L::load_first(neighbor(tap).add(whole), rest);
+                    total = x.mul_add(weight, total);
                 }
                 total.store_first(to.add(whole), rest);
             }

@@ -4,6 +4,7 @@ mod attention;
 mod convolution;
 mod epilogue;
 mod guard;
+mod inlined_intrinsics;
 mod integer_convolution;
 mod narrow;
 mod packed;
