@@ -1,4 +1,4 @@
-//! The trait that a code generator implements.
+//! The [`Backend`] trait, which code generators implement, and its options.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ pub type KernelSource<'a> = (Arc<str>, &'a PrimFunc);
 /// Options of code generation.
 #[derive(Clone, Debug)]
 pub struct CodegenOptions {
-    /// The number of threads that compile in parallel; 0 for as many as the machine has.
+    /// The number of compilation threads. 0 selects the number of hardware threads of the machine.
     pub compile_threads: usize,
-    /// The directory to which each function's intermediate and machine code is written; `None` for no dump.
+    /// The directory to which the intermediate code and the machine code of each function are dumped; `None` disables dumps.
     pub dump_dir: Option<std::path::PathBuf>,
     /// Whether generated loops poll the interrupt flag.
     pub check_interrupt: bool,
-    /// Whether generated code compares each index with the size of its buffer directly before the access, even if it was proved to
-    /// be in bounds. An access out of bounds then fails with an internal error ([`pliant_tensor::CheckFailure::Internal`]).
-    /// Default: on in builds with debug assertions.
+    /// Whether generated code compares each index with the size of its buffer immediately before the access, even if the index
+    /// was proved to be in bounds. An access out of bounds then fails with [`pliant_tensor::CheckFailure::Internal`]. Default: on
+    /// in builds with debug assertions, otherwise off.
     pub check_accesses: bool,
 }
 
@@ -40,14 +40,15 @@ impl Default for CodegenOptions {
 
 /// A code generator.
 pub trait Backend: Send + Sync {
-    /// Its name, which `target=` selects.
+    /// The name by which `target=` selects the code generator.
     fn name(&self) -> &'static str;
 
-    /// Compiles lowered functions to machine code that is ready to be called.
+    /// Compiles lowered loop functions to callable machine code.
     ///
     /// # Errors
-    /// [`CodegenError::Unsupported`] lists everything that this backend cannot compile. [`CodegenError::Internal`] is a defect of
-    /// Pliant.
+    /// - [`CodegenError::Unsupported`] lists all constructs that this backend cannot compile.
+    /// - [`CodegenError::Internal`]: a bug in Pliant.
+    /// - [`CodegenError::Host`]: the machine cannot generate or run code.
     fn compile(
         &self,
         funcs: &[KernelSource<'_>],
@@ -57,7 +58,9 @@ pub trait Backend: Send + Sync {
     /// Compiles the bytecode functions of a program to native bodies (`pliant_exec::native_body`).
     ///
     /// # Errors
-    /// [`CodegenError::Unsupported`] from a backend without native bodies. [`CodegenError::Internal`] is a defect of Pliant.
+    /// - [`CodegenError::Unsupported`]: the backend does not generate native bodies.
+    /// - [`CodegenError::Internal`]: a bug in Pliant.
+    /// - [`CodegenError::Host`]: the machine cannot generate or run code.
     fn compile_bodies(
         &self,
         executable: &Executable,

@@ -1,4 +1,4 @@
-//! Compiled bodies: the machine code of a program's bytecode functions, with the memory that contains it.
+//! The machine code of a program's bytecode functions, and the memory that contains it.
 
 use std::any::Any;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pliant_exec::native_body::BodyFn;
 
 /// The native bodies of a program's bytecode functions, in the order of `Executable::vm_functions`. Dropping the last clone frees
-/// their memory: keep a clone if you copy an entry point.
+/// the code, so keep a clone while a copied entry point is in use.
 #[derive(Clone, Default)]
 pub struct CompiledBodies {
     bodies: Vec<Arc<[BodyFn]>>,
@@ -15,7 +15,7 @@ pub struct CompiledBodies {
 }
 
 impl CompiledBodies {
-    /// Bodies whose code is in `memory`. Each body is a list of pieces.
+    /// Creates a list of bodies. Each body is a list of pieces. `memory` owns the code of all pieces.
     pub fn new(bodies: Vec<Arc<[BodyFn]>>, memory: Vec<Arc<dyn Any + Send + Sync>>) -> Self {
         CompiledBodies { bodies, memory }
     }
@@ -28,7 +28,7 @@ impl CompiledBodies {
 
 impl fmt::Debug for CompiledBodies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (bodies, units) = (self.bodies.len(), self.memory.len());
-        write!(f, "CompiledBodies({bodies} bodies in {units} units)")
+        let (bodies, allocations) = (self.bodies.len(), self.memory.len());
+        write!(f, "CompiledBodies({bodies} bodies in {allocations} allocations)")
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 pub struct Unsupported {
     /// The function that contains it.
     pub function: Arc<str>,
-    /// A description, with an alternative if there is one.
-    pub what: String,
+    /// A description of the construct, and an alternative if there is one.
+    pub description: String,
 }
 
 /// Code generation failed.
@@ -17,25 +17,25 @@ pub struct Unsupported {
 pub enum CodegenError {
     /// The functions use constructs that this backend cannot compile.
     Unsupported(Vec<Unsupported>),
-    /// A defect of Pliant: the input was valid, but code generation failed.
+    /// A bug in Pliant: the input was valid, but code generation failed.
     Internal {
-        /// The function.
+        /// The function for which code was generated.
         function: Arc<str>,
-        /// What went wrong.
+        /// A description of the failure.
         message: String,
-        /// The intermediate code, for a bug report.
+        /// The intermediate code of the function, for bug reports.
         ir: String,
     },
-    /// The machine cannot generate or run code.
+    /// The machine cannot generate or run code, for this reason.
     Host(String),
 }
 
 impl CodegenError {
-    /// An error for one unsupported construct.
-    pub fn unsupported(function: impl Into<Arc<str>>, what: impl Into<String>) -> Self {
+    /// Returns [`CodegenError::Unsupported`] for one construct.
+    pub fn unsupported(function: impl Into<Arc<str>>, description: impl Into<String>) -> Self {
         CodegenError::Unsupported(vec![Unsupported {
             function: function.into(),
-            what: what.into(),
+            description: description.into(),
         }])
     }
 }
@@ -46,7 +46,7 @@ impl fmt::Display for CodegenError {
             CodegenError::Unsupported(list) => {
                 write!(f, "this backend cannot compile:")?;
                 for item in list {
-                    write!(f, "\n  {}: {}", item.function, item.what)?;
+                    write!(f, "\n  {}: {}", item.function, item.description)?;
                 }
                 Ok(())
             }

@@ -1,4 +1,4 @@
-//! Compiled loop functions: entry points with their signatures and messages, and the memory that contains their code.
+//! Compiled loop functions: entry points, signatures and error messages, and the memory that contains the code.
 
 use std::any::Any;
 use std::fmt;
@@ -9,34 +9,34 @@ use pliant_exec::abi::LoopFn;
 use pliant_ir::tir::{PrimFunc, VarTy};
 use pliant_tensor::DType;
 
-/// The contents of one argument slot of a loop function.
+/// How one parameter of a loop function is passed in its argument slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// A pointer to a `DLTensor`.
     Tensor {
-        /// Element type.
+        /// The element type.
         dtype: DType,
-        /// Rank.
+        /// The rank.
         ndim: usize,
     },
-    /// An integer or bool, as int64.
+    /// An integer or bool of this type, passed as int64.
     Int(DType),
-    /// A float, as the bits of a float64.
+    /// A float of this type, passed as the bits of a float64.
     Float(DType),
 }
 
 /// The parameters of a loop function, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelSignature {
-    /// Name and kind of each parameter.
+    /// The name and the kind of each parameter.
     pub params: Vec<(Arc<str>, ParamKind)>,
 }
 
 impl KernelSignature {
-    /// The signature of a loop function.
+    /// Returns the signature of a loop function.
     ///
     /// # Errors
-    /// The name of a handle parameter without a buffer.
+    /// A handle parameter has no buffer. The error is the name of this parameter.
     pub fn of(func: &PrimFunc) -> Result<Self, Arc<str>> {
         let mut params = Vec::with_capacity(func.params.len());
         for &p in &func.params {
@@ -59,19 +59,19 @@ impl KernelSignature {
     }
 }
 
-/// One compiled loop function, which can be called as long as its [`CompiledKernels`] exists.
+/// One compiled loop function. It can be called only while the [`CompiledKernels`] that owns its code exists.
 #[derive(Clone, Debug)]
 pub struct CompiledKernel {
     /// The entry point.
     pub entry: LoopFn,
-    /// Its parameters.
+    /// The parameters.
     pub signature: KernelSignature,
-    /// The meaning of a positive result `k`: `messages[k - 1]`.
+    /// Error messages. If the entry point returns a positive `k`, it failed with `messages[k - 1]`.
     pub messages: Arc<[Arc<str>]>,
 }
 
-/// Compiled loop functions by name, with the executable memory that contains them. Dropping the last clone frees the memory: keep
-/// a clone if you copy an entry point.
+/// Compiled loop functions by name, with the executable memory that contains them. Dropping the last clone frees the memory, so
+/// keep a clone while a copied entry point is in use.
 #[derive(Clone, Default)]
 pub struct CompiledKernels {
     kernels: IndexMap<Arc<str>, CompiledKernel>,
@@ -79,7 +79,7 @@ pub struct CompiledKernels {
 }
 
 impl CompiledKernels {
-    /// Loop functions whose code is in `memory`.
+    /// Creates a collection of loop functions. `memory` owns their code.
     pub fn new(
         kernels: IndexMap<Arc<str>, CompiledKernel>,
         memory: Arc<dyn Any + Send + Sync>,
@@ -87,12 +87,12 @@ impl CompiledKernels {
         CompiledKernels { kernels, memory: vec![memory] }
     }
 
-    /// The loop function with that name.
+    /// Returns the loop function with this name.
     pub fn get(&self, name: &str) -> Option<&CompiledKernel> {
         self.kernels.get(name)
     }
 
-    /// All loop functions, in the order in which they were passed to the backend.
+    /// Iterates over all loop functions, in the order in which they were passed to the backend.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &CompiledKernel)> {
         self.kernels.iter()
     }
@@ -102,7 +102,7 @@ impl CompiledKernels {
         self.kernels.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no loop functions.
     pub fn is_empty(&self) -> bool {
         self.kernels.is_empty()
     }

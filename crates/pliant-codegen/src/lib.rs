@@ -1,14 +1,14 @@
 //! The interface between code generators and the rest of Pliant: the [`Backend`] trait, the compiled functions that it returns,
 //! and its errors.
 //!
-//! | module | owns |
+//! | module | contents |
 //! |---|---|
 //! | [`backend`] | [`Backend`] and its options |
 //! | [`bodies`] | [`CompiledBodies`]: native bodies of bytecode functions |
-//! | [`kernels`] | [`CompiledKernels`]: entry points of loop functions, their messages and signatures, and their memory |
+//! | [`kernels`] | [`CompiledKernels`]: entry points, signatures, error messages and memory of loop functions |
 //! | [`error`] | [`CodegenError`] |
 //!
-//! A backend takes *lowered* loop functions (`pliant_tir::lowered` defines this form).
+//! The input of a backend is *lowered* loop functions. `pliant_tir::lowered` defines this form.
 
 pub mod backend;
 pub mod bodies;

@@ -243,7 +243,7 @@ pub(crate) fn compile_unit(
         match build(&mut unit, name, func) {
             Ok(one) => built.push(one),
             Err(GenError::Unsupported(what)) => {
-                unsupported.push(Unsupported { function: name.clone(), what });
+                unsupported.push(Unsupported { function: name.clone(), description: what });
             }
             Err(GenError::Internal(message, ir)) => {
                 // SAFETY: nothing of this unit has been handed out.

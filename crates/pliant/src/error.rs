@@ -221,7 +221,9 @@ impl From<CodegenError> for Error {
         Error::Compile(match error {
             CodegenError::Unsupported(list) => pliant_diag::Error::Unsupported(
                 list.into_iter()
-                    .map(|item| Diagnostic::error(PL0002, item.what).in_function(&*item.function))
+                    .map(|item| {
+                        Diagnostic::error(PL0002, item.description).in_function(&*item.function)
+                    })
                     .collect(),
             ),
             CodegenError::Internal { function, message, ir } => pliant_diag::Error::Internal {
