@@ -15,8 +15,8 @@ use pliant_ir::tir::{Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::tensor_arg::{TENSOR_FAULTS, dtype_word};
 use pliant_tensor::CheckFailure;
 use pliant_tensor::DType;
-use pliant_tir::check_bounds::UNBOUNDED;
-use pliant_tir::fit::SIZE_LIMIT;
+use pliant_tir::check_bounds::UNBOUNDED_PARAMS;
+use pliant_tir::overflow_analysis::SIZE_LIMIT;
 use rustc_hash::FxHashMap;
 
 use crate::function::{FuncGen, Gen, abi_signature, constant_mem, mem, unsupported};
@@ -198,7 +198,7 @@ impl FuncGen<'_, '_> {
             let values = self.b.ins().load(types::I64, mem(), descriptor, list as i32);
             for (index, &e) in sizes.iter().enumerate() {
                 let actual = self.b.ins().load(types::I64, mem(), values, (index * 8) as i32);
-                let size = pliant_tir::text::expr(f, e);
+                let size = pliant_tir::text::format_expr(f, e);
                 self.bounded(actual, least, format!("{arg}: {noun} {index} ({size})"));
                 match self.undefined_var(e) {
                     Some(v) => {
@@ -209,7 +209,7 @@ impl FuncGen<'_, '_> {
                         }
                     }
                     None => {
-                        let expected = pliant_tir::text::expr(f, e);
+                        let expected = pliant_tir::text::format_expr(f, e);
                         let what = format!("{arg}: {noun} {index} is not {expected}");
                         let comparison = Pending { actual, expected: e, what };
                         if self.is_defined(e) {
@@ -251,7 +251,7 @@ impl FuncGen<'_, '_> {
 
     /// Whether an int64 parameter may have any value, because no bounds check relies on its range.
     fn is_unbounded(&self, position: usize) -> bool {
-        match self.f.attrs.get(UNBOUNDED) {
+        match self.f.attrs.get(UNBOUNDED_PARAMS) {
             Some(AttrValue::List(list)) => list.contains(&AttrValue::Int(position as i64)),
             _ => false,
         }

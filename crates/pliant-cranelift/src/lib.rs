@@ -80,8 +80,8 @@ impl Backend for CraneliftBackend {
         let chunk = funcs.len().div_ceil(threads * 4).max(MIN_UNIT);
         let compile = |chunk: &[KernelSource<'_>]| {
             check_memory()?;
-            let deep = chunk.iter().any(|(_, f)| pliant_tir::room::is_deep(f));
-            pliant_tir::room::run(deep, || unit::compile_unit(&isa, chunk, options))
+            let deep = chunk.iter().any(|(_, f)| pliant_tir::stack_guard::is_deep(f));
+            pliant_tir::stack_guard::run(deep, || unit::compile_unit(&isa, chunk, options))
                 .unwrap_or_else(|e| Err(CodegenError::Host(e.to_string())))
         };
         let units: Vec<_> = if threads == 1 || funcs.len() <= chunk {

@@ -7,7 +7,7 @@
 //! there. Two rules decide the layout of constants for all shapes of later runs: they are in
 //! `pliant_tensor`, since the compiler uses them, too, and [`convolution`] re-exports them. The
 //! blocks whose results are finished one by one are not here, since generated code contains them
-//! (`pliant-tir/src/schedule/blocks.rs`).
+//! (`pliant-tir/src/schedule/gemm_blocking.rs`).
 //!
 //! Sizes of blocks and numbers of pieces derive from the machine ([`pliant_machine`]). Other constants are ratios of work: the
 //! number of rows from which a copy is cheaper than reading in place, for example.

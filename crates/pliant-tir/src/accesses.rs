@@ -1,4 +1,4 @@
-//! The buffers and variables that statements read, write and use: analyses that code generators and passes share.
+//! Analyses of the buffers and variables that statements use. Code generators and passes share them.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
@@ -6,16 +6,16 @@ use pliant_ir::tir::{
 };
 use rustc_hash::FxHashSet;
 
-use crate::walk::{for_each_stmt, own_exprs};
+use crate::walk::{direct_exprs, for_each_stmt};
 
 /// Maximum size in bytes of a buffer on the stack. Its size must be constant.
 pub const STACK_BYTES: u64 = 16 * 1024;
 /// Maximum number of elements of a buffer that may be kept in registers.
 pub const REGISTER_ELEMENTS: u64 = 64;
-/// The annotation of a parallel loop that states how many iterations are worth a thread (about a microsecond of work).
+/// The annotation of a parallel loop with the minimum number of iterations per thread, which take about a microsecond.
 pub const PARALLEL_GRAIN: &str = "grain";
 
-/// The size in bytes of a buffer with constant dims; `None` if a dim is negative or not constant, or if the size overflows.
+/// Returns the size in bytes of a buffer; `None` if a dim is negative or not constant, or if the size overflows.
 pub fn constant_size(f: &PrimFunc, buffer: Buffer) -> Option<u64> {
     let data = f.buffer(buffer);
     data.shape.iter().try_fold(data.dtype.size() as u64, |bytes, &dim| {
@@ -23,18 +23,18 @@ pub fn constant_size(f: &PrimFunc, buffer: Buffer) -> Option<u64> {
     })
 }
 
-/// The buffers that a function may write: those that it stores into, and those whose address it passes to a linked or packed
-/// function. Of a library kernel, the buffers that the kernel writes.
+/// Returns the buffers that a function may write: buffers that it stores to, buffers whose addresses it passes to linked or
+/// packed functions, and the buffers that library kernels write.
 pub fn written_buffers(f: &PrimFunc) -> FxHashSet<Buffer> {
     let mut written = FxHashSet::default();
     for_each_stmt(f, f.body, &mut |_, data| {
         if let StmtData::Store { buffer, .. } = data {
             written.insert(*buffer);
         }
-        own_exprs(data, |e| {
+        direct_exprs(data, |e| {
             for_each_expr(f, e, |e| match f.expr(e) {
                 ExprData::Call(Intrin::CallExtern | Intrin::CallPacked, args, _) => {
-                    written.extend(args.iter().filter_map(|&arg| addressed(f, arg)));
+                    written.extend(args.iter().filter_map(|&arg| addressed_buffer(f, arg)));
                 }
                 ExprData::Call(Intrin::CallKernel, ..) => {
                     let call = KernelCall::of(f, e);
@@ -48,7 +48,7 @@ pub fn written_buffers(f: &PrimFunc) -> FxHashSet<Buffer> {
     written
 }
 
-/// Names that a statement uses and does not define itself, in the order of their first use.
+/// The variables and buffers that a statement uses but does not define, in the order of their first use.
 #[derive(Debug, Default)]
 pub struct FreeNames {
     /// Variables.
@@ -57,13 +57,13 @@ pub struct FreeNames {
     pub buffers: Vec<Buffer>,
 }
 
-/// The free names of a lowered statement.
+/// Returns the free variables and buffers of a lowered statement.
 pub fn free_names(f: &PrimFunc, s: Stmt) -> FreeNames {
     let mut used = FreeNames::default();
     let (mut seen_vars, mut seen_buffers) = (FxHashSet::default(), FxHashSet::default());
-    let (mut own_vars, mut own_buffers) = (FxHashSet::default(), FxHashSet::default());
+    let (mut bound_vars, mut allocated) = (FxHashSet::default(), FxHashSet::default());
     let mut seen_exprs = FxHashSet::default();
-    let mut described = Vec::new();
+    let mut call_operands = Vec::new();
     for_each_stmt(f, s, &mut |_, data| {
         let mut buffer = |b: Buffer| {
             if seen_buffers.insert(b) {
@@ -73,15 +73,15 @@ pub fn free_names(f: &PrimFunc, s: Stmt) -> FreeNames {
         match data {
             StmtData::Store { buffer: b, .. } => buffer(*b),
             StmtData::Alloc(b, _) => {
-                own_buffers.insert(*b);
+                allocated.insert(*b);
             }
             StmtData::For { var, .. } | StmtData::Let(var, ..) => {
-                own_vars.insert(*var);
+                bound_vars.insert(*var);
             }
             _ => {}
         }
         let mut exprs = Vec::new();
-        own_exprs(data, |e| exprs.push(e));
+        direct_exprs(data, |e| exprs.push(e));
         if let StmtData::Alloc(b, _) = data {
             exprs.extend(f.buffer(*b).shape.iter().copied());
         }
@@ -93,14 +93,14 @@ pub fn free_names(f: &PrimFunc, s: Stmt) -> FreeNames {
                 ExprData::Var(v) if seen_vars.insert(*v) => used.vars.push(*v),
                 ExprData::Load(b, _) => buffer(*b),
                 ExprData::Call(Intrin::CallPacked | Intrin::CallKernel, args, _) => {
-                    described.extend(args.iter().filter_map(|&a| addressed(f, a)));
+                    call_operands.extend(args.iter().filter_map(|&a| addressed_buffer(f, a)));
                 }
                 _ => {}
             });
         }
     });
-    // Calls receive their buffers as tensors, with dims and strides.
-    for b in described {
+    // Calls receive buffers as tensors with dims and strides, so the variables of these are used too.
+    for b in call_operands {
         let data = f.buffer(b);
         for &size in data.shape.iter().chain(&data.strides) {
             for_each_expr(f, size, |e| {
@@ -112,13 +112,13 @@ pub fn free_names(f: &PrimFunc, s: Stmt) -> FreeNames {
             });
         }
     }
-    used.vars.retain(|v| !own_vars.contains(v));
-    used.buffers.retain(|b| !own_buffers.contains(b));
+    used.vars.retain(|v| !bound_vars.contains(v));
+    used.buffers.retain(|b| !allocated.contains(b));
     used
 }
 
-/// The buffer in which an expression takes an address.
-fn addressed(f: &PrimFunc, e: Expr) -> Option<Buffer> {
+/// Returns the buffer of an expression `T.address_of(buffer[i])`.
+fn addressed_buffer(f: &PrimFunc, e: Expr) -> Option<Buffer> {
     let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(e) else { return None };
     match f.expr(*element.first()?) {
         ExprData::Load(b, _) => Some(*b),
@@ -126,8 +126,9 @@ fn addressed(f: &PrimFunc, e: Expr) -> Option<Buffer> {
     }
 }
 
-/// The slots of a small buffer that can be kept in registers: the first element and the number of lanes of each. `None` if the
-/// buffer is large, its address is taken, an index is not constant, slots overlap, or a parallel loop uses it.
+/// Returns the register slots of a small buffer: the first element and the number of lanes of each vector or scalar that is
+/// accessed. `None` if the buffer cannot be kept in registers: it is large, its address is taken, an index is not constant, slots
+/// overlap or are out of bounds, or a parallel loop uses it.
 pub fn register_slots(f: &PrimFunc, buffer: Buffer, body: Stmt) -> Option<Vec<(i64, u16)>> {
     let data = f.buffer(buffer);
     let elements = constant_size(f, buffer)? / data.dtype.size() as u64;
@@ -135,14 +136,15 @@ pub fn register_slots(f: &PrimFunc, buffer: Buffer, body: Stmt) -> Option<Vec<(i
         return None;
     }
     let mut slots: Vec<(i64, u16)> = Vec::new();
-    let mut fits = true;
-    let mut access = |index: &[Expr]| match (index.len() == 1).then(|| slot(f, index[0])).flatten()
-    {
-        Some(s) if !slots.contains(&s) => slots.push(s),
-        Some(_) => {}
-        None => fits = false,
-    };
-    let mut crosses = false;
+    let mut constant_indices = true;
+    let mut access =
+        |index: &[Expr]| match (index.len() == 1).then(|| register_slot(f, index[0])).flatten() {
+            Some(s) if !slots.contains(&s) => slots.push(s),
+            Some(_) => {}
+            None => constant_indices = false,
+        };
+    // Whether the buffer is used by other threads or through its address.
+    let mut escapes = false;
     for_each_stmt(f, body, &mut |s, data| {
         if let StmtData::Store { buffer: b, indices, .. } = data
             && *b == buffer
@@ -150,35 +152,36 @@ pub fn register_slots(f: &PrimFunc, buffer: Buffer, body: Stmt) -> Option<Vec<(i
             access(indices);
         }
         if let StmtData::For { kind: ForKind::Parallel, .. } = data {
-            crosses |= s != body && names(f, s, buffer) || s == body && names(f, s, buffer);
+            escapes |= uses_buffer(f, s, buffer);
         }
-        own_exprs(data, |e| {
+        direct_exprs(data, |e| {
             for_each_expr(f, e, |e| match f.expr(e) {
                 ExprData::Load(b, indices) if *b == buffer => access(indices),
                 ExprData::Call(Intrin::AddressOf, args, _) => {
                     if let ExprData::Load(b, _) = f.expr(args[0]) {
-                        crosses |= *b == buffer;
+                        escapes |= *b == buffer;
                     }
                 }
                 _ => {}
             });
         });
     });
-    if !fits || crosses {
+    if !constant_indices || escapes {
         return None;
     }
     slots.sort_unstable();
     let end = |(first, lanes): (i64, u16)| first.saturating_add(lanes.into());
-    let inside = |&slot: &(i64, u16)| slot.0 >= 0 && end(slot) <= elements as i64;
-    let apart = slots.windows(2).all(|w| end(w[0]) <= w[1].0);
-    (apart && slots.iter().all(inside)).then_some(slots)
+    let in_bounds = |&slot: &(i64, u16)| slot.0 >= 0 && end(slot) <= elements as i64;
+    let disjoint = slots.windows(2).all(|w| end(w[0]) <= w[1].0);
+    (disjoint && slots.iter().all(in_bounds)).then_some(slots)
 }
 
-fn names(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
+fn uses_buffer(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
     free_names(f, s).buffers.contains(&buffer)
 }
 
-fn slot(f: &PrimFunc, index: Expr) -> Option<(i64, u16)> {
+/// Returns the first element and the number of lanes of a constant index.
+fn register_slot(f: &PrimFunc, index: Expr) -> Option<(i64, u16)> {
     match f.expr(index) {
         ExprData::Ramp(base, stride, lanes) if f.as_int(*stride) == Some(1) => {
             Some((f.as_int(*base)?, *lanes))

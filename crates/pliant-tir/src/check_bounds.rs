@@ -1,10 +1,10 @@
-//! CheckBounds: an index that cannot be proved to lie inside its buffer is checked at run time, so that no function
-//! reads or writes outside its buffers. A `T.Select` with a side that is in bounds only if it is chosen becomes
-//! `T.if_then_else`, and so does a conjunction that guards an access.
+//! CheckBounds: inserts a run-time check of each index that is not provably in bounds, so that no function reads or writes
+//! outside its buffers. If a side of a `T.Select` is in bounds only if it is chosen, the `T.Select` becomes `T.if_then_else`. So
+//! does a conjunction that guards an access.
 //!
-//! A checked value that comes from memory is loaded once: a `T.let` binds it in front of the check, and the access
-//! uses the variable ([`crate::guards`]). Loop extents and kernel arguments that come from memory are bound too.
-//! [`crate::index_facts`] proves accesses in bounds.
+//! Checked values that are read from memory are loaded once: a `T.let` binds the value in front of the check, and the access uses
+//! the variable ([`crate::guards`]). Loop extents and kernel arguments that are read from memory are bound too.
+//! [`crate::index_facts`] proves that accesses are in bounds.
 
 mod expr;
 mod proved;
@@ -20,19 +20,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::LowerError;
 use crate::guards::{self, Bindings, Guard};
-use crate::index_facts::{IndexFacts, Mark};
-use crate::walk::{for_each_stmt, own_exprs, substitute_expr, uses_any};
+use crate::index_facts::{IndexFacts, Snapshot};
+use crate::walk::{direct_exprs, for_each_stmt, substitute_expr, uses_any};
 
-/// The attribute that lists the int64 parameters, by position, that may have any value: no proof relies on their bounds.
-/// CheckBounds recomputes it and never takes it from a script.
-pub const UNBOUNDED: &str = "tir.unbounded_params";
+/// The attribute that lists the positions of int64 parameters that may have any value. No proof relies on their bounds.
+/// CheckBounds recomputes the attribute and ignores its value in scripts.
+pub const UNBOUNDED_PARAMS: &str = "tir.unbounded_params";
 
-/// The int64 parameters that are used only in values and conditions: no index and no size depends on them, so that no proof needs
-/// their bounds. A condition over them is assumed only if its arithmetic fits 64 bits for all their values
-/// ([`crate::fit::Fact::exact`]).
+/// Returns the positions of the int64 parameters that are used only in values and conditions. No index and no size depends on
+/// them, so no proof needs their bounds. A condition on them is assumed only if its arithmetic cannot overflow for any values
+/// ([`crate::overflow_analysis::Fact::exact`]).
 pub(crate) fn unbounded_params(f: &PrimFunc) -> Vec<usize> {
     let mut bounded: FxHashSet<Var> = FxHashSet::default();
-    let mut note = |e: Expr| {
+    let mut add_vars = |e: Expr| {
         for_each_expr(f, e, |e| {
             if let ExprData::Var(v) = f.expr(e) {
                 bounded.insert(*v);
@@ -42,51 +42,51 @@ pub(crate) fn unbounded_params(f: &PrimFunc) -> Vec<usize> {
     let mut values = Vec::new();
     for_each_stmt(f, f.body, &mut |_, data| match data {
         StmtData::Store { indices, value, .. } => {
-            indices.iter().for_each(|&i| note(i));
+            indices.iter().for_each(|&i| add_vars(i));
             values.push(*value);
         }
         StmtData::Evaluate(e) | StmtData::If(e, ..) => values.push(*e),
-        _ => own_exprs(data, &mut note),
+        _ => direct_exprs(data, &mut add_vars),
     });
     for value in values {
         for_each_expr(f, value, |e| {
             if let ExprData::Load(_, indices) = f.expr(e) {
-                indices.iter().for_each(|&i| note(i));
+                indices.iter().for_each(|&i| add_vars(i));
             }
         });
     }
     for b in f.buffer_ids() {
         let data = f.buffer(b);
-        data.shape.iter().chain(&data.strides).chain(&data.elem_offset).for_each(|&e| note(e));
+        data.shape.iter().chain(&data.strides).chain(&data.elem_offset).for_each(|&e| add_vars(e));
     }
-    let free = |p: &Var| f.var(*p).ty == VarTy::Value(Ty::I64) && !bounded.contains(p);
-    f.params.iter().enumerate().filter(|(_, p)| free(p)).map(|(i, _)| i).collect()
+    let is_unbounded = |p: &Var| f.var(*p).ty == VarTy::Value(Ty::I64) && !bounded.contains(p);
+    f.params.iter().enumerate().filter(|(_, p)| is_unbounded(p)).map(|(i, _)| i).collect()
 }
 
-/// The positions that [`UNBOUNDED`] lists; empty before CheckBounds has run.
-pub(crate) fn listed_unbounded(f: &PrimFunc) -> Vec<usize> {
-    let Some(AttrValue::List(list)) = f.attrs.get(UNBOUNDED) else { return Vec::new() };
+/// Returns the positions that the attribute [`UNBOUNDED_PARAMS`] lists; empty before CheckBounds has run.
+pub(crate) fn recorded_unbounded_params(f: &PrimFunc) -> Vec<usize> {
+    let Some(AttrValue::List(list)) = f.attrs.get(UNBOUNDED_PARAMS) else { return Vec::new() };
     list.iter().filter_map(|v| usize::try_from(v.as_int()?).ok()).collect()
 }
 
 /// Inserts the checks.
 ///
 /// # Errors
-/// The size of an allocation depends on memory, which may change while the buffer lives.
+/// An allocated buffer has strides or an offset, or its size is read from memory, which may change during the buffer's lifetime.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     let unbounded = unbounded_params(f);
     let mut c = Checker {
         facts: IndexFacts::at_entry(f, &unbounded),
-        known: FxHashSet::default(),
+        proved: FxHashSet::default(),
         guarded_uses: 0,
         bindings: Bindings::default(),
         loops: Vec::new(),
         error: None,
     };
-    f.attrs.shift_remove(UNBOUNDED);
+    f.attrs.shift_remove(UNBOUNDED_PARAMS);
     if !unbounded.is_empty() {
         let list = unbounded.iter().map(|&i| AttrValue::Int(i as i64)).collect();
-        f.attrs.insert(UNBOUNDED.into(), AttrValue::List(list));
+        f.attrs.insert(UNBOUNDED_PARAMS.into(), AttrValue::List(list));
     }
     let body = f.body;
     f.body = c.stmt(f, body);
@@ -95,11 +95,12 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
 
 struct Checker {
     facts: IndexFacts,
-    /// Expressions that need no guards in the current scope, since all their accesses are in bounds.
-    known: FxHashSet<Expr>,
-    /// The number of expressions found so far whose accesses have guards.
+    /// Expressions that need no guards in the current scope, because all their accesses are in bounds.
+    proved: FxHashSet<Expr>,
+    /// Counts the visited expressions whose accesses need guards. If the count does not change while an expression is visited,
+    /// the expression needs no guards.
     guarded_uses: usize,
-    /// Variables that the guards of the current statement bind.
+    /// The variables that the guards of the current statement bind.
     bindings: Bindings,
     /// The loops around the current statement, outermost first.
     loops: Vec<Loop>,
@@ -111,14 +112,14 @@ struct Loop {
     var: Var,
     min: Expr,
     extent: Expr,
-    /// The facts that hold in front of the loop.
-    before: Mark,
+    /// The facts in front of the loop.
+    before: Snapshot,
 }
 
 impl Checker {
-    /// Adds the facts about a buffer that is allocated here: its dims are computed with overflow checks. Rejects strides, offsets,
-    /// and sizes that depend on memory.
-    fn allocated(&mut self, f: &PrimFunc, b: Buffer) {
+    /// Assumes facts about an allocated buffer: its dims are computed with overflow checks. Rejects strides, offsets, and sizes
+    /// that are read from memory.
+    fn check_allocation(&mut self, f: &PrimFunc, b: Buffer) {
         let data = f.buffer(b);
         if !data.strides.is_empty() || data.elem_offset.is_some() {
             let message = format!("the allocated buffer '{}' has strides or an offset", data.name);
@@ -126,48 +127,51 @@ impl Checker {
         }
         for &dim in &f.buffer(b).shape {
             if !self.facts.fact(f, dim).pure {
-                let (dim, name) = (crate::text::expr(f, dim), &f.buffer(b).name);
+                let (dim, name) = (crate::text::format_expr(f, dim), &f.buffer(b).name);
                 let message = format!("the size {dim} of the buffer '{name}' depends on memory");
                 self.error.get_or_insert(LowerError::new("CheckBounds", message));
             }
         }
-        self.facts.allocated(f, b);
+        self.facts.assume_allocation(f, b);
     }
 
-    fn scope<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
-        let (mark, known) = (self.facts.mark(), self.known.clone());
-        let out = run(self);
-        self.facts.reset(mark);
-        self.known = known;
-        out
+    /// Calls `run`, and drops the facts that it adds.
+    fn in_scope<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let (snapshot, proved) = (self.facts.snapshot(), self.proved.clone());
+        let result = run(self);
+        self.facts.restore(snapshot);
+        self.proved = proved;
+        result
     }
 
-    /// Wraps a statement in its guards. It does not reuse variables that the guards of other statements bind.
+    /// Wraps a statement in its guards. The statement does not use variables that the guards of other statements bind.
     fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
         let outer = std::mem::take(&mut self.bindings);
         let mut guards = Vec::new();
-        let new = self.guarded(f, s, &mut guards);
+        let new = self.guard_stmt(f, s, &mut guards);
         let new = f.add_stmt(new);
         self.bindings = outer;
         guards::wrap(f, &guards, new)
     }
 
-    fn guarded(&mut self, f: &mut PrimFunc, s: Stmt, guards: &mut Vec<Guard>) -> StmtData {
+    /// Appends the guards of a statement to `guards`. Returns the statement over the variables that the guards bind.
+    fn guard_stmt(&mut self, f: &mut PrimFunc, s: Stmt, guards: &mut Vec<Guard>) -> StmtData {
         match f.stmt(s).clone() {
-            StmtData::Seq(list) => self.scope(|c| {
+            StmtData::Seq(list) => self.in_scope(|c| {
                 let mut out = Vec::with_capacity(list.len());
                 for s in list {
                     out.push(c.stmt(f, s));
-                    c.checked(f, s);
+                    c.assume_asserted(f, s);
                 }
                 StmtData::Seq(out)
             }),
             StmtData::For { var, min, extent, kind, body, annotations } => {
-                let (min, extent) = (self.bound(f, min, guards), self.bound(f, extent, guards));
-                let before = self.facts.mark();
+                let (min, extent) =
+                    (self.guard_and_bind(f, min, guards), self.guard_and_bind(f, extent, guards));
+                let before = self.facts.snapshot();
                 self.loops.push(Loop { var, min, extent, before });
-                let body = self.scope(|c| {
-                    c.facts.range(f, var, min, extent);
+                let body = self.in_scope(|c| {
+                    c.facts.assume_range(f, var, min, extent);
                     c.stmt(f, body)
                 });
                 self.loops.pop();
@@ -175,71 +179,74 @@ impl Checker {
             }
             StmtData::While(condition, body) => self.while_loop(f, condition, body),
             StmtData::If(condition, then, other) => {
-                let condition = self.expr(f, condition, guards);
-                let then = self.assuming(f, condition, true, then);
-                let other = other.map(|other| self.assuming(f, condition, false, other));
+                let condition = self.guard_expr(f, condition, guards);
+                let then = self.stmt_assuming(f, condition, true, then);
+                let other = other.map(|other| self.stmt_assuming(f, condition, false, other));
                 StmtData::If(condition, then, other)
             }
             StmtData::Let(var, value, body) => {
-                let value = self.expr(f, value, guards);
-                let body = self.scope(|c| {
-                    c.facts.bound(f, var, value);
+                let value = self.guard_expr(f, value, guards);
+                let body = self.in_scope(|c| {
+                    c.facts.assume_binding(f, var, value);
                     c.stmt(f, body)
                 });
                 StmtData::Let(var, value, body)
             }
             StmtData::Store { buffer, indices, value } => {
-                let indices: Vec<Expr> = indices.iter().map(|&i| self.expr(f, i, guards)).collect();
-                let value = self.expr(f, value, guards);
-                let indices = self.access(f, buffer, &indices, guards);
+                let indices: Vec<Expr> =
+                    indices.iter().map(|&i| self.guard_expr(f, i, guards)).collect();
+                let value = self.guard_expr(f, value, guards);
+                let indices = self.guard_access(f, buffer, &indices, guards);
                 StmtData::Store { buffer, indices, value }
             }
             StmtData::Alloc(b, body) => {
-                let body = self.scope(|c| {
-                    c.allocated(f, b);
+                let body = self.in_scope(|c| {
+                    c.check_allocation(f, b);
                     c.stmt(f, body)
                 });
                 StmtData::Alloc(b, body)
             }
-            StmtData::Evaluate(e) => StmtData::Evaluate(self.expr(f, e, guards)),
+            StmtData::Evaluate(e) => StmtData::Evaluate(self.guard_expr(f, e, guards)),
             StmtData::Assert(condition, message, body) => {
-                let condition = self.expr(f, condition, guards);
-                let condition = self.bindings.loads(f, condition, guards);
-                StmtData::Assert(condition, message, self.assuming(f, condition, true, body))
+                let condition = self.guard_expr(f, condition, guards);
+                let condition = self.bindings.bind_loads(f, condition, guards);
+                StmtData::Assert(condition, message, self.stmt_assuming(f, condition, true, body))
             }
-            StmtData::Block(b) => StmtData::Block(Box::new(self.block(f, *b, guards))),
+            StmtData::Block(b) => StmtData::Block(Box::new(self.guard_block(f, *b, guards))),
         }
     }
 
-    /// Guards an expression that must be evaluated once: a guard binds it to a variable if it reads memory.
-    fn bound(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
-        let e = self.expr(f, e, guards);
-        if guards::reads(f, e) { self.bindings.whole(f, e, guards) } else { e }
+    /// Guards an expression that must be evaluated once. If it reads memory, a guard binds it to a variable.
+    fn guard_and_bind(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
+        let e = self.guard_expr(f, e, guards);
+        if guards::reads_memory(f, e) { self.bindings.bind(f, e, guards) } else { e }
     }
 
-    /// An index, with its loads bound to variables if generated code may execute one of them twice. Proofs assume that all
-    /// occurrences of a load have one value, but each side of a conditional loads anew.
+    /// Binds the loads of an index to variables if generated code may execute a load twice. Proofs assume that all occurrences of
+    /// a load have the same value, but each side of a conditional executes its own load.
     fn bind_repeated_loads(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
-        if expr::loads_may_repeat(f, e) { self.bindings.loads(f, e, guards) } else { e }
+        if expr::may_load_twice(f, e) { self.bindings.bind_loads(f, e, guards) } else { e }
     }
 
-    fn assuming(&mut self, f: &mut PrimFunc, condition: Expr, holds: bool, s: Stmt) -> Stmt {
-        self.scope(|c| {
+    /// Guards a statement under the assumption that a condition holds, or that it does not.
+    fn stmt_assuming(&mut self, f: &mut PrimFunc, condition: Expr, holds: bool, s: Stmt) -> Stmt {
+        self.in_scope(|c| {
             c.facts.assume(f, condition, holds);
             c.stmt(f, s)
         })
     }
 
-    /// If the condition has guards, it is computed into a buffer under them, before the loop and after each iteration.
+    /// Guards a `while` loop. If its condition has guards, the guarded condition is stored in a buffer, before the loop and after
+    /// each iteration.
     fn while_loop(&mut self, f: &mut PrimFunc, condition: Expr, body: Stmt) -> StmtData {
         let mut guards = Vec::new();
-        let checked = self.expr(f, condition, &mut guards);
-        let body = self.scope(|c| c.stmt(f, body));
+        let checked = self.guard_expr(f, condition, &mut guards);
+        let body = self.in_scope(|c| c.stmt(f, body));
         if guards.is_empty() {
             return StmtData::While(checked, body);
         }
         let (zero, one) = (f.int(0), f.int(1));
-        let go = f.add_buffer(BufferData {
+        let condition_buffer = f.add_buffer(BufferData {
             name: "go".into(),
             dtype: DType::Bool,
             shape: vec![one],
@@ -247,19 +254,19 @@ impl Checker {
             elem_offset: None,
             scope: Scope::Local,
         });
-        let test = f.store(go, &[zero], checked);
-        let first = guards::wrap(f, &guards, test);
+        let store = f.store(condition_buffer, &[zero], checked);
+        let before_loop = guards::wrap(f, &guards, store);
         // `unique_vars` renames the variables of this copy.
-        let again = guards::wrap(f, &guards, test);
-        let body = f.add_stmt(StmtData::Seq(vec![body, again]));
-        let condition = f.load(go, &[zero]);
-        let repeated = f.add_stmt(StmtData::While(condition, body));
-        let both = f.add_stmt(StmtData::Seq(vec![first, repeated]));
-        StmtData::Alloc(go, both)
+        let after_iteration = guards::wrap(f, &guards, store);
+        let body = f.add_stmt(StmtData::Seq(vec![body, after_iteration]));
+        let condition = f.load(condition_buffer, &[zero]);
+        let while_loop = f.add_stmt(StmtData::While(condition, body));
+        let seq = f.add_stmt(StmtData::Seq(vec![before_loop, while_loop]));
+        StmtData::Alloc(condition_buffer, seq)
     }
 
-    /// Assumes, for the statements that follow, the conditions that a statement asserts at its start.
-    fn checked(&mut self, f: &PrimFunc, mut s: Stmt) {
+    /// Assumes the conditions that a statement asserts before anything else. They hold for the statements that follow it.
+    fn assume_asserted(&mut self, f: &PrimFunc, mut s: Stmt) {
         loop {
             s = match f.stmt(s) {
                 StmtData::Block(b) if b.iters.is_empty() && b.predicate.is_none() => b.body,
@@ -272,12 +279,18 @@ impl Checker {
         }
     }
 
-    fn block(&mut self, f: &mut PrimFunc, mut b: BlockData, guards: &mut Vec<Guard>) -> BlockData {
+    /// Guards a block: its predicate, the ranges and bindings of its axes, its init and its body.
+    fn guard_block(
+        &mut self,
+        f: &mut PrimFunc,
+        mut b: BlockData,
+        guards: &mut Vec<Guard>,
+    ) -> BlockData {
         let map: FxHashMap<Var, Expr> = b.iters.iter().map(|i| (i.var, i.binding)).collect();
-        self.scope(|c| {
+        self.in_scope(|c| {
             let predicate = b.predicate.map(|p| {
                 let outer = substitute_expr(f, p, &map);
-                let checked = c.bound(f, outer, guards);
+                let checked = c.guard_and_bind(f, outer, guards);
                 c.facts.assume(f, outer, true);
                 c.facts.assume(f, p, true);
                 if checked != outer {
@@ -285,38 +298,39 @@ impl Checker {
                 }
                 checked
             });
-            // The bindings are evaluated in front of the predicate, so all loads in them are bound under it.
+            // ConvertBlocksToLoops evaluates the bindings in front of the predicate, so guards bind all their loads, under the
+            // condition that the predicate holds.
             let (outer, mut inner) = (c.bindings.clone(), Vec::new());
             for iter in &mut b.iters {
-                iter.min = c.bound(f, iter.min, &mut inner);
-                iter.extent = c.bound(f, iter.extent, &mut inner);
-                iter.binding = c.expr(f, iter.binding, &mut inner);
-                iter.binding = c.bindings.loads(f, iter.binding, &mut inner);
-                if let Some(inside) = c.facts.inside(f, iter.binding, iter.min, iter.extent) {
+                iter.min = c.guard_and_bind(f, iter.min, &mut inner);
+                iter.extent = c.guard_and_bind(f, iter.extent, &mut inner);
+                iter.binding = c.guard_expr(f, iter.binding, &mut inner);
+                iter.binding = c.bindings.bind_loads(f, iter.binding, &mut inner);
+                if let Some(inside) = c.facts.range_check(f, iter.binding, iter.min, iter.extent) {
                     let name = &f.var(iter.var).name;
                     let message = format!("axis {name} of block {} leaves its range", b.name);
                     inner.push(Guard::Check(inside, CheckFailure::Index.mark(&message).into()));
                 }
-                c.facts.range(f, iter.var, iter.min, iter.extent);
+                c.facts.assume_range(f, iter.var, iter.min, iter.extent);
             }
             if let Some(predicate) = predicate {
                 c.bindings = outer;
-                inner = inner.into_iter().map(|g| expr::guarded_by(f, predicate, g)).collect();
+                inner = inner.into_iter().map(|g| expr::guard_if(f, predicate, g)).collect();
             }
             guards.extend(inner);
-            b.allocs.iter().for_each(|&b| c.allocated(f, b));
+            b.allocs.iter().for_each(|&b| c.check_allocation(f, b));
             // The init runs even if a reduction axis is empty.
             b.init = b.init.map(|s| c.before_reductions(f, &b, |c, f| c.stmt(f, s)));
             b.body = c.stmt(f, b.body);
             if b.init.is_none() && b.iters.iter().any(|i| i.kind == IterKind::Reduce) {
-                b.body = c.accumulation(f, &b);
+                b.body = c.guard_accumulation(f, &b);
             }
         });
         b
     }
 
-    /// Calls `run` with the facts that hold in a block even if its reduction axes are empty: without those that hold
-    /// only inside of the reduction loops.
+    /// Calls `run` with the facts that hold in a block even if its reduction axes are empty. Facts that hold only inside the
+    /// reduction loops are dropped.
     fn before_reductions<T>(
         &mut self,
         f: &mut PrimFunc,
@@ -331,36 +345,37 @@ impl Checker {
             // Reduction axes that are not bound to a loop have one value.
             return run(self, f);
         };
-        let own = |l: &&Loop| {
+        let is_spatial = |l: &&Loop| {
             let varies = |e| uses_any(f, e, &|v| reduced(f, v));
             !reduced(f, l.var) && !varies(l.min) && !varies(l.extent)
         };
         let spatial: Vec<(Var, Expr, Expr)> = self.loops[outermost..]
             .iter()
-            .filter(own)
+            .filter(is_spatial)
             .map(|l| (l.var, l.min, l.extent))
             .chain(b.iters.iter().filter(|i| !reduces(i)).map(|i| (i.var, i.min, i.extent)))
             .collect();
-        self.scope(|c| {
-            c.facts.reset(c.loops[outermost].before.clone());
-            c.known.clear();
+        self.in_scope(|c| {
+            c.facts.restore(c.loops[outermost].before.clone());
+            c.proved.clear();
             for (var, min, extent) in spatial {
-                c.facts.range(f, var, min, extent);
+                c.facts.assume_range(f, var, min, extent);
             }
             run(c, f)
         })
     }
 
-    /// The body of a reduction without an init, which accumulates into its result. Schedules load and store the result
-    /// once around the reduction loops, so this access must be in bounds even if the loops have no iterations. If that
-    /// is not proved, the body gets a guard, which prevents scheduling it as a reduction.
-    fn accumulation(&mut self, f: &mut PrimFunc, b: &BlockData) -> Stmt {
+    /// Returns the body of a reduction without an init, which accumulates into its result. Schedules load and store the result
+    /// outside the reduction loops, so this access must be in bounds even if the loops have no iterations. If this is not proved,
+    /// the body gets a guard, which prevents that it is scheduled as a reduction.
+    fn guard_accumulation(&mut self, f: &mut PrimFunc, b: &BlockData) -> Stmt {
         let StmtData::Store { buffer, indices, .. } = f.stmt(b.body).clone() else { return b.body };
         let mut guards = Vec::new();
         self.before_reductions(f, b, |c, f| {
             let outer = std::mem::take(&mut c.bindings);
-            let indices: Vec<Expr> = indices.iter().map(|&i| c.expr(f, i, &mut guards)).collect();
-            c.access(f, buffer, &indices, &mut guards);
+            let indices: Vec<Expr> =
+                indices.iter().map(|&i| c.guard_expr(f, i, &mut guards)).collect();
+            c.guard_access(f, buffer, &indices, &mut guards);
             c.bindings = outer;
         });
         guards::wrap(f, &guards, b.body)

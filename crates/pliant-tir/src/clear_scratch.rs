@@ -1,36 +1,36 @@
-//! ClearScratch: zero-fills allocated buffers that a function may read before it has written all of them. Their memory
-//! is recycled and must not expose data of other programs.
+//! ClearScratch: zero-fills allocated buffers from which a function may read elements that it has not written. Their memory is
+//! recycled and must not expose data of other programs.
 
 use std::sync::Arc;
 
 use pliant_ir::tir::{BlockData, Buffer, ForKind, IterKind, IterVar, PrimFunc, Stmt, StmtData, Ty};
 
 use crate::error::LowerError;
-use crate::full_writes::body_writes_whole;
+use crate::full_writes::stmt_fully_writes;
 use crate::walk::map_stmts;
 
-/// Clears the allocated buffers that are not provably written before they are read.
+/// Zero-fills the allocated buffers that are not provably written completely before they are read.
 ///
 /// # Errors
 /// None.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     let body = f.body;
     f.body = map_stmts(f, body, &mut |f, s| match f.stmt(s).clone() {
-        StmtData::Alloc(buffer, body) if !body_writes_whole(f, body, buffer) => {
-            let clear = zeros(f, buffer);
+        StmtData::Alloc(buffer, body) if !stmt_fully_writes(f, body, buffer) => {
+            let clear = zero_fill(f, buffer);
             let body = f.seq(vec![clear, body]);
             Some(f.add_stmt(StmtData::Alloc(buffer, body)))
         }
         StmtData::Block(b) => {
             let mut b: BlockData = *b;
             let unproved: Vec<Buffer> =
-                b.allocs.iter().copied().filter(|&a| !body_writes_whole(f, b.body, a)).collect();
+                b.allocs.iter().copied().filter(|&a| !stmt_fully_writes(f, b.body, a)).collect();
             if unproved.is_empty() {
                 return None;
             }
-            let mut parts: Vec<Stmt> = unproved.into_iter().map(|a| zeros(f, a)).collect();
-            parts.push(b.body);
-            b.body = f.seq(parts);
+            let mut stmts: Vec<Stmt> = unproved.into_iter().map(|a| zero_fill(f, a)).collect();
+            stmts.push(b.body);
+            b.body = f.seq(stmts);
             Some(f.add_stmt(StmtData::Block(Box::new(b))))
         }
         _ => None,
@@ -38,12 +38,12 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// A block that stores 0 to each element of a buffer.
-fn zeros(f: &mut PrimFunc, buffer: Buffer) -> Stmt {
+/// Returns a loop nest around a block that stores 0 to each element of a buffer.
+fn zero_fill(f: &mut PrimFunc, buffer: Buffer) -> Stmt {
     let data = f.buffer(buffer);
     let (name, dtype, mut shape) = (data.name.clone(), data.dtype, data.shape.clone());
     if f.is_flat() {
-        // Accesses have one index, whatever the rank.
+        // In flat functions, each access has one index, whatever the rank.
         shape = vec![shape.into_iter().fold(f.int(1), |all, dim| f.mul(all, dim))];
     }
     let min = f.int(0);

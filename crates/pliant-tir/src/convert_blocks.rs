@@ -1,4 +1,5 @@
-//! ConvertBlocksToLoops: replaces a block by its body, under its predicate and with the axes replaced by their bindings.
+//! ConvertBlocksToLoops: replaces each block by its body. The axes are replaced by their bindings, and the predicate becomes an
+//! `if`.
 
 use pliant_ir::tir::bind_calls::may_change;
 use pliant_ir::tir::{PrimFunc, StmtData, VarTy};
@@ -9,7 +10,7 @@ use crate::walk::{map_stmts, substitute, substitute_expr};
 
 const NAME: &str = "ConvertBlocksToLoops";
 
-/// Removes every block. Blocks with an init must have been lowered first.
+/// Replaces every block by its body. [`crate::lower_init`] must have lowered all inits.
 ///
 /// # Errors
 /// A block still has an init.
@@ -25,12 +26,12 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
             return None;
         }
         let mut map = FxHashMap::default();
-        let mut once = Vec::new();
+        let mut lets = Vec::new();
         for iter in &b.iters {
-            // The body may write memory that the binding reads, so such a binding is evaluated once.
+            // The body may write memory that the binding reads, so such a binding is evaluated once, in front of the body.
             let value = if may_change(f, iter.binding) {
                 let var = f.add_var("axis", VarTy::Value(f.expr_ty(iter.binding)));
-                once.push((var, iter.binding));
+                lets.push((var, iter.binding));
                 f.var_expr(var)
             } else {
                 iter.binding
@@ -45,8 +46,8 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
             let p = substitute_expr(f, p, &map);
             body = f.add_stmt(StmtData::If(p, body, None));
         }
-        let inside = |body, (var, value)| f.add_stmt(StmtData::Let(var, value, body));
-        Some(once.into_iter().rev().fold(body, inside))
+        let wrap = |body, (var, value)| f.add_stmt(StmtData::Let(var, value, body));
+        Some(lets.into_iter().rev().fold(body, wrap))
     });
     error.map_or(Ok(()), Err)
 }

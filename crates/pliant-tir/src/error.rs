@@ -1,4 +1,4 @@
-//! The error that lowering returns.
+//! The error type of the lowering passes.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! FlattenBuffer: replaces the indices of every access by one, the linear offset from the buffer's first element, and sets the
-//! attribute `tir.flat`.
+//! FlattenBuffer: replaces the indices of every access by one index, the linear offset from the buffer's first element, and sets
+//! the attribute `tir.flat`.
 //!
-//! Compact buffers are row-major; other buffers have explicit strides. `(f // m) * m + f % m` becomes `f`, which undoes the split
-//! of fused axes.
+//! Buffers without strides are row-major. `(f // m) * m + f % m` becomes `f`, which removes the divisions that fused axes
+//! introduce.
 
 use pliant_ir::AttrValue;
 use pliant_ir::tir::func::FLAT;
@@ -33,12 +33,12 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     };
     let body = f.body;
     let body = ExprRewriter::new(&mut rule).stmt(f, body);
-    f.body = stores(f, body, &mut error);
+    f.body = flatten_stores(f, body, &mut error);
     f.attrs.insert(FLAT.into(), AttrValue::Bool(true));
     error.map_or(Ok(()), Err)
 }
 
-fn stores(f: &mut PrimFunc, s: Stmt, error: &mut Option<LowerError>) -> Stmt {
+fn flatten_stores(f: &mut PrimFunc, s: Stmt, error: &mut Option<LowerError>) -> Stmt {
     crate::walk::map_stmts(f, s, &mut |f, s| {
         let StmtData::Store { buffer, indices, value } = f.stmt(s).clone() else { return None };
         match linear(f, buffer, &indices) {
@@ -51,10 +51,10 @@ fn stores(f: &mut PrimFunc, s: Stmt, error: &mut Option<LowerError>) -> Stmt {
     })
 }
 
-/// The linear index of an access.
+/// Returns the linear index of an access, the int64 offset in elements from the buffer's first element.
 ///
 /// # Errors
-/// The number of indices is neither the rank nor 1.
+/// The number of indices is neither the rank of the buffer nor 1.
 pub fn linear(f: &mut PrimFunc, buffer: Buffer, indices: &[Expr]) -> Result<Expr, LowerError> {
     let data = f.buffer(buffer);
     let (shape, strides) = (data.shape.clone(), data.strides.clone());
@@ -83,14 +83,15 @@ pub fn linear(f: &mut PrimFunc, buffer: Buffer, indices: &[Expr]) -> Result<Expr
         }
         acc = Some(match acc {
             None => index,
-            Some(a) => join(f, a, dim, index),
+            Some(a) => append_index(f, a, dim, index),
         });
     }
     Ok(acc.unwrap_or_else(|| f.int(0)))
 }
 
-/// `a * dim + index`. If `index` is `x % dim`, and `a` is `x // dim` or `b + x // dim`, this is `x` or `b * dim + x`.
-fn join(f: &mut PrimFunc, a: Expr, dim: Expr, index: Expr) -> Expr {
+/// Returns `a * dim + index`. If `index` is `x % dim`, and `a` is `x // dim` or `b + x // dim`, this is simplified to `x` or
+/// `b * dim + x`.
+fn append_index(f: &mut PrimFunc, a: Expr, dim: Expr, index: Expr) -> Expr {
     if let ExprData::Binary(BinOp::FloorMod, x, m) = *f.expr(index)
         && m == dim
     {

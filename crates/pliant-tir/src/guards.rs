@@ -1,7 +1,7 @@
 //! Guards: the variables and checks in front of a statement that keep its accesses inside their buffers.
 //!
-//! A value that is loaded from memory and determines an address is bound to a variable once; the check and the access
-//! both use the variable. The access uses the checked value even if another thread changes the memory in between.
+//! A value that is loaded from memory and determines an address is loaded once and bound to a variable. The check and the access
+//! both use the variable, so the access uses the checked value even if another thread changes the memory in between.
 //! `lowered::verify` rejects checks that read memory.
 
 use std::sync::Arc;
@@ -15,21 +15,21 @@ use crate::walk::{map_operands, uses_any};
 /// One guard of a statement.
 #[derive(Clone, Debug)]
 pub enum Guard {
-    /// Binds the variable to the value for the guards and the statement that follow.
+    /// Binds the variable to the value. The following guards and the statement use the variable.
     Bind(Var, Expr),
-    /// Fails with the message unless the condition holds.
+    /// Fails with the message if the condition does not hold.
     Check(Expr, Arc<str>),
 }
 
 impl Guard {
-    /// The expression that the guard evaluates.
+    /// Returns the expression that the guard evaluates.
     pub fn expr(&self) -> Expr {
         match self {
             Guard::Bind(_, e) | Guard::Check(e, _) => *e,
         }
     }
 
-    /// The guard with its expression replaced.
+    /// Returns the guard with its expression mapped.
     #[must_use]
     pub fn map(&self, map: impl FnOnce(Expr) -> Expr) -> Guard {
         match self {
@@ -39,20 +39,20 @@ impl Guard {
     }
 }
 
-/// Whether any guard depends on a variable. Indirect dependences are covered, since the list also contains the guards that bind the
-/// variables in between.
-pub fn depend_on(f: &PrimFunc, guards: &[Guard], var: Var) -> bool {
+/// Whether any guard depends on a variable. This includes indirect dependences: the guards that bind the variables in between are
+/// in the list too.
+pub fn any_depends_on(f: &PrimFunc, guards: &[Guard], var: Var) -> bool {
     guards.iter().any(|g| uses_any(f, g.expr(), &|v| v == var))
 }
 
 /// Whether an expression uses a variable that a guard binds.
-pub fn uses_bound(f: &PrimFunc, guards: &[Guard], e: Expr) -> bool {
+pub fn uses_guard_variable(f: &PrimFunc, guards: &[Guard], e: Expr) -> bool {
     let bound = |v: Var| guards.iter().any(|g| matches!(g, Guard::Bind(var, _) if *var == v));
     uses_any(f, e, &bound)
 }
 
-/// The guards in front of a statement, and the statement that they guard.
-pub fn unwrap(f: &PrimFunc, mut s: Stmt) -> (Vec<Guard>, Stmt) {
+/// Splits a statement into the guards in front of it and the guarded statement.
+pub fn split_guards(f: &PrimFunc, mut s: Stmt) -> (Vec<Guard>, Stmt) {
     let mut guards = Vec::new();
     loop {
         s = match f.stmt(s) {
@@ -69,7 +69,7 @@ pub fn unwrap(f: &PrimFunc, mut s: Stmt) -> (Vec<Guard>, Stmt) {
     }
 }
 
-/// Wraps a statement in guards. Repeated checks of a condition are dropped.
+/// Wraps a statement in guards. Repeated checks of the same condition are dropped.
 pub fn wrap(f: &mut PrimFunc, guards: &[Guard], s: Stmt) -> Stmt {
     let mut seen = FxHashSet::default();
     let mut once = |g: &&Guard| match g {
@@ -86,24 +86,24 @@ pub fn wrap(f: &mut PrimFunc, guards: &[Guard], s: Stmt) -> Stmt {
 }
 
 /// Whether an expression reads memory.
-pub fn reads(f: &PrimFunc, e: Expr) -> bool {
+pub fn reads_memory(f: &PrimFunc, e: Expr) -> bool {
     let mut found = false;
     for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(..)));
     found
 }
 
-/// Variables that the guards of one statement have bound so far.
+/// The variables that the guards of one statement have bound so far.
 #[derive(Clone, Debug, Default)]
 pub struct Bindings {
     vars: FxHashMap<Expr, Var>,
-    /// Expressions, and their forms with loads replaced by variables.
+    /// Expressions, and the same expressions with loads replaced by variables.
     rewritten: FxHashMap<Expr, Expr>,
     /// Expressions whose accesses have guards, and their guarded forms.
     guarded: FxHashMap<Expr, Expr>,
 }
 
 impl Bindings {
-    /// The guarded form of an expression, if its accesses already have guards.
+    /// Returns the guarded form of an expression, if its accesses already have guards.
     pub fn guarded(&self, e: Expr) -> Option<Expr> {
         self.guarded.get(&e).copied()
     }
@@ -113,8 +113,8 @@ impl Bindings {
         self.guarded.insert(e, new);
     }
 
-    /// A variable that holds the expression. Adds a guard that binds it unless there is one.
-    pub fn whole(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
+    /// Returns a variable that is bound to an expression. Adds a guard that binds it, if there is none yet.
+    pub fn bind(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         let var = *self.vars.entry(e).or_insert_with(|| {
             let var = f.add_var("loaded", VarTy::Value(f.expr_ty(e)));
             guards.push(Guard::Bind(var, e));
@@ -123,17 +123,17 @@ impl Bindings {
         f.var_expr(var)
     }
 
-    /// Replaces each load in an expression, and each conditional that loads, by a variable. The arithmetic around them
-    /// stays, so that proofs about it still succeed.
-    pub fn loads(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
+    /// Replaces each load in an expression, and each conditional that loads, by a variable. The arithmetic on them is kept, so
+    /// that proofs about it still succeed.
+    pub fn bind_loads(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         if let Some(&known) = self.rewritten.get(&e) {
             return known;
         }
         let new = match f.expr(e) {
-            ExprData::Load(..) => self.whole(f, e, guards),
-            // Only the chosen side may be evaluated, so the loads in it cannot be bound one by one.
-            ExprData::Call(Intrin::IfThenElse, ..) if reads(f, e) => self.whole(f, e, guards),
-            _ => map_operands(f, e, |f, a| self.loads(f, a, guards)),
+            ExprData::Load(..) => self.bind(f, e, guards),
+            // Only the chosen side may be evaluated, so the loads in the sides cannot be bound separately.
+            ExprData::Call(Intrin::IfThenElse, ..) if reads_memory(f, e) => self.bind(f, e, guards),
+            _ => map_operands(f, e, |f, a| self.bind_loads(f, a, guards)),
         };
         self.rewritten.insert(e, new);
         new

@@ -1,73 +1,75 @@
-//! Facts about the integers of a loop function at one point of it: ranges of variables and sizes, conditions that hold, and
-//! arithmetic that cannot overflow.
+//! Facts about the integers at one point of a loop function: ranges of variables and sizes, conditions that hold, and arithmetic
+//! that cannot overflow.
 //!
-//! Proofs are about mathematical integers, but machine words wrap around. A fact is assumed, and an index proved, only
-//! if [`Fit`] shows that no part of it overflows. int64 parameters and sizes are at most 2**40, which the entry of a
-//! loop function checks (except for parameters that no index and no size depends on). The dims of buffers are computed
-//! with overflow checks there and where memory is allocated. Values loaded from memory have no bounds.
+//! Proofs are about mathematical integers, but machine arithmetic wraps around. Therefore a fact is assumed, and an index proved,
+//! only if [`OverflowAnalysis`] shows that no part of it overflows. The entry of a loop function checks that sizes and int64
+//! parameters are at most 2**40, except for parameters on which no index and no size depends. It computes the dims of buffers
+//! with overflow checks, and so does the allocation of buffers. Values that are loaded from memory have no bounds.
 
 use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Ty, Var, VarTy};
 use pliant_sym::{Analyzer, Facts, Sym, SymArena, SymKind};
 use pliant_tensor::DType;
 
-use crate::fit::{Fact, Fit, Interval, SIZE_LIMIT};
+use crate::overflow_analysis::{Fact, Interval, OverflowAnalysis, SIZE_LIMIT};
 
-/// The facts, and the prover over them.
+/// The facts at one point of a loop function, and a prover that uses them.
 pub(crate) struct IndexFacts {
     arena: SymArena,
     bridge: SymBridge,
     facts: Facts,
-    /// Which arithmetic cannot overflow.
-    fit: Fit,
+    /// Finds arithmetic that cannot overflow.
+    overflow: OverflowAnalysis,
 }
 
 /// A snapshot of the facts, to restore them later.
 #[derive(Clone)]
-pub(crate) struct Mark {
+pub(crate) struct Snapshot {
     facts: Facts,
-    fit: Fit,
+    overflow: OverflowAnalysis,
 }
 
 impl IndexFacts {
-    /// The facts at the entry of a function. `unbounded` lists the int64 parameters that may have any value, by position.
+    /// Returns the facts at the entry of a function. `unbounded` lists the positions of int64 parameters that may have any value.
     pub fn at_entry(f: &PrimFunc, unbounded: &[usize]) -> IndexFacts {
         let (arena, bridge) = (SymArena::new(), SymBridge::new());
-        let mut known = IndexFacts { arena, bridge, facts: Facts::new(), fit: Fit::default() };
-        known.sizes(f, unbounded);
-        known
+        let overflow = OverflowAnalysis::default();
+        let mut facts = IndexFacts { arena, bridge, facts: Facts::new(), overflow };
+        facts.assume_sizes(f, unbounded);
+        facts
     }
 
-    /// A snapshot, taken before facts of an inner scope are added.
-    pub fn mark(&self) -> Mark {
-        Mark { facts: self.facts.clone(), fit: self.fit.clone() }
+    /// Returns a snapshot of the facts. It is taken before the facts of an inner scope are added.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { facts: self.facts.clone(), overflow: self.overflow.clone() }
     }
 
     /// Drops the facts that were added after a snapshot.
-    pub fn reset(&mut self, mark: Mark) {
-        (self.facts, self.fit) = (mark.facts, mark.fit);
+    pub fn restore(&mut self, snapshot: Snapshot) {
+        (self.facts, self.overflow) = (snapshot.facts, snapshot.overflow);
     }
 
-    /// Assumes that the dims of parameters are sizes, and that int64 parameters are bounded.
-    fn sizes(&mut self, f: &PrimFunc, unbounded: &[usize]) {
+    /// Assumes the bounds that the entry of the function checks: those of the dims of parameters, and of int64 parameters that
+    /// are not in `unbounded`.
+    fn assume_sizes(&mut self, f: &PrimFunc, unbounded: &[usize]) {
         let (zero, limit) = (self.arena.int(0), self.arena.int(SIZE_LIMIT));
         for (i, &p) in f.params.clone().iter().enumerate() {
             if f.var(p).ty == VarTy::Value(Ty::I64) && !unbounded.contains(&i) {
-                self.fit.bound(p, Interval::new(-SIZE_LIMIT, SIZE_LIMIT));
+                self.overflow.assume_range(p, Interval::new(-SIZE_LIMIT, SIZE_LIMIT));
             }
         }
         let buffers: Vec<Buffer> = f.buffer_map.values().copied().collect();
         for &b in &buffers {
             let data = f.buffer(b);
-            data.shape.iter().for_each(|&d| self.fit.dim(f, d));
-            data.strides.iter().for_each(|&s| self.fit.stride(f, s));
+            data.shape.iter().for_each(|&d| self.overflow.assume_dim(f, d));
+            data.strides.iter().for_each(|&s| self.overflow.assume_stride(f, s));
         }
         for &b in &buffers {
             for dim in f.buffer(b).shape.clone() {
-                if let Some(s) = self.integer(f, dim) {
+                if let Some(s) = self.exact_sym(f, dim) {
                     let (low, high) = (self.arena.le(zero, s), self.arena.le(s, limit));
-                    // Each fact slows down proofs about its symbols. A lower bound that follows from the size's own
-                    // form is redundant, and an upper bound of a minimum or maximum has never proved anything.
+                    // Each fact slows down proofs about its symbols. A lower bound that follows from the form of the size is
+                    // redundant, and upper bounds of minima and maxima have not helped in any proof.
                     let known = Analyzer::new(&mut self.arena, &self.facts).const_int_bound(s);
                     if known.lo().is_none_or(|lo| lo < 0) {
                         self.facts.assume(&self.arena, low);
@@ -80,17 +82,17 @@ impl IndexFacts {
         }
     }
 
-    /// The overflow analysis' facts about the machine value of an expression.
+    /// Returns the facts of the overflow analysis about an expression.
     pub fn fact(&self, f: &PrimFunc, e: Expr) -> Fact {
-        self.fit.fact(f, e, &|v| {
+        self.overflow.fact(f, e, &|v| {
             let range = self.facts.range(self.bridge.known_sym(v)?);
             let (low, high) = (range.lo().unwrap_or(i64::MIN), range.hi().unwrap_or(i64::MAX));
             Some(Interval::new(low, high))
         })
     }
 
-    /// An expression as a symbolic integer; `None` if it reads memory or may overflow.
-    fn integer(&mut self, f: &PrimFunc, e: Expr) -> Option<Sym> {
+    /// Returns an expression as a symbolic integer; `None` if it reads memory or may overflow.
+    fn exact_sym(&mut self, f: &PrimFunc, e: Expr) -> Option<Sym> {
         let fact = self.fact(f, e);
         if !fact.exact || !fact.pure {
             return None;
@@ -99,30 +101,30 @@ impl IndexFacts {
     }
 
     /// Assumes that a loop variable or axis runs over `min..min + extent`.
-    pub fn range(&mut self, f: &PrimFunc, var: Var, min: Expr, extent: Expr) {
+    pub fn assume_range(&mut self, f: &PrimFunc, var: Var, min: Expr, extent: Expr) {
         let VarTy::Value(ty) = f.var(var).ty else { return };
-        let (low, turns) = (self.fact(f, min).range, self.fact(f, extent).range);
+        let (low, iterations) = (self.fact(f, min).range, self.fact(f, extent).range);
         // If the end of the range wraps around, so may the loop variable.
-        let end = Interval { lo: low.lo + turns.lo, hi: low.hi + turns.hi };
-        if !Interval::of_type(ty.dtype).holds(end) {
+        let end = Interval { lo: low.lo + iterations.lo, hi: low.hi + iterations.hi };
+        if !Interval::of_type(ty.dtype).contains(end) {
             return;
         }
-        self.fit.bound(var, Interval { lo: low.lo, hi: low.lo.max(end.hi - 1) });
+        self.overflow.assume_range(var, Interval { lo: low.lo, hi: low.lo.max(end.hi - 1) });
         let v = self.bridge.sym_var(f, &mut self.arena, var);
         let v = self.arena.var(v);
-        let Some(min) = self.integer(f, min) else { return };
+        let Some(min) = self.exact_sym(f, min) else { return };
         let low = self.arena.le(min, v);
         self.facts.assume(&self.arena, low);
         for extent in upper_bounds(f, extent) {
-            let Some(extent) = self.integer(f, extent) else { continue };
+            let Some(extent) = self.exact_sym(f, extent) else { continue };
             let end = self.arena.add(min, extent);
             let high = self.arena.lt(v, end);
             self.facts.assume(&self.arena, high);
         }
     }
 
-    /// Assumes that a condition holds, or that it does not, term by term. Terms that read memory are skipped, since the memory may
-    /// change later.
+    /// Assumes that a condition holds, or that it does not. Conjunctions are assumed term by term. Terms that read memory are
+    /// skipped, because the memory may change later.
     pub fn assume(&mut self, f: &PrimFunc, condition: Expr, holds: bool) {
         match *f.expr(condition) {
             ExprData::Binary(BinOp::And, a, b) if holds => {
@@ -140,7 +142,7 @@ impl IndexFacts {
             }
             _ => {}
         }
-        if let Some(mut p) = self.integer(f, condition) {
+        if let Some(mut p) = self.exact_sym(f, condition) {
             if !holds {
                 p = self.arena.not(p);
             }
@@ -148,17 +150,16 @@ impl IndexFacts {
         }
     }
 
-    /// Assumes that a variable equals a value. If the value reads memory, only its sign is assumed: the variable is non-negative if
-    /// the range of the value is.
-    pub fn bound(&mut self, f: &PrimFunc, var: Var, value: Expr) {
+    /// Assumes that a variable equals a value. If the value reads memory or may overflow, only its range is assumed.
+    pub fn assume_binding(&mut self, f: &PrimFunc, var: Var, value: Expr) {
         let range = self.fact(f, value).range;
-        self.fit.bound(var, range);
+        self.overflow.assume_range(var, range);
         if f.expr_ty(value) != Ty::I64 {
             return;
         }
         let v = self.bridge.sym_var(f, &mut self.arena, var);
         let v = self.arena.var(v);
-        if let Some(s) = self.integer(f, value) {
+        if let Some(s) = self.exact_sym(f, value) {
             let p = self.arena.eq(v, s);
             self.facts.assume(&self.arena, p);
         } else if range.lo >= 0 {
@@ -172,26 +173,33 @@ impl IndexFacts {
         Analyzer::new(&mut self.arena, &self.facts).prove(p).is_yes()
     }
 
-    /// The condition that `min <= e < min + extent`, or `None` if it is proved.
-    pub fn inside(&mut self, f: &mut PrimFunc, e: Expr, min: Expr, extent: Expr) -> Option<Expr> {
+    /// Returns the condition `min <= e < min + extent` without the parts that are proved; `None` if all of it is proved.
+    pub fn range_check(
+        &mut self,
+        f: &mut PrimFunc,
+        e: Expr,
+        min: Expr,
+        extent: Expr,
+    ) -> Option<Expr> {
         let [x, lo, n] = [e, min, extent].map(|e| self.bridge.to_sym_opaque(f, &mut self.arena, e));
         let end = self.arena.add(lo, n);
         let (low, high) = (self.arena.le(lo, x), self.arena.lt(x, end));
         let (mut low, mut high) = (self.proves(low), self.proves(high));
-        let [fact, start, turns] = [e, min, extent].map(|e| self.fact(f, e));
-        let (a, b) = (start.range, turns.range);
+        let [fact, start, iterations] = [e, min, extent].map(|e| self.fact(f, e));
+        let (a, b) = (start.range, iterations.range);
         let last = Interval { lo: a.lo + b.lo, hi: a.hi + b.hi };
-        let ends = start.exact && turns.exact && Interval::of_type(DType::Int64).holds(last);
+        let ends =
+            start.exact && iterations.exact && Interval::of_type(DType::Int64).contains(last);
         if !fact.exact {
-            // Wrapped sums and products equal the exact result if that fits a word, which follows from both proofs.
-            let both = low && high && fact.ring;
+            // A wrapped sum or product equals the exact result if that fits 64 bits, which follows from both proofs.
+            let both = low && high && fact.congruent;
             (low, high) = (both, both);
         }
         (low, high) = (low && ends, high && ends);
         if !(low && high) && ends && self.is_clamped(f, e, lo, end) {
-            // A clamped index is inside if the range is not empty.
-            let some = self.arena.lt(lo, end);
-            if self.proves(some) {
+            // A clamped index is in the range if the range is not empty.
+            let not_empty = self.arena.lt(lo, end);
+            if self.proves(not_empty) {
                 return None;
             }
             let end = if f.as_int(min) == Some(0) { extent } else { f.add(min, extent) };
@@ -210,51 +218,53 @@ impl IndexFacts {
         }
     }
 
-    /// Whether an expression is `max(min(_, end - 1), lo)`: even if its operand wraps around, it is inside of a range
-    /// that is not empty.
+    /// Whether an expression is `max(min(_, end - 1), lo)`. Such an expression is in the range if the range is not empty, even if
+    /// its operand wraps around.
     fn is_clamped(&mut self, f: &PrimFunc, e: Expr, lo: Sym, end: Sym) -> bool {
         if f.expr_ty(e) != Ty::I64 {
             return false;
         }
         let one = self.arena.int(1);
         let last = self.arena.sub(end, one);
-        let mut is = |e: Expr, want: Sym| {
-            self.integer(f, e).is_some_and(|s| {
+        let mut equals = |e: Expr, want: Sym| {
+            self.exact_sym(f, e).is_some_and(|s| {
                 let same = self.arena.eq(s, want);
                 self.proves(same)
             })
         };
         let &ExprData::Binary(BinOp::Max, a, b) = f.expr(e) else { return false };
         [(a, b), (b, a)].into_iter().any(|(least, inner)| match *f.expr(inner) {
-            ExprData::Binary(BinOp::Min, x, y) => is(least, lo) && (is(x, last) || is(y, last)),
+            ExprData::Binary(BinOp::Min, x, y) => {
+                equals(least, lo) && (equals(x, last) || equals(y, last))
+            }
             _ => false,
         })
     }
 
-    /// Assumes that the arithmetic of an allocated buffer's dims does not overflow: otherwise the allocation fails.
-    pub fn allocated(&mut self, f: &PrimFunc, buffer: Buffer) {
-        f.buffer(buffer).shape.iter().for_each(|&dim| self.fit.dim(f, dim));
+    /// Assumes that the arithmetic of an allocated buffer's dims does not overflow. The allocation fails otherwise.
+    pub fn assume_allocation(&mut self, f: &PrimFunc, buffer: Buffer) {
+        f.buffer(buffer).shape.iter().for_each(|&dim| self.overflow.assume_dim(f, dim));
     }
 
-    /// Whether two int64 expressions have the same value, also as machine words.
+    /// Whether two int64 expressions are proved to have the same machine value.
     pub fn equal(&mut self, f: &PrimFunc, a: Expr, b: Expr) -> bool {
-        self.integer(f, a).is_some_and(|a| self.integer(f, b) == Some(a))
+        self.exact_sym(f, a).is_some_and(|a| self.exact_sym(f, b) == Some(a))
     }
 
     /// Whether an int64 expression is proved to be non-negative.
-    pub fn never_negative(&mut self, f: &PrimFunc, e: Expr) -> bool {
+    pub fn is_non_negative(&mut self, f: &PrimFunc, e: Expr) -> bool {
         if self.fact(f, e).range.lo >= 0 {
             return true;
         }
-        let Some(s) = self.integer(f, e) else { return false };
+        let Some(s) = self.exact_sym(f, e) else { return false };
         let zero = self.arena.int(0);
         let low = self.arena.le(zero, s);
         self.proves(low)
     }
 }
 
-/// Expressions that are at least as large as an extent if it is positive, which it is inside of its loop: the operands of the
-/// minimum in `max(min(a, b), 0)`.
+/// Returns upper bounds of an extent, which hold if the extent is positive, as it is inside its loop. For `max(min(a, b), 0)`,
+/// these are `a` and `b`.
 fn upper_bounds(f: &PrimFunc, extent: Expr) -> Vec<Expr> {
     match *f.expr(extent) {
         ExprData::Binary(BinOp::Max, a, b) if f.as_int(b) == Some(0) => upper_bounds(f, a),

@@ -1,68 +1,72 @@
-//! InlineInjective: computes an elementwise stage that writes a temporary inside its readers, if that costs little or nothing.
+//! InlineInjective: inlines elementwise stages that write temporaries into their readers, if recomputation is cheap.
 //!
-//! A stage is inlined if it has one reader or costs only a few operations. It is not inlined into a reduction that reads its
-//! elements more than once, nor if a matrix product would no longer be recognized, or if much work would no longer be vectorized. A
-//! stage that may leave elements of its buffer unwritten is not inlined either, since its readers see zeros there.
+//! A stage is inlined if it has one reader or only a few operations. It is not inlined into a reduction that reads its elements
+//! more than once, nor if a matrix product would no longer be recognized, or if expensive operations would no longer be
+//! vectorized. A stage that may leave elements of its buffer unwritten is not inlined either, because its readers read zeros
+//! there.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData};
 use rustc_hash::FxHashMap;
 
 use crate::error::LowerError;
-use crate::full_writes::body_writes_whole;
-use crate::room::has_deep_expr;
+use crate::full_writes::stmt_fully_writes;
 use crate::schedule::emit::vector_axis;
 use crate::schedule::gemm;
-use crate::schedule::stage::{Body, Item, Stage, is_var, parse, stage};
-use crate::walk::{ExprRewriter, for_each_stmt, for_each_value, own_exprs, substitute_expr};
+use crate::schedule::stage::{Body, Item, Stage, is_var, parse_body, parse_stage};
+use crate::stack_guard::has_deep_expr;
+use crate::walk::{ExprRewriter, direct_exprs, for_each_stmt, for_each_value, substitute_expr};
 
-/// Maximum number of operations of a stage that may be computed more than once.
-const CHEAP: usize = 8;
+/// Maximum number of operations of a value that may be computed more than once per element.
+const MAX_RECOMPUTED_COST: usize = 8;
 
 /// Inlines elementwise stages into their readers.
 ///
 /// # Errors
 /// None.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
-    // Each step removes one stage. The bound keeps the total time for huge functions close to linear.
+    // Each iteration removes one stage. The bound keeps the compile time of huge functions close to linear.
     for _ in 0..256 {
-        if !step(f) {
+        if !inline_one(f) {
             break;
         }
     }
     Ok(())
 }
 
-fn step(f: &mut PrimFunc) -> bool {
-    let Some(outline) = Outline::of(f) else { return false };
-    let (allocs, items) = parse(f);
-    if items.len() != outline.stmts.len() {
+/// Inlines the first stage that can be inlined. Returns whether there is one.
+fn inline_one(f: &mut PrimFunc) -> bool {
+    let Some(sequence) = StageSequence::of(f) else { return false };
+    let (allocs, items) = parse_body(f);
+    if items.len() != sequence.stmts.len() {
         return false;
     }
     for (i, item) in items.iter().enumerate() {
         let Item::Stage(producer) = item else { continue };
-        let Some(buffer) = candidate(f, producer, i, &allocs, &items) else { continue };
-        if !body_writes_whole(f, outline.stmts[i], buffer) {
+        let Some(buffer) = inlinable_buffer(f, producer, i, &allocs, &items) else { continue };
+        if !stmt_fully_writes(f, sequence.stmts[i], buffer) {
             continue;
         }
-        if let Some(new) = inline(f, producer, buffer, &outline.stmts[i + 1..], &items[i + 1..]) {
-            let mut stmts = outline.stmts[..i].to_vec();
+        if let Some(new) =
+            inline_into_readers(f, producer, buffer, &sequence.stmts[i + 1..], &items[i + 1..])
+        {
+            let mut stmts = sequence.stmts[..i].to_vec();
             stmts.extend(new);
-            outline.rebuild(f, buffer, stmts);
+            sequence.rebuild(f, buffer, stmts);
             return true;
         }
     }
     false
 }
 
-/// The sequence of stages, with the allocations and root blocks around it.
-struct Outline {
+/// The sequence of stages of a function, and the allocations and root blocks around it.
+struct StageSequence {
     wrappers: Vec<Stmt>,
     stmts: Vec<Stmt>,
 }
 
-impl Outline {
-    fn of(f: &PrimFunc) -> Option<Outline> {
+impl StageSequence {
+    fn of(f: &PrimFunc) -> Option<StageSequence> {
         let (mut wrappers, mut at) = (Vec::new(), f.body);
         loop {
             match f.stmt(at) {
@@ -78,33 +82,34 @@ impl Outline {
                 }
                 StmtData::Seq(list) => {
                     let nested = list.iter().any(|&s| matches!(f.stmt(s), StmtData::Seq(_)));
-                    return (!nested).then(|| Outline { wrappers, stmts: list.clone() });
+                    return (!nested).then(|| StageSequence { wrappers, stmts: list.clone() });
                 }
                 _ => return None,
             }
         }
     }
 
-    fn rebuild(&self, f: &mut PrimFunc, gone: Buffer, stmts: Vec<Stmt>) {
+    /// Replaces the body of the function by these statements in the same wrappers, without the allocation of `removed`.
+    fn rebuild(&self, f: &mut PrimFunc, removed: Buffer, stmts: Vec<Stmt>) {
         let mut body = f.add_stmt(StmtData::Seq(stmts));
         for &w in self.wrappers.iter().rev() {
             body = match f.stmt(w).clone() {
-                StmtData::Alloc(b, _) if b == gone => body,
+                StmtData::Alloc(b, _) if b == removed => body,
                 StmtData::Alloc(b, _) => f.add_stmt(StmtData::Alloc(b, body)),
                 StmtData::Block(mut b) => {
-                    b.allocs.retain(|&a| a != gone);
+                    b.allocs.retain(|&a| a != removed);
                     b.body = body;
                     f.add_stmt(StmtData::Block(b))
                 }
-                _ => unreachable!("only allocations and root blocks wrap"),
+                _ => unreachable!("the wrappers are allocations and root blocks"),
             };
         }
         f.body = body;
     }
 }
 
-/// The temporary that stage number `at` writes, if the stage is elementwise and its only writer.
-fn candidate(
+/// Returns the temporary that stage number `at` writes, if the stage is elementwise and its only writer.
+fn inlinable_buffer(
     f: &PrimFunc,
     s: &Stage,
     at: usize,
@@ -112,17 +117,18 @@ fn candidate(
     items: &[Item],
 ) -> Option<Buffer> {
     let Body::Store { buffer, indices, value } = &s.body else { return None };
-    let plain = indices.len() == s.axes.len()
+    let identity_indices = indices.len() == s.axes.len()
         && indices.iter().zip(&s.axes).all(|(&i, a)| !a.reduce && is_var(f, i, a.var));
-    if !plain || !s.guards.is_empty() || s.init.is_some() || !allocs.contains(buffer) {
+    if !identity_indices || !s.guards.is_empty() || s.init.is_some() || !allocs.contains(buffer) {
         return None;
     }
-    // A call that may write memory must run once for each element, at its position between the other stages.
-    let mut effects = false;
+    // A call that may write memory must run exactly once for each element, in the order of the stages.
+    let mut has_effects = false;
     for_each_expr(f, *value, |e| {
-        effects |= matches!(f.expr(e), ExprData::Call(Intrin::AddressOf | Intrin::CallPacked, ..));
+        has_effects |=
+            matches!(f.expr(e), ExprData::Call(Intrin::AddressOf | Intrin::CallPacked, ..));
     });
-    if effects {
+    if has_effects {
         return None;
     }
     let mut read = Vec::new();
@@ -136,7 +142,7 @@ fn candidate(
         let Item::Stage(other) = item else { return None };
         for (b, _, _) in other.accesses(f).into_iter().filter(|a| a.2) {
             writers += usize::from(b == *buffer);
-            // Inlining delays the producer's loads, so no later stage may write the buffers that it reads.
+            // Inlining delays the loads of the stage, so no later stage may write the buffers that it reads.
             if i > at && read.contains(&b) {
                 return None;
             }
@@ -145,8 +151,8 @@ fn candidate(
     (writers == 1 && !read.contains(buffer)).then_some(*buffer)
 }
 
-/// The following statements with the producer computed inside them; `None` if that does not pay.
-fn inline(
+/// Returns the statements after the producer, with the producer inlined into them; `None` if this is not profitable.
+fn inline_into_readers(
     f: &mut PrimFunc,
     producer: &Stage,
     buffer: Buffer,
@@ -154,33 +160,33 @@ fn inline(
     items: &[Item],
 ) -> Option<Vec<Stmt>> {
     let Body::Store { value, .. } = &producer.body else { return None };
-    let reads: usize = stmts.iter().map(|&s| reads_of(f, s, buffer)).sum();
-    let cost = cost(f, *value);
-    if reads == 0 || (reads > 1 && cost > CHEAP) {
+    let reads: usize = stmts.iter().map(|&s| count_loads(f, s, buffer)).sum();
+    let cost = operation_count(f, *value);
+    if reads == 0 || (reads > 1 && cost > MAX_RECOMPUTED_COST) {
         return None;
     }
     let rank = producer.axes.len();
     for (item, &s) in items.iter().zip(stmts) {
         let Item::Stage(reader) = item else { return None };
-        if addressed(f, s, buffer) {
+        if takes_address(f, s, buffer) {
             return None;
         }
-        // A reader with more axes would compute each value several times.
-        let again = reads_of(f, s, buffer) > 0 && reader.axes.len() > rank;
-        if again && cost > if reader.reduces() { 0 } else { CHEAP } {
+        // A reader with more axes computes each value several times.
+        let recomputes = count_loads(f, s, buffer) > 0 && reader.axes.len() > rank;
+        if recomputes && cost > if reader.reduces() { 0 } else { MAX_RECOMPUTED_COST } {
             return None;
         }
     }
     let mut out = Vec::with_capacity(stmts.len());
     for &s in stmts {
-        if reads_of(f, s, buffer) == 0 {
+        if count_loads(f, s, buffer) == 0 {
             out.push(s);
             continue;
         }
-        let new = replace(f, s, producer, buffer, *value);
-        let (old, made) = (stage(f, s)?, stage(f, new)?);
-        if gemm::matches(f, &old) && !gemm::matches(f, &made)
-            || loses_vectors(f, producer, &old, &made)
+        let new = inline_into(f, s, producer, buffer, *value);
+        let (old, fused) = (parse_stage(f, s)?, parse_stage(f, new)?);
+        if gemm::is_matmul(f, &old) && !gemm::is_matmul(f, &fused)
+            || loses_vectors(f, producer, &old, &fused)
             || has_deep_expr(f, new)
         {
             return None;
@@ -190,19 +196,22 @@ fn inline(
     Some(out)
 }
 
-/// Whether inlining would turn much vectorized work into scalar work.
-fn loses_vectors(f: &PrimFunc, producer: &Stage, reader: &Stage, joined: &Stage) -> bool {
-    let heavy = |s: &Stage| match &s.body {
-        Body::Store { value, .. } => cost(f, *value) > CHEAP && vector_axis(f, s).is_some(),
+/// Whether inlining would turn expensive vectorized operations into scalar operations.
+fn loses_vectors(f: &PrimFunc, producer: &Stage, reader: &Stage, fused: &Stage) -> bool {
+    let is_expensive = |s: &Stage| match &s.body {
+        Body::Store { value, .. } => {
+            operation_count(f, *value) > MAX_RECOMPUTED_COST && vector_axis(f, s).is_some()
+        }
         Body::Other(_) => false,
     };
-    vector_axis(f, joined).is_none() && (heavy(producer) || heavy(reader))
+    vector_axis(f, fused).is_none() && (is_expensive(producer) || is_expensive(reader))
 }
 
-fn reads_of(f: &PrimFunc, s: Stmt, buffer: Buffer) -> usize {
+/// Returns the number of loads from a buffer in a statement.
+fn count_loads(f: &PrimFunc, s: Stmt, buffer: Buffer) -> usize {
     let mut n = 0;
     for_each_stmt(f, s, &mut |_, data| {
-        own_exprs(data, |e| {
+        direct_exprs(data, |e| {
             for_each_expr(f, e, |e| {
                 n += usize::from(matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer));
             });
@@ -211,12 +220,12 @@ fn reads_of(f: &PrimFunc, s: Stmt, buffer: Buffer) -> usize {
     n
 }
 
-/// Whether the address of an element of the buffer is taken.
-fn addressed(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
+/// Whether a statement takes the address of an element of a buffer.
+fn takes_address(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
     let of_buffer = |e: Expr| matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer);
     let mut found = false;
     for_each_stmt(f, s, &mut |_, data| {
-        own_exprs(data, |e| {
+        direct_exprs(data, |e| {
             for_each_expr(f, e, |e| {
                 found |= matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, args, _) if of_buffer(args[0]));
             });
@@ -225,12 +234,12 @@ fn addressed(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
     found
 }
 
-/// The estimated number of operations of an expression, excluding its indices. A function counts as several operations.
-pub(crate) fn cost(f: &PrimFunc, e: Expr) -> usize {
+/// Estimates the number of operations of an expression without its indices. A math function counts as several operations.
+pub(crate) fn operation_count(f: &PrimFunc, e: Expr) -> usize {
     let mut n = 0;
     for_each_value(f, e, |e| {
         n += match f.expr(e) {
-            ExprData::Call(intrin, ..) if one_instruction(*intrin) => 1,
+            ExprData::Call(intrin, ..) if is_single_instruction(*intrin) => 1,
             ExprData::Call(Intrin::Sqrt | Intrin::Rsqrt, ..) => 4,
             ExprData::Call(..) => 16,
             ExprData::Binary(..) | ExprData::Select(..) | ExprData::Cast(..) | ExprData::Not(_) => {
@@ -242,8 +251,8 @@ pub(crate) fn cost(f: &PrimFunc, e: Expr) -> usize {
     n
 }
 
-/// Whether an intrinsic takes about one instruction.
-fn one_instruction(intrin: Intrin) -> bool {
+/// Whether an intrinsic costs about one instruction.
+fn is_single_instruction(intrin: Intrin) -> bool {
     use Intrin::*;
     matches!(
         intrin,
@@ -261,7 +270,8 @@ fn one_instruction(intrin: Intrin) -> bool {
     )
 }
 
-fn replace(f: &mut PrimFunc, s: Stmt, producer: &Stage, buffer: Buffer, value: Expr) -> Stmt {
+/// Replaces the loads from the producer's buffer in a statement by the producer's value.
+fn inline_into(f: &mut PrimFunc, s: Stmt, producer: &Stage, buffer: Buffer, value: Expr) -> Stmt {
     let mut rule = |f: &mut PrimFunc, e: Expr| match f.expr(e).clone() {
         ExprData::Load(b, indices) if b == buffer => {
             let map: FxHashMap<_, _> =
@@ -271,7 +281,7 @@ fn replace(f: &mut PrimFunc, s: Stmt, producer: &Stage, buffer: Buffer, value: E
         _ => None,
     };
     let mut s = ExprRewriter::new(&mut rule).stmt(f, s);
-    // The annotations of what a block reads no longer hold.
+    // The read regions of blocks are no longer correct.
     s = crate::walk::map_stmts(f, s, &mut |f, s| match f.stmt(s).clone() {
         StmtData::Block(mut b) if b.reads.is_some() => {
             b.reads = None;

@@ -1,32 +1,32 @@
-//! Describes why innermost loops of a lowered function are slow: they compute one element at a time, or divide or assert for each
-//! element.
+//! Finds slow innermost loops of a lowered function: loops that compute one element at a time, divide integers for each element,
+//! or check an assertion for each element.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Var};
 
 use rustc_hash::FxHashSet;
 
-use crate::walk::{for_each_stmt, own_exprs, uses_any};
+use crate::walk::{direct_exprs, for_each_stmt, uses_any};
 
-/// Loops of at most this many iterations count as remainders of vectorized or unrolled loops, and are not reported.
-const FEW: i64 = 16;
+/// Loops of at most this many iterations count as remainder loops of vectorized or unrolled loops, and are not reported.
+const MAX_REMAINDER_ITERATIONS: i64 = 16;
 
-/// What slows down an innermost loop.
+/// A slow innermost loop, and the reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowLoop {
     /// The name of the loop variable.
     pub var: String,
-    /// Whether it computes one element at a time.
+    /// Whether the loop computes one element at a time.
     pub scalar: bool,
-    /// Whether it divides integers that change from iteration to iteration.
+    /// Whether the loop divides integers that depend on the loop variable.
     pub divides: bool,
-    /// Whether it checks an assertion.
+    /// Whether the loop checks an assertion.
     pub asserts: bool,
 }
 
 impl SlowLoop {
-    /// Describes what is slow.
-    pub fn text(&self) -> String {
+    /// Returns a sentence that names the loop and the reasons.
+    pub fn description(&self) -> String {
         let parts = [
             (self.scalar, "computes one element at a time"),
             (self.divides, "divides integers for each element"),
@@ -37,22 +37,22 @@ impl SlowLoop {
     }
 }
 
-/// The slow innermost loops of a lowered function, in program order.
+/// Returns the slow innermost loops of a lowered function, in program order and without duplicates.
 pub fn slow_loops(f: &PrimFunc) -> Vec<SlowLoop> {
     let (mut out, mut remainders) = (Vec::new(), FxHashSet::default());
     for_each_stmt(f, f.body, &mut |s, data| {
         let StmtData::For { var, extent, body, .. } = data else { return };
-        let few = has_few_iterations(f, *extent);
-        if few && f.as_int(*extent).is_none() {
-            // Loops inside a remainder loop run as rarely as that loop.
+        let few_iterations = has_few_iterations(f, *extent);
+        if few_iterations && f.as_int(*extent).is_none() {
+            // Loops inside a remainder loop take little time too.
             for_each_stmt(f, *body, &mut |inner, _| {
                 remainders.insert(inner);
             });
         }
-        if !few && !remainders.contains(&s) && !has_loop(f, *body) {
-            let found = slow(f, *var, *body);
-            if (found.scalar || found.divides || found.asserts) && !out.contains(&found) {
-                out.push(found);
+        if !few_iterations && !remainders.contains(&s) && !has_loop(f, *body) {
+            let slow = analyze_loop(f, *var, *body);
+            if (slow.scalar || slow.divides || slow.asserts) && !out.contains(&slow) {
+                out.push(slow);
             }
         }
     });
@@ -69,7 +69,7 @@ fn has_loop(f: &PrimFunc, body: Stmt) -> bool {
 
 /// Whether a loop has few iterations: its extent is small, or is the remainder of a division by a small number.
 fn has_few_iterations(f: &PrimFunc, extent: Expr) -> bool {
-    let small = |e: Expr| f.as_int(e).is_some_and(|n| n <= FEW);
+    let small = |e: Expr| f.as_int(e).is_some_and(|n| n <= MAX_REMAINDER_ITERATIONS);
     match *f.expr(extent) {
         ExprData::Binary(BinOp::FloorMod, _, by) => small(by),
         ExprData::Binary(BinOp::FloorDiv, a, _) => has_few_iterations(f, a),
@@ -79,7 +79,8 @@ fn has_few_iterations(f: &PrimFunc, extent: Expr) -> bool {
     }
 }
 
-fn slow(f: &PrimFunc, var: Var, body: Stmt) -> SlowLoop {
+/// Analyzes the body of an innermost loop.
+fn analyze_loop(f: &PrimFunc, var: Var, body: Stmt) -> SlowLoop {
     let (mut stores, mut vectors, mut divides, mut asserts) = (false, false, false, false);
     // The loop variable, and the variables that are computed from it.
     let mut varying = vec![var];
@@ -91,7 +92,7 @@ fn slow(f: &PrimFunc, var: Var, body: Stmt) -> SlowLoop {
         }
         stores |= matches!(data, StmtData::Store { .. });
         asserts |= matches!(data, StmtData::Assert(..));
-        own_exprs(data, |e| {
+        direct_exprs(data, |e| {
             for_each_expr(f, e, |e| match *f.expr(e) {
                 // Kernels and slice functions compute many elements.
                 ExprData::Ramp(..)

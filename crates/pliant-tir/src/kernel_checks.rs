@@ -1,5 +1,5 @@
-//! Assertions in front of every kernel call that it stays inside its buffers, even if a schedule made the call and proved this.
-//! Test builds use them to find bugs in schedules.
+//! Inserts assertions in front of every call of a slice function that the call stays inside its buffers, even if a schedule
+//! emitted the call and guarantees this. Test builds use them to find bugs in schedules.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, StmtData};
 use pliant_tensor::CheckFailure;
 
 use crate::guards::{self, Guard};
-use crate::schedule::reach;
-use crate::walk::{map_stmts, own_exprs};
+use crate::schedule::slice_bounds;
+use crate::walk::{direct_exprs, map_stmts};
 
-/// Returns a lowered function with assertions in front of each statement that calls a kernel. A failed assertion is an internal
-/// error. Expressions that contain a conditional are skipped.
+/// Returns a lowered function with assertions in front of each statement that calls a slice function. A failed assertion is an
+/// internal error. Expressions that contain a conditional are skipped.
 pub fn with_kernel_checks(f: &PrimFunc) -> PrimFunc {
     let mut f = f.clone();
     let body = f.body;
@@ -20,13 +20,15 @@ pub fn with_kernel_checks(f: &PrimFunc) -> PrimFunc {
         let mut calls: Vec<Box<[Expr]>> = Vec::new();
         match f.stmt(s) {
             data @ (StmtData::Evaluate(_) | StmtData::Store { .. } | StmtData::Let(..)) => {
-                own_exprs(data, |e| calls.extend(unconditional_calls(f, e)));
+                direct_exprs(data, |e| calls.extend(unconditional_calls(f, e)));
             }
             _ => return None,
         }
         let mut checks = Vec::new();
         for args in calls {
-            let Some((kind, conditions)) = reach::kind(f, &args).zip(reach::reach(f, &args)) else {
+            let Some((kind, conditions)) =
+                slice_bounds::callee_kind(f, &args).zip(slice_bounds::bounds_conditions(f, &args))
+            else {
                 continue;
             };
             let text = format!("{kind} is called without a check and reaches outside its buffers");
@@ -38,7 +40,7 @@ pub fn with_kernel_checks(f: &PrimFunc) -> PrimFunc {
     f
 }
 
-/// The arguments of the calls of linked functions in an expression; empty if a part of the expression is conditional.
+/// Returns the arguments of the calls of linked functions in an expression; empty if a part of the expression is conditional.
 fn unconditional_calls(f: &PrimFunc, e: Expr) -> Vec<Box<[Expr]>> {
     let (mut calls, mut conditional) = (Vec::new(), false);
     for_each_expr(f, e, |e| match f.expr(e) {

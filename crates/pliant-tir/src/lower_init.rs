@@ -1,9 +1,10 @@
-//! LowerInitBlock: turns the init of a block into separate statements.
+//! LowerInitBlock: lowers the init of each block to separate statements.
 //!
-//! If only loops are between the outermost reduction loop and the block, and the init does not depend on them, it moves in front of
-//! that loop, into its own loops over the spatial axes. Otherwise it runs in the block at the first values of all reduction axes,
-//! and once more in front of the loop under the condition that a reduction axis has no values, provided that this condition does
-//! not depend on the loops. In both cases the result of an empty reduction is the reducer's identity.
+//! If only loops are between the outermost reduction loop and the block, and the init does not depend on them, the init is
+//! hoisted in front of that loop, into its own loops over the spatial axes. Otherwise the init moves into the body of the block,
+//! under the condition that all reduction axes are at their first values. A copy in front of the loop runs if a reduction axis is
+//! empty, provided that this condition does not depend on the loops. In both cases the result of an empty reduction is the init
+//! value.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
@@ -12,10 +13,12 @@ use pliant_ir::tir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::check_bounds::listed_unbounded;
+use crate::check_bounds::recorded_unbounded_params;
 use crate::error::LowerError;
 use crate::index_facts::IndexFacts;
-use crate::walk::{for_each_stmt, map_children, own_exprs, substitute, substitute_expr, uses_any};
+use crate::walk::{
+    direct_exprs, for_each_stmt, map_children, substitute, substitute_expr, uses_any,
+};
 
 /// Lowers the init of every block.
 ///
@@ -35,17 +38,18 @@ struct Loop {
     extent: Expr,
 }
 
+/// Lowers all inits in a statement. `outer` holds the enclosing loops.
 fn lower(f: &mut PrimFunc, s: Stmt, outer: &mut Vec<Loop>) -> Stmt {
     let depth = outer.len();
     let (s, mut before) = match f.stmt(s).clone() {
         StmtData::For { var, min, extent, .. } => {
             let mut before = Vec::new();
-            let s = reductions(f, s, var, outer, &mut before);
+            let s = lower_inits(f, s, var, outer, &mut before);
             outer.push(Loop { var, min, extent });
             (s, before)
         }
         // No enclosing loop runs over the block's reduction axes.
-        StmtData::Block(b) if b.init.is_some() => (in_place(f, *b), Vec::new()),
+        StmtData::Block(b) if b.init.is_some() => (init_in_body(f, *b), Vec::new()),
         _ => (s, Vec::new()),
     };
     let s = map_children(f, s, &mut |f, s| lower(f, s, outer));
@@ -57,52 +61,67 @@ fn lower(f: &mut PrimFunc, s: Stmt, outer: &mut Vec<Loop>) -> Stmt {
     f.seq(before)
 }
 
-/// Lowers the init of all blocks under the loop `s` for which it is the outermost reduction loop. Statements that must run before
-/// the loop are added to `before`. `outer` holds the enclosing loops.
-fn reductions(f: &mut PrimFunc, s: Stmt, var: Var, outer: &[Loop], before: &mut Vec<Stmt>) -> Stmt {
-    let mut paths = Vec::new();
-    find(f, s, var, &mut Vec::new(), true, &mut paths);
+/// Lowers the inits of all blocks inside the loop `s` for which this loop is the outermost reduction loop. Appends statements
+/// that must run before the loop to `before`. `outer` holds the enclosing loops.
+fn lower_inits(
+    f: &mut PrimFunc,
+    s: Stmt,
+    var: Var,
+    outer: &[Loop],
+    before: &mut Vec<Stmt>,
+) -> Stmt {
+    let mut blocks = Vec::new();
+    find_init_blocks(f, s, var, &mut Vec::new(), true, &mut blocks);
     let mut lowered = FxHashMap::default();
-    for Found { block, path, alone } in paths {
+    for InitBlock { block, path, only_loops } in blocks {
         let StmtData::Block(b) = f.stmt(block).clone() else { continue };
-        let site = Site::new(f, *b, path, outer);
-        let data = site.block.clone();
-        let new = if alone && site.can_move(f) {
-            before.push(site.init(f));
+        let nest = ReductionNest::new(f, *b, path, outer);
+        let data = nest.block.clone();
+        let new = if only_loops && nest.can_hoist(f) {
+            before.push(nest.hoisted_init(f));
             f.add_stmt(StmtData::Block(Box::new(BlockData { init: None, ..data })))
         } else {
-            if site.has_own_loops(f) {
-                before.extend(site.init_when_empty(f));
+            if nest.is_independent_of_reduction(f) {
+                before.extend(nest.init_when_empty(f));
             }
-            in_place(f, data)
+            init_in_body(f, data)
         };
         lowered.insert(block, new);
     }
-    if lowered.is_empty() { s } else { replace(f, s, &lowered) }
+    if lowered.is_empty() { s } else { replace_stmts(f, s, &lowered) }
 }
 
-/// A block with an init, and the loops, lets and assertions from the reduction loop down to it.
-struct Found {
+/// A block with an init inside its outermost reduction loop.
+struct InitBlock {
     block: Stmt,
+    /// The loops, lets and assertions from the reduction loop down to the block.
     path: Vec<Stmt>,
     /// Whether the path consists only of loops.
-    alone: bool,
+    only_loops: bool,
 }
 
-fn find(f: &PrimFunc, s: Stmt, var: Var, path: &mut Vec<Stmt>, alone: bool, out: &mut Vec<Found>) {
+/// Finds the blocks with an init that have a reduction axis over the loop variable `var`.
+fn find_init_blocks(
+    f: &PrimFunc,
+    s: Stmt,
+    var: Var,
+    path: &mut Vec<Stmt>,
+    only_loops: bool,
+    out: &mut Vec<InitBlock>,
+) {
     match f.stmt(s) {
         StmtData::Seq(list) => {
-            let alone = alone && list.len() == 1;
-            list.iter().for_each(|&s| find(f, s, var, path, alone, out));
+            let only_loops = only_loops && list.len() == 1;
+            list.iter().for_each(|&s| find_init_blocks(f, s, var, path, only_loops, out));
         }
         StmtData::For { body, .. } | StmtData::Let(_, _, body) | StmtData::Assert(_, _, body) => {
             path.push(s);
-            let alone = alone && matches!(f.stmt(s), StmtData::For { .. });
-            find(f, *body, var, path, alone, out);
+            let only_loops = only_loops && matches!(f.stmt(s), StmtData::For { .. });
+            find_init_blocks(f, *body, var, path, only_loops, out);
             path.pop();
         }
         StmtData::Block(b) if b.init.is_some() && reduces_over(f, b, &|v| v == var) => {
-            out.push(Found { block: s, path: path.clone(), alone });
+            out.push(InitBlock { block: s, path: path.clone(), only_loops });
         }
         _ => {}
     }
@@ -112,25 +131,26 @@ fn reduce_axes(b: &BlockData) -> impl Iterator<Item = &IterVar> {
     b.iters.iter().filter(|i| i.kind == IterKind::Reduce)
 }
 
+/// Whether a reduction axis of a block depends on a variable for which `var` returns true.
 fn reduces_over(f: &PrimFunc, b: &BlockData, var: &dyn Fn(Var) -> bool) -> bool {
     reduce_axes(b).any(|i| uses_any(f, i.binding, var))
 }
 
-fn replace(f: &mut PrimFunc, s: Stmt, map: &FxHashMap<Stmt, Stmt>) -> Stmt {
+fn replace_stmts(f: &mut PrimFunc, s: Stmt, map: &FxHashMap<Stmt, Stmt>) -> Stmt {
     match map.get(&s) {
         Some(&new) => new,
-        None => map_children(f, s, &mut |f, s| replace(f, s, map)),
+        None => map_children(f, s, &mut |f, s| replace_stmts(f, s, map)),
     }
 }
 
-/// The block with its init in the body, under the condition that all reduction axes are at their first values.
-fn in_place(f: &mut PrimFunc, mut b: BlockData) -> Stmt {
-    let init = b.init.take().expect("the caller looked");
+/// Moves the init of a block into its body, under the condition that all reduction axes are at their first values.
+fn init_in_body(f: &mut PrimFunc, mut b: BlockData) -> Stmt {
+    let init = b.init.take().expect("the caller checked that the block has an init");
     let mut condition = None;
     for iter in reduce_axes(&b) {
         let v = f.var_expr(iter.var);
         let first = f.binary(BinOp::Eq, v, iter.min);
-        condition = Some(join(f, BinOp::And, condition, first));
+        condition = Some(combine(f, BinOp::And, condition, first));
     }
     let init = match condition {
         Some(c) => f.add_stmt(StmtData::If(c, init, None)),
@@ -159,46 +179,52 @@ fn is_arithmetic(f: &PrimFunc, e: Expr) -> bool {
     !found
 }
 
-fn join(f: &mut PrimFunc, op: BinOp, a: Option<Expr>, b: Expr) -> Expr {
+fn combine(f: &mut PrimFunc, op: BinOp, a: Option<Expr>, b: Expr) -> Expr {
     match a {
         Some(a) => f.binary(op, a, b),
         None => b,
     }
 }
 
-/// A block under its outermost reduction loop.
-struct Site<'a> {
+/// A block with an init, and the statements around it from its outermost reduction loop on.
+struct ReductionNest<'a> {
     block: BlockData,
+    /// The loops, lets and assertions from the outermost reduction loop down to the block.
     path: Vec<Stmt>,
     /// The loops around the path, outermost first.
     outer: &'a [Loop],
     /// The variables of the reduction loops on the path, and of the reduction axes.
-    reduced: FxHashSet<Var>,
+    reduction_vars: FxHashSet<Var>,
 }
 
-impl<'a> Site<'a> {
-    fn new(f: &PrimFunc, block: BlockData, path: Vec<Stmt>, outer: &'a [Loop]) -> Site<'a> {
-        let mut reduced: FxHashSet<Var> = reduce_axes(&block).map(|i| i.var).collect();
+impl<'a> ReductionNest<'a> {
+    fn new(
+        f: &PrimFunc,
+        block: BlockData,
+        path: Vec<Stmt>,
+        outer: &'a [Loop],
+    ) -> ReductionNest<'a> {
+        let mut reduction_vars: FxHashSet<Var> = reduce_axes(&block).map(|i| i.var).collect();
         for &s in &path {
             if let StmtData::For { var, .. } = f.stmt(s)
                 && reduces_over(f, &block, &|v| v == *var)
             {
-                reduced.insert(*var);
+                reduction_vars.insert(*var);
             }
         }
-        Site { block, path, outer, reduced }
+        ReductionNest { block, path, outer, reduction_vars }
     }
 
     fn uses_reduced(&self, f: &PrimFunc, e: Expr) -> bool {
-        uses_any(f, e, &|v| self.reduced.contains(&v))
+        uses_any(f, e, &|v| self.reduction_vars.contains(&v))
     }
 
-    /// Whether everything but the reduction is independent of the reduction loops. Lets that read memory or call functions count as
-    /// dependent: their values exist only if the reduction loops have an iteration.
-    fn has_own_loops(&self, f: &PrimFunc) -> bool {
+    /// Whether the spatial loops and axes, the lets and the ranges do not depend on the reduction loops. Lets that read memory or
+    /// call functions count as dependent, because they may be evaluated only if the reduction loops have an iteration.
+    fn is_independent_of_reduction(&self, f: &PrimFunc) -> bool {
         let path = self.path.iter().all(|&s| match f.stmt(s) {
             StmtData::For { var, min, extent, .. } => {
-                self.reduced.contains(var)
+                self.reduction_vars.contains(var)
                     || !self.uses_reduced(f, *min) && !self.uses_reduced(f, *extent)
             }
             StmtData::Let(_, value, _) => !self.uses_reduced(f, *value) && is_arithmetic(f, *value),
@@ -206,16 +232,17 @@ impl<'a> Site<'a> {
             _ => false,
         });
         path && self.block.iters.iter().all(|i| {
-            let own = i.kind == IterKind::Reduce || !self.uses_reduced(f, i.binding);
-            own && !self.uses_reduced(f, i.min) && !self.uses_reduced(f, i.extent)
+            let binding = i.kind == IterKind::Reduce || !self.uses_reduced(f, i.binding);
+            binding && !self.uses_reduced(f, i.min) && !self.uses_reduced(f, i.extent)
         })
     }
 
     /// Whether, for each point of the spatial axes, the reduction axes are at their first values in the first iteration of their
-    /// loops and in no other. This holds if each spatial axis is a loop variable or does not change along the path, each reduction
-    /// axis is a loop variable or a sum of multiples of loop variables that count from 0, and each loop of the path belongs to an
-    /// axis.
-    fn starts_once(&self, f: &PrimFunc) -> bool {
+    /// loops and in no other iteration. This holds if
+    /// - each spatial axis is a loop variable or does not depend on the loops of the path,
+    /// - each reduction axis is a loop variable, or a sum of multiples of loop variables that start at 0,
+    /// - an axis depends on each loop of the path.
+    fn inits_once(&self, f: &PrimFunc) -> bool {
         let loops: Vec<Var> = self
             .path
             .iter()
@@ -243,10 +270,10 @@ impl<'a> Site<'a> {
             if let ExprData::Var(v) = *f.expr(iter.binding) {
                 return first(v) == Some(iter.min);
             }
-            let mut plain = f.as_int(iter.min) == Some(0);
+            let mut is_linear = f.as_int(iter.min) == Some(0);
             for_each_expr(f, iter.binding, |e| {
-                plain &= match *f.expr(e) {
-                    ExprData::Var(v) if self.reduced.contains(&v) => {
+                is_linear &= match *f.expr(e) {
+                    ExprData::Var(v) if self.reduction_vars.contains(&v) => {
                         first(v).is_some_and(|min| f.as_int(min) == Some(0))
                     }
                     ExprData::Int(n, _) => n > 0,
@@ -264,21 +291,21 @@ impl<'a> Site<'a> {
                     _ => false,
                 }
             });
-            plain
+            is_linear
         })
     }
 
-    /// Whether the init may run for all values of the spatial axes before the body runs for any of them.
-    fn can_move(&self, f: &PrimFunc) -> bool {
+    /// Whether the init may run for all points of the spatial axes before the body runs for any of them.
+    fn can_hoist(&self, f: &PrimFunc) -> bool {
         let Some(init) = self.block.init else { return false };
         let mut loads = false;
         for_each_stmt(f, init, &mut |_, data| {
-            own_exprs(data, |e| {
+            direct_exprs(data, |e| {
                 for_each_expr(f, e, |e| loads |= matches!(f.expr(e), ExprData::Load(..)));
             });
         });
-        self.has_own_loops(f)
-            && self.starts_once(f)
+        self.is_independent_of_reduction(f)
+            && self.inits_once(f)
             && !loads
             && self.block.allocs.is_empty()
             && !self.block.predicate.is_some_and(|p| self.uses_reduced(f, p))
@@ -286,33 +313,33 @@ impl<'a> Site<'a> {
 
     /// Whether a spatial axis is in its range even if the reduction loops have no iteration.
     fn in_range(&self, f: &mut PrimFunc, iter: &IterVar) -> bool {
-        let own = self.path.iter().filter_map(|&s| match *f.stmt(s) {
-            StmtData::For { var, min, extent, .. } if !self.reduced.contains(&var) => {
+        let spatial = self.path.iter().filter_map(|&s| match *f.stmt(s) {
+            StmtData::For { var, min, extent, .. } if !self.reduction_vars.contains(&var) => {
                 Some(Loop { var, min, extent })
             }
             _ => None,
         });
-        let loops: Vec<Loop> = self.outer.iter().copied().chain(own).collect();
+        let loops: Vec<Loop> = self.outer.iter().copied().chain(spatial).collect();
         if let ExprData::Var(v) = *f.expr(iter.binding)
             && loops.iter().any(|l| (l.var, l.min, l.extent) == (v, iter.min, iter.extent))
         {
             return true;
         }
-        let unbounded = listed_unbounded(f);
+        let unbounded = recorded_unbounded_params(f);
         let mut facts = IndexFacts::at_entry(f, &unbounded);
-        loops.iter().for_each(|l| facts.range(f, l.var, l.min, l.extent));
-        facts.inside(f, iter.binding, iter.min, iter.extent).is_none()
+        loops.iter().for_each(|l| facts.assume_range(f, l.var, l.min, l.extent));
+        facts.range_check(f, iter.binding, iter.min, iter.extent).is_none()
     }
 
-    /// The init under the spatial loops, lets and assertions. It runs only for spatial axes that are in their range: if the
-    /// reduction loops have no iteration, no other statement has checked this.
-    fn init(&self, f: &mut PrimFunc) -> Stmt {
+    /// Returns the init inside the spatial loops, lets and assertions of the path. It runs only at points in the range of the
+    /// spatial axes: if the reduction loops have no iteration, no other statement has checked this.
+    fn hoisted_init(&self, f: &mut PrimFunc) -> Stmt {
         let b = &self.block;
         let mut map: FxHashMap<Var, Expr> = FxHashMap::default();
         let mut fresh = FxHashMap::default();
         for s in self.path.clone() {
             if let StmtData::For { var, .. } | StmtData::Let(var, ..) = *f.stmt(s)
-                && !self.reduced.contains(&var)
+                && !self.reduction_vars.contains(&var)
             {
                 let data = f.var(var).clone();
                 let v = f.add_var(data.name, data.ty);
@@ -333,15 +360,15 @@ impl<'a> Site<'a> {
                 let end = f.add(min, extent);
                 let (low, high) =
                     (f.binary(BinOp::Ge, binding, min), f.binary(BinOp::Lt, binding, end));
-                predicate = Some(join(f, BinOp::And, predicate, low));
-                predicate = Some(join(f, BinOp::And, predicate, high));
+                predicate = Some(combine(f, BinOp::And, predicate, low));
+                predicate = Some(combine(f, BinOp::And, predicate, high));
             }
             let data = f.var(i.var).clone();
             let var = f.add_var(data.name, data.ty);
             map.insert(i.var, f.var_expr(var));
             iters.push(IterVar { var, min, extent, kind: i.kind, binding });
         }
-        let init = b.init.expect("the site is of a block with an init");
+        let init = b.init.expect("the block has an init");
         let body = substitute(f, init, &map);
         let mut writes = b.writes.clone();
         for BufferRegion { region, .. } in writes.iter_mut().flatten() {
@@ -362,11 +389,12 @@ impl<'a> Site<'a> {
             annotations: Vec::new(),
         };
         let block = f.add_stmt(StmtData::Block(Box::new(data)));
-        self.wrap(f, block, &fresh, &map)
+        self.wrap_in_path(f, block, &fresh, &map)
     }
 
-    /// The spatial loops, lets and assertions of the path around a statement.
-    fn wrap(
+    /// Wraps a statement in the spatial loops, lets and assertions of the path. `fresh` contains the new variables of the loops
+    /// and lets, `map` the replacements of all variables.
+    fn wrap_in_path(
         &self,
         f: &mut PrimFunc,
         mut body: Stmt,
@@ -394,8 +422,8 @@ impl<'a> Site<'a> {
         body
     }
 
-    /// The init under the condition that a reduction axis has no values; `None` if no axis can be empty, or if the condition
-    /// depends on loops of the path.
+    /// Returns the init under the condition that a reduction axis is empty; `None` if no reduction axis can be empty, or if the
+    /// condition depends on loops or lets of the path.
     fn init_when_empty(&self, f: &mut PrimFunc) -> Option<Stmt> {
         let bound = self.path.clone().into_iter().filter_map(|s| match *f.stmt(s) {
             StmtData::For { var, .. } | StmtData::Let(var, ..) => Some(var),
@@ -410,11 +438,11 @@ impl<'a> Site<'a> {
             if f.as_int(i.extent).is_none_or(|n| n <= 0) {
                 let zero = f.add_expr(ExprData::Int(0, f.expr_ty(i.extent)));
                 let none = f.binary(BinOp::Le, i.extent, zero);
-                empty = Some(join(f, BinOp::Or, empty, none));
+                empty = Some(combine(f, BinOp::Or, empty, none));
             }
         }
         let empty = empty?;
-        let init = self.init(f);
+        let init = self.hoisted_init(f);
         Some(f.add_stmt(StmtData::If(empty, init, None)))
     }
 }

@@ -4,14 +4,14 @@ use pliant_ir::tir::PrimFunc;
 
 use crate::error::LowerError;
 use crate::{
-    check_bounds, clear_scratch, convert_blocks, flatten, inline, lower_init, reuse_output, room,
-    schedule, simplify, unroll, vectorize,
+    check_bounds, clear_scratch, convert_blocks, flatten, inline, lower_init, reuse_output,
+    schedule, simplify, stack_guard, unroll, vectorize,
 };
 
-/// A pass over one loop function, which it changes in place.
+/// A pass. It transforms one loop function in place.
 pub type PassFn = fn(&mut PrimFunc) -> Result<(), LowerError>;
 
-/// One row of the table.
+/// One row of the table of passes.
 #[derive(Clone, Copy)]
 pub struct PrimPass {
     /// The name, by which `--passes=` selects the pass.
@@ -31,7 +31,7 @@ pub const PASSES: &[PrimPass] = &[
     },
     PrimPass {
         name: "ReuseOutput",
-        doc: "matrix products write into the output that follows elementwise",
+        doc: "store matrix products in the output that an elementwise stage computes from them",
         run: reuse_output::run,
     },
     PrimPass {
@@ -41,36 +41,44 @@ pub const PASSES: &[PrimPass] = &[
     },
     PrimPass {
         name: "CheckBounds",
-        doc: "assert what cannot be proved about indices",
+        doc: "insert run-time checks of indices that are not provably in bounds",
         run: check_bounds::run,
     },
     PrimPass {
         name: "DefaultSchedule",
-        doc: "matrix products to library calls; parallel and vectorized loops",
+        doc: "schedule stages: kernel calls for matrix products, parallel and vectorized loops",
         run: schedule::run,
     },
     PrimPass {
         name: "LowerInitBlock",
-        doc: "the init of a block becomes statements before its reduction loops",
+        doc: "move the init of blocks in front of their reduction loops",
         run: lower_init::run,
     },
     PrimPass {
         name: "ConvertBlocksToLoops",
-        doc: "blocks become plain loop bodies",
+        doc: "replace blocks by their bodies",
         run: convert_blocks::run,
     },
-    PrimPass { name: "UnrollLoop", doc: "write out unrolled loops", run: unroll::run },
-    PrimPass { name: "FlattenBuffer", doc: "one linear index per access", run: flatten::run },
-    PrimPass { name: "Simplify", doc: "fold constants, drop what never runs", run: simplify::run },
+    PrimPass { name: "UnrollLoop", doc: "unroll loops marked unroll", run: unroll::run },
+    PrimPass {
+        name: "FlattenBuffer",
+        doc: "replace indices by one linear index",
+        run: flatten::run,
+    },
+    PrimPass { name: "Simplify", doc: "fold constants, remove dead code", run: simplify::run },
     PrimPass {
         name: "VectorizeLoop",
-        doc: "vectorized loops become vector expressions",
+        doc: "replace vectorized loops by vector expressions",
         run: vectorize::run,
     },
-    PrimPass { name: "SimplifyVectors", doc: "fold what vectorizing left", run: simplify::run },
+    PrimPass {
+        name: "SimplifyVectors",
+        doc: "fold constants left by VectorizeLoop",
+        run: simplify::run,
+    },
 ];
 
-/// The pass of that name.
+/// Returns the pass with this name.
 pub fn pass(name: &str) -> Option<&'static PrimPass> {
     PASSES.iter().find(|p| p.name == name)
 }
@@ -78,7 +86,7 @@ pub fn pass(name: &str) -> Option<&'static PrimPass> {
 /// Runs all passes. `observe` is called with the function after each pass.
 ///
 /// # Errors
-/// The error of a pass, or the result is not in lowered form.
+/// A pass fails, the result is not in lowered form, or the system cannot start a thread for a deeply nested function.
 pub fn lower_observed(
     f: &PrimFunc,
     observe: &mut (dyn FnMut(&'static str, &PrimFunc) + Send),
@@ -88,28 +96,29 @@ pub fn lower_observed(
     Ok(lowered)
 }
 
-/// Runs one pass, with a large stack if the function is deep.
+/// Runs one pass, on a large stack if the function is deeply nested.
 ///
 /// # Errors
-/// The error of the pass, or the system cannot start a thread for a deep function.
+/// The pass fails, or the system cannot start a thread for a deeply nested function.
 pub fn run_pass(pass: &PrimPass, f: &mut PrimFunc) -> Result<(), LowerError> {
-    room::run(room::is_deep(f), || (pass.run)(f)).map_err(no_thread)?
+    stack_guard::run(stack_guard::is_deep(f), || (pass.run)(f)).map_err(thread_error)?
 }
 
-fn no_thread(error: std::io::Error) -> LowerError {
-    LowerError::new("lower", format!("no thread for a deep function: {error}"))
+fn thread_error(error: std::io::Error) -> LowerError {
+    LowerError::new("lower", format!("cannot start a thread for a deeply nested function: {error}"))
 }
 
-/// Runs the passes from number `next` on. If the function is deep, the remaining passes run with a large stack. `observe` gets the
-/// result of pass `next - 1` here, after the check of the depth, because it may recurse too.
+/// Runs the passes from number `next` on. Once the function is deeply nested, the remaining passes run on a large stack.
+/// `observe` is called with the result of pass `next - 1` here, after the depth was measured, because it may recurse too.
 fn run_from(
     next: usize,
     f: &mut PrimFunc,
     large_stack: bool,
     observe: &mut (dyn FnMut(&'static str, &PrimFunc) + Send),
 ) -> Result<(), LowerError> {
-    if !large_stack && room::is_deep(f) {
-        return room::run(true, || run_from(next, f, true, observe)).map_err(no_thread)?;
+    if !large_stack && stack_guard::is_deep(f) {
+        return stack_guard::run(true, || run_from(next, f, true, observe))
+            .map_err(thread_error)?;
     }
     if next > 0 {
         observe(PASSES[next - 1].name, f);
@@ -124,7 +133,7 @@ fn run_from(
 /// Runs all passes.
 ///
 /// # Errors
-/// As [`lower_observed`].
+/// The same as those of [`lower_observed`].
 pub fn lower(f: &PrimFunc) -> Result<PrimFunc, LowerError> {
     lower_observed(f, &mut |_, _| {})
 }

@@ -1,7 +1,7 @@
-//! ReuseOutput: if a matrix product writes a temporary that only the elementwise stage of an output reads, the product writes into
-//! this output instead, and the stage updates it in place.
+//! ReuseOutput: if a matrix product writes a temporary that only an elementwise stage reads, and this stage writes an output, the
+//! product writes to the output instead of the temporary, and the stage updates the output in place.
 //!
-//! The function's tensors must share no memory (`tir.noalias`), since the output is written earlier than before.
+//! The function's tensors must not alias (`tir.noalias`), because the output is written earlier than before.
 
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::NOALIAS;
@@ -10,9 +10,9 @@ use pliant_ir::tir::{Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData};
 use rustc_hash::FxHashMap;
 
 use crate::error::LowerError;
-use crate::full_writes::body_writes_whole;
+use crate::full_writes::stmt_fully_writes;
 use crate::schedule::gemm;
-use crate::schedule::stage::{Body, Item, Stage, is_var, parse};
+use crate::schedule::stage::{Body, Item, Stage, is_var, parse_body};
 use crate::walk::{ExprRewriter, map_stmts};
 
 /// Replaces temporaries by outputs.
@@ -23,7 +23,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     if !matches!(f.attrs.get(NOALIAS), Some(AttrValue::Bool(true))) {
         return Ok(());
     }
-    let (allocs, items) = parse(f);
+    let (allocs, items) = parse_body(f);
     let stages: Option<Vec<&Stage>> = items
         .iter()
         .map(|i| match i {
@@ -39,7 +39,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         }
     }
     for at in 1..stages.len() {
-        if let Some((temporary, output)) = pair(f, &allocs, &stages, &users, at) {
+        if let Some((temporary, output)) = reusable_output(f, &allocs, &stages, &users, at) {
             replace(f, temporary, output);
         }
     }
@@ -49,8 +49,8 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
 /// The stages that read or write each buffer, in order.
 type Users = FxHashMap<Buffer, Vec<usize>>;
 
-/// The temporary that can be replaced by the output that stage number `at` writes, and this output.
-fn pair(
+/// Returns the temporary that can be replaced by the output that stage number `at` writes, and this output.
+fn reusable_output(
     f: &mut PrimFunc,
     allocs: &[Buffer],
     stages: &[&Stage],
@@ -59,14 +59,14 @@ fn pair(
 ) -> Option<(Buffer, Buffer)> {
     let Body::Store { buffer: output, indices, value } = &stages[at].body else { return None };
     let s = stages[at];
-    let plain = indices.len() == s.axes.len()
+    let identity_indices = indices.len() == s.axes.len()
         && indices.iter().zip(&s.axes).all(|(&i, a)| !a.reduce && is_var(f, i, a.var));
     let is_output = f.buffer_map.values().any(|b| b == output);
-    if !plain || !is_output || s.init.is_some() || !s.guards.is_empty() {
+    if !identity_indices || !is_output || s.init.is_some() || !s.guards.is_empty() {
         return None;
     }
-    let elsewhere = |b: Buffer, from: usize| users[&b].iter().any(|&i| i >= from && i != at);
-    if elsewhere(*output, 0) {
+    let used_elsewhere = |b: Buffer, from: usize| users[&b].iter().any(|&i| i >= from && i != at);
+    if used_elsewhere(*output, 0) {
         return None;
     }
     let mut read: Vec<(Buffer, Box<[Expr]>)> = Vec::new();
@@ -75,27 +75,28 @@ fn pair(
             read.push((*b, i.clone()));
         }
     });
-    let fits = |f: &PrimFunc, b: Buffer| {
+    let can_replace = |f: &PrimFunc, b: Buffer| {
         let (t, o) = (f.buffer(b), f.buffer(*output));
         allocs.contains(&b)
             && (t.dtype, &t.shape, &t.strides) == (o.dtype, &o.shape, &o.strides)
             && t.elem_offset.is_none()
             && o.elem_offset.is_none()
             && read.iter().all(|(other, i)| *other != b || i == indices)
-            && !elsewhere(b, at + 1)
+            && !used_elsewhere(b, at + 1)
     };
-    let mut candidates = read.iter().map(|r| r.0).filter(|&b| fits(f, b)).collect::<Vec<_>>();
+    let mut candidates =
+        read.iter().map(|r| r.0).filter(|&b| can_replace(f, b)).collect::<Vec<_>>();
     candidates.dedup();
     candidates
         .into_iter()
         .find(|b| {
-            // Before the stage, only the product uses the temporary.
+            // Before the stage, only one stage may use the temporary: the matrix product.
             let mut before: Vec<usize> = users[b].iter().copied().filter(|&i| i < at).collect();
             before.dedup();
-            matches!(before[..], [writer] if gemm::matches(f, stages[writer]))
+            matches!(before[..], [writer] if gemm::is_matmul(f, stages[writer]))
         })
         // Otherwise the output might be read before it is written.
-        .filter(|&b| body_writes_whole(f, f.body, b))
+        .filter(|&b| stmt_fully_writes(f, f.body, b))
         .map(|b| (b, *output))
 }
 

@@ -1,4 +1,4 @@
-//! UnrollLoop: unrolls loops marked `unroll`. Loops of non-constant or large extent, or with large bodies, become serial.
+//! UnrollLoop: unrolls loops marked `unroll`. Marked loops with a non-constant or large extent or a large body become serial.
 
 use pliant_ir::tir::{ForKind, PrimFunc, StmtData};
 use rustc_hash::FxHashMap;
@@ -23,10 +23,10 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         else {
             return None;
         };
-        let mut size = 0;
-        for_each_stmt(f, body, &mut |_, _| size += 1);
-        let fits = |n: &i64| *n <= MAX_ITERATIONS && *n * size <= MAX_STATEMENTS;
-        let Some(iterations) = f.as_int(extent).filter(fits) else {
+        let mut statements = 0;
+        for_each_stmt(f, body, &mut |_, _| statements += 1);
+        let is_small = |n: &i64| *n <= MAX_ITERATIONS && *n * statements <= MAX_STATEMENTS;
+        let Some(iterations) = f.as_int(extent).filter(is_small) else {
             let kind = ForKind::Serial;
             return Some(f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations }));
         };
@@ -39,7 +39,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         }
         Some(f.seq(out))
     });
-    // The copies contain the same loop variables, whose ranges may differ between copies, so the variables are renamed.
+    // The copies bind the same loop variables, whose ranges may differ between copies, so the variables are renamed.
     let body = f.body;
     f.body = unique_vars(f, body);
     Ok(())

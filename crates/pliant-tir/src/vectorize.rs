@@ -1,4 +1,4 @@
-//! VectorizeLoop: replaces a vectorized loop by its body over vectors if every operation in it has a vector form that pays.
+//! VectorizeLoop: replaces each vectorized loop by its body over vectors if every operation in it has an efficient vector form.
 //! Otherwise the loop becomes serial. Accesses must be flat.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var};
@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 
 use crate::error::LowerError;
 use crate::lowered::MAX_LANES;
-use crate::walk::{for_each_stmt, for_each_value, map_stmts, own_exprs, uses_any};
+use crate::walk::{direct_exprs, for_each_stmt, for_each_value, map_stmts, uses_any};
 
-/// Vectorizes loops where possible, and makes the others serial.
+/// Vectorizes the loops marked `vectorized` where possible, and makes the others serial.
 ///
 /// # Errors
 /// None.
@@ -23,7 +23,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         };
         let lanes =
             f.as_int(extent).and_then(|n| u16::try_from(n).ok()).filter(|&n| n <= MAX_LANES);
-        if let Some(lanes) = lanes.filter(|&n| n > 1 && !calls_out(f, body)) {
+        if let Some(lanes) = lanes.filter(|&n| n > 1 && !has_calls(f, body)) {
             let mut v = Vectorizer { var, min, lanes, memo: FxHashMap::default() };
             if let Some(s) = v.stmt(f, body) {
                 return Some(s);
@@ -40,18 +40,18 @@ pub(crate) fn is_division(op: BinOp) -> bool {
     matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod)
 }
 
-/// Whether a division has a vector form: of floats, and of int32, as float64. Constant divisors become multiplications of scalars,
-/// which are faster.
+/// Whether a division has an efficient vector form: divisions of floats, and divisions of int32, which are computed in float64.
+/// Divisions of int32 by a constant do not: they become scalar multiplications, which are faster.
 pub(crate) fn divides_in_vectors(f: &PrimFunc, op: BinOp, a: Expr, b: Expr) -> bool {
     let dtype = f.expr_ty(a).dtype;
     op == BinOp::Div && (dtype.is_float() || dtype == DType::Int32 && f.as_int(b).is_none())
 }
 
-/// Whether a loop body calls a packed function, an extern function or a kernel, which must run once per iteration.
-fn calls_out(f: &PrimFunc, body: Stmt) -> bool {
+/// Whether a loop body calls a packed function, a linked function or a kernel, which must run once per iteration.
+fn has_calls(f: &PrimFunc, body: Stmt) -> bool {
     let mut found = false;
     for_each_stmt(f, body, &mut |_, data| {
-        own_exprs(data, |e| {
+        direct_exprs(data, |e| {
             for_each_value(f, e, &mut |e| {
                 found |= matches!(
                     f.expr(e),
@@ -66,10 +66,14 @@ fn calls_out(f: &PrimFunc, body: Stmt) -> bool {
     found
 }
 
+/// Vectorizes the body of one loop. Each iteration becomes a lane.
 struct Vectorizer {
+    /// The loop variable.
     var: Var,
     min: Expr,
+    /// The number of iterations.
     lanes: u16,
+    /// Results by expression; `None` for expressions without a vector form.
     memo: FxHashMap<Expr, Option<Expr>>,
 }
 
@@ -78,6 +82,7 @@ impl Vectorizer {
         uses_any(f, e, &|v| v == self.var)
     }
 
+    /// Vectorizes a statement; `None` if it has no vector form.
     fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Option<Stmt> {
         match f.stmt(s).clone() {
             StmtData::Seq(list) => {
@@ -103,16 +108,18 @@ impl Vectorizer {
         }
     }
 
+    /// Vectorizes an expression. Expressions that do not depend on the loop variable stay scalar.
     fn expr(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
         if let Some(&known) = self.memo.get(&e) {
             return known;
         }
-        let new = if self.uses(f, e) { self.vector(f, e) } else { Some(e) };
+        let new = if self.uses(f, e) { self.vector_expr(f, e) } else { Some(e) };
         self.memo.insert(e, new);
         new
     }
 
-    fn vector(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
+    /// Vectorizes an expression that depends on the loop variable.
+    fn vector_expr(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
         let lanes = self.lanes;
         match f.expr(e).clone() {
             ExprData::Var(_) => {
@@ -134,7 +141,7 @@ impl Vectorizer {
             }
             ExprData::Select(c, a, b) => {
                 let (c, a, b) = (self.expr(f, c)?, self.expr(f, a)?, self.expr(f, b)?);
-                let (a, b) = (self.widen(f, a), self.widen(f, b));
+                let (a, b) = (self.broadcast(f, a), self.broadcast(f, b));
                 Some(f.add_expr(ExprData::Select(c, a, b)))
             }
             ExprData::Load(buffer, indices) => {
@@ -160,9 +167,9 @@ impl Vectorizer {
         let mut new = Vec::with_capacity(args.len());
         for (i, &a) in args.iter().enumerate() {
             let v = self.expr(f, a)?;
-            let keep = intrin == IfThenElse && i == 0;
+            let is_condition = intrin == IfThenElse && i == 0;
             new.push(match f.expr_ty(v).lanes {
-                1 if !keep => f.add_expr(ExprData::Broadcast(v, self.lanes)),
+                1 if !is_condition => f.add_expr(ExprData::Broadcast(v, self.lanes)),
                 _ => v,
             });
         }
@@ -173,31 +180,31 @@ impl Vectorizer {
     fn binary(&mut self, f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
         let ty = f.expr_ty(a);
         let (ra, rb) = (ramp(f, a), ramp(f, b));
-        let index = ty.dtype == DType::Int64;
+        let is_int64 = ty.dtype == DType::Int64;
         match (op, ra, rb) {
-            (BinOp::Add, Some((base, stride)), None) if index && f.expr_ty(b).lanes == 1 => {
-                let base = sum(f, base, b);
+            (BinOp::Add, Some((base, stride)), None) if is_int64 && f.expr_ty(b).lanes == 1 => {
+                let base = add_folded(f, base, b);
                 return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
             }
-            (BinOp::Add, None, Some((base, stride))) if index && f.expr_ty(a).lanes == 1 => {
-                let base = sum(f, a, base);
+            (BinOp::Add, None, Some((base, stride))) if is_int64 && f.expr_ty(a).lanes == 1 => {
+                let base = add_folded(f, a, base);
                 return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
             }
-            (BinOp::Mul, None, Some((base, stride))) if index && f.expr_ty(a).lanes == 1 => {
-                let (base, stride) = (times(f, base, a), times(f, stride, a));
+            (BinOp::Mul, None, Some((base, stride))) if is_int64 && f.expr_ty(a).lanes == 1 => {
+                let (base, stride) = (multiply_folded(f, base, a), multiply_folded(f, stride, a));
                 return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
             }
-            (BinOp::Sub, Some((base, stride)), None) if index && f.expr_ty(b).lanes == 1 => {
+            (BinOp::Sub, Some((base, stride)), None) if is_int64 && f.expr_ty(b).lanes == 1 => {
                 let base = f.binary(BinOp::Sub, base, b);
                 return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
             }
-            (BinOp::Sub, None, Some((base, stride))) if index && f.expr_ty(a).lanes == 1 => {
+            (BinOp::Sub, None, Some((base, stride))) if is_int64 && f.expr_ty(a).lanes == 1 => {
                 let (base, minus) = (f.binary(BinOp::Sub, a, base), f.int(-1));
-                let stride = times(f, stride, minus);
+                let stride = multiply_folded(f, stride, minus);
                 return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
             }
-            (BinOp::Mul, Some((base, stride)), None) if index && f.expr_ty(b).lanes == 1 => {
-                let (base, stride) = (times(f, base, b), times(f, stride, b));
+            (BinOp::Mul, Some((base, stride)), None) if is_int64 && f.expr_ty(b).lanes == 1 => {
+                let (base, stride) = (multiply_folded(f, base, b), multiply_folded(f, stride, b));
                 return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
             }
             _ => {}
@@ -205,12 +212,12 @@ impl Vectorizer {
         if is_division(op) && !divides_in_vectors(f, op, a, b) {
             return None;
         }
-        let (a, b) = (self.widen(f, a), self.widen(f, b));
+        let (a, b) = (self.broadcast(f, a), self.broadcast(f, b));
         Some(f.binary(op, a, b))
     }
 
-    /// A scalar broadcast to all lanes.
-    fn widen(&self, f: &mut PrimFunc, e: Expr) -> Expr {
+    /// Broadcasts a scalar to all lanes. Returns vectors unchanged.
+    fn broadcast(&self, f: &mut PrimFunc, e: Expr) -> Expr {
         match f.expr_ty(e).lanes {
             1 => f.add_expr(ExprData::Broadcast(e, self.lanes)),
             _ => e,
@@ -218,7 +225,8 @@ impl Vectorizer {
     }
 }
 
-fn sum(f: &mut PrimFunc, a: Expr, b: Expr) -> Expr {
+/// Returns `a + b` without additions of 0.
+fn add_folded(f: &mut PrimFunc, a: Expr, b: Expr) -> Expr {
     match (f.as_int(a), f.as_int(b)) {
         (Some(0), _) => b,
         (_, Some(0)) => a,
@@ -226,7 +234,8 @@ fn sum(f: &mut PrimFunc, a: Expr, b: Expr) -> Expr {
     }
 }
 
-fn times(f: &mut PrimFunc, a: Expr, b: Expr) -> Expr {
+/// Returns `a * b` without multiplications by 1. The product of two constants is a constant.
+fn multiply_folded(f: &mut PrimFunc, a: Expr, b: Expr) -> Expr {
     match (f.as_int(a), f.as_int(b)) {
         (Some(x), Some(y)) if x.checked_mul(y).is_some() => f.int(x * y),
         (_, Some(1)) => a,
@@ -235,6 +244,7 @@ fn times(f: &mut PrimFunc, a: Expr, b: Expr) -> Expr {
     }
 }
 
+/// Returns the base and the stride of a ramp.
 fn ramp(f: &PrimFunc, e: Expr) -> Option<(Expr, Expr)> {
     match f.expr(e) {
         ExprData::Ramp(base, stride, _) => Some((*base, *stride)),

@@ -6,7 +6,7 @@ use pliant_ir::tir::{
 };
 use rustc_hash::FxHashMap;
 
-/// The direct children of a statement.
+/// Returns the direct children of a statement.
 pub fn children(data: &StmtData) -> Vec<Stmt> {
     match data {
         StmtData::Seq(list) => list.clone(),
@@ -27,15 +27,13 @@ pub fn for_each_stmt(f: &PrimFunc, s: Stmt, visit: &mut dyn FnMut(Stmt, &StmtDat
     while let Some(s) = stack.pop() {
         let data = f.stmt(s);
         visit(s, data);
-        let mut below = children(data);
-        below.reverse();
-        stack.extend(below);
+        stack.extend(children(data).into_iter().rev());
     }
 }
 
-/// Calls `visit` with the expressions of a statement itself, without those of its descendants. Regions of blocks are only
-/// annotations and are skipped.
-pub fn own_exprs(data: &StmtData, mut visit: impl FnMut(Expr)) {
+/// Calls `visit` with the expressions of a statement, but not with those of its descendants. The regions of blocks are skipped,
+/// because they are only annotations.
+pub fn direct_exprs(data: &StmtData, mut visit: impl FnMut(Expr)) {
     match data {
         StmtData::For { min, extent, .. } => {
             visit(*min);
@@ -70,25 +68,25 @@ pub fn map_operands(
 ) -> Expr {
     let mut data = f.expr(e).clone();
     let mut changed = false;
-    let mut one = |f: &mut PrimFunc, slot: &mut Expr| {
+    let mut map_slot = |f: &mut PrimFunc, slot: &mut Expr| {
         let new = map(f, *slot);
         changed |= new != *slot;
         *slot = new;
     };
     match &mut data {
         ExprData::Int(..) | ExprData::Float(..) | ExprData::Str(_) | ExprData::Var(_) => {}
-        ExprData::Cast(_, a) | ExprData::Not(a) | ExprData::Broadcast(a, _) => one(f, a),
+        ExprData::Cast(_, a) | ExprData::Not(a) | ExprData::Broadcast(a, _) => map_slot(f, a),
         ExprData::Binary(_, a, b) | ExprData::Ramp(a, b, _) => {
-            one(f, a);
-            one(f, b);
+            map_slot(f, a);
+            map_slot(f, b);
         }
         ExprData::Select(c, a, b) => {
-            one(f, c);
-            one(f, a);
-            one(f, b);
+            map_slot(f, c);
+            map_slot(f, a);
+            map_slot(f, b);
         }
         ExprData::Load(_, args) | ExprData::Call(_, args, _) => {
-            args.iter_mut().for_each(|a| one(f, a))
+            args.iter_mut().for_each(|a| map_slot(f, a))
         }
     }
     if changed { f.add_expr(data) } else { e }
@@ -101,14 +99,14 @@ pub struct ExprRewriter<'r> {
 }
 
 impl<'r> ExprRewriter<'r> {
-    /// A rewriter: `rule` sees each expression after its operands were rewritten and may replace it.
+    /// Creates a rewriter. `rule` is called with each expression after its operands were rewritten, and may return a replacement.
     pub fn new(rule: &'r mut dyn FnMut(&mut PrimFunc, Expr) -> Option<Expr>) -> Self {
         ExprRewriter { rule, memo: FxHashMap::default() }
     }
 
-    /// The rewritten expression.
+    /// Returns the rewritten expression.
     pub fn expr(&mut self, f: &mut PrimFunc, root: Expr) -> Expr {
-        // Depth first with an explicit stack: expressions of fused operators grow deep.
+        // Depth first with an explicit stack, because the expressions of fused operators are deeply nested.
         let mut stack = vec![(root, false)];
         while let Some((e, ready)) = stack.pop() {
             if self.memo.contains_key(&e) {
@@ -127,7 +125,7 @@ impl<'r> ExprRewriter<'r> {
         self.memo[&root]
     }
 
-    /// The statement with all its expressions rewritten; `s` itself if none changes.
+    /// Returns the statement with all its expressions rewritten; `s` itself if none changes.
     pub fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
         map_stmt(f, s, &mut |f, e| self.expr(f, e))
     }
@@ -180,8 +178,8 @@ pub fn map_stmt(
                 // Other statements may use the buffer with its old shape, such as another copy of an unrolled loop body.
                 false => {
                     let data = BufferData { shape: mapped, ..f.buffer(b).clone() };
-                    let own = f.add_buffer(data);
-                    StmtData::Alloc(own, replace_buffer(f, body, b, own))
+                    let new = f.add_buffer(data);
+                    StmtData::Alloc(new, replace_buffer(f, body, b, new))
                 }
             }
         }
@@ -208,7 +206,7 @@ pub fn map_stmt(
     if changed { f.add_stmt(new) } else { s }
 }
 
-/// Replaces a buffer in a statement by another one of the same rank.
+/// Replaces a buffer in a statement by another buffer of the same rank.
 fn replace_buffer(f: &mut PrimFunc, s: Stmt, from: Buffer, to: Buffer) -> Stmt {
     let mut rule = |f: &mut PrimFunc, e: Expr| match f.expr(e).clone() {
         ExprData::Load(b, indices) if b == from => Some(f.load(to, &indices)),
@@ -235,17 +233,19 @@ pub fn substitute(f: &mut PrimFunc, s: Stmt, map: &FxHashMap<Var, Expr>) -> Stmt
     if map.is_empty() {
         return s;
     }
-    let mut rule = rule_of(map);
+    let mut rule = substitution_rule(map);
     ExprRewriter::new(&mut rule).stmt(f, s)
 }
 
 /// Replaces variables by expressions in an expression.
 pub fn substitute_expr(f: &mut PrimFunc, e: Expr, map: &FxHashMap<Var, Expr>) -> Expr {
-    let mut rule = rule_of(map);
+    let mut rule = substitution_rule(map);
     ExprRewriter::new(&mut rule).expr(f, e)
 }
 
-fn rule_of(map: &FxHashMap<Var, Expr>) -> impl FnMut(&mut PrimFunc, Expr) -> Option<Expr> {
+fn substitution_rule(
+    map: &FxHashMap<Var, Expr>,
+) -> impl FnMut(&mut PrimFunc, Expr) -> Option<Expr> {
     |f, e| match f.expr(e) {
         ExprData::Var(v) => map.get(v).copied(),
         _ => None,
@@ -263,7 +263,8 @@ pub fn uses_any(f: &PrimFunc, e: Expr, vars: &dyn Fn(Var) -> bool) -> bool {
     found
 }
 
-/// Rebuilds a statement bottom-up: `rule` sees each statement after its children were rebuilt and may replace it.
+/// Rebuilds a statement bottom-up. `rule` is called with each statement after its children were rebuilt, and may return a
+/// replacement.
 pub fn map_stmts(
     f: &mut PrimFunc,
     s: Stmt,
@@ -282,37 +283,38 @@ pub fn map_children(
     let mut data = f.stmt(s).clone();
     let mut changed = false;
     {
-        let mut one = |slot: &mut Stmt| {
+        let mut map_slot = |slot: &mut Stmt| {
             let new = map(f, *slot);
             changed |= new != *slot;
             *slot = new;
         };
         match &mut data {
-            StmtData::Seq(list) => list.iter_mut().for_each(one),
+            StmtData::Seq(list) => list.iter_mut().for_each(map_slot),
             StmtData::For { body, .. }
             | StmtData::While(_, body)
             | StmtData::Let(_, _, body)
             | StmtData::Alloc(_, body)
-            | StmtData::Assert(_, _, body) => one(body),
+            | StmtData::Assert(_, _, body) => map_slot(body),
             StmtData::If(_, then, other) => {
-                one(then);
-                other.iter_mut().for_each(one);
+                map_slot(then);
+                other.iter_mut().for_each(map_slot);
             }
             StmtData::Store { .. } | StmtData::Evaluate(_) => {}
             StmtData::Block(b) => {
-                b.init.iter_mut().for_each(&mut one);
-                one(&mut b.body);
+                b.init.iter_mut().for_each(&mut map_slot);
+                map_slot(&mut b.body);
             }
         }
     }
     if changed { f.add_stmt(data) } else { s }
 }
 
-/// Gives every loop and `let` its own variable: a variable that is bound a second time is renamed there.
+/// Makes the variables of all loops and `let`s distinct. If several statements bind the same variable, all but the first one get
+/// a fresh variable.
 pub fn unique_vars(f: &mut PrimFunc, s: Stmt) -> Stmt {
-    fn go(f: &mut PrimFunc, s: Stmt, seen: &mut rustc_hash::FxHashSet<Var>) -> Stmt {
+    fn rename(f: &mut PrimFunc, s: Stmt, seen: &mut rustc_hash::FxHashSet<Var>) -> Stmt {
         let (StmtData::For { var, .. } | StmtData::Let(var, ..)) = *f.stmt(s) else {
-            return map_children(f, s, &mut |f, c| go(f, c, seen));
+            return map_children(f, s, &mut |f, c| rename(f, c, seen));
         };
         let mut s = s;
         if !seen.insert(var) {
@@ -333,9 +335,9 @@ pub fn unique_vars(f: &mut PrimFunc, s: Stmt) -> Stmt {
             };
             s = f.add_stmt(new);
         }
-        map_children(f, s, &mut |f, c| go(f, c, seen))
+        map_children(f, s, &mut |f, c| rename(f, c, seen))
     }
-    go(f, s, &mut rustc_hash::FxHashSet::default())
+    rename(f, s, &mut rustc_hash::FxHashSet::default())
 }
 
 /// Calls `visit` once with an expression and each of its subexpressions, except the indices of loads.

@@ -1,4 +1,4 @@
-//! What the passes make of small functions: the shape of the result, not its values.
+//! Tests the structure of lowered functions, not their values.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
@@ -6,11 +6,12 @@ use pliant_ir::tir::{
     StmtData,
 };
 use pliant_tensor::DType;
-use pliant_tir::walk::{for_each_stmt, own_exprs};
+use pliant_tir::walk::{direct_exprs, for_each_stmt};
 
 const F32: DType = DType::Float32;
 
-/// A loop nest around a block that stores `value` at the spatial axes of `shape`.
+/// Builds a loop nest over `axes` around a block. `body` returns the buffer, the indices, the init value and the value of its
+/// store.
 fn stage(
     f: &mut PrimFunc,
     axes: &[(Expr, IterKind)],
@@ -68,18 +69,18 @@ fn size(f: &mut PrimFunc, name: &str) -> Expr {
 }
 
 #[derive(Debug, Default, PartialEq)]
-struct Census {
+struct StatementCounts {
     parallel: usize,
     asserts: usize,
     allocs: usize,
     stores: usize,
     vector_stores: usize,
-    linked_calls: usize,
+    calls: usize,
     divisions: usize,
 }
 
-fn census(f: &PrimFunc) -> Census {
-    let mut c = Census::default();
+fn count_statements(f: &PrimFunc) -> StatementCounts {
+    let mut c = StatementCounts::default();
     for_each_stmt(f, f.body, &mut |_, data| {
         match data {
             StmtData::For { kind: ForKind::Parallel, .. } => c.parallel += 1,
@@ -100,9 +101,9 @@ fn census(f: &PrimFunc) -> Census {
                 });
             }
         }
-        own_exprs(data, |e| {
+        direct_exprs(data, |e| {
             for_each_expr(f, e, |e| {
-                c.linked_calls += usize::from(matches!(
+                c.calls += usize::from(matches!(
                     f.expr(e),
                     ExprData::Call(Intrin::CallExtern | Intrin::CallKernel, ..)
                 ));
@@ -113,7 +114,7 @@ fn census(f: &PrimFunc) -> Census {
 }
 
 #[test]
-fn elementwise_planes_are_fused_and_vectorized() {
+fn elementwise_axes_are_fused_and_vectorized() {
     let mut f = PrimFunc::new();
     let (n, m) = (size(&mut f, "n"), size(&mut f, "m"));
     let (a, b) = (param(&mut f, "A", &[n, m]), param(&mut f, "B", &[n, m]));
@@ -121,35 +122,35 @@ fn elementwise_planes_are_fused_and_vectorized() {
         let x = f.load(a, v);
         (b, v.to_vec(), None, f.add(x, x))
     });
-    let c = census(&pliant_tir::lower(&f).unwrap());
+    let c = count_statements(&pliant_tir::lower(&f).unwrap());
     assert_eq!(c.parallel, 1);
-    assert_eq!((c.stores, c.vector_stores), (3, 2), "wide, narrow and scalar: {c:?}");
-    assert_eq!((c.asserts, c.divisions), (0, 0), "everything is proved and flat: {c:?}");
+    assert_eq!((c.stores, c.vector_stores), (3, 2), "wide, narrow and scalar stores: {c:?}");
+    assert_eq!((c.asserts, c.divisions), (0, 0), "all accesses are proved, axes are fused: {c:?}");
 }
 
 #[test]
-fn producers_disappear_into_their_reader() {
+fn producers_are_inlined_into_their_reader() {
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");
     let (a, b) = (param(&mut f, "A", &[n]), param(&mut f, "B", &[n]));
     let t = f.compact_buffer("T", vec![n], F32);
     let axes = [(n, IterKind::Spatial)];
-    let s1 = stage(&mut f, &axes, |f, v| {
+    let producer = stage(&mut f, &axes, |f, v| {
         let x = f.load(a, v);
         (t, v.to_vec(), None, f.call(Intrin::Sqrt, &[x]))
     });
-    let s2 = stage(&mut f, &axes, |f, v| {
+    let reader = stage(&mut f, &axes, |f, v| {
         let x = f.load(t, v);
         (b, v.to_vec(), None, f.add(x, x))
     });
-    let seq = f.add_stmt(StmtData::Seq(vec![s1, s2]));
+    let seq = f.add_stmt(StmtData::Seq(vec![producer, reader]));
     f.body = f.add_stmt(StmtData::Alloc(t, seq));
-    let c = census(&pliant_tir::lower(&f).unwrap());
+    let c = count_statements(&pliant_tir::lower(&f).unwrap());
     assert_eq!((c.allocs, c.parallel), (0, 1), "{c:?}");
 }
 
 #[test]
-fn products_become_one_call() {
+fn matrix_products_become_one_kernel_call() {
     let mut f = PrimFunc::new();
     let (n, m, k) = (size(&mut f, "n"), size(&mut f, "m"), size(&mut f, "k"));
     let (a, b) = (param(&mut f, "A", &[n, k]), param(&mut f, "B", &[m, k]));
@@ -161,41 +162,41 @@ fn products_become_one_call() {
         let old = f.load(c, &v[..2]);
         (c, v[..2].to_vec(), Some(f.const_of(0.0, F32)), f.add(old, p))
     });
-    let c = census(&pliant_tir::lower(&f).unwrap());
-    assert_eq!((c.linked_calls, c.stores, c.asserts), (1, 0, 0), "{c:?}");
+    let c = count_statements(&pliant_tir::lower(&f).unwrap());
+    assert_eq!((c.calls, c.stores, c.asserts), (1, 0, 0), "{c:?}");
 }
 
 #[test]
-fn stages_over_rows_share_one_loop() {
-    // Row means subtracted: the mean is one register per row.
+fn row_stages_are_fused_into_one_loop() {
+    // Subtracts row sums: the sum is one register per row.
     let mut f = PrimFunc::new();
     let (n, m) = (size(&mut f, "n"), size(&mut f, "m"));
     let (a, b) = (param(&mut f, "A", &[n, m]), param(&mut f, "B", &[n, m]));
     let t = f.compact_buffer("T", vec![n], F32);
     let (s, r) = (IterKind::Spatial, IterKind::Reduce);
-    let s1 = stage(&mut f, &[(n, s), (m, r)], |f, v| {
+    let producer = stage(&mut f, &[(n, s), (m, r)], |f, v| {
         let (x, old) = (f.load(a, v), f.load(t, &v[..1]));
         (t, v[..1].to_vec(), Some(f.const_of(0.0, F32)), f.add(old, x))
     });
-    let s2 = stage(&mut f, &[(n, s), (m, s)], |f, v| {
+    let reader = stage(&mut f, &[(n, s), (m, s)], |f, v| {
         let (x, y) = (f.load(a, v), f.load(t, &v[..1]));
         (b, v.to_vec(), None, f.binary(BinOp::Sub, x, y))
     });
-    let seq = f.add_stmt(StmtData::Seq(vec![s1, s2]));
+    let seq = f.add_stmt(StmtData::Seq(vec![producer, reader]));
     f.body = f.add_stmt(StmtData::Alloc(t, seq));
     let lowered = pliant_tir::lower(&f).unwrap();
-    assert_eq!(census(&lowered).parallel, 1);
-    let mut small = true;
+    assert_eq!(count_statements(&lowered).parallel, 1);
+    let mut in_registers = true;
     for_each_stmt(&lowered, lowered.body, &mut |_, data| {
         if let StmtData::Alloc(b, body) = data {
-            small &= pliant_tir::accesses::register_slots(&lowered, *b, *body).is_some();
+            in_registers &= pliant_tir::accesses::register_slots(&lowered, *b, *body).is_some();
         }
     });
-    assert!(small, "every temporary fits registers");
+    assert!(in_registers, "every temporary is kept in registers");
 }
 
 #[test]
-fn lowering_is_deterministic_and_leaves_lowered_functions_alone() {
+fn lowering_a_lowered_function_keeps_its_structure() {
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");
     let a = param(&mut f, "A", &[n]);
@@ -205,29 +206,29 @@ fn lowering_is_deterministic_and_leaves_lowered_functions_alone() {
     });
     let once = pliant_tir::lower(&f).unwrap();
     let again = pliant_tir::lower(&once).unwrap();
-    let (x, y) = (census(&once), census(&again));
+    let (x, y) = (count_statements(&once), count_statements(&again));
     assert_eq!((x.parallel, x.stores, x.vector_stores), (y.parallel, y.stores, y.vector_stores));
 }
 
 #[test]
-fn a_producer_stays_when_its_input_is_overwritten() {
+fn a_producer_is_not_inlined_if_its_input_is_overwritten() {
     // T = exp(A); A = A + A; B = T: inlining T would read the new A.
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");
     let (a, b) = (param(&mut f, "A", &[n]), param(&mut f, "B", &[n]));
     let t = f.compact_buffer("T", vec![n], F32);
     let axes = [(n, IterKind::Spatial)];
-    let s1 = stage(&mut f, &axes, |f, v| {
+    let producer = stage(&mut f, &axes, |f, v| {
         let x = f.load(a, v);
         (t, v.to_vec(), None, f.call(Intrin::Exp, &[x]))
     });
-    let s2 = stage(&mut f, &axes, |f, v| {
+    let reader = stage(&mut f, &axes, |f, v| {
         let x = f.load(a, v);
         (a, v.to_vec(), None, f.add(x, x))
     });
     let s3 = stage(&mut f, &axes, |f, v| (b, v.to_vec(), None, f.load(t, v)));
-    let seq = f.add_stmt(StmtData::Seq(vec![s1, s2, s3]));
+    let seq = f.add_stmt(StmtData::Seq(vec![producer, reader, s3]));
     f.body = f.add_stmt(StmtData::Alloc(t, seq));
-    let c = census(&pliant_tir::lower(&f).unwrap());
+    let c = count_statements(&pliant_tir::lower(&f).unwrap());
     assert_eq!((c.allocs, c.parallel), (1, 3), "{c:?}");
 }

@@ -19,7 +19,7 @@ pub(crate) fn remark_slow_loops(lowered: &IRModule, remarks: &Remarks) {
                 function: name.clone(),
                 subject: slow.var.as_str().into(),
                 span: Span::NONE,
-                message: slow.text(),
+                message: slow.description(),
             });
         }
     }

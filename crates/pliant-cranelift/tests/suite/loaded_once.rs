@@ -4,7 +4,7 @@
 use pliant_exec::abi::KernelRuntime;
 use pliant_ir::IRModule;
 use pliant_ir::tir::{ExprData, PrimFunc, StmtData};
-use pliant_tir::guards::reads;
+use pliant_tir::guards::reads_memory;
 use pliant_tir::walk::for_each_stmt;
 
 use crate::common::{Kernel, both, build, output, tensor};
@@ -272,7 +272,7 @@ fn the_lowered_form_has_no_check_that_reads_memory() {
         let lowered = pliant_tir::lower(&function(body)).expect("it can be lowered");
         for_each_stmt(&lowered, lowered.body, &mut |_, data| {
             if let StmtData::Assert(condition, ..) = data {
-                assert!(!reads(&lowered, *condition), "{body}");
+                assert!(!reads_memory(&lowered, *condition), "{body}");
                 checks += 1;
             }
         });

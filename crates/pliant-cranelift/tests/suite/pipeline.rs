@@ -284,8 +284,8 @@ fn multiplies_batches_of_strided_heads() {
     });
     let mut g = f.clone();
     assert!(matches!(
-        pliant_tir::schedule::stage::stage(&mut g, f.body)
-            .map(|s| pliant_tir::schedule::gemm::matches(&mut g, &s)),
+        pliant_tir::schedule::stage::parse_stage(&mut g, f.body)
+            .map(|s| pliant_tir::schedule::gemm::is_matmul(&mut g, &s)),
         Some(true)
     ));
     let kernel = build(&f);

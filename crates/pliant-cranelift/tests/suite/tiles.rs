@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};
 use pliant_kernels::extern_fn;
 use pliant_tensor::DType;
-use pliant_tir::schedule::{extremes, tiles};
+use pliant_tir::schedule::{column_extrema, slice_tiles};
 
 /// Sizes around a tile and a chunk of them.
 fn sizes() -> impl Iterator<Item = usize> {
@@ -14,7 +14,7 @@ fn sizes() -> impl Iterator<Item = usize> {
 
 #[test]
 fn every_function_of_tiles_is_linked() {
-    for symbol in tiles::symbols().into_iter().chain(extremes::symbols()) {
+    for symbol in slice_tiles::symbols().into_iter().chain(column_extrema::symbols()) {
         let f = extern_fn(&symbol).unwrap_or_else(|| panic!("no symbol {symbol}"));
         assert!(f.runtime && f.from_script(), "{symbol}");
     }
@@ -44,7 +44,7 @@ fn calls(f: &PrimFunc) -> usize {
     let lowered = pliant_tir::lower(f).expect("the test's function can be lowered");
     let mut n = 0;
     pliant_tir::walk::for_each_stmt(&lowered, lowered.body, &mut |_, data| {
-        pliant_tir::walk::own_exprs(data, |e| {
+        pliant_tir::walk::direct_exprs(data, |e| {
             n += usize::from(matches!(lowered.expr(e), ExprData::Call(Intrin::CallExtern, ..)));
         });
     });

@@ -1,4 +1,4 @@
-//! CheckBounds for expressions: guards their accesses, and rewrites indices to variables that the guards bind.
+//! CheckBounds for expressions: guards their accesses, and replaces loads in indices by variables that the guards bind.
 
 use std::sync::Arc;
 
@@ -7,16 +7,21 @@ use pliant_ir::tir::{BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc
 use pliant_tensor::{CheckFailure, DType};
 
 use super::Checker;
-use crate::fit::SIZE_LIMIT;
-use crate::guards::{Guard, reads};
-use crate::schedule::reach;
+use crate::guards::{Guard, reads_memory};
+use crate::overflow_analysis::SIZE_LIMIT;
+use crate::schedule::slice_bounds;
 use crate::walk::map_operands;
 
 impl Checker {
-    /// Guards the accesses inside an expression. Returns the expression over variables that the guards bind, with
-    /// `T.Select` replaced by `T.if_then_else` if only the chosen side is in bounds.
-    pub(super) fn expr(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
-        if self.known.contains(&e) {
+    /// Guards the accesses of an expression. Returns the expression over the variables that the guards bind. `T.Select` becomes
+    /// `T.if_then_else` if only the chosen side is in bounds.
+    pub(super) fn guard_expr(
+        &mut self,
+        f: &mut PrimFunc,
+        e: Expr,
+        guards: &mut Vec<Guard>,
+    ) -> Expr {
+        if self.proved.contains(&e) {
             return e;
         }
         if let Some(guarded) = self.bindings.guarded(e) {
@@ -24,97 +29,111 @@ impl Checker {
             return guarded;
         }
         let (before, uses) = (guards.len(), self.guarded_uses);
-        let new = self.guarded_expr(f, e, guards);
+        let new = self.guard_new_expr(f, e, guards);
         self.guarded_uses += usize::from(guards.len() != before);
-        // A part may have guards of this statement already, or guards that the caller drops.
+        // The guards of a subexpression may have been emitted before, or may be dropped by the caller, so the number of guards
+        // does not show whether there are any.
         if self.guarded_uses == uses {
-            self.known.insert(new);
+            self.proved.insert(new);
         } else {
             self.bindings.set_guarded(e, new);
         }
         new
     }
 
-    fn guarded_expr(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
+    fn guard_new_expr(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         match f.expr(e).clone() {
             ExprData::Load(buffer, indices) => {
-                let new: Vec<Expr> = indices.iter().map(|&i| self.expr(f, i, guards)).collect();
-                let new = self.access(f, buffer, &new, guards);
+                let new: Vec<Expr> =
+                    indices.iter().map(|&i| self.guard_expr(f, i, guards)).collect();
+                let new = self.guard_access(f, buffer, &new, guards);
                 if new == indices { e } else { f.add_expr(ExprData::Load(buffer, new)) }
             }
             ExprData::Call(Intrin::IfThenElse, args, _) if args.len() == 3 => {
-                let c = self.expr(f, args[0], guards);
-                let [c, a, b] = self.choice(f, c, [args[1], args[2]], guards);
+                let c = self.guard_expr(f, args[0], guards);
+                let [c, a, b] = self.guard_conditional(f, c, [args[1], args[2]], guards);
                 f.call(Intrin::IfThenElse, &[c, a, b])
             }
-            ExprData::Select(c, a, b) => self.select(f, [c, a, b], guards),
+            ExprData::Select(c, a, b) => self.guard_select(f, [c, a, b], guards),
             ExprData::Binary(op @ (BinOp::And | BinOp::Or), a, b)
-                if f.expr_ty(e).lanes == 1 && reads(f, b) =>
+                if f.expr_ty(e).lanes == 1 && reads_memory(f, b) =>
             {
-                self.logic(f, op, a, b, guards)
+                self.guard_logical(f, op, a, b, guards)
             }
             ExprData::Call(Intrin::CallExtern, args, _) if takes_addresses(f, &args) => {
-                let new = map_operands(f, e, |f, a| self.kernel_argument(f, a, guards));
+                let new = map_operands(f, e, |f, a| self.guard_kernel_argument(f, a, guards));
                 if let ExprData::Call(_, args, _) = f.expr(new).clone() {
-                    self.kernel_call(f, &args, guards);
+                    self.guard_kernel_call(f, &args, guards);
                 }
                 new
             }
             ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel, ..) => {
-                map_operands(f, e, |f, a| self.argument(f, a, guards))
+                map_operands(f, e, |f, a| self.guard_argument(f, a, guards))
             }
-            _ => map_operands(f, e, |f, a| self.expr(f, a, guards)),
+            _ => map_operands(f, e, |f, a| self.guard_expr(f, a, guards)),
         }
     }
 
-    /// Guards the sides of a conditional that evaluates only one side. Guards of a side apply if it is chosen. A
-    /// condition that reads memory is bound, so that guards and accesses agree on the chosen side.
-    fn choice(
+    /// Guards a conditional that evaluates only one side. The guards of a side apply only if the side is chosen. A condition that
+    /// reads memory is bound to a variable, so that the guards and the conditional agree on the chosen side.
+    fn guard_conditional(
         &mut self,
         f: &mut PrimFunc,
         c: Expr,
         sides: [Expr; 2],
         guards: &mut Vec<Guard>,
     ) -> [Expr; 3] {
-        let [(a, of_a), (b, of_b)] =
-            [(sides[0], true), (sides[1], false)].map(|(side, holds)| self.side(f, c, holds, side));
-        let none = of_a.is_empty() && of_b.is_empty();
-        let c = if none || !reads(f, c) { c } else { self.bindings.whole(f, c, guards) };
-        for (holds, inner) in [(true, of_a), (false, of_b)] {
+        let [(a, guards_a), (b, guards_b)] = [(sides[0], true), (sides[1], false)]
+            .map(|(side, holds)| self.guard_branch(f, c, holds, side));
+        let unguarded = guards_a.is_empty() && guards_b.is_empty();
+        let c = if unguarded || !reads_memory(f, c) { c } else { self.bindings.bind(f, c, guards) };
+        for (holds, inner) in [(true, guards_a), (false, guards_b)] {
             let chosen = if holds { c } else { f.add_expr(ExprData::Not(c)) };
-            guards.extend(inner.into_iter().map(|guard| guarded_by(f, chosen, guard)));
+            guards.extend(inner.into_iter().map(|guard| guard_if(f, chosen, guard)));
         }
         [c, a, b]
     }
 
-    /// One side of a conditional, and its guards for when it is chosen.
-    fn side(&mut self, f: &mut PrimFunc, c: Expr, holds: bool, side: Expr) -> (Expr, Vec<Guard>) {
+    /// Returns one side of a conditional, and the guards that apply if the side is chosen.
+    fn guard_branch(
+        &mut self,
+        f: &mut PrimFunc,
+        c: Expr,
+        holds: bool,
+        side: Expr,
+    ) -> (Expr, Vec<Guard>) {
         let mut inner = Vec::new();
-        // Variables that are bound only if this side is chosen must not be reused after it.
+        // Other expressions must not use variables that are bound only if this side is chosen.
         let outer = self.bindings.clone();
-        let side = self.scope(|this| {
+        let side = self.in_scope(|this| {
             this.facts.assume(f, c, holds);
-            this.expr(f, side, &mut inner)
+            this.guard_expr(f, side, &mut inner)
         });
         self.bindings = outer;
         (side, inner)
     }
 
-    /// Keeps a `T.Select`, which evaluates both sides, if both are in bounds for either value of the condition, or if the
-    /// condition is a vector. Otherwise only the chosen side is evaluated.
-    fn select(&mut self, f: &mut PrimFunc, [c, a, b]: [Expr; 3], guards: &mut Vec<Guard>) -> Expr {
-        let c = self.expr(f, c, guards);
+    /// Guards a `T.Select`, which evaluates both sides. If a side is not in bounds for both values of a scalar condition, it
+    /// becomes
+    /// `T.if_then_else`.
+    fn guard_select(
+        &mut self,
+        f: &mut PrimFunc,
+        [c, a, b]: [Expr; 3],
+        guards: &mut Vec<Guard>,
+    ) -> Expr {
+        let c = self.guard_expr(f, c, guards);
         if f.expr_ty(c).lanes != 1 || [a, b].into_iter().all(|side| self.is_proved(f, side)) {
-            let [a, b] = [a, b].map(|side| self.expr(f, side, guards));
+            let [a, b] = [a, b].map(|side| self.guard_expr(f, side, guards));
             return f.add_expr(ExprData::Select(c, a, b));
         }
-        let lazy = self.choice(f, c, [a, b], guards);
+        let lazy = self.guard_conditional(f, c, [a, b], guards);
         f.call(Intrin::IfThenElse, &lazy)
     }
 
-    /// A conjunction or disjunction whose second operand reads memory. Both operands are evaluated only if the second one is in
-    /// bounds regardless of the first one; otherwise it becomes `T.if_then_else`.
-    fn logic(
+    /// Guards a conjunction or disjunction whose second operand reads memory. If the second operand is not in bounds for both
+    /// values of the first one, the expression becomes `T.if_then_else`.
+    fn guard_logical(
         &mut self,
         f: &mut PrimFunc,
         op: BinOp,
@@ -122,59 +141,69 @@ impl Checker {
         b: Expr,
         guards: &mut Vec<Guard>,
     ) -> Expr {
-        let a = self.expr(f, a, guards);
+        let a = self.guard_expr(f, a, guards);
         if self.is_proved(f, b) {
-            let b = self.expr(f, b, guards);
+            let b = self.guard_expr(f, b, guards);
             return f.binary(op, a, b);
         }
         let decided = f.add_expr(ExprData::Int(i64::from(op == BinOp::Or), Ty::BOOL));
         let sides = if op == BinOp::And { [b, decided] } else { [decided, b] };
-        let lazy = self.choice(f, a, sides, guards);
+        let lazy = self.guard_conditional(f, a, sides, guards);
         f.call(Intrin::IfThenElse, &lazy)
     }
 
-    /// An argument of a call. Taking an address reads only its indices. A whole buffer is passed as a tensor with its
-    /// bounds, and the range that a kernel accesses from an address is checked separately.
-    fn argument(&mut self, f: &mut PrimFunc, a: Expr, guards: &mut Vec<Guard>) -> Expr {
+    /// Guards an argument of a call. Taking an address reads only the indices. The callee receives the bounds of the buffer, or
+    /// [`Checker::guard_kernel_call`] checks the range that it accesses.
+    fn guard_argument(&mut self, f: &mut PrimFunc, a: Expr, guards: &mut Vec<Guard>) -> Expr {
         if !matches!(f.expr(a), ExprData::Call(Intrin::AddressOf, ..)) {
-            return self.expr(f, a, guards);
+            return self.guard_expr(f, a, guards);
         }
-        map_operands(f, a, |f, element| map_operands(f, element, |f, i| self.expr(f, i, guards)))
+        map_operands(f, a, |f, element| {
+            map_operands(f, element, |f, i| self.guard_expr(f, i, guards))
+        })
     }
 
-    /// As [`Checker::argument`], for calls whose arguments are checked: arguments from memory are loaded once.
-    fn kernel_argument(&mut self, f: &mut PrimFunc, a: Expr, guards: &mut Vec<Guard>) -> Expr {
+    /// Same as [`Checker::guard_argument`], for calls whose arguments are checked. Arguments that read memory are loaded once.
+    fn guard_kernel_argument(
+        &mut self,
+        f: &mut PrimFunc,
+        a: Expr,
+        guards: &mut Vec<Guard>,
+    ) -> Expr {
         if !matches!(f.expr(a), ExprData::Call(Intrin::AddressOf, ..)) {
-            return self.bound(f, a, guards);
+            return self.guard_and_bind(f, a, guards);
         }
-        map_operands(f, a, |f, element| map_operands(f, element, |f, i| self.bound(f, i, guards)))
+        map_operands(f, a, |f, element| {
+            map_operands(f, element, |f, i| self.guard_and_bind(f, i, guards))
+        })
     }
 
-    /// Guards a call that takes addresses. Only library kernels may take them; the range that they access is checked.
-    fn kernel_call(&mut self, f: &mut PrimFunc, args: &[Expr], guards: &mut Vec<Guard>) {
-        match reach::reach(f, args).zip(reach::kind(f, args)) {
+    /// Guards a call of a linked function that takes addresses. The ranges that a slice function accesses are checked. Calls of
+    /// other functions always fail.
+    fn guard_kernel_call(&mut self, f: &mut PrimFunc, args: &[Expr], guards: &mut Vec<Guard>) {
+        match slice_bounds::bounds_conditions(f, args).zip(slice_bounds::callee_kind(f, args)) {
             Some((inside, kind)) => {
                 let message = format!("{kind} reaches outside its buffers");
                 let message: Arc<str> = CheckFailure::Index.mark(&message).into();
                 guards.extend(inside.into_iter().map(|p| Guard::Check(p, message.clone())));
             }
             None => {
-                let no = f.add_expr(ExprData::Int(0, Ty::BOOL));
-                let message = "a linked function is not given the addresses it takes";
-                guards.push(Guard::Check(no, message.into()));
+                let never = f.add_expr(ExprData::Int(0, Ty::BOOL));
+                let message = "the address arguments of a linked function are invalid";
+                guards.push(Guard::Check(never, message.into()));
             }
         }
     }
 
-    /// Guards an access. Returns its indices over variables that the guards bind.
-    pub(super) fn access(
+    /// Guards an access. Returns its indices over the variables that the guards bind.
+    pub(super) fn guard_access(
         &mut self,
         f: &mut PrimFunc,
         buffer: Buffer,
         indices: &[Expr],
         guards: &mut Vec<Guard>,
     ) -> Box<[Expr]> {
-        let bound = Bound::of(f, buffer, indices.len());
+        let bound = AccessBounds::of(f, buffer, indices.len());
         if bound.sizes.is_empty() {
             return indices.into();
         }
@@ -186,13 +215,13 @@ impl Checker {
         let dims = indices.iter().zip(bound.sizes).enumerate();
         dims.map(|(dim, (&i, n))| {
             let message = message.clone().unwrap_or_else(|| index_message(f, buffer, dim, n));
-            self.check_index(f, i, n, message, guards)
+            self.guard_index(f, i, n, message, guards)
         })
         .collect()
     }
 
-    /// Guards one index, which must be in `0..n`. Returns it over variables that the guards bind.
-    fn check_index(
+    /// Guards an index, which must be in `0..n`. Returns it over the variables that the guards bind.
+    fn guard_index(
         &mut self,
         f: &mut PrimFunc,
         i: Expr,
@@ -204,11 +233,13 @@ impl Checker {
         if self.index_is_proved(f, i, n) {
             return i;
         }
-        let i = self.bindings.loads(f, i, guards);
+        let i = self.bindings.bind_loads(f, i, guards);
         let zero = f.int(0);
-        let ends = ends(f, i).filter(|_| has_plain_steps(f, i)).unwrap_or_else(|| extremes(f, i));
+        let ends = end_lanes(f, i)
+            .filter(|_| ends_bound_all_lanes(f, i))
+            .unwrap_or_else(|| min_and_max_lanes(f, i));
         for e in ends {
-            if let Some(inside) = self.facts.inside(f, e, zero, n) {
+            if let Some(inside) = self.facts.range_check(f, e, zero, n) {
                 guards.push(Guard::Check(inside, message.clone()));
             }
         }
@@ -217,22 +248,22 @@ impl Checker {
 }
 
 /// The bounds with which the indices of an access are compared.
-pub(super) struct Bound {
+pub(super) struct AccessBounds {
     /// One size for each index.
     pub(super) sizes: Vec<Expr>,
-    /// Further conditions that must hold.
+    /// Further conditions that must hold, which concern the layout of the buffer.
     pub(super) conditions: Vec<Expr>,
-    /// Whether the access has one index over the elements of the whole buffer.
+    /// Whether the access has one linear index over all elements of the buffer.
     flat: bool,
 }
 
-impl Bound {
-    /// The bound of an access with `count` indices.
-    pub(super) fn of(f: &mut PrimFunc, buffer: Buffer, count: usize) -> Bound {
+impl AccessBounds {
+    /// Returns the bounds of an access with `count` indices.
+    pub(super) fn of(f: &mut PrimFunc, buffer: Buffer, count: usize) -> AccessBounds {
         let data = f.buffer(buffer).clone();
         if count == 1 && !data.strides.is_empty() && (f.is_flat() || data.shape.len() != 1) {
             let (span, conditions) = span(f, &data);
-            return Bound { sizes: vec![span], conditions, flat: true };
+            return AccessBounds { sizes: vec![span], conditions, flat: true };
         }
         let flat = count == 1 && data.shape.len() != 1;
         let sizes = match () {
@@ -240,26 +271,26 @@ impl Bound {
             () if flat => vec![data.shape.iter().fold(f.int(1), |acc, &d| f.mul(acc, d))],
             () => Vec::new(),
         };
-        Bound { sizes, conditions: Vec::new(), flat }
+        AccessBounds { sizes, conditions: Vec::new(), flat }
     }
 }
 
-/// The values to check of an index: the index itself, or the first and the last lane of a ramp. `None` for other
-/// vectors, whose lanes are arbitrary.
-pub(super) fn ends(f: &mut PrimFunc, i: Expr) -> Option<Vec<Expr>> {
+/// Returns the values of an index that must be checked: the index itself, or the first and the last lane of a ramp. `None` for
+/// other vectors.
+pub(super) fn end_lanes(f: &mut PrimFunc, i: Expr) -> Option<Vec<Expr>> {
     match *f.expr(i) {
         ExprData::Ramp(base, stride, lanes) => {
             let last = f.add_expr(ExprData::Int(i64::from(lanes) - 1, f.expr_ty(stride)));
-            let reach = f.mul(stride, last);
-            Some(vec![base, f.add(base, reach)])
+            let distance = f.mul(stride, last);
+            Some(vec![base, f.add(base, distance)])
         }
         _ => (f.expr_ty(i).lanes == 1).then(|| vec![i]),
     }
 }
 
-/// Whether all lanes of an index are in bounds if both ends are: it is a scalar, or an int64 ramp with a small constant
-/// stride, which cannot wrap around between the ends.
-fn has_plain_steps(f: &PrimFunc, i: Expr) -> bool {
+/// Whether all lanes of a scalar or ramp are in bounds if the first and the last lane are. This holds for scalars, and for int64
+/// ramps with a small constant stride, which cannot wrap around between these lanes.
+fn ends_bound_all_lanes(f: &PrimFunc, i: Expr) -> bool {
     match *f.expr(i) {
         ExprData::Ramp(_, stride, _) => {
             let small = |n: i64| n.unsigned_abs() <= SIZE_LIMIT.unsigned_abs();
@@ -269,34 +300,34 @@ fn has_plain_steps(f: &PrimFunc, i: Expr) -> bool {
     }
 }
 
-/// The least and the greatest lane of a vector.
-fn extremes(f: &mut PrimFunc, i: Expr) -> Vec<Expr> {
+/// Returns expressions for the minimum and the maximum of the lanes of a vector.
+fn min_and_max_lanes(f: &mut PrimFunc, i: Expr) -> Vec<Expr> {
     let ty = f.expr_ty(i).with_lanes(1);
     [Intrin::VectorMin, Intrin::VectorMax]
         .map(|extreme| f.add_expr(ExprData::Call(extreme, [i].into(), ty)))
         .to_vec()
 }
 
-/// Whether generated code may load a value of the expression twice: once in each side of a conditional.
-pub(super) fn loads_may_repeat(f: &PrimFunc, e: Expr) -> bool {
-    let mut choice = false;
+/// Whether generated code may execute a load of the expression twice, because each side of a conditional executes its own loads.
+pub(super) fn may_load_twice(f: &PrimFunc, e: Expr) -> bool {
+    let mut has_conditional = false;
     for_each_expr(f, e, |e| {
-        choice |= matches!(f.expr(e), ExprData::Call(Intrin::IfThenElse, ..));
+        has_conditional |= matches!(f.expr(e), ExprData::Call(Intrin::IfThenElse, ..));
     });
-    choice && reads(f, e)
+    has_conditional && reads_memory(f, e)
 }
 
-/// Whether a call of a linked function takes addresses, or calls a library kernel.
+/// Whether a call of a linked function takes addresses, or calls a slice function.
 pub(super) fn takes_addresses(f: &PrimFunc, args: &[Expr]) -> bool {
     let address = |&e: &Expr| matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..));
-    reach::kind(f, args).is_some() || args.iter().any(address)
+    slice_bounds::callee_kind(f, args).is_some() || args.iter().any(address)
 }
 
-/// Makes a guard of one side of a conditional depend on `chosen`, the condition for that side. The variable that it
-/// binds is used only in that side.
-pub(super) fn guarded_by(f: &mut PrimFunc, chosen: Expr, guard: Guard) -> Guard {
+/// Restricts a guard to the case that `chosen` holds, the condition of one side of a conditional. Only this side uses the
+/// variable that the guard binds.
+pub(super) fn guard_if(f: &mut PrimFunc, chosen: Expr, guard: Guard) -> Guard {
     match guard {
-        Guard::Check(p, message) => Guard::Check(under(f, chosen, p), message),
+        Guard::Check(p, message) => Guard::Check(implies(f, chosen, p), message),
         Guard::Bind(var, value) => {
             let ty = f.expr_ty(value);
             let mut unused = f.const_of(0.0, ty.dtype);
@@ -308,8 +339,8 @@ pub(super) fn guarded_by(f: &mut PrimFunc, chosen: Expr, guard: Guard) -> Guard 
     }
 }
 
-/// The number of elements from the first to the last one of a strided buffer, and the conditions under which that is
-/// correct: it is not empty, and no stride is negative.
+/// Returns the number of elements from the first to the last element of a strided buffer, and the conditions under which this
+/// number is correct: the buffer is not empty, and no stride is negative.
 fn span(f: &mut PrimFunc, data: &BufferData) -> (Expr, Vec<Expr>) {
     let (zero, one) = (f.int(0), f.int(1));
     let (mut span, mut conditions) = (one, Vec::new());
@@ -317,14 +348,14 @@ fn span(f: &mut PrimFunc, data: &BufferData) -> (Expr, Vec<Expr>) {
         conditions.push(f.binary(BinOp::Le, one, dim));
         conditions.push(f.binary(BinOp::Le, zero, stride));
         let steps = f.binary(BinOp::Sub, dim, one);
-        let reach = f.mul(steps, stride);
-        span = f.add(span, reach);
+        let distance = f.mul(steps, stride);
+        span = f.add(span, distance);
     }
     (span, conditions)
 }
 
 fn index_message(f: &PrimFunc, buffer: Buffer, dim: usize, n: Expr) -> Arc<str> {
-    let (name, n) = (&f.buffer(buffer).name, crate::text::expr(f, n));
+    let (name, n) = (&f.buffer(buffer).name, crate::text::format_expr(f, n));
     CheckFailure::Index
         .mark(&format!("index out of bounds: dim {dim} of '{name}' has {n} elements"))
         .into()
@@ -334,8 +365,8 @@ fn flat_message(name: &str) -> Arc<str> {
     CheckFailure::Index.mark(&format!("index out of bounds: flat access of '{name}'")).into()
 }
 
-/// `p` if `c` holds, else true; `p` is evaluated only if `c` holds.
-fn under(f: &mut PrimFunc, c: Expr, p: Expr) -> Expr {
-    let yes = f.add_expr(ExprData::Int(1, Ty::BOOL));
-    f.call(Intrin::IfThenElse, &[c, p, yes])
+/// Returns the condition `c` implies `p`. `p` is evaluated only if `c` holds.
+fn implies(f: &mut PrimFunc, c: Expr, p: Expr) -> Expr {
+    let always = f.add_expr(ExprData::Int(1, Ty::BOOL));
+    f.call(Intrin::IfThenElse, &[c, p, always])
 }

@@ -1,18 +1,18 @@
-//! Which expressions need no guards: all their accesses are proved to be in bounds.
+//! Proves that expressions need no guards: all their accesses are in bounds.
 
 use pliant_ir::tir::visit::for_each_operand;
 use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, PrimFunc};
 
 use super::Checker;
-use super::expr::{Bound, ends, loads_may_repeat, takes_addresses};
+use super::expr::{AccessBounds, end_lanes, may_load_twice, takes_addresses};
 
 impl Checker {
-    /// Whether an expression needs no guards, even if both sides of its `T.Select`, `and` and `or` are evaluated.
+    /// Whether an expression needs no guards even if both sides of each `T.Select`, `and` and `or` in it are evaluated.
     ///
-    /// Nested sides are not retried under their conditions, so a query takes linear time in the size of the expression.
-    /// [`Checker::expr`] makes one query for each conditional.
+    /// The sides are not checked again under their conditions, so a query takes linear time in the size of the expression.
+    /// [`Checker::guard_expr`] makes one query for each conditional.
     pub(super) fn is_proved(&mut self, f: &mut PrimFunc, e: Expr) -> bool {
-        if self.known.contains(&e) {
+        if self.proved.contains(&e) {
             return true;
         }
         if self.bindings.guarded(e).is_some() {
@@ -22,7 +22,7 @@ impl Checker {
         let uses = self.guarded_uses;
         let proved = self.accesses_are_proved(f, e);
         if proved && self.guarded_uses == uses {
-            self.known.insert(e);
+            self.proved.insert(e);
         }
         proved
     }
@@ -33,7 +33,7 @@ impl Checker {
             ExprData::Call(Intrin::IfThenElse, args, _) if args.len() == 3 => {
                 self.is_proved(f, args[0])
                     && [(args[1], true), (args[2], false)].into_iter().all(|(side, holds)| {
-                        self.scope(|this| {
+                        self.in_scope(|this| {
                             this.facts.assume(f, args[0], holds);
                             this.is_proved(f, side)
                         })
@@ -62,22 +62,22 @@ impl Checker {
     fn access_is_proved(&mut self, f: &mut PrimFunc, buffer: Buffer, indices: &[Expr]) -> bool {
         let uses = self.guarded_uses;
         if !indices.iter().all(|&i| self.is_proved(f, i)) || self.guarded_uses != uses {
-            // The accessed index uses variables that guards bind.
+            // The indices use variables that guards bind.
             return false;
         }
-        let bound = Bound::of(f, buffer, indices.len());
+        let bound = AccessBounds::of(f, buffer, indices.len());
         bound.conditions.is_empty()
             && indices
                 .iter()
                 .zip(bound.sizes)
-                .all(|(&i, n)| !loads_may_repeat(f, i) && self.index_is_proved(f, i, n))
+                .all(|(&i, n)| !may_load_twice(f, i) && self.index_is_proved(f, i, n))
     }
 
     /// Whether an index, or each lane of it, is in `0..n`.
     pub(super) fn index_is_proved(&mut self, f: &mut PrimFunc, i: Expr, n: Expr) -> bool {
         let zero = f.int(0);
-        ends(f, i).is_some_and(|ends| {
-            ends.into_iter().all(|end| self.facts.inside(f, end, zero, n).is_none())
+        end_lanes(f, i).is_some_and(|ends| {
+            ends.into_iter().all(|end| self.facts.range_check(f, end, zero, n).is_none())
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The loops of one stage: fused and vectorized axes, scalar tails.
+//! Emits the loops of one stage: fuses axes, vectorizes loops, and adds scalar tails.
 
 use std::ops::Range;
 
@@ -9,59 +9,59 @@ use pliant_ir::tir::{
 use pliant_tensor::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::group::{divide, product, row_loop, serial};
-use super::plain::scalar_nest;
-use super::reductions::{reduction, strips};
+use super::reductions::{parallel_column_strips, reduction_loops};
+use super::row_groups::{divide_position, parallel_row_loop, product_of, serial_loop};
+use super::scalar_loops::scalar_loop_nest;
 use super::stage::{Axis, Body, Init, Stage, is_var};
-use super::{partial, split, tiled, tiles, transposed};
+use super::{loop_splitting, partial_reductions, slice_tiles, tiled_loops, transpose_blocking};
 use crate::guards;
-use crate::inline::cost;
+use crate::inline::operation_count;
 use crate::vectorize::{divides_in_vectors, is_division};
 use crate::walk::{for_each_value, uses_any};
 
-/// The minimum number of operations that is worth a thread: those of a microsecond.
+/// The minimum number of operations of a parallel task: about a microsecond of generated code.
 pub fn grain() -> i64 {
     pliant_machine::Machine::host().rates.generated as i64
 }
-/// Work units per operation of an element that is computed as a scalar.
+/// The cost of a scalar operation relative to one lane of a vector operation.
 const SCALAR_COST: i64 = 6;
-/// A reduction along an axis known to be shorter than this is not vectorized along it.
-const LEAST_LANES: i64 = 4;
-/// A reduction along an axis known to be shorter than this is vectorized over results if these are adjacent. The length is two
-/// vectors of 16 lanes: with fewer, the reduction of the lanes costs more than the rest.
+/// A reduction over an axis that is known to be shorter than this is not vectorized along the axis.
+const MIN_REDUCTION_LENGTH: i64 = 4;
+/// A reduction over an axis that is known to be shorter than this is vectorized over its results if these are adjacent. The
+/// length is two vectors of 16 lanes. With fewer, the reduction of the lanes costs more than everything else.
 const LONG_REDUCTION: i64 = 32;
 
-/// The size in bytes of a vector of generated code.
-const CHUNK_BYTES: usize = 16;
+/// The size in bytes of the vectors of generated code.
+const VECTOR_BYTES: usize = 16;
 
-/// How an access depends on an axis.
+/// How the address of an access depends on an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Along {
-    /// Not at all.
-    Never,
+pub(super) enum AccessPattern {
+    /// The address does not depend on the axis.
+    Invariant,
     /// Adjacent values of the axis access adjacent elements in memory.
     Contiguous,
-    /// Adjacent values of the axis access elements at a constant distance.
+    /// Adjacent values of the axis access elements at a constant distance in memory.
     Strided,
-    /// In some other way.
+    /// Any other dependence.
     Other,
 }
 
-/// Whether a dim has size 1 and its index does not use `v`, so that it does not affect contiguity.
+/// Whether a dim has size 1 and its index does not use `v`, so it does not affect contiguity.
 fn is_unit(f: &PrimFunc, buffer: Buffer, indices: &[Expr], dim: usize, v: Var) -> bool {
     f.as_int(f.buffer(buffer).shape[dim]) == Some(1) && !uses_any(f, indices[dim], &|x| x == v)
 }
 
 /// Whether the indices delinearize a position `x` of a fused axis over whole dims, where `x` grows by 1 with `v`: `x // b // a`,
 /// `x // b % a`, `x % b`.
-fn taken_apart(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
+fn delinearizes_axis(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
     let shape = &f.buffer(buffer).shape;
-    // The dividend and the divisor of the quotient that the current index must equal, or be a remainder of; `None` for `x` itself.
+    // The quotient that the current index must equal or be a remainder of, as dividend and divisor; `None` for `x` itself.
     let mut rest: Option<(Expr, Expr)> = None;
     let continues = |e: Expr, rest: Option<(Expr, Expr)>| match rest {
-        None => step(f, e, v) == Some(1),
-        Some((whole, dim)) => {
-            matches!(f.expr(e), ExprData::Binary(BinOp::FloorDiv, x, d) if *x == whole && *d == dim)
+        None => constant_stride(f, e, v) == Some(1),
+        Some((dividend, dim)) => {
+            matches!(f.expr(e), ExprData::Binary(BinOp::FloorDiv, x, d) if *x == dividend && *d == dim)
         }
     };
     for at in (0..indices.len()).rev() {
@@ -81,58 +81,66 @@ fn taken_apart(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
     false
 }
 
-/// How a buffer access moves with an axis.
-pub(super) fn along(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> Along {
+/// Returns how the address of a buffer access depends on an axis.
+pub(super) fn access_pattern(
+    f: &PrimFunc,
+    buffer: Buffer,
+    indices: &[Expr],
+    v: Var,
+) -> AccessPattern {
     let uses = |e: Expr| uses_any(f, e, &|x| x == v);
     let dense = f.buffer(buffer).strides.is_empty();
     let unit = |at: &usize| dense && is_unit(f, buffer, indices, *at, v);
     let trailing = (0..indices.len()).rev().take_while(unit).count();
     let indices = &indices[..indices.len() - trailing];
-    let Some((&last, front)) = indices.split_last() else { return Along::Never };
-    if dense && taken_apart(f, buffer, indices, v) {
-        return Along::Contiguous;
+    let Some((&last, front)) = indices.split_last() else { return AccessPattern::Invariant };
+    if dense && delinearizes_axis(f, buffer, indices, v) {
+        return AccessPattern::Contiguous;
     }
     if front.iter().any(|&i| uses(i)) || !dense && indices.iter().any(|&i| uses(i)) {
-        return Along::Other;
+        return AccessPattern::Other;
     }
-    match step(f, last, v) {
-        Some(0) => Along::Never,
-        Some(1) => Along::Contiguous,
-        Some(_) => Along::Strided,
-        None => Along::Other,
+    match constant_stride(f, last, v) {
+        Some(0) => AccessPattern::Invariant,
+        Some(1) => AccessPattern::Contiguous,
+        Some(_) => AccessPattern::Strided,
+        None => AccessPattern::Other,
     }
 }
 
 /// Whether adjacent values of an axis access adjacent elements in memory.
-pub(super) fn along_axis(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
-    along(f, buffer, indices, v) == Along::Contiguous
+pub(super) fn is_contiguous_along(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
+    access_pattern(f, buffer, indices, v) == AccessPattern::Contiguous
 }
 
-/// How much an index grows if `v` grows by 1, if this is a constant.
-pub(super) fn step(f: &PrimFunc, e: Expr, v: Var) -> Option<i64> {
+/// Returns the difference of an index if `v` grows by 1, if it is constant.
+pub(super) fn constant_stride(f: &PrimFunc, e: Expr, v: Var) -> Option<i64> {
     match *f.expr(e) {
         ExprData::Var(x) => Some(i64::from(x == v)),
-        ExprData::Binary(BinOp::Add, a, b) => step(f, a, v)?.checked_add(step(f, b, v)?),
-        ExprData::Binary(BinOp::Sub, a, b) => step(f, a, v)?.checked_sub(step(f, b, v)?),
+        ExprData::Binary(BinOp::Add, a, b) => {
+            constant_stride(f, a, v)?.checked_add(constant_stride(f, b, v)?)
+        }
+        ExprData::Binary(BinOp::Sub, a, b) => {
+            constant_stride(f, a, v)?.checked_sub(constant_stride(f, b, v)?)
+        }
         ExprData::Binary(BinOp::Mul, a, b) => match (f.as_int(a), f.as_int(b)) {
-            (Some(k), _) => step(f, b, v)?.checked_mul(k),
-            (_, Some(k)) => step(f, a, v)?.checked_mul(k),
+            (Some(k), _) => constant_stride(f, b, v)?.checked_mul(k),
+            (_, Some(k)) => constant_stride(f, a, v)?.checked_mul(k),
             _ => (!uses_any(f, e, &|x| x == v)).then_some(0),
         },
         _ => (!uses_any(f, e, &|x| x == v)).then_some(0),
     }
 }
 
-/// Whether an expression can be vectorized over `v`. With `gathers`, it may load elements at arbitrary positions, one by one, if
-/// vectors can compute their indices.
-pub(super) fn vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool {
+/// Whether an expression can be vectorized over `v`. If `gathers`, it may gather elements, if their indices can be vectorized.
+pub(super) fn is_vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool {
     let mut ok = true;
     let uses = |e: Expr| uses_any(f, e, &|x| x == v);
     for_each_value(f, e, |e| match f.expr(e) {
         ExprData::Load(b, indices) => {
-            let near = along(f, *b, indices, v) != Along::Other;
-            let place = |&i: &Expr| f.expr_ty(i) == Ty::I64 && vectorizable(f, i, v, true);
-            ok &= near || gathers && indices.iter().all(place);
+            let is_strided = access_pattern(f, *b, indices, v) != AccessPattern::Other;
+            let can_gather = |&i: &Expr| f.expr_ty(i) == Ty::I64 && is_vectorizable(f, i, v, true);
+            ok &= is_strided || gathers && indices.iter().all(can_gather);
         }
         ExprData::Call(Intrin::IfThenElse, args, _) => ok &= !uses(args[0]),
         ExprData::Call(
@@ -147,53 +155,56 @@ pub(super) fn vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool
     ok
 }
 
-/// The axis over which a stage is vectorized, by position.
+/// Returns the position of the axis over which a stage is vectorized; `None` if it is not vectorized.
 pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
     let Body::Store { buffer, indices, value } = &s.body else { return None };
     let last = s.axes.len().checked_sub(1)?;
-    let tiled = !s.reduces() && tiles::applies(f, (*buffer, indices, *value), s.axes[last].var);
-    let free = |v: Var| !guards::depend_on(f, &s.guards, v);
+    let tiled =
+        !s.reduces() && slice_tiles::can_tile(f, (*buffer, indices, *value), s.axes[last].var);
+    let unguarded = |v: Var| !guards::any_depends_on(f, &s.guards, v);
     if !s.reduces() {
         let v = s.axes[last].var;
-        let fits =
-            along_axis(f, *buffer, indices, v) && (tiled || vectorizable(f, *value, v, true));
-        return (fits && free(v)).then_some(last);
+        let vectorizable = is_contiguous_along(f, *buffer, indices, v)
+            && (tiled || is_vectorizable(f, *value, v, true));
+        return (vectorizable && unguarded(v)).then_some(last);
     }
     let r = s.reduction(f)?;
     if s.axes[s.leading_spatial()..].iter().any(|a| !a.reduce) {
         return None;
     }
     let inner = s.axes[last];
-    let over_inner = |least: i64| {
-        let fills_vectors = f.as_int(inner.extent).is_none_or(|n| n >= least);
+    let over_inner = |min_length: i64| {
+        let is_long = f.as_int(inner.extent).is_none_or(|n| n >= min_length);
         inner.reduce
-            && fills_vectors
-            && free(inner.var)
-            && vectorizable(f, r.value, inner.var, false)
+            && is_long
+            && unguarded(inner.var)
+            && is_vectorizable(f, r.value, inner.var, false)
     };
     let over_results = |spatial: usize| {
         let v = s.axes[spatial].var;
         let init = match s.init {
-            Some(Init::Value(e)) => vectorizable(f, e, v, false),
+            Some(Init::Value(e)) => is_vectorizable(f, e, v, false),
             _ => true,
         };
-        let side_by_side = along(f, *buffer, indices, v) == Along::Contiguous;
-        side_by_side && vectorizable(f, r.value, v, false) && init && free(v)
+        is_contiguous_along(f, *buffer, indices, v)
+            && is_vectorizable(f, r.value, v, false)
+            && init
+            && unguarded(v)
     };
-    // A vector over a short reduction is mostly empty, and its lanes are reduced for each result.
+    // A vector over a short reduction is mostly empty, and reducing its lanes costs extra for each result.
     let spatial = s.leading_spatial().checked_sub(1);
     match spatial.filter(|&a| over_results(a)) {
         Some(a) => Some(if over_inner(LONG_REDUCTION) { last } else { a }),
-        None => over_inner(LEAST_LANES).then_some(last),
+        None => over_inner(MIN_REDUCTION_LENGTH).then_some(last),
     }
 }
 
-/// The number of lanes for a value: fewer if functions need many registers or elements are wide, but enough for a whole vector of
-/// the narrowest elements.
-pub(super) fn lanes(f: &PrimFunc, value: Expr) -> i64 {
-    let (mut narrowest, mut widest) = (CHUNK_BYTES, 1);
+/// Returns the number of lanes for a value. It is lower if the value is expensive, because functions need many registers, or if
+/// elements are wide. It is at least a full vector of the narrowest elements.
+pub(super) fn vector_lanes(f: &PrimFunc, value: Expr) -> i64 {
+    let (mut narrowest, mut widest) = (VECTOR_BYTES, 1);
     let mut element = |dtype: DType| {
-        // Bools are masks, as wide as the values that they are combined with.
+        // Bools are masks, which are as wide as the values that they are combined with.
         if !dtype.is_bool() {
             (narrowest, widest) = (narrowest.min(dtype.size()), widest.max(dtype.size()));
         }
@@ -209,44 +220,44 @@ pub(super) fn lanes(f: &PrimFunc, value: Expr) -> i64 {
         8 => 8,
         _ => 16,
     };
-    let base = if cost(f, value) >= 16 { base / 2 } else { base };
-    base.max((CHUNK_BYTES / narrowest) as i64)
+    let base = if operation_count(f, value) >= 16 { base / 2 } else { base };
+    base.max((VECTOR_BYTES / narrowest) as i64)
 }
 
-/// Estimated work of all points of a stage.
-pub fn work(f: &mut PrimFunc, s: &Stage) -> Expr {
-    let each = match &s.body {
+/// Returns an expression for the estimated number of operations of all points of a stage.
+pub fn estimated_work(f: &mut PrimFunc, s: &Stage) -> Expr {
+    let per_point = match &s.body {
         Body::Store { value, .. } => {
-            let operations = tiles::effort(f, *value) + 2;
+            let operations = slice_tiles::estimated_operations(f, *value) + 2;
             if vector_axis(f, s).is_some() { operations } else { operations * SCALAR_COST }
         }
         Body::Other(_) => 8 * SCALAR_COST,
     };
     let extents: Vec<Expr> = s.axes.iter().map(|a| a.extent).collect();
-    let points = product(f, &extents);
-    let each = f.int(each);
-    f.mul(points, each)
+    let points = product_of(f, &extents);
+    let per_point = f.int(per_point);
+    f.mul(points, per_point)
 }
 
-/// Emits a stage without a reduction by itself: adjacent axes are fused, leading axes are rows, and the last one is a vectorized
-/// loop.
-pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
+/// Emits a stage without a reduction that is not fused with other stages. Adjacent axes are fused, a parallel loop runs over the
+/// leading axes, and the last axis is a vectorized loop.
+pub fn emit_spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let s = without_unit_axes(f, s);
     let s = with_fused_axes(f, &s);
     if s.axes.len() == 1 && vector_axis(f, &s).is_some() && s.guards.is_empty() {
-        return flat(f, &s);
+        return parallel_chunks(f, &s);
     }
-    if let Some(blocks) = transposed::emit(f, &s) {
+    if let Some(blocks) = transpose_blocking::emit(f, &s) {
         return blocks;
     }
-    // The last axis keeps its own loop, vectorized or not, so that positions are split by division once per row.
-    let own = vector_axis(f, &s).is_some() || s.axes.len() > 1;
-    let own = split::own_axes(f, &s).max(usize::from(own));
-    let rows = s.axes.len() - own;
-    rows_and_inner(f, &s, rows)
+    // The last axis has its own loop, vectorized or not, so that positions are delinearized only once per row.
+    let has_inner_loop = vector_axis(f, &s).is_some() || s.axes.len() > 1;
+    let inner = loop_splitting::split_axis_count(f, &s).max(usize::from(has_inner_loop));
+    let rows = s.axes.len() - inner;
+    parallel_rows(f, &s, rows)
 }
 
-/// The stage without its unit axes. With a trailing unit axis, the loop over rows would be the innermost one.
+/// Removes the unit axes of a stage. With a trailing unit axis, the loop over rows would be the innermost loop.
 fn without_unit_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
     let (unit, rest): (Vec<Axis>, Vec<Axis>) =
         s.axes.iter().partition(|a| f.as_int(a.extent) == Some(1));
@@ -258,60 +269,62 @@ fn without_unit_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
     Stage { axes: rest, ..s.substituted(f, &map) }
 }
 
-/// Emits a stage that shares no row loop with others.
-pub fn standalone(f: &mut PrimFunc, s: &Stage) -> Stmt {
-    partial::or_whole(f, s, |f| whole(f, s))
+/// Emits a stage that shares no row loop with other stages.
+pub fn emit_standalone(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    partial_reductions::emit_pieces_or_whole(f, s, |f| standalone_loops(f, s))
 }
 
-fn whole(f: &mut PrimFunc, s: &Stage) -> Stmt {
+/// Emits a stage that shares no row loop with other stages and is not split into pieces.
+fn standalone_loops(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let rows = s.leading_spatial();
     if rows == 0 {
-        return inner(f, s);
+        return serial_loops(f, s);
     }
     match vector_axis(f, s) {
-        // A reduction over rows whose results are columns: the parallel loop runs over strips of columns.
-        Some(a) if a + 1 == rows && a == 0 => strips(f, s),
-        Some(a) if a < rows => rows_and_inner(f, s, a),
-        _ => rows_and_inner(f, s, rows),
+        // In a column reduction, the parallel loop runs over strips of columns.
+        Some(a) if a + 1 == rows && a == 0 => parallel_column_strips(f, s),
+        Some(a) if a < rows => parallel_rows(f, s, a),
+        _ => parallel_rows(f, s, rows),
     }
 }
 
-fn rows_and_inner(f: &mut PrimFunc, s: &Stage, rows: usize) -> Stmt {
+/// Emits a parallel loop over the first `rows` axes, around serial loops over the other axes.
+fn parallel_rows(f: &mut PrimFunc, s: &Stage, rows: usize) -> Stmt {
     if rows == 0 {
-        return inner(f, s);
+        return serial_loops(f, s);
     }
     let (vars, extents): (Vec<Var>, Vec<Expr>) =
         s.axes[..rows].iter().map(|a| (a.var, a.extent)).unzip();
     let mut rest = s.clone();
     rest.axes.drain(..rows);
-    let work = work(f, &rest);
-    let body = inner(f, &rest);
-    row_loop(f, &vars, &extents, work, body, &[])
+    let work = estimated_work(f, &rest);
+    let body = serial_loops(f, &rest);
+    parallel_row_loop(f, &vars, &extents, work, body, &[])
 }
 
-/// The stage with adjacent axes of the same kind fused wherever its accesses allow it.
+/// Fuses adjacent axes of the same kind wherever the accesses of the stage allow it.
 pub(super) fn with_fused_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
-    let runs = fusable(f, s);
+    let runs = fusable_runs(f, s);
     fuse(f, s, &runs)
 }
 
-/// The stage with adjacent reduction axes fused, so that a reduction over the pixels of an image has one long contiguous loop.
-/// Spatial axes stay, since groups of stages share them.
+/// Fuses adjacent reduction axes, so that a reduction over the pixels of an image is one long contiguous loop. Spatial axes stay,
+/// since the stages of a row group share them.
 pub(super) fn with_fused_reductions(f: &mut PrimFunc, s: &Stage) -> Stage {
     if s.reduction(f).is_none() {
         return s.clone();
     }
     let reduces = |run: &Range<usize>| s.axes[run.start].reduce;
-    let runs: Vec<Range<usize>> = fusable(f, s)
+    let runs: Vec<Range<usize>> = fusable_runs(f, s)
         .into_iter()
         .flat_map(|run| if reduces(&run) { vec![run] } else { run.map(|k| k..k + 1).collect() })
         .collect();
     fuse(f, s, &runs)
 }
 
-/// The runs of axes that can be fused into one: they are all spatial or all reduced, and in every access they are adjacent, in
-/// order, over whole dims, or absent.
-fn fusable(f: &PrimFunc, s: &Stage) -> Vec<Range<usize>> {
+/// Returns the runs of axes that can be fused. The axes of a run are all spatial or all reduced. In every access, they index
+/// adjacent whole dims in the same order, or no dims.
+fn fusable_runs(f: &PrimFunc, s: &Stage) -> Vec<Range<usize>> {
     let whole = 0..s.axes.len();
     let Body::Store { buffer, indices, value } = &s.body else {
         return whole.map(|k| k..k + 1).collect();
@@ -322,18 +335,19 @@ fn fusable(f: &PrimFunc, s: &Stage) -> Vec<Range<usize>> {
             accesses.push((*b, i.clone()));
         }
     });
-    // Axes that are used outside of indices, or in guards, keep their own loops.
-    let bare = |v: Var| guards::depend_on(f, &s.guards, v) || appears_bare(f, *value, v);
+    // Axes that are used outside of indices or in guards are not fused.
+    let keeps_own_loop =
+        |v: Var| guards::any_depends_on(f, &s.guards, v) || is_used_outside_indices(f, *value, v);
     let mut runs: Vec<Range<usize>> = Vec::new();
     for k in whole {
         match runs.last_mut() {
             Some(run)
                 if s.axes[k - 1].reduce == s.axes[k].reduce
-                    && !bare(s.axes[k - 1].var)
-                    && !bare(s.axes[k].var)
+                    && !keeps_own_loop(s.axes[k - 1].var)
+                    && !keeps_own_loop(s.axes[k].var)
                     && accesses
                         .iter()
-                        .all(|(buf, i)| neighbours(f, *buf, i, s.axes[k - 1], s.axes[k])) =>
+                        .all(|(buf, i)| are_fusable(f, *buf, i, s.axes[k - 1], s.axes[k])) =>
             {
                 run.end = k + 1;
             }
@@ -343,7 +357,8 @@ fn fusable(f: &PrimFunc, s: &Stage) -> Vec<Range<usize>> {
     runs
 }
 
-fn neighbours(f: &PrimFunc, buffer: Buffer, indices: &[Expr], a: Axis, b: Axis) -> bool {
+/// Whether two adjacent axes can be fused in an access.
+fn are_fusable(f: &PrimFunc, buffer: Buffer, indices: &[Expr], a: Axis, b: Axis) -> bool {
     let data = f.buffer(buffer);
     let at = |v: Var| -> Vec<usize> {
         (0..indices.len()).filter(|&i| uses_any(f, indices[i], &|x| x == v)).collect()
@@ -363,7 +378,7 @@ fn neighbours(f: &PrimFunc, buffer: Buffer, indices: &[Expr], a: Axis, b: Axis) 
 }
 
 /// Whether a variable is used in an expression other than through the indices of loads.
-fn appears_bare(f: &PrimFunc, e: Expr, v: Var) -> bool {
+fn is_used_outside_indices(f: &PrimFunc, e: Expr, v: Var) -> bool {
     let (mut stack, mut seen) = (vec![e], FxHashSet::default());
     while let Some(e) = stack.pop() {
         match f.expr(e) {
@@ -376,7 +391,7 @@ fn appears_bare(f: &PrimFunc, e: Expr, v: Var) -> bool {
     false
 }
 
-/// The stage with each of these runs of axes fused.
+/// Fuses each of these runs of axes of a stage.
 fn fuse(f: &mut PrimFunc, s: &Stage, runs: &[Range<usize>]) -> Stage {
     let (mut axes, mut map) = (Vec::with_capacity(runs.len()), FxHashMap::default());
     for run in runs {
@@ -388,12 +403,12 @@ fn fuse(f: &mut PrimFunc, s: &Stage, runs: &[Range<usize>]) -> Stage {
         let fused = f.size_var("fused");
         let mut rest = f.var_expr(fused);
         for a in inner.iter().rev() {
-            map.insert(a.var, divide(f, BinOp::FloorMod, rest, a.extent));
-            rest = divide(f, BinOp::FloorDiv, rest, a.extent);
+            map.insert(a.var, divide_position(f, BinOp::FloorMod, rest, a.extent));
+            rest = divide_position(f, BinOp::FloorDiv, rest, a.extent);
         }
         map.insert(outer.var, rest);
         let extents: Vec<Expr> = s.axes[run.clone()].iter().map(|a| a.extent).collect();
-        axes.push(Axis { var: fused, extent: product(f, &extents), reduce: outer.reduce });
+        axes.push(Axis { var: fused, extent: product_of(f, &extents), reduce: outer.reduce });
     }
     if map.is_empty() {
         return s.clone();
@@ -401,22 +416,22 @@ fn fuse(f: &mut PrimFunc, s: &Stage, runs: &[Range<usize>]) -> Stage {
     Stage { axes, ..s.substituted(f, &map) }
 }
 
-/// One fused axis: parallel chunks of constant size, each vectorized.
-fn flat(f: &mut PrimFunc, s: &Stage) -> Stmt {
+/// Emits a stage with one axis as a parallel loop over chunks of constant size, around vectorized loops.
+fn parallel_chunks(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let axis = s.axes[0];
     let Body::Store { value, .. } = s.body else { unreachable!("only stores are vectorized") };
-    let each = tiles::effort(f, value) + 2;
-    let chunk = (grain() / each).clamp(64, 65_536) / 64 * 64;
+    let per_point = slice_tiles::estimated_operations(f, value) + 2;
+    let chunk = (grain() / per_point).clamp(64, 65_536) / 64 * 64;
     if f.as_int(axis.extent).is_some_and(|n| n <= chunk) {
-        return inner(f, s);
+        return serial_loops(f, s);
     }
     let size = f.int(chunk);
     let (v, first) = (f.size_var("chunk"), f.size_var("first"));
     let (ve, fe) = (f.var_expr(v), f.var_expr(first));
     let left = f.binary(BinOp::Sub, axis.extent, fe);
-    let turns = f.binary(BinOp::Min, size, left);
+    let iterations = f.binary(BinOp::Min, size, left);
     let map = |f: &mut PrimFunc, i: Expr| f.add(fe, i);
-    let body = strip_mine(f, s, axis.var, turns, &map);
+    let body = strip_mine(f, s, axis.var, iterations, &map);
     let start = f.mul(ve, size);
     let body = f.add_stmt(StmtData::Let(first, start, body));
     let up = f.int(chunk - 1);
@@ -426,31 +441,32 @@ fn flat(f: &mut PrimFunc, s: &Stage) -> Stmt {
     f.add_stmt(StmtData::For { var: v, min, extent, kind, body, annotations: Vec::new() })
 }
 
-/// All loops of a stage, on the calling thread.
-pub fn inner(f: &mut PrimFunc, s: &Stage) -> Stmt {
+/// Emits all loops of a stage as serial loops.
+pub fn serial_loops(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let vector = vector_axis(f, s);
     if let (true, Some(r)) = (s.reduces(), s.reduction(f)) {
-        return reduction(f, s, &r, vector);
+        return reduction_loops(f, s, &r, vector);
     }
-    if let Some(cut) = split::emit(f, s) {
-        return cut;
+    if let Some(loops) = loop_splitting::emit(f, s) {
+        return loops;
     }
-    part(f, s)
+    unsplit_loops(f, s)
 }
 
-/// The loops of a stage that is not a reduction and is not cut into parts.
-pub(super) fn part(f: &mut PrimFunc, s: &Stage) -> Stmt {
+/// Emits the loops of a stage that is not a reduction and whose last axis is not split.
+pub(super) fn unsplit_loops(f: &mut PrimFunc, s: &Stage) -> Stmt {
     match vector_axis(f, s) {
         Some(last) => {
             let axis = s.axes[last];
             let body = strip_mine(f, s, axis.var, axis.extent, &|_, i| i);
-            nest(f, &s.axes[..last], body)
+            loop_nest(f, &s.axes[..last], body)
         }
-        None => scalar_nest(f, s),
+        None => scalar_loop_nest(f, s),
     }
 }
 
-pub(super) fn point(f: &mut PrimFunc, s: &Stage) -> Stmt {
+/// Emits the body of a stage inside its guards.
+pub(super) fn guarded_body(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let body = match &s.body {
         Body::Store { buffer, indices, value } => f.store(*buffer, indices, *value),
         Body::Other(s) => *s,
@@ -458,24 +474,25 @@ pub(super) fn point(f: &mut PrimFunc, s: &Stage) -> Stmt {
     guards::wrap(f, &s.guards, body)
 }
 
-/// Hoists the guards in front of loops over an axis that they do not depend on. They run only if the loops have an
-/// iteration.
-pub(super) fn guarded_once(f: &mut PrimFunc, s: &Stage, extent: Expr, body: Stmt) -> Stmt {
+/// Hoists the guards in front of `body`, which are loops over an axis of this extent on which the guards do not depend. The
+/// guards run only if the loops have an iteration.
+pub(super) fn hoist_guards(f: &mut PrimFunc, s: &Stage, extent: Expr, body: Stmt) -> Stmt {
     if s.guards.is_empty() {
         return body;
     }
     let zero = f.int(0);
-    let some = f.binary(BinOp::Lt, zero, extent);
+    let not_empty = f.binary(BinOp::Lt, zero, extent);
     let body = guards::wrap(f, &s.guards, body);
-    f.add_stmt(StmtData::If(some, body, None))
+    f.add_stmt(StmtData::If(not_empty, body, None))
 }
 
-pub(super) fn nest(f: &mut PrimFunc, axes: &[Axis], body: Stmt) -> Stmt {
-    axes.iter().rev().fold(body, |body, a| serial(f, a.var, a.extent, body))
+/// Wraps a statement in serial loops over the axes.
+pub(super) fn loop_nest(f: &mut PrimFunc, axes: &[Axis], body: Stmt) -> Stmt {
+    axes.iter().rev().fold(body, |body, a| serial_loop(f, a.var, a.extent, body))
 }
 
-/// Loops that cover `0..extent` of a vectorized axis: wide vectors, then narrow ones, then scalars. `map` turns a position into the
-/// axis' value. Guards do not depend on the axis and are hoisted.
+/// Strip-mines a vectorized axis: emits loops over `0..extent` with wide vectors, then narrow vectors, then scalars. `map`
+/// returns the value of the axis at a position. Guards do not depend on the axis and are hoisted.
 pub(super) fn strip_mine(
     f: &mut PrimFunc,
     s: &Stage,
@@ -487,22 +504,22 @@ pub(super) fn strip_mine(
         unreachable!("only stores are vectorized")
     };
     let (buffer, indices, value) = (*buffer, indices, *value);
-    if let Some(tiles) = tiles::plan(f, (buffer, indices, value), axis, extent) {
-        let body = tiled::store(f, (buffer, indices), &tiles, (axis, extent), map);
-        return guarded_once(f, s, extent, body);
+    if let Some(tiles) = slice_tiles::plan_tiles(f, (buffer, indices, value), axis, extent) {
+        let body = tiled_loops::store(f, (buffer, indices), &tiles, (axis, extent), map);
+        return hoist_guards(f, s, extent, body);
     }
-    let widths = widths(lanes(f, value));
-    let body = serial_strips(f, extent, &widths, &mut |f, at| {
+    let widths = vector_widths(vector_lanes(f, value));
+    let body = strip_loops_by_position(f, extent, &widths, &mut |f, at| {
         let at = map(f, at);
         let s = s.substituted(f, &FxHashMap::from_iter([(axis, at)]));
         let Body::Store { buffer, indices, value } = s.body else { unreachable!("it was a store") };
         f.store(buffer, &indices, value)
     });
-    guarded_once(f, s, extent, body)
+    hoist_guards(f, s, extent, body)
 }
 
-/// Vector widths in falling order, the last being 1.
-pub(super) fn widths(wide: i64) -> Vec<i64> {
+/// Returns the vector widths of strip loops in descending order. The last one is 1.
+pub(super) fn vector_widths(wide: i64) -> Vec<i64> {
     match wide {
         17.. => vec![wide, 16, 4, 1],
         8.. => vec![wide, 4, 1],
@@ -510,9 +527,9 @@ pub(super) fn widths(wide: i64) -> Vec<i64> {
     }
 }
 
-/// Loops that cover `0..extent` with vectors of falling widths. `body` gets the first position and, for vectors, the lane variable;
-/// `around` wraps the vector in further loops.
-pub(super) fn strips_of(
+/// Emits loops over `0..extent` with vectors of descending widths. `body` is called with the first position and, for vectors, the
+/// lane variable. `around` wraps the vector in further loops.
+pub(super) fn strip_loops(
     f: &mut PrimFunc,
     extent: Expr,
     widths: &[i64],
@@ -524,7 +541,7 @@ pub(super) fn strips_of(
     let mut left = extent;
     for &w in widths {
         let width = f.int(w);
-        let turns = f.binary(BinOp::FloorDiv, left, width);
+        let iterations = f.binary(BinOp::FloorDiv, left, width);
         let strip = f.size_var(if w == 1 { "tail" } else { "strip" });
         let strip_e = f.var_expr(strip);
         let at = f.mul(strip_e, width);
@@ -537,8 +554,8 @@ pub(super) fn strips_of(
             vector_loop(f, lane, width, s)
         };
         let s = around(f, s);
-        out.push(serial(f, strip, turns, s));
-        let covered = f.mul(turns, width);
+        out.push(serial_loop(f, strip, iterations, s));
+        let covered = f.mul(iterations, width);
         done = f.add(done, covered);
         left = f.binary(BinOp::FloorMod, left, width);
         if f.as_int(extent).is_some_and(|n| n % w == 0) {
@@ -548,8 +565,8 @@ pub(super) fn strips_of(
     f.seq(out)
 }
 
-/// [`strips_of`] with the same body for every width, which gets only the position.
-pub(super) fn serial_strips(
+/// Same as [`strip_loops`], but `body` is called only with the position of an element.
+pub(super) fn strip_loops_by_position(
     f: &mut PrimFunc,
     extent: Expr,
     widths: &[i64],
@@ -565,10 +582,10 @@ pub(super) fn serial_strips(
         };
         body(f, at)
     };
-    strips_of(f, extent, widths, &mut at_lane, &mut |_, s| s)
+    strip_loops(f, extent, widths, &mut at_lane, &mut |_, s| s)
 }
 
-/// A loop over the lanes of a vector.
+/// Emits a vectorized loop over the lanes of a vector.
 pub(super) fn vector_loop(f: &mut PrimFunc, lane: Var, width: Expr, body: Stmt) -> Stmt {
     let (min, kind) = (f.int(0), ForKind::Vectorized);
     f.add_stmt(StmtData::For { var: lane, min, extent: width, kind, body, annotations: Vec::new() })

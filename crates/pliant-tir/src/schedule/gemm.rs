@@ -1,9 +1,9 @@
-//! Matrix products: a stage `C[..] += A[..] * B[..]` whose indices are plain axes becomes a call of the kernel `matmul`, with any
-//! operands transposed and any number of batch axes. A float sum may be computed in another order than written. A right operand
-//! packed into panels, `B[j // width, k, j % width]`, becomes the operand of `matmul_packed`.
+//! Matrix products: a stage `C[..] += A[..] * B[..]` whose indices are plain axes becomes a call of the kernel `matmul`. Operands
+//! may be transposed, and there may be any number of batch axes. A float sum may be computed in another order than written. If
+//! the right operand is packed into panels, `B[j // width, k, j % width]`, the kernel `matmul_packed` is called.
 //!
-//! A convolution is a matrix product too: if an index is a sum of an axis and reduction axes (`x[i + di]`), the reduction axes
-//! become loops around the call, and each call accumulates onto the results of the calls before it.
+//! A convolution is a sum of matrix products: if an index is a sum of an axis and reduction axes (`x[i + di]`), the reduction
+//! axes become loops around the call, and each call accumulates into the results of the previous calls.
 
 use pliant_ir::tir::{
     BinOp, Buffer, Expr, ExprData, NewOperand, PrimFunc, Stmt, StmtData, Ty, Var,
@@ -12,72 +12,74 @@ use pliant_kernel_api::kernels::matmul::{self, PANEL_STEP};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
-use super::group::serial;
+use super::row_groups::serial_loop;
 use super::stage::{Axis, Body, Init, Stage};
-use crate::check_bounds::listed_unbounded;
+use crate::check_bounds::recorded_unbounded_params;
 use crate::flatten::linear;
 use crate::guards;
 use crate::index_facts::IndexFacts;
 use crate::walk::{substitute_expr, uses_any};
 
-/// Buffer and indices of an operand.
+/// An operand: its buffer and indices.
 pub(super) type Operand = (Buffer, Box<[Expr]>);
 
-/// One axis (or several fused ones) with its stride in each operand: A, B, C.
+/// One axis, or several fused axes.
 #[derive(Clone, Debug)]
 struct Dim {
     vars: Vec<Var>,
     extent: Expr,
+    /// The strides in A, B and C, in elements; 0 in operands that the axis does not index.
     strides: [Expr; 3],
-    /// The dims of the first and the last fused axis in each operand.
-    places: [Option<(usize, usize)>; 3],
-    /// Whether the axis is a whole index in each operand that it indexes.
-    plain: bool,
+    /// The dims of A, B and C that the first and the last of the fused axes index; `None` in operands that they do not index.
+    dim_ranges: [Option<(usize, usize)>; 3],
+    /// Whether the axis by itself is the index of a dim, in each operand that it indexes.
+    is_whole_index: bool,
 }
 
-/// An axis in the index of one dim of an operand.
-struct Hit {
+/// The use of an axis in the index of one dim of an operand.
+struct AxisUse {
     axis: Var,
-    place: usize,
-    /// The factor of the axis in the index.
+    dim: usize,
+    /// The factor of the axis in the index; `None` for 1.
     factor: Option<Expr>,
-    plain: bool,
+    /// Whether the index is the axis alone.
+    is_whole_index: bool,
 }
 
-/// The call that computes a stage, if it is a matrix product.
+/// Returns the kernel call that computes a stage, with the loops around it; `None` if the stage is not a matrix product.
 pub fn tensorize(f: &mut PrimFunc, stage: &Stage) -> Option<Stmt> {
     let plan = plan(f, stage)?;
     Some(plan.emit(f))
 }
 
 /// Whether a stage is a matrix product.
-pub fn matches(f: &mut PrimFunc, stage: &Stage) -> bool {
+pub fn is_matmul(f: &mut PrimFunc, stage: &Stage) -> bool {
     plan(f, stage).is_some()
 }
 
-/// A stage as a matrix product.
-pub(super) struct Plan {
+/// A stage that is a matrix product, with the roles of its axes.
+pub(super) struct MatmulPlan {
     /// A, B and C.
     pub operands: [Operand; 3],
     rows: Option<Dim>,
     columns: Option<Dim>,
     inner: Dim,
     batch: Option<Dim>,
-    /// Axes that stay loops around the call.
+    /// The axes of the loops around the call.
     pub outer: Vec<Axis>,
-    /// The reduction axes among them.
-    pub looped: Vec<Var>,
-    /// All axes that the call runs over.
-    called: Vec<Var>,
-    /// Whether the results are added to the contents of C.
+    /// The reduction axes among the outer axes.
+    pub loop_reductions: Vec<Var>,
+    /// The axes that the call computes.
+    call_vars: Vec<Var>,
+    /// Whether the results are added to the previous contents of C.
     pub accumulate: bool,
-    /// The number of columns of a panel of B, if B is packed into panels.
+    /// The number of columns of a panel, if B is packed into panels.
     pub width: Option<Expr>,
 }
 
-/// The part of the products that one call computes.
-pub(super) struct Part {
-    /// The values of the called axes at the first element; 0 for axes that are missing.
+/// The part of a batch of matrix products that one call computes.
+pub(super) struct CallRegion {
+    /// The values of the axes of the call at the first element. Missing axes are 0.
     pub origin: FxHashMap<Var, Expr>,
     /// The number of products.
     pub batch: Expr,
@@ -85,14 +87,14 @@ pub(super) struct Part {
     pub rows: Expr,
     /// The number of columns.
     pub columns: Expr,
-    /// The number of the panel of B that starts with the first column.
+    /// The index of the panel of B that starts with the first column.
     pub panel: Expr,
-    /// The buffer for the results, if it is not C, and its row stride. Its columns are contiguous.
-    pub to: Option<(Buffer, Expr)>,
+    /// The buffer for the results and its row stride, if it is not C. Its columns are contiguous.
+    pub output: Option<(Buffer, Expr)>,
 }
 
-/// The matrix product that a stage computes, if it is one.
-pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
+/// Matches a stage as a matrix product; `None` if it is not one.
+pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<MatmulPlan> {
     let reduction = stage.reduction(f).filter(|r| r.op == BinOp::Add)?;
     if !stage.guards.is_empty() || !super::uses_kernels(f) {
         return None;
@@ -112,53 +114,67 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
         Some(Init::Other(_)) => return None,
     };
     let mut operands = [operand(f, a, dtype)?, operand(f, b, dtype)?, (*buffer, indices.clone())];
-    let panels = panels(f, stage, &operands);
-    // The last axis of the result becomes its columns, so that adjacent columns are contiguous.
+    let panels = match_panels(f, stage, &operands);
+    // The operand that shares the last axis of the result becomes B, so that adjacent columns of the result are contiguous.
     let last = indices.last().copied();
     let reads =
         |o: &Operand| last.is_some_and(|e| o.1.iter().any(|&i| shares_axis(f, stage, i, e)));
     if panels.is_none() && reads(&operands[0]) && !reads(&operands[1]) {
         operands.swap(0, 1);
     }
-    let (roles, looped) = classify(f, stage, &operands, panels.as_ref())?;
+    let (roles, loop_reductions) = classify_axes(f, stage, &operands, panels.as_ref())?;
     let [dims_m, dims_n, dims_k, dims_b] = roles;
-    // The calls start from 0 only if there is a first one, so looped axes must not be empty. A call with a packed operand selects
-    // the part of B by its columns alone, so it allows no looped axes.
-    let some = |a: &Axis| !looped.contains(&a.var) || f.as_int(a.extent).is_some_and(|n| n > 0);
-    if !stage.axes.iter().all(some) || panels.is_some() && !looped.is_empty() {
+    // The first call of a loop starts from 0, so the reduction axes of loops must not be empty. A call with a packed operand
+    // selects the part of B only by its columns, so it allows no such loops.
+    let has_iteration =
+        |a: &Axis| !loop_reductions.contains(&a.var) || f.as_int(a.extent).is_some_and(|n| n > 0);
+    if !stage.axes.iter().all(has_iteration) || panels.is_some() && !loop_reductions.is_empty() {
         return None;
     }
     if dims_m.is_empty() && dims_n.is_empty() {
         return None;
     }
-    let mut inner = fuse(f, dims_k, &operands);
+    let mut inner = fuse_dims(f, dims_k, &operands);
     if inner.len() != 1 {
         return None;
     }
-    let (mut outer_vars, mut called) = (looped.clone(), Vec::new());
-    let mut last = |f: &mut PrimFunc, dims: Vec<Dim>| {
-        let mut dims = fuse(f, dims, &operands);
-        let one = dims.pop();
+    let (mut outer_vars, mut call_vars) = (loop_reductions.clone(), Vec::new());
+    // The call computes the last axis of each role. The other axes become loops.
+    let mut last_dim = |f: &mut PrimFunc, dims: Vec<Dim>| {
+        let mut dims = fuse_dims(f, dims, &operands);
+        let last = dims.pop();
         outer_vars.extend(dims.into_iter().flat_map(|d| d.vars));
-        called.extend(one.iter().flat_map(|d| d.vars.clone()));
-        one
+        call_vars.extend(last.iter().flat_map(|d| d.vars.clone()));
+        last
     };
-    let (rows, columns, batch) = (last(f, dims_m), last(f, dims_n), last(f, dims_b));
+    let (rows, columns, batch) = (last_dim(f, dims_m), last_dim(f, dims_n), last_dim(f, dims_b));
     if panels.is_some() && (batch.is_some() || columns.is_none()) {
         return None;
     }
     let width = panels.map(|p| p.width);
-    let inner = inner.pop().expect("there is one");
-    called.extend(inner.vars.iter().copied());
+    let inner = inner.pop().expect("there is one inner dim");
+    call_vars.extend(inner.vars.iter().copied());
     let outer = stage.axes.iter().filter(|a| outer_vars.contains(&a.var)).copied().collect();
-    Some(Plan { operands, rows, columns, inner, batch, outer, looped, called, accumulate, width })
+    Some(MatmulPlan {
+        operands,
+        rows,
+        columns,
+        inner,
+        batch,
+        outer,
+        loop_reductions,
+        call_vars,
+        accumulate,
+        width,
+    })
 }
 
-/// Whether a buffer is row-major: kernels take views of such buffers only.
+/// Whether a buffer is row-major. Kernel calls require this.
 fn is_dense(f: &PrimFunc, buffer: Buffer) -> bool {
     f.buffer(buffer).strides.is_empty()
 }
 
+/// Returns the operand that a load from a dense buffer of this type reads.
 fn operand(f: &PrimFunc, e: Expr, dtype: DType) -> Option<Operand> {
     match f.expr(e) {
         ExprData::Load(b, indices) if f.buffer(*b).dtype == dtype && is_dense(f, *b) => {
@@ -168,40 +184,43 @@ fn operand(f: &PrimFunc, e: Expr, dtype: DType) -> Option<Operand> {
     }
 }
 
-/// A right operand packed into panels: the axes of its columns and its rows, and the width of a panel.
-struct Panels {
+/// A right operand that is packed into panels.
+struct PackedPanels {
+    /// The axis of the columns of B.
     column: Var,
+    /// The axis of the rows of B.
     row: Var,
+    /// The number of columns of a panel.
     width: Expr,
 }
 
-/// Matches B packed into panels, `B[j // width, k, j % width]`, as the packed kernel requires: all of k is used, B contains every
-/// column, and C has contiguous columns.
-fn panels(f: &PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<Panels> {
+/// Matches B packed into panels, `B[j // width, k, j % width]`. The packed kernel requires that the axes cover all rows of B,
+/// that B contains all columns, and that the columns of C are contiguous.
+fn match_panels(f: &PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<PackedPanels> {
     let (buffer, [panel, row, column]) = (operands[1].0, &*operands[1].1) else { return None };
     let data = f.buffer(buffer);
     let sizes: Option<Vec<i64>> = data.shape.iter().map(|&d| f.as_int(d)).collect();
     let &[count, rows, width] = &sizes?[..] else { return None };
-    let split = |e: Expr, want: BinOp| match *f.expr(e) {
+    let dividend = |e: Expr, want: BinOp| match *f.expr(e) {
         ExprData::Binary(op, a, by) if op == want && f.as_int(by) == Some(width) => Some(a),
         _ => None,
     };
-    let (j, same) = (split(*panel, BinOp::FloorDiv)?, split(*column, BinOp::FloorMod)?);
-    let (ExprData::Var(j), ExprData::Var(again), ExprData::Var(k)) =
-        (f.expr(j), f.expr(same), f.expr(*row))
+    let (j, same_j) = (dividend(*panel, BinOp::FloorDiv)?, dividend(*column, BinOp::FloorMod)?);
+    let (ExprData::Var(j), ExprData::Var(same_j), ExprData::Var(k)) =
+        (f.expr(j), f.expr(same_j), f.expr(*row))
     else {
         return None;
     };
     let axis = |v: Var| stage.axes.iter().find(|a| a.var == v);
     let (columns, inner) = (axis(*j)?, axis(*k)?);
-    let at = &operands[2].1;
-    let fits = j == again
+    let result_indices = &operands[2].1;
+    let matches = j == same_j
         && width > 0
         && width % PANEL_STEP == 0
         && f.as_int(columns.extent)? <= count.checked_mul(width)?
         && f.as_int(inner.extent) == Some(rows)
-        && at.last().is_some_and(|&e| super::stage::is_var(f, e, *j));
-    fits.then_some(Panels { column: *j, row: *k, width: data.shape[2] })
+        && result_indices.last().is_some_and(|&e| super::stage::is_var(f, e, *j));
+    matches.then_some(PackedPanels { column: *j, row: *k, width: data.shape[2] })
 }
 
 /// Whether two indices share a spatial axis of the stage.
@@ -211,32 +230,33 @@ fn shares_axis(f: &PrimFunc, stage: &Stage, a: Expr, b: Expr) -> bool {
     })
 }
 
-/// The axes of which an index is a sum, each with its factor; `None` for other indices.
-fn terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, Option<Expr>)>> {
+/// Returns the axes in an index that is a sum of axes, each with its factor (`None` for 1). `None` for other indices.
+fn linear_terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, Option<Expr>)>> {
     let axis = |e: Expr| match f.expr(e) {
         ExprData::Var(v) => stage.axes.iter().find(|a| a.var == *v).copied(),
         _ => None,
     };
-    let free = |e: Expr| !uses_any(f, e, &|v| stage.axes.iter().any(|a| a.var == v));
-    // Kernels do not take negative strides.
-    let stride = |e: Expr| {
-        let not_negative = || IndexFacts::at_entry(f, &listed_unbounded(f)).never_negative(f, e);
-        free(e) && f.as_int(e).map_or_else(not_negative, |n| n >= 0)
+    let is_invariant = |e: Expr| !uses_any(f, e, &|v| stage.axes.iter().any(|a| a.var == v));
+    // Kernels do not support negative strides.
+    let is_stride = |e: Expr| {
+        let not_negative =
+            || IndexFacts::at_entry(f, &recorded_unbounded_params(f)).is_non_negative(f, e);
+        is_invariant(e) && f.as_int(e).map_or_else(not_negative, |n| n >= 0)
     };
-    let (mut out, mut open) = (Vec::new(), vec![index]);
-    while let Some(e) = open.pop() {
+    let (mut out, mut stack) = (Vec::new(), vec![index]);
+    while let Some(e) = stack.pop() {
         if let Some(a) = axis(e) {
             out.push((a, None));
             continue;
         }
         match *f.expr(e) {
             // Addresses of kernel arguments must not depend on memory.
-            _ if free(e) && guards::reads(f, e) => return None,
-            _ if free(e) => {}
-            ExprData::Binary(BinOp::Add, a, b) => open.extend([b, a]),
+            _ if is_invariant(e) && guards::reads_memory(f, e) => return None,
+            _ if is_invariant(e) => {}
+            ExprData::Binary(BinOp::Add, a, b) => stack.extend([b, a]),
             ExprData::Binary(BinOp::Mul, a, b) => match (axis(a), axis(b)) {
-                (Some(a), None) if stride(b) => out.push((a, Some(b))),
-                (None, Some(b)) if stride(a) => out.push((b, Some(a))),
+                (Some(a), None) if is_stride(b) => out.push((a, Some(b))),
+                (None, Some(b)) if is_stride(a) => out.push((b, Some(a))),
                 _ => return None,
             },
             _ => return None,
@@ -245,82 +265,95 @@ fn terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, Option<E
     Some(out)
 }
 
-/// The dims that the axes index in an operand. Adds the reduction axes that must loop around the call to `looped`.
-fn hits(f: &PrimFunc, stage: &Stage, indices: &[Expr], looped: &mut Vec<Var>) -> Option<Vec<Hit>> {
-    let mut out: Vec<Hit> = Vec::new();
-    for (place, &index) in indices.iter().enumerate() {
-        let plain = matches!(f.expr(index), ExprData::Var(_));
-        let mut found = terms(f, stage, index)?;
-        if found.len() > 1 {
-            looped.extend(found.iter().filter(|t| t.0.reduce).map(|t| t.0.var));
-            found.retain(|t| !t.0.reduce);
+/// Returns the uses of axes in the indices of an operand. Appends the reduction axes that must become loops around the call to
+/// `loop_reductions`. `None` if an index is not a sum of axes.
+fn axis_uses(
+    f: &PrimFunc,
+    stage: &Stage,
+    indices: &[Expr],
+    loop_reductions: &mut Vec<Var>,
+) -> Option<Vec<AxisUse>> {
+    let mut out: Vec<AxisUse> = Vec::new();
+    for (dim, &index) in indices.iter().enumerate() {
+        let is_whole_index = matches!(f.expr(index), ExprData::Var(_));
+        let mut terms = linear_terms(f, stage, index)?;
+        if terms.len() > 1 {
+            loop_reductions.extend(terms.iter().filter(|t| t.0.reduce).map(|t| t.0.var));
+            terms.retain(|t| !t.0.reduce);
         }
-        match found[..] {
+        match terms[..] {
             [] => {}
-            [(axis, factor)] => out.push(Hit { axis: axis.var, place, factor, plain }),
+            [(axis, factor)] => out.push(AxisUse { axis: axis.var, dim, factor, is_whole_index }),
             _ => return None,
         }
     }
     Some(out)
 }
 
-/// Classifies the axes as rows, columns, inner, batch, or loops around the call; `None` if an axis fits no role.
-fn classify(
+/// Assigns roles to the axes: rows, columns, inner, batch, in this order, and reduction loops around the call. `None` if an axis
+/// has no role.
+fn classify_axes(
     f: &mut PrimFunc,
     stage: &Stage,
     operands: &[Operand; 3],
-    panels: Option<&Panels>,
+    panels: Option<&PackedPanels>,
 ) -> Option<([Vec<Dim>; 4], Vec<Var>)> {
     let mut out: [Vec<Dim>; 4] = Default::default();
-    let mut looped = Vec::new();
-    let mut all = Vec::with_capacity(3);
+    let mut loop_reductions = Vec::new();
+    let mut uses_by_operand = Vec::with_capacity(3);
     for (slot, (_, indices)) in operands.iter().enumerate() {
-        all.push(match panels.filter(|_| slot == 1) {
+        uses_by_operand.push(match panels.filter(|_| slot == 1) {
             Some(p) => [(p.row, 1), (p.column, 2)]
-                .map(|(axis, place)| Hit { axis, place, factor: None, plain: true })
+                .map(|(axis, dim)| AxisUse { axis, dim, factor: None, is_whole_index: true })
                 .into(),
-            None => hits(f, stage, indices, &mut looped)?,
+            None => axis_uses(f, stage, indices, &mut loop_reductions)?,
         });
     }
-    if all[2].iter().any(|h| !h.plain) {
+    if uses_by_operand[2].iter().any(|h| !h.is_whole_index) {
         return None;
     }
-    for axis in stage.axes.iter().filter(|a| !looped.contains(&a.var)) {
-        let (mut places, mut strides, mut plain) = ([None; 3], [f.int(0); 3], true);
+    for axis in stage.axes.iter().filter(|a| !loop_reductions.contains(&a.var)) {
+        let (mut dim_ranges, mut strides, mut is_whole_index) = ([None; 3], [f.int(0); 3], true);
         for (slot, (buffer, _)) in operands.iter().enumerate() {
-            let mut own = all[slot].iter().filter(|h| h.axis == axis.var);
-            let hit = own.next();
-            if own.next().is_some() {
+            let mut uses = uses_by_operand[slot].iter().filter(|h| h.axis == axis.var);
+            let axis_use = uses.next();
+            if uses.next().is_some() {
                 return None;
             }
-            if let Some(hit) = hit {
-                places[slot] = Some((hit.place, hit.place));
+            if let Some(axis_use) = axis_use {
+                dim_ranges[slot] = Some((axis_use.dim, axis_use.dim));
                 if slot == 1 && panels.is_some() {
-                    // The packed kernel knows the strides of panels.
+                    // The format of panels determines the strides.
                     continue;
                 }
-                strides[slot] = stride(f, *buffer, hit.place);
-                if let Some(factor) = hit.factor {
+                strides[slot] = stride(f, *buffer, axis_use.dim);
+                if let Some(factor) = axis_use.factor {
                     strides[slot] = f.mul(factor, strides[slot]);
                 }
-                plain &= hit.plain;
+                is_whole_index &= axis_use.is_whole_index;
             }
         }
-        let role = match (places.map(|p| p.is_some()), axis.reduce) {
+        let role = match (dim_ranges.map(|p| p.is_some()), axis.reduce) {
             ([true, false, true], false) => 0,
             ([false, true, true], false) => 1,
             ([true, true, false], true) => 2,
             ([true, true, true], false) => 3,
             _ => return None,
         };
-        out[role].push(Dim { vars: vec![axis.var], extent: axis.extent, strides, places, plain });
+        out[role].push(Dim {
+            vars: vec![axis.var],
+            extent: axis.extent,
+            strides,
+            dim_ranges,
+            is_whole_index,
+        });
     }
-    Some((out, looped))
+    Some((out, loop_reductions))
 }
 
-/// The stride of a dim, in elements.
-fn stride(f: &mut PrimFunc, buffer: Buffer, place: usize) -> Expr {
-    let dims = f.buffer(buffer).shape[place + 1..].to_vec();
+/// Returns the stride of a dim of a row-major buffer, in elements.
+fn stride(f: &mut PrimFunc, buffer: Buffer, dim: usize) -> Expr {
+    let dims = f.buffer(buffer).shape[dim + 1..].to_vec();
     let mut acc = f.int(1);
     for d in dims {
         acc = f.mul(acc, d);
@@ -328,14 +361,14 @@ fn stride(f: &mut PrimFunc, buffer: Buffer, place: usize) -> Expr {
     acc
 }
 
-/// Fuses adjacent axes that are contiguous, without gaps, in every operand that they index.
-fn fuse(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<Dim> {
+/// Fuses adjacent axes that index adjacent whole dims in every operand that they index.
+fn fuse_dims(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<Dim> {
     let mut out: Vec<Dim> = Vec::new();
     for d in dims {
-        let joins = out.last().is_some_and(|prev| {
-            prev.plain
-                && d.plain
-                && (0..3).all(|slot| match (prev.places[slot], d.places[slot]) {
+        let can_fuse = out.last().is_some_and(|prev| {
+            prev.is_whole_index
+                && d.is_whole_index
+                && (0..3).all(|slot| match (prev.dim_ranges[slot], d.dim_ranges[slot]) {
                     (Some((_, last)), Some((first, _))) => {
                         let data = f.buffer(operands[slot].0);
                         first == last + 1 && data.shape[first] == d.extent
@@ -344,15 +377,15 @@ fn fuse(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<Dim> {
                     _ => false,
                 })
         });
-        if !joins {
+        if !can_fuse {
             out.push(d);
             continue;
         }
-        let prev = out.last_mut().expect("it joins one");
+        let prev = out.last_mut().expect("there is a dim to fuse with");
         prev.extent = f.mul(prev.extent, d.extent);
         prev.strides = d.strides;
         for slot in 0..3 {
-            if let (Some(p), Some(q)) = (&mut prev.places[slot], d.places[slot]) {
+            if let (Some(p), Some(q)) = (&mut prev.dim_ranges[slot], d.dim_ranges[slot]) {
                 p.1 = q.1;
             }
         }
@@ -361,105 +394,108 @@ fn fuse(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<Dim> {
     out
 }
 
-impl Plan {
-    /// Whether a call accumulates, as a number: all calls for an element do, except the first one that the loops make.
-    fn continues(&self, f: &mut PrimFunc) -> Expr {
-        if self.accumulate || self.looped.is_empty() {
+impl MatmulPlan {
+    /// Returns the `accumulate` argument of a call: 1 to add to the contents of C, 0 to overwrite them. If reduction axes are
+    /// loops around the call, only the first call for each element overwrites.
+    fn accumulate_flag(&self, f: &mut PrimFunc) -> Expr {
+        if self.accumulate || self.loop_reductions.is_empty() {
             return f.int(i64::from(self.accumulate));
         }
         let zero = f.int(0);
         let mut later = None;
-        for &v in &self.looped {
+        for &v in &self.loop_reductions {
             let v = f.var_expr(v);
-            let after = f.binary(BinOp::Lt, zero, v);
-            later = Some(later.map_or(after, |l| f.binary(BinOp::Or, l, after)));
+            let not_first = f.binary(BinOp::Lt, zero, v);
+            later = Some(later.map_or(not_first, |l| f.binary(BinOp::Or, l, not_first)));
         }
-        let later = later.expect("there is one");
+        let later = later.expect("there is a reduction loop");
         f.cast(later, Ty::I64)
     }
 
-    /// The calls that compute the whole product.
+    /// Emits the calls that compute the whole product.
     fn emit(&self, f: &mut PrimFunc) -> Stmt {
-        let whole = Part {
+        let whole = CallRegion {
             origin: FxHashMap::default(),
             batch: Self::extent(f, &self.batch),
             rows: Self::extent(f, &self.rows),
             columns: Self::extent(f, &self.columns),
             panel: f.int(0),
-            to: None,
+            output: None,
         };
         let call = self.call(f, &whole);
-        self.around(f, call)
+        self.wrap_in_outer_loops(f, call)
     }
 
-    /// The loops over the axes that the call does not run over.
-    pub fn around(&self, f: &mut PrimFunc, s: Stmt) -> Stmt {
-        self.outer.iter().rev().fold(s, |s, axis| serial(f, axis.var, axis.extent, s))
+    /// Wraps a statement in the loops over the axes that the call does not compute.
+    pub fn wrap_in_outer_loops(&self, f: &mut PrimFunc, s: Stmt) -> Stmt {
+        self.outer.iter().rev().fold(s, |s, axis| serial_loop(f, axis.var, axis.extent, s))
     }
 
-    /// The call that computes a part.
-    pub fn call(&self, f: &mut PrimFunc, part: &Part) -> Stmt {
+    /// Emits the call that computes a region.
+    pub fn call(&self, f: &mut PrimFunc, region: &CallRegion) -> Stmt {
         let zero = f.int(0);
-        let mut origin: FxHashMap<Var, Expr> = self.called.iter().map(|&v| (v, zero)).collect();
-        origin.extend(&part.origin);
-        let numbers = [self.continues(f)];
+        let mut origin: FxHashMap<Var, Expr> = self.call_vars.iter().map(|&v| (v, zero)).collect();
+        origin.extend(&region.origin);
+        let numbers = [self.accumulate_flag(f)];
         let call = match self.width {
             Some(width) => {
-                let operands = self.packed_operands(f, width, part, &origin);
+                let operands = self.packed_operands(f, width, region, &origin);
                 f.call_kernel(&matmul::PACKED, &operands.map(Some), &numbers)
             }
             None => {
-                let operands = self.operands(f, part, &origin);
+                let operands = self.operands(f, region, &origin);
                 f.call_kernel(&matmul::KERNEL, &operands.map(Some), &numbers)
             }
         };
         f.add_stmt(StmtData::Evaluate(call))
     }
 
-    /// The numbers of products, rows, columns and inner positions.
+    /// Returns the numbers of products, rows, columns and inner elements.
     pub fn extents(&self, f: &mut PrimFunc) -> [Expr; 4] {
         let [batch, rows, columns] =
             [&self.batch, &self.rows, &self.columns].map(|d| Self::extent(f, d));
         [batch, rows, columns, self.inner.extent]
     }
 
-    /// The axes fused into batch, rows and columns.
+    /// Returns the axes that are fused into batch, rows and columns.
     pub fn axes(&self) -> [&[Var]; 3] {
         [&self.batch, &self.rows, &self.columns].map(|d| d.as_ref().map_or(&[][..], |d| &d.vars))
     }
 
-    /// The offset of an operand's first element in its buffer.
+    /// Returns the offset of an operand's first element in its buffer.
     fn offset(&self, f: &mut PrimFunc, slot: usize, origin: &FxHashMap<Var, Expr>) -> Expr {
         let (buffer, indices) = &self.operands[slot];
         let indices: Vec<Expr> = indices.iter().map(|&i| substitute_expr(f, i, origin)).collect();
         linear(f, *buffer, &indices).expect("a stage has an index for each dim")
     }
 
+    /// Returns the extent of a dim; 1 if there is none.
     fn extent(f: &mut PrimFunc, d: &Option<Dim>) -> Expr {
         d.as_ref().map_or_else(|| f.int(1), |d| d.extent)
     }
 
+    /// Returns the stride of a dim in an operand; 0 if there is no dim.
     fn stride(f: &mut PrimFunc, d: &Option<Dim>, slot: usize) -> Expr {
         d.as_ref().map_or_else(|| f.int(0), |d| d.strides[slot])
     }
 
-    /// The operands of a call of [`matmul::KERNEL`].
+    /// Returns the operands of a call of [`matmul::KERNEL`].
     fn operands(
         &self,
         f: &mut PrimFunc,
-        part: &Part,
+        region: &CallRegion,
         origin: &FxHashMap<Var, Expr>,
     ) -> [NewOperand; 3] {
         let inner = self.inner.extent;
         let dims = [
-            [part.batch, part.rows, inner],
-            [part.batch, inner, part.columns],
-            [part.batch, part.rows, part.columns],
+            [region.batch, region.rows, inner],
+            [region.batch, inner, region.columns],
+            [region.batch, region.rows, region.columns],
         ];
         [0, 1, 2].map(|slot| {
-            if let Some((buffer, row)) = part.to.filter(|_| slot == 2) {
+            if let Some((buffer, row)) = region.output.filter(|_| slot == 2) {
                 let (zero, one) = (f.int(0), f.int(1));
-                let product = f.mul(part.rows, row);
+                let product = f.mul(region.rows, row);
                 return view(f, buffer, zero, &dims[slot], &[product, row, one]);
             }
             let step = self.inner.strides[slot];
@@ -474,34 +510,34 @@ impl Plan {
         })
     }
 
-    /// The operands of a call of [`matmul::PACKED`].
+    /// Returns the operands of a call of [`matmul::PACKED`].
     fn packed_operands(
         &self,
         f: &mut PrimFunc,
         width: Expr,
-        part: &Part,
+        region: &CallRegion,
         origin: &FxHashMap<Var, Expr>,
     ) -> [NewOperand; 3] {
         let [a, b, c] = [0, 1, 2].map(|slot| self.operands[slot].0);
         let inner = self.inner.extent;
         let strides = [Self::stride(f, &self.rows, 0), self.inner.strides[0]];
         let offset = self.offset(f, 0, origin);
-        let x = view(f, a, offset, &[part.rows, inner], &strides);
+        let x = view(f, a, offset, &[region.rows, inner], &strides);
         let one = f.int(1);
         let panel = f.mul(inner, width);
-        let offset = f.mul(part.panel, panel);
-        let panels = panel_count(f, part.columns, width);
+        let offset = f.mul(region.panel, panel);
+        let panels = panel_count(f, region.columns, width);
         let weight = view(f, b, offset, &[panels, inner, width], &[panel, width, one]);
-        let (buffer, offset, row) = match part.to {
+        let (buffer, offset, row) = match region.output {
             Some((buffer, row)) => (buffer, f.int(0), row),
             None => (c, self.offset(f, 2, origin), Self::stride(f, &self.rows, 2)),
         };
-        let out = view(f, buffer, offset, &[part.rows, part.columns], &[row, one]);
+        let out = view(f, buffer, offset, &[region.rows, region.columns], &[row, one]);
         [x, weight, out]
     }
 }
 
-/// The number of panels of `width` columns.
+/// Returns the number of panels of `width` columns that contain `columns` columns.
 fn panel_count(f: &mut PrimFunc, columns: Expr, width: Expr) -> Expr {
     let one = f.int(1);
     let more = f.binary(BinOp::Sub, width, one);
@@ -509,7 +545,7 @@ fn panel_count(f: &mut PrimFunc, columns: Expr, width: Expr) -> Expr {
     f.binary(BinOp::FloorDiv, up, width)
 }
 
-/// A view of a buffer.
+/// Returns an operand that is a view of a buffer. Offset and strides are in elements.
 fn view(
     f: &mut PrimFunc,
     buffer: Buffer,

@@ -1,54 +1,55 @@
-//! DefaultSchedule: rules that turn stages into fast loops at every size, from symbolic facts alone.
+//! DefaultSchedule: rules that emit efficient loops for stages of any size. The rules use only symbolic facts about sizes.
 //!
-//! - Extents that may be negative are clamped to 0 (`extents`).
-//! - A matrix product becomes a library call (`gemm`). Elementwise stages that follow run over blocks of its results while these
-//!   are in the nearest caches (`finish`, `blocks`).
-//! - Adjacent axes of the same kind are fused if all accesses of a stage allow it. The last axis of an elementwise stage is vectorized. The iterations
-//!   are split into chunks of about a microsecond that run in parallel (`emit`).
-//! - A stage that reads an operand across its last axis, such as a transpose, runs in blocks (`transposed`).
-//! - Stages that share leading spatial axes and pass values only along them (softmax, layer normalization) run in one parallel loop
-//!   over rows, with their temporaries shrunk to one row (`group`).
+//! - Extents that may be negative are clamped to 0 (`clamp_extents`).
+//! - A matrix product becomes a kernel call (`gemm`). The elementwise stages that follow it become its epilogue: they run over
+//!   blocks of results that are still in the first caches (`epilogue`, `gemm_blocking`).
+//! - Adjacent axes of the same kind are fused if all accesses of a stage allow it. The last axis of an elementwise stage is
+//!   vectorized. Its iterations are split into chunks of about a microsecond that run in parallel (`emit`).
+//! - A stage that reads an operand across its last axis, such as a transpose, is blocked (`transpose_blocking`).
+//! - Stages that share leading spatial axes and pass values only along them (softmax, layer normalization) are fused into one
+//!   parallel loop over rows, with one row of each temporary (`row_groups`).
 //! - A reduction over a contiguous axis uses a vector of partial results. A reduction over another axis uses a vector of adjacent
 //!   results. Float sums are therefore computed in another order than written (`reductions`).
-//! - A reduction of many values to few results runs in parallel pieces, whose results are combined (`partial`).
-//! - Arithmetic on 16-bit floats is rewritten as float32 arithmetic whose results are rounded (`half`).
-//! - Elementary functions over a vectorized axis are called on tiles (`tiles`), and so are the functions that accumulate rows into
-//!   the maxima or minima of columns (`extremes`).
-//! - Stages that broadcast operands whose sizes may be 1 get several versions, one for each outcome of the size comparisons
-//!   (`choose`).
-//! - If a condition changes along the last axis, or this axis is split by division, it is cut into parts without conditions and
-//!   divisions (`split`).
-//! - In statements of other forms, loops that only store adjacent elements use vectors (`plain::copies`).
-//! - Stages of other forms run point by point (`plain`); all other statements keep their loops and blocks.
+//! - A reduction of many values to few results is split into parallel pieces, whose results are combined (`partial_reductions`).
+//! - Arithmetic on 16-bit floats is rewritten to float32 arithmetic whose results are rounded (`half_precision`).
+//! - Elementary functions over a vectorized axis become calls of slice functions on tiles (`slice_tiles`, `tiled_loops`). So do
+//!   reductions of columns to their maxima or minima (`column_extrema`).
+//! - Stages that broadcast operands whose sizes may be 1 are multiversioned: one version for each outcome of the size comparisons
+//!   (`multiversion`).
+//! - If a condition changes along the last axis, or this axis is divided, the loop over it is split into parts without conditions
+//!   and divisions (`loop_splitting`).
+//! - Stages of other forms run point by point (`scalar_loops`).
+//! - All other statements keep their loops and blocks. Only loops in them that copy adjacent elements are vectorized
+//!   (`scalar_loops::vectorize_copies`).
 
-mod blocks;
-mod choose;
+mod clamp_extents;
+pub mod column_extrema;
 pub mod emit;
-mod extents;
-pub mod extremes;
-mod finish;
+mod epilogue;
 pub mod gemm;
-pub mod group;
-mod half;
-mod partial;
-mod plain;
-pub mod reach;
+mod gemm_blocking;
+mod half_precision;
+mod loop_splitting;
+mod multiversion;
+mod partial_reductions;
 mod reductions;
-mod split;
+pub mod row_groups;
+mod scalar_loops;
+pub mod slice_bounds;
+pub mod slice_tiles;
 pub mod stage;
-mod tiled;
-pub mod tiles;
-mod transposed;
+mod tiled_loops;
+mod transpose_blocking;
 
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::KERNELS;
 use pliant_ir::tir::{Buffer, PrimFunc, Stmt, StmtData};
 
 use crate::error::LowerError;
-use group::Group;
+use row_groups::Group;
 use stage::Item;
 
-/// Whether a function may call library kernels.
+/// Whether a function may call library kernels: the attribute [`KERNELS`] is not false.
 pub fn uses_kernels(f: &PrimFunc) -> bool {
     !matches!(f.attrs.get(KERNELS), Some(AttrValue::Bool(false)))
 }
@@ -58,8 +59,8 @@ pub fn uses_kernels(f: &PrimFunc) -> bool {
 /// # Errors
 /// None.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
-    extents::clamp(f);
-    let (mut allocs, items) = stage::parse(f);
+    clamp_extents::clamp(f);
+    let (mut allocs, items) = stage::parse_body(f);
     let mut out: Vec<Stmt> = Vec::new();
     let mut group: Option<Group> = None;
     let mut at = 0;
@@ -68,38 +69,38 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         at += 1;
         match &items[here] {
             Item::Other(s) => {
-                flush(f, &mut group, &mut allocs, &items, here, &mut out);
-                out.push(plain::copies(f, *s));
+                emit_group(f, &mut group, &mut allocs, &items, here, &mut out);
+                out.push(scalar_loops::vectorize_copies(f, *s));
             }
             Item::Stage(stage) => {
-                let conditions = choose::conditions(f, stage);
+                let conditions = multiversion::broadcast_conditions(f, stage);
                 if !conditions.is_empty() {
-                    flush(f, &mut group, &mut allocs, &items, here, &mut out);
-                    out.push(choose::versions(f, stage, &conditions));
+                    emit_group(f, &mut group, &mut allocs, &items, here, &mut out);
+                    out.push(multiversion::emit_versions(f, stage, &conditions));
                     continue;
                 }
-                if let Some(finished) = finish::product(f, &items, here, &allocs) {
-                    flush(f, &mut group, &mut allocs, &items, here, &mut out);
-                    allocs.retain(|b| Some(*b) != finished.gone);
-                    out.push(finished.stmt);
-                    at = finished.end;
+                if let Some(fused) = epilogue::fuse_epilogue(f, &items, here, &allocs) {
+                    emit_group(f, &mut group, &mut allocs, &items, here, &mut out);
+                    allocs.retain(|b| Some(*b) != fused.removed);
+                    out.push(fused.stmt);
+                    at = fused.end;
                     continue;
                 }
                 if let Some(call) = gemm::tensorize(f, stage) {
-                    flush(f, &mut group, &mut allocs, &items, here, &mut out);
+                    emit_group(f, &mut group, &mut allocs, &items, here, &mut out);
                     out.push(call);
                     continue;
                 }
-                let stage = half::widened(f, stage);
+                let stage = half_precision::widen_arithmetic(f, stage);
                 let stage = emit::with_fused_reductions(f, &stage);
                 if !group.as_mut().is_some_and(|g| g.try_add(f, &stage)) {
-                    flush(f, &mut group, &mut allocs, &items, here, &mut out);
+                    emit_group(f, &mut group, &mut allocs, &items, here, &mut out);
                     group = Some(Group::new(f, stage, here));
                 }
             }
         }
     }
-    flush(f, &mut group, &mut allocs, &items, items.len(), &mut out);
+    emit_group(f, &mut group, &mut allocs, &items, items.len(), &mut out);
     let mut body = f.seq(out);
     for &b in allocs.iter().rev() {
         body = f.add_stmt(StmtData::Alloc(b, body));
@@ -108,8 +109,8 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// Emits the group collected so far. `end` is the position after its last stage.
-fn flush(
+/// Emits the row group collected so far, if there is one. `end` is the position after its last stage.
+fn emit_group(
     f: &mut PrimFunc,
     group: &mut Option<Group>,
     allocs: &mut Vec<Buffer>,

@@ -1,8 +1,10 @@
-//! The loops of reductions: vectors of partial results over a contiguous axis, vectors of adjacent results, or one scalar result.
+//! Emits the loops of reductions, with a vector of partial results over a contiguous axis, a vector of adjacent results, or one
+//! scalar result.
 //!
-//! A running total of float32 loses digits as it grows. Sums over a contiguous axis that may have more than [`PART`] elements are
-//! therefore computed in parts of this size. Each part has a vector of partial sums, and the sums of the parts are added in
-//! float64. One scalar result has a running total of float64. Adjacent results have totals of their own type.
+//! A float32 running total loses precision as it grows. Sums over a contiguous axis that may have more than
+//! [`FLOAT32_SUM_LENGTH`] elements are therefore computed in chunks of this length. Each chunk has a vector of partial sums, and
+//! the sums of chunks are added in float64. A single scalar result has a float64 running total. Adjacent results have totals of
+//! their own type.
 
 use pliant_ir::tir::{
     BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty,
@@ -10,17 +12,19 @@ use pliant_ir::tir::{
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
-use super::emit::{guarded_once, lanes, nest, vector_loop, widths, work};
-use super::group::{row_loop, serial};
-use super::plain::scalar_nest;
+use super::emit::{
+    estimated_work, hoist_guards, loop_nest, vector_lanes, vector_loop, vector_widths,
+};
+use super::row_groups::{parallel_row_loop, serial_loop};
+use super::scalar_loops::scalar_loop_nest;
 use super::stage::{Axis, Body, Init, Reduction, Stage};
-use super::{extremes, tiled, tiles};
+use super::{column_extrema, slice_tiles, tiled_loops};
 use crate::guards;
 
 /// Maximum number of elements that are summed in float32.
-const PART: i64 = 1024;
+const FLOAT32_SUM_LENGTH: i64 = 1024;
 
-fn accumulator(f: &mut PrimFunc, dtype: DType, lanes: i64) -> Buffer {
+fn new_accumulator(f: &mut PrimFunc, dtype: DType, lanes: i64) -> Buffer {
     let shape = vec![f.int(lanes)];
     f.add_buffer(BufferData {
         name: "acc".into(),
@@ -32,101 +36,108 @@ fn accumulator(f: &mut PrimFunc, dtype: DType, lanes: i64) -> Buffer {
     })
 }
 
-/// All loops of a reduction, on the calling thread.
-pub(super) fn reduction(f: &mut PrimFunc, s: &Stage, r: &Reduction, vector: Option<usize>) -> Stmt {
+/// Emits all loops of a reduction as serial loops. `vector` is the position of the vectorized axis.
+pub(super) fn reduction_loops(
+    f: &mut PrimFunc,
+    s: &Stage,
+    r: &Reduction,
+    vector: Option<usize>,
+) -> Stmt {
     let spatial = s.leading_spatial();
     if s.axes[spatial..].iter().any(|a| !a.reduce) {
-        return scalar_nest(f, s);
+        return scalar_loop_nest(f, s);
     }
     let body = match vector {
         Some(a) if a < spatial => {
             let axis = s.axes[a];
-            let body = columns(f, s, r, axis);
-            return nest(f, &s.axes[..a], body);
+            let body = column_strips(f, s, r, axis);
+            return loop_nest(f, &s.axes[..a], body);
         }
         Some(last) => {
-            let (buffer, indices) = target(s);
+            let (buffer, indices) = store_target(s);
             let (axis, store) = (s.axes[last], (buffer, &*indices, r.value));
-            match tiles::plan(f, store, axis.var, axis.extent) {
-                Some(tiles) => tiled::reduction(f, s, r, &tiles),
-                None => lanewise(f, s, r, is_long(f, s, r)),
+            match slice_tiles::plan_tiles(f, store, axis.var, axis.extent) {
+                Some(tiles) => tiled_loops::reduction(f, s, r, &tiles),
+                None => vector_reduction(f, s, r, needs_float64_total(f, s, r)),
             }
         }
-        None => one_result(f, s, r, None, is_long(f, s, r)),
+        None => scalar_reduction(f, s, r, None, needs_float64_total(f, s, r)),
     };
-    nest(f, &s.axes[..spatial], body)
+    loop_nest(f, &s.axes[..spatial], body)
 }
 
-pub(super) fn target(s: &Stage) -> (Buffer, Box<[Expr]>) {
+/// Returns the buffer and the indices of the element that a store writes.
+pub(super) fn store_target(s: &Stage) -> (Buffer, Box<[Expr]>) {
     match &s.body {
         Body::Store { buffer, indices, .. } => (*buffer, indices.clone()),
         Body::Other(_) => unreachable!("a reduction is a store"),
     }
 }
 
-/// The value that a reduction starts with: its init, or the current value of the result.
-pub(super) fn start(f: &mut PrimFunc, s: &Stage) -> Expr {
-    let (buffer, indices) = target(s);
+/// Returns the initial value of a reduction: its init, or the current value of the result.
+pub(super) fn initial_value(f: &mut PrimFunc, s: &Stage) -> Expr {
+    let (buffer, indices) = store_target(s);
     match s.init {
         Some(Init::Value(e)) => e,
         _ => f.load(buffer, &indices),
     }
 }
 
-/// The number of lanes for adjacent results: as many accumulators as registers hold, since each update waits for the previous one.
+/// Returns the number of lanes for adjacent results. It is larger than for other loops, because each update of an accumulator
+/// waits for the previous one, and independent accumulators hide this latency.
 fn column_lanes(f: &PrimFunc, value: Expr) -> i64 {
-    match lanes(f, value) {
+    match vector_lanes(f, value) {
         16 => 32,
         other => other,
     }
 }
 
-/// Strips of adjacent results. For many results, extremes call the library.
-fn columns(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
+/// Emits strips of adjacent results. Maxima and minima of many columns call slice functions.
+fn column_strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
     let strips = register_strips(f, s, r, axis);
-    let Some(function) = extremes::function(f, s, r, axis) else { return strips };
-    let tiles = extremes::columns(f, s, r, axis, &function);
-    let few = is_few(f, axis);
+    let Some(function) = column_extrema::accumulate_symbol(f, s, r, axis) else { return strips };
+    let tiles = column_extrema::column_tiles(f, s, r, axis, &function);
+    let few = has_few_results(f, axis);
     f.add_stmt(StmtData::If(few, strips, Some(tiles)))
 }
 
-/// Whether an axis has so few results that calling the library does not pay.
-fn is_few(f: &mut PrimFunc, axis: Axis) -> Expr {
-    let few = f.int(tiles::FEW);
+/// Returns the condition that an axis has too few results for calls of slice functions.
+fn has_few_results(f: &mut PrimFunc, axis: Axis) -> Expr {
+    let few = f.int(slice_tiles::MIN_POINTS);
     f.binary(BinOp::Lt, axis.extent, few)
 }
 
-/// Strips of adjacent results. Each strip is a vector in registers while the reduction runs.
+/// Emits strips of adjacent results. A strip is a vector that stays in registers while the reduction runs.
 fn register_strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
-    let widths = widths(column_lanes(f, r.value));
+    let widths = vector_widths(column_lanes(f, r.value));
     let mut out = Vec::new();
     let (mut done, mut left) = (f.int(0), axis.extent);
     for &w in &widths {
         let width = f.int(w);
-        let turns = f.binary(BinOp::FloorDiv, left, width);
+        let iterations = f.binary(BinOp::FloorDiv, left, width);
         let strip = f.size_var("strip");
         let strip_e = f.var_expr(strip);
         let at = f.mul(strip_e, width);
         let at = f.add(done, at);
         let body = column_strip(f, s, r, axis, at, w);
-        out.push(serial(f, strip, turns, body));
-        let covered = f.mul(turns, width);
+        out.push(serial_loop(f, strip, iterations, body));
+        let covered = f.mul(iterations, width);
         done = f.add(done, covered);
         left = f.binary(BinOp::FloorMod, left, width);
     }
     f.seq(out)
 }
 
-/// `w` adjacent results from `at` on.
+/// Emits the loops that compute `w` adjacent results from `at` on.
 fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr, w: i64) -> Stmt {
     if w == 1 {
         let s = s.substituted(f, &FxHashMap::from_iter([(axis.var, at)]));
         let r = s.reduction(f).expect("substitution keeps the form");
-        // Not a long sum, since the columns beside it are vectors of running totals of their own type.
-        return one_result(f, &s, &r, None, false);
+        // The total has the type of the results, because the totals of the adjacent columns, which are in vectors, do too.
+        return scalar_reduction(f, &s, &r, None, false);
     }
-    let (buffer, _) = target(s);
-    let acc = accumulator(f, f.buffer(buffer).dtype, w);
+    let (buffer, _) = store_target(s);
+    let acc = new_accumulator(f, f.buffer(buffer).dtype, w);
     let width = f.int(w);
     let lane = |f: &mut PrimFunc| {
         let v = f.size_var("lane");
@@ -135,7 +146,7 @@ fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr
         (v, e, s.substituted(f, &FxHashMap::from_iter([(axis.var, value)])))
     };
     let (v, e, at_lane) = lane(f);
-    let init = start(f, &at_lane);
+    let init = initial_value(f, &at_lane);
     let init = f.store(acc, &[e], init);
     let init = vector_loop(f, v, width, init);
     let (v, e, at_lane) = lane(f);
@@ -146,9 +157,9 @@ fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr
     let update = vector_loop(f, v, width, update);
     let update = guards::wrap(f, &s.guards, update);
     let spatial = s.leading_spatial();
-    let update = nest(f, &s.axes[spatial..], update);
+    let update = loop_nest(f, &s.axes[spatial..], update);
     let (v, e, at_lane) = lane(f);
-    let (buffer, indices) = target(&at_lane);
+    let (buffer, indices) = store_target(&at_lane);
     let result = f.load(acc, &[e]);
     let finish = f.store(buffer, &indices, result);
     let finish = vector_loop(f, v, width, finish);
@@ -156,104 +167,111 @@ fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr
     f.add_stmt(StmtData::Alloc(acc, body))
 }
 
-/// A reduction whose last axis is contiguous: a vector of partial results, combined at the end or, in `long` sums, part by
-/// part.
-pub(super) fn lanewise(f: &mut PrimFunc, s: &Stage, r: &Reduction, long: bool) -> Stmt {
-    let (buffer, _) = target(s);
+/// Emits a reduction over a contiguous last axis with a vector of partial results. The partial results are combined at the end
+/// or, with
+/// `float64_total`, after each chunk.
+pub(super) fn vector_reduction(
+    f: &mut PrimFunc,
+    s: &Stage,
+    r: &Reduction,
+    float64_total: bool,
+) -> Stmt {
+    let (buffer, _) = store_target(s);
     let dtype = f.buffer(buffer).dtype;
-    // Wider vectors would leave longer remainders of rows, which are reduced one by one.
-    let w = lanes(f, r.value).min(16);
+    // Wider vectors would leave longer remainders of rows, which are reduced element by element.
+    let w = vector_lanes(f, r.value).min(16);
     let width = f.int(w);
     let last = s.axes[s.axes.len() - 1];
-    let acc = accumulator(f, dtype, w);
+    let acc = new_accumulator(f, dtype, w);
     let outer = &s.axes[s.leading_spatial()..s.axes.len() - 1];
-    // The part of the last axis that fills whole vectors.
-    let turns = f.binary(BinOp::FloorDiv, last.extent, width);
-    let covered = f.mul(turns, width);
-    let row = Row { s, r, acc, width, turns };
-    let body = if long {
+    // Full vectors cover this many elements of the last axis.
+    let vectors = f.binary(BinOp::FloorDiv, last.extent, width);
+    let covered = f.mul(vectors, width);
+    let row = VectorReduction { s, r, acc, width, vectors };
+    let body = if float64_total {
         let zero = f.int(0);
-        let total = accumulator(f, DType::Float64, 1);
-        let nothing = f.const_of(-0.0, DType::Float64);
-        let init = f.store(total, &[zero], nothing);
-        let sums = row.sums_of_parts(f, total);
-        let sums = guarded_once(f, s, last.extent, sums);
-        let sums = nest(f, outer, sums);
+        let total = new_accumulator(f, DType::Float64, 1);
+        let identity = f.const_of(-0.0, DType::Float64);
+        let init = f.store(total, &[zero], identity);
+        let sums = row.add_chunk_sums(f, total);
+        let sums = hoist_guards(f, s, last.extent, sums);
+        let sums = loop_nest(f, outer, sums);
         let sum = f.load(total, &[zero]);
-        let rest = one_result(f, s, r, Some((sum, covered)), long);
+        let rest = scalar_reduction(f, s, r, Some((sum, covered)), float64_total);
         let body = f.add_stmt(StmtData::Seq(vec![init, sums, rest]));
         f.add_stmt(StmtData::Alloc(total, body))
     } else {
-        let init = row.started(f);
-        let update = row.strips(f, None);
-        let update = guarded_once(f, s, last.extent, update);
-        let update = nest(f, outer, update);
-        let partial = row.combined(f);
-        let rest = one_result(f, s, r, Some((partial, covered)), long);
+        let init = row.init_partials(f);
+        let update = row.accumulate_vectors(f, None);
+        let update = hoist_guards(f, s, last.extent, update);
+        let update = loop_nest(f, outer, update);
+        let partial = row.combine_partials(f);
+        let rest = scalar_reduction(f, s, r, Some((partial, covered)), float64_total);
         f.add_stmt(StmtData::Seq(vec![init, update, rest]))
     };
     f.add_stmt(StmtData::Alloc(acc, body))
 }
 
-/// Whether a reduction is a sum of float32 that may have too many values for one running total.
-fn is_long(f: &PrimFunc, s: &Stage, r: &Reduction) -> bool {
-    let dtype = f.buffer(target(s).0).dtype;
+/// Whether a reduction is a float32 sum that may have too many values for a float32 running total.
+fn needs_float64_total(f: &PrimFunc, s: &Stage, r: &Reduction) -> bool {
+    let dtype = f.buffer(store_target(s).0).dtype;
     let mut extents = s.axes.iter().filter(|a| a.reduce).map(|a| f.as_int(a.extent));
     let known = extents.try_fold(1i64, |n, e| n.checked_mul(e?));
-    r.op == BinOp::Add && dtype == DType::Float32 && known.is_none_or(|n| n > PART)
+    r.op == BinOp::Add && dtype == DType::Float32 && known.is_none_or(|n| n > FLOAT32_SUM_LENGTH)
 }
 
-/// The vectors of one row of a reduction.
-struct Row<'a> {
+/// The reduction of one row with a vector of partial results.
+struct VectorReduction<'a> {
     s: &'a Stage,
     r: &'a Reduction,
     /// The partial results.
     acc: Buffer,
     /// The number of partial results.
     width: Expr,
-    /// The number of whole vectors in the row.
-    turns: Expr,
+    /// The number of full vectors in the row.
+    vectors: Expr,
 }
 
-impl Row<'_> {
-    /// Initializes the partial results to a value that does not change the result.
-    fn started(&self, f: &mut PrimFunc) -> Stmt {
+impl VectorReduction<'_> {
+    /// Emits the initialization of the partial results to a value that does not change the result.
+    fn init_partials(&self, f: &mut PrimFunc) -> Stmt {
         let lane = f.size_var("lane");
         let at = f.var_expr(lane);
         let identity = match self.r.op {
             // Adding to -0.0 keeps every value, including the sign of a zero.
             BinOp::Add => f.const_of(-0.0, f.buffer(self.acc).dtype),
             BinOp::Mul => f.const_of(1.0, f.buffer(self.acc).dtype),
-            _ => start(f, self.s),
+            _ => initial_value(f, self.s),
         };
         let init = f.store(self.acc, &[at], identity);
         vector_loop(f, lane, self.width, init)
     }
 
-    /// Accumulates vectors into the partial results: all vectors of the row, or those of `part` (the first one, and how many).
-    fn strips(&self, f: &mut PrimFunc, part: Option<(Expr, Expr)>) -> Stmt {
+    /// Emits a loop that accumulates vectors into the partial results: all full vectors of the row, or those of a chunk (the
+    /// index of the first vector, and the number of vectors).
+    fn accumulate_vectors(&self, f: &mut PrimFunc, chunk: Option<(Expr, Expr)>) -> Stmt {
         let last = self.s.axes[self.s.axes.len() - 1];
         let strip = f.size_var("strip");
         let mut at = f.var_expr(strip);
-        let mut turns = self.turns;
-        if let Some((first, count)) = part {
-            (at, turns) = (f.add(first, at), count);
+        let mut iterations = self.vectors;
+        if let Some((first, count)) = chunk {
+            (at, iterations) = (f.add(first, at), count);
         }
         let lane = f.size_var("lane");
         let lane_e = f.var_expr(lane);
         let at = f.mul(at, self.width);
         let at = f.add(at, lane_e);
-        let here = FxHashMap::from_iter([(last.var, at)]);
-        let value = crate::walk::substitute_expr(f, self.r.value, &here);
+        let map = FxHashMap::from_iter([(last.var, at)]);
+        let value = crate::walk::substitute_expr(f, self.r.value, &map);
         let old = f.load(self.acc, &[lane_e]);
         let new = f.binary(self.r.op, old, value);
         let update = f.store(self.acc, &[lane_e], new);
         let update = vector_loop(f, lane, self.width, update);
-        serial(f, strip, turns, update)
+        serial_loop(f, strip, iterations, update)
     }
 
-    /// Reduces the partial results to one value.
-    fn combined(&self, f: &mut PrimFunc) -> Expr {
+    /// Returns the reduction of the partial results to one value.
+    fn combine_partials(&self, f: &mut PrimFunc) -> Expr {
         let (zero, one) = (f.int(0), f.int(1));
         let lanes = f.as_int(self.width).unwrap_or(1) as u16;
         if self.r.op == BinOp::Mul {
@@ -270,7 +288,7 @@ impl Row<'_> {
         f.add_expr(ExprData::Call(combine, [vector].into(), ty))
     }
 
-    /// The product of the partial results, by pairwise multiplication.
+    /// Returns the product of the partial results, computed by pairwise multiplication.
     fn product_of_lanes(&self, f: &mut PrimFunc, lanes: u16) -> Expr {
         let mut factors: Vec<Expr> = (0..i64::from(lanes))
             .map(|lane| {
@@ -286,49 +304,49 @@ impl Row<'_> {
         factors[0]
     }
 
-    /// Adds the sums of parts of [`PART`] elements to a total.
-    fn sums_of_parts(&self, f: &mut PrimFunc, total: Buffer) -> Stmt {
-        let strips = PART / f.as_int(self.width).unwrap_or(1);
-        let (most, up, zero) = (f.int(strips), f.int(strips - 1), f.int(0));
-        let part = f.size_var("part");
-        let first = f.var_expr(part);
-        let first = f.mul(first, most);
-        let left = f.binary(BinOp::Sub, self.turns, first);
-        let count = f.binary(BinOp::Min, most, left);
-        let init = self.started(f);
-        let update = self.strips(f, Some((first, count)));
-        let sum = self.combined(f);
+    /// Emits a loop that adds the sums of chunks of [`FLOAT32_SUM_LENGTH`] elements to a float64 total.
+    fn add_chunk_sums(&self, f: &mut PrimFunc, total: Buffer) -> Stmt {
+        let chunk_vectors = FLOAT32_SUM_LENGTH / f.as_int(self.width).unwrap_or(1);
+        let (size, up, zero) = (f.int(chunk_vectors), f.int(chunk_vectors - 1), f.int(0));
+        let chunk = f.size_var("part");
+        let first = f.var_expr(chunk);
+        let first = f.mul(first, size);
+        let left = f.binary(BinOp::Sub, self.vectors, first);
+        let count = f.binary(BinOp::Min, size, left);
+        let init = self.init_partials(f);
+        let update = self.accumulate_vectors(f, Some((first, count)));
+        let sum = self.combine_partials(f);
         let sum = f.add_expr(ExprData::Cast(Ty::scalar(DType::Float64), sum));
         let old = f.load(total, &[zero]);
         let sum = f.binary(BinOp::Add, old, sum);
         let add = f.store(total, &[zero], sum);
         let body = f.add_stmt(StmtData::Seq(vec![init, update, add]));
-        let parts = f.add(self.turns, up);
-        let parts = f.binary(BinOp::FloorDiv, parts, most);
-        serial(f, part, parts, body)
+        let chunks = f.add(self.vectors, up);
+        let chunks = f.binary(BinOp::FloorDiv, chunks, size);
+        serial_loop(f, chunk, chunks, body)
     }
 }
 
-/// One result in a scalar accumulator, which is float64 for `long` sums. `from` is the reduced value of the first positions of the
-/// last axis, and the number of these positions.
-fn one_result(
+/// Emits the reduction of one result in a scalar accumulator, which is float64 with `float64_total`. `from` is the reduced value
+/// of the first positions of the last axis, and the number of these positions.
+fn scalar_reduction(
     f: &mut PrimFunc,
     s: &Stage,
     r: &Reduction,
     from: Option<(Expr, Expr)>,
-    long: bool,
+    float64_total: bool,
 ) -> Stmt {
-    let (buffer, indices) = target(s);
+    let (buffer, indices) = store_target(s);
     let dtype = f.buffer(buffer).dtype;
-    let kept = if long { DType::Float64 } else { dtype };
-    let as_kept = |f: &mut PrimFunc, e: Expr| match f.expr_ty(e).dtype == kept {
+    let total_dtype = if float64_total { DType::Float64 } else { dtype };
+    let to_total_dtype = |f: &mut PrimFunc, e: Expr| match f.expr_ty(e).dtype == total_dtype {
         true => e,
-        false => f.add_expr(ExprData::Cast(Ty::scalar(kept), e)),
+        false => f.add_expr(ExprData::Cast(Ty::scalar(total_dtype), e)),
     };
-    let acc = accumulator(f, kept, 1);
+    let acc = new_accumulator(f, total_dtype, 1);
     let zero = f.int(0);
-    let first = start(f, s);
-    let first = as_kept(f, first);
+    let first = initial_value(f, s);
+    let first = to_total_dtype(f, first);
     let first = match from {
         Some((partial, _)) => f.binary(r.op, first, partial),
         None => first,
@@ -346,13 +364,13 @@ fn one_result(
         last.extent = f.binary(BinOp::Sub, last.extent, covered);
     }
     let old = f.load(acc, &[zero]);
-    let value = as_kept(f, value);
+    let value = to_total_dtype(f, value);
     let new = f.binary(r.op, old, value);
     let update = f.store(acc, &[zero], new);
     let update = guards::wrap(f, &s.guards, update);
-    let update = nest(f, &axes, update);
+    let update = loop_nest(f, &axes, update);
     let mut result = f.load(acc, &[zero]);
-    if kept != dtype {
+    if total_dtype != dtype {
         result = f.add_expr(ExprData::Cast(Ty::scalar(dtype), result));
     }
     let finish = f.store(buffer, &indices, result);
@@ -360,21 +378,22 @@ fn one_result(
     f.add_stmt(StmtData::Alloc(acc, body))
 }
 
-/// A reduction over rows with one spatial axis: its strips run in parallel.
-pub(super) fn strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
+/// Emits a reduction with one spatial axis as a parallel loop over strips of adjacent results.
+pub(super) fn parallel_column_strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let axis = s.axes[0];
-    let r = s.reduction(f).expect("only reductions have a vectorized spatial axis before the last");
-    if let Some(function) = extremes::function(f, s, &r, axis) {
-        let few = is_few(f, axis);
+    let r =
+        s.reduction(f).expect("only reductions are vectorized over an axis before the last one");
+    if let Some(function) = column_extrema::accumulate_symbol(f, s, &r, axis) {
+        let few = has_few_results(f, axis);
         let one_strip = register_strips(f, s, &r, axis);
-        let tiles = extremes::strips(f, s, &r, axis, &function);
+        let tiles = column_extrema::parallel_column_tiles(f, s, &r, axis, &function);
         return f.add_stmt(StmtData::If(few, one_strip, Some(tiles)));
     }
     let w = column_lanes(f, r.value);
     let (width, up) = (f.int(w), f.int(w - 1));
     let mut one = s.clone();
     one.axes.drain(..1);
-    let work = work(f, &one);
+    let work = estimated_work(f, &one);
     let work = f.mul(work, width);
     let strip = f.size_var("strip");
     let at = f.var_expr(strip);
@@ -388,9 +407,9 @@ pub(super) fn strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let rest = s.substituted(f, &FxHashMap::from_iter([(axis.var, position)]));
     let r = rest.reduction(f).expect("substitution keeps the form");
     let extent = f.binary(BinOp::Sub, axis.extent, at);
-    let part = columns(f, &rest, &r, Axis { var: column, extent, ..axis });
+    let part = column_strips(f, &rest, &r, Axis { var: column, extent, ..axis });
     let body = f.add_stmt(StmtData::If(full, whole, Some(part)));
-    let turns = f.add(axis.extent, up);
-    let turns = f.binary(BinOp::FloorDiv, turns, width);
-    row_loop(f, &[strip], &[turns], work, body, &[])
+    let iterations = f.add(axis.extent, up);
+    let iterations = f.binary(BinOp::FloorDiv, iterations, width);
+    parallel_row_loop(f, &[strip], &[iterations], work, body, &[])
 }

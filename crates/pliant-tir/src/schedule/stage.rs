@@ -1,4 +1,4 @@
-//! Stages: loop nests around one block in the plain form that tensor expressions produce, parsed into their parts.
+//! Stages: loop nests around a single block, in the form that tensor expressions produce.
 
 use std::sync::Arc;
 
@@ -8,65 +8,66 @@ use pliant_ir::tir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::reach;
+use super::slice_bounds;
 use crate::guards::{self, Guard};
-use crate::walk::{for_each_stmt, own_exprs, substitute, substitute_expr, uses_any};
+use crate::walk::{direct_exprs, for_each_stmt, substitute, substitute_expr, uses_any};
 
-/// An axis of a stage: runs over `0..extent`.
+/// An axis of a stage. Its values are `0..extent`.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
-    /// Its variable in the stage's expressions.
+    /// The variable of the axis in the expressions of the stage.
     pub var: Var,
-    /// How many values it takes.
+    /// The number of values.
     pub extent: Expr,
-    /// Whether it is a reduction axis.
+    /// Whether the axis is a reduction axis.
     pub reduce: bool,
 }
 
-/// What a stage does for each point of its axes.
+/// The action of a stage at each point of its axes.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// Writes one element.
+    /// Stores one element.
     Store {
         /// The buffer that is written.
         buffer: Buffer,
-        /// One index per dim.
+        /// The indices, one for each dim.
         indices: Box<[Expr]>,
         /// The value that is stored.
         value: Expr,
     },
-    /// Anything else.
+    /// Any other statement.
     Other(Stmt),
 }
 
-/// A buffer, the indices of an element, and whether the element is written. Empty indices stand for any element.
+/// An access: the buffer, the indices of the element, and whether the element is written. Empty indices mean that any element may
+/// be accessed.
 pub type Access = (Buffer, Box<[Expr]>, bool);
 
-/// A stage.
+/// A stage: a loop nest around a single block.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// The block's name.
+    /// The name of the block.
     pub name: Arc<str>,
     /// The axes, outermost first.
     pub axes: Vec<Axis>,
-    /// Bindings and checks at each point, in front of its accesses.
+    /// The bindings and checks at each point, in front of its accesses.
     pub guards: Vec<Guard>,
-    /// The value (for a store) or statement that runs at the first point of the reduction axes.
+    /// The start of the reduction, at the first point of the reduction axes.
     pub init: Option<Init>,
-    /// What happens at each point.
+    /// The action at each point.
     pub body: Body,
 }
 
 /// The start of a reduction.
 #[derive(Clone, Debug)]
 pub enum Init {
-    /// The element that the body writes gets this value.
+    /// The element that the body stores is initialized to this value.
     Value(Expr),
-    /// Anything else.
+    /// Any other statement.
     Other(Stmt),
 }
 
-/// The parts of a reduction `C[..] = op(C[..], value)`.
+/// A reduction `C[..] = op(C[..], value)`.
 #[derive(Clone, Debug)]
 pub struct Reduction {
     /// The operation that combines values.
@@ -75,7 +76,7 @@ pub struct Reduction {
     pub value: Expr,
 }
 
-/// A part of a function's body.
+/// An item of a function's body.
 #[derive(Clone, Debug)]
 pub enum Item {
     /// A stage.
@@ -84,43 +85,53 @@ pub enum Item {
     Other(Stmt),
 }
 
-/// Parses a function's body: the buffers that are live throughout it, and its parts in order.
-pub fn parse(f: &mut PrimFunc) -> (Vec<Buffer>, Vec<Item>) {
+/// Parses the body of a function. Returns the buffers that are allocated around the whole body, and the items of the body in
+/// order.
+pub fn parse_body(f: &mut PrimFunc) -> (Vec<Buffer>, Vec<Item>) {
     let (mut allocs, mut items) = (Vec::new(), Vec::new());
     let body = f.body;
-    split(f, body, &mut allocs, &mut items, true);
+    collect_items(f, body, &mut allocs, &mut items, true);
     (allocs, items)
 }
 
-fn split(f: &mut PrimFunc, s: Stmt, allocs: &mut Vec<Buffer>, items: &mut Vec<Item>, top: bool) {
+fn collect_items(
+    f: &mut PrimFunc,
+    s: Stmt,
+    allocs: &mut Vec<Buffer>,
+    items: &mut Vec<Item>,
+    top: bool,
+) {
     match f.stmt(s).clone() {
-        StmtData::Seq(list) => list.into_iter().for_each(|s| split(f, s, allocs, items, false)),
+        StmtData::Seq(list) => {
+            list.into_iter().for_each(|s| collect_items(f, s, allocs, items, false))
+        }
         StmtData::Alloc(b, body) if top => {
             allocs.push(b);
-            split(f, body, allocs, items, true);
+            collect_items(f, body, allocs, items, true);
         }
         StmtData::Block(b)
             if top && b.iters.is_empty() && b.predicate.is_none() && b.init.is_none() =>
         {
             allocs.extend(b.allocs.iter().copied());
-            split(f, b.body, allocs, items, true);
+            collect_items(f, b.body, allocs, items, true);
         }
-        _ => items.push(match stage(f, s) {
+        _ => items.push(match parse_stage(f, s) {
             Some(stage) => Item::Stage(stage),
             None => Item::Other(s),
         }),
     }
 }
 
-/// Whether a statement calls functions other than the library's slice functions. Such calls run one after the other, as written.
-pub fn calls_out(f: &PrimFunc, s: Stmt) -> bool {
+/// Whether a statement calls functions other than slice functions of the run-time library. Such calls are not reordered or
+/// parallelized.
+pub fn calls_non_slice_functions(f: &PrimFunc, s: Stmt) -> bool {
     let mut found = false;
     for_each_stmt(f, s, &mut |_, data| {
-        own_exprs(data, |e| {
+        direct_exprs(data, |e| {
             for_each_expr(f, e, |e| match f.expr(e) {
                 ExprData::Call(Intrin::CallPacked | Intrin::CallKernel, ..) => found = true,
                 ExprData::Call(Intrin::CallExtern, args, _) => {
-                    found |= reach::kind(f, args).is_none();
+                    found |= slice_bounds::callee_kind(f, args).is_none();
                 }
                 _ => {}
             });
@@ -129,9 +140,9 @@ pub fn calls_out(f: &PrimFunc, s: Stmt) -> bool {
     found
 }
 
-/// Parses a statement as a stage; `None` for other forms, and for statements for which [`calls_out`] is true.
-pub fn stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
-    if calls_out(f, s) {
+/// Parses a statement as a stage. Returns `None` for statements of other forms, and if [`calls_non_slice_functions`].
+pub fn parse_stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
+    if calls_non_slice_functions(f, s) {
         return None;
     }
     let mut loops: FxHashMap<Var, (Expr, Expr)> = FxHashMap::default();
@@ -145,7 +156,7 @@ pub fn stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
     if block.predicate.is_some() || !block.allocs.is_empty() || block.iters.len() != loops.len() {
         return None;
     }
-    // Extents of triangular nests use the variables of outer loops, which stages do not have.
+    // The extents of triangular loop nests use the variables of outer loops, which stages do not have.
     let varies = |e: Expr| uses_any(f, e, &|v| loops.contains_key(&v));
     if block.iters.iter().any(|i| varies(i.min) || varies(i.extent)) {
         return None;
@@ -153,8 +164,8 @@ pub fn stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
     let (mut axes, mut shifted) = (Vec::new(), FxHashMap::default());
     for iter in &block.iters {
         let ExprData::Var(v) = f.expr(iter.binding) else { return None };
-        let same = loops.remove(v) == Some((iter.min, iter.extent));
-        if !same || iter.kind == IterKind::Opaque || f.expr_ty(iter.binding) != Ty::I64 {
+        let is_loop = loops.remove(v) == Some((iter.min, iter.extent));
+        if !is_loop || iter.kind == IterKind::Opaque || f.expr_ty(iter.binding) != Ty::I64 {
             return None;
         }
         if f.as_int(iter.min) != Some(0) {
@@ -169,7 +180,7 @@ pub fn stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
     }
     let body = substitute(f, block.body, &shifted);
     let init = block.init.map(|s| substitute(f, s, &shifted));
-    let (guards, body) = guards::unwrap(f, body);
+    let (guards, body) = guards::split_guards(f, body);
     let body = match f.stmt(body).clone() {
         StmtData::Store { buffer, indices, value } => Body::Store { buffer, indices, value },
         _ => Body::Other(body),
@@ -186,7 +197,7 @@ pub fn stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
 }
 
 impl Stage {
-    /// The spatial axes before the first reduction axis.
+    /// Returns the number of spatial axes before the first reduction axis.
     pub fn leading_spatial(&self) -> usize {
         self.axes.iter().take_while(|a| !a.reduce).count()
     }
@@ -196,14 +207,14 @@ impl Stage {
         self.axes.iter().any(|a| a.reduce)
     }
 
-    /// The reduction that the body computes, if it is one.
+    /// Returns the reduction that the stage computes, if it is one.
     pub fn reduction(&self, f: &PrimFunc) -> Option<Reduction> {
         let Body::Store { buffer, indices, value } = &self.body else { return None };
         if !self.reduces() || matches!(self.init, Some(Init::Other(_))) {
             return None;
         }
-        // Scheduled reductions load and store their result outside of the guards, so no guard may protect the result.
-        // An init that writes the same element without a guard proves that.
+        // Scheduled reductions load and store their result outside of the guards, so no guard may be needed for the result. An
+        // init, which writes the same element without a guard, proves this.
         if self.init.is_none() && !self.guards.is_empty() {
             return None;
         }
@@ -219,15 +230,16 @@ impl Stage {
             (false, true) => *a,
             _ => return None,
         };
-        let reduced = self.reduced(f);
-        let own_index = indices.iter().any(|&i| uses_any(f, i, &|v| reduced.contains(&v)));
-        let rereads =
-            self.guards.iter().map(Guard::expr).chain([value]).any(|e| loads(f, e, *buffer));
-        (!own_index && !rereads).then_some(Reduction { op: *op, value })
+        let reduction_vars = self.reduction_vars(f);
+        let indexed_by_reduction =
+            indices.iter().any(|&i| uses_any(f, i, &|v| reduction_vars.contains(&v)));
+        let reads_result =
+            self.guards.iter().map(Guard::expr).chain([value]).any(|e| loads_from(f, e, *buffer));
+        (!indexed_by_reduction && !reads_result).then_some(Reduction { op: *op, value })
     }
 
-    /// Variables that vary along the reduction axes: the axes, and variables that guards bind to values that do.
-    pub fn reduced(&self, f: &PrimFunc) -> FxHashSet<Var> {
+    /// Returns the variables that vary along the reduction axes: the axes, and variables that guards bind to values that vary.
+    pub fn reduction_vars(&self, f: &PrimFunc) -> FxHashSet<Var> {
         let mut vars: FxHashSet<Var> =
             self.axes.iter().filter(|a| a.reduce).map(|a| a.var).collect();
         for guard in &self.guards {
@@ -240,7 +252,7 @@ impl Stage {
         vars
     }
 
-    /// Every access of the stage.
+    /// Returns all accesses of the stage.
     pub fn accesses(&self, f: &PrimFunc) -> Vec<Access> {
         let mut out = Vec::new();
         let mut exprs: Vec<Expr> = self.guards.iter().map(Guard::expr).collect();
@@ -262,13 +274,13 @@ impl Stage {
                 if let StmtData::Store { buffer, indices, .. } = data {
                     out.push((*buffer, indices.clone(), true));
                 }
-                own_exprs(data, |e| exprs.push(e));
+                direct_exprs(data, |e| exprs.push(e));
             });
         }
         for e in exprs {
             for_each_expr(f, e, |e| match f.expr(e) {
                 ExprData::Load(b, indices) => out.push((*b, indices.clone(), false)),
-                // A linked function may write through an address, and reach any element from there.
+                // A linked function may write through an address, and may access any element from there.
                 ExprData::Call(Intrin::AddressOf, args, _) => {
                     if let ExprData::Load(b, _) = f.expr(args[0]) {
                         out.push((*b, [].into(), true));
@@ -280,7 +292,7 @@ impl Stage {
         out
     }
 
-    /// The stage with variables replaced in its guards, init and body.
+    /// Returns the stage with variables replaced in its guards, init and body.
     pub fn substituted(&self, f: &mut PrimFunc, map: &FxHashMap<Var, Expr>) -> Stage {
         let mut s = self.clone();
         for guard in &mut s.guards {
@@ -303,7 +315,7 @@ impl Stage {
 }
 
 /// Whether an expression loads from a buffer.
-pub fn loads(f: &PrimFunc, e: Expr, buffer: Buffer) -> bool {
+pub fn loads_from(f: &PrimFunc, e: Expr, buffer: Buffer) -> bool {
     let mut found = false;
     for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer));
     found

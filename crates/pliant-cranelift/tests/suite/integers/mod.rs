@@ -10,7 +10,7 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, PrimFunc, StmtData, Ty, Var
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_sym::SymArena;
 use pliant_tensor::{DType, Tensor};
-use pliant_tir::fit::{Fit, Interval};
+use pliant_tir::overflow_analysis::{Interval, OverflowAnalysis};
 use term::{Random, TYPES, Term, wrapped};
 
 /// A function that stores expressions over the buffers `A` to `E`, one for each type, to `O[k, i]` as int64. The form
@@ -252,13 +252,13 @@ fn bounded(random: &mut Random) -> (Vec<Interval>, Vec<Vec<i64>>) {
 fn check_fact(term: &Term, bounds: &[Interval], points: &[Vec<i64>]) {
     let mut f = PrimFunc::new();
     let vars: Vec<_> = TYPES.iter().map(|&d| f.add_var("x", VarTy::Value(Ty::scalar(d)))).collect();
-    let mut fit = Fit::default();
+    let mut overflow = OverflowAnalysis::default();
     for (&v, &b) in vars.iter().zip(bounds) {
-        fit.bound(v, b);
+        overflow.assume_range(v, b);
     }
     let leaves: Vec<Expr> = vars.iter().map(|&v| f.var_expr(v)).collect();
     let e = term.build(&mut f, &leaves);
-    let fact = fit.fact(&f, e, &|_| None);
+    let fact = overflow.fact(&f, e, &|_| None);
     let (mut arena, mut bridge) = (SymArena::new(), SymBridge::new());
     let sym = bridge.to_sym(&f, &mut arena, e);
     for at in points {
@@ -268,7 +268,7 @@ fn check_fact(term: &Term, bounds: &[Interval], points: &[Vec<i64>]) {
         let Some(spelled) = term.spelled(at) else { continue };
         assert!(!fact.exact || spelled == machine, "exact, not {spelled}: {}", claim());
         let apart = (spelled - machine) % (1i128 << 64);
-        assert!(!fact.ring || apart == 0, "ring, not {spelled}: {}", claim());
+        assert!(!fact.congruent || apart == 0, "congruent, not {spelled}: {}", claim());
         let value = |v| vars.iter().position(|&x| bridge.known_sym(x) == Some(v)).map(|i| at[i]);
         if let Some(Ok(v)) = sym.map(|s| arena.evaluate(s, &value)) {
             assert_eq!(i128::from(v), spelled, "as a symbolic integer: {}", claim());
@@ -331,9 +331,9 @@ fn the_overflow_analysis_is_sound_for_random_expressions() {
 fn a_cast_to_bool_is_0_or_1() {
     let mut f = PrimFunc::new();
     let v = f.add_var("x", VarTy::Value(Ty::scalar(DType::Int8)));
-    let mut fit = Fit::default();
-    fit.bound(v, Interval::new(2, 8));
+    let mut overflow = OverflowAnalysis::default();
+    overflow.assume_range(v, Interval::new(2, 8));
     let x = f.var_expr(v);
     let e = f.add_expr(ExprData::Cast(Ty::BOOL, x));
-    assert_eq!(fit.fact(&f, e, &|_| None).range, Interval::new(0, 1));
+    assert_eq!(overflow.fact(&f, e, &|_| None).range, Interval::new(0, 1));
 }

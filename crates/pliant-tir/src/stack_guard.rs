@@ -1,4 +1,4 @@
-//! Large stacks for deeply nested functions: recursion over them runs on a thread with a large stack.
+//! Guards against stack overflow: recursion over deeply nested functions runs on a thread with a large stack.
 
 use std::thread::Builder;
 
@@ -6,16 +6,16 @@ use pliant_ir::tir::visit::for_each_operand;
 use pliant_ir::tir::{Expr, PrimFunc, Stmt};
 use pliant_pool::start_scoped;
 
-use crate::walk::{children, for_each_stmt, own_exprs};
+use crate::walk::{children, direct_exprs, for_each_stmt};
 
 /// Expressions nested deeper than this count as deep.
 const DEEP_EXPR: usize = 200;
 /// Statements nested deeper than this count as deep.
 const DEEP_STMT: usize = 64;
-/// The size of the large stack. The address range is reserved; memory is committed only as needed.
+/// The size of a large stack in bytes. The address range is reserved, and memory is committed only as needed.
 const LARGE_STACK: usize = 512 << 20;
 
-/// Whether a function is nested so deeply that recursion over it might not fit the stack of an ordinary thread.
+/// Whether a function is nested so deeply that recursion over it might overflow the stack of an ordinary thread.
 pub fn is_deep(f: &PrimFunc) -> bool {
     if depths(f, f.num_exprs()).any(|depth| depth > DEEP_EXPR) {
         return true;
@@ -30,40 +30,40 @@ pub fn is_deep(f: &PrimFunc) -> bool {
     false
 }
 
-/// Whether a statement has an expression that is nested so deeply that recursion over it might not fit the stack of an
-/// ordinary thread.
+/// Whether a statement has an expression that is nested so deeply that recursion over it might overflow the stack of an ordinary
+/// thread.
 pub fn has_deep_expr(f: &PrimFunc, s: Stmt) -> bool {
-    let mut own = Vec::new();
-    for_each_stmt(f, s, &mut |_, data| own_exprs(data, |e| own.push(e.as_u32() as usize)));
-    let count = own.iter().max().map_or(0, |last| last + 1);
+    let mut roots = Vec::new();
+    for_each_stmt(f, s, &mut |_, data| direct_exprs(data, |e| roots.push(e.as_u32() as usize)));
+    let count = roots.iter().max().map_or(0, |last| last + 1);
     let depths: Vec<usize> = depths(f, count).collect();
-    own.iter().any(|&e| depths[e] > DEEP_EXPR)
+    roots.iter().any(|&e| depths[e] > DEEP_EXPR)
 }
 
-/// The nesting depths of the first `count` expressions of a function; 1 for an expression without operands.
+/// Returns the nesting depths of the first `count` expressions of a function. An expression without operands has depth 1.
 fn depths(f: &PrimFunc, count: usize) -> impl Iterator<Item = usize> {
     let mut depths: Vec<usize> = Vec::with_capacity(count);
     (0..count).map(move |i| {
-        let mut below = 0;
+        let mut operand_depth = 0;
         // Operands have smaller ids than the expressions that use them.
         for_each_operand(f.expr(Expr::from_u32(i as u32)), |a| {
-            below = below.max(depths[a.as_u32() as usize]);
+            operand_depth = operand_depth.max(depths[a.as_u32() as usize]);
         });
-        depths.push(below + 1);
-        below + 1
+        depths.push(operand_depth + 1);
+        operand_depth + 1
     })
 }
 
-/// Runs `work` on this thread, or on a thread with a large stack if `deep`.
+/// Runs `task` on the calling thread, or on a new thread with a large stack if `deep`. Panics of the task are propagated.
 ///
 /// # Errors
 /// The system cannot start the thread.
-pub fn run<T: Send>(deep: bool, work: impl FnOnce() -> T + Send) -> std::io::Result<T> {
+pub fn run<T: Send>(deep: bool, task: impl FnOnce() -> T + Send) -> std::io::Result<T> {
     if !deep {
-        return Ok(work());
+        return Ok(task());
     }
     std::thread::scope(|scope| {
-        let thread = start_scoped(scope, Builder::new(), LARGE_STACK, work)?;
+        let thread = start_scoped(scope, Builder::new(), LARGE_STACK, task)?;
         match thread.join() {
             Ok(result) => Ok(result),
             Err(panic) => std::panic::resume_unwind(panic),

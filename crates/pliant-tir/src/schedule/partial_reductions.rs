@@ -1,38 +1,38 @@
-//! Partial reductions: the reduction of many values to few results is cut into pieces along its first and last reduction axes. The
-//! pieces run in parallel and write partial results, which a second reduction combines. Pieces depend on sizes and not on the
-//! number of threads, so neither do results.
+//! Partial reductions: a reduction of many values to few results is split into pieces along its first and last reduction axes.
+//! The pieces run in parallel and write partial results, which a second reduction combines. The pieces do not depend on the
+//! number of threads, so the results do not either.
 
 use pliant_ir::tir::{BinOp, Buffer, BufferData, Expr, PrimFunc, Scope, Stmt, StmtData, Var};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
-use super::emit::{grain, inner, vector_axis};
-use super::group::{product, row_loop};
-use super::reductions::target;
+use super::emit::{grain, serial_loops, vector_axis};
+use super::reductions::store_target;
+use super::row_groups::{parallel_row_loop, product_of};
 use super::stage::{Axis, Body, Init, Reduction, Stage};
 
-/// The number of results from which on strips of results are enough work for all threads.
-const MANY_RESULTS: i64 = 1024;
-/// Minimum number of pieces. With fewer, a second reduction does not pay.
-const LEAST_PIECES: i64 = 4;
+/// Reductions with at least this many results are not split, because strips of results keep all threads busy.
+const MIN_PARALLEL_RESULTS: i64 = 1024;
+/// Minimum number of pieces. With fewer pieces, the second reduction is not worth its cost.
+const MIN_PIECES: i64 = 4;
 
-/// The number of values of a piece: about 16 microseconds.
+/// The number of values of a piece, which takes about 16 microseconds.
 fn piece_values() -> i64 {
     16 * grain()
 }
 
-/// A reduction axis that is cut.
-struct Cut {
-    /// The number of the piece.
+/// A reduction axis that is split into pieces.
+struct SplitAxis {
+    /// The axis over pieces.
     piece: Axis,
-    /// The position in the piece.
+    /// The axis over the positions in a piece.
     within: Axis,
-    /// The size of a piece.
+    /// The number of positions of a piece. The last piece may have fewer.
     size: Expr,
 }
 
-impl Cut {
-    fn of(f: &mut PrimFunc, axis: Axis, size: Expr) -> Cut {
+impl SplitAxis {
+    fn of(f: &mut PrimFunc, axis: Axis, size: Expr) -> SplitAxis {
         let one = f.int(1);
         let up = f.binary(BinOp::Sub, size, one);
         let up = f.add(axis.extent, up);
@@ -43,10 +43,10 @@ impl Cut {
         let left = f.binary(BinOp::Sub, axis.extent, first);
         let extent = f.binary(BinOp::Min, size, left);
         let within = Axis { var: f.size_var("within"), extent, reduce: true };
-        Cut { piece, within, size }
+        SplitAxis { piece, within, size }
     }
 
-    /// The position on the axis.
+    /// Returns the position on the original axis.
     fn position(&self, f: &mut PrimFunc) -> Expr {
         let [piece, within] = [self.piece.var, self.within.var].map(|v| f.var_expr(v));
         let first = f.mul(piece, self.size);
@@ -54,58 +54,60 @@ impl Cut {
     }
 }
 
-/// `whole`, which emits the stage, or the stage in pieces if it reduces many values to few results.
-pub(super) fn or_whole(
+/// Emits the stage in pieces if it reduces many values to few results, which may depend on its sizes at run time. Otherwise calls
+/// `whole`, which emits the stage.
+pub(super) fn emit_pieces_or_whole(
     f: &mut PrimFunc,
     s: &Stage,
     whole: impl FnOnce(&mut PrimFunc) -> Stmt,
 ) -> Stmt {
-    let Some(r) = s.reduction(f).filter(|r| is_cut(f, s, r)) else { return whole(f) };
+    let Some(r) = s.reduction(f).filter(|r| can_split(f, s, r)) else { return whole(f) };
     let whole = whole(f);
     let extents: Vec<Expr> = s.axes.iter().map(|a| a.extent).collect();
-    let (values, least) = (product(f, &extents), f.int(LEAST_PIECES * piece_values()));
-    let mut large = f.binary(BinOp::Le, least, values);
+    let (values, min_values) = (product_of(f, &extents), f.int(MIN_PIECES * piece_values()));
+    let mut large = f.binary(BinOp::Le, min_values, values);
     if s.leading_spatial() > 0 {
-        let many = f.int(MANY_RESULTS);
+        let many = f.int(MIN_PARALLEL_RESULTS);
         let few = f.binary(BinOp::Lt, s.axes[0].extent, many);
         large = f.binary(BinOp::And, large, few);
     }
-    let pieces = in_pieces(f, s, &r);
+    let pieces = emit_pieces(f, s, &r);
     f.add_stmt(StmtData::If(large, pieces, Some(whole)))
 }
 
-/// Whether a stage can be cut, and is large enough for some sizes.
-fn is_cut(f: &PrimFunc, s: &Stage, r: &Reduction) -> bool {
+/// Whether a stage can be split into pieces, and may be large enough at run time.
+fn can_split(f: &PrimFunc, s: &Stage, r: &Reduction) -> bool {
     let spatial = s.leading_spatial();
-    let dtype = f.buffer(target(s).0).dtype;
-    // Partial sums of 16 bits would lose digits.
+    let dtype = f.buffer(store_target(s).0).dtype;
+    // 16-bit partial sums would lose precision.
     let rounds = matches!(dtype, DType::Float16 | DType::BFloat16)
         && !matches!(r.op, BinOp::Min | BinOp::Max);
     let columns = spatial == 0 || (spatial == 1 && vector_axis(f, s) == Some(0));
     let values = s.axes.iter().try_fold(1i64, |n, a| Some(n.saturating_mul(f.as_int(a.extent)?)));
-    let large = values.is_none_or(|n| n >= LEAST_PIECES * piece_values());
+    let large = values.is_none_or(|n| n >= MIN_PIECES * piece_values());
     let ordered = s.axes[spatial..].iter().all(|a| a.reduce);
     let plain = s.guards.is_empty() && matches!(s.init, Some(Init::Value(_)));
-    let many = spatial == 1 && f.as_int(s.axes[0].extent).is_some_and(|n| n >= MANY_RESULTS);
+    let many =
+        spatial == 1 && f.as_int(s.axes[0].extent).is_some_and(|n| n >= MIN_PARALLEL_RESULTS);
     columns && ordered && plain && large && !many && !rounds
 }
 
-/// The stage in pieces.
-fn in_pieces(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
+/// Emits the stage in pieces.
+fn emit_pieces(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
     let spatial = s.leading_spatial();
     // The number of rows in a piece.
     let rows = f.size_var("piece_rows");
-    let cuts = cuts(f, s, rows);
+    let split = split_axes(f, s, rows);
     let mut map = FxHashMap::default();
-    for (axis, cut) in &cuts {
-        let position = cut.position(f);
+    for (axis, axis_split) in &split {
+        let position = axis_split.position(f);
         map.insert(axis.var, position);
     }
     let value = crate::walk::substitute_expr(f, r.value, &map);
-    let pieces: Vec<Axis> = cuts.iter().map(|(_, cut)| cut.piece).collect();
+    let pieces: Vec<Axis> = split.iter().map(|(_, axis_split)| axis_split.piece).collect();
     let within = s.axes[spatial..].iter().map(|axis| {
-        let cut = cuts.iter().find(|(own, _)| own.var == axis.var);
-        cut.map_or(*axis, |(_, cut)| cut.within)
+        let axis_split = split.iter().find(|(original, _)| original.var == axis.var);
+        axis_split.map_or(*axis, |(_, axis_split)| axis_split.within)
     });
     let within: Vec<Axis> = within.collect();
     let results = &s.axes[..spatial];
@@ -114,35 +116,35 @@ fn in_pieces(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
     let index: Vec<Expr> = pieces.iter().chain(results).map(|a| f.var_expr(a.var)).collect();
     let one_piece = Reduction { op: r.op, value };
     let axes = [&pieces[..], results, &within].concat();
-    let start = identity(f, s, r);
-    let first = reduction(f, s, &one_piece, (partial, index.clone().into()), axes, start);
-    let first = one_piece_each(f, &first, pieces.len());
+    let start = identity_value(f, s, r);
+    let first = reduction_stage(f, s, &one_piece, (partial, index.clone().into()), axes, start);
+    let first = piece_loop(f, &first, pieces.len());
 
     let all_pieces = Reduction { op: r.op, value: f.load(partial, &index) };
     let pieces = pieces.iter().map(|a| Axis { reduce: true, ..*a });
     let axes: Vec<Axis> = results.iter().copied().chain(pieces).collect();
-    let start = super::reductions::start(f, s);
-    let second = reduction(f, s, &all_pieces, target(s), axes, start);
-    let second = inner(f, &second);
+    let start = super::reductions::initial_value(f, s);
+    let second = reduction_stage(f, s, &all_pieces, store_target(s), axes, start);
+    let second = serial_loops(f, &second);
 
     let body = f.add_stmt(StmtData::Seq(vec![first, second]));
     let body = f.add_stmt(StmtData::Alloc(partial, body));
-    let size = rows_of_piece(f, s);
+    let size = rows_per_piece(f, s);
     f.add_stmt(StmtData::Let(rows, size, body))
 }
 
-/// A parallel loop whose iterations compute one piece each.
-fn one_piece_each(f: &mut PrimFunc, s: &Stage, pieces: usize) -> Stmt {
+/// Emits a parallel loop with one piece per iteration. The first `pieces` axes of the stage are those over pieces.
+fn piece_loop(f: &mut PrimFunc, s: &Stage, pieces: usize) -> Stmt {
     let (vars, extents): (Vec<Var>, Vec<Expr>) =
         s.axes[..pieces].iter().map(|a| (a.var, a.extent)).unzip();
     let mut rest = s.clone();
     rest.axes.drain(..pieces);
-    let (work, body) = (f.int(grain()), inner(f, &rest));
-    row_loop(f, &vars, &extents, work, body, &[])
+    let (work, body) = (f.int(grain()), serial_loops(f, &rest));
+    parallel_row_loop(f, &vars, &extents, work, body, &[])
 }
 
-/// A stage that reduces into an element of a buffer, starting with `start`.
-fn reduction(
+/// Returns a stage that reduces into an element of a buffer, starting with `start`.
+fn reduction_stage(
     f: &mut PrimFunc,
     s: &Stage,
     r: &Reduction,
@@ -156,42 +158,43 @@ fn reduction(
     Stage { name: s.name.clone(), axes, guards: Vec::new(), init: Some(Init::Value(start)), body }
 }
 
-/// The first reduction axis, cut into pieces of `rows`. If it has rows along further axes and there is one result, the last axis is
-/// cut too, since rows may be long.
-fn cuts(f: &mut PrimFunc, s: &Stage, rows: Var) -> Vec<(Axis, Cut)> {
+/// Splits the first reduction axis into pieces of `rows` positions. If there is one result and more than one axis, the last axis
+/// is split too, because rows may be long. Returns the split axes with the original ones.
+fn split_axes(f: &mut PrimFunc, s: &Stage, rows: Var) -> Vec<(Axis, SplitAxis)> {
     let (first, last) = (s.axes[s.leading_spatial()], s.axes[s.axes.len() - 1]);
     let rows = f.var_expr(rows);
-    let mut cuts = vec![(first, Cut::of(f, first, rows))];
-    if cuts_rows(s) {
+    let mut split = vec![(first, SplitAxis::of(f, first, rows))];
+    if splits_rows(s) {
         let values = f.int(piece_values());
-        cuts.push((last, Cut::of(f, last, values)));
+        split.push((last, SplitAxis::of(f, last, values)));
     }
-    cuts
+    split
 }
 
-fn cuts_rows(s: &Stage) -> bool {
+/// Whether the last axis is split too.
+fn splits_rows(s: &Stage) -> bool {
     s.leading_spatial() == 0 && s.axes.len() > 1
 }
 
-/// The number of values of the first reduction axis in a piece.
-fn rows_of_piece(f: &mut PrimFunc, s: &Stage) -> Expr {
+/// Returns the number of positions of the first reduction axis in a piece.
+fn rows_per_piece(f: &mut PrimFunc, s: &Stage) -> Expr {
     let (one, values) = (f.int(1), f.int(piece_values()));
     let mut others: Vec<Expr> = s.axes.iter().map(|a| a.extent).collect();
-    if cuts_rows(s)
+    if splits_rows(s)
         && let Some(last) = others.last_mut()
     {
         *last = f.binary(BinOp::Min, values, *last);
     }
     others.remove(s.leading_spatial());
-    let row = product(f, &others);
+    let row = product_of(f, &others);
     let row = f.binary(BinOp::Max, row, one);
     let rows = f.binary(BinOp::FloorDiv, values, row);
     f.binary(BinOp::Max, rows, one)
 }
 
-/// The buffer of partial results, with the extents of the axes as dims.
+/// Creates the buffer of partial results. Its dims are the extents of the axes.
 fn partial_results(f: &mut PrimFunc, s: &Stage, axes: &[Axis]) -> Buffer {
-    let dtype = f.buffer(target(s).0).dtype;
+    let dtype = f.buffer(store_target(s).0).dtype;
     let shape: Vec<Expr> = axes.iter().map(|a| a.extent).collect();
     f.add_buffer(BufferData {
         name: "partial".into(),
@@ -203,15 +206,15 @@ fn partial_results(f: &mut PrimFunc, s: &Stage, axes: &[Axis]) -> Buffer {
     })
 }
 
-/// The value that a piece starts with, which does not change the result.
-fn identity(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Expr {
-    let dtype = f.buffer(target(s).0).dtype;
+/// Returns the initial value of a piece, which does not change the result.
+fn identity_value(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Expr {
+    let dtype = f.buffer(store_target(s).0).dtype;
     match (r.op, &s.init) {
         // Adding to -0.0 keeps every value, including the sign of a zero.
         (BinOp::Add, _) if dtype.is_float() => f.const_of(-0.0, dtype),
         (BinOp::Add, _) => f.const_of(0.0, dtype),
         (BinOp::Mul, _) => f.const_of(1.0, dtype),
         (_, Some(Init::Value(start))) => *start,
-        _ => unreachable!("a reduction that is cut has an init value"),
+        _ => unreachable!("a reduction that is split has an init value"),
     }
 }

@@ -1,31 +1,32 @@
-//! Scalar loops: stages that run point by point, with their init in front. Also vectorizes plain loops that only store.
+//! Scalar loops: emits stages point by point, with their init in front. Also vectorizes loops that copy elements in statements
+//! that are not stages.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, ForKind, PrimFunc, Stmt, StmtData, Ty, Var};
 
-use super::emit::{nest, part, point, vector_axis};
-use super::stage::{Axis, Body, Init, Stage, calls_out, loads};
-use crate::walk::{for_each_stmt, map_stmts, own_exprs, uses_any};
+use super::emit::{guarded_body, loop_nest, unsplit_loops, vector_axis};
+use super::stage::{Axis, Body, Init, Stage, calls_non_slice_functions, loads_from};
+use crate::walk::{direct_exprs, for_each_stmt, map_stmts, uses_any};
 
-/// The scalar loops of a stage. If possible, its init runs before the outermost reduction loop, in its own loops over the spatial
-/// axes, so that it also runs if a reduction axis has no values. An init that reads memory and has spatial axes inside the
-/// reduction runs at the first values of the reduction axes instead, and by itself if a reduction axis has no values.
-pub(super) fn scalar_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
-    let point = point(f, s);
-    let Some(init) = first_value(f, s) else { return nest(f, &s.axes, point) };
+/// Emits the scalar loops of a stage. If possible, its init runs before the outermost reduction loop, in its own loops over the
+/// spatial axes, so that it also runs if a reduction axis is empty. If there are spatial axes inside the reduction and the init
+/// reads memory, it runs at the first values of the reduction axes instead, and in loops of its own if a reduction axis is empty.
+pub(super) fn scalar_loop_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let point = guarded_body(f, s);
+    let Some(init) = init_stmt(f, s) else { return loop_nest(f, &s.axes, point) };
     let Some(outer) = s.axes.iter().position(|a| a.reduce) else {
         let body = f.add_stmt(StmtData::Seq(vec![init, point]));
-        return nest(f, &s.axes, body);
+        return loop_nest(f, &s.axes, body);
     };
     let (front, rest) = s.axes.split_at(outer);
     let spatial: Vec<Axis> = rest.iter().copied().filter(|a| !a.reduce).collect();
     let reduced = |v: Var| rest.iter().any(|a| a.reduce && a.var == v);
-    let apart = !spatial.iter().any(|a| uses_any(f, a.extent, &reduced));
-    if apart && (spatial.is_empty() || !reads(f, init)) {
-        let init = nest(f, &spatial, init);
-        let body = nest(f, rest, point);
+    let is_independent = !spatial.iter().any(|a| uses_any(f, a.extent, &reduced));
+    if is_independent && (spatial.is_empty() || !stmt_reads_memory(f, init)) {
+        let init = loop_nest(f, &spatial, init);
+        let body = loop_nest(f, rest, point);
         let body = f.add_stmt(StmtData::Seq(vec![init, body]));
-        return nest(f, front, body);
+        return loop_nest(f, front, body);
     }
     let (mut first, mut empty) = (None, None);
     let zero = f.int(0);
@@ -38,21 +39,21 @@ pub(super) fn scalar_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let (first, empty) = first.zip(empty).expect("there is a reduction axis");
     let at_first = f.add_stmt(StmtData::If(first, init, None));
     let body = f.add_stmt(StmtData::Seq(vec![at_first, point]));
-    let mut body = nest(f, rest, body);
-    if apart {
-        let alone = nest(f, &spatial, init);
-        let alone = f.add_stmt(StmtData::If(empty, alone, None));
-        body = f.add_stmt(StmtData::Seq(vec![alone, body]));
+    let mut body = loop_nest(f, rest, body);
+    if is_independent {
+        let init_if_empty = loop_nest(f, &spatial, init);
+        let init_if_empty = f.add_stmt(StmtData::If(empty, init_if_empty, None));
+        body = f.add_stmt(StmtData::Seq(vec![init_if_empty, body]));
     }
-    nest(f, front, body)
+    loop_nest(f, front, body)
 }
 
-/// The init of a stage as a statement, at the first values of the reduction axes.
-fn first_value(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
+/// Returns the init of a stage as a statement, at the first values of the reduction axes.
+fn init_stmt(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     let init = match (s.init.as_ref()?, &s.body) {
         (Init::Value(e), Body::Store { buffer, indices, .. }) => f.store(*buffer, indices, *e),
         (Init::Other(s), _) => *s,
-        (Init::Value(_), Body::Other(_)) => unreachable!("values start stores"),
+        (Init::Value(_), Body::Other(_)) => unreachable!("only stores have an init value"),
     };
     let zero = f.int(0);
     let map = s.axes.iter().filter(|a| a.reduce).map(|a| (a.var, zero)).collect();
@@ -60,7 +61,7 @@ fn first_value(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
 }
 
 /// Vectorizes the innermost loops of a statement that only store adjacent elements of a buffer and read no other elements of it.
-pub(super) fn copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
+pub(super) fn vectorize_copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
     map_stmts(f, s, &mut |f, s| {
         let StmtData::For { var, min, extent, kind: ForKind::Serial, body, .. } = *f.stmt(s) else {
             return None;
@@ -69,9 +70,9 @@ pub(super) fn copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
         let mut parts = indices.iter().copied().chain([extent]);
         if f.as_int(min) != Some(0)
             || f.expr_ty(min) != Ty::I64
-            || parts.any(|e| loads(f, e, buffer))
-            || reads_elsewhere(f, value, (buffer, &indices))
-            || calls_out(f, body)
+            || parts.any(|e| loads_from(f, e, buffer))
+            || reads_other_elements(f, value, (buffer, &indices))
+            || calls_non_slice_functions(f, body)
         {
             return None;
         }
@@ -83,24 +84,24 @@ pub(super) fn copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
             body: Body::Store { buffer, indices, value },
         };
         vector_axis(f, &stage)?;
-        Some(part(f, &stage))
+        Some(unsplit_loops(f, &stage))
     })
 }
 
-/// Whether a value reads an element of the buffer other than the one at the indices.
-fn reads_elsewhere(f: &PrimFunc, value: Expr, (buffer, indices): (Buffer, &[Expr])) -> bool {
+/// Whether a value reads an element of the buffer at other indices.
+fn reads_other_elements(f: &PrimFunc, value: Expr, (buffer, indices): (Buffer, &[Expr])) -> bool {
     let mut found = false;
     for_each_expr(f, value, |e| {
-        found |= matches!(f.expr(e), ExprData::Load(b, own) if *b == buffer && **own != *indices);
+        found |= matches!(f.expr(e), ExprData::Load(b, other_indices) if *b == buffer && **other_indices != *indices);
     });
     found
 }
 
 /// Whether a statement reads any buffer.
-fn reads(f: &PrimFunc, s: Stmt) -> bool {
+fn stmt_reads_memory(f: &PrimFunc, s: Stmt) -> bool {
     let mut found = false;
     for_each_stmt(f, s, &mut |_, data| {
-        own_exprs(data, |e| {
+        direct_exprs(data, |e| {
             for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(..)));
         });
     });

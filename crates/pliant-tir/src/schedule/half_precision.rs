@@ -1,7 +1,8 @@
-//! Rewrites arithmetic on 16-bit floats as float32 arithmetic whose results are rounded.
+//! Rewrites arithmetic on 16-bit floats to float32 arithmetic whose results are rounded.
 //!
-//! Every backend computes it this way, so values stay the same. In this form roundings are casts. Selections, minima and maxima are
-//! rounded once, after the operation. Tiles leave the last rounding and the widening of loads to the run-time library.
+//! Backends compute 16-bit floats in the same way, so values do not change. The rewritten form has explicit casts: selections,
+//! minima and maxima are rounded only once, after the operation, and slice functions can do the last rounding and the widening of
+//! loads ([`super::slice_tiles`]).
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};
 use pliant_tensor::{DType, round_to_bf16, round_to_f16};
@@ -14,39 +15,40 @@ pub(super) fn is_half(dtype: DType) -> bool {
     matches!(dtype, DType::Float16 | DType::BFloat16)
 }
 
-/// A stage with its arithmetic on 16-bit floats rewritten to float32. A reduction keeps its operation, by which it is recognized as
-/// a reduction.
-pub(super) fn widened(f: &mut PrimFunc, s: &Stage) -> Stage {
+/// Rewrites the arithmetic of a stage on 16-bit floats to float32. A reduction keeps its operator, so that it is still recognized
+/// as a reduction.
+pub(super) fn widen_arithmetic(f: &mut PrimFunc, s: &Stage) -> Stage {
     let mut s = s.clone();
     let reduction = s.reduction(f);
     let Body::Store { value, .. } = &mut s.body else { return s };
     match (reduction, f.expr(*value).clone()) {
         (Some(r), ExprData::Binary(op, a, b)) => {
-            let new = written_out(f, r.value);
+            let new = widen_expr(f, r.value);
             let old = if r.value == b { a } else { b };
             if new != r.value {
                 *value = f.binary(op, old, new);
             }
         }
         (Some(_), _) => {}
-        (None, _) => *value = written_out(f, *value),
+        (None, _) => *value = widen_expr(f, *value),
     }
     s
 }
 
-fn written_out(f: &mut PrimFunc, value: Expr) -> Expr {
-    ExprRewriter::new(&mut |f, e| rule(f, e)).expr(f, value)
+/// Rewrites an expression with all its operands.
+fn widen_expr(f: &mut PrimFunc, value: Expr) -> Expr {
+    ExprRewriter::new(&mut |f, e| widen_node(f, e)).expr(f, value)
 }
 
-/// Rewrites an operation whose operands have been rewritten.
-fn rule(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
+/// Rewrites an operator whose operands have been rewritten; `None` if it does not change.
+fn widen_node(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
     let ty = f.expr_ty(e);
     let half = is_half(ty.dtype);
     match f.expr(e).clone() {
         ExprData::Binary(op, a, b) if is_half(f.expr_ty(a).dtype) => {
-            // The maximum of two rounded values is the rounded maximum.
+            // Rounding is monotonic, so the maximum of two rounded values is the rounded maximum.
             let selects = matches!(op, BinOp::Min | BinOp::Max);
-            let operand = if selects { unrounded } else { single };
+            let operand = if selects { unrounded } else { to_float32 };
             let (a, b) = (operand(f, a), operand(f, b));
             let wide = f.binary(op, a, b);
             Some(if op.is_predicate() { wide } else { rounded(f, wide, ty) })
@@ -57,8 +59,8 @@ fn rule(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
             let wide = f.add_expr(ExprData::Select(c, a, b));
             Some(rounded(f, wide, ty))
         }
-        ExprData::Call(intrin, args, _) if half && is_function(intrin) => {
-            let args: Vec<Expr> = args.iter().map(|&a| single(f, a)).collect();
+        ExprData::Call(intrin, args, _) if half && computes_float(intrin) => {
+            let args: Vec<Expr> = args.iter().map(|&a| to_float32(f, a)).collect();
             let wide = f.add_expr(ExprData::Call(intrin, args.into(), wide_type(ty)));
             Some(rounded(f, wide, ty))
         }
@@ -66,8 +68,8 @@ fn rule(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
     }
 }
 
-/// Whether an intrinsic computes a float of the type of its operands.
-fn is_function(intrin: Intrin) -> bool {
+/// Whether an intrinsic computes a float of the same type as its operands.
+fn computes_float(intrin: Intrin) -> bool {
     use Intrin::*;
     !matches!(
         intrin,
@@ -99,7 +101,7 @@ fn is_cast(f: &PrimFunc, e: Expr) -> bool {
 }
 
 /// Widens a 16-bit float to float32.
-fn single(f: &mut PrimFunc, e: Expr) -> Expr {
+fn to_float32(f: &mut PrimFunc, e: Expr) -> Expr {
     let ty = wide_type(f.expr_ty(e));
     match *f.expr(e) {
         ExprData::Float(bits, Ty { dtype: DType::Float16, .. }) => {
@@ -112,10 +114,10 @@ fn single(f: &mut PrimFunc, e: Expr) -> Expr {
     }
 }
 
-/// The float32 from which a 16-bit float was rounded, or else the widened float.
+/// Returns the float32 from which a 16-bit float was rounded; otherwise the 16-bit float widened to float32.
 fn unrounded(f: &mut PrimFunc, e: Expr) -> Expr {
     match *f.expr(e) {
         ExprData::Cast(_, wide) if is_cast(f, e) => wide,
-        _ => single(f, e),
+        _ => to_float32(f, e),
     }
 }

@@ -1,63 +1,67 @@
-//! Clamps extents that may be negative: a loop with extent `n - 2` has no iterations if `n` is 1. Schedules divide
-//! extents into vectors, tiles and chunks, which is correct only for non-negative extents, so others become
+//! Clamps extents that may be negative to 0. For example, a loop with extent `n - 2` has no iterations if `n` is 1. Schedules
+//! divide extents into vectors, tiles and chunks, which is correct only for non-negative extents. Other extents therefore become
 //! `T.max(extent, 0)`.
 
 use pliant_ir::tir::{BinOp, BlockData, Expr, ExprData, PrimFunc, Stmt, StmtData};
 use rustc_hash::FxHashSet;
 
-use crate::check_bounds::listed_unbounded;
+use crate::check_bounds::recorded_unbounded_params;
 use crate::guards;
 use crate::index_facts::IndexFacts;
 use crate::walk::children;
 
 /// Clamps every extent that is not proved to be non-negative.
 pub(super) fn clamp(f: &mut PrimFunc) {
-    let unbounded = listed_unbounded(f);
-    let mut clamp =
-        Clamp { facts: IndexFacts::at_entry(f, &unbounded), negative: FxHashSet::default() };
-    clamp.find(f, f.body);
-    if !clamp.negative.is_empty() {
-        f.body = clamp.stmt(f, f.body);
+    let unbounded = recorded_unbounded_params(f);
+    let mut clamper = ExtentClamper {
+        facts: IndexFacts::at_entry(f, &unbounded),
+        negative: FxHashSet::default(),
+    };
+    clamper.find_negative(f, f.body);
+    if !clamper.negative.is_empty() {
+        f.body = clamper.stmt(f, f.body);
     }
 }
 
-struct Clamp {
+struct ExtentClamper {
     facts: IndexFacts,
-    /// Extents that may be negative somewhere. A loop and the block axis bound to it have the same extent, and this
-    /// must stay so; therefore an extent is clamped everywhere or nowhere.
+    /// Extents that may be negative somewhere. A loop and the block axis that is bound to it must keep equal extents, so an
+    /// extent is clamped either everywhere or nowhere.
     negative: FxHashSet<Expr>,
 }
 
-impl Clamp {
-    fn extent(&mut self, f: &PrimFunc, extent: Expr) {
-        if !self.facts.never_negative(f, extent) {
+impl ExtentClamper {
+    fn check_extent(&mut self, f: &PrimFunc, extent: Expr) {
+        if !self.facts.is_non_negative(f, extent) {
             self.negative.insert(extent);
         }
     }
 
-    /// Collects the extents that may be negative. Only facts that hold in front of a loop nest count: schedules reorder the loops
-    /// of a nest and move statements out of it, so an extent must not rely on another loop having an iteration. The dims of
-    /// allocated buffers prove nothing either: schedules drop allocations, and with them the checks of their dims.
-    fn find(&mut self, f: &PrimFunc, s: Stmt) {
-        let mark = self.facts.mark();
-        let guards_a_block = matches!(f.stmt(guards::unwrap(f, s).1), StmtData::Block(_));
+    /// Collects the extents that may be negative. Only facts that hold in front of a loop nest are used: schedules reorder the
+    /// loops of a nest and move statements out of it, so a proof must not assume that another loop has an iteration. The dims of
+    /// allocated buffers are not used either, because schedules remove allocations, and with them the checks of their dims.
+    fn find_negative(&mut self, f: &PrimFunc, s: Stmt) {
+        let snapshot = self.facts.snapshot();
+        let guards_a_block = matches!(f.stmt(guards::split_guards(f, s).1), StmtData::Block(_));
         match f.stmt(s) {
-            StmtData::For { extent, .. } => self.extent(f, *extent),
-            StmtData::Let(var, value, _) if !guards_a_block => self.facts.bound(f, *var, *value),
+            StmtData::For { extent, .. } => self.check_extent(f, *extent),
+            StmtData::Let(var, value, _) if !guards_a_block => {
+                self.facts.assume_binding(f, *var, *value)
+            }
             StmtData::Assert(condition, ..) if !guards_a_block => {
                 self.facts.assume(f, *condition, true);
             }
             StmtData::Block(b) => {
                 for iter in &b.iters {
-                    self.extent(f, iter.extent);
+                    self.check_extent(f, iter.extent);
                 }
             }
             _ => {}
         }
         for s in children(f.stmt(s)) {
-            self.find(f, s);
+            self.find_negative(f, s);
         }
-        self.facts.reset(mark);
+        self.facts.restore(snapshot);
     }
 
     fn clamped(&self, f: &mut PrimFunc, extent: Expr) -> Expr {

@@ -1,21 +1,22 @@
-//! Multiversioning of stages that broadcast: they read an operand at index 0 if its size is 1. Each outcome of these conditions
-//! gets a version with plain indices, which vectors and matrix products can use.
+//! Multiversioning of stages that broadcast operands whose sizes may be 1. Such stages select index 0 if the size is 1. Emits a
+//! version for each outcome of these conditions, in which indices are plain, so that loops can be vectorized and matrix products
+//! are recognized.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
 
-use super::group::Group;
+use super::row_groups::Group;
 use super::stage::{Body, Init, Stage};
-use super::{gemm, half};
-use crate::guards::uses_bound;
+use super::{gemm, half_precision};
+use crate::guards::uses_guard_variable;
 use crate::walk::{ExprRewriter, uses_any};
 
-/// Maximum number of conditions with a version for each outcome. With more conditions there are two versions: one in which none of
-/// them holds, and one that selects for each element.
+/// Maximum number of conditions with a version for each outcome. If there are more conditions, there are two versions: one for
+/// the case that none of them holds, and one that selects indices for each element.
 const MAX_CONDITIONS: usize = 2;
 
-/// The conditions that select between indices of a stage and do not change while it runs.
-pub(super) fn conditions(f: &PrimFunc, s: &Stage) -> Vec<Expr> {
+/// Returns the conditions that select between index 0 and another index, and do not change while the stage runs.
+pub(super) fn broadcast_conditions(f: &PrimFunc, s: &Stage) -> Vec<Expr> {
     let Body::Store { value, .. } = &s.body else { return Vec::new() };
     let axis = |v: Var| s.axes.iter().any(|a| a.var == v);
     let mut found = Vec::new();
@@ -26,8 +27,8 @@ pub(super) fn conditions(f: &PrimFunc, s: &Stage) -> Vec<Expr> {
                 && f.as_int(at) == Some(0)
                 && !found.contains(&c)
                 && !uses_any(f, c, &axis)
-                && !reads_memory(f, c)
-                && !uses_bound(f, &s.guards, c)
+                && !loads_or_calls(f, c)
+                && !uses_guard_variable(f, &s.guards, c)
             {
                 found.push(c);
             }
@@ -36,19 +37,19 @@ pub(super) fn conditions(f: &PrimFunc, s: &Stage) -> Vec<Expr> {
     found
 }
 
-fn reads_memory(f: &PrimFunc, e: Expr) -> bool {
+fn loads_or_calls(f: &PrimFunc, e: Expr) -> bool {
     let mut found = false;
     for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(..) | ExprData::Call(..)));
     found
 }
 
-/// Emits the versions of a stage that is scheduled by itself.
-pub(super) fn versions(f: &mut PrimFunc, s: &Stage, conditions: &[Expr]) -> Stmt {
-    versions_of(f, s, conditions, &mut alone)
+/// Emits the versions of a stage that is not fused with other stages.
+pub(super) fn emit_versions(f: &mut PrimFunc, s: &Stage, conditions: &[Expr]) -> Stmt {
+    emit_versions_with(f, s, conditions, &mut emit_single_stage)
 }
 
-/// Emits the versions of a stage, each with `emit`.
-pub(super) fn versions_of(
+/// Emits the versions of a stage. `emit` emits one version.
+pub(super) fn emit_versions_with(
     f: &mut PrimFunc,
     s: &Stage,
     conditions: &[Expr],
@@ -59,29 +60,29 @@ pub(super) fn versions_of(
     };
     if conditions.len() > MAX_CONDITIONS {
         let any = rest.iter().fold(first, |any, &c| f.binary(BinOp::Or, any, c));
-        let plain = conditions.iter().fold(s.clone(), |s, &c| decided(f, &s, c, false));
+        let plain = conditions.iter().fold(s.clone(), |s, &c| specialize(f, &s, c, false));
         let (general, plain) = (emit(f, s), emit(f, &plain));
         return f.add_stmt(StmtData::If(any, general, Some(plain)));
     }
     let [one, many] = [true, false].map(|holds| {
-        let version = decided(f, s, first, holds);
-        versions_of(f, &version, rest, emit)
+        let version = specialize(f, s, first, holds);
+        emit_versions_with(f, &version, rest, emit)
     });
     f.add_stmt(StmtData::If(first, one, Some(many)))
 }
 
-/// Emits a stage that is scheduled by itself.
-fn alone(f: &mut PrimFunc, s: &Stage) -> Stmt {
+/// Emits a stage that is not fused with other stages.
+fn emit_single_stage(f: &mut PrimFunc, s: &Stage) -> Stmt {
     if let Some(call) = gemm::tensorize(f, s) {
         return call;
     }
-    let s = half::widened(f, s);
+    let s = half_precision::widen_arithmetic(f, s);
     let stmts = Group::new(f, s, 0).emit(f, &mut Vec::new(), &[]);
     f.seq(stmts)
 }
 
-/// The stage under the assumption that a condition holds, or that it does not.
-fn decided(f: &mut PrimFunc, s: &Stage, condition: Expr, holds: bool) -> Stage {
+/// Specializes a stage to the case that a condition holds, or that it does not.
+fn specialize(f: &mut PrimFunc, s: &Stage, condition: Expr, holds: bool) -> Stage {
     let mut rule = |f: &mut PrimFunc, e: Expr| match *f.expr(e) {
         ExprData::Select(c, a, b) if c == condition => Some(if holds { a } else { b }),
         _ => None,

@@ -1,71 +1,78 @@
 //! Blocked loops for stages that read an operand across their last axis, such as transposes and stages fused with them.
 //!
-//! Adjacent points of the last axis read elements that are far apart, each in its own cache line. The points along another axis
-//! read the rest of these lines. The loops therefore run over blocks of both axes: the operand's block is copied to scratch memory
-//! in the order of the results, and the stage reads it there like any other operand.
+//! Adjacent points of the last axis read distant elements, each in its own cache line. Points along another axis read the other
+//! elements of these lines. The loops therefore run over blocks of both axes: a block of the operand is copied to scratch memory
+//! in the order of the results, and the stage reads it there contiguously.
 
 use pliant_ir::tir::visit::for_each_operand;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::emit::{Along, along, strip_mine, strips_of, vector_axis, widths, work};
-use super::group::{row_loop, serial};
-use super::split;
+use super::emit::{
+    AccessPattern, access_pattern, estimated_work, strip_loops, strip_mine, vector_axis,
+    vector_widths,
+};
+use super::loop_splitting;
+use super::row_groups::{parallel_row_loop, serial_loop};
+use super::slice_tiles::{is_opaque, new_tile};
 use super::stage::{Axis, Body, Stage};
-use super::tiles::{is_opaque, new_tile};
 use crate::guards;
 use crate::walk::{ExprRewriter, substitute_expr};
 
-/// The number of points of a block along the axis in which an operand is contiguous: the elements of a cache line.
-const ACROSS: i64 = 16;
+/// The number of points of a block along the axis along which an operand is contiguous: the float32 elements of a cache line.
+const BLOCK_ACROSS: i64 = 16;
 /// The number of points of a block along the last axis.
-const ALONG: i64 = 64;
-/// The number of lanes that are gathered at once, each from its own cache line.
-const LANES: i64 = 16;
-/// An axis known to be shorter than this is not blocked.
-const LEAST: i64 = 8;
-/// Maximum number of operands that are copied; each needs a block on the stack.
-const MOST: usize = 2;
+const BLOCK_ALONG: i64 = 64;
+/// The number of elements that are gathered at once, each from its own cache line.
+const GATHER_LANES: i64 = 16;
+/// An axis that is known to be shorter than this is not blocked.
+const MIN_EXTENT: i64 = 8;
+/// Maximum number of operands that are copied. Each needs a block on the stack.
+const MAX_COPIES: usize = 2;
 
-/// The blocked loops of a stage, if that pays.
+/// Emits the blocked loops of a stage; `None` if blocking is not possible or not profitable.
 pub(super) fn emit(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     let last = s.axes.len().checked_sub(1)?;
     if !s.guards.is_empty() || s.init.is_some() || vector_axis(f, s) != Some(last) {
         return None;
     }
-    let (across, loads) = crossing(f, s)?;
-    if split::own_axes(f, s) > 0 {
+    let (across, loads) = crossing_loads(f, s)?;
+    if loop_splitting::split_axis_count(f, s) > 0 {
         return None;
     }
-    let blocks = Blocks::new(f, s, across, &loads);
+    let blocks = BlockedStage::new(f, s, across, &loads);
     let mut rows: Vec<Axis> = s.axes[..last].to_vec();
     rows[across] = Axis { var: blocks.number, extent: blocks.count, reduce: false };
     let body = blocks.emit(f, s);
     let vars: Vec<Var> = rows.iter().map(|a| a.var).collect();
     let extents: Vec<Expr> = rows.iter().map(|a| a.extent).collect();
-    let mut one = s.clone();
-    one.axes = vec![Axis { extent: f.int(ACROSS), ..s.axes[across] }, s.axes[last]];
-    let work = work(f, &one);
-    Some(row_loop(f, &vars, &extents, work, body, &[]))
+    let mut block = s.clone();
+    block.axes = vec![Axis { extent: f.int(BLOCK_ACROSS), ..s.axes[across] }, s.axes[last]];
+    let work = estimated_work(f, &block);
+    Some(parallel_row_loop(f, &vars, &extents, work, body, &[]))
 }
 
-/// An axis in which some loads are contiguous that cross the last axis, and these loads.
-fn crossing(f: &PrimFunc, s: &Stage) -> Option<(usize, Vec<Expr>)> {
+/// Finds loads that are not contiguous along the last axis, but along another axis. Returns the position of this axis and the
+/// loads.
+fn crossing_loads(f: &PrimFunc, s: &Stage) -> Option<(usize, Vec<Expr>)> {
     let Body::Store { buffer, value, .. } = s.body else { return None };
     let (last, front) = s.axes.split_last()?;
-    let long = |a: &Axis| f.as_int(a.extent).is_none_or(|n| n >= LEAST);
-    if !long(last) {
+    let is_long = |a: &Axis| f.as_int(a.extent).is_none_or(|n| n >= MIN_EXTENT);
+    if !is_long(last) {
         return None;
     }
     let crosses = |b: Buffer, indices: &[Expr], across: &Axis| {
-        // Loads from the results keep the order of the points.
+        // Loads from the buffer of the results must keep the order of the points.
         b != buffer
-            && !matches!(along(f, b, indices, last.var), Along::Never | Along::Contiguous)
-            && along(f, b, indices, across.var) == Along::Contiguous
-            && !indices.iter().any(|&i| guards::reads(f, i))
+            && !matches!(
+                access_pattern(f, b, indices, last.var),
+                AccessPattern::Invariant | AccessPattern::Contiguous
+            )
+            && access_pattern(f, b, indices, across.var) == AccessPattern::Contiguous
+            && !indices.iter().any(|&i| guards::reads_memory(f, i))
     };
-    let loads = plain_loads(f, value);
-    front.iter().enumerate().rev().filter(|(_, a)| long(a)).find_map(|(at, axis)| {
+    let loads = unconditional_loads(f, value);
+    front.iter().enumerate().rev().filter(|(_, a)| is_long(a)).find_map(|(at, axis)| {
         let found: Vec<Expr> = loads
             .iter()
             .copied()
@@ -74,12 +81,12 @@ fn crossing(f: &PrimFunc, s: &Stage) -> Option<(usize, Vec<Expr>)> {
                 _ => false,
             })
             .collect();
-        (1..=MOST).contains(&found.len()).then_some((at, found))
+        (1..=MAX_COPIES).contains(&found.len()).then_some((at, found))
     })
 }
 
-/// The loads of a value that run for every point.
-fn plain_loads(f: &PrimFunc, value: Expr) -> Vec<Expr> {
+/// Returns the loads of a value that are executed at every point.
+fn unconditional_loads(f: &PrimFunc, value: Expr) -> Vec<Expr> {
     let (mut stack, mut seen) = (vec![value], FxHashSet::default());
     let mut found = Vec::new();
     while let Some(e) = stack.pop() {
@@ -95,40 +102,42 @@ fn plain_loads(f: &PrimFunc, value: Expr) -> Vec<Expr> {
     found
 }
 
-/// The blocks of a stage.
-struct Blocks {
-    /// The axis across the last one.
+/// The blocks of a stage along the axis `across`. The blocks along the last axis are local to [`BlockedStage::emit`].
+struct BlockedStage {
+    /// The axis along which the loads are contiguous.
     across: Axis,
-    /// The variable for the number of the block along it.
+    /// The variable for the index of the block along `across`.
     number: Var,
-    /// The number of blocks.
+    /// The number of blocks along `across`.
     count: Expr,
-    /// The first point of the block along that axis, and the number of its points.
+    /// The first point of the block along `across`.
     first: Expr,
+    /// The number of points of the block along `across`.
     points: Expr,
-    /// The loads, and the scratch memory of each.
+    /// The loads, and the scratch buffer of each.
     copies: Vec<(Expr, Buffer)>,
 }
 
-impl Blocks {
-    fn new(f: &mut PrimFunc, s: &Stage, across: usize, loads: &[Expr]) -> Blocks {
+impl BlockedStage {
+    fn new(f: &mut PrimFunc, s: &Stage, across: usize, loads: &[Expr]) -> BlockedStage {
         let across = s.axes[across];
         let number = f.size_var("block");
-        let (size, up) = (f.int(ACROSS), f.int(ACROSS - 1));
+        let (size, up) = (f.int(BLOCK_ACROSS), f.int(BLOCK_ACROSS - 1));
         let more = f.add(across.extent, up);
         let count = f.binary(BinOp::FloorDiv, more, size);
         let at = f.var_expr(number);
         let first = f.mul(at, size);
         let left = f.binary(BinOp::Sub, across.extent, first);
         let points = f.binary(BinOp::Min, size, left);
-        let copies = loads.iter().map(|&e| (e, new_tile(f, f.expr_ty(e).dtype, ACROSS * ALONG)));
-        Blocks { across, number, count, first, points, copies: copies.collect() }
+        let copies =
+            loads.iter().map(|&e| (e, new_tile(f, f.expr_ty(e).dtype, BLOCK_ACROSS * BLOCK_ALONG)));
+        BlockedStage { across, number, count, first, points, copies: copies.collect() }
     }
 
-    /// The blocks along the last axis, one after the other.
+    /// Emits a serial loop over the blocks along the last axis.
     fn emit(&self, f: &mut PrimFunc, s: &Stage) -> Stmt {
         let last = s.axes[s.axes.len() - 1];
-        let (size, up) = (f.int(ALONG), f.int(ALONG - 1));
+        let (size, up) = (f.int(BLOCK_ALONG), f.int(BLOCK_ALONG - 1));
         let number = f.size_var("part");
         let at = f.var_expr(number);
         let first = f.mul(at, size);
@@ -141,18 +150,19 @@ impl Blocks {
         let body = f.seq(stmts);
         let more = f.add(last.extent, up);
         let count = f.binary(BinOp::FloorDiv, more, size);
-        let body = serial(f, number, count, body);
+        let body = serial_loop(f, number, count, body);
         self.copies.iter().fold(body, |body, &(_, b)| f.add_stmt(StmtData::Alloc(b, body)))
     }
 
-    /// The position in scratch memory of a point of a block.
+    /// Returns the position of a point of a block in a scratch buffer.
     fn position(f: &mut PrimFunc, across: Expr, along: Expr) -> Expr {
-        let row = f.int(ALONG);
+        let row = f.int(BLOCK_ALONG);
         let row = f.mul(across, row);
         f.add(row, along)
     }
 
-    /// Copies a block of an operand: a loop over strips of the last axis, around a loop over the points of the other axis.
+    /// Emits the copy of a block of an operand: loops over strips of the last axis, around loops over the points of the other
+    /// axis.
     fn copy(
         &self,
         f: &mut PrimFunc,
@@ -171,17 +181,18 @@ impl Blocks {
                 }
                 None => at,
             };
-            let place = f.add(first, at);
-            let map = FxHashMap::from_iter([(axis, place), (self.across.var, from)]);
+            let position = f.add(first, at);
+            let map = FxHashMap::from_iter([(axis, position), (self.across.var, from)]);
             let element = substitute_expr(f, load, &map);
             let position = Self::position(f, across, at);
             f.store(to, &[position], element)
         };
-        let mut over_points = |f: &mut PrimFunc, body: Stmt| serial(f, point, self.points, body);
-        strips_of(f, points, &widths(LANES), &mut copy, &mut over_points)
+        let mut over_points =
+            |f: &mut PrimFunc, body: Stmt| serial_loop(f, point, self.points, body);
+        strip_loops(f, points, &vector_widths(GATHER_LANES), &mut copy, &mut over_points)
     }
 
-    /// Computes the results of a block from the operands in scratch memory.
+    /// Emits the computation of the results of a block. Copied operands are read from scratch buffers.
     fn results(
         &self,
         f: &mut PrimFunc,
@@ -203,6 +214,6 @@ impl Blocks {
         let from = f.add(self.first, across);
         let s = s.substituted(f, &FxHashMap::from_iter([(self.across.var, from)]));
         let body = strip_mine(f, &s, axis, points, &|f, i| f.add(first, i));
-        serial(f, point, self.points, body)
+        serial_loop(f, point, self.points, body)
     }
 }

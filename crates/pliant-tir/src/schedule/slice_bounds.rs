@@ -1,37 +1,44 @@
-//! The memory ranges of calls of the run-time library: the conditions under which calls that a script contains stay inside their
+//! Bounds of calls of slice functions of the run-time library: the conditions under which calls in scripts stay inside their
 //! buffers.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc};
 use pliant_tensor::DType;
 
-/// Maximum size and stride of a call in a script: the addresses that the library computes then fit 63 bits.
+/// Maximum size and stride of a call in a script. The addresses that the library computes then fit 63 bits.
 const LIMIT: i64 = 1 << 30;
 
-/// The kind of a call of a linked function that takes addresses, as messages name it.
-pub fn kind(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
+/// Returns the name of the kind of a linked function that takes addresses, for messages; `None` for other functions.
+pub fn callee_kind(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
     match args.first().map(|&e| f.expr(e)) {
         Some(ExprData::Str(s)) if s.starts_with("pliant_vec_") => Some("a slice function"),
         _ => None,
     }
 }
 
-/// Collects the conditions under which an operand of a library call stays inside its buffer.
-struct Reach {
+/// Collects the conditions under which the operands of a call stay inside their buffers.
+struct OperandChecks {
+    /// The element type that the function requires.
     dtype: DType,
     conditions: Vec<Expr>,
 }
 
-impl Reach {
-    /// Requires that a size or stride is within the limit.
-    fn within(&mut self, f: &mut PrimFunc, e: Expr) {
+impl OperandChecks {
+    /// Requires that a size or stride is between 0 and [`LIMIT`].
+    fn require_limit(&mut self, f: &mut PrimFunc, e: Expr) {
         let (zero, limit) = (f.int(0), f.int(LIMIT));
         let low = f.binary(BinOp::Le, zero, e);
         let high = f.binary(BinOp::Le, e, limit);
         self.conditions.push(f.binary(BinOp::And, low, high));
     }
 
-    /// Requires that an operand's elements are inside its buffer. `dims` are strides and extents.
-    fn operand(&mut self, f: &mut PrimFunc, address: Expr, dims: &[(Expr, Expr)]) -> Option<()> {
+    /// Requires that the elements of an operand are inside its buffer. `dims` are strides and extents, in elements. Returns
+    /// `None` if the operand is not the address of an element of a dense buffer with the required type.
+    fn require_in_bounds(
+        &mut self,
+        f: &mut PrimFunc,
+        address: Expr,
+        dims: &[(Expr, Expr)],
+    ) -> Option<()> {
         let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(address).clone() else {
             return None;
         };
@@ -52,12 +59,12 @@ impl Reach {
         let first = f.binary(BinOp::And, first, below);
         let mut empty = None;
         for &(stride, extent) in dims {
-            self.within(f, stride);
+            self.require_limit(f, stride);
             let none = f.binary(BinOp::Le, extent, zero);
             empty = Some(empty.map_or(none, |e| f.binary(BinOp::Or, e, none)));
             let steps = f.binary(BinOp::Sub, extent, one);
-            let reach = f.mul(steps, stride);
-            last = f.add(last, reach);
+            let distance = f.mul(steps, stride);
+            last = f.add(last, distance);
         }
         let inside = f.binary(BinOp::Lt, last, total);
         let inside = f.binary(BinOp::And, first, inside);
@@ -66,20 +73,21 @@ impl Reach {
     }
 }
 
-/// The conditions under which a library call in a script stays inside its buffers; `None` for other calls.
+/// Returns the conditions under which a call of a slice function stays inside its buffers; `None` for other functions and invalid
+/// arguments.
 ///
 /// The arguments of slice functions are the name, the address of the results, the addresses of the operands, and the number of
 /// elements.
-pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
+pub fn bounds_conditions(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
     let ExprData::Str(name) = f.expr(*args.first()?) else { return None };
     if let Some(slices) = name.strip_prefix("pliant_vec_") {
         let types = slice_types(slices)?;
-        return slice_reach(f, args, types);
+        return slice_conditions(f, args, types);
     }
     None
 }
 
-/// The element types of the results and of the operands of a slice function.
+/// Returns the element types of the results and of the operands of a slice function.
 fn slice_types(name: &str) -> Option<[DType; 2]> {
     let of = |suffix: &str| match suffix {
         "f16" => Some(DType::Float16),
@@ -95,16 +103,16 @@ fn slice_types(name: &str) -> Option<[DType; 2]> {
     of(suffix).map(|dtype| [dtype, dtype])
 }
 
-fn slice_reach(f: &mut PrimFunc, args: &[Expr], [to, from]: [DType; 2]) -> Option<Vec<Expr>> {
+fn slice_conditions(f: &mut PrimFunc, args: &[Expr], [to, from]: [DType; 2]) -> Option<Vec<Expr>> {
     let [_, result, operands @ .., n] = args else { return None };
     let (n, one) = (*n, f.int(1));
     let mut conditions = Vec::new();
     for (k, &address) in [*result].iter().chain(operands).enumerate() {
         let dtype = if k == 0 { to } else { from };
-        let mut reach = Reach { dtype, conditions };
-        reach.within(f, n);
-        reach.operand(f, address, &[(one, n)])?;
-        conditions = reach.conditions;
+        let mut checks = OperandChecks { dtype, conditions };
+        checks.require_limit(f, n);
+        checks.require_in_bounds(f, address, &[(one, n)])?;
+        conditions = checks.conditions;
     }
     Some(conditions)
 }

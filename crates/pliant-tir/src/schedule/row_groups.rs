@@ -1,4 +1,4 @@
-//! Row groups: stages that run in one loop over shared leading axes.
+//! Row groups: stages that are fused into one parallel loop over shared leading axes.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
@@ -8,28 +8,28 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::emit;
 use super::stage::{Access, Item, Stage, is_var};
-use crate::walk::{ExprRewriter, for_each_stmt, map_stmts, own_exprs};
+use crate::walk::{ExprRewriter, direct_exprs, for_each_stmt, map_stmts};
 
-/// A use of a buffer: the number of the stage, and the indices.
+/// A use of a buffer: the index of the stage in the group, and the indices of the access.
 type Use = (usize, Box<[Expr]>);
 
-/// Stages to be emitted together.
+/// Stages that are fused into one row loop.
 pub struct Group {
     stages: Vec<Stage>,
     /// The buffers that stages write.
     written: FxHashSet<Buffer>,
-    /// The stages that read or write each buffer, and the indices.
+    /// The reads and writes of each buffer.
     users: FxHashMap<Buffer, Vec<Use>>,
-    /// Leading axes that all stages share.
+    /// The number of leading axes that all stages share.
     shared: usize,
-    /// Position of the first stage among the items.
+    /// The position of the first stage among the items of the function.
     pub first: usize,
 }
 
-/// The number of leading axes that a stage can share in a row loop.
-fn rows_of(f: &PrimFunc, s: &Stage) -> usize {
+/// Returns the number of leading axes of a stage that a row loop can run over.
+fn shareable_axes(f: &PrimFunc, s: &Stage) -> usize {
     let spatial = s.leading_spatial();
-    // A reduction over an axis that is not contiguous keeps its last spatial axis for vectors.
+    // A reduction that is vectorized over its results keeps its last spatial axis.
     if s.reduces() && spatial > 0 && emit::vector_axis(f, s).is_some_and(|a| a < spatial) {
         spatial - 1
     } else {
@@ -38,9 +38,9 @@ fn rows_of(f: &PrimFunc, s: &Stage) -> usize {
 }
 
 impl Group {
-    /// A group of one stage.
+    /// Creates a group of one stage.
     pub fn new(f: &PrimFunc, stage: Stage, first: usize) -> Group {
-        let shared = rows_of(f, &stage);
+        let shared = shareable_axes(f, &stage);
         let (written, users) = Default::default();
         let mut group = Group { stages: Vec::new(), written, users, shared, first };
         let accesses = stage.accesses(f);
@@ -59,9 +59,9 @@ impl Group {
         }
     }
 
-    /// Adds the stage, if it can run in the same row loop.
+    /// Adds the stage, if it can run in the same row loop. Returns whether it was added.
     pub fn try_add(&mut self, f: &PrimFunc, stage: &Stage) -> bool {
-        let want = self.shared.min(rows_of(f, stage));
+        let want = self.shared.min(shareable_axes(f, stage));
         if want == 0 {
             return false;
         }
@@ -72,20 +72,20 @@ impl Group {
         }
         let accesses = stage.accesses(f);
         let mut fresh: FxHashSet<Buffer> = accesses.iter().filter(|a| a.2).map(|a| a.0).collect();
-        let own = accesses.iter().all(|(b, i, _)| {
+        let stage_is_aligned = accesses.iter().all(|(b, i, _)| {
             let shared = self.written.contains(b) || fresh.contains(b);
-            !shared || along_rows(f, stage, i, want)
+            !shared || is_indexed_by_rows(f, stage, i, want)
         });
-        // In a group of several stages, all accesses to the buffers written so far are along rows already.
+        // In a group of several stages, all accesses to the buffers written so far are known to be indexed by rows.
         match &self.stages[..] {
             [_] => fresh.extend(&self.written),
             _ => fresh.retain(|b| !self.written.contains(b)),
         }
-        let others = |b: &Buffer| {
+        let group_is_aligned = |b: &Buffer| {
             let users = self.users.get(b).into_iter().flatten();
-            users.into_iter().all(|(s, i)| along_rows(f, &self.stages[*s], i, want))
+            users.into_iter().all(|(s, i)| is_indexed_by_rows(f, &self.stages[*s], i, want))
         };
-        let aligned = own && fresh.iter().all(others);
+        let aligned = stage_is_aligned && fresh.iter().all(group_is_aligned);
         if aligned {
             self.push(stage.clone(), accesses);
             self.shared = want;
@@ -93,36 +93,38 @@ impl Group {
         aligned
     }
 
-    /// The statements of the group. `outside` are all other parts of the function.
+    /// Emits the statements of the group. Removes the allocations of temporaries that become local to the row loop from `allocs`.
+    /// `outside` are all other items of the function.
     pub fn emit(self, f: &mut PrimFunc, allocs: &mut Vec<Buffer>, outside: &[&Item]) -> Vec<Stmt> {
-        // Without reductions, each stage is better emitted by itself: all its axes can be fused.
+        // Without reductions, separate loops are faster, because all axes of a stage can be fused.
         if !self.stages.iter().any(Stage::reduces) {
-            return self.stages.iter().map(|s| emit::spatial(f, s)).collect();
+            return self.stages.iter().map(|s| emit::emit_spatial(f, s)).collect();
         }
         if self.shared == 0 {
-            return self.stages.iter().map(|s| emit::standalone(f, s)).collect();
+            return self.stages.iter().map(|s| emit::emit_standalone(f, s)).collect();
         }
         let temporaries = self.temporaries(f, allocs, outside);
         allocs.retain(|b| !temporaries.contains(b));
-        vec![self.rows(f, &temporaries)]
+        vec![self.emit_rows(f, &temporaries)]
     }
 
-    /// Buffers that only this group uses, and only along its rows.
+    /// Returns the buffers that only this group uses, and only indexed by its rows.
     fn temporaries(&self, f: &PrimFunc, allocs: &[Buffer], outside: &[&Item]) -> Vec<Buffer> {
-        let free = |b: Buffer| {
+        let is_row_temporary = |b: Buffer| {
             f.buffer(b).strides.is_empty()
                 && f.buffer(b).shape.len() >= self.shared
-                && !outside.iter().any(|i| mentions(f, i, b))
+                && !outside.iter().any(|i| accesses_buffer(f, i, b))
                 && self.stages.iter().all(|s| {
                     s.accesses(f)
                         .iter()
-                        .all(|(a, i, _)| *a != b || along_rows(f, s, i, self.shared))
+                        .all(|(a, i, _)| *a != b || is_indexed_by_rows(f, s, i, self.shared))
                 })
         };
-        allocs.iter().copied().filter(|&b| free(b)).collect()
+        allocs.iter().copied().filter(|&b| is_row_temporary(b)).collect()
     }
 
-    fn rows(&self, f: &mut PrimFunc, temporaries: &[Buffer]) -> Stmt {
+    /// Emits the row loop. Each of the temporaries is replaced by a buffer for one row.
+    fn emit_rows(&self, f: &mut PrimFunc, temporaries: &[Buffer]) -> Stmt {
         let extents: Vec<Expr> =
             self.stages[0].axes[..self.shared].iter().map(|a| a.extent).collect();
         let row_vars: Vec<Var> = self.stages[0].axes[..self.shared].iter().map(|a| a.var).collect();
@@ -134,40 +136,40 @@ impl Group {
             let mut inner = s.substituted(f, &map);
             inner.axes.drain(..self.shared);
             let inner = emit::with_fused_axes(f, &inner);
-            work.push(emit::work(f, &inner));
-            body.push(emit::inner(f, &inner));
+            work.push(emit::estimated_work(f, &inner));
+            body.push(emit::serial_loops(f, &inner));
         }
         let mut body = f.seq(body);
         let mut per_chunk = Vec::new();
         for &b in temporaries {
-            let small = shrink(f, b, self.shared);
-            body = rename(f, body, b, small, self.shared);
+            let small = row_buffer(f, b, self.shared);
+            body = replace_with_row_buffer(f, body, b, small, self.shared);
             if f.buffer(small).scope == Scope::Local {
                 body = f.add_stmt(StmtData::Alloc(small, body));
             } else {
                 per_chunk.push(small);
             }
         }
-        let work = sum(f, work);
-        row_loop(f, &row_vars, &extents, work, body, &per_chunk)
+        let work = sum_of(f, work);
+        parallel_row_loop(f, &row_vars, &extents, work, body, &per_chunk)
     }
 }
 
-/// Whether the first indices are the stage's leading axes, one by one.
-fn along_rows(f: &PrimFunc, s: &Stage, indices: &[Expr], rows: usize) -> bool {
+/// Whether the first `rows` indices are the first `rows` axes of the stage, in order.
+fn is_indexed_by_rows(f: &PrimFunc, s: &Stage, indices: &[Expr], rows: usize) -> bool {
     indices.len() >= rows
         && indices.iter().zip(&s.axes).take(rows).all(|(&i, a)| is_var(f, i, a.var))
 }
 
-/// Whether a part of the function's body reads or writes a buffer.
-pub(super) fn mentions(f: &PrimFunc, item: &Item, b: Buffer) -> bool {
+/// Whether an item reads or writes a buffer.
+pub(super) fn accesses_buffer(f: &PrimFunc, item: &Item, b: Buffer) -> bool {
     match item {
         Item::Stage(s) => s.accesses(f).iter().any(|a| a.0 == b),
         Item::Other(s) => {
             let mut found = false;
             for_each_stmt(f, *s, &mut |_, data| {
                 found |= matches!(data, StmtData::Store { buffer, .. } if *buffer == b);
-                own_exprs(data, |e| {
+                direct_exprs(data, |e| {
                     for_each_expr(f, e, |e| {
                         found |= matches!(f.expr(e), ExprData::Load(x, _) if *x == b);
                     });
@@ -178,8 +180,8 @@ pub(super) fn mentions(f: &PrimFunc, item: &Item, b: Buffer) -> bool {
     }
 }
 
-/// The buffer for one row. A single element is kept in a register.
-fn shrink(f: &mut PrimFunc, b: Buffer, rows: usize) -> Buffer {
+/// Creates the buffer for one row of a temporary. A single element is kept in a register.
+fn row_buffer(f: &mut PrimFunc, b: Buffer, rows: usize) -> Buffer {
     let mut data = f.buffer(b).clone();
     data.shape.drain(..rows);
     if data.shape.is_empty() {
@@ -190,25 +192,32 @@ fn shrink(f: &mut PrimFunc, b: Buffer, rows: usize) -> Buffer {
     f.add_buffer(data)
 }
 
-fn rename(f: &mut PrimFunc, s: Stmt, from: Buffer, to: Buffer, rows: usize) -> Stmt {
+/// Replaces the buffer `from` by its row buffer `to`. The first `rows` indices are dropped.
+fn replace_with_row_buffer(
+    f: &mut PrimFunc,
+    s: Stmt,
+    from: Buffer,
+    to: Buffer,
+    rows: usize,
+) -> Stmt {
     let zero = f.int(0);
-    let cut = |indices: &[Expr]| -> Box<[Expr]> {
+    let row_indices = |indices: &[Expr]| -> Box<[Expr]> {
         if indices.len() == rows { [zero].into() } else { indices[rows..].into() }
     };
     let mut rule = |f: &mut PrimFunc, e: Expr| match f.expr(e).clone() {
-        ExprData::Load(b, i) if b == from => Some(f.load(to, &cut(&i))),
+        ExprData::Load(b, i) if b == from => Some(f.load(to, &row_indices(&i))),
         _ => None,
     };
     let s = ExprRewriter::new(&mut rule).stmt(f, s);
     map_stmts(f, s, &mut |f, s| match f.stmt(s).clone() {
         StmtData::Store { buffer, indices, value } if buffer == from => {
-            Some(f.store(to, &cut(&indices), value))
+            Some(f.store(to, &row_indices(&indices), value))
         }
         _ => None,
     })
 }
 
-pub(super) fn sum(f: &mut PrimFunc, terms: Vec<Expr>) -> Expr {
+pub(super) fn sum_of(f: &mut PrimFunc, terms: Vec<Expr>) -> Expr {
     let mut acc = f.int(0);
     for t in terms {
         acc = f.add(acc, t);
@@ -216,20 +225,22 @@ pub(super) fn sum(f: &mut PrimFunc, terms: Vec<Expr>) -> Expr {
     acc
 }
 
-pub(super) fn product(f: &mut PrimFunc, factors: &[Expr]) -> Expr {
+pub(super) fn product_of(f: &mut PrimFunc, factors: &[Expr]) -> Expr {
     let one = f.int(1);
     factors.iter().copied().reduce(|a, b| f.mul(a, b)).unwrap_or(one)
 }
 
-/// Divides a position in a fused axis by an extent. If the extent is known to be 0, there are no positions, and the result is 0,
-/// since scripts must not contain a division by a constant 0.
-pub(super) fn divide(f: &mut PrimFunc, op: BinOp, a: Expr, extent: Expr) -> Expr {
+/// Divides a position in a fused axis by an extent. If the extent is the constant 0, the result is 0: there are no positions, and
+/// scripts must not contain divisions by a constant 0.
+pub(super) fn divide_position(f: &mut PrimFunc, op: BinOp, a: Expr, extent: Expr) -> Expr {
     if f.as_int(extent) == Some(0) { f.int(0) } else { f.binary(op, a, extent) }
 }
 
-/// A parallel loop over chunks of rows. A chunk is about a microsecond of work. Small inputs are one chunk, which runs on the
-/// calling thread.
-pub(super) fn row_loop(
+/// Emits a parallel loop over chunks of rows. A row is a position in the axes `vars` with these extents, `body` computes one row,
+/// and
+/// `work` is its estimated number of operations. A chunk takes about a microsecond. Small inputs are one chunk, which runs on the
+/// calling thread. The buffers `per_chunk` are allocated once per chunk.
+pub(super) fn parallel_row_loop(
     f: &mut PrimFunc,
     vars: &[Var],
     extents: &[Expr],
@@ -238,11 +249,11 @@ pub(super) fn row_loop(
     per_chunk: &[Buffer],
 ) -> Stmt {
     let (zero, one) = (f.int(0), f.int(1));
-    let total = product(f, extents);
+    let total = product_of(f, extents);
     let (chunk, first, row) = (f.size_var("chunk"), f.size_var("first"), f.size_var("row"));
     let size = f.size_var("rows");
     let [chunk_e, first_e, row_e, size_e] = [chunk, first, row, size].map(|v| f.var_expr(v));
-    // Delinearizes the row into its axes.
+    // Delinearizes the index of the row.
     let mut body = body;
     let mut rest = f.add(first_e, row_e);
     let mut axes = Vec::new();
@@ -250,16 +261,16 @@ pub(super) fn row_loop(
         if i == 0 {
             axes.push((v, rest));
         } else {
-            axes.push((v, divide(f, BinOp::FloorMod, rest, extent)));
-            rest = divide(f, BinOp::FloorDiv, rest, extent);
+            axes.push((v, divide_position(f, BinOp::FloorMod, rest, extent)));
+            rest = divide_position(f, BinOp::FloorDiv, rest, extent);
         }
     }
     for (v, e) in axes {
         body = f.add_stmt(StmtData::Let(v, e, body));
     }
     let left = f.binary(BinOp::Sub, total, first_e);
-    let turns = f.binary(BinOp::Min, size_e, left);
-    let mut s = serial(f, row, turns, body);
+    let iterations = f.binary(BinOp::Min, size_e, left);
+    let mut s = serial_loop(f, row, iterations, body);
     for &b in per_chunk.iter().rev() {
         s = f.add_stmt(StmtData::Alloc(b, s));
     }
@@ -278,12 +289,13 @@ pub(super) fn row_loop(
     });
     let grain = f.int(emit::grain());
     let work = f.binary(BinOp::Max, work, one);
-    let fit = f.binary(BinOp::FloorDiv, grain, work);
-    let fit = f.binary(BinOp::Max, fit, one);
-    f.add_stmt(StmtData::Let(size, fit, s))
+    let rows_per_chunk = f.binary(BinOp::FloorDiv, grain, work);
+    let rows_per_chunk = f.binary(BinOp::Max, rows_per_chunk, one);
+    f.add_stmt(StmtData::Let(size, rows_per_chunk, s))
 }
 
-pub(super) fn serial(f: &mut PrimFunc, var: Var, extent: Expr, body: Stmt) -> Stmt {
+/// Emits a serial loop over `0..extent`.
+pub(super) fn serial_loop(f: &mut PrimFunc, var: Var, extent: Expr, body: Stmt) -> Stmt {
     let (min, kind) = (f.int(0), ForKind::Serial);
     f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations: Vec::new() })
 }
