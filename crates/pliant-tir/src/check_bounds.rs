@@ -93,7 +93,9 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     c.error.map_or(Ok(()), Err)
 }
 
+/// Inserts the checks of one function.
 struct Checker {
+    /// The facts at the current statement.
     facts: IndexFacts,
     /// Expressions that need no guards in the current scope, because all their accesses are in bounds.
     proved: FxHashSet<Expr>,
@@ -104,6 +106,7 @@ struct Checker {
     bindings: Bindings,
     /// The loops around the current statement, outermost first.
     loops: Vec<Loop>,
+    /// The first error.
     error: Option<LowerError>,
 }
 
@@ -298,8 +301,8 @@ impl Checker {
                 }
                 checked
             });
-            // ConvertBlocksToLoops evaluates the bindings in front of the predicate, so guards bind all their loads, under the
-            // condition that the predicate holds.
+            // ConvertBlocksToLoops evaluates the bindings in front of the predicate, so guards bind all loads in them. These
+            // guards apply only if the predicate holds.
             let (outer, mut inner) = (c.bindings.clone(), Vec::new());
             for iter in &mut b.iters {
                 iter.min = c.guard_and_bind(f, iter.min, &mut inner);
@@ -367,7 +370,7 @@ impl Checker {
 
     /// Returns the body of a reduction without an init, which accumulates into its result. Schedules load and store the result
     /// outside the reduction loops, so this access must be in bounds even if the loops have no iterations. If this is not proved,
-    /// the body gets a guard, which prevents that it is scheduled as a reduction.
+    /// the body gets a guard, so it is not scheduled as a reduction.
     fn guard_accumulation(&mut self, f: &mut PrimFunc, b: &BlockData) -> Stmt {
         let StmtData::Store { buffer, indices, .. } = f.stmt(b.body).clone() else { return b.body };
         let mut guards = Vec::new();

@@ -215,26 +215,32 @@ impl<'a> ReductionNest<'a> {
         ReductionNest { block, path, outer, reduction_vars }
     }
 
-    fn uses_reduced(&self, f: &PrimFunc, e: Expr) -> bool {
+    fn uses_reduction_vars(&self, f: &PrimFunc, e: Expr) -> bool {
         uses_any(f, e, &|v| self.reduction_vars.contains(&v))
     }
 
     /// Whether the spatial loops and axes, the lets and the ranges do not depend on the reduction loops. Lets that read memory or
     /// call functions count as dependent, because they may be evaluated only if the reduction loops have an iteration.
     fn is_independent_of_reduction(&self, f: &PrimFunc) -> bool {
-        let path = self.path.iter().all(|&s| match f.stmt(s) {
+        let path_is_independent = self.path.iter().all(|&s| match f.stmt(s) {
             StmtData::For { var, min, extent, .. } => {
                 self.reduction_vars.contains(var)
-                    || !self.uses_reduced(f, *min) && !self.uses_reduced(f, *extent)
+                    || !self.uses_reduction_vars(f, *min) && !self.uses_reduction_vars(f, *extent)
             }
-            StmtData::Let(_, value, _) => !self.uses_reduced(f, *value) && is_arithmetic(f, *value),
+            StmtData::Let(_, value, _) => {
+                !self.uses_reduction_vars(f, *value) && is_arithmetic(f, *value)
+            }
             StmtData::Assert(..) => true,
             _ => false,
         });
-        path && self.block.iters.iter().all(|i| {
-            let binding = i.kind == IterKind::Reduce || !self.uses_reduced(f, i.binding);
-            binding && !self.uses_reduced(f, i.min) && !self.uses_reduced(f, i.extent)
-        })
+        path_is_independent
+            && self.block.iters.iter().all(|i| {
+                let binding_is_independent =
+                    i.kind == IterKind::Reduce || !self.uses_reduction_vars(f, i.binding);
+                binding_is_independent
+                    && !self.uses_reduction_vars(f, i.min)
+                    && !self.uses_reduction_vars(f, i.extent)
+            })
     }
 
     /// Whether, for each point of the spatial axes, the reduction axes are at their first values in the first iteration of their
@@ -278,7 +284,7 @@ impl<'a> ReductionNest<'a> {
                     }
                     ExprData::Int(n, _) => n > 0,
                     ExprData::Binary(op, a, b) => {
-                        let reduced = [a, b].map(|e| self.uses_reduced(f, e));
+                        let reduced = [a, b].map(|e| self.uses_reduction_vars(f, e));
                         match op {
                             BinOp::Add => reduced == [true, true],
                             BinOp::Mul => {
@@ -308,7 +314,7 @@ impl<'a> ReductionNest<'a> {
             && self.inits_once(f)
             && !loads
             && self.block.allocs.is_empty()
-            && !self.block.predicate.is_some_and(|p| self.uses_reduced(f, p))
+            && !self.block.predicate.is_some_and(|p| self.uses_reduction_vars(f, p))
     }
 
     /// Whether a spatial axis is in its range even if the reduction loops have no iteration.
@@ -348,7 +354,7 @@ impl<'a> ReductionNest<'a> {
             }
         }
         let mut iters = Vec::new();
-        let mut predicate = b.predicate.filter(|&p| !self.uses_reduced(f, p));
+        let mut predicate = b.predicate.filter(|&p| !self.uses_reduction_vars(f, p));
         for i in &b.iters {
             let [min, extent] = [i.min, i.extent].map(|e| substitute_expr(f, e, &map));
             if i.kind == IterKind::Reduce {
@@ -412,7 +418,9 @@ impl<'a> ReductionNest<'a> {
                 StmtData::Let(var, value, _) if fresh.contains_key(&var) => {
                     StmtData::Let(fresh[&var], substitute_expr(f, value, map), body)
                 }
-                StmtData::Assert(condition, message, _) if !self.uses_reduced(f, condition) => {
+                StmtData::Assert(condition, message, _)
+                    if !self.uses_reduction_vars(f, condition) =>
+                {
                     StmtData::Assert(substitute_expr(f, condition, map), message, body)
                 }
                 _ => continue,

@@ -79,9 +79,9 @@ pub fn parallel_column_tiles(
     symbol: &str,
 ) -> Stmt {
     let (size, up) = (f.int(TILE_RESULTS), f.int(TILE_RESULTS - 1));
-    let mut one = s.clone();
-    one.axes.drain(..1);
-    let work = estimated_work(f, &one);
+    let mut one_result = s.clone();
+    one_result.axes.drain(..1);
+    let work = estimated_work(f, &one_result);
     let work = f.mul(work, size);
     let tile = f.size_var("tile");
     let at = f.var_expr(tile);

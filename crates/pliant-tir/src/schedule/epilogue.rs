@@ -58,11 +58,11 @@ pub(super) fn fuse_epilogue(
     }
     let end = at + 1 + epilogue.stages.len();
     let result = plan.operands[2].0;
-    let elsewhere =
+    let used_elsewhere =
         |b: Buffer| items[..at].iter().chain(&items[end..]).any(|i| accesses_buffer(f, i, b));
     let removed = (allocs.contains(&result)
         && !plan.accumulate
-        && !elsewhere(result)
+        && !used_elsewhere(result)
         && epilogue.stages.iter().all(|s| s.target != result))
     .then_some(result);
     let stmt = emit_blocks(f, first, &plan, &epilogue.stages, removed);
@@ -146,8 +146,8 @@ impl<'a> EpilogueBuilder<'a> {
                 return None;
             }
             // A stage may write only its target, and must not access the target at other positions.
-            let other = |a: &super::stage::Access| a.0 == *target && a.1 != *indices;
-            if *writes && (*buffer != *target || accesses.iter().any(other)) {
+            let at_other_position = |a: &super::stage::Access| a.0 == *target && a.1 != *indices;
+            if *writes && (*buffer != *target || accesses.iter().any(at_other_position)) {
                 return None;
             }
             let Some(result_vars) = self.result_axes.get(buffer) else { continue };

@@ -230,7 +230,8 @@ fn shares_axis(f: &PrimFunc, stage: &Stage, a: Expr, b: Expr) -> bool {
     })
 }
 
-/// Returns the axes in an index that is a sum of axes, each with its factor (`None` for 1). `None` for other indices.
+/// Returns the axes in an index with their factors (`None` for 1), if the index is a sum of multiples of axes and of terms
+/// without axes. `None` for other indices.
 fn linear_terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, Option<Expr>)>> {
     let axis = |e: Expr| match f.expr(e) {
         ExprData::Var(v) => stage.axes.iter().find(|a| a.var == *v).copied(),
@@ -266,7 +267,7 @@ fn linear_terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, O
 }
 
 /// Returns the uses of axes in the indices of an operand. Appends the reduction axes that must become loops around the call to
-/// `loop_reductions`. `None` if an index is not a sum of axes.
+/// `loop_reductions`. `None` if an index is not a sum of multiples of axes, or has several spatial axes.
 fn axis_uses(
     f: &PrimFunc,
     stage: &Stage,

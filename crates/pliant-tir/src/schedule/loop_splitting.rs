@@ -21,8 +21,8 @@ use crate::walk::{ExprRewriter, for_each_stmt, uses_any};
 const MAX_PARTS: usize = 8;
 /// Maximum magnitude of axes that are split at comparisons. Sums of several axes and sizes then fit 64 bits.
 const AXIS_LIMIT: i64 = 1 << 50;
-/// Maximum extent of an axis, or maximum divisor, that is unrolled.
-const SHORT: i64 = 8;
+/// Maximum extent of an axis that is unrolled, and maximum divisor whose runs are unrolled.
+const MAX_UNROLLED: i64 = 8;
 
 /// A comparison that changes once along an axis, at a split point.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,7 @@ struct SplitCondition {
 /// The position at which a comparison changes.
 #[derive(Clone, Copy, Debug)]
 struct SplitPoint {
+    /// A value of the axis, which may be outside of its range.
     position: Expr,
     /// Whether the comparison holds before the position.
     holds_before: bool,
@@ -78,7 +79,7 @@ fn splittable_axis(f: &PrimFunc, s: &Stage) -> Option<Var> {
 }
 
 fn is_short(f: &PrimFunc, e: Expr) -> bool {
-    f.as_int(e).is_some_and(|n| (1..=SHORT).contains(&n))
+    f.as_int(e).is_some_and(|n| (1..=MAX_UNROLLED).contains(&n))
 }
 
 /// Whether an expression depends only on variables.

@@ -63,39 +63,39 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     let (mut allocs, items) = stage::parse_body(f);
     let mut out: Vec<Stmt> = Vec::new();
     let mut group: Option<Group> = None;
-    let mut at = 0;
-    while at < items.len() {
-        let here = at;
-        at += 1;
-        match &items[here] {
+    let mut next = 0;
+    while next < items.len() {
+        let current = next;
+        next += 1;
+        match &items[current] {
             Item::Other(s) => {
-                emit_group(f, &mut group, &mut allocs, &items, here, &mut out);
+                emit_group(f, &mut group, &mut allocs, &items, current, &mut out);
                 out.push(scalar_loops::vectorize_copies(f, *s));
             }
             Item::Stage(stage) => {
                 let conditions = multiversion::broadcast_conditions(f, stage);
                 if !conditions.is_empty() {
-                    emit_group(f, &mut group, &mut allocs, &items, here, &mut out);
+                    emit_group(f, &mut group, &mut allocs, &items, current, &mut out);
                     out.push(multiversion::emit_versions(f, stage, &conditions));
                     continue;
                 }
-                if let Some(fused) = epilogue::fuse_epilogue(f, &items, here, &allocs) {
-                    emit_group(f, &mut group, &mut allocs, &items, here, &mut out);
+                if let Some(fused) = epilogue::fuse_epilogue(f, &items, current, &allocs) {
+                    emit_group(f, &mut group, &mut allocs, &items, current, &mut out);
                     allocs.retain(|b| Some(*b) != fused.removed);
                     out.push(fused.stmt);
-                    at = fused.end;
+                    next = fused.end;
                     continue;
                 }
                 if let Some(call) = gemm::tensorize(f, stage) {
-                    emit_group(f, &mut group, &mut allocs, &items, here, &mut out);
+                    emit_group(f, &mut group, &mut allocs, &items, current, &mut out);
                     out.push(call);
                     continue;
                 }
                 let stage = half_precision::widen_arithmetic(f, stage);
                 let stage = emit::with_fused_reductions(f, &stage);
                 if !group.as_mut().is_some_and(|g| g.try_add(f, &stage)) {
-                    emit_group(f, &mut group, &mut allocs, &items, here, &mut out);
-                    group = Some(Group::new(f, stage, here));
+                    emit_group(f, &mut group, &mut allocs, &items, current, &mut out);
+                    group = Some(Group::new(f, stage, current));
                 }
             }
         }

@@ -60,9 +60,9 @@ pub(super) fn emit_versions_with(
     };
     if conditions.len() > MAX_CONDITIONS {
         let any = rest.iter().fold(first, |any, &c| f.binary(BinOp::Or, any, c));
-        let plain = conditions.iter().fold(s.clone(), |s, &c| specialize(f, &s, c, false));
-        let (general, plain) = (emit(f, s), emit(f, &plain));
-        return f.add_stmt(StmtData::If(any, general, Some(plain)));
+        let specialized = conditions.iter().fold(s.clone(), |s, &c| specialize(f, &s, c, false));
+        let (general, specialized) = (emit(f, s), emit(f, &specialized));
+        return f.add_stmt(StmtData::If(any, general, Some(specialized)));
     }
     let [one, many] = [true, false].map(|holds| {
         let version = specialize(f, s, first, holds);

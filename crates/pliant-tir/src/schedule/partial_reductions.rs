@@ -80,16 +80,16 @@ fn can_split(f: &PrimFunc, s: &Stage, r: &Reduction) -> bool {
     let spatial = s.leading_spatial();
     let dtype = f.buffer(store_target(s).0).dtype;
     // 16-bit partial sums would lose precision.
-    let rounds = matches!(dtype, DType::Float16 | DType::BFloat16)
+    let loses_precision = matches!(dtype, DType::Float16 | DType::BFloat16)
         && !matches!(r.op, BinOp::Min | BinOp::Max);
     let columns = spatial == 0 || (spatial == 1 && vector_axis(f, s) == Some(0));
     let values = s.axes.iter().try_fold(1i64, |n, a| Some(n.saturating_mul(f.as_int(a.extent)?)));
     let large = values.is_none_or(|n| n >= MIN_PIECES * piece_values());
-    let ordered = s.axes[spatial..].iter().all(|a| a.reduce);
-    let plain = s.guards.is_empty() && matches!(s.init, Some(Init::Value(_)));
-    let many =
+    let reductions_are_last = s.axes[spatial..].iter().all(|a| a.reduce);
+    let has_init_value = s.guards.is_empty() && matches!(s.init, Some(Init::Value(_)));
+    let many_results =
         spatial == 1 && f.as_int(s.axes[0].extent).is_some_and(|n| n >= MIN_PARALLEL_RESULTS);
-    columns && ordered && plain && large && !many && !rounds
+    columns && reductions_are_last && has_init_value && large && !many_results && !loses_precision
 }
 
 /// Emits the stage in pieces.

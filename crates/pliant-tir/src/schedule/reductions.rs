@@ -385,30 +385,30 @@ pub(super) fn parallel_column_strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
         s.reduction(f).expect("only reductions are vectorized over an axis before the last one");
     if let Some(function) = column_extrema::accumulate_symbol(f, s, &r, axis) {
         let few = has_few_results(f, axis);
-        let one_strip = register_strips(f, s, &r, axis);
+        let strips = register_strips(f, s, &r, axis);
         let tiles = column_extrema::parallel_column_tiles(f, s, &r, axis, &function);
-        return f.add_stmt(StmtData::If(few, one_strip, Some(tiles)));
+        return f.add_stmt(StmtData::If(few, strips, Some(tiles)));
     }
     let w = column_lanes(f, r.value);
     let (width, up) = (f.int(w), f.int(w - 1));
-    let mut one = s.clone();
-    one.axes.drain(..1);
-    let work = estimated_work(f, &one);
+    let mut one_result = s.clone();
+    one_result.axes.drain(..1);
+    let work = estimated_work(f, &one_result);
     let work = f.mul(work, width);
     let strip = f.size_var("strip");
     let at = f.var_expr(strip);
     let at = f.mul(at, width);
     let end = f.add(at, width);
-    let full = f.binary(BinOp::Le, end, axis.extent);
-    let whole = column_strip(f, s, &r, axis, at, w);
+    let is_full = f.binary(BinOp::Le, end, axis.extent);
+    let full_strip = column_strip(f, s, &r, axis, at, w);
     let column = f.size_var("column");
     let position = f.var_expr(column);
     let position = f.add(at, position);
     let rest = s.substituted(f, &FxHashMap::from_iter([(axis.var, position)]));
     let r = rest.reduction(f).expect("substitution keeps the form");
     let extent = f.binary(BinOp::Sub, axis.extent, at);
-    let part = column_strips(f, &rest, &r, Axis { var: column, extent, ..axis });
-    let body = f.add_stmt(StmtData::If(full, whole, Some(part)));
+    let partial_strip = column_strips(f, &rest, &r, Axis { var: column, extent, ..axis });
+    let body = f.add_stmt(StmtData::If(is_full, full_strip, Some(partial_strip)));
     let iterations = f.add(axis.extent, up);
     let iterations = f.binary(BinOp::FloorDiv, iterations, width);
     parallel_row_loop(f, &[strip], &[iterations], work, body, &[])

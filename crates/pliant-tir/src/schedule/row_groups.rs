@@ -61,34 +61,37 @@ impl Group {
 
     /// Adds the stage, if it can run in the same row loop. Returns whether it was added.
     pub fn try_add(&mut self, f: &PrimFunc, stage: &Stage) -> bool {
-        let want = self.shared.min(shareable_axes(f, stage));
-        if want == 0 {
+        let rows = self.shared.min(shareable_axes(f, stage));
+        if rows == 0 {
             return false;
         }
-        let head = &self.stages[0];
-        let same = head.axes.iter().zip(&stage.axes).take(want).all(|(a, b)| a.extent == b.extent);
-        if !same {
+        let first = &self.stages[0];
+        let same_extents =
+            first.axes.iter().zip(&stage.axes).take(rows).all(|(a, b)| a.extent == b.extent);
+        if !same_extents {
             return false;
         }
         let accesses = stage.accesses(f);
-        let mut fresh: FxHashSet<Buffer> = accesses.iter().filter(|a| a.2).map(|a| a.0).collect();
+        // The buffers whose accesses by the stages of the group must be checked.
+        let mut to_check: FxHashSet<Buffer> =
+            accesses.iter().filter(|a| a.2).map(|a| a.0).collect();
         let stage_is_aligned = accesses.iter().all(|(b, i, _)| {
-            let shared = self.written.contains(b) || fresh.contains(b);
-            !shared || is_indexed_by_rows(f, stage, i, want)
+            let shared = self.written.contains(b) || to_check.contains(b);
+            !shared || is_indexed_by_rows(f, stage, i, rows)
         });
         // In a group of several stages, all accesses to the buffers written so far are known to be indexed by rows.
         match &self.stages[..] {
-            [_] => fresh.extend(&self.written),
-            _ => fresh.retain(|b| !self.written.contains(b)),
+            [_] => to_check.extend(&self.written),
+            _ => to_check.retain(|b| !self.written.contains(b)),
         }
         let group_is_aligned = |b: &Buffer| {
             let users = self.users.get(b).into_iter().flatten();
-            users.into_iter().all(|(s, i)| is_indexed_by_rows(f, &self.stages[*s], i, want))
+            users.into_iter().all(|(s, i)| is_indexed_by_rows(f, &self.stages[*s], i, rows))
         };
-        let aligned = stage_is_aligned && fresh.iter().all(group_is_aligned);
+        let aligned = stage_is_aligned && to_check.iter().all(group_is_aligned);
         if aligned {
             self.push(stage.clone(), accesses);
-            self.shared = want;
+            self.shared = rows;
         }
         aligned
     }

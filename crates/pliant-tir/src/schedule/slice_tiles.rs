@@ -244,9 +244,9 @@ pub fn plan_tiles(
     } else {
         t.value = t.extract_calls(f, value, axis, &mut memo);
         let last = t.calls.last().map(|s| (s.tile, s.dtype));
-        let whole =
+        let is_last_result =
             matches!(f.expr(t.value), ExprData::Load(b, _) if Some(*b) == last.map(|l| l.0));
-        t.stores_result = whole
+        t.stores_result = is_last_result
             && constant_address
             && last.is_some_and(|l| l.1 == f.buffer(buffer).dtype)
             && is_contiguous_along(f, buffer, indices, axis);
