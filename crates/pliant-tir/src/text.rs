@@ -3,8 +3,7 @@
 use pliant_ir::tir::{BinOp, Expr, ExprData, PrimFunc};
 
 /// Formats an expression in infix notation. Long expressions, and subexpressions that are not index arithmetic, are abbreviated
-/// by
-/// `…`.
+/// by `…`.
 pub fn format_expr(f: &PrimFunc, e: Expr) -> String {
     let mut out = String::new();
     write(f, e, 0, &mut out);

@@ -31,8 +31,8 @@ impl Checker {
         let (before, uses) = (guards.len(), self.guarded_uses);
         let new = self.guard_new_expr(f, e, guards);
         self.guarded_uses += usize::from(guards.len() != before);
-        // The guards of a subexpression may have been emitted before, or may be dropped by the caller, so the number of guards
-        // does not show whether there are any.
+        // The guards of a subexpression may have been added before, or may be dropped by the caller, so the length of `guards` does
+        // not tell whether there are any.
         if self.guarded_uses == uses {
             self.proved.insert(new);
         } else {
@@ -41,6 +41,7 @@ impl Checker {
         new
     }
 
+    /// Guards an expression that was not guarded before.
     fn guard_new_expr(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         match f.expr(e).clone() {
             ExprData::Load(buffer, indices) => {
@@ -114,8 +115,7 @@ impl Checker {
     }
 
     /// Guards a `T.Select`, which evaluates both sides. If a side is not in bounds for both values of a scalar condition, it
-    /// becomes
-    /// `T.if_then_else`.
+    /// becomes `T.if_then_else`.
     fn guard_select(
         &mut self,
         f: &mut PrimFunc,

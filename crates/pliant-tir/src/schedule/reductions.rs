@@ -168,8 +168,7 @@ fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr
 }
 
 /// Emits a reduction over a contiguous last axis with a vector of partial results. The partial results are combined at the end
-/// or, with
-/// `float64_total`, after each chunk.
+/// or, with `float64_total`, after each chunk.
 pub(super) fn vector_reduction(
     f: &mut PrimFunc,
     s: &Stage,

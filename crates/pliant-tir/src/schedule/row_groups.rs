@@ -240,9 +240,8 @@ pub(super) fn divide_position(f: &mut PrimFunc, op: BinOp, a: Expr, extent: Expr
 }
 
 /// Emits a parallel loop over chunks of rows. A row is a position in the axes `vars` with these extents, `body` computes one row,
-/// and
-/// `work` is its estimated number of operations. A chunk takes about a microsecond. Small inputs are one chunk, which runs on the
-/// calling thread. The buffers `per_chunk` are allocated once per chunk.
+/// and `work` is its estimated number of operations. A chunk takes about a microsecond. Small inputs are one chunk, which runs on
+/// the calling thread. The buffers `per_chunk` are allocated once per chunk.
 pub(super) fn parallel_row_loop(
     f: &mut PrimFunc,
     vars: &[Var],
