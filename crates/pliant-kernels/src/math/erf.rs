@@ -1,6 +1,7 @@
 //! The error function.
 
-use super::{MathOps, Real, abs, exp, horner, with_sign};
+use super::exp::exp_normal;
+use super::{MathOps, Real, abs, horner, with_sign};
 
 /// Error function: a polynomial up to 1; beyond, 1 less the exponential of one.
 #[inline(always)]
@@ -14,7 +15,7 @@ pub fn erf<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let q = horner(b, &t, B::Real::ERFC);
     let q = b.add(&q, &t);
     let q = b.sub(&zero, &q);
-    let e = exp(b, &q);
+    let e = exp_normal(b, &q);
     let large = b.sub(&one, &e);
     let large = with_sign(b, &large, x);
     let y = b.select_lt(&size, &one, &small, &large);

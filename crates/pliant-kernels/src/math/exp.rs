@@ -115,9 +115,23 @@ pub fn exp_within<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     times_exp_within(b, x, &Quick)
 }
 
+/// `e^x` where this is a normal number, rounded twice. The result for NaN is undefined.
+#[inline(always)]
+pub(super) fn exp_normal<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
+    let (y, n, t) = unscaled_exp(b, x, &Quick);
+    b.scale_normal(&y, &n, &t)
+}
+
 /// [`times_exp`] for arguments within [`Real::EXP_RANGE`], and NaN.
 #[inline(always)]
 fn times_exp_within<B: MathOps>(b: &mut B, x: &B::V, of: &impl Finish<B>) -> B::V {
+    let (y, n, t) = unscaled_exp(b, x, of);
+    b.scale(&y, &n, &t)
+}
+
+/// `m * e^x` without its power of two: the number near `m`, and the operands of [`MathOps::scale`].
+#[inline(always)]
+fn unscaled_exp<B: MathOps>(b: &mut B, x: &B::V, of: &impl Finish<B>) -> (B::V, B::V, B::V) {
     let (log2e, magic) = (b.f(std::f64::consts::LOG2_E), b.f(B::Real::ROUND));
     let t = b.fma(x, &log2e, &magic);
     let n = b.sub(&t, &magic);
@@ -127,8 +141,7 @@ fn times_exp_within<B: MathOps>(b: &mut B, x: &B::V, of: &impl Finish<B>) -> B::
     let r = b.fma(&n, &c2, &r);
     let p = horner(b, &r, B::Real::EXP);
     let square = b.mul(&r, &r);
-    let y = of.finish(b, &Small { r, p, square });
-    b.scale(&y, &n, &t)
+    (of.finish(b, &Small { r, p, square }), n, t)
 }
 
 /// `e^|x| / 2` and `e^-|x| / 2`: halved before it is scaled, the first reaches infinity where the hyperbolic functions do.
@@ -168,8 +181,11 @@ pub fn tanh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let size = abs(b, x);
     let small = odd(b, x, B::Real::TANH);
     let (one, two, limit) = (b.f(1.0), b.f(2.0), b.f(0.625));
+    // `min2` gives its second operand for NaN.
+    let most = b.f(B::Real::TANH_ONE);
+    let size = b.min2(&size, &most);
     let twice = b.add(&size, &size);
-    let e = exp(b, &twice);
+    let e = exp_normal(b, &twice);
     let d = b.add(&e, &one);
     let q = b.div(&two, &d);
     let large = b.sub(&one, &q);

@@ -102,20 +102,34 @@ pub trait MathOps {
     fn scale(&mut self, y: &Self::V, n: &Self::V, t: &Self::V) -> Self::V {
         scale_by_parts(self, y, n, t)
     }
+
+    /// [`MathOps::scale`] for a result that is a normal number. The result for NaN is undefined.
+    #[inline(always)]
+    fn scale_normal(&mut self, y: &Self::V, _n: &Self::V, t: &Self::V) -> Self::V {
+        add_to_exponent(self, y, t)
+    }
+}
+
+/// `y * 2^n` by an addition to the exponent, for a finite `y` and a normal result. `t` is `n` with [`Real::ROUND`] added: the shift
+/// drops the bits of this constant.
+#[inline(always)]
+pub fn add_to_exponent<B: MathOps + ?Sized>(b: &mut B, y: &B::V, t: &B::V) -> B::V {
+    let (bits, n) = (b.bits(y), b.bits(t));
+    let exponent = b.ishl(&n, B::Real::MANTISSA);
+    let bits = b.iadd(&bits, &exponent);
+    b.float_of_bits(&bits)
 }
 
 /// [`MathOps::scale`] where the machine has no instruction for it.
 #[inline(always)]
 pub fn scale_by_parts<B: MathOps + ?Sized>(b: &mut B, y: &B::V, n: &B::V, t: &B::V) -> B::V {
     // Half of the integer scales first, so that neither factor leaves the normal range.
-    let (half, magic, mb) = (b.f(0.5), b.f(B::Real::ROUND), b.i(B::Real::ROUND_BITS));
+    let (half, magic) = (b.f(0.5), b.f(B::Real::ROUND));
     let h = b.fma(n, &half, &magic);
-    let h = b.bits(&h);
-    let h = b.isub(&h, &mb);
-    let whole = b.bits(t);
-    let whole = b.isub(&whole, &mb);
+    let (h, whole) = (b.bits(&h), b.bits(t));
     let rest = b.isub(&whole, &h);
     let one = b.i(B::Real::ONE_BITS);
+    // The shifts drop the bits of `Real::ROUND`.
     let mut y = y.clone();
     for part in [h, rest] {
         let e = b.ishl(&part, B::Real::MANTISSA);

@@ -38,6 +38,8 @@ pub trait Real: Copy + Send + Sync + 'static {
     const TRIG_LIMIT: f64;
     /// From here on the error function rounds to 1.
     const ERF_ONE: f64;
+    /// From here on the hyperbolic tangent rounds to 1.
+    const TANH_ONE: f64;
     /// `(e^r - 1 - r) / r^2`, up to half of ln 2.
     const EXP: &'static [f64];
     /// `(sinh(x) - x) / x^3` by the square of `x`, up to 1.
@@ -95,6 +97,7 @@ impl Real for f32 {
     const QUARTERS: [f64; 4] = [-1.570_312_5, -4.837_513e-4, -7.549_533_6e-8, -2.563_344e-12];
     const TRIG_LIMIT: f64 = 8192.0;
     const ERF_ONE: f64 = 4.0;
+    const TANH_ONE: f64 = 9.2;
     const EXP: &'static [f64] =
         &[1.976_424_5e-4, 1.393_234_2e-3, 8.333_543e-3, 4.166_649_3e-2, 1.666_666_6e-1, 0.5];
     const SINH: &'static [f64] = &[2.782_213_2e-6, 1.984_289_6e-4, 8.333_31e-3, 1.666_666_7e-1];
@@ -214,6 +217,7 @@ impl Real for f64 {
     ];
     const TRIG_LIMIT: f64 = 1e6;
     const ERF_ONE: f64 = 6.0;
+    const TANH_ONE: f64 = 19.2;
     const EXP: &'static [f64] = &[
         1.608_662_243_621_555_4e-10,
         2.091_812_945_496_706_5e-09,

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::lanes::MathLanes;
-use crate::math::{MathOps, Real, scale_by_parts};
+use crate::math::{MathOps, Real, add_to_exponent, scale_by_parts};
 
 /// Computes with vectors `L` at once.
 pub struct Wide<L>(PhantomData<L>);
@@ -93,6 +93,15 @@ impl<L: MathLanes<Elem: Real>> MathOps for Wide<L> {
         match unsafe { y.scale(*n) } {
             Some(scaled) => scaled,
             None => scale_by_parts(self, y, n, t),
+        }
+    }
+
+    #[inline(always)]
+    fn scale_normal(&mut self, y: &L, n: &L, t: &L) -> L {
+        // SAFETY: as above.
+        match unsafe { y.scale(*n) } {
+            Some(scaled) => scaled,
+            None => add_to_exponent(self, y, t),
         }
     }
 }
