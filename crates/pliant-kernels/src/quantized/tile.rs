@@ -1,8 +1,8 @@
 //! The micro-kernel of 8-bit products: one sliver of rows by one panel of columns, in registers
 //! over all of k.
 //!
-//! With AVX-512 VNNI, a tile is 6 rows by 4 vectors of 16 sums. Otherwise plain code with few sums,
-//! which the compiler vectorises for AVX2 or for the baseline of its target.
+//! A tile is 6 rows by 4 vectors of 16 sums with AVX-512 VNNI, and by 2 vectors of 8 sums with AVX2, which multiplies the even and the
+//! odd bytes of quads as 16-bit integers: its instruction for bytes saturates. Other machines use scalar code.
 //!
 //! Recipe: as for float32 ([`crate::product::tile`]), with four adjacent values of k per lane.
 //! Measured: the rates without tile registers, and of few rows, under "8-bit integers" in
@@ -68,39 +68,56 @@ impl Kernels {
 trait Sums: Copy {
     /// The number of sums.
     const N: usize;
+    /// Four unsigned bytes of a row of A, prepared for [`Sums::dot`].
+    type Word: Copy;
+    /// Four signed bytes of B for each sum, prepared for [`Sums::dot`].
+    type Quads: Copy;
     /// All zeros.
     unsafe fn zero() -> Self;
-    /// Adds to each sum the products of the unsigned bytes of a word with the sum's four
-    /// signed bytes.
-    unsafe fn dot(self, word: u32, quads: *const i8) -> Self;
+    /// Prepares a word of A.
+    unsafe fn word(bytes: u32) -> Self::Word;
+    /// Loads and prepares a quad of B for each sum.
+    unsafe fn quads(from: *const i8) -> Self::Quads;
+    /// Adds to each sum the four products of the bytes of a word and of the sum's quad.
+    unsafe fn dot(self, word: Self::Word, quads: Self::Quads) -> Self;
     /// Writes the first `count` sums.
     unsafe fn store_first(self, to: *mut i32, count: usize);
 }
 
-/// Sums of plain code.
+/// Sums of scalar code.
 #[derive(Clone, Copy)]
-struct Plain([i32; 8]);
+struct Scalar([i32; 8]);
 
-impl Sums for Plain {
+impl Sums for Scalar {
     const N: usize = 8;
+    type Word = [u8; 4];
+    type Quads = [[i8; 4]; 8];
 
     #[inline(always)]
     unsafe fn zero() -> Self {
-        Plain([0; 8])
+        Scalar([0; 8])
     }
 
     #[inline(always)]
-    unsafe fn dot(self, word: u32, quads: *const i8) -> Self {
+    unsafe fn word(bytes: u32) -> [u8; 4] {
+        bytes.to_le_bytes()
+    }
+
+    #[inline(always)]
+    unsafe fn quads(from: *const i8) -> [[i8; 4]; 8] {
         // SAFETY: guaranteed by the caller.
-        let b = unsafe { quads.cast::<[[i8; 4]; 8]>().read_unaligned() };
-        let a = word.to_le_bytes();
+        unsafe { from.cast::<[[i8; 4]; 8]>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn dot(self, word: [u8; 4], quads: [[i8; 4]; 8]) -> Self {
         let mut sums = self.0;
-        for (sum, b) in sums.iter_mut().zip(b) {
-            for (a, b) in a.iter().zip(b) {
+        for (sum, quad) in sums.iter_mut().zip(quads) {
+            for (a, b) in word.iter().zip(quad) {
                 *sum = sum.wrapping_add(i32::from(*a) * i32::from(b));
             }
         }
-        Plain(sums)
+        Scalar(sums)
     }
 
     #[inline(always)]
@@ -122,6 +139,8 @@ mod x86 {
 
     impl Sums for Vnni {
         const N: usize = 16;
+        type Word = __m512i;
+        type Quads = __m512i;
 
         #[inline(always)]
         unsafe fn zero() -> Self {
@@ -130,18 +149,82 @@ mod x86 {
         }
 
         #[inline(always)]
-        unsafe fn dot(self, word: u32, quads: *const i8) -> Self {
+        unsafe fn word(bytes: u32) -> __m512i {
             // SAFETY: as above.
-            unsafe {
-                let b = _mm512_loadu_si512(quads.cast());
-                Vnni(_mm512_dpbusd_epi32(self.0, _mm512_set1_epi32(word as i32), b))
-            }
+            unsafe { _mm512_set1_epi32(bytes as i32) }
+        }
+
+        #[inline(always)]
+        unsafe fn quads(from: *const i8) -> __m512i {
+            // SAFETY: as above.
+            unsafe { _mm512_loadu_si512(from.cast()) }
+        }
+
+        #[inline(always)]
+        unsafe fn dot(self, word: __m512i, quads: __m512i) -> Self {
+            // SAFETY: as above.
+            unsafe { Vnni(_mm512_dpbusd_epi32(self.0, word, quads)) }
         }
 
         #[inline(always)]
         unsafe fn store_first(self, to: *mut i32, count: usize) {
             // SAFETY: as above; lanes that the mask excludes are not accessed.
             unsafe { _mm512_mask_storeu_epi32(to, ((1u32 << count) - 1) as __mmask16, self.0) }
+        }
+    }
+
+    /// 8 sums in 256 bits. Words and quads are split into their even and their odd bytes, as 16-bit integers.
+    #[derive(Clone, Copy)]
+    pub struct Avx2(__m256i);
+
+    impl Sums for Avx2 {
+        const N: usize = 8;
+        type Word = [__m256i; 2];
+        type Quads = [__m256i; 2];
+
+        #[inline(always)]
+        unsafe fn zero() -> Self {
+            // SAFETY: guaranteed by the caller, here and below.
+            unsafe { Avx2(_mm256_setzero_si256()) }
+        }
+
+        #[inline(always)]
+        unsafe fn word(bytes: u32) -> [__m256i; 2] {
+            // SAFETY: as above.
+            unsafe {
+                let word = _mm256_set1_epi32(bytes as i32);
+                [_mm256_and_si256(word, _mm256_set1_epi16(0xff)), _mm256_srli_epi16::<8>(word)]
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn quads(from: *const i8) -> [__m256i; 2] {
+            // SAFETY: as above.
+            unsafe {
+                let quads = _mm256_loadu_si256(from.cast());
+                let even = _mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(quads));
+                [even, _mm256_srai_epi16::<8>(quads)]
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn dot(self, word: [__m256i; 2], quads: [__m256i; 2]) -> Self {
+            // SAFETY: as above.
+            unsafe {
+                let even = _mm256_madd_epi16(word[0], quads[0]);
+                let odd = _mm256_madd_epi16(word[1], quads[1]);
+                Avx2(_mm256_add_epi32(self.0, _mm256_add_epi32(even, odd)))
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn store_first(self, to: *mut i32, count: usize) {
+            // SAFETY: as above; lanes that the mask excludes are not accessed.
+            unsafe {
+                let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+                let mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), lanes);
+                _mm256_maskstore_epi32(to, mask, self.0);
+            }
         }
     }
 }
@@ -166,11 +249,11 @@ unsafe fn tile<S: Sums, const R: usize, const V: usize>(t: &Tile) {
             3 => step::<S, R, V, 3>(&mut sums, a, t, b),
             _ => {}
         }
-        for (r, row) in sums.into_iter().enumerate() {
+        for r in 0..R {
             let c = t.c.wrapping_offset(r as isize * t.c_row);
-            for (v, sum) in row.into_iter().enumerate() {
+            for v in 0..V {
                 let count = if v + 1 == V { t.last } else { S::N };
-                sum.store_first(c.wrapping_add(v * S::N), count);
+                sums[r][v].store_first(c.wrapping_add(v * S::N), count);
             }
         }
     }
@@ -187,11 +270,15 @@ unsafe fn step<S: Sums, const R: usize, const V: usize, const COUNT: usize>(
     t: &Tile,
     b: *const i8,
 ) {
-    for (r, sums) in sums.iter_mut().enumerate() {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut quads = [S::quads(b); V];
+        for v in 1..V {
+            quads[v] = S::quads(b.add(v * S::N * 4));
+        }
+        for r in 0..R {
             let from = a.offset(r as isize * t.a_row);
-            let word = if COUNT == 4 {
+            let bytes = if COUNT == 4 {
                 from.cast::<u32>().read_unaligned()
             } else {
                 let mut bytes = [0u8; 4];
@@ -199,9 +286,9 @@ unsafe fn step<S: Sums, const R: usize, const V: usize, const COUNT: usize>(
                 u32::from_ne_bytes(bytes)
             };
             // Missing bytes are multiplied by zeros of B, so their values do not matter.
-            let word = word.to_le() ^ t.flip;
-            for (v, sum) in sums.iter_mut().enumerate() {
-                *sum = sum.dot(word, b.add(v * S::N * 4));
+            let word = S::word(bytes.to_le() ^ t.flip);
+            for v in 0..V {
+                sums[r][v] = sums[r][v].dot(word, quads[v]);
             }
         }
     }
@@ -240,7 +327,7 @@ pub fn kernels(isa: Isa) -> &'static Kernels {
             kernels!(x86::Vnni, "avx512f,avx512vnni"; 1 2 3 4)
         }
         #[cfg(target_arch = "x86_64")]
-        Vectors::Avx512 | Vectors::Avx2 => kernels!(Plain, "avx2,fma"; 1 2),
-        _ => kernels!(Plain; 1 2),
+        Vectors::Avx512 | Vectors::Avx2 => kernels!(x86::Avx2, "avx2,fma"; 1 2),
+        _ => kernels!(Scalar; 1 2),
     }
 }
