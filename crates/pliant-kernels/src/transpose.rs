@@ -251,22 +251,18 @@ unsafe fn tile<T: Copy>(
     (read_dim, write_dim): (Dim, Dim),
     (rows, columns): (usize, usize),
 ) {
-    let blocks = read_dim.from == 1 && write_dim.to == 1;
+    let contiguous = read_dim.from == 1 && write_dim.to == 1;
     let side = 16 / size_of::<T>();
-    let whole = |count: usize| if blocks { count / side * side } else { 0 };
+    let whole = |count: usize| if contiguous { count / side * side } else { 0 };
     let (whole_rows, whole_columns) = (whole(rows), whole(columns));
     // SAFETY: the caller's promise; whole blocks lie in the tile.
     unsafe {
-        for i in (0..whole_rows).step_by(side) {
-            for k in (0..whole_columns).step_by(side) {
-                let (x, out) = (x.add(i + k * write_dim.from), out.add(k + i * read_dim.to));
-                match side {
-                    16 => block::<T, 16>(x, out, write_dim.from, read_dim.to),
-                    8 => block::<T, 8>(x, out, write_dim.from, read_dim.to),
-                    4 => block::<T, 4>(x, out, write_dim.from, read_dim.to),
-                    _ => block::<T, 2>(x, out, write_dim.from, read_dim.to),
-                }
-            }
+        let blocks = Blocks { x, out, from: write_dim.from, to: read_dim.to };
+        match side {
+            16 => blocks.run::<16>(whole_rows, whole_columns),
+            8 => blocks.run::<8>(whole_rows, whole_columns),
+            4 => blocks.run::<4>(whole_rows, whole_columns),
+            _ => blocks.run::<2>(whole_rows, whole_columns),
         }
         for i in 0..rows {
             let first = if i < whole_rows { whole_columns } else { 0 };
@@ -274,6 +270,57 @@ unsafe fn tile<T: Copy>(
                 let to = i * read_dim.to + k * write_dim.to;
                 *out.add(to) = *x.add(i * read_dim.from + k * write_dim.from);
             }
+        }
+    }
+}
+
+/// The blocks of a tile whose rows are contiguous in the source and whose columns are in the destination.
+struct Blocks<T> {
+    x: *const T,
+    out: *mut T,
+    /// The distance between lines of the source.
+    from: usize,
+    /// The distance between lines of the destination.
+    to: usize,
+}
+
+impl<T: Copy> Blocks<T> {
+    /// Transposes `rows` by `columns` elements in blocks of `N` by `N`.
+    ///
+    /// A line is visited once for each of its blocks. Lines at distances that are multiples of a page, such as those of the channels of
+    /// an image, share a set of the first-level cache, which cannot hold many of them until the next visit. So the outer loop runs
+    /// over the lines with the more aligned distance, and visits all blocks of few of them in a row.
+    ///
+    /// # Safety
+    /// The elements lie in both tensors; `N` divides `rows` and `columns`.
+    #[inline(always)]
+    unsafe fn run<const N: usize>(&self, rows: usize, columns: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.from.trailing_zeros() > self.to.trailing_zeros() {
+                for k in (0..columns).step_by(N) {
+                    for i in (0..rows).step_by(N) {
+                        self.block::<N>(i, k);
+                    }
+                }
+            } else {
+                for i in (0..rows).step_by(N) {
+                    for k in (0..columns).step_by(N) {
+                        self.block::<N>(i, k);
+                    }
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Blocks::run`].
+    #[inline(always)]
+    unsafe fn block<const N: usize>(&self, i: usize, k: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (x, out) = (self.x.add(i + k * self.from), self.out.add(k + i * self.to));
+            block::<T, N>(x, out, self.from, self.to);
         }
     }
 }
@@ -292,8 +339,8 @@ unsafe fn block<T: Copy, const N: usize>(x: *const T, out: *mut T, from: usize, 
     // SAFETY: the caller's promise.
     unsafe {
         let mut rows = [_mm_setzero_si128(); N];
-        for (k, row) in rows.iter_mut().enumerate() {
-            *row = _mm_loadu_si128(x.add(k * from).cast::<__m128i>());
+        for k in 0..N {
+            rows[k] = _mm_loadu_si128(x.add(k * from).cast::<__m128i>());
         }
         for _ in 0..N.ilog2() {
             let mut next = rows;
@@ -302,8 +349,8 @@ unsafe fn block<T: Copy, const N: usize>(x: *const T, out: *mut T, from: usize, 
             }
             rows = next;
         }
-        for (i, row) in rows.into_iter().enumerate() {
-            _mm_storeu_si128(out.add(i * to).cast::<__m128i>(), row);
+        for i in 0..N {
+            _mm_storeu_si128(out.add(i * to).cast::<__m128i>(), rows[i]);
         }
     }
 }

@@ -179,7 +179,8 @@ unsafe fn vectors<
                 }
             }
         }
-        for (p, mut sum) in sums.into_iter().enumerate() {
+        for p in 0..sums.len() {
+            let mut sum = sums[p];
             if let Some(clip) = &step.clip {
                 sum = clip.apply::<L, WHOLE>(sum, (step.first + p, channel), count);
             }

@@ -90,7 +90,8 @@ unsafe fn all<L: MathLanes<Elem = f32>, const ROWS: usize>(
                 let from = input.wrapping_offset(at as isize * pixel).wrapping_add(channel);
                 let sums = step::<L, ROWS>(from, (next_row, pixel), &weights);
                 let to = out.wrapping_offset(at as isize * next_out).wrapping_add(channel);
-                for (p, mut sum) in sums.into_iter().enumerate() {
+                for p in 0..STEP {
+                    let mut sum = sums[p];
                     if let Some(clip) = clip {
                         let at = (xs.start + at + p, channel);
                         sum = clip.apply::<L, true>(sum, at, L::N);

@@ -43,7 +43,6 @@ mod x86 {
     impl Transpose for F64x4 {}
 
     impl Transpose for F32x16 {
-        #[expect(clippy::needless_range_loop, reason = "it is the second index of four arrays")]
         #[inline(always)]
         unsafe fn transpose(from: *const f32, row: isize, to: *mut f32, to_row: isize) {
             // SAFETY: the caller's promise.
@@ -65,7 +64,8 @@ mod x86 {
                     quads[2][g] = _mm512_castpd_ps(_mm512_unpacklo_pd(high01, high23));
                     quads[3][g] = _mm512_castpd_ps(_mm512_unpackhi_pd(high01, high23));
                 }
-                for (c, [a, b, d, e]) in quads.into_iter().enumerate() {
+                for c in 0..4 {
+                    let [a, b, d, e] = quads[c];
                     let (even, more) =
                         (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0x88>(d, e));
                     let (odd, rest) =
@@ -90,7 +90,6 @@ mod x86 {
     }
 
     impl Transpose for F32x8 {
-        #[expect(clippy::needless_range_loop, reason = "it is the second index of four arrays")]
         #[inline(always)]
         unsafe fn transpose(from: *const f32, row: isize, to: *mut f32, to_row: isize) {
             // SAFETY: the caller's promise.
@@ -110,7 +109,8 @@ mod x86 {
                     quads[2][g] = _mm256_shuffle_ps::<0x44>(high01, high23);
                     quads[3][g] = _mm256_shuffle_ps::<0xee>(high01, high23);
                 }
-                for (c, [a, b]) in quads.into_iter().enumerate() {
+                for c in 0..4 {
+                    let [a, b] = quads[c];
                     let to = to.offset(c as isize * to_row);
                     _mm256_storeu_ps(to, _mm256_permute2f128_ps::<0x20>(a, b));
                     _mm256_storeu_ps(to.offset(4 * to_row), _mm256_permute2f128_ps::<0x31>(a, b));

@@ -85,11 +85,11 @@ unsafe fn tile<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usiz
                 }
             }
         }
-        for (r, sums) in sums.into_iter().enumerate() {
+        for r in 0..R {
             let c = p.c.offset((row + r) as isize * p.c_row).add(column);
-            for (v, sum) in sums.into_iter().enumerate() {
+            for v in 0..V {
                 let left = p.columns - column - v * L::N;
-                sum.store_first(c.add(v * L::N), left.min(L::N));
+                sums[r][v].store_first(c.add(v * L::N), left.min(L::N));
             }
         }
     }

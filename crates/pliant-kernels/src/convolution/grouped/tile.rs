@@ -103,9 +103,10 @@ unsafe fn tile<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
         }
     }
     let out = l.out.wrapping_offset(from as isize * l.pixel);
-    for (p, sums) in sums.into_iter().enumerate() {
+    for p in 0..P {
         let out = out.wrapping_offset(p as isize * l.pixel);
-        for (v, sum) in sums.into_iter().enumerate() {
+        for v in 0..V {
+            let sum = sums[p][v];
             let (to, left) = (out.wrapping_add(v * L::N), l.filters - v * L::N);
             // SAFETY: guaranteed by the caller.
             unsafe { if left >= L::N { sum.store(to) } else { sum.store_first(to, left) } }

@@ -195,7 +195,8 @@ unsafe fn turn_inputs<L: MathLanes<Elem = f32>, F: Form<N, M>, const N: usize, c
                     d[y] = rows[y][x];
                 }
                 let column = F::turned(d);
-                for (y, v) in column.into_iter().enumerate() {
+                for y in 0..N {
+                    let v = column[y];
                     let to = t.to.add((N * y + x) * t.step + channel);
                     if count == L::N { v.store(to) } else { v.store_first(to, count) }
                 }
@@ -229,7 +230,9 @@ unsafe fn turn_outputs<L: MathLanes<Elem = f32>, F: Form<N, M>, const N: usize, 
                 for y in 0..N {
                     m[y] = rows[y][x];
                 }
-                for (y, v) in F::summed(m).into_iter().enumerate().take(t.lines) {
+                let sums = F::summed(m);
+                for y in 0..M.min(t.lines) {
+                    let v = sums[y];
                     let at = y as isize * t.line + x as isize * t.pixel + column as isize;
                     let to = t.out.wrapping_offset(at);
                     if count == L::N { v.store(to) } else { v.store_first(to, count) }
