@@ -249,8 +249,8 @@ def test_errors_of_a_saved_program_name_the_node(tmp_path: Any) -> None:
 def test_errors_of_sequences_name_the_node() -> None:
     info = helper.make_tensor_sequence_value_info("s", FLOAT, ["k"])
     for made, extra, feeds, words in (
-        (node("SequenceAt", "s i", "y"), True, {"s": [ones(1)], "i": np.array(2)}, "place 2 is out of range"),
-        (node("ConcatFromSequence", "s", "y", axis=0), False, {"s": []}, "nothing to join"),
+        (node("SequenceAt", "s i", "y"), True, {"s": [ones(1)], "i": np.array(2)}, "position 2 is out of range"),
+        (node("ConcatFromSequence", "s", "y", axis=0), False, {"s": []}, "cannot be concatenated"),
     ):
         inputs = [info, helper.make_tensor_value_info("i", INT64, [])][: 2 if extra else 1]
         graph = helper.make_graph([made], "g", inputs, [onnx.ValueInfoProto(name="y")])

@@ -82,7 +82,7 @@ def test_a_tensor_is_split_by_lengths_of_the_run() -> None:
         assert int(np.asarray(count)) == len(lengths)
         np.testing.assert_array_equal(y, x)
         np.testing.assert_array_equal(one, x[:, 6 - lengths[-1] :])
-    with pytest.raises(pliant.ShapeError, match="do not make up an axis of 6"):
+    with pytest.raises(pliant.ShapeError, match="do not add up to the axis size 6"):
         model(x, np.array([1, 2]))
 
 

@@ -1,4 +1,4 @@
-//! [`compile`]: from a module to a program, in phases: graph passes, loop lowering, machine code,
+//! [`compile`]: compiles a module to a program in phases: graph passes, loop lowering, machine code,
 //! bytecode.
 
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use pliant_tensor::memory_reserve;
 
 use crate::compiled::{CompiledModule, OnDrop};
 use crate::error::Error;
-use crate::evaluate::Compiled;
+use crate::evaluate::CompiledEvaluator;
 use crate::explain::{Explanation, remark_slow_loops};
 use crate::extern_names;
 use crate::inspect::verify;
@@ -28,7 +28,7 @@ use crate::kernels;
 use crate::options::{CompileOptions, ExecMode, Pipeline};
 use crate::signature::signatures;
 use crate::stats::CompileStats;
-use crate::transform::own_name;
+use crate::transform::canonical_pass_name;
 
 /// The pass context for the compile options. Every call creates new dump and timing instruments.
 pub fn pass_context(options: &CompileOptions) -> PassContext {
@@ -36,12 +36,12 @@ pub fn pass_context(options: &CompileOptions) -> PassContext {
     if let Some(level) = options.opt_level {
         ctx.opt_level = level;
     }
-    ctx.disabled.extend(options.disabled_passes.iter().map(|name| own_name(name)));
-    ctx.required.extend(options.required_passes.iter().map(|name| own_name(name)));
+    ctx.disabled.extend(options.disabled_passes.iter().map(|name| canonical_pass_name(name)));
+    ctx.required.extend(options.required_passes.iter().map(|name| canonical_pass_name(name)));
     ctx.config.extend(options.config.clone());
     ctx.instruments.extend(options.instruments.iter().cloned());
     ctx.dump_dir = dump_dir(options);
-    ctx.evaluator = Some(Arc::new(Compiled {
+    ctx.evaluator = Some(Arc::new(CompiledEvaluator {
         target: options.target,
         threads: options.threads,
         cancel: options.cancel.clone(),
@@ -58,24 +58,24 @@ pub fn pass_context(options: &CompileOptions) -> PassContext {
 /// User errors, all that can be found; unsupported features; internal errors; cancellation.
 pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledModule, Error> {
     let (start, cancel, time) = (Instant::now(), options.cancel.clone(), options.time);
-    let is_late = move || time.is_some_and(|time| start.elapsed() >= time);
-    let short = Arc::new(AtomicBool::new(false));
-    let stops = {
-        let short = Arc::clone(&short);
+    let deadline_passed = move || time.is_some_and(|time| start.elapsed() >= time);
+    let memory_exhausted = Arc::new(AtomicBool::new(false));
+    let should_stop = {
+        let memory_exhausted = Arc::clone(&memory_exhausted);
         move || {
             if memory_reserve::check().is_err() {
-                short.store(true, Ordering::Relaxed);
+                memory_exhausted.store(true, Ordering::Relaxed);
             }
-            short.load(Ordering::Relaxed) || cancel.is_cancelled() || is_late()
+            memory_exhausted.load(Ordering::Relaxed) || cancel.is_cancelled() || deadline_passed()
         }
     };
-    let own = CompileOptions { cancel: CancelToken::with_poll(stops), ..options.clone() };
-    match compile_into(module, &own, dump_dir(&own), OnDrop::Trim) {
-        Err(Error::Interrupted) if short.load(Ordering::Relaxed) => Err(out_of_memory()),
-        Err(Error::Interrupted) if is_late() => {
+    let limited = CompileOptions { cancel: CancelToken::with_poll(should_stop), ..options.clone() };
+    match compile_into(module, &limited, dump_dir(&limited), OnDrop::Trim) {
+        Err(Error::Interrupted) if memory_exhausted.load(Ordering::Relaxed) => Err(out_of_memory()),
+        Err(Error::Interrupted) if deadline_passed() => {
             let time = time.unwrap_or_default().as_secs_f64();
             let message = format!("the compilation took longer than {time} seconds");
-            Err(Error::option(message, "allow it more time, or make the program smaller"))
+            Err(Error::option(message, "raise the time limit, or make the program smaller"))
         }
         compiled => compiled,
     }
@@ -83,19 +83,19 @@ pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledMod
 
 fn out_of_memory() -> Error {
     let message = "out of memory: the system refused memory that the compilation needs";
-    Error::option(message, "allow the process more, or make the program smaller")
+    Error::option(message, "raise the memory limit of the process, or make the program smaller")
 }
 
-/// As [`compile`], but without writing dumps, whatever the environment says: it is part of another
-/// compilation.
-pub(crate) fn compile_quietly(
+/// As [`compile`], for a module compiled as part of another compilation: writes no dumps, even if
+/// `PLIANT_DUMP_IR` is set, and returns no free memory to the system when the program is dropped.
+pub(crate) fn compile_nested(
     module: IRModule,
     options: &CompileOptions,
 ) -> Result<CompiledModule, Error> {
     compile_into(module, options, None, OnDrop::Keep)
 }
 
-/// Compiles a module and writes its stages into a directory.
+/// Compiles a module, and writes its stages into `dump_dir` if that is set.
 fn compile_into(
     module: IRModule,
     options: &CompileOptions,
@@ -110,11 +110,11 @@ fn compile_into(
     ctx.instruments.push(timing.clone());
     ctx.instruments.extend(dump.clone().map(|d| d as Arc<dyn Instrument>));
 
-    // Whatever the origin of the module, an invalid one is a user error, and no pass sees it.
+    // An invalid module is a user error whatever its origin. No pass receives it.
     verify(&module)?;
     let signatures = signatures(&module);
     let module = run_pipeline(module, options.pipeline.as_ref(), &ctx)?;
-    let module = if ctx.kernels() { module } else { kernels::without_library(module) };
+    let module = if ctx.kernels() { module } else { kernels::disable_library_kernels(module) };
     let phase = Phase::start("LowerLoops");
     let lowered = kernels::lower(&module, &ctx)?;
     let mut phases = timing.entries();
@@ -176,7 +176,7 @@ fn compile_into(
     Ok(CompiledModule::new(executable, table, module, signatures, stats, threads, on_drop))
 }
 
-/// What the passes of a compilation did.
+/// The remarks of the passes, with a note if the options rule out library kernels.
 fn explanation(ctx: &PassContext, options: &CompileOptions) -> Explanation {
     let optimizes = options.pipeline.as_ref().is_none_or(|pipeline| match pipeline {
         Pipeline::Named(name) => name != "minimum",
@@ -204,11 +204,11 @@ pub fn build(module: IRModule, options: &CompileOptions) -> Result<CompiledModul
 /// minimum build.
 fn run_pipeline(
     module: IRModule,
-    wanted: Option<&Pipeline>,
+    selected: Option<&Pipeline>,
     ctx: &PassContext,
 ) -> Result<IRModule, Error> {
-    let own = module.functions.keys().cloned().collect();
-    let module = match wanted {
+    let original = module.functions.keys().cloned().collect();
+    let module = match selected {
         None => pipeline("default")?.apply(module, ctx)?,
         Some(Pipeline::Named(name)) => pipeline(name)?.apply(module, ctx)?,
         Some(Pipeline::Passes(passes)) => {
@@ -216,7 +216,7 @@ fn run_pipeline(
             pipeline("minimum")?.apply(module, ctx)?
         }
     };
-    Ok(extern_names::separate(module, &own, ctx)?)
+    Ok(extern_names::rename_conflicting(module, &original, ctx)?)
 }
 
 /// The sequence of graph passes with that name.
@@ -238,26 +238,27 @@ pub fn pipeline(name: &str) -> Result<Sequential, Error> {
 fn check_settings(options: &CompileOptions) -> Result<(), Error> {
     for (name, value) in &options.config {
         pliant_pass::config::check(name, value)
-            .map_err(|e| Error::option(e, "the settings are those of `pliant_pass::config`"))?;
+            .map_err(|e| Error::option(e, "`pliant_pass::config` lists the settings"))?;
     }
-    let set = |name: &str| options.config.get(name).cloned();
-    if set(PRECISION).is_some_and(|v| v.as_str().is_some_and(|v| matches!(v, "bf16" | "bfloat16")))
-        && set(KERNELS) == Some(AttrValue::Bool(false))
+    let setting = |name: &str| options.config.get(name).cloned();
+    if setting(PRECISION)
+        .is_some_and(|v| v.as_str().is_some_and(|v| matches!(v, "bf16" | "bfloat16")))
+        && setting(KERNELS) == Some(AttrValue::Bool(false))
     {
         return Err(Error::option(
-            "products of bfloat16 need the library's kernels, which are off",
+            "bfloat16 precision needs the library kernels, but `kernels` is off",
             "leave out one of `precision` and `kernels`",
         ));
     }
     if options.threads == Some(0) {
         return Err(Error::option(
-            "0 threads can run nothing",
+            "the number of threads must be at least 1, but is 0",
             "leave the number of threads out to use all processors",
         ));
     }
     if options.threads.is_some_and(|n| n > pliant_pool::MAX_THREADS) {
         return Err(Error::option(
-            format!("more than {} threads are a mistake", pliant_pool::MAX_THREADS),
+            format!("the number of threads must be at most {}", pliant_pool::MAX_THREADS),
             "leave the number of threads out to use all processors",
         ));
     }

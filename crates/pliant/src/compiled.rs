@@ -1,4 +1,4 @@
-//! [`CompiledModule`]: a program with its machine code, ready to run and save.
+//! [`CompiledModule`]: a program with its machine code, which can be run and saved.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ impl CompiledModule {
         &self.0.stats
     }
 
-    /// A VM that runs the program.
+    /// Creates a VM that runs the program.
     ///
     /// # Errors
     /// `Runtime` if packed functions are not registered; the error names them.
@@ -118,7 +118,7 @@ impl CompiledModule {
     }
 
     /// Writes the program to a file that [`load`](Self::load) reads on any machine. An existing
-    /// file is replaced atomically, so programs that were loaded from it remain valid.
+    /// file is replaced atomically, so that programs loaded from it remain valid.
     ///
     /// # Errors
     /// `Executable` if the file cannot be written.
@@ -134,16 +134,16 @@ impl CompiledModule {
         Ok(self.0.executable.to_bytes()?)
     }
 
-    /// Maps a program and compiles its kernels for this machine. The file must not be modified
-    /// while the program exists, since its weights stay in the mapping. ([`save`](Self::save) may
-    /// replace it.)
+    /// Maps a program file into memory and compiles its kernels for this machine. The file must not
+    /// be modified while the program exists, since its weights stay in the mapping;
+    /// [`save`](Self::save) may replace it.
     ///
     /// # Errors
-    /// `Executable` if the file is damaged, foreign or unreadable.
+    /// `Executable` if the file cannot be read, is damaged or is not a saved program.
     pub fn load(path: impl AsRef<Path>) -> Result<CompiledModule, Error> {
         let phase = Phase::start("ReadFile");
         let executable = Executable::load(path.as_ref())?;
-        Self::made(executable, vec![phase.end()])
+        Self::compile_kernels(executable, vec![phase.end()])
     }
 
     /// As [`load`](Self::load), from bytes.
@@ -153,7 +153,7 @@ impl CompiledModule {
     pub fn from_bytes(bytes: &[u8]) -> Result<CompiledModule, Error> {
         let phase = Phase::start("ReadBytes");
         let executable = Executable::from_bytes(bytes)?;
-        Self::made(executable, vec![phase.end()])
+        Self::compile_kernels(executable, vec![phase.end()])
     }
 
     /// Compiles the kernels of an executable.
@@ -161,25 +161,26 @@ impl CompiledModule {
     /// # Errors
     /// `Executable` if its kernels do not match the calls in its bytecode.
     pub fn from_executable(executable: Executable) -> Result<CompiledModule, Error> {
-        Self::made(executable, Vec::new())
+        Self::compile_kernels(executable, Vec::new())
     }
 
-    fn made(
+    /// Compiles the kernels of an executable; `phases` are the timed phases so far.
+    fn compile_kernels(
         mut executable: Executable,
         mut phases: Vec<TimingEntry>,
     ) -> Result<CompiledModule, Error> {
         let options = CodegenOptions::default();
         let phase = Phase::start("ReadKernels");
-        let loops = kernels::decode(&executable)?;
+        let loop_functions = kernels::decode(&executable)?;
         phases.push(phase.end());
         let phase = Phase::start("LowerLoops");
-        let lowered = kernels::lower(&loops, &pass_context(&CompileOptions::default()))?;
+        let lowered = kernels::lower(&loop_functions, &pass_context(&CompileOptions::default()))?;
         phases.push(phase.end());
         let phase = Phase::start("MachineCode");
         let compiled = kernels::compile(&lowered, Target::Cranelift, &options)?;
-        kernels::adopt(&mut executable, &loops, &compiled)?;
+        kernels::adopt_recompiled(&mut executable, &loop_functions, &compiled)?;
         let kernels = compiled.len();
-        let mut table = kernels::kernel_table(compiled, &loops);
+        let mut table = kernels::kernel_table(compiled, &loop_functions);
         phases.push(phase.end());
         let phase = Phase::start("FunctionBodies");
         kernels::add_bodies(&mut table, &executable, Target::Cranelift, &options)?;

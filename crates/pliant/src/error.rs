@@ -22,11 +22,11 @@ pub enum ErrorKind {
     Unsupported,
     /// A bug of the compiler.
     Internal,
-    /// It was interrupted.
+    /// The compilation or the run was interrupted.
     Interrupted,
     /// A run exceeded its time limit.
     TimeLimit,
-    /// A saved executable is damaged, foreign or unreadable.
+    /// A saved executable is damaged, has an unknown format, or cannot be read or written.
     Executable,
     /// The program failed while it ran.
     Runtime,
@@ -37,13 +37,13 @@ pub enum ErrorKind {
 pub enum Error {
     /// The program could not be compiled: the user's mistake, a missing feature or a bug.
     Compile(pliant_diag::Error),
-    /// A pass or an instrument of the user failed.
+    /// A user-defined pass or instrument failed.
     Pass {
-        /// Its description, as `pass 'Name'`.
+        /// The pass or instrument, as `pass 'Name'`.
         origin: String,
         /// The error that it returned.
         source: Arc<dyn std::error::Error + Send + Sync>,
-        /// The file with the module that the pass received.
+        /// The file with the text of the module that the pass received, if one was written.
         dump: Option<PathBuf>,
     },
     /// The compilation was interrupted.
@@ -88,13 +88,13 @@ impl Error {
         pliant_diag::render_all(list, sources, false)
     }
 
-    /// An error for an option that does not exist.
+    /// A user error about an argument or option.
     pub(crate) fn option(message: impl Into<String>, help: impl Into<String>) -> Error {
         let finding = Diagnostic::error(PL0502, message).with_help(help);
         Error::Compile(pliant_diag::Error::user(finding))
     }
 
-    /// An internal error in the given step.
+    /// An internal error in a compilation step.
     pub(crate) fn internal(step: &str, message: impl Into<String>) -> Error {
         Error::Compile(pliant_diag::Error::internal(step, message))
     }

@@ -1,4 +1,5 @@
-//! [`Compiled`]: compiles and runs parts of a program whose results passes need.
+//! [`CompiledEvaluator`]: compiles and runs functions whose results a pass needs, for constant
+//! folding.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
@@ -10,43 +11,45 @@ use pliant_pool::start_scoped;
 use pliant_tensor::Tensor;
 use pliant_vm::{Value, VirtualMachine};
 
-use crate::compile::compile_quietly;
+use crate::compile::compile_nested;
 use crate::options::{CompileOptions, Target};
 
-/// Compiles functions without graph optimisations, and runs them.
-pub(crate) struct Compiled {
+/// An evaluator for passes that compiles functions without graph optimisations, and runs them.
+pub(crate) struct CompiledEvaluator {
     pub(crate) target: Target,
     pub(crate) threads: Option<usize>,
     pub(crate) cancel: CancelToken,
 }
 
 /// Cancellation poll interval.
-const TICK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The stack size of the thread that polls for cancellation, in bytes.
-const STACK: usize = 256 << 10;
+const POLL_THREAD_STACK: usize = 256 << 10;
 
-impl Compiled {
-    /// The result of a function without parameters. Cancelling the compilation also stops the run.
+impl CompiledEvaluator {
+    /// Runs a function without parameters; `None` if it fails. Cancelling the compilation also
+    /// interrupts the run.
     fn invoke(&self, vm: &VirtualMachine, name: &str) -> Option<Value> {
-        let (over, runs) = channel::<()>();
+        let (finished, finish_receiver) = channel::<()>();
         std::thread::scope(|scope| {
-            let watch = move || {
-                while runs.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            let poll = move || {
+                while finish_receiver.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout)
+                {
                     if self.cancel.is_cancelled() {
                         vm.interrupt();
                     }
                 }
             };
             // If the thread cannot be started, the run cannot be cancelled.
-            let _ = start_scoped(scope, Builder::new(), STACK, watch);
+            let _ = start_scoped(scope, Builder::new(), POLL_THREAD_STACK, poll);
             let result = vm.invoke(name, &[]);
-            drop(over);
+            drop(finished);
             result.ok()
         })
     }
 }
 
-impl Evaluate for Compiled {
+impl Evaluate for CompiledEvaluator {
     fn evaluate(&self, module: IRModule, name: &str) -> Option<Vec<Tensor>> {
         let options = CompileOptions {
             target: self.target,
@@ -55,7 +58,7 @@ impl Evaluate for Compiled {
             cancel: self.cancel.clone(),
             ..CompileOptions::default()
         };
-        let vm = compile_quietly(module, &options).ok()?.vm().ok()?;
+        let vm = compile_nested(module, &options).ok()?.vm().ok()?;
         let Value::Tuple(values) = self.invoke(&vm, name)? else { return None };
         values
             .iter()

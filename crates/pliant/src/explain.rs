@@ -1,4 +1,5 @@
-//! [`Explanation`]: what a compilation offloaded to kernels, what it kept in loops and why, and which loops are slow.
+//! [`Explanation`]: which calls a compilation offloaded to kernels, which it kept in loops and why, and which
+//! loops are slow.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -25,16 +26,17 @@ pub(crate) fn remark_slow_loops(lowered: &IRModule, remarks: &Remarks) {
     }
 }
 
-/// What a compilation did with the program: how often each rule replaced a call, the calls that
-/// rules kept in loops and why, and the slow innermost loops of loop functions. `Display` prints it
-/// as text.
+/// A report on a compilation: how often each rule replaced a call by a kernel call, the calls that
+/// stayed loops and why, and the slow innermost loops of loop functions. `Display` prints it as
+/// text.
 #[derive(Clone, Debug, Default)]
 pub struct Explanation {
     /// The remarks of the passes, in order.
     pub remarks: Vec<Remark>,
     /// The sources of the module, which name the nodes of an imported model.
     pub(crate) sources: Option<Arc<SourceMap>>,
-    /// What a reader must know of the compilation; `None` for a program that was loaded.
+    /// The first lines of the report, such as that kernels are switched off; `None` for a loaded
+    /// program.
     pub(crate) note: Option<&'static str>,
 }
 
@@ -47,30 +49,32 @@ impl fmt::Display for Explanation {
             );
         };
         f.write_str(note)?;
-        let of = |kind: RemarkKind| self.remarks.iter().filter(move |r| r.kind == kind);
-        let mut hits: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-        for r in of(RemarkKind::Applied) {
-            *hits.entry((&r.rule, &r.message)).or_default() += 1;
+        let of_kind = |kind: RemarkKind| self.remarks.iter().filter(move |r| r.kind == kind);
+        let mut applied: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for r in of_kind(RemarkKind::Applied) {
+            *applied.entry((&r.rule, &r.message)).or_default() += 1;
         }
-        let hits = hits.iter().map(|((rule, kernel), n)| format!("{rule:<24}{n:>5}  {kernel}"));
-        section(f, "Offloaded to kernels", hits)?;
-        // A later stage may have replaced what an earlier one kept.
-        let done: HashSet<(&str, Span)> =
-            of(RemarkKind::Applied).map(|r| (&*r.function, r.span)).collect();
-        let open = |r: &&Remark| r.span == Span::NONE || !done.contains(&(&*r.function, r.span));
-        let missed = of(RemarkKind::Missed).filter(open).map(|r| {
-            let place = self.place(r);
-            format!("{} {place}: rule {} does not apply: {}", r.subject, r.rule, r.message)
+        let applied =
+            applied.iter().map(|((rule, kernel), n)| format!("{rule:<24}{n:>5}  {kernel}"));
+        section(f, "Offloaded to kernels", applied)?;
+        // A later pass may have replaced a call that an earlier pass kept.
+        let replaced: HashSet<(&str, Span)> =
+            of_kind(RemarkKind::Applied).map(|r| (&*r.function, r.span)).collect();
+        let still_kept =
+            |r: &&Remark| r.span == Span::NONE || !replaced.contains(&(&*r.function, r.span));
+        let missed = of_kind(RemarkKind::Missed).filter(still_kept).map(|r| {
+            let location = self.location(r);
+            format!("{} {location}: rule {} does not apply: {}", r.subject, r.rule, r.message)
         });
         section(f, "Kept in loops", missed)?;
-        let slow = of(RemarkKind::Analysis).map(|r| format!("{}: {}", r.function, r.message));
+        let slow = of_kind(RemarkKind::Analysis).map(|r| format!("{}: {}", r.function, r.message));
         section(f, "Slow loops", slow)
     }
 }
 
 impl Explanation {
     /// The location of a remark: the node of a model, otherwise the function.
-    fn place(&self, r: &Remark) -> String {
+    fn location(&self, r: &Remark) -> String {
         match self.sources.as_ref().and_then(|map| map.nodes(r.span)) {
             Some(node) => format!("at {node}"),
             None => format!("in function {}", r.function),

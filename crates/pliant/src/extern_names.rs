@@ -1,6 +1,6 @@
-//! Names of packed functions and of functions of the module are one namespace in an executable: a
-//! program may call its own functions by name. [`separate`] renames functions that passes have made
-//! and whose name a called packed function has.
+//! Packed functions and the module's functions share one namespace in an executable, since a
+//! program may call its own functions by name. [`rename_conflicting`] renames functions created by
+//! passes that have the name of a called packed function.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use pliant_opt::canonicalize::normalize_global_var::rename_functions;
 use pliant_pass::{PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Renames functions whose name is that of a packed function that the module calls, except `own`:
-/// the functions that the program had before the passes.
+/// Renames functions that have the name of a packed function that the module calls, except
+/// `original`, the functions of the program before the passes.
 ///
 /// # Errors
 /// If the compilation is cancelled.
-pub(crate) fn separate(
+pub(crate) fn rename_conflicting(
     mut module: IRModule,
-    own: &FxHashSet<Arc<str>>,
+    original: &FxHashSet<Arc<str>>,
     ctx: &PassContext,
 ) -> Result<IRModule, PassError> {
     let mut called: BTreeSet<Arc<str>> = BTreeSet::new();
     module.relax_funcs().for_each(|(_, func)| packed_names(func, &mut called));
-    called.retain(|name| module.functions.contains_key(name) && !own.contains(name));
+    called.retain(|name| module.functions.contains_key(name) && !original.contains(name));
     let mut renamed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
     for name in called {
-        let free = |new: &String| !module.functions.contains_key(new.as_str());
-        let new = (1u64..).map(|i| format!("{name}{i}")).find(free).unwrap_or_default();
+        let is_free = |new: &String| !module.functions.contains_key(new.as_str());
+        let new = (1u64..).map(|i| format!("{name}{i}")).find(is_free).unwrap_or_default();
         renamed.insert(name, new.into());
     }
     rename_functions(&mut module, &renamed, ctx)?;

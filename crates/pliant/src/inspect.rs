@@ -10,7 +10,7 @@ use crate::kernels;
 use crate::options::CompileOptions;
 use crate::transform::find_pass;
 
-/// The script of a module including constants, so that it parses back.
+/// Prints a module as script, including its constants, so that the text parses back.
 pub fn print(module: &IRModule) -> String {
     text(module, true)
 }
@@ -23,7 +23,7 @@ fn text(module: &IRModule, constants: bool) -> String {
 /// Checks that a module is well-formed.
 ///
 /// # Errors
-/// All problems.
+/// A user error with all problems.
 pub fn verify(module: &IRModule) -> Result<(), Error> {
     let mut findings = verify_module(module, pliant_ops::registry());
     findings.retain(|d| d.severity == Severity::Error);
@@ -33,9 +33,9 @@ pub fn verify(module: &IRModule) -> Result<(), Error> {
     Err(Error::Compile(pliant_diag::Error::User(findings)))
 }
 
-/// The text of a stage of the default compilation: `input`, a pass of it (the module after that
-/// pass), `loops` (the lowered loop functions) or `bytecode`. Without `constants`, large constants
-/// are omitted, and the text does not parse back.
+/// The text of a stage of the default compilation: `input`, the name of a pass (the module after
+/// it), `loops` (the lowered loop functions) or `bytecode`. Without `constants`, large constants are
+/// omitted, and the text does not parse back.
 ///
 /// # Errors
 /// A user error for an unknown stage, otherwise as [`compile`].
@@ -67,7 +67,7 @@ pub fn stage_text(module: IRModule, stage: &str, constants: bool) -> Result<Stri
     match wanted {
         None => Ok(text(&kernels::lower(&module, &ctx)?, constants)),
         Some(name) => Err(Error::option(
-            format!("the pass '{name}' is no stage of a compilation"),
+            format!("the pass '{name}' is not part of the default compilation"),
             "`pliant opt --passes=...` runs passes in any order",
         )),
     }

@@ -31,9 +31,9 @@ pub(crate) fn backend(target: Target) -> Box<dyn Backend> {
     }
 }
 
-/// The module with loop functions marked not to use library kernels, here and where the program
-/// is loaded.
-pub(crate) fn without_library(mut module: IRModule) -> IRModule {
+/// Marks all loop functions of the module not to use library kernels. The mark is saved, so that it
+/// also holds where the program is loaded.
+pub(crate) fn disable_library_kernels(mut module: IRModule) -> IRModule {
     let names: Vec<Arc<str>> = module.prim_funcs().map(|(name, _)| name.clone()).collect();
     for name in names {
         if let Some(BaseFunc::Prim(func)) = module.functions.get_mut(&name) {
@@ -71,15 +71,15 @@ fn lower_one(name: &str, func: &PrimFunc) -> Result<PrimFunc, Error> {
 /// Compiles lowered loop functions.
 ///
 /// # Errors
-/// If the code generator cannot compile a function, on cancellation, if the machine lacks the
-/// instructions that are forced, or if the number of threads is invalid.
+/// If the code generator cannot compile a function, on cancellation, if the machine lacks
+/// instructions that an environment variable requires, or if the number of threads is invalid.
 pub(crate) fn compile(
     lowered: &IRModule,
     target: Target,
     options: &CodegenOptions,
 ) -> Result<CompiledKernels, Error> {
     pliant_machine::check_variables()
-        .map_err(|e| Error::option(e, "leave it unset to use what the machine has"))?;
+        .map_err(|e| Error::option(e, "leave it unset to use all instructions of this machine"))?;
     pliant_pool::check_threads()
         .map_err(|e| Error::option(e, "leave it unset to use all processors"))?;
     let sources: Vec<KernelSource<'_>> =
@@ -87,8 +87,8 @@ pub(crate) fn compile(
     Ok(backend(target).compile(&sources, options)?)
 }
 
-/// What the VM must know about a compiled kernel; `declared` is the information from its loop
-/// function.
+/// The description of a compiled kernel for the VM: `declared`, the description from its loop
+/// function, updated with the parameter kinds and failure messages of the machine code.
 pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: LoopFuncInfo) -> LoopFuncInfo {
     declared.checks = kernel.messages.iter().map(|m| m.to_string()).collect();
     let kinds = kernel.signature.params.iter().map(|(_, kind)| kind);
@@ -124,7 +124,7 @@ pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> LoopF
 /// Adds the native bodies of a program's bytecode functions if the execution mode requires them.
 ///
 /// # Errors
-/// A defect of the code generator, or if the machine cannot run generated code.
+/// An internal error of the code generator, or an error if the machine cannot run generated code.
 pub(crate) fn add_bodies(
     table: &mut LoopFuncTable,
     executable: &Executable,
@@ -145,7 +145,7 @@ pub(crate) fn add_bodies(
 }
 
 /// The prefix of the first line of the kernels section; the names follow as a JSON list.
-const NAMES: &str = "# kernels: ";
+const NAMES_PREFIX: &str = "# kernels: ";
 
 /// The kernels section: the loop functions as script, before lowering, so that each machine lowers
 /// them itself. A list of their names comes first, since not every name is valid in the script.
@@ -161,7 +161,7 @@ pub(crate) fn encode(module: &IRModule) -> Vec<u8> {
     }
     let names = serde_json::Value::from(names);
     let text = print_module(&loops, pliant_ops::registry(), &PrintOptions::complete());
-    format!("{NAMES}{names}\n{text}").into_bytes()
+    format!("{NAMES_PREFIX}{names}\n{text}").into_bytes()
 }
 
 /// The loop functions of an executable's kernels section.
@@ -169,7 +169,7 @@ pub(crate) fn encode(module: &IRModule) -> Vec<u8> {
 /// # Errors
 /// `Executable` if the section is not a script of loop functions.
 pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
-    let damaged = |why: String| {
+    let damaged_section = |why: String| {
         Error::Executable(ExecError::Format(format!(
             "the kernels of the executable are damaged: {why}"
         )))
@@ -177,30 +177,33 @@ pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
     if executable.kernels().is_empty() {
         return Ok(IRModule::new());
     }
-    let text = std::str::from_utf8(executable.kernels()).map_err(|e| damaged(e.to_string()))?;
-    let module = crate::script::parse_quietly(text).map_err(damaged)?;
+    let text =
+        std::str::from_utf8(executable.kernels()).map_err(|e| damaged_section(e.to_string()))?;
+    let module = crate::script::parse_generated(text).map_err(damaged_section)?;
     if module.relax_funcs().next().is_some() {
-        return Err(damaged("there are graph functions among them".into()));
+        return Err(damaged_section("they contain graph functions".into()));
     }
-    verify(&module).map_err(|e| damaged(e.to_string()))?;
-    let names = text.lines().next().and_then(|line| line.strip_prefix(NAMES));
+    verify(&module).map_err(|e| damaged_section(e.to_string()))?;
+    let names = text.lines().next().and_then(|line| line.strip_prefix(NAMES_PREFIX));
     let names: Option<Vec<String>> = names.and_then(|list| serde_json::from_str(list).ok());
-    let names = names.ok_or_else(|| damaged("their names are missing".into()))?;
+    let names = names.ok_or_else(|| damaged_section("their names are missing".into()))?;
     let mut loops = IRModule::new();
     for (i, name) in names.into_iter().enumerate() {
         let func = module.get(&format!("kernel_{i}"));
-        let func = func.ok_or_else(|| damaged(format!("the function of '{name}' is missing")))?;
+        let func =
+            func.ok_or_else(|| damaged_section(format!("the function of '{name}' is missing")))?;
         loops.insert(name, func.clone());
     }
     Ok(loops)
 }
 
-/// Adopts recompiled kernels in an executable. Their arguments must match its descriptions, since the
-/// bytecode and the VM rely on these. The failure messages become those of the new code.
+/// Replaces the failure messages of a loaded executable by those of its recompiled kernels, after
+/// checking that the arguments of the kernels match the executable's descriptions, on which the
+/// bytecode and the VM rely.
 ///
 /// # Errors
 /// `Executable` if a kernel is missing or takes other arguments.
-pub(crate) fn adopt(
+pub(crate) fn adopt_recompiled(
     executable: &mut Executable,
     loops: &IRModule,
     compiled: &CompiledKernels,
@@ -212,12 +215,15 @@ pub(crate) fn adopt(
             let why = format!("the kernel '{}' is missing", info.name);
             return Err(Error::Executable(ExecError::Format(why)));
         };
-        let own = kernel_info(kernel, default_kernel_info(&info.name, func));
-        if own.args != info.args {
-            let why = format!("the kernel '{}' is not as the program describes it", info.name);
+        let recompiled = kernel_info(kernel, default_kernel_info(&info.name, func));
+        if recompiled.args != info.args {
+            let why = format!(
+                "the arguments of kernel '{}' differ from the description in the executable",
+                info.name
+            );
             return Err(Error::Executable(ExecError::Format(why)));
         }
-        checks.push((own.name, own.checks));
+        checks.push((recompiled.name, recompiled.checks));
     }
     for (name, checks) in checks {
         executable.set_loop_func_checks(&name, checks);

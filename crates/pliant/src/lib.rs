@@ -7,13 +7,13 @@
 //! - [`Model`] is the simple interface: `Model::compile(module, &options)?.run("main", &args)`.
 //! - [`Error`] states the cause of a failure.
 //!
-//! Programs call host functions by name: packed functions ([`register_func`]) from graph functions
-//! and, as `T.call_packed`, from loop functions; functions of numbers ([`register_symbol`]) as
-//! `T.call_extern`.
+//! Programs call host functions by name. Packed functions ([`register_func`]) are called from graph
+//! functions and, with `T.call_packed`, from loop functions. Native functions on scalars
+//! ([`register_symbol`]) are called with `T.call_extern`.
 //!
-//! [`register_op`] adds an operator from a function over tensor expressions ([`te`]).
+//! [`register_op`] adds an operator that is defined by tensor expressions ([`te`]).
 //!
-//! Depend only on this crate; the others are its parts and may change at any time.
+//! Depend only on this crate. The other crates are internal and may change at any time.
 
 mod compile;
 mod compiled;

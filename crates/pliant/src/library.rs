@@ -16,20 +16,20 @@ use pliant_opt::offload::byoc::gemm::{ACTIVATIONS, SYMBOL};
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{CheckKind, Value, VmError, register_library_func};
 
-/// Minimum number of output elements whose activation is worth distributing to another thread.
-const GRAIN: i64 = 16 * 1024;
+/// Minimum number of elements per thread for which running an activation in parallel is profitable.
+const ACTIVATION_GRAIN: i64 = 16 * 1024;
 
 /// A variant of `pliant.gemm`.
 #[derive(Clone, Copy)]
-struct Form {
+struct GemmVariant {
     name: &'static str,
     transposed: bool,
     bias: bool,
     activation: Option<&'static str>,
 }
 
-/// The variants, by name.
-fn forms() -> Vec<(String, Form)> {
+/// The variants of `pliant.gemm` with their full names.
+fn gemm_variants() -> Vec<(String, GemmVariant)> {
     let mut out = Vec::new();
     for activation in std::iter::once(None).chain(ACTIVATIONS.iter().map(|(_, short)| Some(*short)))
     {
@@ -40,20 +40,21 @@ fn forms() -> Vec<(String, Form)> {
                 name.push('.');
                 name.push_str(part);
             }
-            out.push((name, Form { name: SYMBOL, transposed, bias, activation }));
+            out.push((name, GemmVariant { name: SYMBOL, transposed, bias, activation }));
         }
     }
     out
 }
 
-/// Registers the functions, once per process. Functions that the user has registered under these
-/// names are kept.
+/// Registers the library's packed functions, once per process. Functions that the user has
+/// registered under these names are kept.
 pub fn register_library() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        for (name, form) in forms() {
-            let func =
-                Arc::new(move |runtime: &KernelRuntime, args: &[Value]| call(form, runtime, args));
+        for (name, variant) in gemm_variants() {
+            let func = Arc::new(move |runtime: &KernelRuntime, args: &[Value]| {
+                call_gemm(variant, runtime, args)
+            });
             register_library_func(&name, func, false);
         }
         register_library_func(CALL_OPERATOR, Arc::new(crate::operators::call), false);
@@ -61,45 +62,53 @@ pub fn register_library() {
     });
 }
 
-/// Runs a library function on tensors, on the calling thread: inputs, then the output. `None` if
-/// there is no function with that name.
+/// Runs a variant of `pliant.gemm` on tensors (the inputs, then the output) on the calling thread.
+/// `None` if there is no variant with that name.
+///
+/// # Errors
+/// If the number, shapes or data types of the tensors are wrong.
 pub fn call_library(name: &str, tensors: &[Tensor]) -> Option<Result<(), VmError>> {
-    let (_, form) = forms().into_iter().find(|(n, _)| n == name)?;
+    let (_, variant) = gemm_variants().into_iter().find(|(n, _)| n == name)?;
     let args: Vec<Value> = tensors.iter().cloned().map(Value::Tensor).collect();
-    Some(call(form, &KernelRuntime::serial(), &args).map(|_| ()))
+    Some(call_gemm(variant, &KernelRuntime::serial(), &args).map(|_| ()))
 }
 
-fn call(form: Form, runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
-    let count = 3 + usize::from(form.bias);
+fn call_gemm(
+    variant: GemmVariant,
+    runtime: &KernelRuntime,
+    args: &[Value],
+) -> Result<Value, VmError> {
+    let count = 3 + usize::from(variant.bias);
     let tensors: Vec<&Tensor> = args
         .iter()
         .map(|v| match v {
             Value::Tensor(t) => Ok(t),
             other => Err(VmError::type_error(format!(
                 "{} takes tensors, not {}",
-                form.name,
+                variant.name,
                 other.kind()
             ))),
         })
         .collect::<Result<_, _>>()?;
     if tensors.len() != count {
-        let text = format!("{} takes {count} tensors, but got {}", form.name, tensors.len());
+        let text =
+            format!("{} takes {count} tensors, but {} were passed", variant.name, tensors.len());
         return Err(VmError::type_error(text));
     }
     match tensors[0].dtype() {
-        DType::Float32 => product::<f32>(form, runtime, &tensors)?,
-        DType::Float64 => product::<f64>(form, runtime, &tensors)?,
+        DType::Float32 => run_gemm::<f32>(variant, runtime, &tensors)?,
+        DType::Float64 => run_gemm::<f64>(variant, runtime, &tensors)?,
         other => {
-            let text = format!("{} takes float32 or float64, not {other}", form.name);
+            let text = format!("{} takes float32 or float64, not {other}", variant.name);
             return Err(VmError::type_error(text));
         }
     }
     Ok(Value::None)
 }
 
-/// The sizes of a product.
+/// The sizes of a batch of `[m, k]` by `[k, n]` products.
 #[derive(Clone, Copy)]
-struct Sizes {
+struct GemmSizes {
     batch: i64,
     m: i64,
     n: i64,
@@ -107,11 +116,16 @@ struct Sizes {
 }
 
 /// The sizes of `x @ w`, checked against the output.
-fn sizes(form: Form, x: &Tensor, w: &Tensor, out: &Tensor) -> Result<Sizes, VmError> {
-    let wrong = || {
+fn checked_sizes(
+    variant: GemmVariant,
+    x: &Tensor,
+    w: &Tensor,
+    out: &Tensor,
+) -> Result<GemmSizes, VmError> {
+    let shape_error = || {
         let text = format!(
-            "{}: {:?} by {:?} does not make {:?}",
-            form.name,
+            "{}: the product of {:?} by {:?} is not of shape {:?}",
+            variant.name,
             x.shape(),
             w.shape(),
             out.shape()
@@ -120,46 +134,49 @@ fn sizes(form: Form, x: &Tensor, w: &Tensor, out: &Tensor) -> Result<Sizes, VmEr
     };
     let ([xb @ .., m, k], [wb @ .., p, q], [ob @ .., om, on]) = (x.shape(), w.shape(), out.shape())
     else {
-        return Err(wrong());
+        return Err(shape_error());
     };
-    let (wk, n) = if form.transposed { (q, p) } else { (p, q) };
-    let fits = k == wk && m == om && n == on && xb == ob && (wb.is_empty() || wb == xb);
-    if !fits {
-        return Err(wrong());
+    let (wk, n) = if variant.transposed { (q, p) } else { (p, q) };
+    let shapes_match = k == wk && m == om && n == on && xb == ob && (wb.is_empty() || wb == xb);
+    if !shapes_match {
+        return Err(shape_error());
     }
-    // Only with an empty dim can the product of the others overflow.
+    // The product can only overflow if another dim is 0.
     let batch = xb.iter().fold(1, |all: i64, &d| all.saturating_mul(d));
     Ok(match wb.is_empty() {
-        // The rows of all batches are rows of one product.
-        true => Sizes { batch: 1, m: batch.saturating_mul(*m), n: *n, k: *k },
-        false => Sizes { batch, m: *m, n: *n, k: *k },
+        // The rows of all batches are the rows of one GEMM.
+        true => GemmSizes { batch: 1, m: batch.saturating_mul(*m), n: *n, k: *k },
+        false => GemmSizes { batch, m: *m, n: *n, k: *k },
     })
 }
 
-fn product<T: Real>(
-    form: Form,
+fn run_gemm<T: GemmElement>(
+    variant: GemmVariant,
     runtime: &KernelRuntime,
     tensors: &[&Tensor],
 ) -> Result<(), VmError> {
     let (out, inputs) = (tensors[tensors.len() - 1], &tensors[..tensors.len() - 1]);
     if out.dtype() != T::DTYPE || inputs.iter().any(|t| t.dtype() != T::DTYPE) {
-        return Err(VmError::type_error(format!("{}: the dtypes differ", form.name)));
+        return Err(VmError::type_error(format!(
+            "{}: the data types of the tensors differ",
+            variant.name
+        )));
     }
     if out.is_read_only() || !out.is_row_major_aligned() {
-        let text = format!("{}: the output is read-only or not row-major", form.name);
+        let text = format!("{}: the output is read-only or not row-major", variant.name);
         return Err(VmError::check(CheckKind::Value, text));
     }
-    let plain = |t: &Tensor| match t.is_row_major_aligned() && !t.overlaps(out) {
+    let contiguous = |t: &Tensor| match t.is_row_major_aligned() && !t.overlaps(out) {
         true => Ok(t.clone()),
         false => t.copy(),
     };
-    let (x, w) = (plain(inputs[0])?, plain(inputs[1])?);
-    let s = sizes(form, &x, &w, out)?;
+    let (x, w) = (contiguous(inputs[0])?, contiguous(inputs[1])?);
+    let s = checked_sizes(variant, &x, &w, out)?;
     if out.numel() == 0 {
         return Ok(());
     }
-    let bias = match form.bias {
-        true => Some(bias_of::<T>(form, &plain(inputs[2])?, s)?),
+    let bias = match variant.bias {
+        true => Some(bias_of::<T>(variant, &contiguous(inputs[2])?, s)?),
         false => None,
     };
     // SAFETY: the output is row-major, aligned, writable, of this type and has `numel` elements; it
@@ -170,29 +187,38 @@ fn product<T: Real>(
         let n = bias.len().max(1);
         result.chunks_mut(n).for_each(|row| row.copy_from_slice(&bias[..row.len()]));
     }
-    let (wk, wn) = if form.transposed { (1, s.k) } else { (s.n, 1) };
+    let (wk, wn) = if variant.transposed { (1, s.k) } else { (s.n, 1) };
     let (a, b) = (x.as_slice::<T>()?.as_ptr(), w.as_slice::<T>()?.as_ptr());
-    let sides = [(s.m * s.k, s.k, 1), (s.n * s.k, wk, wn), (s.m * s.n, s.n, 1)];
-    // SAFETY: `sizes` has checked that the three tensors, which are row-major, have these elements;
-    // the output overlaps neither input; the runtime is the caller's.
-    let status = unsafe { T::gemm(runtime, s, a, b, result.as_mut_ptr(), sides, bias.is_some()) };
-    let status = match form.activation {
+    let strides = [(s.m * s.k, s.k, 1), (s.n * s.k, wk, wn), (s.m * s.n, s.n, 1)];
+    // SAFETY: the three tensors are row-major, `checked_sizes` has checked their sizes, the output
+    // overlaps neither input, and the runtime is the caller's.
+    let status = unsafe { T::gemm(runtime, s, a, b, result.as_mut_ptr(), strides, bias.is_some()) };
+    let status = match variant.activation {
         Some(name) if status == STATUS_OK => activate(runtime, result, name),
         _ => status,
     };
-    // Products and activations stop only because of the interrupt flag.
+    // The only other status is a cancellation.
     if status == STATUS_OK { Ok(()) } else { Err(VmError::Interrupted) }
 }
 
-fn bias_of<T: Real>(form: Form, bias: &Tensor, s: Sizes) -> Result<Vec<T>, VmError> {
+fn bias_of<T: GemmElement>(
+    variant: GemmVariant,
+    bias: &Tensor,
+    s: GemmSizes,
+) -> Result<Vec<T>, VmError> {
     if bias.shape() != [s.n] {
-        let text = format!("{}: a bias of {:?} for {} columns", form.name, bias.shape(), s.n);
+        let text = format!(
+            "{}: the bias has shape {:?}, but there are {} columns",
+            variant.name,
+            bias.shape(),
+            s.n
+        );
         return Err(VmError::check(CheckKind::Shape, text));
     }
     Ok(bias.to_vec::<T>()?)
 }
 
-/// An activation of the elements from `values` on.
+/// The context of a parallel loop that applies an activation in place.
 struct Activation<T> {
     values: *mut T,
     function: fn(T) -> T,
@@ -200,8 +226,12 @@ struct Activation<T> {
 }
 
 /// Applies an activation in place, in parallel if that is profitable. Returns a kernel status.
-fn activate<T: Real>(runtime: &KernelRuntime, values: &mut [T], name: &str) -> i64 {
-    unsafe extern "C" fn part<T: Real>(context: *mut c_void, begin: i64, end: i64) -> i64 {
+fn activate<T: GemmElement>(runtime: &KernelRuntime, values: &mut [T], name: &str) -> i64 {
+    unsafe extern "C" fn apply_range<T: GemmElement>(
+        context: *mut c_void,
+        begin: i64,
+        end: i64,
+    ) -> i64 {
         // SAFETY: the loop below passes its context, which outlives it, with the caller's runtime.
         let (all, runtime) = unsafe {
             let all = &*context.cast::<Activation<T>>();
@@ -212,8 +242,8 @@ fn activate<T: Real>(runtime: &KernelRuntime, values: &mut [T], name: &str) -> i
         }
         let (begin, len) = (begin as usize, (end - begin) as usize);
         // SAFETY: ranges are inside the elements and do not overlap.
-        let part = unsafe { std::slice::from_raw_parts_mut(all.values.add(begin), len) };
-        part.iter_mut().for_each(|v| *v = (all.function)(*v));
+        let range = unsafe { std::slice::from_raw_parts_mut(all.values.add(begin), len) };
+        range.iter_mut().for_each(|v| *v = (all.function)(*v));
         STATUS_OK
     }
     let len = values.len() as i64;
@@ -222,41 +252,44 @@ fn activate<T: Real>(runtime: &KernelRuntime, values: &mut [T], name: &str) -> i
     // SAFETY: the context and the elements outlive the loop; each range is processed by one thread.
     unsafe {
         let launch = runtime.parallel_launch;
-        launch(runtime.team, part::<T>, (&raw mut context).cast(), len, GRAIN)
+        launch(runtime.team, apply_range::<T>, (&raw mut context).cast(), len, ACTIVATION_GRAIN)
     }
 }
 
-type Side = (i64, i64, i64);
+/// Batch, row and column strides of a batch of matrices, in elements.
+type Strides = (i64, i64, i64);
 
-trait Real: pliant_tensor::Element + Send {
-    /// A batch of products. Each matrix is given with its batch, row and column strides.
+/// An element type of `pliant.gemm`.
+trait GemmElement: pliant_tensor::Element + Send {
+    /// Computes a batch of products `c = a @ b`, or `c += a @ b` if `accumulate`. `strides` are those
+    /// of `a`, `b` and `c`. Returns a kernel status.
     ///
     /// # Safety
     /// As for [`gemm::gemm_batch`].
     unsafe fn gemm(
         runtime: &KernelRuntime,
-        s: Sizes,
+        s: GemmSizes,
         a: *const Self,
         b: *const Self,
         c: *mut Self,
-        sides: [Side; 3],
+        strides: [Strides; 3],
         accumulate: bool,
     ) -> i64;
 
-    /// The activation with that name.
+    /// The activation function with that name; the identity for unknown names.
     fn activation(name: &str) -> fn(Self) -> Self;
 }
 
-macro_rules! real {
+macro_rules! impl_gemm_element {
     ($ty:ty, $gelu:path, $sigmoid:path, $tanh:path) => {
-        impl Real for $ty {
+        impl GemmElement for $ty {
             unsafe fn gemm(
                 runtime: &KernelRuntime,
-                s: Sizes,
+                s: GemmSizes,
                 a: *const $ty,
                 b: *const $ty,
                 c: *mut $ty,
-                [x, w, out]: [Side; 3],
+                [x, w, out]: [Strides; 3],
                 accumulate: bool,
             ) -> i64 {
                 let [m, n, k] = [s.m, s.n, s.k].map(|d| d.max(0) as usize);
@@ -287,8 +320,8 @@ macro_rules! real {
     };
 }
 
-real!(f32, scalar::gelu_f32, scalar::sigmoid_f32, scalar::tanh_f32);
-real!(f64, scalar::gelu_f64, scalar::sigmoid_f64, scalar::tanh_f64);
+impl_gemm_element!(f32, scalar::gelu_f32, scalar::sigmoid_f32, scalar::tanh_f32);
+impl_gemm_element!(f64, scalar::gelu_f64, scalar::sigmoid_f64, scalar::tanh_f64);
 
 #[cfg(test)]
 mod tests {
@@ -303,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn products_have_bias_and_activation() {
+    fn gemm_applies_bias_and_activation() {
         for (batch, m, n, k) in
             [(1, 0, 3, 2), (1, 1, 1, 1), (2, 3, 4, 5), (3, 2, 0, 4), (2, 3, 2, 0)]
         {
@@ -337,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_of_both_sides_and_outputs_over_inputs() {
+    fn gemm_of_two_batches_and_output_aliasing_an_input() {
         let (x, w) = (ramp(&[3, 4, 4], 7), ramp(&[3, 4, 4], 3));
         let out = ramp(&[3, 4, 4], 1);
         call_library("pliant.gemm", &[x.clone(), w.clone(), out.clone()])
@@ -348,21 +381,22 @@ mod tests {
             .expect("it exists")
             .expect("it runs");
         assert_eq!(x.to_vec::<f32>().expect("data"), out.to_vec::<f32>().expect("data"));
-        let bad =
+        let mismatch =
             call_library("pliant.gemm", &[x.clone(), ramp(&[5, 4], 1), out]).expect("it exists");
-        let text = bad.expect_err("the sizes differ").to_string();
+        let text = mismatch.expect_err("the sizes differ").to_string();
         assert!(text.contains("[3, 4, 4] by [5, 4]"), "{text}");
         assert!(call_library("pliant.gemm.nothing", &[]).is_none());
     }
 
     #[test]
-    fn a_raised_flag_stops_products_and_activations() {
+    fn interrupts_stop_gemm_and_activation() {
         let flag = AtomicBool::new(true);
         let runtime = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
-        let form = |activation| Form { name: SYMBOL, transposed: false, bias: false, activation };
+        let variant =
+            |activation| GemmVariant { name: SYMBOL, transposed: false, bias: false, activation };
         let args = |k| [ramp(&[2, k], 1), ramp(&[k, 2], 1), ramp(&[2, 2], 1)].map(Value::Tensor);
         for activation in [None, Some("relu")] {
-            let stopped = call(form(activation), &runtime, &args(3));
+            let stopped = call_gemm(variant(activation), &runtime, &args(3));
             assert!(matches!(stopped, Err(VmError::Interrupted)), "{stopped:?}");
         }
         let mut values = [-1.0f32; 3];

@@ -33,12 +33,12 @@ impl Model {
         Self::new(compile(module, options)?)
     }
 
-    /// Compiles an ONNX model, keeping every symbolic dimension. External data is read from
-    /// its folder. The files must not change while the model exists: its weights are mapped,
-    /// not copied.
+    /// Compiles an ONNX model. Its symbolic dimensions stay symbolic. External data is read from
+    /// its folder. The files must not change while the model exists, since its weights are mapped
+    /// into memory, not copied.
     ///
     /// # Errors
-    /// Everything that prevents the import of the model; otherwise as [`compile`].
+    /// All problems that prevent the import of the model; otherwise as [`compile`].
     pub fn from_onnx(path: impl AsRef<Path>, options: &CompileOptions) -> Result<Model, Error> {
         let file = pliant_onnx::Model::open(path.as_ref(), Limits::default())?;
         let mut sources = SourceMap::new();
@@ -86,8 +86,8 @@ impl Model {
         Ok(self.vm.invoke_with(function, args, options)?)
     }
 
-    /// Runs the entry function on inputs by name. Returns its results with the file's names
-    /// for them.
+    /// Runs the entry function on inputs by name. Returns its results with their names in the
+    /// imported file; the names are empty if the model was not imported.
     ///
     /// # Errors
     /// `User` if an input is missing or unknown; otherwise as [`run`](Self::run).
@@ -109,16 +109,17 @@ impl Model {
             .ok_or_else(|| Error::option("the model has no function 'main'", "call run"))?;
         let names = signature.feed_names();
         if let Some((name, _)) = feeds.iter().find(|(n, _)| !names.contains(n)) {
-            let help = signature.no_input(name);
+            let help = signature.unknown_input_help(name);
             return Err(Error::option(format!("there is no input '{name}'"), help));
         }
-        let fed = |name: &&str| {
+        let feed = |name: &&str| {
             let value = feeds.iter().find(|(n, _)| n == name).map(|(_, t)| t.clone());
-            let missing =
-                || Error::option(format!("no value is fed for input '{name}'"), "feed it");
+            let missing = || {
+                Error::option(format!("no value is fed for input '{name}'"), "pass a tensor for it")
+            };
             value.map(Value::Tensor).ok_or_else(missing)
         };
-        let args = names.iter().map(fed).collect::<Result<Vec<Value>, Error>>()?;
+        let args = names.iter().map(feed).collect::<Result<Vec<Value>, Error>>()?;
         let result = self.run_with(&signature.name, &args, options)?;
         let outputs = &signature.output_names;
         Ok(match result.as_tuple() {
@@ -130,7 +131,7 @@ impl Model {
         })
     }
 
-    /// The default function: `main`, or the only function.
+    /// The name of the entry function: `main`, or the only public function.
     pub fn entry(&self) -> Option<&str> {
         let all = self.compiled.signatures();
         match all {

@@ -1,9 +1,8 @@
 //! `pliant.call_operator`: operators on operands whose rank or data type is known only at run time.
 //!
-//! The call, for the actual ranks and data types of its operands, is a small program with symbolic
-//! sizes. It is compiled the first time, but not again for other sizes, and kept in a bounded cache
-//! ([`Programs`]). The VM does not know about this: to it, the function is an ordinary host
-//! function.
+//! Each combination of operand ranks and data types is a small program with symbolic sizes. It is
+//! compiled on first use, serves all sizes, and is kept in a bounded cache ([`Programs`]). To the
+//! VM, the function is an ordinary host function.
 
 use pliant_exec::FuncDef;
 use pliant_exec::abi::KernelRuntime;
@@ -18,36 +17,38 @@ use crate::options::CompileOptions;
 use crate::programs::Programs;
 
 /// Maximum nesting of tuple operands.
-const MAX_DEPTH: usize = 32;
+const MAX_TUPLE_DEPTH: usize = 32;
 /// Maximum number of values in an operand. A shared tuple counts once for each occurrence.
 const MAX_VALUES: usize = 1 << 16;
 
-static TABLE: Programs<String, String> = Programs::new();
+static PROGRAMS: Programs<String, String> = Programs::new();
 
-/// The current number of programs.
+/// The number of operator programs in the cache.
 pub fn operator_programs() -> usize {
-    TABLE.len()
+    PROGRAMS.len()
 }
 
-/// `call_operator(name, text, operands...)`: makes the call that `text` describes. Errors read like
-/// those of the operator.
+/// `call_operator(name, text, operands...)`: runs the operator call that `text` describes on the
+/// operands. Its errors have the form of the operator's own errors.
 pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     run(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))
 }
 
 fn run(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     let [Value::Str(name), Value::Str(text), operands @ ..] = args else {
-        return Err(VmError::type_error(format!("{CALL_OPERATOR} takes two texts and operands")));
+        return Err(VmError::type_error(format!(
+            "{CALL_OPERATOR} takes two strings and the operands"
+        )));
     };
-    let numbers = pliant_ops::constant_sizes_of(name);
-    let kind = |value, known| operand(value, known, 0, &mut { MAX_VALUES });
+    let constant_sizes = pliant_ops::constant_sizes_of(name);
+    let type_of = |value, known_sizes| operand_type(value, known_sizes, 0, &mut { MAX_VALUES });
     let types: Option<Vec<OperandType>> = operands
         .iter()
         .enumerate()
-        .map(|(k, v)| match numbers {
-            ConstantSizes::LastDim(at) if at == k => kind(v, Known::Last),
-            ConstantSizes::WhetherOne => kind(v, Known::Ones),
-            _ => kind(v, Known::Nothing),
+        .map(|(k, v)| match constant_sizes {
+            ConstantSizes::LastDim(at) if at == k => type_of(v, KnownSizes::LastSize),
+            ConstantSizes::WhetherOne => type_of(v, KnownSizes::UnitSizes),
+            _ => type_of(v, KnownSizes::None),
         })
         .collect();
     let types = types.ok_or_else(|| {
@@ -57,7 +58,7 @@ fn run(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
         )
     })?;
     let script = call_script(text, &types);
-    match &*TABLE.program(script.clone(), || made(name, &script)) {
+    match &*PROGRAMS.program(script.clone(), || compile_call(name, &script)) {
         Ok(machine) => {
             // SAFETY: the runtime is that of the caller, which waits for the result.
             unsafe { machine.invoke_within(runtime, "main", operands) }.map_err(|e| match e {
@@ -71,24 +72,30 @@ fn run(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     }
 }
 
-/// Which sizes of an operand are part of its kind.
+/// The sizes of an operand that are constants of the program; the others are symbolic.
 #[derive(Clone, Copy)]
-enum Known {
-    Nothing,
-    Ones,
-    Last,
+enum KnownSizes {
+    None,
+    UnitSizes,
+    LastSize,
 }
 
-/// The kind of an operand. `left` is the number of values that it may still have.
-fn operand(value: &Value, known: Known, depth: usize, left: &mut usize) -> Option<OperandType> {
-    *left = left.checked_sub(1)?;
+/// The type of an operand; `None` if it is nested too deeply or has too many values.
+/// `remaining_values` is the number of values that the operand may still have.
+fn operand_type(
+    value: &Value,
+    known_sizes: KnownSizes,
+    depth: usize,
+    remaining_values: &mut usize,
+) -> Option<OperandType> {
+    *remaining_values = remaining_values.checked_sub(1)?;
     Some(match value {
         Value::Tensor(t) => {
             let last = t.shape().len().wrapping_sub(1);
-            let size = |(k, &d): (usize, &i64)| match known {
-                Known::Nothing => None,
-                Known::Ones => (d == 1).then_some(1),
-                Known::Last => (k == last).then_some(d),
+            let size = |(k, &d): (usize, &i64)| match known_sizes {
+                KnownSizes::None => None,
+                KnownSizes::UnitSizes => (d == 1).then_some(1),
+                KnownSizes::LastSize => (k == last).then_some(d),
             };
             OperandType::Tensor(t.shape().iter().enumerate().map(size).collect(), t.dtype())
         }
@@ -96,31 +103,35 @@ fn operand(value: &Value, known: Known, depth: usize, left: &mut usize) -> Optio
         Value::Int(_) => OperandType::Int,
         Value::Bool(_) => OperandType::Scalar(DType::Bool),
         Value::Float(_) => OperandType::Scalar(DType::Float64),
-        Value::Tuple(_) if depth == MAX_DEPTH => return None,
+        Value::Tuple(_) if depth == MAX_TUPLE_DEPTH => return None,
         Value::Tuple(items) => {
-            let items: Option<Vec<OperandType>> =
-                items.iter().map(|item| operand(item, known, depth + 1, left)).collect();
+            let items: Option<Vec<OperandType>> = items
+                .iter()
+                .map(|item| operand_type(item, known_sizes, depth + 1, remaining_values))
+                .collect();
             OperandType::Tuple(items?)
         }
         _ => OperandType::Other,
     })
 }
 
-fn made(name: &str, script: &str) -> Result<VirtualMachine, String> {
-    let message = |e: Error| e.diagnostics().first().map_or_else(|| e.to_string(), said);
+/// Compiles the script of a call; the error is a message about the operator `name`.
+fn compile_call(name: &str, script: &str) -> Result<VirtualMachine, String> {
+    let message =
+        |e: Error| e.diagnostics().first().map_or_else(|| e.to_string(), message_without_location);
     let module = pliant_script::parse_module(script, pliant_ops::registry())
-        .map_err(|errors| errors.first().map_or_else(String::new, said))?;
+        .map_err(|errors| errors.first().map_or_else(String::new, message_without_location))?;
     let options = CompileOptions::default();
     let program = compile(module, &options).map_err(message)?;
-    let again = |f: &FuncDef| matches!(f, FuncDef::Packed(name) if name == CALL_OPERATOR);
-    if program.executable().funcs().iter().any(again) {
-        return Err(format!("{name} is not supported for operands that are no tensors"));
+    let is_generic_call = |f: &FuncDef| matches!(f, FuncDef::Packed(name) if name == CALL_OPERATOR);
+    if program.executable().funcs().iter().any(is_generic_call) {
+        return Err(format!("{name} is not supported for operands that are not tensors"));
     }
     program.vm().map_err(message)
 }
 
-/// The message of a finding without its location, since the script is not the user's.
-fn said(finding: &pliant_diag::Diagnostic) -> String {
+/// The message of a diagnostic without its location, which is in generated script.
+fn message_without_location(finding: &pliant_diag::Diagnostic) -> String {
     match &finding.help {
         Some(help) => format!("{} ({help})", finding.message),
         None => finding.message.clone(),

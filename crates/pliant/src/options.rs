@@ -1,4 +1,4 @@
-//! How to compile: [`CompileOptions`], [`Target`], [`ExecMode`].
+//! The options of a compilation: [`CompileOptions`], [`Target`], [`ExecMode`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::error::Error;
 /// The target of code generation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Target {
-    /// This machine's processor, with the embedded code generator.
+    /// The host CPU, with the embedded Cranelift code generator.
     #[default]
     Cranelift,
 }
@@ -36,7 +36,7 @@ impl Target {
             )),
             _ => Err(Error::option(
                 format!("there is no target '{name}'"),
-                "use \"cranelift\" (this machine's processor); \"llvm\" is taken to mean the same",
+                "use \"cranelift\" (this machine's processor); \"llvm\" is accepted as a synonym",
             )),
         }
     }
@@ -84,7 +84,7 @@ impl ExecMode {
     }
 }
 
-/// The graph passes.
+/// The graph passes of a compilation.
 #[derive(Clone)]
 pub enum Pipeline {
     /// A sequence by name (see [`pliant_opt::pipelines`]).
@@ -142,15 +142,15 @@ pub struct CompileOptions {
     pub instruments: Vec<Arc<dyn Instrument>>,
     /// Whether to verify the module after every pass; default: in debug builds.
     pub verify: Option<bool>,
-    /// Where to write every stage; overrides `PLIANT_DUMP_IR`.
+    /// The directory to which every stage is written; overrides `PLIANT_DUMP_IR`.
     pub dump_dir: Option<PathBuf>,
     /// The time limit of the compilation, checked between passes and functions.
     pub time: Option<Duration>,
     /// Cancels the compilation from outside.
     pub cancel: CancelToken,
-    /// The sources that the module was parsed from, such as [`Script::sources`](crate::Script):
-    /// errors at run time then give their lines. The program keeps file names and line numbers, not
-    /// the texts.
+    /// The sources that the module was parsed from, such as [`Script::sources`](crate::Script).
+    /// With them, errors at run time contain source lines. The program keeps file names and line
+    /// numbers, not the text.
     pub sources: Option<Arc<SourceMap>>,
 }
 
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_understood_or_refused_with_advice() {
+    fn target_and_mode_names_are_parsed_or_rejected_with_help() {
         let (options, notes) = CompileOptions::from_names("llvm -mcpu=native", "compiled").unwrap();
         assert_eq!(options.target, Target::Cranelift);
         assert_eq!(options.exec_mode, ExecMode::Compiled);

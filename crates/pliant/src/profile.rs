@@ -1,4 +1,4 @@
-//! [`profile`]: where the time of a run is spent, and at what rates.
+//! [`profile`]: the time of each function in a run, with its rates of operations and memory traffic.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -48,7 +48,7 @@ impl CalleeProfile {
     }
 }
 
-/// Where the time of some runs was spent. `Display` prints a table; `{:.10}` limits it to ten functions.
+/// The time that each function took in several runs. `Display` prints a table; `{:.10}` limits it to ten functions.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// The number of runs.
@@ -59,8 +59,8 @@ pub struct Profile {
     pub callees: Vec<CalleeProfile>,
 }
 
-/// Runs a function once to warm up and `runs` times for the profile. Replaces the instrument of the VM, and removes it in the
-/// end. Only calls on this thread are recorded. The program runs in the bytecode interpreter.
+/// Runs a function once to warm up and `runs` times for the profile. Replaces the VM's instrument and removes it at the end.
+/// Records only calls on this thread. The program runs in the bytecode interpreter, whatever its execution mode.
 ///
 /// # Errors
 /// As [`VirtualMachine::invoke_with`].
@@ -100,7 +100,7 @@ pub fn profile(
 #[derive(Default)]
 struct Recorder {
     callees: HashMap<String, CalleeProfile>,
-    /// The instructions and the start times of the calls in progress.
+    /// The instruction and the start time of each call in progress.
     open: Vec<(usize, Instant)>,
 }
 

@@ -1,4 +1,4 @@
-//! [`Programs`]: small programs that are compiled when a run first needs them, in a bounded cache.
+//! [`Programs`]: a bounded cache of small programs that are compiled at run time, on first use.
 
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,19 +9,19 @@ use pliant_vm::VirtualMachine;
 /// Maximum number of cached programs; the least recently used ones are evicted.
 const MAX_PROGRAMS: usize = 512;
 
-/// A program, or the error of its creation.
-type Made<E> = Result<VirtualMachine, E>;
+/// A program, or the error of its compilation.
+type CompileOutcome<E> = Result<VirtualMachine, E>;
 
-/// Programs by key, with the time of their last use.
+/// Programs by key, with the time of their last use for eviction.
 pub(crate) struct Programs<K, E> {
     table: Mutex<Table<K, E>>,
 }
 
-/// A program that is created once, by the first thread that needs it.
-type Kept<E> = Arc<OnceLock<Made<E>>>;
+/// A program that the first thread to need it compiles.
+type CacheSlot<E> = Arc<OnceLock<CompileOutcome<E>>>;
 
 struct Table<K, E> {
-    programs: Option<IndexMap<K, (Kept<E>, u64)>>,
+    programs: Option<IndexMap<K, (CacheSlot<E>, u64)>>,
     time: u64,
 }
 
@@ -37,30 +37,35 @@ impl<K: Hash + Eq, E> Programs<K, E> {
         table.programs.as_ref().map_or(0, IndexMap::len)
     }
 
-    /// The program with that key, created the first time. Other threads that need the same one wait
-    /// for it; those that need others do not.
-    pub(crate) fn program(&self, key: K, make: impl FnOnce() -> Made<E>) -> Program<E> {
-        let kept = self.table.lock().unwrap_or_else(PoisonError::into_inner).kept(key);
-        kept.get_or_init(make);
-        Program(kept)
+    /// The program with that key, compiled with `compile` on first use. Other threads that request
+    /// the same key wait for the result; requests for other keys do not wait.
+    pub(crate) fn program(
+        &self,
+        key: K,
+        compile: impl FnOnce() -> CompileOutcome<E>,
+    ) -> Program<E> {
+        let slot = self.table.lock().unwrap_or_else(PoisonError::into_inner).slot(key);
+        slot.get_or_init(compile);
+        Program(slot)
     }
 }
 
 impl<K: Hash + Eq, E> Table<K, E> {
-    fn kept(&mut self, key: K) -> Kept<E> {
+    /// The slot of that key, after evicting old programs if the cache is full.
+    fn slot(&mut self, key: K) -> CacheSlot<E> {
         self.time += 1;
         let time = self.time;
         let programs = self.programs.get_or_insert_with(IndexMap::new);
-        if let Some((program, used)) = programs.get_mut(&key) {
-            *used = time;
+        if let Some((program, last_use)) = programs.get_mut(&key) {
+            *last_use = time;
             return program.clone();
         }
         if programs.len() >= MAX_PROGRAMS {
             // Evict a quarter at once, so that finding the oldest costs little per program.
-            let mut times: Vec<u64> = programs.values().map(|(_, used)| *used).collect();
+            let mut times: Vec<u64> = programs.values().map(|(_, last_use)| *last_use).collect();
             times.sort_unstable();
             let oldest = times[MAX_PROGRAMS / 4];
-            programs.retain(|_, (_, used)| *used > oldest);
+            programs.retain(|_, (_, last_use)| *last_use > oldest);
         }
         let program = Arc::default();
         programs.insert(key, (Arc::clone(&program), time));
@@ -68,13 +73,13 @@ impl<K: Hash + Eq, E> Table<K, E> {
     }
 }
 
-/// A handle of a program, which keeps it alive.
-pub(crate) struct Program<E>(Kept<E>);
+/// A handle that keeps a program alive after its eviction from the cache.
+pub(crate) struct Program<E>(CacheSlot<E>);
 
 impl<E> std::ops::Deref for Program<E> {
-    type Target = Made<E>;
+    type Target = CompileOutcome<E>;
 
-    fn deref(&self) -> &Made<E> {
+    fn deref(&self) -> &CompileOutcome<E> {
         self.0.wait()
     }
 }

@@ -1,4 +1,4 @@
-//! Reads modules from script text and files, with the sources for errors.
+//! Parses modules from script text and files, and keeps the sources for error messages.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub fn parse(name: &str, text: &str) -> Result<Script, (Error, SourceMap)> {
 /// Reads a module from a file.
 ///
 /// # Errors
-/// `Executable` if the file cannot be read, otherwise as [`parse`].
+/// A user error if the file cannot be read, otherwise as [`parse`].
 pub fn parse_file(path: &Path) -> Result<Script, (Error, SourceMap)> {
     let text = std::fs::read_to_string(path).map_err(|e| {
         let error = Error::option(
@@ -46,8 +46,8 @@ pub fn parse_file(path: &Path) -> Result<Script, (Error, SourceMap)> {
     parse(&path.display().to_string(), &text)
 }
 
-/// Parses loop functions that the compiler wrote itself; the error is one line.
-pub(crate) fn parse_quietly(text: &str) -> Result<IRModule, String> {
+/// Parses script that the compiler generated. The error is the first message, without location.
+pub(crate) fn parse_generated(text: &str) -> Result<IRModule, String> {
     pliant_script::parse_module(text, pliant_ops::registry()).map_err(|errors| {
         errors.first().map_or_else(|| "unreadable".to_string(), |e| e.message.clone())
     })

@@ -13,7 +13,7 @@ pub struct ValueInfo {
     pub name: String,
     /// Its type as script: `R.Tensor(("batch", 384), dtype="float32")`.
     pub ty: String,
-    /// The element type, of tensors and scalars.
+    /// The element type of a tensor or scalar; `None` for other values or if unknown.
     pub dtype: Option<String>,
     /// The dims, constants as numbers and symbolic ones as expressions; `None` if unknown.
     pub shape: Option<Vec<Dim>>,
@@ -54,26 +54,29 @@ pub struct Signature {
     /// result if there are several; otherwise empty.
     #[serde(default)]
     pub output_names: Vec<String>,
-    /// Inputs of that file that have values in it, and are constants of the program.
+    /// For an imported function, inputs that the file initialises. They are constants of the
+    /// program, not parameters.
     #[serde(default)]
     pub default_inputs: Vec<String>,
 }
 
 impl Signature {
-    /// The error message for an input that does not exist.
-    pub fn no_input(&self, name: &str) -> String {
+    /// The hint for an input name that does not exist: a similar name or all names, or how to make
+    /// an initialised input of an imported model feedable.
+    pub fn unknown_input_help(&self, name: &str) -> String {
         if self.default_inputs.iter().any(|n| n == name) {
             return format!(
-                "the file gives '{name}' a value, which became a constant: to feed another, declare it when the model \
-                 is compiled, as dynamic_shapes={{\"{name}\": {{}}}}"
+                "the file initialises '{name}', so it was compiled as a constant: to feed it, declare it as an input \
+                 when compiling, with dynamic_shapes={{\"{name}\": {{}}}}"
             );
         }
         let names = self.feed_names();
-        let close = did_you_mean(name, names.iter().copied());
-        close.unwrap_or_else(|| format!("the inputs are {}", names.join(", ")))
+        let suggestion = did_you_mean(name, names.iter().copied());
+        suggestion.unwrap_or_else(|| format!("the inputs are {}", names.join(", ")))
     }
 
-    /// The names of inputs for feeds: those of the file, otherwise those of the parameters.
+    /// The input names that feeds use: those of the imported file, otherwise those of the
+    /// parameters.
     pub fn feed_names(&self) -> Vec<&str> {
         match self.input_names.len() == self.inputs.len() {
             true => self.input_names.iter().map(String::as_str).collect(),
@@ -88,17 +91,21 @@ pub fn signatures(module: &IRModule) -> Vec<Signature> {
     public
         .map(|(name, f)| Signature {
             name: name.to_string(),
-            inputs: f.params().iter().map(|&p| info(f, &f.var(p).name, f.var(p).ty)).collect(),
-            output: info(f, "", f.ret_ty()),
-            input_names: names(f, INPUT_NAMES),
-            output_names: names(f, OUTPUT_NAMES),
-            default_inputs: names(f, DEFAULT_INPUTS),
+            inputs: f
+                .params()
+                .iter()
+                .map(|&p| value_info(f, &f.var(p).name, f.var(p).ty))
+                .collect(),
+            output: value_info(f, "", f.ret_ty()),
+            input_names: name_list(f, INPUT_NAMES),
+            output_names: name_list(f, OUTPUT_NAMES),
+            default_inputs: name_list(f, DEFAULT_INPUTS),
         })
         .collect()
 }
 
 /// The strings of an attribute that is a list of names.
-fn names(func: &Function, attr: &str) -> Vec<String> {
+fn name_list(func: &Function, attr: &str) -> Vec<String> {
     match func.attrs.get(attr) {
         Some(AttrValue::List(items)) => {
             items.iter().filter_map(|i| i.as_str().map(str::to_owned)).collect()
@@ -107,7 +114,7 @@ fn names(func: &Function, attr: &str) -> Vec<String> {
     }
 }
 
-fn info(func: &Function, name: &str, ty: Type) -> ValueInfo {
+fn value_info(func: &Function, name: &str, ty: Type) -> ValueInfo {
     let data = func.types.get(ty);
     let dims = match data {
         TypeData::Prim { .. } => None,

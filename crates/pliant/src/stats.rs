@@ -17,7 +17,8 @@ pub struct CompileStats {
     pub functions: usize,
     /// The number of loop functions compiled to machine code.
     pub kernels: usize,
-    /// What was offloaded, what was kept and why; empty for a loaded program.
+    /// The calls that were offloaded to kernels, and those that stayed loops and why; empty for a
+    /// loaded program.
     pub explanation: Explanation,
 }
 

@@ -1,4 +1,5 @@
-//! Runs single passes of either level by name, lists them, and registers the user's own.
+//! Finds and runs graph passes and loop passes by name, lists them, and registers user-defined
+//! passes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +11,7 @@ use pliant_pool::parallel_map;
 
 use crate::error::Error;
 
-/// What a pass works on.
+/// The level of the program that a pass transforms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassLevel {
     /// Graph functions and the module.
@@ -19,7 +20,7 @@ pub enum PassLevel {
     Loop,
     /// A sequence of passes.
     Pipeline,
-    /// Anything: the program that uses this library registered it.
+    /// A user-defined pass, which may transform any function.
     User,
 }
 
@@ -30,13 +31,14 @@ pub struct PassEntry {
     pub name: &'static str,
     /// What it does, in one line.
     pub doc: &'static str,
-    /// What it works on.
+    /// The level that it transforms.
     pub level: PassLevel,
     /// The phase that a graph pass belongs to, such as `fuse`.
     pub phase: Option<&'static str>,
 }
 
-/// Every pass and pipeline, in the order in which a build runs them.
+/// Every pass and pipeline: graph passes and loop passes in the order in which a build runs them,
+/// then pipelines and user-defined passes.
 pub fn pass_list() -> Vec<PassEntry> {
     let graph = pliant_opt::PASSES.iter().map(|p| (p.name, p.doc, p.phase));
     let others = pliant_opt::passes::WITH_PARAMETERS.iter();
@@ -62,30 +64,31 @@ pub fn pass_list() -> Vec<PassEntry> {
 }
 
 /// The canonical name of a pass, given any of its names.
-pub(crate) fn own_name(name: &str) -> String {
+pub(crate) fn canonical_pass_name(name: &str) -> String {
     let info = pliant_opt::PASSES.iter().find(|p| p.aliases.contains(&name));
     info.map_or(name, |p| p.name).to_string()
 }
 
-/// The message for an unknown name of a pass or pipeline, with a suggestion if possible.
+/// The error message for an unknown name of a pass or pipeline, with a suggestion if one is near;
+/// `None` if the name exists.
 pub fn unknown_pass(name: &str) -> Option<String> {
     let known = pass_list();
-    let own = own_name(name);
-    if known.iter().any(|p| p.name == own) {
+    let canonical = canonical_pass_name(name);
+    if known.iter().any(|p| p.name == canonical) {
         return None;
     }
-    Some(match hint(name, &known) {
-        Some(hint) => format!("no pass is called '{name}' ({hint})"),
+    Some(match suggestion(name, &known) {
+        Some(suggestion) => format!("no pass is called '{name}' ({suggestion})"),
         None => format!("no pass is called '{name}'"),
     })
 }
 
-fn hint(name: &str, known: &[PassEntry]) -> Option<String> {
-    let near: Vec<&str> = match closest(name, known.iter().map(|p| p.name)) {
+fn suggestion(name: &str, known: &[PassEntry]) -> Option<String> {
+    let candidates: Vec<&str> = match closest(name, known.iter().map(|p| p.name)) {
         Some(one) => vec![one],
-        None => known.iter().map(|p| p.name).filter(|n| shares_a_word(n, name)).take(4).collect(),
+        None => known.iter().map(|p| p.name).filter(|n| shares_word(n, name)).take(4).collect(),
     };
-    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
+    (!candidates.is_empty()).then(|| format!("did you mean {}?", candidates.join(" or ")))
 }
 
 /// A pass that the user registered.
@@ -173,7 +176,7 @@ fn find_user_pass(name: &str) -> Option<Box<dyn ModulePass>> {
 /// The pass or pipeline with that name.
 ///
 /// # Errors
-/// A user error that suggests the nearest names.
+/// A user error if the name is unknown, with the nearest names, or if the pass takes parameters.
 pub fn find_pass(name: &str) -> Result<Box<dyn ModulePass>, Error> {
     if let Some(info) = pliant_opt::passes::find(name) {
         return Ok((info.make)());
@@ -189,11 +192,15 @@ pub fn find_pass(name: &str) -> Result<Box<dyn ModulePass>, Error> {
     }
     if let Some((name, _)) = pliant_opt::passes::with_parameters(name) {
         return Err(Error::option(
-            format!("the pass '{name}' takes parameters, which its name alone does not give"),
-            format!("make it in code: relax.transform.{name}(...), or in Rust its own type"),
+            format!(
+                "the pass '{name}' takes parameters, so it cannot be created from its name alone"
+            ),
+            format!(
+                "construct it in Python with relax.transform.{name}(...), in Rust with its type"
+            ),
         ));
     }
-    let help = hint(name, &pass_list())
+    let help = suggestion(name, &pass_list())
         .unwrap_or_else(|| "`pliant opt --list` shows all passes".to_string());
     Err(Error::option(format!("there is no pass '{name}'"), help))
 }
@@ -216,8 +223,9 @@ pub fn transform(
     Ok(module)
 }
 
-/// Whether two names of passes in camel case have the same beginning or share a longer word.
-fn shares_a_word(known: &str, name: &str) -> bool {
+/// Whether two camel-case pass names share a word of four letters or more, or such a word starts
+/// with one of the other name.
+fn shares_word(known: &str, name: &str) -> bool {
     let words = |s: &str| -> Vec<String> {
         let mut out: Vec<String> = Vec::new();
         for c in s.chars() {
@@ -231,11 +239,13 @@ fn shares_a_word(known: &str, name: &str) -> bool {
         out.retain(|w| w.len() > 3);
         out
     };
-    let have = words(known);
-    words(name).iter().any(|w| have.iter().any(|h| h.starts_with(w) || w.starts_with(h.as_str())))
+    let known_words = words(known);
+    words(name)
+        .iter()
+        .any(|w| known_words.iter().any(|h| h.starts_with(w) || w.starts_with(h.as_str())))
 }
 
-/// Runs a pass on loop functions as a pass on the module.
+/// A module pass that runs a loop pass on every loop function, in parallel.
 struct LoopPass(&'static pliant_tir::PrimPass);
 
 impl ModulePass for LoopPass {

@@ -12,10 +12,9 @@ use crate::error::Error;
 /// scripts, and `relax.op.<name>` in Python. `attrs` are its attributes with their defaults; a call
 /// must give an attribute without a default.
 ///
-/// The function receives a tensor for each operand. Nothing else is needed: the type of a call
-/// follows from the shape and element type of its result, also for symbolic sizes, and so do its
-/// loops, its fusion with other operators, and its evaluation in the interpreter. Registering a
-/// name again replaces its definition.
+/// The function receives a tensor for each operand and returns the results. Shape inference (with
+/// symbolic sizes too), lowering to loops, fusion with other operators and evaluation in the
+/// interpreter are derived from it. Registering a name again replaces its definition.
 ///
 /// ```
 /// use pliant::{CompileOptions, Model, Tensor, Value, parse, register_op, te};
@@ -47,20 +46,21 @@ use crate::error::Error;
 /// ```
 ///
 /// # Errors
-/// `Compile` if the name is one of the library's, is not a dotted name, or is a group of operators.
+/// `Compile` if the name belongs to a built-in operator, has no dot, or is that of a group of
+/// operators.
 pub fn register_op(
     name: &str,
     operands: &[&str],
     attrs: &[(&str, Option<AttrValue>)],
     te: impl Fn(&[Tensor], &Attrs) -> Result<Vec<Tensor>, TeError> + Send + Sync + 'static,
 ) -> Result<(), Error> {
-    let tensor = |arg: &TeArg| match arg {
+    let to_tensor = |arg: &TeArg| match arg {
         TeArg::Tensor(tensor) => Ok(tensor.clone()),
         // A number is a tensor of rank 0.
         TeArg::Scalar(value) => {
             Ok(pliant_ops::te::compute(Vec::new(), "scalar", |_| value.clone()))
         }
-        _ => Err(TeError::new("an operand is no tensor")),
+        _ => Err(TeError::new("an operand is not a tensor")),
     };
     let spec = UserOpSpec {
         name: name.to_string(),
@@ -68,8 +68,8 @@ pub fn register_op(
         attrs: attrs.iter().map(|(key, default)| (key.to_string(), default.clone())).collect(),
         te: Box::new(move |args, attrs| {
             // Trailing operands that are `None` are absent.
-            let given = args.iter().rposition(|a| !matches!(a, TeArg::None)).map_or(0, |k| k + 1);
-            te(&args[..given].iter().map(tensor).collect::<Result<Vec<_>, _>>()?, attrs)
+            let count = args.iter().rposition(|a| !matches!(a, TeArg::None)).map_or(0, |k| k + 1);
+            te(&args[..count].iter().map(to_tensor).collect::<Result<Vec<_>, _>>()?, attrs)
         }),
     };
     register_user_op(spec)

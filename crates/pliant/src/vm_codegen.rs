@@ -1,12 +1,12 @@
 //! Generates bytecode from fully lowered graph functions.
 //!
 //! Registers are reused: a variable's register is free after the last read of the variable and its
-//! aliases. A free register keeps its value until it is written again. Therefore `KillAfterLastUse`
-//! clears those that hold tensors.
+//! aliases. A free register keeps its value until it is written again, so the pass
+//! `KillAfterLastUse` inserts kills that clear registers with tensors.
 
-mod given;
+mod alias_checks;
 mod inline;
-mod lines;
+mod source_locations;
 mod tail;
 mod while_loop;
 
@@ -33,7 +33,7 @@ use pliant_opt::common::lowered_ops::{
 };
 use pliant_opt::lower::lower_runtime_builtin::BUILTIN_OPS;
 
-use inline::Inlined;
+use inline::InlinedFunctions;
 use tail::Exit;
 
 /// Renders a function's parameter types for the executable.
@@ -46,19 +46,20 @@ pub struct CodegenInputs<'a> {
     pub kernel_info: &'a dyn Fn(&str) -> Option<LoopFuncInfo>,
     /// The text of a type.
     pub type_text: &'a TypeText<'a>,
-    /// The kernels section.
+    /// The encoded kernels section of the executable.
     pub kernels: Vec<u8>,
-    /// Facts about the program.
+    /// The metadata of the executable, as keys and values.
     pub metadata: Vec<(String, String)>,
-    /// The sources of spans, if errors at run time should give lines.
+    /// The sources of spans, if run-time errors should contain source lines.
     pub sources: Option<&'a SourceMap>,
 }
 
-/// The executable of a lowered module.
+/// Generates the executable of a fully lowered module.
 ///
 /// # Errors
-/// User errors for what has no meaning at run time, and an internal error if a pass left something
-/// unlowered.
+/// A user error if the program calls an unknown function or an operator was not legalised, an
+/// unsupported-feature error for local functions, an internal error if a pass left other constructs
+/// unlowered, and cancellation.
 pub fn codegen(
     module: &IRModule,
     inputs: CodegenInputs<'_>,
@@ -72,7 +73,7 @@ pub fn codegen(
         kernels.insert(name.clone(), info.clone());
         exec.loop_func(info);
     }
-    let inlined = Inlined::of(module);
+    let inlined = InlinedFunctions::of(module);
     for (name, func) in module.relax_funcs().filter(|(name, _)| !inlined.is_moved(name)) {
         ctx.check_cancelled()?;
         FunctionGen::new((module, &kernels), func, &inlined, inputs.sources, &mut exec)
@@ -110,8 +111,8 @@ pub fn default_kernel_info(name: &str, func: &PrimFunc) -> LoopFuncInfo {
     LoopFuncInfo { name: name.into(), args, checks: Vec::new() }
 }
 
-/// A tensor that is the only one in its storage.
-struct WholeStorage {
+/// An allocated tensor that is the only one in its storage.
+struct SingleTensorStorage {
     var: Var,
     bytes: Expr,
     shape: Expr,
@@ -120,7 +121,7 @@ struct WholeStorage {
 
 /// Recognises three consecutive bindings: a storage, a tensor at its start, and the kill of the
 /// storage.
-fn whole_storage(func: &Function, bindings: &[Binding]) -> Option<WholeStorage> {
+fn single_tensor_storage(func: &Function, bindings: &[Binding]) -> Option<SingleTensorStorage> {
     let [storage, tensor, kill, ..] = bindings else { return None };
     if [storage, tensor, kill].iter().any(|b| b.cast.is_some()) {
         return None;
@@ -133,11 +134,12 @@ fn whole_storage(func: &Function, bindings: &[Binding]) -> Option<WholeStorage> 
     let &[bytes, ..] = operands(storage, VM_ALLOC_STORAGE)? else { return None };
     let &[of, offset, shape, dtype] = operands(tensor, VM_ALLOC_TENSOR)? else { return None };
     let &[killed] = operands(kill, VM_KILL_OBJECT)? else { return None };
-    let first = matches!(func.expr(offset), ExprData::Int(v, _) if func.syms.as_int(*v) == Some(0));
+    let at_start =
+        matches!(func.expr(offset), ExprData::Int(v, _) if func.syms.as_int(*v) == Some(0));
     let in_bytes =
         matches!(func.types.get(func.expr_ty(bytes)), TypeData::Shape { ndim: Some(1), .. });
-    let whole = first && in_bytes && is_storage(of) && is_storage(killed);
-    whole.then_some(WholeStorage { var: tensor.var, bytes, shape, dtype })
+    let matches = at_start && in_bytes && is_storage(of) && is_storage(killed);
+    matches.then_some(SingleTensorStorage { var: tensor.var, bytes, shape, dtype })
 }
 
 struct FunctionGen<'a> {
@@ -148,28 +150,29 @@ struct FunctionGen<'a> {
     sources: Option<&'a SourceMap>,
     exec: &'a mut ExecBuilder,
     live: Liveness,
-    /// The location of each variable; those that name a constant have no register.
-    places: FxHashMap<Var, Operand>,
+    /// The location of each variable: its register, or a constant.
+    locations: FxHashMap<Var, Operand>,
     free: Vec<Reg>,
     next: u32,
-    /// The use of the function's result.
+    /// How the function's result is used.
     exit: Exit,
     /// The functions that are inlined into loops.
-    inlined: &'a Inlined,
+    inlined: &'a InlinedFunctions,
     /// The closures that one loop calls, and the registers of their captured values if they are
     /// inlined.
     closures: FxHashMap<Var, LoopClosure>,
     captured: FxHashMap<Var, Vec<Reg>>,
     /// Variables that reuse the register of the state that they replace.
     in_place: FxHashMap<Var, Reg>,
-    /// Registers of an inlined function whose values nothing kills.
-    held: Vec<Reg>,
-    /// Registers with the captured values of an inlined function: every iteration reads them, so no
-    /// iteration may kill them. For a condition, they include the state, which the body reads next.
-    captured_here: Vec<Reg>,
-    /// The variables that are killed.
+    /// Registers of the function's values that no kill clears. In an inlined function, no frame
+    /// return clears them either.
+    unkilled: Vec<Reg>,
+    /// Registers with the captured values of an inlined function. Every iteration reads them, so
+    /// none may kill them. For a condition, they include the state, which the body reads next.
+    pinned: Vec<Reg>,
+    /// The variables that a binding kills.
     killed: FxHashSet<Var>,
-    /// Tensors that the function allocates.
+    /// The variables that are tensors allocated by the function.
     allocated: FxHashSet<Var>,
 }
 
@@ -177,7 +180,7 @@ impl<'a> FunctionGen<'a> {
     fn new(
         (module, kernels): (&'a IRModule, &'a FxHashMap<Arc<str>, LoopFuncInfo>),
         func: &'a Function,
-        inlined: &'a Inlined,
+        inlined: &'a InlinedFunctions,
         sources: Option<&'a SourceMap>,
         exec: &'a mut ExecBuilder,
     ) -> Self {
@@ -188,7 +191,7 @@ impl<'a> FunctionGen<'a> {
             sources,
             exec,
             live: Liveness::new(func, plain_alias),
-            places: FxHashMap::default(),
+            locations: FxHashMap::default(),
             free: Vec::new(),
             next: 0,
             exit: Exit::Return,
@@ -196,10 +199,10 @@ impl<'a> FunctionGen<'a> {
             closures: loop_closures(func),
             captured: FxHashMap::default(),
             in_place: FxHashMap::default(),
-            held: Vec::new(),
-            captured_here: Vec::new(),
+            unkilled: Vec::new(),
+            pinned: Vec::new(),
             killed: killed_vars(func),
-            allocated: given::allocated(func),
+            allocated: alias_checks::allocated(func),
         }
     }
 }
@@ -214,15 +217,15 @@ impl FunctionGen<'_> {
             .collect();
         self.exec.begin_function(name, params, type_text(func, func.ret_ty()));
         for &param in func.params() {
-            let reg = self.fresh();
-            self.places.insert(param, Operand::Reg(reg));
+            let reg = self.alloc_register();
+            self.locations.insert(param, Operand::Reg(reg));
         }
-        self.returned(func.body(), true)?;
+        self.tail_sequence(func.body(), true)?;
         self.exec.end_function();
         Ok(())
     }
 
-    fn fresh(&mut self) -> Reg {
+    fn alloc_register(&mut self) -> Reg {
         self.free.pop().unwrap_or_else(|| {
             self.next += 1;
             Reg(self.next - 1)
@@ -245,7 +248,8 @@ impl FunctionGen<'_> {
         Ok(result)
     }
 
-    /// Emits the first bindings of a sequence. Registers that expire later are then in `expiring`.
+    /// Emits bindings from the start of a sequence. Adds registers that are read later to
+    /// `expiring`, at the index of their last read.
     fn bindings(
         &mut self,
         bindings: &[Binding],
@@ -254,15 +258,15 @@ impl FunctionGen<'_> {
         let spans = self.spans(bindings);
         let mut index = 0;
         while index < bindings.len() {
-            self.at(spans[index]);
-            let whole = whole_storage(self.func, &bindings[index..]);
-            let whole = whole.filter(|_| {
+            self.set_location(spans[index]);
+            let single = single_tensor_storage(self.func, &bindings[index..]);
+            let single = single.filter(|_| {
                 // Nothing else reads the storage, or the result of killing it.
                 self.live.last_read(bindings[index].var) == Some(index + 2)
                     && self.live.last_read(bindings[index + 2].var).is_none()
             });
-            let (var, regs, end) = match whole {
-                Some(tensor) => (tensor.var, self.alloc_whole(&tensor)?, index + 3),
+            let (var, regs, end) = match single {
+                Some(tensor) => (tensor.var, self.alloc_tensor_with_storage(&tensor)?, index + 3),
                 None => (bindings[index].var, self.binding(&bindings[index])?, index + 1),
             };
             if !regs.is_empty() {
@@ -277,14 +281,18 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    /// Emits a tensor together with its storage.
-    fn alloc_whole(&mut self, tensor: &WholeStorage) -> Result<Vec<Reg>, PassError> {
+    /// Emits the allocation of a tensor together with its storage. Returns the registers that the
+    /// tensor's variable owns.
+    fn alloc_tensor_with_storage(
+        &mut self,
+        tensor: &SingleTensorStorage,
+    ) -> Result<Vec<Reg>, PassError> {
         let mut temps = Vec::new();
-        let dst = self.in_place.get(&tensor.var).copied().unwrap_or_else(|| self.fresh());
+        let dst = self.in_place.get(&tensor.var).copied().unwrap_or_else(|| self.alloc_register());
         let operands = [tensor.bytes, tensor.shape, tensor.dtype];
         self.emit("vm.builtin.alloc_tensor_with_storage", &operands, dst, &mut temps)?;
         self.free.extend(temps);
-        Ok(self.owned(tensor.var, dst))
+        Ok(self.define_register(tensor.var, dst))
     }
 
     /// Emits one binding. Returns the registers that the variable owns, none for a renamed value.
@@ -293,13 +301,13 @@ impl FunctionGen<'_> {
             return Err(PassError::internal("a match_cast is left; VMShapeLower lowers it"));
         }
         let func = self.func;
-        if let Some(place) = self.place_of(binding.value)? {
-            self.places.insert(binding.var, place);
+        if let Some(location) = self.existing_location(binding.value)? {
+            self.locations.insert(binding.var, location);
             return Ok(Vec::new());
         }
         if let Some(operands) = loop_operands(func, binding.value) {
             let reg = self.while_loop(binding.var, operands)?;
-            return Ok(self.owned(binding.var, reg));
+            return Ok(self.define_register(binding.var, reg));
         }
         if let Some(regs) = self.keep_captured(binding.var)? {
             return Ok(regs);
@@ -307,12 +315,12 @@ impl FunctionGen<'_> {
         let mut temps = Vec::new();
         let unused = self.live.last_read(binding.var).is_none();
         let is_if = matches!(func.expr(binding.value), ExprData::If { .. });
-        // The destination is allocated before the operands' temporary registers are freed, so it is
-        // none of them.
+        // Allocating the destination before freeing the operands' temporary registers keeps it
+        // distinct from them.
         let dst = match self.in_place.get(&binding.var) {
             Some(&reg) => reg,
             None if unused && !is_if => Reg::VOID,
-            None => self.fresh(),
+            None => self.alloc_register(),
         };
         match func.expr(binding.value) {
             ExprData::If { cond, then_seq, else_seq } => {
@@ -324,25 +332,25 @@ impl FunctionGen<'_> {
         if dst.is_void() {
             return Ok(Vec::new());
         }
-        Ok(self.owned(binding.var, dst))
+        Ok(self.define_register(binding.var, dst))
     }
 
-    /// Records the location of a variable. Returns its register unless another variable owns it.
-    fn owned(&mut self, var: Var, reg: Reg) -> Vec<Reg> {
-        self.places.insert(var, Operand::Reg(reg));
+    /// Records the register of a variable. Returns it unless another variable owns it.
+    fn define_register(&mut self, var: Var, reg: Reg) -> Vec<Reg> {
+        self.locations.insert(var, Operand::Reg(reg));
         if self.in_place.contains_key(&var) {
             return Vec::new();
         }
         let is_plain =
             matches!(self.func.var_ty(var), TypeData::Prim { .. } | TypeData::Shape { .. });
         if !is_plain && !self.killed.contains(&var) {
-            self.held.push(reg);
+            self.unkilled.push(reg);
         }
         vec![reg]
     }
 
-    /// The existing location of a binding's value: another variable's location, or a constant.
-    fn place_of(&mut self, value: Expr) -> Result<Option<Operand>, PassError> {
+    /// The location of a binding's value if it exists already: another variable's, or a constant.
+    fn existing_location(&mut self, value: Expr) -> Result<Option<Operand>, PassError> {
         match self.func.expr(value) {
             ExprData::Var(source) => self.var(*source).map(Some),
             ExprData::Call { callee: Callee::Op(NULL_VALUE), .. } => {
@@ -386,18 +394,19 @@ impl FunctionGen<'_> {
     }
 
     fn copy_result(&mut self, seq: Seq, dst: Reg) -> Result<(), PassError> {
-        let outer = self.held.len();
+        let outer = self.unkilled.len();
         let result = self.sequence(seq)?.arg();
         self.exec.emit_call("vm.builtin.copy", &[result], dst);
-        // After the branch, it is unknown whether its registers were written.
-        let inner = self.held.split_off(outer);
+        // Code after the branch does not know whether the branch was taken, so the branch itself
+        // clears its registers.
+        let inner = self.unkilled.split_off(outer);
         if !matches!(self.exit, Exit::Return) {
-            self.release(inner, &[dst]);
+            self.kill_except(inner, &[dst]);
         }
         Ok(())
     }
 
-    /// Emits the evaluation of an expression that is not a leaf, or a copy of a leaf.
+    /// Emits the evaluation of an expression into `dst`; leaves are copied.
     fn value(&mut self, e: Expr, dst: Reg, temps: &mut Vec<Reg>) -> Result<(), PassError> {
         match self.func.expr(e) {
             ExprData::Call { callee, args, .. } => {
@@ -417,9 +426,11 @@ impl FunctionGen<'_> {
             }
             ExprData::Func(_) => Err(PassError::unsupported(
                 "a local function",
-                "LambdaLift makes local functions functions of the module",
+                "LambdaLift, which turns local functions into functions of the module, must run before",
             )),
-            ExprData::If { .. } => Err(PassError::internal("an If that is no binding of its own")),
+            ExprData::If { .. } => {
+                Err(PassError::internal("an If is nested in another expression"))
+            }
             _ => {
                 let value = self.operand(e, temps)?.arg();
                 self.exec.emit_call("vm.builtin.copy", &[value], dst);
@@ -442,11 +453,11 @@ impl FunctionGen<'_> {
                     let name = self.func.str(*name).clone();
                     if self.module.get(&name).is_none() {
                         return Err(PassError::user(format!(
-                            "'{name}' is no function of the module"
+                            "'{name}' is called, but the module has no such function"
                         )));
                     }
                     if let Some(kernel) = self.kernels.get(&name) {
-                        self.check_given(kernel, args, temps)?;
+                        self.check_output_aliases(kernel, args, temps)?;
                     }
                     self.emit(&name, args, dst, temps)
                 }
@@ -473,7 +484,7 @@ impl FunctionGen<'_> {
             (VM_ALLOC_STORAGE, _) => self.emit("vm.builtin.alloc_storage", args, dst, temps),
             (VM_ALLOC_TENSOR, _) => self.emit("vm.builtin.alloc_tensor", args, dst, temps),
             (VM_KILL_OBJECT | MEMORY_KILL_TENSOR | MEMORY_KILL_STORAGE, &[object]) => {
-                // Only registers can be cleared; constants stay.
+                // Only registers can be cleared, not constants.
                 match self.operand(object, temps)? {
                     Operand::Reg(reg) => {
                         self.exec.emit_call("vm.builtin.kill_object", &[Arg::reg(reg)], Reg::VOID);
@@ -495,10 +506,10 @@ impl FunctionGen<'_> {
                 };
                 self.call(Callee::Expr(*callee), &rest, dst, temps)
             }
-            _ => match BUILTIN_OPS.iter().find(|(own, _)| *own == op) {
+            _ => match BUILTIN_OPS.iter().find(|(other, _)| *other == op) {
                 Some((_, builtin)) => self.emit(builtin, args, dst, temps),
                 None => Err(PassError::user(format!(
-                    "operator {op} is left in the program; LegalizeOps turns operators into calls"
+                    "operator {op} was not lowered: LegalizeOps, which turns operators into calls, must run before"
                 ))),
             },
         }
@@ -527,13 +538,14 @@ impl FunctionGen<'_> {
     }
 
     fn var(&self, var: Var) -> Result<Operand, PassError> {
-        self.places.get(&var).copied().ok_or_else(|| {
+        self.locations.get(&var).copied().ok_or_else(|| {
             let name = &self.func.var(var).name;
             PassError::internal(format!("variable '{name}' is read before it is defined"))
         })
     }
 
-    /// A leaf as an operand. A tuple is first created in a register of `temps`.
+    /// The operand for an expression. Tuples and calls are evaluated into a register, which is added
+    /// to `temps`.
     fn operand(&mut self, e: Expr, temps: &mut Vec<Reg>) -> Result<Operand, PassError> {
         let func = self.func;
         let arg = match func.expr(e) {
@@ -541,11 +553,11 @@ impl FunctionGen<'_> {
             ExprData::Constant(c) => self.exec.c(Constant::Tensor(func.const_tensor(*c).clone())),
             ExprData::Shape(dims) => {
                 let dims: Option<Vec<i64>> = dims.iter().map(|&d| func.syms.as_int(d)).collect();
-                let dims = dims.ok_or_else(symbolic)?;
+                let dims = dims.ok_or_else(symbolic_size_left)?;
                 self.exec.shape(&dims)
             }
             ExprData::Int(value, dtype) => {
-                let value = func.syms.as_int(*value).ok_or_else(symbolic)?;
+                let value = func.syms.as_int(*value).ok_or_else(symbolic_size_left)?;
                 match dtype {
                     DType::Bool => self.exec.c(Constant::Bool(value != 0)),
                     _ => self.exec.imm(value),
@@ -557,21 +569,21 @@ impl FunctionGen<'_> {
             ExprData::Global(name) | ExprData::Extern(name) => self.exec.f(func.str(*name)),
             ExprData::Tuple(list) => {
                 let fields = func.list(*list).to_vec();
-                let reg = self.fresh();
+                let reg = self.alloc_register();
                 self.emit("vm.builtin.make_tuple", &fields, reg, temps)?;
-                self.held.push(reg);
+                self.unkilled.push(reg);
                 temps.push(reg);
                 return Ok(Operand::Reg(reg));
             }
             ExprData::TupleGetItem(..) | ExprData::Call { .. } => {
-                let reg = self.fresh();
+                let reg = self.alloc_register();
                 self.value(e, reg, temps)?;
-                self.held.push(reg);
+                self.unkilled.push(reg);
                 temps.push(reg);
                 return Ok(Operand::Reg(reg));
             }
             ExprData::If { .. } | ExprData::Func(_) => {
-                return Err(PassError::internal("an operand that is no leaf"));
+                return Err(PassError::internal("an If or a function is an operand"));
             }
         };
         Ok(Operand::Arg(arg))
@@ -580,20 +592,20 @@ impl FunctionGen<'_> {
     fn in_register(&mut self, operand: Operand, temps: &mut Vec<Reg>) -> Reg {
         match operand {
             Operand::Reg(reg) => reg,
-            Operand::Arg(arg) => self.copied(arg, temps),
+            Operand::Arg(arg) => self.copy_to_register(arg, temps),
         }
     }
 
-    /// A constant operand in a new register.
-    fn copied(&mut self, arg: Arg, temps: &mut Vec<Reg>) -> Reg {
-        let reg = self.fresh();
+    /// Emits a copy of a constant operand to a new register, which is added to `temps`.
+    fn copy_to_register(&mut self, arg: Arg, temps: &mut Vec<Reg>) -> Reg {
+        let reg = self.alloc_register();
         self.exec.emit_call("vm.builtin.copy", &[arg], reg);
         temps.push(reg);
         reg
     }
 }
 
-/// An operand: in a register, or constant.
+/// An operand: a register, or a constant argument.
 #[derive(Clone, Copy)]
 enum Operand {
     Reg(Reg),
@@ -609,7 +621,7 @@ impl Operand {
     }
 }
 
-/// The variables whose values are killed.
+/// The variables that are operands of kills.
 fn killed_vars(func: &Function) -> FxHashSet<Var> {
     let mut out = FxHashSet::default();
     for (_, binding) in bindings(func) {
@@ -620,6 +632,6 @@ fn killed_vars(func: &Function) -> FxHashSet<Var> {
     out
 }
 
-fn symbolic() -> PassError {
+fn symbolic_size_left() -> PassError {
     PassError::internal("a symbolic size is left; VMShapeLower lowers it")
 }

@@ -50,7 +50,7 @@ pub fn arguments<'py>(
     for key in feeds.keys() {
         let key: String = key.extract()?;
         if !names.contains(&&*key) {
-            let help = signature.no_input(&key);
+            let help = signature.unknown_input_help(&key);
             return Err(Error::Value(format!("there is no input '{key}' ({help})")));
         }
     }

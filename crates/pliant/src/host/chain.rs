@@ -1,5 +1,5 @@
-//! Chains: the values that the iterations of a loop have collected so far. A chain is immutable, so
-//! any number of values can share its beginning, and appending copies nothing.
+//! Chains: immutable linked lists of the values that the iterations of a loop have produced so far.
+//! Chains share their prefixes, so appending copies nothing.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -8,24 +8,24 @@ use pliant_onnx::host;
 use pliant_tensor::{Reserved, Tensor};
 use pliant_vm::{CheckKind, Value, VmError};
 
-use super::sequence::joined;
-use super::{Outcome, misused, wrong};
+use super::sequence::concatenate;
+use super::{Outcome, argument_error, value_error};
 
-/// The last item, with a link to those before it.
+/// The last item of a chain, with a link to the previous items.
 struct Link {
     item: Value,
-    before: Option<Arc<Link>>,
+    previous: Option<Arc<Link>>,
     length: usize,
-    /// For small items, the links take most of the memory.
-    _counted: Reserved,
+    /// Counts the memory of the link, which is most of the memory of a chain of small items.
+    _reserved: Reserved,
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // Without recursion: a chain may be longer than the stack is deep.
-        let mut next = self.before.take();
+        // Iterative, since recursion along a long chain would overflow the stack.
+        let mut next = self.previous.take();
         while let Some(mut link) = next.and_then(Arc::into_inner) {
-            next = link.before.take();
+            next = link.previous.take();
             drop_later(std::mem::take(&mut link.item));
         }
         drop_later(std::mem::take(&mut self.item));
@@ -33,31 +33,31 @@ impl Drop for Link {
 }
 
 thread_local! {
-    /// Items that are waiting to be dropped while this thread is dropping an item.
-    static WAITING: RefCell<Option<Vec<Value>>> = const { RefCell::new(None) };
+    /// Items to drop after the item that this thread is dropping; `None` while it drops none.
+    static PENDING_DROPS: RefCell<Option<Vec<Value>>> = const { RefCell::new(None) };
 }
 
-/// Drops an item. If that drops further chains, their items are dropped one after the other: chains
-/// may be nested deeper than the stack is deep.
+/// Drops an item. Items of chains inside it are queued and dropped iteratively, since recursion
+/// along deeply nested chains would overflow the stack.
 fn drop_later(item: Value) {
     if !matches!(item, Value::Object(_) | Value::Tuple(_) | Value::Func(_)) {
         return;
     }
-    let is_first = WAITING.try_with(|waiting| {
-        let mut waiting = waiting.borrow_mut();
-        let is_first = waiting.is_none();
-        waiting.get_or_insert_default().push(item);
-        is_first
+    let is_outermost = PENDING_DROPS.try_with(|pending| {
+        let mut pending = pending.borrow_mut();
+        let is_outermost = pending.is_none();
+        pending.get_or_insert_default().push(item);
+        is_outermost
     });
-    // While the thread terminates, the item has already been dropped.
-    if !is_first.unwrap_or(false) {
+    // While the thread terminates, its queue is gone, and the item has already been dropped.
+    if !is_outermost.unwrap_or(false) {
         return;
     }
-    let next = || WAITING.with(|waiting| waiting.borrow_mut().as_mut().and_then(Vec::pop));
+    let next = || PENDING_DROPS.with(|pending| pending.borrow_mut().as_mut().and_then(Vec::pop));
     while let Some(item) = next() {
         drop(item);
     }
-    WAITING.set(None);
+    PENDING_DROPS.set(None);
 }
 
 /// The chain in a value; `None` if it has no items.
@@ -66,9 +66,9 @@ fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
         Value::None => Ok(None),
         Value::Object(object) => match object.clone().downcast::<Link>() {
             Ok(link) => Ok(Some(link)),
-            Err(_) => Err(wrong("this is no chain")),
+            Err(_) => Err(value_error("the value is not a chain of loop results")),
         },
-        other => Err(wrong(format!("a chain cannot be {}", other.kind()))),
+        other => Err(value_error(format!("a chain of loop results cannot be {}", other.kind()))),
     }
 }
 
@@ -79,42 +79,49 @@ fn items(value: &Value) -> Result<Vec<Value>, VmError> {
     let mut next = last.as_ref();
     while let Some(link) = next {
         items.push(link.item.clone());
-        next = link.before.as_ref();
+        next = link.previous.as_ref();
     }
     items.reverse();
     Ok(items)
 }
 
+/// `(chain, item, same_shape)`: the chain with the item appended. Unless `same_shape` is 0, the
+/// item must have the shape and data type of the last one.
 pub(super) fn push(args: &[Value]) -> Outcome {
-    let [before, item, alike] = args else { return Err(misused(host::CHAIN_PUSH, args)) };
-    let before = chain(before)?;
-    if alike.as_int() != Some(0)
+    let [previous, item, same_shape] = args else {
+        return Err(argument_error(host::CHAIN_PUSH, args));
+    };
+    let previous = chain(previous)?;
+    if same_shape.as_int() != Some(0)
         && let (Some(Value::Tensor(last)), Value::Tensor(item)) =
-            (before.as_ref().map(|l| &l.item), item)
+            (previous.as_ref().map(|l| &l.item), item)
         && (last.shape() != item.shape() || last.dtype() != item.dtype())
     {
         let kind = |t: &Tensor| format!("{} {:?}", t.dtype(), t.shape());
         let text = format!(
-            "the turns of a loop collect tensors of one shape, but one is {} and the next {}",
+            "the iterations of a loop must produce tensors of one shape, but one is {} and the next {}",
             kind(last),
             kind(item)
         );
         return Err(VmError::check(CheckKind::Shape, text));
     }
-    let length = before.as_ref().map_or(0, |l| l.length) + 1;
+    let length = previous.as_ref().map_or(0, |l| l.length) + 1;
     // Includes the two reference counts and the allocator's header.
-    let counted = Reserved::new(size_of::<Link>() + 4 * size_of::<usize>())?;
-    Ok(Value::Object(Arc::new(Link { item: item.clone(), before, length, _counted: counted })))
+    let reserved = Reserved::new(size_of::<Link>() + 4 * size_of::<usize>())?;
+    Ok(Value::Object(Arc::new(Link { item: item.clone(), previous, length, _reserved: reserved })))
 }
 
+/// `(chain)`: its items as a sequence.
 pub(super) fn sequence(args: &[Value]) -> Outcome {
-    let [last] = args else { return Err(misused(host::CHAIN_SEQUENCE, args)) };
+    let [last] = args else { return Err(argument_error(host::CHAIN_SEQUENCE, args)) };
     Ok(Value::tuple(items(last)?))
 }
 
+/// `(chain, item shape, dtype)`: its items stacked along a new first axis. Shape and dtype are those
+/// of the result if there are no items.
 pub(super) fn stack(args: &[Value]) -> Outcome {
     let [last, Value::Shape(shape), Value::DType(dtype)] = args else {
-        return Err(misused(host::CHAIN_STACK, args));
+        return Err(argument_error(host::CHAIN_STACK, args));
     };
     let items = items(last)?;
     if items.is_empty() {
@@ -123,13 +130,16 @@ pub(super) fn stack(args: &[Value]) -> Outcome {
     }
     let rows = items.iter().map(|item| {
         let Value::Tensor(item) = item else {
-            return Err(wrong(format!("a turn has collected {}", item.kind())));
+            return Err(value_error(format!(
+                "an iteration must produce a tensor, but produced {}",
+                item.kind()
+            )));
         };
         let dims: Vec<i64> = [1].into_iter().chain(item.shape().iter().copied()).collect();
         Ok(item.to_contiguous()?.reshape(&dims)?)
     });
     let rows = rows.collect::<Result<Vec<Tensor>, VmError>>()?;
-    Ok(Value::Tensor(joined(&rows, 0)?))
+    Ok(Value::Tensor(concatenate(&rows, 0)?))
 }
 
 #[cfg(test)]
@@ -140,25 +150,25 @@ mod tests {
         Value::Tensor(Tensor::scalar(value).unwrap())
     }
 
-    fn added(chain: Value, item: Value) -> Outcome {
+    fn append(chain: Value, item: Value) -> Outcome {
         push(&[chain, item, Value::Int(0)])
     }
 
-    fn stacked(chain: &Value) -> Tensor {
+    fn stack_items(chain: &Value) -> Tensor {
         let dtype = Value::DType(pliant_tensor::DType::Float32);
-        let made = stack(&[chain.clone(), Value::shape(&[]), dtype]).unwrap();
-        made.as_tensor().unwrap().clone()
+        let stacked_value = stack(&[chain.clone(), Value::shape(&[]), dtype]).unwrap();
+        stacked_value.as_tensor().unwrap().clone()
     }
 
     #[test]
-    fn beginnings_are_shared_and_stay() {
-        let one = added(Value::None, scalar(1.0)).unwrap();
-        let two = added(one.clone(), scalar(2.0)).unwrap();
-        let other = added(one.clone(), scalar(3.0)).unwrap();
-        assert_eq!(stacked(&two).to_f64_vec().unwrap(), [1.0, 2.0]);
-        assert_eq!(stacked(&other).to_f64_vec().unwrap(), [1.0, 3.0]);
-        assert_eq!(stacked(&one).to_f64_vec().unwrap(), [1.0]);
-        assert_eq!(stacked(&Value::None).shape(), [0]);
+    fn appending_shares_and_keeps_the_prefix() {
+        let one = append(Value::None, scalar(1.0)).unwrap();
+        let two = append(one.clone(), scalar(2.0)).unwrap();
+        let other = append(one.clone(), scalar(3.0)).unwrap();
+        assert_eq!(stack_items(&two).to_f64_vec().unwrap(), [1.0, 2.0]);
+        assert_eq!(stack_items(&other).to_f64_vec().unwrap(), [1.0, 3.0]);
+        assert_eq!(stack_items(&one).to_f64_vec().unwrap(), [1.0]);
+        assert_eq!(stack_items(&Value::None).shape(), [0]);
         assert_eq!(sequence(&[two]).unwrap().as_tuple().unwrap().len(), 2);
     }
 
@@ -166,7 +176,7 @@ mod tests {
     fn a_long_chain_is_dropped_without_recursion() {
         let mut chain = Value::None;
         for i in 0..300_000 {
-            chain = added(chain, Value::Int(i)).unwrap();
+            chain = append(chain, Value::Int(i)).unwrap();
         }
         assert_eq!(items(&chain).unwrap().len(), 300_000);
     }
@@ -176,19 +186,19 @@ mod tests {
         let mut chain = Value::None;
         for i in 0..300_000 {
             let item = if i % 2 == 0 { chain } else { Value::tuple([chain]) };
-            chain = added(Value::None, item).unwrap();
+            chain = append(Value::None, item).unwrap();
         }
         drop(chain);
     }
 
     #[test]
     fn items_of_unequal_shapes_do_not_stack() {
-        let one = added(Value::None, scalar(1.0)).unwrap();
+        let one = append(Value::None, scalar(1.0)).unwrap();
         let vector = Value::Tensor(Tensor::from_slice(&[2], &[1.0f32, 2.0]).unwrap());
-        let two = added(one.clone(), vector.clone()).unwrap();
+        let two = append(one.clone(), vector.clone()).unwrap();
         let dtype = Value::DType(pliant_tensor::DType::Float32);
         assert!(stack(&[two, Value::shape(&[]), dtype]).is_err());
-        let told = push(&[one, vector, Value::Int(1)]).unwrap_err().to_string();
-        assert!(told.contains("one is float32 [] and the next float32 [2]"), "{told}");
+        let message = push(&[one, vector, Value::Int(1)]).unwrap_err().to_string();
+        assert!(message.contains("one is float32 [] and the next float32 [2]"), "{message}");
     }
 }

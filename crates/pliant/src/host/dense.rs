@@ -1,34 +1,40 @@
-//! Functions on whole tensors that imported models need and loop functions do not provide:
-//! bitcasts, determinants.
+//! Tensor functions of imported models that loop functions do not provide: bitcasts and
+//! determinants.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_onnx::host;
 use pliant_tensor::{DType, Reserved, Tensor};
 use pliant_vm::{CheckKind, Value, VmError};
 
-use super::{Outcome, misused, wrong};
+use super::{Outcome, argument_error, value_error};
 
+/// `(x, dtype)`: the bits of `x` as elements of another type of the same size.
 pub(super) fn bitcast(args: &[Value]) -> Outcome {
     let [Value::Tensor(x), Value::DType(dtype)] = args else {
-        return Err(misused(host::BITCAST, args));
+        return Err(argument_error(host::BITCAST, args));
     };
     if x.dtype().size() != dtype.size() {
-        return Err(wrong(format!("the bits of {} are not those of {dtype}", x.dtype())));
+        return Err(value_error(format!(
+            "{} cannot be bitcast to {dtype}: the sizes differ",
+            x.dtype()
+        )));
     }
     let x = x.to_contiguous()?;
     let bytes = x.as_bytes()?;
     if *dtype == DType::Bool {
         // A bool with a byte other than 0 and 1 is invalid.
-        let ones: Vec<u8> = bytes.iter().map(|&b| u8::from(b != 0)).collect();
-        return Ok(Value::Tensor(Tensor::from_bytes(x.shape(), *dtype, &ones)?));
+        let normalized: Vec<u8> = bytes.iter().map(|&b| u8::from(b != 0)).collect();
+        return Ok(Value::Tensor(Tensor::from_bytes(x.shape(), *dtype, &normalized)?));
     }
     Ok(Value::Tensor(Tensor::from_bytes(x.shape(), *dtype, bytes)?))
 }
 
+/// `(x)`: the determinants of a batch of square matrices, computed in float64. `x` has shape
+/// `[..., n, n]`, and the result has the batch dims and the data type of `x`.
 pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
-    let [Value::Tensor(x)] = args else { return Err(misused(host::DET, args)) };
+    let [Value::Tensor(x)] = args else { return Err(argument_error(host::DET, args)) };
     let [batch @ .., rows, columns] = x.shape() else {
-        let text = format!("a determinant is of matrices, not of shape {:?}", x.shape());
+        let text = format!("a determinant needs matrices, not shape {:?}", x.shape());
         return Err(VmError::check(CheckKind::Shape, text));
     };
     if rows != columns {
@@ -39,35 +45,37 @@ pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     let _elements = Reserved::new(x.numel().saturating_mul(8))?;
     let mut elements = x.to_contiguous()?.to_f64_vec()?;
     let count = batch.iter().product::<i64>() as usize;
-    let each = size.saturating_mul(size);
-    // The values, and the same size for their tensor.
+    let matrix_elements = size.saturating_mul(size);
+    // The float64 results, and at most as much for their tensor.
     let _values = Reserved::new(count.saturating_mul(16))?;
     // The determinant of a matrix without rows is 1.
     let mut values = Vec::new();
-    values.try_reserve_exact(count).map_err(|e| wrong(e.to_string()))?;
+    values.try_reserve_exact(count).map_err(|e| value_error(e.to_string()))?;
     values.resize(count, 1.0);
-    if each > 0 {
-        for (value, matrix) in values.iter_mut().zip(elements.chunks_exact_mut(each)) {
+    if matrix_elements > 0 {
+        for (value, matrix) in values.iter_mut().zip(elements.chunks_exact_mut(matrix_elements)) {
             *value = determinant(matrix, size, runtime).ok_or(VmError::Interrupted)?;
         }
     }
     Ok(Value::Tensor(match x.dtype() {
         DType::Float64 => Tensor::from_slice(batch, &values)?,
-        DType::Float32 => Tensor::from_slice(batch, &narrow(&values, |v| v as f32))?,
-        DType::Float16 => Tensor::from_slice(batch, &narrow(&values, pliant_tensor::round_to_f16))?,
-        DType::BFloat16 => {
-            Tensor::from_slice(batch, &narrow(&values, pliant_tensor::round_to_bf16))?
+        DType::Float32 => Tensor::from_slice(batch, &convert(&values, |v| v as f32))?,
+        DType::Float16 => {
+            Tensor::from_slice(batch, &convert(&values, pliant_tensor::round_to_f16))?
         }
-        other => return Err(wrong(format!("determinants are of floats, not of {other}"))),
+        DType::BFloat16 => {
+            Tensor::from_slice(batch, &convert(&values, pliant_tensor::round_to_bf16))?
+        }
+        other => return Err(value_error(format!("a determinant needs floats, not {other}"))),
     }))
 }
 
-fn narrow<T>(values: &[f64], f: impl Fn(f64) -> T) -> Vec<T> {
+fn convert<T>(values: &[f64], f: impl Fn(f64) -> T) -> Vec<T> {
     values.iter().map(|&v| f(v)).collect()
 }
 
-/// The determinant by elimination, with the largest element of each column as the pivot. `None` if
-/// the run is interrupted.
+/// The determinant of a row-major matrix by Gaussian elimination with partial pivoting, in place.
+/// `None` if the run is interrupted.
 fn determinant(a: &mut [f64], size: usize, runtime: &KernelRuntime) -> Option<f64> {
     let mut product = 1.0;
     for k in 0..size {
@@ -102,12 +110,12 @@ mod tests {
 
     fn det_of(shape: &[i64], data: &[f64]) -> Vec<f64> {
         let x = Value::Tensor(Tensor::from_slice(shape, data).unwrap());
-        let made = det(&KernelRuntime::serial(), &[x]).unwrap();
-        made.as_tensor().unwrap().to_f64_vec().unwrap()
+        let result = det(&KernelRuntime::serial(), &[x]).unwrap();
+        result.as_tensor().unwrap().to_f64_vec().unwrap()
     }
 
     #[test]
-    fn determinants_come_out() {
+    fn determinants_of_batches_empty_and_singular_matrices() {
         assert_eq!(det_of(&[2, 2], &[0.0, 2.0, 3.0, 4.0]), [-6.0]);
         assert_eq!(det_of(&[2, 1, 1], &[5.0, -7.0]), [5.0, -7.0]);
         assert_eq!(det_of(&[2, 2], &[1.0, 2.0, 2.0, 4.0]), [0.0]);
@@ -118,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_stay() {
+    fn bitcast_preserves_bits() {
         let x = Tensor::from_slice(&[2], &[1.0f32, -0.0]).unwrap();
         let bits = bitcast(&[Value::Tensor(x.clone()), Value::DType(DType::UInt32)]).unwrap();
         let bits = bits.as_tensor().unwrap().to_i64_vec().unwrap();

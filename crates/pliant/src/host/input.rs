@@ -5,38 +5,40 @@ use pliant_onnx::host;
 use pliant_tensor::Tensor;
 use pliant_vm::{CheckKind, Value, VmError};
 
-use super::{Outcome, misused};
+use super::{Outcome, argument_error};
 
+/// `(value, name, declaration)`: the value, if it matches the declaration of the input.
 pub(super) fn check(args: &[Value]) -> Outcome {
     let [value, Value::Str(name), Value::Str(kind)] = args else {
-        return Err(misused(host::INPUT, args));
+        return Err(argument_error(host::INPUT, args));
     };
-    fits(value, &format!("input '{name}'"), kind)?;
+    check_value(value, &format!("input '{name}'"), kind)?;
     Ok(value.clone())
 }
 
-/// Whether a value matches the declaration that [`pliant_onnx::host::INPUT`] describes.
-fn fits(value: &Value, what: &str, kind: &str) -> Result<(), VmError> {
+/// Checks a value against a declaration in the form that [`pliant_onnx::host::INPUT`] describes.
+/// `what` names the value in errors.
+fn check_value(value: &Value, what: &str, kind: &str) -> Result<(), VmError> {
     let inner = |word: &str| kind.strip_prefix(word)?.strip_suffix(')');
-    if let Some(held) = inner("optional(") {
-        return if matches!(value, Value::None) { Ok(()) } else { fits(value, what, held) };
+    if let Some(item) = inner("optional(") {
+        return if matches!(value, Value::None) { Ok(()) } else { check_value(value, what, item) };
     }
     if let Some(item) = inner("sequence(") {
         let Value::Tuple(items) = value else {
             let text = format!("{what} must be a sequence, but is {}", value.kind());
             return Err(VmError::check(CheckKind::Type, text));
         };
-        let each = |(i, value)| fits(value, &format!("item {i} of {what}"), item);
+        let each = |(i, value)| check_value(value, &format!("item {i} of {what}"), item);
         return items.iter().enumerate().try_for_each(each);
     }
     let Value::Tensor(tensor) = value else {
         let text = format!("{what} must be a tensor, but is {}", value.kind());
         return Err(VmError::check(CheckKind::Type, text));
     };
-    fits_tensor(tensor, what, kind)
+    check_tensor(tensor, what, kind)
 }
 
-fn fits_tensor(tensor: &Tensor, what: &str, kind: &str) -> Result<(), VmError> {
+fn check_tensor(tensor: &Tensor, what: &str, kind: &str) -> Result<(), VmError> {
     let (dtype, dims) = kind.split_once('[').unwrap_or((kind, ""));
     if tensor.dtype().name() != dtype {
         let text = format!("{what} must be of {dtype}, but is of {}", tensor.dtype());
@@ -45,8 +47,8 @@ fn fits_tensor(tensor: &Tensor, what: &str, kind: &str) -> Result<(), VmError> {
     let Some(dims) = dims.strip_suffix(']') else { return Ok(()) };
     let dims: Vec<&str> = dims.split(", ").filter(|d| !d.is_empty()).collect();
     let shape = tensor.shape();
-    let alike = |(dim, size): (&&str, &i64)| *dim == "?" || dim.parse() == Ok(*size);
-    if dims.len() == shape.len() && dims.iter().zip(shape).all(alike) {
+    let dim_matches = |(dim, size): (&&str, &i64)| *dim == "?" || dim.parse() == Ok(*size);
+    if dims.len() == shape.len() && dims.iter().zip(shape).all(dim_matches) {
         return Ok(());
     }
     let text = format!("{what} must be of shape [{}], but is of {shape:?}", dims.join(", "));
@@ -58,28 +60,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_told_with_its_place() {
+    fn mismatches_are_reported_with_the_input_name_and_item() {
         let tensor = Value::Tensor(Tensor::from_slice(&[2, 1], &[1.0f32, 2.0]).unwrap());
-        let told = |value: Value, kind: &str| {
-            let made = check(&[value, Value::Str("s".into()), Value::Str(kind.into())]);
-            made.err().map_or_else(String::new, |e| e.to_string())
+        let message = |value: Value, kind: &str| {
+            let result = check(&[value, Value::Str("s".into()), Value::Str(kind.into())]);
+            result.err().map_or_else(String::new, |e| e.to_string())
         };
         let items = || Value::tuple([tensor.clone(), tensor.clone()]);
-        assert_eq!(told(items(), "sequence(float32)"), "");
-        assert_eq!(told(items(), "optional(sequence(float32[?, 1]))"), "");
-        assert_eq!(told(Value::None, "optional(float32[])"), "");
+        assert_eq!(message(items(), "sequence(float32)"), "");
+        assert_eq!(message(items(), "optional(sequence(float32[?, 1]))"), "");
+        assert_eq!(message(Value::None, "optional(float32[])"), "");
         let scalar = Value::Tensor(Tensor::scalar(1.0f32).unwrap());
-        assert_eq!(told(scalar, "float32[]"), "");
+        assert_eq!(message(scalar, "float32[]"), "");
         assert!(
-            told(tensor.clone(), "sequence(float32)")
+            message(tensor.clone(), "sequence(float32)")
                 .contains("'s' must be a sequence, but is a tensor")
         );
-        let dtype = told(items(), "sequence(int64)");
+        let dtype = message(items(), "sequence(int64)");
         assert!(
             dtype.contains("item 0 of input 's' must be of int64, but is of float32"),
             "{dtype}"
         );
-        let shape = told(items(), "sequence(float32[2, 3])");
+        let shape = message(items(), "sequence(float32[2, 3])");
         assert!(shape.contains("must be of shape [2, 3], but is of [2, 1]"), "{shape}");
     }
 }

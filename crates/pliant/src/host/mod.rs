@@ -1,5 +1,5 @@
-//! The host functions that imported models call ([`pliant_onnx::host`]): sequences, optionals and
-//! chains, and what loop functions do not provide.
+//! The host functions that imported models call ([`pliant_onnx::host`]): functions on sequences,
+//! optionals and chains, and tensor functions that loop functions do not provide.
 
 mod chain;
 mod dense;
@@ -43,30 +43,31 @@ const INTERRUPTIBLE_FUNCTIONS: &[(&str, InterruptibleHostFn)] =
 /// Registers the functions. Functions that the user has registered under these names are kept.
 pub(crate) fn register() {
     for &(name, func) in FUNCTIONS {
-        let plain = move |args: &[Value]| func(args).map_err(|e| VmError::Plain(Box::new(e)));
-        register_func(name, Arc::new(plain), false);
+        let with_plain_error =
+            move |args: &[Value]| func(args).map_err(|e| VmError::Plain(Box::new(e)));
+        register_func(name, Arc::new(with_plain_error), false);
     }
     for &(name, func) in INTERRUPTIBLE_FUNCTIONS {
-        let plain = move |runtime: &KernelRuntime, args: &[Value]| {
+        let with_plain_error = move |runtime: &KernelRuntime, args: &[Value]| {
             func(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))
         };
-        register_library_func(name, Arc::new(plain), false);
+        register_library_func(name, Arc::new(with_plain_error), false);
     }
 }
 
-/// Wrong arguments: the input was not a sequence where one is required, or the program was not
-/// imported.
-fn misused(name: &str, args: &[Value]) -> VmError {
+/// The error for wrong arguments: an input is not a sequence where one is required, or the call
+/// does not come from an imported model.
+fn argument_error(name: &str, args: &[Value]) -> VmError {
     match args.first() {
         Some(first) if name.starts_with("pliant.sequence.") && first.as_tuple().is_none() => {
-            wrong(format!("it needs a sequence, but gets {}", first.kind()))
+            value_error(format!("a sequence is needed, but the value is {}", first.kind()))
         }
-        _ => VmError::type_error(format!("{name}: these are not its arguments")),
+        _ => VmError::type_error(format!("{name}: the number or types of the arguments are wrong")),
     }
 }
 
-/// An error for a value that does not match.
-fn wrong(message: impl Into<String>) -> VmError {
+/// An error about the value of an argument.
+fn value_error(message: impl Into<String>) -> VmError {
     VmError::check(CheckKind::Value, message)
 }
 
@@ -74,7 +75,7 @@ fn wrong(message: impl Into<String>) -> VmError {
 fn integer(tensor: &Tensor, what: &str) -> Result<i64, VmError> {
     match tensor.to_i64_vec()?.as_slice() {
         [one] => Ok(*one),
-        all => Err(wrong(format!("{what} must be one integer, but there are {}", all.len()))),
+        all => Err(value_error(format!("{what} must be one integer, but there are {}", all.len()))),
     }
 }
 
@@ -83,9 +84,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_has_its_function() {
-        let long = INTERRUPTIBLE_FUNCTIONS.iter().map(|f| f.0);
-        let mut names: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).chain(long).collect();
+    fn every_host_function_is_implemented() {
+        let interruptible = INTERRUPTIBLE_FUNCTIONS.iter().map(|f| f.0);
+        let mut names: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).chain(interruptible).collect();
         let mut all = host::ALL.to_vec();
         names.sort_unstable();
         all.sort_unstable();
@@ -93,9 +94,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_passed_makes_a_function_panic() {
+    fn invalid_arguments_do_not_panic() {
         let tensor = Value::Tensor(Tensor::zeros(&[2, 0], pliant_tensor::DType::Float32).unwrap());
-        let odd = [
+        let unusual_values = [
             Value::None,
             Value::Int(-1),
             Value::Bool(true),
@@ -109,18 +110,18 @@ mod tests {
         let runtime = &KernelRuntime::serial();
         let functions =
             FUNCTIONS.iter().map(|&(_, func)| Box::new(func) as Box<dyn Fn(&[Value]) -> Outcome>);
-        let long = INTERRUPTIBLE_FUNCTIONS
+        let interruptible = INTERRUPTIBLE_FUNCTIONS
             .iter()
             .map(|&(_, func)| Box::new(move |args: &[Value]| func(runtime, args)) as Box<_>);
-        for func in functions.chain(long) {
+        for func in functions.chain(interruptible) {
             let _ = func(&[]);
-            for a in &odd {
+            for a in &unusual_values {
                 let _ = func(std::slice::from_ref(a));
-                for b in &odd {
+                for b in &unusual_values {
                     let _ = func(&[a.clone(), b.clone()]);
-                    for c in &odd {
+                    for c in &unusual_values {
                         let _ = func(&[a.clone(), b.clone(), c.clone()]);
-                        for d in &odd {
+                        for d in &unusual_values {
                             let _ = func(&[a.clone(), b.clone(), c.clone(), d.clone()]);
                         }
                     }

@@ -1,8 +1,8 @@
 //! Decides which functions are inlined into the loops that call them.
 //!
 //! The condition and the body of a loop are functions. If nothing else calls such a function, its
-//! code is moved into the loop: iterations then enter no frame and create no tuple of the state. A
-//! small function that others call, too, remains, and loops contain copies of its code.
+//! code is moved into the loop, so that iterations create no frame and no state tuple. A small
+//! function with other callers is copied into the loops and also kept.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use pliant_ir::relax::{ExprData, Function};
 use pliant_opt::analysis::loop_closures::{loop_closures, loop_operands};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Maximum depth of nested loops that are inlined; code generation recurses along them.
+/// Maximum depth of nested loops that are inlined, since code generation recurses along them.
 const MAX_DEPTH: usize = 16;
 
 /// Maximum number of bindings of a function that is copied into loops.
@@ -20,21 +20,22 @@ const MAX_COPIED: usize = 48;
 
 /// The functions of a module that are inlined into loops.
 #[derive(Default)]
-pub(super) struct Inlined {
+pub(super) struct InlinedFunctions {
     /// Functions that exist only as part of one loop.
     moved: FxHashSet<Arc<str>>,
     /// Functions that others call as well.
     copied: FxHashSet<Arc<str>>,
 }
 
-impl Inlined {
-    pub fn of(module: &IRModule) -> Inlined {
+impl InlinedFunctions {
+    /// Selects the functions of the module to inline.
+    pub fn of(module: &IRModule) -> InlinedFunctions {
         let mut mentions: FxHashMap<Arc<str>, usize> = FxHashMap::default();
         let mut candidates: FxHashMap<Arc<str>, Vec<Arc<str>>> = FxHashMap::default();
         let mut copied = FxHashSet::default();
         for (name, func) in module.relax_funcs() {
             count_mentions(func, &mut mentions);
-            let mut turned = Vec::new();
+            let mut loop_callees = Vec::new();
             for (callee, arity) in loop_functions(func) {
                 let Some(f) = module.get(&callee).and_then(|f| f.as_relax()) else { continue };
                 if f.params().len() != arity {
@@ -44,31 +45,31 @@ impl Inlined {
                     copied.insert(callee.clone());
                 }
                 if f.private {
-                    turned.push(callee);
+                    loop_callees.push(callee);
                 }
             }
-            candidates.insert(name.clone(), turned);
+            candidates.insert(name.clone(), loop_callees);
         }
-        let once = |name: &Arc<str>| mentions.get(name) == Some(&1);
+        let mentioned_once = |name: &Arc<str>| mentions.get(name) == Some(&1);
         let nested: FxHashSet<&Arc<str>> =
-            candidates.values().flatten().filter(|n| once(n)).collect();
-        // Starts from functions that are not inlined, so that no cycle is inlined.
-        let mut work: Vec<(&Arc<str>, usize)> = module
+            candidates.values().flatten().filter(|n| mentioned_once(n)).collect();
+        // The traversal starts at functions that are not inlined, so it inlines no cycle.
+        let mut worklist: Vec<(&Arc<str>, usize)> = module
             .relax_funcs()
             .map(|(n, _)| (n, 0))
             .filter(|(n, _)| !nested.contains(n))
             .collect();
         let mut moved = FxHashSet::default();
-        while let Some((name, depth)) = work.pop() {
-            for callee in candidates.get(name).into_iter().flatten().filter(|c| once(c)) {
+        while let Some((name, depth)) = worklist.pop() {
+            for callee in candidates.get(name).into_iter().flatten().filter(|c| mentioned_once(c)) {
                 let fits = depth < MAX_DEPTH;
                 if fits {
                     moved.insert(callee.clone());
                 }
-                work.push((callee, if fits { depth + 1 } else { 0 }));
+                worklist.push((callee, if fits { depth + 1 } else { 0 }));
             }
         }
-        Inlined { moved, copied }
+        InlinedFunctions { moved, copied }
     }
 
     /// Whether the function is inlined into loops.
@@ -82,14 +83,14 @@ impl Inlined {
     }
 }
 
-/// Whether a function is worth a copy in each loop that calls it. A function that contains a loop
-/// spends its time there, and might be its own loop function.
+/// Whether a function is small enough to be copied into each loop that calls it. A function that
+/// contains a loop is excluded: its time is spent in that loop, and it might be its own loop function.
 fn is_small(func: &Function) -> bool {
     let all = bindings(func);
     all.len() <= MAX_COPIED && all.iter().all(|(_, b)| loop_operands(func, b.value).is_none())
 }
 
-/// Counts how often a function mentions others.
+/// Adds the number of times that a function refers to each other function.
 fn count_mentions(func: &Function, mentions: &mut FxHashMap<Arc<str>, usize>) {
     post_order(func, |e| {
         if let ExprData::Global(name) = func.expr(e) {

@@ -1,9 +1,9 @@
-//! Sequences that compute the result of the function, and the use of that result.
+//! Emits sequences in tail position, which compute a function's result, and the use of that result.
 //!
-//! A separate function returns it. A call at the end is directly followed by the return of its
-//! result, in each branch of an `If` too: the VM then reuses the caller's frame for the callee. For
-//! a function that is inlined into a loop, the result decides whether the loop continues, or is the
-//! state of the next iteration.
+//! A function with its own frame returns the result. A tail call is directly followed by the return
+//! of its result, in each branch of an `If` too, so that the VM reuses the caller's frame for the
+//! callee. For a function inlined into a loop, the result is the loop condition or the state of the
+//! next iteration.
 
 use pliant_exec::{Arg, Reg};
 use pliant_ir::relax::{Binding, Expr, ExprData, Seq};
@@ -15,22 +15,22 @@ use rustc_hash::FxHashMap;
 
 use super::{FunctionGen, Operand};
 
-/// The use of a function's result.
+/// How a function's result is used.
 pub(super) enum Exit {
     /// The function returns it.
     Return,
-    /// It decides whether a loop continues. The jumps, to be patched, lead to the end of the loop
-    /// and to its body.
-    Condition { leave: Vec<usize>, enter: Vec<usize> },
-    /// It is the state of the next iteration, which starts at `start`. `checked` if it was checked
-    /// to be a tuple of the state.
+    /// It is a loop condition. The jumps lead to the end of the loop and to its body, and are
+    /// patched later.
+    Condition { exit_jumps: Vec<usize>, body_jumps: Vec<usize> },
+    /// It is the state of the next iteration, which starts at `start`. `checked` if it is known to
+    /// be a tuple with a field for each register of `state`.
     State { state: Vec<Reg>, start: usize, checked: bool },
 }
 
 impl FunctionGen<'_> {
-    /// Emits a sequence and the use of its result. `last` if the code after the function is
-    /// emitted next.
-    pub(super) fn returned(&mut self, seq: Seq, last: bool) -> Result<(), PassError> {
+    /// Emits a sequence in tail position and the use of its result. `last` if the code that follows
+    /// the function is emitted next.
+    pub(super) fn tail_sequence(&mut self, seq: Seq, last: bool) -> Result<(), PassError> {
         let func = self.func;
         let blocks = func.seq(seq).blocks.iter();
         let bindings: Vec<Binding> =
@@ -42,19 +42,20 @@ impl FunctionGen<'_> {
         if let Some(ExprData::If { cond, then_seq, else_seq }) = tail {
             let (branch, before) = body.split_last().expect("the branch is the last binding");
             self.bindings(before, &mut expiring)?;
-            self.at(func.var(branch.var).span);
+            self.set_location(func.var(branch.var).span);
             let jump_else = self.jump_unless(*cond)?;
-            let held = self.held.len();
-            self.returned(*then_seq, false)?;
-            self.held.truncate(held);
+            let unkilled = self.unkilled.len();
+            self.tail_sequence(*then_seq, false)?;
+            self.unkilled.truncate(unkilled);
             let here = self.exec.here();
             self.exec.patch(jump_else, here);
-            self.returned(*else_seq, last)?;
+            self.tail_sequence(*else_seq, last)?;
         } else {
             self.bindings(body, &mut expiring)?;
-            // Renamings of values; the values that the remaining bindings kill die with a frame.
-            let dies = matches!(self.exit, Exit::Return);
-            for binding in rest.iter().filter(|b| !dies || is_rename(func, b)) {
+            // Trailing kills are skipped if the function returns, since its frame is cleared then.
+            // Trailing renames are needed for the result.
+            let returns = matches!(self.exit, Exit::Return);
+            for binding in rest.iter().filter(|b| !returns || is_rename(func, b)) {
                 self.binding(binding)?;
             }
             self.emit_exit(result, last)?;
@@ -71,20 +72,20 @@ impl FunctionGen<'_> {
                 let reg = self.in_register(result, &mut temps);
                 self.exec.emit_ret(reg);
             }
-            Exit::Condition { mut leave, mut enter } => {
+            Exit::Condition { mut exit_jumps, mut body_jumps } => {
                 let result = self.operand(result, &mut temps)?;
                 let reg = self.in_register(result, &mut temps);
-                self.release_held(&[reg]);
-                leave.push(self.exec.emit_if(reg, 1));
+                self.kill_unkilled(&[reg]);
+                exit_jumps.push(self.exec.emit_if(reg, 1));
                 if !last {
-                    enter.push(self.exec.emit_goto(1));
+                    body_jumps.push(self.exec.emit_goto(1));
                 }
-                self.exit = Exit::Condition { leave, enter };
+                self.exit = Exit::Condition { exit_jumps, body_jumps };
             }
             Exit::State { state, start, checked } => {
                 let fields = self.next_state(result, state.len(), checked, &mut temps)?;
                 self.move_state(&fields, &state);
-                self.release_held(&state);
+                self.kill_unkilled(&state);
                 let jump = self.exec.emit_goto(0);
                 self.exec.patch(jump, start);
                 self.exit = Exit::State { state, start, checked };
@@ -94,7 +95,7 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    /// The locations of the values of the next iteration's state.
+    /// The locations of the fields of the next iteration's state.
     fn next_state(
         &mut self,
         result: Expr,
@@ -114,17 +115,17 @@ impl FunctionGen<'_> {
         }
         let mut fields = Vec::with_capacity(count);
         for i in 0..count as i64 {
-            let (reg, index) = (self.fresh(), self.exec.imm(i));
+            let (reg, index) = (self.alloc_register(), self.exec.imm(i));
             self.exec.emit_call("vm.builtin.tuple_getitem", &[tuple, index], reg);
-            self.held.push(reg);
+            self.unkilled.push(reg);
             temps.push(reg);
             fields.push(Operand::Reg(reg));
         }
         Ok(fields)
     }
 
-    /// Moves values into the registers of the state as a parallel move: some of them may be
-    /// old state.
+    /// Moves values into the registers of the state as a parallel move, since values may be in
+    /// registers of the current state.
     fn move_state(&mut self, fields: &[Operand], state: &[Reg]) {
         let mut temps = Vec::new();
         let mut moves = Vec::with_capacity(fields.len());
@@ -132,7 +133,7 @@ impl FunctionGen<'_> {
             match field {
                 Operand::Reg(from) if from == to => {}
                 Operand::Reg(from) if state.contains(&from) => {
-                    let temp = self.fresh();
+                    let temp = self.alloc_register();
                     self.exec.emit_call("vm.builtin.copy", &[Arg::reg(from)], temp);
                     temps.push(temp);
                     moves.push((Arg::reg(temp), to));
@@ -147,22 +148,23 @@ impl FunctionGen<'_> {
         self.free.extend(temps);
     }
 
-    /// Clears the registers whose values would have died with a frame, except those in `but`.
-    fn release_held(&mut self, but: &[Reg]) {
-        self.release(self.held.clone(), but);
+    /// Clears the registers that no kill clears and that have no frame to clear them, except those
+    /// in `except`.
+    fn kill_unkilled(&mut self, except: &[Reg]) {
+        self.kill_except(self.unkilled.clone(), except);
     }
 
-    /// Clears registers, except those in `but`.
-    pub(super) fn release(&mut self, mut held: Vec<Reg>, but: &[Reg]) {
-        held.sort_unstable_by_key(|reg| reg.0);
-        held.dedup();
-        held.retain(|reg| !but.contains(reg));
-        self.kill(&held);
+    /// Clears registers, except those in `except`.
+    pub(super) fn kill_except(&mut self, mut regs: Vec<Reg>, except: &[Reg]) {
+        regs.sort_unstable_by_key(|reg| reg.0);
+        regs.dedup();
+        regs.retain(|reg| !except.contains(reg));
+        self.kill(&regs);
     }
 
     /// Finds the fields of the next iteration's state that can be computed directly into the
-    /// registers of the old state, because these are read for the last time before.
-    pub(super) fn plan_state(&mut self) {
+    /// registers of the current state, because the last reads of these come earlier.
+    pub(super) fn plan_in_place_state(&mut self) {
         let Exit::State { state, .. } = &self.exit else { return };
         let (func, state) = (self.func, state.clone());
         let body = func.body();
@@ -175,19 +177,20 @@ impl FunctionGen<'_> {
         for (i, (&field, &reg)) in fields.iter().zip(&state).enumerate() {
             let ExprData::Var(v) = *func.expr(field) else { continue };
             let param = func.params()[i];
-            let Some((seq, at)) = self.live.definition(v).filter(|_| self.live.root(v) == v) else {
+            let Some((seq, index)) = self.live.definition(v).filter(|_| self.live.root(v) == v)
+            else {
                 continue;
             };
-            if self.makes_loop(seq, at) {
+            if self.is_loop(seq, index) {
                 continue;
             }
             let last = self.live.last_read(param);
-            let once = fields
+            let uses = fields
                 .iter()
                 .filter(|&&f| matches!(func.expr(f), ExprData::Var(w) if self.live.root(*w) == v));
             if seq == body
-                && last.is_none_or(|last| last != AT_RESULT && last <= at)
-                && once.count() == 1
+                && last.is_none_or(|last| last != AT_RESULT && last <= index)
+                && uses.count() == 1
             {
                 self.in_place.insert(v, reg);
             }
@@ -195,9 +198,9 @@ impl FunctionGen<'_> {
     }
 
     /// Whether the binding at that position is a loop, which keeps its result in its own register.
-    fn makes_loop(&self, seq: Seq, at: usize) -> bool {
+    fn is_loop(&self, seq: Seq, index: usize) -> bool {
         let blocks = self.func.seq(seq).blocks.iter();
         let mut bindings = blocks.flat_map(|&b| &self.func.block(b).bindings);
-        bindings.nth(at).is_some_and(|b| loop_operands(self.func, b.value).is_some())
+        bindings.nth(index).is_some_and(|b| loop_operands(self.func, b.value).is_some())
     }
 }

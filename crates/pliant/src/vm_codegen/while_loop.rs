@@ -1,7 +1,7 @@
-//! Lowers `R.while_loop` to branches. The state stays in registers; each iteration's state is
-//! released when the next one exists, and so is the initial state, unless it is read after the
-//! loop. The condition and the body are inlined into the loop if nothing else calls them, and
-//! called if they are shared or unknown.
+//! Lowers `R.while_loop` to branches. The loop state stays in registers. An iteration's state is
+//! released once the next one exists; so is the initial state, unless it is read after the loop.
+//! The condition and the body are inlined into the loop if [`InlinedFunctions`](super::inline)
+//! selects them, otherwise called.
 
 use std::sync::Arc;
 
@@ -17,31 +17,31 @@ use super::{FunctionGen, Operand};
 impl FunctionGen<'_> {
     /// Emits the loop that `var` is bound to. Returns the register of its result.
     pub(super) fn while_loop(&mut self, var: Var, operands: &[Expr]) -> Result<Reg, PassError> {
-        let [cond, body, first @ ..] = operands else {
-            return Err(PassError::internal("a while_loop without condition and body"));
+        let [cond, body, initial @ ..] = operands else {
+            return Err(PassError::internal("a while_loop has no condition or body"));
         };
-        let functions = self.dying(var, &operands[..2]);
-        let mut old = self.dying(var, first);
-        old.retain(|reg| !self.holds(&operands[..2], *reg));
-        let checked = self.returns_tuple(*body, first.len());
+        let functions = self.last_used_registers(var, &operands[..2]);
+        let mut old = self.last_used_registers(var, initial);
+        old.retain(|reg| !self.operands_include(&operands[..2], *reg));
+        let checked = self.returns_tuple(*body, initial.len());
         let mut temps = Vec::new();
         let cond = self.loop_function(*cond, &mut temps)?;
         let body = self.loop_function(*body, &mut temps)?;
-        let mut state = Vec::with_capacity(first.len());
-        for &value in first {
+        let mut state = Vec::with_capacity(initial.len());
+        for &value in initial {
             let value = self.operand(value, &mut temps)?.arg();
-            let reg = self.fresh();
+            let reg = self.alloc_register();
             self.exec.emit_call("vm.builtin.copy", &[value], reg);
             state.push(reg);
         }
         self.kill(&old);
-        let result = self.fresh();
+        let result = self.alloc_register();
         let start = self.exec.here();
-        let leave = self.loop_condition(&cond, &state, result)?;
-        self.at(self.func.var(var).span);
-        self.loop_turn(&body, &state, result, start, checked)?;
+        let exit_jumps = self.loop_condition(&cond, &state, result)?;
+        self.set_location(self.func.var(var).span);
+        self.loop_body(&body, &state, result, start, checked)?;
         let here = self.exec.here();
-        for jump in leave {
+        for jump in exit_jumps {
             self.exec.patch(jump, here);
         }
         self.loop_result(&state, result);
@@ -51,32 +51,32 @@ impl FunctionGen<'_> {
         Ok(result)
     }
 
-    /// Emits the condition. Returns the jumps to the end of the loop.
+    /// Emits the loop condition. Returns the jumps to the end of the loop, to be patched.
     fn loop_condition(
         &mut self,
         cond: &LoopFunction,
         state: &[Reg],
         result: Reg,
     ) -> Result<Vec<usize>, PassError> {
-        if let LoopFunction::WrittenOut(name, captured) = cond {
-            let exit = Exit::Condition { leave: Vec::new(), enter: Vec::new() };
-            let exit = self.written_out(name, state, captured, exit)?;
-            let Exit::Condition { leave, enter } = exit else {
-                return Err(PassError::internal("a loop's condition ends as something else"));
+        if let LoopFunction::Inline(name, captured) = cond {
+            let exit = Exit::Condition { exit_jumps: Vec::new(), body_jumps: Vec::new() };
+            let exit = self.inline_function(name, state, captured, exit)?;
+            let Exit::Condition { exit_jumps, body_jumps } = exit else {
+                return Err(PassError::internal("the exit of a loop condition changed its kind"));
             };
             let here = self.exec.here();
-            for jump in enter {
+            for jump in body_jumps {
                 self.exec.patch(jump, here);
             }
-            return Ok(leave);
+            return Ok(exit_jumps);
         }
-        // The result is not read before the loop ends, so its register also holds the condition.
+        // The register of the loop's result is free until the loop ends, so it holds the condition.
         self.call_loop_function(cond, state, result);
         Ok(vec![self.exec.emit_if(result, 1)])
     }
 
-    /// Emits the body and the jump back.
-    fn loop_turn(
+    /// Emits the loop body and the jump back to `start`.
+    fn loop_body(
         &mut self,
         body: &LoopFunction,
         state: &[Reg],
@@ -84,9 +84,9 @@ impl FunctionGen<'_> {
         start: usize,
         checked: bool,
     ) -> Result<(), PassError> {
-        if let LoopFunction::WrittenOut(name, captured) = body {
+        if let LoopFunction::Inline(name, captured) = body {
             let exit = Exit::State { state: state.to_vec(), start, checked };
-            return self.written_out(name, state, captured, exit).map(drop);
+            return self.inline_function(name, state, captured, exit).map(drop);
         }
         match *state {
             [one] => self.call_loop_function(body, state, one),
@@ -108,7 +108,7 @@ impl FunctionGen<'_> {
     }
 
     /// Emits the code of another function inline, with its parameters in the given registers.
-    fn written_out(
+    fn inline_function(
         &mut self,
         name: &str,
         state: &[Reg],
@@ -116,7 +116,9 @@ impl FunctionGen<'_> {
         exit: Exit,
     ) -> Result<Exit, PassError> {
         let func = self.module.get(name).and_then(|f| f.as_relax());
-        let func = func.ok_or_else(|| PassError::internal(format!("'{name}' is not there")))?;
+        let func = func.ok_or_else(|| {
+            PassError::internal(format!("the loop function '{name}' does not exist"))
+        })?;
         let mut inner = FunctionGen::new(
             (self.module, self.kernels),
             func,
@@ -125,28 +127,29 @@ impl FunctionGen<'_> {
             &mut *self.exec,
         );
         let params = func.params().iter().zip(state.iter().chain(captured));
-        inner.places = params.map(|(&param, &reg)| (param, Operand::Reg(reg))).collect();
+        inner.locations = params.map(|(&param, &reg)| (param, Operand::Reg(reg))).collect();
         (inner.free, inner.next) = (std::mem::take(&mut self.free), self.next);
-        inner.captured_here = captured.to_vec();
+        inner.pinned = captured.to_vec();
         if matches!(exit, Exit::Condition { .. }) {
             // The body reads the state after the condition.
-            inner.captured_here.extend(state);
+            inner.pinned.extend(state);
         }
         inner.exit = exit;
-        inner.plan_state();
-        inner.returned(func.body(), true).map_err(|e| e.in_function(name))?;
+        inner.plan_in_place_state();
+        inner.tail_sequence(func.body(), true).map_err(|e| e.in_function(name))?;
         let (free, next, exit) = (inner.free, inner.next, inner.exit);
         (self.free, self.next) = (free, next);
         Ok(exit)
     }
 
-    /// Whether the body's type guarantees a tuple of `count` values, which the body has
-    /// checked itself.
+    /// Whether the body's type guarantees a tuple of `count` values; the body then checks its
+    /// result itself.
     fn returns_tuple(&self, body: Expr, count: usize) -> bool {
         let TypeData::Callable { ret, .. } = self.func.ty(body) else { return false };
         matches!(self.func.types.get(*ret), TypeData::Tuple(fields) if fields.len() == count)
     }
 
+    /// Emits a check that a value is a tuple of `count` fields.
     pub(super) fn check_state(&mut self, state: Arg, count: usize) {
         let len = self.exec.imm(count as i64);
         let context = self.exec.str("the result of the loop's body");
@@ -154,6 +157,7 @@ impl FunctionGen<'_> {
         self.exec.emit_call("vm.builtin.check_tuple_info", &args, Reg::VOID);
     }
 
+    /// Emits the loop's result from the final state, and clears the state.
     fn loop_result(&mut self, state: &[Reg], result: Reg) {
         match state {
             [one] => {
@@ -168,14 +172,16 @@ impl FunctionGen<'_> {
         self.kill(state);
     }
 
+    /// Emits instructions that clear registers.
     pub(super) fn kill(&mut self, regs: &[Reg]) {
         for &reg in regs {
             self.exec.emit_call("vm.builtin.kill_object", &[Arg::reg(reg)], Reg::VOID);
         }
     }
 
-    /// The registers of those operands that are not read after the loop `var`: only kills follow.
-    fn dying(&self, var: Var, operands: &[Expr]) -> Vec<Reg> {
+    /// The registers of those operands whose last read is the loop bound to `var` or a kill directly
+    /// after it.
+    fn last_used_registers(&self, var: Var, operands: &[Expr]) -> Vec<Reg> {
         let Some((seq, index)) = self.live.definition(var) else { return Vec::new() };
         let mut skip = index + 1;
         let mut end = index;
@@ -196,7 +202,7 @@ impl FunctionGen<'_> {
             let home = self.live.definition(root).map_or(self.func.body(), |d| d.0);
             let last = self.live.last_read(root);
             if home == seq && last.is_some_and(|last| last != AT_RESULT && last <= end) {
-                let regs = match (self.places.get(&root), self.captured.get(&root)) {
+                let regs = match (self.locations.get(&root), self.captured.get(&root)) {
                     (Some(&Operand::Reg(reg)), _) => vec![reg],
                     (_, Some(regs)) => regs.clone(),
                     _ => continue,
@@ -204,15 +210,15 @@ impl FunctionGen<'_> {
                 out.extend(regs.into_iter().filter(|reg| !out.contains(reg)).collect::<Vec<_>>());
             }
         }
-        out.retain(|reg| !self.captured_here.contains(reg));
+        out.retain(|reg| !self.pinned.contains(reg));
         out
     }
 
-    /// Whether one of the operands is in that register.
-    fn holds(&self, operands: &[Expr], reg: Reg) -> bool {
+    /// Whether one of the operands is located in that register.
+    fn operands_include(&self, operands: &[Expr], reg: Reg) -> bool {
         operands.iter().any(|&e| match *self.func.expr(e) {
             ExprData::Var(v) => {
-                matches!(self.places.get(&v), Some(Operand::Reg(r)) if *r == reg)
+                matches!(self.locations.get(&v), Some(Operand::Reg(r)) if *r == reg)
             }
             _ => false,
         })
@@ -223,13 +229,13 @@ impl FunctionGen<'_> {
     fn loop_function(&mut self, e: Expr, temps: &mut Vec<Reg>) -> Result<LoopFunction, PassError> {
         match self.func.expr(e) {
             ExprData::Global(name) if self.inlined.contains(self.func.str(*name)) => {
-                Ok(LoopFunction::WrittenOut(self.func.str(*name).clone(), Vec::new()))
+                Ok(LoopFunction::Inline(self.func.str(*name).clone(), Vec::new()))
             }
             ExprData::Global(name) | ExprData::Extern(name) => {
                 Ok(LoopFunction::Named(self.func.str(*name).clone()))
             }
             ExprData::Var(v) if let Some(regs) = self.captured.get(v) => {
-                Ok(LoopFunction::WrittenOut(self.closures[v].name.clone(), regs.clone()))
+                Ok(LoopFunction::Inline(self.closures[v].name.clone(), regs.clone()))
             }
             _ => Ok(LoopFunction::Value(self.operand(e, temps)?.arg())),
         }
@@ -245,7 +251,7 @@ impl FunctionGen<'_> {
         let (mut temps, mut regs) = (Vec::new(), Vec::new());
         for value in closure.captured.clone() {
             let value = self.operand(value, &mut temps)?.arg();
-            let reg = self.fresh();
+            let reg = self.alloc_register();
             self.exec.emit_call("vm.builtin.copy", &[value], reg);
             regs.push(reg);
         }
@@ -257,7 +263,7 @@ impl FunctionGen<'_> {
     fn call_loop_function(&mut self, function: &LoopFunction, state: &[Reg], dst: Reg) {
         let state = state.iter().map(|&reg| Arg::reg(reg));
         match function {
-            LoopFunction::Named(name) | LoopFunction::WrittenOut(name, _) => {
+            LoopFunction::Named(name) | LoopFunction::Inline(name, _) => {
                 let args: Vec<Arg> = state.collect();
                 self.exec.emit_call(name, &args, dst);
             }
@@ -269,10 +275,12 @@ impl FunctionGen<'_> {
     }
 }
 
+/// The condition or body of a loop.
 enum LoopFunction {
     /// Called by its name.
     Named(Arc<str>),
-    /// Inlined into the loop; its captured values are in those registers.
-    WrittenOut(Arc<str>, Vec<Reg>),
+    /// Inlined into the loop, with its captured values in these registers.
+    Inline(Arc<str>, Vec<Reg>),
+    /// A function value that is called.
     Value(Arg),
 }

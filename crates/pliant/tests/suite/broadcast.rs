@@ -1,4 +1,4 @@
-//! Broadcasting of sizes that may be 1: what cannot be proved is decided at run time.
+//! Broadcasting of symbolic sizes that may be 1: whether a dim is stretched is decided at run time.
 
 use pliant::{CompileOptions, ExecMode, Model, Value};
 
@@ -7,7 +7,7 @@ use crate::common::{fails, iota, model, parse, read, run};
 const SIZES: [i64; 6] = [0, 1, 2, 3, 8, 33];
 
 /// The size that two sizes broadcast to.
-fn joined(n: i64, m: i64) -> Option<i64> {
+fn broadcast_size(n: i64, m: i64) -> Option<i64> {
     match (n, m) {
         _ if n == m => Some(n),
         (1, m) => Some(m),
@@ -16,8 +16,8 @@ fn joined(n: i64, m: i64) -> Option<i64> {
     }
 }
 
-/// The element of an [`iota`] of size `n`, broadcast.
-fn at(n: i64, i: i64) -> f32 {
+/// Element `i` of an [`iota`] of size `n` that is broadcast.
+fn element(n: i64, i: i64) -> f32 {
     if n == 1 { 0.0 } else { i as f32 }
 }
 
@@ -33,31 +33,31 @@ def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32"), z: R.Te
 "#;
 
 #[test]
-fn chains_of_operators_take_sizes_of_1_as_they_come() {
+fn operator_chains_broadcast_unit_sizes_at_run_time() {
     for exec_mode in [ExecMode::Bytecode, ExecMode::Compiled] {
         let options = CompileOptions { exec_mode, ..CompileOptions::default() };
         let m = Model::compile(parse(CHAIN), &options).unwrap_or_else(|e| panic!("{e}"));
         for (n, k) in SIZES.into_iter().flat_map(|n| SIZES.map(|k| (n, k))) {
             for l in [n, k, 1, 5] {
                 let args = [iota(&[n]), iota(&[k]), iota(&[l])];
-                let Some(size) = joined(n, k).and_then(|s| joined(s, l)) else {
+                let Some(size) = broadcast_size(n, k).and_then(|s| broadcast_size(s, l)) else {
                     let message = fails(&m, &args);
                     assert!(message.contains("cannot be broadcast together"), "{message}");
                     continue;
                 };
                 let out = m.run("main", &args).unwrap_or_else(|e| panic!("{n} {k} {l}: {e}"));
                 let [a, b, c] = out.as_tuple().expect("a tuple") else { panic!("{out:?}") };
-                let inner = joined(n, k).unwrap_or(0);
-                let sum = |i: i64| at(n, i) + at(k, i);
+                let inner = broadcast_size(n, k).unwrap_or(0);
+                let sum = |i: i64| element(n, i) + element(k, i);
                 let sums: Vec<f32> = (0..inner).map(sum).collect();
                 assert_eq!(read(a), (vec![inner], sums), "{n} {k} {l}");
-                let product = |i: i64| (if inner == 1 { sum(0) } else { sum(i) }) * at(l, i);
+                let product = |i: i64| (if inner == 1 { sum(0) } else { sum(i) }) * element(l, i);
                 let products: Vec<f32> = (0..size).map(product).collect();
                 assert_eq!(read(b), (vec![size], products), "{n} {k} {l}");
                 let (shape, got) = read(c);
                 assert_eq!(shape, [size]);
                 for (i, got) in got.into_iter().enumerate() {
-                    let want = (-product(i as i64)).exp() - at(n, i as i64);
+                    let want = (-product(i as i64)).exp() - element(n, i as i64);
                     assert!((got - want).abs() < 1e-5, "{n} {k} {l}: {got} is not {want}");
                 }
             }
@@ -82,7 +82,7 @@ def main(x: R.Tensor(("b", "c", 2, 3), "float32"), y: R.Tensor(("d", 3, 4), "flo
         for (c, d) in [(0, 0), (1, 1), (1, 3), (3, 1), (3, 3), (0, 1), (1, 0)] {
             let (x, y) = (iota(&[b, c, 2, 3]), iota(&[d, 3, 4]));
             let (got, xs, ys) = (run(&m, &[x.clone(), y.clone()]), read(&x).1, read(&y).1);
-            let size = joined(c, d).expect("they fit");
+            let size = broadcast_size(c, d).expect("they fit");
             let mut want = Vec::new();
             for at in 0..b * size {
                 let (i, j) = (at / size * c + if c == 1 { 0 } else { at % size }, at % size);

@@ -51,8 +51,8 @@ fn registers_are_reused_and_sizes_computed_once() {
     assert_eq!(text.matches("call  add ").count(), 40, "{text}");
     assert_eq!(text.matches("call  shape_func_main_0").count(), 1, "{text}");
     // Two storages alternate, and the result has its own.
-    let own = text.matches("call  vm.builtin.alloc_tensor_with_storage").count();
-    assert_eq!(text.matches("call  vm.builtin.alloc_storage").count() + own, 3, "{text}");
+    let with_storage = text.matches("call  vm.builtin.alloc_tensor_with_storage").count();
+    assert_eq!(text.matches("call  vm.builtin.alloc_storage").count() + with_storage, 3, "{text}");
 }
 
 /// The instructions of one function.
@@ -62,7 +62,7 @@ fn body<'a>(text: &'a str, name: &str) -> &'a str {
 }
 
 #[test]
-fn loops_drop_what_nobody_reads_and_check_nothing_twice() {
+fn loops_release_dead_values_and_omit_redundant_checks() {
     let ctx = pliant::pass_context(&CompileOptions::default());
     let source = r#"
 @I.ir_module
@@ -94,19 +94,18 @@ class Module:
     let exe = generate(&module).unwrap();
     let text = exe.as_text();
     let kill = "call  vm.builtin.kill_object in: %0 ";
-    // The initial state before the first iteration, the functions after the last.
+    // The initial state is released before the first iteration.
     let (before, after) = body(&text, "dead").split_once("\n  if ").unwrap();
     assert!(before.contains(kill), "{text}");
-    // Each iteration its storage and its sum; after the last, the state and the captured values of
-    // the functions.
+    // Each iteration releases its storage and its sum. After the loop, the state and the captured
+    // values of the loop functions are released.
     assert_eq!(after.matches("vm.builtin.kill_object").count(), 7, "{text}");
     assert!(!body(&text, "read").contains(kill), "{text}");
-    // An iteration enters no function and creates no tuple, and does not repeat checks that its
-    // callers' types prove.
-    let (_, turn) = body(&text, "count").split_once("  if ").unwrap();
-    let (turn, _) = turn.split_once("  goto").unwrap();
+    // An iteration calls no function, creates no tuple, and omits checks that types prove.
+    let (_, iteration) = body(&text, "count").split_once("  if ").unwrap();
+    let (iteration, _) = iteration.split_once("  goto").unwrap();
     let calls: Vec<&str> =
-        turn.lines().filter_map(|line| line.split_whitespace().nth(1)).skip(1).collect();
+        iteration.lines().filter_map(|line| line.split_whitespace().nth(1)).skip(1).collect();
     assert_eq!(calls, ["vm.builtin.compute_prim_value", "vm.builtin.copy"], "{text}");
     for function in ["count_cond", "count_body", "read_body"] {
         assert!(!text.contains(&format!("@{function}")), "{text}");
@@ -115,7 +114,7 @@ class Module:
 }
 
 #[test]
-fn what_is_not_lowered_is_reported() {
+fn unlowered_operators_are_reported() {
     let error = generate(&chain(1)).expect_err("R.add is left");
-    assert!(error.to_string().contains("operator relax.add is left"), "{error}");
+    assert!(error.to_string().contains("operator relax.add was not lowered"), "{error}");
 }

@@ -9,8 +9,9 @@ use pliant::{
 };
 use pliant_vm::PackedFunc;
 
-/// The result of `main` in both execution modes, with packed functions for the VM.
-fn both(
+/// Runs `main` in both execution modes with packed functions, and returns the result after comparing
+/// the two.
+fn run_both_modes(
     script: &str,
     functions: &[(&str, PackedFunc)],
     args: &dyn Fn() -> Vec<Value>,
@@ -51,7 +52,7 @@ class Module:
 
 fn negate(args: &[Value]) -> Result<Value, VmError> {
     let [Value::Tensor(a), Value::Tensor(b), Value::Int(n), Value::Str(text)] = args else {
-        return Err(VmError::type_error(format!("what are {args:?}?")));
+        return Err(VmError::type_error(format!("unexpected arguments {args:?}")));
     };
     assert_eq!((&**text, *n), ("minus", a.numel() as i64));
     let values: Vec<f32> = a.to_f64_vec()?.into_iter().map(|v| -v as f32).collect();
@@ -66,7 +67,7 @@ fn half(args: &[Value]) -> Result<Value, VmError> {
         [Value::Float(v)] if *v > 100.0 => Err(VmError::external("too much")),
         [Value::Float(v)] if *v < 0.0 => panic!("below zero"),
         [Value::Float(v)] => Ok(Value::Float(v / 2.0)),
-        _ => Err(VmError::type_error("a number, please")),
+        _ => Err(VmError::type_error("expected a number")),
     }
 }
 
@@ -79,14 +80,14 @@ fn loop_functions_call_packed_functions() {
     for values in [&[][..], &[4.0], &[1.0, 2.0, 3.0]] {
         let x = || vec![tensor(&[values.len() as i64], values)];
         let expected: Vec<f32> = values.iter().map(|v| -v / 2.0).collect();
-        assert_eq!(read(&both(PACKED, &packed(), &x).unwrap()).1, expected);
+        assert_eq!(read(&run_both_modes(PACKED, &packed(), &x).unwrap()).1, expected);
     }
 }
 
 #[test]
-fn errors_of_packed_functions_come_through_loop_functions() {
+fn errors_of_packed_functions_propagate_through_loop_functions() {
     let fails = |functions: &[(&str, PackedFunc)], value: f32| {
-        both(PACKED, functions, &|| vec![tensor(&[2], &[1.0, value])]).unwrap_err()
+        run_both_modes(PACKED, functions, &|| vec![tensor(&[2], &[1.0, value])]).unwrap_err()
     };
     let error = fails(&packed(), 101.0);
     assert_eq!(error, "packed function 'test.calls.half' failed: too much");
@@ -122,16 +123,16 @@ extern "C" fn triple(v: f32) -> f32 {
 }
 
 #[test]
-fn symbols_of_the_host_are_called() {
+fn host_symbols_are_called() {
     let x = || vec![tensor(&[3], &[0.0, 1.0, -2.0])];
-    let error = both(SYMBOL, &[], &x).unwrap_err();
+    let error = run_both_modes(SYMBOL, &[], &x).unwrap_err();
     assert!(error.contains("'test_calls_triple'") && error.contains("not linked"), "{error}");
     let register = |name: &str, params: &[SymbolTy]| {
         // SAFETY: the function has this signature wherever it is called, and does not unwind.
         unsafe { register_symbol(name, triple as *const (), params, SymbolTy::F32) }
     };
     register("test_calls_triple", &[SymbolTy::F32]).unwrap();
-    assert_eq!(read(&both(SYMBOL, &[], &x).unwrap()).1, [0.0, 3.0, -6.0]);
+    assert_eq!(read(&run_both_modes(SYMBOL, &[], &x).unwrap()).1, [0.0, 3.0, -6.0]);
     let again = register("test_calls_triple", &[SymbolTy::F32]);
     assert_eq!(again, Err(SymbolError::Taken("test_calls_triple".into())));
     let taken = register("pliant_exp_f32", &[SymbolTy::F32]);
@@ -141,7 +142,7 @@ fn symbols_of_the_host_are_called() {
 }
 
 #[test]
-fn integers_that_are_only_data_have_no_bounds() {
+fn integer_parameters_used_only_as_data_may_be_large() {
     let script = r#"
 @I.ir_module
 class Module:
@@ -159,7 +160,9 @@ class Module:
         y = R.call_tir(cls.f, (R.prim_value(T.int64(4611686018427387904)),), out_sinfo=R.Tensor((2,), dtype="int64"))
         return y
 "#;
-    let Value::Tensor(found) = both(script, &[], &Vec::new).unwrap() else { panic!("no tensor") };
+    let Value::Tensor(found) = run_both_modes(script, &[], &Vec::new).unwrap() else {
+        panic!("no tensor")
+    };
     assert_eq!(found.to_i64_vec().unwrap(), [1 << 62, (1 << 62) + 1]);
 }
 
@@ -200,7 +203,8 @@ class Module:
         );
         for n in [0, 1, 9] {
             let x = || vec![tensor(&[n], &vec![1.0; n as usize])];
-            let result = both(&script, &[], &x).unwrap_or_else(|e| panic!("{dtype}: {e}"));
+            let result =
+                run_both_modes(&script, &[], &x).unwrap_or_else(|e| panic!("{dtype}: {e}"));
             assert_eq!(read(&result).1, vec![1.0 + expected; n as usize], "{dtype}");
         }
     }

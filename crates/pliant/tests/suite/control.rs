@@ -15,7 +15,7 @@ fn run_int(model: &Model, name: &str, args: &[Value]) -> i64 {
 const COUNT: &str = r#"
 @I.ir_module
 class Module:
-    # A tail call in each branch, with a tensor of the frame that dies with it.
+    # A tail call in each branch; the frame holds a tensor that it must release.
     @R.function
     def count(i: R.Tensor((), "int64"), n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
         if R.less(i, n):
@@ -37,7 +37,7 @@ class Module:
             r = i
         return r
 
-    # A tail call of a function whose result has sizes that no type tells.
+    # A tail call of a function whose result type has an unknown size.
     @R.function
     def grow(i: R.Tensor((), "int64"), x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1, dtype="float32"):
         n = T.int64()
@@ -49,7 +49,7 @@ class Module:
 "#;
 
 #[test]
-fn tail_recursion_is_a_loop() {
+fn tail_recursion_needs_no_stack() {
     let m = model(COUNT);
     for n in [0, 1, 2, 100_000] {
         assert_eq!(run_int(&m, "count", &[int(0), int(n)]), n);
@@ -101,7 +101,7 @@ class Module:
 }
 
 #[test]
-fn other_recursion_ends_with_an_error() {
+fn deep_recursion_without_tail_calls_is_an_error() {
     let m = model(COUNT);
     assert_eq!(run_int(&m, "sum", &[int(4000)]), 4000 * 4001 / 2);
     let error = m.run("sum", &[int(200_000)]).expect_err("too deep").to_string();
@@ -137,7 +137,7 @@ class Module:
 }
 
 #[test]
-fn closures_are_called_with_what_they_take() {
+fn closure_calls_check_their_arguments() {
     let m = model(
         r#"
 @I.ir_module

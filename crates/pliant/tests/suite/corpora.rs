@@ -57,8 +57,8 @@ fn scripts_end_with_a_result_or_an_error() {
 
 #[test]
 fn executables_with_valid_checksums_end_with_a_result_or_an_error() {
-    let made = executable::seeds(&script::seeds(&files("filetests/run")));
-    assert!(made.len() > 10, "{} executables", made.len());
-    let inputs = [files("corpus/executables"), made].concat();
+    let generated = executable::seeds(&script::seeds(&files("filetests/run")));
+    assert!(generated.len() > 10, "{} executables", generated.len());
+    let inputs = [files("corpus/executables"), generated].concat();
     assert!(replay("executable", &inputs, 300) > 10);
 }

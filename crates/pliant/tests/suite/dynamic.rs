@@ -1,5 +1,5 @@
-//! Programs whose shapes depend on values, programs with effects, and programs that manage memory
-//! and shapes themselves, as the oldest ones do.
+//! Programs whose shapes depend on values, programs with side effects, and programs in the style of
+//! the first Relax RFC, which allocate memory and compute shapes explicitly.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::common::{fails, iota, model, read, run, tensor};
 use pliant::{Tensor, Value};
 
 #[test]
-fn results_whose_shape_depends_on_values() {
+fn result_shapes_depend_on_values() {
     let m = model(
         r#"
 @R.function
@@ -29,21 +29,21 @@ def main(x: R.Tensor(("n",), dtype="float32")) -> R.Object:
     for n in [0, 1, 2, 3, 7, 8, 31, 64] {
         let data: Vec<f32> = (0..n).map(|i| (i % 4) as f32).collect();
         let out = m.run("main", &[tensor(&[n], &data)]).unwrap_or_else(|e| panic!("{e}"));
-        let [double, places, counts] = out.as_tuple().expect("a tuple") else { panic!("{out:?}") };
-        let different = n.min(4);
-        let doubled: Vec<f32> = (0..different).map(|i| 2.0 * i as f32).collect();
-        assert_eq!(read(double), (vec![different], doubled));
-        let found: Vec<i64> = (0..n).filter(|i| i % 4 != 0).collect();
-        let places = places.as_tensor().expect("a tensor");
-        assert_eq!(places.shape(), [1, found.len() as i64]);
-        assert_eq!(places.to_vec::<i64>().expect("int64"), found);
+        let [double, indices, counts] = out.as_tuple().expect("a tuple") else { panic!("{out:?}") };
+        let distinct = n.min(4);
+        let doubled: Vec<f32> = (0..distinct).map(|i| 2.0 * i as f32).collect();
+        assert_eq!(read(double), (vec![distinct], doubled));
+        let expected: Vec<i64> = (0..n).filter(|i| i % 4 != 0).collect();
+        let indices = indices.as_tensor().expect("a tensor");
+        assert_eq!(indices.shape(), [1, expected.len() as i64]);
+        assert_eq!(indices.to_vec::<i64>().expect("int64"), expected);
         let counts = counts.as_tensor().expect("a tensor").to_vec::<i64>().expect("int64");
         assert_eq!(counts.iter().sum::<i64>(), n);
     }
 }
 
 #[test]
-fn operators_read_values_of_unknown_sizes() {
+fn operators_accept_tensors_of_unknown_sizes() {
     let halve: pliant_vm::PackedFunc = Arc::new(|args: &[Value]| {
         let x = args[0].as_tensor().expect("a tensor");
         let data: Vec<f32> = x.to_vec().expect("float32 values");
@@ -73,7 +73,7 @@ def main(x: R.Tensor(("n", 2), dtype="float32")) -> R.Tensor(ndim=2, dtype="floa
 }
 
 #[test]
-fn unknown_sizes_that_must_fit_are_checked() {
+fn unknown_sizes_are_checked_when_broadcast() {
     let m = model(
         r#"
 @R.function
@@ -129,7 +129,7 @@ const LOOPS: &str = r#"
                 B[v_i * m + v_j] = A[v_i, v_j]
 "#;
 
-fn doubles_and_flattens(program: &str) {
+fn check_double_and_flatten(program: &str) {
     let m = model(program);
     for (n, k) in [(0, 3), (1, 1), (2, 0), (3, 7), (8, 31), (64, 2)] {
         let expected: Vec<f32> = (0..n * k).map(|i| 2.0 * i as f32).collect();
@@ -137,10 +137,10 @@ fn doubles_and_flattens(program: &str) {
     }
 }
 
-/// R18 of the RFC of 2022, with corrected brackets and sizes in bytes.
+/// Program R18 of the Relax RFC of 2022, with corrected brackets and sizes in bytes.
 #[test]
-fn memory_managed_by_the_program() {
-    doubles_and_flattens(&format!(
+fn programs_allocate_and_free_memory_explicitly() {
+    check_double_and_flatten(&format!(
         r#"
 @tvm.script.ir_module
 class Module:
@@ -164,10 +164,10 @@ class Module:
     ));
 }
 
-/// R19 of the RFC of 2022: sizes computed in a heap by a loop function.
+/// Program R19 of the Relax RFC of 2022: a loop function computes sizes in a shape heap.
 #[test]
-fn shapes_managed_by_the_program() {
-    doubles_and_flattens(&format!(
+fn programs_compute_shapes_in_a_shape_heap() {
+    check_double_and_flatten(&format!(
         r#"
 @tvm.script.ir_module
 class Module:

@@ -1,4 +1,4 @@
-//! A small encoder block compared with a plain reference, at many shapes of one compilation.
+//! A small encoder block compared with a scalar reference, at many shapes with one compilation.
 
 use crate::common::{model, run, tensor};
 
@@ -22,7 +22,7 @@ class Module:
         return gv
 "#;
 
-/// One batch entry: `x` of `s` rows of 8.
+/// The result for one batch entry `x` of shape `[s, 8]`.
 fn reference(x: &[f64], w: &[f64], s: usize) -> Vec<f64> {
     let dot = |a: &[f64], b: &dyn Fn(usize) -> f64| -> f64 {
         a.iter().enumerate().map(|(i, v)| v * b(i)).sum()
@@ -54,20 +54,21 @@ fn reference(x: &[f64], w: &[f64], s: usize) -> Vec<f64> {
 #[test]
 fn an_encoder_block_agrees_with_the_reference_at_every_shape() {
     let m = model(SCRIPT);
-    let wave = |n: usize, k: f32| -> Vec<f32> { (0..n).map(|i| (i as f32 * k).sin()).collect() };
-    let wide = |v: &[f32]| -> Vec<f64> { v.iter().map(|&x| f64::from(x)).collect() };
-    let w = wave(64, 0.7);
+    let sine_wave =
+        |n: usize, k: f32| -> Vec<f32> { (0..n).map(|i| (i as f32 * k).sin()).collect() };
+    let to_f64 = |v: &[f32]| -> Vec<f64> { v.iter().map(|&x| f64::from(x)).collect() };
+    let w = sine_wave(64, 0.7);
     let gamma: Vec<f32> = (0..8).map(|c| 1.0 + c as f32 / 8.0).collect();
     let beta: Vec<f32> = (0..8).map(|c| c as f32 / 4.0).collect();
     for (b, s) in [(0, 3), (2, 0), (1, 1), (2, 3), (3, 7), (1, 33), (4, 16), (2, 65)] {
-        let x = wave(b * s * 8, 0.37);
+        let x = sine_wave(b * s * 8, 0.37);
         let shape = [b as i64, s as i64, 8];
         let args =
             [tensor(&shape, &x), tensor(&[8, 8], &w), tensor(&[8], &gamma), tensor(&[8], &beta)];
         let (got_shape, got) = run(&m, &args);
         assert_eq!(got_shape, shape);
         let expected: Vec<f64> =
-            wide(&x).chunks((s * 8).max(1)).flat_map(|x| reference(x, &wide(&w), s)).collect();
+            to_f64(&x).chunks((s * 8).max(1)).flat_map(|x| reference(x, &to_f64(&w), s)).collect();
         assert_eq!(got.len(), expected.len());
         for (i, (g, e)) in got.iter().zip(&expected).enumerate() {
             assert!((f64::from(*g) - e).abs() < 1e-4, "b={b} s={s} at {i}: {g} instead of {e}");

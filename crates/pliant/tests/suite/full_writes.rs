@@ -1,14 +1,15 @@
-//! Which results of kernel calls are known to be written completely, so that their memory is not cleared first.
+//! Full-write analysis of kernel calls: outputs that a call writes completely need not be cleared before it.
 
 use pliant_tir::full_writes::fully_written_params;
 
-/// Whether a transpose from `A` writes the whole buffer `out` of the given dims, if `out=` is as stated.
-fn writes_whole(dims: &str, out: &str) -> bool {
-    copies_whole("A", dims, out)
+/// Whether a transpose kernel that reads `A` is known to write the whole buffer `out` of shape `dims`, if its argument
+/// `out=` is the expression `out`.
+fn is_full_write(dims: &str, out: &str) -> bool {
+    is_full_write_from("A", dims, out)
 }
 
-/// As [`writes_whole`], from the operand `x=`.
-fn copies_whole(x: &str, dims: &str, out: &str) -> bool {
+/// As [`is_full_write`], if its argument `x=` is the expression `x`.
+fn is_full_write_from(x: &str, dims: &str, out: &str) -> bool {
     let text = format!(
         "from pliant.script import ir as I, tir as T
 
@@ -31,31 +32,31 @@ class Module:
 }
 
 #[test]
-fn whole_buffers_and_their_transposes_are_written() {
-    assert!(writes_whole("n, h, w", "out"));
-    assert!(writes_whole("n, w, h", "T.view(out, [n, h, w], strides=[w * h, 1, h])"));
-    // Sizes that may be 0, so that products of the others may be of any size.
-    assert!(writes_whole(
+fn complete_and_transposed_views_are_full_writes() {
+    assert!(is_full_write("n, h, w", "out"));
+    assert!(is_full_write("n, w, h", "T.view(out, [n, h, w], strides=[w * h, 1, h])"));
+    // If a size is 0, the products of the others may overflow.
+    assert!(is_full_write(
         "n, h, w, 3",
         "T.view(out, [n, 3, h, w], strides=[h * w * 3, 1, w * 3, 3])"
     ));
     let computed = "n, (k + 1) // 2, w";
     let strides = "strides=[w * ((k + 1) // 2), w, 1]";
-    assert!(writes_whole(computed, &format!("T.view(out, [n, (k + 1) // 2, w], {strides})")));
-    assert!(writes_whole("n, h, 1, w", "T.view(out, [n, h, w], strides=[w * h, w, 1])"));
+    assert!(is_full_write(computed, &format!("T.view(out, [n, (k + 1) // 2, w], {strides})")));
+    assert!(is_full_write("n, h, 1, w", "T.view(out, [n, h, w], strides=[w * h, w, 1])"));
 }
 
 #[test]
-fn results_that_the_call_reads_are_not() {
+fn buffers_that_the_call_reads_are_not_full_writes() {
     let whole = "T.view(A, [n, h, w], strides=[h * w, w, 1])";
-    assert!(copies_whole(whole, "n, h, w", "out"));
+    assert!(is_full_write_from(whole, "n, h, w", "out"));
     let offset =
         "T.view(A, [n, h, w], strides=[h * w, w, 1], offset=T.Cast(\"int64\", out[0, 0, 0]))";
-    assert!(!copies_whole(offset, "n, h, w", "out"));
+    assert!(!is_full_write_from(offset, "n, h, w", "out"));
 }
 
 #[test]
-fn parts_and_other_strides_are_not() {
+fn partial_and_irregular_views_are_not_full_writes() {
     for (dims, out) in [
         ("n, h, w", "T.view(out, [n, h, w], strides=[h * w, w, 1], offset=1)"),
         ("n, h, w", "T.view(out, [n, h, w], strides=[h * h, w, 1])"),
@@ -65,6 +66,6 @@ fn parts_and_other_strides_are_not() {
         ("n, h, w, 2", "T.view(out, [n, h, w], strides=[h * w * 2, w * 2, 2])"),
         ("n, h, w", "T.view(out, [h, w], strides=[w, 1])"),
     ] {
-        assert!(!writes_whole(dims, out), "{dims}: {out}");
+        assert!(!is_full_write(dims, out), "{dims}: {out}");
     }
 }

@@ -1,4 +1,4 @@
-//! The integration tests of `pliant`, as one program: each separate file would be linked
+//! The integration tests of `pliant`, as one program, since each separate test program would be linked
 //! separately.
 
 mod broadcast;
@@ -23,4 +23,4 @@ mod onnx_mutate;
 mod races;
 mod run;
 mod stages;
-mod unknown;
+mod unknown_ranks;

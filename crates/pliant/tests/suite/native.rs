@@ -23,7 +23,7 @@ fn int(args: &[Value], i: usize) -> Result<i64, VmError> {
 }
 
 /// A program with native bodies, and the VM that executes its bytecode.
-fn machines(b: ExecBuilder) -> [VirtualMachine; 2] {
+fn native_and_bytecode_vms(b: ExecBuilder) -> [VirtualMachine; 2] {
     let mut b = b;
     b.set_metadata(EXEC_MODE, "compiled");
     let program = CompiledModule::from_executable(b.get().unwrap()).unwrap();
@@ -35,27 +35,29 @@ fn machines(b: ExecBuilder) -> [VirtualMachine; 2] {
         ("test.panic", packed(|_| panic!("a broken function"))),
     ];
     let functions: Vec<_> = functions.into_iter().map(|(n, f)| (n.to_string(), f)).collect();
-    let machine = |bytecode| {
+    let new_vm = |bytecode| {
         let functions = functions.iter().cloned().collect();
         let vm = program.vm_with(VmOptions { functions, bytecode, ..VmOptions::default() });
         vm.unwrap()
     };
-    let both = [machine(false), machine(true)];
-    assert!(both[0].is_native() && !both[1].is_native());
-    both
+    let vms = [new_vm(false), new_vm(true)];
+    assert!(vms[0].is_native() && !vms[1].is_native());
+    vms
 }
 
 /// The integer that both VMs return.
 fn result(b: ExecBuilder, args: &[i64]) -> i64 {
     let args: Vec<Value> = args.iter().map(|&v| Value::Int(v)).collect();
-    let [a, b] = machines(b).map(|vm| vm.invoke("main", &args).unwrap().as_int().unwrap());
+    let [a, b] =
+        native_and_bytecode_vms(b).map(|vm| vm.invoke("main", &args).unwrap().as_int().unwrap());
     assert_eq!(a, b);
     a
 }
 
 /// The error that both VMs report.
 fn failure(b: ExecBuilder, args: &[Value]) -> String {
-    let [a, b] = machines(b).map(|vm| vm.invoke("main", args).unwrap_err().to_string());
+    let [a, b] =
+        native_and_bytecode_vms(b).map(|vm| vm.invoke("main", args).unwrap_err().to_string());
     assert_eq!(a, b);
     a
 }
@@ -67,21 +69,21 @@ fn begin(params: &[&str]) -> ExecBuilder {
 }
 
 /// `sum = 0; i = 0; while i < n: sum = sum + i; i = i + 1; return sum`
-fn summing() -> ExecBuilder {
+fn sum_loop() -> ExecBuilder {
     let mut b = begin(&["n"]);
     let zero = b.imm(0);
-    let (i, sum, go) = (1, 2, 3);
+    let (i, sum, condition) = (1, 2, 3);
     b.emit_call("vm.builtin.copy", &[zero], Reg(i));
     b.emit_call("vm.builtin.copy", &[zero], Reg(sum));
     let head = b.here();
-    b.emit_call("test.less", &[b.r(i), b.r(0)], Reg(go));
-    let leave = b.emit_if(Reg(go), 0);
+    b.emit_call("test.less", &[b.r(i), b.r(0)], Reg(condition));
+    let exit_jump = b.emit_if(Reg(condition), 0);
     b.emit_call("test.add", &[b.r(sum), b.r(i)], Reg(sum));
     b.emit_call("test.succ", &[b.r(i)], Reg(i));
-    let back = b.emit_goto(0);
-    b.patch(back, head);
+    let back_jump = b.emit_goto(0);
+    b.patch(back_jump, head);
     let done = b.here();
-    b.patch(leave, done);
+    b.patch(exit_jump, done);
     b.emit_ret(Reg(sum));
     b.end_function();
     b
@@ -90,12 +92,12 @@ fn summing() -> ExecBuilder {
 #[test]
 fn loops_run_to_their_end() {
     for n in [0, 1, 2, 1000] {
-        assert_eq!(result(summing(), &[n]), n * (n - 1) / 2);
+        assert_eq!(result(sum_loop(), &[n]), n * (n - 1) / 2);
     }
 }
 
 #[test]
-fn bodies_of_several_pieces_go_on_from_one_to_the_next() {
+fn long_bodies_continue_in_the_next_code_piece() {
     for count in [1, 1022, 1023, 1024, 1025, 2048, 5000] {
         let mut b = begin(&["x"]);
         for _ in 0..count {
@@ -108,7 +110,7 @@ fn bodies_of_several_pieces_go_on_from_one_to_the_next() {
 }
 
 #[test]
-fn jumps_reach_other_pieces() {
+fn jumps_reach_other_code_pieces() {
     // Three iterations through a body of three pieces.
     let mut b = begin(&["x"]);
     let limit = b.imm(9000);
@@ -116,11 +118,11 @@ fn jumps_reach_other_pieces() {
         b.emit_call("test.succ", &[b.r(0)], Reg(0));
     }
     b.emit_call("test.less", &[b.r(0), limit], Reg(1));
-    let leave = b.emit_if(Reg(1), 0);
-    let back = b.emit_goto(0);
-    b.patch(back, 0);
+    let exit_jump = b.emit_if(Reg(1), 0);
+    let back_jump = b.emit_goto(0);
+    b.patch(back_jump, 0);
     let done = b.here();
-    b.patch(leave, done);
+    b.patch(exit_jump, done);
     b.emit_ret(Reg(0));
     b.end_function();
     assert_eq!(result(b, &[0]), 9000);
@@ -159,7 +161,7 @@ fn endless_recursion_is_an_error() {
 }
 
 #[test]
-fn closures_are_entered_and_left() {
+fn closures_are_called_and_return() {
     let mut b = begin(&["x"]);
     let (f, five) = (b.f("f"), b.imm(5));
     b.emit_call("vm.builtin.make_closure", &[f, five], Reg(1));
@@ -175,7 +177,7 @@ fn closures_are_entered_and_left() {
 }
 
 #[test]
-fn errors_are_those_of_the_bytecode() {
+fn native_errors_equal_bytecode_errors() {
     let one_call = |name: &str| {
         let mut b = begin(&["x"]);
         b.emit_call(name, &[b.r(0)], Reg(1));
@@ -193,8 +195,8 @@ fn errors_are_those_of_the_bytecode() {
     b.emit_ret(Reg(0));
     b.end_function();
     assert!(failure(b, &x).contains("main: a condition must be a bool"));
-    // Wrong numbers of arguments, and arguments out of order, are detected before anything runs.
-    let [native, _] = machines(summing());
+    // A wrong number of arguments is detected before any instruction runs.
+    let [native, _] = native_and_bytecode_vms(sum_loop());
     assert!(matches!(native.invoke("main", &[]), Err(VmError::Arity { .. })));
 }
 
@@ -203,10 +205,10 @@ fn endless_loops_are_interrupted_and_polled() {
     let mut b = begin(&["x"]);
     b.emit_goto(0);
     b.end_function();
-    for vm in machines(b) {
+    for vm in native_and_bytecode_vms(b) {
         let polls = Arc::new(AtomicUsize::new(0));
-        let seen = polls.clone();
-        vm.set_poll(Some(Arc::new(move || seen.fetch_add(1, Ordering::SeqCst) >= 2)));
+        let poll_count = polls.clone();
+        vm.set_poll(Some(Arc::new(move || poll_count.fetch_add(1, Ordering::SeqCst) >= 2)));
         std::thread::scope(|scope| {
             let run = scope.spawn(|| vm.invoke("main", &[Value::Int(0)]));
             while !run.is_finished() {
@@ -221,7 +223,7 @@ fn endless_loops_are_interrupted_and_polled() {
 
 #[test]
 fn instruments_see_every_call() {
-    let [native, _] = machines(summing());
+    let [native, _] = native_and_bytecode_vms(sum_loop());
     let calls = Arc::new(AtomicUsize::new(0));
     let count = calls.clone();
     native.set_instrument(Some(Instrument::new(move |event| {
@@ -246,7 +248,7 @@ class Module:
 "#;
 
 #[test]
-fn saved_programs_keep_their_mode_and_get_their_code_again() {
+fn loaded_programs_keep_their_mode_and_recompile_bodies() {
     let program = pliant::compile(parse(BRANCHES), &options()).unwrap();
     assert!(program.executable().stats().contains("Execution mode: compiled"));
     assert!(program.executable().as_text().starts_with("# exec_mode: compiled"));

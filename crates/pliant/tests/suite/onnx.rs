@@ -1,4 +1,4 @@
-//! ONNX models from Rust: the interface, the example, and the errors for models that are refused.
+//! ONNX models from Rust: the API, the example, and the errors for rejected models.
 
 use pliant::onnx::proto::tensor_shape_proto::{Dimension, dimension};
 use pliant::onnx::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
@@ -14,19 +14,19 @@ use prost::Message;
 #[path = "../../examples/onnx.rs"]
 mod example;
 
-/// A file of this test, removed on drop.
-struct File(std::path::PathBuf);
+/// A temporary file that is removed on drop.
+struct TempFile(std::path::PathBuf);
 
-impl File {
-    fn new(name: &str, bytes: &[u8]) -> File {
+impl TempFile {
+    fn new(name: &str, bytes: &[u8]) -> TempFile {
         let name = format!("pliant-{name}-{}.onnx", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, bytes).unwrap();
-        File(path)
+        TempFile(path)
     }
 }
 
-impl Drop for File {
+impl Drop for TempFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
@@ -67,15 +67,15 @@ pub fn model(nodes: Vec<NodeProto>, outputs: &[&str]) -> ModelProto {
 #[test]
 fn the_example_runs() {
     let nodes = vec![node("Relu", &["x"], &["y/out"]), node("Exp", &["y/out"], &["z"])];
-    let file = File::new("example", &model(nodes, &["y/out", "z"]).encode_to_vec());
+    let file = TempFile::new("example", &model(nodes, &["y/out", "z"]).encode_to_vec());
     example::run(file.0.to_str().unwrap(), "x").unwrap();
     let model = Model::from_onnx(&file.0, &CompileOptions::default()).unwrap();
     let x = Tensor::from_slice(&[1, 4], &[-1f32, 0.0, 1.0, 2.0]).unwrap();
     let results = model.run_named(&[("x", x.clone())]).unwrap();
     assert_eq!(results[0].0, "y/out");
     assert_eq!(results[0].1.as_tensor().unwrap().to_vec::<f32>().unwrap(), [0.0, 0.0, 1.0, 2.0]);
-    let told = model.run_named(&[("w", x)]).unwrap_err().to_string();
-    assert!(told.contains("no input 'w'"), "{told}");
+    let message = model.run_named(&[("w", x)]).unwrap_err().to_string();
+    assert!(message.contains("no input 'w'"), "{message}");
     assert!(model.run_named(&[]).unwrap_err().to_string().contains("fed for input 'x'"));
     // The names are kept in a saved program.
     let bytes = model.compiled().to_bytes().unwrap();
@@ -84,7 +84,7 @@ fn the_example_runs() {
 }
 
 #[test]
-fn all_that_is_wrong_is_in_the_error_and_the_report() {
+fn error_and_report_contain_all_problems() {
     let nodes = vec![
         node("Frob", &["x"], &["a"]),
         node("Frob", &["x"], &["b"]),
@@ -92,7 +92,7 @@ fn all_that_is_wrong_is_in_the_error_and_the_report() {
         node("Blub", &["y"], &["z"]),
     ];
     let proto = model(nodes, &["y", "z"]);
-    let file = File::new("unknown", &proto.encode_to_vec());
+    let file = TempFile::new("unknown", &proto.encode_to_vec());
     let error = Model::from_onnx(&file.0, &CompileOptions::default()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert_eq!(error.diagnostics().len(), 3);
@@ -106,13 +106,13 @@ fn all_that_is_wrong_is_in_the_error_and_the_report() {
     let files = report.write_reduced(&dir).unwrap();
     assert_eq!(files.len(), 2, "{files:?}");
     let reduced = onnx::Model::open(&files[0], Limits::default()).unwrap();
-    let again = onnx::check(&reduced, &ImportOptions::default());
-    assert_eq!((again.nodes, &*again.findings[0].operator), (1, "Frob"));
+    let reduced_report = onnx::check(&reduced, &ImportOptions::default());
+    assert_eq!((reduced_report.nodes, &*reduced_report.findings[0].operator), (1, "Frob"));
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
 #[test]
-fn limits_are_kept() {
+fn import_limits_are_enforced() {
     let nodes: Vec<NodeProto> = (0..50)
         .map(|i| {
             let (a, b) = (if i == 0 { "x".into() } else { format!("v{}", i - 1) }, format!("v{i}"));

@@ -21,8 +21,8 @@ fn operators() -> Vec<&'static Schema> {
     newest
 }
 
-/// The usual operands of an operator.
-fn usual(schema: &Schema) -> Case<'_> {
+/// A case with the usual number of operands and all outputs of an operator.
+fn default_case(schema: &Schema) -> Case<'_> {
     Case {
         schema,
         opset: Some(newest(schema.domain)),
@@ -32,43 +32,44 @@ fn usual(schema: &Schema) -> Case<'_> {
     }
 }
 
-/// The case with each number of inputs, and with each of them empty.
-fn inputs<'s>(case: &Case<'s>) -> Vec<Case<'s>> {
-    let most = case.schema.inputs.1.min(case.inputs.len() + 3);
-    let counts = (0..=most + 1).map(|count| vec![true; count]);
-    let gaps = (0..case.inputs.len()).map(|gap| {
-        let mut given = case.inputs.clone();
-        given[gap] = false;
-        given
+/// Variants of the case: each number of inputs, each single input empty, all inputs empty, and an
+/// extra empty input.
+fn input_variants<'s>(case: &Case<'s>) -> Vec<Case<'s>> {
+    let max_count = case.schema.inputs.1.min(case.inputs.len() + 3);
+    let counts = (0..=max_count + 1).map(|count| vec![true; count]);
+    let with_gap = (0..case.inputs.len()).map(|gap| {
+        let mut inputs = case.inputs.clone();
+        inputs[gap] = false;
+        inputs
     });
     let ends = [vec![false; case.inputs.len()], [&case.inputs[..], &[false]].concat()];
-    counts.chain(gaps).chain(ends).map(|inputs| Case { inputs, ..case.clone() }).collect()
+    counts.chain(with_gap).chain(ends).map(|inputs| Case { inputs, ..case.clone() }).collect()
 }
 
-/// The case with each number of outputs, and with each of them empty.
-fn outputs<'s>(case: &Case<'s>) -> Vec<Case<'s>> {
-    let most = case.schema.outputs.1.min(case.outputs.len() + 3);
-    let counts = (0..=most + 1).map(|count| vec![true; count]);
-    let gaps = (0..most).map(|gap| (0..most).map(|i| i != gap).collect());
-    let only = (0..most).map(|one| (0..most).map(|i| i == one).collect());
-    counts.chain(gaps).chain(only).map(|outputs| Case { outputs, ..case.clone() }).collect()
+/// Variants of the case: each number of outputs, each single output empty, and each output alone.
+fn output_variants<'s>(case: &Case<'s>) -> Vec<Case<'s>> {
+    let max_count = case.schema.outputs.1.min(case.outputs.len() + 3);
+    let counts = (0..=max_count + 1).map(|count| vec![true; count]);
+    let with_gap = (0..max_count).map(|gap| (0..max_count).map(|i| i != gap).collect());
+    let only = (0..max_count).map(|one| (0..max_count).map(|i| i == one).collect());
+    counts.chain(with_gap).chain(only).map(|outputs| Case { outputs, ..case.clone() }).collect()
 }
 
-/// Runs each case. Collects bugs, and returns the stage that each other case reached.
-fn survive(cases: &[Case<'_>], bugs: &mut Vec<String>) -> Vec<Reached> {
-    let mut all = Vec::new();
+/// Runs each case. Adds failures to `bugs`, and returns the stages that the other cases reached.
+fn run_cases(cases: &[Case<'_>], bugs: &mut Vec<String>) -> Vec<Reached> {
+    let mut stages = Vec::new();
     for case in cases {
-        let made = case.model().encode_to_vec();
-        match std::panic::catch_unwind(|| run(&made)) {
-            Ok(Ok(reached)) => all.push(reached),
+        let bytes = case.model().encode_to_vec();
+        match std::panic::catch_unwind(|| run(&bytes)) {
+            Ok(Ok(reached)) => stages.push(reached),
             Ok(Err(bug)) => bugs.push(format!("{case:?}: {bug}")),
             Err(_) => bugs.push(format!("{case:?}: a panic")),
         }
     }
-    all
+    stages
 }
 
-fn told(bugs: &[String]) {
+fn assert_no_bugs(bugs: &[String]) {
     assert!(bugs.is_empty(), "{} bugs:\n{}", bugs.len(), bugs.join("\n"));
 }
 
@@ -76,15 +77,15 @@ fn told(bugs: &[String]) {
 fn any_number_of_inputs_runs_or_is_rejected() {
     let (mut bugs, mut ran) = (Vec::new(), Vec::new());
     for schema in operators() {
-        let case = usual(schema);
+        let case = default_case(schema);
         let mut cases = vec![case.clone()];
-        cases.extend(inputs(&case));
-        let reached = survive(&cases, &mut bugs);
+        cases.extend(input_variants(&case));
+        let reached = run_cases(&cases, &mut bugs);
         ran.extend((reached.first() == Some(&Reached::Ran)).then(|| schema.full_name()));
         let constant = Case { constant: true, ..case };
-        survive(&inputs(&constant), &mut bugs);
+        run_cases(&input_variants(&constant), &mut bugs);
     }
-    told(&bugs);
+    assert_no_bugs(&bugs);
     assert!(ran.len() >= 180, "only {} operators run: {ran:?}", ran.len());
 }
 
@@ -92,20 +93,20 @@ fn any_number_of_inputs_runs_or_is_rejected() {
 fn any_number_of_outputs_runs_or_is_rejected() {
     let mut bugs = Vec::new();
     for schema in operators() {
-        survive(&outputs(&usual(schema)), &mut bugs);
+        run_cases(&output_variants(&default_case(schema)), &mut bugs);
     }
-    told(&bugs);
+    assert_no_bugs(&bugs);
 }
 
 #[test]
 fn operators_of_domains_that_are_not_imported_are_rejected() {
     let mut bugs = Vec::new();
     for schema in operators() {
-        let case = Case { opset: None, ..usual(schema) };
-        let mut cases = inputs(&case);
-        cases.extend(outputs(&case));
-        let reached = survive(&cases, &mut bugs);
+        let case = Case { opset: None, ..default_case(schema) };
+        let mut cases = input_variants(&case);
+        cases.extend(output_variants(&case));
+        let reached = run_cases(&cases, &mut bugs);
         assert!(reached.iter().all(|r| *r == Reached::Refused), "{}", schema.full_name());
     }
-    told(&bugs);
+    assert_no_bugs(&bugs);
 }

@@ -27,16 +27,16 @@ const CASES: [([f64; 2], [f64; 7]); 5] = [
 
 /// Numbers of an element type as raw tensor data.
 fn bytes(dtype: DType, numbers: &[f64]) -> Vec<u8> {
-    let of = |&v: &f64| match dtype {
+    let context = |&v: &f64| match dtype {
         DType::Float64 => v.to_le_bytes().to_vec(),
         DType::Float32 => (v as f32).to_le_bytes().to_vec(),
         DType::Float16 => pliant_tensor::round_to_f16(v).to_le_bytes().to_vec(),
         _ => pliant_tensor::round_to_bf16(v).to_le_bytes().to_vec(),
     };
-    numbers.iter().flat_map(of).collect()
+    numbers.iter().flat_map(context).collect()
 }
 
-fn code(dtype: DType) -> DataType {
+fn onnx_type(dtype: DType) -> DataType {
     match dtype {
         DType::Float64 => DataType::Double,
         DType::Float32 => DataType::Float,
@@ -49,7 +49,7 @@ fn info(name: &str, dtype: DType, dims: &[i64]) -> ValueInfoProto {
     use pliant::onnx::proto::tensor_shape_proto::{Dimension, dimension::Value::DimValue};
     let dim = |&d: &i64| Dimension { value: Some(DimValue(d)), ..Dimension::default() };
     let shape = Some(TensorShapeProto { dim: dims.iter().map(dim).collect() });
-    let tensor = TensorType { elem_type: Some(code(dtype) as i32), shape };
+    let tensor = TensorType { elem_type: Some(onnx_type(dtype) as i32), shape };
     let value = Some(TypeValue::TensorType(tensor));
     ValueInfoProto {
         name: Some(name.into()),
@@ -77,7 +77,7 @@ fn run(
 ) -> Vec<f64> {
     let initializer = |&(name, value): &(&str, f64)| TensorProto {
         name: Some(name.into()),
-        data_type: Some(code(dtype) as i32),
+        data_type: Some(onnx_type(dtype) as i32),
         raw_data: Some(bytes(dtype, &[value]).into()),
         ..TensorProto::default()
     };
@@ -108,23 +108,23 @@ fn run(
     model.run("main", &args).unwrap().as_tensor().unwrap().to_f64_vec().unwrap()
 }
 
-fn assert_same(found: &[f64], expected: &[f64], of: &str) {
-    let same = |(a, b): (&f64, &f64)| a == b || a.is_nan() && b.is_nan();
-    let all = found.len() == expected.len() && found.iter().zip(expected).all(same);
-    assert!(all, "{of}: {found:?}, expected {expected:?}");
+fn assert_same(result: &[f64], expected: &[f64], context: &str) {
+    let equal = |(a, b): (&f64, &f64)| a == b || a.is_nan() && b.is_nan();
+    let all = result.len() == expected.len() && result.iter().zip(expected).all(equal);
+    assert!(all, "{context}: {result:?}, expected {expected:?}");
 }
 
 #[test]
 fn a_nan_bound_is_ignored() {
     for dtype in [DType::Float32, DType::Float64, DType::Float16, DType::BFloat16] {
         for ([low, high], expected) in CASES {
-            let of = format!("{dtype} {low} {high}");
+            let context = format!("{dtype} {low} {high}");
             let clip = || node("Clip", &["x", "low", "high"], &["y"]);
             let (x, both): ((&str, &[f64], &[i64]), _) = (("x", &X, &[7]), [low, high]);
             let constants = [("low", low), ("high", high)];
-            assert_same(&run(clip(), 13, dtype, &[x], &constants), &expected, &of);
-            let fed = [x, ("low", &both[..1], &[]), ("high", &both[1..], &[])];
-            assert_same(&run(clip(), 13, dtype, &fed, &[]), &expected, &of);
+            assert_same(&run(clip(), 13, dtype, &[x], &constants), &expected, &context);
+            let inputs_with_bounds = [x, ("low", &both[..1], &[]), ("high", &both[1..], &[])];
+            assert_same(&run(clip(), 13, dtype, &inputs_with_bounds, &[]), &expected, &context);
         }
     }
 }
@@ -134,8 +134,8 @@ fn a_nan_attribute_is_ignored() {
     for ([low, high], expected) in CASES {
         let mut clip = node("Clip", &["x"], &["y"]);
         clip.attribute = vec![float("min", low), float("max", high)];
-        let found = run(clip, 6, DType::Float32, &[("x", &X, &[7])], &[]);
-        assert_same(&found, &expected, &format!("{low} {high}"));
+        let result = run(clip, 6, DType::Float32, &[("x", &X, &[7])], &[]);
+        assert_same(&result, &expected, &format!("{low} {high}"));
     }
 }
 
@@ -165,7 +165,7 @@ fn a_nan_bound_of_a_fused_clip_is_ignored() {
         fused.attribute = vec![name, bounds];
         let inputs: [(&str, &[f64], &[i64]); 2] =
             [("x", &x, &[1, 1, 1, 4]), ("w", &[1.0], &[1, 1, 1, 1])];
-        let found = run(fused, 13, DType::Float32, &inputs, &[]);
-        assert_same(&found, &expected, &format!("{low} {high}"));
+        let result = run(fused, 13, DType::Float32, &inputs, &[]);
+        assert_same(&result, &expected, &format!("{low} {high}"));
     }
 }

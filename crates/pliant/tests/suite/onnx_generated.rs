@@ -8,7 +8,7 @@ use crate::onnx_grammar::model;
 use crate::onnx_grammar::run::{Reached, run};
 
 /// 20 to 519 random bytes, from a xorshift generator.
-fn bytes(seed: u64) -> Vec<u8> {
+fn random_bytes(seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0xd1b5_4a32_d192_ed03;
     let mut next = move || {
         state ^= state << 13;
@@ -24,7 +24,7 @@ fn bytes(seed: u64) -> Vec<u8> {
 fn generated_models_run_or_are_rejected() {
     let mut ran = 0;
     for seed in 1..1500 {
-        match run(&model(&bytes(seed)).encode_to_vec()) {
+        match run(&model(&random_bytes(seed)).encode_to_vec()) {
             Ok(reached) => ran += usize::from(reached == Reached::Ran),
             Err(bug) => panic!("seed {seed}: {bug}"),
         }

@@ -1,5 +1,4 @@
-//! Damaged ONNX models: for any bytes, importing, compiling and running end with a result or
-//! an error.
+//! Damaged ONNX models: importing, compiling and running any bytes ends with a result or an error.
 
 use std::path::{Path, PathBuf};
 
@@ -21,14 +20,14 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Limits that keep a damaged file from requesting much memory.
-fn small() -> Limits {
+/// Import limits that bound the memory use of a damaged file.
+fn test_limits() -> Limits {
     Limits { tensor_bytes: 1 << 20, nodes: 10_000, decoded_bytes: 64 << 20, ..Limits::default() }
 }
 
 /// Imports and checks the bytes; if they are a model, compiles and runs it. Returns whether it ran.
-fn survive(bytes: &[u8]) -> bool {
-    let Ok(file) = onnx::Model::from_bytes(bytes.to_vec(), small()) else { return false };
+fn import_and_run(bytes: &[u8]) -> bool {
+    let Ok(file) = onnx::Model::from_bytes(bytes.to_vec(), test_limits()) else { return false };
     let report = onnx::check(&file, &ImportOptions::default());
     let imported = onnx::import(&file, &ImportOptions::default());
     assert_eq!(imported.is_ok(), report.is_ok(), "the report and the import disagree: {report}");
@@ -36,12 +35,12 @@ fn survive(bytes: &[u8]) -> bool {
     let Ok(model) = Model::compile(imported.module, &CompileOptions::default()) else {
         return false;
     };
-    let Some(args) = inputs(&model) else { return false };
+    let Some(args) = small_inputs(&model) else { return false };
     model.run("main", &args).is_ok()
 }
 
 /// Small inputs; `None` if a size of the model is large.
-fn inputs(model: &Model) -> Option<Vec<Value>> {
+fn small_inputs(model: &Model) -> Option<Vec<Value>> {
     let value = |info: &pliant::ValueInfo| {
         let size = |dim: &Dim| match dim {
             Dim::Constant(n) => (*n <= 64).then_some(*n),
@@ -49,34 +48,34 @@ fn inputs(model: &Model) -> Option<Vec<Value>> {
         };
         let dims: Vec<i64> = info.shape.as_ref()?.iter().map(size).collect::<Option<_>>()?;
         let dtype: DType = info.dtype.as_ref()?.parse().ok()?;
-        let small = dims.iter().product::<i64>() <= 1 << 16;
-        small.then(|| Tensor::zeros(&dims, dtype).ok()).flatten().map(Value::Tensor)
+        let is_small = dims.iter().product::<i64>() <= 1 << 16;
+        is_small.then(|| Tensor::zeros(&dims, dtype).ok()).flatten().map(Value::Tensor)
     };
     model.inputs().iter().map(value).collect()
 }
 
 #[test]
-fn the_corpus_runs() {
+fn corpus_models_run() {
     let files = files("corpus/onnx");
     assert!(files.len() >= 8, "{} files", files.len());
     for file in files {
-        assert!(survive(&std::fs::read(&file).unwrap()), "{}", file.display());
+        assert!(import_and_run(&std::fs::read(&file).unwrap()), "{}", file.display());
     }
 }
 
 #[test]
-fn attacks_are_survived() {
+fn malicious_models_are_rejected() {
     let files = files("attacks");
     assert!(files.len() >= 20, "{} files", files.len());
     for file in files {
-        assert!(!survive(&std::fs::read(&file).unwrap()), "{} runs", file.display());
+        assert!(!import_and_run(&std::fs::read(&file).unwrap()), "{} runs", file.display());
     }
 }
 
-/// Vigna's xorshift generator, which is sufficient to choose bytes.
-struct Dice(u64);
+/// A xorshift random number generator.
+struct Xorshift(u64);
 
-impl Dice {
+impl Xorshift {
     fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -86,24 +85,24 @@ impl Dice {
 }
 
 /// One to three changes: a byte, a bit, a truncation, a duplicated piece, a piece of another file.
-fn damage(bytes: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
+fn mutate(bytes: &[u8], other: &[u8], rng: &mut Xorshift) -> Vec<u8> {
     let mut out = bytes.to_vec();
-    for _ in 0..=dice.below(3) {
+    for _ in 0..=rng.below(3) {
         if out.is_empty() {
             break;
         }
-        let at = dice.below(out.len());
-        let end = (at + 1 + dice.below(16)).min(out.len());
-        match dice.below(5) {
-            0 => out[at] = [0, 1, 0x7f, 0x80, 0xff][dice.below(5)],
-            1 => out[at] ^= 1 << dice.below(8),
+        let at = rng.below(out.len());
+        let end = (at + 1 + rng.below(16)).min(out.len());
+        match rng.below(5) {
+            0 => out[at] = [0, 1, 0x7f, 0x80, 0xff][rng.below(5)],
+            1 => out[at] ^= 1 << rng.below(8),
             2 => drop(out.drain(at..end)),
             3 => {
                 let piece = out[at..end].to_vec();
                 out.splice(at..at, piece);
             }
             _ => {
-                let from = dice.below(other.len());
+                let from = rng.below(other.len());
                 let piece = &other[from..(from + end - at).min(other.len())];
                 out.splice(at..end, piece.iter().copied());
             }
@@ -113,18 +112,18 @@ fn damage(bytes: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
 }
 
 /// Whether all integers of the file are small: a model may legitimately create large tensors.
-fn modest(bytes: &[u8]) -> bool {
+fn has_small_integers(bytes: &[u8]) -> bool {
     let Ok(file) = ModelProto::decode(bytes) else { return true };
     let functions = file.functions.iter().flat_map(|f| &f.node);
     let mut nodes: Vec<&NodeProto> = functions.collect();
     let mut graphs: Vec<&GraphProto> = file.graph.iter().collect();
     let mut largest = 0;
     while let Some(graph) = graphs.pop() {
-        largest = graph.initializer.iter().map(integers).fold(largest, i64::max);
+        largest = graph.initializer.iter().map(largest_integer).fold(largest, i64::max);
         nodes.extend(&graph.node);
         for attr in nodes.drain(..).flat_map(|n| &n.attribute) {
             largest = attr.ints.iter().chain(&attr.i).copied().fold(largest, i64::max);
-            largest = attr.t.iter().map(integers).fold(largest, i64::max);
+            largest = attr.t.iter().map(largest_integer).fold(largest, i64::max);
             graphs.extend(attr.g.iter().chain(&attr.graphs));
         }
     }
@@ -132,29 +131,29 @@ fn modest(bytes: &[u8]) -> bool {
 }
 
 /// The largest element of a tensor of 64-bit integers.
-fn integers(tensor: &TensorProto) -> i64 {
+fn largest_integer(tensor: &TensorProto) -> i64 {
     let raw = tensor.raw_data.as_deref().unwrap_or_default().chunks_exact(8);
     let raw = raw.map(|c| i64::from_le_bytes(c.try_into().unwrap()));
-    let wide = tensor.data_type() == DataType::Int64 as i32;
-    let raw = raw.filter(|_| wide);
+    let is_int64 = tensor.data_type() == DataType::Int64 as i32;
+    let raw = raw.filter(|_| is_int64);
     raw.chain(tensor.int64_data.iter().copied()).max().unwrap_or(0)
 }
 
 #[test]
-fn damaged_models_are_survived() {
+fn damaged_models_do_not_panic() {
     let corpus: Vec<Vec<u8>> = files("corpus/onnx")
         .iter()
         .chain(&files("attacks"))
         .map(|f| std::fs::read(f).unwrap())
         .filter(|b| b.len() < 1 << 14)
         .collect();
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut rng = Xorshift(0x9e37_79b9_7f4a_7c15);
     let mut ran = 0;
     for _ in 0..600 {
-        let (a, b) = (dice.below(corpus.len()), dice.below(corpus.len()));
-        let bytes = damage(&corpus[a], &corpus[b], &mut dice);
-        if modest(&bytes) {
-            ran += usize::from(survive(&bytes));
+        let (a, b) = (rng.below(corpus.len()), rng.below(corpus.len()));
+        let bytes = mutate(&corpus[a], &corpus[b], &mut rng);
+        if has_small_integers(&bytes) {
+            ran += usize::from(import_and_run(&bytes));
         }
     }
     // Some must run; otherwise only the decoder is tested.

@@ -1,4 +1,4 @@
-//! Programs from script to results, at many shapes with one compilation.
+//! End-to-end tests from script to results, at many shapes with one compilation.
 
 use crate::common::{fails, iota, model, parse, read, run, tensor, try_model};
 use pliant::{CompileOptions, CompiledModule, Model, Value};
@@ -6,7 +6,7 @@ use pliant::{CompileOptions, CompiledModule, Model, Value};
 const SIZES: [i64; 8] = [0, 1, 2, 3, 7, 8, 31, 64];
 
 #[test]
-fn a_loop_function_of_the_script_runs_at_every_size() {
+fn hand_written_loop_functions_run_at_every_size() {
     let m = model(
         r#"
 @I.ir_module
@@ -105,7 +105,7 @@ class Module:
 }
 
 #[test]
-fn several_outputs_and_tuples() {
+fn functions_return_several_outputs_and_nested_tuples() {
     let m = model(
         r#"
 @I.ir_module
@@ -142,7 +142,7 @@ class Module:
     }
 }
 
-const PATTERNS: &str = r#"
+const DIM_EXPRESSIONS: &str = r#"
 @I.ir_module
 class Module:
     @R.function
@@ -154,8 +154,8 @@ class Module:
 "#;
 
 #[test]
-fn patterns_define_their_symbols() {
-    let m = model(PATTERNS);
+fn dim_expressions_define_their_symbols() {
+    let m = model(DIM_EXPRESSIONS);
     let shape = |a, b, c| {
         let result = m.run("main", &[iota(&[a]), iota(&[b]), iota(&[c])]).unwrap();
         result.as_shape().unwrap().to_vec()
@@ -166,8 +166,8 @@ fn patterns_define_their_symbols() {
 }
 
 #[test]
-fn patterns_that_do_not_fit_are_named() {
-    let m = model(PATTERNS);
+fn errors_name_dims_that_match_no_symbol_value() {
+    let m = model(DIM_EXPRESSIONS);
     let text = fails(&m, &[iota(&[7]), iota(&[5]), iota(&[14])]);
     assert_eq!(text, "main: 'a' dim 0 must equal n * 2 = 6 (from itself: no n fits), but is 7");
     let text = fails(&m, &[iota(&[6]), iota(&[0]), iota(&[14])]);
@@ -180,7 +180,7 @@ fn patterns_that_do_not_fit_are_named() {
 }
 
 #[test]
-fn a_dim_that_defines_no_symbol_is_refused() {
+fn dims_that_define_no_symbol_are_rejected() {
     let error = try_model(
         r#"
 @I.ir_module
@@ -195,7 +195,7 @@ class Module:
     assert!(text.contains("symbol 'n' is not defined here"), "{text}");
 }
 
-const TWO: &str = r#"
+const MATCHING_INPUTS: &str = r#"
 @I.ir_module
 class Module:
     @R.function
@@ -207,8 +207,8 @@ class Module:
 "#;
 
 #[test]
-fn wrong_inputs_are_named() {
-    let m = model(TWO);
+fn errors_name_wrong_inputs() {
+    let m = model(MATCHING_INPUTS);
     let four = iota(&[4]);
     let text = fails(&m, &[iota(&[2, 7]), iota(&[2, 9]), four.clone()]);
     assert_eq!(text, "main: 'mask' dim 1 must equal seq = 7 (from 'ids' dim 1), but is 9");
@@ -235,7 +235,7 @@ fn wrong_inputs_are_named() {
 }
 
 #[test]
-fn match_cast_checks_and_defines() {
+fn match_cast_checks_shapes_and_defines_symbols() {
     let m = model(
         r#"
 @I.ir_module
@@ -264,7 +264,7 @@ class Module:
 }
 
 #[test]
-fn branches_choose_at_run_time() {
+fn branches_are_chosen_at_run_time() {
     let m = model(
         r#"
 @I.ir_module
@@ -316,7 +316,7 @@ class Module:
 }
 
 #[test]
-fn sizes_that_overflow_are_errors() {
+fn size_overflow_is_an_error() {
     let m = model(
         r#"
 @I.ir_module
@@ -338,7 +338,7 @@ class Module:
 }
 
 #[test]
-fn divisions_by_zero_are_errors() {
+fn size_division_by_zero_is_an_error() {
     let m = model(
         r#"
 @I.ir_module
@@ -358,7 +358,7 @@ class Module:
 
 #[test]
 fn a_saved_program_runs_after_loading() {
-    let m = model(TWO);
+    let m = model(MATCHING_INPUTS);
     let bytes = m.compiled().to_bytes().unwrap();
     let loaded = Model::new(CompiledModule::from_bytes(&bytes).unwrap()).unwrap();
     assert_eq!(loaded.inputs(), m.inputs());
@@ -378,7 +378,9 @@ fn a_saved_program_runs_after_loading() {
 fn a_cancelled_compilation_stops() {
     let options = CompileOptions::default();
     options.cancel.cancel();
-    let error = Model::compile(parse(TWO), &options).err().expect("the compilation was cancelled");
+    let error = Model::compile(parse(MATCHING_INPUTS), &options)
+        .err()
+        .expect("the compilation was cancelled");
     assert_eq!(error.kind(), pliant::ErrorKind::Interrupted);
 }
 
@@ -433,7 +435,7 @@ def main(x: R.Object) -> R.Object:
 }
 
 #[test]
-fn static_programs_have_no_heap() {
+fn static_programs_allocate_no_shape_heap() {
     let m = model(
         r#"
 @I.ir_module

@@ -33,14 +33,14 @@ fn every_stage_parses_back_and_builds() {
         module = pass.apply(module, &ctx).unwrap_or_else(|e| panic!("{}: {e}", pass.name()));
         let text = pliant::print(&module);
         let name = pass.name();
-        let again = match pliant::parse(name, &text) {
+        let reparsed = match pliant::parse(name, &text) {
             Ok(script) => script.module,
             Err((error, sources)) => panic!("after {name}: {}\n{text}", error.render(&sources)),
         };
-        assert_eq!(pliant::print(&again), text, "after {name}");
-        pliant::verify(&again).unwrap_or_else(|e| panic!("after {name}: {e}\n{text}"));
-        let model = Model::compile(again, &CompileOptions::default())
-            .unwrap_or_else(|e| panic!("building what {name} made: {e}\n{text}"));
+        assert_eq!(pliant::print(&reparsed), text, "after {name}");
+        pliant::verify(&reparsed).unwrap_or_else(|e| panic!("after {name}: {e}\n{text}"));
+        let model = Model::compile(reparsed, &CompileOptions::default())
+            .unwrap_or_else(|e| panic!("building the module after {name}: {e}\n{text}"));
         assert_eq!(run(&model, &args), expected, "after {name}");
     }
 }
@@ -59,13 +59,13 @@ fn passes_are_idempotent() {
 }
 
 #[test]
-fn stages_can_be_asked_for() {
+fn stage_text_returns_every_kind_of_stage() {
     for stage in ["input", "LegalizeOps", "VMShapeLower", "loops", "bytecode"] {
         let text = pliant::stage_text(parse(PROGRAM), stage, true)
             .unwrap_or_else(|e| panic!("{stage}: {e}"));
         assert!(!text.is_empty(), "{stage}");
     }
-    let told = pliant::stage_text(parse(PROGRAM), "nonsense", true).unwrap_err().to_string();
-    assert!(told.contains("the stages are input, loops, bytecode"), "{told}");
+    let message = pliant::stage_text(parse(PROGRAM), "nonsense", true).unwrap_err().to_string();
+    assert!(message.contains("the stages are input, loops, bytecode"), "{message}");
     let _ = HEADER;
 }

@@ -1,7 +1,7 @@
-//! Data races: memory changes during a run, as if another thread wrote it. Results are arbitrary, but no access may
-//! leave a buffer.
+//! Data races: input memory changes during a run, as if another thread wrote it. Results are arbitrary, but no access
+//! may be outside a buffer.
 //!
-//! Each load of an index, size or condition gives a valid value or one far out of range
+//! Each load of an index, size or condition returns a valid value or one far out of range
 //! (`fuzz/src/targets/changing_memory.rs`), and tensors lie between guard pages. Each case runs in a child process, since a
 //! failure ends the process.
 
@@ -17,18 +17,20 @@ use crate::corpora::targets::guarded_memory::Guarded;
 use crate::corpora::targets::kernels;
 use cases::{CASES, Case, Group, Input};
 
-/// The environment variable that names the case of a child.
+/// The environment variable with the name of the case that a child process runs.
 const CASE: &str = "PLIANT_RACE";
-/// Values out of range, as indices and as sizes.
-const FAR: [i64; 4] = [1 << 20, -(1 << 20), 1 << 30, -(1 << 30)];
+/// Values that are out of range as indices and as sizes.
+const OUT_OF_RANGE: [i64; 4] = [1 << 20, -(1 << 20), 1 << 30, -(1 << 30)];
 /// Bytes of the guard region on each side of a tensor.
-const MARGIN: usize = 16 << 20;
+const GUARD_BYTES: usize = 16 << 20;
+/// The number of runs of a program.
 const RUNS: usize = 400;
+/// The number of calls of a kernel.
 const CALLS: usize = 40;
 
-/// Runs a case in a child process; describes the failure, if any.
+/// Runs a case in a child process. Returns a description of the failure, if any.
 fn failure(name: &str) -> Option<String> {
-    // The states of changing memory are leaked.
+    // `changing_memory` leaks its state.
     let sanitizer = std::env::var("ASAN_OPTIONS").unwrap_or_default() + ":detect_leaks=0";
     let child = Command::new(std::env::current_exe().expect("the test's own path"))
         .args(["--exact", "races::child", "--ignored", "--quiet"])
@@ -41,44 +43,49 @@ fn failure(name: &str) -> Option<String> {
 }
 
 /// Fails unless all cases succeed.
-fn all(names: impl Iterator<Item = String>) {
+fn assert_all_pass(names: impl Iterator<Item = String>) {
     let failed: Vec<String> = names.filter_map(|name| failure(&name)).collect();
-    assert!(failed.is_empty(), "{} cases left a buffer:\n{}", failed.len(), failed.join("\n"));
+    assert!(
+        failed.is_empty(),
+        "{} cases accessed memory outside a buffer:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
 }
 
-fn group(group: Group) {
-    all(CASES.iter().filter(|c| c.group == group).map(|c| c.name.to_string()));
+fn run_group(group: Group) {
+    assert_all_pass(CASES.iter().filter(|c| c.group == group).map(|c| c.name.to_string()));
 }
 
 #[test]
 fn loop_functions_stay_inside_buffers_that_change() {
-    group(Group::Loops);
+    run_group(Group::Loops);
 }
 
 #[test]
 fn operators_stay_inside_buffers_that_change() {
-    group(Group::Operators);
+    run_group(Group::Operators);
 }
 
 #[test]
 fn builtins_stay_inside_buffers_that_change() {
-    group(Group::Builtins);
+    run_group(Group::Builtins);
 }
 
 #[test]
 fn calls_of_kernels_stay_inside_buffers_that_change() {
-    // Slice functions differ only in their types and functions, so one is enough.
-    let alike = |name: &str| name.starts_with("pliant_vec_");
+    // Slice functions access memory in the same way, so one is tested for all.
+    let is_slice_function = |name: &str| name.starts_with("pliant_vec_");
     let names = kernels::names().into_iter();
-    let names = names.filter(|name| !alike(name) || name.ends_with("_exp_f32"));
-    all(names.map(String::from));
+    let names = names.filter(|name| !is_slice_function(name) || name.ends_with("_exp_f32"));
+    assert_all_pass(names.map(String::from));
 }
 
 #[test]
 #[ignore = "started by the other tests, with the case to run"]
 fn child() {
     let Ok(name) = std::env::var(CASE) else { return };
-    // Changing sizes request much memory, and refusing it is faster than zeroing it.
+    // Out-of-range sizes request much memory. Refusing it is faster than zeroing it.
     pliant::set_memory_limit(Some(64 << 20));
     match CASES.iter().find(|case| case.name == name) {
         Some(case) => race(case),
@@ -86,11 +93,11 @@ fn child() {
     }
 }
 
-/// A tensor between guard pages, and its memory.
+/// A zeroed tensor between guard pages, and the address of its data.
 fn tensor(input: &Input) -> (Tensor, *mut u8) {
     let count: i64 = input.shape.iter().product();
     let bytes = count as usize * input.dtype.size();
-    let mut memory = Guarded::with_margin(bytes, MARGIN);
+    let mut memory = Guarded::with_margin(bytes, GUARD_BYTES);
     memory.place(bytes, true);
     let data = memory.as_ptr();
     // SAFETY: the memory has `bytes` bytes, which belong to a new mapping.
@@ -100,6 +107,7 @@ fn tensor(input: &Input) -> (Tensor, *mut u8) {
     (Tensor::from_storage(storage, 0, input.shape, input.dtype).expect("it fits"), data)
 }
 
+/// Runs a program repeatedly while its inputs change.
 fn race(case: &Case) {
     let text = format!("{}{}", crate::common::HEADER, case.script());
     let script = pliant::parse("race.py", &text);
@@ -113,7 +121,7 @@ fn race(case: &Case) {
             let size = input.dtype.size();
             for i in 0..tensor.numel() {
                 let (at, right) = (data.wrapping_add(i * size), valid.of(i));
-                values.push(ChangingValue { at, size, right, wrong: FAR });
+                values.push(ChangingValue { at, size, right, wrong: OUT_OF_RANGE });
             }
         }
         args.push(Value::Tensor(tensor));
@@ -124,7 +132,7 @@ fn race(case: &Case) {
     assert!(first.is_ok(), "the run fails with valid values: {first:?}");
     let run = || {
         for _ in 0..RUNS {
-            // Errors are expected: values are out of range.
+            // Errors are expected, since some values are out of range.
             let _ = model.run("main", &args);
         }
     };

@@ -1,7 +1,7 @@
-//! Outputs that a graph function has not allocated itself: parameters and their aliases, fields
-//! and views, results of calls and branches. Before a loop function writes to one, the VM checks
-//! that it shares no memory with the other operands. Outputs that the function allocates have
-//! their own memory.
+//! Alias checks of outputs that a graph function has not allocated itself: parameters and their
+//! aliases, tuple fields and views, results of calls and branches. Before a loop function writes to
+//! such an output, the VM checks that it overlaps no other operand. Outputs that the function
+//! allocates have their own memory and need no check.
 
 use pliant_exec::{LoopFuncInfo, LoopFuncParam, Reg};
 use pliant_ir::relax::visit::bindings;
@@ -16,12 +16,12 @@ use super::FunctionGen;
 pub(super) fn allocated(func: &Function) -> FxHashSet<Var> {
     let mut found = FxHashSet::default();
     for (_, b) in bindings(func) {
-        let own = match func.expr(b.value) {
+        let is_allocated = match func.expr(b.value) {
             ExprData::Call { callee: Callee::Op(op), .. } => *op == VM_ALLOC_TENSOR,
             ExprData::Var(v) => found.contains(v),
             _ => false,
         };
-        if own {
+        if is_allocated {
             found.insert(b.var);
         }
     }
@@ -29,8 +29,8 @@ pub(super) fn allocated(func: &Function) -> FxHashSet<Var> {
 }
 
 impl FunctionGen<'_> {
-    /// Emits checks of the memory that a call of a loop function writes to.
-    pub(super) fn check_given(
+    /// Emits the alias checks for a call of a loop function.
+    pub(super) fn check_output_aliases(
         &mut self,
         kernel: &LoopFuncInfo,
         args: &[Expr],
@@ -38,17 +38,17 @@ impl FunctionGen<'_> {
     ) -> Result<(), PassError> {
         let pairs = || args.iter().copied().zip(&kernel.args).enumerate();
         for (i, (output, kind)) in pairs() {
-            if !self.is_given(output, kind) {
+            if !self.is_external_output(output, kind) {
                 continue;
             }
             for (j, (other, kind)) in pairs() {
                 // A pair of outputs is checked once, for the first of them.
-                let seen = j < i && self.is_given(other, kind);
+                let seen = j < i && self.is_external_output(other, kind);
                 if let LoopFuncParam::Tensor { strided, .. } = kind
                     && i != j
                     && !seen
                 {
-                    self.check_apart([output, other], *strided, temps)?;
+                    self.emit_alias_check([output, other], *strided, temps)?;
                 }
             }
         }
@@ -56,12 +56,15 @@ impl FunctionGen<'_> {
     }
 
     /// Whether an operand is written to and was not allocated by this function.
-    fn is_given(&self, e: Expr, kind: &LoopFuncParam) -> bool {
-        let own = matches!(self.func.expr(e), ExprData::Var(v) if self.allocated.contains(v));
-        matches!(kind, LoopFuncParam::Tensor { written: true, .. }) && !own
+    fn is_external_output(&self, e: Expr, kind: &LoopFuncParam) -> bool {
+        let is_allocated =
+            matches!(self.func.expr(e), ExprData::Var(v) if self.allocated.contains(v));
+        matches!(kind, LoopFuncParam::Tensor { written: true, .. }) && !is_allocated
     }
 
-    fn check_apart(
+    /// Emits a check that a pair of operands does not overlap. `strided` if the loop function
+    /// accepts strides for the second one.
+    fn emit_alias_check(
         &mut self,
         pair: [Expr; 2],
         strided: bool,

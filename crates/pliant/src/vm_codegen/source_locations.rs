@@ -7,8 +7,8 @@ use pliant_ir::relax::Binding;
 use super::FunctionGen;
 
 impl FunctionGen<'_> {
-    /// The source locations of bindings. A binding that lowering inserted precedes the binding it
-    /// is for, and gets the location of that binding.
+    /// The source locations of bindings. A binding that lowering inserted has none, and gets that
+    /// of the binding after it, for which it was inserted.
     pub(super) fn spans(&self, bindings: &[Binding]) -> Vec<Span> {
         let mut spans: Vec<Span> = bindings.iter().map(|b| self.func.var(b.var).span).collect();
         for i in (1..spans.len()).rev() {
@@ -19,13 +19,13 @@ impl FunctionGen<'_> {
         spans
     }
 
-    /// Sets the source location of the following instructions. If it is unknown, they keep the
-    /// previous location.
-    pub(super) fn at(&mut self, span: Span) {
+    /// Sets the source location of the following instructions. An unknown location leaves the
+    /// previous one in effect.
+    pub(super) fn set_location(&mut self, span: Span) {
         let Some(sources) = self.sources else { return };
         if let Some(nodes) = sources.nodes(span) {
-            let place = (&*nodes, NODE, NODE);
-            self.exec.set_lines((!nodes.is_empty()).then_some(place));
+            let location = (&*nodes, NODE, NODE);
+            self.exec.set_lines((!nodes.is_empty()).then_some(location));
         } else if let Some((file, line, last)) = sources.lines(span) {
             self.exec.set_lines(Some((file, line, last)));
         }

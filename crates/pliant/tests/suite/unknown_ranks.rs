@@ -20,7 +20,7 @@ def main(x: R.Tensor, y: R.Tensor) -> R.Object:
 "#;
 
 #[test]
-fn ranks_types_and_shapes_of_all_kinds() {
+fn operators_accept_any_rank_dtype_and_shape() {
     for exec_mode in [ExecMode::Bytecode, ExecMode::Compiled] {
         let options = CompileOptions { exec_mode, ..CompileOptions::default() };
         let m = Model::compile(parse(CHAIN), &options).unwrap_or_else(|e| panic!("{e}"));
@@ -44,7 +44,7 @@ fn ranks_types_and_shapes_of_all_kinds() {
 }
 
 #[test]
-fn programs_are_made_for_ranks_and_types_never_for_sizes() {
+fn operator_programs_are_compiled_per_rank_and_dtype_not_per_size() {
     let m = model(
         r#"
 @R.function
@@ -60,9 +60,9 @@ def main(x: R.Tensor) -> R.Object:
 }
 
 #[test]
-fn values_of_unknown_rank_go_everywhere() {
-    let pick: pliant_vm::PackedFunc = Arc::new(|args: &[Value]| Ok(args[0].clone()));
-    pliant_vm::register_func("test.unknown.same", pick, true);
+fn tensors_of_unknown_rank_pass_through_every_construct() {
+    let identity: pliant_vm::PackedFunc = Arc::new(|args: &[Value]| Ok(args[0].clone()));
+    pliant_vm::register_func("test.unknown.same", identity, true);
     let m = model(
         r#"
 @R.function(pure=False)
@@ -116,15 +116,18 @@ def main(x: R.Tensor(("n",), "float32"), turns: R.Prim("int64"), both: R.Tensor(
         distinct.sort_by(f32::total_cmp);
         distinct.dedup();
         assert_eq!(read(&fields[2]), (vec![distinct.len() as i64], distinct));
-        let found = s.iter().filter(|&&v| v != 0.0).count() as i64;
-        assert_eq!(fields[3].as_tensor().expect("a tensor").shape(), [shape.len() as i64, found]);
+        let nonzero_count = s.iter().filter(|&&v| v != 0.0).count() as i64;
+        assert_eq!(
+            fields[3].as_tensor().expect("a tensor").shape(),
+            [shape.len() as i64, nonzero_count]
+        );
         assert_eq!(read(&fields[4]), (vec![last], s.clone()));
         assert_eq!(read(&fields[5]), (vec![last], s));
     }
 }
 
 #[test]
-fn saved_programs_keep_the_calls() {
+fn saved_programs_keep_operator_calls() {
     let module = parse(
         r#"
 @R.function
@@ -151,11 +154,11 @@ def main(x: R.Tensor, n: R.Shape(["k"])) -> R.Object:
 }
 
 #[test]
-fn foreign_descriptions_and_operands_are_refused() {
+fn invalid_call_texts_and_operands_are_rejected() {
     pliant::register_library();
     let call = pliant_vm::get_func("pliant.call_operator").expect("it is registered");
     let x = || iota(&[2]);
-    let refused = |args: &[Value]| call(args).expect_err("it is refused").to_string();
+    let rejection = |args: &[Value]| call(args).expect_err("it is rejected").to_string();
     let nested = (0..100).fold(x(), |inner, _| Value::tuple([inner]));
     for args in [
         vec![],
@@ -168,14 +171,14 @@ fn foreign_descriptions_and_operands_are_refused() {
         vec![Value::str("relax.exp"), Value::str("R.exp(a0)"), Value::str("text")],
         vec![Value::str("relax.concat"), Value::str("R.concat(a0)"), nested],
     ] {
-        assert!(!refused(&args).is_empty());
+        assert!(!rejection(&args).is_empty());
     }
-    let again = call(&[Value::str("relax.exp"), Value::str("R.exp(a0)"), x()]);
-    assert_eq!(read(&again.unwrap_or_else(|e| panic!("{e}"))).0, [2]);
+    let valid_call = call(&[Value::str("relax.exp"), Value::str("R.exp(a0)"), x()]);
+    assert_eq!(read(&valid_call.unwrap_or_else(|e| panic!("{e}"))).0, [2]);
 }
 
 #[test]
-fn threads_share_what_is_made() {
+fn threads_share_operator_programs() {
     let m = model(CHAIN);
     std::thread::scope(|scope| {
         for t in 0..4 {
