@@ -17,22 +17,22 @@ use pliant::RunOptions;
     version,
     max_term_width = 100,
     after_help = "Examples:
-  pliant check model.onnx                                   everything that is in the way, in one report
+  pliant check model.onnx                                   report all problems at once
   pliant run model.onnx --input x=x.npy --save y.npy
   pliant bench model.onnx --shape batch=1..32,seq=16..512 --plot times.png
   pliant compile model.onnx -o model.plx && pliant run model.plx --shape batch=4,seq=100
   pliant diff model.onnx --against onnxruntime --shape batch=2
 
-Exit codes: 0 success, 1 a model, an input or a file is wrong or a comparison differs, 2 the command line
-is wrong, 70 a bug of the compiler, 124 a run exceeded --time-limit, 130 interrupted."
+Exit codes: 0 success, 1 an error in a model, an input or a file, or a comparison that differs, 2 an error
+in the command line, 70 a bug of the compiler, 124 a run exceeded --time-limit, 130 interrupted."
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Subcommand)]
 pub enum Command {
     /// Report everything that prevents models and scripts from being compiled.
@@ -43,7 +43,7 @@ pub enum Command {
     Run(RunArgs),
     /// Time a model over a range of shapes.
     Bench(BenchArgs),
-    /// Print which parts of a model run in kernels, which do not and why, and which loops are slow.
+    /// Print which calls of a model run in kernels, which stay loops and why, and which loops are slow.
     Explain(ExplainArgs),
     /// Print a stage of the compilation of a model.
     Dump(DumpArgs),
@@ -51,13 +51,13 @@ pub enum Command {
     Opt(OptArgs),
     /// Compare an ONNX model with another runtime and find the first node that differs.
     Diff(DiffArgs),
-    /// Show where the time of a run is spent, by kernel.
+    /// Show the time of a run by function.
     Profile(ProfileArgs),
     /// Measure the peak rates, bandwidths and worker team latencies of this machine.
     Hwbench(HwbenchArgs),
 }
 
-/// How to compile.
+/// Options of the compilation.
 #[derive(Args)]
 pub struct BuildArgs {
     /// The target of code generation.
@@ -75,7 +75,8 @@ pub struct BuildArgs {
     /// Write every stage of the compilation into this directory.
     #[arg(long, value_name = "DIR")]
     pub dump_ir: Option<PathBuf>,
-    /// Allow an ONNX model to fix symbols that it or --shape declares; otherwise this is an error.
+    /// Allow the import of an ONNX model to specialise declared symbols to a fixed size; otherwise
+    /// this is an error.
     #[arg(long)]
     pub allow_specialization: bool,
     /// Print the time of each phase.
@@ -83,24 +84,24 @@ pub struct BuildArgs {
     pub timing: bool,
 }
 
-/// What to run, and with which inputs.
+/// Options of a run: the function and its inputs.
 #[derive(Args)]
 pub struct FeedArgs {
     /// The function to run.
     #[arg(long, default_value = "main")]
     pub func: String,
-    /// An input from a NumPy file. May be repeated: the same name again is the next tensor of a
+    /// An input from a NumPy file. May be repeated; repeating a name adds the next tensor of a
     /// sequence.
     #[arg(long = "input", value_name = "NAME=FILE.npy")]
     pub inputs: Vec<String>,
-    /// The values of symbols, for inputs that are missing: `batch=4,seq=128`.
+    /// The values of symbols, for generated inputs: `batch=4,seq=128`.
     #[arg(long = "shape", value_name = "SYMBOL=N,...")]
     pub shapes: Vec<String>,
-    /// The values of inputs that are missing.
+    /// The values of generated inputs, which are those without --input.
     #[arg(long, value_enum, default_value_t = Fill::Random)]
     pub fill: Fill,
-    /// Stop each run of the model that takes longer, with exit code 124. Compilation is not
-    /// limited.
+    /// The time limit of each run of the model; exceeding it gives exit code 124. It does not apply
+    /// to the compilation.
     #[arg(long, value_name = "SECONDS", value_parser = time_limit)]
     pub time_limit: Option<Duration>,
 }
@@ -112,10 +113,10 @@ impl FeedArgs {
     }
 }
 
-/// The values of inputs that are missing.
+/// The values of generated inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Fill {
-    /// Pseudo-random numbers in [0, 1), the same in every run; integers 0 and 1.
+    /// Pseudo-random numbers in [0, 1), the same in every run; for integers, 0 or 1.
     Random,
     /// Zeros.
     Zeros,
@@ -131,7 +132,7 @@ pub struct ExplainArgs {
     /// The model.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
-    /// How to compile it.
+    /// Options of the compilation.
     #[command(flatten)]
     pub build: BuildArgs,
 }
@@ -178,7 +179,7 @@ their nodes, and the rules of ONNX that the file breaks. For a script it lists e
 
 Examples:
   pliant check model.onnx
-  pliant check model.onnx --reduce problems/     a small model for each problem, to report it with
+  pliant check model.onnx --reduce problems/     write a minimal model for each problem
   pliant check *.onnx kernels.py"
 )]
 pub struct CheckArgs {
@@ -188,7 +189,8 @@ pub struct CheckArgs {
     /// For each problem of an ONNX file, write a minimal model that shows it into this directory.
     #[arg(long, value_name = "DIR")]
     pub reduce: Option<PathBuf>,
-    /// Only note it if an ONNX model fixes symbols that it declares; otherwise this is a problem.
+    /// Only note it if the import of an ONNX model specialises declared symbols; otherwise this is a
+    /// problem.
     #[arg(long)]
     pub allow_specialization: bool,
 }
@@ -196,8 +198,8 @@ pub struct CheckArgs {
 /// Arguments of `pliant compile`.
 #[derive(Args)]
 #[command(
-    after_help = "The program keeps every symbolic dimension: it runs at all shapes, here or on another machine. With
---shape, a symbol of one size becomes that number, and one of a range is checked when the program runs.
+    after_help = "The program keeps every symbolic dimension, so it runs at all shapes, on this or another machine. With
+--shape, a symbol with one size becomes that constant; a symbol with a range is checked at run time.
 
 Examples:
   pliant compile model.onnx -o model.plx --timing
@@ -213,7 +215,7 @@ pub struct CompileArgs {
     /// The known values or ranges of symbols of an ONNX model.
     #[arg(long = "shape", value_name = "SYMBOL=N,SYMBOL=A..B,...")]
     pub shapes: Vec<String>,
-    /// How to compile.
+    /// Options of the compilation.
     #[command(flatten)]
     pub build: BuildArgs,
 }
@@ -238,7 +240,7 @@ pub struct RunArgs {
     /// Run this many times and print the times.
     #[arg(long, value_name = "N")]
     pub repeat: Option<NonZeroU32>,
-    /// How to compile.
+    /// Options of the compilation.
     #[command(flatten)]
     pub build: BuildArgs,
 }
@@ -246,8 +248,8 @@ pub struct RunArgs {
 /// Arguments of `pliant bench`.
 #[derive(Args)]
 #[command(
-    after_help = "A range A..B takes A, its doubles, and B; A..B:STEP takes steps; a symbol that is given several
-times takes each value. All combinations are run, with one compilation.
+    after_help = "A range A..B contains A, its doubles, and B; A..B:STEP contains A and every STEP after it. A symbol
+that occurs several times takes all its values. All combinations are run with one compilation.
 
 Examples:
   pliant bench model.onnx --shape batch=1..32,seq=16..512
@@ -269,27 +271,28 @@ pub struct BenchArgs {
     /// Write the measurements as JSON.
     #[arg(long, value_name = "FILE.json")]
     pub json: Option<PathBuf>,
-    /// Plot the medians over the sizes.
-    #[arg(long, value_name = "FILE.png", value_parser = picture)]
+    /// Plot the medians against the sizes.
+    #[arg(long, value_name = "FILE.png", value_parser = png_path)]
     pub plot: Option<PathBuf>,
-    /// How to compile.
+    /// Options of the compilation.
     #[command(flatten)]
     pub build: BuildArgs,
 }
 
+/// A tolerance, which is not negative.
 fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(t) if t.is_finite() && t >= 0.0 => Ok(t),
-        _ => Err("expected a number that is not negative".into()),
+        _ => Err("expected a finite number that is not negative".into()),
     }
 }
 
 /// The path of a plot, which must be a PNG file.
-fn picture(text: &str) -> Result<PathBuf, String> {
+fn png_path(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
         true => Ok(path),
-        false => Err("pictures are PNG files: give a name that ends with .png".into()),
+        false => Err("plots are PNG files: use a name that ends with .png".into()),
     }
 }
 
@@ -320,7 +323,7 @@ pub struct DumpArgs {
     /// loop functions) or `bytecode`.
     #[arg(long, default_value = "bytecode")]
     pub stage: String,
-    /// Omit the weights. The text then does not parse back.
+    /// Omit the weights; the text then does not parse back.
     #[arg(long)]
     pub no_constants: bool,
 }
@@ -337,8 +340,8 @@ pub enum Peer {
 /// Arguments of `pliant diff`.
 #[derive(Args)]
 #[command(
-    after_help = "The peers run in a Python that has them: the one of the wheel, else --python, $PLIANT_PYTHON or
-python3. When a result differs, both sides give the value of every node, and the first that differs is told.
+    after_help = "The peer runs in a Python interpreter in which it is installed: --python, $PLIANT_PYTHON or python3. If an
+output differs, the results of all nodes are compared, and the first node that differs is reported.
 
 Examples:
   pliant diff model.onnx --against onnxruntime --shape batch=2,seq=16
@@ -363,7 +366,7 @@ pub struct DiffArgs {
     /// The Python interpreter that runs the peer.
     #[arg(long, value_name = "PROGRAM")]
     pub python: Option<PathBuf>,
-    /// How to compile.
+    /// Options of the compilation.
     #[command(flatten)]
     pub build: BuildArgs,
 }
@@ -384,18 +387,18 @@ pub struct ProfileArgs {
     /// Number of functions to show.
     #[arg(long, default_value = "20", value_name = "N")]
     pub top: NonZeroUsize,
-    /// How to compile.
+    /// Options of the compilation.
     #[command(flatten)]
     pub build: BuildArgs,
 }
 
 /// Arguments of `pliant hwbench`.
 #[derive(Args)]
-#[command(after_help = "Other programs that run meanwhile take their share of what is measured.
+#[command(after_help = "Other programs that run at the same time lower the measured rates.
 
 Example: pliant hwbench --threads 2")]
 pub struct HwbenchArgs {
-    /// The maximum number of threads to measure with; by default all that this process may use.
+    /// The maximum number of threads to measure with; default: all that this process may use.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
 }

@@ -1,4 +1,4 @@
-//! Inputs of a run, from files or generated for the values of the symbols.
+//! The inputs of a run, which are read from files or generated for the sizes of the symbols.
 
 use std::path::Path;
 
@@ -9,9 +9,10 @@ use crate::args::{FeedArgs, Fill};
 use crate::shapes::{self, Axis, Point};
 use crate::{Failure, npy};
 
-/// The inputs that the command line gives.
+/// The inputs that the command line specifies.
 pub struct Feed<'a> {
     args: &'a FeedArgs,
+    /// Names of inputs with their files.
     files: Vec<(&'a str, &'a str)>,
     /// The sizes of the symbols.
     pub axes: Vec<Axis>,
@@ -40,7 +41,7 @@ impl<'a> Feed<'a> {
     /// # Errors
     /// If a symbol has several sizes.
     pub fn only_point(&self) -> Result<Point, Failure> {
-        let one = |axis: &Axis| match axis.sizes[..] {
+        let single_size = |axis: &Axis| match axis.sizes[..] {
             [size] => Ok((axis.symbol.clone(), size)),
             _ => Err(Failure::new(format!(
                 "error: --shape: '{}' has {} sizes here; ranges are for `pliant bench`",
@@ -48,7 +49,7 @@ impl<'a> Feed<'a> {
                 axis.sizes.len()
             ))),
         };
-        self.axes.iter().map(one).collect()
+        self.axes.iter().map(single_size).collect()
     }
 
     /// The arguments of the function, in order.
@@ -70,18 +71,18 @@ impl<'a> Feed<'a> {
                 )));
             }
         }
-        self.known_symbols(signature)?;
+        self.check_symbols(signature)?;
         let mut seed = 0x9e37_79b9_7f4a_7c15u64;
         let mut values = Vec::with_capacity(names.len());
         for (input, name) in signature.inputs.iter().zip(&names) {
             let files = self.files.iter().filter(|(n, _)| n == name || *n == input.name);
             values.push(match files.map(|(_, path)| *path).collect::<Vec<_>>()[..] {
-                [] => make(input, name, point, self.args.fill, &mut seed)?,
-                // An input without an element type is a sequence, which may have one element.
+                [] => generate_input(input, name, point, self.args.fill, &mut seed)?,
+                // An input without an element type is a sequence, even if it has one file.
                 [path] if input.dtype.is_some() => Value::Tensor(read(path)?),
-                [_, again, ..] if input.dtype.is_some() => {
+                [_, second, ..] if input.dtype.is_some() => {
                     return Err(Failure::new(format!(
-                        "error: --input {name}={again}: '{name}' is given already"
+                        "error: --input {name}={second}: '{name}' has a file already"
                     )));
                 }
                 ref paths => {
@@ -94,8 +95,8 @@ impl<'a> Feed<'a> {
         Ok(values)
     }
 
-    /// Refuses sizes of symbols that no input has, since they would have no effect.
-    fn known_symbols(&self, signature: &Signature) -> Result<(), Failure> {
+    /// Rejects sizes of symbols that no input has, since they would have no effect.
+    fn check_symbols(&self, signature: &Signature) -> Result<(), Failure> {
         let mut known = Vec::new();
         for dim in signature.inputs.iter().filter_map(|i| i.shape.as_ref()).flatten() {
             if let Dim::Symbolic(text) = dim {
@@ -110,12 +111,14 @@ impl<'a> Feed<'a> {
         let Some(axis) = self.axes.iter().find(|a| !known.contains(&a.symbol)) else {
             return Ok(());
         };
-        let told = match known.is_empty() {
+        let available = match known.is_empty() {
             true => "all its sizes are fixed".into(),
             false => format!("it has: {}", known.join(", ")),
         };
         let (symbol, name) = (&axis.symbol, &signature.name);
-        Err(Failure::new(format!("error: --shape: '{name}' has no symbol '{symbol}' ({told})")))
+        Err(Failure::new(format!(
+            "error: --shape: '{name}' has no symbol '{symbol}' ({available})"
+        )))
     }
 }
 
@@ -123,22 +126,25 @@ fn read(path: &str) -> Result<Tensor, Failure> {
     npy::read(Path::new(path)).map_err(|why| Failure::new(format!("error: {why}")))
 }
 
-/// Generates an input with the given sizes.
-fn make(
+/// Generates an input for the sizes of the symbols in `point`.
+fn generate_input(
     input: &ValueInfo,
     name: &str,
     point: &[(String, i64)],
     fill: Fill,
     seed: &mut u64,
 ) -> Result<Value, Failure> {
-    let missing = |what: String| {
-        Failure::new(format!("error: parameter '{name}' of type {} has no value: {what}", input.ty))
+    let missing = |reason: String| {
+        Failure::new(format!(
+            "error: parameter '{name}' of type {} has no value: {reason}",
+            input.ty
+        ))
     };
     let (Some(shape), Some(dtype)) = (&input.shape, &input.dtype) else {
-        let text = "give it with --input {name}=FILE.npy, once for each tensor of a sequence";
+        let text = "pass --input {name}=FILE.npy, once for each tensor of a sequence";
         return Err(missing(text.replace("{name}", name)));
     };
-    let (mut dims, mut lacks) = (Vec::with_capacity(shape.len()), Vec::new());
+    let (mut dims, mut missing_sizes) = (Vec::with_capacity(shape.len()), Vec::new());
     for dim in shape {
         dims.push(match dim {
             Dim::Constant(value) => Ok(*value),
@@ -146,8 +152,8 @@ fn make(
                 let size = evaluate_dim(text, &mut |symbol| {
                     let known = point.iter().find(|(s, _)| s == symbol).map(|(_, n)| *n);
                     let size = format!("{symbol}=N");
-                    if known.is_none() && !lacks.contains(&size) {
-                        lacks.push(size);
+                    if known.is_none() && !missing_sizes.contains(&size) {
+                        missing_sizes.push(size);
                     }
                     known
                 });
@@ -155,25 +161,26 @@ fn make(
             }
         });
     }
-    if !lacks.is_empty() {
-        let sizes = lacks.join(",");
-        return Err(missing(format!("give --shape {sizes}, or --input {name}=FILE.npy")));
+    if !missing_sizes.is_empty() {
+        let sizes = missing_sizes.join(",");
+        return Err(missing(format!("pass --shape {sizes}, or --input {name}=FILE.npy")));
     }
     let sizes = dims.into_iter().collect::<Result<Vec<i64>, &String>>();
-    let dims = sizes.map_err(|text| missing(format!("{text} is no size here")))?;
+    let dims = sizes.map_err(|text| missing(format!("its dim {text} is not a valid size")))?;
     let dtype: DType =
-        dtype.parse().map_err(|_| missing(format!("the dtype {dtype} is not known")))?;
-    let tensor = filled(&dims, dtype, fill, seed).map_err(missing)?;
+        dtype.parse().map_err(|_| missing(format!("its data type {dtype} is unknown")))?;
+    let tensor = filled_tensor(&dims, dtype, fill, seed).map_err(missing)?;
     Ok(Value::Tensor(tensor))
 }
 
-fn filled(dims: &[i64], dtype: DType, fill: Fill, seed: &mut u64) -> Result<Tensor, String> {
+/// A tensor of that shape with generated values.
+fn filled_tensor(dims: &[i64], dtype: DType, fill: Fill, seed: &mut u64) -> Result<Tensor, String> {
     let zeros = Tensor::zeros(dims, dtype).map_err(|e| e.to_string())?;
     if fill == Fill::Zeros {
         return Ok(zeros);
     }
     let mut next = || {
-        // Vigna's xorshift generator, which is sufficient to fill inputs.
+        // A xorshift random number generator.
         *seed ^= *seed << 13;
         *seed ^= *seed >> 7;
         *seed ^= *seed << 17;
@@ -186,19 +193,20 @@ fn filled(dims: &[i64], dtype: DType, fill: Fill, seed: &mut u64) -> Result<Tens
     };
     let mut bytes = Vec::with_capacity(zeros.nbytes());
     for _ in 0..zeros.numel() {
-        encode(next(), dtype, &mut bytes);
+        push_element(next(), dtype, &mut bytes);
     }
     Tensor::from_bytes(dims, dtype, &bytes).map_err(|e| e.to_string())
 }
 
-fn encode(value: f64, dtype: DType, out: &mut Vec<u8>) {
+/// Appends the bytes of a value as an element of that type.
+fn push_element(value: f64, dtype: DType, out: &mut Vec<u8>) {
     match dtype {
         DType::Float64 => out.extend(value.to_ne_bytes()),
         DType::Float32 => out.extend((value as f32).to_ne_bytes()),
         DType::BFloat16 => {
             out.extend(((value as f32).to_bits().wrapping_shr(16) as u16).to_ne_bytes())
         }
-        DType::Float16 => out.extend(half_bits(value).to_ne_bytes()),
+        DType::Float16 => out.extend(float16_bits(value).to_ne_bytes()),
         _ => {
             let bytes = (value as i64).to_le_bytes();
             out.extend(&bytes[..dtype.size()]);
@@ -206,8 +214,8 @@ fn encode(value: f64, dtype: DType, out: &mut Vec<u8>) {
     }
 }
 
-/// The bits of a float16, rounded down, for values in [0, 1].
-fn half_bits(value: f64) -> u16 {
+/// The bits of a value in [0, 1], rounded down to float16.
+fn float16_bits(value: f64) -> u16 {
     if value < 2f64.powi(-14) {
         return (value * 2f64.powi(24)) as u16;
     }
@@ -221,17 +229,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn made_inputs_have_the_shape_and_type_asked_for() {
+    fn generated_inputs_have_the_requested_shape_and_type() {
         let mut seed = 1;
         for dtype in DType::all() {
-            let ones = filled(&[2, 3], dtype, Fill::Ones, &mut seed).unwrap();
+            let ones = filled_tensor(&[2, 3], dtype, Fill::Ones, &mut seed).unwrap();
             assert_eq!(ones.to_f64_vec().unwrap(), [1.0; 6], "{dtype}");
-            let random = filled(&[50], dtype, Fill::Random, &mut seed).unwrap();
+            let random = filled_tensor(&[50], dtype, Fill::Random, &mut seed).unwrap();
             assert!(
                 random.to_f64_vec().unwrap().iter().all(|v| (0.0..=1.0).contains(v)),
                 "{dtype}"
             );
         }
-        assert!(filled(&[-1], DType::Float32, Fill::Ones, &mut seed).is_err());
+        assert!(filled_tensor(&[-1], DType::Float32, Fill::Ones, &mut seed).is_err());
     }
 }

@@ -1,13 +1,13 @@
 //! The command line: `pliant check | compile | run | bench | explain | dump | opt | diff | profile
-//! | hwbench`, on top of the facade.
+//! | hwbench`, a frontend of the crate `pliant`.
 //!
-//! Exit codes: 0 success, 1 the program, an input or a file is wrong or a comparison differs, 2 the
-//! command line is wrong, 70 a bug of the compiler, 124 a run exceeded its time limit, 130
-//! interrupted. Results go to standard output, everything else to standard error.
+//! Exit codes: 0 success, 1 an error in the program, an input or a file, or a comparison that
+//! differs, 2 an error in the command line, 70 a bug of the compiler, 124 a run exceeded its time
+//! limit, 130 interrupted. Results go to standard output, everything else to standard error.
 
 mod args;
 mod commands;
-mod facts;
+mod declared_symbols;
 mod inputs;
 mod npy;
 mod peer;
@@ -26,18 +26,18 @@ use crate::args::{Cli, Command};
 
 /// Success.
 pub const EXIT_OK: i32 = 0;
-/// The program, an input or a file is wrong.
+/// An error in the program, an input or a file, or a comparison that differs.
 pub const EXIT_FAILED: i32 = 1;
-/// The command line is wrong.
+/// An error in the command line.
 pub const EXIT_USAGE: i32 = 2;
 /// A bug of the compiler.
 pub const EXIT_BUG: i32 = 70;
-/// A run exceeded its time limit: the exit code of `timeout`.
+/// A run exceeded its time limit. The command `timeout` uses the same exit code.
 pub const EXIT_TIME_LIMIT: i32 = 124;
 /// Interrupted.
 pub const EXIT_INTERRUPTED: i32 = 130;
 
-/// Why a command failed: text for standard error, and the exit code.
+/// A failed command: the text for standard error, and the exit code.
 pub(crate) struct Failure {
     text: String,
     code: i32,
@@ -49,7 +49,7 @@ impl Failure {
         Failure { text: text.into(), code: EXIT_FAILED }
     }
 
-    /// An error of the facade, rendered with the user's source lines.
+    /// The failure for an error of `pliant`, rendered with the user's source lines.
     fn of(error: &Error, sources: &SourceMap) -> Failure {
         let code = match error.kind() {
             ErrorKind::Internal => EXIT_BUG,
@@ -70,7 +70,7 @@ impl From<Error> for Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
-            // The reader of the output has closed it; this needs no message.
+            // A closed output pipe needs no message.
             std::io::ErrorKind::BrokenPipe => Failure::new(""),
             _ => Failure::new(format!("error: {error}")),
         }
@@ -93,8 +93,7 @@ pub fn run(
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are results, not errors. If a stream is closed, there is nowhere to
-            // report it.
+            // Help and version are results, not errors. Failures to write them cannot be reported.
             let text = error.render();
             if error.use_stderr() {
                 let _ = write!(err, "{text}");

@@ -1,4 +1,4 @@
-//! The command `pliant`. Everything is in the library, which the Python package uses, too.
+//! The command `pliant`. Its implementation is in the library, which the Python package also uses.
 
 use std::process::ExitCode;
 

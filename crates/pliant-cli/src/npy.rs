@@ -1,4 +1,4 @@
-//! NumPy's `.npy` files: reading and writing row-major arrays.
+//! Reads and writes row-major arrays as NumPy's `.npy` files.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Reads an array.
 ///
 /// # Errors
-/// A description of what is wrong with the file.
+/// A message with the path, if the file cannot be read or is not a supported array.
 pub fn read(path: &Path) -> Result<Tensor, String> {
     let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     parse(&bytes).map_err(|why| format!("{}: {why}", path.display()))
@@ -18,10 +18,10 @@ pub fn read(path: &Path) -> Result<Tensor, String> {
 fn parse(bytes: &[u8]) -> Result<Tensor, String> {
     let truncated = || "the file is cut off".to_string();
     if !bytes.starts_with(MAGIC) {
-        return Err("this is no .npy file".into());
+        return Err("the file is not a .npy file".into());
     }
     let major = *bytes.get(6).ok_or_else(truncated)?;
-    let (len, at): (usize, usize) = match major {
+    let (len, offset): (usize, usize) = match major {
         1 => {
             let raw = bytes.get(8..10).ok_or_else(truncated)?;
             (usize::from(u16::from_le_bytes([raw[0], raw[1]])), 10)
@@ -30,27 +30,27 @@ fn parse(bytes: &[u8]) -> Result<Tensor, String> {
             let raw = bytes.get(8..12).ok_or_else(truncated)?;
             (u32::from_le_bytes([raw[0], raw[1], raw[2], raw[3]]) as usize, 12)
         }
-        other => return Err(format!("version {other} of the format is not known")),
+        other => return Err(format!("version {other} of the format is not supported")),
     };
-    let end = at.checked_add(len).ok_or_else(truncated)?;
-    let header = bytes.get(at..end).ok_or_else(truncated)?;
-    let header = std::str::from_utf8(header).map_err(|_| "the header is no text".to_string())?;
-    let dtype = descr(field(header, "descr")?)?;
-    if field(header, "fortran_order")?.starts_with("True") {
+    let end = offset.checked_add(len).ok_or_else(truncated)?;
+    let header = bytes.get(offset..end).ok_or_else(truncated)?;
+    let header = std::str::from_utf8(header).map_err(|_| "the header is not text".to_string())?;
+    let dtype = parse_dtype(header_field(header, "descr")?)?;
+    if header_field(header, "fortran_order")?.starts_with("True") {
         return Err("the array is in Fortran order; save np.ascontiguousarray(x)".into());
     }
-    let shape = shape(field(header, "shape")?)?;
+    let shape = parse_shape(header_field(header, "shape")?)?;
     Tensor::from_bytes(&shape, dtype, &bytes[end..]).map_err(|e| e.to_string())
 }
 
-/// The text after `'name':`.
-fn field<'a>(header: &'a str, name: &str) -> Result<&'a str, String> {
+/// The text of the header after `'name':`.
+fn header_field<'a>(header: &'a str, name: &str) -> Result<&'a str, String> {
     let key = format!("'{name}':");
-    let at = header.find(&key).ok_or_else(|| format!("the header has no {name}"))?;
-    Ok(header[at + key.len()..].trim_start())
+    let offset = header.find(&key).ok_or_else(|| format!("the header has no {name}"))?;
+    Ok(header[offset + key.len()..].trim_start())
 }
 
-fn descr(text: &str) -> Result<DType, String> {
+fn parse_dtype(text: &str) -> Result<DType, String> {
     let code = text.trim_start_matches('\'').split('\'').next().unwrap_or("");
     let dtype = match code.trim_start_matches(['<', '|', '=']) {
         "b1" => DType::Bool,
@@ -65,22 +65,22 @@ fn descr(text: &str) -> Result<DType, String> {
         "f2" => DType::Float16,
         "f4" => DType::Float32,
         "f8" => DType::Float64,
-        _ => return Err(format!("arrays of type '{code}' are not read")),
+        _ => return Err(format!("arrays of type '{code}' are not supported")),
     };
     Ok(dtype)
 }
 
-fn shape(text: &str) -> Result<Vec<i64>, String> {
+fn parse_shape(text: &str) -> Result<Vec<i64>, String> {
     let inner = text.strip_prefix('(').and_then(|t| t.split(')').next());
-    let inner = inner.ok_or_else(|| "the shape is no tuple".to_string())?;
+    let inner = inner.ok_or_else(|| "the shape is not a tuple".to_string())?;
     let parts = inner.split(',').map(str::trim).filter(|p| !p.is_empty());
-    parts.map(|p| p.parse().map_err(|_| format!("'{p}' is no dim"))).collect()
+    parts.map(|p| p.parse().map_err(|_| format!("'{p}' is not a dim"))).collect()
 }
 
 /// Writes an array.
 ///
 /// # Errors
-/// A description of what could not be written.
+/// A message with the reason, if NumPy lacks the element type or the file cannot be written.
 pub fn write(path: &Path, tensor: &Tensor) -> Result<(), String> {
     let tensor = tensor.to_contiguous().map_err(|e| e.to_string())?;
     let code = match tensor.dtype() {
@@ -104,7 +104,7 @@ pub fn write(path: &Path, tensor: &Tensor) -> Result<(), String> {
         _ => format!("({})", dims.join(", ")),
     };
     let mut header = format!("{{'descr': '{code}', 'fortran_order': False, 'shape': {shape}, }}");
-    // The data starts at a multiple of 64 bytes.
+    // Pads the header so that the data starts at a multiple of 64 bytes.
     while (10 + header.len() + 1) % 64 != 0 {
         header.push(' ');
     }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrays_round_trip_and_bad_files_are_refused() {
+    fn arrays_round_trip_and_invalid_files_are_rejected() {
         let dir = std::env::temp_dir().join(format!("pliant-npy-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let path = dir.join("a.npy");
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(back.to_vec::<f32>().unwrap(), tensor.to_vec::<f32>().unwrap());
         let bytes = std::fs::read(&path).unwrap();
         assert!(parse(&bytes[..bytes.len() - 1]).is_err());
-        assert!(parse(b"PK").unwrap_err().contains("no .npy file"));
+        assert!(parse(b"PK").unwrap_err().contains("not a .npy file"));
         for cut in 0..bytes.len() {
             assert!(parse(&bytes[..cut]).is_err(), "cut at {cut}");
         }

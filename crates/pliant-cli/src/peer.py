@@ -1,10 +1,14 @@
-"""Runs an ONNX model on another runtime for `pliant diff`: `job.json` in, `answer.json` and arrays out."""
+"""Runs an ONNX model on another runtime for `pliant diff`.
+
+Reads `job.json` from the folder argv[1], and writes `answer.json` and the arrays into it.
+"""
 
 import json
 import sys
 from pathlib import Path
 
-MISSING = 3
+# The exit code if the peer is not installed.
+PEER_MISSING = 3
 
 folder = Path(sys.argv[1])
 job = json.loads((folder / "job.json").read_text())
@@ -17,13 +21,13 @@ try:
         from onnx.reference import ReferenceEvaluator
 except ImportError as e:
     print(e, file=sys.stderr)
-    sys.exit(MISSING)
+    sys.exit(PEER_MISSING)
 
 feeds = {name: np.load(folder / file) for name, file in job["feeds"]}
 if job["peer"] == "onnxruntime":
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    if job["plain"]:
+    if job["unoptimized"]:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(job["model"], options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
@@ -36,7 +40,7 @@ else:
 outputs = []
 for i, (name, value) in enumerate(zip(names, values)):
     file = None
-    # Strings, sequences, and types that NumPy has from other packages are not compared.
+    # Strings, sequences, and element types from other packages such as ml_dtypes are not compared.
     if isinstance(value, (np.ndarray, np.generic)) and np.asarray(value).dtype.kind in "biuf":
         file = f"out{i}.npy"
         np.save(folder / file, np.asarray(value, order="C"))

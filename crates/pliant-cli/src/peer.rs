@@ -1,4 +1,4 @@
-//! Peers: other runtimes, which run in a Python interpreter that has them.
+//! Runs peers, which are other runtimes in a Python interpreter.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,72 +9,71 @@ use serde::{Deserialize, Serialize};
 use crate::args::Peer;
 use crate::{Failure, npy};
 
-/// Runs a model on a peer. It reads `job.json` in the folder that is its argument.
-const PROGRAM: &str = include_str!("peer.py");
-/// The exit code of the program if the peer is not installed.
-const MISSING: i32 = 3;
+/// The Python script that runs a model on a peer. Its argument is a folder with `job.json`.
+const PEER_SCRIPT: &str = include_str!("peer.py");
+/// The exit code of the script if the peer is not installed.
+const PEER_MISSING: i32 = 3;
 
-/// The input of the program.
+/// The input of the script.
 #[derive(Serialize)]
 struct Job<'a> {
     peer: &'a str,
     model: &'a Path,
-    /// Names and files.
+    /// Names of inputs and their files.
     feeds: Vec<(&'a str, String)>,
-    /// Whether nodes run without optimisations.
-    plain: bool,
+    /// Whether the peer runs without graph optimisations.
+    unoptimized: bool,
 }
 
-/// The output of the program: names, with files for arrays that NumPy can save.
+/// The output of the script: names of outputs, with files for numeric arrays.
 #[derive(Deserialize)]
 struct Answer {
     outputs: Vec<(String, Option<String>)>,
 }
 
-/// The results of a peer by name; `None` for values that are not tensors of a type that files
-/// support.
+/// Results by name; `None` for values that are not tensors of a type that `.npy` files support.
 pub type Results = Vec<(String, Option<Tensor>)>;
 
 /// A temporary folder of this process, removed on drop.
-pub struct Scratch(pub PathBuf);
+pub struct ScratchDir(pub PathBuf);
 
-impl Scratch {
-    /// Creates it.
+impl ScratchDir {
+    /// Creates a folder with a new name.
     ///
     /// # Errors
     /// If it cannot be created.
-    pub fn new() -> Result<Scratch, Failure> {
+    pub fn new() -> Result<ScratchDir, Failure> {
         let base = std::env::temp_dir();
         for n in 0..1000 {
             let path = base.join(format!("pliant-diff-{}-{n}", std::process::id()));
-            // Only a newly created folder is ours.
+            // A folder that exists already belongs to another process.
             if std::fs::create_dir(&path).is_ok() {
-                return Ok(Scratch(path));
+                return Ok(ScratchDir(path));
             }
         }
-        Err(Failure::new(format!("error: no folder can be made in {}", base.display())))
+        Err(Failure::new(format!("error: cannot create a folder in {}", base.display())))
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
-        // There is nowhere to report an error.
+        // A failure cannot be reported here.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Runs the model on the peer.
+/// Runs the model on the peer, without graph optimisations if `unoptimized`.
 ///
 /// # Errors
-/// If Python or the peer is missing, or fails.
+/// If Python or the peer is missing, or the run fails.
 pub fn run(
     peer: Peer,
     python: Option<&Path>,
     model: &Path,
     feeds: &[(&str, &Tensor)],
-    plain: bool,
+    unoptimized: bool,
 ) -> Result<Results, Failure> {
-    let folder = Scratch::new()?;
+    let folder = ScratchDir::new()?;
     let name = match peer {
         Peer::Onnxruntime => "onnxruntime",
         Peer::Reference => "reference",
@@ -87,7 +86,7 @@ pub fn run(
         files.push((*name, file));
     }
     let model = std::path::absolute(model)?;
-    let job = Job { peer: name, model: &model, feeds: files, plain };
+    let job = Job { peer: name, model: &model, feeds: files, unoptimized };
     let job = serde_json::to_vec(&job).map_err(|e| failed(e.to_string()))?;
     std::fs::write(folder.0.join("job.json"), job)?;
     let python = python.map_or_else(
@@ -95,33 +94,36 @@ pub fn run(
         Path::to_path_buf,
     );
     let output =
-        Command::new(&python).arg("-c").arg(PROGRAM).arg(&folder.0).output().map_err(|e| {
+        Command::new(&python).arg("-c").arg(PEER_SCRIPT).arg(&folder.0).output().map_err(|e| {
             failed(format!(
-                "{} cannot be run: {e} (say which Python has {name} with --python or PLIANT_PYTHON)",
+                "{} cannot be run: {e} (select a Python with {name} by --python or PLIANT_PYTHON)",
                 python.display()
             ))
         })?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(MISSING) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(PEER_MISSING) {
         let package = if peer == Peer::Reference { "onnx" } else { name };
         return Err(failed(format!(
-            "{} has no package {package} (`{} -m pip install {package}`, or say which Python has it with --python)",
+            "{} has no package {package} (run `{} -m pip install {package}`, or select a Python that has it by --python)",
             python.display(),
             python.display()
         )));
     }
     if !output.status.success() {
-        // A process killed by a signal prints nothing, so the status is reported.
-        let how = match output.status.code() {
+        // A process killed by a signal prints nothing, so its status is shown.
+        let status = match output.status.code() {
             Some(_) => String::new(),
             None => format!(" ({})", output.status),
         };
-        return Err(failed(format!("{name} failed{how}:\n{}", said.trim_end()).trim_end().into()));
+        return Err(failed(
+            format!("{name} failed{status}:\n{}", stderr.trim_end()).trim_end().into(),
+        ));
     }
-    read(&folder.0).map_err(failed)
+    read_answer(&folder.0).map_err(failed)
 }
 
-fn read(folder: &Path) -> Result<Results, String> {
+/// Reads the output of the script from its folder.
+fn read_answer(folder: &Path) -> Result<Results, String> {
     let bytes = std::fs::read(folder.join("answer.json")).map_err(|e| e.to_string())?;
     let answer: Answer = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
     let tensor = |file: Option<String>| file.map(|f| npy::read(&folder.join(f))).transpose();

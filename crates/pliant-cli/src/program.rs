@@ -1,4 +1,4 @@
-//! Programs by path: ONNX models, scripts, and saved executables.
+//! Opens and compiles programs by path: ONNX models, scripts, and saved executables.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -11,11 +11,11 @@ use pliant::{CompileOptions, CompiledModule, IRModule, SourceMap};
 use crate::Failure;
 use crate::args::BuildArgs;
 use crate::shapes::Axis;
-use crate::{facts, progress};
+use crate::{declared_symbols, progress};
 
 /// The kind of file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// An ONNX model.
     Onnx,
     /// A script.
@@ -24,15 +24,15 @@ pub enum Kind {
     Executable,
 }
 
-impl Kind {
-    /// The kind by extension; `-` is a script on standard input.
-    pub fn of(path: &Path) -> Kind {
+impl FileKind {
+    /// The kind of a file by its extension; `-` is a script on standard input.
+    pub fn of(path: &Path) -> FileKind {
         let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
         match extension.as_deref() {
-            Some("onnx") => Kind::Onnx,
-            Some("py") => Kind::Script,
-            _ if path == Path::new("-") => Kind::Script,
-            _ => Kind::Executable,
+            Some("onnx") => FileKind::Onnx,
+            Some("py") => FileKind::Script,
+            _ if path == Path::new("-") => FileKind::Script,
+            _ => FileKind::Executable,
         }
     }
 }
@@ -45,26 +45,31 @@ pub struct Source {
     pub sources: SourceMap,
 }
 
-/// Reads the module of an ONNX model or a script for inspection; models may fix their symbols.
+/// Reads the module of an ONNX model or a script for inspection. The import of a model may
+/// specialise its symbols.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems of the model or script; if the path names an executable.
 pub fn read(path: &Path, err: &mut dyn Write) -> Result<Source, Failure> {
-    read_with(path, &[], true, err)
+    read_with_symbols(path, &[], true, err)
 }
 
-/// As [`read`], with declarations of the symbols of an ONNX model, and whether it may fix them.
-fn read_with(
+/// As [`read`], with declared symbols of an ONNX model. `allow_specialization` if the import may
+/// specialise symbols.
+fn read_with_symbols(
     path: &Path,
-    facts: &[Axis],
+    declared: &[Axis],
     allow_specialization: bool,
     err: &mut dyn Write,
 ) -> Result<Source, Failure> {
-    match Kind::of(path) {
-        Kind::Onnx => {
+    match FileKind::of(path) {
+        FileKind::Onnx => {
             let model = open_onnx(path)?;
             let mut sources = SourceMap::new();
-            let options = ImportOptions { allow_specialization, ..facts::options(&model, facts)? };
+            let options = ImportOptions {
+                allow_specialization,
+                ..declared_symbols::options(&model, declared)?
+            };
             let imported = onnx::import_with(&model, &options, &mut sources)
                 .map_err(|e| Failure::new(format!("error: {}: {e}", path.display())))?;
             for warning in &imported.warnings {
@@ -72,14 +77,14 @@ fn read_with(
             }
             Ok(Source { module: imported.module, sources })
         }
-        Kind::Script if !facts.is_empty() => {
-            Err(Failure::new("error: --shape: facts are for ONNX models; a script states its own"))
-        }
-        Kind::Script => {
+        FileKind::Script if !declared.is_empty() => Err(Failure::new(
+            "error: --shape: only symbols of ONNX models can be declared; a script declares its own",
+        )),
+        FileKind::Script => {
             let script = read_script(path)?;
             Ok(Source { module: script.module, sources: script.sources })
         }
-        Kind::Executable => Err(not_a_source(path)),
+        FileKind::Executable => Err(not_a_source(path)),
     }
 }
 
@@ -88,7 +93,7 @@ fn read_with(
 /// # Errors
 /// If it names another file, such as an executable.
 pub fn check_source(path: &Path) -> Result<(), Failure> {
-    if Kind::of(path) == Kind::Executable { Err(not_a_source(path)) } else { Ok(()) }
+    if FileKind::of(path) == FileKind::Executable { Err(not_a_source(path)) } else { Ok(()) }
 }
 
 fn not_a_source(path: &Path) -> Failure {
@@ -131,10 +136,10 @@ pub fn options(args: &BuildArgs, err: &mut dyn Write) -> Result<CompileOptions, 
     Ok(options)
 }
 
-/// Checks whether a file can be written at the path, without changing it.
+/// Checks that a file can be written at the path. Leaves an existing file unchanged.
 ///
 /// # Errors
-/// If it cannot.
+/// If it cannot be written.
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
     let is_new = !path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
@@ -149,40 +154,40 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
 /// Compiles or loads the program at the path.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems of the program.
 pub fn build(
     path: &Path,
     args: &BuildArgs,
     err: &mut dyn Write,
 ) -> Result<CompiledModule, Failure> {
-    build_with(path, &[], args, err)
+    build_with_symbols(path, &[], args, err)
 }
 
-/// As [`build`], with declarations of the symbols of an ONNX model.
+/// As [`build`], with declared symbols of an ONNX model.
 ///
 /// # Errors
-/// As [`build`]; if no input has a symbol.
-pub fn build_with(
+/// As [`build`]; if no input has a declared symbol.
+pub fn build_with_symbols(
     path: &Path,
-    facts: &[Axis],
+    declared: &[Axis],
     args: &BuildArgs,
     err: &mut dyn Write,
 ) -> Result<CompiledModule, Failure> {
     if path.is_dir() {
         return Err(Failure::new(format!("error: {} is a folder", path.display())));
     }
-    if Kind::of(path) == Kind::Executable {
+    if FileKind::of(path) == FileKind::Executable {
         let loaded = CompiledModule::load(path)?;
         if args.timing {
             write!(err, "{}", loaded.stats().render())?;
         }
         return Ok(loaded);
     }
-    let waiting = progress::spinner(format!("compiling {}", path.display()));
-    let allowed = args.allow_specialization;
-    let Source { module, sources } = read_with(path, facts, allowed, err)?;
+    let spinner = progress::spinner(format!("compiling {}", path.display()));
+    let allow_specialization = args.allow_specialization;
+    let Source { module, sources } = read_with_symbols(path, declared, allow_specialization, err)?;
     let compiled = compile(module, &sources, args, err);
-    waiting.finish_and_clear();
+    spinner.finish_and_clear();
     compiled
 }
 

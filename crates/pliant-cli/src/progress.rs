@@ -1,11 +1,10 @@
-//! Progress indicators for long operations on a terminal; nothing elsewhere.
+//! Progress indicators for long operations. They appear only if standard error is a terminal.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// An indicator for an operation of unknown length. It is shown on standard error if that is a
-/// terminal.
+/// An indicator for an operation of unknown length.
 pub fn spinner(what: String) -> ProgressBar {
     let bar = ProgressBar::new_spinner().with_message(what);
     bar.enable_steady_tick(Duration::from_millis(100));

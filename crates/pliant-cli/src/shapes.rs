@@ -1,33 +1,34 @@
-//! `--shape`: values or ranges of symbols, and their combinations.
+//! Parses `--shape`: sizes or ranges of symbols, and their combinations.
 
 use crate::Failure;
 
-/// Maximum number of shapes that one command measures; more are likely a mistake.
-const MOST: usize = 10_000;
+/// Maximum number of shapes that one command measures, and of sizes in a range.
+const MAX_SHAPES: usize = 10_000;
 
 /// A symbol with its sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// The symbol.
     pub symbol: String,
-    /// Its sizes, in the order given.
+    /// Its sizes, in the order of the command line.
     pub sizes: Vec<i64>,
 }
 
 /// A size for each symbol.
 pub type Point = Vec<(String, i64)>;
 
-/// Parses `batch=1..32,seq=64`; a symbol given several times takes all its sizes.
+/// Parses texts such as `batch=1..32,seq=64`. A symbol that occurs several times takes all its
+/// sizes.
 ///
 /// # Errors
-/// If the text is invalid.
+/// If a text is invalid.
 pub fn parse(texts: &[String]) -> Result<Vec<Axis>, Failure> {
     let mut axes: Vec<Axis> = Vec::new();
     for part in texts.iter().flat_map(|t| t.split(',')).filter(|p| !p.trim().is_empty()) {
-        let wrong = |why: &str| Failure::new(format!("error: --shape {part}: {why}"));
+        let invalid = |why: &str| Failure::new(format!("error: --shape {part}: {why}"));
         let (symbol, sizes) =
-            part.split_once('=').ok_or_else(|| wrong("expected SYMBOL=N or SYMBOL=A..B"))?;
-        let sizes = range(sizes.trim()).map_err(|why| wrong(&why))?;
+            part.split_once('=').ok_or_else(|| invalid("expected SYMBOL=N or SYMBOL=A..B"))?;
+        let sizes = range(sizes.trim()).map_err(|why| invalid(&why))?;
         let symbol = symbol.trim();
         match axes.iter_mut().find(|a| a.symbol == symbol) {
             Some(axis) => axis.sizes.extend(sizes),
@@ -37,12 +38,12 @@ pub fn parse(texts: &[String]) -> Result<Vec<Axis>, Failure> {
     Ok(axes)
 }
 
-/// `N`, `A..B` (A, its doubles, B) or `A..B:STEP`.
+/// Parses `N`, `A..B` (A, its doubles, and B) or `A..B:STEP`.
 fn range(text: &str) -> Result<Vec<i64>, String> {
     let number = |t: &str| match t.trim().parse::<i64>() {
         Ok(n) if n >= 0 => Ok(n),
-        Ok(n) => Err(format!("{n} is no size")),
-        Err(_) => Err(format!("'{t}' is no integer")),
+        Ok(n) => Err(format!("{n} is not a valid size")),
+        Err(_) => Err(format!("'{t}' is not an integer")),
     };
     let Some((first, rest)) = text.split_once("..") else { return Ok(vec![number(text)?]) };
     let (last, step) = match rest.split_once(':') {
@@ -60,40 +61,40 @@ fn range(text: &str) -> Result<Vec<i64>, String> {
     let mut at = first;
     while at < last {
         sizes.push(at);
-        if sizes.len() > MOST {
-            return Err(format!("these are more than {MOST} sizes"));
+        if sizes.len() > MAX_SHAPES {
+            return Err(format!("the range has more than {MAX_SHAPES} sizes"));
         }
         at = match step {
             Some(step) => at.saturating_add(step),
             None => at.saturating_mul(2).max(1),
         };
     }
-    // Steps end at or below the last size; doubles include it.
+    // A range with a step contains the last size only if a step reaches it.
     if step.is_none() || at == last {
         sizes.push(last);
     }
     Ok(sizes)
 }
 
-/// All combinations; the last symbol varies fastest.
+/// All combinations of sizes; the last symbol varies fastest.
 ///
 /// # Errors
 /// If there are too many.
 pub fn points(axes: &[Axis]) -> Result<Vec<Point>, Failure> {
     let count = axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.sizes.len()));
-    if count.is_none_or(|n| n > MOST) {
+    if count.is_none_or(|n| n > MAX_SHAPES) {
         return Err(Failure::new(format!(
-            "error: --shape: these are more than {MOST} combinations"
+            "error: --shape: the sizes have more than {MAX_SHAPES} combinations"
         )));
     }
     let mut points: Vec<Point> = vec![Vec::new()];
     for axis in axes {
-        let with = |p: &Point, size: i64| {
+        let extend = |p: &Point, size: i64| {
             p.iter().cloned().chain([(axis.symbol.clone(), size)]).collect::<Point>()
         };
         points = points
             .iter()
-            .flat_map(|p| axis.sizes.iter().map(|&size| with(p, size)).collect::<Vec<_>>())
+            .flat_map(|p| axis.sizes.iter().map(|&size| extend(p, size)).collect::<Vec<_>>())
             .collect();
     }
     Ok(points)
@@ -113,21 +114,21 @@ mod tests {
     }
 
     #[test]
-    fn ranges_double_or_step() {
+    fn ranges_double_or_use_a_step() {
         assert_eq!(sizes("7"), [7]);
         assert_eq!(sizes("1..32"), [1, 2, 4, 8, 16, 32]);
         assert_eq!(sizes("0..5"), [0, 1, 2, 4, 5]);
         assert_eq!(sizes("64..256:64"), [64, 128, 192, 256]);
         assert_eq!(sizes("1..10:4"), [1, 5, 9]);
         assert_eq!(sizes("3..3"), [3]);
-        for wrong in ["", "a", "-1", "4..2", "1..9:0", "0..99999999:1", "1..x"] {
-            assert!(range(wrong).is_err(), "{wrong}");
+        for invalid in ["", "a", "-1", "4..2", "1..9:0", "0..99999999:1", "1..x"] {
+            assert!(range(invalid).is_err(), "{invalid}");
         }
         assert_eq!(sizes("1..9223372036854775807").len(), 64);
     }
 
     #[test]
-    fn symbols_combine() {
+    fn symbols_are_combined() {
         let texts = ["batch=1..2,seq=8".to_string(), "seq=32".to_string()];
         let axes = parse(&texts).unwrap_or_default();
         let points = points(&axes).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `pliant bench`: the times of a model over a range of shapes, compiled once.
+//! `pliant bench`: times a model, compiled once, over a range of shapes.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,17 +17,20 @@ use crate::{Failure, plot, program, progress};
 pub struct Row {
     /// The sizes of the symbols.
     pub point: Point,
-    /// The median.
+    /// The median time of a run.
     pub median: f64,
+    /// The shortest time.
     least: f64,
+    /// The 90th percentile.
     p90: f64,
+    /// The number of runs.
     runs: usize,
 }
 
 #[cfg(test)]
 impl Row {
-    /// A row in which only the median matters.
-    pub fn of(point: &[(&str, i64)], median: f64) -> Row {
+    /// A row for tests of the plot, which reads only the median.
+    pub fn with_median(point: &[(&str, i64)], median: f64) -> Row {
         let point = point.iter().map(|(s, n)| (s.to_string(), *n)).collect();
         Row { point, median, least: median, p90: median, runs: 1 }
     }
@@ -35,7 +38,7 @@ impl Row {
 
 /// Runs the command.
 pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
-    // Fail before the sweep, which may be long.
+    // Report unwritable files before the sweep, which may take long.
     for path in [&args.csv, &args.json, &args.plot].into_iter().flatten() {
         program::check_writable(path)?;
     }
@@ -43,7 +46,7 @@ pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     let points = shapes::points(&feed.axes)?;
     let start = Instant::now();
     let compiled = program::build(&args.file, &args.build, err)?;
-    let prepared = start.elapsed();
+    let compile_time = start.elapsed();
     let signature = signature(&compiled, &args.feed.func)?.clone();
     let model = Model::new(compiled)?;
     let bar = progress::bar("measuring", points.len());
@@ -67,14 +70,14 @@ pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     {
         return Err(failure);
     }
-    let prepared = prepared.as_secs_f64();
-    writeln!(out, "{}: 1 compilation, {:.0} ms", args.file.display(), prepared * 1e3)?;
-    table(&rows, out)?;
+    let compile_time = compile_time.as_secs_f64();
+    writeln!(out, "{}: 1 compilation, {:.0} ms", args.file.display(), compile_time * 1e3)?;
+    print_table(&rows, out)?;
     if let Some(path) = &args.csv {
-        write(path, csv(&rows))?;
+        write_file(path, to_csv(&rows))?;
     }
     if let Some(path) = &args.json {
-        write(path, format!("{:#}\n", as_json(args, prepared, &rows)))?;
+        write_file(path, format!("{:#}\n", to_json(args, compile_time, &rows)))?;
     }
     if let Some(path) = &args.plot {
         let title = args.file.file_name().map(|n| n.to_string_lossy().into_owned());
@@ -83,39 +86,40 @@ pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     failed.map_or(Ok(()), Err)
 }
 
-fn write(path: &Path, text: String) -> Result<(), Failure> {
+fn write_file(path: &Path, text: String) -> Result<(), Failure> {
     std::fs::write(path, text)
         .map_err(|e| Failure::new(format!("error: cannot write {}: {e}", path.display())))
 }
 
-/// Runs until the time is up, at least three times, after one warm-up run.
+/// Measures runs at one shape for `args.time` seconds, at least three, after one warm-up run.
 fn measure(
     model: &Model,
     args: &BenchArgs,
     values: &[Value],
     point: Point,
 ) -> Result<Row, Failure> {
-    const MOST: usize = 100_000;
+    const MAX_RUNS: usize = 100_000;
     let options = args.feed.run_options();
-    let run =
-        || model.run_with(&args.feed.func, values, &options).map_err(|error| at(&point, error));
+    let run = || {
+        model.run_with(&args.feed.func, values, &options).map_err(|error| with_shape(&point, error))
+    };
     run()?;
     let budget = Duration::from_secs_f64(args.time);
     let begin = Instant::now();
     let mut times = Vec::new();
-    while times.len() < 3 || (begin.elapsed() < budget && times.len() < MOST) {
+    while times.len() < 3 || (begin.elapsed() < budget && times.len() < MAX_RUNS) {
         let start = Instant::now();
         run()?;
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }
     times.sort_by(f64::total_cmp);
-    let part = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
-    let (least, median, p90) = (part(0.0), part(0.5), part(0.9));
+    let quantile = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
+    let (least, median, p90) = (quantile(0.0), quantile(0.5), quantile(0.9));
     Ok(Row { point, median, least, p90, runs: times.len() })
 }
 
-/// An error with the shape at which it occurred.
-fn at(point: &Point, error: pliant::Error) -> Failure {
+/// Adds the shape at which an error occurred.
+fn with_shape(point: &Point, error: pliant::Error) -> Failure {
     let mut failure = Failure::from(error);
     if !point.is_empty() {
         failure.text = format!("{}\nat {}", failure.text.trim_end(), shapes::text(point));
@@ -123,13 +127,13 @@ fn at(point: &Point, error: pliant::Error) -> Failure {
     failure
 }
 
-fn symbols(rows: &[Row]) -> Vec<&str> {
+fn symbol_names(rows: &[Row]) -> Vec<&str> {
     rows.first().map_or(Vec::new(), |r| r.point.iter().map(|(s, _)| s.as_str()).collect())
 }
 
-fn table(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
-    let mut head: Vec<String> = symbols(rows).into_iter().map(str::to_owned).collect();
-    head.extend(["median ms", "least ms", "p90 ms", "runs/s", "runs"].map(str::to_owned));
+fn print_table(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
+    let mut header: Vec<String> = symbol_names(rows).into_iter().map(str::to_owned).collect();
+    header.extend(["median ms", "least ms", "p90 ms", "runs/s", "runs"].map(str::to_owned));
     let line = |r: &Row| {
         let mut cells: Vec<String> = r.point.iter().map(|(_, n)| n.to_string()).collect();
         cells.extend([r.median, r.least, r.p90].map(|t| format!("{t:.4}")));
@@ -140,25 +144,25 @@ fn table(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
     let lines: Vec<Vec<String>> = rows.iter().map(line).collect();
     let width = |i: usize| {
         let cells = lines.iter().map(|l| l[i].chars().count());
-        cells.chain([head[i].chars().count()]).max().unwrap_or(0)
+        cells.chain([header[i].chars().count()]).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    for cells in [&head].into_iter().chain(&lines) {
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    for cells in [&header].into_iter().chain(&lines) {
         let cells = cells.iter().zip(&widths).map(|(c, w)| format!("{c:>w$}"));
         writeln!(out, "{}", cells.collect::<Vec<_>>().join("  "))?;
     }
     Ok(())
 }
 
-fn csv(rows: &[Row]) -> String {
+fn to_csv(rows: &[Row]) -> String {
     // The name of a symbol may contain any character.
-    let quoted = |s: &str| match s.contains([',', '"', '\n']) {
+    let quote = |s: &str| match s.contains([',', '"', '\n']) {
         true => format!("\"{}\"", s.replace('"', "\"\"")),
         false => s.to_owned(),
     };
-    let mut head: Vec<String> = symbols(rows).into_iter().map(quoted).collect();
-    head.extend(["median_ms", "least_ms", "p90_ms", "runs"].map(str::to_owned));
-    let mut text = head.join(",") + "\n";
+    let mut header: Vec<String> = symbol_names(rows).into_iter().map(quote).collect();
+    header.extend(["median_ms", "least_ms", "p90_ms", "runs"].map(str::to_owned));
+    let mut text = header.join(",") + "\n";
     for row in rows {
         let mut cells: Vec<String> = row.point.iter().map(|(_, n)| n.to_string()).collect();
         cells.extend([row.median, row.least, row.p90].map(|t| t.to_string()));
@@ -168,7 +172,7 @@ fn csv(rows: &[Row]) -> String {
     text
 }
 
-fn as_json(args: &BenchArgs, prepared: f64, rows: &[Row]) -> serde_json::Value {
+fn to_json(args: &BenchArgs, compile_time: f64, rows: &[Row]) -> serde_json::Value {
     let row = |r: &Row| {
         let shape: serde_json::Map<String, serde_json::Value> =
             r.point.iter().map(|(s, n)| (s.clone(), json!(n))).collect();
@@ -184,7 +188,7 @@ fn as_json(args: &BenchArgs, prepared: f64, rows: &[Row]) -> serde_json::Value {
         "model": args.file.display().to_string(),
         "version": env!("CARGO_PKG_VERSION"),
         "compilations": 1,
-        "import_and_compile_ms": prepared * 1e3,
+        "import_and_compile_ms": compile_time * 1e3,
         "measurements": rows.iter().map(row).collect::<Vec<_>>(),
     })
 }

@@ -1,4 +1,4 @@
-//! `pliant check`: everything that prevents compilation.
+//! `pliant check`: reports everything that prevents models and scripts from being compiled.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,14 +7,14 @@ use pliant::onnx::{self, ImportOptions};
 
 use crate::Failure;
 use crate::args::CheckArgs;
-use crate::program::{self, Kind};
+use crate::program::{self, FileKind};
 
-/// Runs the command. Reports of ONNX models go to `out`, with or without problems.
+/// Runs the command. The reports of ONNX models are printed to `out`, even if they contain problems.
 pub fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let mut texts = Vec::new();
     for file in &args.files {
-        let result = match Kind::of(file) {
-            Kind::Onnx => check_onnx(args, file, out),
+        let result = match FileKind::of(file) {
+            FileKind::Onnx => check_onnx(args, file, out),
             _ => check_script(file, out),
         };
         if let Err(failure) = result {
@@ -37,7 +37,7 @@ fn check_onnx(args: &CheckArgs, file: &Path, out: &mut dyn Write) -> Result<(), 
     let report = onnx::check(&model, &options);
     write!(out, "{}: {report}", file.display())?;
     if let Some(dir) = &args.reduce {
-        // Several models may have problems with the same names.
+        // The files of several models are kept apart, since their names may be equal.
         let stem = file.file_stem().map(Path::new).unwrap_or(Path::new(""));
         let dir = if args.files.len() > 1 { dir.join(stem) } else { dir.clone() };
         let written = report

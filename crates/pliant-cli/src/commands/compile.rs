@@ -15,12 +15,12 @@ pub fn compile(
 ) -> Result<(), Failure> {
     program::check_source(&args.file)?;
     program::check_writable(&args.output)?;
-    let facts = shapes::parse(&args.shapes)?;
-    let compiled = program::build_with(&args.file, &facts, &args.build, err)?;
+    let declared = shapes::parse(&args.shapes)?;
+    let compiled = program::build_with_symbols(&args.file, &declared, &args.build, err)?;
     compiled.save(&args.output)?;
     let stats = compiled.stats();
-    let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let (functions, kernels) = (many(stats.functions, "function"), many(stats.kernels, "kernel"));
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let (functions, kernels) = (count(stats.functions, "function"), count(stats.kernels, "kernel"));
     writeln!(out, "{}: {functions}, {kernels}", args.output.display())?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `pliant dump`: the text of a stage.
+//! `pliant dump`: prints a stage of the compilation.
 
 use std::io::Write;
 

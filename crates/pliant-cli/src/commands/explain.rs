@@ -1,5 +1,5 @@
-//! `pliant explain`: which parts of a model run in kernels, which do not and why, and which loops
-//! are slow.
+//! `pliant explain`: prints which calls of a model run in kernels, which stay loops and why, and
+//! which loops are slow.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ pub fn explain(
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
     program::check_source(&args.file)?;
-    let compiled = program::build_with(&args.file, &[], &args.build, err)?;
+    let compiled = program::build_with_symbols(&args.file, &[], &args.build, err)?;
     write!(out, "{}", compiled.stats().explanation)?;
     Ok(())
 }

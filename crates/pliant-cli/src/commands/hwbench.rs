@@ -1,4 +1,5 @@
-//! `pliant hwbench`: the peak performance of this machine, a lower bound of every measured time.
+//! `pliant hwbench`: measures the peak rates of this machine, which bound the time of any program
+//! from below.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -13,30 +14,30 @@ use crate::args::HwbenchArgs;
 pub fn hwbench(args: &HwbenchArgs, out: &mut dyn Write) -> Result<(), Failure> {
     if cfg!(debug_assertions) {
         return Err(Failure::new(
-            "error: this is a debug build, whose times mean nothing\nhelp: build with --release",
+            "error: the measurements of a debug build are meaningless\nhelp: build with --release",
         ));
     }
     hardware::check_variables().map_err(|e| Failure::new(format!("error: {e}")))?;
-    let most = args.threads.map_or_else(hardware::default_threads, NonZeroUsize::get);
-    if most > hardware::MAX_THREADS {
-        let most = hardware::MAX_THREADS;
-        return Err(Failure::new(format!("error: more than {most} threads are a mistake")));
+    let max_threads = args.threads.map_or_else(hardware::default_threads, NonZeroUsize::get);
+    if max_threads > hardware::MAX_THREADS {
+        let limit = hardware::MAX_THREADS;
+        return Err(Failure::new(format!("error: --threads must be at most {limit}")));
     }
-    let counts = thread_counts(most);
+    let counts = thread_counts(max_threads);
     description(out)?;
     peaks(&counts, out)?;
     bandwidths(&counts, out)?;
     latencies(&counts, out)
 }
 
-/// 1, its doubles, and the maximum.
-fn thread_counts(most: usize) -> Vec<usize> {
-    let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|&n| n < most).collect();
-    counts.push(most);
+/// The powers of two below the maximum, and the maximum.
+fn thread_counts(max_threads: usize) -> Vec<usize> {
+    let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|&n| n < max_threads).collect();
+    counts.push(max_threads);
     counts
 }
 
-/// The description from which kernels and schedules derive their heuristics.
+/// Prints the machine description from which kernels and schedules derive their heuristics.
 fn description(out: &mut dyn Write) -> Result<(), Failure> {
     let Machine { name, isa, caches, cores, rates } = Machine::host();
     let kib = |bytes: usize| bytes >> 10;
@@ -55,7 +56,7 @@ fn description(out: &mut dyn Write) -> Result<(), Failure> {
     )?)
 }
 
-/// A line of a table: a label, then a cell for each number of threads.
+/// Prints a line of a table: a label, then a cell for each number of threads.
 fn line(out: &mut dyn Write, name: &str, cells: &[String]) -> Result<(), Failure> {
     write!(out, "{name:<24}")?;
     for cell in cells {
@@ -72,8 +73,8 @@ fn heading(out: &mut dyn Write, name: &str, counts: &[usize]) -> Result<(), Fail
 
 fn peaks(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
     heading(out, "float32 peak, GFLOP/s", counts)?;
-    let chosen = hardware::isa();
-    // Tile registers do not support float32: AMX uses that of AVX-512.
+    let selected = hardware::isa();
+    // Tile registers do not support float32, for which AMX machines use AVX-512.
     let vectors = Isa::ALL.into_iter().filter(|&isa| isa != Isa::Amx && isa.is_available());
     for isa in vectors {
         let cells: Vec<String> = counts
@@ -81,7 +82,7 @@ fn peaks(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
             .filter_map(|&n| hardware::peak_flops(isa, n))
             .map(|flops| format!("{:.1}", flops / 1e9))
             .collect();
-        let used = if isa.vectors() == chosen.vectors() { " (in use)" } else { "" };
+        let used = if isa.vectors() == selected.vectors() { " (in use)" } else { "" };
         line(out, &format!("  {}{used}", isa.name()), &cells)?;
     }
     let tiles: Vec<[f64; 2]> = counts.iter().filter_map(|&n| hardware::tile_peaks(n)).collect();
@@ -97,15 +98,19 @@ fn peaks(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
 fn bandwidths(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
     heading(out, "reading, GB/s", counts)?;
     for (level, bytes) in hardware::LEVELS {
-        // Each thread has its own caches of the first two levels.
-        let own = level == "L1" || level == "L2";
+        // The L1 and L2 caches are per core.
+        let per_thread = level == "L1" || level == "L2";
         let cells: Vec<String> = counts
             .iter()
-            .map(|&n| hardware::read_bandwidth(if own { bytes * n } else { bytes }, n))
+            .map(|&n| hardware::read_bandwidth(if per_thread { bytes * n } else { bytes }, n))
             .map(|rate| format!("{:.1}", rate / 1e9))
             .collect();
         let size = bytes >> 10;
-        line(out, &format!("  {level}, {size} KiB{}", if own { " each" } else { "" }), &cells)?;
+        line(
+            out,
+            &format!("  {level}, {size} KiB{}", if per_thread { " each" } else { "" }),
+            &cells,
+        )?;
     }
     Ok(())
 }
@@ -119,13 +124,13 @@ fn latencies(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
     let teams: Vec<Team> = counts.iter().map(|&n| Team::new(n)).collect();
     heading(out, "worker team, us", &counts)?;
     let fork_join = |team| hardware::fork_join(team).map_or_else(|| "never".into(), micros);
-    let shared: Vec<String> = teams.iter().map(fork_join).collect();
-    line(out, "  loop, workers awake", &shared)?;
-    let waking: Vec<_> = teams.iter().filter_map(hardware::wake_up).collect();
-    let medians: Vec<String> = waking.iter().map(|w| micros(w.0)).collect();
+    let fork_joins: Vec<String> = teams.iter().map(fork_join).collect();
+    line(out, "  loop, workers awake", &fork_joins)?;
+    let wake_ups: Vec<_> = teams.iter().filter_map(hardware::wake_up).collect();
+    let medians: Vec<String> = wake_ups.iter().map(|w| micros(w.0)).collect();
     line(out, "  wake-up, median", &medians)?;
-    let late: Vec<String> = waking.iter().map(|w| micros(w.1)).collect();
-    line(out, "  wake-up, 99 of 100", &late)
+    let p99: Vec<String> = wake_ups.iter().map(|w| micros(w.1)).collect();
+    line(out, "  wake-up, 99 of 100", &p99)
 }
 
 #[cfg(test)]
@@ -133,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thread_counts_end_with_all() {
+    fn thread_counts_end_with_the_maximum() {
         assert_eq!(thread_counts(1), [1]);
         assert_eq!(thread_counts(2), [1, 2]);
         assert_eq!(thread_counts(6), [1, 2, 4, 6]);

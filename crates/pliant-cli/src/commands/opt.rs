@@ -17,7 +17,7 @@ pub fn opt(args: &OptArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(
     if args.list_rules {
         return list_rules(out);
     }
-    let Some(file) = &args.file else { return Err(Failure::new("error: no script was given")) };
+    let Some(file) = &args.file else { return Err(Failure::new("error: no model was given")) };
     let source = program::read(file, err)?;
     let failed = |e: Error| Failure::of(&e, &source.sources);
     let timing = Arc::new(Timing::new());
@@ -58,7 +58,7 @@ fn list(out: &mut dyn Write) -> Result<(), Failure> {
         (PassLevel::Graph, "Passes on graph functions"),
         (PassLevel::Loop, "Passes on loop functions"),
         (PassLevel::Pipeline, "Pipelines"),
-        (PassLevel::User, "Passes of this program"),
+        (PassLevel::User, "User-defined passes"),
     ];
     let passes = pliant::pass_list();
     for (level, heading) in headings {

@@ -1,4 +1,4 @@
-//! `pliant profile`: where the time of a run is spent.
+//! `pliant profile`: prints the time of a run by function.
 
 use std::io::Write;
 

@@ -33,7 +33,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(
         _ => show(&result, "", out)?,
     }
     for text in &args.save {
-        let (value, path) = wanted(text, &signature, &result)?;
+        let (value, path) = saved_result(text, &signature, &result)?;
         save(value, path)?;
     }
     if let Some(times) = args.repeat {
@@ -54,8 +54,9 @@ pub fn signature<'c>(compiled: &'c CompiledModule, name: &str) -> Result<&'c Sig
     })
 }
 
-/// The argument of `--save`: all results or a named one, and the file.
-fn wanted<'a>(
+/// Parses an argument of `--save`, `[NAME=]FILE`. Returns the result of that name, or all results,
+/// and the file.
+fn saved_result<'a>(
     text: &'a str,
     signature: &Signature,
     result: &'a Value,
@@ -65,20 +66,21 @@ fn wanted<'a>(
         .filter(|(name, _)| !Path::new(text).exists() && !name.starts_with(['.', '/']));
     let Some((name, path)) = named else { return Ok((result, Path::new(text))) };
     let names = &signature.output_names;
-    let at = names.iter().position(|n| n == name);
-    let value = match (at, result.as_tuple()) {
+    let index = names.iter().position(|n| n == name);
+    let value = match (index, result.as_tuple()) {
         (Some(0), _) if names.len() == 1 => Some(result),
-        (Some(at), Some(fields)) => fields.get(at),
+        (Some(index), Some(fields)) => fields.get(index),
         _ => None,
     };
     value.map(|value| (value, Path::new(path))).ok_or_else(|| {
-        let known = if names.is_empty() { "none has a name".into() } else { names.join(", ") };
+        let known = if names.is_empty() { "they have no names".into() } else { names.join(", ") };
         Failure::new(format!(
             "error: --save {text}: there is no output '{name}' (the outputs: {known})"
         ))
     })
 }
 
+/// Runs the model several times and prints the times.
 fn repeat(
     model: &Model,
     args: &RunArgs,

@@ -8,13 +8,13 @@ use pliant::{DType, Value};
 use crate::Failure;
 use crate::npy;
 
-/// Prints a value: small tensors completely, large ones by shape and first elements.
+/// Prints a value. Of a tensor, it prints the type, the shape and the first 16 elements.
 pub fn show(value: &Value, indent: &str, out: &mut dyn Write) -> Result<(), Failure> {
     match value {
         Value::Tensor(t) => {
             let values = t.to_f64_vec().map_err(|e| Failure::new(format!("error: {e}")))?;
             let shown: Vec<String> =
-                values.iter().take(16).map(|&v| digits(t.dtype(), v)).collect();
+                values.iter().take(16).map(|&v| shortest_decimal(t.dtype(), v)).collect();
             let rest = if values.len() > 16 { ", ..." } else { "" };
             writeln!(out, "{indent}{} {:?} [{}{rest}]", t.dtype(), t.shape(), shown.join(", "))?;
         }
@@ -32,20 +32,20 @@ pub fn show(value: &Value, indent: &str, out: &mut dyn Write) -> Result<(), Fail
     Ok(())
 }
 
-/// The fewest digits that identify the value among those of its type.
-fn digits(dtype: DType, value: f64) -> String {
+/// The shortest decimal that parses back to the value in its type.
+fn shortest_decimal(dtype: DType, value: f64) -> String {
     match dtype {
         DType::Float16 | DType::BFloat16 | DType::Float32 => (value as f32).to_string(),
         _ => value.to_string(),
     }
 }
 
-/// Writes tensors to NumPy files.
+/// Writes a tensor to a NumPy file, or each tensor of a tuple to its own file.
 pub fn save(value: &Value, path: &Path) -> Result<(), Failure> {
     let failed = |why: String| Failure::new(format!("error: {why}"));
     if let Some(fields) = value.as_tuple() {
         for (i, field) in fields.iter().enumerate() {
-            save(field, &numbered(path, i))?;
+            save(field, &numbered_path(path, i))?;
         }
         return Ok(());
     }
@@ -56,7 +56,7 @@ pub fn save(value: &Value, path: &Path) -> Result<(), Failure> {
 }
 
 /// `out.npy` as `out.0.npy`.
-fn numbered(path: &Path, index: usize) -> PathBuf {
+fn numbered_path(path: &Path, index: usize) -> PathBuf {
     let extension = path.extension().map(|e| e.to_string_lossy().into_owned());
     path.with_extension(format!("{index}.{}", extension.as_deref().unwrap_or("npy")))
 }

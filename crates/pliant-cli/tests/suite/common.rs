@@ -1,16 +1,16 @@
-//! Helpers of the tests: temporary directories, and the command line run in the test process.
+//! Test helpers: temporary directories, and a function that runs the command line in the test process.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A temporary directory of this test, removed on drop.
-pub struct Dir(pub PathBuf);
+/// A temporary directory that is removed on drop.
+pub struct TempDir(pub PathBuf);
 
-impl Dir {
-    pub fn new(name: &str) -> Dir {
+impl TempDir {
+    pub fn new(name: &str) -> TempDir {
         let path = std::env::temp_dir().join(format!("pliant-cli-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
-        Dir(path)
+        TempDir(path)
     }
 
     pub fn write(&self, name: &str, text: &str) -> String {
@@ -24,13 +24,13 @@ impl Dir {
     }
 }
 
-impl Drop for Dir {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Exit code, standard output, standard error.
+/// Runs the command line. Returns the exit code, standard output and standard error.
 pub fn pliant(args: &[&str]) -> (i32, String, String) {
     let args: Vec<OsString> = ["pliant"].iter().chain(args).map(Into::into).collect();
     let (mut out, mut err) = (Vec::new(), Vec::new());

@@ -1,14 +1,14 @@
 //! The command line on ONNX models from `tests/corpus` and `tests/attacks`.
 
-use crate::common::{Dir, pliant};
+use crate::common::{TempDir, pliant};
 
 pub fn file(name: &str) -> String {
     format!("{}/../../tests/{name}.onnx", env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]
-fn reports_tell_all_and_reduce() {
-    let dir = Dir::new("reduce");
+fn check_reports_problems_and_writes_reduced_models() {
+    let dir = TempDir::new("reduce");
     let (code, out, err) = pliant(&["check", &file("corpus/onnx/layer")]);
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("2 nodes of 2 operators, opset 18") && out.contains("ok:"), "{out}");
@@ -18,9 +18,9 @@ fn reports_tell_all_and_reduce() {
     assert_eq!(code, 1);
     assert!(out.contains("not supported: Frobnicate (1 node)"), "{out}");
     assert!(out.contains("at Frobnicate 'y'") && err.contains("1 problem"), "{out}{err}");
-    let small = format!("{reduced}/1-Frobnicate.onnx");
-    assert!(out.contains(&format!("wrote {small}")), "{out}");
-    let (code, out, _) = pliant(&["check", &small]);
+    let reduced_model = format!("{reduced}/1-Frobnicate.onnx");
+    assert!(out.contains(&format!("wrote {reduced_model}")), "{out}");
+    let (code, out, _) = pliant(&["check", &reduced_model]);
     assert_eq!(code, 1);
     assert!(out.contains("Frobnicate"), "{out}");
     let (code, _, err) = pliant(&["check", &file("attacks/cut_off")]);
@@ -32,8 +32,8 @@ fn reports_tell_all_and_reduce() {
 }
 
 #[test]
-fn models_compile_once_and_run_at_shapes() {
-    let dir = Dir::new("onnx-run");
+fn models_run_from_onnx_files_and_executables() {
+    let dir = TempDir::new("onnx-run");
     let (model, program) = (file("corpus/onnx/layer"), dir.path("layer.plx"));
     let (code, _, err) = pliant(&["compile", &model, "-o", &program]);
     assert_eq!(code, 0, "{err}");
@@ -51,12 +51,12 @@ fn models_compile_once_and_run_at_shapes() {
         assert!(exit == code && err.contains(part), "{err}");
         assert!(std::path::Path::new(&dir.path("one.npy")).exists());
     }
-    let fed = format!("x={saved}");
-    let (code, _, err) = pliant(&["run", &model, "--input", &fed]);
+    let input = format!("x={saved}");
+    let (code, _, err) = pliant(&["run", &model, "--input", &input]);
     assert!(code == 1 && err.contains("'x'"), "{err}");
     for (wrong, part) in [
         (&["--shape", "m=2"][..], "has no symbol 'm' (it has: n)"),
-        (&[][..], "give --shape n=N, or --input x=FILE.npy"),
+        (&[][..], "pass --shape n=N, or --input x=FILE.npy"),
         (&["--shape", "n=1..4"][..], "ranges are for `pliant bench`"),
         (&["--shape", "n=4..1"][..], "1 is less than 4"),
         (&["--input", "z=a.npy"][..], "no parameter 'z' (it has: x)"),
@@ -70,8 +70,8 @@ fn models_compile_once_and_run_at_shapes() {
 }
 
 #[test]
-fn facts_about_symbols_are_compiled_in() {
-    let dir = Dir::new("onnx-facts");
+fn declared_symbols_are_fixed_or_checked() {
+    let dir = TempDir::new("onnx-facts");
     let (model, program) = (file("corpus/onnx/layer"), dir.path("layer.plx"));
     let compile = |shape: &str| pliant(&["compile", &model, "-o", &program, "--shape", shape]);
     let run = |shape: &str| pliant(&["run", &program, "--shape", shape, "--fill", "zeros"]);
@@ -108,8 +108,8 @@ fn stages_of_models_are_printed() {
 }
 
 #[test]
-fn shapes_are_swept_and_drawn() {
-    let dir = Dir::new("bench");
+fn bench_sweeps_shapes_and_plots() {
+    let dir = TempDir::new("bench");
     let (csv, json, png) = (dir.path("t.csv"), dir.path("t.json"), dir.path("t.png"));
     let model = file("corpus/onnx/layer");
     let files = ["--csv", &csv, "--json", &json, "--plot", &png];
@@ -128,10 +128,10 @@ fn shapes_are_swept_and_drawn() {
     assert_eq!(read["compilations"], 1);
     assert_eq!(read["measurements"][4]["shape"]["n"], 5);
     assert!(read["measurements"][0]["median_ms"].as_f64().unwrap() > 0.0);
-    let picture = png::Decoder::new(std::io::BufReader::new(std::fs::File::open(&png).unwrap()));
-    let mut picture = picture.read_info().unwrap();
-    let mut pixels = vec![0; picture.output_buffer_size().unwrap()];
-    picture.next_frame(&mut pixels).unwrap();
+    let decoder = png::Decoder::new(std::io::BufReader::new(std::fs::File::open(&png).unwrap()));
+    let mut decoder = decoder.read_info().unwrap();
+    let mut pixels = vec![0; decoder.output_buffer_size().unwrap()];
+    decoder.next_frame(&mut pixels).unwrap();
     // Axes, labels and a line: neither blank nor full.
     let dark = pixels.iter().filter(|p| **p < 128).count();
     assert!(dark > 2000 && dark < pixels.len() / 4, "{dark} of {}", pixels.len());
@@ -142,7 +142,7 @@ fn shapes_are_swept_and_drawn() {
 }
 
 #[test]
-fn runs_are_profiled() {
+fn profile_lists_functions() {
     let model = file("corpus/onnx/convolution");
     let args = ["profile", &model, "--shape", "n=2", "--repeat", "2"];
     let (code, out, err) = pliant(&args);
@@ -169,19 +169,23 @@ fn profiles_state_the_rates_of_kernels_and_loops() {
 }
 
 #[test]
-fn mistakes_are_told_before_the_work() {
-    let dir = Dir::new("onnx-mistakes");
+fn wrong_arguments_are_reported_before_compiling() {
+    let dir = TempDir::new("onnx-mistakes");
     let (layer, folder) = (file("corpus/onnx/layer"), dir.path("."));
     for (args, code, part) in [
-        (&["diff", &layer, "--rtol", "nan"][..], 2, "expected a number that is not negative"),
-        (&["diff", &layer, "--atol=-1"][..], 2, "expected a number that is not negative"),
+        (
+            &["diff", &layer, "--rtol", "nan"][..],
+            2,
+            "expected a finite number that is not negative",
+        ),
+        (&["diff", &layer, "--atol=-1"][..], 2, "expected a finite number that is not negative"),
         (&["bench", &layer, "--shape", "n=1", "--plot", "x.jpg"][..], 2, "ends with .png"),
         (&["bench", &layer, "--shape", "n=1", "--csv", "/nope/x.csv"][..], 1, "write /nope/x.csv"),
         (&["compile", &layer, "-o", "/nope/x.plx"][..], 1, "cannot write /nope/x.plx:"),
         (&["run", &folder][..], 1, "is a folder"),
     ] {
-        let (given, _, err) = pliant(args);
-        assert!(given == code && err.contains(part), "{args:?}: {given} {err}");
+        let (exit, _, err) = pliant(args);
+        assert!(exit == code && err.contains(part), "{args:?}: {exit} {err}");
     }
     let (_, out, _) = pliant(&["check", &file("attacks/an_unknown_operator")]);
     assert!(out.contains("1 node of 1 operator,"), "{out}");

@@ -1,21 +1,21 @@
-//! `pliant diff` with a fake peer: a program that gives the answers that the test defines. The real
-//! peers need Python packages and are tested in Python.
+//! `pliant diff` with a fake peer: a shell script that returns prepared results. The real peers need
+//! Python packages and are tested in Python.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::common::{Dir, pliant};
+use crate::common::{TempDir, pliant};
 use crate::onnx::file;
 
-/// Serialises the tests: a process started by another thread may hold open a script that this one
-/// has just written, and such a file cannot be executed.
-fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+/// Serialises the tests. A file that is open for writing cannot be executed, and a process started
+/// by another thread may have inherited the open file of a script that this thread has just written.
+fn serialize_tests() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A program that answers with arrays from the directory: `NAME.npy` for each of the names.
-fn peer(dir: &Dir, names: &[&str]) -> String {
+/// Writes a fake peer that returns the file `NAME.npy` of the directory for each of the names.
+fn peer(dir: &TempDir, names: &[&str]) -> String {
     let copies: Vec<String> = names
         .iter()
         .map(|n| format!("cp '{}' \"$3/{n}.npy\"", dir.path(&format!("{n}.npy"))))
@@ -31,8 +31,8 @@ fn peer(dir: &Dir, names: &[&str]) -> String {
     path
 }
 
-/// Writes the output of the model for inputs that are all 1, or 0, as the answer of a peer.
-fn answer(dir: &Dir, model: &str, name: &str, fill: &str) {
+/// Saves the output of the model for generated inputs as `NAME.npy`, which the fake peer returns.
+fn save_result(dir: &TempDir, model: &str, name: &str, fill: &str) {
     let to = dir.path(&format!("{name}.npy"));
     let args = ["run", model, "--shape", "n=3", "--fill", fill, "--save", &to];
     let (code, _, err) = pliant(&args);
@@ -40,9 +40,9 @@ fn answer(dir: &Dir, model: &str, name: &str, fill: &str) {
 }
 
 #[test]
-fn the_first_node_that_differs_is_told() {
-    let _turn = alone();
-    let dir = Dir::new("diff");
+fn diff_reports_the_first_node_that_differs() {
+    let _lock = serialize_tests();
+    let dir = TempDir::new("diff");
     let model = file("corpus/onnx/functions");
     let args = |peer: &str| -> Vec<String> {
         let list = ["diff", &model, "--shape", "n=3", "--fill", "ones", "--python", peer];
@@ -52,11 +52,11 @@ fn the_first_node_that_differs_is_told() {
         let args = args(peer);
         pliant(&args.iter().map(String::as_str).collect::<Vec<_>>())
     };
-    answer(&dir, &model, "y", "ones");
+    save_result(&dir, &model, "y", "ones");
     let (code, out, err) = run(&peer(&dir, &["y"]));
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("y: agrees") && out.contains("all outputs agree"), "{out}");
-    answer(&dir, &model, "y", "zeros");
+    save_result(&dir, &model, "y", "zeros");
     let (code, out, err) = run(&peer(&dir, &["y"]));
     assert_eq!(code, 1);
     assert!(out.contains("differs in 12 of 12 elements"), "{out}");
@@ -65,9 +65,9 @@ fn the_first_node_that_differs_is_told() {
 }
 
 #[test]
-fn peers_that_are_not_there_are_told() {
-    let _turn = alone();
-    let dir = Dir::new("no-peer");
+fn missing_and_failing_peers_are_reported() {
+    let _lock = serialize_tests();
+    let dir = TempDir::new("no-peer");
     let model = file("corpus/onnx/elementwise");
     let run = |python: &str| pliant(&["diff", &model, "--shape", "n=1", "--python", python]);
     let (code, _, err) = run(&dir.path("none"));

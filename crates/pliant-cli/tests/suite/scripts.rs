@@ -1,6 +1,6 @@
 //! The command line on scripts.
 
-use crate::common::{Dir, pliant};
+use crate::common::{TempDir, pliant};
 
 const SCRIPT: &str = r#"from pliant.script import ir as I, relax as R, tir as T
 
@@ -33,7 +33,7 @@ fn help_and_usage() {
 }
 
 #[test]
-fn a_debug_build_measures_nothing() {
+fn hwbench_rejects_debug_builds() {
     let (code, out, err) = pliant(&["hwbench", "--threads", "1"]);
     if cfg!(debug_assertions) {
         assert!(code == 1 && out.is_empty() && err.contains("--release"), "{err}");
@@ -45,7 +45,7 @@ fn a_debug_build_measures_nothing() {
 
 #[test]
 fn passes_are_listed_and_run() {
-    let dir = Dir::new("opt");
+    let dir = TempDir::new("opt");
     let file = dir.write("m.py", SCRIPT);
     let (code, out, _) = pliant(&["opt", "--list"]);
     assert_eq!(code, 0);
@@ -59,8 +59,8 @@ fn passes_are_listed_and_run() {
         pliant(&["opt", "--passes=LegalizeOps,ToNonDataflow,CallTIRRewrite", &file]);
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("R.builtin.alloc_tensor(R.shape([n, 4])"), "{out}");
-    let again = dir.write("again.py", &out);
-    let (code, out, err) = pliant(&["opt", "--passes=minimum", &again]);
+    let lowered = dir.write("again.py", &out);
+    let (code, out, err) = pliant(&["opt", "--passes=minimum", &lowered]);
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("vm.builtin.match_shape"), "{out}");
     let (code, _, err) = pliant(&["opt", "--passes=CallTIRRewriter", &file]);
@@ -72,8 +72,8 @@ fn passes_are_listed_and_run() {
 }
 
 #[test]
-fn errors_point_at_the_line() {
-    let dir = Dir::new("check");
+fn errors_contain_the_line() {
+    let dir = TempDir::new("check");
     let good = dir.write("good.py", SCRIPT);
     let bad = dir.write("bad.py", &SCRIPT.replace("R.add(x, x)", "R.frob(x, x)"));
     let (code, out, _) = pliant(&["check", &good]);
@@ -88,7 +88,7 @@ fn errors_point_at_the_line() {
 
 #[test]
 fn programs_compile_save_load_and_run() {
-    let dir = Dir::new("run");
+    let dir = TempDir::new("run");
     let file = dir.write("m.py", SCRIPT);
     let program = dir.path("m.plx");
     let (code, out, err) = pliant(&["compile", &file, "-o", &program]);
@@ -109,7 +109,7 @@ fn programs_compile_save_load_and_run() {
 
     let (code, _, err) = pliant(&["run", &program]);
     assert_eq!(code, 1);
-    assert!(err.contains("give --shape n=N"), "{err}");
+    assert!(err.contains("pass --shape n=N"), "{err}");
     let (code, _, err) = pliant(&["run", &program, "--func", "nope"]);
     assert_eq!(code, 1);
     assert!(err.contains("has no function 'nope' (it has: main)"), "{err}");
@@ -124,7 +124,7 @@ fn programs_compile_save_load_and_run() {
 
 #[test]
 fn stages_are_dumped() {
-    let dir = Dir::new("dump");
+    let dir = TempDir::new("dump");
     let file = dir.write("m.py", SCRIPT);
     let (code, out, err) = pliant(&["dump", &file]);
     assert_eq!(code, 0, "{err}");
@@ -146,7 +146,7 @@ fn stages_are_dumped() {
     assert!(names.iter().any(|n| n.ends_with("-VMShapeLower.py")), "{names:?}");
 }
 
-const ENDLESS: &str = r#"from pliant.script import ir as I, relax as R
+const ENDLESS_SCRIPT: &str = r#"from pliant.script import ir as I, relax as R
 
 @I.ir_module
 class Module:
@@ -159,8 +159,8 @@ class Module:
 
 #[test]
 fn runs_stop_at_their_time_limit() {
-    let dir = Dir::new("time_limit");
-    let (endless, short) = (dir.write("endless.py", ENDLESS), dir.write("short.py", SCRIPT));
+    let dir = TempDir::new("time_limit");
+    let (endless, short) = (dir.write("endless.py", ENDLESS_SCRIPT), dir.write("short.py", SCRIPT));
     let saved = dir.path("endless.plx");
     assert_eq!(pliant(&["compile", &endless, "-o", &saved]).0, 0);
     for args in [
