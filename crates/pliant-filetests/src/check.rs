@@ -1,4 +1,4 @@
-//! Runs a test.
+//! Runs a test in the parser, the verifier, the passes and the interpreter.
 
 use std::sync::Arc;
 
@@ -10,42 +10,42 @@ use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::{PassContext, PassError, Sequential};
 use pliant_script::NoHost;
 
-use crate::case::{Case, Expected, Kind};
+use crate::case::{Case, ExpectedError, TestKind};
 use crate::{compiled, exec};
 
-/// Runs the test that the header describes. Returns the text to compare with the expectation.
+/// Runs a test. Returns the output to compare with the expectation.
 pub(crate) fn check(case: &Case) -> Result<String, String> {
     let mut sources = SourceMap::new();
     let (name, text) = (case.name.as_str().into(), case.script.as_str().into());
     let file = sources.add(SourceFile { name, text, first_line: 1, dedent: 0 });
     let ops = pliant_ops::registry();
-    let (parsed, mut found) = pliant_script::parse(&case.script, file, &NoHost, ops);
+    let (parsed, mut diagnostics) = pliant_script::parse(&case.script, file, &NoHost, ops);
     let module = parsed.map(pliant_script::Parsed::into_module);
     if let Some(module) = &module {
-        found.extend(verify_module(module, ops));
+        diagnostics.extend(verify_module(module, ops));
     }
-    let Some(module) = module.filter(|_| !found.iter().any(Diagnostic::is_error)) else {
-        return match_errors(case, &found, &sources).map(|()| String::new());
+    let Some(module) = module.filter(|_| !diagnostics.iter().any(Diagnostic::is_error)) else {
+        return match_errors(case, &diagnostics, &sources).map(|()| String::new());
     };
     match &case.kind {
-        Kind::Verify if case.errors.is_empty() => Ok(String::new()),
-        Kind::Verify => Err("the script was accepted, but must be refused".into()),
-        Kind::Print => {
+        TestKind::Verify if case.errors.is_empty() => Ok(String::new()),
+        TestKind::Verify => Err("the script was accepted, but must be rejected".into()),
+        TestKind::Print => {
             no_errors_expected(case)?;
             if case.execute {
-                compiled::compare(&module, case.refusal.as_deref())?;
+                compiled::compare(&module, case.compile_error.as_deref())?;
             }
             round_trip(&module)
         }
-        Kind::Run => {
+        TestKind::Run => {
             no_errors_expected(case)?;
             let text = exec::digest(&module)?;
             if case.execute {
-                compiled::compare(&module, case.refusal.as_deref())?;
+                compiled::compare(&module, case.compile_error.as_deref())?;
             }
             Ok(text)
         }
-        Kind::Opt(passes) => optimise(case, module, passes, &sources),
+        TestKind::Opt(passes) => check_passes(case, module, passes, &sources),
     }
 }
 
@@ -53,7 +53,7 @@ fn no_errors_expected(case: &Case) -> Result<(), String> {
     if case.errors.is_empty() {
         Ok(())
     } else {
-        Err("the script was accepted, but must be refused".into())
+        Err("the script was accepted, but must be rejected".into())
     }
 }
 
@@ -61,25 +61,27 @@ fn print(module: &IRModule) -> String {
     print_module(module, pliant_ops::registry(), &PrintOptions::complete())
 }
 
-/// Prints a module, and checks that the text parses back to the same module and prints the
-/// same again.
+/// Prints a module. Checks that the text parses back to an equal module that prints the same text.
 pub(crate) fn round_trip(module: &IRModule) -> Result<String, String> {
     let text = print(module);
-    let again = pliant_script::parse_module(&text, pliant_ops::registry()).map_err(|found| {
-        let list: Vec<String> = found.iter().map(Diagnostic::to_string).collect();
-        format!("the print does not parse back: {}\n{text}", list.join("\n"))
-    })?;
-    structural_equal(module, &again)
-        .map_err(|d| format!("the print parses back to another module: {d}\n{text}"))?;
-    let second = print(&again);
+    let reparsed =
+        pliant_script::parse_module(&text, pliant_ops::registry()).map_err(|diagnostics| {
+            let list: Vec<String> = diagnostics.iter().map(Diagnostic::to_string).collect();
+            format!("the printed module does not parse: {}\n{text}", list.join("\n"))
+        })?;
+    structural_equal(module, &reparsed)
+        .map_err(|d| format!("the printed module parses back to another module: {d}\n{text}"))?;
+    let second = print(&reparsed);
     if second != text {
         let diff = crate::difference(&text, &second);
-        return Err(format!("printing what the print parses to changes the text, {diff}"));
+        return Err(format!("the text changes when it is parsed and printed again, {diff}"));
     }
     Ok(text)
 }
 
-fn optimise(
+/// Runs passes, checks the resulting module, and compares its results with those of the input.
+/// Returns its text.
+fn check_passes(
     case: &Case,
     before: IRModule,
     passes: &[String],
@@ -94,9 +96,9 @@ fn optimise(
     if !case.errors.is_empty() {
         return Err("the passes succeeded, but must fail".into());
     }
-    let found = verify_module(&after, pliant_ops::registry());
-    if found.iter().any(Diagnostic::is_error) {
-        let list: Vec<String> = found.iter().map(Diagnostic::to_string).collect();
+    let diagnostics = verify_module(&after, pliant_ops::registry());
+    if diagnostics.iter().any(Diagnostic::is_error) {
+        let list: Vec<String> = diagnostics.iter().map(Diagnostic::to_string).collect();
         return Err(format!(
             "the result is not well-formed:\n{}\n{}",
             list.join("\n"),
@@ -106,7 +108,7 @@ fn optimise(
     let text = round_trip(&after)?;
     if case.execute {
         exec::compare(&before, &after)?;
-        compiled::compare(&before, case.refusal.as_deref())?;
+        compiled::compare(&before, case.compile_error.as_deref())?;
     }
     Ok(text)
 }
@@ -133,7 +135,7 @@ fn run_passes(mut module: IRModule, passes: &[String]) -> Result<IRModule, PassE
     Ok(module)
 }
 
-/// The errors of a pass as diagnostics. Its internal errors are test failures.
+/// Converts an error of a pass to diagnostics. Internal errors fail the test.
 fn pass_errors(error: PassError) -> Result<Vec<Diagnostic>, String> {
     match error {
         PassError::User(list) => Ok(list
@@ -148,35 +150,39 @@ fn pass_errors(error: PassError) -> Result<Vec<Diagnostic>, String> {
     }
 }
 
-/// Checks that every error is expected, and that every expected error occurs.
-fn match_errors(case: &Case, found: &[Diagnostic], sources: &SourceMap) -> Result<(), String> {
-    let mut open: Vec<&Expected> = case.errors.iter().collect();
-    let mut surplus = Vec::new();
-    for d in found.iter().filter(|d| d.is_error()) {
+/// Checks that the errors among the diagnostics match the expected errors one to one.
+fn match_errors(
+    case: &Case,
+    diagnostics: &[Diagnostic],
+    sources: &SourceMap,
+) -> Result<(), String> {
+    let mut missing: Vec<&ExpectedError> = case.errors.iter().collect();
+    let mut unexpected = Vec::new();
+    for d in diagnostics.iter().filter(|d| d.is_error()) {
         let line = line_of(d.span, sources);
-        let fits = |e: &&Expected| {
+        let matches = |e: &&ExpectedError| {
             e.line.is_none_or(|l| Some(l) == line)
                 && (e.code.is_empty() || e.code == d.code)
                 && d.message.contains(&e.text)
         };
-        match open.iter().position(fits) {
+        match missing.iter().position(matches) {
             Some(i) => {
-                open.remove(i);
+                missing.remove(i);
             }
-            None => surplus.push(d.clone()),
+            None => unexpected.push(d.clone()),
         }
     }
-    if surplus.is_empty() && open.is_empty() {
+    if unexpected.is_empty() && missing.is_empty() {
         return Ok(());
     }
     let mut message = String::new();
-    if !surplus.is_empty() {
-        message.push_str("errors that nobody announced:\n");
-        message.push_str(&render_all(&surplus, sources, false));
+    if !unexpected.is_empty() {
+        message.push_str("unexpected errors:\n");
+        message.push_str(&render_all(&unexpected, sources, false));
     }
-    for e in open {
+    for e in missing {
         let line = e.line.map_or(String::new(), |l| format!(" on line {l}"));
-        message.push_str(&format!("no error{line} '{} {}'\n", e.code, e.text));
+        message.push_str(&format!("missing error{line}: '{} {}'\n", e.code, e.text));
     }
     Err(message)
 }

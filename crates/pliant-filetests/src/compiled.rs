@@ -1,5 +1,5 @@
-//! Compiles tests and checks that machine code and the virtual machine compute the same as the
-//! interpreter.
+//! Compiles the modules of tests, and compares the results of the virtual machine, with native code
+//! and with bytecode, with those of the interpreter.
 
 use std::sync::Arc;
 
@@ -9,46 +9,52 @@ use pliant_ir::IRModule;
 
 use rustc_hash::FxHashMap;
 
-use crate::exec::{Library, SIZES, fresh, inputs, public, same};
+use crate::exec::{
+    SIZES, TestLibrary, compare_values, copy_args, generate_inputs, public_functions,
+};
 use crate::packed::{FUNCTIONS, Function};
 
 /// Compiles the module once, runs every public graph function at all sizes in the interpreter and
 /// in the virtual machine, as native code and as bytecode, and compares the results. With
-/// `refusal`, compilation must fail with a message that contains it.
+/// `compile_error`, compilation must fail with a message that contains it.
 ///
 /// # Errors
 /// The first difference, or that the module does not compile although the interpreter runs it.
-pub(crate) fn compare(module: &IRModule, refusal: Option<&str>) -> Result<(), String> {
-    let mut machines: Option<Machines> = None;
-    for (name, f) in public(module) {
+pub(crate) fn compare(module: &IRModule, compile_error: Option<&str>) -> Result<(), String> {
+    let mut vms: Option<VirtualMachines> = None;
+    for (name, f) in public_functions(module) {
         for k in 0..SIZES.len() {
-            let Some((args, sizes)) = inputs(f, k) else { continue };
-            let expected = run(module, name, &fresh(&args)?, &Library);
-            if expected.is_err() && machines.is_none() {
+            let Some((args, sizes)) = generate_inputs(f, k) else { continue };
+            let expected = run(module, name, &copy_args(&args)?, &TestLibrary);
+            if expected.is_err() && vms.is_none() {
                 continue;
             }
-            let machines = match &mut machines {
-                Some(machines) => machines,
-                none => match (compile(module), refusal) {
-                    (Ok(machines), None) => none.insert(machines),
+            let vms = match &mut vms {
+                Some(vms) => vms,
+                none => match (compile(module), compile_error) {
+                    (Ok(vms), None) => none.insert(vms),
                     (Err(message), Some(part)) if message.contains(part) => return Ok(()),
                     (Ok(_), Some(part)) => {
-                        return Err(format!("the module compiles, remove its line: {part}"));
+                        return Err(format!(
+                            "the module compiles, so remove its line `# no-compile: {part}`"
+                        ));
                     }
                     (Err(message), _) => return Err(message),
                 },
             };
-            let differ = |what: String| format!("'{name}' at {sizes}: {what}");
-            let Some(native) = to_vm(&fresh(&args)?) else { continue };
-            let native = machines.native.invoke(name, &native);
-            agree(&expected, &native).map_err(|what| differ(format!("as native code, {what}")))?;
-            let Some(bytecode) = to_vm(&fresh(&args)?) else { continue };
-            let bytecode = machines.bytecode.invoke(name, &bytecode);
-            agree(&expected, &bytecode).map_err(|what| differ(format!("as bytecode, {what}")))?;
+            let difference = |what: String| format!("'{name}' at {sizes}: {what}");
+            let Some(native) = to_vm(&copy_args(&args)?) else { continue };
+            let native = vms.native.invoke(name, &native);
+            compare_outcomes(&expected, &native)
+                .map_err(|what| difference(format!("as native code, {what}")))?;
+            let Some(bytecode) = to_vm(&copy_args(&args)?) else { continue };
+            let bytecode = vms.bytecode.invoke(name, &bytecode);
+            compare_outcomes(&expected, &bytecode)
+                .map_err(|what| difference(format!("as bytecode, {what}")))?;
             if let (Err(a), Err(b)) = (native, bytecode)
                 && a.to_string() != b.to_string()
             {
-                return Err(differ(format!(
+                return Err(difference(format!(
                     "fails as native code with\n{a}\nas bytecode with\n{b}"
                 )));
             }
@@ -57,37 +63,40 @@ pub(crate) fn compare(module: &IRModule, refusal: Option<&str>) -> Result<(), St
     Ok(())
 }
 
-/// Checks that the program computes the same as the interpreter.
-fn agree(
+/// Checks that the compiled program returns the same result as the interpreter, or that both fail.
+fn compare_outcomes(
     expected: &Result<Value, InterpError>,
-    found: &Result<pliant::Value, VmError>,
+    actual: &Result<pliant::Value, VmError>,
 ) -> Result<(), String> {
-    match (expected, found) {
+    match (expected, actual) {
         (Ok(a), Ok(b)) => {
-            let b = from_vm(b).ok_or_else(|| format!("it gives {b:?}"))?;
-            same(a, &b, "the result, interpreted against compiled,")
+            let b = from_vm(b).ok_or_else(|| format!("it returns {b:?}"))?;
+            compare_values(a, &b, "the result (interpreted, then compiled)")
         }
         (Err(_), Err(_)) => Ok(()),
         (Ok(_), Err(e)) => Err(format!("it fails: {e}")),
-        (Err(e), Ok(_)) => Err(format!("it does not fail, but interpreted it does: {e}")),
+        (Err(e), Ok(_)) => Err(format!("it succeeds, but the interpreter fails: {e}")),
     }
 }
 
-/// One program in both execution modes.
-struct Machines {
+/// The virtual machines of one program in both execution modes.
+struct VirtualMachines {
     native: VirtualMachine,
     bytecode: VirtualMachine,
 }
 
-fn compile(module: &IRModule) -> Result<Machines, String> {
+fn compile(module: &IRModule) -> Result<VirtualMachines, String> {
     let options = CompileOptions { exec_mode: ExecMode::Compiled, ..CompileOptions::default() };
-    let machines = || {
+    let vms = || {
         let program = pliant::compile(module.clone(), &options)?;
         let native = VmOptions { functions: functions(), ..VmOptions::default() };
         let bytecode = VmOptions { bytecode: true, functions: functions(), ..VmOptions::default() };
-        Ok(Machines { native: program.vm_with(native)?, bytecode: program.vm_with(bytecode)? })
+        Ok(VirtualMachines {
+            native: program.vm_with(native)?,
+            bytecode: program.vm_with(bytecode)?,
+        })
     };
-    machines().map_err(|e: pliant::Error| format!("the module does not compile: {e}"))
+    vms().map_err(|e: pliant::Error| format!("the module does not compile: {e}"))
 }
 
 /// The packed functions of the tests.
@@ -99,7 +108,7 @@ fn functions() -> FxHashMap<String, PackedFunc> {
     FUNCTIONS.iter().map(function).collect()
 }
 
-/// The values for the virtual machine; `None` for values that only the interpreter has.
+/// Converts values of the interpreter for the virtual machine; `None` for storages and functions.
 pub(crate) fn to_vm(values: &[Value]) -> Option<Vec<pliant::Value>> {
     values
         .iter()
@@ -121,7 +130,7 @@ pub(crate) fn to_vm(values: &[Value]) -> Option<Vec<pliant::Value>> {
         .collect()
 }
 
-/// A value of the virtual machine as one of the interpreter; `None` for memory.
+/// Converts a value of the virtual machine for the interpreter; `None` for storages.
 pub(crate) fn from_vm(v: &pliant::Value) -> Option<Value> {
     Some(match v {
         pliant::Value::None => Value::None,
@@ -137,7 +146,7 @@ pub(crate) fn from_vm(v: &pliant::Value) -> Option<Value> {
             Value::Tuple(items?.into())
         }
         pliant::Value::Object(any) => Value::Object(any.clone()),
-        // Functions compare equal; which function it is matters only when it is called.
+        // All functions compare equal, since the difference matters only when they are called.
         pliant::Value::Func(f) => Value::Func(pliant_interp::Func::Packed(f.name().into())),
         _ => return None,
     })

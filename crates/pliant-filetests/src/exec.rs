@@ -1,4 +1,4 @@
-//! Executes modules: the result of a pass must compute the same as its input.
+//! Runs modules in the interpreter, and checks that a pass does not change the results.
 
 use std::fmt::Write;
 
@@ -9,21 +9,22 @@ use pliant_tensor::{DType, Tensor};
 use rustc_hash::FxHashMap;
 
 use crate::compiled::{from_vm, to_vm};
-use crate::inputs::Maker;
+use crate::inputs::InputGenerator;
 use crate::packed::FUNCTIONS;
 
-/// The values of symbols.
+/// The values of symbols, which every function is run at.
 pub const SIZES: [i64; 8] = [0, 1, 2, 3, 7, 8, 31, 64];
 
-/// The library's packed functions, and those of the tests.
-pub(crate) struct Library;
+/// The packed functions of the tests and of the library, for the interpreter.
+pub(crate) struct TestLibrary;
 
-impl PackedFuncs for Library {
+impl PackedFuncs for TestLibrary {
     fn call(&self, name: &str, args: &[Value]) -> Option<Result<Value, String>> {
         if let Some((_, function)) = FUNCTIONS.iter().find(|row| row.0 == name) {
             let call = || {
-                let args = to_vm(args).ok_or("no value of the machine")?;
-                from_vm(&function(&args)?).ok_or_else(|| "no value of the interpreter".into())
+                let args = to_vm(args).ok_or("an argument has no representation in the VM")?;
+                from_vm(&function(&args)?)
+                    .ok_or_else(|| "the result has no representation in the interpreter".into())
             };
             return Some(call());
         }
@@ -33,14 +34,15 @@ impl PackedFuncs for Library {
     }
 }
 
-/// The inputs of round `k`: the first symbol of a function is `SIZES[k]`, the others have
-/// other sizes.
-pub(crate) fn inputs(f: &Function, k: usize) -> Option<(Vec<Value>, String)> {
+/// Generates arguments for round `k`, in which the first symbol of the function is `SIZES[k]` and
+/// the others have other values of [`SIZES`]. Returns them with the values of the symbols as text;
+/// `None` if a parameter has a type without generated values.
+pub(crate) fn generate_inputs(f: &Function, k: usize) -> Option<(Vec<Value>, String)> {
     let value = |i: usize| SIZES[(k + 3 * i) % SIZES.len()];
     let vars: FxHashMap<_, i64> = f.syms.vars().enumerate().map(|(i, v)| (v, value(i))).collect();
     let sizes = |v| vars.get(&v).copied();
-    let mut maker = Maker { f, sizes: &sizes, unknown: SIZES[k], seed: k as u64 + 1 };
-    let args = maker.params()?;
+    let mut generator = InputGenerator { f, sizes: &sizes, unknown: SIZES[k], seed: k as u64 + 1 };
+    let args = generator.params()?;
     let mut text = String::new();
     for v in f.syms.vars() {
         let _ = write!(
@@ -54,20 +56,21 @@ pub(crate) fn inputs(f: &Function, k: usize) -> Option<(Vec<Value>, String)> {
     Some((args, text))
 }
 
-/// Copies the arguments, so that no run sees what another has written.
-pub(crate) fn fresh(args: &[Value]) -> Result<Vec<Value>, String> {
+/// Copies the arguments, so that a run does not see what another has written.
+pub(crate) fn copy_args(args: &[Value]) -> Result<Vec<Value>, String> {
     args.iter()
         .map(|v| {
             Ok(match v {
                 Value::Tensor(t) => Value::Tensor(t.copy().map_err(|e| e.to_string())?),
-                Value::Tuple(items) => Value::Tuple(fresh(items)?.into()),
+                Value::Tuple(items) => Value::Tuple(copy_args(items)?.into()),
                 other => other.clone(),
             })
         })
         .collect()
 }
 
-pub(crate) fn public(module: &IRModule) -> impl Iterator<Item = (&str, &Function)> {
+/// The public graph functions of a module, with their names.
+pub(crate) fn public_functions(module: &IRModule) -> impl Iterator<Item = (&str, &Function)> {
     module.relax_funcs().filter(|(_, f)| !f.private).map(|(name, f)| (&**name, &**f))
 }
 
@@ -75,55 +78,62 @@ pub(crate) fn public(module: &IRModule) -> impl Iterator<Item = (&str, &Function
 /// results.
 ///
 /// # Errors
-/// The first difference, or a function that runs at no size.
+/// If results differ, if only one of the modules fails, or if a function runs at no size.
 pub fn compare(before: &IRModule, after: &IRModule) -> Result<(), String> {
-    for (name, f) in public(before) {
+    for (name, f) in public_functions(before) {
         if after.get(name).is_none() {
             return Err(format!("the passes removed the public function '{name}'"));
         }
         let mut ran = 0;
-        let mut refused = String::from("no inputs can be made for its parameters");
+        let mut last_error = String::from("inputs cannot be generated for its parameters");
         for k in 0..SIZES.len() {
-            let Some((args, sizes)) = inputs(f, k) else { continue };
-            let old = run(before, name, &fresh(&args)?, &Library);
-            let new = run(after, name, &fresh(&args)?, &Library);
-            let differ = |what: String| format!("'{name}' at {sizes}: {what}");
-            match (old, new) {
+            let Some((args, sizes)) = generate_inputs(f, k) else { continue };
+            let result_before = run(before, name, &copy_args(&args)?, &TestLibrary);
+            let result_after = run(after, name, &copy_args(&args)?, &TestLibrary);
+            let difference = |what: String| format!("'{name}' at {sizes}: {what}");
+            match (result_before, result_after) {
                 (Ok(a), Ok(b)) => {
-                    same(&a, &b, "the result").map_err(differ)?;
+                    compare_values(&a, &b, "the result").map_err(difference)?;
                     ran += 1;
                 }
-                (Err(e), Err(_)) => refused = e.to_string(),
+                (Err(e), Err(_)) => last_error = e.to_string(),
                 (Ok(_), Err(e)) => {
-                    return Err(differ(format!("fails after the passes: {}", full(&e))));
+                    return Err(difference(format!(
+                        "fails after the passes: {}",
+                        full_message(&e)
+                    )));
                 }
                 (Err(e), Ok(_)) => {
-                    return Err(differ(format!("fails before the passes only: {}", full(&e))));
+                    return Err(difference(format!(
+                        "fails before the passes only: {}",
+                        full_message(&e)
+                    )));
                 }
             }
         }
         if ran == 0 {
             return Err(format!(
-                "'{name}' runs at no size ({refused}); '# no-run' keeps it from running"
+                "'{name}' runs at no size ({last_error}); disable its execution with '# no-run'"
             ));
         }
     }
     Ok(())
 }
 
-fn full(e: &InterpError) -> String {
+fn full_message(e: &InterpError) -> String {
     format!("{e}\n{e:?}")
 }
 
-/// Compares two results: integers exactly, floats up to the rounding of their type.
-pub(crate) fn same(a: &Value, b: &Value, what: &str) -> Result<(), String> {
+/// Compares two results: integers exactly, floats with the tolerance of their type. `what` names
+/// the result in errors.
+pub(crate) fn compare_values(a: &Value, b: &Value, what: &str) -> Result<(), String> {
     match (a, b) {
-        (Value::Tensor(a), Value::Tensor(b)) => same_tensor(a, b, what),
+        (Value::Tensor(a), Value::Tensor(b)) => compare_tensors(a, b, what),
         (Value::Tuple(a), Value::Tuple(b)) if a.len() == b.len() => a
             .iter()
             .zip(b.iter())
             .enumerate()
-            .try_for_each(|(i, (a, b))| same(a, b, &format!("{what}[{i}]"))),
+            .try_for_each(|(i, (a, b))| compare_values(a, b, &format!("{what}[{i}]"))),
         (Value::Shape(a), Value::Shape(b)) if a == b => Ok(()),
         (Value::Int(a), Value::Int(b)) if a == b => Ok(()),
         (Value::Bool(a), Value::Bool(b)) if a == b => Ok(()),
@@ -131,10 +141,11 @@ pub(crate) fn same(a: &Value, b: &Value, what: &str) -> Result<(), String> {
         (Value::Str(a), Value::Str(b)) if a == b => Ok(()),
         (Value::DType(a), Value::DType(b)) if a == b => Ok(()),
         (Value::None, Value::None) | (Value::Func(_), Value::Func(_)) => Ok(()),
-        _ => Err(format!("{what} was {}, and is {}", text(a), text(b))),
+        _ => Err(format!("{what} was {}, and is {}", describe(a), describe(b))),
     }
 }
 
+/// The tolerance of a comparison, relative to 1 plus the larger magnitude.
 fn tolerance(dtype: DType) -> f64 {
     match dtype {
         DType::Float16 => 4e-3,
@@ -145,7 +156,7 @@ fn tolerance(dtype: DType) -> f64 {
     }
 }
 
-fn same_tensor(a: &Tensor, b: &Tensor, what: &str) -> Result<(), String> {
+fn compare_tensors(a: &Tensor, b: &Tensor, what: &str) -> Result<(), String> {
     if a.dtype() != b.dtype() || a.shape() != b.shape() {
         return Err(format!("{what} was {a:?}, and is {b:?}"));
     }
@@ -163,38 +174,38 @@ fn same_tensor(a: &Tensor, b: &Tensor, what: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The results of every public graph function at each size, as text.
+/// Runs every public graph function at each size. Returns the results as text.
 ///
 /// # Errors
 /// If inputs cannot be generated for a function.
 pub fn digest(module: &IRModule) -> Result<String, String> {
     let mut out = String::new();
-    for (name, f) in public(module) {
+    for (name, f) in public_functions(module) {
         for k in 0..SIZES.len() {
-            let Some((args, sizes)) = inputs(f, k) else { continue };
-            let result = match run(module, name, &args, &Library) {
-                Ok(v) => text(&v),
+            let Some((args, sizes)) = generate_inputs(f, k) else { continue };
+            let result = match run(module, name, &args, &TestLibrary) {
+                Ok(v) => describe(&v),
                 Err(e) => format!("error: {}", e.to_string().lines().next().unwrap_or("")),
             };
-            let at = if sizes.is_empty() { String::new() } else { format!(" at {sizes}") };
-            let _ = writeln!(out, "{name}{at}: {result}");
+            let at_sizes = if sizes.is_empty() { String::new() } else { format!(" at {sizes}") };
+            let _ = writeln!(out, "{name}{at_sizes}: {result}");
             if f.syms.vars().len() == 0 {
                 break;
             }
         }
     }
-    if out.is_empty() { Err("nothing was executed".into()) } else { Ok(out) }
+    if out.is_empty() { Err("no public graph function was executed".into()) } else { Ok(out) }
 }
 
-/// A short description of a value: large tensors by their first elements and their sum.
-fn text(v: &Value) -> String {
-    const SHOWN: usize = 6;
+/// A short description of a value. That of a large tensor has its first elements and the sum of all.
+fn describe(v: &Value) -> String {
+    const MAX_SHOWN: usize = 6;
     match v {
         Value::Tensor(t) => {
             let Ok(values) = t.to_f64_vec() else { return format!("{t:?}") };
             let round = |v: &f64| format!("{:.4}", v + 0.0);
-            let head: Vec<String> = values.iter().take(SHOWN).map(round).collect();
-            let more = if values.len() > SHOWN {
+            let head: Vec<String> = values.iter().take(MAX_SHOWN).map(round).collect();
+            let more = if values.len() > MAX_SHOWN {
                 format!(", ... sum {:.3}", values.iter().sum::<f64>())
             } else {
                 String::new()
@@ -202,7 +213,7 @@ fn text(v: &Value) -> String {
             format!("{t:?} [{}{more}]", head.join(", "))
         }
         Value::Tuple(items) => {
-            let items: Vec<String> = items.iter().map(text).collect();
+            let items: Vec<String> = items.iter().map(describe).collect();
             format!("({})", items.join(", "))
         }
         Value::Shape(s) => format!("Shape{s:?}"),

@@ -1,15 +1,15 @@
-//! Generates inputs of a function from the types of its parameters, deterministically from a seed.
+//! Generates the arguments of a function from its parameter types and a random seed.
 
 use pliant_interp::Value;
 use pliant_ir::relax::{Function, TensorShape, Type, TypeData};
 use pliant_sym::{Sym, SymVar};
 use pliant_tensor::{DType, Tensor, round_to_bf16, round_to_f16};
 
-/// The value of a symbol, if the function mentions it.
+/// Returns the value of a symbol, if the function contains it.
 pub(crate) type Sizes<'a> = dyn Fn(SymVar) -> Option<i64> + 'a;
 
-/// Generates inputs.
-pub(crate) struct Maker<'a> {
+/// Generates the arguments of a function.
+pub(crate) struct InputGenerator<'a> {
     pub f: &'a Function,
     pub sizes: &'a Sizes<'a>,
     /// The size of unknown dims.
@@ -17,7 +17,7 @@ pub(crate) struct Maker<'a> {
     pub seed: u64,
 }
 
-impl Maker<'_> {
+impl InputGenerator<'_> {
     /// A value for each parameter; `None` if one cannot be generated (functions, opaque objects,
     /// negative dims).
     pub fn params(&mut self) -> Option<Vec<Value>> {
@@ -64,7 +64,7 @@ impl Maker<'_> {
         self.f.syms.evaluate(s, self.sizes).ok().filter(|&n| (0..=1 << 20).contains(&n))
     }
 
-    /// SplitMix64.
+    /// The next number of the SplitMix64 generator.
     fn next(&mut self) -> u64 {
         self.seed = self.seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.seed;
@@ -73,8 +73,8 @@ impl Maker<'_> {
         z ^ (z >> 31)
     }
 
-    /// Floats between -2 and 2 in steps of 1/64, which all float types can represent; integers from
-    /// 0 to 3, which are valid indices in most cases.
+    /// A tensor of pseudo-random elements: floats from -2 to 2 in steps of 1/64, which all float
+    /// types represent exactly, or integers from 0 to 3, which are valid indices in most tests.
     fn tensor(&mut self, shape: &[i64], dtype: DType) -> Option<Tensor> {
         let numel = shape.iter().product::<i64>();
         let mut bytes = Vec::new();

@@ -1,29 +1,34 @@
-//! File tests: a script with its expectation below, and a check that the result of passes computes
-//! the same as the input.
+//! File tests: scripts with their expected output, and checks that passes and the compiler do not
+//! change the results of a script.
 //!
-//! A test is a `.py` file under `tests/filetests/`. Its first line states what is done with
-//! the script:
+//! A test is a `.py` file under `tests/filetests/`. Its first line is the kind of the test:
 //!
-//! | header | what is tested |
+//! | first line | what is tested |
 //! |---|---|
-//! | `# test print` | parsing and printing: the expectation is the print, which parses back to the same |
-//! | `# test verify` | the verifier refuses the script as annotated |
+//! | `# test print` | parsing and printing: the expectation is the printed module, which must parse back to the same |
+//! | `# test verify` | the verifier: it must reject the script as annotated |
 //! | `# test opt --passes=A,B` | the passes: the expectation is the resulting module |
 //! | `# test run` | the interpreter: the expectation is a digest of the results |
 //!
-//! The script follows, then a line `# expect` and the expectation, each line prefixed with `# `.
-//! `PLIANT_BLESS=1` writes it. A line of the script that must be refused ends with
-//! `# error: PL0203 part of the message`. An error without a line is declared in the header:
-//! `# fails: PL0210 part of the message`. `# no-run` in the header, followed by the reason,
-//! disables execution. `# no-compile: message` states that the compiler refuses the module, and
-//! `# known-bug: message` that the test currently fails, in each case with a message that contains
-//! this text; the test fails as soon as that is no longer true.
+//! The header continues with comment lines: a description of the test, and these directives.
 //!
-//! Every module that an `opt` test produces is verified, printed, parsed back and compared. Every
-//! public graph function is executed by the interpreter before and after the passes, with symbols
-//! at [`exec::SIZES`] and the same inputs, and the results are compared. The script of each test
-//! that is not about errors is also compiled as a whole, and the machine code is compared with the
-//! interpreter at the same sizes. Scripts may call the packed functions of `packed`.
+//! | directive | meaning |
+//! |---|---|
+//! | `# fails: PL0210 part of the message` | an expected error that may have any source location |
+//! | `# no-run reason` | the script is not executed |
+//! | `# no-compile: part of the message` | the compiler must reject the module with such a message |
+//! | `# known-bug: part of the message` | the test must fail with such a message |
+//!
+//! A test with the last two directives fails as soon as they are no longer true. The script
+//! follows. A line of it that must be rejected ends with `# error: PL0203 part of the message`.
+//! After a line `# expect` comes the expectation, each line prefixed with `# `. `PLIANT_BLESS=1`
+//! writes it.
+//!
+//! Every module that an `opt` test produces is verified, printed, parsed back and compared. The
+//! interpreter executes every public graph function before and after the passes, with the symbols at
+//! [`exec::SIZES`] and the same inputs, and the results are compared. The script of each test without
+//! expected errors is also compiled, and its results in the virtual machine are compared with the
+//! interpreter's at the same sizes. Scripts may call the packed functions of `packed`.
 
 mod case;
 mod check;
@@ -35,7 +40,7 @@ mod packed;
 
 use std::path::{Path, PathBuf};
 
-pub use case::{Case, Kind};
+pub use case::{Case, TestKind};
 pub use lowered::{Lowered, lower_all};
 
 /// The result of all tests under a folder.
@@ -63,28 +68,30 @@ pub fn run_all(root: &Path, filter: &str, bless: bool) -> std::io::Result<Report
     for file in files {
         let text = std::fs::read_to_string(&file)?;
         let outcome = Case::parse(&file, &text).and_then(|case| {
-            let found = check::check(&case);
-            let found = match (&case.known_bug, found) {
-                (None, found) => found?,
+            let actual = check::check(&case);
+            let actual = match (&case.known_bug, actual) {
+                (None, actual) => actual?,
                 (Some(bug), Err(message)) if message.contains(bug) => case.expect.clone(),
                 (Some(_), Err(message)) => return Err(message),
                 (Some(bug), Ok(_)) => {
-                    return Err(format!("the known bug is gone, remove its line: {bug}"));
+                    return Err(format!(
+                        "the known bug is fixed, so remove its line `# known-bug: {bug}`"
+                    ));
                 }
             };
-            Ok((case, found))
+            Ok((case, actual))
         });
         match outcome {
             Err(message) => report.failed.push((file, message)),
-            Ok((case, found)) if found == case.expect => report.passed.push(file),
-            Ok((case, found)) if bless => {
-                std::fs::write(&file, case.blessed(&text, &found))?;
+            Ok((case, actual)) if actual == case.expect => report.passed.push(file),
+            Ok((case, actual)) if bless => {
+                std::fs::write(&file, case.blessed(&text, &actual))?;
                 report.blessed.push(file);
             }
-            Ok((case, found)) => {
+            Ok((case, actual)) => {
                 let message = format!(
                     "the result differs from the expectation (PLIANT_BLESS=1 accepts it):\n{}",
-                    difference(&case.expect, &found)
+                    difference(&case.expect, &actual)
                 );
                 report.failed.push((file, message));
             }
@@ -105,15 +112,15 @@ fn collect(dir: &Path, out: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A few lines, starting with the first one that differs.
-fn difference(expected: &str, found: &str) -> String {
-    let (old, new): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
-    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let mut out = format!("from line {} on:\n", same + 1);
-    for line in old.iter().skip(same).take(8) {
+/// A short diff: up to eight lines of each text, from the first one that differs.
+fn difference(expected: &str, actual: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), actual.lines().collect());
+    let common = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let mut out = format!("from line {} on:\n", common + 1);
+    for line in old.iter().skip(common).take(8) {
         out.push_str(&format!("- {line}\n"));
     }
-    for line in new.iter().skip(same).take(8) {
+    for line in new.iter().skip(common).take(8) {
         out.push_str(&format!("+ {line}\n"));
     }
     out

@@ -1,5 +1,5 @@
-//! Lowered loop functions: the result of each pass of the default pipeline on the loop functions of
-//! a test is well-formed, and prints as script that parses back to the same.
+//! Checks of lowered loop functions: after each pass of the default loop pipeline, the loop functions
+//! of the tests are well-formed and print as script that parses back to the same module.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::{Case, collect};
 pub struct Lowered {
     /// The number of lowered loop functions.
     pub functions: usize,
-    /// Their script.
+    /// The script of the lowered functions.
     pub text: String,
     /// Each failure, with its file.
     pub failed: Vec<String>,
 }
 
-/// Lowers the loop functions of every test that is a valid module, including those of its
-/// operators. Verifies, prints and parses the result of each pass.
+/// Lowers the loop functions of every test that is a valid module, including those that its operators
+/// are legalised to. Verifies, prints and parses the result of each pass.
 ///
 /// # Errors
 /// If a folder or file cannot be read.
@@ -49,16 +49,17 @@ pub fn lower_all(root: &Path) -> std::io::Result<Lowered> {
     Ok(out)
 }
 
-/// The module of a test, with loop functions for its operators; `None` if the test is about errors.
+/// The module of a test with its operators legalised; `None` if the test has expected errors or a
+/// pass fails.
 fn module(file: &Path, text: &str) -> Option<IRModule> {
     let case = Case::parse(file, text).ok()?;
     let mut sources = SourceMap::new();
     let (name, text) = (case.name.as_str().into(), case.script.as_str().into());
     let file = sources.add(SourceFile { name, text, first_line: 1, dedent: 0 });
     let ops = pliant_ops::registry();
-    let (parsed, found) = pliant_script::parse(&case.script, file, &NoHost, ops);
+    let (parsed, diagnostics) = pliant_script::parse(&case.script, file, &NoHost, ops);
     let module = parsed.map(pliant_script::Parsed::into_module)?;
-    if found.iter().chain(&verify_module(&module, ops)).any(Diagnostic::is_error) {
+    if diagnostics.iter().chain(&verify_module(&module, ops)).any(Diagnostic::is_error) {
         return None;
     }
     let pass = (pliant_opt::passes::find("LegalizeOps")?.make)();
@@ -71,17 +72,17 @@ fn lower(module: &IRModule) -> Result<(usize, String), String> {
     let mut stages: Vec<(&'static str, IRModule)> =
         pliant_tir::PASSES.iter().map(|p| (p.name, IRModule::new())).collect();
     for (name, f) in module.prim_funcs() {
-        let mut at = 0;
+        let mut stage_index = 0;
         let mut observe = |_: &'static str, f: &PrimFunc| {
-            stages[at].1.insert(name.clone(), BaseFunc::Prim(Arc::new(f.clone())));
-            at += 1;
+            stages[stage_index].1.insert(name.clone(), BaseFunc::Prim(Arc::new(f.clone())));
+            stage_index += 1;
         };
         pliant_tir::lower_observed(f, &mut observe).map_err(|e| format!("'{name}': {e}"))?;
     }
     let mut text = String::new();
     for (pass, stage) in &stages {
-        let found = verify_module(stage, pliant_ops::registry());
-        if let Some(d) = found.iter().find(|d| d.is_error()) {
+        let diagnostics = verify_module(stage, pliant_ops::registry());
+        if let Some(d) = diagnostics.iter().find(|d| d.is_error()) {
             return Err(format!("not well-formed after {pass}: {d}"));
         }
         text = round_trip(stage).map_err(|e| format!("after {pass}: {e}"))?;

@@ -1,15 +1,15 @@
-//! The packed functions that test scripts may call, the same for the interpreter and for the VM.
+//! The packed functions that test scripts may call, in the interpreter and in the VM.
 //!
 //! | function | what it does |
 //! |---|---|
-//! | `test.double(x)` | twice a float32 tensor, a new one |
-//! | `test.double(x)` | twice a float32 tensor, as a new tensor |
-//! | `test.double_inplace(x)` | the same, written into the tensor itself, which it returns |
-//! | `test.double_inplace(x)` | the same, written into the tensor itself, which it returns |
-//! | `test.half(x)` | the first half of a float32 vector, whose size only this function knows |
+//! | `test.double(x)` | doubles a float32 tensor into a new tensor |
+//! | `test.double_into(x, out)` | doubles a float32 tensor into `out` |
+//! | `test.double_inplace(x)` | doubles a float32 tensor in place and returns it |
+//! | `test.half(x)` | the first half of a float32 vector, whose size the compiler does not know |
 //! | `test.half_shape(x)` | the shape of that vector |
-//! | `test.next(counter)` | its next number, an int64 scalar |
-//! | `test.array()`, `test.push(array, x)`, `test.stack(array)` | a list of float32 vectors, opaque to programs |
+//! | `test.counter(start)` | an opaque counter that starts at an integer |
+//! | `test.next(counter)` | increments the counter and returns its value as an int64 scalar tensor |
+//! | `test.array()`, `test.push(array, x)`, `test.stack(array)` | an opaque list of float32 vectors, and their concatenation |
 //! | `test.square(i)` | the square of an integer, for loop functions |
 //! | `test.describe(values..)` | the kinds of the values as text |
 
@@ -39,13 +39,13 @@ pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
     ("test.half_shape", |args| Ok(Value::shape(&[tensor(args, 0)?.numel() as i64 / 2]))),
     ("test.counter", |args| match args {
         [Value::Int(start)] => Ok(Value::Object(Arc::new(Mutex::new(*start)))),
-        _ => Err("a counter starts at an integer".into()),
+        _ => Err("test.counter takes an integer".into()),
     }),
     ("test.next", |args| {
         let mut number = state::<i64>(args)?;
         *number += 1;
-        let made = Tensor::from_slice(&[], &[*number]).map_err(|e| e.to_string())?;
-        Ok(Value::Tensor(made))
+        let tensor = Tensor::from_slice(&[], &[*number]).map_err(|e| e.to_string())?;
+        Ok(Value::Tensor(tensor))
     }),
     ("test.array", |_| Ok(Value::Object(Arc::new(Mutex::new(Vec::<f32>::new()))))),
     ("test.push", |args| {
@@ -55,7 +55,7 @@ pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
     ("test.stack", |args| vector(&state::<Vec<f32>>(args)?).map(Value::Tensor)),
     ("test.square", |args| match args {
         [Value::Int(i)] => Ok(Value::Int(i * i)),
-        _ => Err("the square of an integer".into()),
+        _ => Err("test.square takes an integer".into()),
     }),
     ("test.describe", |args| {
         let kinds: Vec<String> = args.iter().map(describe).collect();
@@ -82,7 +82,7 @@ fn describe(value: &Value) -> String {
 fn tensor(args: &[Value], i: usize) -> Result<&Tensor, String> {
     match args.get(i) {
         Some(Value::Tensor(t)) => Ok(t),
-        _ => Err(format!("argument {i} is a tensor")),
+        _ => Err(format!("argument {i} must be a tensor")),
     }
 }
 
@@ -104,11 +104,11 @@ fn write(to: &Tensor, from: &Tensor) -> Outcome {
     Ok(Value::tuple([]))
 }
 
-/// The state in the first argument.
+/// Locks the state of type `T` in the opaque object that is the first argument.
 fn state<T: Any + Send>(args: &[Value]) -> Result<std::sync::MutexGuard<'_, T>, String> {
     let Some(Value::Object(any)) = args.first() else {
-        return Err("the first argument is a state".into());
+        return Err("the first argument must be an opaque object".into());
     };
-    let state = any.downcast_ref::<Mutex<T>>().ok_or("a state of another kind")?;
+    let state = any.downcast_ref::<Mutex<T>>().ok_or("the object has a state of another type")?;
     Ok(state.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -1,39 +1,39 @@
-//! The checklist of the language: every construct occurs in a `run` test, which runs in the
-//! interpreter and as machine code in both execution modes.
+//! A checklist of the language: every construct must occur in a `run` test, which runs in the
+//! interpreter and in both execution modes of the virtual machine.
 
 use std::path::Path;
 
-/// The constructs of the script, with the text that identifies each.
+/// The constructs of the language, with a text that a script with the construct contains.
 const CONSTRUCTS: &[(&str, &str)] = &[
     ("a branch on a tensor", "if R.less("),
     ("a branch on sizes", "if n > 2:"),
-    ("a branch without another", "if n > 2:\n            R.call_packed("),
-    ("an early result", "return x\n"),
+    ("a branch without else", "if n > 2:\n            R.call_packed("),
+    ("an early return", "return x\n"),
     ("a local function", "        @R.function\n        def "),
-    ("a closure that is made", "R.make_closure("),
-    ("a closure that is called", "R.invoke_closure("),
-    ("a pure closure that is called", "R.invoke_pure_closure("),
+    ("the creation of a closure", "R.make_closure("),
+    ("a call of a closure", "R.invoke_closure("),
+    ("a call of a pure closure", "R.invoke_pure_closure("),
     ("a function type", "R.Callable("),
     ("recursion", "cls.same_size("),
     ("mutual recursion", "odd("),
-    ("a loop over functions", "R.while_loop("),
+    ("a while_loop", "R.while_loop("),
     ("a loop over a range", "in R.range("),
-    ("a loop without end", "while True:"),
-    ("leaving a loop", "break"),
-    ("the next turn of a loop", "continue"),
-    ("effects that are declared", "@R.function(pure=False)"),
-    ("effects that do not count", "relax.force_pure"),
+    ("an infinite loop", "while True:"),
+    ("break", "break"),
+    ("continue", "continue"),
+    ("an impure function", "@R.function(pure=False)"),
+    ("a function that is forced pure", "relax.force_pure"),
     ("a packed function", "R.call_packed(\"test.double\""),
     ("a pure packed function", "R.call_pure_packed("),
-    ("a packed function that writes its output", "R.call_dps_packed("),
-    ("a packed function that overwrites", "R.call_inplace_packed("),
-    ("a loop function that overwrites", "R.call_tir_inplace("),
+    ("a packed function in destination-passing style", "R.call_dps_packed("),
+    ("an in-place packed function", "R.call_inplace_packed("),
+    ("an in-place loop function", "R.call_tir_inplace("),
     ("an opaque object", "\"test.counter\""),
     ("a list of tensors", "\"test.stack\""),
     ("an unknown size", "R.Tensor(ndim=1, dtype=\"float32\")"),
     ("an unknown rank and data type", "R.Tensor()"),
-    ("results as large as the values say", "R.nonzero("),
-    ("a match that defines a symbol", "R.match_cast(y, R.Tensor((m,)"),
+    ("a data-dependent result size", "R.nonzero("),
+    ("a match_cast that defines a symbol", "R.match_cast(y, R.Tensor((m,)"),
     ("a shape that a packed function computes", "\"test.half_shape\""),
     ("scalars for a loop function", "tir_vars="),
     ("several outputs", "out_sinfo=[R.Tensor("),
@@ -44,7 +44,7 @@ const CONSTRUCTS: &[(&str, &str)] = &[
     ("a shape as a value", "R.shape(["),
     ("a shape of a tensor", "R.shape_of("),
     ("a shape from a tensor", "R.tensor_to_shape("),
-    ("a loop in steps", "range(1, n, 3)"),
+    ("a range with a step", "range(1, n, 3)"),
 ];
 
 #[test]

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use pliant_machine::{Caches, Isa, Machine, Rates};
 
-/// The machine that printed schedules are for.
-fn reference() -> Machine {
+/// The machine description of the expectations, whose schedules depend on it.
+fn reference_machine() -> Machine {
     let caches = Caches { l1: 48 << 10, l2: 2 << 20, l3: 32 << 20 };
     let rates = Rates::estimate(Isa::Avx512);
     Machine { name: "reference", isa: Isa::Portable, caches, cores: 2, rates }
 }
 
 #[test]
-fn all_files() {
-    assert!(reference().set_host(), "nothing asked for the host before");
+fn all_file_tests_pass() {
+    assert!(reference_machine().set_host(), "the host description was already in use");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests");
     let filter = std::env::var("PLIANT_FILETEST").unwrap_or_default();
     let bless = std::env::var("PLIANT_BLESS").is_ok_and(|v| v == "1");

@@ -1,4 +1,4 @@
-//! The integration tests of `pliant-filetests`, as one program: each separate file would be linked
+//! The integration tests of `pliant-filetests`, as one program, since each separate program would be linked
 //! separately.
 
 mod constructs;
