@@ -1,13 +1,13 @@
 # test opt --passes=ChannelsLast,DeadCodeElimination
-# Pooling that does not follow a convolution keeps its layout, in which the kernel computes it as well.
+# Pooling that does not follow a convolution keeps its layout if the kernel is as fast in it.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # A pooling of many channels by overlapping windows is computed with channels last although no convolution is near; one of few
-    # channels, one by separate windows, and one whose means count padding, which the kernel does not compute, keep their layout.
+    # Overlapping pooling of many channels runs channels-last even without a convolution. Pooling of few channels, pooling of
+    # disjoint windows, and average pooling that counts padding, which the kernel does not support, keep their layout.
     @R.function
     def main(
         x: R.Tensor(("n", 32, "h", "w"), "float32"), y: R.Tensor(("n", 3, "h", "w"), "float32")

@@ -1,5 +1,5 @@
 # test opt --passes=ChannelsLast,DeadCodeElimination
-# A convolution between transposes, as exporters of channels-last models write it, needs no transposes.
+# A convolution between transposes, as exporters of channels-last models write it, runs without the transposes.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # The position that is loaded is clamped, and its end is asserted, so that the loop needs no assertion.
+    # The load position is clamped and its upper bound is asserted, so the loop needs no assertion.
     @T.prim_func
     def main(a: T.handle, at: T.handle, out: T.handle):
         n = T.int64()

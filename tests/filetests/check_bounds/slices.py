@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # What a written call of a slice function reaches is checked.
+    # The ranges accessed by an explicit call of a slice function are checked.
     @T.prim_func
     def tanh(a: T.handle, b: T.handle):
         n = T.int64()

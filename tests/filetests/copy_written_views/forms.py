@@ -14,7 +14,7 @@ class Module:
                 vi = T.axis.spatial(m, i)
                 A[vi] = A[vi] + T.float32(1)
 
-    # The parameter's memory is the caller's.
+    # A view of a parameter: the memory belongs to the caller.
     @R.function(pure=False)
     def of_parameter(x: R.Tensor(("n", 3), "float32")) -> R.Tuple(R.Tensor(("n", 3), "float32"), R.Tensor(("n * 3",), "float32")):
         n = T.int64()
@@ -23,7 +23,7 @@ class Module:
         z = R.call_tir_inplace(cls.increase, (y,), inplace_indices=0, out_sinfo=R.Tensor((n * 3,), "float32"))
         return (x, z)
 
-    # The view is made before what it is a view of is written.
+    # The view is created before its base tensor is written.
     @R.function(pure=False)
     def before_the_write(x: R.Tensor(("n",), "float32")) -> R.Tuple(R.Tensor(("n", 1), "float32"), R.Tensor(("n",), "float32")):
         n = T.int64()
@@ -33,7 +33,7 @@ class Module:
         b = R.call_tir_inplace(cls.increase, (a,), inplace_indices=0, out_sinfo=R.Tensor((n,), "float32"))
         return (v, b)
 
-    # Through a function of the module.
+    # The view is written through a call of a module function.
     @R.function(private=True, pure=False)
     def helper(w: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
         n = T.int64()
@@ -49,7 +49,7 @@ class Module:
         z = cls.helper(y)
         return (x, z)
 
-    # Nobody else reads what the view is a view of, and nothing writes the other view.
+    # No copies: nothing else reads the base of the written view, and nothing writes the other view.
     @R.function(pure=False)
     def alone(x: R.Tensor(("n", 1), "float32")) -> R.Tuple(R.Tensor(("n",), "float32"), R.Tensor(("n",), "float32")):
         n = T.int64()

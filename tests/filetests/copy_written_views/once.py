@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # Later passes see that the view is copied already.
+    # A view is copied only once, since later passes see the copy.
     @T.prim_func(private=True)
     def increase(a: T.handle):
         m = T.int64()

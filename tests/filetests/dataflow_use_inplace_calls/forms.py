@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # A chain: each result but the first goes over the one before it.
+    # A chain: each result but the first overwrites the previous one.
     @R.function
     def chain(x: R.Tensor(("n", 4), "float32"), y: R.Tensor((1, 4), "float32")) -> R.Tensor(("n", 4), "float32"):
         with R.dataflow():
@@ -26,7 +26,7 @@ class Module:
             R.output(gv)
         return gv
 
-    # Not where the operand is read later, is an output, or is of another size or data type.
+    # No reuse if the operand is read later, is an output, or has another size or data type.
     @R.function
     def kept(x: R.Tensor(("n", 4), "float32"), r: R.Tensor((1, 4), "float32")) -> R.Tuple(R.Tensor(("n", 4), "float32"), R.Tensor(("n", 4), "float32"), R.Tensor(("n", 4), "bool"), R.Tensor(("n", 4), "float32")):
         with R.dataflow():
@@ -42,7 +42,7 @@ class Module:
             R.output(out, c, truth, wide)
         return (out, c, truth, wide)
 
-    # Not what has another name, a view, or is in a tuple.
+    # No reuse if the operand has an alias, is a view, or is in a tuple.
     @R.function
     def shared(x: R.Tensor(("n",), "float32")) -> R.Tuple(R.Tensor(("n",), "float32"), R.Tensor(("n", 1), "float32"), R.Tensor(("n",), "float32"), R.Tensor(("n",), "float32"), R.Tensor(("n",), "float32")):
         n = T.int64()
@@ -59,7 +59,7 @@ class Module:
             R.output(name, view, pair, d, f)
         return (name, view, d, f, pair[0])
 
-    # A tensor that a call reads twice, and elements that go elsewhere.
+    # A call that reads an operand twice, and operators that move elements to other positions.
     @R.function
     def twice(x: R.Tensor((4, 4), "float32")) -> R.Tensor((4, 4), "float32"):
         with R.dataflow():

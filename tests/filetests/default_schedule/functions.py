@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # Functions over a vectorized axis are called on tiles; one alone goes from memory to memory.
+    # Vector functions in a vectorized axis are called on tiles; a single function reads and writes the buffers directly.
     @R.function
     def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("n", 4), "float32")) -> R.Object:
         with R.dataflow():

@@ -3,7 +3,7 @@
 from pliant.script import ir as I, relax as R, tir as T
 
 
-# What a local function captures lives as long as the function is read.
+# Values that a local function captures stay alive until the last use of the function.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
 # test opt --passes=KillAfterLastUse
-# What the program did not name gets a name when the pass reads it.
+# Bindings without a name get one when the pass refers to them.
 @I.ir_module
 class Module:
     @R.function(pure=False)

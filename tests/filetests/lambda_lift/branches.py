@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # A local function inside a branch; one that captures the output of a dataflow block; a name that is taken.
+    # A local function inside a branch; one that captures the output of a dataflow block; one whose lifted name is taken.
     @R.function
     def main(c: R.Tensor((), "bool"), x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
         n = T.int64()

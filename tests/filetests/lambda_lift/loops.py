@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # A loop whose functions capture tensors, with a state of two values and one that grows each turn.
+    # A loop whose functions capture tensors, with two state values, one of which grows in each iteration.
     @R.function
     def main(x: R.Tensor((1, "n"), "float32"), w: R.Tensor(("n",), "float32"), k: R.Tensor((), "int64")) -> R.Tuple(R.Tensor((), "int64"), R.Tensor(ndim=2, dtype="float32")):
         n = T.int64()
@@ -23,7 +23,7 @@ class Module:
 
         return R.while_loop(cond, body, R.const(0, "int64"), x)
 
-    # A loop inside a loop's body; a state of one value; no turn at all.
+    # A loop inside a loop's body; a single state value; zero iterations.
     @R.function
     def nested(x: R.Tensor(("n",), "float32")) -> R.Tuple(R.Tensor((), "int64"), R.Tensor((), "int64")):
         @R.function

@@ -9,7 +9,7 @@ class Module:
     def apply(f: R.Callable((R.Tensor((4,), "float32"),), R.Tensor((4,), "float32"), True), x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
         return f(x)
 
-    # Functions as values: passed, chosen by a branch, under another name, made inside another local function.
+    # Functions as values: passed as an argument, selected by a branch, aliased, defined inside another local function.
     @R.function
     def main(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")) -> R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"), R.Tensor((4,), "float32")):
         cls = Module

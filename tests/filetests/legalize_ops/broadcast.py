@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # Nothing is known: the result is decided when the program runs.
+    # No size relation is known: the result size is computed at run time.
     @R.function
     def unknown(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("m", 1), "float32")) -> R.Object:
         with R.dataflow():
@@ -15,7 +15,7 @@ class Module:
             R.output(a, b, c)
         return (a, b, c)
 
-    # What can be proved needs no check.
+    # Broadcasts that are proved valid need no check.
     @R.function
     def proved(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("m",), "float32")) -> R.Object:
         n = T.int64()
@@ -26,7 +26,7 @@ class Module:
             R.output(b)
         return b
 
-    # A constant is the result, or nothing is.
+    # One of the broadcast sizes is a constant.
     @R.function
     def constant(x: R.Tensor(("n",), "float32"), y: R.Tensor((1,), "float32")) -> R.Object:
         n = T.int64()

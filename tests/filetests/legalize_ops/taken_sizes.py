@@ -1,6 +1,6 @@
 # test opt --passes=LegalizeOps
 # no-run
-# Sizes that are taken to be equal are checked before anything else, in the user's words. The sizes that files run at
+# Sizes that are assumed equal are checked first, with messages that name the user's dims. The sizes that file tests run at
 # differ from each other; tests/python/operators/test_negative.py runs every operator at sizes that agree.
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # The reduction loop is outermost; the init moves in front of it.
+    # The reduction loop is outermost; the init is moved before it.
     @T.prim_func(private=True)
     def outer(var_A: T.handle, var_C: T.handle):
         n = T.int64()
@@ -19,7 +19,7 @@ class Module:
                     C[v_i] = T.float32(0.0)
                 C[v_i] = C[v_i] + A[v_i, v_k]
 
-    # The predicate depends on the split reduction; the init stays, with one in front for no values.
+    # The predicate depends on the split reduction: the init stays in the loop, and a second one before it covers empty reductions.
     @T.prim_func(private=True)
     def split(var_A: T.handle, var_C: T.handle):
         n = T.int64()

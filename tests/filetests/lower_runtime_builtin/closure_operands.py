@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # The operands of a closure stand in variables: written out, none, one that is a tuple itself, several.
+    # The captured values and arguments of closures are variables: an empty tuple, a tuple parameter, a tuple that contains a tuple.
     @R.function
     def join(a: R.Tensor((), "float32"), t: R.Tuple(R.Tensor((), "float32"), R.Tensor((), "float32")), b: R.Tensor((), "float32")) -> R.Tuple(R.Tensor((), "float32"), R.Tensor((), "float32"), R.Tensor((), "float32"), R.Tensor((), "float32")):
         x = t[0]

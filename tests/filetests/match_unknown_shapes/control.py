@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # In branches: what comes about outside is matched outside, once.
+    # Branches: a value defined outside is matched once, outside.
     @R.function
     def branches(c: R.Tensor((), "bool"), x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()
@@ -17,7 +17,7 @@ class Module:
             y = R.negative(v)
         return R.multiply(y, y)
 
-    # In a local function, of a parameter and of what it captures.
+    # A local function: its parameter and its captured value are matched.
     @R.function
     def local(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()
@@ -29,7 +29,7 @@ class Module:
 
         return R.negative(f(u))
 
-    # In a loop whose state has unknown dims, and after it.
+    # A loop whose state has unknown dims, and its result.
     @R.function
     def loop(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()

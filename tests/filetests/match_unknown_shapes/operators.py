@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # A parameter, a result whose shape depends on values, and what follows; each is matched once.
+    # A parameter, a data-dependent result, and the results computed from them; each is matched once.
     @R.function
     def data_dependent(
         x: R.Tensor(("n",), "int64"), w: R.Tensor(ndim=2, dtype="float32")
@@ -21,7 +21,7 @@ class Module:
             R.output(z, v3)
         return (z, v3)
 
-    # Tuples as a whole, scalars, and indices of what is not 0.
+    # Whole tuples, scalars, and the indices of nonzero elements.
     @R.function
     def tuples(
         x: R.Tensor(("n",), "int64"), t: R.Tuple(R.Tensor(ndim=1, dtype="int64"), R.Tensor((), "int64"))
@@ -40,7 +40,7 @@ class Module:
         z = R.zeros(s, "float32")
         return R.add(y, z)
 
-    # A type that says less than its value's needs no check.
+    # A declared type that is less specific than the value's type needs no check.
     @R.function
     def wider(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(ndim=2, dtype="float32"):
         n = T.int64()
@@ -48,21 +48,21 @@ class Module:
         z = R.negative(y)
         return z
 
-    # Views of what is not known.
+    # Views of tensors of unknown shape.
     @R.function
     def views(x: R.Tensor(ndim=2, dtype="float32")) -> R.Tensor(ndim=1, dtype="float32"):
         y = R.flatten(x)
         z = R.expand_dims(y, axis=1)
         return R.squeeze(z, axis=1)
 
-    # Integer scalars become part of the formula.
+    # The value of an integer scalar is matched to a symbol.
     @R.function
     def scalars(k: R.Prim("int64"), x: R.Tensor(ndim=1, dtype="int64")) -> R.Tensor(ndim=1, dtype="int64"):
         y = R.add(x, k)
         z = R.where(R.greater(k, R.const(2, "int64")), y, x)
         return z
 
-    # All is known: nothing changes.
+    # All shapes are known: nothing changes.
     @R.function
     def known(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(("n", 2), "float32"):
         n = T.int64()

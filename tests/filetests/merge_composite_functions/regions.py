@@ -39,7 +39,7 @@ class Module:
             R.output(c)
         return c
 
-    # What goes out and comes back keeps the two apart.
+    # A path that leaves the region and returns to it prevents the merge, which would create a cycle.
     @R.function
     def detour(x: R.Tensor(("n", 4), "float32")):
         cls = Module
@@ -51,7 +51,7 @@ class Module:
             R.output(c)
         return c
 
-    # Two values are read outside; what reads the first one moves behind the region.
+    # Two values are read outside the region; the reader of the first one moves after the region.
     @R.function
     def two_results(x: R.Tensor(("n", 4), "float32")):
         cls = Module

@@ -1,5 +1,5 @@
 # test opt --passes=OffloadComposites,DeadCodeElimination
-# Blocks over the positions of an image: queries, keys and values of the dims (n, channels, area); values are multiplied by
+# Attention over the positions of an image: queries, keys and values have shape (n, channels, area), and values are multiplied by
 # transposed weights.
 @I.ir_module
 class Module:

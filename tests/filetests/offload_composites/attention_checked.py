@@ -3,7 +3,7 @@
 from pliant.script import ir as I, relax as R, tir as T
 
 
-# What stands before a check is read behind it.
+# The pattern spans an assertion between two dataflow blocks.
 @I.ir_module
 class Module:
     @R.function(pure=False)

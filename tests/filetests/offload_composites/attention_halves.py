@@ -3,7 +3,7 @@
 from pliant.script import ir as I, relax as R, tir as T
 
 
-# Casts on the way from the scores to the result are seen through; what queries, keys and values are made of is not.
+# The match skips casts between the scores and the result, but not those of queries, keys and values.
 @I.ir_module
 class Module:
     @R.function

@@ -3,7 +3,7 @@
 from pliant.script import ir as I, relax as R, tir as T
 
 
-# Weights that are results are computed once, by whatever name.
+# Attention weights that are also a result keep the pattern unfused, under an alias too, so that they are computed once.
 @I.ir_module
 class Module:
     @R.function
@@ -19,7 +19,7 @@ class Module:
         y = R.matmul(u, k)
         return (y, w)
 
-    # One after the other, float32 holds what it does not hold of their product.
+    # Scale factors are not merged if their product overflows float32.
     @R.function
     def factors(q: R.Tensor(("b", 2, "n", 3), "float32"), k: R.Tensor(("b", 2, "m", 3), "float32")) -> R.Tensor(("b", 2, "n", 3), "float32"):
         low = R.multiply(q, R.const(1e-30, "float32"))

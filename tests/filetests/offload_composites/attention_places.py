@@ -3,7 +3,7 @@
 from pliant.script import ir as I, relax as R, tir as T
 
 
-# Masks that are made of places: the kernel knows them without one.
+# Positional masks: the kernel computes them from indices and needs no mask operand.
 @I.ir_module
 class Module:
     @R.function
@@ -38,7 +38,7 @@ class Module:
             R.output(z)
         return z
 
-    # Minus infinity and zeros, and sizes that are numbers.
+    # A constant mask of zeros and minus infinity, with constant sizes.
     @R.function
     def constant(q: R.Tensor(("n", 3, 2), "float32"), k: R.Tensor(("n", 4, 2), "float32")) -> R.Tensor(("n", 3, 2), "float32"):
         with R.dataflow():
@@ -48,7 +48,7 @@ class Module:
             R.output(z)
         return z
 
-    # What a large number hides takes part where all is hidden, and so does what two of them hide.
+    # Positions masked by a large negative number count in rows where all are masked, and so do those masked by two such numbers.
     @R.function
     def large(q: R.Tensor(("n", "s", 2), "float32"), k: R.Tensor(("n", "s", 2), "float32"), keep: R.Tensor(("n", 1, "s"), "bool")) -> R.Tensor(("n", "s", 2), "float32"):
         n = T.int64()
@@ -61,7 +61,7 @@ class Module:
             R.output(z)
         return z
 
-    # Of other sums than the one that hides, nobody asks whether it hides all.
+    # The test for fully masked rows reads another tensor than the mask, so it is not part of the pattern.
     @R.function
     def others(q: R.Tensor(("n", "s", 2), "float32"), k: R.Tensor(("n", "s", 2), "float32"), b: R.Tensor(("s", "s"), "float32"), c: R.Tensor(("s", "s"), "float32")) -> R.Tensor(("n", "s", 2), "float32"):
         n = T.int64()

@@ -1,5 +1,5 @@
 # test opt --passes=OffloadKernels
-# A non-constant right operand of 8 bits is packed by a kernel; 128 is subtracted from uint8 and from its zero points.
+# A kernel packs a non-constant right operand of 8 bits; 128 is subtracted from uint8 values and their zero points.
 
 from pliant.script import ir as I, relax as R, tir as T
 

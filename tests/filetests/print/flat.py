@@ -5,7 +5,7 @@ from pliant.script import ir as I, tir as T
 
 @I.ir_module
 class Module:
-    # Linear accesses, vectors, and all else that lowered code is made of.
+    # Flat accesses, vectors, and the other constructs of lowered code.
     @T.prim_func(private=True)
     def vectors(var_A: T.handle, B: T.Buffer((4, 16), "float32"), s: T.Buffer((), "float32"), k: T.int32):
         T.func_attr({"tir.flat": True, "tir.noalias": True})
@@ -35,7 +35,7 @@ class Module:
         while s[0] < T.float32(0.0):
             s[0] = s[0] + T.float32(1.0)
 
-    # No elements: divisions by a dim of 0.
+    # Empty buffers: divisions by a dim of 0.
     @T.prim_func(private=True)
     def empty(A: T.Buffer((4, 0), "float32"), C: T.Buffer((4, 0), "float32")):
         for i in range(4 * 0):

@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # What is called through the parameter has lost its purity, and so has the parameter's type.
+    # The function called through the parameter loses its purity, and so does the parameter's type.
     @R.function(private=True)
     def apply(f: R.Callable((R.Tensor(("n",), "float32"),), R.Tensor(("n",), "float32"), True), x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
         y = f(x)

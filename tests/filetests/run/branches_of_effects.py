@@ -12,7 +12,7 @@ class Module:
         for i in range(n):
             A[i] = A[i] * T.float32(2)
 
-    # A branch that is there for its effect needs no other, whether what it calls is bound to a name or not.
+    # A branch with a side effect needs no else, whether its call is bound to a name or not.
     @R.function(pure=False)
     def bound(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
         n = T.int64()
@@ -34,7 +34,7 @@ class Module:
             w = R.call_tir_inplace(cls.double, (y,), inplace_indices=0, out_sinfo=R.Tensor((n,), "float32"))
         return y
 
-    # What a function says of itself counts: callers may call it where only pure functions are.
+    # The declared purity of a function counts: pure functions may call one with force_pure.
     @R.function
     def checked(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
         R.func_attr({"relax.force_pure": True})

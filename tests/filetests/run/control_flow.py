@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # Results on the way, in either branch, nested, and after a branch that goes on.
+    # Early returns: in either branch, nested, and after a branch that does not return.
     @R.function
     def early(x: R.Tensor(("n",), "int64")) -> R.Tensor(("n",), "int64"):
         n = T.int64()
@@ -33,7 +33,7 @@ class Module:
         else:
             return R.negative(x)
 
-    # Several names are joined, of the least type that holds both.
+    # Several variables are merged after a branch, with the most specific type that covers both values.
     @R.function
     def joined(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()
@@ -45,7 +45,7 @@ class Module:
             a = b
         return R.concat([a, b])
 
-    # A name that one branch assigns keeps its value in the other.
+    # A variable assigned in one branch keeps its value in the other.
     @R.function
     def one_sided(x: R.Tensor(("n",), "int64")) -> R.Tensor(("n",), "int64"):
         n = T.int64()
@@ -59,7 +59,7 @@ class Module:
             z = y
         return R.multiply(y, z)
 
-    # Tensors of rank 0 decide, and so do scalar parameters.
+    # Conditions are tensors of rank 0 or scalar parameters.
     @R.function
     def by_value(c: R.Tensor((), "bool"), k: R.Prim("int64"), x: R.Tensor(("n",), "int64")) -> R.Tensor(("n",), "int64"):
         n = T.int64()
@@ -73,7 +73,7 @@ class Module:
             z = y
         return z
 
-    # The result of comparing elements decides, inside a branch too.
+    # Comparisons of elements are conditions, inside a branch too.
     @R.function
     def by_element(x: R.Tensor(("n",), "int64")) -> R.Tensor((), "int64"):
         total = R.sum(x)
@@ -86,7 +86,7 @@ class Module:
             r = total
         return r
 
-    # Branches of different kinds of value, where that is said.
+    # Branches return different kinds of value, as their types declare.
     @R.function
     def any_kind(x: R.Tensor(("n",), "int64")) -> R.Object:
         n = T.int64()
@@ -94,7 +94,7 @@ class Module:
             return (x, x)
         return x
 
-    # Symbols that a branch defines, and its dataflow blocks.
+    # Branches define symbols and contain dataflow blocks.
     @R.function
     def inner_symbols(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()
@@ -111,7 +111,7 @@ class Module:
             r = x
         return r
 
-    # Assignments in nested branches and loops alone.
+    # Assignments only in nested branches and loops.
     @R.function
     def deep(x: R.Tensor(("n",), "int64")) -> R.Tensor(("n",), "int64"):
         n = T.int64()

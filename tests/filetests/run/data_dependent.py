@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # Results whose sizes the values decide.
+    # Data-dependent result sizes.
     @R.function
     def where(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=2, dtype="int64"):
         return R.nonzero(R.greater(x, R.const(1, "int64")))
@@ -17,7 +17,7 @@ class Module:
         z = R.match_cast(y, R.Tensor((m,), "int64"))
         return R.add(z, R.arange(m, dtype="int64"))
 
-    # A match that fails: what it says is the same everywhere.
+    # A match_cast that fails has the same message in all execution modes.
     @R.function
     def checked(x: R.Tensor(("n",), "int64")) -> R.Tensor(("n",), "int64"):
         n = T.int64()

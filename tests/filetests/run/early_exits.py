@@ -28,7 +28,7 @@ class Module:
             total = R.add(total, R.const(1, "int64"))
         return total
 
-    # The result of the function from inside of a loop, and after it.
+    # A return from inside a loop, and after it.
     @R.function
     def finds(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()
@@ -39,7 +39,7 @@ class Module:
                 return R.concat([y, y])
         return R.negative(y)
 
-    # Down, and with a step.
+    # Loops that count down, and loops with a step.
     @R.function
     def down(x: R.Tensor(("n",), "int64")) -> R.Tensor((), "int64"):
         n = T.int64()
@@ -70,7 +70,7 @@ class Module:
                 return i
         return x
 
-    # The condition is not asked again after a break.
+    # The condition is not evaluated again after a break.
     @R.function
     def while_break(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()
@@ -83,7 +83,7 @@ class Module:
                 return y
         return R.negative(y)
 
-    # Out of the inner loop alone, and out of both.
+    # A break out of the inner loop only, and out of both.
     @R.function
     def nested(x: R.Tensor(("n",), "int64")) -> R.Tensor(("n",), "int64"):
         n = T.int64()
@@ -101,7 +101,7 @@ class Module:
                 break
         return y
 
-    # A cache grows by turns of which some are skipped.
+    # A cache grows in iterations, some of which are skipped.
     @R.function
     def cache(x: R.Tensor(("n", 2), "int64")) -> R.Tensor(ndim=2, dtype="int64"):
         n = T.int64()

@@ -13,7 +13,7 @@ class Module:
             y = R.add(y, x)
         return y
 
-    # The counter is a size.
+    # The loop counter is used as a size.
     @R.function
     def triangle(x: R.Tensor(("n",), "int64")) -> R.Tensor((), "int64"):
         n = T.int64()
@@ -31,7 +31,7 @@ class Module:
             y = R.concat([y, R.full((i,), R.const(7, "int64"), "int64")])
         return y
 
-    # A cache grows by a row on each turn; another value stays.
+    # A cache grows by a row in each iteration; another value keeps its shape.
     @R.function
     def cache(x: R.Tensor(("n", 2), "int64")) -> R.Tuple(R.Tensor(ndim=2, dtype="int64"), R.Tensor(("n", 2), "int64")):
         n = T.int64()
@@ -42,7 +42,7 @@ class Module:
             k = R.concat([k, R.reshape(R.sum(last, axis=0), (1, 2))])
         return (k, last)
 
-    # Loops in loops, in branches, and branches in loops; scalars that a loop carries are sizes.
+    # Nested loops, loops in branches, and branches in loops; loop-carried scalars are used as sizes.
     @R.function
     def nested(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()
@@ -58,7 +58,7 @@ class Module:
             y = R.negative(x)
         return y
 
-    # No turn, and names that exist in the body alone.
+    # Zero iterations, and variables that exist only in the body.
     @R.function
     def no_turn(x: R.Tensor(("n",), "int64")) -> R.Tensor(("n",), "int64"):
         n = T.int64()
@@ -68,7 +68,7 @@ class Module:
             y = R.multiply(t, t)
         return y
 
-    # Types widen: rank, data type.
+    # Loop-carried types are widened: rank, data type.
     @R.function
     def until(x: R.Tensor(("n",), "int64")) -> R.Tensor((), "int64"):
         n = T.int64()
@@ -110,7 +110,7 @@ class Module:
                 R.output(y)
         return y
 
-    # What the inner loop starts from is captured by the body of the outer loop: each turn reads it again.
+    # The outer loop's body captures the initial value of the inner loop and reads it in each iteration.
     @R.function
     def starts_again(a: R.Tensor(("n",), "int64"), b: R.Tensor(("n",), "int64"), k: R.Prim("int64")) -> R.Tensor(("n",), "int64"):
         n = T.int64()

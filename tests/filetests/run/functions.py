@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # A function that captures, returned and called.
+    # A function with captured values is returned and called.
     @R.function
     def adder(x: R.Tensor(("n",), "int64")) -> R.Callable((R.Tensor((), "int64"),), R.Tensor(ndim=1, dtype="int64")):
         n = T.int64()
@@ -48,7 +48,7 @@ class Module:
         a = cls.twice(append, x)
         return cls.twice(cls.negate, a)
 
-    # Which function, a branch decides.
+    # A branch selects the function to call.
     @R.function
     def chosen(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()
@@ -64,7 +64,7 @@ class Module:
             f = cls.negate
         return f(x)
 
-    # Mutual recursion of local functions that capture different things.
+    # Mutual recursion of local functions with different captured values.
     @R.function
     def even(x: R.Tensor(("n",), "int64")) -> R.Tensor(("n",), "int64"):
         n = T.int64()
@@ -85,7 +85,7 @@ class Module:
 
         return is_even(R.sum(x))
 
-    # A function inside a function, which calls the outer one.
+    # A local function inside another, which calls the outer one.
     @R.function
     def nested(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()
@@ -104,7 +104,7 @@ class Module:
 
         return outer(x, R.const(2, "int64"))
 
-    # Explicit closures: what is captured follows the arguments.
+    # Explicit closures: the captured values follow the arguments.
     @R.function
     def scaled(x: R.Tensor(("n",), "int64"), k: R.Tensor((), "int64"), c: R.Tensor((), "int64")) -> R.Tensor(("n",), "int64"):
         return R.add(R.multiply(x, k), c)

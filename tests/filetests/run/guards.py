@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # What a condition guards is read only where it holds.
+    # Guarded accesses are evaluated only if the guard holds.
     @T.prim_func(private=True)
     def rises(a: T.handle, b: T.handle):
         n = T.int64()

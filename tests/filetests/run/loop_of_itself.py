@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # The loop inside 'grow' is over 'grow' itself, whose size k differs from turn to turn and from call to call.
+    # The body of the loop in 'grow' is 'grow' itself, whose size k differs between iterations and between calls.
     @R.function
     def main(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()

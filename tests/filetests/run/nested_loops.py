@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # What a loop captured starts the loop inside of it: each turn of the outer loop needs it again.
+    # A captured value is the initial state of the inner loop: each iteration of the outer loop reads it again.
     @R.function
     def captured(x: R.Tensor(("n",), "float32"), k: R.Prim("int64")) -> R.Tensor(("n",), "float32"):
         n = T.int64()
@@ -54,7 +54,7 @@ class Module:
             s = R.add(s, c[0])
         return s
 
-    # A loop inside of the condition starts with the state, which the body reads next.
+    # A loop in the condition starts with the state, which the body reads afterwards.
     @R.function
     def in_the_condition(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
         n = T.int64()
@@ -73,7 +73,7 @@ class Module:
         out = R.while_loop(little, turn, R.const(0, "int64"), x)
         return out[1]
 
-    # Arithmetic on scalars gives scalars, parameters or not.
+    # Arithmetic on scalars returns scalars, whether they are parameters or not.
     @R.function
     def scalars(x: R.Tensor(("n",), "float32"), k: R.Prim("int64")) -> R.Prim("int64"):
         a = R.prim_value(3)

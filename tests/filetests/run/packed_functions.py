@@ -32,7 +32,7 @@ class Module:
         z = R.call_inplace_packed("test.double_inplace", y, inplace_indices=0, sinfo_args=R.Tensor((n,), "float32"))
         return z
 
-    # What comes back is as large as it likes: a match_cast names its size, and that of another output follows.
+    # A result of unknown size: a match_cast names the size, and the size of another value is computed from it.
     @R.function(pure=False)
     def unknown_size(x: R.Tensor(("n",), "float32")) -> R.Tuple(R.Tensor(ndim=1, dtype="float32"), R.Shape(ndim=1)):
         y = R.call_packed("test.half", x, sinfo_args=R.Tensor(ndim=1, dtype="float32"))
@@ -41,13 +41,13 @@ class Module:
         w = R.concat([z, R.ones((m + 1,), "float32")])
         return (w, R.shape([m]))
 
-    # So is what nothing is known of: neither rank nor data type.
+    # A result of unknown rank and data type.
     @R.function(pure=False)
     def unknown_type(x: R.Tensor(("n",), "float32")) -> R.Object:
         y = R.call_packed("test.half", x, sinfo_args=R.Tensor())
         return R.add(y, y)
 
-    # A shape that a packed function computes allocates an output.
+    # An output is allocated with a shape that a packed function computes.
     @R.function(pure=False)
     def computed_shape(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1, dtype="float32"):
         s = R.call_packed("test.half_shape", x, sinfo_args=R.Shape(ndim=1))
@@ -55,7 +55,7 @@ class Module:
         t = R.match_cast(s, R.Shape([m]))
         return R.zeros(R.shape([m]), "float32")
 
-    # Objects that no program looks into: a state machine, and a list of tensors that grows in a loop.
+    # Opaque objects: a counter, and a list of tensors that grows in a loop.
     @R.function(pure=False)
     def states(x: R.Tensor(("n",), "float32")) -> R.Tensor((), "int64"):
         c = R.call_packed("test.counter", R.prim_value(5), sinfo_args=R.Object)
@@ -78,7 +78,7 @@ class Module:
         n = T.int64()
         return R.call_packed("test.describe", R.str("a"), R.dtype("int8"), R.shape([n, 2]), k, R.prim_value(1.5), (x, R.str("b")), sinfo_args=R.Object)
 
-    # The order of effects is that of the text, branches included.
+    # Side effects happen in program order, branches included.
     @R.function(pure=False)
     def order(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1, dtype="float32"):
         n = T.int64()

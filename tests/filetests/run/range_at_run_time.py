@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # A step that only the run knows, of either sign; the values of i are added up.
+    # A range with a non-constant step of either sign; the values of i are summed.
     @R.function
     def upwards(x: R.Tensor(("n",), "float32")) -> R.Prim("int64"):
         n = T.int64()
@@ -26,7 +26,7 @@ class Module:
                 break
         return s
 
-    # No turn: the step leads away from the end.
+    # Zero iterations: the step leads away from the end.
     @R.function
     def away(x: R.Tensor(("n",), "float32")) -> R.Prim("int64"):
         n = T.int64()
@@ -35,7 +35,7 @@ class Module:
             s = s + i
         return s
 
-    # The number of turns is an element of a tensor.
+    # The number of iterations is an element of a tensor.
     @R.function
     def counted(x: R.Tensor(("n",), "int64")) -> R.Tensor((), "int64"):
         n = T.int64()

@@ -31,7 +31,7 @@ class Module:
             r = cls.ping(x, R.subtract(i, R.const(1, "int64")))
         return r
 
-    # By its size, until it is known.
+    # Recursion on a size.
     @R.function
     def halves(x: R.Tensor(("n",), "int64")) -> R.Tensor((), "int64"):
         n = T.int64()

@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # Two loops and a call share the functions of a turn, one of them public.
+    # Two loops and a call share the loop functions, one of which is public.
     @R.function(private=True)
     def below(i: R.Tensor((), "int64"), x: R.Tensor(("n",), "float32")) -> R.Tensor((), "bool"):
         return R.less(i, R.const(4, "int64"))
@@ -23,7 +23,7 @@ class Module:
         c = cls.turn(b[0], b[1])
         return R.add(a[1], c[1])
 
-    # The same closure in two loops: what it captured is each loop's.
+    # Two loops use the same closure and read its captured values.
     @R.function
     def closures(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
         n = T.int64()
@@ -37,7 +37,7 @@ class Module:
         b = R.while_loop(cls.below, grow, R.const(3, "int64"), a[1])
         return b[1]
 
-    # A size that changes from turn to turn, in shared functions.
+    # Shared functions whose symbolic size changes in each iteration.
     @R.function(private=True)
     def short(x: R.Tensor(("m",), "float32")) -> R.Tensor((), "bool"):
         m = T.int64()

@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # The result's size follows from an argument whose size no type tells.
+    # The result's size is that of an argument of unknown size.
     @R.function
     def same_size(x: R.Tensor(("n",), "int64"), i: R.Prim(value="j")) -> R.Tensor(("n",), "int64"):
         n, j = T.int64(), T.int64()
@@ -15,7 +15,7 @@ class Module:
         y = R.unique(R.concat([R.arange(n, dtype="int64"), R.arange(n, dtype="int64")]))
         return cls.same_size(y, R.prim_value(j - 1))
 
-    # From a size that is computed.
+    # The result's size is computed from the size of an argument.
     @R.function
     def half(x: R.Tensor(("n",), "int64"), i: R.Prim(value="j")) -> R.Tensor(("n // 2",), "int64"):
         n, j = T.int64(), T.int64()

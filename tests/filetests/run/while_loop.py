@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # One state value, whose shape stays.
+    # A single state value of constant shape.
     @R.function
     def double(x: R.Tensor(("n",), "int64")) -> R.Tensor(("n",), "int64"):
         n = T.int64()
@@ -22,7 +22,7 @@ class Module:
 
         return R.while_loop(small, twice, x)
 
-    # Several, of which one grows by a row per turn.
+    # Several state values, one of which grows by a row in each iteration.
     @R.function
     def grow(x: R.Tensor(("n", 2), "int64")) -> R.Tensor(ndim=2, dtype="int64"):
         n = T.int64()
@@ -44,7 +44,7 @@ class Module:
         state = R.while_loop(more, push, R.const(0, "int64"), x)
         return state[1]
 
-    # Zero turns.
+    # Zero iterations.
     @R.function
     def none(x: R.Tensor(("n",), "int64")) -> R.Tensor(("n",), "int64"):
         n = T.int64()

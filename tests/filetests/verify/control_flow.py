@@ -62,7 +62,7 @@ class Module:
             break  # error: PL0111 'break' is outside a loop
         return x
 
-    # A local function is none of the loop's.
+    # A local function inside a loop does not belong to the loop.
     @R.function
     def leaves_from_inside(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
         n = T.int64()

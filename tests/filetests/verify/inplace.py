@@ -51,7 +51,7 @@ class Module:
         y = R.call_inplace_packed("f", x, inplace_indices=[1], sinfo_args=R.Tensor((4,), "float32"))  # error: PL0108 inplace_indices[0] is 1, but there are 1 inputs
         return y
 
-    # A lambda is no function, and a string no tensor.
+    # Lambdas are not functions, and strings are not tensors.
     @R.function
     def lambda_value(x: R.Tensor((4,), "float32")) -> R.Object:
         y = lambda a: a  # error: PL0106 a lambda is not a value of the graph

@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # In the loop, k would be the size of the call around and of every turn: the loop is over a function that calls 'turn'.
+    # The symbol k would be the size of both the enclosing call and every iteration; a function that calls 'turn' must be the body.
     @R.function
     def own_symbol(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()
@@ -22,7 +22,7 @@ class Module:
 
         return turn(x)
 
-    # A state of symbols from outside of the function.
+    # The state has symbols of the enclosing function.
     @R.function
     def outer_symbol(x: R.Tensor(("n",), "int64")) -> R.Tensor(("n",), "int64"):
         n = T.int64()
@@ -38,7 +38,7 @@ class Module:
 
         return turn(x)
 
-    # Another function takes the turns.
+    # The loop's body is another function, which calls the enclosing one.
     @R.function
     def through_another(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()

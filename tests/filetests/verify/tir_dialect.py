@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # What TVM has and loop functions do not, with what to write instead.
+    # Constructs of TVM that loop functions do not support; the errors name replacements.
     @T.prim_func
     def ret(A: T.Buffer((4,), "float32")):
         for i in range(4):

@@ -1,5 +1,5 @@
 # test opt --passes=VMShapeLower
-# `main` holds operators still; lowering `inner` alone would take the sizes from its type that `main` relies on.
+# `main` still has operators. Lowering only `inner` would remove the sizes from its type, which `main` relies on.
 @I.ir_module
 class Module:
     @R.function
