@@ -1,4 +1,4 @@
-//! See `pliant_fuzz::targets::executable`.
+//! The libFuzzer target for saved executables: see `pliant_fuzz::targets::executable`.
 #![no_main]
 
 use pliant_fuzz::targets::executable;
@@ -8,9 +8,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     executable::run(bytes);
 });
 
-libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, most: usize, seed: u32| {
-    let new = executable::mutate(&data[..size], &data[..size], &mut Rng::new(seed.into()));
-    let size = new.len().min(most);
-    data[..size].copy_from_slice(&new[..size]);
+libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    let mutant = executable::mutate(&data[..size], &data[..size], &mut Rng::new(seed.into()));
+    let size = mutant.len().min(max_size);
+    data[..size].copy_from_slice(&mutant[..size]);
     size
 });

@@ -1,4 +1,4 @@
-//! See `pliant_fuzz::targets::kernels`.
+//! The libFuzzer target for library kernels: see `pliant_fuzz::targets::kernels`.
 #![no_main]
 
 use pliant_fuzz::targets::kernels;
@@ -8,9 +8,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     kernels::run(bytes);
 });
 
-libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, most: usize, seed: u32| {
-    let new = kernels::mutate(&data[..size], &data[..size], &mut Rng::new(seed.into()));
-    let size = new.len().min(most);
-    data[..size].copy_from_slice(&new[..size]);
+libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    let mutant = kernels::mutate(&data[..size], &data[..size], &mut Rng::new(seed.into()));
+    let size = mutant.len().min(max_size);
+    data[..size].copy_from_slice(&mutant[..size]);
     size
 });

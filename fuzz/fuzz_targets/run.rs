@@ -1,4 +1,5 @@
-//! See `pliant_fuzz::run`. Run it with `-rss_limit_mb=4096`: a model may ask for large tensors by itself.
+//! The libFuzzer target for compiling and running ONNX models: see `pliant_fuzz::run`. Run it with
+//! `-rss_limit_mb=4096`, since valid models may create large tensors.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! The fuzz targets by name. Each ends with a result or an error for every input.
+//! The fuzz targets by name. Every input must end with a result or an error.
 
 pub mod seeds;
 pub mod targets;
@@ -9,25 +9,25 @@ use pliant::onnx::{self, ImportOptions, Limits};
 use pliant::{CompileOptions, DType, Dim, Model, Tensor, Value, ValueInfo};
 use prost::Message;
 
-use targets::rng::damage;
+use targets::rng::mutate_bytes;
 use targets::{TARGETS, Target};
 
-/// Targets over ONNX models: the bytes of files, and the choices of a grammar.
-const ONNX: [Target; 3] = [
-    Target { name: "import", run: import, mutate: damage },
-    Target { name: "run", run, mutate: damage },
-    Target { name: "onnx_grammar", run: grammar, mutate: damage },
+/// Targets for ONNX models. Inputs are the bytes of files, or the choices of a grammar.
+const ONNX_TARGETS: [Target; 3] = [
+    Target { name: "import", run: import, mutate: mutate_bytes },
+    Target { name: "run", run, mutate: mutate_bytes },
+    Target { name: "onnx_grammar", run: run_grammar, mutate: mutate_bytes },
 ];
 
 /// Every target.
 pub fn all() -> impl Iterator<Item = &'static Target> {
-    TARGETS.iter().chain(&ONNX)
+    TARGETS.iter().chain(&ONNX_TARGETS)
 }
 
-/// A target by its name.
+/// The target with that name.
 ///
 /// # Errors
-/// There is no such target; the message lists all.
+/// If there is no such target; the message lists all.
 pub fn target(name: &str) -> Result<&'static Target, String> {
     let names = || all().map(|t| t.name).collect::<Vec<_>>().join(", ");
     all()
@@ -35,19 +35,19 @@ pub fn target(name: &str) -> Result<&'static Target, String> {
         .ok_or_else(|| format!("unknown target '{name}', expected one of {}", names()))
 }
 
-/// Bytes as choices in a grammar of models; the model is imported, compiled and run.
+/// Generates a model from bytes by a grammar; imports, compiles and runs it. Returns whether it was imported.
 ///
 /// # Panics
-/// Pliant reports an internal error or is otherwise inconsistent.
-pub fn grammar(bytes: &[u8]) -> bool {
+/// If a bug of Pliant is detected.
+pub fn run_grammar(bytes: &[u8]) -> bool {
     let model = onnx_grammar::model(bytes).encode_to_vec();
     match onnx_grammar::run::run(&model) {
-        Ok(reached) => !matches!(reached, onnx_grammar::run::Reached::Refused),
+        Ok(reached) => !matches!(reached, onnx_grammar::run::Reached::Rejected),
         Err(bug) => panic!("{bug}"),
     }
 }
 
-/// Bytes to the importer: a module, or an error, and the report agrees.
+/// Imports bytes as a model, and checks that the report of the importer agrees. Returns whether the import succeeded.
 pub fn import(bytes: &[u8]) -> bool {
     let limits = Limits {
         tensor_bytes: 1 << 20,
@@ -61,7 +61,7 @@ pub fn import(bytes: &[u8]) -> bool {
     imported.is_ok()
 }
 
-fn input(info: &ValueInfo) -> Option<Value> {
+fn tiny_input(info: &ValueInfo) -> Option<Value> {
     let size = |dim: &Dim| match dim {
         Dim::Constant(n) => (*n <= 16).then_some(*n),
         Dim::Symbolic(_) => Some(2),
@@ -71,7 +71,7 @@ fn input(info: &ValueInfo) -> Option<Value> {
     Some(Value::Tensor(Tensor::zeros(&dims, dtype).ok()?))
 }
 
-/// Bytes to a run: what imports is compiled and run on tiny inputs.
+/// Imports bytes as a model, compiles it and runs it on tiny inputs. Returns whether it ran.
 pub fn run(bytes: &[u8]) -> bool {
     let limits =
         Limits { tensor_bytes: 1 << 16, nodes: 100, decoded_bytes: 1 << 20, ..Limits::default() };
@@ -80,6 +80,6 @@ pub fn run(bytes: &[u8]) -> bool {
     let Ok(model) = Model::compile(imported.module, &CompileOptions::default()) else {
         return false;
     };
-    let args: Option<Vec<Value>> = model.inputs().iter().map(input).collect();
+    let args: Option<Vec<Value>> = model.inputs().iter().map(tiny_input).collect();
     args.is_some_and(|args| model.run("main", &args).is_ok())
 }

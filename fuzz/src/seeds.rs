@@ -1,23 +1,23 @@
-//! The initial inputs of each target: the corpora in `tests`, and generated ones.
+//! The initial inputs of each target, from the corpora in `tests` and from generators.
 
 use std::path::{Path, PathBuf};
 
 use crate::targets::rng::Rng;
 use crate::targets::{executable, kernel_calls, kernels, script};
 
-/// The files below a folder of `tests`, in order of their names.
+/// The files below a folder, sorted by path.
 ///
 /// # Errors
-/// A folder or file that cannot be read.
+/// If a folder cannot be read.
 pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let (mut open, mut out) = (vec![folder.to_path_buf()], Vec::new());
-    while let Some(path) = open.pop() {
+    let (mut pending, mut out) = (vec![folder.to_path_buf()], Vec::new());
+    while let Some(path) = pending.pop() {
         if !path.is_dir() {
             out.push(path);
             continue;
         }
         for entry in std::fs::read_dir(&path)? {
-            open.push(entry?.path());
+            pending.push(entry?.path());
         }
     }
     out.sort();
@@ -34,11 +34,11 @@ fn read(tests: &Path, folders: &[&str]) -> std::io::Result<Vec<Vec<u8>>> {
     Ok(out)
 }
 
-/// The initial inputs of a target; `tests` is the folder of that name.
+/// The initial inputs of the target with that name; `tests` is the path of the folder `tests`.
 ///
 /// # Errors
-/// A folder or file that cannot be read.
-pub fn of(target: &str, tests: &Path) -> std::io::Result<Vec<Vec<u8>>> {
+/// If a folder or file cannot be read.
+pub fn initial_inputs(target: &str, tests: &Path) -> std::io::Result<Vec<Vec<u8>>> {
     let scripts =
         || read(tests, &["filetests", "corpus/scripts"]).map(|files| script::seeds(&files));
     Ok(match target {
@@ -56,14 +56,14 @@ pub fn of(target: &str, tests: &Path) -> std::io::Result<Vec<Vec<u8>>> {
             out
         }
         "kernel_calls" => kernel_calls::seeds(),
-        // Any bytes determine a model.
-        "onnx_grammar" => (0..64).map(bytes).collect(),
+        // The grammar generates a model from any bytes.
+        "onnx_grammar" => (0..64).map(random_bytes).collect(),
         _ => read(tests, &["corpus/onnx", "attacks"])?,
     })
 }
 
 /// 20 to 519 random bytes.
-fn bytes(seed: u64) -> Vec<u8> {
+fn random_bytes(seed: u64) -> Vec<u8> {
     let mut rng = Rng::new(seed);
     let count = 20 + rng.below(500);
     (0..count).map(|_| rng.below(256) as u8).collect()

@@ -1,10 +1,10 @@
-//! Mutates the inputs of a target at random for some time, on any toolchain:
+//! Runs a target on random mutants of its inputs for some time, on any toolchain:
 //! `cargo run --release --no-default-features --bin drive -- TARGET --seconds N [--seed S] [--memory MIB]`.
 //!
-//! Inputs run in a child process, which is restarted after a crash. Inputs that crash, panic or take more than 20
-//! seconds of CPU time (or 200 seconds in all) are written to `artifacts/TARGET`, at most three for each distinct
-//! failure; `replay` runs such a file again.
-//! `--write-seeds FOLDER` writes the initial inputs of the target, for libFuzzer.
+//! Inputs run in a child process, which is restarted after a failure. Inputs that crash, panic, or take more than 20
+//! seconds of CPU time or 200 seconds of time are written to `artifacts/TARGET`, at most three for each distinct
+//! failure. `replay` runs such a file again.
+//! `--write-seeds FOLDER` writes the initial inputs of the target for libFuzzer.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -20,13 +20,13 @@ use pliant_fuzz::targets::Target;
 use pliant_fuzz::targets::rng::Rng;
 
 /// The maximum length of an input.
-const ROOM: usize = 4 << 20;
-/// How much CPU time an input may take. The machine may be busy with other targets, so that time passes faster.
-const CPU_PATIENCE: Duration = Duration::from_secs(20);
-/// How long an input may take.
-const PATIENCE: Duration = Duration::from_secs(200);
-/// How many inputs are kept besides the seeds for further mutation.
-const KEPT: usize = 1024;
+const MAX_INPUT_LEN: usize = 4 << 20;
+/// Maximum CPU time of an input. It is shorter than the time limit, since other processes may delay a run.
+const CPU_TIME_LIMIT: Duration = Duration::from_secs(20);
+/// Maximum time of an input.
+const TIME_LIMIT: Duration = Duration::from_secs(200);
+/// Maximum number of inputs that are kept for further mutation, besides the seeds.
+const MAX_KEPT_INPUTS: usize = 1024;
 
 /// State shared by parent and child, in a mapped file.
 #[repr(C)]
@@ -34,10 +34,11 @@ struct Shared {
     executions: AtomicU64,
     ran: AtomicU64,
     len: AtomicU64,
-    input: [u8; ROOM],
+    input: [u8; MAX_INPUT_LEN],
 }
 
-fn share(path: &Path) -> Result<&'static mut Shared, Box<dyn Error>> {
+/// Maps the state of a file into memory; creates the file if it does not exist.
+fn map_shared(path: &Path) -> Result<&'static mut Shared, Box<dyn Error>> {
     use std::os::fd::AsRawFd;
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
     file.set_len(size_of::<Shared>() as u64)?;
@@ -53,7 +54,7 @@ fn share(path: &Path) -> Result<&'static mut Shared, Box<dyn Error>> {
     }
 }
 
-fn tests() -> PathBuf {
+fn tests_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests")
 }
 
@@ -77,8 +78,13 @@ fn read_list(path: &Path) -> std::io::Result<Vec<Vec<u8>>> {
     Ok(out)
 }
 
-/// Runs inputs until the parent ends the process.
-fn child(target: &Target, seed: u64, memory: u64, work: &Path) -> Result<(), Box<dyn Error>> {
+/// The child process: runs inputs until the parent ends it. `memory` limits its address space, in MiB; 0 for no limit.
+fn run_child(
+    target: &Target,
+    seed: u64,
+    memory: u64,
+    work_folder: &Path,
+) -> Result<(), Box<dyn Error>> {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         hook(info);
@@ -90,15 +96,15 @@ fn child(target: &Target, seed: u64, memory: u64, work: &Path) -> Result<(), Box
         // SAFETY: the structure is valid.
         unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
     }
-    let shared = share(&work.join("shared"))?;
-    let seeds = read_list(&work.join("seeds"))?;
+    let shared = map_shared(&work_folder.join("shared"))?;
+    let seeds = read_list(&work_folder.join("seeds"))?;
     let (mut pool, mut rng) = (seeds.clone(), Rng::new(seed));
     loop {
-        // Half of the mutants come from seeds.
+        // Half of the inputs are mutants of seeds.
         let from = if rng.one_in(2) { &seeds } else { &pool };
         let (a, b) = (rng.below(from.len()), rng.below(seeds.len()));
         let input = (target.mutate)(&from[a], &seeds[b], &mut rng);
-        if input.len() > ROOM {
+        if input.len() > MAX_INPUT_LEN {
             continue;
         }
         shared.input[..input.len()].copy_from_slice(&input);
@@ -108,10 +114,10 @@ fn child(target: &Target, seed: u64, memory: u64, work: &Path) -> Result<(), Box
         if ran {
             shared.ran.fetch_add(1, Ordering::Relaxed);
             if rng.one_in(8) && input.len() < 1 << 18 {
-                match pool.len() < seeds.len() + KEPT {
+                match pool.len() < seeds.len() + MAX_KEPT_INPUTS {
                     true => pool.push(input),
                     false => {
-                        let at = seeds.len() + rng.below(KEPT);
+                        let at = seeds.len() + rng.below(MAX_KEPT_INPUTS);
                         pool[at] = input;
                     }
                 }
@@ -120,10 +126,10 @@ fn child(target: &Target, seed: u64, memory: u64, work: &Path) -> Result<(), Box
     }
 }
 
-/// The CPU time that a process has taken, on all threads.
+/// The CPU time of a process, on all threads.
 fn cpu_time(process: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // The second field, the name of the program, may contain spaces. User and system time are fields 14 and 15.
+    // Field 2, the name of the program, may contain spaces. User and system time are fields 14 and 15.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
     let ticks: u64 = fields.skip(11).take(2).filter_map(|t| t.parse::<u64>().ok()).sum();
     // SAFETY: takes no pointers.
@@ -131,47 +137,54 @@ fn cpu_time(process: u32) -> Duration {
     Duration::from_millis(ticks * 1000 / per_second)
 }
 
-/// Waits until the child ends, hangs, or the time is over. Returns the failure, if any.
-fn watch(child: &mut Child, shared: &Shared, end: Instant) -> std::io::Result<Option<String>> {
-    let (mut seen, mut since, mut cpu_since) = (u64::MAX, Instant::now(), Duration::ZERO);
+/// Waits until the child ends or hangs, or until `end`. Returns the failure, if any.
+fn wait_for_child(
+    child: &mut Child,
+    shared: &Shared,
+    end: Instant,
+) -> std::io::Result<Option<String>> {
+    let (mut last_executions, mut last_progress, mut cpu_at_progress) =
+        (u64::MAX, Instant::now(), Duration::ZERO);
     loop {
         if let Some(status) = child.try_wait()? {
             let signal = status.signal().map(|s| format!("signal {s}"));
             return Ok(Some(signal.unwrap_or_else(|| format!("{status}"))));
         }
         let now = shared.executions.load(Ordering::Acquire);
-        if now != seen {
-            (seen, since, cpu_since) = (now, Instant::now(), cpu_time(child.id()));
+        if now != last_executions {
+            (last_executions, last_progress, cpu_at_progress) =
+                (now, Instant::now(), cpu_time(child.id()));
         }
-        let hang = since.elapsed() > PATIENCE || cpu_time(child.id()) > cpu_since + CPU_PATIENCE;
-        if hang || Instant::now() > end {
+        let is_hang = last_progress.elapsed() > TIME_LIMIT
+            || cpu_time(child.id()) > cpu_at_progress + CPU_TIME_LIMIT;
+        if is_hang || Instant::now() > end {
             child.kill()?;
             child.wait()?;
-            return Ok(hang.then(|| "hang".to_string()));
+            return Ok(is_hang.then(|| "hang".to_string()));
         }
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
-/// The name of a finding, to deduplicate findings: the source location of the panic or the sanitizer's summary, else
-/// how the process ended and the called kernel.
-fn name(reason: &str, log: &str, input: &[u8]) -> String {
+/// The name that deduplicates findings: the source location of the panic, the summary of the sanitizer, or otherwise
+/// the exit status of the process and the called kernel.
+fn finding_name(reason: &str, log: &str, input: &[u8]) -> String {
     let mut lines = log.lines().skip_while(|line| !line.contains("panicked at "));
     let panic = lines.next().and_then(|line| line.split_once("panicked at ")).map(|p| p.1);
-    // Internal errors are named by their text, since all of them panic at one location.
+    // Internal errors are named by their text, since all of them panic at the same location.
     let internal = lines.next().filter(|line| line.starts_with("internal error"));
     let panic = internal.map(|line| line.split("; what").next().unwrap_or(line)).or(panic);
     let sanitizer = log.lines().find_map(|line| line.split_once("SUMMARY: ").map(|p| p.1));
-    let word: String = match input.starts_with(b"pliant_") {
+    let kernel_name: String = match input.starts_with(b"pliant_") {
         true => input.iter().take_while(|b| **b != b' ').map(|b| *b as char).collect(),
         false => String::new(),
     };
     let text = match panic.or(sanitizer) {
-        Some(place) => format!("panic {}", place.trim_end_matches(':')),
-        None => format!("{reason} {word}"),
+        Some(location) => format!("panic {}", location.trim_end_matches(':')),
+        None => format!("{reason} {kernel_name}"),
     };
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    text.trim().chars().map(plain).take(100).collect()
+    let sanitize = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    text.trim().chars().map(sanitize).take(100).collect()
 }
 
 struct Options {
@@ -180,29 +193,31 @@ struct Options {
     memory: u64,
 }
 
-fn parent(target: &Target, options: &Options, work: &Path) -> Result<usize, Box<dyn Error>> {
+/// The parent process: runs child processes until the time is over, and records findings. Returns the number of
+/// distinct findings.
+fn drive(target: &Target, options: &Options, work_folder: &Path) -> Result<usize, Box<dyn Error>> {
     let artifacts = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join(target.name);
-    let seeds = pliant_fuzz::seeds::of(target.name, &tests())?;
-    write_list(&work.join("seeds"), &seeds)?;
-    let shared = share(&work.join("shared"))?;
+    let seeds = pliant_fuzz::seeds::initial_inputs(target.name, &tests_folder())?;
+    write_list(&work_folder.join("seeds"), &seeds)?;
+    let shared = map_shared(&work_folder.join("shared"))?;
     println!("{}: {} seeds", target.name, seeds.len());
     let end = Instant::now() + Duration::from_secs(options.seconds);
     let mut findings: BTreeMap<String, usize> = BTreeMap::new();
     let mut seed = options.seed;
     while Instant::now() < end {
-        let log = work.join("log");
+        let log = work_folder.join("log");
         let mut child = Command::new(std::env::current_exe()?)
             .args(["--child", target.name, &seed.to_string(), &options.memory.to_string()])
-            .arg(work)
+            .arg(work_folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(File::create(&log)?)
             .spawn()?;
         seed += 1;
-        let Some(reason) = watch(&mut child, shared, end)? else { break };
+        let Some(reason) = wait_for_child(&mut child, shared, end)? else { break };
         let log = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
         let input = &shared.input[..shared.len.load(Ordering::Acquire) as usize];
-        let name = name(&reason, &log, input);
+        let name = finding_name(&reason, &log, input);
         let count = findings.entry(name.clone()).or_default();
         *count += 1;
         if *count <= 3 {
@@ -222,10 +237,15 @@ fn parent(target: &Target, options: &Options, work: &Path) -> Result<usize, Box<
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    if let [flag, name, seed, memory, work] = &args[..]
+    if let [flag, name, seed, memory, work_folder] = &args[..]
         && flag == "--child"
     {
-        return child(pliant_fuzz::target(name)?, seed.parse()?, memory.parse()?, Path::new(work));
+        return run_child(
+            pliant_fuzz::target(name)?,
+            seed.parse()?,
+            memory.parse()?,
+            Path::new(work_folder),
+        );
     }
     let mut args = args.into_iter();
     let target = pliant_fuzz::target(&args.next().ok_or("expected TARGET --seconds N")?)?;
@@ -239,7 +259,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--write-seeds" => {
                 let folder = Path::new(&value);
                 fs::create_dir_all(folder)?;
-                for (i, seed) in pliant_fuzz::seeds::of(target.name, &tests())?.iter().enumerate() {
+                for (i, seed) in pliant_fuzz::seeds::initial_inputs(target.name, &tests_folder())?
+                    .iter()
+                    .enumerate()
+                {
                     fs::write(folder.join(format!("seed-{i}")), seed)?;
                 }
                 return Ok(());
@@ -247,10 +270,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             _ => return Err(format!("unknown option {flag}").into()),
         }
     }
-    let work =
+    let work_folder =
         std::env::temp_dir().join(format!("pliant-fuzz-{}-{}", target.name, std::process::id()));
-    fs::create_dir_all(&work)?;
-    let found = parent(target, &options, &work);
-    fs::remove_dir_all(&work)?;
-    if found? > 0 { Err("there are findings".into()) } else { Ok(()) }
+    fs::create_dir_all(&work_folder)?;
+    let findings = drive(target, &options, &work_folder);
+    fs::remove_dir_all(&work_folder)?;
+    if findings? > 0 { Err("there are findings".into()) } else { Ok(()) }
 }

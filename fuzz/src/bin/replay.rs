@@ -1,4 +1,4 @@
-//! Runs a target over files and folders, on any toolchain: `cargo run --no-default-features --bin replay -- run CORPUS...`.
+//! Runs a target on files and folders, on any toolchain: `cargo run --no-default-features --bin replay -- run CORPUS...`.
 
 use std::path::Path;
 

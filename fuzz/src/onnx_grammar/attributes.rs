@@ -1,13 +1,13 @@
-//! Random attributes, mostly of the type that their name suggests.
+//! Generates random attributes, mostly of the usual type for their name.
 
 use pliant::onnx::proto::AttributeProto;
 use pliant::onnx::proto::attribute_proto::AttributeType;
 
-use super::builders::{attribute, code, tensor};
+use super::builders::{attribute, elem_type_code, tensor};
 use super::choices::Choices;
 
 /// Values of string attributes.
-const TEXTS: &[&str] = &[
+const STRING_VALUES: &[&str] = &[
     "SAME_UPPER",
     "SAME_LOWER",
     "VALID",
@@ -70,49 +70,56 @@ const TEXTS: &[&str] = &[
     "gated",
 ];
 
-/// A random attribute with this name.
-pub fn random(source: &mut Choices<'_>, name: &str) -> AttributeProto {
-    let mut made = AttributeProto { name: Some(name.into()), ..AttributeProto::default() };
-    let kind = if source.chance(90) { usual_kind(name) } else { source.below(7) };
+/// Generates an attribute with this name.
+pub fn random_attribute(source: &mut Choices<'_>, name: &str) -> AttributeProto {
+    let mut attr = AttributeProto { name: Some(name.into()), ..AttributeProto::default() };
+    let kind = if source.chance(90) { usual_attribute_kind(name) } else { source.below(7) };
     let ty = match kind {
         0 => {
-            made.i = Some(source.number());
+            attr.i = Some(source.integer());
             AttributeType::Int
         }
         1 => {
-            made.ints = (0..source.below(6)).map(|_| source.number()).collect();
+            attr.ints = (0..source.below(6)).map(|_| source.integer()).collect();
             AttributeType::Ints
         }
         2 => {
-            made.f = Some(source.float() as f32);
+            attr.f = Some(source.float() as f32);
             AttributeType::Float
         }
         3 => {
-            made.floats = (0..source.below(4)).map(|_| source.float() as f32).collect();
+            attr.floats = (0..source.below(4)).map(|_| source.float() as f32).collect();
             AttributeType::Floats
         }
-        4 => return attribute(name, &format!("'{}'", source.one(TEXTS).unwrap_or_default())),
+        4 => {
+            return attribute(
+                name,
+                &format!("'{}'", source.pick(STRING_VALUES).unwrap_or_default()),
+            );
+        }
         5 => {
-            let mut word = || source.one(TEXTS).unwrap_or_default().as_bytes().to_vec().into();
-            made.strings = vec![word(), word()];
+            let mut word =
+                || source.pick(STRING_VALUES).unwrap_or_default().as_bytes().to_vec().into();
+            attr.strings = vec![word(), word()];
             AttributeType::Strings
         }
         _ => {
-            let letter = source.one(b"agkfbijcpvx").unwrap_or(b'a');
+            let letter = source.pick(b"agkfbijcpvx").unwrap_or(b'a');
             let elems: Vec<f64> = (0..source.below(4)).map(|_| source.float()).collect();
-            made.t = Some(tensor("", letter, &[elems.len() as i64], &elems));
+            attr.t = Some(tensor("", letter, &[elems.len() as i64], &elems));
             AttributeType::Tensor
         }
     };
-    made.r#type = Some(ty as i32);
+    attr.r#type = Some(ty as i32);
     if matches!(name, "to" | "dtype" | "output_dtype" | "output_datatype" | "stash_type") {
-        made.i = source.one(b"agkfbijcdelmpquvwxyzh").map(|letter| i64::from(code(letter)));
+        attr.i =
+            source.pick(b"agkfbijcdelmpquvwxyzh").map(|letter| i64::from(elem_type_code(letter)));
     }
-    made
+    attr
 }
 
-/// The usual type of an attribute with this name, as a case of [`random`].
-fn usual_kind(name: &str) -> usize {
+/// The usual type of an attribute with this name, as a case of [`random_attribute`].
+fn usual_attribute_kind(name: &str) -> usize {
     match name {
         "axes"
         | "perm"

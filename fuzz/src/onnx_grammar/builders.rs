@@ -1,4 +1,4 @@
-//! Parts of ONNX files: tensors, types, attributes, nodes.
+//! Builds parts of ONNX files: tensors, types, attributes, nodes.
 
 use pliant::onnx::proto::attribute_proto::AttributeType;
 use pliant::onnx::proto::tensor_shape_proto::{Dimension, dimension};
@@ -7,58 +7,58 @@ use pliant::onnx::proto::{
     AttributeProto, GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
 };
 
-/// The ONNX data type number of a letter of the schemas.
-pub fn code(letter: u8) -> i32 {
+/// The ONNX element type number for a letter of the schemas.
+pub fn elem_type_code(letter: u8) -> i32 {
     match letter {
         b'a'..=b'z' => i32::from(letter - b'a') + 1,
         _ => i32::from(letter.wrapping_sub(b'A')) + 27,
     }
 }
 
-/// A tensor of these elements, cast to the element type; the first one is repeated if there are too few.
+/// A tensor with these elements, cast to the element type. Missing elements repeat the first one, or are 1.
 pub fn tensor(name: &str, letter: u8, dims: &[i64], elems: &[f64]) -> TensorProto {
     let count = dims.iter().product::<i64>().clamp(0, 1 << 16) as usize;
     let elem = |i: usize| elems.get(i).or(elems.first()).copied().unwrap_or(1.0);
-    let all = || (0..count).map(elem);
-    let mut made = TensorProto {
+    let elements = || (0..count).map(elem);
+    let mut result = TensorProto {
         name: Some(name.into()),
         dims: dims.to_vec(),
-        data_type: Some(code(letter)),
+        data_type: Some(elem_type_code(letter)),
         ..TensorProto::default()
     };
     let raw: Vec<u8> = match letter {
-        b'a' => all().flat_map(|v| (v as f32).to_le_bytes()).collect(),
-        b'k' => all().flat_map(f64::to_le_bytes).collect(),
+        b'a' => elements().flat_map(|v| (v as f32).to_le_bytes()).collect(),
+        b'k' => elements().flat_map(f64::to_le_bytes).collect(),
         b'h' => {
-            made.string_data = all().map(|v| v.to_string().into_bytes().into()).collect();
-            return made;
+            result.string_data = elements().map(|v| v.to_string().into_bytes().into()).collect();
+            return result;
         }
-        b'n' => all().flat_map(|v| [v as f32, 0.0]).flat_map(f32::to_le_bytes).collect(),
-        b'o' => all().flat_map(|v| [v, 0.0]).flat_map(f64::to_le_bytes).collect(),
-        b'p' => {
-            all().flat_map(|v| ((v as f32).to_bits() >> 16).to_le_bytes()[..2].to_vec()).collect()
-        }
-        b'j' => all().flat_map(|v| half(v as f32).to_le_bytes()).collect(),
-        b'i' => all().map(|v| u8::from(v != 0.0)).collect(),
-        b'b' => all().map(|v| v as u8).collect(),
-        b'c' => all().map(|v| v as i8 as u8).collect(),
-        b'd' => all().flat_map(|v| (v as u16).to_le_bytes()).collect(),
-        b'e' => all().flat_map(|v| (v as i16).to_le_bytes()).collect(),
-        b'f' => all().flat_map(|v| (v as i32).to_le_bytes()).collect(),
-        b'g' => all().flat_map(|v| (v as i64).to_le_bytes()).collect(),
-        b'l' => all().flat_map(|v| (v as u32).to_le_bytes()).collect(),
-        b'm' => all().flat_map(|v| (v as u64).to_le_bytes()).collect(),
-        // Two elements per byte, and four.
+        b'n' => elements().flat_map(|v| [v as f32, 0.0]).flat_map(f32::to_le_bytes).collect(),
+        b'o' => elements().flat_map(|v| [v, 0.0]).flat_map(f64::to_le_bytes).collect(),
+        b'p' => elements()
+            .flat_map(|v| ((v as f32).to_bits() >> 16).to_le_bytes()[..2].to_vec())
+            .collect(),
+        b'j' => elements().flat_map(|v| float16_bits(v as f32).to_le_bytes()).collect(),
+        b'i' => elements().map(|v| u8::from(v != 0.0)).collect(),
+        b'b' => elements().map(|v| v as u8).collect(),
+        b'c' => elements().map(|v| v as i8 as u8).collect(),
+        b'd' => elements().flat_map(|v| (v as u16).to_le_bytes()).collect(),
+        b'e' => elements().flat_map(|v| (v as i16).to_le_bytes()).collect(),
+        b'f' => elements().flat_map(|v| (v as i32).to_le_bytes()).collect(),
+        b'g' => elements().flat_map(|v| (v as i64).to_le_bytes()).collect(),
+        b'l' => elements().flat_map(|v| (v as u32).to_le_bytes()).collect(),
+        b'm' => elements().flat_map(|v| (v as u64).to_le_bytes()).collect(),
+        // Types with two and with four elements per byte.
         b'u' | b'v' | b'w' => (0..count.div_ceil(2)).map(|i| elem(i) as i64 as u8).collect(),
         b'y' | b'z' => (0..count.div_ceil(4)).map(|i| elem(i) as i64 as u8).collect(),
-        _ => all().map(|v| v as i64 as u8).collect(),
+        _ => elements().map(|v| v as i64 as u8).collect(),
     };
-    made.raw_data = Some(raw.into());
-    made
+    result.raw_data = Some(raw.into());
+    result
 }
 
-/// A float16, rounded towards zero; subnormal numbers become 0.
-fn half(value: f32) -> u16 {
+/// The bits of a value rounded towards zero to float16; subnormal numbers become 0.
+fn float16_bits(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = (bits >> 16) as u16 & 0x8000;
     let exponent = (bits >> 23 & 0xff) as i32 - 112;
@@ -78,21 +78,21 @@ pub enum Dim {
     /// A symbol.
     Name(String),
     /// Unspecified.
-    Open,
+    Unspecified,
 }
 
-/// The type of a tensor; of unknown rank without dims.
+/// The type of a tensor; without dims, the rank is unspecified.
 pub fn tensor_type(letter: u8, dims: Option<&[Dim]>) -> TypeProto {
     let dim = |d: &Dim| Dimension {
         value: match d {
             Dim::Number(n) => Some(dimension::Value::DimValue(*n)),
             Dim::Name(name) => Some(dimension::Value::DimParam(name.clone())),
-            Dim::Open => None,
+            Dim::Unspecified => None,
         },
         ..Dimension::default()
     };
     let shape = dims.map(|dims| TensorShapeProto { dim: dims.iter().map(dim).collect() });
-    let tensor = Tensor { elem_type: Some(code(letter)), shape };
+    let tensor = Tensor { elem_type: Some(elem_type_code(letter)), shape };
     TypeProto { value: Some(TypeValue::TensorType(tensor)), ..TypeProto::default() }
 }
 
@@ -108,7 +108,7 @@ pub fn info(name: &str, ty: Option<TypeProto>) -> ValueInfoProto {
     ValueInfoProto { name: Some(name.into()), r#type: ty, ..ValueInfoProto::default() }
 }
 
-/// A node; the default domain is left out.
+/// A node; the empty default domain is omitted.
 pub fn node(domain: &str, op: &str, inputs: Vec<String>, outputs: Vec<String>) -> NodeProto {
     NodeProto {
         op_type: Some(op.into()),
@@ -119,7 +119,7 @@ pub fn node(domain: &str, op: &str, inputs: Vec<String>, outputs: Vec<String>) -
     }
 }
 
-/// The nodes of a loop condition, counter < 3, which ends a loop early. Without it, an endless loop is a correct model.
+/// The nodes of the loop condition `counter < 3`. It ends loops early, since an infinite loop would be a valid model.
 pub fn loop_condition(counter: &str, output: &str) -> [NodeProto; 2] {
     let limit = format!("{output}_limit");
     let mut constant = node("", "Constant", Vec::new(), vec![limit.clone()]);
@@ -129,26 +129,27 @@ pub fn loop_condition(counter: &str, output: &str) -> [NodeProto; 2] {
 
 /// An attribute, with its value in the notation of the table in `operands`.
 pub fn attribute(name: &str, text: &str) -> AttributeProto {
-    let made = AttributeProto { name: Some(name.into()), ..AttributeProto::default() };
-    let of = |ty: AttributeType, made| AttributeProto { r#type: Some(ty as i32), ..made };
+    let result = AttributeProto { name: Some(name.into()), ..AttributeProto::default() };
+    let with_type =
+        |ty: AttributeType, result| AttributeProto { r#type: Some(ty as i32), ..result };
     if let Some(text) = text.strip_prefix('\'') {
         let s = Some(text.trim_end_matches('\'').as_bytes().to_vec().into());
-        return of(AttributeType::String, AttributeProto { s, ..made });
+        return with_type(AttributeType::String, AttributeProto { s, ..result });
     }
     if let Some((letter, elems)) = text.split_once(':') {
         let elems: Vec<f64> = elems.split(',').filter_map(|v| v.parse().ok()).collect();
         let letter = letter.as_bytes().first().copied().unwrap_or(b'a');
         let t = Some(tensor("", letter, &[elems.len() as i64], &elems));
-        return of(AttributeType::Tensor, AttributeProto { t, ..made });
+        return with_type(AttributeType::Tensor, AttributeProto { t, ..result });
     }
     if let Some(f) = text.strip_suffix('f').and_then(|v| v.parse().ok()) {
-        return of(AttributeType::Float, AttributeProto { f: Some(f), ..made });
+        return with_type(AttributeType::Float, AttributeProto { f: Some(f), ..result });
     }
     if text.contains(',') {
         let ints = text.split(',').filter_map(|v| v.parse().ok()).collect();
-        return of(AttributeType::Ints, AttributeProto { ints, ..made });
+        return with_type(AttributeType::Ints, AttributeProto { ints, ..result });
     }
-    of(AttributeType::Int, AttributeProto { i: text.parse().ok(), ..made })
+    with_type(AttributeType::Int, AttributeProto { i: text.parse().ok(), ..result })
 }
 
 /// An attribute that is a graph.
@@ -163,17 +164,17 @@ pub fn graph_attribute(name: &str, graph: GraphProto) -> AttributeProto {
 
 /// An operand in the notation of the table in `operands`: `letter:2x3=1,2`.
 pub struct Operand {
-    /// The element type, if given.
+    /// The letter of the element type, if specified.
     pub letter: Option<u8>,
     /// The dims.
     pub dims: Vec<i64>,
-    /// The elements, if given.
+    /// The elements, if specified.
     pub elems: Option<Vec<f64>>,
 }
 
 impl Operand {
-    /// Parses a tensor operand.
-    pub fn read(text: &str) -> Operand {
+    /// Parses the notation of a tensor operand.
+    pub fn parse(text: &str) -> Operand {
         let (letter, text) = text.split_once(':').unwrap_or(("", text));
         let (dims, elems) = match text.split_once('=') {
             Some((dims, elems)) => (dims, Some(elems)),

@@ -1,12 +1,12 @@
-//! [`Choices`]: bytes as choices. After the last byte, every choice is the first option.
+//! [`Choices`]: derives random choices from bytes. After the last byte, every choice is the first option.
 
-/// The remaining bytes.
+/// The bytes that are not yet used for choices.
 pub struct Choices<'b> {
     bytes: &'b [u8],
 }
 
 impl<'b> Choices<'b> {
-    /// All of the bytes.
+    /// Choices from these bytes.
     pub fn new(bytes: &'b [u8]) -> Self {
         Choices { bytes }
     }
@@ -18,11 +18,11 @@ impl<'b> Choices<'b> {
     }
 
     /// Whether bytes are left.
-    pub fn is_open(&self) -> bool {
+    pub fn has_bytes(&self) -> bool {
         !self.bytes.is_empty()
     }
 
-    /// A number below `n`, or 0.
+    /// A number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         let wide = if n > 256 { usize::from(self.byte()) << 8 } else { 0 };
         (wide | usize::from(self.byte())) % n.max(1)
@@ -30,18 +30,18 @@ impl<'b> Choices<'b> {
 
     /// True with this probability in percent; false if no bytes are left.
     pub fn chance(&mut self, percent: usize) -> bool {
-        self.is_open() && self.below(100) >= 100 - percent
+        self.has_bytes() && self.below(100) >= 100 - percent
     }
 
-    /// One of several.
-    pub fn one<T: Clone>(&mut self, of: &[T]) -> Option<T> {
-        let at = self.below(of.len());
-        of.get(at).cloned()
+    /// One of the options; `None` if there are none.
+    pub fn pick<T: Clone>(&mut self, options: &[T]) -> Option<T> {
+        let at = self.below(options.len());
+        options.get(at).cloned()
     }
 
-    /// An integer: mostly small, rarely at the limit of a range.
-    pub fn number(&mut self) -> i64 {
-        const ENDS: [i64; 8] = [
+    /// An integer, mostly small, rarely near the limit of a type.
+    pub fn integer(&mut self) -> i64 {
+        const EXTREME_INTEGERS: [i64; 8] = [
             i64::MAX,
             i64::MIN,
             i32::MAX as i64,
@@ -52,18 +52,18 @@ impl<'b> Choices<'b> {
             -1 << 62,
         ];
         match self.below(40) {
-            0 => ENDS[self.below(ENDS.len())],
+            0 => EXTREME_INTEGERS[self.below(EXTREME_INTEGERS.len())],
             1..=4 => self.below(64) as i64 - 32,
             _ => self.below(6) as i64 - 2,
         }
     }
 
-    /// A float: mostly small, rarely NaN, infinite or extreme.
+    /// A float, mostly small, rarely NaN, infinite or extreme.
     pub fn float(&mut self) -> f64 {
-        const ODD: [f64; 8] =
+        const SPECIAL_FLOATS: [f64; 8] =
             [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 1e30, -1e30, 1e-40, f64::MAX];
         match self.below(12) {
-            0 => ODD[self.below(ODD.len())],
+            0 => SPECIAL_FLOATS[self.below(SPECIAL_FLOATS.len())],
             _ => self.below(17) as f64 / 4.0 - 2.0,
         }
     }

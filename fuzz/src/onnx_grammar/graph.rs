@@ -1,8 +1,8 @@
-//! Graphs of random nodes. Their operands are the usual ones, earlier values, missing, or too many.
+//! Generates graphs of random nodes. Operands are usual ones, earlier values, missing, or too many.
 
 use pliant::onnx::proto::{GraphProto, NodeProto};
 
-use super::attributes::random;
+use super::attributes::random_attribute;
 use super::builders::{
     Dim, Operand, attribute, graph_attribute, info, loop_condition, node, sequence_type, tensor,
     tensor_type,
@@ -12,15 +12,15 @@ use super::operands::{Row, row};
 use super::schemas::{Schema, schemas};
 
 /// Letters of the element types of tensors, the frequent ones first.
-const LETTERS: &[u8] = b"agijkfbcpdelmqrstuvwxyzhno";
+const TYPE_LETTERS: &[u8] = b"agijkfbcpdelmqrstuvwxyzhno";
 /// Maximum nesting of graphs.
-const DEPTH: usize = 2;
+const MAX_DEPTH: usize = 2;
 
 /// A value that nodes may read.
 #[derive(Clone)]
-struct Known {
+struct KnownValue {
     name: String,
-    /// The element type; none if a node computes it.
+    /// The letter of the element type; `None` if a node computes the value.
     letter: Option<u8>,
 }
 
@@ -28,10 +28,10 @@ struct Known {
 pub struct Builder<'s, 'b> {
     source: &'s mut Choices<'b>,
     opset: i64,
-    /// How many inputs and outputs the functions of the model have.
+    /// The numbers of inputs and outputs of the model's functions.
     pub functions: Vec<(usize, usize)>,
     graph: GraphProto,
-    scope: Vec<Known>,
+    scope: Vec<KnownValue>,
     names: usize,
     depth: usize,
 }
@@ -56,9 +56,9 @@ impl<'s, 'b> Builder<'s, 'b> {
     /// The body of a function, and the names of its inputs.
     pub fn function(mut self, inputs: usize) -> (GraphProto, Vec<String>) {
         let names: Vec<String> = (0..inputs).map(|i| format!("in{i}")).collect();
-        let known = |name: &String| Known { name: name.clone(), letter: None };
+        let known = |name: &String| KnownValue { name: name.clone(), letter: None };
         self.scope = names.iter().map(known).collect();
-        // A function has no initializers and no typed inputs: its operands are constants.
+        // A function has no initializers and no typed inputs, so its operands are constants.
         self.depth = 1;
         let count = 1 + self.source.below(3);
         self.nodes(count);
@@ -66,14 +66,14 @@ impl<'s, 'b> Builder<'s, 'b> {
         (self.graph, names)
     }
 
-    fn fresh(&mut self, prefix: &str) -> String {
+    fn new_name(&mut self, prefix: &str) -> String {
         self.names += 1;
         format!("{prefix}{}", self.names)
     }
 
     fn nodes(&mut self, count: usize) {
         for _ in 0..count {
-            if self.graph.node.is_empty() || self.source.is_open() {
+            if self.graph.node.is_empty() || self.source.has_bytes() {
                 self.node();
             }
         }
@@ -90,24 +90,24 @@ impl<'s, 'b> Builder<'s, 'b> {
         let outputs = self.results(&schema);
         let mut made = node(schema.domain, schema.name, inputs, outputs.clone());
         if self.source.chance(2) {
-            made.domain = self.source.one(&super::DOMAINS).map(str::to_owned);
+            made.domain = self.source.pick(&super::DOMAINS).map(str::to_owned);
         }
         self.attributes(&mut made, &schema, row);
         self.graph.node.push(made);
         for name in outputs.into_iter().filter(|n| !n.is_empty()) {
-            self.scope.push(Known { name, letter: None });
+            self.scope.push(KnownValue { name, letter: None });
         }
     }
 
-    /// A random operator, mostly in the version of the model's opset.
+    /// A random operator schema, mostly of the version of the model's opset.
     fn schema(&mut self) -> Option<Schema> {
         let all = schemas();
         let mut at = self.source.below(all.len());
-        let own = (all[at].domain, all[at].name);
-        let version = if own.0.is_empty() { self.opset } else { i64::MAX };
+        let operator = (all[at].domain, all[at].name);
+        let version = if operator.0.is_empty() { self.opset } else { i64::MAX };
         if self.source.chance(95) {
             let same =
-                |i: &usize| (all[*i].domain, all[*i].name) == own && all[*i].since <= version;
+                |i: &usize| (all[*i].domain, all[*i].name) == operator && all[*i].since <= version;
             at = (0..all.len()).filter(same).max_by_key(|&i| all[i].since).unwrap_or(at);
         }
         let mut schema = all[at].clone();
@@ -118,34 +118,34 @@ impl<'s, 'b> Builder<'s, 'b> {
     }
 
     fn call(&mut self) {
-        let (takes, gives) = self.functions[0];
-        let takes = if self.source.chance(8) { self.source.below(4) } else { takes };
-        let inputs = (0..takes).map(|_| self.value(None)).collect();
-        let outputs: Vec<String> = (0..gives).map(|_| self.fresh("r")).collect();
+        let (num_inputs, num_outputs) = self.functions[0];
+        let num_inputs = if self.source.chance(8) { self.source.below(4) } else { num_inputs };
+        let inputs = (0..num_inputs).map(|_| self.value(None)).collect();
+        let outputs: Vec<String> = (0..num_outputs).map(|_| self.new_name("r")).collect();
         self.graph.node.push(node("local", "Local0", inputs, outputs.clone()));
-        self.scope.extend(outputs.into_iter().map(|name| Known { name, letter: None }));
+        self.scope.extend(outputs.into_iter().map(|name| KnownValue { name, letter: None }));
     }
 
-    /// The names of a node's operands.
+    /// Adds operands for a node. Returns their names.
     fn operands(&mut self, schema: &Schema, row: Option<&Row>) -> Vec<String> {
         let (least, most) = schema.inputs;
-        let usual = row.map_or(least.max(1).min(most), |row| row.operands.len().min(most));
+        let usual_inputs = row.map_or(least.max(1).min(most), |row| row.operands.len().min(most));
         let mut count = match self.source.below(8) {
             0 => least,
             1 => self.source.below(most.min(6) + 2),
-            2 => most.min(usual + 2),
-            _ => usual,
+            2 => most.min(usual_inputs + 2),
+            _ => usual_inputs,
         };
         if schema.inputs == (0, 0) && !self.source.chance(5) {
             count = 0;
         }
-        // Operands of one type parameter have one type.
+        // Operands with the same type parameter have the same type.
         let mut shared: Vec<(&str, u8)> = Vec::new();
         let mut names = Vec::with_capacity(count);
         for i in 0..count {
             let (parameter, letters) = schema.input_type(i);
             let mut letter = match letters.as_bytes() {
-                [] => LETTERS[self.source.below(3)],
+                [] => TYPE_LETTERS[self.source.below(3)],
                 [first, ..] if self.source.chance(70) => *first,
                 all => all[self.source.below(all.len())],
             };
@@ -154,7 +154,7 @@ impl<'s, 'b> Builder<'s, 'b> {
                 _ => shared.push((parameter, letter)),
             }
             if self.source.chance(2) {
-                letter = self.source.one(LETTERS).unwrap_or(b'a');
+                letter = self.source.pick(TYPE_LETTERS).unwrap_or(b'a');
             }
             let spec = row.and_then(|row| row.operands.get(i)).copied().unwrap_or("2x2");
             names.push(self.operand(spec, letter));
@@ -162,7 +162,7 @@ impl<'s, 'b> Builder<'s, 'b> {
         names
     }
 
-    /// The name of an operand: a new value, an existing one, or empty.
+    /// The name of an operand: that of a new or existing value, or empty.
     fn operand(&mut self, spec: &str, letter: u8) -> String {
         match self.source.below(24) {
             0 => String::new(),
@@ -170,34 +170,34 @@ impl<'s, 'b> Builder<'s, 'b> {
             5..=7 => self.value(None),
             _ if spec == "." => String::new(),
             _ if spec == "seq" => self.sequence(letter),
-            _ => self.new_operand(Operand::read(spec), letter),
+            _ => self.new_operand(Operand::parse(spec), letter),
         }
     }
 
-    /// An existing value, with this element type if possible; else a new one.
+    /// The name of an existing value that may have this element type; otherwise of a new value.
     fn value(&mut self, letter: Option<u8>) -> String {
-        let fits = |k: &&Known| letter.is_none() || k.letter.is_none() || k.letter == letter;
-        let fitting: Vec<Known> = self.scope.iter().filter(fits).cloned().collect();
-        match self.source.one(&fitting) {
+        let fits = |k: &&KnownValue| letter.is_none() || k.letter.is_none() || k.letter == letter;
+        let fitting: Vec<KnownValue> = self.scope.iter().filter(fits).cloned().collect();
+        match self.source.pick(&fitting) {
             Some(known) => known.name,
-            None => self.new_operand(Operand::read("2x2"), letter.unwrap_or(b'a')),
+            None => self.new_operand(Operand::parse("2x2"), letter.unwrap_or(b'a')),
         }
     }
 
     fn sequence(&mut self, letter: u8) -> String {
-        let name = self.fresh("s");
-        let letter = if LETTERS.contains(&letter) { letter } else { b'a' };
+        let name = self.new_name("s");
+        let letter = if TYPE_LETTERS.contains(&letter) { letter } else { b'a' };
         if self.depth == 0 && self.source.chance(15) {
             self.graph.input.push(info(&name, Some(sequence_type(letter))));
         } else {
             let parts = (0..2).map(|_| self.value(Some(letter))).collect();
             self.graph.node.push(node("", "SequenceConstruct", parts, vec![name.clone()]));
         }
-        self.scope.push(Known { name: name.clone(), letter: None });
+        self.scope.push(KnownValue { name: name.clone(), letter: None });
         name
     }
 
-    /// An input of the graph, an initializer or a constant.
+    /// Adds an operand as a graph input, an initializer or a constant. Returns its name.
     fn new_operand(&mut self, operand: Operand, letter: u8) -> String {
         let letter = operand.letter.unwrap_or(letter);
         let mut dims = operand.dims;
@@ -211,13 +211,14 @@ impl<'s, 'b> Builder<'s, 'b> {
                 }
             }
         }
-        let name = self.fresh("v");
+        let name = self.new_name("v");
         let is_constant = self.depth > 0 || operand.elems.is_some() || self.source.chance(30);
         if is_constant && !(self.depth == 0 && self.source.chance(15)) {
             let mut elems = operand.elems.unwrap_or_default();
             if elems.is_empty() || self.source.chance(20) {
                 let whole = !b"akjpno".contains(&letter);
-                let float = |s: &mut Choices<'_>| if whole { s.number() as f64 } else { s.float() };
+                let float =
+                    |s: &mut Choices<'_>| if whole { s.integer() as f64 } else { s.float() };
                 elems = (0..1 + self.source.below(4)).map(|_| float(self.source)).collect();
             }
             let made = tensor(&name, letter, &dims, &elems);
@@ -231,20 +232,20 @@ impl<'s, 'b> Builder<'s, 'b> {
                 self.graph.initializer.push(made);
             }
         } else {
-            let ty = self.declared(letter, &dims);
+            let ty = self.declared_type(letter, &dims);
             self.graph.input.push(info(&name, Some(ty)));
         }
-        self.scope.push(Known { name: name.clone(), letter: Some(letter) });
+        self.scope.push(KnownValue { name: name.clone(), letter: Some(letter) });
         name
     }
 
-    /// A declared type of a tensor with these dims: some dims are symbolic or missing.
-    fn declared(&mut self, letter: u8, dims: &[i64]) -> pliant::onnx::proto::TypeProto {
+    /// A declared type of a tensor with these dims, some of which are symbolic or unspecified.
+    fn declared_type(&mut self, letter: u8, dims: &[i64]) -> pliant::onnx::proto::TypeProto {
         if self.source.chance(7) {
             return tensor_type(letter, None);
         }
         let dim = |&d: &i64| match self.source.below(8) {
-            0 => Dim::Open,
+            0 => Dim::Unspecified,
             1 => Dim::Name(format!("n{d}")),
             2 => Dim::Name(format!("m{d}")),
             _ => Dim::Number(d),
@@ -260,14 +261,15 @@ impl<'s, 'b> Builder<'s, 'b> {
             1 => self.source.below(most.min(4) + 2),
             _ => least.max(1),
         };
-        let name = |b: &mut Self| if b.source.chance(5) { String::new() } else { b.fresh("y") };
+        let name = |b: &mut Self| if b.source.chance(5) { String::new() } else { b.new_name("y") };
         (0..count).map(|_| name(self)).collect()
     }
 
     fn attributes(&mut self, made: &mut NodeProto, schema: &Schema, row: Option<Row>) {
-        let usual = row.map_or(Vec::new(), |row| row.attributes);
+        let usual_attributes = row.map_or(Vec::new(), |row| row.attributes);
         for &(name, required) in &schema.attributes {
-            let text = usual.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
+            let text =
+                usual_attributes.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
             let is_graph =
                 matches!(name, "body" | "then_branch" | "else_branch" | "score_mod" | "prob_mod");
             let attr = match text {
@@ -277,59 +279,61 @@ impl<'s, 'b> Builder<'s, 'b> {
                 }
                 _ if is_graph => None,
                 Some(text) if !self.source.chance(8) => Some(attribute(name, text)),
-                Some(_) => Some(random(self.source, name)),
-                None if required || self.source.chance(12) => Some(random(self.source, name)),
+                Some(_) => Some(random_attribute(self.source, name)),
+                None if required || self.source.chance(12) => {
+                    Some(random_attribute(self.source, name))
+                }
                 None => None,
             };
             made.attribute.extend(attr.filter(|_| !self.source.chance(1)));
         }
     }
 
-    /// A graph attribute of a node.
+    /// A random graph attribute for a node.
     fn body(&mut self, outer: &NodeProto) -> GraphProto {
-        if self.depth >= DEPTH {
+        if self.depth >= MAX_DEPTH {
             return GraphProto::default();
         }
-        let around = std::mem::take(&mut self.graph);
-        let seen = self.scope.len();
+        let outer_graph = std::mem::take(&mut self.graph);
+        let outer_scope_len = self.scope.len();
         self.depth += 1;
         let is_if = outer.op_type() == "If";
         let count = if is_if { 0 } else { outer.input.len() + usize::from(self.source.chance(4)) };
         for i in 0..count {
-            let name = self.fresh("in");
-            let ty = self.source.chance(25).then(|| self.declared(b'a', &[2, 2]));
+            let name = self.new_name("in");
+            let ty = self.source.chance(25).then(|| self.declared_type(b'a', &[2, 2]));
             self.graph.input.push(info(&name, ty));
             let letter = match (outer.op_type(), i) {
                 ("Loop", 0) => Some(b'g'),
                 ("Loop", 1) => Some(b'i'),
                 _ => None,
             };
-            self.scope.push(Known { name, letter });
+            self.scope.push(KnownValue { name, letter });
         }
         let nodes = self.source.below(3);
         if is_if || nodes > 0 {
             self.nodes(nodes.max(1));
         }
-        let carried = usize::from(outer.op_type() == "Loop");
-        let mut outputs = outer.output.len() + carried;
+        let not_returned = usize::from(outer.op_type() == "Loop");
+        let mut outputs = outer.output.len() + not_returned;
         if self.source.chance(5) {
             outputs = self.source.below(4);
         }
-        self.outputs(Some((outputs, carried)));
+        self.outputs(Some((outputs, not_returned)));
         if let (1, Some(counter), Some(first)) =
-            (carried, self.graph.input.first(), self.graph.output.first_mut())
+            (not_returned, self.graph.input.first(), self.graph.output.first_mut())
         {
             let name = format!("{}_goes_on", counter.name());
             self.graph.node.extend(loop_condition(counter.name(), &name));
             *first = info(&name, None);
         }
-        self.scope.truncate(seen);
+        self.scope.truncate(outer_scope_len);
         self.depth -= 1;
-        std::mem::replace(&mut self.graph, around)
+        std::mem::replace(&mut self.graph, outer_graph)
     }
 
-    /// Chooses the outputs of the graph. `body` has the number of outputs that the node of a body expects, and how many
-    /// leading inputs the body does not return.
+    /// Chooses the outputs of the graph. For a graph attribute, `body` is the number of outputs that its node expects,
+    /// and the number of leading inputs that the graph does not return.
     fn outputs(&mut self, body: Option<(usize, usize)>) {
         let made: Vec<String> = self
             .graph
@@ -342,12 +346,12 @@ impl<'s, 'b> Builder<'s, 'b> {
         let mut names: Vec<String> = match body {
             None if self.source.chance(50) => made.last().cloned().into_iter().collect(),
             None => made.iter().rev().take(4).cloned().collect(),
-            Some((count, carried)) => {
-                let own = self.graph.input.clone();
+            Some((count, not_returned)) => {
+                let graph_inputs = self.graph.input.clone();
                 let mut name = |i: usize| {
-                    let own = own.get(i + carried).map(|i| i.name().to_owned());
+                    let input = graph_inputs.get(i + not_returned).map(|i| i.name().to_owned());
                     let other = if self.source.chance(60) { made.last().cloned() } else { None };
-                    other.filter(|_| i >= carried).or(own).or_else(|| made.last().cloned())
+                    other.filter(|_| i >= not_returned).or(input).or_else(|| made.last().cloned())
                 };
                 (0..count).filter_map(&mut name).collect()
             }
@@ -357,20 +361,20 @@ impl<'s, 'b> Builder<'s, 'b> {
         }
         for name in names {
             let ty = self.source.chance(20).then(|| {
-                let letter = LETTERS[self.source.below(3)];
-                self.declared(letter, &[2, 2])
+                let letter = TYPE_LETTERS[self.source.below(3)];
+                self.declared_type(letter, &[2, 2])
             });
             self.graph.output.push(info(&name, ty));
         }
     }
 
-    /// Declares the types of some values, possibly wrong ones.
+    /// Declares types of some values, which may be wrong.
     fn declare(&mut self) {
         for _ in 0..2 {
             if self.source.chance(10)
-                && let Some(known) = self.source.one(&self.scope.clone())
+                && let Some(known) = self.source.pick(&self.scope.clone())
             {
-                let ty = self.declared(known.letter.unwrap_or(b'a'), &[2, 2]);
+                let ty = self.declared_type(known.letter.unwrap_or(b'a'), &[2, 2]);
                 self.graph.value_info.push(info(&known.name, Some(ty)));
             }
         }

@@ -1,12 +1,12 @@
-//! ONNX models from bytes, by a grammar: most nodes are importable, and each byte determines a choice.
+//! Generates ONNX models from bytes by a grammar. Each byte determines a choice, and most nodes are importable.
 //!
-//! | module | owns |
+//! | module | content |
 //! |---|---|
-//! | `source` | the bytes as choices |
+//! | `choices` | choices from bytes |
 //! | `schemas` | operator schemas: operands, types, attributes |
 //! | `operands` | operands and attributes that make operators importable |
-//! | `parts` | tensors, types, attributes, nodes |
-//! | `usual` | models of one node, with some operands omitted |
+//! | `builders` | tensors, types, attributes, nodes |
+//! | `single_node` | models of one node, with some operands omitted |
 //! | `graph` | graphs of random nodes |
 //! | `attributes` | random attributes |
 //! | `run` | imports, compiles and runs a model, and detects bugs |
@@ -25,15 +25,15 @@ use pliant::onnx::proto::{FunctionProto, ModelProto, OperatorSetIdProto};
 use choices::Choices;
 use graph::Builder;
 
-/// The newest version of a domain that the importer knows.
-pub fn newest(domain: &str) -> i64 {
+/// The newest opset version of a domain that the importer supports.
+pub fn newest_version(domain: &str) -> i64 {
     let own = schemas::schemas().iter().filter(|s| s.domain == domain);
     let newest = own.map(|s| s.since).max().unwrap_or(1);
-    // The domain has versions in which none of its operators changed.
+    // The default domain has newer versions that changed none of the operators.
     if domain.is_empty() { newest.max(28) } else { newest }
 }
 
-/// Domains of operators, and `local` for functions of the model.
+/// The domains of operators, and `local` for functions of the model.
 const DOMAINS: [&str; 6] =
     ["", "com.microsoft", "ai.onnx.ml", "ai.onnx.preview.training", "ai.onnx.preview", "local"];
 
@@ -42,13 +42,13 @@ pub fn model(bytes: &[u8]) -> ModelProto {
     let mut source = Choices::new(bytes);
     let opset = match source.below(8) {
         0 => source.below(22) as i64 + 7,
-        1 => source.number(),
-        _ => newest(""),
+        1 => source.integer(),
+        _ => newest_version(""),
     };
     let missing = source.chance(12).then(|| DOMAINS[source.below(DOMAINS.len())]);
     let import = |domain: &str| OperatorSetIdProto {
         domain: Some(domain.into()),
-        version: Some(if domain.is_empty() { opset } else { newest(domain) }),
+        version: Some(if domain.is_empty() { opset } else { newest_version(domain) }),
     };
     let opsets = DOMAINS.into_iter().filter(|d| Some(*d) != missing).map(import);
     let opset_import: Vec<OperatorSetIdProto> = opsets.collect();
@@ -68,7 +68,7 @@ pub fn model(bytes: &[u8]) -> ModelProto {
     }
 }
 
-/// A function of the model, called `Local0` in the domain `local`.
+/// A function of the model, with the name `Local0` in the domain `local`.
 fn function(source: &mut Choices<'_>, opset: i64, opsets: &[OperatorSetIdProto]) -> FunctionProto {
     let inputs = source.below(3);
     let (graph, input) = Builder::new(source, opset).function(inputs);

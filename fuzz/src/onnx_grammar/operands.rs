@@ -1,12 +1,13 @@
-//! Operands and attributes that make operators importable.
+//! A table of the operands and attributes that make operators importable.
 
-/// A row for each operator whose operands are not all matrices of 2 x 2: `operator attribute... ; operand...`.
+/// A row `operator attribute... ; operand...` for each operator that needs attributes, or whose operands are not all
+/// 2 x 2 matrices.
 ///
-/// An attribute is `name=value`: `2` an integer, `2,` integers, `0.5f` a float, `'text'`, `letter:1,2` a tensor. A
-/// graph is `{}`. An operand is its dims, `2x3` or `-` for a scalar. A prefix `letter:` gives the element type, by
-/// default the first one that the operator accepts. A suffix `=1,2` gives the elements, which makes it a constant.
-/// `seq` is a sequence of two tensors, `.` is an omitted operand.
-const ROWS: &str = "
+/// An attribute is `name=value`. The value is an integer `2`, integers `2,`, a float `0.5f`, a string `'text'`, a tensor
+/// `letter:1,2`, or a graph `{}`. An operand is its dims, `2x3`, or `-` for a scalar. A prefix `letter:` is the element
+/// type, by default the first one that the operator accepts. A suffix `=1,2` is the elements, which make the operand a
+/// constant. `seq` is a sequence of two tensors, `.` an omitted operand.
+const OPERAND_TABLE: &str = "
 AffineGrid ; 1x2x3 4=1,1,2,2
 ArrayFeatureExtractor ; 2x2 1
 Attention ; 1x1x2x4 1x1x2x4 1x1x2x4 2x3 1x1x1x4 1x1x1x4 1=2
@@ -150,15 +151,15 @@ com.microsoft.SkipSimplifiedLayerNormalization ; 1x2x4 1x2x4 4 4
 
 /// A row of the table.
 pub struct Row {
-    /// Names and values of attributes, as written in the table.
+    /// Names and values of attributes, in the notation of the table.
     pub attributes: Vec<(&'static str, &'static str)>,
-    /// Operands, as written in the table.
+    /// Operands, in the notation of the table.
     pub operands: Vec<&'static str>,
 }
 
-/// The row of an operator, by its [`full_name`](super::schemas::Schema::full_name).
+/// The row of the operator with that [`full_name`](super::schemas::Schema::full_name), if it has one.
 pub fn row(name: &str) -> Option<Row> {
-    let line = ROWS.lines().find(|line| line.split(' ').next() == Some(name))?;
+    let line = OPERAND_TABLE.lines().find(|line| line.split(' ').next() == Some(name))?;
     let (head, operands) = line.split_once(';')?;
     let attributes = head.split(' ').skip(1).filter_map(|word| word.split_once('='));
     Some(Row { attributes: attributes.collect(), operands: operands.split_whitespace().collect() })

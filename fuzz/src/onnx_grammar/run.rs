@@ -1,4 +1,5 @@
-//! Imports, compiles and runs a model. Each step must end with a result or an error in the model; other errors are bugs.
+//! Imports, compiles and runs a model. Each step must end with a result or with an error of the model. Internal errors,
+//! inconsistent reports and panics are bugs.
 
 use pliant::onnx::{self, ImportOptions, Limits, ProblemKind};
 use pliant::{
@@ -9,10 +10,10 @@ use pliant::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reached {
     /// The importer rejected it.
-    Refused,
-    /// It was imported, but not compiled.
+    Rejected,
+    /// It was imported, but the compiler rejected it.
     Imported,
-    /// It was compiled, but its inputs cannot be generated.
+    /// It was compiled, but inputs cannot be generated for it.
     Compiled,
     /// Its run failed.
     Failed,
@@ -20,18 +21,18 @@ pub enum Reached {
     Ran,
 }
 
-/// Limits that keep a small model small.
+/// Import limits that bound memory use and time.
 pub fn limits() -> Limits {
     Limits { tensor_bytes: 1 << 20, nodes: 1000, decoded_bytes: 16 << 20, ..Limits::default() }
 }
 
-/// Imports, compiles and runs a model.
+/// Imports, compiles and runs a model. Returns the last stage that it reached.
 ///
 /// # Errors
-/// A bug of Pliant.
+/// A description of a bug of Pliant.
 pub fn run(bytes: &[u8]) -> Result<Reached, String> {
     let Ok(file) = onnx::Model::from_bytes(bytes.to_vec(), limits()) else {
-        return Ok(Reached::Refused);
+        return Ok(Reached::Rejected);
     };
     let options = ImportOptions::default();
     let report = onnx::check(&file, &options);
@@ -47,7 +48,7 @@ pub fn run(bytes: &[u8]) -> Result<Reached, String> {
                     Err(format!("a problem without a message: {e:?}"))
                 }
                 None if e.problems.is_empty() => Err("an error without problems".into()),
-                None => Ok(Reached::Refused),
+                None => Ok(Reached::Rejected),
             };
         }
     };
@@ -68,10 +69,10 @@ pub fn run(bytes: &[u8]) -> Result<Reached, String> {
 
 /// Whether an error is a bug of Pliant and not an error in the model.
 fn is_bug(error: &Error) -> bool {
-    fn of_machine(error: &VmError) -> bool {
+    fn is_vm_bug(error: &VmError) -> bool {
         match error {
-            VmError::Traced { error, .. } => of_machine(error),
-            VmError::Plain(error) => of_machine(error),
+            VmError::Traced { error, .. } => is_vm_bug(error),
+            VmError::Plain(error) => is_vm_bug(error),
             VmError::Type(_)
             | VmError::MissingFunctions { .. }
             | VmError::UnknownFunction { .. } => true,
@@ -80,16 +81,16 @@ fn is_bug(error: &Error) -> bool {
         }
     }
     match error {
-        Error::Runtime(error) => of_machine(error),
+        Error::Runtime(error) => is_vm_bug(error),
         other => matches!(other.kind(), ErrorKind::Internal | ErrorKind::Executable),
     }
 }
 
-/// A small tensor for an input; none if it is not a tensor or too large.
+/// A small tensor for an input; `None` if the input is not a tensor or is too large.
 fn input(info: &ValueInfo) -> Option<Value> {
     let size = |dim: &Dim| match dim {
         Dim::Constant(n) => (*n <= 64).then_some(*n),
-        // Names of symbolic dims contain the usual size.
+        // The generator writes the usual size into the names of symbolic dims.
         Dim::Symbolic(name) => {
             let digit = name.trim_start_matches(|c: char| !c.is_ascii_digit()).get(..1);
             Some(digit.and_then(|d| d.parse().ok()).unwrap_or(2))
@@ -102,7 +103,7 @@ fn input(info: &ValueInfo) -> Option<Value> {
         return None;
     }
     let numbers = 0..count;
-    let made = match dtype {
+    let tensor = match dtype {
         DType::Float32 => {
             Tensor::from_slice(&dims, &numbers.map(|i| (i % 5) as f32 - 1.0).collect::<Vec<_>>())
         }
@@ -112,5 +113,5 @@ fn input(info: &ValueInfo) -> Option<Value> {
         DType::Bool => Tensor::from_slice(&dims, &numbers.map(|i| i % 2 == 0).collect::<Vec<_>>()),
         _ => Tensor::zeros(&dims, dtype),
     };
-    made.ok().map(Value::Tensor)
+    tensor.ok().map(Value::Tensor)
 }

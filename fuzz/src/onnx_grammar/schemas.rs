@@ -1,21 +1,21 @@
-//! Operator schemas, from the importer's table.
+//! Operator schemas, which are read from the importer's table.
 
 use std::sync::OnceLock;
 
 /// One version of an operator.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    /// Empty for the default domain.
+    /// The domain; empty for the default domain.
     pub domain: &'static str,
     /// The operator's name.
     pub name: &'static str,
     /// The first opset version with this schema.
     pub since: i64,
-    /// The least and the most inputs; `usize::MAX` for variadic ones.
+    /// The minimum and maximum number of inputs; the maximum is `usize::MAX` for variadic inputs.
     pub inputs: (usize, usize),
-    /// The least and the most outputs.
+    /// The minimum and maximum number of outputs.
     pub outputs: (usize, usize),
-    /// The type parameter of each input, which may be empty, and the letters of its element types.
+    /// The type parameter of each input (empty if it has none), and the letters of its element types.
     pub types: Vec<(&'static str, &'static str)>,
     /// Names of attributes, and whether each is required.
     pub attributes: Vec<(&'static str, bool)>,
@@ -36,7 +36,7 @@ impl Schema {
     }
 }
 
-/// All versions of all operators with a schema, and operators without one: supported and unknown ones.
+/// All versions of all operators with a schema, and some operators without one, both supported and unknown.
 pub fn schemas() -> &'static [Schema] {
     static TABLE: OnceLock<Vec<Schema>> = OnceLock::new();
     TABLE.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Models of one node with its usual operands, some of them omitted.
+//! Generates models of one node with its usual operands, some of which are omitted.
 
 use pliant::onnx::proto::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
 
@@ -8,12 +8,12 @@ use super::builders::{
 use super::operands::{Row, row};
 use super::schemas::Schema;
 
-/// A node to make a model of.
+/// The description of a model of one node.
 #[derive(Clone, Debug)]
 pub struct Case<'s> {
     /// The operator.
     pub schema: &'s Schema,
-    /// The version of its domain; none if the model does not import the domain.
+    /// The opset version of its domain; `None` if the model does not import the domain.
     pub opset: Option<i64>,
     /// Whether each input is present; absent inputs have an empty name.
     pub inputs: Vec<bool>,
@@ -23,7 +23,7 @@ pub struct Case<'s> {
     pub constant: bool,
 }
 
-/// How many inputs are usual for an operator.
+/// The usual number of inputs of an operator.
 pub fn usual_inputs(schema: &Schema) -> usize {
     let most = schema.inputs.1;
     match row(&schema.full_name()) {
@@ -44,24 +44,26 @@ impl Case<'_> {
             let spec = row.as_ref().and_then(|row| row.operands.get(i)).copied().unwrap_or("2x2");
             self.operand(&mut graph, name, i, spec);
         }
-        let given = |(i, name): (usize, String)| if self.inputs[i] { name } else { String::new() };
-        let inputs = names.into_iter().enumerate().map(given).collect();
-        let named =
-            |(i, &named): (usize, &bool)| if named { format!("y{i}") } else { String::new() };
-        let outputs: Vec<String> = self.outputs.iter().enumerate().map(named).collect();
+        let input_name =
+            |(i, name): (usize, String)| if self.inputs[i] { name } else { String::new() };
+        let inputs = names.into_iter().enumerate().map(input_name).collect();
+        let output_name = |(i, &output_name): (usize, &bool)| {
+            if output_name { format!("y{i}") } else { String::new() }
+        };
+        let outputs: Vec<String> = self.outputs.iter().enumerate().map(output_name).collect();
         graph.output = outputs.iter().filter(|o| !o.is_empty()).map(|o| info(o, None)).collect();
-        let mut made = node(schema.domain, schema.name, inputs, outputs);
-        self.attributes(&mut made, row);
-        graph.node.push(made);
+        let mut node_proto = node(schema.domain, schema.name, inputs, outputs);
+        self.attributes(&mut node_proto, row);
+        graph.node.push(node_proto);
         let opset = |(domain, version): (&str, i64)| OperatorSetIdProto {
             domain: Some(domain.into()),
             version: Some(version),
         };
-        let own = self.opset.map(|version| (schema.domain, version));
-        let others = (!schema.domain.is_empty()).then_some(("", super::newest("")));
+        let domain_opset = self.opset.map(|version| (schema.domain, version));
+        let others = (!schema.domain.is_empty()).then_some(("", super::newest_version("")));
         ModelProto {
             ir_version: Some(10),
-            opset_import: others.into_iter().chain(own).map(opset).collect(),
+            opset_import: others.into_iter().chain(domain_opset).map(opset).collect(),
             graph: Some(graph),
             ..ModelProto::default()
         }
@@ -75,9 +77,9 @@ impl Case<'_> {
             graph.node.push(node("", "SequenceConstruct", parts, vec![name.into()]));
             return;
         }
-        let operand = Operand::read(if spec == "." { "2x2" } else { spec });
-        let taken = self.schema.input_type(i).1.bytes().next();
-        let letter = operand.letter.or(taken).unwrap_or(b'a');
+        let operand = Operand::parse(if spec == "." { "2x2" } else { spec });
+        let first_letter = self.schema.input_type(i).1.bytes().next();
+        let letter = operand.letter.or(first_letter).unwrap_or(b'a');
         if operand.elems.is_some() || self.constant && i > 0 {
             let elems = operand.elems.unwrap_or_default();
             graph.initializer.push(tensor(name, letter, &operand.dims, &elems));
@@ -87,45 +89,45 @@ impl Case<'_> {
         graph.input.push(info(name, Some(tensor_type(letter, Some(&dims)))));
     }
 
-    fn attributes(&self, made: &mut NodeProto, row: Option<Row>) {
+    fn attributes(&self, node_proto: &mut NodeProto, row: Option<Row>) {
         for (name, value) in row.map_or(Vec::new(), |row| row.attributes) {
             if !self.schema.attributes.iter().any(|(known, _)| *known == name) {
                 continue;
             }
-            made.attribute.push(match value {
-                "{}" => graph_attribute(name, body(made)),
+            node_proto.attribute.push(match value {
+                "{}" => graph_attribute(name, body(node_proto)),
                 value => attribute(name, value),
             });
         }
     }
 }
 
-/// A body with outputs of the right number: constants for `If`, else the body's inputs.
+/// A graph attribute with the number of outputs that the node expects: constants for `If`, otherwise the graph's inputs.
 fn body(outer: &NodeProto) -> GraphProto {
     let mut graph = GraphProto { name: Some("body".into()), ..GraphProto::default() };
     let count = outer.output.len();
-    let skipped = usize::from(outer.op_type() == "Loop");
+    let not_returned = usize::from(outer.op_type() == "Loop");
     if outer.op_type() != "If" {
         let input =
             |i: usize| ValueInfoProto { name: Some(format!("in{i}")), ..Default::default() };
         graph.input = (0..outer.input.len()).map(input).collect();
     }
-    for i in 0..count + skipped {
+    for i in 0..count + not_returned {
         let output = format!("out{i}");
         graph.output.push(info(&output, None));
-        if i < skipped {
+        if i < not_returned {
             graph.node.extend(loop_condition("in0", &output));
             continue;
         }
-        let made = match graph.input.get(i + skipped) {
+        let node_proto = match graph.input.get(i + not_returned) {
             Some(input) => node("", "Identity", vec![input.name().into()], vec![output.clone()]),
             None => {
-                let mut made = node("", "Constant", Vec::new(), vec![output.clone()]);
-                made.attribute.push(attribute("value_float", "1f"));
-                made
+                let mut node_proto = node("", "Constant", Vec::new(), vec![output.clone()]);
+                node_proto.attribute.push(attribute("value_float", "1f"));
+                node_proto
             }
         };
-        graph.node.push(made);
+        graph.node.push(node_proto);
     }
     graph
 }

@@ -1,24 +1,25 @@
-//! Memory whose values change from load to load, as if another thread wrote it at the worst moments.
+//! Memory whose values change between loads, as if another thread wrote it at the worst moments.
 //!
-//! The pages of the values are inaccessible. Each access faults; the handler writes other values, lets the one instruction pass
-//! (it sets the trap flag), and makes the pages inaccessible again. So a second load of a checked value differs from the first
-//! one in every run. A fault at any other address ends the process. Linux on x86-64 only.
+//! The pages of the values are inaccessible, so that each access faults. The fault handler makes the pages accessible, writes
+//! other values and sets the processor's trap flag. After the one instruction, the trap handler makes the pages inaccessible
+//! again. So a value may change between its check and a second load. A fault at any other address ends the process. Linux on
+//! x86-64 only.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-/// An integer that changes.
+/// An integer in memory that changes between loads.
 #[derive(Clone, Copy)]
 pub struct ChangingValue {
     /// Its address.
     pub at: *mut u8,
     /// Its size in bytes: 4 or 8.
     pub size: usize,
-    /// The valid value, which it has most of the time.
-    pub right: i64,
-    /// Invalid values, which it has sometimes.
-    pub wrong: [i64; 4],
+    /// The valid value, which most loads return.
+    pub valid: i64,
+    /// Invalid values, which other loads return.
+    pub invalid: [i64; 4],
 }
 
 struct State {
@@ -28,14 +29,14 @@ struct State {
 }
 
 static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
-/// Held by a thread from its fault to its trap: no other thread may close the pages in between.
+/// Held by a thread from its fault to its trap, so that no other thread protects the pages in between.
 static STEPPING: AtomicBool = AtomicBool::new(false);
 static RNG_STATE: AtomicU64 = AtomicU64::new(0x9e37_79b9_7f4a_7c15);
-/// The trap flag: while it is set, the processor stops after each instruction.
-const TRAP: i64 = 0x100;
+/// The trap flag of the processor, which causes a trap after the next instruction.
+const TRAP_FLAG: i64 = 0x100;
 
-/// Random bits for the handler, which must not lock.
-fn bits() -> u64 {
+/// Random bits for the signal handler, which must not lock.
+fn random_bits() -> u64 {
     let mut x = RNG_STATE.load(Ordering::Relaxed);
     x ^= x << 13;
     x ^= x >> 7;
@@ -52,12 +53,13 @@ impl State {
         }
     }
 
-    fn shift(&self) {
-        // Most loads return valid values, so that runs get far.
-        let often = [0, 0, 0, 0, 0, 2, 4, 8][bits() as usize % 8];
+    /// Writes a valid or invalid value to each integer.
+    fn change_values(&self) {
+        // Most loads return valid values, so that runs pass most of the checks.
+        let invalid_eighths = [0, 0, 0, 0, 0, 2, 4, 8][random_bits() as usize % 8];
         for value in &self.values {
-            let wrong = bits() % 8 < often;
-            let new = if wrong { value.wrong[bits() as usize % 4] } else { value.right };
+            let invalid = random_bits() % 8 < invalid_eighths;
+            let new = if invalid { value.invalid[random_bits() as usize % 4] } else { value.valid };
             // SAFETY: the caller of `run` promises that the value is there, aligned; the page is accessible.
             unsafe {
                 match value.size {
@@ -69,8 +71,8 @@ impl State {
     }
 }
 
-/// The state; none before the first call of [`run`].
-fn state() -> Option<&'static State> {
+/// The state of the current call of [`run`]; `None` outside of calls.
+fn current_state() -> Option<&'static State> {
     // SAFETY: states are leaked.
     unsafe { STATE.load(Ordering::Acquire).as_ref() }
 }
@@ -79,18 +81,18 @@ unsafe extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: 
     // SAFETY: the system passes valid pointers.
     let (at, context) =
         unsafe { ((*info).si_addr() as usize, &mut *context.cast::<libc::ucontext_t>()) };
-    match state().filter(|s| s.pages.contains(&(at / s.page * s.page))) {
+    match current_state().filter(|s| s.pages.contains(&(at / s.page * s.page))) {
         Some(state) => {
             while STEPPING.swap(true, Ordering::Acquire) {
                 // SAFETY: takes no pointers, and handlers may call it.
                 unsafe { libc::sched_yield() };
             }
             state.protect(libc::PROT_READ | libc::PROT_WRITE);
-            state.shift();
-            context.uc_mcontext.gregs[libc::REG_EFL as usize] |= TRAP;
+            state.change_values();
+            context.uc_mcontext.gregs[libc::REG_EFL as usize] |= TRAP_FLAG;
         }
         None => {
-            // SAFETY: the default action; the instruction faults again and ends the process.
+            // SAFETY: restores the default action, so that the instruction faults again and ends the process.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
     }
@@ -99,8 +101,8 @@ unsafe extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: 
 unsafe extern "C" fn on_trap(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: as above.
     let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
-    context.uc_mcontext.gregs[libc::REG_EFL as usize] &= !TRAP;
-    if let Some(state) = state() {
+    context.uc_mcontext.gregs[libc::REG_EFL as usize] &= !TRAP_FLAG;
+    if let Some(state) = current_state() {
         state.protect(libc::PROT_NONE);
     }
     STEPPING.store(false, Ordering::Release);
@@ -118,11 +120,11 @@ fn install(signal: i32, handler: Handler) {
     }
 }
 
-/// Calls `body` while the values change at every access. Afterwards they are valid again.
+/// Calls `body` while the values change at every access. Afterwards, the values are valid.
 ///
 /// # Safety
-/// The values are aligned and in writable pages of their own, whose other bytes only `body` accesses. Nothing else
-/// calls this function meanwhile.
+/// The values are aligned and in writable pages whose other bytes only `body` accesses. No other thread calls this
+/// function at the same time.
 pub unsafe fn run(values: Vec<ChangingValue>, body: impl FnOnce()) {
     // SAFETY: asks for a number.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
@@ -138,11 +140,11 @@ pub unsafe fn run(values: Vec<ChangingValue>, body: impl FnOnce()) {
     STATE.store(null::<State>().cast_mut(), Ordering::Release);
     state.protect(libc::PROT_READ | libc::PROT_WRITE);
     for value in &state.values {
-        // SAFETY: as in `shift`.
+        // SAFETY: as in `change_values`.
         unsafe {
             match value.size {
-                4 => value.at.cast::<i32>().write_volatile(value.right as i32),
-                _ => value.at.cast::<i64>().write_volatile(value.right),
+                4 => value.at.cast::<i32>().write_volatile(value.valid as i32),
+                _ => value.at.cast::<i64>().write_volatile(value.valid),
             }
         }
     }

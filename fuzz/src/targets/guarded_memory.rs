@@ -1,15 +1,15 @@
-//! Memory between guard pages, or wider guard regions: an access outside ends the process.
+//! Memory between inaccessible guard regions, so that an access outside it ends the process.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// Bytes between two guard regions.
+/// Memory between two guard regions. The data is a part of it.
 pub struct Guarded {
     map: *mut c_void,
     mapped: usize,
     page: usize,
     margin: usize,
-    room: usize,
+    capacity: usize,
     data: *mut u8,
     len: usize,
 }
@@ -19,90 +19,90 @@ unsafe impl Send for Guarded {}
 // SAFETY: as for Send.
 unsafe impl Sync for Guarded {}
 
-/// Fills the bytes between the guard regions and the data.
+/// The value of the bytes between the guard regions and the data.
 const CANARY: u8 = 0xa5;
 
 impl Guarded {
-    /// Memory for `bytes` bytes, all of which are the data at first.
+    /// Allocates data of `bytes` bytes that end at a guard page.
     ///
     /// # Panics
-    /// The system has no memory.
+    /// If the system has no memory.
     pub fn new(bytes: usize) -> Guarded {
         Guarded::with_margin(bytes, 1)
     }
 
-    /// As [`Guarded::new`], with `margin` guard bytes on both sides, rounded up to pages.
+    /// As [`Guarded::new`], with guard regions of `margin` bytes, rounded up to pages.
     ///
     /// # Panics
-    /// The system has no memory.
+    /// If the system has no memory.
     pub fn with_margin(bytes: usize, margin: usize) -> Guarded {
         // SAFETY: asks for a number.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
         let margin = margin.next_multiple_of(page);
-        let room = bytes.next_multiple_of(page).max(page);
-        let mapped = room + 2 * margin;
+        let capacity = bytes.next_multiple_of(page).max(page);
+        let mapped = capacity + 2 * margin;
         // SAFETY: a new private mapping, whose outer pages are then made inaccessible.
         let map = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let map =
                 libc::mmap(null_mut(), mapped, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
             assert_ne!(map, libc::MAP_FAILED, "no memory for {bytes} bytes");
-            for at in [0, margin + room] {
+            for at in [0, margin + capacity] {
                 assert_eq!(libc::mprotect(map.byte_add(at), margin, libc::PROT_NONE), 0);
             }
             map
         };
-        let mut guarded = Guarded { map, mapped, page, margin, room, data: null_mut(), len: 0 };
+        let mut guarded = Guarded { map, mapped, page, margin, capacity, data: null_mut(), len: 0 };
         guarded.place(bytes, true);
         guarded
     }
 
-    /// Makes the data `len` bytes that end right before a guard region, or begin right after one, and writes canaries
-    /// around them. The bytes of the data are unchanged.
+    /// Makes the data the last `len` bytes of the memory if `at_end`, otherwise the first, and writes canaries into the
+    /// bytes around the data. The bytes of the data are unchanged.
     ///
     /// # Panics
-    /// The memory is smaller than `len`.
+    /// If the memory is smaller than `len`.
     pub fn place(&mut self, len: usize, at_end: bool) {
-        assert!(len <= self.room);
-        let first = if at_end { self.room - len } else { 0 };
+        assert!(len <= self.capacity);
+        let first = if at_end { self.capacity - len } else { 0 };
         self.data = self.map.cast::<u8>().wrapping_add(self.margin + first);
         self.len = len;
-        let around = |bytes: &mut [u8]| bytes.fill(CANARY);
-        let (before, after) = self.around();
+        let fill = |bytes: &mut [u8]| bytes.fill(CANARY);
+        let (before, after) = self.canary_ranges();
         // SAFETY: both lie between the guard regions, outside the data.
         unsafe {
-            around(std::slice::from_raw_parts_mut(before.0, before.1));
-            around(std::slice::from_raw_parts_mut(after.0, after.1));
+            fill(std::slice::from_raw_parts_mut(before.0, before.1));
+            fill(std::slice::from_raw_parts_mut(after.0, after.1));
         }
     }
 
-    /// Up to a page of bytes before and after the data.
-    fn around(&self) -> ((*mut u8, usize), (*mut u8, usize)) {
+    /// The bytes with canaries: up to a page before and after the data.
+    fn canary_ranges(&self) -> ((*mut u8, usize), (*mut u8, usize)) {
         let start = self.map.cast::<u8>().wrapping_add(self.margin);
         let before = self.data as usize - start as usize;
-        let after = self.room - before - self.len;
+        let after = self.capacity - before - self.len;
         let (before, after) = (before.min(self.page), after.min(self.page));
         ((self.data.wrapping_sub(before), before), (self.data.wrapping_add(self.len), after))
     }
 
     /// Whether the canaries around the data are unchanged.
     pub fn is_intact(&self) -> bool {
-        let (before, after) = self.around();
+        let (before, after) = self.canary_ranges();
         [before, after].into_iter().all(|(at, len)| {
             // SAFETY: these bytes lie between the guard regions and were written by `place`.
             unsafe { std::slice::from_raw_parts(at, len) }.iter().all(|&b| b == CANARY)
         })
     }
 
-    /// The first byte of the data.
+    /// The address of the data.
     pub fn as_ptr(&self) -> *mut u8 {
         self.data
     }
 
-    /// The data as elements of a type of plain numbers.
+    /// The data as elements of a numeric type.
     pub fn as_mut<T: Copy>(&mut self) -> &mut [T] {
         assert!(self.data.cast::<T>().is_aligned());
-        // SAFETY: the data is initialised memory of this mapping; every bit pattern is a number.
+        // SAFETY: the data is initialised memory of this mapping, and every bit pattern is a valid number.
         unsafe { std::slice::from_raw_parts_mut(self.data.cast(), self.len / size_of::<T>()) }
     }
 }

@@ -1,4 +1,5 @@
-//! Small inputs for functions: tensors between guard pages, with values that are valid indices or sometimes hostile.
+//! Generates small inputs for functions, and runs functions on them. Tensors lie between guard pages. Their values are small
+//! integers, which are valid indices, and sometimes boundary values.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -13,12 +14,12 @@ use super::guarded_memory::Guarded;
 use super::rng::Rng;
 
 /// Maximum number of elements of an input.
-const MOST: i64 = 1 << 14;
+const MAX_ELEMENTS: i64 = 1 << 14;
 
-/// A tensor whose data ends at a guard page.
+/// A tensor whose data ends at a guard page; `None` if a dim is negative or the tensor has too many elements.
 pub fn tensor(shape: &[i64], dtype: DType, rng: &mut Rng) -> Option<Tensor> {
     let count = shape.iter().try_fold(1i64, |all, &d| all.checked_mul(d))?;
-    if !(0..=MOST).contains(&count) || shape.iter().any(|d| *d < 0) {
+    if !(0..=MAX_ELEMENTS).contains(&count) || shape.iter().any(|d| *d < 0) {
         return None;
     }
     let mut memory = Guarded::new(count as usize * dtype.size());
@@ -30,9 +31,9 @@ pub fn tensor(shape: &[i64], dtype: DType, rng: &mut Rng) -> Option<Tensor> {
 }
 
 fn fill(memory: &mut Guarded, dtype: DType, rng: &mut Rng) {
-    let hostile = rng.one_in(4);
-    let mut int = || match hostile && rng.one_in(4) {
-        true => rng.hostile(1),
+    let has_boundary_values = rng.one_in(4);
+    let mut int = || match has_boundary_values && rng.one_in(4) {
+        true => rng.boundary_value(1),
         false => rng.between(0, 3),
     };
     match dtype {
@@ -54,7 +55,7 @@ fn fill(memory: &mut Guarded, dtype: DType, rng: &mut Rng) {
     }
 }
 
-/// Sizes of symbols, chosen on first use.
+/// The sizes of symbols, which are chosen on first use.
 #[derive(Default)]
 pub struct Symbols(HashMap<String, i64>);
 
@@ -66,7 +67,7 @@ impl Symbols {
         }
     }
 
-    /// The value of a symbol, or of sums and products of symbols and numbers without parentheses.
+    /// The value of a symbol, or of an expression of symbols and numbers with `+`, `-` and `*` but without parentheses.
     fn value(&mut self, text: &str, rng: &mut Rng) -> i64 {
         if let Ok(n) = text.parse() {
             return n;
@@ -85,12 +86,12 @@ impl Symbols {
     }
 }
 
-/// A random value of a declared type, as far as the type is known.
+/// A random value that matches a declared type, as far as the type is known.
 pub fn value(info: &ValueInfo, symbols: &mut Symbols, rng: &mut Rng) -> Value {
     let dtype: Option<DType> = info.dtype.as_ref().and_then(|d| d.parse().ok());
     if info.ty.starts_with("R.Prim") {
         let small = Value::Int(rng.between(0, 6));
-        return if rng.one_in(8) { Value::Int(rng.hostile(2)) } else { small };
+        return if rng.one_in(8) { Value::Int(rng.boundary_value(2)) } else { small };
     }
     if info.ty.starts_with("R.Shape") {
         let dims: Vec<i64> = (0..rng.below(4)).map(|_| rng.between(0, 4)).collect();
@@ -104,8 +105,8 @@ pub fn value(info: &ValueInfo, symbols: &mut Symbols, rng: &mut Rng) -> Value {
         Some(dims) => Some(dims.iter().map(|d| symbols.size(d, rng)).collect()),
         None => Some((0..rng.below(4)).map(|_| rng.between(0, 4)).collect()),
     };
-    let made = dims.and_then(|dims| tensor(&dims, dtype.unwrap_or(DType::Float32), rng));
-    made.map_or(Value::None, Value::Tensor)
+    let tensor = dims.and_then(|dims| tensor(&dims, dtype.unwrap_or(DType::Float32), rng));
+    tensor.map_or(Value::None, Value::Tensor)
 }
 
 fn any_tensor(rng: &mut Rng) -> Option<Value> {
@@ -115,9 +116,9 @@ fn any_tensor(rng: &mut Rng) -> Option<Value> {
 }
 
 /// A small value of any type.
-pub fn any(rng: &mut Rng) -> Value {
+pub fn any_value(rng: &mut Rng) -> Value {
     match rng.below(8) {
-        0 => Value::Int(rng.hostile(1)),
+        0 => Value::Int(rng.boundary_value(1)),
         1 => Value::shape(&[rng.between(0, 4), rng.between(0, 4)]),
         2 => Value::None,
         3 => Value::tuple(any_tensor(rng)),
@@ -125,7 +126,8 @@ pub fn any(rng: &mut Rng) -> Value {
     }
 }
 
-/// Runs functions of a program on small inputs, for a bounded time; returns whether it has any. Errors are ignored.
+/// Runs functions of a program on small inputs, each for a limited time. Returns whether it has any. Ignores errors except
+/// internal ones.
 pub fn run_all(compiled: CompiledModule, rng: &mut Rng) -> bool {
     let Ok(model) = Model::new(compiled) else { return false };
     let signatures = model.compiled().signatures().to_vec();
@@ -134,21 +136,24 @@ pub fn run_all(compiled: CompiledModule, rng: &mut Rng) -> bool {
             let mut symbols = Symbols::default();
             let args: Vec<Value> =
                 signature.inputs.iter().map(|i| value(i, &mut symbols, rng)).collect();
-            let _watch = Watch::start(model.vm());
+            let _timeout = RunTimeout::start(model.vm());
             run_once(&model, &signature.name, &args);
         }
     }
     let names: Vec<String> = model.vm().function_names().iter().map(|n| n.to_string()).collect();
     for name in names.iter().filter(|n| model.signature(n).is_none()).take(4) {
         let count = model.vm().params(name).map_or(0, <[_]>::len);
-        let args: Vec<Value> = (0..count).map(|_| any(rng)).collect();
-        let _watch = Watch::start(model.vm());
+        let args: Vec<Value> = (0..count).map(|_| any_value(rng)).collect();
+        let _timeout = RunTimeout::start(model.vm());
         run_once(&model, name, &args);
     }
     !names.is_empty()
 }
 
-/// Runs a function. Ignores its errors, except for internal ones: those of accesses that generated code did not check.
+/// Runs a function. Ignores its errors.
+///
+/// # Panics
+/// On internal errors, which report accesses that generated code did not check.
 fn run_once(model: &Model, function: &str, args: &[Value]) {
     if let Err(error) = model.run(function, args)
         && error.kind() == ErrorKind::Internal
@@ -157,45 +162,45 @@ fn run_once(model: &Model, function: &str, args: &[Value]) {
     }
 }
 
-/// Interrupts a VM after a while, unless dropped before.
-struct Watch;
+/// Interrupts a VM after [`RUN_TIME_LIMIT`], unless it is dropped before.
+struct RunTimeout;
 
-enum Order {
+enum TimeoutMessage {
     Start(VirtualMachine),
     End,
 }
 
-/// How long a run may take.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// Maximum time of a run.
+const RUN_TIME_LIMIT: Duration = Duration::from_millis(200);
 
 thread_local! {
-    /// The watcher of the runs of this thread.
-    static ORDERS: SyncSender<Order> = {
-        let (orders, received) = sync_channel(0);
-        std::thread::spawn(move || watch(&received));
-        orders
+    /// The channel to the thread that interrupts the runs of this thread.
+    static TIMEOUT_MESSAGES: SyncSender<TimeoutMessage> = {
+        let (sender, receiver) = sync_channel(0);
+        std::thread::spawn(move || interrupt_after_timeout(&receiver));
+        sender
     };
 }
 
-impl Watch {
-    fn start(vm: &VirtualMachine) -> Watch {
-        let _ = ORDERS.with(|orders| orders.send(Order::Start(vm.clone())));
-        Watch
+impl RunTimeout {
+    fn start(vm: &VirtualMachine) -> RunTimeout {
+        let _ = TIMEOUT_MESSAGES.with(|messages| messages.send(TimeoutMessage::Start(vm.clone())));
+        RunTimeout
     }
 }
 
-impl Drop for Watch {
+impl Drop for RunTimeout {
     fn drop(&mut self) {
-        let _ = ORDERS.with(|orders| orders.send(Order::End));
+        let _ = TIMEOUT_MESSAGES.with(|messages| messages.send(TimeoutMessage::End));
     }
 }
 
-fn watch(received: &Receiver<Order>) {
+fn interrupt_after_timeout(messages: &Receiver<TimeoutMessage>) {
     let mut machine = None;
     loop {
-        match received.recv_timeout(PATIENCE) {
-            Ok(Order::Start(vm)) => machine = Some(vm),
-            Ok(Order::End) => machine = None,
+        match messages.recv_timeout(RUN_TIME_LIMIT) {
+            Ok(TimeoutMessage::Start(vm)) => machine = Some(vm),
+            Ok(TimeoutMessage::End) => machine = None,
             Err(RecvTimeoutError::Timeout) => {
                 if let Some(vm) = &machine {
                     vm.interrupt();

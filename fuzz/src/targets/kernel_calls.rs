@@ -1,7 +1,7 @@
-//! Calls of the declared kernels (`pliant_kernel_api`) with valid and hostile operands and attributes. Operands are in memory of
-//! exactly their size, so that AddressSanitizer or the allocator's checks find accesses outside.
+//! The target for the declared kernels (`pliant_kernel_api`), which are called with valid and invalid operands and attributes.
+//! Operands have allocations of exactly their size, so that AddressSanitizer or the allocator detects accesses outside.
 //!
-//! An input is a line of two integers: a seed, and the number of hostile changes to the valid call that the seed determines.
+//! An input is a line of two integers: a random seed, which determines a valid call, and the number of changes to it.
 
 use std::sync::atomic::AtomicBool;
 
@@ -16,10 +16,10 @@ use pliant_tensor::DType;
 
 use super::rng::Rng;
 
-/// The most bytes of an operand.
-const MOST_BYTES: i64 = 1 << 20;
-/// Fills results before a call. No float of a result has these bytes.
-const UNWRITTEN: u8 = 0xf5;
+/// Maximum size of an operand in bytes.
+const MAX_BYTES: i64 = 1 << 20;
+/// The value of the bytes of outputs before a call. No element of a result consists of such bytes.
+const UNWRITTEN_BYTE: u8 = 0xf5;
 
 /// An operand of a call under construction.
 #[derive(Clone, Debug)]
@@ -27,12 +27,13 @@ struct Tensor {
     dtype: DType,
     dims: Vec<i64>,
     strides: Vec<i64>,
-    /// The buffer of which it is a view: the number of elements, and the offset of the view. None for a whole buffer.
+    /// The number of elements of the buffer that the tensor is a view of, and the offset of the view; `None` if the tensor
+    /// is a whole buffer.
     view: Option<(i64, i64)>,
 }
 
 impl Tensor {
-    fn compact(dtype: DType, dims: Vec<i64>) -> Tensor {
+    fn row_major(dtype: DType, dims: Vec<i64>) -> Tensor {
         let mut strides = vec![0; dims.len()];
         let mut step = 1i64;
         for (stride, &dim) in strides.iter_mut().zip(&dims).rev() {
@@ -42,7 +43,8 @@ impl Tensor {
         Tensor { dtype, dims, strides, view: None }
     }
 
-    /// The elements from the first to the last one; `None` for negative sizes and on overflow.
+    /// The number of buffer elements from the first to the last element of the tensor; `None` for negative sizes and on
+    /// overflow.
     fn span(&self) -> Option<i64> {
         if self.dims.contains(&0) {
             return Some(0);
@@ -57,17 +59,17 @@ impl Tensor {
         last.checked_add(1)
     }
 
-    /// The bytes of its buffer; `None` beyond [`MOST_BYTES`] and for negative sizes.
+    /// The size of its buffer in bytes; `None` if it exceeds [`MAX_BYTES`] or a dim is negative.
     fn bytes(&self) -> Option<usize> {
         let elements = self.view.map(|view| view.0).or_else(|| self.span())?;
         let bytes = elements.checked_mul(self.dtype.size() as i64)?;
-        usize::try_from(bytes).ok().filter(|_| bytes <= MOST_BYTES)
+        usize::try_from(bytes).ok().filter(|_| bytes <= MAX_BYTES)
     }
 
-    /// The same dims as a view with strides that the order allows.
+    /// A view of a larger buffer, with the same dims and random strides that the order allows.
     fn into_view(mut self, order: Order, rng: &mut Rng) -> Tensor {
         if order != Order::RowMajor && rng.one_in(2) {
-            // Rows lie apart, and the first dims are in the opposite order.
+            // Rows have gaps between them, and the order of the leading dims is reversed.
             let mut step = self.dims.last().copied().unwrap_or(1) + rng.between(0, 2);
             let rows = self.dims.len().saturating_sub(1);
             for (stride, &dim) in self.strides[..rows].iter_mut().zip(&self.dims) {
@@ -84,8 +86,8 @@ impl Tensor {
         self
     }
 
-    /// What the kernel sees of the tensor whose buffer has this address; `None` if it must reject the tensor.
-    fn seen(&self, data: *mut u8) -> Option<View> {
+    /// The tensor as the kernel receives it, with the buffer at this address; `None` if the kernel must reject it.
+    fn view_at(&self, data: *mut u8) -> Option<View> {
         match self.view {
             Some((elements, offset)) => {
                 View::within((data, self.dtype, elements), offset, &self.dims, &self.strides).ok()
@@ -94,8 +96,8 @@ impl Tensor {
         }
     }
 
-    /// The words that describe it in a call: the kind, and what [`PACKED_STRIDED`] and [`PACKED_VIEW`] state.
-    fn described(&self, data: *mut u8) -> (u64, Vec<i64>) {
+    /// The kind and the words that describe the tensor in a call, in the form of [`PACKED_STRIDED`] or [`PACKED_VIEW`].
+    fn packed_words(&self, data: *mut u8) -> (u64, Vec<i64>) {
         let (code, bits) = self.dtype.to_dlpack();
         let mut words = vec![data as i64, i64::from(u16::from_le_bytes([code, bits]))];
         let kind = match self.view {
@@ -110,27 +112,27 @@ impl Tensor {
     }
 }
 
-/// A call: operands and numbers in the order of the declaration.
+/// The arguments of a call: operands and attribute values in the order of the declaration.
 #[derive(Debug)]
 struct Arguments {
     kernel: &'static Kernel,
     operands: Vec<Option<Tensor>>,
     numbers: Vec<i64>,
-    /// An operand that shares the memory of another one.
+    /// The index of an operand that uses the memory of another one, and the index of the latter.
     alias: Option<(usize, usize)>,
 }
 
-/// How often a valid call is sought.
+/// Maximum number of attempts to generate a valid call.
 const ATTEMPTS: usize = 200;
 
-/// The valid call of a seed; `None` if none was found.
-fn valid(rng: &mut Rng) -> Option<Arguments> {
+/// Generates a valid call; `None` if all attempts fail.
+fn valid_call(rng: &mut Rng) -> Option<Arguments> {
     let kernel = KERNELS[rng.below(KERNELS.len())];
-    (0..ATTEMPTS).map(|_| random(kernel, rng)).find(Arguments::is_accepted)
+    (0..ATTEMPTS).map(|_| random_arguments(kernel, rng)).find(Arguments::is_accepted)
 }
 
-/// A call with attributes in range and sizes that fit together. It may violate other relations.
-fn random(kernel: &'static Kernel, rng: &mut Rng) -> Arguments {
+/// Generates arguments with attributes in range and consistent sizes. They may violate other constraints.
+fn random_arguments(kernel: &'static Kernel, rng: &mut Rng) -> Arguments {
     let mut numbers = Vec::new();
     for slot in kernel.slots() {
         let Slot::Number(attr, _) = slot else { continue };
@@ -155,7 +157,7 @@ fn random(kernel: &'static Kernel, rng: &mut Rng) -> Arguments {
         }
     };
     let mut operands = Vec::new();
-    // Operands with the same data types have the same one.
+    // Operands with the same list of data types get the same one.
     let choice = rng.below(16);
     for operand in kernel.operands {
         let dtypes: Vec<DType> = operand.dtypes().collect();
@@ -163,10 +165,10 @@ fn random(kernel: &'static Kernel, rng: &mut Rng) -> Arguments {
         let names = call.dims(operand).iter().map(|name| name.trim_start_matches('*'));
         let dims = names.map(|name| size(name, rng)).collect();
         let present = !operand.optional || !rng.one_in(3);
-        operands.push(present.then(|| Tensor::compact(dtype, dims)));
+        operands.push(present.then(|| Tensor::row_major(dtype, dims)));
     }
     let mut arguments = Arguments { kernel, operands, numbers, alias: None };
-    arguments.derive();
+    arguments.set_derived_dims();
     for (tensor, operand) in arguments.operands.iter_mut().zip(kernel.operands) {
         if rng.one_in(3) {
             *tensor = tensor.take().map(|t| t.into_view(operand.order, rng));
@@ -179,17 +181,19 @@ impl Arguments {
     fn is_accepted(&self) -> bool {
         let mut call = Call::new(self.kernel);
         let mut address = 0u64;
-        self.fill(&mut call, &mut |t| {
+        self.set_arguments(&mut call, &mut |t| {
             address += 1 << 32;
-            t.seen(address as *mut u8)
+            t.view_at(address as *mut u8)
         });
         call.check().is_ok()
     }
 
-    /// Gives derived dims the sizes that follow from the others.
-    fn derive(&mut self) {
+    /// Computes the derived dims from the other sizes.
+    fn set_derived_dims(&mut self) {
         let mut call = Call::new(self.kernel);
-        self.fill(&mut call, &mut |t| View::new(std::ptr::null_mut(), t.dtype, &t.dims, None));
+        self.set_arguments(&mut call, &mut |t| {
+            View::new(std::ptr::null_mut(), t.dtype, &t.dims, None)
+        });
         let sizes = call.named_sizes();
         for (tensor, operand) in self.operands.iter_mut().zip(self.kernel.operands) {
             let Some(tensor) = tensor else { continue };
@@ -204,29 +208,29 @@ impl Arguments {
                     *dim = size;
                 }
             }
-            *tensor = Tensor::compact(tensor.dtype, dims);
+            *tensor = Tensor::row_major(tensor.dtype, dims);
         }
     }
 
-    fn fill(&self, call: &mut Call, view: &mut dyn FnMut(&Tensor) -> Option<View>) {
+    fn set_arguments(&self, call: &mut Call, view: &mut dyn FnMut(&Tensor) -> Option<View>) {
         for (i, operand) in self.operands.iter().enumerate() {
             call.set_operand(i, operand.as_ref().and_then(&mut *view));
         }
         self.numbers.iter().enumerate().for_each(|(i, &n)| call.set_number(i, n));
     }
 
-    /// Changes an argument so that the call is probably invalid.
-    fn damage(&mut self, rng: &mut Rng) {
+    /// Changes an argument, which probably makes the call invalid.
+    fn corrupt(&mut self, rng: &mut Rng) {
         let count = self.operands.len();
         let at = rng.below(count + self.numbers.len());
         if at >= count {
             let number = &mut self.numbers[at - count];
-            *number = rng.hostile(*number);
+            *number = rng.boundary_value(*number);
             return;
         }
         let Some(tensor) = &mut self.operands[at] else {
             let operand: &Operand = &self.kernel.operands[at];
-            self.operands[at] = Some(Tensor::compact(operand.dtype, vec![1, 2]));
+            self.operands[at] = Some(Tensor::row_major(operand.dtype, vec![1, 2]));
             return;
         };
         let dim = rng.below(tensor.dims.len().max(1));
@@ -243,22 +247,25 @@ impl Arguments {
                 tensor.dims.remove(dim);
                 tensor.strides.remove(dim);
             }
-            4 if !tensor.dims.is_empty() => tensor.dims[dim] = rng.hostile(tensor.dims[dim]),
-            5 if !tensor.dims.is_empty() => tensor.strides[dim] = rng.hostile(tensor.strides[dim]),
+            4 if !tensor.dims.is_empty() => tensor.dims[dim] = rng.boundary_value(tensor.dims[dim]),
+            5 if !tensor.dims.is_empty() => {
+                tensor.strides[dim] = rng.boundary_value(tensor.strides[dim])
+            }
             6 if tensor.view.is_some() => {
-                tensor.view = tensor.view.map(|(elements, offset)| (elements, rng.hostile(offset)));
+                tensor.view =
+                    tensor.view.map(|(elements, offset)| (elements, rng.boundary_value(offset)));
             }
             _ => self.alias = Some((at, rng.below(count))),
         }
     }
 
-    /// The memory of each operand, filled with [`UNWRITTEN`] if it is a result. An operand that is too large has none: the call
-    /// must fail before it is accessed.
-    fn memory(&self) -> Vec<Option<Vec<u8>>> {
+    /// Allocates the memory of each operand; that of outputs is filled with [`UNWRITTEN_BYTE`]. Operands that are too large get
+    /// none, since the call must fail before it accesses them.
+    fn allocate(&self) -> Vec<Option<Vec<u8>>> {
         let operands = self.kernel.operands.iter().zip(&self.operands);
         operands
             .map(|(operand, tensor)| {
-                let fill = if operand.role == Role::Output { UNWRITTEN } else { 0 };
+                let fill = if operand.role == Role::Output { UNWRITTEN_BYTE } else { 0 };
                 Some(vec![fill; tensor.as_ref()?.bytes()?])
             })
             .collect()
@@ -269,7 +276,7 @@ impl Arguments {
         let mut call = Call::new(self.kernel);
         for (i, tensor) in self.operands.iter().enumerate() {
             let Some(tensor) = tensor else { continue };
-            match tensor.seen(addresses[i]) {
+            match tensor.view_at(addresses[i]) {
                 Some(view) => call.set_operand(i, Some(view)),
                 None => return false,
             }
@@ -278,28 +285,28 @@ impl Arguments {
         call.check().is_ok()
     }
 
-    /// Makes the call; returns whether it succeeds.
+    /// Calls the kernel. Returns whether it succeeds.
     ///
     /// # Panics
-    /// The kernel accepts arguments that the declaration rejects, or leaves an element of a result unwritten.
+    /// If the kernel accepts arguments that the declaration rejects, or leaves an element of an output unwritten.
     fn run(&self) -> bool {
         let entry = entry_of(self.kernel.name).expect("every declared kernel has an entry");
-        let mut buffers = self.memory();
-        let aligned =
+        let mut buffers = self.allocate();
+        let address =
             |bytes: &mut Option<Vec<u8>>| bytes.as_mut().map_or(64 as *mut u8, |b| b.as_mut_ptr());
-        let mut addresses: Vec<*mut u8> = buffers.iter_mut().map(aligned).collect();
+        let mut addresses: Vec<*mut u8> = buffers.iter_mut().map(address).collect();
         if let Some((a, b)) = self.alias {
             addresses[a] = addresses[b];
         }
         let accepted = self.passes_checks(&addresses);
-        let backed = |i: usize| self.operands[i].is_none() || buffers[i].is_some();
-        let shared = self.alias.is_some_and(|(a, b)| a != b);
-        if accepted && (shared || !(0..buffers.len()).all(backed)) {
+        let is_allocated = |i: usize| self.operands[i].is_none() || buffers[i].is_some();
+        let is_aliased = self.alias.is_some_and(|(a, b)| a != b);
+        if accepted && (is_aliased || !(0..buffers.len()).all(is_allocated)) {
             return false;
         }
-        let described: Vec<Option<(u64, Vec<i64>)>> = {
+        let packed_words: Vec<Option<(u64, Vec<i64>)>> = {
             let operands = self.operands.iter().zip(&addresses);
-            operands.map(|(t, &data)| t.as_ref().map(|t| t.described(data))).collect()
+            operands.map(|(t, &data)| t.as_ref().map(|t| t.packed_words(data))).collect()
         };
         let ranks = self.operands.iter().map(|t| t.as_ref().map_or(0, |t| t.dims.len() as u64));
         let operand = |(words, len): (&Option<(u64, Vec<i64>)>, u64)| match words {
@@ -307,11 +314,11 @@ impl Arguments {
             None => PackedWord { kind: PACKED_ABSENT, word: 0, len: 0 },
         };
         let number = |&n: &i64| PackedWord { kind: PACKED_INT, word: n as u64, len: 0 };
-        let operands = described.iter().zip(ranks).map(operand);
+        let operands = packed_words.iter().zip(ranks).map(operand);
         let words: Vec<PackedWord> = operands.chain(self.numbers.iter().map(number)).collect();
         static NEVER: AtomicBool = AtomicBool::new(false);
         let runtime = KernelRuntime { interrupt: &raw const NEVER, ..KernelRuntime::serial() };
-        // SAFETY: the arguments describe memory of the sizes that they state, or the check rejects them.
+        // SAFETY: the words describe memory of these sizes, or the kernel's checks must reject them.
         let status = unsafe { entry(&raw const runtime, words.as_ptr(), words.len() as u64) };
         assert!(accepted || status != STATUS_OK, "accepted: {self:?}");
         if status == STATUS_OK {
@@ -325,36 +332,36 @@ impl Arguments {
             self.kernel.operands.iter().zip(&self.operands).zip(buffers)
         {
             let (Some(t), Some(bytes)) = (tensor, bytes) else { continue };
-            let compact = t.strides == Tensor::compact(t.dtype, t.dims.clone()).strides;
-            if operand.role == Role::Output && compact {
-                let before = t.view.map_or(0, |(_, offset)| offset as usize);
+            let row_major = t.strides == Tensor::row_major(t.dtype, t.dims.clone()).strides;
+            if operand.role == Role::Output && row_major {
+                let first = t.view.map_or(0, |(_, offset)| offset as usize);
                 let count = t.span().unwrap_or(0) as usize;
-                let mut elements = bytes.chunks_exact(t.dtype.size()).skip(before).take(count);
-                let unwritten = elements.any(|e| e.iter().all(|&b| b == UNWRITTEN));
+                let mut elements = bytes.chunks_exact(t.dtype.size()).skip(first).take(count);
+                let unwritten = elements.any(|e| e.iter().all(|&b| b == UNWRITTEN_BYTE));
                 assert!(!unwritten, "operand {} is not written: {self:?}", operand.name);
             }
         }
     }
 }
 
-/// Makes the call that a line describes; returns whether it succeeds.
+/// Makes the call that a line describes. Returns whether it succeeds.
 pub fn run(input: &[u8]) -> bool {
     let text = std::str::from_utf8(input).unwrap_or_default();
     let mut words = text.split_whitespace().map(str::parse::<u64>);
     let (Some(Ok(seed)), Some(Ok(changes))) = (words.next(), words.next()) else { return false };
     let mut rng = Rng::new(seed);
-    let Some(mut arguments) = valid(&mut rng) else { return false };
-    (0..changes.min(6)).for_each(|_| arguments.damage(&mut rng));
+    let Some(mut arguments) = valid_call(&mut rng) else { return false };
+    (0..changes.min(6)).for_each(|_| arguments.corrupt(&mut rng));
     arguments.run()
 }
 
-/// Another call.
+/// A line with another random call; the input is ignored.
 pub fn mutate(_: &[u8], _: &[u8], rng: &mut Rng) -> Vec<u8> {
     let changes = if rng.one_in(3) { 0 } else { 1 + rng.below(4) };
     format!("{} {changes}", rng.next()).into_bytes()
 }
 
-/// Valid and hostile calls.
+/// Lines with valid and changed calls.
 pub fn seeds() -> Vec<Vec<u8>> {
     (0..64).map(|seed| format!("{seed} {}", seed % 4).into_bytes()).collect()
 }

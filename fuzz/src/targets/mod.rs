@@ -1,10 +1,10 @@
-//! The fuzz targets: how each runs an input, mutates inputs, and makes its seeds.
+//! The fuzz targets. Each runs inputs, mutates them and generates seeds.
 //!
 //! | target | input |
 //! |---|---|
 //! | [`executable`] | a saved executable; lengths and checksums are corrected before it is loaded |
-//! | [`kernels`] | a line that describes the call of a library kernel |
-//! | [`kernel_calls`] | a seed: operands and attributes of a declared kernel |
+//! | [`kernels`] | a line that describes a call of a library kernel |
+//! | [`kernel_calls`] | the random seed of the operands and attributes of a declared kernel's call |
 //! | [`script`] | a script |
 //!
 //! A plain test of the workspace includes these files (`crates/pliant/tests/suite/corpora.rs`) and replays the corpora.
@@ -21,11 +21,11 @@ pub mod script;
 
 use pliant::{Error, ErrorKind};
 
-/// Checks the error of a rejected program: it must not be an internal error.
+/// Checks that the error of a rejected program is not an internal one.
 ///
 /// # Panics
-/// It is an internal error.
-pub fn refused(error: &Error) {
+/// If it is an internal error.
+pub fn assert_not_internal(error: &Error) {
     assert!(error.kind() != ErrorKind::Internal, "{error}");
 }
 
@@ -33,9 +33,9 @@ pub fn refused(error: &Error) {
 pub struct Target {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Runs an input, which must end with a result or an error; returns whether it got as far as a run.
+    /// Runs an input, which must end with a result or an error. Returns whether it was valid enough to be run.
     pub run: fn(&[u8]) -> bool,
-    /// Mutates an input, perhaps with a piece of a second one.
+    /// Mutates an input, possibly with a piece of a second one.
     pub mutate: fn(&[u8], &[u8], &mut rng::Rng) -> Vec<u8>,
 }
 

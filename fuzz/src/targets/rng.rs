@@ -1,10 +1,10 @@
-//! Random choices, reproducible from a seed.
+//! A seeded random number generator, and mutations of bytes.
 
-/// Marsaglia's xorshift generator: enough to choose mutations.
+/// A xorshift generator with multiplied output.
 pub struct Rng(u64);
 
 impl Rng {
-    /// A generator; equal seeds give equal choices.
+    /// A generator. Equal seeds give equal sequences.
     pub fn new(seed: u64) -> Rng {
         let mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         Rng((mixed ^ mixed >> 31) | 1)
@@ -23,7 +23,7 @@ impl Rng {
         ((self.next() >> 16) % n.max(1) as u64) as usize
     }
 
-    /// A number from `low` to `high`, both included.
+    /// A number from `low` to `high`, inclusive.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         low + self.below((high - low + 1) as usize) as i64
     }
@@ -33,13 +33,14 @@ impl Rng {
         self.below(n) == 0
     }
 
-    /// One of several.
+    /// A random element of a list, which must not be empty.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.below(list.len())]
     }
 
-    /// An integer that tests bounds: near 0, a power of two, the limits of a type, or near or a multiple of `near`.
-    pub fn hostile(&mut self, near: i64) -> i64 {
+    /// An integer that tests bounds checks: near 0 or `near`, a multiple of `near`, near a power of two, or near the limits
+    /// of a type.
+    pub fn boundary_value(&mut self, near: i64) -> i64 {
         let sign = if self.one_in(4) { -1 } else { 1 };
         match self.below(8) {
             0 => self.between(-2, 3),
@@ -55,9 +56,9 @@ impl Rng {
     }
 }
 
-/// One to four mutations of plain bytes: sets a byte, flips a bit, deletes or repeats a piece, or inserts one of
-/// another input.
-pub fn damage(bytes: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
+/// Mutates bytes one to four times: sets a byte, flips a bit, deletes or repeats a piece, or overwrites one with a piece
+/// of another input.
+pub fn mutate_bytes(bytes: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut out = bytes.to_vec();
     for _ in 0..=rng.below(4) {
         if out.is_empty() {

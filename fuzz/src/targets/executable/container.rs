@@ -1,35 +1,37 @@
-//! The container format of saved executables: splits files into sections, and writes files with valid checksums.
+//! The container format of saved executables: reads the sections of a file, and writes files with valid checksums.
 
 use std::sync::OnceLock;
 
-/// Bytes before the section table.
-const FIXED: usize = 32;
-const ENTRY: usize = 24;
-const HEADER: usize = FIXED + 3 * ENTRY + 4;
+/// The length of the header before the section table, in bytes.
+const FIXED_HEADER_LEN: usize = 32;
+const TABLE_ENTRY_LEN: usize = 24;
+const HEADER_LEN: usize = FIXED_HEADER_LEN + 3 * TABLE_ENTRY_LEN + 4;
 const ALIGN: usize = 64;
 
-/// Program, constants and kernels.
+/// The program, the constants and the kernels section.
 pub type Sections = [Vec<u8>; 3];
 
-fn number(bytes: &[u8], at: usize) -> Option<usize> {
+fn read_u64(bytes: &[u8], at: usize) -> Option<usize> {
     let bytes = bytes.get(at..at + 8)?;
     usize::try_from(u64::from_le_bytes(bytes.try_into().ok()?)).ok()
 }
 
-/// The sections; none if the table points outside of the file. Checksums are ignored.
-pub fn take_apart(bytes: &[u8]) -> Option<Sections> {
+/// Reads the sections of a file; `None` if the section table refers to bytes outside the file. Ignores checksums.
+pub fn read_sections(bytes: &[u8]) -> Option<Sections> {
     let section = |i: usize| {
-        let (start, len) =
-            (number(bytes, FIXED + i * ENTRY + 8)?, number(bytes, FIXED + i * ENTRY + 16)?);
+        let (start, len) = (
+            read_u64(bytes, FIXED_HEADER_LEN + i * TABLE_ENTRY_LEN + 8)?,
+            read_u64(bytes, FIXED_HEADER_LEN + i * TABLE_ENTRY_LEN + 16)?,
+        );
         bytes.get(start..start.checked_add(len)?).map(<[u8]>::to_vec)
     };
     Some([section(0)?, section(1)?, section(2)?])
 }
 
-/// The first bytes of each file that this build writes: magic, version, number of sections, hash of the schema.
-fn head() -> &'static [u8] {
-    static HEAD: OnceLock<Vec<u8>> = OnceLock::new();
-    HEAD.get_or_init(|| {
+/// The first 24 bytes of every file that this build writes: magic, version, number of sections, schema hash.
+fn file_prefix() -> &'static [u8] {
+    static PREFIX: OnceLock<Vec<u8>> = OnceLock::new();
+    PREFIX.get_or_init(|| {
         let text = "from pliant.script import ir as I, relax as R\n\n@I.ir_module\nclass Module:\n    @R.function\n    \
                     def main(x: R.Tensor((1,), \"float32\")) -> R.Tensor((1,), \"float32\"):\n        return x\n";
         let module = pliant::parse("head.py", text).expect("the script is right").module;
@@ -39,9 +41,9 @@ fn head() -> &'static [u8] {
     })
 }
 
-/// A file with these sections.
-pub fn put_together(sections: &Sections) -> Vec<u8> {
-    let (mut table, mut end) = (Vec::new(), HEADER);
+/// Encodes a file with these sections.
+pub fn write_file(sections: &Sections) -> Vec<u8> {
+    let (mut table, mut end) = (Vec::new(), HEADER_LEN);
     for (kind, section) in (1u32..).zip(sections) {
         let start = end.next_multiple_of(ALIGN);
         end = start + section.len();
@@ -50,7 +52,7 @@ pub fn put_together(sections: &Sections) -> Vec<u8> {
         table.extend((start as u64).to_le_bytes());
         table.extend((section.len() as u64).to_le_bytes());
     }
-    let mut out = head().to_vec();
+    let mut out = file_prefix().to_vec();
     out.extend((end as u64).to_le_bytes());
     out.extend(table);
     out.extend(crc32fast::hash(&out).to_le_bytes());

@@ -1,5 +1,5 @@
-//! Saved executables: mutates fields of the program, the constants and the loop functions, corrects lengths and
-//! checksums, and runs files that load.
+//! The target for saved executables: mutates the program, the constants and the loop functions, corrects lengths and
+//! checksums, and runs the files that load.
 
 mod container;
 mod mutate;
@@ -11,7 +11,7 @@ use super::inputs;
 use super::rng::Rng;
 pub use mutate::mutate;
 
-/// The executables of scripts that compile, alternately for both bytecode execution modes.
+/// The executables of the scripts that compile, alternately in both execution modes.
 pub fn seeds(scripts: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     for (i, text) in scripts.iter().enumerate() {
@@ -25,14 +25,14 @@ pub fn seeds(scripts: &[Vec<u8>]) -> Vec<Vec<u8>> {
     out
 }
 
-/// Corrects lengths and checksums of a file, loads it, and runs its functions on small inputs; returns whether any ran.
+/// Corrects lengths and checksums of a file, loads it, and runs its functions on small inputs. Returns whether it has any.
 pub fn run(input: &[u8]) -> bool {
-    let Some(sections) = container::take_apart(input) else { return false };
-    let bytes = container::put_together(&sections);
+    let Some(sections) = container::read_sections(input) else { return false };
+    let bytes = container::write_file(&sections);
     match CompiledModule::from_bytes(&bytes) {
         Ok(compiled) => inputs::run_all(compiled, &mut Rng::new(input.len() as u64)),
         Err(error) => {
-            super::refused(&error);
+            super::assert_not_internal(&error);
             false
         }
     }
@@ -49,8 +49,8 @@ mod tests {
                     def main(x: R.Tensor((\"n\", 4), \"float32\"), p: R.Tensor((), \"bool\")):\n        \
                     if p:\n            y = R.add(x, x)\n        else:\n            y = R.exp(x)\n        return y\n";
         let seeds = seeds(&[text.into()]);
-        let sections = container::take_apart(&seeds[0]).expect("it has three sections");
-        assert_eq!(container::put_together(&sections), seeds[0]);
+        let sections = container::read_sections(&seeds[0]).expect("it has three sections");
+        assert_eq!(container::write_file(&sections), seeds[0]);
         let program: Program =
             postcard::from_bytes(&sections[0]).expect("the types are those of the format");
         assert_eq!(postcard::to_allocvec(&program).expect("it can be written"), sections[0]);

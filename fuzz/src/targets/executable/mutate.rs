@@ -1,23 +1,23 @@
-//! Mutations of the fields of a program. The bytecode layout stays valid, so that most mutants pass the validator.
+//! Mutates the fields of a program. The layout of the bytecode stays valid, so that most mutants pass the validator.
 
-use super::super::rng::{Rng, damage};
+use super::super::rng::{Rng, mutate_bytes};
 use super::super::script;
-use super::container::{Sections, put_together, take_apart};
+use super::container::{Sections, read_sections, write_file};
 use super::program_format::{Const, Func, KArg, Op, Program, Vm};
 
-/// Bits of the payload of an operand; its kind is in the bits above.
+/// The number of payload bits of an operand. The bits above are its kind.
 const PAYLOAD_BITS: u32 = 56;
 
 /// Mutates fields of the program, the script of the loop functions or the bytes of a section.
 pub fn mutate(input: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
-    let Some(mut sections) = take_apart(input) else { return damage(input, other, rng) };
-    let others = take_apart(other);
+    let Some(mut sections) = read_sections(input) else { return mutate_bytes(input, other, rng) };
+    let others = read_sections(other);
     match rng.below(16) {
         0 => {
             let k = rng.below(3);
             let empty = Vec::new();
             let from = others.as_ref().map_or(&empty, |o| &o[k]);
-            sections[k] = damage(&sections[k], from, rng);
+            sections[k] = mutate_bytes(&sections[k], from, rng);
         }
         1 => {
             if let Some(others) = others {
@@ -25,28 +25,28 @@ pub fn mutate(input: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
                 sections[k] = others[k].clone();
             }
         }
-        2..7 => kernels(&mut sections, others.as_ref(), rng),
-        _ => program(&mut sections, others.as_ref(), rng),
+        2..7 => mutate_kernels(&mut sections, others.as_ref(), rng),
+        _ => mutate_program(&mut sections, others.as_ref(), rng),
     }
-    put_together(&sections)
+    write_file(&sections)
 }
 
 /// Mutates the script of the loop functions.
-fn kernels(sections: &mut Sections, others: Option<&Sections>, rng: &mut Rng) {
+fn mutate_kernels(sections: &mut Sections, others: Option<&Sections>, rng: &mut Rng) {
     let other = others.map_or(&[][..], |o| &o[2]);
     sections[2] = script::mutate(&sections[2], other, rng);
 }
 
-fn program(sections: &mut Sections, others: Option<&Sections>, rng: &mut Rng) {
+fn mutate_program(sections: &mut Sections, others: Option<&Sections>, rng: &mut Rng) {
     let read = |bytes: &[u8]| postcard::from_bytes::<Program>(bytes).ok();
     let Some(mut p) = read(&sections[0]) else { return };
     let other = others.and_then(|o| read(&o[0]));
     for _ in 0..=rng.below(3) {
         match rng.below(10) {
-            0 | 1 => constant(&mut p.constants, other.as_ref(), rng),
-            2 => callee(&mut p, rng),
-            3 => metadata(&mut p, rng),
-            _ => function(&mut p, rng),
+            0 | 1 => mutate_constant(&mut p.constants, other.as_ref(), rng),
+            2 => mutate_function_entry(&mut p, rng),
+            3 => mutate_metadata(&mut p, rng),
+            _ => mutate_vm_function(&mut p, rng),
         }
     }
     if let Ok(bytes) = postcard::to_allocvec(&p) {
@@ -54,18 +54,19 @@ fn program(sections: &mut Sections, others: Option<&Sections>, rng: &mut Rng) {
     }
 }
 
-fn constant(constants: &mut Vec<Const>, other: Option<&Program>, rng: &mut Rng) {
+/// Adds or mutates a constant.
+fn mutate_constant(constants: &mut Vec<Const>, other: Option<&Program>, rng: &mut Rng) {
     if let Some(other) = other.filter(|o| !o.constants.is_empty() && rng.one_in(4)) {
         constants.push(rng.pick(&other.constants).clone());
     }
     if constants.is_empty() {
-        constants.push(Const::Int(rng.hostile(0)));
+        constants.push(Const::Int(rng.boundary_value(0)));
     }
     let at = rng.below(constants.len());
     if rng.one_in(4) {
         constants[at] = match rng.below(7) {
-            0 => Const::Shape((0..rng.below(5)).map(|_| rng.hostile(2)).collect()),
-            1 => Const::Int(rng.hostile(0)),
+            0 => Const::Shape((0..rng.below(5)).map(|_| rng.boundary_value(2)).collect()),
+            1 => Const::Int(rng.boundary_value(0)),
             2 => Const::Float(*rng.pick(&[0.0, -1.0, 1e300, f64::NAN])),
             3 => Const::Bool(rng.one_in(2)),
             4 => Const::Str(rng.pick(&["", "float32", "{}", "{9}", "\t\n", "global"]).to_string()),
@@ -77,29 +78,29 @@ fn constant(constants: &mut Vec<Const>, other: Option<&Program>, rng: &mut Rng) 
     match &mut constants[at] {
         Const::Tensor { dtype, shape, offset } => match rng.below(4) {
             0 => *dtype = rng.below(18) as u8,
-            1 => *offset = rng.hostile(*offset as i64) as u64,
+            1 => *offset = rng.boundary_value(*offset as i64) as u64,
             2 if !shape.is_empty() => {
                 let d = rng.below(shape.len());
-                shape[d] = rng.hostile(shape[d]);
+                shape[d] = rng.boundary_value(shape[d]);
             }
             _ => shape.insert(0, rng.between(0, 2)),
         },
         Const::Shape(shape) if !shape.is_empty() && !rng.one_in(4) => {
             let d = rng.below(shape.len());
-            shape[d] = rng.hostile(shape[d]);
+            shape[d] = rng.boundary_value(shape[d]);
         }
-        Const::Shape(shape) => shape.push(rng.hostile(1)),
-        Const::Int(value) => *value = rng.hostile(*value),
+        Const::Shape(shape) => shape.push(rng.boundary_value(1)),
+        Const::Int(value) => *value = rng.boundary_value(*value),
         Const::Str(text) => {
-            *text = String::from_utf8_lossy(&damage(text.as_bytes(), b"{n}", rng)).into()
+            *text = String::from_utf8_lossy(&mutate_bytes(text.as_bytes(), b"{n}", rng)).into()
         }
         Const::DType(dtype) => *dtype = rng.below(18) as u8,
         _ => {}
     }
 }
 
-/// Mutates an entry of the function table.
-fn callee(p: &mut Program, rng: &mut Rng) {
+/// Adds or mutates an entry of the function table.
+fn mutate_function_entry(p: &mut Program, rng: &mut Rng) {
     if rng.one_in(3) {
         let name = rng.pick(pliant_exec::BUILTINS).name;
         p.funcs.push(Func::Packed(name.into()));
@@ -131,35 +132,37 @@ fn callee(p: &mut Program, rng: &mut Rng) {
     }
 }
 
-fn metadata(p: &mut Program, rng: &mut Rng) {
+fn mutate_metadata(p: &mut Program, rng: &mut Rng) {
     let mode = *rng.pick(&["compiled", "bytecode", "none"]);
     p.metadata.retain(|(key, _)| key != "exec_mode");
     p.metadata.push(("exec_mode".into(), mode.into()));
     if rng.one_in(4) {
         for (_, text) in &mut p.metadata {
-            *text = String::from_utf8_lossy(&damage(text.as_bytes(), b"0", rng)).into();
+            *text = String::from_utf8_lossy(&mutate_bytes(text.as_bytes(), b"0", rng)).into();
         }
     }
 }
 
 /// An instruction with the operands of its call.
-type Line = (Op, Vec<u64>);
+type Instruction = (Op, Vec<u64>);
 
-fn lines(vm: &Vm) -> Vec<Line> {
-    let of = |op: &Op| match *op {
+/// The instructions of a function.
+fn instructions(vm: &Vm) -> Vec<Instruction> {
+    let call_args = |op: &Op| match *op {
         Op::Call { args_start, args_len, .. } => {
             let (start, len) = (args_start as usize, args_len as usize);
             vm.args.get(start..start.saturating_add(len)).unwrap_or(&[]).to_vec()
         }
         _ => Vec::new(),
     };
-    vm.instrs.iter().map(|op| (*op, of(op))).collect()
+    vm.instrs.iter().map(|op| (*op, call_args(op))).collect()
 }
 
-fn lay_out(vm: &mut Vm, lines: Vec<Line>) {
+/// Replaces the instructions of a function.
+fn set_instructions(vm: &mut Vm, instructions: Vec<Instruction>) {
     vm.instrs.clear();
     vm.args.clear();
-    for (op, args) in lines {
+    for (op, args) in instructions {
         let start = vm.args.len() as u32;
         vm.instrs.push(match op {
             Op::Call { func, dst, .. } => {
@@ -171,31 +174,33 @@ fn lay_out(vm: &mut Vm, lines: Vec<Line>) {
     }
 }
 
-/// A random operand: a register, an integer, a constant or a function, mostly an existing one.
-fn operand((regs, constants, funcs): (u32, usize, usize), rng: &mut Rng) -> u64 {
-    let slack = usize::from(rng.one_in(16));
+/// A random operand: a register, an integer, a constant or a function. Indices are rarely out of range.
+fn random_operand((regs, constants, funcs): (u32, usize, usize), rng: &mut Rng) -> u64 {
+    let out_of_range = usize::from(rng.one_in(16));
     let (kind, payload) = match rng.below(8) {
-        0..4 => (0, rng.below(regs as usize + slack) as u64),
+        0..4 => (0, rng.below(regs as usize + out_of_range) as u64),
         4 | 5 => {
-            let value = if rng.one_in(2) { rng.between(-1, 4) } else { rng.hostile(1) };
+            let value = if rng.one_in(2) { rng.between(-1, 4) } else { rng.boundary_value(1) };
             (1, value as u64 & ((1 << PAYLOAD_BITS) - 1))
         }
-        6 => (2, rng.below(constants + slack) as u64),
-        _ => (3, rng.below(funcs + slack) as u64),
+        6 => (2, rng.below(constants + out_of_range) as u64),
+        _ => (3, rng.below(funcs + out_of_range) as u64),
     };
     kind << PAYLOAD_BITS | payload
 }
 
-fn function(p: &mut Program, rng: &mut Rng) {
+/// Mutates the instructions, the parameters, the number of registers or the source lines of a bytecode function.
+fn mutate_vm_function(p: &mut Program, rng: &mut Rng) {
     let (constants, funcs) = (p.constants.len(), p.funcs.len());
-    let which: Vec<usize> = (0..funcs).filter(|&i| matches!(p.funcs[i], Func::Vm(_))).collect();
-    if which.is_empty() {
+    let vm_functions: Vec<usize> =
+        (0..funcs).filter(|&i| matches!(p.funcs[i], Func::Vm(_))).collect();
+    if vm_functions.is_empty() {
         return;
     }
-    let at = *rng.pick(&which);
+    let at = *rng.pick(&vm_functions);
     let Func::Vm(vm) = &mut p.funcs[at] else { return };
     let counts = (vm.num_regs, constants, funcs);
-    let mut body = lines(vm);
+    let mut body = instructions(vm);
     if body.is_empty() {
         return;
     }
@@ -204,8 +209,8 @@ fn function(p: &mut Program, rng: &mut Rng) {
     match rng.below(14) {
         0 => drop(body.remove(at)),
         1 => {
-            let line = body[at].clone();
-            body.insert(rng.below(body.len()), line);
+            let instruction = body[at].clone();
+            body.insert(rng.below(body.len()), instruction);
         }
         2 => {
             let to = rng.below(body.len());
@@ -219,27 +224,27 @@ fn function(p: &mut Program, rng: &mut Rng) {
         5 => body.insert(at, (Op::Ret(register(rng)), Vec::new())),
         6 => {
             let func = rng.below(funcs) as u32;
-            let args = (0..rng.below(6)).map(|_| operand(counts, rng)).collect();
+            let args = (0..rng.below(6)).map(|_| random_operand(counts, rng)).collect();
             let dst = if rng.one_in(3) { u32::MAX } else { register(rng) };
             body.insert(at, (Op::Call { func, args_start: 0, args_len: 0, dst }, args));
         }
-        7 => vm.num_regs = rng.hostile(vm.num_regs.into()) as u32,
+        7 => vm.num_regs = rng.boundary_value(vm.num_regs.into()) as u32,
         8 if rng.one_in(2) => drop(vm.params.pop()),
         8 => vm.params.push(("more".into(), String::new())),
         9 => vm.lines.push((rng.below(body.len()) as u32, rng.below(3) as u32, 1, 2)),
-        _ => line(&mut body[at], counts, rng),
+        _ => mutate_instruction(&mut body[at], counts, rng),
     }
-    lay_out(vm, body);
+    set_instructions(vm, body);
 }
 
 /// Mutates one field of an instruction.
-fn line((op, args): &mut Line, counts: (u32, usize, usize), rng: &mut Rng) {
+fn mutate_instruction((op, args): &mut Instruction, counts: (u32, usize, usize), rng: &mut Rng) {
     let register = |rng: &mut Rng| rng.below(counts.0 as usize) as u32;
     match op {
         Op::Call { func, dst, .. } => match rng.below(8) {
             0 => *func = rng.below(counts.2) as u32,
             1 => *dst = if rng.one_in(3) { u32::MAX } else { register(rng) },
-            2 => args.push(operand(counts, rng)),
+            2 => args.push(random_operand(counts, rng)),
             3 => drop(args.pop()),
             4 if args.len() > 1 => {
                 let (a, b) = (rng.below(args.len()), rng.below(args.len()));
@@ -247,15 +252,15 @@ fn line((op, args): &mut Line, counts: (u32, usize, usize), rng: &mut Rng) {
             }
             _ if args.is_empty() => {}
             5 => {
-                // Only the payload: another register, number or constant.
+                // Mutates only the payload: another register, number, constant or function.
                 let a = rng.below(args.len());
                 let payload = args[a] & ((1 << PAYLOAD_BITS) - 1);
-                let new = rng.hostile(payload as i64) as u64 & ((1 << PAYLOAD_BITS) - 1);
+                let new = rng.boundary_value(payload as i64) as u64 & ((1 << PAYLOAD_BITS) - 1);
                 args[a] = args[a] >> PAYLOAD_BITS << PAYLOAD_BITS | new;
             }
             _ => {
                 let a = rng.below(args.len());
-                args[a] = operand(counts, rng);
+                args[a] = random_operand(counts, rng);
             }
         },
         Op::Ret(reg) => *reg = register(rng),

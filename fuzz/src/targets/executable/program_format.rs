@@ -1,4 +1,4 @@
-//! A copy of the types of `pliant_exec`'s program section, which are private. The test of this target fails if they
+//! A copy of the private types of `pliant_exec`'s program section. A test of the target `executable` fails if they
 //! differ.
 
 use serde::{Deserialize, Serialize};

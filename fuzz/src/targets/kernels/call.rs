@@ -16,7 +16,7 @@ use pliant_tensor::{DLDataType, DLDevice};
 use super::super::guarded_memory::Guarded;
 use super::record::{Arg, Mode, Record};
 
-/// The script of a module whose function makes the call.
+/// The script of a module with a loop function that makes the call.
 pub fn script(record: &Record) -> String {
     let ints = record.args.iter().filter(|a| !matches!(a, Arg::Float(_))).count();
     let floats = record.args.len() - ints;
@@ -47,7 +47,7 @@ pub fn script(record: &Record) -> String {
         };
         let text = match *arg {
             Arg::Int(value) => number(value, &mut int),
-            Arg::At(offset) => {
+            Arg::Address(offset) => {
                 buffer += 1;
                 format!("T.address_of(x{}[{}])", buffer - 1, number(offset, &mut int))
             }
@@ -78,22 +78,24 @@ fn compile(text: &str) -> Option<Compiled> {
     CraneliftBackend::new().compile(&sources, &CodegenOptions::default()).ok().map(Compiled)
 }
 
-/// The compiled function of a call; cached if the script does not contain the numbers of the call.
-pub fn compiled(record: &Record) -> Option<Rc<Compiled>> {
-    type Kept = HashMap<(String, bool), Rc<Compiled>>;
+/// The compiled function of a call; `None` if it does not compile. It is cached, unless its script contains the numbers of
+/// the call.
+pub fn compiled_function(record: &Record) -> Option<Rc<Compiled>> {
+    type FunctionCache = HashMap<(String, bool), Rc<Compiled>>;
     thread_local! {
-        static KEPT: RefCell<Kept> = RefCell::default();
+        static CACHE: RefCell<FunctionCache> = RefCell::default();
     }
     if record.mode == Mode::Literal {
         return compile(&script(record)).map(Rc::new);
     }
     let key = (record.kernel.clone(), record.mode == Mode::Loaded);
-    if let Some(found) = KEPT.with_borrow(|kept| kept.get(&key).cloned()) {
-        return Some(found);
+    if let Some(cached) = CACHE.with_borrow(|cache| cache.get(&key).cloned()) {
+        return Some(cached);
     }
-    let made = Rc::new(compile(&script(record)).expect("the script of a kernel's call compiles"));
-    KEPT.with_borrow_mut(|kept| kept.insert(key, made.clone()));
-    Some(made)
+    let compiled_call =
+        Rc::new(compile(&script(record)).expect("the script of a kernel's call compiles"));
+    CACHE.with_borrow_mut(|cache| cache.insert(key, compiled_call.clone()));
+    Some(compiled_call)
 }
 
 /// A tensor argument of rank 1.
@@ -119,10 +121,10 @@ impl Vector {
     }
 }
 
-/// Guard bytes on both sides of a buffer, so many that far-off sizes and indices are detected too.
-const MARGIN: usize = 16 << 20;
+/// The number of guard bytes on both sides of a buffer. It is large, so that far-off accesses are detected too.
+const GUARD_BYTES: usize = 16 << 20;
 
-/// The memory of a call's buffers.
+/// The memory of a call's buffers, and its numbers.
 pub struct Operands {
     types: Vec<DType>,
     memory: Vec<Guarded>,
@@ -136,9 +138,10 @@ impl Operands {
     pub fn new(record: &Record, most: usize) -> Operands {
         let types: Vec<DType> =
             record.types().iter().map(|t| t.parse().expect("a data type")).collect();
-        let memory = types.iter().map(|t| Guarded::with_margin(most * t.size(), MARGIN)).collect();
+        let memory =
+            types.iter().map(|t| Guarded::with_margin(most * t.size(), GUARD_BYTES)).collect();
         let number = |arg: &Arg| match *arg {
-            Arg::Int(n) | Arg::At(n) => Some(n),
+            Arg::Int(n) | Arg::Address(n) => Some(n),
             Arg::Float(_) => None,
         };
         let float = |arg: &Arg| if let Arg::Float(x) = *arg { Some(x) } else { None };
@@ -154,11 +157,11 @@ impl Operands {
         self.numbers.as_mut()
     }
 
-    /// Calls the function on buffers of these sizes, which end at a guard region or begin after one. Returns its
-    /// status.
+    /// Calls the function on buffers of these sizes, which end at a guard region if `at_end` and otherwise start after one.
+    /// Returns its status.
     ///
     /// # Panics
-    /// The bytes around a buffer were written.
+    /// If bytes around a buffer were written.
     pub fn call(
         &mut self,
         compiled: &Compiled,
@@ -180,13 +183,13 @@ impl Operands {
         vectors.push(vector(DType::Float64, floats, self.floats.as_mut_ptr().cast()));
         for ((memory, &dtype), &len) in self.memory.iter_mut().zip(&self.types).zip(sizes) {
             memory.place(len * dtype.size(), at_end);
-            fill(memory, dtype);
+            fill_memory(memory, dtype);
             vectors.push(vector(dtype, len, memory.as_ptr()));
         }
         let tensors: Vec<DLTensor> = vectors.iter_mut().map(Vector::dl).collect();
         words.extend(tensors.iter().map(|t| &raw const *t as u64));
         let kernel = compiled.0.get("call").expect("it was compiled under this name");
-        // SAFETY: the words are what the signature asks for, and the memory outlives the call.
+        // SAFETY: the words match the signature, and the memory outlives the call.
         let status = unsafe { (kernel.entry)(words.as_ptr(), runtime) };
         for (k, memory) in self.memory.iter().enumerate() {
             assert!(memory.is_intact(), "bytes around buffer {k} were written");
@@ -195,49 +198,49 @@ impl Operands {
     }
 }
 
-/// Fills the first elements with small integers, which are valid lengths, and makes all bools valid.
-fn fill(memory: &mut Guarded, dtype: DType) {
-    let step = |i: usize| (i * 7 + i / 5) % 3;
+/// Sets the first elements to small integers, which are valid lengths, and makes all bools valid.
+fn fill_memory(memory: &mut Guarded, dtype: DType) {
+    let small_integer = |i: usize| (i * 7 + i / 5) % 3;
     match dtype {
         DType::Int64 => {
             let values = memory.as_mut::<i64>().iter_mut().take(64);
-            values.enumerate().for_each(|(i, v)| *v = step(i) as i64);
+            values.enumerate().for_each(|(i, v)| *v = small_integer(i) as i64);
         }
         DType::Int32 => {
             let values = memory.as_mut::<i32>().iter_mut().take(1024);
-            values.enumerate().for_each(|(i, v)| *v = step(i) as i32);
+            values.enumerate().for_each(|(i, v)| *v = small_integer(i) as i32);
         }
         DType::Bool => memory.as_mut::<u8>().iter_mut().for_each(|v| *v &= 1),
         DType::Float32 => {
             let values = memory.as_mut::<f32>().iter_mut().take(4096);
-            values.enumerate().for_each(|(i, v)| *v = step(i) as f32 - 1.0);
+            values.enumerate().for_each(|(i, v)| *v = small_integer(i) as f32 - 1.0);
         }
         _ => {}
     }
 }
 
-/// Scratch memory that ends at a guard page; the cache line in front of it holds its owner.
+/// Allocates workspace memory that ends at a guard page. The cache line before it contains its [`Guarded`].
 unsafe extern "C" fn alloc(bytes: u64) -> *mut c_void {
-    const LINE: usize = 64;
+    const CACHE_LINE: usize = 64;
     let Some(wanted) = usize::try_from(bytes).ok().filter(|&n| n <= 256 << 20) else {
         return std::ptr::null_mut();
     };
-    let size = wanted.next_multiple_of(LINE) + LINE;
+    let size = wanted.next_multiple_of(CACHE_LINE) + CACHE_LINE;
     let guarded = Guarded::new(size);
     let start = guarded.as_ptr();
-    // SAFETY: the line before the memory has room for its owner.
+    // SAFETY: the cache line before the workspace is large enough for the value.
     unsafe { start.cast::<Guarded>().write(guarded) };
-    start.wrapping_add(LINE).cast()
+    start.wrapping_add(CACHE_LINE).cast()
 }
 
 unsafe extern "C" fn free(block: *mut c_void) {
     if !block.is_null() {
-        // SAFETY: the pointer came from `alloc`, so its owner is in the cache line in front of it; it is read once.
+        // SAFETY: the pointer came from `alloc`, so its `Guarded` is in the cache line before it, and is read only once.
         drop(unsafe { block.cast::<u8>().sub(64).cast::<Guarded>().read() });
     }
 }
 
-/// A runtime whose scratch memory is guarded.
+/// A serial runtime with guarded workspace memory.
 pub fn runtime() -> KernelRuntime {
     KernelRuntime { alloc_workspace: alloc, free_workspace: free, ..KernelRuntime::serial() }
 }

@@ -1,5 +1,6 @@
-//! Library kernels with hostile arguments: a compiled loop function calls each symbol that scripts may call with
-//! addresses, on buffers between guard pages. The bounds checks must reject every call that would leave a buffer.
+//! The target for library kernels: a compiled loop function calls a symbol that takes addresses, with valid and invalid
+//! arguments and with buffers between guard pages. The bounds checks must reject every call that would access memory
+//! outside a buffer.
 
 mod call;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -16,15 +17,15 @@ use pliant_kernels::extern_fns;
 use pliant_pool::Team;
 
 use super::rng::Rng;
-use call::{Compiled, Operands, compiled, runtime};
-use record::{Arg, MOST, Record, pointers};
+use call::{Compiled, Operands, compiled_function, runtime};
+use record::{Arg, MAX_ELEMENTS, Record, pointer_types};
 
 /// The names of the kernels under test.
 pub fn names() -> Vec<&'static str> {
-    extern_fns().iter().filter(|f| pointers(f).is_some()).map(|f| f.name).collect()
+    extern_fns().iter().filter(|f| pointer_types(f).is_some()).map(|f| f.name).collect()
 }
 
-/// Another call: mostly of a random kernel, with valid arguments except for up to four hostile ones.
+/// Another call, mostly of a random kernel. Up to four of its arguments are boundary values, the others are valid.
 pub fn mutate(input: &[u8], _: &[u8], rng: &mut Rng) -> Vec<u8> {
     let old = std::str::from_utf8(input).ok().and_then(Record::parse);
     let mut record = match old {
@@ -38,7 +39,7 @@ pub fn mutate(input: &[u8], _: &[u8], rng: &mut Rng) -> Vec<u8> {
     for _ in 0..rng.below(5) {
         let at = rng.below(record.args.len());
         match &mut record.args[at] {
-            Arg::Int(n) | Arg::At(n) => *n = rng.hostile(*n),
+            Arg::Int(n) | Arg::Address(n) => *n = rng.boundary_value(*n),
             Arg::Float(x) => *x = *rng.pick(&[0.0, -1.0, 1e300, f64::NAN, f64::INFINITY]),
         }
     }
@@ -52,18 +53,18 @@ pub fn mutate(input: &[u8], _: &[u8], rng: &mut Rng) -> Vec<u8> {
 /// Calls with valid arguments, one for each kernel.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut rng = Rng::new(1);
-    let made = |name: &&str| valid::record(name, &mut rng).to_string().into_bytes();
-    names().iter().map(made).collect()
+    let line = |name: &&str| valid::record(name, &mut rng).to_string().into_bytes();
+    names().iter().map(line).collect()
 }
 
-/// The tick at which the current call must stop; 0 without a call.
+/// The tick at which the current call is interrupted; 0 if there is no call.
 static STOP_AT: AtomicU64 = AtomicU64::new(0);
 static STOP: AtomicBool = AtomicBool::new(false);
 static TICKS: AtomicU64 = AtomicU64::new(1);
-/// Ticks of 20 milliseconds that a call may take.
-const MOST_TICKS: u64 = 25;
+/// Maximum time of a call, in ticks of 20 milliseconds.
+const MAX_TICKS: u64 = 25;
 
-/// Starts a thread that interrupts long calls: huge sizes with strides of 0 are valid.
+/// Starts a thread that interrupts long calls, since huge sizes with strides of 0 are valid.
 fn start_clock() {
     static CLOCK: OnceLock<()> = OnceLock::new();
     CLOCK.get_or_init(|| {
@@ -83,12 +84,12 @@ fn team() -> &'static Team {
     TEAM.get_or_init(|| Team::new(2))
 }
 
-/// Makes the call that a line describes; returns whether it succeeds.
+/// Makes the call that a line describes. Returns whether it succeeds.
 pub fn run(input: &[u8]) -> bool {
     let Some(record) = std::str::from_utf8(input).ok().and_then(|t| Record::parse(t.trim())) else {
         return false;
     };
-    let Some(function) = compiled(&record) else { return false };
+    let Some(function) = compiled_function(&record) else { return false };
     start_clock();
     let mut runtime = runtime();
     runtime.interrupt = &raw const STOP;
@@ -101,7 +102,8 @@ pub fn run(input: &[u8]) -> bool {
         Some(sizes) => {
             let most = sizes.iter().copied().max().unwrap_or(0);
             let mut operands = Operands::new(&record, most);
-            let [end, start] = [true, false].map(|at_end| call.make(&mut operands, sizes, at_end));
+            let [end, start] =
+                [true, false].map(|at_end| call.call_kernel(&mut operands, sizes, at_end));
             end && start
         }
         None => call.shrink(),
@@ -115,45 +117,50 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Makes the call; returns whether it succeeds.
-    fn make(&self, operands: &mut Operands, sizes: &[usize], at_end: bool) -> bool {
+    /// Calls the kernel with buffers of these sizes. Returns whether the call succeeds.
+    fn call_kernel(&self, operands: &mut Operands, sizes: &[usize], at_end: bool) -> bool {
         STOP.store(false, Ordering::Relaxed);
-        STOP_AT.store(TICKS.load(Ordering::Relaxed) + MOST_TICKS, Ordering::Relaxed);
+        STOP_AT.store(TICKS.load(Ordering::Relaxed) + MAX_TICKS, Ordering::Relaxed);
         let status = operands.call(self.function, self.record.mode, sizes, at_end, self.runtime);
         STOP_AT.store(0, Ordering::Relaxed);
         status == STATUS_OK
     }
 
-    /// Finds the smallest buffers that the checks accept, one after the other, and repeats the call at the start of
-    /// guarded memory; returns whether it succeeds. A call that leaves them crashes.
+    /// Finds the smallest buffers that the checks accept, and repeats the call with them at the start of guarded memory.
+    /// Returns whether it succeeds. An access outside the buffers crashes.
     fn shrink(&self) -> bool {
-        self.smallest().is_some_and(|(mut operands, sizes)| self.make(&mut operands, &sizes, false))
+        self.smallest()
+            .is_some_and(|(mut operands, sizes)| self.call_kernel(&mut operands, &sizes, false))
     }
 
-    /// The smallest accepted sizes, with memory for the largest ones.
+    /// The smallest sizes that the checks accept, found for one buffer after the other, with memory for the largest sizes;
+    /// `None` if these are rejected too.
     fn smallest(&self) -> Option<(Operands, Vec<usize>)> {
         let count = self.record.types().len();
-        let mut sizes = vec![MOST; count];
-        let mut operands = Operands::new(self.record, MOST);
-        if !self.make(&mut operands, &sizes, true) {
+        let mut sizes = vec![MAX_ELEMENTS; count];
+        let mut operands = Operands::new(self.record, MAX_ELEMENTS);
+        if !self.call_kernel(&mut operands, &sizes, true) {
             return None;
         }
         for k in 0..count {
-            let (mut refused, mut taken) = (None, sizes[k]);
-            while refused.map_or(taken > 0, |r: usize| taken - r > 1) {
-                // Most buffers are small.
-                let low = refused.unwrap_or(0);
-                let middle =
-                    if taken > 1024 && low < 64 { low.max(1) * 16 } else { (low + taken) / 2 };
-                let middle = middle.clamp(low + usize::from(refused.is_some()), taken - 1);
-                sizes[k] = middle;
-                if self.make(&mut operands, &sizes, true) {
-                    taken = middle;
+            let (mut rejected, mut accepted) = (None, sizes[k]);
+            while rejected.map_or(accepted > 0, |r: usize| accepted - r > 1) {
+                // The search starts with small sizes, since most buffers are small.
+                let low = rejected.unwrap_or(0);
+                let middle = if accepted > 1024 && low < 64 {
+                    low.max(1) * 16
                 } else {
-                    refused = Some(middle);
+                    (low + accepted) / 2
+                };
+                let middle = middle.clamp(low + usize::from(rejected.is_some()), accepted - 1);
+                sizes[k] = middle;
+                if self.call_kernel(&mut operands, &sizes, true) {
+                    accepted = middle;
+                } else {
+                    rejected = Some(middle);
                 }
             }
-            sizes[k] = taken;
+            sizes[k] = accepted;
         }
         Some((operands, sizes))
     }
@@ -180,7 +187,7 @@ mod tests {
     fn the_smallest_buffers_are_exactly_those_that_the_call_accesses() {
         let line = "pliant_vec_exp_f32 loaded @1 @0 7";
         let record = Record::parse(line).expect("a call");
-        let (function, runtime) = (compiled(&record).expect("it compiles"), runtime());
+        let (function, runtime) = (compiled_function(&record).expect("it compiles"), runtime());
         let call = Call { record: &record, function: &function, runtime: &runtime };
         assert_eq!(call.smallest().expect("it succeeds").1, [8, 7]);
     }
@@ -192,12 +199,12 @@ mod tests {
             let runs = (0..40).filter(|_| {
                 let mut record = valid::record(name, &mut rng);
                 record.mode = Mode::Loaded;
-                let Some(function) = compiled(&record) else { return false };
+                let Some(function) = compiled_function(&record) else { return false };
                 let runtime = runtime();
                 let call = Call { record: &record, function: &function, runtime: &runtime };
-                call.make(
-                    &mut Operands::new(&record, MOST),
-                    &vec![MOST; record.types().len()],
+                call.call_kernel(
+                    &mut Operands::new(&record, MAX_ELEMENTS),
+                    &vec![MAX_ELEMENTS; record.types().len()],
                     true,
                 )
             });

@@ -1,7 +1,7 @@
 //! A call of a library kernel as one line of text: `NAME MODE ARGUMENTS... [: SIZES...]`.
 //!
 //! An argument is an integer, a float (`0.5f`) or an address (`@OFFSET`, in elements from the start of the buffer).
-//! Sizes are the element counts of the buffers, one for each address; without them the target finds the smallest
+//! Sizes are the numbers of elements of the buffers, one for each address. Without them, the target finds the smallest
 //! buffers that the checks accept.
 
 use std::fmt;
@@ -13,25 +13,25 @@ use pliant_kernels::{ExternFn, ExternTy, extern_fn};
 pub enum Arg {
     Int(i64),
     Float(f64),
-    /// The address of an element.
-    At(i64),
+    /// The address of the element at this offset of the next buffer.
+    Address(i64),
 }
 
-/// How the loop function gets the arguments of the kernel.
+/// How the loop function receives the integers of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// From memory, so that any 64-bit number is possible.
+    /// It loads them from memory, so that they may be any 64-bit integers.
     Loaded,
-    /// As parameters, whose range is checked on entry.
+    /// They are parameters, whose ranges are checked on entry.
     Params,
-    /// As constants, about which bounds are proved.
+    /// They are constants, whose bounds the compiler can prove.
     Literal,
 }
 
 const MODES: [(Mode, &str); 3] =
     [(Mode::Loaded, "loaded"), (Mode::Params, "params"), (Mode::Literal, "literal")];
 
-/// A call.
+/// The description of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     pub kernel: String,
@@ -41,10 +41,10 @@ pub struct Record {
 }
 
 /// Maximum number of elements of a buffer.
-pub const MOST: usize = 1 << 16;
+pub const MAX_ELEMENTS: usize = 1 << 16;
 
 /// The element types of the pointer arguments of a kernel; `None` if scripts may not call it or it takes no pointer.
-pub fn pointers(function: &ExternFn) -> Option<Vec<&'static str>> {
+pub fn pointer_types(function: &ExternFn) -> Option<Vec<&'static str>> {
     if !function.from_script() || !function.params.contains(&ExternTy::Ptr) {
         return None;
     }
@@ -67,7 +67,7 @@ pub fn pointers(function: &ExternFn) -> Option<Vec<&'static str>> {
 }
 
 impl Record {
-    /// Parses a line; `None` if it is malformed or does not fit the kernel's signature.
+    /// Parses a line; `None` if it is malformed or does not match the kernel's signature.
     pub fn parse(line: &str) -> Option<Record> {
         let (call, sizes) = match line.split_once(':') {
             Some((call, sizes)) => (call, Some(sizes)),
@@ -76,11 +76,11 @@ impl Record {
         let mut words = call.split_whitespace();
         let kernel = words.next()?.to_string();
         let function = extern_fn(&kernel)?;
-        let count = pointers(function)?.len();
+        let count = pointer_types(function)?.len();
         let mode = words.next()?;
         let mode = MODES.iter().find(|(_, name)| *name == mode)?.0;
         let argument = |word: &str| match (word.strip_prefix('@'), word.strip_suffix('f')) {
-            (Some(offset), _) => offset.parse().ok().map(Arg::At),
+            (Some(offset), _) => offset.parse().ok().map(Arg::Address),
             (_, Some(float)) => float.parse().ok().map(Arg::Float),
             _ => word.parse().ok().map(Arg::Int),
         };
@@ -90,13 +90,13 @@ impl Record {
                 (arg, ty),
                 (Arg::Int(_), ExternTy::I64)
                     | (Arg::Float(_), ExternTy::F64)
-                    | (Arg::At(_), ExternTy::Ptr)
+                    | (Arg::Address(_), ExternTy::Ptr)
             )
         };
         if args.len() != function.params.len() || !args.iter().zip(function.params).all(fits) {
             return None;
         }
-        let size = |word: &str| word.parse().ok().filter(|&n| n <= MOST);
+        let size = |word: &str| word.parse().ok().filter(|&n| n <= MAX_ELEMENTS);
         let sizes = match sizes {
             Some(list) => Some(list.split_whitespace().map(size).collect::<Option<Vec<usize>>>()?),
             None => None,
@@ -109,7 +109,7 @@ impl Record {
 
     /// The element types of the pointer arguments.
     pub fn types(&self) -> Vec<&'static str> {
-        extern_fn(&self.kernel).and_then(pointers).unwrap_or_default()
+        extern_fn(&self.kernel).and_then(pointer_types).unwrap_or_default()
     }
 }
 
@@ -121,7 +121,7 @@ impl fmt::Display for Record {
             match arg {
                 Arg::Int(n) => write!(f, " {n}")?,
                 Arg::Float(x) => write!(f, " {x:?}f")?,
-                Arg::At(offset) => write!(f, " @{offset}")?,
+                Arg::Address(offset) => write!(f, " @{offset}")?,
             }
         }
         if let Some(sizes) = &self.sizes {

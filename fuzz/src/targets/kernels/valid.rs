@@ -1,18 +1,18 @@
-//! Valid arguments for each kernel, from which hostile ones are derived.
+//! Generates valid arguments for each kernel.
 
 use pliant_kernels::{ExternTy, extern_fn};
 
 use super::super::rng::Rng;
 use super::record::{Arg, Mode, Record};
 
-/// Integers and floats in order, without the addresses.
+/// The integers and floats of a call in order, without the addresses.
 #[derive(Default)]
 struct Numbers {
     ints: Vec<i64>,
     floats: Vec<f64>,
 }
 
-/// A call of a kernel with consistent arguments.
+/// A random call of a kernel with valid arguments.
 pub fn record(kernel: &str, rng: &mut Rng) -> Record {
     let numbers = numbers(rng);
     let params = extern_fn(kernel).map_or(&[][..], |f| f.params);
@@ -20,7 +20,7 @@ pub fn record(kernel: &str, rng: &mut Rng) -> Record {
     let args: Vec<Arg> = params
         .iter()
         .map(|ty| match ty {
-            ExternTy::Ptr => Arg::At(if rng.one_in(6) { rng.between(0, 5) } else { 0 }),
+            ExternTy::Ptr => Arg::Address(if rng.one_in(6) { rng.between(0, 5) } else { 0 }),
             ExternTy::I64 | ExternTy::I32 => {
                 Arg::Int(ints.next().expect("a number for each parameter"))
             }

@@ -1,4 +1,4 @@
-//! Scripts: parses and compiles text and runs it on small tensors.
+//! The target for scripts: parses and compiles text, and runs its functions on small inputs.
 
 mod mutate;
 
@@ -20,14 +20,14 @@ pub fn seeds(files: &[Vec<u8>]) -> Vec<Vec<u8>> {
     files.iter().filter_map(text).collect()
 }
 
-/// Compiles a script and runs its functions; returns whether it compiled and has any.
+/// Compiles a script and runs its functions. Returns whether it compiled and has any.
 pub fn run(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else { return false };
     let Ok(parsed) = pliant::parse("fuzz.py", script(text)) else { return false };
     match pliant::compile(parsed.module, &CompileOptions::default()) {
         Ok(compiled) => inputs::run_all(compiled, &mut Rng::new(input.len() as u64)),
         Err(error) => {
-            super::refused(&error);
+            super::assert_not_internal(&error);
             false
         }
     }

@@ -1,12 +1,12 @@
-//! Mutations of the tokens and lines of a script.
+//! Mutates the tokens, bracketed expressions and lines of a script.
 
 use std::ops::Range;
 
 use pliant_kernels::extern_fns;
 
-use super::super::rng::{Rng, damage};
+use super::super::rng::{Rng, mutate_bytes};
 
-/// Words that replace other words of a program.
+/// Words that replace other words of a script.
 const WORDS: &[&str] = &[
     "T.parallel",
     "T.serial",
@@ -100,15 +100,15 @@ const OPERATORS: &[&str] =
     &["+", "-", "*", "//", "%", "<", "<=", ">", ">=", "==", "!=", "/", "&", "|", "^", "<<", ">>"];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum TokenKind {
     Integer,
     Word,
     Text,
     Operator,
 }
 
-/// The tokens that may be replaced, by kind.
-fn tokens(text: &str) -> Vec<(Kind, Range<usize>)> {
+/// The ranges of the tokens that may be replaced, with their kinds.
+fn tokens(text: &str) -> Vec<(TokenKind, Range<usize>)> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
     let mut at = 0;
@@ -124,15 +124,15 @@ fn tokens(text: &str) -> Vec<(Kind, Range<usize>)> {
             b'0'..=b'9' => {
                 at = run(at, &|b| b.is_ascii_alphanumeric() || b == b'.');
                 let plain = bytes[start..at].iter().all(u8::is_ascii_digit);
-                plain.then_some(Kind::Integer)
+                plain.then_some(TokenKind::Integer)
             }
             b if b.is_ascii_alphabetic() || b == b'_' => {
                 at = run(at, &|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.');
-                Some(Kind::Word)
+                Some(TokenKind::Word)
             }
             b'"' => {
                 at = (run(at + 1, &|b| b != b'"' && b != b'\n') + 1).min(bytes.len());
-                Some(Kind::Text)
+                Some(TokenKind::Text)
             }
             b'#' => {
                 at = run(at, &|b| b != b'\n');
@@ -140,7 +140,7 @@ fn tokens(text: &str) -> Vec<(Kind, Range<usize>)> {
             }
             b if b"+-*/%<>=!&|^".contains(&b) => {
                 at = run(at, &|b| b"+-*/%<>=!&|^".contains(&b));
-                OPERATORS.contains(&&text[start..at]).then_some(Kind::Operator)
+                OPERATORS.contains(&&text[start..at]).then_some(TokenKind::Operator)
             }
             _ => {
                 at += 1;
@@ -154,49 +154,55 @@ fn tokens(text: &str) -> Vec<(Kind, Range<usize>)> {
     out
 }
 
-/// Makes one to five mutations of tokens, brackets or lines.
+/// Mutates tokens, bracketed expressions or lines, one to five times.
 pub fn mutate(input: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
     let text = match std::str::from_utf8(input) {
         Ok(text) if !rng.one_in(40) => text,
-        _ => return damage(input, other, rng),
+        _ => return mutate_bytes(input, other, rng),
     };
     let other = String::from_utf8_lossy(other);
     let mut text = text.to_string();
     for _ in 0..=rng.below(4) {
         match rng.below(8) {
-            0 => lines(&mut text, &other, rng),
-            1 => group(&mut text, &other, rng),
-            _ => token(&mut text, &other, rng),
+            0 => mutate_lines(&mut text, &other, rng),
+            1 => mutate_group(&mut text, &other, rng),
+            _ => mutate_token(&mut text, &other, rng),
         }
     }
     text.into_bytes()
 }
 
-fn token(text: &mut String, other: &str, rng: &mut Rng) {
+fn mutate_token(text: &mut String, other: &str, rng: &mut Rng) {
     let all = tokens(text);
-    let wanted = *rng.pick(&[Kind::Integer, Kind::Integer, Kind::Word, Kind::Text, Kind::Operator]);
+    let kind_to_replace = *rng.pick(&[
+        TokenKind::Integer,
+        TokenKind::Integer,
+        TokenKind::Word,
+        TokenKind::Text,
+        TokenKind::Operator,
+    ]);
     let of_kind: Vec<Range<usize>> =
-        all.iter().filter(|(kind, _)| *kind == wanted).map(|(_, at)| at.clone()).collect();
+        all.iter().filter(|(kind, _)| *kind == kind_to_replace).map(|(_, at)| at.clone()).collect();
     if of_kind.is_empty() {
         return;
     }
     let at = rng.pick(&of_kind).clone();
     let old = &text[at.clone()];
-    let same = |text: &str, rng: &mut Rng| {
+    let token_of_kind = |text: &str, rng: &mut Rng| {
         let all = tokens(text);
-        let list: Vec<_> = all.into_iter().filter(|(kind, _)| *kind == wanted).collect();
+        let list: Vec<_> = all.into_iter().filter(|(kind, _)| *kind == kind_to_replace).collect();
         if list.is_empty() { None } else { Some(text[rng.pick(&list).1.clone()].to_string()) }
     };
-    let new = match wanted {
-        _ if rng.one_in(3) => same(text, rng),
-        _ if rng.one_in(8) => same(other, rng),
-        Kind::Integer => Some(rng.hostile(old.parse().unwrap_or(0)).to_string()),
-        Kind::Word => Some(rng.pick(WORDS).to_string()),
-        Kind::Text if old.starts_with("\"pliant_") => {
+    let new = match kind_to_replace {
+        _ if rng.one_in(3) => token_of_kind(text, rng),
+        _ if rng.one_in(8) => token_of_kind(other, rng),
+        TokenKind::Integer => Some(rng.boundary_value(old.parse().unwrap_or(0)).to_string()),
+        TokenKind::Word => Some(rng.pick(WORDS).to_string()),
+        TokenKind::Text if old.starts_with("\"pliant_") => {
             Some(format!("\"{}\"", rng.pick(extern_fns()).name))
         }
-        Kind::Text => Some(format!("\"{}\"", rng.pick(DTYPES))),
-        Kind::Operator => Some(rng.pick(OPERATORS).to_string()),
+        TokenKind::Text => Some(format!("\"{}\"", rng.pick(DTYPES))),
+        TokenKind::Operator => Some(rng.pick(OPERATORS).to_string()),
     };
     if let Some(new) = new {
         text.replace_range(at, &new);
@@ -220,8 +226,8 @@ fn groups(text: &str) -> Vec<Range<usize>> {
     out
 }
 
-/// Replaces the text between two brackets by that between others, or by an operation on it.
-fn group(text: &mut String, other: &str, rng: &mut Rng) {
+/// Replaces the text between two brackets by the text between others, or by an operation on it.
+fn mutate_group(text: &mut String, other: &str, rng: &mut Rng) {
     let all = groups(text);
     if all.is_empty() {
         return;
@@ -230,7 +236,7 @@ fn group(text: &mut String, other: &str, rng: &mut Rng) {
     let from = if rng.one_in(3) { other } else { &*text };
     let others = groups(from);
     let new = match rng.below(4) {
-        0 => format!("{} {} {}", &text[at.clone()], rng.pick(OPERATORS), rng.hostile(1)),
+        0 => format!("{} {} {}", &text[at.clone()], rng.pick(OPERATORS), rng.boundary_value(1)),
         1 if !text[at.clone()].contains(',') => {
             format!("{} {} {}", &text[at.clone()], rng.pick(OPERATORS), &text[at.clone()])
         }
@@ -244,28 +250,28 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Removes, repeats or swaps lines, or inserts one of another script, always with lines of the same indentation.
-fn lines(text: &mut String, other: &str, rng: &mut Rng) {
+/// Removes, repeats or swaps lines, or inserts one of another script. Lines that are exchanged have the same indentation.
+fn mutate_lines(text: &mut String, other: &str, rng: &mut Rng) {
     let mut list: Vec<String> = text.lines().map(str::to_string).collect();
     if list.is_empty() {
         return;
     }
     let at = rng.below(list.len());
     let depth = indent(&list[at]);
-    let like = |list: &[String], rng: &mut Rng| {
+    let line_with_indent = |list: &[String], rng: &mut Rng| {
         let same: Vec<&String> = list.iter().filter(|l| indent(l) == depth).collect();
         if same.is_empty() { None } else { Some((*rng.pick(&same)).clone()) }
     };
     match rng.below(4) {
         0 => drop(list.remove(at)),
         1 => {
-            if let Some(line) = like(&list, rng) {
+            if let Some(line) = line_with_indent(&list, rng) {
                 list.insert(at, line);
             }
         }
         2 => {
             let theirs: Vec<String> = other.lines().map(str::to_string).collect();
-            if let Some(line) = like(&theirs, rng) {
+            if let Some(line) = line_with_indent(&theirs, rng) {
                 list.insert(at, line);
             }
         }
@@ -287,9 +293,9 @@ mod tests {
     #[test]
     fn tokens_are_found_by_kind() {
         let text = "x[i] = T.exp(\"a b\") + 12 # 3";
-        let found: Vec<(Kind, &str)> =
+        let found: Vec<(TokenKind, &str)> =
             tokens(text).into_iter().map(|(kind, at)| (kind, &text[at])).collect();
-        use Kind::{Integer, Operator, Text, Word};
+        use TokenKind::{Integer, Operator, Text, Word};
         let expected = [
             (Word, "x"),
             (Word, "i"),

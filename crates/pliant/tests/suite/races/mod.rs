@@ -120,8 +120,8 @@ fn race(case: &Case) {
         if let Some(valid) = input.valid {
             let size = input.dtype.size();
             for i in 0..tensor.numel() {
-                let (at, right) = (data.wrapping_add(i * size), valid.of(i));
-                values.push(ChangingValue { at, size, right, wrong: OUT_OF_RANGE });
+                let (at, valid) = (data.wrapping_add(i * size), valid.of(i));
+                values.push(ChangingValue { at, size, valid, invalid: OUT_OF_RANGE });
             }
         }
         args.push(Value::Tensor(tensor));
