@@ -53,7 +53,7 @@ asan-rust:
 
 # The Python tests of memory that crosses the boundary. Python itself is not instrumented, so the sanitizer's library (GCC's)
 # is loaded before it; Python leaks on purpose.
-ASAN_TESTS := runtime model tensor_import_errors object_protocol interrupts hostile_loops uninitialized_memory bad_arguments
+ASAN_TESTS := runtime model tensor_import_errors object_protocol interrupts loop_bounds_safety uninitialized_memory bad_arguments
 asan-python: $(VENV)/.base
 	$(ASAN_FLAGS) PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	cargo build --package pliant-py --quiet --target $(HOST) --target-dir target/asan

@@ -137,7 +137,7 @@ def test_modules() -> None:
         analysis.check_well_formed(broken)
 
 
-def test_memory_is_estimated() -> None:
+def test_memory_estimate() -> None:
     @R.function
     def main(x: R.Tensor((256, 4), "float32"), y: R.Tensor(("n",), "float32")) -> R.Tensor:
         a = R.exp(x)
@@ -161,7 +161,7 @@ def edited(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
     return gv
 
 
-def test_a_block_is_edited() -> None:
+def test_dataflow_block_edits() -> None:
     block = edited.body.blocks[0]
     lv, lv1, _ = (b.var for b in block.bindings)
     rewrite = relax.DataflowBlockRewrite(block, edited)
@@ -200,13 +200,13 @@ def test_unused_bindings_of_a_block_are_removed() -> None:
     assert names([b.var for b in rewrite.mutated_dfb().bindings]) == ["lv1", "gv"]
 
 
-def test_copies_share_no_variables() -> None:
+def test_copied_functions_have_fresh_variables() -> None:
     copy = relax.utils.copy_with_new_vars(edited)
     assert structural_equal(copy, edited) and copy.params[0] != edited.params[0]
     assert copy.params[0].struct_info != edited.params[0].struct_info
 
 
-def test_structural_equality_of_parts() -> None:
+def test_structural_equality_of_expressions() -> None:
     a, b = relax.Var("a", tensor(4)), relax.Var("b", tensor(4))
     assert structural_equal(relax.op.add(a, a), relax.op.add(a, a))
     assert not structural_equal(relax.op.add(a, a), relax.op.add(b, b))
@@ -216,7 +216,7 @@ def test_structural_equality_of_parts() -> None:
     assert structural_hash(edited) == structural_hash(relax.utils.copy_with_new_vars(edited))
 
 
-def test_the_first_difference_is_shown() -> None:
+def test_first_structural_difference_is_reported() -> None:
     @R.function
     def other(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
         with R.dataflow():

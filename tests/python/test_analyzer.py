@@ -70,7 +70,7 @@ def test_bindings() -> None:
         ana.bind(n + 1, 3)
 
 
-def test_constraint_scopes_end() -> None:
+def test_constraints_end_with_their_scope() -> None:
     n = te.var("n")
     ana = Analyzer()
     with ana.constraint_scope(n > 3):
@@ -93,7 +93,7 @@ def test_analyzers_are_independent() -> None:
     assert two.can_prove(n > 3) and not one.can_prove(n > 3)
 
 
-def test_bad_input() -> None:
+def test_invalid_input() -> None:
     ana = Analyzer()
     with pytest.raises(TypeError, match="not an expression of integers"):
         ana.can_prove(tir.const(1.0) > 0.5)
@@ -167,7 +167,7 @@ QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthC
 
 @QUICK
 @given(EXPRS)
-def test_simplify_keeps_the_value(build: Build) -> None:
+def test_simplify_preserves_values(build: Build) -> None:
     env = pliant_env()
     expr = build(env, PLIANT)
     ana = Analyzer()
@@ -182,7 +182,7 @@ def test_simplify_keeps_the_value(build: Build) -> None:
 
 @QUICK
 @given(EXPRS, EXPRS, COMPARISONS)
-def test_what_is_proved_is_true(left: Build, right: Build, op: str) -> None:
+def test_proved_facts_hold(left: Build, right: Build, op: str) -> None:
     env = pliant_env()
     claim = compare(op, left(env, PLIANT), right(env, PLIANT))
     if not isinstance(claim, tir.PrimExpr) or not Analyzer().can_prove(claim):

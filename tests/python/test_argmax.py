@@ -62,7 +62,7 @@ def test_axes(axis, keepdims):
 
 
 @pytest.mark.parametrize("special", [None, np.nan, np.inf])
-def test_long_rows_are_cut_into_parts(special):
+def test_long_rows_are_split(special):
     x = np.random.default_rng(0).normal(size=(2, 1_000_003)).astype("float32")
     if special is not None:
         x[:, [700_001, 900_000]] = special

@@ -36,7 +36,7 @@ class Module:
         (1e-18, 1e-18, "divide", 1.0, 1e-39, False),
     ],
 )
-def test_factors_give_what_the_loops_give(
+def test_scale_factors_agree_with_loops(
     queries: float, keys: float, op: str, first: float, last: float, fused: bool
 ) -> None:
     program = from_source(PROGRAM.format(queries=queries, keys=keys, op=op, first=first, last=last))

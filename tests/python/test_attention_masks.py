@@ -76,11 +76,11 @@ def same(module: pliant.IRModule, feeds: list[list[np.ndarray]]) -> None:
 
 @pytest.mark.parametrize("hidden", HIDDEN)
 @pytest.mark.parametrize("body", BODIES)
-def test_what_where_hides_reaches_the_kernel(body: str, hidden: str) -> None:
+def test_where_masks_are_kernel_operands(body: str, hidden: str) -> None:
     same(program(BODIES[body], hidden=hidden), [feed("all", *sizes) for sizes in SIZES])
 
 
-def test_what_either_of_two_masks_hides() -> None:
+def test_two_where_masks_are_combined() -> None:
     body = "s = R.where(R.logical_not(mask), {none}, R.where(R.greater(bias, R.const(-1.0, 'float32')), p, {none}))"
     same(program(body), [feed("all", *sizes) for sizes in SIZES])
 
@@ -90,7 +90,7 @@ def test_masks_broadcast(mask: str) -> None:
     same(program(BODIES["kept"], mask), [feed(mask, *sizes) for sizes in SIZES])
 
 
-def test_hidden_scores_are_replaced_whatever_they_were() -> None:
+def test_masked_scores_may_be_nan_or_infinite() -> None:
     operands = feed("all", 2, 5, 9)
     operands[1][1, 0, 3] = np.nan
     operands[1][0, 1, 2] = np.inf
@@ -106,7 +106,7 @@ CAUSAL = {
 
 
 @pytest.mark.parametrize("form", CAUSAL)
-def test_masks_that_are_made_of_places(form: str) -> None:
+def test_positional_masks(form: str) -> None:
     body = CAUSAL[form] + "\n            s = R.where(seen, p, {none})"
     same(program(body), [feed("all", *sizes) for sizes in [(1, 1, 1), (1, 5, 5), (2, 3, 9), (1, 40, 70)]])
 
@@ -123,7 +123,7 @@ def test_masks_that_are_made_of_places(form: str) -> None:
         "s = R.where(mask, R.where(R.tril(R.ones((n, m), 'bool')), p, {none}), R.const(-9.0, 'float32'))",
     ],
 )
-def test_other_uses_of_where_keep_their_loops(body: str) -> None:
+def test_other_uses_of_where_stay_loops(body: str) -> None:
     module = program(body)
     assert 'T.call_kernel("attention"' not in relax.get_pipeline("zero")(module).script()
     operands = feed("all", 2, 3, 5)

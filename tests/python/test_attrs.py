@@ -35,7 +35,7 @@ def calls() -> list[Any]:
     return [binding.value for block in Module["main"].body.blocks for binding in block.bindings]
 
 
-def test_attributes_have_names() -> None:
+def test_attributes_by_name() -> None:
     transpose, total = calls()
     assert list(transpose.attrs.axes) == transpose.attrs["axes"] == [2, 0, 1]
     assert total.attrs.axis == [1]
@@ -52,7 +52,7 @@ def test_attributes_have_names() -> None:
     assert isinstance(total.attrs, tvm.ir.Attrs)
 
 
-def test_an_unknown_name_lists_those_there_are() -> None:
+def test_unknown_attribute_error_lists_names() -> None:
     transpose, total = calls()
     with pytest.raises(AttributeError, match=r"no attribute 'axis' \(there are: axes\)"):
         _ = transpose.attrs.axis
@@ -81,14 +81,14 @@ def test_an_unknown_name_lists_those_there_are() -> None:
         lambda attrs: attrs.__ior__({"axis": [0]}),
     ],
 )
-def test_what_the_ir_would_not_see_is_refused(change: Any) -> None:
+def test_assignments_without_effect_are_rejected(change: Any) -> None:
     attrs = calls()[1].attrs
     with pytest.raises(TypeError, match="with_attr"):
         change(attrs)
     assert attrs == {"axis": [1], "keepdims": True}
 
 
-def test_attributes_are_copied_and_handed_on() -> None:
+def test_attributes_are_copied_to_new_calls() -> None:
     total = calls()[1]
     attrs = total.attrs
     for other in (copy.copy(attrs), copy.deepcopy(attrs), pickle.loads(pickle.dumps(attrs))):

@@ -32,7 +32,7 @@ def ex(func: relax.Function) -> relax.Executable:
 
 
 @pytest.mark.parametrize("dtype", ["complex64", ">f4", "U1", "M8[D]", "O", "V4", "longdouble"])
-def test_arrays_of_odd_types_name_the_parameter(dtype: str, func: relax.Function, ex: relax.Executable) -> None:
+def test_unsupported_array_types_name_the_parameter(dtype: str, func: relax.Function, ex: relax.Executable) -> None:
     odd = np.zeros((2, 4), dtype)
     vm, model = relax.VirtualMachine(ex), pliant.compile(func)
     for call in (lambda: vm["main"](X, odd), lambda: model(X, odd), lambda: model(X, y=odd)):
@@ -40,7 +40,7 @@ def test_arrays_of_odd_types_name_the_parameter(dtype: str, func: relax.Function
             call()
 
 
-def test_devices_that_are_not_there(ex: relax.Executable) -> None:
+def test_unknown_devices(ex: relax.Executable) -> None:
     for good in (None, "cpu", "cpu:0", pliant.cpu(), [pliant.cpu(0)], pliant.device("llvm")):
         relax.VirtualMachine(ex, good)  # type: ignore[arg-type]
     bad: list[tuple[Any, type[Exception]]] = [
@@ -56,7 +56,7 @@ def test_devices_that_are_not_there(ex: relax.Executable) -> None:
         pliant.cpu(5)
 
 
-def test_measuring_nothing(ex: relax.Executable) -> None:
+def test_time_evaluator_rejects_zero_counts(ex: relax.Executable) -> None:
     vm = relax.VirtualMachine(ex)
     for arguments, name in (({"number": 0}, "number"), ({"repeat": 0}, "repeat")):
         with pytest.raises(ValueError, match=f"{name} is at least 1"):
@@ -78,7 +78,7 @@ def test_measuring_nothing(ex: relax.Executable) -> None:
         (lambda f: pliant.compile(f, target="cuda"), pliant.UnsupportedError, "target 'cuda'"),
     ],
 )
-def test_options_of_a_compilation(
+def test_compile_options(
     run: Callable[[Any], Any], error: type[Exception], text: str, func: relax.Function
 ) -> None:
     with pytest.raises(error, match=text):
@@ -95,7 +95,7 @@ def one_call(op: Any) -> relax.Function:
     return made
 
 
-def test_operators_of_ones_own_refuse_what_they_cannot_be() -> None:
+def test_invalid_user_operators() -> None:
     def register(func: Any, name: str = "test.bad") -> Any:
         return relax.op.register_op(name)(func)
 
@@ -146,7 +146,7 @@ def main(a: T.handle, b: T.handle, c: T.handle):
 
 @pytest.mark.parametrize("kernels", ["on", "off"])
 @pytest.mark.parametrize("n", [1, 4, 64])
-def test_outputs_that_share_memory_with_inputs_are_refused(kernels: str, n: int) -> None:
+def test_outputs_aliasing_inputs_are_rejected(kernels: str, n: int) -> None:
     main = pliant.build(from_source(PRODUCT), kernels=kernels)["main"]
     rows = np.random.default_rng(0).standard_normal((2 * n + 1, n)).astype("float32")
     a, b = rows[:n].copy(), np.eye(n, dtype="float32")
@@ -193,7 +193,7 @@ NAMES = {
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
 @pytest.mark.parametrize("name", NAMES)
-def test_outputs_are_looked_at_by_any_name(name: str, mode: str) -> None:
+def test_aliased_outputs_are_detected_through_renames(name: str, mode: str) -> None:
     main = pliant.compile(from_source(SHIFT.format(body=NAMES[name])), exec_mode=mode)
     numbers = np.arange(16, dtype="float32")
     with pytest.raises(pliant.PliantError, match="is written, but shares memory with 'x'"):
@@ -216,7 +216,7 @@ def test_outputs_are_looked_at_by_any_name(name: str, mode: str) -> None:
     ("dtype", "value"),
     [("int8", "128"), ("uint8", "-1"), ("bool", "2"), ("int32", 'float("inf")'), ("int64", "2.0**63"), ("uint64", "2.0**63")],
 )
-def test_padding_values_must_fit_the_data(call: str, dtype: str, value: str) -> None:
+def test_padding_values_must_fit_the_dtype(call: str, dtype: str, value: str) -> None:
     source = f"""
 @R.function
 def main(x: R.Tensor((1, 1, 4, 4), "{dtype}")):
@@ -226,7 +226,7 @@ def main(x: R.Tensor((1, 1, 4, 4), "{dtype}")):
         from_source(source.format(value=value))
 
 
-def test_unique_of_a_long_axis_without_elements() -> None:
+def test_unique_along_a_long_empty_axis() -> None:
     """An index of 8 bytes per slice would need 8 TiB."""
     model = pliant.compile(
         from_source("""
@@ -240,7 +240,7 @@ def main(x: R.Tensor(("n", "m"), "float32")):
         model(np.zeros((2**40, 0), "float32"))
 
 
-def test_ranks_that_contradict_the_shape() -> None:
+def test_rank_and_shape_must_agree() -> None:
     assert relax.TensorStructInfo((1, 2), "float32", ndim=2).ndim == 2
     with pytest.raises(pliant.ShapeError, match="ndim is 3, but the shape has 2 dims"):
         relax.TensorStructInfo((1, 2), "float32", ndim=3)

@@ -14,7 +14,7 @@ from pliant.script import relax as R
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_an_order_is_that_of_a_list(seed: int) -> None:
+def test_binding_order_equals_list_model(seed: int) -> None:
     rng = random.Random(seed)
     items = list(range(rng.choice([0, 3, 2000])))
     order, number = Order(items), len(items)
@@ -62,7 +62,7 @@ class Plain:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_edits_are_those_of_a_list(seed: int) -> None:
+def test_edits_equal_list_model(seed: int) -> None:
     rng = random.Random(seed)
     rewrite = relax.DataflowBlockRewrite(main.body.blocks[0], main)
     plain = Plain()
@@ -109,7 +109,7 @@ def test_edits_are_those_of_a_list(seed: int) -> None:
     np.testing.assert_allclose(vm["main"](*inputs).numpy(), values["gv"], rtol=1e-4)
 
 
-def test_names_that_are_free_again_are_given_again() -> None:
+def test_freed_names_are_reused() -> None:
     rewrite = relax.DataflowBlockRewrite(main.body.blocks[0], main)
     x = main.params[0]
     for _ in range(3):

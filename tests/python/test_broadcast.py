@@ -95,7 +95,7 @@ SHAPES = [(a, b, c, d) for a in (0, 1, 3) for b in (1, 3) for c in (0, 1, 2) for
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-def test_batches_of_products(mode: str) -> None:
+def test_batched_matmul(mode: str) -> None:
     product = pliant.compile(
         from_source("""
 @I.ir_module

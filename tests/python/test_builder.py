@@ -67,7 +67,7 @@ def build_simple() -> tuple[relax.BlockBuilder, pliant.IRModule]:
     return bb, bb.get()
 
 
-def test_builder_makes_normal_form() -> None:
+def test_builder_normalizes() -> None:
     _, mod = build_simple()
     func = mod["main"]
     assert [p.name_hint for p in func.params] == ["x"]
@@ -93,7 +93,7 @@ def test_nested_calls_get_variables() -> None:
     assert [b.value.op.name for b in block.bindings] == ["relax.add", "relax.multiply"]
 
 
-def test_types_are_inferred_at_once() -> None:
+def test_types_are_inferred_on_emission() -> None:
     n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
     x, y = relax.Var("x", tensor(n, 4)), relax.Var("y", tensor(4, m))
     bb = relax.BlockBuilder()
@@ -128,7 +128,7 @@ def test_emit_te_and_te_tensor(rng: np.random.Generator) -> None:
         np.testing.assert_allclose(model(data).numpy(), (data * 3 + data) * 3 + data - 1, rtol=1e-5)
 
 
-def test_equal_loop_functions_are_kept_once() -> None:
+def test_equal_loop_functions_are_deduplicated() -> None:
     n = tir.Var("n", "int64")
     x = relax.Var("x", tensor(n, 4))
     bb = relax.BlockBuilder()
@@ -143,7 +143,7 @@ def test_equal_loop_functions_are_kept_once() -> None:
     assert len(bb.get()) == 2
 
 
-def test_match_cast_defines_sizes() -> None:
+def test_match_cast_defines_symbols() -> None:
     x = relax.Var("x", relax.TensorStructInfo(ndim=2, dtype="float32"))
     n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
     bb = relax.BlockBuilder()
@@ -157,7 +157,7 @@ def test_match_cast_defines_sizes() -> None:
     np.testing.assert_array_equal(model(data).numpy(), data * 2)
 
 
-def test_parameters_may_come_last() -> None:
+def test_parameters_may_be_set_at_emit_func_output() -> None:
     n = tir.Var("n", "int64")
     x, y, unused = (relax.Var(name, tensor(n)) for name in ("x", "y", "unused"))
     bb = relax.BlockBuilder()
@@ -199,13 +199,13 @@ def test_functions_call_functions() -> None:
         (lambda bb, x, other: relax.Var("v", 3), TypeError, "expected a struct info"),
     ],
 )
-def test_bad_use(use: Any, error: type[Exception], message: str) -> None:
+def test_builder_misuse(use: Any, error: type[Exception], message: str) -> None:
     x = relax.Var("x", tensor(4))
     with pytest.raises(error, match=message):
         use(relax.BlockBuilder(), x, None)
 
 
-def test_bad_functions() -> None:
+def test_invalid_functions() -> None:
     x, stranger = relax.Var("x", tensor(4)), relax.Var("stranger", tensor(4))
     bb = relax.BlockBuilder()
     with pytest.raises(ValueError, match="has no result"), bb.function("main", [x]):
@@ -227,7 +227,7 @@ def test_bad_functions() -> None:
     assert [v.name_hint for v in bb.get().get_global_vars()] == ["main"]
 
 
-def test_operators_describe_themselves() -> None:
+def test_operator_signatures_and_docs() -> None:
     assert str(inspect.signature(relax.op.matmul)).startswith("(")
     assert "add" in dir(relax.op) and relax.op.add.__doc__
     for name in dir(relax.op):
@@ -287,7 +287,7 @@ def test_long_chains_do_not_overflow() -> None:
 DEEP = 300_000
 
 
-def test_deep_struct_infos_are_refused() -> None:
+def test_deep_struct_infos_are_rejected() -> None:
     info: Any = relax.ObjectStructInfo()
     with pytest.raises(ValueError, match="struct infos are nested more than 200 levels deep"):
         for _ in range(DEEP):
@@ -306,7 +306,7 @@ def test_deep_struct_infos_are_refused() -> None:
     assert str(bb.get()).count("R.Tuple") >= 400
 
 
-def test_deep_tuples_are_refused() -> None:
+def test_deep_tuples_are_rejected() -> None:
     x = relax.Var("x", tensor(4))
     value: Any = x
     with pytest.raises(ValueError, match="tuples are nested more than 200 levels deep"):
@@ -323,7 +323,7 @@ def test_deep_tuples_are_refused() -> None:
             called = called(x)
 
 
-def test_tuples_that_grow_by_emission_are_refused() -> None:
+def test_tuples_nested_by_emission_are_rejected() -> None:
     x = relax.Var("x", tensor(4))
     bb = relax.BlockBuilder()
     value: Any = x
@@ -336,7 +336,7 @@ def test_tuples_that_grow_by_emission_are_refused() -> None:
     assert str(value.struct_info).count("R.Tuple") <= 200
 
 
-def test_state_in_tuples_may_run_long() -> None:
+def test_long_chains_of_tuple_state() -> None:
     x = relax.Var("x", tensor(4))
     state: Any = relax.Tuple([x, x])
     for _ in range(1000):
@@ -347,7 +347,7 @@ def test_state_in_tuples_may_run_long() -> None:
     assert str(bb.get()).count("R.add") == 1000
 
 
-def test_deep_python_sequences_are_refused() -> None:
+def test_deep_python_sequences_are_rejected() -> None:
     x = relax.Var("x", tensor(4))
     nested: Any = [x]
     for _ in range(DEEP):
@@ -367,7 +367,7 @@ def test_deep_python_sequences_are_refused() -> None:
         relax.Tuple([endless])
 
 
-def test_what_the_builder_makes_is_what_its_text_says() -> None:
+def test_built_modules_equal_their_script() -> None:
     """Omitted attributes equal those written with their defaults."""
     x = relax.Var("x", relax.TensorStructInfo((4, 4), "float32"))
     bb = relax.BlockBuilder()

@@ -33,7 +33,7 @@ def expected(x, w, b, v):
     return np.exp(np.maximum(x @ w + b, 0) @ v.T)
 
 
-def test_the_library_takes_products(tmp_path):
+def test_matmuls_are_offloaded_to_the_library(tmp_path):
     mod = offload_gemm(Mlp)
     text = str(mod)
     assert '"pliant.gemm.bias.relu"' in text and '"pliant.gemm.t"' in text and "R.matmul" not in text
@@ -48,7 +48,7 @@ def test_the_library_takes_products(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{}, {"threads": 1}, {"exec_mode": "compiled"}])
-def test_programs_call_the_library_when_they_run(options):
+def test_library_functions_run(options):
     name = "pliant.gemm.bias.relu"
     library = tvm.get_global_func(name)
     shapes = []
@@ -74,7 +74,7 @@ def test_programs_call_the_library_when_they_run(options):
         tvm.register_func(name, library, override=True)
 
 
-def test_machines_see_the_calls_of_the_library():
+def test_instruments_see_library_calls():
     vm = relax.VirtualMachine(tvm.compile(offload_gemm(Mlp)), tvm.cpu())
     called = []
     vm.set_instrument(lambda func, name, before, result, *args: called.append(name) if before else None)
@@ -98,7 +98,7 @@ def test_partitions_are_composite_functions():
     np.testing.assert_allclose(tvm.compile(mod)(*args).numpy(), expected(*args), rtol=1e-5)
 
 
-def test_a_backend_of_ones_own():
+def test_user_defined_backend():
     calls = []
 
     @register_codegen("mine")
@@ -171,7 +171,7 @@ def test_several_backends_share_a_module_and_the_rest_is_fused():
     assert calls == ["first", "second"]
 
 
-def test_checks_refuse_matches():
+def test_checks_reject_matches():
     seen = []
 
     def check(context):
@@ -185,7 +185,7 @@ def test_checks_refuse_matches():
     assert not any("Composite" in f.attrs for f in mod.functions.values())
 
 
-def test_checks_see_the_function_around_a_match():
+def test_checks_see_the_enclosing_function():
     seen = []
 
     def check(context):
@@ -241,7 +241,7 @@ def test_regions_with_several_outputs():
     np.testing.assert_allclose(c, np.tanh(np.exp(x)), rtol=1e-6)
 
 
-def test_a_generator_that_returns_nothing_is_named():
+def test_code_generator_without_result_is_reported():
     @register_codegen("nothing")
     def generate(functions, options):
         return None
@@ -251,7 +251,7 @@ def test_a_generator_that_returns_nothing_is_named():
         relax.transform.RunCodegen()(mod)
 
 
-def test_what_goes_wrong_is_told():
+def test_partitioning_errors():
     pattern = is_op("relax.exp")(wildcard())
     mod = relax.transform.FuseOpsByPattern([("gem.exp", pattern)], annotate_codegen=True)(Mlp)
     with pytest.raises(tvm.CompileError, match=r"no code generator is registered for the backend 'gem'.*did you mean 'gemm'"):
@@ -268,7 +268,7 @@ def test_what_goes_wrong_is_told():
         relax.transform.RunCodegen()(mod)
 
 
-def test_parts_that_a_match_computes_are_values_in_its_check():
+def test_checks_receive_intermediate_values():
     inner, v = is_op("relax.permute_dims")(wildcard()), wildcard()
     product = is_op("relax.matmul")(v, inner)
     kinds = []
@@ -286,7 +286,7 @@ def test_parts_that_a_match_computes_are_values_in_its_check():
 
 
 @pytest.mark.parametrize("merge", [False, True])
-def test_generators_read_the_composite_functions_from_what_they_get(merge):
+def test_code_generators_receive_composite_functions(merge):
     rows = [(f"inner.{op}", is_op(f"relax.{op}")(wildcard())) for op in ("exp", "sqrt")]
 
     @I.ir_module
@@ -339,7 +339,7 @@ def test_generators_read_the_composite_functions_from_what_they_get(merge):
         (lambda f: lambda x, out: np.exp(x.numpy()), "returned ndarray .*writes into its last arguments"),
     ],
 )
-def test_generators_whose_functions_write_nothing(made, told):
+def test_code_generators_may_return_results(made, told):
     @I.ir_module
     class Module:
         @R.function
@@ -358,7 +358,7 @@ def test_generators_whose_functions_write_nothing(made, told):
     np.testing.assert_allclose(result.numpy(), np.exp(np.ones(3)), rtol=1e-6)
 
 
-def test_regions_that_read_beside_a_match_cast():
+def test_regions_with_operands_next_to_a_match_cast():
     @I.ir_module
     class Module:
         @R.function
@@ -379,7 +379,7 @@ def test_regions_that_read_beside_a_match_cast():
     np.testing.assert_allclose(tvm.compile(mod)(p, q).numpy(), np.sin(np.sin(q)) * (p - q), rtol=1e-5)
 
 
-def test_a_match_cast_beside_a_region_moves_behind_it():
+def test_match_cast_moves_after_a_region():
     @I.ir_module
     class Cast:
         @R.function
@@ -416,7 +416,7 @@ class Unknown:
 
 
 @pytest.mark.parametrize("exec_mode", ["bytecode", "compiled"])
-def test_what_cannot_be_allocated_stays_here(exec_mode):
+def test_matches_with_unallocatable_results_are_kept(exec_mode):
     seen = []
 
     @register_codegen("test_unknown")
@@ -435,7 +435,7 @@ def test_what_cannot_be_allocated_stays_here(exec_mode):
         np.testing.assert_array_equal(out.numpy(), np.abs(x))
 
 
-def test_two_names_of_one_tensor_are_two_inputs_where_their_types_differ():
+def test_aliases_of_different_types_are_separate_inputs():
     @I.ir_module
     class Named:
         @R.function

@@ -81,7 +81,7 @@ def agree(module: pliant.IRModule, feeds: list[tuple[np.ndarray, ...]]) -> None:
 
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("last", [False, True])
-def test_activations_are_part_of_the_kernel_call(name: str, last: bool) -> None:
+def test_activations_are_fused_into_the_kernel_call(name: str, last: bool) -> None:
     activation, form = FORMS[name]
     module = convolution(form, last)
     script = relax.get_pipeline("zero")(module).script()
@@ -115,7 +115,7 @@ REFUSED: dict[str, Callable[[Callable[..., Value], Value], Value]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_other_functions_stay_loops(name: str) -> None:
+def test_other_activations_stay_loops(name: str) -> None:
     module = convolution(REFUSED[name], last=False)
     assert "activation=" not in relax.get_pipeline("zero")(module).script()
     x = np.random.default_rng(1).standard_normal((2, 5, 4, 7)).astype("float32")
@@ -123,7 +123,7 @@ def test_other_functions_stay_loops(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_results_that_others_read_too_keep_their_activation_outside(name: str) -> None:
+def test_shared_convolution_results_keep_their_activation_outside(name: str) -> None:
     module = convolution(FORMS[name][1], last=False, more=True)
     assert "activation=" not in relax.get_pipeline("zero")(module).script()
     x = np.random.default_rng(1).standard_normal((2, 5, 4, 7)).astype("float32")
@@ -133,7 +133,7 @@ def test_results_that_others_read_too_keep_their_activation_outside(name: str) -
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize(("dilation", "padding"), [(6, 6), (36, 36), ([12, 3], [12, 3]), (4, 1), (9, 40), (2, 0)])
-def test_taps_outside_of_the_image(
+def test_filter_taps_outside_the_image(
     last: bool, stride: int, dilation: int | list[int], padding: int | list[int]
 ) -> None:
     rng = np.random.default_rng(5)

@@ -14,7 +14,7 @@ PAGES = sorted(DOCS.glob("*.md"))
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_there_are_pages() -> None:
+def test_pages_exist() -> None:
     assert len(PAGES) >= 7
     index = (DOCS / "index.md").read_text()
     for page in PAGES:

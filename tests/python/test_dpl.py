@@ -88,7 +88,7 @@ def test_constraints():
     assert not (~one).match(total) and (~is_const()).match(total)
 
 
-def test_variables_are_looked_through_with_their_values():
+def test_matching_through_variables():
     p = is_op("relax.multiply")(is_op("relax.add")(wildcard(), wildcard()), wildcard())
     assert not p.match(value(two_adds, 1))
     assert p.match(value(two_adds, 1), var2val=var2val(two_adds))
@@ -129,7 +129,7 @@ def test_calls_of_functions():
     assert not is_dfv().match(main.params[0])
 
 
-def test_patterns_that_never_match_say_so():
+def test_impossible_patterns_are_rejected():
     with pytest.raises(ValueError, match=r"no operator 'relax.ad'.*did you mean 'relax.add'"):
         is_op("relax.ad")
     with pytest.raises(ValueError, match=r"can never match: relax.add takes 2 operands \(x1, x2\), the pattern has 1"):
@@ -231,7 +231,7 @@ def test_combined_products():
         np.testing.assert_allclose(part.numpy(), args[0] @ w, rtol=1e-5, atol=1e-5)
 
 
-def test_contexts_match_blocks():
+def test_pattern_contexts_match_blocks():
     @R.function
     def func(x: R.Tensor((4,), "float32")):
         with R.dataflow():
@@ -282,7 +282,7 @@ def test_rewriters():
     assert "R.multiply" in str(AddToMultiply(mod)["main"])
 
 
-def test_ready_made_patterns():
+def test_predefined_patterns():
     x = relax.Var("x", R.Tensor((4, 8), "float32"))
     w = relax.Var("w", R.Tensor((8, 2), "float32"))
     b = relax.Var("b", R.Tensor((2,), "float32"))
@@ -290,7 +290,7 @@ def test_ready_made_patterns():
     assert p.match(R.nn.relu(R.add(R.matmul(x, w), b))) and not p.match(R.add(R.matmul(x, w), b))
 
 
-def test_texts_of_rewriters_give_rewriters():
+def test_rewriters_from_script():
     text = """
     from pliant.script import relax as R
 
@@ -310,7 +310,7 @@ def test_texts_of_rewriters_give_rewriters():
     assert isinstance(made, PatternMatchingRewriter) and made.info.name == "ExpToLog"
 
 
-def test_replacements_read_what_the_function_defines():
+def test_replacements_use_values_of_the_function():
     rule = PatternMatchingRewriter.from_pattern(
         is_op("relax.multiply")(wildcard(), wildcard()), lambda expr, _: relax.Var("loose", expr.struct_info)
     )
@@ -318,7 +318,7 @@ def test_replacements_read_what_the_function_defines():
         rule(two_adds)
 
 
-def test_replacements_whose_sizes_are_checked_when_they_run():
+def test_replacement_sizes_checked_at_run_time():
     @R.function
     def func(x: R.Tensor(("n", 4), "float32")):
         with R.dataflow():
@@ -337,7 +337,7 @@ def test_replacements_whose_sizes_are_checked_when_they_run():
         run(np.zeros((2, 4), "float32"))
 
 
-def test_shapes_are_the_functions_own_terms() -> None:
+def test_shape_patterns_use_symbols_of_the_function() -> None:
     @R.function
     def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", "m"), "float32")):
         n, m = T.int64(), T.int64()
@@ -357,7 +357,7 @@ def test_shapes_are_the_functions_own_terms() -> None:
     assert flat.has_shape([k * 2]).match(a) and not flat.has_shape([k * 3]).match(a)
 
 
-def test_attributes_that_choose_the_result_leave_its_type_open():
+def test_matches_with_unknown_attributes_have_unknown_types():
     indices = is_op("relax.topk")(wildcard()).has_attr({"dtype": "int32"}).has_dtype("int32")
 
     @R.function
@@ -368,7 +368,7 @@ def test_attributes_that_choose_the_result_leave_its_type_open():
     assert indices.match(main.body.blocks[0].bindings[0].value)
 
 
-def test_a_replacement_that_is_the_match_ends():
+def test_identity_replacement_terminates():
     x, w, z = wildcard(), wildcard(), wildcard()
     pattern = is_op("relax.add")(is_op("relax.matmul")(x, w), z)
 
@@ -389,7 +389,7 @@ def test_a_replacement_that_is_the_match_ends():
     assert relax.dpl.rewrite_call(pattern, typed, main).script().count('out_dtype="float32"') == 1
 
 
-def test_a_replacement_cannot_read_what_comes_later() -> None:
+def test_replacements_cannot_use_later_bindings() -> None:
     later = two_adds.body.blocks[0].bindings[-1].var
     first = two_adds.body.blocks[0].bindings[0].value
     with pytest.raises(ValueError, match="callback of rewrite_call.*used outside of its scope"):

@@ -52,7 +52,7 @@ class Module:
 """
 
 
-def test_weights_that_cannot_be_written_are_refused(rng: np.random.Generator) -> None:
+def test_read_only_weights_are_rejected_for_writing(rng: np.random.Generator) -> None:
     vm = machine(SGD)
     x, y, w = (rng.random((2, 2), "float32") for _ in range(3))
     w.flags.writeable = False
@@ -60,7 +60,7 @@ def test_weights_that_cannot_be_written_are_refused(rng: np.random.Generator) ->
         vm["step"](x, y, w)
 
 
-def test_calls_that_overwrite_their_inputs(packed: Any, rng: np.random.Generator) -> None:
+def test_in_place_calls(packed: Any, rng: np.random.Generator) -> None:
     def add_one(x: Any) -> Any:
         x[:] = x.numpy() + 1
         return x
@@ -92,7 +92,7 @@ class Module:
         np.testing.assert_allclose(vm["main"](x).numpy(), np.exp(x) * 2 + 1, rtol=1e-5)
 
 
-def test_a_random_generator_is_an_opaque_object(packed: Any) -> None:
+def test_random_generator_as_opaque_object(packed: Any) -> None:
     """A state machine: the generator is passed through a loop, and each draw advances it."""
     packed("test.rng", lambda seed: np.random.default_rng(seed))
     packed("test.draw", lambda g, shape: g.random(tuple(shape), "float32"))
@@ -155,7 +155,7 @@ class Module:
 """
 
 
-def test_a_tensor_array_is_an_object_behind_packed_functions(packed: Any, rng: np.random.Generator) -> None:
+def test_tensor_array_as_opaque_object(packed: Any, rng: np.random.Generator) -> None:
     packed("test.array.new", lambda: ())
     packed("test.array.concat", lambda array, value: (*array, value))
     packed("test.array.stack", lambda array, row: np.stack([v.numpy() for v in array]) if array else np.zeros((0, *row), "float32"))
@@ -171,7 +171,7 @@ def test_a_tensor_array_is_an_object_behind_packed_functions(packed: Any, rng: n
         np.testing.assert_allclose(last.numpy(), state, rtol=1e-4)
 
 
-def test_texts_dtypes_shapes_and_tuples_go_in_and_out(packed: Any) -> None:
+def test_strings_dtypes_shapes_and_tuples_as_arguments_and_results(packed: Any) -> None:
     vm = machine("""
 @I.ir_module
 class Module:
@@ -220,7 +220,7 @@ class Module:
 """
 
 
-def test_the_state_of_a_turn_dies_with_the_turn(packed: Any) -> None:
+def test_loop_state_is_released_after_each_iteration(packed: Any) -> None:
     class Token:
         pass
 

@@ -102,13 +102,13 @@ def agree(module: pliant.IRModule, equation: str, shapes: tuple[str, ...], dtype
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int8"])
 @pytest.mark.parametrize("equation", PRODUCTS | OTHERS)
-def test_products_are_those_of_numpy(equation: str, dtype: str) -> None:
+def test_einsums_equal_numpy(equation: str, dtype: str) -> None:
     shapes = (PRODUCTS | OTHERS)[equation]
     agree(program(equation, shapes, dtype), equation, shapes, dtype)
 
 
 @pytest.mark.parametrize("equation", STRETCHED)
-def test_sizes_of_one_stretch(equation: str) -> None:
+def test_merged_axes(equation: str) -> None:
     shapes = STRETCHED[equation]
     agree(program(equation, shapes, "float32"), equation, shapes, "float32")
 
@@ -122,7 +122,7 @@ CONSTANT = {e: s for e, s in PRODUCTS.items() if not set("bnmk") & set(s[1]) or 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
 @pytest.mark.parametrize("equation", CONSTANT)
-def test_products_by_constants(equation: str, dtype: str) -> None:
+def test_einsums_with_constants(equation: str, dtype: str) -> None:
     shapes = CONSTANT[equation]
     which = 0 if not set("bnmk") & set(shapes[0]) else 1
     weight = operands(shapes, dtype, SIZES[0])[which]
@@ -150,7 +150,7 @@ def test_constants_are_packed(equation: str) -> None:
     assert "matmul_packed" in script and "einsum" not in script
 
 
-def test_variables_are_read_as_they_lie() -> None:
+def test_operands_are_read_in_place() -> None:
     for equation in ["bqhd,bkhd->bhqk", "bhqk,bkhd->bqhd", "ji,jk->ki", "i...,j...->ij..."]:
         module = program(equation, PRODUCTS.get(equation) or OTHERS[equation], "float32")
         if "..." not in equation:
@@ -185,7 +185,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("form", WRITTEN)
-def test_attention_of_einsum_is_the_kernels(form: str, dtype: str) -> None:
+def test_einsum_attention_is_one_kernel_call(form: str, dtype: str) -> None:
     (q, k), scores, values = WRITTEN[form]
     if form == "keys first":
         source = ATTENTION.replace("(q, k)", "(k, q)").replace("(p, v)", "(v, p)")
@@ -220,7 +220,7 @@ TRANSPOSED = {
 
 
 @pytest.mark.parametrize("expression", TRANSPOSED)
-def test_transposes_around_products_are_not_made(expression: str) -> None:
+def test_transposes_around_einsums_are_folded(expression: str) -> None:
     shapes = TRANSPOSED[expression]
     module = from_source(f"""
 @I.ir_module

@@ -46,7 +46,7 @@ class AddToMultiply(PyExprMutator):
         return call
 
 
-def test_a_function_is_walked_with_the_classes_of_its_parts() -> None:
+def test_walking_a_function_by_node_classes() -> None:
     func = Module["main"]
     assert isinstance(func, relax.Function) and isinstance(func, relax.Expr)
     x, c = func.params
@@ -66,7 +66,7 @@ def test_a_function_is_walked_with_the_classes_of_its_parts() -> None:
     assert func.body.body == rest.bindings[0].var
 
 
-def test_parts_are_the_same_however_they_are_come_by() -> None:
+def test_nodes_have_stable_identity() -> None:
     assert Module["main"] == Module["main"] and hash(Module["main"]) == hash(Module["main"])
     assert Module["main"].params[0] == Module["main"].params[0]
     func = Module["main"]
@@ -75,7 +75,7 @@ def test_parts_are_the_same_however_they_are_come_by() -> None:
     assert Module["main"] != Module["other"] and func.params[0] != func.params[1]
 
 
-def test_a_function_is_built_from_nodes() -> None:
+def test_building_functions_from_nodes() -> None:
     n = tir.Var("n", "int64")
     x = relax.Var("x", relax.TensorStructInfo((n, 4), "float32"))
     y = relax.DataflowVar("y")
@@ -105,7 +105,7 @@ def test_a_function_is_built_from_nodes() -> None:
     np.testing.assert_allclose(np.asarray(out), np.exp(value + value), rtol=1e-6)
 
 
-def test_branches_and_local_functions_are_built_from_nodes() -> None:
+def test_building_branches_and_local_functions_from_nodes() -> None:
     info = relax.TensorStructInfo((3,), "float32")
     x, cond = relax.Var("x", info), relax.Var("c", relax.TensorStructInfo((), "bool"))
     a, b, out = relax.Var("a"), relax.Var("b"), relax.Var("out")
@@ -129,7 +129,7 @@ def test_branches_and_local_functions_are_built_from_nodes() -> None:
     assert func.ret_struct_info == info and relax.analysis.well_formed(pliant.IRModule({"main": func}))
 
 
-def test_parts_of_a_function_make_another() -> None:
+def test_nodes_of_one_function_build_another() -> None:
     func = Module["main"]
     head = relax.Function(func.params[:1], relax.SeqExpr(func.body.blocks[:1], func.body.blocks[0].bindings[2].var))
     assert head.params[0] == func.params[0]
@@ -141,7 +141,7 @@ def test_parts_of_a_function_make_another() -> None:
         pliant.IRModule({"main": relax.Function([relax.Var("x")], relax.Tuple([]))})
 
 
-def test_a_visitor_sees_everything_in_order() -> None:
+def test_visitors_visit_in_order() -> None:
     @visitor
     class Names(PyExprVisitor):
         def __init__(self) -> None:
@@ -165,13 +165,13 @@ def test_a_visitor_sees_everything_in_order() -> None:
     ]  # fmt: skip
 
 
-def test_a_mutator_returns_the_very_same_function_when_nothing_changes() -> None:
+def test_mutators_return_the_same_object_if_nothing_changes() -> None:
     func = Module["other"]
     assert AddToMultiply(Module).visit_expr(func) is func
     assert PyExprMutator().visit_expr(Module["main"]).same_as(Module["main"])
 
 
-def test_a_mutator_replaces_calls() -> None:
+def test_mutators_replace_calls() -> None:
     old = Module["main"]
     mut = AddToMultiply(Module)
     new = mut.visit_expr(old)
@@ -201,7 +201,7 @@ def test_a_mutator_replaces_calls() -> None:
     assert "R.multiply" in result.script() and relax.analysis.well_formed(result)
 
 
-def test_a_mutator_emits_and_changes_types() -> None:
+def test_mutators_emit_bindings_and_change_types() -> None:
     @mutator
     class Halves(PyExprMutator):
         def visit_call_(self, call: relax.Call) -> relax.Expr:
@@ -232,7 +232,7 @@ def test_a_mutator_emits_and_changes_types() -> None:
     np.testing.assert_allclose(np.asarray(pliant.compile(mod)(value)), (2 * value) ** 2)
 
 
-def test_a_mutator_removes_and_renames() -> None:
+def test_mutators_remove_and_rename_bindings() -> None:
     @mutator
     class DropExp(PyExprMutator):
         def visit_var_binding_(self, binding: relax.VarBinding) -> None:
@@ -264,7 +264,7 @@ def test_a_mutator_removes_and_renames() -> None:
     assert new.body.blocks == [] and new.body.body == new.params[0]
 
 
-def test_a_mutator_sees_what_was_bound() -> None:
+def test_mutators_look_up_bindings() -> None:
     @mutator
     class Fuse(PyExprMutator):
         def visit_call_(self, call: relax.Call) -> relax.Expr:
@@ -280,7 +280,7 @@ def test_a_mutator_sees_what_was_bound() -> None:
     assert gv.value.op == relax.op.subtract and gv.value.args[0] == lv.var
 
 
-def test_a_mutator_rewrites_blocks_and_functions() -> None:
+def test_mutators_rewrite_blocks_and_functions() -> None:
     @mutator
     class Plain(PyExprMutator):
         def visit_dataflow_block_(self, block: relax.DataflowBlock) -> relax.BindingBlock:
@@ -302,7 +302,7 @@ def test_a_mutator_rewrites_blocks_and_functions() -> None:
     assert relax.analysis.well_formed(pliant.IRModule({"main": new}))
 
 
-def test_a_mutator_uses_tensor_expressions() -> None:
+def test_mutators_emit_tensor_expressions() -> None:
     from pliant import topi
 
     @mutator
@@ -366,7 +366,7 @@ def test_long_chains(length: int) -> None:
     assert changed < limit and unchanged < limit
 
 
-def test_functors_refuse_what_they_do_not_know() -> None:
+def test_functors_reject_unknown_nodes() -> None:
     with pytest.raises(NotImplementedError, match="visit_var_"):
         relax.ExprFunctor().visit_expr(relax.Var("x"))
     with pytest.raises(TypeError, match="no expression"):
@@ -398,7 +398,7 @@ def main(x: R.Tensor((3,), "float32"), k: R.Tensor((), "int64")) -> R.Tensor((3,
 
 
 @pytest.mark.parametrize("change", [False, True])
-def test_local_functions_get_attributes_where_they_stand(change: bool) -> None:
+def test_attributes_of_local_functions(change: bool) -> None:
     @mutator
     class Marked(PyExprMutator):
         def visit_function_(self, f: relax.Function) -> relax.Function:
@@ -425,7 +425,7 @@ def test_local_functions_get_attributes_where_they_stand(change: bool) -> None:
         np.testing.assert_allclose(got.numpy(), want)
 
 
-def test_a_body_is_visited_with_its_parameters() -> None:
+def test_visiting_a_function_body_with_parameters() -> None:
     seen = []
 
     @mutator
@@ -441,7 +441,7 @@ def test_a_body_is_visited_with_its_parameters() -> None:
     assert seen[0] == 2
 
 
-def test_numbers_in_the_place_of_tuples_are_told() -> None:
+def test_invalid_node_arguments_are_reported() -> None:
     @R.function
     def func(x: R.Tensor((4,), "float32")):
         with R.dataflow():

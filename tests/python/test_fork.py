@@ -39,7 +39,7 @@ def right(model: Any, sizes: list[int]) -> bool:
 
 
 @pytest.mark.parametrize("threads", [None, 2])
-def test_programs_run_in_forked_children_and_on_in_the_parent(threads: int | None) -> None:
+def test_programs_run_in_forked_children_and_the_parent(threads: int | None) -> None:
     model = pliant.compile(from_source(SCRIPT), threads=threads)
     assert right(model, [300, 1, 0])
     context = multiprocessing.get_context("fork")
@@ -69,7 +69,7 @@ def _compile_and_leave() -> None:
     os._exit(0 if right(pliant.compile(from_source(SCRIPT)), [300]) else 1)
 
 
-def test_children_of_forks_at_any_moment_find_no_lock_taken() -> None:
+def test_forked_children_find_no_held_locks() -> None:
     models = [pliant.compile(from_source(SCRIPT)) for _ in range(8)]
     children = []
     # The watcher of running VMs checks all of them every 50 ms.
@@ -87,7 +87,7 @@ def test_children_of_forks_at_any_moment_find_no_lock_taken() -> None:
             children = []
 
 
-def test_an_interrupt_stops_a_run_in_a_child() -> None:
+def test_interrupts_stop_runs_in_a_child() -> None:
     model = pliant.compile(from_source(LONG))
     assert model(np.array(3, "int64")).numpy() == 3
     reading, writing = os.pipe()

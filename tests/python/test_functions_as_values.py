@@ -59,7 +59,7 @@ def ones(n: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_closures_are_called_in_python_and_passed_back(n: int) -> None:
+def test_closures_in_python(n: int) -> None:
     vm = machine(LIFTED)
     scale = vm["scaled"](np.full(n, 3, "float32"))
     np.testing.assert_array_equal(scale(ones(n)).numpy(), 3 * ones(n))
@@ -69,7 +69,7 @@ def test_closures_are_called_in_python_and_passed_back(n: int) -> None:
     np.testing.assert_array_equal(vm["twice"](double, ones(n)).numpy(), -4 * ones(n))
 
 
-def test_a_closure_outlives_its_machine() -> None:
+def test_closure_outlives_its_vm() -> None:
     vm = machine(LIFTED)
     scale = vm["scaled"](np.full(2, 5, "float32"))
     del vm
@@ -77,12 +77,12 @@ def test_a_closure_outlives_its_machine() -> None:
     np.testing.assert_array_equal(scale(ones(2)).numpy(), [5, 5])
 
 
-def test_a_closure_of_one_machine_runs_in_another() -> None:
+def test_closure_runs_in_another_vm() -> None:
     scale = machine(LIFTED)["scaled"](np.full(2, 5, "float32"))
     np.testing.assert_array_equal(machine(LIFTED)["apply"](scale, ones(2)).numpy(), [5, 5])
 
 
-def test_python_functions_are_values() -> None:
+def test_python_functions_as_values() -> None:
     vm = machine(LIFTED)
 
     def triple(x: Any) -> np.ndarray:
@@ -117,7 +117,7 @@ def test_wrong_arguments_name_the_closure_and_the_parameter() -> None:
         vm["apply"](3, ones(3))
 
 
-def test_what_python_functions_return_is_checked() -> None:
+def test_results_of_python_functions_are_checked() -> None:
     vm = machine(LIFTED)
     with pytest.raises(Exception, match="the result of 'f' must be a float32 tensor of 1 dim, but is an integer"):
         vm["apply"](lambda x: 1, ones(3))
@@ -140,7 +140,7 @@ def test_callbacks_that_raise() -> None:
     np.testing.assert_array_equal(vm["twice"](lambda x: x, ones(2)).numpy(), [-1, -1])
 
 
-def test_callbacks_that_come_back_are_bounded() -> None:
+def test_callback_recursion_is_bounded() -> None:
     vm = machine(LIFTED)
 
     def deeper(x: Any) -> Any:
@@ -157,7 +157,7 @@ def test_callbacks_that_come_back_are_bounded() -> None:
     np.testing.assert_array_equal(vm["apply"](some, ones(2)).numpy(), [1, 1])
 
 
-def test_callbacks_block_and_come_back_from_many_threads() -> None:
+def test_callbacks_block_and_reenter_from_many_threads() -> None:
     vm = machine(LIFTED)
     count = 8
     barrier = threading.Barrier(count)
@@ -210,7 +210,7 @@ class Module:
 """
 
 
-def test_tail_recursion_is_a_loop_and_other_recursion_ends(packed: Any) -> None:
+def test_tail_recursion_needs_no_stack_and_other_recursion_is_bounded(packed: Any) -> None:
     packed("test.next", lambda i: i + 1)
     packed("test.more", lambda i: np.array(i < 3_000))
     vm = machine(RECURSIVE)
@@ -260,7 +260,7 @@ class Module:
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the kernel does not tell")
 @pytest.mark.parametrize(("name", "turns"), [("closures", 1_000_000), ("tail", 300_000)])
-def test_many_turns_leave_nothing_behind(name: str, turns: int) -> None:
+def test_many_iterations_do_not_leak(name: str, turns: int) -> None:
     vm = machine(TURNS)
     x = np.arange(16)
 
@@ -275,7 +275,7 @@ def test_many_turns_leave_nothing_behind(name: str, turns: int) -> None:
     assert resident() - before < 8 * turns
 
 
-def test_what_closures_hold_dies_with_them(packed: Any) -> None:
+def test_captured_values_are_freed_with_closures(packed: Any) -> None:
     class Token:
         pass
 
@@ -305,7 +305,7 @@ class Module:
     assert len(alive) == 0
 
 
-def test_what_a_closure_gives_back_is_checked_at_the_end_of_a_function_too() -> None:
+def test_closure_results_are_checked_in_tail_position() -> None:
     vm = machine("""
 @I.ir_module
 class Module:

@@ -62,7 +62,7 @@ def test_fused_and_unfused_agree(n: int, m: int) -> None:
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-6, atol=1e-6)
 
 
-def test_groups_are_made_and_level_zero_makes_none() -> None:
+def test_fusion_groups_and_opt_level_zero() -> None:
     legal = transform.AnnotateTIROpPattern()(transform.LegalizeOps()(Mixed))
     assert "fused_matmul_add_gelu" in transform.FuseOps()(legal).script()
     assert "fused_" not in transform.FuseOps(fuse_opt_level=0)(legal).script()
@@ -70,7 +70,7 @@ def test_groups_are_made_and_level_zero_makes_none() -> None:
     assert "R.call_tir(cls.fused_matmul_add_gelu" in script and "Primitive" not in script
 
 
-def test_skipped_operators_stay() -> None:
+def test_excluded_operators_are_not_fused() -> None:
     script = transform.LegalizeOps(skip_ops=["relax.matmul"])(Mixed).script()
     assert "R.matmul(x, w" in script and "cls.gelu" in script
     with pytest.raises(ValueError, match="no operator is called 'relax.mat'"):
@@ -85,7 +85,7 @@ def test_a_view_of_an_argument_is_copied() -> None:
     np.testing.assert_array_equal(out, x.reshape(-1))
 
 
-def test_sizes_beyond_their_bound_are_refused() -> None:
+def test_sizes_beyond_their_bound_are_rejected() -> None:
     model = pliant.compile(Bounded)
     for n in (0, 1, 8):
         x = np.full((n, 4), 0.1, dtype="float32")

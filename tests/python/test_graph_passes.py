@@ -72,7 +72,7 @@ def test_bound_tensors_are_copies() -> None:
         ({"w": np.zeros((3, 2), "float32"), "b": np.zeros(4, "float32")}, "'m' is 3 in 'w' and 4 in 'b'"),
     ],
 )
-def test_what_cannot_be_bound(params: dict[Any, Any], message: str) -> None:
+def test_invalid_parameter_bindings(params: dict[Any, Any], message: str) -> None:
     with pytest.raises(Exception, match=message):
         relax.transform.BindParams("main", params)(Linear)
 
@@ -94,7 +94,7 @@ def test_bind_symbolic_vars() -> None:
         relax.transform.BindSymbolicVars({"k": 2, k: 2})(Linear)
 
 
-def test_sizes_become_terms() -> None:
+def test_symbols_are_bound_to_expressions() -> None:
     n, k = Linear["main"].params[0].struct_info.shape
     m = Linear["main"].params[2].struct_info.shape[0]
     mod = relax.transform.BindSymbolicVars({m: n * 2 + k})(Linear)
@@ -152,7 +152,7 @@ class PrefillAndDecode:
 
 
 @pytest.mark.parametrize("shared", [True, ["prefill", "decode"]])
-def test_functions_share_the_transformation_of_their_parameters(shared: Any) -> None:
+def test_functions_share_transformed_parameters(shared: Any) -> None:
     mod = relax.transform.LiftTransformParams(shared_transform=shared)(PrefillAndDecode)
     assert relax.analysis.well_formed(mod)
     assert {gv.name_hint for gv in mod.get_global_vars()} == {"prefill", "decode", "transform_params"}
@@ -170,7 +170,7 @@ def test_functions_share_the_transformation_of_their_parameters(shared: Any) -> 
     pliant.ir.assert_structural_equal(again, mod)
 
 
-def test_functions_that_cannot_share_are_told() -> None:
+def test_functions_that_cannot_share_parameters_are_reported() -> None:
     with pytest.raises(TypeError, match=r"write \['main'\]"):
         relax.transform.LiftTransformParams(shared_transform="main")
     with pytest.raises(pliant.CompileError, match="no function 'mane'"):
@@ -205,7 +205,7 @@ def test_update_param_struct_info() -> None:
         relax.transform.UpdateParamStructInfo(lambda v: relax.TensorStructInfo([7], "float32"))(Linear)
 
 
-def test_orders() -> None:
+def test_topological_sort_orders() -> None:
     for order in ("depth-first", "breadth-first"):
         for direction in ("from-inputs", "from-outputs"):
             mod = relax.transform.TopologicalSort(order=order, direction=direction)(Linear)
@@ -222,7 +222,7 @@ def test_dataflow_and_dead_code() -> None:
     assert relax.transform.DeadCodeElimination(["main"])(Linear)["main"] is not None
 
 
-def test_parameters_that_make_no_sense_are_told() -> None:
+def test_invalid_pass_parameters_are_reported() -> None:
     with pytest.raises(ValueError, match="min_size is a number of bindings, not -1"):
         relax.transform.ConvertToDataflow(min_size=-1)
     mod = pliant.IRModule({"main": relax.Function([], relax.const(1.0))})
@@ -230,13 +230,13 @@ def test_parameters_that_make_no_sense_are_told() -> None:
         relax.transform.DeadCodeElimination(["nope"])(mod)
 
 
-def test_unchanged_functions_stay() -> None:
+def test_unchanged_functions_keep_their_identity() -> None:
     for name in ("CanonicalizeBindings", "EliminateCommonSubexpr", "DeadCodeElimination", "FoldConstant"):
         mod = getattr(relax.transform, name)()(Linear)
         pliant.ir.assert_structural_equal(mod, Linear)
 
 
-def test_large_constants_are_folded_by_compiled_code() -> None:
+def test_large_constants_are_folded_with_compiled_code() -> None:
     w = np.random.default_rng(0).random((1500, 1000), dtype="float32")
 
     @I.ir_module
@@ -264,7 +264,7 @@ def test_large_constants_are_folded_by_compiled_code() -> None:
         assert "permute_dims" not in relax.transform.FoldConstant(max_elements=1 << 21)(bound).script()
 
 
-def test_builds_fold_merge_and_drop() -> None:
+def test_builds_fold_deduplicate_and_eliminate() -> None:
     @I.ir_module
     class Wasteful:
         @R.function
@@ -286,7 +286,7 @@ def test_builds_fold_merge_and_drop() -> None:
     np.testing.assert_array_equal(pliant.compile(Wasteful, disabled_passes=off)(x).numpy(), 4 * x)
 
 
-def test_values_that_calls_write_into_are_neither_folded_nor_merged() -> None:
+def test_written_values_are_neither_folded_nor_merged() -> None:
     @I.ir_module
     class InPlace:
         @T.prim_func(private=True)
@@ -335,7 +335,7 @@ class Calls:
         return cls.rest(x, y)
 
 
-def test_functions_that_call_others_are_bound() -> None:
+def test_binding_functions_that_call_others() -> None:
     assert "x: R.Tensor((3,)" in Calls["main"].bind_symbolic_vars({"n": 3}).script()
     assert len(Calls["main"].bind_params({"w": np.float32(1)}).params) == 1
     a, b = tir.Var("a", "int64"), tir.Var("b", "int64")
@@ -360,7 +360,7 @@ class Values:
         return R.reshape(z, s)
 
 
-def test_parameters_become_values_of_every_kind() -> None:
+def test_binding_values_of_every_kind() -> None:
     x, scale, shift = np.ones((2, 3), "float32"), np.array(2, "float32"), np.arange(3, dtype="float32")
     want = x * scale + shift
     main = Values["main"]
@@ -375,7 +375,7 @@ def test_parameters_become_values_of_every_kind() -> None:
     assert len(relax.transform.BindParams("main", {"t": (scale, shift)})(Values)["main"].params) == 4
 
 
-def test_numbers_become_what_the_parameter_is() -> None:
+def test_bound_numbers_get_the_parameter_type() -> None:
     @R.function
     def main(
         a: R.Tensor((), "float32"),
@@ -397,7 +397,7 @@ def test_numbers_become_what_the_parameter_is() -> None:
     assert 'R.prim_value(T.int32(3))' in bound.script()
 
 
-def test_values_that_parameters_cannot_have_are_told() -> None:
+def test_bound_values_of_wrong_types_are_reported() -> None:
     main = Values["main"]
     one = np.array(1, "float32")
     for bound, message in [
@@ -416,7 +416,7 @@ def test_values_that_parameters_cannot_have_are_told() -> None:
             main.bind_params(bound)
 
 
-def test_sizes_of_local_functions_are_their_own() -> None:
+def test_symbols_of_local_functions_are_separate() -> None:
     @R.function
     def main(x: R.Tensor(("n",), "float32")):
         @R.function
@@ -445,7 +445,7 @@ def test_sizes_of_local_functions_are_their_own() -> None:
     assert '"n"' not in bound.script() and "(2,)" in bound.script()
 
 
-def test_folded_fields_of_tuples_print_as_they_parse() -> None:
+def test_folded_tuple_fields_round_trip() -> None:
     @R.function
     def main(x: R.Tensor((2,), "float32")):
         t = (R.add(R.const([1.0, 2.0], "float32"), R.const([1.0, 2.0], "float32")), R.const([3.0, 4.0], "float32"))
@@ -459,7 +459,7 @@ def test_folded_fields_of_tuples_print_as_they_parse() -> None:
     assert pliant.script.from_source(text).script(show_meta=True) == text
 
 
-def test_a_parameter_stays_that_tells_a_size_with_another() -> None:
+def test_parameters_that_define_symbols_are_kept() -> None:
     mod = relax.transform.RemoveUnusedParameters()(Calls)
     assert len(mod["rest"].params) == 2
     np.testing.assert_array_equal(run(mod, "other", np.ones((2, 2), "float32"), np.ones(5, "float32")).numpy(), np.ones(3))

@@ -138,7 +138,7 @@ CASES = [(name, passes) for name in BODIES for passes in PASSES if passes != "ca
 
 
 @pytest.mark.parametrize(("name", "passes"), CASES)
-def test_each_constant_is_one_value(name: str, passes: str) -> None:
+def test_constants_are_unique_values(name: str, passes: str) -> None:
     body, expected = BODIES[name]
     mod = from_source(f"{HEAD}        {body}\n")
     for one in PASSES[passes]:
@@ -151,7 +151,7 @@ def test_each_constant_is_one_value(name: str, passes: str) -> None:
             assert firsts(vm["main"](x)) == expected
 
 
-def test_bound_parameters_stay_one_value() -> None:
+def test_bound_parameters_are_unique_values() -> None:
     mod = from_source(f"{HEAD}        v = cls.step(x)\n        return (v, x)\n")
     bound = relax.transform.BindParams("main", {"x": np.ones(2, "float32")})(mod)
     vm = relax.VirtualMachine(relax.build(bound), pliant.cpu())
@@ -159,7 +159,7 @@ def test_bound_parameters_stay_one_value() -> None:
     assert firsts(pliant.testing.interpret(bound)) == [2, 2]
 
 
-def test_reads_of_weights_that_are_written_stay_behind_the_write() -> None:
+def test_reads_of_written_weights_stay_after_the_write() -> None:
     mod = from_source(f"{HEAD}        v = cls.step(x)\n        return (v, x)\n")
     mod["main"] = from_source(
         f"{HEAD}        pass\n".replace('def main(x: R.Tensor((2,), "float32")):', 'def main(x: R.Tensor((2,), "float32"), w: R.Tensor((2,), "float32")):').replace(

@@ -68,7 +68,7 @@ def program(dims: str, before: str, written: str, shape: str, after: str) -> pli
 
 @pytest.mark.parametrize(("dims", "before", "written", "shape", "after"), [p[1:] for p in PROGRAMS], ids=[p[0] for p in PROGRAMS])
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-def test_reads_stay_on_their_side(dims: str, before: str, written: str, shape: str, after: str, mode: str) -> None:
+def test_reads_stay_before_or_after_the_write(dims: str, before: str, written: str, shape: str, after: str, mode: str) -> None:
     module = program(dims, before, written, shape, after)
     model = pliant.compile(module, exec_mode=mode)
     for n in (0, 1, 3):

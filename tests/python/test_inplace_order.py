@@ -213,7 +213,7 @@ def test_a_read_stays_before_a_write_in_a_callee(change, mode):
     np.testing.assert_allclose(second.numpy(), np.exp(np.full(3, 0.5)), rtol=1e-6)
 
 
-def test_a_call_that_writes_nothing_is_no_barrier():
+def test_calls_without_writes_are_no_barrier():
     """A function in a module is known to be harmless; a separate one knows nothing about its
     callees."""
     assert not tvm.ir.structural_equal(halved(Callee, "harmless"), Callee["harmless"])
@@ -223,7 +223,7 @@ def test_a_call_that_writes_nothing_is_no_barrier():
     assert rewrite_call(pattern, lambda _, m: relax.op.exp(m[x]), alone) is alone
 
 
-def test_a_rewritten_function_still_knows_its_module():
+def test_rewritten_functions_refer_to_their_module():
     again = halved(Callee, "harmless")
     y = wildcard()
     pattern = is_op("relax.exp")(is_op("relax.multiply")(y, wildcard()))
@@ -279,7 +279,7 @@ class SeveralNames:
 @pytest.mark.parametrize("name", ["arguments", "closure", "there_and_back"])
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
 @pytest.mark.parametrize("passes", [[], ["RemoveRedundantReshape"], ["InlinePrivateFunctions", "RemoveRedundantReshape"]])
-def test_a_view_keeps_what_was_there_before(name, mode, passes):
+def test_views_keep_values_from_before_the_write(name, mode, passes):
     module = SeveralNames
     for p in passes:
         module = getattr(relax.transform, p)()(module)
@@ -290,7 +290,7 @@ def test_a_view_keeps_what_was_there_before(name, mode, passes):
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-def test_an_array_that_is_passed_twice_is_one_tensor(mode):
+def test_array_passed_twice_is_one_tensor(mode):
     vm = relax.VirtualMachine(relax.build(SeveralNames, exec_mode=mode), tvm.cpu())
     w = np.ones(3, "float32")
     np.testing.assert_array_equal(vm["step"](w, w[:]).numpy(), [[1, 1, 1]])

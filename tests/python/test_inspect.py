@@ -24,7 +24,7 @@ def run(module: pliant.IRModule, *args: object) -> list[object]:
     return results
 
 
-def test_tensors_are_inspected() -> None:
+def test_tensor_properties() -> None:
     @I.ir_module
     class Module:
         @R.function
@@ -47,7 +47,7 @@ def test_tensors_are_inspected() -> None:
         assert list(result) == [5, 4, 3, 0, 16, 1, 0, 0, 3]
 
 
-def test_inspecting_a_dim_that_is_not_there_is_refused() -> None:
+def test_inspecting_a_missing_dim_is_rejected() -> None:
     with pytest.raises(pliant.error.ScriptError, match="axis is 2, but the tensor has 2 dims"):
 
         @R.function
@@ -65,7 +65,7 @@ def test_inspecting_a_dim_that_is_not_there_is_refused() -> None:
         vm["main"](np.ones(3, "float32"))
 
 
-def test_memory_is_read_as_another_tensor() -> None:
+def test_views_of_tensor_memory() -> None:
     @I.ir_module
     class Module:
         @R.function
@@ -85,7 +85,7 @@ def test_memory_is_read_as_another_tensor() -> None:
             np.testing.assert_array_equal(have.numpy() if hasattr(have, "numpy") else have, expected)
 
 
-def test_views_that_do_not_fit_are_refused() -> None:
+def test_invalid_views_are_rejected() -> None:
     with pytest.raises(pliant.error.ScriptError, match="the view needs 40 bytes, but the tensor has 16"):
 
         @R.function
@@ -110,7 +110,7 @@ def test_views_that_do_not_fit_are_refused() -> None:
         vm["main"](np.arange(3, dtype="float32"))
 
 
-def test_python_functions_are_called() -> None:
+def test_calls_of_python_functions() -> None:
     pliant.register_func("test.inspect.softplus", lambda x: np.log1p(np.exp(x.numpy())), override=True)
 
     @I.ir_module
@@ -132,7 +132,7 @@ def test_python_functions_are_called() -> None:
     assert call.struct_info == relax.TensorStructInfo((3,), "float32")
 
 
-def test_lifting_stops_where_it_is_told_to() -> None:
+def test_stop_lift_params() -> None:
     @I.ir_module
     class Module:
         @R.function

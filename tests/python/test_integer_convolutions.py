@@ -173,7 +173,7 @@ def test_qlinear_conv(columns: bool, bias: bool, left: str, out: str) -> None:
 @pytest.mark.parametrize("groups", [1, 8])
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("out", ["float32", "uint8"])
-def test_both_operands_dequantised(groups: int, columns: bool, out: str) -> None:
+def test_convolutions_of_two_dequantised_operands(groups: int, columns: bool, out: str) -> None:
     """A convolution as exporters of quantised models write it: one call for the layer, which sums
     integers."""
     rng = np.random.default_rng(7)
@@ -215,7 +215,7 @@ def test_both_operands_dequantised(groups: int, columns: bool, out: str) -> None
                 assert np.mean(y != want) < 0.01 if y.size else True
 
 
-def test_zero_points_of_dequantised_input_that_margins_cannot_hold() -> None:
+def test_input_zero_points_that_padding_cannot_represent() -> None:
     """A zero point outside of a byte cannot be used as padding, so the layer multiplies floats."""
     rng = np.random.default_rng(8)
     w = integers(rng, (4, 3, 3, 3), "int8")
@@ -234,7 +234,7 @@ def test_zero_points_of_dequantised_input_that_margins_cannot_hold() -> None:
     np.testing.assert_allclose(np.asarray(pliant.compile(module)(x)), want, rtol=1e-5, atol=1e-2)
 
 
-def test_scales_and_zero_points_of_a_run() -> None:
+def test_non_constant_scales_and_zero_points() -> None:
     rng = np.random.default_rng(5)
     w = integers(rng, (9, 4, 3, 3), "uint8")
     inputs = {"x": ("uint8", ["n", 4, "h", "w"]), "xs": ("float32", []), "xz": ("uint8", [])}
@@ -248,7 +248,7 @@ def test_scales_and_zero_points_of_a_run() -> None:
         agree(module, np.asarray(pliant.compile(module, kernels="off")(*feed)), *feed)
 
 
-def test_what_stays_loops() -> None:
+def test_unsupported_convolutions_stay_loops() -> None:
     """Zero points that may be outside of a byte, with padding; weights that span more than 8 bits."""
     rng = np.random.default_rng(6)
     x = integers(rng, (1, 3, 4, 4), "int8")
@@ -269,7 +269,7 @@ def test_what_stays_loops() -> None:
         agree(module, want.astype("int32"), x)
 
 
-def test_reads_stay_before_what_is_written() -> None:
+def test_reads_stay_before_writes() -> None:
     text = """
 @I.ir_module
 class Module:

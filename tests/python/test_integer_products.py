@@ -38,7 +38,7 @@ def agree(module: pliant.IRModule, want: np.ndarray, *feed: np.ndarray) -> None:
 
 @pytest.mark.parametrize(("m", "k", "n"), SIZES)
 @pytest.mark.parametrize(("left", "right"), PAIRS)
-def test_operands_of_one_type_or_two(m: int, k: int, n: int, left: str, right: str) -> None:
+def test_operands_of_equal_and_mixed_types(m: int, k: int, n: int, left: str, right: str) -> None:
     rng = np.random.default_rng(m + k + n)
     a, w = integers(rng, (m, k), left), integers(rng, (k, n), right)
     if k == 0:
@@ -90,7 +90,7 @@ def test_matmul_integer(left: str, right: str, columns: bool, batch: list[str]) 
 
 
 @pytest.mark.parametrize("left", TYPES)
-def test_a_zero_point_for_each_row(left: str) -> None:
+def test_zero_points_per_row(left: str) -> None:
     rng = np.random.default_rng(8)
     k, n, m = 9, 20, 8
     w = integers(rng, (k, n), "int8")
@@ -157,7 +157,7 @@ def test_sums_wrap_around_and_zero_points_may_be_large() -> None:
         agree(bb.get(), want.astype("int32"), a, big)
 
 
-def test_reads_stay_before_what_is_written() -> None:
+def test_reads_stay_before_writes() -> None:
     text = """
 @I.ir_module
 class Module:
@@ -215,7 +215,7 @@ def test_non_constant_right_operands(left: str, right: str, known: bool, zeros: 
         agree(bb.get(), want, *feed)
 
 
-def test_a_transposed_non_constant_operand() -> None:
+def test_transposed_non_constant_operand() -> None:
     rng = np.random.default_rng(3)
     a, w = integers(rng, (5, 70), "uint8"), integers(rng, (90, 70), "int8")
     bb = relax.BlockBuilder()

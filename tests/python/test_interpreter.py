@@ -48,7 +48,7 @@ def _functions() -> None:
     pliant.register_func("interpreter.apply", lambda f, x: f(x), override=True)
 
 
-def test_functions_go_in_and_come_out() -> None:
+def test_functions_as_arguments_and_results() -> None:
     def double(x: Any) -> Any:
         return x.numpy() * 2
 
@@ -59,7 +59,7 @@ def test_functions_go_in_and_come_out() -> None:
     assert interpret(Module, lambda f: f, double, func="call") is double
 
 
-def test_a_closure_of_the_interpreter_is_called_from_python() -> None:
+def test_interpreter_closures_are_called_from_python() -> None:
     w = np.array([3, 4], "float32")
     scale = interpret(Module, w, func="scaled")
     np.testing.assert_array_equal(scale(w).numpy(), w * w)
@@ -69,7 +69,7 @@ def test_a_closure_of_the_interpreter_is_called_from_python() -> None:
     np.testing.assert_array_equal(interpret(Module, scale, w, func="apply").numpy(), w * w)
 
 
-def test_a_function_that_raises_fails_the_run() -> None:
+def test_python_exceptions_fail_the_run() -> None:
     def fail(_x: Any) -> Any:
         raise ValueError("not today")
 
@@ -77,7 +77,7 @@ def test_a_function_that_raises_fails_the_run() -> None:
         interpret(Module, fail, np.ones(2, "float32"), func="call")
 
 
-def test_formats_are_those_of_the_machine(capfd: Any) -> None:
+def test_print_formats_equal_the_vm(capfd: Any) -> None:
     x = np.array([1, 2.5], "float32")
     interpret(Module, x, func="show")
     interpreted = capfd.readouterr().out
@@ -87,7 +87,7 @@ def test_formats_are_those_of_the_machine(capfd: Any) -> None:
         interpret(Module, np.array(False), np.array([1, 2]), func="check")
 
 
-def test_the_library_of_a_backend_is_known() -> None:
+def test_backend_library_functions() -> None:
     @I.ir_module
     class Product:
         @R.function
@@ -106,7 +106,7 @@ def test_the_library_of_a_backend_is_known() -> None:
     np.testing.assert_allclose(interpret(module, x, w, b).numpy(), want, rtol=1e-5)
 
 
-def test_a_symbol_that_a_program_registers_is_refused() -> None:
+def test_registered_symbols_are_rejected() -> None:
     @I.ir_module
     class Extern:
         @T.prim_func(private=True)
@@ -124,7 +124,7 @@ def test_a_symbol_that_a_program_registers_is_refused() -> None:
         interpret(Extern, np.ones(2, "float32"))
 
 
-def test_runs_that_begin_runs_end() -> None:
+def test_nested_runs_terminate() -> None:
     held: dict[str, Any] = {}
     turns: list[int] = []
     pliant.register_func("interpreter.hold", lambda f: held.update(f=f) or 0, override=True)

@@ -177,7 +177,7 @@ LONG_RUNS = {
 
 
 @pytest.mark.parametrize("program", LONG_RUNS.values(), ids=LONG_RUNS)
-def test_ctrl_c_while_a_long_call_runs(program: str, tmp_path: Path) -> None:
+def test_ctrl_c_during_a_long_call(program: str, tmp_path: Path) -> None:
     start = "import numpy as np\nimport pliant\n"
     end = """
 try:

@@ -44,7 +44,7 @@ def test_prints_and_parses() -> None:
     assert pliant.script.from_source(text).script() == text
 
 
-def test_a_wrong_size_is_an_error_of_the_run() -> None:
+def test_wrong_sizes_are_run_time_errors() -> None:
     @I.ir_module
     class Module:
         @R.function
@@ -62,7 +62,7 @@ def test_a_wrong_size_is_an_error_of_the_run() -> None:
         model(np.zeros((2, 3), "float32"))
 
 
-def test_a_builder_makes_the_same_call() -> None:
+def test_builder_emits_the_same_call() -> None:
     n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
     x = relax.Var("x", relax.TensorStructInfo([n, m], "float32"))
     bb = relax.BlockBuilder()
@@ -87,7 +87,7 @@ def test_a_builder_makes_the_same_call() -> None:
         ({"out_sinfo": relax.ShapeStructInfo([2])}, "result out is a tensor"),
     ],
 )
-def test_a_wrong_argument_is_an_error_of_the_builder(arguments: dict, message: str) -> None:
+def test_wrong_arguments_are_builder_errors(arguments: dict, message: str) -> None:
     x = relax.Var("x", relax.TensorStructInfo([2, 3], "float32"))
     info = relax.TensorStructInfo([3, 2], "float32")
     given = {"name": "transpose", "x": x, "axes": {"x": [1, 0]}, "out_sinfo": info, **arguments}

@@ -100,7 +100,7 @@ def test_a_view_outside_its_buffer_is_an_error(tmp_path: Path, old: str, new: st
         ("T.view(A, [1.5], strides=[1])", ""),
     ],
 )
-def test_a_view_that_is_written_wrongly_is_a_script_error(tmp_path: Path, view: str, message: str) -> None:
+def test_invalid_view_syntax_is_a_script_error(tmp_path: Path, view: str, message: str) -> None:
     with pytest.raises(pliant.error.PliantError) as caught:
         attention(tmp_path, f"q={view}, k=A, v=A, out=O")
     assert message in str(caught.value)
@@ -150,7 +150,7 @@ class Module:
 
 
 @pytest.mark.parametrize("kernel", CALLS)
-def test_written_calls_stay_inside_their_buffers(kernel: str, tmp_path: Path) -> None:
+def test_explicit_calls_stay_inside_their_buffers(kernel: str, tmp_path: Path) -> None:
     (a, w, _), good = CALLS[kernel]
     inner = 4 if kernel == "matmul_int8" else 2
     inputs = np.ones(64, a), np.ones(64, w), np.where(np.arange(64) < 16, 0, inner).astype("int32")
@@ -188,7 +188,7 @@ def test_written_calls_stay_inside_their_buffers(kernel: str, tmp_path: Path) ->
         ("matmul_int8", "x_zeros=T.view(Z, [5]", "x_zeros=T.view(Z, [4]", "operand x_zeros has 4 for rows, which is 5 elsewhere"),
     ],
 )
-def test_errors_name_what_was_expected(tmp_path: Path, kernel: str, old: str, new: str, message: str) -> None:
+def test_errors_name_the_expected_operand(tmp_path: Path, kernel: str, old: str, new: str, message: str) -> None:
     (a, w, _), good = CALLS[kernel]
     assert old in good
     with pytest.raises(pliant.error.PliantError) as caught:
@@ -196,7 +196,7 @@ def test_errors_name_what_was_expected(tmp_path: Path, kernel: str, old: str, ne
     assert f"kernel {kernel}" in str(caught.value) and message in str(caught.value)
 
 
-def test_programs_with_views_print_and_parse_and_save(tmp_path: Path) -> None:
+def test_programs_with_views_round_trip(tmp_path: Path) -> None:
     module = from_source(ATTENTION.format(operands=f"{PARTS}, {OUT}"))
     text = module.script()
     assert text.count("T.view(") == 4 and "offset=8" in text

@@ -75,7 +75,7 @@ def rows(count: int, inner: int, columns: int, packed: bool) -> tuple[np.ndarray
 
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("name", FINISHES)
-def test_chains_finish_products(name: str, packed: bool) -> None:
+def test_epilogues_are_fused_into_matmuls(name: str, packed: bool) -> None:
     inner, columns = 5, 19
     module = dense(FINISHES[name], inner, columns, packed)
     tolerance = 2e-3 if name == "half" else 2e-5
@@ -83,20 +83,20 @@ def test_chains_finish_products(name: str, packed: bool) -> None:
 
 
 @pytest.mark.parametrize(("inner", "columns"), [(0, 9), (64, 300), (300, 64), (1, 1), (17, 8)])
-def test_blocks_cover_results_of_any_size(inner: int, columns: int) -> None:
+def test_blocks_cover_results_of_all_sizes(inner: int, columns: int) -> None:
     for packed in (True, False):
         module = dense(FINISHES["gelu"], inner, columns, packed)
         everywhere(module, [rows(n, inner, columns, packed) for n in (0, 1, 7, 100, 385)], 2e-4)
 
 
-def test_numbers_that_are_none_stay_where_they_are() -> None:
+def test_nan_and_infinity_stay_in_their_rows() -> None:
     module = dense(FINISHES["relu"], 4, 20, True)
     x, r = rows(9, 4, 20, True)
     x[2, 1], x[5, 3], x[7, 0] = np.nan, np.inf, -np.inf
     everywhere(module, [(x, r)])
 
 
-def test_views_are_taken_as_they_lie() -> None:
+def test_strided_operands_are_read_in_place() -> None:
     module = dense(FINISHES["gelu"], 4, 20, False)
     x, r, w = rows(18, 8, 40, False)
     everywhere(module, [(x[::2, ::2], r[::2, ::2], w[::2, ::2]), (x[::-2, :4], r[::-2, :20], w[:4, ::-2])])
@@ -120,7 +120,7 @@ def batched(transposed: bool) -> pliant.IRModule:
 
 
 @pytest.mark.parametrize("transposed", [True, False])
-def test_batches_are_finished_product_by_product(transposed: bool) -> None:
+def test_epilogues_of_batched_matmuls(transposed: bool) -> None:
     rng = np.random.default_rng(3)
     feeds = []
     for b, h, m, n in itertools.chain(itertools.product((0, 1, 2), (1, 3), (1, 7), (1, 5)), [(2, 12, 64, 64)]):
@@ -130,7 +130,7 @@ def test_batches_are_finished_product_by_product(transposed: bool) -> None:
     everywhere(batched(transposed), feeds)
 
 
-def test_kernels_are_on_or_off() -> None:
+def test_kernels_option() -> None:
     module = dense(FINISHES["relu"], 4, 20, True)
     with pytest.raises(ValueError, match='"on" or "off", not "of"'):
         pliant.compile(module, kernels="of")
@@ -188,7 +188,7 @@ def kernels_in(module: pliant.IRModule) -> str:
 
 
 @pytest.mark.parametrize("form", ["plain", "divided", "both", "turned as one", "first", "one"])
-def test_exported_attention_is_one_call(form: str) -> None:
+def test_exported_attention_is_one_kernel_call(form: str) -> None:
     module = exported(form)
     script = kernels_in(module)
     assert 'call_kernel("attention"' in script and "softmax" not in script
@@ -240,14 +240,14 @@ def attention(
         (3, 3, [1, 3, 1, 1], {"causal_mask": "BottomRight", "window_size": 3}),
     ],
 )
-def test_attention_is_one_call(heads: int, shared: int, bias: list[int | str] | None, attrs: dict[str, object]) -> None:
+def test_attention_is_one_kernel_call(heads: int, shared: int, bias: list[int | str] | None, attrs: dict[str, object]) -> None:
     module, operands = attention(heads, shared, bias, **attrs)
     assert 'call_kernel("attention"' in kernels_in(module)
     feeds = [operands(b, n, m) for b, n, m in [(0, 2, 3), (1, 0, 4), (2, 3, 0), (1, 1, 1), (2, 7, 5), (1, 5, 7), (1, 33, 40)]]
     everywhere(module, feeds, 1e-4)
 
 
-def test_attention_of_sizes_that_may_differ_keeps_its_loops() -> None:
+def test_attention_with_unproved_sizes_stays_loops() -> None:
     bb = relax.BlockBuilder()
     q = relax.Var("q", relax.TensorStructInfo([pliant.tir.Var("a", "int64"), 4, 2, 5], "float32"))
     k = relax.Var("k", relax.TensorStructInfo([pliant.tir.Var("b", "int64"), 4, 2, 5], "float32"))
@@ -323,7 +323,7 @@ CONVOLUTIONS = {
 
 
 @pytest.mark.parametrize("name", CONVOLUTIONS)
-def test_convolutions_are_one_call(name: str) -> None:
+def test_convolutions_are_one_kernel_call(name: str) -> None:
     x_shape, w_shape, tail, attrs = CONVOLUTIONS[name]
     module, operands = convolved(x_shape, w_shape, tail, **attrs)
     script = kernels_in(module)
@@ -339,7 +339,7 @@ def test_convolutions_are_one_call(name: str) -> None:
 
 
 @pytest.mark.parametrize("tail", ["", "bra"])
-def test_turned_kernels(tail: str) -> None:
+def test_winograd_convolutions(tail: str) -> None:
     attrs = {"data_layout": "NHWC", "padding": 1}
     module, operands = convolved(["n", "h", "w", 64], [64, 64, 3, 3], tail, **attrs)
     # A constant of 16 numbers for each filter.
@@ -350,7 +350,7 @@ def test_turned_kernels(tail: str) -> None:
 
 
 @pytest.mark.parametrize(("tiles", "constant"), [("4x4", "(1, 2304, 64)"), ("off", "(1, 576, 64)"), ("2x2", "(1, 1024, 64)")])
-def test_tiles_are_chosen(tiles: str, constant: str) -> None:
+def test_tile_selection(tiles: str, constant: str) -> None:
     module, operands = convolved(["n", "h", "w", 64], [64, 64, 3, 3], "ba", data_layout="NHWC", padding=1)
     with pliant.transform.PassContext(config={"winograd": tiles}):
         packed = relax.transform.OffloadKernels()(module)
@@ -366,7 +366,7 @@ def test_tiles_are_chosen(tiles: str, constant: str) -> None:
         pliant.compile(module, config={"winograd": "6x6"})
 
 
-def test_one_weight_for_steps_of_one_and_two() -> None:
+def test_one_weight_with_strides_one_and_two() -> None:
     rng = np.random.default_rng(2)
     bb = relax.BlockBuilder()
     n = pliant.tir.Var("n", "int64")
@@ -380,7 +380,7 @@ def test_one_weight_for_steps_of_one_and_two() -> None:
     everywhere(bb.get(), [(rng.standard_normal((2, 9, 8, 64)).astype("float32"),)], 1e-4)
 
 
-def test_results_that_others_read_stay() -> None:
+def test_results_with_other_readers_are_kept() -> None:
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([pliant.tir.Var("n", "int64"), 3, 8, 8], "float32"))
     w = relax.const(np.random.default_rng(0).standard_normal((4, 3, 3, 3)).astype("float32"))
@@ -424,7 +424,7 @@ def residual_net(dims: int) -> pliant.IRModule:
 
 
 @pytest.mark.parametrize("dims", [1, 2, 3])
-def test_channels_stay_last_between_convolutions(dims: int) -> None:
+def test_layout_stays_channels_last_between_convolutions(dims: int) -> None:
     module = residual_net(dims)
     script = kernels_in(module)
     # Only the input is transposed; the six convolutions apply bias, residual and activations.

@@ -27,7 +27,7 @@ def machine(text: str) -> Any:
     return relax.VirtualMachine(relax.vm.build(from_source(text), pliant.target.Target("llvm")), pliant.cpu())
 
 
-def test_effects_keep_their_order(packed: Register) -> None:
+def test_side_effects_keep_their_order(packed: Register) -> None:
     seen: list[int] = []
     packed("log", lambda v: seen.append(int(v if isinstance(v, int) else v.numpy())))
     text = """
@@ -164,7 +164,7 @@ def main(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(ndim=2, dtype="float32"):
         np.testing.assert_array_equal(vm["main"](x).numpy(), x + x)
 
 
-def test_nothing_need_be_known(packed: Register) -> None:
+def test_dynamically_typed_values(packed: Register) -> None:
     packed("pick", lambda a, y: a)
     vm = machine(
         """
@@ -190,7 +190,7 @@ def main(x: R.Tensor, y: R.Tensor(dtype="int64")) -> R.Object:
         vm["main"](np.zeros(2, "float32"), np.zeros(2, "int64"))
 
 
-def test_a_computed_shape_allocates(packed: Register) -> None:
+def test_computed_shapes_allocate_outputs(packed: Register) -> None:
     packed("myshape_func", lambda s: pliant.runtime.ShapeTuple([s[0] // 2]))
     vm = machine(
         """
@@ -272,7 +272,7 @@ class Module:
         np.testing.assert_array_equal(c.numpy(), np.arange(n) + n)
 
 
-def test_wrong_calls_say_which(packed: Register) -> None:
+def test_errors_name_the_failing_call(packed: Register) -> None:
     text = """
 @I.ir_module
 class Module:

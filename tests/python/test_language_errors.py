@@ -143,7 +143,7 @@ def test_a_packed_function_that_raises_is_named(name: str, packed: Register) -> 
     assert info.traceback[-1].name == "fail"
 
 
-def test_what_is_called_and_is_no_function_is_named() -> None:
+def test_calls_of_non_functions_are_named() -> None:
     vm = machine("""
 @R.function(pure=False)
 def main(f: R.Object, x: R.Tensor(("n",), "float32")) -> R.Object:
@@ -153,7 +153,7 @@ def main(f: R.Object, x: R.Tensor(("n",), "float32")) -> R.Object:
         vm["main"](np.ones(3, "float32"), np.ones(3, "float32"))
 
 
-def test_branches_that_do_not_join_show_both() -> None:
+def test_incompatible_branch_types_are_both_shown() -> None:
     with pytest.raises(pliant.PliantError, match=r"R\.Tensor\(\(n,\).*in one branch and R\.Tuple\(.*in the other"):
         from_source("""
 @R.function
@@ -167,7 +167,7 @@ def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
 """)
 
 
-def test_a_definition_cannot_read_the_function_that_it_is_called_for() -> None:
+def test_te_definitions_cannot_use_their_own_function() -> None:
     seen: list[Any] = []
 
     @relax.op.register_op("errors.reads")
@@ -189,7 +189,7 @@ def test_a_definition_cannot_read_the_function_that_it_is_called_for() -> None:
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-def test_arguments_that_do_not_fit_what_a_closure_captured_are_to_blame(mode: str) -> None:
+def test_closure_argument_errors_name_the_argument(mode: str) -> None:
     module = from_source("""
 @I.ir_module
 class Module:

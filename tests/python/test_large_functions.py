@@ -72,7 +72,7 @@ def test_stages_are_not_inlined_into_deep_expressions() -> None:
     np.testing.assert_array_equal(model(x).numpy(), expected)
 
 
-def test_thousands_of_values_that_are_live_at_once() -> None:
+def test_thousands_of_live_values() -> None:
     """The function has more values than the default register allocator gets, and gets its registers in a single pass."""
     count = 6000
     terms = [f"(A[i] + T.float64({k}.5))" for k in range(count)]

@@ -61,7 +61,7 @@ def test_results_do_not_depend_on_the_number_of_threads():
     np.testing.assert_allclose(results.pop(), x.astype("float64").sum(), rtol=1e-4)
 
 
-def test_nan_and_infinity_reach_the_result():
+def test_nan_and_infinity_propagate():
     x = np.zeros((300_000, 4), "float32")
     x[123_456, 1] = np.nan
     x[1, 2] = -np.inf
@@ -70,6 +70,6 @@ def test_nan_and_infinity_reach_the_result():
         np.testing.assert_array_equal(got, OPERATIONS[op](x, axis=0))
 
 
-def test_sums_of_16_bits_keep_their_digits():
+def test_16_bit_sums_are_accumulated_in_float32():
     x = np.ones((1000, 1000), "float16")
     assert reduction("mean", 2, None, "float16")(x).numpy() == 1

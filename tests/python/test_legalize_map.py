@@ -40,7 +40,7 @@ def test_calls_are_replaced(rows: int, rng: np.random.Generator) -> None:
     np.testing.assert_allclose(pliant.compile(mod)(x, y).numpy(), 2 * (x * y), rtol=1e-6)
 
 
-def test_calls_left_as_they_are_go_to_the_library() -> None:
+def test_unchanged_calls_are_legalized_by_the_library() -> None:
     seen: list[str] = []
 
     def look(bb: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
@@ -52,17 +52,17 @@ def test_calls_left_as_they_are_go_to_the_library() -> None:
     pliant.ir.assert_structural_equal(made, relax.transform.LegalizeOps()(Module))
 
 
-def test_operators_to_skip_are_left_alone() -> None:
+def test_skipped_operators_are_kept() -> None:
     mod = relax.transform.LegalizeOps({"relax.add": as_product}, skip_ops=["relax.add"])(Module)
     assert "R.add(x, y)" in mod.script()
 
 
-def test_unknown_operators_are_refused() -> None:
+def test_unknown_operators_are_rejected() -> None:
     with pytest.raises(ValueError, match="no operator is called 'relax.ad'"):
         relax.transform.LegalizeOps({"relax.ad": as_product})
 
 
-def test_what_is_no_expression_is_refused() -> None:
+def test_non_expression_results_are_rejected() -> None:
     def nothing(bb: relax.BlockBuilder, call: relax.Call) -> Any:
         return None
 

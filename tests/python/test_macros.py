@@ -27,7 +27,7 @@ def same(a: relax.Function, b: relax.Function) -> None:
     pliant.ir.assert_structural_equal(a.without_attr("global_symbol"), b.without_attr("global_symbol"))
 
 
-def test_a_hygienic_macro_sees_what_is_around_its_definition() -> None:
+def test_hygienic_macros_capture_their_definition_scope() -> None:
     size = 2
 
     @R.macro(hygienic=True)
@@ -54,7 +54,7 @@ def test_a_hygienic_macro_sees_what_is_around_its_definition() -> None:
     same(used, expected)
 
 
-def test_another_macro_sees_what_is_around_its_use() -> None:
+def test_non_hygienic_macros_capture_the_call_scope() -> None:
     size = 2
 
     @R.macro(hygienic=False)
@@ -88,7 +88,7 @@ def plus_hidden(x):
     return R.add(x, y)
 
 
-def test_local_variables_are_seen_by_macros_that_are_not_hygienic() -> None:
+def test_non_hygienic_macros_see_local_variables() -> None:
     @R.function
     def main(x: R.Tensor((3,), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((3,), "float32"):
         if c:
@@ -127,7 +127,7 @@ def both(x, names):
     return (a, b, names)
 
 
-def test_macros_use_macros_and_give_any_value() -> None:
+def test_macros_use_macros_and_return_any_value() -> None:
     @I.ir_module
     class Module:
         @R.function
@@ -160,7 +160,7 @@ def absolute(x):
     return y
 
 
-def test_statements_with_effects_and_branches_stand_in_macros() -> None:
+def test_macros_contain_side_effects_and_branches() -> None:
     seen = []
     pliant.register_func("test.macros.log", lambda x: seen.append(float(x.numpy())), override=True)
 
@@ -177,7 +177,7 @@ def test_statements_with_effects_and_branches_stand_in_macros() -> None:
     assert seen == [-2, 6]
 
 
-def test_macros_of_a_text_are_its_own() -> None:
+def test_macros_in_script_text_are_local() -> None:
     module = pliant.script.from_source(
         """
 @R.macro
@@ -205,7 +205,7 @@ def refuse(match: str, text: str) -> None:
 HEAD = "@R.macro\ndef m(a, b):\n    return R.add(a, b)\n@R.function\ndef main(x: R.Tensor((2,), 'float32')):\n"
 
 
-def test_mistakes_with_macros_are_told() -> None:
+def test_macro_errors() -> None:
     refuse("macro 'm' is not given 'b'", HEAD + "    return m(x)\n")
     refuse("takes 2 arguments, but 3", HEAD + "    return m(x, x, x)\n")
     refuse("has no parameter 'c'", HEAD + "    return m(x, c=x)\n")
@@ -224,7 +224,7 @@ def test_mistakes_with_macros_are_told() -> None:
         R.macro(True)
 
 
-def test_a_macro_that_uses_itself_is_told_inside_a_function_too() -> None:
+def test_recursive_macros_are_reported() -> None:
     @R.macro
     def again(a):
         return again(a)
@@ -261,7 +261,7 @@ def test_an_error_in_a_macro_names_its_use() -> None:
         use()
 
 
-def test_the_texts_of_macros_are_kept_once() -> None:
+def test_macro_sources_are_stored_once() -> None:
     @R.macro
     def twice(x):
         return R.add(x, x)

@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.mark.parametrize("text", ["abc", "0", "-5", "4X", "1.5G"])
-def test_a_limit_of_memory_that_is_none_is_told(text: str) -> None:
+def test_invalid_memory_limits_are_reported(text: str) -> None:
     program = "import pliant; pliant.runtime.empty((4,))"
     environment = os.environ | {"PLIANT_MEMORY_LIMIT": text}
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
@@ -18,7 +18,7 @@ def test_a_limit_of_memory_that_is_none_is_told(text: str) -> None:
     assert f"PLIANT_MEMORY_LIMIT is '{text}', but must be a number of bytes above 0" in run.stderr
 
 
-def test_a_limit_of_memory_has_units() -> None:
+def test_memory_limit_units() -> None:
     program = "import pliant; pliant.runtime.empty((4,)); print(pliant.runtime.memory_limit())"
     for text, limit in (("4G", 4 << 30), ("512 MiB", 512 << 20), ("123456789", 123456789)):
         environment = os.environ | {"PLIANT_MEMORY_LIMIT": text}

@@ -42,7 +42,7 @@ def model() -> pliant.Model:
     return pliant.compile(from_source(PAIR))
 
 
-def test_any_shape_with_one_compilation(model: pliant.Model, rng: np.random.Generator) -> None:
+def test_all_shapes_with_one_compilation(model: pliant.Model, rng: np.random.Generator) -> None:
     before = model.stats().runs
     for batch in SIZES:
         for seq in SIZES:
@@ -53,7 +53,7 @@ def test_any_shape_with_one_compilation(model: pliant.Model, rng: np.random.Gene
     assert stats.compile_seconds > 0 and stats.phases
 
 
-def test_the_model_describes_itself(model: pliant.Model) -> None:
+def test_model_description(model: pliant.Model) -> None:
     first, second = model.inputs
     assert first.name == "x" and first.dtype == "float32" and first.shape == ("batch", "seq")
     assert second.name == "y" and model.output.shape == ("batch", "seq")
@@ -100,7 +100,7 @@ def test_results_are_shared_without_a_copy(model: pliant.Model) -> None:
         (lambda f: (f(2, 3), f(2, 3).astype("complex64")), pliant.DTypeError, "complex64 are not supported"),
     ],
 )
-def test_bad_calls(model: pliant.Model, args: Any, error: type[Exception], message: str) -> None:
+def test_invalid_calls(model: pliant.Model, args: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         model(*args(lambda *dims: np.ones(dims, "float32")))
 
@@ -113,7 +113,7 @@ def test_bad_calls(model: pliant.Model, args: Any, error: type[Exception], messa
         (([1, 2], "a tensor"), pliant.CallError, "'mask' must be a int64 tensor of 2 dims"),
     ],
 )
-def test_names_in_messages_do_not_decide_the_class(args: Any, error: type[Exception], message: str) -> None:
+def test_error_classes_do_not_depend_on_names(args: Any, error: type[Exception], message: str) -> None:
     model = pliant.compile(
         from_source(
             """
@@ -146,7 +146,7 @@ def main(ok: R.Tensor((), dtype="bool"), x: R.Tensor(("n",), dtype="float32")):
     assert type(caught.value) is pliant.AssertionFailed
 
 
-def test_a_reshape_that_does_not_fit() -> None:
+def test_invalid_reshape() -> None:
     model = pliant.compile(
         from_source(
             """
@@ -161,14 +161,14 @@ def main(x: R.Tensor(("n",), dtype="float32"), s: R.Shape(ndim=2)):
         model(np.ones(9, "float32"), (4, 2))
 
 
-def test_bad_calls_leave_the_model_usable(model: pliant.Model) -> None:
+def test_invalid_calls_leave_the_model_usable(model: pliant.Model) -> None:
     with pytest.raises(pliant.ShapeError):
         model(np.ones((2, 3), "float32"), np.ones((2, 4), "float32"))
     x = np.ones((2, 3), "float32")
     np.testing.assert_array_equal(model(x, x).numpy(), x * 2)
 
 
-def test_a_pattern_that_does_not_divide() -> None:
+def test_dim_expression_that_does_not_divide() -> None:
     model = pliant.compile(
         from_source(
             """
@@ -185,7 +185,7 @@ def main(x: R.Tensor(ndim=1, dtype="float32")):
         model(np.ones(6, "float32"))
 
 
-def test_sizes_that_overflow() -> None:
+def test_size_overflow() -> None:
     model = pliant.compile(
         from_source(
             """
@@ -203,7 +203,7 @@ def main(s: R.Shape(["n", "m"])) -> R.Tensor(("n * m",), "float32"):
             model(dims)
 
 
-def test_the_machine() -> None:
+def test_virtual_machine() -> None:
     ex = relax.build(from_source(PAIR), target="llvm", exec_mode="compiled")
     assert "@main" in ex.as_text() and "main" in ex.stats()
     assert "# exec_mode: compiled" in ex.as_text() and "Execution mode: compiled" in ex.stats()
@@ -238,7 +238,7 @@ def test_instruments() -> None:
     assert {func for func, _, _ in calls} == {"double"}
 
 
-def test_executables_by_hand() -> None:
+def test_hand_built_executables() -> None:
     ib = relax.ExecBuilder()
     with ib.function("main", num_inputs=1):
         ib.emit_call("vm.builtin.copy", args=[ib.r(0)], dst=ib.r(1))
@@ -305,7 +305,7 @@ def main(x: R.Tensor(("n",), "float32")):
     assert vm["main"](np.ones(1, "float32")) == 7
 
 
-def test_packed_functions_that_return_the_wrong_thing(packed: Any) -> None:
+def test_packed_functions_with_wrong_results(packed: Any) -> None:
     mod = from_source(
         """
 @R.function(pure=False)
@@ -395,12 +395,12 @@ def test_options() -> None:
         pliant.compile("model.bin")
 
 
-def test_stages_are_written(tmp_path: Path) -> None:
+def test_stages_are_dumped(tmp_path: Path) -> None:
     pliant.compile(from_source(PAIR), dump_dir=tmp_path)
     assert len(list(tmp_path.iterdir())) > 5
 
 
-def test_a_program_loads_whatever_its_names_are(tmp_path: Path) -> None:
+def test_programs_with_any_names_load(tmp_path: Path) -> None:
     """Kernels are saved as script, which renames what it cannot spell."""
     source = """
 @R.function
@@ -420,7 +420,7 @@ def main(x: R.Tensor(("T", "I"), "float32"), é: R.Tensor(("T", 12), "float32"))
 
 
 @pytest.mark.parametrize("name", ["a-b", "R", "class", "fused add", "é"])
-def test_a_kernel_of_any_name_loads(tmp_path: Path, name: str) -> None:
+def test_kernels_with_any_names_load(tmp_path: Path, name: str) -> None:
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
     with bb.function("main", [x]):
@@ -471,7 +471,7 @@ def printed_under(folder: Path, **variables: str) -> str:
 
 
 @pytest.mark.parametrize("isa", ["amx", "avx512", "avx2", "neon", "portable", "", "mmx"])
-def test_an_instruction_set_is_forced_or_refused(isa: str, tmp_path: Path) -> None:
+def test_instruction_set_override(isa: str, tmp_path: Path) -> None:
     printed = printed_under(tmp_path, PLIANT_ISA=isa)
     if isa in ("portable", ""):
         assert printed == "right\n"
@@ -483,7 +483,7 @@ def test_an_instruction_set_is_forced_or_refused(isa: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("caches", ["48K,2M,32M", "1,1,1", "9999M,9999M,9999M", "", "48K", "48K,2M,many"])
-def test_cache_sizes_are_replaced_or_refused(caches: str, tmp_path: Path) -> None:
+def test_cache_size_override(caches: str, tmp_path: Path) -> None:
     printed = printed_under(tmp_path, PLIANT_CACHES=caches)
     if caches in ("48K", "48K,2M,many"):
         assert f"PLIANT_CACHES is '{caches}'; expected the sizes of the three levels" in printed

@@ -30,7 +30,7 @@ def one_call(callee: str, ret: relax.StructInfo | None = None) -> tuple[relax.Va
     return x, relax.Function([x], relax.SeqExpr([body], y), ret)
 
 
-def test_parts_live_as_long_as_their_module() -> None:
+def test_functions_keep_their_module_alive() -> None:
     x, f = one_call("g", INFO)
     _, g = one_call("f", INFO)
     mod = pliant.IRModule({"f": f, "g": g})
@@ -49,7 +49,7 @@ def test_parts_live_as_long_as_their_module() -> None:
     assert mod["f"].params[0] == x
 
 
-def test_parts_live_as_long_as_a_builder_and_what_it_made() -> None:
+def test_expressions_keep_their_builder_alive() -> None:
     @I.ir_module
     class Module:
         @R.function
@@ -77,7 +77,7 @@ def test_parts_live_as_long_as_a_builder_and_what_it_made() -> None:
     assert mod["f"].params[0] == a
 
 
-def test_functions_of_a_dict_call_each_other_in_any_order() -> None:
+def test_functions_in_a_dict_call_each_other_in_any_order() -> None:
     x, last = relax.Var("x", INFO), relax.Var("y")
     leaf = relax.Function(
         [x], relax.SeqExpr([relax.BindingBlock([relax.VarBinding(last, relax.op.add(x, x))])], last)
@@ -95,7 +95,7 @@ def test_functions_of_a_dict_call_each_other_in_any_order() -> None:
     assert len(pliant.IRModule({})) == 0 and len(pliant.IRModule({"c": leaf})) == 1
 
 
-def test_thousands_of_functions_in_a_row() -> None:
+def test_thousands_of_functions() -> None:
     x = relax.Var("x", INFO)
     functions = {f"f{i}": one_call(f"f{i + 1}")[1] for i in range(3000)}
     mod = pliant.IRModule({**functions, "f3000": relax.Function([x], x)})
@@ -136,7 +136,7 @@ class Language:
         return out
 
 
-def test_a_visitor_sees_inside_functions_loops_and_choices() -> None:
+def test_visitors_enter_functions_loops_and_branches() -> None:
     @visitor
     class Names(PyExprVisitor):
         def __init__(self) -> None:
@@ -156,7 +156,7 @@ def test_a_visitor_sees_inside_functions_loops_and_choices() -> None:
     assert names.ops == ["add", "less", "add", "while_loop", "less", "add", "exp"]
 
 
-def test_a_mutator_rewrites_inside_functions_loops_and_choices() -> None:
+def test_mutators_rewrite_inside_functions_loops_and_branches() -> None:
     assert PyExprMutator().visit_expr(Language["main"]).same_as(Language["main"])
 
     @mutator
@@ -201,7 +201,7 @@ class ToHalf(PyExprMutator):
     _depth_of_functions = 0
 
 
-def test_calls_of_a_recursive_function_follow_its_type() -> None:
+def test_recursive_calls_follow_a_changed_type() -> None:
     @R.function
     def f(x: R.Tensor((3,), "float32"), n: R.Tensor((), "int32")) -> R.Tensor((3,), "float32"):
         @R.function
@@ -233,7 +233,7 @@ def test_calls_of_a_recursive_function_follow_its_type() -> None:
     np.testing.assert_allclose(np.asarray(pliant.compile(mod)(x, np.array(3, "int32"))), 8 * x)
 
 
-def test_a_sequence_and_a_block_are_rewritten_by_themselves() -> None:
+def test_rewriting_single_sequences_and_blocks() -> None:
     func = Language["main"]
     seq = func.body
     assert PyExprMutator().visit_expr(seq).same_as(seq)
@@ -246,7 +246,7 @@ def test_a_sequence_and_a_block_are_rewritten_by_themselves() -> None:
 # ---- lowered loop functions ----
 
 
-def test_lowered_loop_functions_are_walked_and_rebuilt() -> None:
+def test_walking_and_rebuilding_lowered_loop_functions() -> None:
     n = te.var("n", "int64")
     a = te.placeholder((n, 8), "float32", "A")
     b = te.compute((n, 8), lambda i, j: a[i, j] * 2.0 + 1.0, name="B")
@@ -277,7 +277,7 @@ def test_lowered_loop_functions_are_walked_and_rebuilt() -> None:
     assert "3" in again.script() and len(again.script().splitlines()) == len(func.script().splitlines())
 
 
-def test_vectors() -> None:
+def test_vector_expressions() -> None:
     ramp = tir.Ramp(tir.Var("i", "int64"), 1, 4)
     assert (ramp.dtype, ramp.lanes, int(ramp.stride), str(ramp)) == ("int64x4", 4, 1, "T.Ramp(i, 1, 4)")
     broadcast = tir.Broadcast(tir.const(1.5, "float32"), 8)
@@ -300,7 +300,7 @@ def test_reshape_patterns() -> None:
     assert not relax.analysis.has_reshape_pattern(te.create_prim_func([a, twice]))
 
 
-def test_what_call_tir_takes() -> None:
+def test_call_tir_arguments() -> None:
     n = tir.Var("n", "int64")
     x = relax.Var("x", relax.TensorStructInfo((n, 4), "float32"))
 

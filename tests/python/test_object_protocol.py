@@ -52,7 +52,7 @@ def objects(module: pliant.IRModule) -> list[Any]:
     ]  # fmt: skip
 
 
-def test_objects_are_true_hash_and_compare(module: pliant.IRModule) -> None:
+def test_truth_value_hash_and_equality(module: pliant.IRModule) -> None:
     for obj in objects(module):
         if isinstance(obj, dict):
             continue

@@ -50,7 +50,7 @@ def inputs(n: int) -> list[np.ndarray]:
     return [rng.normal(size=shape).astype("float32") for shape in [(n, 8), (8, 16), (n, 16)]]
 
 
-def test_rules_of_a_program_come_before_those_of_pliant(gate):
+def test_user_rules_precede_built_in_rules(gate):
     names = [rule.name for rule in offload_rules()]
     assert names[0] == "test.gated_matmul"
     assert {"conv", "conv_int8", "matmul_int8", "matmul_packed", "recurrent", "weight_only_matmul", "attention"} < set(names)
@@ -62,7 +62,7 @@ def test_rules_of_a_program_come_before_those_of_pliant(gate):
     assert "test.gated_matmul" in model.explain()
 
 
-def test_a_check_refuses_matches_and_explain_says_so():
+def test_rejected_matches_are_explained():
     x, w = wildcard(), wildcard()
     pattern = is_op("relax.matmul")(x, w)
     register_offload_rule("test.never", pattern, "test.no_such_kernel", [x, w], check=lambda _: False)
@@ -75,7 +75,7 @@ def test_a_check_refuses_matches_and_explain_says_so():
     assert "rule test.never does not apply: the check of the rule rejects the match" in model.explain()
 
 
-def test_a_part_that_others_read_is_kept(gate):
+def test_intermediate_values_with_other_readers_are_kept(gate):
     @I.ir_module
     class Module:
         @R.function
@@ -90,7 +90,7 @@ def test_a_part_that_others_read_is_kept(gate):
     assert gate == []
 
 
-def test_errors_of_registration_say_what_is_wrong():
+def test_registration_errors():
     x, w = wildcard(), wildcard()
     pattern = is_op("relax.matmul")(x, w)
     with pytest.raises(ValueError, match="there is an offload rule 'conv' already"):
@@ -109,7 +109,7 @@ def test_errors_of_registration_say_what_is_wrong():
     assert not remove_offload_rule("conv")
 
 
-def test_explain_names_what_stays_in_loops_and_why():
+def test_explain_lists_loops_with_reasons():
     @I.ir_module
     class Module:
         @R.function
@@ -132,7 +132,7 @@ def test_explain_names_what_stays_in_loops_and_why():
     assert [line.split() for line in text.splitlines() if "matmul_packed" in line][0][:2] == ["matmul_packed", "1"]
 
 
-def test_a_loaded_model_explains_nothing(tmp_path):
+def test_loaded_models_have_no_explanation(tmp_path):
     model = pliant.compile(Gated)
     model.save(tmp_path / "m.plx")
     assert "Only a program compiled in this process can be explained" in pliant.load(tmp_path / "m.plx").explain()
@@ -145,7 +145,7 @@ def test_explain_says_when_kernels_are_off(gate):
     assert model.explain().startswith("Library kernels are switched off.")
 
 
-def test_names_of_kernels_and_of_functions_are_apart():
+def test_kernel_and_function_names_are_separate():
     """A kernel that is called as a loop function is."""
     x = wildcard()
 
@@ -171,14 +171,14 @@ def test_names_of_kernels_and_of_functions_are_apart():
         np.testing.assert_allclose(result.numpy(), want, rtol=1e-6)
 
 
-def test_inputs_come_from_outside_of_the_match():
+def test_inputs_must_be_outside_the_match():
     x, y = wildcard(), wildcard()
     product = is_op("relax.matmul")(x, y)
     with pytest.raises(ValueError, match="input 0 of the rule 'test.r' is computed by its pattern"):
         register_offload_rule("test.r", is_op("relax.exp")(product), "f", [product])
 
 
-def test_a_copied_value_is_kept_right(gate):
+def test_copied_values_are_preserved(gate):
     @I.ir_module
     class Module:
         @R.function

@@ -60,7 +60,7 @@ def test_operators_of_a_model_are_fused() -> None:
     np.testing.assert_allclose(model(x), np.maximum(np.exp(x) + x, 0), rtol=1e-6)
 
 
-def test_sizes_are_known_not_to_be_minus_one() -> None:
+def test_sizes_cannot_be_minus_one() -> None:
     """The patterns of exporters for ``expand(-1, seq)``, and for splitting heads: no decision is
     left to run time."""
     nodes = [
@@ -81,7 +81,7 @@ def test_sizes_are_known_not_to_be_minus_one() -> None:
         np.testing.assert_array_equal(model(x), x.reshape(*shape[:2], 3, 4))
 
 
-def test_a_shape_of_the_run_reshapes() -> None:
+def test_reshape_with_non_constant_shape() -> None:
     nodes = [node("Reshape", "x shape", "y")]
     model = pliant.compile(model_of(nodes, {"x": ["n", "m"], "shape": (INT64, [2])}, ["y"]))
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -91,7 +91,7 @@ def test_a_shape_of_the_run_reshapes() -> None:
 
 
 @pytest.mark.parametrize("holds", [True, False])
-def test_branches_see_the_names_around_them(holds: bool) -> None:
+def test_branches_use_outer_values(holds: bool) -> None:
     def branch(op: str) -> onnx.GraphProto:
         return helper.make_graph([node(op, "x one", "r")], op, [], [onnx.ValueInfoProto(name="r")])
 
@@ -103,7 +103,7 @@ def test_branches_see_the_names_around_them(holds: bool) -> None:
     np.testing.assert_array_equal(model(np.array(holds), x), x + 1 if holds else x - 1)
 
 
-def test_functions_of_the_model_are_written_out() -> None:
+def test_model_functions_are_inlined() -> None:
     double = helper.make_function(
         "own", "Scale", ["a"], ["b"], [node("Constant", "", "k", value_float=3.0), node("Mul", "a k", "b")],
         [helper.make_opsetid("", 18)],
@@ -115,7 +115,7 @@ def test_functions_of_the_model_are_written_out() -> None:
     np.testing.assert_array_equal(pliant.compile(proto)(x), x * 3)
 
 
-def test_all_that_is_not_supported_is_told_at_once() -> None:
+def test_all_unsupported_features_are_reported_at_once() -> None:
     nodes = [
         node("Add", "x x", "a"),
         helper.make_node("Foo", ["a"], ["b"], name="first"),
@@ -138,7 +138,7 @@ def test_all_that_is_not_supported_is_told_at_once() -> None:
         ([node("Relu", "x", "z")], "no node computes the output 'y'"),
     ],
 )
-def test_broken_graphs_are_refused(nodes: list[Any], part: str) -> None:
+def test_invalid_graphs_are_rejected(nodes: list[Any], part: str) -> None:
     with pytest.raises(pliant.CompileError, match=part):
         from_onnx(model_of(nodes, {"x": ["n"]}, ["y"]))
 
@@ -157,14 +157,14 @@ def external(tmp_path: Path, location: str, **more: str) -> Path:
     return path
 
 
-def test_external_data_is_read_where_it_lies(tmp_path: Path) -> None:
+def test_external_data_is_mapped(tmp_path: Path) -> None:
     path = external(tmp_path, "w.bin", offset="16", length="16")
     (path.parent / "w.bin").write_bytes(np.arange(8, dtype=np.float32).tobytes())
     x = np.ones(4, np.float32)
     np.testing.assert_array_equal(pliant.compile(path)(x), np.arange(4, 8) + 1)
 
 
-def test_small_elements_lie_in_external_data_too(tmp_path: Path) -> None:
+def test_sub_byte_elements_in_external_data(tmp_path: Path) -> None:
     """Two per byte, the first in the lower half."""
     nodes = [node("DequantizeLinear", "w scale", "d"), node("Add", "x d", "y")]
     proto = model_of(nodes, {"x": [5]}, ["y"], {"scale": np.float32(0.5)}, opset=21)
@@ -186,7 +186,7 @@ def test_small_elements_lie_in_external_data_too(tmp_path: Path) -> None:
     [("../w.bin", "leaves"), ("/etc/hostname", "absolute"), ("link.bin", "symbolic link"), ("hard.bin", "hard link"),
      ("folder", "regular"), ("none.bin", "cannot be opened"), ("short.bin", "has 8 bytes"), ("in/../../w.bin", "leaves")],
 )  # fmt: skip
-def test_external_data_stays_in_the_folder(tmp_path: Path, location: str, part: str) -> None:
+def test_external_data_must_be_in_the_folder(tmp_path: Path, location: str, part: str) -> None:
     path = external(tmp_path, location)
     outside = tmp_path / "w.bin"
     outside.write_bytes(bytes(16))
@@ -199,6 +199,6 @@ def test_external_data_stays_in_the_folder(tmp_path: Path, location: str, part: 
 
 
 @pytest.mark.parametrize("data", [b"", b"not a model", b"\x08\x07", bytes(range(256)) * 4])
-def test_bytes_that_are_no_model_are_refused(data: bytes) -> None:
+def test_invalid_bytes_are_rejected(data: bytes) -> None:
     with pytest.raises(pliant.CompileError, match="not an ONNX model"):
         from_onnx(data)

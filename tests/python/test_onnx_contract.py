@@ -24,7 +24,7 @@ def refused(model: Any, words: str) -> None:
     assert words in str(told.value) and not report.ok and words in str(report), str(told.value)
 
 
-def test_attributes_and_inputs_are_those_of_the_version() -> None:
+def test_attributes_and_inputs_must_match_the_opset_version() -> None:
     x = {"x": ["n", 4]}
     refused(model_of([node("Softmax", "x", "y", axiss=1)], x, ["y"]), "no attribute 'axiss' in opset 18")
     assert "did you mean 'axis'" in str(check(model_of([node("Softmax", "x", "y", axiss=1)], x, ["y"])))
@@ -39,7 +39,7 @@ def test_attributes_and_inputs_are_those_of_the_version() -> None:
     assert [f.operator for f in report.findings] == ["Softmax", "Relu"]
 
 
-def test_models_say_which_versions_they_use() -> None:
+def test_models_must_import_opset_versions() -> None:
     made = model_of([node("Relu", "x", "y")], {"x": ["n"]}, ["y"], opset=99)
     refused(made, "opset 99 is not known; the newest known version is 28")
     del made.opset_import[:]
@@ -54,7 +54,7 @@ def test_models_say_which_versions_they_use() -> None:
         pliant.compile(old)
 
 
-def test_calls_of_functions_are_what_these_take() -> None:
+def test_function_calls_must_match_their_signature() -> None:
     def function(name: str, attribute: str = "") -> onnx.FunctionProto:
         relu = node("LeakyRelu", "a", "c")
         if attribute:
@@ -85,7 +85,7 @@ def test_calls_of_functions_are_what_these_take() -> None:
     refused(twice, "the model imports two opset versions of ONNX's own operators")
 
 
-def test_what_is_declared_is_what_is_computed() -> None:
+def test_declared_types_must_match_computed_types() -> None:
     def declared(name: str, dtype: int, dims: Any, output: bool) -> Any:
         nodes = [node("Relu", "x", "t"), node("Neg", "t", "y")]
         made = model_of(nodes, {"x": ["a", 4]}, ["y"])
@@ -108,7 +108,7 @@ def test_what_is_declared_is_what_is_computed() -> None:
     assert pliant.compile(stale, dynamic_shapes={"x": {0: "batch"}}).inputs[0].shape == ("batch", 4)
 
 
-def test_divisors_are_told_by_their_symbol() -> None:
+def test_divisor_errors_name_the_symbol() -> None:
     made = model_of([node("Relu", "x", "y")], {"x": ["s", 4]}, ["y"])
     model = pliant.compile(made, divisible={"s": 2}, dynamic_shapes={"x": {0: ("s", 2, 8)}})
     with pytest.raises(ShapeError) as told:
@@ -142,19 +142,19 @@ FACTS: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("facts", "kind", "words"), FACTS, ids=lambda f: str(f)[:40])
-def test_wrong_facts_name_the_argument(facts: dict[str, Any], kind: type[Exception], words: str) -> None:
+def test_invalid_declarations_name_the_argument(facts: dict[str, Any], kind: type[Exception], words: str) -> None:
     with pytest.raises(kind) as told:
         pliant.compile(model_of([node("Relu", "x", "y")], {"x": ["a", "b"]}, ["y"]), **facts)
     assert words in str(told.value)
 
 
-def test_arithmetic_of_files_defines_its_symbols() -> None:
+def test_dim_expressions_define_symbols() -> None:
     made = model_of([node("Relu", "x", "y")], {"x": ["past+seq", "past"]}, ["y"])
     model = pliant.compile(made)
     assert model.run(None, {"x": -np.ones((5, 3), np.float32)})[0].shape == (5, 3)
 
 
-def test_limits_name_what_is_wrong() -> None:
+def test_limit_errors() -> None:
     for wrong, kind in (({"nodes": -1}, ValueError), ({"depth": 2**63}, ValueError), ({"nodes": "many"}, TypeError)):
         with pytest.raises(kind, match=f"Limits: {next(iter(wrong))} must be"):
             Limits(**wrong)  # type: ignore[arg-type]
@@ -272,7 +272,7 @@ def test_qlinear_concat_keeps_integers_of_the_same_scale() -> None:
     np.testing.assert_array_equal(model(a, b).numpy(), np.concatenate([a, np.full((2, 3), 9, np.uint8)], axis=1))
 
 
-def test_results_that_cannot_be_are_told_with_their_node() -> None:
+def test_impossible_results_name_their_node() -> None:
     x, huge = {"x": ["n"]}, np.array([2**62, 4])
     for op in ("Expand", "Reshape"):
         refused(model_of([node(op, "x to", "y")], x, ["y"], {"to": huge}), f"{op} 'y'")
@@ -288,7 +288,7 @@ def test_results_that_cannot_be_are_told_with_their_node() -> None:
         pliant.frontend.onnx.from_onnx(model_of([node("Relu", "x", "y")], {"x": ["a", "b"]}, ["y"]), limits=Limits(rank=1))
 
 
-def test_every_finding_has_a_model_that_shows_it(tmp_path: Any) -> None:
+def test_every_problem_has_a_reduced_model(tmp_path: Any) -> None:
     nodes = [node("Frob", "x", "a"), node("Add", "nope x", "b"), node("Relu", "d", "c"), node("Neg", "c", "d")]
     nodes += [node("Abs", "x", "b"), node("Relu", "text", "e"), *(node("Relu", "x", f"o{i}") for i in range(9))]
     inputs = {"x": ["n"], "text": (TensorProto.STRING, ["n"]), "z": ["n"]}
@@ -301,12 +301,12 @@ def test_every_finding_has_a_model_that_shows_it(tmp_path: Any) -> None:
         assert finding.message in str(again) and len(small.graph.node) <= 2, (str(again), small)
 
 
-def test_sizes_that_divide_by_nothing_are_names() -> None:
+def test_dims_that_divide_by_zero_are_names() -> None:
     model = pliant.compile(model_of([node("Relu", "x", "y")], {"x": ["n//0", "n"]}, ["y"]))
     assert model.run(None, {"x": np.ones((2, 3), np.float32)})[0].shape == (2, 3)
 
 
-def test_options_are_told_by_their_types() -> None:
+def test_option_type_errors() -> None:
     model = model_of([node("Relu", "x", "y")], {"x": ["n"]}, ["y"])
     wrong: Any = {}
     with pytest.raises(TypeError, match=r"limits: expected Limits\(.*got \{\}"):
@@ -323,7 +323,7 @@ def test_options_are_told_by_their_types() -> None:
         least.run(None, {"x": np.ones(1, np.float32)})
 
 
-def test_mistakes_are_no_lack_of_support() -> None:
+def test_invalid_models_are_not_reported_as_unsupported() -> None:
     number = model_of([node("Cast", "x", "y", to=77)], {"x": ["n"]}, ["y"])
     refused(number, "77 is not an element type")
     assert check(number).findings[0].kind == "invalid"
@@ -334,7 +334,7 @@ def test_mistakes_are_no_lack_of_support() -> None:
     assert check(untyped).findings[0].kind == "invalid"
 
 
-def test_other_arguments_are_told_by_their_names() -> None:
+def test_other_argument_errors_name_the_argument() -> None:
     made = model_of([node("Relu", "x", "y")], {"x": ["n", 2]}, ["y"])
     x = np.ones((3, 2), np.float32)
     for source in (made.SerializeToString(), bytearray(made.SerializeToString()), memoryview(made.SerializeToString())):
@@ -372,7 +372,7 @@ def test_other_arguments_are_told_by_their_names() -> None:
         ("pool | concat", {}, ("seq", None, None), False),
     ],
 )
-def test_sizes_on_both_sides_leave_symbols_open_or_not(nodes: str, constants: Any, declared: Any, fits: bool) -> None:
+def test_symbols_in_sizes_on_both_sides(nodes: str, constants: Any, declared: Any, fits: bool) -> None:
     made, known, last = [], {}, "x"
     for k, word in enumerate(nodes.split(" | ")):
         name, *numbers = word.split()
@@ -406,7 +406,7 @@ def test_sizes_on_both_sides_leave_symbols_open_or_not(nodes: str, constants: An
         pliant.compile(model, dynamic_shapes=facts)
 
 
-def test_parts_and_steps_of_the_run() -> None:
+def test_non_constant_splits_and_steps() -> None:
     nodes = [
         node("Shape", "x", "n"),
         node("Sub", "n four", "less"),
@@ -436,7 +436,7 @@ def test_integers_to_the_power_of_floats(exponent: float, fed: bool) -> None:
     assert got.dtype == np.int64 and got.tolist() == np.power(x, np.float64(exponent)).astype("int64").tolist()
 
 
-def test_padding_goes_round_as_often_as_it_must() -> None:
+def test_wrap_padding_repeats_as_often_as_needed() -> None:
     model = model_of([node("Pad", "x p", "y", mode="wrap")], {"x": ["n"]}, ["y"], {"p": np.array([3, 7])}, opset=19)
     compiled = pliant.compile(model)
     for n in (1, 2, 3, 8):

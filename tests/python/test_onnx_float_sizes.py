@@ -66,7 +66,7 @@ def test_sizes_stay_symbols_through_floats(
     assert result(pliant.compile(model), ones(2, 3, 5, 7)).shape == (2, 3, *of)
 
 
-def test_what_floats_round_stays_their_arithmetic() -> None:
+def test_sizes_that_floats_round() -> None:
     # 0.3f is slightly more than 0.3, but its product with 10 is rounded to 3.
     model = scaled(0.3, "Mul", "Ceil")
     assert "h" not in shape_of(model)
@@ -92,7 +92,7 @@ def test_scales_that_are_quotients_of_sizes_are_those_sizes() -> None:
     assert np.asarray(y).shape == (1, 3, 55, 6)
 
 
-def test_scales_multiply_in_their_own_type() -> None:
+def test_scales_multiply_in_their_type() -> None:
     fixed = [helper.make_node("Resize", ["x", "", "scale"], ["y"], mode="nearest")]
     model = pliant.compile(model_of(fixed, {"x": ["n"]}, ["y"], {"scale": np.array([0.7], np.float32)}))
     given = pliant.compile(model_of(fixed, {"x": ["n"], "scale": (FLOAT, [1])}, ["y"]))
@@ -122,7 +122,7 @@ def test_powers_ranges_and_bounds_of_sizes_stay_symbols() -> None:
     assert shape_of(model_of(axes, {"x": ["n", "k", "m"]}, ["y"], scalars)).startswith("R.Tensor((n,)")
 
 
-def test_branches_of_several_ranks_are_of_the_rank_that_the_file_says() -> None:
+def test_branches_of_several_ranks_have_the_declared_rank() -> None:
     def branch(name: str, made: Any) -> onnx.GraphProto:
         return helper.make_graph([made], name, [], [onnx.ValueInfoProto(name=made.output[0])])
 
@@ -148,7 +148,7 @@ def test_branches_of_several_ranks_are_of_the_rank_that_the_file_says() -> None:
 # ---- sizes that are 0, -1 or too large ----
 
 
-def test_a_computed_size_of_0_beside_minus_1_is_the_one_that_is_meant() -> None:
+def test_computed_size_0_next_to_minus_1() -> None:
     def reshaped(**attributes: int) -> Any:
         nodes = [
             node("Shape", "x", "s"),
@@ -168,7 +168,7 @@ def test_a_computed_size_of_0_beside_minus_1_is_the_one_that_is_meant() -> None:
     assert result(reshaped(allowzero=1), ones(2, 3, 0)).shape == (0, 6)
 
 
-def test_shapes_that_are_fed_keep_dims_that_cancel() -> None:
+def test_input_shapes_with_cancelling_dims() -> None:
     def given(**attributes: int) -> Any:
         nodes = [node("Reshape", "x to", "y", **attributes)]
         return pliant.compile(model_of(nodes, {"x": ["a", "b"], "to": (INT64, [2])}, ["y"]))
@@ -195,7 +195,7 @@ def test_shapes_that_are_fed_keep_dims_that_cancel() -> None:
     ],
     ids=["Resize", "HannWindow", "ConstantOfShape"],
 )
-def test_negative_sizes_are_told_with_their_node(made: list[Any], words: str) -> None:
+def test_negative_sizes_name_their_node(made: list[Any], words: str) -> None:
     nodes = [node("Shape", "x", "s"), node("Sub", "s two", "less"), *made]
     model = pliant.compile(model_of(nodes, {"x": ["n"]}, ["y"], CONSTANTS))
     assert [result(model, ones(n)).shape for n in (5, 2)] == [(3,), (0,)]
@@ -204,7 +204,7 @@ def test_negative_sizes_are_told_with_their_node(made: list[Any], words: str) ->
     assert words in str(told.value) and f"{made[-1].op_type} 'y'" in str(told.value)
 
 
-def test_sizes_that_int32_does_not_hold_are_told() -> None:
+def test_sizes_beyond_int32_are_reported() -> None:
     nodes = [
         node("Shape", "x", "s"),
         node("Cast", "s", "i", to=TensorProto.INT32),

@@ -71,7 +71,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("beside", "attrs", "outputs", "words"), REFUSED)
-def test_grouped_attention_refuses_what_it_does_not_compute(
+def test_unsupported_grouped_attention_is_rejected(
     beside: dict[int, tuple[str, Any]], attrs: dict[str, Any], outputs: int, words: list[str]
 ) -> None:
     with pytest.raises(pliant.UnsupportedError) as told:
@@ -80,13 +80,13 @@ def test_grouped_attention_refuses_what_it_does_not_compute(
         assert word in str(told.value)
 
 
-def test_grouped_attention_takes_attributes_at_their_defaults() -> None:
+def test_grouped_attention_accepts_default_attributes() -> None:
     attrs = {"causal": 1, "smooth_softmax": -1, "sliding_window_cache": 0, "qk_output": 0, "k_quant_type": "NONE"}
     args = cached(2, 1, 3, [3, 3])
     np.testing.assert_array_equal(compile_and_run(grouped(**attrs), *args)[0], compile_and_run(grouped(), *args)[0])
 
 
-def test_caches_of_grouped_attention_end_with_the_new_keys() -> None:
+def test_grouped_attention_caches_end_with_new_keys() -> None:
     compiled = pliant.compile(grouped())
     compiled(*cached(2, 1, 4, [4, 4]))
     compiled(*cached(2, 3, 0, [2, 1]))  # Prompts may differ in length.
@@ -105,7 +105,7 @@ def turned(x: np.ndarray, places: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     ("past", "given", "used"), [(4, [3, 9, 1], [3, 9, 1]), (0, [5, 6, 7], [5, 6, 7]), (0, [3, 9, 1], [3, 4, 5])]
 )
-def test_positions_of_grouped_attention_are_an_input(past: int, given: list[int], used: list[int]) -> None:
+def test_grouped_attention_position_ids(past: int, given: list[int], used: list[int]) -> None:
     """For a prompt, only the first counts, as in ONNX Runtime."""
     beside = {7: ("cos", [32, 4]), 8: ("sin", [32, 4]), 9: ("places", (INT64, ["b", "s"]))}
     args = cached(1, 3, past, [past + 2])
@@ -114,12 +114,12 @@ def test_positions_of_grouped_attention_are_an_input(past: int, given: list[int]
     np.testing.assert_allclose(keys[0, 0, past:], turned(args[1][0], np.array(used)), rtol=1e-5, atol=1e-6)
 
 
-def test_a_window_of_no_keys_weighs_none() -> None:
+def test_empty_attention_window() -> None:
     y = compile_and_run(grouped(local_window_size=0), *cached(1, 3, 0, [2]))[0]
     np.testing.assert_array_equal(y, np.zeros((1, 3, HEADS * SIZE), np.float32))
 
 
-def test_packed_queries_fill_their_columns() -> None:
+def test_packed_queries_have_the_right_width() -> None:
     inputs = GROUPED | {"q": ["b", "s", 34]}
     order = ["q", "", "", *list(GROUPED)[3:]]
     del inputs["k"], inputs["v"]
@@ -130,7 +130,7 @@ def test_packed_queries_fill_their_columns() -> None:
 # ---- Attention, MultiHeadAttention, RotaryEmbedding ----
 
 
-def test_caches_in_one_buffer_are_refused() -> None:
+def test_shared_cache_buffers_are_rejected() -> None:
     inputs: dict[str, Any] = {"x": ["b", "s", 8], "w": [8, 24], "past": [2, "b", 2, "p", 4], "length": (INT32, [])}
     order = ["x", "w", "", "", "past", "", "length"]
     made = model("Attention", inputs, ["y", "present"], order, num_heads=2, past_present_share_buffer=1)
@@ -147,7 +147,7 @@ def multi_head(outputs: list[str], *, queries: Any = "s", keys: Any = "t", causa
     return model("MultiHeadAttention", inputs, outputs, order, num_heads=2, unidirectional=causal)
 
 
-def test_buffers_and_beams_of_attention_of_many_heads_are_refused() -> None:
+def test_multi_head_attention_buffers_and_beams_are_rejected() -> None:
     beside: dict[str, Any] = {"length": (8, (INT32, [1])), "beams": (9, (INT32, ["b", 1, "m"]))}
     with pytest.raises(pliant.UnsupportedError, match=r"past_sequence_length \(input 8\), cache_indirection \(input 9\)"):
         pliant.compile(multi_head(["y"], **beside))
@@ -155,7 +155,7 @@ def test_buffers_and_beams_of_attention_of_many_heads_are_refused() -> None:
         pliant.compile(multi_head(["y", "", "", "qk"]))
 
 
-def test_queries_without_a_place_among_the_keys_are_refused() -> None:
+def test_queries_without_key_positions_are_rejected() -> None:
     """By the compiler if the sizes are known, otherwise at run time."""
     words = "unidirectional=1 with a number of keys that may differ from that of the queries"
     q, k, v = floats(1, 3, 8), floats(1, 3, 8), floats(1, 3, 8)
@@ -172,7 +172,7 @@ def test_queries_without_a_place_among_the_keys_are_refused() -> None:
     assert y.shape == (1, 3, 8)
 
 
-def test_weights_and_biases_of_attention_are_used_whole() -> None:
+def test_attention_weights_and_biases_have_the_right_width() -> None:
     made = model("Attention", {"x": ["b", "s", 8], "w": [8, 26]}, ["y"], num_heads=2)
     with pytest.raises(pliant.CompileError, match="its weights have 26 columns where queries, keys and values together have 24"):
         pliant.compile(made)
@@ -181,7 +181,7 @@ def test_weights_and_biases_of_attention_are_used_whole() -> None:
 
 
 @pytest.mark.parametrize(("attrs", "word"), [({"scale": 0.5}, "scale=0.5"), ({"is_packed_batching": 1}, "is_packed_batching=1")])
-def test_rotary_positions_that_are_packed_or_scaled_are_refused(attrs: dict[str, Any], word: str) -> None:
+def test_packed_or_scaled_rotary_positions_are_rejected(attrs: dict[str, Any], word: str) -> None:
     inputs: dict[str, Any] = {"x": ["b", "s", 16], "p": (INT64, ["b", "s"]), "c": [32, 4], "z": [32, 4]}
     with pytest.raises(pliant.UnsupportedError, match=word):
         pliant.compile(model("RotaryEmbedding", inputs, ["y"], **attrs))
@@ -191,7 +191,7 @@ def test_rotary_positions_that_are_packed_or_scaled_are_refused(attrs: dict[str,
 # ---- others ----
 
 
-def test_the_mask_of_an_embedding_counts_ones() -> None:
+def test_embedding_mask_counts_ones() -> None:
     dims: dict[str, Any] = {"i": (INT32, ["b", "s"]), "w": [9, 8], "p": [5, 8], "g": [8], "o": [8], "m": (INT32, ["b", "s"])}
     order = ["i", "", "w", "p", "", "g", "o", "m"]
     args = [np.zeros((2, 3), np.int32), floats(9, 8), floats(5, 8), floats(8), floats(8), np.array([[2, 1, 0], [0, 1, 1]], np.int32)]
@@ -199,14 +199,14 @@ def test_the_mask_of_an_embedding_counts_ones() -> None:
     np.testing.assert_array_equal(counts, [1, 2])
 
 
-def test_the_second_number_of_an_activation_is_given_alone() -> None:
+def test_second_activation_parameter_without_the_first() -> None:
     made = model("FusedGemm", {"a": ["m", 3], "b": [3, 4]}, ["y"], activation="HardSigmoid", activation_beta=0.25)
     a, b = floats(2, 3), floats(3, 4)
     np.testing.assert_allclose(compile_and_run(made, a, b), np.clip(0.2 * (a @ b) + 0.25, 0, 1), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("opset", "outputs"), [(9, 5), (15, 3)])
-def test_statistics_of_batch_normalisation_that_do_not_move_are_refused(opset: int, outputs: int) -> None:
+def test_batch_normalisation_without_running_statistics_is_rejected(opset: int, outputs: int) -> None:
     names = ["y", "m1", "v1", "m2", "v2"][:outputs]
     inputs = {"x": ["n", 3, 4]} | {name: [3] for name in ("s", "b", "m", "v")}
     made = model_of([node("BatchNormalization", "x s b m v", " ".join(names))], inputs, names, opset=opset)
@@ -214,7 +214,7 @@ def test_statistics_of_batch_normalisation_that_do_not_move_are_refused(opset: i
         pliant.compile(made)
 
 
-def test_scales_of_many_dims_do_not_widen_what_they_are_applied_to() -> None:
+def test_scales_of_higher_rank_do_not_broadcast_the_data() -> None:
     inputs: dict[str, Any] = {"x": ["a", 1], "s": ["c", "d"]}
     made = pliant.compile(model_of([node("QuantizeLinear", "x s", "y")], inputs, ["y"], opset=21))
     x = floats(2, 1)
@@ -225,6 +225,6 @@ def test_scales_of_many_dims_do_not_widen_what_they_are_applied_to() -> None:
         made(x, np.ones((2, 4), np.float32))
 
 
-def test_a_past_of_keys_alone_is_invalid() -> None:
+def test_past_keys_without_values_are_invalid() -> None:
     with pytest.raises(pliant.CompileError, match="past keys and values .inputs 6 and 7. must both be present or both be absent"):
         pliant.compile(multi_head(["y"], pk=(6, ["b", 2, "p", 4])))

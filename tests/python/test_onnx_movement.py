@@ -37,7 +37,7 @@ COMBINE = {"none": lambda a, b: b, "add": np.add, "mul": np.multiply, "min": np.
 
 @pytest.mark.parametrize("reduction", COMBINE)
 @pytest.mark.parametrize("row", [(), (1,), (3,), (32,), (100,), (2, 40), (1, 33)])
-def test_rows_of_equal_indices_are_scattered_in_order(reduction: str, row: tuple[int, ...]) -> None:
+def test_scatter_of_equal_row_indices_keeps_order(reduction: str, row: tuple[int, ...]) -> None:
     data, updates = (RNG.integers(-3, 4, (n, *row)).astype(F32) for n in (50, 300))
     indices = RNG.integers(-50, 50, (300, 1))
     want = data.copy()
@@ -48,7 +48,7 @@ def test_rows_of_equal_indices_are_scattered_in_order(reduction: str, row: tuple
 
 
 @pytest.mark.parametrize("dtype", ["float16", "int8", "bool"])
-def test_rows_of_other_types_are_scattered(dtype: str) -> None:
+def test_scatter_rows_of_other_types(dtype: str) -> None:
     data, updates = (RNG.integers(0, 2, (n, 70)).astype(dtype) for n in (20, 90))
     indices = RNG.integers(0, 20, (90, 1))
     want = data.copy()
@@ -59,7 +59,7 @@ def test_rows_of_other_types_are_scattered(dtype: str) -> None:
 
 @pytest.mark.parametrize("shape", [(0, 40), (5, 0), (5, 40)])
 @pytest.mark.parametrize("count", [0, 3])
-def test_scatters_of_nothing(shape: tuple[int, int], count: int) -> None:
+def test_empty_scatters(shape: tuple[int, int], count: int) -> None:
     data, updates = np.ones(shape, F32), np.zeros((count, shape[1]), F32)
     made = node("ScatterND", "a b c", "y")
     indices = np.zeros((count, 1), I64)
@@ -83,7 +83,7 @@ def test_rows_out_of_range_are_an_error(index: int) -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("reduction", ["none", "add"])
-def test_elements_are_scattered_along_each_axis(axis: int, reduction: str) -> None:
+def test_scatter_elements_along_each_axis(axis: int, reduction: str) -> None:
     data = RNG.integers(-3, 4, (9, 40, 37)).astype(F32)
     updates = RNG.integers(-3, 4, (7, 30, 33)).astype(F32)
     indices = RNG.integers(-data.shape[axis], data.shape[axis], updates.shape)
@@ -101,7 +101,7 @@ def test_elements_are_scattered_along_each_axis(axis: int, reduction: str) -> No
 @pytest.mark.parametrize("axis", [1, 2, -1])
 @pytest.mark.parametrize("mode", ["linear", "circular"])
 @pytest.mark.parametrize("length", [0, 1, 5])
-def test_updates_of_a_cache_begin_at_their_indices(axis: int, mode: str, length: int) -> None:
+def test_cache_updates_start_at_their_indices(axis: int, mode: str, length: int) -> None:
     cache = RNG.standard_normal((3, 8, 9, 10)).astype(F32)
     shape = list(cache.shape)
     shape[axis] = length
@@ -118,7 +118,7 @@ def test_updates_of_a_cache_begin_at_their_indices(axis: int, mode: str, length:
     np.testing.assert_array_equal(first(made, cache, update, starts), want)
 
 
-def test_updates_beyond_the_end_of_a_cache_are_an_error() -> None:
+def test_cache_updates_beyond_the_end_are_an_error() -> None:
     made = node("TensorScatter", "a b c", "y", axis=1)
     cache, update = np.zeros((2, 5, 3), F32), np.ones((2, 2, 3), F32)
     with pytest.raises(PliantError, match="2 updates at position 4 of axis 1 of size 5"):
@@ -131,7 +131,7 @@ def test_updates_beyond_the_end_of_a_cache_are_an_error() -> None:
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("dilation", [1, 2])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
-def test_patches_are_summed_in_their_image(stride: int, dilation: int, dtype: str) -> None:
+def test_col2im_sums_patches(stride: int, dilation: int, dtype: str) -> None:
     image, block, pads = (13, 11), (3, 2), (2, 0, 1, 3)
     places = [(image[k] + pads[k] + pads[k + 2] - dilation * (block[k] - 1) - 1) // stride + 1 for k in (0, 1)]
     x = RNG.integers(-4, 5, (2, 3, *block, *places)).astype(dtype)
@@ -146,7 +146,7 @@ def test_patches_are_summed_in_their_image(stride: int, dilation: int, dtype: st
     np.testing.assert_array_equal(first(made, columns, b=I64(image), c=I64(block)), want)
 
 
-def test_patches_of_one_and_three_dims() -> None:
+def test_col2im_of_one_and_three_dims() -> None:
     x = np.arange(2 * 3 * 5, dtype=F32).reshape(2, 3, 5)
     want = np.zeros((2, 1, 7), F32)
     for k in range(3):
@@ -198,7 +198,7 @@ def test_non_constant_sizes_resize_as_constant_ones(mode: str, sizes: tuple[int,
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_many_parts_are_joined_along_each_axis(axis: int) -> None:
+def test_concat_of_many_parts_along_each_axis(axis: int) -> None:
     shapes = [[5, 6, 7] for _ in range(70)]
     for k, shape in enumerate(shapes):
         shape[axis] = k % 4
@@ -215,7 +215,7 @@ def test_many_parts_are_joined_along_each_axis(axis: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("density", [0, 0.001, 0.5, 1])
-def test_nonzero_elements_of_many_chunks(dtype: str, density: float) -> None:
+def test_nonzero_across_chunks(dtype: str, density: float) -> None:
     made = node("NonZero", "a", "y")
     for shape in ((20_000,), (300, 41), (3, 1, 7000), (200, 3, 2, 11), (3, 0)):
         x = (RNG.random(shape) < density).astype(dtype)
@@ -223,6 +223,6 @@ def test_nonzero_elements_of_many_chunks(dtype: str, density: float) -> None:
         np.testing.assert_array_equal(first(made, x.T), np.stack(np.nonzero(x.T)))
 
 
-def test_not_a_number_is_not_zero() -> None:
+def test_nonzero_includes_nan() -> None:
     x = F32([0, np.nan, -0.0, -1, np.inf, 1e-45])
     assert first(node("NonZero", "a", "y"), x).tolist() == [[1, 3, 4, 5]]

@@ -34,14 +34,14 @@ def ones(*shape: int) -> np.ndarray:
         (node("Gather", "x z", "y"), [FLOAT, FLOAT], "input 1 is of float32, but opset 18 accepts int32, int64"),
     ],
 )
-def test_element_types_are_those_of_the_operator(made: Any, types: list[int], words: str) -> None:
+def test_element_types_must_match_the_operator(made: Any, types: list[int], words: str) -> None:
     model = model_of([made], {name: (ty, ["n"]) for name, ty in zip("xz", types, strict=False)}, ["y"])
     with pytest.raises(CompileError, match=words):
         pliant.compile(model)
     assert words in str(check(model))
 
 
-def test_a_later_opset_that_takes_a_type_is_named() -> None:
+def test_errors_name_the_opset_that_supports_a_type() -> None:
     inputs = {"x": (TensorProto.INT8, ["n"])}
     with pytest.raises(CompileError, match="opset 14 accepts it: onnx.version_converter"):
         pliant.compile(model_of([node("Add", "x x", "y")], inputs, ["y"], opset=13))
@@ -53,7 +53,7 @@ SPREAD = [node("PRelu", "x s", "y"), node("LayerNormalization", "x s", "y", axis
 
 
 @pytest.mark.parametrize("made", SPREAD)
-def test_what_is_spread_over_a_tensor_does_not_widen_it(made: Any) -> None:
+def test_broadcast_parameters_do_not_grow_the_tensor(made: Any) -> None:
     inputs = {"x": ["n", 3], "w": [3, 3]}
     feeds = {"x": ones(2, 3), "w": ones(3, 3)}
     for shape, words in (([5, 2, 3], "has 3 dims, but the tensor has 2"), ([1, 4], "has a dim of 4 where .* has 3")):
@@ -76,7 +76,7 @@ CHANNELS = [
 
 
 @pytest.mark.parametrize("made", CHANNELS)
-def test_a_parameter_of_channels_has_a_number_for_each(made: Any) -> None:
+def test_channel_parameters_have_one_value_per_channel(made: Any) -> None:
     def model(size: Any) -> Any:
         return model_of([made], {"x": ["n", 2, 4, 4], "s": [size]}, ["y"], {"w": ones(2, 2, 1, 1)}, opset=21)
 
@@ -86,7 +86,7 @@ def test_a_parameter_of_channels_has_a_number_for_each(made: Any) -> None:
     assert pliant.compile(model(2))(ones(1, 2, 4, 4), ones(2)).shape == (1, 2, 4, 4)
 
 
-def test_scales_along_an_axis_have_a_number_for_each_place() -> None:
+def test_per_axis_scales_have_one_value_per_element() -> None:
     model = pliant.compile(model_of([node("QuantizeLinear", "x s", "y", axis=1)], {"x": ["n", "c"], "s": ["k"]}, ["y"]))
     assert model(ones(2, 3), ones(3)).shape == (2, 3)
     with pytest.raises(AssertionFailed, match="is of size 1 for an axis of 3"):
@@ -95,7 +95,7 @@ def test_scales_along_an_axis_have_a_number_for_each_place() -> None:
 
 @pytest.mark.parametrize("pads", [[0, -(2**63), 0, 0], [0, -(2**62), 0, -(2**62)], [2**62, 0, 0, 0]])
 @pytest.mark.parametrize("mode", ["constant", "wrap", "edge", "reflect"])
-def test_pads_beyond_any_axis_are_refused(pads: list[int], mode: str) -> None:
+def test_pads_beyond_the_size_limit_are_rejected(pads: list[int], mode: str) -> None:
     made = node("Pad", "x p", "y", mode=mode)
     with pytest.raises(CompileError, match="'pads' contains .* whose absolute value exceeds"):
         pliant.compile(model_of([made], {"x": ["n", "m"]}, ["y"], {"p": np.array(pads)}))
@@ -104,7 +104,7 @@ def test_pads_beyond_any_axis_are_refused(pads: list[int], mode: str) -> None:
         model(ones(2, 3), np.array(pads))
 
 
-def test_pads_of_the_run_have_two_numbers_for_each_axis() -> None:
+def test_non_constant_pads_have_two_values_per_axis() -> None:
     known = model_of([node("Pad", "x p", "y")], {"x": ["n", "m"], "p": (INT64, [3])}, ["y"])
     with pytest.raises(CompileError, match="'pads' has 3 numbers, but must have 4"):
         pliant.compile(known)
@@ -115,7 +115,7 @@ def test_pads_of_the_run_have_two_numbers_for_each_axis() -> None:
 
 
 @pytest.mark.parametrize("shape", [[-(2**63), 4], [4], [0, 4], [2**62, 4]])
-def test_an_output_shape_that_cannot_be_is_refused(shape: list[int]) -> None:
+def test_impossible_output_shapes_are_rejected(shape: list[int]) -> None:
     made = node("ConvTranspose", "x w", "y", output_shape=shape)
     with pytest.raises(CompileError, match="output_shape|pads"):
         pliant.compile(model_of([made], {"x": [1, 2, 5, 5]}, ["y"], {"w": ones(2, 2, 3, 3)}))
@@ -128,7 +128,7 @@ def test_same_padding_of_a_kernel_below_its_stride(side: str) -> None:
     assert model(ones(1, 1, 3)).numpy().tolist() == [[[1, 0, 1, 0, 1, 0]]]
 
 
-def test_an_axis_without_elements_has_no_largest_one() -> None:
+def test_argmax_of_an_empty_axis_is_an_error() -> None:
     model = model_of([node("ArgMax", "e", "y", axis=0)], {"x": ["n"]}, ["y"], {"e": ones(0, 3)})
     with pytest.raises(CompileError, match="ArgMax 'y': axis 0 is empty"):
         pliant.compile(model)

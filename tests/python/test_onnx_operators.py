@@ -32,7 +32,7 @@ def microsoft(op: str, inputs: str, outputs: str, **attrs: Any) -> Any:
 
 @pytest.mark.parametrize("keep", [0, 1])
 @pytest.mark.parametrize("axes", [[0], [1, 2], [-1, 0]])
-def test_axes_of_a_reduction_are_an_input(axes: list[int], keep: int) -> None:
+def test_reduction_axes_as_input(axes: list[int], keep: int) -> None:
     model = model_of(
         [node("ReduceSum", "x axes", "y", keepdims=keep)],
         {"x": ["a", "b", "c"], "axes": (INT64, [len(axes)])},
@@ -42,7 +42,7 @@ def test_axes_of_a_reduction_are_an_input(axes: list[int], keep: int) -> None:
     np.testing.assert_allclose(run(model, x, np.array(axes)), x.sum(tuple(axes), keepdims=bool(keep)), rtol=1e-5)
 
 
-def test_bounds_axes_and_steps_of_a_slice_are_inputs() -> None:
+def test_slice_bounds_axes_and_steps_as_inputs() -> None:
     names = {name: (INT64, [2]) for name in ("starts", "ends", "axes", "steps")}
     model = model_of([node("Slice", "x starts ends axes steps", "y")], {"x": ["a", 5, "c"]} | names, ["y"])
     compiled = pliant.compile(model)
@@ -54,7 +54,7 @@ def test_bounds_axes_and_steps_of_a_slice_are_inputs() -> None:
 
 
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
-def test_amounts_of_a_padding_are_an_input(mode: str) -> None:
+def test_padding_amounts_as_input(mode: str) -> None:
     model = model_of([node("Pad", "x pads", "y", mode=mode)], {"x": ["a", "b"], "pads": (INT64, [4])}, ["y"], opset=19)
     x = floats(3, 5)
     want = np.pad(x, [(1, 0), (2, 3)], mode=mode)  # type: ignore[call-overload]
@@ -63,7 +63,7 @@ def test_amounts_of_a_padding_are_an_input(mode: str) -> None:
         np.testing.assert_array_equal(run(model, x, np.array([-1, 0, 2, -2])), np.pad(x[1:, :-2], [(0, 2), (0, 0)]))
 
 
-def test_the_number_of_the_largest_elements_is_an_input() -> None:
+def test_topk_count_as_input() -> None:
     model = model_of([node("TopK", "x k", "v i")], {"x": ["a", "b"], "k": (INT64, [1])}, ["v", "i"])
     x = floats(3, 6)
     for k in (1, 4, 6):
@@ -72,7 +72,7 @@ def test_the_number_of_the_largest_elements_is_an_input() -> None:
         np.testing.assert_array_equal(values, np.take_along_axis(x, places, 1))
 
 
-def test_a_loop_carries_a_tensor_that_grows_and_collects_parts() -> None:
+def test_loop_with_growing_state_and_scan_outputs() -> None:
     """Iterations append to the state, and each contributes a part."""
     body = helper.make_graph(
         [
@@ -101,7 +101,7 @@ def test_a_loop_carries_a_tensor_that_grows_and_collects_parts() -> None:
         np.testing.assert_array_equal(sums, [3.0 * (t + 2) for t in range(turns)])
 
 
-def test_a_scan_walks_backwards_and_stacks_along_another_axis() -> None:
+def test_scan_reverse_direction_and_output_axis() -> None:
     body = helper.make_graph(
         [node("Add", "sum e", "next"), node("Identity", "next", "out")],
         "body",
@@ -145,7 +145,7 @@ def test_dropout_drops_in_training_only() -> None:
 
 
 @pytest.mark.parametrize("saturate", [0, 1])
-def test_8_bit_floats_are_moved_and_made_numbers_again(saturate: int) -> None:
+def test_8_bit_floats_are_moved_and_converted(saturate: int) -> None:
     nodes = [
         node("Cast", "x", "c", to=TensorProto.FLOAT8E4M3FN, saturate=saturate),
         node("Transpose", "c", "t"),
@@ -157,7 +157,7 @@ def test_8_bit_floats_are_moved_and_made_numbers_again(saturate: int) -> None:
     np.testing.assert_array_equal(run(model, x), np.array([[0.3125, -1.0, beyond], [np.nan, 2**-9, 448.0]]).T)
 
 
-def test_arithmetic_on_8_bit_floats_is_refused() -> None:
+def test_arithmetic_on_8_bit_floats_is_rejected() -> None:
     nodes = [node("Cast", "x", "c", to=TensorProto.FLOAT8E5M2), node("IsNaN", "c", "y")]
     with pytest.raises(pliant.UnsupportedError, match="convert them with Cast or DequantizeLinear first"):
         pliant.compile(model_of(nodes, {"x": ["n"]}, ["y"], opset=21))
@@ -204,7 +204,7 @@ def test_grouped_attention_with_a_growing_cache() -> None:
     np.testing.assert_allclose(np.concatenate([first, last], 1), whole, rtol=1e-4, atol=1e-5)
 
 
-def test_weights_of_4_bits_multiply() -> None:
+def test_matmul_with_4_bit_weights() -> None:
     w = RNG.integers(0, 16, (3, 2, 16)).astype(np.uint8)
     packed = (w[..., 0::2] | (w[..., 1::2] << 4)).astype(np.uint8)
     scales = np.abs(floats(3, 2)) + 0.1
@@ -220,7 +220,7 @@ def test_weights_of_4_bits_multiply() -> None:
     np.testing.assert_allclose(run(model, x), x @ weights.T, rtol=1e-4, atol=1e-4)
 
 
-def test_skip_layer_normalisation_gives_the_sum_too() -> None:
+def test_skip_layer_normalisation_returns_the_sum() -> None:
     skip = microsoft("SkipLayerNormalization", "x s g b", "", epsilon=1e-5)
     skip.output.extend(["y", "", "", "sum"])
     model = model_of([skip], {"x": ["n", "t", 6], "s": ["n", "t", 6], "g": [6], "b": [6]}, ["y", "sum"])
@@ -247,7 +247,7 @@ def test_attention_of_microsoft_masks_keys() -> None:
     np.testing.assert_allclose(run(model, x, w, b, mask), want, rtol=1e-4, atol=1e-5)
 
 
-def test_sequences_of_known_length_are_gone_after_the_import() -> None:
+def test_sequences_of_known_length_are_expanded_at_import() -> None:
     nodes = [
         node("SplitToSequence", "x lengths", "parts", axis=1),
         node("SequenceAt", "parts last", "b"),
@@ -264,7 +264,7 @@ def test_sequences_of_known_length_are_gone_after_the_import() -> None:
 
 
 @pytest.mark.parametrize("training", [0, 1])
-def test_batch_norm_of_half_with_statistics_of_float(training: int) -> None:
+def test_batch_norm_of_float16_with_float32_statistics(training: int) -> None:
     outputs = "y m v" if training else "y"
     nodes = [node("BatchNormalization", "x s b mean var", outputs, training_mode=training)]
     rng = np.random.default_rng(1)
@@ -282,7 +282,7 @@ def test_batch_norm_of_half_with_statistics_of_float(training: int) -> None:
         np.testing.assert_allclose(got[1], 0.9 * parts["mean"] + 0.1 * mean, rtol=1e-3, atol=1e-3)
 
 
-def test_rms_norm_is_of_the_type_of_its_scale() -> None:
+def test_rms_norm_result_has_the_type_of_its_scale() -> None:
     scale = {"s": np.array([1, 2, 3], np.float16)}
     model = pliant.compile(model_of([node("RMSNormalization", "x s", "y")], {"x": ["n", 3]}, ["y"], scale, opset=23))
     x = np.array([[1, 2, 2], [0, 3, 4]], np.float32)
@@ -310,7 +310,7 @@ def test_attention_over_values_of_another_type() -> None:
     np.testing.assert_allclose(y, want, rtol=1e-2, atol=1e-2)
 
 
-def test_hardmax_before_opset_13_is_over_flattened_rows() -> None:
+def test_hardmax_before_opset_13_flattens_rows() -> None:
     x = np.array([[[1, 4], [5, 2]], [[7, 7], [0, 3]]], np.float32)
     old = pliant.compile(model_of([node("Hardmax", "x", "y", axis=1)], {"x": ["a", "b", "c"]}, ["y"], opset=11))
     new = pliant.compile(model_of([node("Hardmax", "x", "y", axis=1)], {"x": ["a", "b", "c"]}, ["y"], opset=13))
@@ -321,7 +321,7 @@ def test_hardmax_before_opset_13_is_over_flattened_rows() -> None:
     assert [np.asarray(m.run(None, {"x": empty})[0]).shape for m in (old, new)] == [(2, 0, 3)] * 2
 
 
-def test_slices_that_go_down_from_before_the_first_element_begin_there() -> None:
+def test_backward_slices_starting_before_the_first_element() -> None:
     constants = {"start": np.array([-9]), "end": np.array([-(2**63)]), "axis": np.array([0]), "step": np.array([-2])}
     x = np.arange(4, dtype=np.float32)
     known = model_of([node("Slice", "x start end axis step", "y")], {"x": ["n"]}, ["y"], constants)

@@ -12,7 +12,7 @@ from pliant.frontend.onnx import check
 from onnx_models import FLOAT, INT64, model_of, node
 
 
-def test_models_of_findings_behind_others_load(tmp_path: Path) -> None:
+def test_reduced_models_of_downstream_problems_load(tmp_path: Path) -> None:
     nodes = [
         node("Foo", "x", "t", domain="custom"),
         node("Bar", "t", "u", domain="custom"),

@@ -38,7 +38,7 @@ def of_run(values: list[int], constant: bool, name: str = "c") -> tuple[dict[str
 
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("parts", [[3, 3], [1, 1], [5, 0], [0, 0]])
-def test_parts_make_up_the_axis(parts: list[int], constant: bool) -> None:
+def test_split_lengths_must_cover_the_axis(parts: list[int], constant: bool) -> None:
     inputs, constants, feeds = of_run(parts, constant)
     model = model_of([node("Split", "x c", "y z", name="cut")], {"x": ["n", 1], **inputs}, ["y", "z"], constants)
     error = failure(model, {"x": ones(4, 1), **feeds})
@@ -48,7 +48,7 @@ def test_parts_make_up_the_axis(parts: list[int], constant: bool) -> None:
     assert [p.shape for p in pliant.compile(fits, allow_specialization=True).run(None, {"x": ones(sum(parts), 1), **feeds})] == [(p, 1) for p in parts]
 
 
-def test_parts_of_an_attribute_make_up_the_axis() -> None:
+def test_split_attribute_lengths_must_cover_the_axis() -> None:
     model = model_of([node("Split", "x", "y z", split=[3, 3])], {"x": ["n"]}, ["y", "z"], opset=11)
     assert "have 6 elements together, but the axis has 4" in str(failure(model, {"x": ones(4)}))
     for split, words in (([3, 3], "have 6 elements together, but the axis has 4"), ([5, -1], "length -1"), ([4], "2 outputs")):
@@ -58,7 +58,7 @@ def test_parts_of_an_attribute_make_up_the_axis() -> None:
 
 
 @pytest.mark.parametrize("axis", [5, -3, 2**62])
-def test_an_axis_of_the_run_is_in_range(axis: int) -> None:
+def test_non_constant_axis_must_be_in_range(axis: int) -> None:
     cumsum = model_of([node("CumSum", "x a", "y")], {"x": ["n", "m"], "a": (INT64, [])}, ["y"])
     error = failure(cumsum, {"x": ones(3, 2), "a": np.array(axis)})
     assert f"axis {axis} is out of range for rank 2\n  at CumSum 'y'" in str(error)
@@ -123,7 +123,7 @@ STATIC = {
 
 
 @pytest.mark.parametrize("case", STATIC)
-def test_what_is_known_to_be_wrong_does_not_compile(case: str) -> None:
+def test_known_violations_are_compile_errors(case: str) -> None:
     made, inputs, constants, words = STATIC[case]
     with pytest.raises(CompileError) as told:
         pliant.compile(model_of([made], inputs, [made.output[0]], constants))
@@ -205,7 +205,7 @@ AT_RUN: dict[str, tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any], str
 
 
 @pytest.mark.parametrize("case", AT_RUN)
-def test_what_only_a_run_knows_to_be_wrong_fails_there(case: str) -> None:
+def test_unknown_violations_are_run_time_errors(case: str) -> None:
     made, inputs, constants, feeds, words = AT_RUN[case]
     error = failure(model_of([made], inputs, [made.output[0]], constants), feeds)
     assert isinstance(error, AssertionFailed), error
@@ -221,7 +221,7 @@ def test_directions_of_a_scan_are_0_or_1() -> None:
             pliant.compile(model_of([made], {"s0": ["m"], "x": ["t", "m"]}, ["y", "z"]))
 
 
-def test_errors_of_a_run_name_the_node() -> None:
+def test_run_time_errors_name_the_node() -> None:
     x, i = np.array([1, 2]), np.array([0, 1])
     divide = model_of([node("Div", "x i", "y", name="over")], {"x": (INT64, ["n"]), "i": (INT64, ["n"])}, ["y"])
     error = failure(divide, {"x": x, "i": i})
@@ -258,7 +258,7 @@ def test_errors_of_sequences_name_the_node() -> None:
         assert words in str(error) and f"\n  at {made.op_type} 'y'" in str(error)
 
 
-def test_results_are_not_the_memory_of_what_was_fed() -> None:
+def test_results_do_not_alias_inputs() -> None:
     branch = {
         f"{name}_branch": helper.make_graph([node("Identity", "x", name)], name, [], [onnx.ValueInfoProto(name=name)])
         for name in ("then", "else")
@@ -275,7 +275,7 @@ def test_results_are_not_the_memory_of_what_was_fed() -> None:
 # ---- ranks known only at run time ----
 
 
-def test_axes_and_shapes_may_be_of_any_length() -> None:
+def test_axes_and_shapes_of_any_length() -> None:
     x = np.arange(6, dtype=np.float32).reshape(1, 2, 1, 3)
     cases: list[tuple[Any, list[Any], Any]] = [
         (node("Squeeze", "x c", "y"), [1, "b", 1, "d"], [([0], (2, 1, 3)), ([0, -2], (2, 3)), ([], (1, 2, 1, 3))]),
@@ -302,7 +302,7 @@ def test_axes_and_shapes_may_be_of_any_length() -> None:
                 np.testing.assert_array_equal(y, x.sum(tuple(values)))
 
 
-def test_what_follows_a_rank_of_the_run_works_where_the_file_says_it() -> None:
+def test_declared_ranks_after_unknown_ranks_are_used() -> None:
     nodes = [node("Reshape", "x c", "r"), node("Transpose", "r", "y", perm=[1, 0])]
     made = model_of(nodes, {"x": ["n"], "c": (INT64, ["k"])}, ["y"])
     made.graph.value_info.append(helper.make_tensor_value_info("r", FLOAT, ["p", "q"]))
@@ -321,7 +321,7 @@ def test_constants_of_a_shape_of_any_length() -> None:
         np.testing.assert_array_equal(y, np.full(shape, 2.0))
 
 
-def test_indices_may_go_through_any_number_of_axes() -> None:
+def test_gather_nd_through_any_number_of_axes() -> None:
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     model = pliant.compile(model_of([node("GatherND", "x i", "y")], {"x": ["a", "b", "c"], "i": (INT64, ["n", "q"])}, ["y"]))
     for index in ([[1], [0]], [[1, 2], [0, 1]], [[1, 2, 3], [0, 0, 0]]):
@@ -352,7 +352,7 @@ def doubling(collects: bool) -> Any:
     return model_of([made], {"m": (INT64, []), "s0": ["n"]}, names.split())
 
 
-def test_a_run_holds_no_more_memory_than_it_may() -> None:
+def test_memory_limit_of_a_run() -> None:
     from pliant.runtime import held_bytes, memory_limit, set_memory_limit
 
     model = pliant.compile(doubling(collects=False))
@@ -370,7 +370,7 @@ def test_a_run_holds_no_more_memory_than_it_may() -> None:
             set_memory_limit(wrong)  # type: ignore[arg-type]
 
 
-def test_parts_of_unequal_shapes_are_refused_at_their_turn() -> None:
+def test_scan_outputs_of_unequal_shapes_fail_at_their_iteration() -> None:
     model = pliant.compile(doubling(collects=True))
     assert model.run(None, {"m": np.array(1), "s0": ones(2)})[1].shape == (1, 2)
     with pytest.raises(ShapeError, match=r"one is float32 \[2\] and the next float32 \[4\]\n  at Loop 'double'"):
@@ -378,7 +378,7 @@ def test_parts_of_unequal_shapes_are_refused_at_their_turn() -> None:
         model.run(None, {"m": np.array(2**60), "s0": ones(2)})
 
 
-def test_what_a_scan_goes_over_is_of_one_length() -> None:
+def test_scan_inputs_must_have_equal_lengths() -> None:
     value = helper.make_tensor_value_info
     body = helper.make_graph(
         [node("Add", "a b", "s"), node("Add", "c s", "d"), node("Identity", "d", "e")],
@@ -395,7 +395,7 @@ def test_what_a_scan_goes_over_is_of_one_length() -> None:
         pliant.compile(model_of([scan], {"x": [3], "k": [4]}, ["y"], {"c0": np.float32(0)}))
 
 
-def test_squeeze_drops_what_turns_out_to_be_one() -> None:
+def test_squeeze_of_dims_that_are_1_at_run_time() -> None:
     squeezed = pliant.compile(model_of([node("Squeeze", "x", "t"), node("Relu", "t", "y")], {"x": ["a", 1, "b"]}, ["y"]))
     for shape in ((2, 1, 3), (1, 1, 3), (2, 1, 1), (1, 1, 1), (0, 1, 1)):
         assert squeezed.run(None, {"x": ones(*shape)})[0].shape == tuple(d for d in shape if d != 1)

@@ -42,7 +42,7 @@ def value(name: str, dtype: int = FLOAT, dims: Any = None) -> onnx.ValueInfoProt
     return helper.make_tensor_value_info(name, dtype, dims)
 
 
-def test_one_program_takes_sequences_of_any_length() -> None:
+def test_sequences_of_any_length_with_one_program() -> None:
     nodes = [
         node("SequenceLength", "s", "count"),
         node("ConcatFromSequence", "s", "whole", axis=0),
@@ -67,7 +67,7 @@ def test_one_program_takes_sequences_of_any_length() -> None:
         model.run(None, {"s": [np.zeros((1, 3), np.float32)], "place": np.array(0)})
 
 
-def test_a_tensor_is_split_by_lengths_of_the_run() -> None:
+def test_split_by_non_constant_lengths() -> None:
     nodes = [
         node("SplitToSequence", "x lengths", "s", axis=1),
         node("SequenceLength", "s", "count"),
@@ -86,7 +86,7 @@ def test_a_tensor_is_split_by_lengths_of_the_run() -> None:
         model(x, np.array([1, 2]))
 
 
-def test_the_rows_of_a_tensor_are_a_sequence() -> None:
+def test_tensor_rows_as_a_sequence() -> None:
     """The number of rows is known only at run time."""
     nodes = [node("SplitToSequence", "x", "s", keepdims=0), node("ConcatFromSequence", "s", "y", axis=1, new_axis=1)]
     model = pliant.compile(model_of(nodes, {"x": ["a", "b"]}, ["y"]))
@@ -101,7 +101,7 @@ def counted(body: list[Any], state: list[onnx.ValueInfoProto], outputs: list[str
     return graph([node("Identity", "c", "c_out"), *body], inputs, ["c_out", *outputs])
 
 
-def test_a_loop_carries_a_sequence() -> None:
+def test_loop_carried_sequence() -> None:
     info = helper.make_value_info("s", tensors(None))
     body = counted(
         [node("Unsqueeze", "i zero", "one"), node("Range", "start i step", "row"), helper.make_node("SequenceInsert", ["s", "row"], ["more"])],
@@ -123,7 +123,7 @@ def test_a_loop_carries_a_sequence() -> None:
 
 
 @pytest.mark.parametrize("turns", [0, 1, 3000])
-def test_what_a_loop_collects_is_stacked_once(turns: int) -> None:
+def test_scan_outputs_are_stacked_once(turns: int) -> None:
     body = counted(
         [node("Cast", "i", "f", to=FLOAT), node("Add", "f w", "part"), node("Add", "a f", "b")], [value("a")], ["b", "part"]
     )
@@ -135,7 +135,7 @@ def test_what_a_loop_collects_is_stacked_once(turns: int) -> None:
     assert float(np.asarray(last)) == sum(range(turns))
 
 
-def test_parts_of_unequal_shapes_fail_with_their_shapes() -> None:
+def test_unequal_scan_output_errors_name_the_shapes() -> None:
     body = counted([node("Range", "zero i one", "part")], [], ["part"])
     nodes = [helper.make_node("Loop", ["n", ""], ["all"], body=body)]
     model = pliant.compile(
@@ -147,7 +147,7 @@ def test_parts_of_unequal_shapes_fail_with_their_shapes() -> None:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_body_is_mapped_over_sequences(known: bool) -> None:
+def test_sequence_map(known: bool) -> None:
     body = graph([node("Add", "a b", "sum"), node("Shape", "a", "size")], [value("a"), value("b")], ["sum", "size"])
     nodes = [
         *([node("SequenceConstruct", "x y", "s")] if known else []),
@@ -169,7 +169,7 @@ def test_a_body_is_mapped_over_sequences(known: bool) -> None:
     assert count == len(want)
 
 
-def test_an_optional_is_there_or_not() -> None:
+def test_optional_is_present_or_absent() -> None:
     optional = helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOAT, ["n"]))
     then = graph([node("OptionalGetElement", "o", "held")], [], ["held"])
     other = graph([node("Identity", "x", "own")], [], ["own"])
@@ -185,7 +185,7 @@ def test_an_optional_is_there_or_not() -> None:
         np.testing.assert_array_equal(y, want)
 
 
-def test_an_empty_optional_has_nothing_to_get() -> None:
+def test_get_of_an_empty_optional_is_an_error() -> None:
     optional = helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOAT, ["n"]))
     model = pliant.compile(with_inputs(model_of([node("OptionalGetElement", "o", "y")], {}, ["y"]), o=optional))
     with pytest.raises(pliant.PliantError, match="holds nothing"):
@@ -200,7 +200,7 @@ def test_an_empty_optional_has_nothing_to_get() -> None:
         ("Identity", "Cast", BOOL, "elements are of float32 in one case and of int64 in another"),
     ],
 )
-def test_branches_that_do_not_fit_are_refused(then: str, other: str, cond: int, part: str) -> None:
+def test_incompatible_branches_are_rejected(then: str, other: str, cond: int, part: str) -> None:
     def branch(op: str) -> onnx.GraphProto:
         attrs = {"to": TensorProto.INT64} if op == "Cast" else {}
         return graph([node(op, "x", f"r_{op}", **attrs)], [], [f"r_{op}"])
@@ -211,7 +211,7 @@ def test_branches_that_do_not_fit_are_refused(then: str, other: str, cond: int, 
     assert "If 'choice'" in str(told.value)
 
 
-def test_branches_of_another_number_of_outputs_are_refused() -> None:
+def test_branches_with_different_numbers_of_outputs_are_rejected() -> None:
     two = graph([node("Identity", "x", "a")], [], ["a", "a"])
     one = graph([node("Identity", "x", "b")], [], ["b"])
     own = helper.make_node("If", ["c"], ["y"], name="choice", then_branch=two, else_branch=one)
@@ -227,14 +227,14 @@ def test_branches_of_another_number_of_outputs_are_refused() -> None:
         (onnx.TypeProto(sequence_type=onnx.TypeProto.Sequence()), "does not declare the type of its contents"),
     ],
 )
-def test_inputs_of_other_types_are_refused_by_name(ty: onnx.TypeProto, part: str) -> None:
+def test_inputs_of_wrong_types_are_rejected_by_name(ty: onnx.TypeProto, part: str) -> None:
     model = with_inputs(model_of([node("Identity", "s", "y")], {}, ["y"]), s=ty)
     with pytest.raises((pliant.CompileError, pliant.UnsupportedError), match=part) as told:
         pliant.compile(model)
     assert "input 's'" in str(told.value)
 
 
-def test_what_is_fed_for_a_sequence_is_held_against_its_type() -> None:
+def test_sequence_inputs_are_checked_against_their_type() -> None:
     items = helper.make_sequence_type_proto(helper.make_tensor_type_proto(FLOAT, [2, "n"]))
     model = pliant.compile(with_inputs(model_of([node("SequenceLength", "s", "y")], {}, ["y"]), s=items))
     assert model.run(None, {"s": [floats(2, 3), floats(2, 5)]})[0] == 2
@@ -248,7 +248,7 @@ def test_what_is_fed_for_a_sequence_is_held_against_its_type() -> None:
             model.run(None, {"s": fed})
 
 
-def test_a_batch_is_scanned_element_by_element() -> None:
+def test_scan_over_a_batch() -> None:
     body = graph([node("Add", "a x", "b"), node("Identity", "b", "y")], [value("a"), value("x")], ["b", "y"])
     scan = helper.make_node("Scan", ["", "first", "x"], ["last", "all"], num_scan_inputs=1, body=body)
     model = pliant.compile(model_of([scan], {"first": ["n", 2], "x": ["n", "t", 2]}, ["last", "all"], opset=8))
@@ -295,7 +295,7 @@ def test_ngrams_are_counted(mode: str) -> None:
 
 
 @pytest.mark.parametrize("aggregate", [0, 1, 2, 3])
-def test_trees_give_what_they_are_walked_to(aggregate: int) -> None:
+def test_tree_ensembles(aggregate: int) -> None:
     """Two trees, one with a missing-tracks-true node and one with a set membership node."""
     own = helper.make_node(
         "TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", n_targets=2, aggregate_function=aggregate, tree_roots=[0, 2],
@@ -330,7 +330,7 @@ def quantised(x: np.ndarray, scale: float, zero: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("op", ["Add", "Mul"])
-def test_quantised_operators_of_microsoft(op: str) -> None:
+def test_microsoft_quantised_operators(op: str) -> None:
     own = helper.make_node(
         f"QLinear{op}", ["a", "sa", "za", "b", "sb", "zb", "sc", "zc"], ["y"], domain="com.microsoft"
     )
@@ -363,7 +363,7 @@ def test_a_fused_convolution_adds_and_activates() -> None:
     np.testing.assert_allclose(pliant.compile(fused)(x, z), want, rtol=1e-5, atol=1e-5)
 
 
-def test_a_product_of_quantised_matrices_is_of_floats() -> None:
+def test_quantised_matmul_to_float() -> None:
     own = helper.make_node("MatMulIntegerToFloat", ["a", "b", "sa", "sb", "za", "zb", "c"], ["y"], domain="com.microsoft")
     dynamic = helper.make_node("DynamicQuantizeMatMul", ["x", "b", "sb", "zb", "c"], ["y"], domain="com.microsoft")
     b, c = RNG.integers(0, 256, (4, 3), np.uint8), floats(3)

@@ -22,7 +22,7 @@ def traced() -> onnx.ModelProto:
     return model_of(nodes, {"x": ["n", 8, 4]}, ["y"], constants)
 
 
-def test_dims_of_the_file_become_symbols_with_ranges() -> None:
+def test_file_dims_become_symbols_with_ranges() -> None:
     nodes = [node("Relu", "x", "y")]
     model = pliant.compile(model_of(nodes, {"x": [1, 8]}, ["y"]), dynamic_shapes={"x": {0: "batch", 1: ("seq", 1, 64)}})
     assert model.inputs[0].shape == ("batch", "seq")
@@ -33,7 +33,7 @@ def test_dims_of_the_file_become_symbols_with_ranges() -> None:
         model(np.ones((1, 65), np.float32))
 
 
-def test_a_symbol_that_the_model_fixes_is_told_with_the_way_of_the_size() -> None:
+def test_specialised_symbols_are_reported_with_their_derivation() -> None:
     with pytest.raises(pliant.CompileError) as e:
         pliant.compile(traced(), dynamic_shapes={"x": {1: "seq"}})
     text = str(e.value)
@@ -42,21 +42,21 @@ def test_a_symbol_that_the_model_fixes_is_told_with_the_way_of_the_size() -> Non
     assert "allow_specialization" in text
 
 
-def test_specialising_may_be_allowed() -> None:
+def test_allow_specialization() -> None:
     with pytest.warns(UserWarning, match="seq would be fixed"):
         model = pliant.compile(traced(), dynamic_shapes={"x": {1: "seq"}}, allow_specialization=True)
     x = np.zeros((2, 8, 4), np.float32)
     np.testing.assert_array_equal(model(x), x + 1)
 
 
-def test_a_reshape_to_numbers_fixes_a_symbol() -> None:
+def test_reshape_to_constants_specialises_a_symbol() -> None:
     model = model_of([node("Reshape", "x to", "y")], {"x": [2, 6]}, ["y"], {"to": np.array([2, 2, 3])})
     told = r"Reshape 'y': .* it needs seq to be 6; the size comes from 'to'"
     with pytest.raises(pliant.CompileError, match=told):
         pliant.compile(model, dynamic_shapes={"x": {1: "seq"}})
 
 
-def test_a_divisor_is_a_fact_that_the_run_checks() -> None:
+def test_divisibility_is_checked_at_run_time() -> None:
     nodes = [node("Reshape", "x to", "y")]
     model = pliant.compile(
         model_of(nodes, {"x": ["n", "seq"]}, ["y"], {"to": np.array([0, -1, 8])}), divisible={"seq": 8}
@@ -82,7 +82,7 @@ def test_shapes_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert "n: 0 .. any size" in capsys.readouterr().out
 
 
-def test_dims_as_torch_declares_them() -> None:
+def test_torch_style_dim_declarations() -> None:
     seq = SimpleNamespace(__name__="seq", min=2, max=2**63 - 1)
     hint = SimpleNamespace(type=SimpleNamespace(name="AUTO"), min=None, max=None)
     static = SimpleNamespace(type=SimpleNamespace(name="STATIC"))
@@ -96,7 +96,7 @@ def test_dims_as_torch_declares_them() -> None:
     ("declared", "part"),
     [({"z": {0: "n"}}, "there is no input 'z'"), ({"x": {5: "n"}}, "has rank 3, but dim 5 is declared")],
 )
-def test_declarations_that_do_not_fit_are_told(declared: dict[str, dict[int, str]], part: str) -> None:
+def test_invalid_declarations_are_reported(declared: dict[str, dict[int, str]], part: str) -> None:
     with pytest.raises(pliant.CompileError, match=part):
         pliant.compile(traced(), dynamic_shapes=declared)
 
@@ -127,7 +127,7 @@ FIXED: list[tuple[str, list[str], dict[str, np.ndarray], str]] = [
 
 
 @pytest.mark.parametrize(("op", "dims", "constants", "words"), FIXED, ids=lambda v: str(v)[:24])
-def test_whatever_checks_a_size_fixes_it(
+def test_size_checks_specialise_symbols(
     op: str, dims: list[str], constants: dict[str, np.ndarray], words: str
 ) -> None:
     name, *attrs = op.split(" ")
@@ -139,7 +139,7 @@ def test_whatever_checks_a_size_fixes_it(
     assert "would be fixed" in str(told.value) and words in str(told.value), str(told.value)
 
 
-def test_updates_and_states_fix_sizes() -> None:
+def test_updates_and_states_specialise_symbols() -> None:
     nodes = [node("ScatterND", "a i x", "y")]
     constants = {"a": ones(4, 7), "i": PLACES}
     with pytest.raises(pliant.CompileError, match="s to be 2"):
@@ -155,7 +155,7 @@ def test_updates_and_states_fix_sizes() -> None:
         pliant.compile(model_of(nodes, {"x": ["a0", "b0"]}, ["y"], constants), dynamic_shapes={"x": ["s", "q"]})
 
 
-def test_the_way_of_a_symbol_is_told_through_graphs_and_functions() -> None:
+def test_specialisation_is_traced_through_graphs_and_functions() -> None:
     nodes = [node("Concat", "x x", "cc", axis=1), node("Relu", "cc", "re"), node("MatMul", "re r", "y")]
     model = model_of(nodes, {"x": ["a", "b"]}, ["y"], {"r": ones(14, 2)})
     with pytest.raises(pliant.CompileError) as told:
@@ -171,7 +171,7 @@ def test_the_way_of_a_symbol_is_told_through_graphs_and_functions() -> None:
         pliant.compile(model, dynamic_shapes={"x": {1: "q"}})
 
 
-def test_what_is_equal_to_a_fixed_symbol_is_fixed() -> None:
+def test_symbols_equal_to_a_specialised_symbol_are_specialised() -> None:
     nodes = [node("MatMul", "z r", "t"), node("MatMul", "x z", "y")]
     model = model_of(nodes, {"x": ["a", "b"], "z": ["c", 4]}, ["t", "y"], {"r": ones(4, 2)})
     with pytest.warns(UserWarning, match="the file's symbols b, c would be fixed") as told:
@@ -197,7 +197,7 @@ def test_bounds_and_equalities_are_explained(capsys: pytest.CaptureFixture[str])
     assert "Compress 'y': it needs 3 <= s" in explained(node("Compress", "x c", "y", axis=0), keeps)
 
 
-def test_ranges_that_nothing_fits_are_told() -> None:
+def test_empty_ranges_are_reported() -> None:
     add = model_of([node("Add", "x z", "y")], {"x": ["a"], "z": ["b"]}, ["y"])
     with pytest.raises(pliant.CompileError, match="the symbol s has no size from 5 to 4"):
         pliant.compile(add, dynamic_shapes={"x": {0: ("s", 1, 4)}, "z": {0: ("s", 5, 9)}})
@@ -208,6 +208,6 @@ def test_ranges_that_nothing_fits_are_told() -> None:
         pliant.compile(product, dynamic_shapes={"x": {1: "q"}}, divisible={"q": 2})
 
 
-def test_dims_that_nobody_names_are_no_symbol() -> None:
+def test_unnamed_dims_are_not_symbols() -> None:
     model = pliant.compile(model_of([node("Relu", "x", "y")], {"x": ["?", "?"]}, ["y"]))
     assert model(ones(2, 3)).shape == (2, 3)

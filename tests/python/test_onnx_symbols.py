@@ -114,7 +114,7 @@ BESIDE: dict[str, Case] = {
 
 
 @pytest.mark.parametrize("case", BESIDE)
-def test_a_size_of_the_run_leaves_the_symbols_beside_it(case: str) -> None:
+def test_non_constant_sizes_keep_other_symbols(case: str) -> None:
     nodes, inputs, constants, feeds = BESIDE[case]
     given: dict[str, Any] = {"x": ["a", "b"], **inputs}
     product = model_of([*nodes, node("MatMul", "u r", "y")], given, ["y"], {**constants, "r": ones(7, 2)})
@@ -138,7 +138,7 @@ def branching(condition: list[onnx.NodeProto], other: list[onnx.NodeProto]) -> o
     return model_of(nodes, inputs, ["y"], constants)
 
 
-def test_a_branch_that_sizes_choose_fixes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_branches_on_sizes_do_not_specialise(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = [node("Shape", "x", "t"), node("Gather", "t one", "q"), node("Equal", "q seven", "c")]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -149,7 +149,7 @@ def test_a_branch_that_sizes_choose_fixes_nothing(capsys: pytest.CaptureFixture[
     assert "MatMul 'product': in the then-branch of If 'either' it needs q to be 7" in capsys.readouterr().out
 
 
-def test_a_branch_that_values_choose_may_fix_a_symbol() -> None:
+def test_branches_on_values_may_specialise_symbols() -> None:
     with pytest.warns(UserWarning, match="it leaves q no other size where it runs: in the then-branch of If 'either'"):
         model = pliant.compile(branching([], [node("Relu", "x", "p")]), dynamic_shapes={"x": ["s", "q"]})
     assert model.run(None, {"x": ones(2, 5), "c": np.array(False)})[0].shape == (2, 5)
@@ -161,7 +161,7 @@ def test_a_branch_that_values_choose_may_fix_a_symbol() -> None:
         pliant.compile(both, dynamic_shapes={"x": ["s", "q"]})
 
 
-def test_an_input_with_a_value_is_fed_where_it_is_declared() -> None:
+def test_initialised_inputs_can_be_declared_as_inputs() -> None:
     model = model_of([node("Add", "x w", "y")], {"x": ["n", 2], "w": [2]}, ["y"], {"w": ones(2)})
     x = ones(3, 2)
     plain = pliant.compile(model)
@@ -176,7 +176,7 @@ def test_an_input_with_a_value_is_fed_where_it_is_declared() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 4])
-def test_a_parameter_of_a_norm_may_turn_out_to_be_one_number(size: int) -> None:
+def test_norm_parameters_may_be_scalars_at_run_time(size: int) -> None:
     model = model_of([node("LayerNormalization", "x g b", "y")], {"x": ["n", "d"], "g": ["p"], "b": ["q"]}, ["y"])
     x = np.arange(12, dtype=np.float32).reshape(3, 4) ** 2
     y = pliant.compile(model).run(None, {"x": x, "g": 2 * ones(size), "b": ones(1)})[0]
@@ -184,7 +184,7 @@ def test_a_parameter_of_a_norm_may_turn_out_to_be_one_number(size: int) -> None:
     np.testing.assert_allclose(y, 2 * whole + 1, rtol=1e-5)
 
 
-def test_small_items_count_with_what_holds_them() -> None:
+def test_memory_limit_counts_containers_of_small_items() -> None:
     body = graph_of([node("Identity", "goes", "go"), node("Identity", "i", "o")], TURN, [*GOES_ON, ("o", INT64)])
     made = helper.make_node("Loop", ["k", ""], ["y"], body=body)
     model = pliant.compile(model_of([made], {"k": (INT64, [])}, ["y"]))
@@ -197,7 +197,7 @@ def test_small_items_count_with_what_holds_them() -> None:
         pliant.runtime.set_memory_limit(None)
 
 
-def test_made_up_names_are_none_that_the_file_gives(capsys: pytest.CaptureFixture[str]) -> None:
+def test_generated_symbol_names_do_not_collide(capsys: pytest.CaptureFixture[str]) -> None:
     """A dim without a name, and a part of a size that a number divides."""
     both = [node("Relu", "x", "y"), node("Relu", "w", "z")]
     model = pliant.compile(model_of(both, {"x": [None, 3], "w": ["x_0", 3]}, ["y", "z"]))
@@ -215,14 +215,14 @@ def test_made_up_names_are_none_that_the_file_gives(capsys: pytest.CaptureFixtur
     assert [i.shape for i in same.inputs] == [("a_b", 3), ("a_b_", 3)]
 
 
-def test_multiples_are_told_by_their_symbol() -> None:
+def test_divisibility_errors_name_the_symbol() -> None:
     tenfold = [node("Concat", " ".join(["x"] * 10), "c", axis=0), node("Add", "c w", "z")]
     with pytest.raises(pliant.CompileError, match=r"dims n \* 10 and 17 .* R.Tensor\(\(n \* 10, 3\)"):
         pliant.compile(model_of(tenfold, {"x": ["n", 3], "w": [17, 3]}, ["z"]), divisible={"n": 4})
 
 
 @pytest.mark.parametrize("times", [2, 12, 30])
-def test_powers_of_powers_are_names_where_they_are_large(times: int) -> None:
+def test_large_powers_in_dims_are_names(times: int) -> None:
     text = "n"
     for _ in range(times):
         text = f"({text})**8"
@@ -230,7 +230,7 @@ def test_powers_of_powers_are_names_where_they_are_large(times: int) -> None:
     assert model.run(None, {"x": ones(1), "w": ones(1)})[0].shape == (1,)
 
 
-def test_calls_of_functions_are_counted_where_they_stand() -> None:
+def test_limits_count_inlined_function_calls() -> None:
     """A function that was counted within the limit may be nested deeper elsewhere."""
     own = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
 
@@ -254,7 +254,7 @@ def test_calls_of_functions_are_counted_where_they_stand() -> None:
         pliant.compile(model(29, 59))
 
 
-def test_a_dim_may_stand_before_the_one_that_determines_it() -> None:
+def test_dims_may_precede_the_dims_that_define_them() -> None:
     model = pliant.compile(model_of([node("Relu", "x", "y")], {"x": ["n//3", "n"]}, ["y"]), divisible={"n": 4})
     assert model.run(None, {"x": ones(2, 8)})[0].shape == (2, 8)
     with pytest.raises(pliant.ShapeError, match="x"):

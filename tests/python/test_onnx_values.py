@@ -49,7 +49,7 @@ def node(op: str, inputs: list[str], outputs: int = 1, **attrs: Any) -> Any:
     return helper.make_node(op, inputs, [f"y{i}" for i in range(outputs)], **attrs)
 
 
-def test_rests_of_floats_are_exact() -> None:
+def test_float_modulo_is_exact() -> None:
     a = np.array([-1, -1e-20, -0.1, 5.5, -5.5, 1, np.nan], "float64")
     b = np.array([np.inf, 1, 3, -2, 2, -np.inf, 1], "float64")
     for (found,) in both(node("Mod", ["a", "b"], fmod=1), {"a": a, "b": b}):
@@ -57,7 +57,7 @@ def test_rests_of_floats_are_exact() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_padding_is_below_all_integers(dtype: str) -> None:
+def test_max_pool_padding_is_the_integer_minimum(dtype: str) -> None:
     x = np.array([[[[-5, -6, -7], [-8, -9, -5], [-1, -2, -3]]]]).astype(dtype)
     wanted = np.array([[[[x[0, 0, :2, :2].max(), x[0, 0, :2, 2].max()], [x[0, 0, 2, :2].max(), x[0, 0, 2, 2]]]]])
     pool = node("MaxPool", ["x"], kernel_shape=[2, 2], strides=[2, 2], auto_pad="SAME_UPPER")
@@ -66,13 +66,13 @@ def test_padding_is_below_all_integers(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("x", [np.zeros((1, 2, 2, 2), "uint8"), np.full((1, 2, 2, 2), -np.inf, "float32")], ids=["zeros", "-inf"])
-def test_places_of_maxima_are_places_of_the_input(x: Array) -> None:
+def test_max_pool_indices_refer_to_the_input(x: Array) -> None:
     pool = node("MaxPool", ["x"], 2, kernel_shape=[2, 2], pads=[1, 1, 0, 0])
     for _, places in both(pool, {"x": x}, outputs=2):
         np.testing.assert_array_equal(places.reshape(2, -1), [[0] * 4, [4] * 4])
 
 
-def test_the_place_of_a_nan_is_where_it_stands() -> None:
+def test_max_pool_index_of_nan() -> None:
     x = np.arange(9, dtype="float32").reshape(1, 1, 3, 3)
     x[0, 0, 1, 1] = np.nan
     for found, places in both(node("MaxPool", ["x"], 2, kernel_shape=[2, 2]), {"x": x}, outputs=2):
@@ -101,7 +101,7 @@ def test_squares_of_16_bit_floats_stay_in_range(op: str, names: list[str], attrs
         np.testing.assert_allclose(found[0].astype("float32"), wanted[0], rtol=2e-3, atol=2e-3)
 
 
-def test_layers_of_float64_are_normalised_in_float64() -> None:
+def test_float64_normalisation() -> None:
     rng = np.random.default_rng(0)
     x = 1e5 + 1e-5 * rng.standard_normal((2, 3))
     centred = x - x.mean(-1, keepdims=True)
@@ -111,11 +111,11 @@ def test_layers_of_float64_are_normalised_in_float64() -> None:
 
 
 @pytest.mark.parametrize("exponent", [2.0, 0.5, 3.0])
-def test_an_exponent_of_higher_rank_widens_the_result(exponent: float) -> None:
+def test_exponent_of_higher_rank_broadcasts_the_result(exponent: float) -> None:
     equals_reference(node("Pow", ["x", "e"]), {"x": np.array([1, 2, 3], "float32")}, e=np.array([[exponent]], "float32"))
 
 
-def test_hardmax_was_of_all_axes_from_one_on() -> None:
+def test_hardmax_before_opset_13_flattens_from_axis_1() -> None:
     x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
     wanted = np.zeros((2, 12), "float32")
     wanted[np.arange(2), x.reshape(2, 12).argmax(1)] = 1
@@ -125,7 +125,7 @@ def test_hardmax_was_of_all_axes_from_one_on() -> None:
 
 
 @pytest.mark.parametrize("axes", [None, np.array([], "int64")], ids=["none", "empty"])
-def test_sums_of_sizes_over_no_axis_are_the_sizes(axes: Array | None) -> None:
+def test_reductions_of_shapes_over_no_axis(axes: Array | None) -> None:
     names = ["s"] if axes is None else ["s", "a"]
     nodes = [helper.make_node("Shape", ["x"], ["s"]), node("ReduceSum", names, noop_with_empty_axes=1)]
     given = {} if axes is None else {"a": axes}
@@ -143,7 +143,7 @@ def test_real_signals_of_any_length(length: int) -> None:
     np.testing.assert_allclose(run(made, {"x": x})[0], wanted, atol=1e-5)
 
 
-def test_a_mask_of_one_key_is_of_the_first_key() -> None:
+def test_mask_of_one_key_applies_to_the_first_key() -> None:
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((1, 1, n, 4)).astype("float32") for n in (2, 3, 3))
     inputs = {"q": q, "k": k, "v": v, "m": np.zeros((2, 1), "float32")}
@@ -151,7 +151,7 @@ def test_a_mask_of_one_key_is_of_the_first_key() -> None:
         np.testing.assert_allclose(found, np.broadcast_to(v[:, :, :1], found.shape), rtol=1e-5)
 
 
-def test_integers_are_padded_with_all_their_digits() -> None:
+def test_integer_padding_values_are_exact() -> None:
     value = 2**53 + 1
     pad = node("Pad", ["x", "p", "v"])
     given = {"p": np.array([1, 0]), "v": np.array(value)}
@@ -159,7 +159,7 @@ def test_integers_are_padded_with_all_their_digits() -> None:
         np.testing.assert_array_equal(found, [value, 7])
 
 
-def test_sums_of_exponentials_of_infinities() -> None:
+def test_logsumexp_of_infinities() -> None:
     x = np.array([[np.inf, 1], [-np.inf, -np.inf], [-np.inf, 2], [np.nan, 1]], "float32")
     for keep in (0, 1):
         for (found,) in both(node("ReduceLogSumExp", ["x", "a"], keepdims=keep), {"x": x}, a=np.array([1])):
@@ -167,7 +167,7 @@ def test_sums_of_exponentials_of_infinities() -> None:
 
 
 @pytest.mark.parametrize("step", [2**63 - 1, -(2**63), 2**62])
-def test_steps_as_long_as_integers_go(step: int) -> None:
+def test_slice_steps_at_integer_limits(step: int) -> None:
     nodes = [helper.make_node("Shape", ["x"], ["s"]), node("Slice", ["s", "b", "e", "a", "t"])]
     bounds = {"b": [0], "e": [2**62], "a": [0], "t": [step]} if step > 0 else {"b": [-1], "e": [-(2**62)], "a": [0], "t": [step]}
     given = {k: np.array(v) for k, v in bounds.items()}
@@ -175,14 +175,14 @@ def test_steps_as_long_as_integers_go(step: int) -> None:
     np.testing.assert_array_equal(found, [2] if step > 0 else [3])
 
 
-def test_more_elements_than_there_are_numbers() -> None:
+def test_element_counts_beyond_int64() -> None:
     made = model(node("ConstantOfShape", ["s"], value=numpy_helper.from_array(np.array([1]))), {}, s=np.array([2**32, 2**32]))
     with pytest.raises(pliant.PliantError) as error:
         run(made, {})
     assert "internal" not in str(error.value).lower()
 
 
-def test_dequantized_numbers_have_the_type_that_is_asked_for() -> None:
+def test_dequantize_output_type() -> None:
     x = np.array([1, 2, 255], "uint8")
     dequantize = node("DequantizeLinear", ["x", "s"], output_dtype=TensorProto.FLOAT16)
     for (found,) in both(dequantize, {"x": x}, s=np.array(0.5, "float32")):
@@ -190,13 +190,13 @@ def test_dequantized_numbers_have_the_type_that_is_asked_for() -> None:
         np.testing.assert_array_equal(found, [0.5, 1, 127.5])
 
 
-def test_softplus_of_small_numbers_keeps_its_digits() -> None:
+def test_softplus_of_small_numbers_is_accurate() -> None:
     x = np.array([-30, -20, -1, 0, 1, 30, 60], "float64")
     for (found,) in both(node("Softplus", ["x"]), {"x": x}):
         np.testing.assert_allclose(found, np.logaddexp(0, x), rtol=1e-12)
 
 
-def test_a_known_dim_is_expanded_to_itself_only() -> None:
+def test_expand_keeps_known_dims() -> None:
     x = np.arange(3, dtype="float32")
     made = pliant.compile(model(node("Expand", ["x", "s"]), {"x": x, "s": np.array([3])}, known=True))
     for size in (1, 3):
@@ -205,7 +205,7 @@ def test_a_known_dim_is_expanded_to_itself_only() -> None:
         made.run(None, {"x": x, "s": np.array([5])})
 
 
-def test_a_row_without_keys_keeps_its_weights() -> None:
+def test_attention_weights_of_rows_without_keys() -> None:
     rng = np.random.default_rng(0)
     x, w = rng.standard_normal((2, 3, 4)).astype("float32"), rng.standard_normal((4, 12)).astype("float32")
     mask = np.array([[0, 0, 0], [1, 1, 0]], "int32")

@@ -60,7 +60,7 @@ def test_nested_calls_run_in_the_order_of_python(expression: str, order: list[in
     assert log == order
 
 
-def test_what_is_read_before_a_write_is_computed_before_it() -> None:
+def test_reads_before_a_write_are_computed_before_it() -> None:
     @I.ir_module
     class Module:
         @T.prim_func(private=True)
@@ -106,7 +106,7 @@ def test_what_is_read_before_a_write_is_computed_before_it() -> None:
         ("B[i] = T.Cast('int64', F(i) < 2) % 3", [1, 1, 0, 0], [0, 1, 2, 3]),
     ],
 )
-def test_calls_of_loop_functions_are_made_once_and_in_order(statement: str, values: list[int], calls: list[int]) -> None:
+def test_calls_in_loop_functions_run_once_and_in_order(statement: str, values: list[int], calls: list[int]) -> None:
     log: list[int] = []
 
     def same(k: int) -> int:
@@ -136,7 +136,7 @@ class Module:
         assert (out.numpy().tolist(), log) == (values, calls), mode
 
 
-def test_reads_keep_their_place_beside_calls_that_write() -> None:
+def test_reads_keep_their_order_with_writing_calls() -> None:
     def add_one(array: Any) -> int:
         np.from_dlpack(array)[...] += 1
         return 0
@@ -163,7 +163,7 @@ def test_reads_keep_their_place_beside_calls_that_write() -> None:
         assert out.numpy().tolist() == [1, 102, 203, 304]
 
 
-def test_vectorized_loops_call_as_often_as_they_turn() -> None:
+def test_vectorized_loops_call_once_per_iteration() -> None:
     log: list[int] = []
     pliant.register_func("test.effects.count", lambda: log.append(1) or len(log), override=True)
 
@@ -185,7 +185,7 @@ def test_vectorized_loops_call_as_often_as_they_turn() -> None:
         assert pliant.compile(Module, exec_mode=mode)(np.zeros(4, "int64")).numpy().tolist() == [1, 2, 3, 4]
 
 
-def test_expressions_of_any_depth_are_no_harm() -> None:
+def test_deep_expressions() -> None:
     call = pliant.tir.call_packed("test.effects.same", pliant.tir.IntImm("int64", 1))
     deep = shared = pliant.tir.Cast("int64", call)
     for _ in range(50_000):
@@ -230,7 +230,7 @@ def test_expressions_of_any_depth_are_no_harm() -> None:
         ),
     ],
 )
-def test_calls_in_statements_are_made_in_order(body: str, values: list[int], calls: list[int]) -> None:
+def test_calls_in_statements_run_in_order(body: str, values: list[int], calls: list[int]) -> None:
     log: list[int] = []
 
     def same(k: int) -> int:
@@ -277,12 +277,12 @@ class Module:
         ("B[0] = " + " + ".join(["F(0)"] * 600), "contains 600 calls, more than 500"),
     ],
 )
-def test_calls_that_have_no_place_are_refused(body: str, message: str) -> None:
+def test_calls_in_unsupported_positions_are_rejected(body: str, message: str) -> None:
     with pytest.raises(Exception, match=message):
         loop_function(body)
 
 
-def test_a_place_is_read_after_the_call_that_is_its_value() -> None:
+def test_store_indices_are_read_after_the_call_in_the_value() -> None:
     def move(array: Any) -> int:
         np.from_dlpack(array)[0] = 2
         return 9
@@ -308,7 +308,7 @@ def test_a_place_is_read_after_the_call_that_is_its_value() -> None:
         assert pliant.compile(Module, exec_mode=mode)(np.zeros(4, "int64")).numpy().tolist() == [0, 0, 9, 0]
 
 
-def test_calls_of_blocks_come_one_after_the_other() -> None:
+def test_calls_in_blocks_run_in_sequence() -> None:
     log: list[int] = []
     pliant.register_func("test.effects.log", lambda k: log.append(k) or k, override=True)
 
@@ -333,7 +333,7 @@ def test_calls_of_blocks_come_one_after_the_other() -> None:
         assert log == list(range(5000))
 
 
-def test_a_tensor_expression_makes_each_call_that_stands_in_it() -> None:
+def test_tensor_expressions_run_every_call() -> None:
     log: list[int] = []
     pliant.register_func("test.effects.te", lambda k: log.append(k) or len(log), override=True)
     value = pliant.te.compute(
@@ -350,7 +350,7 @@ def test_a_tensor_expression_makes_each_call_that_stands_in_it() -> None:
         assert log == [0, 0, 1, 1, 2, 2]
 
 
-def test_let_of_a_call_is_refused() -> None:
+def test_let_of_a_call_is_rejected() -> None:
     var = pliant.tir.Var("v", "int64")
     call = pliant.tir.call_packed("test.effects.same", pliant.tir.IntImm("int64", 1))
     with pytest.raises(NotImplementedError, match="bind it with tir.LetStmt"):

@@ -45,7 +45,7 @@ def test_all_names_exist(name: str) -> None:
         assert getattr(module, public) is not None, f"{name}.{public}"
 
 
-def test_unknown_names_are_refused() -> None:
+def test_unknown_names_are_rejected() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         pliant.nonsense  # noqa: B018
 

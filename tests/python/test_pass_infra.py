@@ -87,7 +87,7 @@ class Record:
         self.events.append(("after", info.name))
 
 
-def test_decorators_make_passes(mod: pliant.IRModule) -> None:
+def test_pass_decorators(mod: pliant.IRModule) -> None:
     assert mark(mod).attrs["marked"] and "marked" not in mod.attrs
     assert (mark.info.name, mark.info.opt_level, mark.__name__) == ("Mark", 1, "mark")
     assert isinstance(mark, transform.ModulePass) and keep.info.name == "keep"
@@ -119,7 +119,7 @@ def test_decorators_make_passes(mod: pliant.IRModule) -> None:
     assert loop["scale"].attrs["seen"] == 2 and "seen" not in loop["main"].attrs
 
 
-def test_modules_have_the_names_of_tvm(mod: pliant.IRModule) -> None:
+def test_tvm_module_names(mod: pliant.IRModule) -> None:
     gv = mod.get_global_var("main")
     assert mod[gv].__name__ == "main" and mod.get("nothing") is None and len(mod.values()) == 2
     assert [v.name_hint for v in mod.keys()] == ["main", "scale"] == [v.name_hint for v in mod.functions]  # noqa: SIM118
@@ -165,7 +165,7 @@ def test_levels_required_and_disabled_passes(mod: pliant.IRModule) -> None:
         assert mark(mod).attrs == {"marked": True}
 
 
-def test_a_sequence_runs_the_passes_that_a_pass_requires(mod: pliant.IRModule) -> None:
+def test_sequences_run_required_passes(mod: pliant.IRModule) -> None:
     record = Record()
 
     @transform.module_pass(opt_level=1, required=["LegalizeOps", mark])
@@ -181,7 +181,7 @@ def test_a_sequence_runs_the_passes_that_a_pass_requires(mod: pliant.IRModule) -
     assert names(record.events, "before")[4:] == ["sequential"]
 
 
-def test_passes_called_by_a_pass_are_watched_too(mod: pliant.IRModule) -> None:
+def test_instruments_see_nested_passes(mod: pliant.IRModule) -> None:
     record, timing = Record(), instrument.PassTimingInstrument()
 
     @transform.module_pass(opt_level=0)
@@ -196,7 +196,7 @@ def test_passes_called_by_a_pass_are_watched_too(mod: pliant.IRModule) -> None:
     assert re.search(r"ms  outer \(.* ms itself\)\n .* ms    LegalizeOps\n", timing.render())
 
 
-def test_own_passes_in_a_compilation(mod: pliant.IRModule, tmp_path: Path) -> None:
+def test_user_passes_in_a_compilation(mod: pliant.IRModule, tmp_path: Path) -> None:
     record, timing = Record(), instrument.PassTimingInstrument()
     x = np.ones((3, 4), "float32")
     mine = Sequential([mark, relax.get_pipeline("default")], name="mine")
@@ -246,7 +246,7 @@ def test_instruments_that_print_dump_and_verify(
         Sequential([relax.transform.LegalizeOps(), mark])(mod)
 
 
-def test_the_environment_dumps_passes_called_alone(
+def test_dump_variable_applies_to_single_passes(
     mod: pliant.IRModule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PLIANT_DUMP_IR", str(tmp_path))
@@ -281,7 +281,7 @@ def test_a_pass_that_raises(how: str, mod: pliant.IRModule, tmp_path: Path, monk
     from_source(text)
 
 
-def test_failures_inside_nested_passes_name_all(mod: pliant.IRModule) -> None:
+def test_nested_pass_failures_name_all_passes(mod: pliant.IRModule) -> None:
     @transform.module_pass(opt_level=0)
     def around(m: pliant.IRModule, ctx: PassContext) -> pliant.IRModule:
         return broken(m)
@@ -354,12 +354,12 @@ def test_an_instrument_that_raises(mod: pliant.IRModule) -> None:
         ({"config": {"x.y": 1}}, ValueError, "there is no setting 'x.y'"),
     ],
 )
-def test_contexts_refuse_what_makes_no_sense(arguments: dict[str, Any], error: type[Exception], text: str) -> None:
+def test_invalid_context_arguments_are_rejected(arguments: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         PassContext(**arguments)
 
 
-def test_settings_of_ones_own(mod: pliant.IRModule) -> None:
+def test_user_defined_settings(mod: pliant.IRModule) -> None:
     transform.register_config_option("test.depth", int, "How deep a test goes")
     seen = []
 
@@ -376,7 +376,7 @@ def test_settings_of_ones_own(mod: pliant.IRModule) -> None:
         transform.register_config_option("keep_ir", int)
 
 
-def test_decorators_refuse_what_is_no_pass(mod: pliant.IRModule) -> None:
+def test_decorators_reject_invalid_passes(mod: pliant.IRModule) -> None:
     with pytest.raises(TypeError, match=r"module_pass: the function 'f' takes \(mod, ctx\), not \(m\)"):
 
         @transform.module_pass(opt_level=0)
@@ -455,7 +455,7 @@ def test_contexts_and_passes_in_many_threads(mod: pliant.IRModule) -> None:
     assert all(depth == (name == "LegalizeOps") for name, depth, _ in timing.entries())
 
 
-def test_contexts_are_left_in_order() -> None:
+def test_contexts_must_be_exited_in_order() -> None:
     outer, inner = PassContext(), PassContext()
     outer.__enter__()
     inner.__enter__()

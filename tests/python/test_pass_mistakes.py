@@ -47,19 +47,19 @@ def check(model: Any) -> None:
         ({"disabled_pass": ["qwxyz"]}, r"disabled_pass: no pass is called 'qwxyz'$"),
     ],
 )
-def test_misspelt_names_of_passes_are_told(arguments: dict[str, Any], text: str) -> None:
+def test_misspelt_pass_names_are_reported(arguments: dict[str, Any], text: str) -> None:
     with pytest.warns(UserWarning, match=text) as found:
         PassContext(**arguments)
     assert len(found) == 1 and found[0].filename == __file__
 
 
-def test_misspelt_names_are_told_where_a_module_is_compiled() -> None:
+def test_misspelt_pass_names_are_reported_by_compile() -> None:
     with pytest.warns(UserWarning, match="disabled_passes: no pass is called 'FuseTir'.*FuseTIR") as found:
         check(pliant.compile(Module, disabled_passes=["FuseTir"]))
     assert len(found) == 1 and found[0].filename == __file__
 
 
-def test_names_that_passes_have_are_not_told() -> None:
+def test_valid_pass_names_are_accepted() -> None:
     @transform.module_pass(opt_level=0, name="A pass of my own")
     def mine(mod: Any, ctx: Any) -> Any:
         raise AssertionError("it is disabled")
@@ -94,7 +94,7 @@ def test_a_pass_that_compiles_and_runs_another_model() -> None:
     check(pliant.compile(Module, pipeline=[nested]))
 
 
-def test_a_pass_that_calls_itself_without_end() -> None:
+def test_infinitely_recursive_pass() -> None:
     @transform.module_pass(opt_level=0, name="Again")
     def again(mod: Any, ctx: Any) -> Any:
         return again(mod)
@@ -104,7 +104,7 @@ def test_a_pass_that_calls_itself_without_end() -> None:
     check(pliant.compile(Module))
 
 
-def test_a_packed_function_that_runs_its_own_machine() -> None:
+def test_packed_function_that_reenters_its_vm() -> None:
     depth: list[int] = []
     machines: list[Any] = []
 
@@ -163,7 +163,7 @@ def test_callbacks_of_patterns_that_raise() -> None:
     check(pliant.compile(Module))
 
 
-def test_a_callback_of_a_pattern_that_rewrites_inside() -> None:
+def test_pattern_callback_that_rewrites() -> None:
     exp, add = is_op("relax.exp")(wildcard()), is_op("relax.add")(wildcard(), wildcard())
 
     def inner(expr: Any, found: Any) -> Any:
@@ -253,7 +253,7 @@ def test_instruments_and_visitors_that_raise_leave_everything_usable() -> None:
     check(pliant.compile(Module))
 
 
-def test_forgotten_parentheses_are_told() -> None:
+def test_missing_parentheses_are_reported() -> None:
     for one in (relax.transform.LegalizeOps, relax.transform.DeadCodeElimination):
         with pytest.raises(TypeError, match=rf"Sequential: item 0 is no pass .*write {one.__name__}\(\.\.\.\)"):
             transform.Sequential([one])

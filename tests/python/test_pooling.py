@@ -80,7 +80,7 @@ def test_lines_and_volumes(rank: int) -> None:
         np.testing.assert_array_equal(kernel(x).numpy(), loops(x).numpy())
 
 
-def test_the_maximum_with_nan_is_nan_and_infinities_stay() -> None:
+def test_nan_and_infinity() -> None:
     model = pliant.compile(pooling("max", 2, 17, pool_size=(2, 2), strides=(2, 2)))
     x = images((1, 4, 6, 17))
     x[0, 1, 1, 16], x[0, 0, 2, 0], x[0, 3, 5, 3] = np.nan, np.nan, np.inf
@@ -98,7 +98,7 @@ def test_windows_that_count_padding_and_large_windows_stay_in_loops() -> None:
     assert "pool " in pliant.compile(module).explain()
 
 
-def test_pooling_after_a_convolution_carries_the_layout() -> None:
+def test_pooling_after_a_convolution_stays_channels_last() -> None:
     builder = rx.BlockBuilder()
     n, h = pliant.tir.Var("n", "int64"), pliant.tir.Var("h", "int64")
     x = rx.Var("x", rx.TensorStructInfo([n, 3, h, 20], "float32"))

@@ -52,7 +52,7 @@ def test_weights_are_rounded_once(linear: bool, bias: bool, k: int, n: int) -> N
         np.testing.assert_allclose(np.asarray(plain(x)), want, rtol=0.02, atol=0.02 * np.sqrt(k) * 4)
 
 
-def test_left_operands_are_rounded_all_or_not_at_all() -> None:
+def test_left_operands_are_rounded_consistently() -> None:
     rng = np.random.default_rng(3)
     w = rng.standard_normal((300, 130)).astype("float32")
     x = rng.standard_normal((40, 300)).astype("float32")
@@ -61,7 +61,7 @@ def test_left_operands_are_rounded_all_or_not_at_all() -> None:
     assert any(np.allclose(got, want, rtol=1e-4, atol=1e-3) for want in wanted)
 
 
-def test_what_it_takes() -> None:
+def test_precision_values() -> None:
     w = np.full((8, 8), 1 / 3, "float32")
     x = np.ones((2, 8), "float32")
     module = program(w, False, False)
@@ -77,7 +77,7 @@ def test_what_it_takes() -> None:
         pliant.compile(module, precision="int3")
 
 
-def test_a_saved_program_keeps_it(tmp_path: object) -> None:
+def test_saved_programs_keep_their_precision(tmp_path: object) -> None:
     w = np.random.default_rng(0).standard_normal((64, 64)).astype("float32")
     x = np.ones((3, 64), "float32")
     model = pliant.compile(program(w, False, True), precision="bf16")

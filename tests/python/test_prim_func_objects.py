@@ -37,7 +37,7 @@ def test_parameters_are_variables() -> None:
         assert "T.Cast(\"float32\", 3)" in f.with_body(tir.stmt_functor.substitute(f.body, three)).script()
 
 
-def test_variables_and_buffers_stay_themselves() -> None:
+def test_variables_and_buffers_keep_identity() -> None:
     f = Module["f"]
     changed = f.with_attr("done", True).with_body(f.body)
     assert changed.attrs["done"] and changed.without_attr("done").with_body(f.body).script() == f.script()
@@ -48,7 +48,7 @@ def test_variables_and_buffers_stay_themselves() -> None:
     assert mod["f"].params[0].same_as(changed.params[0])
 
 
-def test_functions_are_made_of_parts() -> None:
+def test_building_functions_from_parts() -> None:
     f = Module["f"]
     body = tir.stmt_functor.substitute(f.body, {f.params[2]: tir.IntImm("int64", 3)})
     made = tir.PrimFunc(f.params[:2], body, buffer_map=f.buffer_map, attrs={"global_symbol": "f"})

@@ -28,13 +28,13 @@ def flops(profile: pliant.Profile) -> float:
 
 
 @pytest.mark.parametrize("n", [1, 7, 100])
-def test_the_operations_of_a_product_follow_the_shape(n: int) -> None:
+def test_matmul_flops_follow_the_shape(n: int) -> None:
     profile = pliant.compile(Product).profile(*operands(n), runs=3)
     assert profile.runs == 3
     assert flops(profile) == pytest.approx(3 * 2 * n * 64 * 32)
 
 
-def test_bytes_are_those_of_operands_and_results() -> None:
+def test_bytes_count_operands_and_results() -> None:
     profile = pliant.compile(Product).profile(*operands(10), runs=2)
     (product,) = [call for call in profile.calls if call["name"] == "matmul"]
     moved = product["gigabytes"] * product["seconds"] * 1e9

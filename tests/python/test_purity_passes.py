@@ -102,7 +102,7 @@ PROGRAMS = {"pure": PURE, **{name: HEAD + body + "        return (v, w0)\n" for 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("sequence", SEQUENCES)
-def test_what_they_leave_prints_parses_and_computes_the_same(program: str, sequence: str) -> None:
+def test_results_round_trip_and_compute_the_same(program: str, sequence: str) -> None:
     module = from_source(PROGRAMS[program])
 
     def run(mod: pliant.IRModule) -> Any:
@@ -153,7 +153,7 @@ def main(a: R.Tensor((), "int64"), b: R.Tensor((), "int64")) -> R.Tensor((), "in
 """
 
 
-def test_an_if_without_results_prints_as_it_is_read() -> None:
+def test_if_without_results_round_trips() -> None:
     text = from_source(DISCARDED).script()
     for _ in range(2):
         again = from_source(text)

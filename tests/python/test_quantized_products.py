@@ -91,7 +91,7 @@ def test_qdq(left: str, right: str, columns: bool, end: str) -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_gemm_with_a_bias_of_int32(turned: bool) -> None:
+def test_gemm_with_int32_bias(turned: bool) -> None:
     rng = np.random.default_rng(2)
     k, n = 48, 20
     scale, scales = np.float32(0.05), rng.random(n).astype("float32") / 9
@@ -168,7 +168,7 @@ def test_matmul_integer_to_float() -> None:
 @pytest.mark.parametrize("rows", [False, True])
 @pytest.mark.parametrize("linear", [False, True])
 @pytest.mark.parametrize("zero", [None, "int8", "uint8"])
-def test_scales_of_a_run(left: str, rows: bool, linear: bool, zero: str | None) -> None:
+def test_non_constant_scales(left: str, rows: bool, linear: bool, zero: str | None) -> None:
     rng = np.random.default_rng(5)
     k, n = 40, 24
     op, const = relax.op, relax.const
@@ -213,7 +213,7 @@ def test_batches() -> None:
         agree(module, integers(rng, (b, m, k), "int8"), np.array(0.5, "float32"))
 
 
-def test_what_does_not_fit_stays() -> None:
+def test_unsupported_forms_stay_loops() -> None:
     """Sums that may exceed 32 bits, per-channel scales and zero points, and non-finite numbers."""
     rng = np.random.default_rng(7)
     op, const = relax.op, relax.const
@@ -252,7 +252,7 @@ def test_what_does_not_fit_stays() -> None:
         np.testing.assert_allclose(np.asarray(pliant.compile(module)(x)), want, rtol=1e-4)
 
 
-def test_reads_stay_before_what_is_written() -> None:
+def test_reads_stay_before_writes() -> None:
     """A factor and the left operand are overwritten between the sums and what follows them."""
     text = """
 @I.ir_module
@@ -365,7 +365,7 @@ class Module:
 
 
 @pytest.mark.parametrize("left", ['R.dequantize(x, R.const(0.5, "float32"), R.const(3, "int8"))', 'R.astype(x, "float32")'])
-def test_a_bias_that_does_not_fit_is_an_error_of_the_run(left: str) -> None:
+def test_mismatched_bias_is_a_run_time_error(left: str) -> None:
     """An error of the operator as written, in the branch that is taken, whichever pass handles the
     product."""
     weights = f'R.const({np.arange(32).reshape(8, 4).tolist()}, "int8")'

@@ -95,7 +95,7 @@ def as_python(body: str, a: np.ndarray, o: np.ndarray, m: int, s: int) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_loops_do_what_python_does(seed: int) -> None:
+def test_loops_equal_python(seed: int) -> None:
     r = random.Random(seed)
     body = function(r)
     text = SCRIPT.format(body="\n".join(" " * 8 + line for line in body.split("\n")))

@@ -57,7 +57,7 @@ def expected(values: range) -> int:
 
 
 @pytest.mark.parametrize("ty", TYPES)
-def test_ranges_are_pythons(ty: str) -> None:
+def test_ranges_equal_python(ty: str) -> None:
     module = from_source(RANGES.replace("TYPE", ty))
     again = from_source(module.script())
     pliant.ir.assert_structural_equal(module, again)
@@ -82,7 +82,7 @@ def test_a_step_of_zero_names_the_range_and_its_line(ty: str) -> None:
         assert [part for part in message.split("\n") if f"<str>:{line}," in part], (name, message)
 
 
-def test_more_turns_than_there_are_integers_are_refused() -> None:
+def test_iteration_counts_beyond_int64_are_rejected() -> None:
     low, high = -(2**63), 2**63 - 1
     for name, run in executors(from_source(RANGES.replace("TYPE", "R.Prim('int64')"))).items():
         with pytest.raises(pliant.error.PliantError, match=r"has more than 2\^63 iterations"):
@@ -103,7 +103,7 @@ class Module:
 """
 
 
-def test_the_element_of_a_tensor_is_a_scalar() -> None:
+def test_tensor_elements_as_range_bounds() -> None:
     for dtype, value in [("int64", -5), ("int8", -128), ("uint8", 255), ("float32", 1.5), ("float16", 0.5), ("bool", True)]:
         run = executors(from_source(ITEM.replace("NDIM", "1").replace("DTYPE", dtype)))
         for name, call in run.items():

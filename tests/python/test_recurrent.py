@@ -83,7 +83,7 @@ def close(got: Any, want: Any, tolerance: float = 2e-5) -> None:
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("cell", CELLS)
-def test_kernels_compute_what_loops_compute(cell: str, direction: str, full: bool) -> None:
+def test_kernels_agree_with_loops(cell: str, direction: str, full: bool) -> None:
     sides = 2 if direction == "bidirectional" else 1
     for inputs, hidden, layout in ((3, 5, 0), (20, 33, 1), (1, 16, 0)):
         module = layer(cell, inputs, hidden, direction=direction, full=full, layout=layout)
@@ -105,7 +105,7 @@ def calls_the_kernel(module: pliant.IRModule) -> bool:
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_onnx_layers_are_calls_of_the_kernel(cell: str) -> None:
+def test_onnx_layers_are_kernel_calls(cell: str) -> None:
     op, _, flags = CELLS[cell]
     own = {k: int(v) for k, v in flags.items()}
     inputs, hidden = 7, 18
@@ -125,7 +125,7 @@ def test_onnx_layers_are_calls_of_the_kernel(cell: str) -> None:
         close(on(*given), off(*given))
 
 
-def test_operands_that_onnx_leaves_out_stay_out() -> None:
+def test_omitted_onnx_operands() -> None:
     const = {k.upper(): v for k, v in weights("lstm", 1, 3, 5).items()}
     made = node("LSTM", "X W R B lens h c P", "Y H C", hidden_size=5)
     made.input[:] = ["X", "W", "R", "", "", "h", "c", "P"]
@@ -161,11 +161,11 @@ def test_other_cells_stay_loops(cell: str, attrs: dict[str, Any]) -> None:
     close(pliant.compile(module)(*given), pliant.compile(module, kernels="off")(*given), 1e-6)
 
 
-def test_usual_activations_in_any_spelling_are_the_kernel_s() -> None:
+def test_activation_spellings() -> None:
     assert calls_the_kernel(layer("lstm", 3, 5, full=False, activations=["sigmoid", "TANH", "Tanh"]))
 
 
-def test_lengths_that_no_sequence_can_have_are_told() -> None:
+def test_invalid_sequence_lengths_are_reported() -> None:
     module = layer("lstm", 3, 5, full=True)
     for length in (-1, 5):
         given = feed("lstm", 3, 5, 4, 2, sides=1, full=True)
@@ -177,7 +177,7 @@ def test_lengths_that_no_sequence_can_have_are_told() -> None:
                 model(*given)
 
 
-def test_numbers_that_are_none_stay_in_their_sequence() -> None:
+def test_nan_stays_in_its_sequence() -> None:
     for cell in CELLS:
         module = layer(cell, 3, 20, full=False)
         (x,) = feed(cell, 3, 20, 5, 4, sides=1, full=False)
@@ -212,7 +212,7 @@ except pliant.error.CompileError as error:
 
 
 @pytest.mark.parametrize("isa", ["amx", "avx512", "avx2", "neon", "portable"])
-def test_every_instruction_set_computes_the_same(isa: str, tmp_path: Path) -> None:
+def test_all_instruction_sets_agree(isa: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(FORCED)
     done = subprocess.run(
@@ -274,7 +274,7 @@ class Module:
 INPUTS = np.ones((2, 1, 1), "float32"), np.full(64, 0.5, "float32")
 
 
-def test_a_written_call_computes_a_layer(tmp_path: Path) -> None:
+def test_explicit_kernel_call(tmp_path: Path) -> None:
     first = np.tanh(0.5)
     want = [first, np.tanh(0.5 + 0.5 * first)]
     got = np.asarray(written(tmp_path, CALL)(*INPUTS))

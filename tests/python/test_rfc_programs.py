@@ -41,7 +41,7 @@ def floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.random(shape, "float32")
 
 
-def test_r1_the_first_program(packed: Register, rng: np.random.Generator) -> None:
+def test_r1_first_program(packed: Register, rng: np.random.Generator) -> None:
     """`n` declared, `with T.grid(n) as i` is a loop, `w` of known rank after its match."""
     updated = []
 

@@ -57,7 +57,7 @@ def test_strided_and_read_only_arrays_are_shared() -> None:
         locked[0] = 1
 
 
-def test_memory_lives_as_long_as_someone_looks() -> None:
+def test_memory_lives_as_long_as_it_is_referenced() -> None:
     array = np.ones(1000, "float32")
     count = sys.getrefcount(array)
     shared = nd.from_dlpack(array)
@@ -107,7 +107,7 @@ class OldProducer:
         return (1, 0)
 
 
-def test_old_producers_are_understood() -> None:
+def test_legacy_dlpack_producers() -> None:
     array = np.arange(6, dtype="float64").reshape(2, 3)
     np.testing.assert_array_equal(nd.from_dlpack(OldProducer(array)).numpy(), array)
 
@@ -167,7 +167,7 @@ def test_assignment_and_copies() -> None:
         (lambda: pliant.device("cuda"), NotImplementedError, "CPU only"),
     ],
 )
-def test_bad_arrays(make: Any, error: type[Exception], message: str) -> None:
+def test_invalid_arrays(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
 
@@ -234,7 +234,7 @@ def test_exceptions_keep_type_and_traceback(packed: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [300, -129])
-def test_a_scalar_that_its_type_does_not_hold_is_refused(value: int) -> None:
+def test_out_of_range_scalars_are_rejected(value: int) -> None:
     module = pliant.script.from_source(
         textwrap.dedent("""
         @I.ir_module
@@ -255,7 +255,7 @@ def test_a_scalar_that_its_type_does_not_hold_is_refused(value: int) -> None:
         pliant.compile(same)(value)
 
 
-def test_a_failed_check_of_a_loop_function_says_where_and_with_what() -> None:
+def test_loop_function_check_errors_name_location_and_values() -> None:
     module = pliant.script.from_source(
         textwrap.dedent("""
         @I.ir_module
@@ -276,7 +276,7 @@ def test_a_failed_check_of_a_loop_function_says_where_and_with_what() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 9, 40])
-def test_every_byte_of_a_bool_that_is_not_0_holds(size: int) -> None:
+def test_nonzero_bool_bytes_are_true(size: int) -> None:
     module = from_source(
         '''
 @R.function
@@ -297,7 +297,7 @@ def main(x: R.Tensor(("n",), "bool")):
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-def test_all_16_bit_floats_are_read_as_they_are(mode: str) -> None:
+def test_all_16_bit_floats_are_read_exactly(mode: str) -> None:
     module = from_source(
         '''
 @R.function

@@ -40,7 +40,7 @@ class Module:
 """
 
 
-def test_scalars_of_numpy_are_scalars_where_the_parameter_is_one() -> None:
+def test_numpy_scalars_for_scalar_parameters() -> None:
     model = pliant.compile(from_source(SCALARS))
     for value in (np.int64(2), np.int8(2), np.uint32(2), np.array(2)):
         assert model.whole(value) == 2
@@ -57,7 +57,7 @@ def test_scalars_of_numpy_are_scalars_where_the_parameter_is_one() -> None:
             model.whole(bad)
 
 
-def test_negative_sizes_and_unknown_types_are_refused_outside_of_scripts() -> None:
+def test_negative_sizes_and_unknown_types_are_rejected_outside_scripts() -> None:
     with pytest.raises(pliant.ShapeError, match="a dim is a non-negative integer, not -2"):
         R.Tensor((-2,), "float32")
     with pytest.raises(pliant.DTypeError):
@@ -105,7 +105,7 @@ def graph(dtype: str, call: str) -> Any:
     return from_source(f'@R.function\ndef main(x: R.Tensor(("n", "m"), "{dtype}")):\n    return {call}\n')
 
 
-def test_totals_of_bools_are_counts() -> None:
+def test_sums_of_bools_are_counts() -> None:
     x = np.random.default_rng(3).integers(0, 2, (4, 5)).astype(bool)
     for name in ("sum", "prod"):
         for axis in (None, 0, 1):
@@ -115,7 +115,7 @@ def test_totals_of_bools_are_counts() -> None:
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
-def test_nothing_has_no_largest_element(name: str, exec_mode: str) -> None:
+def test_max_of_empty_tensors_is_an_error(name: str, exec_mode: str) -> None:
     vm = relax.VirtualMachine(relax.build(graph("float32", f"R.{name}(x, axis=1)")))
     assert vm["main"](np.zeros((0, 3), "float32")).shape == (0,)
     with pytest.raises(pliant.ShapeError, match=f"relax.{name}: the reduced axis is empty"):
@@ -124,7 +124,7 @@ def test_nothing_has_no_largest_element(name: str, exec_mode: str) -> None:
         pliant.compile(from_source(f'@R.function\ndef main(x: R.Tensor((3, 0), "float32")):\n    return R.{name}(x, axis=1)\n'))
 
 
-def test_failures_of_generated_code_are_what_they_are(exec_mode: str) -> None:
+def test_error_classes_of_generated_code(exec_mode: str) -> None:
     source = """
 @I.ir_module
 class Module:
@@ -168,7 +168,7 @@ class Module:
     assert issubclass(pliant.BoundsError, IndexError) and issubclass(pliant.BoundsError, pliant.ShapeError)
 
 
-def test_sizes_that_do_not_fit_tell_where_they_come_from() -> None:
+def test_size_errors_name_their_origin() -> None:
     def model(params: str, result: str) -> Any:
         return pliant.compile(from_source(f"@R.function\ndef main({params}):\n    return {result}\n"))
 
@@ -183,7 +183,7 @@ def test_sizes_that_do_not_fit_tell_where_they_come_from() -> None:
         product(np.zeros(0, "int32"), np.zeros(7, "int32"))
 
 
-def test_functions_that_are_not_there_and_those_that_are() -> None:
+def test_existing_and_missing_functions() -> None:
     model = pliant.compile(from_source(SCALARS))
     names = "whole, real, flag, tensor, shape"
     with pytest.raises(KeyError) as missing:
@@ -243,7 +243,7 @@ class Wraps:
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
 @pytest.mark.parametrize(("s", "b"), [(5, 7), (2**62, 2**30), (-(2**63), -(2**31)), (2**61, 2**29), (-3, -5)])
-def test_integers_wrap_as_they_are_written(mode: str, s: int, b: int) -> None:
+def test_integer_arithmetic_wraps_around(mode: str, s: int, b: int) -> None:
     with np.errstate(over="ignore"):
         first = np.int64(s) * np.int64(4) // np.int64(4) + np.int64(np.int32(b) * np.int32(4)) // np.int64(4)
         expected = first + np.arange(3) * np.int64(2**62) // np.int64(2**62)

@@ -60,7 +60,7 @@ def test_print_parse_print_is_a_fixed_point() -> None:
     assert parse(text).script(show_meta=True) == Decorated.script(show_meta=True)
 
 
-def test_decorated_functions_see_what_is_around() -> None:
+def test_decorated_functions_capture_outer_names() -> None:
     size, name = 3, "float16"
     table = np.arange(3, dtype="float16")
     n = te.var("n")
@@ -82,7 +82,7 @@ def test_decorated_functions_see_what_is_around() -> None:
     assert str(symbolic.params[0].struct_info) == 'R.Tensor((n, n * 2), dtype="float32")'
 
 
-def test_functions_of_the_program_join_the_module() -> None:
+def test_captured_functions_join_the_module() -> None:
     A = te.placeholder((te.var("n"),), name="A")
     triple = te.create_prim_func([A, te.compute(A.shape, lambda i: A[i] * 3.0, name="B")])
 
@@ -119,7 +119,7 @@ def test_names_of_the_language_also_work_outside() -> None:
     assert isinstance(T.int64(), tir.Var)
 
 
-def test_show_is_plain_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_has_no_colors_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     Decorated.show()
     Decorated["main"].show()
     Decorated["exp"].show()
@@ -161,7 +161,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "message", "line"), BAD)
-def test_bad_scripts(text: str, message: str, line: int | None) -> None:
+def test_invalid_scripts(text: str, message: str, line: int | None) -> None:
     with pytest.raises(pliant.ScriptError, match=message) as info:
         from_source(text, file="model.py")
     error = info.value
@@ -172,7 +172,7 @@ def test_bad_scripts(text: str, message: str, line: int | None) -> None:
         assert error.text is not None and error.text.rstrip("\n") == text.splitlines()[line - 1]
 
 
-def test_errors_point_into_the_users_file(tmp_path: Path) -> None:
+def test_errors_name_the_source_line(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         textwrap.dedent(
@@ -214,7 +214,7 @@ def test_wrong_decoration() -> None:
 
 
 @pytest.mark.parametrize("dim", ["'f'", "'f * 2'", "f"])
-def test_a_dim_may_be_called_as_its_function_is(dim: str) -> None:
+def test_dims_may_have_the_name_of_their_function(dim: str) -> None:
     module = from_source(
         f"@R.function\ndef f(x: R.Tensor(({dim},), 'float32')) -> R.Tensor(({dim},), 'float32'):\n    return x"
     )
@@ -222,7 +222,7 @@ def test_a_dim_may_be_called_as_its_function_is(dim: str) -> None:
 
 
 @pytest.mark.parametrize("annotation", ["R.Tensor((M.f,), 'float32')", "R.Tensor((M.f(x),), 'float32')"])
-def test_a_signature_in_terms_of_itself_is_refused(annotation: str) -> None:
+def test_self_referential_signatures_are_rejected(annotation: str) -> None:
     source = f"""
 @I.ir_module
 class M:
@@ -234,7 +234,7 @@ class M:
         from_source(source)
 
 
-def test_names_of_any_script_are_kept() -> None:
+def test_unicode_names_are_kept() -> None:
     module = from_source(
         "@R.function\ndef é(x: R.Tensor(('ñ',), 'float32')):\n    数 = R.exp(x)\n    return 数"
     )
@@ -245,13 +245,13 @@ def test_names_of_any_script_are_kept() -> None:
     pliant.ir.assert_structural_equal(module, again)
 
 
-def test_constants_of_bools_are_bool() -> None:
+def test_bool_constants() -> None:
     module = from_source("@R.function\ndef f():\n    return (R.const(True), R.const([True, False]), R.const([True, 2]))")
     first, second, third = pliant.compile(module)()
     assert [str(np.asarray(t).dtype) for t in (first, second, third)] == ["bool", "bool", "int32"]
 
 
-def test_classes_of_one_name_are_read_one_by_one() -> None:
+def test_classes_of_equal_names_are_read_separately() -> None:
     @I.ir_module
     class Module:
         @R.function
@@ -290,7 +290,7 @@ class Module:
     assert "R.tanh" in importlib.reload(module).Module.script()
 
 
-def test_all_passes_come_with_a_star() -> None:
+def test_star_import_of_passes() -> None:
     names: dict[str, Any] = {}
     exec("from pliant.relax.transform import *", names)
     assert {"LegalizeOps", "FuseOps", "RemoveUnusedOutputs", "FusionPattern"} <= names.keys()

@@ -30,7 +30,7 @@ def names(nodes: list[Any]) -> list[str]:
     return [type(n).__name__ for n in nodes]
 
 
-def test_a_body_is_walked() -> None:
+def test_walking_a_body() -> None:
     outer = scale.body
     assert isinstance(outer, tir.For) and outer.kind == tir.ForKind.SERIAL and outer.loop_var.name == "i"
     inner = outer.body
@@ -49,7 +49,7 @@ def test_a_body_is_walked() -> None:
     assert scale.buffer_map[first] == load.buffer and scale.buffer_map[second] == store.buffer
 
 
-def test_visits() -> None:
+def test_statement_visits() -> None:
     seen: list[Any] = []
     stmt_functor.post_order_visit(scale.body, seen.append)
     kinds = names(seen)
@@ -80,7 +80,7 @@ def run(func: tir.PrimFunc, x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("size", [0, 1, 3])
-def test_a_transformed_function_runs(size: int) -> None:
+def test_transformed_functions_run(size: int) -> None:
     def to_subtraction(node: Any) -> Any:
         return node.a - node.b if isinstance(node, tir.Add) else None
 
@@ -103,7 +103,7 @@ def test_loops_are_rewritten() -> None:
     assert stopped is scale.body
 
 
-def test_nothing_changed_is_the_very_same() -> None:
+def test_identity_transforms_return_the_same_object() -> None:
     assert stmt_functor.ir_transform(scale, None, lambda node: None) is scale
     assert stmt_functor.ir_transform(scale.body, None, lambda node: None) is scale.body
     assert structural_equal(scale.with_body(scale.body), scale)
@@ -119,7 +119,7 @@ def test_substitution() -> None:
     assert str(stmt_functor.substitute(x * 2, {x: n})) == str(n * 2)
 
 
-def test_a_body_is_built() -> None:
+def test_building_a_body() -> None:
     param, out = scale.params
     a, b = scale.buffer_map[param], scale.buffer_map[out]
     i, j = tir.Var("i", "int64"), tir.Var("j", "int64")
@@ -136,7 +136,7 @@ def test_a_body_is_built() -> None:
         scale.with_body(stray)
 
 
-def test_every_statement_survives_a_round_trip() -> None:
+def test_all_statements_round_trip() -> None:
     @I.ir_module
     class Mod:
         @T.prim_func

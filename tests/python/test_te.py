@@ -12,7 +12,7 @@ import pliant
 from pliant import relax, te, tir, topi
 
 
-def test_the_names_of_the_field() -> None:
+def test_tvm_names() -> None:
     names = """placeholder compute reduce_axis comm_reducer scan extern extern_primfunc var size_var const tag_scope
         create_prim_func sum prod min max all any div indexdiv indexmod floordiv floormod truncdiv truncmod if_then_else
         ceildiv abs acos acosh asin asinh atan atan2 atanh ceil clz cos cosh erf exp exp2 floor fmod isfinite isinf isnan log
@@ -69,14 +69,14 @@ def test_equality_is_structural() -> None:
         (lambda n, A: tir.substitute(n, {n + 1: 2}), TypeError, "only variables"),
     ],
 )
-def test_bad_expressions(make: Any, error: type[Exception], message: str) -> None:
+def test_invalid_expressions(make: Any, error: type[Exception], message: str) -> None:
     n = te.var("n")
     A = te.placeholder((n, 4), name="A")
     with pytest.raises(error, match=message):
         make(n, A)
 
 
-def test_errors_in_formulas_pass_through() -> None:
+def test_errors_in_compute_functions_propagate() -> None:
     def formula(i: tir.PrimExpr) -> tir.PrimExpr:
         raise KeyError("mine")
 
@@ -221,7 +221,7 @@ def _sum_of_copies(count: int) -> pliant.IRModule:
     return bb.get()
 
 
-def test_the_deepest_function_prints_and_is_saved(tmp_path: Path) -> None:
+def test_maximum_depth_prints_and_saves(tmp_path: Path) -> None:
     count = 1_990
     mod = _sum_of_copies(count)
     text = mod.script()
@@ -233,6 +233,6 @@ def test_the_deepest_function_prints_and_is_saved(tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.asarray(deep(ones)), ones * count)
 
 
-def test_what_is_deeper_is_refused_when_it_is_compiled() -> None:
+def test_deeper_functions_are_rejected_by_compile() -> None:
     with pytest.raises(pliant.error.CompileError, match="expressions nest deeper than 2000"):
         pliant.compile(_sum_of_copies(2_100))

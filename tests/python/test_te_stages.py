@@ -47,7 +47,7 @@ def make_argmax() -> Any:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5])
-def test_the_largest_and_its_place(rows: int, rng: np.random.Generator) -> None:
+def test_argmax_reducer(rows: int, rng: np.random.Generator) -> None:
     n = tir.Var("n", "int64")
 
     def stage(x: te.Tensor) -> list[te.Tensor]:
@@ -59,7 +59,7 @@ def test_the_largest_and_its_place(rows: int, rng: np.random.Generator) -> None:
     check(module(stage, ((n, 6), "float32")), [x], [x.argmax(1), x.max(1)])
 
 
-def test_one_of_several_reduced_values(rng: np.random.Generator) -> None:
+def test_single_result_of_a_tuple_reducer(rng: np.random.Generator) -> None:
     def stage(x: te.Tensor) -> te.Tensor:
         k = te.reduce_axis((1, x.shape[0]), "k")
         return te.compute((), lambda: make_argmax()((k.var, x[k]), axis=k, where=x[k] < 0.5)[0], name="place")
@@ -70,7 +70,7 @@ def test_one_of_several_reduced_values(rng: np.random.Generator) -> None:
     check(module(stage, ((9,), "float32")), [x], [low.argmax()])
 
 
-def test_a_reducer_of_ones_own(rng: np.random.Generator) -> None:
+def test_user_defined_reducer(rng: np.random.Generator) -> None:
     n = tir.Var("n", "int64")
     product = te.comm_reducer(lambda x, y: x * y, lambda t: tir.const(1, t), name="product")
 
@@ -86,7 +86,7 @@ def test_a_reducer_of_ones_own(rng: np.random.Generator) -> None:
     check(module(stage, ((n, 4), "float32")), [x], want)
 
 
-def test_several_formulas_are_several_stages() -> None:
+def test_several_computes_are_several_stages() -> None:
     x = te.placeholder((te.var("n"),), name="x")
     pair = te.compute(x.shape, lambda i: (x[i] + 1, x[i] * 2), name="pair")
     assert [t.name for t in pair] == ["pair.v0", "pair.v1"]
@@ -97,7 +97,7 @@ def test_several_formulas_are_several_stages() -> None:
     (lambda k, x: te.comm_reducer(lambda a, b: (a[0],), lambda i, v: (0, 0))((k.var, x[k]), axis=k), "returns 1 values"),
     (lambda k, x: te.comm_reducer(lambda a, b: a, lambda i: (0,))((x[k],), axis=k)[3], "no value 3"),
 ])
-def test_bad_reducers(reducer: Any, message: str) -> None:
+def test_invalid_reducers(reducer: Any, message: str) -> None:
     x = te.placeholder((4,), name="x")
     k = te.reduce_axis((0, 4), "k")
     if message == "2":
@@ -145,7 +145,7 @@ def test_a_recurrent_network(rng: np.random.Generator) -> None:
     check(module(stage, ((n, 3), "float32"), ((3, 3), "float32")), [x, w], [np.stack(want), np.arange(5)])
 
 
-def test_scans_that_do_not_fit() -> None:
+def test_invalid_scans() -> None:
     state, wide = te.placeholder((4, 3), name="s"), te.placeholder((4, 5), name="w")
     first = te.compute((1, 3), lambda t, i: tir.const(0.0))
     with pytest.raises(pliant.CompileError, match="dim 1 of s is 3, of its update 5"):
@@ -179,7 +179,7 @@ def test_statements(size: int, rng: np.random.Generator) -> None:
     check(module(stage, ((n,), "float32")), [x], [np.sort(x)])
 
 
-def test_choices_and_flat_places(rng: np.random.Generator) -> None:
+def test_conditionals_and_flat_indices(rng: np.random.Generator) -> None:
     def body(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
         ib = tir.ir_builder.create()
         x, low, high = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0]), ib.buffer_ptr(outs[1])
@@ -250,13 +250,13 @@ def test_a_loop_function_is_a_stage(rng: np.random.Generator) -> None:
     (lambda x: te.extern([(4,), (4,)], [x], lambda i, o: None, dtype=["int32"]), ValueError, "2 shapes, but 1"),
     (lambda x: tir.ir_builder.create().else_scope().__enter__(), ValueError, "follows an if_scope"),
 ])
-def test_bad_externs(call: Any, error: type[Exception], message: str) -> None:
+def test_invalid_externs(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call(te.placeholder((4,), name="x"))
 
 
 @pytest.mark.parametrize("machine", ["bytecode", "compiled", "interpreter"])
-def test_a_scan_reads_no_step_that_is_not_computed(machine: str) -> None:
+def test_scans_read_only_computed_steps(machine: str) -> None:
     def make(place: Any) -> Any:
         def stage(x: Any) -> Any:
             (n,) = x.shape
@@ -302,7 +302,7 @@ def test_a_scan_reads_no_step_that_is_not_computed(machine: str) -> None:
         run(summed, np.array([1, -1, 0, 0]))
 
 
-def test_sums_of_bools_are_refused_where_they_are_made() -> None:
+def test_sums_of_bools_are_rejected() -> None:
     x = te.placeholder((4, 5), "bool", "x")
     k = te.reduce_axis((0, 5), "k")
     with pytest.raises(TypeError, match="convert them"):
@@ -342,7 +342,7 @@ def test_packed_functions_between_other_stages(mode: str, dtype: str) -> None:
         np.testing.assert_allclose(np.asarray(interpret(stages, x, y)), first @ y + first, rtol=1e-4, atol=1e-4)
 
 
-def test_what_packed_functions_keep_outlives_the_loop_function() -> None:
+def test_tensors_kept_by_packed_functions_stay_valid() -> None:
     kept = []
 
     def keep(a: Any) -> None:
@@ -371,7 +371,7 @@ def test_what_packed_functions_keep_outlives_the_loop_function() -> None:
     assert [a.tolist() for a in kept] == [[[3.0 * k] * 2] * 2 for k in range(3)]
 
 
-def test_memory_that_is_handed_over_twice_is_one_tensor() -> None:
+def test_buffer_passed_twice_is_one_tensor() -> None:
     def write(a: Any, b: Any) -> None:
         np.from_dlpack(a)[0] = 7
         np.from_dlpack(b)[1] = np.from_dlpack(b)[0] + 1
@@ -398,7 +398,7 @@ def test_memory_that_is_handed_over_twice_is_one_tensor() -> None:
         np.testing.assert_array_equal(np.asarray(run(x)), [7, 8, 2, 3])
 
 
-def test_memory_that_threads_share_is_not_handed_over() -> None:
+def test_thread_shared_buffers_are_not_passed() -> None:
     @I.ir_module
     class Module:
         @T.prim_func(private=True)

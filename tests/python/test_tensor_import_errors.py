@@ -26,7 +26,7 @@ class Recorded:
         return (1, 0)
 
 
-def test_the_error_for_tensors_that_require_grad_suggests_detach() -> None:
+def test_requires_grad_error_suggests_detach() -> None:
     func = from_source('@R.function\ndef main(x: R.Tensor(("n", 4), "float32")):\n    return R.add(x, x)\n')
     model, vm = pliant.compile(func), relax.VirtualMachine(relax.build(func))
     for call in (

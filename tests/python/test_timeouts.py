@@ -96,7 +96,7 @@ def stopped(run: Callable[[], Any], limit: float = SHORT, name: str = "main") ->
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_large_reduction_stops_and_the_model_goes_on(mode: str, tmp_path: Path) -> None:
+def test_large_reductions_stop_and_the_model_stays_usable(mode: str, tmp_path: Path) -> None:
     model = pliant.compile(constant_sum(), exec_mode=mode)
     path = tmp_path / "sum.plx"
     model.save(path)
@@ -108,7 +108,7 @@ def test_a_large_reduction_stops_and_the_model_goes_on(mode: str, tmp_path: Path
         assert one.run(None, {"shape": np.array([7])}, timeout=600)[0] == 7
 
 
-def test_a_large_reduction_of_constants_is_not_folded() -> None:
+def test_large_constant_reductions_are_not_folded() -> None:
     constant = model_of(
         [node("ConstantOfShape", "shape", "zeros"), node("ReduceSum", "zeros", "sum", keepdims=0)],
         {},
@@ -172,7 +172,7 @@ def main(x: R.Tensor(dtype="float32"), w: R.Tensor(dtype="float32")):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_limit_reaches_no_other_run(mode: str) -> None:
+def test_limits_apply_to_one_run(mode: str) -> None:
     """Limits of about the time that a run takes, mixed with runs without one."""
     model = pliant.compile(constant_sum(), exec_mode=mode)
     small, counts = np.array([1 << 14]), {True: 0, False: 0}
@@ -208,7 +208,7 @@ def test_a_limit_reaches_no_other_run(mode: str) -> None:
     assert model(small).numpy() == expected
 
 
-def test_threads_have_limits_of_their_own() -> None:
+def test_threads_have_separate_limits() -> None:
     reduction, loop = pliant.compile(constant_sum()), pliant.compile(endless_loop())
     texts: dict[str, str] = {}
 
@@ -259,7 +259,7 @@ def _stopped_in_child(model: Any) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_children_of_forks_at_any_moment_have_limits() -> None:
+def test_limits_in_children_forked_at_any_time() -> None:
     model, end = pliant.compile(constant_sum()), threading.Event()
 
     def limited() -> None:
@@ -321,7 +321,7 @@ def test_ctrl_c_stops_a_run_with_a_limit(call: str, tmp_path: Path) -> None:
     assert end.returncode == 0 and "interrupted" in end.stdout, end.stderr
 
 
-def test_a_closure_of_another_machine_stops_with_its_caller() -> None:
+def test_closures_of_another_vm_stop_with_their_caller() -> None:
     inner, outer = (relax.VirtualMachine(relax.build(from_source(SCRIPT))) for _ in range(2))
     closure = inner["closure"](scalar(2))
     stopped(lambda: outer["applied"](closure, scalar(1), timeout=SHORT), name="applied")
@@ -329,14 +329,14 @@ def test_a_closure_of_another_machine_stops_with_its_caller() -> None:
 
 
 @pytest.mark.parametrize("bad", [-1, -0.0001, math.nan, math.inf, -math.inf])
-def test_limits_that_are_no_time(bad: float) -> None:
+def test_invalid_limit_values(bad: float) -> None:
     model = pliant.compile(constant_sum())
     with pytest.raises(ValueError, match="timeout must be a finite number of seconds from 0 on, or None for no limit"):
         model(np.array([3]), timeout=bad)
 
 
 @pytest.mark.parametrize("bad", ["1", True, [1], 1j, b"1"])
-def test_limits_that_are_no_number(bad: Any) -> None:
+def test_invalid_limit_types(bad: Any) -> None:
     model = pliant.compile(constant_sum())
     vm = relax.VirtualMachine(model)
     vm.set_input("main", np.array([3]))
@@ -351,7 +351,7 @@ def test_limits_that_are_no_number(bad: Any) -> None:
 
 
 @pytest.mark.parametrize("good", [None, 600, 1e300, np.float32(600), np.int64(600), 10**9])
-def test_limits_that_are_numbers(good: Any) -> None:
+def test_valid_limits(good: Any) -> None:
     assert pliant.compile(constant_sum())(np.array([3]), timeout=good).numpy() == 3
 
 
@@ -363,13 +363,13 @@ def test_a_limit_of_zero_runs_nothing() -> None:
     assert model(np.array([3])).numpy() == 3
 
 
-def test_an_input_called_timeout_is_an_input() -> None:
+def test_input_named_timeout() -> None:
     model = pliant.compile(model_of([node("Neg", "timeout", "y")], {"timeout": (FLOAT, [])}, ["y"]))
     assert model(timeout=scalar(3)).numpy() == -3
     stopped(lambda: model.run(None, {"timeout": scalar(3)}, timeout=0), limit=0)
 
 
-def test_the_backend_of_onnx_takes_a_limit() -> None:
+def test_onnx_backend_time_limit() -> None:
     from pliant import onnx_backend
 
     model = onnx_backend.prepare(constant_sum())
@@ -379,7 +379,7 @@ def test_the_backend_of_onnx_takes_a_limit() -> None:
         model.run([np.array([4])], limit=3)
 
 
-def test_a_failure_of_a_packed_function_is_no_time_limit() -> None:
+def test_packed_function_failures_are_not_time_limits() -> None:
     ib = relax.ExecBuilder()
     with ib.function("main", num_inputs=0):
         ib.emit_call("slow", args=[], dst=ib.r(0))

@@ -58,7 +58,7 @@ def test_every_stage_can_be_built(mod: pliant.IRModule) -> None:
         np.testing.assert_allclose(result, np.exp(x + x), rtol=1e-5, err_msg=name)
 
 
-def test_own_passes(mod: pliant.IRModule) -> None:
+def test_user_defined_passes(mod: pliant.IRModule) -> None:
     @transform.module_pass(opt_level=0, name="Rename")
     def rename(m: pliant.IRModule, ctx: transform.PassContext) -> pliant.IRModule:
         return pliant.IRModule({"renamed": m["main"]})

@@ -78,7 +78,7 @@ def feeds(w_shape: list[int], attrs: Attrs) -> list[tuple[np.ndarray, ...]]:
 
 @pytest.mark.parametrize("finished", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_phases_are_calls_of_the_kernel(name: str, finished: bool) -> None:
+def test_subpixel_phases_are_kernel_calls(name: str, finished: bool) -> None:
     w_shape, attrs = CASES[name]
     module = transposed(w_shape, finished, finished, attrs)
     script = kernels_in(module)
@@ -91,14 +91,14 @@ def test_phases_are_calls_of_the_kernel(name: str, finished: bool) -> None:
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_others_keep_their_loops(name: str) -> None:
+def test_unsupported_forms_stay_loops(name: str) -> None:
     w_shape, attrs = KEPT[name]
     module = transposed(w_shape, True, False, attrs)
     assert 'call_kernel("conv"' not in kernels_in(module)
     everywhere(module, feeds(w_shape, attrs), 1e-4)
 
 
-def test_one_constant_for_each_form_of_weights() -> None:
+def test_packed_weights_are_shared() -> None:
     rng = np.random.default_rng(1)
     bb = relax.BlockBuilder()
     n = pliant.tir.Var("n", "int64")

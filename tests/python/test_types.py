@@ -17,11 +17,11 @@ def mypy(*args: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_the_package() -> None:
+def test_mypy_accepts_the_package() -> None:
     assert "Success: no issues found" in mypy("python/pliant")
 
 
-def test_a_typed_program(tmp_path: Path) -> None:
+def test_mypy_accepts_a_typed_program(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import pliant\n"

@@ -40,7 +40,7 @@ def program(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32")):
     return b
 
 
-def test_it_takes_at_most_ten_lines() -> None:
+def test_definition_takes_at_most_ten_lines() -> None:
     text = Path(__file__).read_text()
     definition = text[text.index("@relax.op.register_op") :].split("\n\n")[0]
     assert definition.startswith("@") and len(definition.splitlines()) <= 10
@@ -91,14 +91,14 @@ def test_in_a_model_of_onnx(rng: np.random.Generator) -> None:
         (lambda x, y: relax.op.mine.outer_mix(relax.op.expand_dims(x, 0), y, axis=1), "too many values to unpack"),
     ],
 )
-def test_mistakes_name_the_operator(call: Any, message: str) -> None:
+def test_errors_name_the_operator(call: Any, message: str) -> None:
     bb = relax.BlockBuilder()
     x, y = (relax.Var(name, relax.TensorStructInfo((4,), "float32")) for name in "xy")
     with pytest.raises((TypeError, pliant.PliantError), match=f"mine.outer_mix.*{message}"), bb.function("main", [x, y]):
         bb.emit(call(x, y))
 
 
-def test_an_operand_may_be_left_out() -> None:
+def test_optional_operands() -> None:
     @relax.op.register_op("mine.affine")
     def affine(x: te.Tensor, scale: te.Tensor | None = None, shift: te.Tensor | None = None) -> te.Tensor:
         def element(*i: te.PrimExpr) -> te.PrimExpr:
@@ -125,7 +125,7 @@ def main(x: R.Tensor(("n", 3), "float32"), b: R.Tensor((3,), "float32")):
         relax.op.register_op("mine.bad")(lambda x, y=1: x)
 
 
-def test_any_number_of_operands() -> None:
+def test_variadic_operands() -> None:
     @relax.op.register_op("mine.total")
     def total(*xs: te.Tensor, factor: float = 1.0) -> te.Tensor:
         return te.compute(xs[0].shape, lambda *i: sum(x(*i) for x in xs) * factor, name="total")
@@ -142,7 +142,7 @@ def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("n",), "float32")):
     np.testing.assert_allclose(pliant.compile(module)(x, y).numpy(), [14, 24])
 
 
-def test_an_operator_is_no_group() -> None:
+def test_operators_are_not_namespaces() -> None:
     relax.op.register_op("shelf.book")(lambda x: te.compute(x.shape, lambda *i: x(*i)))
     with pytest.raises(ValueError, match="relax.shelf: that is the group of the operator relax.shelf.book"):
         relax.op.register_op("shelf")(lambda x: te.compute(x.shape, lambda *i: x(*i)))
@@ -169,7 +169,7 @@ def main(x: {info}):
     np.testing.assert_array_equal(got[1].numpy(), -x)
 
 
-def test_a_tensor_too_many_is_told_with_the_operands_that_there_are() -> None:
+def test_too_many_operands_error_lists_operands() -> None:
     source = '@R.function\ndef main(x: R.Tensor(("n",), "float32")):\n    return R.mine.outer_mix(x, x, x)\n'
     with pytest.raises(pliant.PliantError, match=r"takes 2 operands \(x, y\); argument 3 is the attribute '(scale|axis)'"):
         pliant.script.from_source(source)
@@ -178,7 +178,7 @@ def test_a_tensor_too_many_is_told_with_the_operands_that_there_are() -> None:
         relax.op.mine.outer_mix(x, x, scale=x, axis=0)
 
 
-def test_importers_leave_optional_operands_out() -> None:
+def test_importers_omit_optional_operands() -> None:
     @relax.op.register_op("mine.both")
     def both(x, y=None, z=None):
         parts = [t for t in (x, y, z) if t is not None]

@@ -145,21 +145,21 @@ def granted(tmp_path_factory: pytest.TempPathFactory) -> int:
 
 @pytest.mark.parametrize("name", ["PLIANT_NUM_THREADS", "OMP_NUM_THREADS"])
 @pytest.mark.parametrize(("value", "size"), [("1", 1), ("1,4", 1), ("10000", None)])
-def test_variables_take_threads_away_and_never_add_any(
+def test_variables_only_reduce_the_number_of_threads(
     name: str, value: str, size: int | None, granted: int, tmp_path: Path
 ) -> None:
     assert team(tmp_path, **{name: value}) == (granted if size is None else size)
 
 
 @pytest.mark.parametrize("value", ["0", "-3", "few", "2.5", "99999999999999999999"])
-def test_what_is_no_number_of_threads_is_told_where_it_is_ours(value: str, granted: int, tmp_path: Path) -> None:
+def test_invalid_thread_counts_in_pliant_variables_are_reported(value: str, granted: int, tmp_path: Path) -> None:
     assert team(tmp_path, OMP_NUM_THREADS=value) == granted
     ran = large(tmp_path, PLIANT_NUM_THREADS=value)
     assert ran.returncode == 1
     assert f'PLIANT_NUM_THREADS is "{value}", which is not a positive number' in ran.stderr
 
 
-def test_models_of_as_many_threads_share_a_team() -> None:
+def test_models_with_equal_thread_counts_share_a_team() -> None:
     x, before = np.ones((500, 256), "float32"), len(tasks())
     models = [pliant.compile(from_source(PRODUCT), threads=GRANTED + 3) for _ in range(4)]
     for model in models:
@@ -168,20 +168,20 @@ def test_models_of_as_many_threads_share_a_team() -> None:
 
 
 @pytest.mark.skipif(GRANTED < 2, reason="there is one CPU alone")
-def test_workers_keep_the_cpus_they_are_given() -> None:
+def test_workers_keep_their_cpu_affinity() -> None:
     alone(CONFINED)
 
 
-def test_a_variable_that_changes_later_changes_no_team_that_runs() -> None:
+def test_later_variable_changes_do_not_affect_running_teams() -> None:
     alone(LATER, PLIANT_NUM_THREADS="1")
 
 
-def test_the_smaller_variable_counts(tmp_path: Path) -> None:
+def test_smaller_variable_wins(tmp_path: Path) -> None:
     assert team(tmp_path, PLIANT_NUM_THREADS="1", OMP_NUM_THREADS="8") == 1
     assert team(tmp_path, PLIANT_NUM_THREADS="8", OMP_NUM_THREADS="1") == 1
 
 
-def test_a_process_of_one_cpu_has_a_team_of_one(tmp_path: Path) -> None:
+def test_single_cpu_process_has_one_thread(tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     assert team(tmp_path, f"cpu={cpu}", PLIANT_NUM_THREADS="8") == 1
 
@@ -210,5 +210,5 @@ def group() -> Iterator[Path]:
         place.rmdir()
 
 
-def test_a_container_with_the_time_of_one_cpu_has_a_team_of_one(group: Path, tmp_path: Path) -> None:
+def test_single_cpu_quota_has_one_thread(group: Path, tmp_path: Path) -> None:
     assert team(tmp_path, f"group={group}") == 1

@@ -89,7 +89,7 @@ AFTER = ["CanonicalizeBindings", "EliminateCommonSubexpr", "TopologicalSort", "F
 
 
 @pytest.mark.parametrize("name", AFTER)
-def test_passes_that_follow_keep_the_order(name: str) -> None:
+def test_later_passes_keep_the_order(name: str) -> None:
     @I.ir_module
     class Module:
         @R.function
@@ -112,7 +112,7 @@ def test_passes_that_follow_keep_the_order(name: str) -> None:
     np.testing.assert_allclose(second.numpy(), np.sqrt(np.exp(x)), rtol=1e-6)
 
 
-def test_what_is_written_over_is_not_computed_once_for_all_calls() -> None:
+def test_overwritten_values_are_recomputed_for_each_call() -> None:
     @I.ir_module
     class Module:
         @R.function

@@ -69,7 +69,7 @@ def test_eliminate_common_subexpr_with_tuples() -> None:
     assert_structural_equal(relax.transform.EliminateCommonSubexpr()(Before), Expected)
 
 
-def test_dead_code_elimination_keeps_what_others_reach() -> None:
+def test_dead_code_elimination_keeps_reachable_functions() -> None:
     @I.ir_module
     class Module:
         @R.function(private=True)

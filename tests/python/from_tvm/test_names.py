@@ -14,7 +14,7 @@ from pliant.script import relax as R
 from pliant.script import tir as T
 
 
-def test_data_types_are_taken_apart() -> None:
+def test_data_type_components() -> None:
     dtype = tvm.DataType("float16")
     assert (dtype, dtype.type_code, dtype.bits, dtype.lanes, dtype.itemsize) == (
         "float16",
@@ -32,7 +32,7 @@ def test_data_types_are_taken_apart() -> None:
         tvm.DataType("float12")
 
 
-def test_lists_and_tuples_are_arrays() -> None:
+def test_lists_and_tuples_as_arrays() -> None:
     x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
     call = relax.op.add(x, x)
     assert isinstance(call.args, tvm.ir.Array) and isinstance({}, tvm.ir.Map) and not isinstance(3, tvm.ir.Array)
@@ -57,11 +57,11 @@ class Module:
         return z
 
 
-def test_modules_tell_their_attributes() -> None:
+def test_module_attributes() -> None:
     assert Module.get_attrs() == {"level": 3} and Module.get_attr("level") == 3 and Module.global_infos == {}
 
 
-def test_calls_in_place_print_as_they_are_written() -> None:
+def test_in_place_calls_round_trip() -> None:
     text = Module.script()
     assert "inplace_indices=[0]" in text and 'out_sinfo=R.Tensor((2, 3), dtype="int32")' in text
     assert "sinfo_args" not in text
@@ -152,7 +152,7 @@ def test_fields_of_tuples_become_parameters() -> None:
     tvm.ir.assert_structural_equal(relax.transform.ExpandTupleArguments()(Before), Expected)
 
 
-def test_attributes_of_calls_that_are_in_no_function_have_their_defaults() -> None:
+def test_default_attributes_of_calls_outside_functions() -> None:
     x = relax.Var("x", R.Tensor((1, 3, 8, 8), "float32"))
     w = relax.Var("w", R.Tensor((4, 3, 3, 3), "float32"))
     attrs = relax.op.nn.conv2d(x, w, strides=(2, 2), padding=1).attrs
@@ -167,7 +167,7 @@ def test_attributes_of_calls_that_are_in_no_function_have_their_defaults() -> No
     assert again.attrs == {"axis": None, "keepdims": True}
 
 
-def test_a_data_type_of_something_new_is_written_as_its_name() -> None:
+def test_unknown_data_types_are_written_by_name() -> None:
     builder = relax.BlockBuilder()
     with builder.function("main", [], pure=False):
         shape = relax.ShapeExpr([2, 3])
@@ -207,7 +207,7 @@ def test_attributes_of_loop_functions_are_typed_scalars_or_values_of_the_program
             A[0] = T.float32(0)
 
 
-def test_functions_of_fused_loop_functions_are_called_after_them() -> None:
+def test_names_of_fused_loop_functions() -> None:
     @I.ir_module
     class Module:
         @T.prim_func(private=True)
@@ -239,7 +239,7 @@ def test_functions_of_fused_loop_functions_are_called_after_them() -> None:
     assert "fused_dequantize_double_relax_exp" in [gv.name_hint for gv in fused.get_global_vars()]
 
 
-def test_a_result_that_is_some_tuple() -> None:
+def test_results_of_unspecified_tuple_type() -> None:
     @R.function
     def main(x: R.Tensor((2,), "float32")) -> R.Tuple:
         return (x, (x, x))
@@ -253,7 +253,7 @@ def test_a_result_that_is_some_tuple() -> None:
             return x
 
 
-def test_patterns_tell_variables_of_blocks_from_others() -> None:
+def test_patterns_distinguish_dataflow_variables() -> None:
     own, other = relax.DataflowVar("x", R.Tensor((3,), "float32")), relax.Var("x", R.Tensor((3,), "float32"))
     assert relax.dpl.is_dfv("x").match(own)
     assert not relax.dpl.is_dfv("x").match(other)

@@ -178,7 +178,7 @@ def test_sequences_under_a_context_with_instruments() -> None:
     check(mod)
 
 
-def test_a_table_of_patterns_of_a_backend() -> None:
+def test_backend_pattern_table() -> None:
     def _check(context) -> bool:
         rhs = context.annotated_expr["rhs"]
         return len(rhs.struct_info.shape) == 2
@@ -239,7 +239,7 @@ def test_a_table_of_patterns_of_a_backend() -> None:
     assert [f.attrs["Codegen"] for f in made] == ["mylib"] * len(made) and made
 
 
-def test_legalization_of_ones_own() -> None:
+def test_user_defined_legalization() -> None:
     def relu_by_te(bb: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
         def te_relu(x):
             return tvm.te.compute(x.shape, lambda *i: tvm.te.max(x(*i), tvm.tir.const(0, x.dtype)), name="te_relu")
@@ -317,7 +317,7 @@ def test_pipelines_by_name() -> None:
     tvm.testing.assert_allclose(out.numpy(), expected(*args), rtol=1e-4, atol=1e-4)
 
 
-def test_what_passes_see_of_a_context() -> None:
+def test_context_visible_to_passes() -> None:
     seen = []
 
     @tvm.transform.module_pass(opt_level=2, name="Look")

@@ -111,7 +111,7 @@ def test_tuples_and_their_fields() -> None:
     assert is_tuple_get_item(wildcard()).match(relax.TupleGetItem(pair, 1))
 
 
-def test_calls_are_looked_through_with_the_values_of_variables() -> None:
+def test_matching_through_variable_bindings() -> None:
     var2val = get_var2val(main_fn)
     relu = is_call_tir("tir_relu", [is_call_tir("tir_matmul", [wildcard(), wildcard()])])
     assert relu.match(bindings[1].value, var2val=var2val)
@@ -288,7 +288,7 @@ def test_attention_becomes_one_operator() -> None:
     tvm.testing.assert_allclose(run(rewritten, *inputs), run(main, *inputs), rtol=1e-5, atol=1e-6)
 
 
-def test_parallel_products_are_merged() -> None:
+def test_parallel_matmuls_are_merged() -> None:
     @R.function(private=True)
     def qkv(
         x: R.Tensor(("n", 64), "float32"),
@@ -329,7 +329,7 @@ def test_parallel_products_are_merged() -> None:
         tvm.testing.assert_allclose(got.numpy(), x @ one, rtol=1e-5)
 
 
-def test_a_class_of_pattern_and_replacement() -> None:
+def test_rewriter_class() -> None:
     @R.rewriter
     class AddToMultiply:
         @R.function
@@ -401,7 +401,7 @@ def test_a_rule_in_a_pass() -> None:
     tvm.testing.assert_allclose(run(after, a, b), a.T @ b.T, rtol=1e-5)
 
 
-def test_ready_made_patterns_partition_a_graph() -> None:
+def test_predefined_patterns_partition_a_graph() -> None:
     @tvm.script.ir_module
     class Before:
         @R.function
@@ -430,7 +430,7 @@ if __name__ == "__main__":
     tvm.testing.main()
 
 
-def test_attributes_are_the_lists_that_they_are_there() -> None:
+def test_list_attributes() -> None:
     x, w = relax.Var("x", R.Tensor((1, 3, 8, 8))), relax.Var("w", R.Tensor((4, 3, 3, 3)))
     conv = relax.op.nn.conv2d(x, w, padding=1, strides=2)
     assert list(conv.attrs.padding) == [1, 1, 1, 1] and list(conv.attrs.strides) == [2, 2] and list(conv.attrs.dilation) == [1, 1]

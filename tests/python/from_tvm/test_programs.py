@@ -113,7 +113,7 @@ def test_operators_from_python() -> None:
     assert (x + x).op == rx.op.add and (-x).op.name == "relax.negative" and (x @ rx.op.permute_dims(x, [0, 2, 1])).op.name == "relax.matmul"
 
 
-def test_the_machine_and_its_other_ways_to_call(tmp_path) -> None:
+def test_virtual_machine_and_its_call_variants(tmp_path) -> None:
     @I.ir_module
     class Mod:
         @R.function
@@ -279,7 +279,7 @@ def test_exec_builder() -> None:
     assert rx.VirtualMachine(ex, tvm.cpu())["func0"](1, 2) == 8
 
 
-def test_instruments_of_the_machine() -> None:
+def test_virtual_machine_instruments() -> None:
     @I.ir_module
     class Mod:
         @R.function

@@ -47,7 +47,7 @@ class Helped:
             c[i] = a[i] + b[i]
 
 
-def test_subroutines_come_along() -> None:
+def test_subroutines_are_added_with_replacements() -> None:
     @I.ir_module
     class Before:
         @R.function
@@ -70,7 +70,7 @@ def test_subroutines_come_along() -> None:
     assert Helped(after["main"]) is not None
 
 
-def test_subroutines_make_way_for_functions_of_the_same_name() -> None:
+def test_subroutines_are_renamed_on_conflict() -> None:
     @I.ir_module
     class Before:
         @R.function(private=True)
@@ -114,7 +114,7 @@ sum = R.add(R.add(q_embed, k_embed), v)"""
 
 
 @pytest.mark.parametrize("dataflow", [False, True])
-def test_tuples_that_nothing_builds(dataflow: bool) -> None:
+def test_tuples_without_make_tuple(dataflow: bool) -> None:
     lines = BODY.splitlines()
     if dataflow:
         lines = ["with R.dataflow():", *("    " + line for line in lines), "    R.output(sum)"]
@@ -132,7 +132,7 @@ def test_tuples_that_nothing_builds(dataflow: bool) -> None:
     np.testing.assert_allclose(run(after, x)[0], expected, rtol=1e-5)
 
 
-def test_tuples_of_different_values_are_none() -> None:
+def test_tuples_of_different_values_do_not_match() -> None:
     @I.ir_module
     class Before:
         @R.function
@@ -145,7 +145,7 @@ def test_tuples_of_different_values_are_none() -> None:
     assert Qkv(Before)["main"].same_as(Before["main"])
 
 
-def test_tuples_whose_fields_need_each_other_stay() -> None:
+def test_tuples_with_dependent_fields_are_kept() -> None:
     @R.rewriter
     class Pair:
         @R.function
@@ -167,7 +167,7 @@ def test_tuples_whose_fields_need_each_other_stay() -> None:
     assert Pair(Chain)["main"].same_as(Chain["main"])
 
 
-def test_an_in_place_update_is_not_crossed() -> None:
+def test_in_place_updates_are_not_crossed() -> None:
     @I.ir_module
     class Module:
         @T.prim_func(private=True)
@@ -200,7 +200,7 @@ def test_an_in_place_update_is_not_crossed() -> None:
         np.testing.assert_array_equal(run(change(Module), np.zeros(3, "float32"))[0], np.ones(3))
 
 
-def test_a_rule_of_other_types_than_its_pattern_is_refused_where_it_is_written() -> None:
+def test_replacement_type_must_match_the_pattern() -> None:
     def module(a: str, result: str) -> tvm.IRModule:
         return from_source(
             "from pliant.script import ir as I, relax as R\n@I.ir_module\nclass Module:\n"
@@ -287,7 +287,7 @@ def test_attributes_of_the_wrong_kind_never_match() -> None:
         is_op("relax.sum")(wildcard()).has_attr({"keepdims": "yes"})
 
 
-def test_a_variable_that_is_replaced_by_itself_stays() -> None:
+def test_identity_replacement_of_variables() -> None:
     @R.function
     def main(x: R.Tensor((4,), "float32")):
         with R.dataflow():
@@ -305,7 +305,7 @@ def test_a_variable_that_is_replaced_by_itself_stays() -> None:
         rewrite_bindings(ctx, lambda m, _: 3, main)  # noqa: F405
 
 
-def test_what_a_rule_puts_in_has_the_types_around_it() -> None:
+def test_replacements_use_types_of_their_context() -> None:
     @R.rewriter
     class Loose:
         @R.function

@@ -71,7 +71,7 @@ def test_calls_and_types_have_hashes() -> None:
     assert structural_hash({"a": R.Tensor((4,))}) == structural_hash({"a": R.Tensor((4,))})
 
 
-def test_functions_that_cannot_be_are_not_well_formed() -> None:
+def test_invalid_functions_are_not_well_formed() -> None:
     x, u = (relax.Var(name, R.Tensor((4,), "float32")) for name in "xu")
     block = relax.BindingBlock([relax.VarBinding(u, relax.op.exp(x))])
     assert relax.analysis.well_formed(relax.Function([x], relax.SeqExpr([block], u)))
@@ -129,7 +129,7 @@ def test_functions_with_parameters_and_sizes_bound() -> None:
     np.testing.assert_array_equal(vm["main"](np.ones(2, "float32")).numpy(), [2, 3])
 
 
-def test_spans_go_where_constructors_take_them() -> None:
+def test_constructors_accept_spans() -> None:
     block = Module["main"].body.blocks[0]
     again = relax.DataflowBlock(block.bindings, block.span)
     assert_structural_equal(again, block)
@@ -175,7 +175,7 @@ def test_instruments_of_the_outermost_context() -> None:
     assert events == ["enter", "LegalizeOps", "exit"]
 
 
-def test_what_is_no_instrument() -> None:
+def test_invalid_instruments() -> None:
     with pytest.raises(TypeError, match="3 is no instrument"):
         tvm.transform.PassContext(instruments=[3])
     with pytest.raises(TypeError, match="did you mean run_before_pass"):
@@ -190,13 +190,13 @@ def test_what_is_no_instrument() -> None:
 
 
 @pytest.mark.parametrize("name", ["BindParams", "BindSymbolicVars", "UpdateParamStructInfo"])
-def test_the_table_has_passes_with_parameters(name: str) -> None:
+def test_pass_table_contains_passes_with_parameters(name: str) -> None:
     assert name in dict(tvm.transform.list_passes())
     with pytest.raises(ValueError, match="parameters"):
         tvm.transform.get_pass(name)
 
 
-def test_several_outputs_print_and_parse_alike() -> None:
+def test_several_outputs_round_trip() -> None:
     @I.ir_module
     class Split:
         @R.function
@@ -212,7 +212,7 @@ def test_several_outputs_print_and_parse_alike() -> None:
         assert_structural_equal(after, from_source(after.script(show_meta=True)))
 
 
-def test_what_a_local_function_captures_lives_on() -> None:
+def test_captured_values_of_local_functions_stay_alive() -> None:
     @I.ir_module
     class Captures:
         @R.function
@@ -230,7 +230,7 @@ def test_what_a_local_function_captures_lives_on() -> None:
     np.testing.assert_array_equal(vm["main"](np.zeros(4, "float32")).numpy(), np.full(4, 2.0))
 
 
-def test_sums_of_sizes_before_the_sizes_themselves() -> None:
+def test_size_sums_before_their_symbols() -> None:
     for total in ("n + m", "m + n", "m * 2 + n"):
 
         @R.function

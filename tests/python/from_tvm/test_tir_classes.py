@@ -97,7 +97,7 @@ def elementwise() -> tuple[tir.PrimFunc, tir.Var, tir.Var]:
     return tir.PrimFunc([a, b], body, buffer_map={a: A, b: B}), a, b
 
 
-def test_functions_are_made_of_new_parts() -> None:
+def test_functions_from_new_parts() -> None:
     func, a, b = elementwise()
     assert func.params[0].same_as(a) and func.params[1].same_as(b)
     x = np.array([-1, 0, 1], "float32")
@@ -105,7 +105,7 @@ def test_functions_are_made_of_new_parts() -> None:
     np.testing.assert_allclose(out, [-2, 1, np.e], rtol=1e-6)
 
 
-def test_renewed_functions_share_nothing() -> None:
+def test_copied_functions_share_nothing() -> None:
     func, *_ = elementwise()
     new = tir.stmt_functor.renew_defs(func)
     assert not new.params[0].same_as(func.params[0])
@@ -143,7 +143,7 @@ def test_constructors_fold_nothing() -> None:
     assert isinstance(Twice["twice"].body.block.body.seq[0].body.block.iter_vars[0], tir.IterVar)
 
 
-def test_mistakes_in_parts_are_told() -> None:
+def test_invalid_parts_are_reported() -> None:
     func, a, b = elementwise()
     A, B = func.buffer_map[a], func.buffer_map[b]
     i, one = tir.Var("i", "int64"), tir.FloatImm("float32", 1)
@@ -176,7 +176,7 @@ def test_mistakes_in_parts_are_told() -> None:
         tir.PrimFunc([a, b], tir.BlockRealize([], True, part), buffer_map=func.buffer_map)
 
 
-def test_small_things_are_as_the_field_has_them() -> None:
+def test_small_tvm_compatibilities() -> None:
     @T.prim_func
     def unstated(A: T.Buffer((4,), "float32")):
         for i in range(4):
@@ -200,7 +200,7 @@ def test_small_things_are_as_the_field_has_them() -> None:
         tir.PrimFunc([handle], tir.For(i, 0, 2**40, 0, loop.body), buffer_map={handle: buffer})
 
 
-def test_constants_of_passes_are_those_of_scripts() -> None:
+def test_constants_of_passes_equal_those_of_scripts() -> None:
     @I.ir_module
     class Scaled:
         @R.function

@@ -12,7 +12,7 @@ from pliant.frontend.onnx import Limits, check, from_onnx
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_attacks_fail_well(name: str) -> None:
+def test_malicious_files_fail_with_an_error(name: str) -> None:
     path, words = TESTS / "attacks" / f"{name}.onnx", ATTACKS[name][1]
     with pytest.raises((pliant.CompileError, pliant.UnsupportedError)) as told:
         from_onnx(path)
@@ -44,7 +44,7 @@ def test_limits_can_be_set() -> None:
     assert from_onnx(nested, limits=Limits(depth=1, seconds=60)) is not None
 
 
-def test_the_files_are_those_of_the_script() -> None:
+def test_files_equal_those_of_the_script() -> None:
     made = files()
     kept = {path for folder in ("attacks", "corpus/onnx") for path in (TESTS / folder).glob("*")}
     assert kept == set(made), "run tests/python/onnx/make_files.py"

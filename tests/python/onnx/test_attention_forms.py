@@ -103,7 +103,7 @@ def reaches(built: onnx.ModelProto) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_operator_is_one_call(form: str) -> None:
+def test_the_operator_is_one_kernel_call(form: str) -> None:
     inputs, attrs = FORMS[form]
     built = model(inputs, attrs)
     reaches(built)
@@ -126,7 +126,7 @@ def test_the_operator_is_one_call(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["causal", "causal, grouped", "past, causal", "softcap, causal, grouped"])
-def test_a_causal_mask_is_stored_nowhere(form: str) -> None:
+def test_causal_masks_are_not_materialised(form: str) -> None:
     text = stages(model(*FORMS[form]))
     assert "bool" not in text and "arange" not in text
 
@@ -136,7 +136,7 @@ def test_keys_and_values_are_not_repeated() -> None:
 
 
 @pytest.mark.parametrize("form", ["causal", "padding", "mask of all"])
-def test_hidden_values_have_no_influence(form: str) -> None:
+def test_masked_values_have_no_influence(form: str) -> None:
     inputs, attrs = FORMS[form]
     compiled = pliant.compile(model(inputs, attrs))
     fed = feed(inputs, (1, 6, 9, 0))
@@ -155,7 +155,7 @@ def test_hidden_values_have_no_influence(form: str) -> None:
 
 
 @pytest.mark.parametrize("mode", [0, 1, 2, 3])
-def test_products_that_are_results_stay(mode: int) -> None:
+def test_products_that_are_results_are_kept(mode: int) -> None:
     inputs, attrs = FORMS["mask, causal, softcap, grouped"]
     node = helper.make_node("Attention", list(inputs), ["y", "", "", "qk"], qk_matmul_output_mode=mode, **attrs)
     built = graph([node], inputs, ["y", "qk"])
@@ -215,7 +215,7 @@ def exported(mask: str) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("mask", ["given", "triangle", "filled", "places"])
-def test_attention_as_pytorch_exports_it_is_one_call(mask: str) -> None:
+def test_pytorch_attention_is_one_kernel_call(mask: str) -> None:
     built = exported(mask)
     reaches(built)
     assert mask == "given" or "bool" not in stages(built)
@@ -240,7 +240,7 @@ def test_attention_as_pytorch_exports_it_is_one_call(mask: str) -> None:
             np.testing.assert_allclose(np.asarray(compiled.run(None, fed)[0]), want, rtol=2e-4, atol=2e-5)
 
 
-def test_float16_is_one_call() -> None:
+def test_float16_attention_is_one_kernel_call() -> None:
     inputs = {n: (TensorProto.FLOAT16, dims) for n, (_, dims) in BY_HEAD.items()} | PADDING
     built = model(inputs, {"is_causal": 1, "softcap": 0.75})
     reaches(built)

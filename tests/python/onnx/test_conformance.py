@@ -78,7 +78,7 @@ def array_of(value: Any) -> Any:
     return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
-def test_every_exclusion_is_of_a_test() -> None:
+def test_every_exclusion_names_a_test() -> None:
     for entry in EXCLUSIONS:
         assert set(entry) <= {"kind", "tests", "reason", "differs", "chance"}, entry
         assert reason(entry), entry
@@ -87,7 +87,7 @@ def test_every_exclusion_is_of_a_test() -> None:
             assert any(fnmatchcase(n, pattern) for n in names), f"{pattern} is the name of no test"
 
 
-def test_there_are_as_many_as_the_package_brings() -> None:
+def test_all_tests_of_the_package_are_collected() -> None:
     """Without this test, a loader that finds nothing would pass everything."""
     count = {kind: sum(k == kind for k, _ in CASES) for kind in KINDS}
     assert count["node"] >= 1884 and count["simple"] >= 20 and count["real"] == 9, count

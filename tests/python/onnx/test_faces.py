@@ -33,7 +33,7 @@ def test_models_are_paths_bytes_and_protos() -> None:
         from_onnx(3)
 
 
-def test_models_run_as_sessions_do() -> None:
+def test_models_run_like_sessions() -> None:
     nodes = [node("Relu", "in.1 ", "out/a"), node("Exp", "out/a", "b")]
     compiled = pliant.compile(model(nodes, "out/a b", inputs={"in.1": ["n"]}))
     assert compiled.input_names == ["in.1"] and compiled.output_names == ["out/a", "b"]
@@ -51,14 +51,14 @@ def test_models_run_as_sessions_do() -> None:
         compiled.run(["c"], {"in.1": x})
 
 
-def test_names_outlive_a_saved_program(tmp_path: Path) -> None:
+def test_saved_programs_keep_names(tmp_path: Path) -> None:
     compiled = pliant.compile(model([node("Relu", "in.1", "out/a")], "out/a", inputs={"in.1": ["n"]}))
     compiled.save(tmp_path / "m.plx")
     loaded = pliant.load(tmp_path / "m.plx")
     np.testing.assert_array_equal(loaded.run(["out/a"], {"in.1": np.full(3, -1, np.float32)})[0], np.zeros(3))
 
 
-def test_other_shapes_and_types_can_be_given() -> None:
+def test_shapes_and_types_can_be_overridden() -> None:
     made = model([node("Relu", "x", "y")])
     module = from_onnx(made, shape_dict={"x": ["batch", 4]}, dtype_dict={"x": "float16"})
     compiled = pliant.compile(module)
@@ -89,7 +89,7 @@ def test_weights_can_stay_parameters() -> None:
     assert relax.frontend.onnx.from_onnx is from_onnx
 
 
-def test_bfloat16_arrays_come_and_go() -> None:
+def test_bfloat16_arrays_as_inputs_and_results() -> None:
     made = model([node("Add", "x x", "y")], inputs={"x": (onnx.TensorProto.BFLOAT16, ["n", 2])})
     x = np.array([[1, 2], [3, 4.5]], ml_dtypes.bfloat16)
     (y,) = pliant.compile(made).run(None, {"x": x.T})
@@ -110,7 +110,7 @@ def troubled() -> onnx.ModelProto:
     return made
 
 
-def test_the_report_tells_everything_at_once(tmp_path: Path) -> None:
+def test_report_contains_all_problems(tmp_path: Path) -> None:
     report = check(troubled(), reduce=tmp_path)
     assert not report.ok
     assert report.operators == {"Frob": 2, "Transpose": 1, "Cast": 1}
@@ -127,7 +127,7 @@ def test_the_report_tells_everything_at_once(tmp_path: Path) -> None:
     assert check(CORPUS / "shapes.onnx").ok
 
 
-def test_reports_of_graphs_in_graphs() -> None:
+def test_reports_of_subgraphs() -> None:
     """Nested nodes are counted, and a nested node that fails is reported."""
     inner = [onnx.helper.make_node("Frob", ["x"], ["r"], name="deep")]
     branch = onnx.helper.make_graph(inner, "g", [], [onnx.ValueInfoProto(name="r")])
@@ -147,7 +147,7 @@ def command(*args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "pliant._cli", *args], capture_output=True, text=True, check=False)
 
 
-def test_the_wheel_has_the_command(tmp_path: Path) -> None:
+def test_wheel_has_the_command(tmp_path: Path) -> None:
     path = tmp_path / "troubled.onnx"
     onnx.save(troubled(), path)
     done = command("check", str(path))
@@ -198,7 +198,7 @@ def drain(terminal: int) -> None:
             pass
 
 
-def test_a_compilation_tells_all_problems() -> None:
+def test_compile_error_contains_all_problems() -> None:
     nodes = [node("Relu", "missing", "a"), node("Foo", "x", "b"), node("Not", "x", "c")]
     broken = model(nodes, "a b c", inputs={"x": ["n"]})
     with pytest.raises(pliant.CompileError) as told:
@@ -207,7 +207,7 @@ def test_a_compilation_tells_all_problems() -> None:
         assert words in str(told.value) and words in str(check(broken))
 
 
-def test_a_file_of_data_that_is_not_there_is_one_problem(tmp_path: Path) -> None:
+def test_missing_data_file_is_one_problem(tmp_path: Path) -> None:
     weights = {f"w{i}": np.ones(1024, np.float32) for i in range(6)}
     sums = [node("Add", f"{'x' if i == 0 else f's{i - 1}'} w{i}", f"s{i}") for i in range(6)]
     made = model(sums, "s5", inputs={"x": [1024]}, constants=weights)
@@ -217,14 +217,14 @@ def test_a_file_of_data_that_is_not_there_is_one_problem(tmp_path: Path) -> None
     assert "1 problem:" in report and "initializers 'w0', 'w1', 'w2' and 3 more: its external data 'm.data'" in report
 
 
-def test_elements_stand_in_one_place() -> None:
+def test_tensor_elements_in_two_fields_are_rejected() -> None:
     made = model([node("Add", "x w", "y")], inputs={"x": [2]}, constants={"w": np.ones(2, np.float32)})
     made.graph.initializer[0].float_data.extend([3, 4])
     with pytest.raises(pliant.CompileError, match="it has elements in raw_data and in float_data"):
         pliant.compile(made)
 
 
-def test_sequences_are_given_file_by_file(tmp_path: Path) -> None:
+def test_sequence_inputs_from_several_files(tmp_path: Path) -> None:
     item = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, ["n"])
     seq = onnx.helper.make_value_info("s", onnx.helper.make_sequence_type_proto(item))
     out = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
@@ -244,7 +244,7 @@ def heads(made: onnx.ModelProto) -> str:
 
 
 @pytest.mark.parametrize("before", ["Foo", "Relu", "Identity"])
-def test_what_is_inside_and_behind_is_told_at_once(before: str) -> None:
+def test_nested_and_downstream_problems_are_reported_together(before: str) -> None:
     def body(op: str, name: str) -> onnx.GraphProto:
         return onnx.helper.make_graph([node(op, "x", name)], name, [], [onnx.ValueInfoProto(name=name)])
 
@@ -255,7 +255,7 @@ def test_what_is_inside_and_behind_is_told_at_once(before: str) -> None:
     assert "operator Bar" in told and "operator Baz" in told and ("operator Foo" in told) == (before == "Foo")
 
 
-def test_attributes_behind_an_unknown_operator_are_told() -> None:
+def test_attribute_problems_after_an_unknown_operator_are_reported() -> None:
     for made, words in (
         (node("GridSample", "a a", "y", mode="zzz"), "attribute 'mode' cannot be 'zzz'"),
         (node("Pad", "x a", "y", mode="zzz"), "attribute 'mode' cannot be 'zzz'"),
@@ -267,7 +267,7 @@ def test_attributes_behind_an_unknown_operator_are_told() -> None:
         assert "operator Foo" in told and words in told and told.count("- ") == (2 if words else 1), told
 
 
-def test_functions_behind_an_unknown_operator_are_looked_at() -> None:
+def test_functions_after_an_unknown_operator_are_checked() -> None:
     opset = onnx.helper.make_opsetid("", 18)
     inner = onnx.helper.make_function("local", "f", ["q"], ["r"], [node("Bar", "q", "r")], [opset])
     made = model([node("Foo", "x", "a"), onnx.helper.make_node("f", ["a"], ["y"], domain="local")])

@@ -82,7 +82,7 @@ def tables() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def test_the_tables_are_those_of_the_importer() -> None:
+def test_tables_equal_the_importer() -> None:
     text = PAGE.read_text()
     before, rest = text.split(BEGIN)
     old, after = rest.split(END)

@@ -51,7 +51,7 @@ def open_ranks(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("name", NAMES[::EACH])
-def test_ranks_may_be_left_to_the_run(name: str) -> None:
+def test_unknown_ranks(name: str) -> None:
     model, data = model_and_data(CASES["node", name])
     values = list(model.graph.input) + list(model.graph.output)
     opsets = {o.domain: o.version for o in model.opset_import}

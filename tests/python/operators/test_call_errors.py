@@ -63,7 +63,7 @@ def attempts(op: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", names())
-def test_building_a_call_raises_whatever_emission_would(name: str) -> None:
+def test_errors_are_raised_when_a_call_is_built(name: str) -> None:
     op = pliant._core.relax.get_op(name)
     for args, attrs in attempts(op):
         try:

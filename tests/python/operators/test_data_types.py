@@ -94,7 +94,7 @@ def document() -> str:
     return "\n".join(["| operator | elements |", "|---|---|", *rows, ""])
 
 
-def test_the_list_of_types_is_right() -> None:
+def test_type_list_is_complete() -> None:
     text = DOC.read_text()
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
     if os.environ.get("PLIANT_BLESS"):

@@ -179,7 +179,7 @@ def test_trusted_indices_are_not_checked(case: Indexing) -> None:
         trusting(*case.bad)
 
 
-def test_every_indexing_operator_is_here() -> None:
+def test_every_indexing_operator_has_a_case() -> None:
     """The test covers all operators with an operand for indices, which is identified by its name."""
     words = ("indices", "rois", "seq_lengths", "sequence_lens", "valid_count", "targets")
     table = pliant._core.relax
@@ -231,14 +231,14 @@ def runners(module: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(("call", "types", "args"), UNSIGNED, ids=[u[0] for u in UNSIGNED])
-def test_an_unsigned_index_never_counts_from_the_end(call: str, types: str, args: tuple[Any, ...]) -> None:
+def test_unsigned_indices_are_not_negative(call: str, types: str, args: tuple[Any, ...]) -> None:
     for run in runners(module_of('x: R.Tensor(("n",), "int64"), ' + types, call)):
         with pytest.raises(pliant.PliantError, match=f"index {TOP} is out of range for axis 0 of size 4"):
             run(X, *args)
 
 
 @pytest.mark.parametrize(("mode", "wanted"), [("clip", [0, 2, 2]), ("wrap", [0, 0, 2])])
-def test_unsigned_indices_brought_into_range(mode: str, wanted: list[int]) -> None:
+def test_unsigned_indices_are_clamped_or_wrapped(mode: str, wanted: list[int]) -> None:
     module = module_of('x: R.Tensor((3,), "int64"), i: R.Tensor((3,), "uint64")', f'R.take(x, i, axis=0, mode="{mode}")')
     for run in runners(module):
         np.testing.assert_array_equal(run(X[:3], np.array([0, TOP, 2**63], "uint64")).numpy(), wanted)
@@ -256,7 +256,7 @@ HUGE = [
 
 @pytest.mark.parametrize("mode", ["avg", "max"])
 @pytest.mark.parametrize("aligned", [True, False])
-def test_regions_without_bound_take_time_for_the_image_only(mode: str, aligned: bool) -> None:
+def test_unbounded_regions_take_bounded_time(mode: str, aligned: bool) -> None:
     call = f'R.vision.roi_align(x, r, pooled_size=[2, 2], spatial_scale=1.0, mode="{mode}", aligned={aligned})'
     for run in runners(module_of(ROI, call)):
         found = run(np.ones((1, 2, 4, 4), F32), np.array(HUGE, F32)).numpy()
@@ -268,14 +268,14 @@ def test_regions_without_bound_take_time_for_the_image_only(mode: str, aligned: 
 
 
 @pytest.mark.parametrize("op", ["roi_align", "roi_pool"])
-def test_a_fraction_names_no_image(op: str) -> None:
+def test_fractional_image_indices_are_rejected(op: str) -> None:
     for run in runners(module_of(ROI, f"R.vision.{op}(x, r, {POOL})")):
         with pytest.raises(pliant.PliantError, match="of rois is out of range"):
             run(np.ones((3, 2, 4, 4), F32), np.array([[1.5, 0, 0, 2, 2]], F32))
 
 
 @pytest.mark.parametrize("starts", [[0, 200, 600000], [-5, 3, 6], [0, 4, 2], [0, 3, 7]])
-def test_sequences_lie_inside(starts: list[int]) -> None:
+def test_sequence_offsets_are_checked(starts: list[int]) -> None:
     q = 'R.Tensor((1, "n", 1, 2), "float32")'
     module = module_of(f'q: {q}, s: R.Tensor(("b",), "int32")', "R.nn.attention_var_len(q, q, q, s, R.prim_value(6))")
     data = np.ones((1, 6, 1, 2), F32)

@@ -155,7 +155,7 @@ ANY_SIZES = {
 
 
 @pytest.mark.parametrize("name", operators())
-def test_sizes_that_are_known_not_to_fit(name: str) -> None:
+def test_known_size_mismatches(name: str) -> None:
     assert (first(name, known_sizes) is None) == (name in ANY_SIZES)
 
 
@@ -190,7 +190,7 @@ AGREE: set[str] = set()
 
 
 @pytest.mark.parametrize(("name", "case", "symbol"), UNEQUAL, ids=[name for name, _, _ in UNEQUAL])
-def test_sizes_that_turn_out_not_to_fit(name: str, case: Case, symbol: str) -> None:
+def test_run_time_size_mismatches(name: str, case: Case, symbol: str) -> None:
     mode = ("bytecode", "compiled")[len(case.name) % 2]
     model: Any = pliant.compile(from_source(case.script), exec_mode=mode)
     rng = np.random.default_rng(0)
@@ -260,7 +260,7 @@ KNOWN_ONLY = {
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
 @pytest.mark.parametrize("name", MISFITS)
-def test_more_sizes_that_turn_out_not_to_fit(name: str, mode: str) -> None:
+def test_more_run_time_size_mismatches(name: str, mode: str) -> None:
     params, call, sizes, said = MISFITS[name]
     text = ", ".join(f'{p}: R.Tensor(({", ".join(map(repr, dims))},), "float32")' for p, dims in params.items())
     body = "".join(f"    {s} = T.int64()\n" for s in sizes)
@@ -271,7 +271,7 @@ def test_more_sizes_that_turn_out_not_to_fit(name: str, mode: str) -> None:
     assert f"relax.{name}: " in str(failed.value) and f"<str>:{3 + len(sizes)}, in main" in str(failed.value)
 
 
-def test_no_operator_lacks_sizes_that_turn_out_not_to_fit() -> None:
+def test_every_operator_has_run_time_size_mismatches() -> None:
     tried = {name for name, _, _ in UNEQUAL} | set(MISFITS)
     assert set(operators()) - tried - ANY_SIZES == KNOWN_ONLY
 
@@ -312,7 +312,7 @@ def attributes() -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("name", "key", "value"), attributes())
-def test_nonsense_in_an_attribute(name: str, key: str, value: str) -> None:
+def test_invalid_attribute_values(name: str, key: str, value: str) -> None:
     cases = cases_of(name)
     assert cases, f"no case of {name}"
     case, call = next(((c, a) for c, a in cases if key in dict(a.attrs)), cases[0])

@@ -93,7 +93,7 @@ FACES: list[tuple[str, str, Any, tuple[Any, ...], Any]] = [
 
 
 @pytest.mark.parametrize(("types", "call", "make", "args", "wanted"), FACES, ids=[f[1] for f in FACES])
-def test_a_number_means_the_same_in_both_faces(types: str, call: str, make: Any, args: Any, wanted: Any) -> None:
+def test_numbers_mean_the_same_in_script_and_python(types: str, call: str, make: Any, args: Any, wanted: Any) -> None:
     script = scripted(types, call)
     sizes: dict[str, tir.Var] = {}
     params = [
@@ -112,7 +112,7 @@ def test_a_number_means_the_same_in_both_faces(types: str, call: str, make: Any,
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 @pytest.mark.parametrize("call", ["R.add(x, 1.5)", "R.clip(x, 0.0, 1.0)", "R.where(c, x, 0.0)", "R.power(x, 2.0)"])
-def test_a_number_beside_a_tensor_of_unknown_type_takes_the_type_it_turns_out_to_have(call: str, dtype: str) -> None:
+def test_numbers_get_the_run_time_type_of_their_tensor(call: str, dtype: str) -> None:
     module = scripted('x: R.Tensor(("n",)), c: R.Tensor(("n",), "bool")', call)
     for result in runs(module, X.astype(dtype), C):
         assert result.numpy().dtype == dtype
@@ -122,12 +122,12 @@ def test_a_number_beside_a_tensor_of_unknown_type_takes_the_type_it_turns_out_to
     ("value", "dtype", "message"),
     [(300, "int8", "relax.full: 300 does not fit int8"), (1.5, "int8", "relax.full: 1.5 does not fit int8")],
 )
-def test_what_fills_a_tensor_must_fit_it(value: Any, dtype: str, message: str) -> None:
+def test_fill_values_must_fit_the_dtype(value: Any, dtype: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         built([], op.full((2, 3), value, dtype))
 
 
-def test_numbers_that_fit_nothing_are_refused_by_name() -> None:
+def test_out_of_range_numbers_are_rejected_by_name() -> None:
     x = var("x", [3], "float32")
     with pytest.raises(ValueError, match="strides.*does not fit 64 bits"):
         op.nn.conv2d(x, x, strides=[2**63, 1])
@@ -137,18 +137,18 @@ def test_numbers_that_fit_nothing_are_refused_by_name() -> None:
         built([y := var("y", [3], "uint8")], op.add(y, -1))
 
 
-def test_empty_brackets_are_a_tuple_where_tensors_belong() -> None:
+def test_empty_lists_are_tuples_of_tensors() -> None:
     with pytest.raises(pliant.CompileError, match="at least one tensor is required"):
         built([], op.concat([]))
 
 
-def test_a_tensor_has_no_fields() -> None:
+def test_tensors_have_no_fields() -> None:
     with pytest.raises(TypeError, match="no fields"):
         var("x", [3])[0]
 
 
 @pytest.mark.parametrize("call", ["R.nn.softmax(x, axis=True)", "R.sort(x, axis=True)", "R.take(x, i, axis=True)"])
-def test_a_truth_value_is_no_axis(call: str) -> None:
+def test_bools_are_not_axes(call: str) -> None:
     with pytest.raises(pliant.ScriptError, match="axis must be an integer"):
         scripted('x: R.Tensor((3, 3), "float32"), i: R.Tensor((3,), "int64")', call)
 
@@ -176,7 +176,7 @@ SYMBOLS: list[tuple[str, list[np.ndarray]]] = [
 
 
 @pytest.mark.parametrize(("call", "wanted"), SYMBOLS, ids=[s[0] for s in SYMBOLS])
-def test_sizes_of_the_program_serve_as_attributes(call: str, wanted: list[np.ndarray]) -> None:
+def test_symbols_as_attributes_in_scripts(call: str, wanted: list[np.ndarray]) -> None:
     module = from_source(
         "@I.ir_module\nclass Module:\n    @R.function\n"
         f'    def main({T}):\n        n = T.int64()\n        m = T.int64()\n        a = {call}\n        return a\n'
@@ -190,7 +190,7 @@ def test_sizes_of_the_program_serve_as_attributes(call: str, wanted: list[np.nda
             np.testing.assert_array_equal(one, other)
 
 
-def test_python_takes_symbols_for_such_attributes() -> None:
+def test_symbols_as_attributes_in_python() -> None:
     rows, columns = tir.Var("n", "int64"), tir.Var("m", "int64")
     x = var("x", [rows, columns])
     module = built([x], op.split(x, [rows - 1], axis=0))
@@ -202,7 +202,7 @@ def test_python_takes_symbols_for_such_attributes() -> None:
             np.testing.assert_array_equal(result.numpy(), -np.sort(-M, axis=1)[:, :1])
 
 
-def test_cuts_that_turn_out_negative_are_refused() -> None:
+def test_negative_run_time_split_positions_are_rejected() -> None:
     module = from_source(
         "@I.ir_module\nclass Module:\n    @R.function\n"
         f"    def main({T}):\n        n = T.int64()\n        m = T.int64()\n        a = R.split(x, [n - 5], 0)\n        return a\n"
@@ -212,7 +212,7 @@ def test_cuts_that_turn_out_negative_are_refused() -> None:
             pliant.compile(module, exec_mode=mode)(M)
 
 
-def test_a_number_of_parts_must_be_known() -> None:
+def test_number_of_parts_must_be_constant() -> None:
     with pytest.raises(pliant.ScriptError, match="number of parts must be constant"):
         from_source(
             "@I.ir_module\nclass Module:\n    @R.function\n"
@@ -220,7 +220,7 @@ def test_a_number_of_parts_must_be_known() -> None:
         )
 
 
-def test_attributes_may_be_scalars_of_numpy() -> None:
+def test_numpy_scalars_as_attributes() -> None:
     x = var("x", (3,))
     for call, want in (
         (op.sum(x, axis=np.int64(0), keepdims=np.bool_(True)), X.sum(keepdims=True)),

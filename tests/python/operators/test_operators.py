@@ -116,7 +116,7 @@ def test_operator_of_constant_sizes(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
-def test_refused_when_written(case: Refused) -> None:
+def test_rejected_when_written(case: Refused) -> None:
     with pytest.raises(pliant.ScriptError, match=re.escape(case.part)) as caught:
         from_source(case.script)
     line = next(i for i, text in enumerate(case.script.splitlines(), 1) if "gv = " in text)

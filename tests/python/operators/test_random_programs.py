@@ -188,7 +188,7 @@ def test_random_programs(drawn: tuple[Program, int]) -> None:
     check(*drawn)
 
 
-def test_programs_use_the_table() -> None:
+def test_programs_use_many_operators() -> None:
     """Programs use the whole operator table, not a fixed list."""
     rng = np.random.default_rng(1)
     seen: set[str] = set()

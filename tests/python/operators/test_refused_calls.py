@@ -101,7 +101,7 @@ CALLS: list[tuple[tuple[str, ...], str, str]] = [
 
 
 @pytest.mark.parametrize(("types", "call", "part"), CALLS, ids=[call for _, call, _ in CALLS])
-def test_refused_at_the_line(types: tuple[str, ...], call: str, part: str) -> None:
+def test_rejected_at_the_line(types: tuple[str, ...], call: str, part: str) -> None:
     params = ", ".join(f"{name}: {ty}" for name, ty in zip("xyz", types, strict=False))
     script = f"@I.ir_module\nclass Module:\n    @R.function\n    def main({params}):\n        a = {call}\n        return a\n"
     with pytest.raises(pliant.PliantError) as error:

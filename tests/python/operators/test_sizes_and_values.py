@@ -43,20 +43,20 @@ NEGATIVE = [
 
 
 @pytest.mark.parametrize("call", NEGATIVE)
-def test_a_size_that_turns_out_negative_is_an_error(call: str) -> None:
+def test_negative_run_time_sizes_are_errors(call: str) -> None:
     for run in runners(module_of(V, call)):
         with pytest.raises(pliant.PliantError, match="negative"):
             run(np.ones(2, "float32"))
         run(np.ones(6, "float32"))
 
 
-def test_more_elements_than_are_counted_are_an_error() -> None:
+def test_element_count_overflow_is_an_error() -> None:
     for run in runners(module_of(V, f"R.size(R.tile(x, ({2**62},)))")):
         with pytest.raises(pliant.PliantError, match="64 bits"):
             run(np.ones(4, "float32"))
 
 
-def test_a_reduction_over_less_than_nothing_is_an_error() -> None:
+def test_reductions_over_negative_sizes_are_errors() -> None:
     n = te.var("n", "int64")
     x = te.placeholder((n,), "float32", "X")
     k = te.reduce_axis((0, n - 5), "k")
@@ -65,7 +65,7 @@ def test_a_reduction_over_less_than_nothing_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("level", [0, 2])
-def test_slices_of_nothing(level: int) -> None:
+def test_empty_slices(level: int) -> None:
     module = module_of('x: R.Tensor(("n", "m"), "float32")', "R.strided_slice(x, [0], [2], [3], [-1])")
     for run in runners(module, opt_level=level):
         assert run(np.ones((3, 7), "float32")).numpy().shape == (0, 7)
@@ -104,14 +104,14 @@ def test_integers_to_negative_powers() -> None:
         ("R.index_put(x, (i,), u, accumulate=True)", 'i: R.Tensor((9,), "int64"), u: R.Tensor((9,), "float16")'),
     ],
 )
-def test_16_bit_floats_are_added_up_in_float32(call: str, types: str) -> None:
+def test_16_bit_float_sums_are_accumulated_in_float32(call: str, types: str) -> None:
     module = module_of('x: R.Tensor((1,), "float16"), ' + types, call)
     for run in runners(module):
         found = run(np.array([2048], "float16"), np.zeros(9, "int64"), np.ones(9, "float16"))
         np.testing.assert_array_equal(found.numpy(), np.array([2056], "float16"))
 
 
-def test_many_parts_are_joined() -> None:
+def test_concat_of_many_parts() -> None:
     parts = [relax.Var(f"x{k}", relax.TensorStructInfo([tir.Var(f"n{k}", "int64"), 2], "float32")) for k in range(120)]
     builder = relax.BlockBuilder()
     with builder.function("main", parts):
@@ -122,7 +122,7 @@ def test_many_parts_are_joined() -> None:
 
 
 @pytest.mark.parametrize("call", ["gelu", "gelu_tanh", "silu", "selu", "softplus"])
-def test_several_steps_in_16_bits_round_once(call: str) -> None:
+def test_fused_16_bit_operators_round_once(call: str) -> None:
     data = np.linspace(-6, 6, 500).astype("float16")
     half = module_of('x: R.Tensor(("n",), "float16")', f"R.nn.{call}(x)")
     wide = module_of(V, f"R.nn.{call}(x)")
@@ -142,13 +142,13 @@ def emitted(make: Any) -> Any:
     return builder.get()
 
 
-def test_a_result_that_nobody_computes_is_refused() -> None:
+def test_results_without_computation_are_rejected() -> None:
     with pytest.raises(pliant.PliantError, match="placeholder that is not an operand"):
         emitted(lambda x: te.placeholder(x.shape, "float32", "z"))
 
 
 @pytest.mark.parametrize("ahead", [0, 1])
-def test_a_step_that_reads_itself_is_refused(ahead: int) -> None:
+def test_self_reading_scan_steps_are_rejected(ahead: int) -> None:
     n = te.var("n", "int64")
     state = te.placeholder((n, 2), "float32", "s")
     first = te.compute((1, 2), lambda t, i: tir.FloatImm("float32", 1.0), "first")
@@ -157,13 +157,13 @@ def test_a_step_that_reads_itself_is_refused(ahead: int) -> None:
         te.scan(first, update, state)
 
 
-def test_an_operand_may_be_the_result() -> None:
+def test_operands_may_be_results() -> None:
     data = np.arange(3, dtype="float32")
     for run in runners(emitted(lambda x: x)):
         np.testing.assert_array_equal(run(data).numpy(), data)
 
 
-def test_a_conversion_is_made_by_its_class() -> None:
+def test_conversions_by_class() -> None:
     data = np.arange(3, dtype="float32")
     for run in runners(emitted(lambda x: te.compute(x.shape, lambda i: tir.Cast("float32", tir.Cast("int64", x[i] * 1.5))))):
         np.testing.assert_array_equal(run(data).numpy(), np.trunc(data * 1.5))
@@ -194,12 +194,12 @@ def test_a_conversion_is_made_by_its_class() -> None:
         ),
     ],
 )
-def test_attributes_that_mean_nothing_are_refused(types: str, call: str, message: str) -> None:
+def test_meaningless_attributes_are_rejected(types: str, call: str, message: str) -> None:
     with pytest.raises(pliant.ScriptError, match=message):
         module_of(types, call)
 
 
-def test_a_map_that_lets_elements_meet_is_refused_when_it_runs() -> None:
+def test_non_injective_layout_maps_are_rejected_at_run_time() -> None:
     module = module_of('x: R.Tensor(("n", 3), "float32")', "R.layout_transform(x, lambda i, j: (i,))")
     for run in runners(module):
         with pytest.raises(pliant.PliantError):
@@ -207,7 +207,7 @@ def test_a_map_that_lets_elements_meet_is_refused_when_it_runs() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 1, 2), (2, 0, 5), (3, 1, 2)])
-def test_a_size_to_copy_beside_one_to_find(shape: tuple[int, ...]) -> None:
+def test_reshape_with_copied_and_inferred_dims(shape: tuple[int, ...]) -> None:
     module = module_of('x: R.Tensor(("n", "m", "k"), "float32")', "R.reshape(x, (0, -1))")
     for run in runners(module):
         assert run(np.ones(shape, "float32")).numpy().shape == (shape[0], shape[1] * shape[2])
@@ -225,7 +225,7 @@ def test_a_size_to_copy_beside_one_to_find(shape: tuple[int, ...]) -> None:
         ("y = R.nn.pixel_shuffle(R.reshape(x, (1, m, n, 1)), 2)", r", m = 3, must be a multiple of"),
     ],
 )
-def test_sizes_that_turn_out_wrong_are_told_with_their_symbols_and_lines(line: str, message: str) -> None:
+def test_size_errors_name_symbols_and_lines(line: str, message: str) -> None:
     source = f"""@R.function
 def main(x: R.Tensor(("n", "m"), "float32")):
     n = T.int64()
@@ -240,7 +240,7 @@ def main(x: R.Tensor(("n", "m"), "float32")):
         assert "<str>:5, in main" in str(failed.value), failed.value
 
 
-def test_the_tail_of_gelu_has_all_its_digits() -> None:
+def test_gelu_is_accurate_in_its_tail() -> None:
     x = -np.geomspace(1e-3, 13.0, 400).astype("float32")
     tail = np.array([v * 0.5 * math.erfc(-v / math.sqrt(2)) for v in x.astype("float64")])
     module = from_source('@R.function\ndef main(x: R.Tensor(("n",), "float32")):\n    return R.nn.gelu(x)\n')
@@ -249,14 +249,14 @@ def test_the_tail_of_gelu_has_all_its_digits() -> None:
         assert np.all(np.abs(got.numpy() - tail) <= 2 * ulp)
 
 
-def test_a_split_into_many_parts_takes_no_long() -> None:
+def test_split_into_many_parts_is_fast() -> None:
     source = '@R.function\ndef main(x: R.Tensor(("n", 300), "float32")):\n    return R.split(x, 300, 1)\n'
     x = np.arange(600, dtype="float32").reshape(2, 300)
     parts = pliant.compile(from_source(source))(x)
     assert len(parts) == 300 and all((p.numpy() == x[:, k : k + 1]).all() for k, p in enumerate(parts))
 
 
-def test_a_concat_of_many_tensors_takes_no_long() -> None:
+def test_concat_of_many_tensors_is_fast() -> None:
     params = ", ".join(f'x{k}: R.Tensor(("a{k}", "m"), "float32")' for k in range(600))
     names = ", ".join(f"x{k}" for k in range(600))
     source = f"@R.function\ndef main({params}):\n    return R.concat(({names}), axis=0)\n"
@@ -267,7 +267,7 @@ def test_a_concat_of_many_tensors_takes_no_long() -> None:
     assert model(*(np.zeros((0, 3), "float32") for _ in range(600))).numpy().shape == (0, 3)
 
 
-def test_a_concat_of_some_tensors_along_the_last_axis() -> None:
+def test_concat_of_several_tensors_along_the_last_axis() -> None:
     params = ", ".join(f'x{k}: R.Tensor(("m", "a{k}"), "float32")' for k in range(12))
     names = ", ".join(f"x{k}" for k in range(12))
     module = pliant.IRModule({"main": from_source(f"@R.function\ndef main({params}):\n    return R.concat(({names}), axis=-1)\n")})
@@ -281,7 +281,7 @@ def test_a_concat_of_some_tensors_along_the_last_axis() -> None:
     "R.size(R.broadcast_to(x, (n * 2**21, 2**21)))",
     "R.shape_to_tensor(R.shape_of(R.broadcast_to(x, (n * 2**21, 2**21))))",
 ])
-def test_what_reads_only_the_type_of_an_operand_lets_nobody_compute_it(line: str) -> None:
+def test_operands_used_only_for_their_type_are_not_computed(line: str) -> None:
     source = f'@R.function\ndef main(x: R.Tensor(("n", 1), "float32")):\n    n = T.int64()\n    return {line}\n'
     sizes = np.array([3 * 2**21, 2**21])
     want = sizes.prod() if "size" in line else sizes
@@ -292,7 +292,7 @@ def test_what_reads_only_the_type_of_an_operand_lets_nobody_compute_it(line: str
 @pytest.mark.parametrize("call", [
     "broadcast_to(x, (n, -1))", "collapse_sum_to(x, (n, -2))", 'zeros((n, -1), "float32")', "reshape(x, (n, -2))", "tile(x, (1, -1))",
 ])
-def test_a_size_that_is_written_negative_is_refused_at_its_line(call: str) -> None:
+def test_negative_constant_sizes_are_rejected_at_their_line(call: str) -> None:
     source = f'@R.function\ndef main(x: R.Tensor(("n", "m"), "float32")):\n    n = T.int64()\n    return R.{call}\n'
     with pytest.raises(pliant.PliantError, match="negative") as failed:
         from_source(source)
@@ -315,20 +315,20 @@ GRIDS = [
 
 
 @pytest.mark.parametrize(("call", "wanted"), GRIDS, ids=[call[:24] for call, _ in GRIDS])
-def test_numbers_at_their_ends_and_many_parts(call: str, wanted: Callable[[Any], Any]) -> None:
+def test_extreme_numbers_and_many_parts(call: str, wanted: Callable[[Any], Any]) -> None:
     for run in runners(module_of(GRID, call)):
         for n, m in [(3, 3), (0, 2), (1, 0), (2, 5)]:
             x = np.arange(n * m, dtype="float32").reshape(n, m) + 1
             np.testing.assert_array_equal(run(x).numpy(), wanted(x))
 
 
-def test_cubes_of_16_bit_floats_are_rounded_once() -> None:
+def test_16_bit_float_cubes_round_once() -> None:
     x = np.linspace(-30, 30, 2001).astype("float16")
     for run in runners(module_of('x: R.Tensor(("n",), "float16")', 'R.power(x, R.const(3, "float16"))')):
         np.testing.assert_array_equal(run(x).numpy(), (x.astype("float64") ** 3).astype("float16"))
 
 
-def test_places_before_the_first_sequence_belong_to_none() -> None:
+def test_positions_before_the_first_sequence_belong_to_none() -> None:
     params = ", ".join(f'{v}: R.Tensor((1, "n", 1, 4), "float32")' for v in "qkv") + ', s: R.Tensor((3,), "int32")'
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((1, 6, 1, 4)).astype("float32") for _ in "qkv")

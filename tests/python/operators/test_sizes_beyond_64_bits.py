@@ -22,7 +22,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_fused_sizes_beyond_64_bits_are_told(name: str, mode: str) -> None:
+def test_fused_sizes_beyond_64_bits_are_reported(name: str, mode: str) -> None:
     func = from_source(f"""
 @R.function
 def main(x: R.Tensor(("n",), "float32")):
@@ -35,7 +35,7 @@ def main(x: R.Tensor(("n",), "float32")):
         run(np.ones(4, "float32"))
 
 
-def test_products_of_sizes_that_are_in_memory_are_not_checked() -> None:
+def test_sizes_of_allocated_tensors_are_not_checked() -> None:
     func = from_source("""
 @R.function
 def main(x: R.Tensor(("n", "m", 8), "float32")):
@@ -73,7 +73,7 @@ def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32")):
             pliant.compile(module, exec_mode=mode)(x, y[:3])
 
 
-def test_terms_so_large_that_rounding_hides_the_size_are_told() -> None:
+def test_terms_beyond_exact_floats_are_reported() -> None:
     func = from_source("""
 @R.function
 def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32")):

@@ -38,7 +38,7 @@ def compiled(func: relax.Function) -> pliant.Model:
 
 
 @pytest.mark.parametrize("shape", [(1, N), (1000, 1000), (N // 17, 17), (N // 3, 3)])
-def test_long_sums_keep_their_digits(shape: tuple[int, int]) -> None:
+def test_long_sums_are_accurate(shape: tuple[int, int]) -> None:
     x = np.full(shape, 0.1, "float32")
     every, rows, variance = (t.numpy() for t in compiled(reductions)(x))
     np.testing.assert_allclose(every, x.sum(dtype="float64"), rtol=1e-6)
@@ -46,13 +46,13 @@ def test_long_sums_keep_their_digits(shape: tuple[int, int]) -> None:
     np.testing.assert_allclose(variance, np.zeros(len(x)), atol=1e-12)
 
 
-def test_sums_of_known_length_and_of_halves_too() -> None:
+def test_sums_of_constant_length_and_of_float16() -> None:
     x = np.full((1, N), 0.1, "float32")
     np.testing.assert_allclose(compiled(known)(x).numpy(), x.sum(axis=1, dtype="float64"), rtol=1e-6)
     assert compiled(halves)(np.full(N, 60000, "float16")).numpy() == 60000
 
 
-def test_norms_of_long_rows_are_those_of_float64() -> None:
+def test_norms_of_long_rows_equal_float64() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(100, 1, (1, N)).astype("float32")
     wide = x.astype("float64")

@@ -36,7 +36,7 @@ def by_topi(bb: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
 
 
 @pytest.mark.parametrize("case", FIRST, ids=operator)
-def test_the_same_through_topi(case: Case) -> None:
+def test_topi_equals_numpy(case: Case) -> None:
     rules = {f"relax.{name}": by_topi for name in _operator.names() if "." not in name or not name.startswith("vm.")}
     module = relax.transform.LegalizeOps(rules)(from_source(case.script))
     if operator(case) in _operator.names():
@@ -48,7 +48,7 @@ def test_the_same_through_topi(case: Case) -> None:
         judge(named(case), model, sizes, rng, "topi")
 
 
-def test_every_operator_with_a_loop_form_is_here() -> None:
+def test_every_operator_with_a_loop_form_has_a_case() -> None:
     names = _operator.names()
     assert len(names) > 150
     for name in names:
@@ -89,7 +89,7 @@ def test_stages_are_composed() -> None:
         (lambda x: topi.matmul(topi.flatten(x), x, transp_a=True), "1 dims"),
     ],
 )
-def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
+def test_mismatches_are_reported(call: Any, message: str) -> None:
     x = te.placeholder((te.size_var("n"), 4), name="x")
     with pytest.raises((AttributeError, TypeError, ValueError, pliant.PliantError), match=message):
         call(x)
@@ -109,7 +109,7 @@ def run(outputs: Any, *inputs: tuple[te.Tensor, np.ndarray[Any, Any]]) -> list[n
     return [o.numpy() for o in got] if len(outputs) > 1 else [got.numpy()]
 
 
-def test_the_names_of_the_field(rng: np.random.Generator) -> None:
+def test_tvm_names(rng: np.random.Generator) -> None:
     a = rng.standard_normal((2, 3, 4)).astype("float32")
     x = te.placeholder(a.shape, name="x")
     image = rng.standard_normal((1, 2, 5, 5)).astype("float32")
@@ -149,7 +149,7 @@ def placeholders(tensor: te.Tensor) -> list[te.Tensor]:
 
 
 @pytest.mark.parametrize("call", ["R.nn.softmax(x)", "R.matmul(x, y)", "R.nn.gelu(x)", "R.sum(x, axis=[1])", "R.sort(x)"])
-def test_it_is_what_legalisation_makes(call: str) -> None:
+def test_topi_equals_legalization(call: str) -> None:
     function = from_source(
         "from pliant.script import relax as R\n@R.function\n"
         'def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("m", "k"), "float32")):\n'

@@ -62,7 +62,7 @@ def test_axes() -> None:
     check(lambda a: topi.argmin(a, select_last_index=True), np.array(5, "int32"), twice)
 
 
-def test_places() -> None:
+def test_positions() -> None:
     flat = np.array([[0, 5], [11, 7]], "int64")
     check(lambda i: topi.unravel_index(i, (3, 4)), np.stack(np.unravel_index(flat, (3, 4))), flat)
     rows, columns = np.array([[0], [2]], "int64"), np.array([1, 3], "int64")
@@ -117,7 +117,7 @@ def test_layouts() -> None:
         topi.layout_transform(te.placeholder((2, 2)), "NCHW", "NHWC")
 
 
-def test_what_spreads() -> None:
+def test_dilation_and_mirror_padding() -> None:
     x = f32(2, 3)
     spread = np.full((3, 7), 9, "float32")
     spread[::2, ::3] = x
@@ -295,7 +295,7 @@ def test_lstm(steps: int, full: bool) -> None:
         np.testing.assert_allclose(made.numpy(), want, rtol=1e-4, atol=1e-5)
 
 
-def test_lstm_of_the_operators_own_weights() -> None:
+def test_lstm_with_weights_of_the_operator() -> None:
     x, w, r = (te.placeholder(s) for s in ((3, 1, 2), (1, 16, 2), (1, 16, 4)))
     assert [len(t.shape) for t in topi.nn.lstm(x, w, r)] == [len(t.shape) for t in topi.nn.lstm(x, w, r, direction="forward")]
     with pytest.raises(ValueError, match="weight_layout is an order of I, F, G and O"):
@@ -336,7 +336,7 @@ def test_indices_of_elements() -> None:
         check(lambda w=within: te.compute((12,), w), inside)
 
 
-def test_what_is_asked_of_sizes() -> None:
+def test_shape_utilities() -> None:
     utils, n = topi.utils, tir.Var("n", "int64")
     assert [utils.get_max_power2_factor(v) for v in (1, 12, 7, 64)] == [1, 4, 1, 64]
     assert utils.get_max_power2_factor(64, 16) == 16 and utils.ceil_div(7, 2) == 4
@@ -383,7 +383,7 @@ REFUSED: dict[str, tuple[Made, list[np.ndarray], str, type[Exception]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_fit_is_told_with_its_name(name: str) -> None:
+def test_mismatches_name_the_function(name: str) -> None:
     make, arrays, message, kind = REFUSED[name]
     with pytest.raises(kind, match=message):
         check(make, np.zeros(()), *arrays)
@@ -392,7 +392,7 @@ def test_what_does_not_fit_is_told_with_its_name(name: str) -> None:
             check(make, np.zeros(()), *arrays, symbolic=False)
 
 
-def test_an_even_number_of_neighbours_is_refused() -> None:
+def test_even_numbers_of_neighbours_are_rejected() -> None:
     with pytest.raises(ValueError, match="size is odd and above 0"):
         topi.nn.lrn(te.placeholder((1, 4, 2, 2)), 4)
 
@@ -405,7 +405,7 @@ def test_sizes_as_integers() -> None:
         topi.utils.get_const_int(n)
 
 
-def test_products_sum_in_the_type_of_their_result() -> None:
+def test_products_accumulate_in_the_result_type() -> None:
     a, b, bias = np.full((1, 4), 100, "int8"), np.full((2, 4), 100, "int8"), np.array([1, 2], "int32")
     check(lambda x, y: topi.nn.dense(x, y, out_dtype="int32"), np.full((1, 2), 40000, "int32"), a, b, symbolic=False)
     check(lambda x, y, z: topi.nn.dense(x, y, z, out_dtype="int32"), np.array([[40001, 40002]], "int32"), a, b, bias,
@@ -414,7 +414,7 @@ def test_products_sum_in_the_type_of_their_result() -> None:
           symbolic=False)
 
 
-def test_parts_that_leave_a_rest_are_refused() -> None:
+def test_uneven_parts_are_rejected() -> None:
     image = te.placeholder((1, 4, 6, 6))
     for refused in (
         lambda: topi.layout_transform(image, "NCHW", "NCHW3c"),

@@ -46,7 +46,7 @@ def built(function: Callable[..., Any], shapes: Shapes, known: bool) -> pliant.I
 
 
 @pytest.mark.parametrize(("function", "shapes", "message"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-def test_misfits_are_told(function: Callable[..., Any], shapes: Shapes, message: str) -> None:
+def test_mismatches_are_reported(function: Callable[..., Any], shapes: Shapes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         function(*(te.placeholder(s, "float32", f"X{k}") for k, s in enumerate(shapes)))
     model = pliant.compile(built(function, shapes, known=False))
@@ -54,14 +54,14 @@ def test_misfits_are_told(function: Callable[..., Any], shapes: Shapes, message:
         model(*(np.ones(s, "float32") for s in shapes))
 
 
-def test_any_of_nothing_is_false_and_all_of_nothing_true() -> None:
+def test_any_and_all_of_empty_tensors() -> None:
     for function, want in ((topi.any, False), (topi.all, True)):
         model = pliant.compile(built(lambda x, f=function: f(x, axis=1), [(2, 3)], known=False))
         assert model(np.zeros((2, 0), "float32")).numpy().tolist() == [want] * 2
         np.testing.assert_array_equal(model(np.eye(2, 3, dtype="float32")).numpy(), [not want] * 2)
 
 
-def test_parts_of_a_layout_stand_anywhere() -> None:
+def test_layout_parts_in_any_order() -> None:
     x = np.arange(16, dtype="float32").reshape(8, 2)
     model = pliant.compile(built(lambda a: topi.layout_transform(a, "NC", "4nNC"), [(8, 2)], known=False))
     np.testing.assert_array_equal(model(x).numpy(), x.reshape(2, 4, 2).transpose(1, 0, 2))
@@ -81,12 +81,12 @@ def test_parts_of_a_layout_stand_anywhere() -> None:
         (lambda x: topi.nn.global_pool(x, "min"), "pool_type is 'max' or 'avg'"),
     ],
 )
-def test_arguments_without_sense_are_told(make: Callable[[Any], Any], message: str) -> None:
+def test_invalid_arguments_are_reported(make: Callable[[Any], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make(te.placeholder((4, 4), "float32", "x"))
 
 
-def test_halves_are_summed_in_float32() -> None:
+def test_float16_is_summed_in_float32() -> None:
     size = 4096
     x, wi = np.ones((1, 1, size), "float16"), np.full((4, size), 2.0**-13, "float16")
     wh = np.zeros((4, 1), "float16")

@@ -80,7 +80,7 @@ def test_literals_of_narrow_floats_round_once() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_places_and_ranges_that_a_type_does_not_hold_are_told(mode: str) -> None:
+def test_positions_and_ranges_beyond_their_type_are_reported(mode: str) -> None:
     for make in (
         lambda x: op.topk(x, 3, dtype="int8", ret_type="indices"),
         lambda x: op.argsort(x, dtype="int8"),
@@ -103,7 +103,7 @@ def test_places_and_ranges_that_a_type_does_not_hold_are_told(mode: str) -> None
         runs(module, mode, np.zeros(129, "float32"))
 
 
-def test_texts_are_no_sizes() -> None:
+def test_strings_are_not_sizes() -> None:
     for make in (
         lambda _: op.eye(3, 4, "x"),
         lambda x: op.broadcast_to(x, "x"),
@@ -116,7 +116,7 @@ def test_texts_are_no_sizes() -> None:
         built(lambda _: op.zeros((2, 3), None), ((3, 4), "float32"))
 
 
-def test_biases_are_of_the_type_of_the_product() -> None:
+def test_biases_must_have_the_type_of_the_product() -> None:
     args = ((("n", 4), "float32"), ((3, 4), "float32"))
     assert built(op.linear, *args, ((3,), "float32"))
     for dtype in ("float64", "float16", "int32", "bool"):
@@ -125,7 +125,7 @@ def test_biases_are_of_the_type_of_the_product() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_sizes_of_what_nobody_computes_are_checked(mode: str) -> None:
+def test_sizes_of_unused_results_are_checked(mode: str) -> None:
     def size(shape: Any) -> Any:
         return lambda x: op.size(op.zeros(shape(x.struct_info.shape.values[0]), "float32"))
 
@@ -146,7 +146,7 @@ def test_sizes_of_what_nobody_computes_are_checked(mode: str) -> None:
         runs(shape, mode, np.zeros(2, "float32"))
 
 
-def test_bits_have_the_operators_of_python() -> None:
+def test_python_bit_operators() -> None:
     x = te.placeholder((8,), "int32", "x")
     out = te.compute((8,), lambda i: ((x[i] >> 4) & 15) | ((x[i] << 1) ^ ~x[i]))
     func = te.create_prim_func([x, out])
@@ -162,7 +162,7 @@ def test_bits_have_the_operators_of_python() -> None:
         ~tir.Var("f", "float32")
 
 
-def test_numbers_that_only_unsigned_integers_hold() -> None:
+def test_numbers_beyond_signed_integers() -> None:
     most = 2**64 - 1
     x = np.array([0, 1, most], "uint64")
 
@@ -183,7 +183,7 @@ def test_numbers_that_only_unsigned_integers_hold() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("make", ["quantize", "dequantize"])
-def test_one_scale_serves_all_where_the_axis_has_more(mode: str, make: str) -> None:
+def test_single_scales_are_per_tensor(mode: str, make: str) -> None:
     dtype = "float32" if make == "quantize" else "int8"
     module = built(
         lambda x, scale, zero: getattr(op, make)(x, scale, zero, axis=1),

@@ -50,7 +50,7 @@ def test_comparisons_give_bools(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_where_chooses_by_bools(dtype: str) -> None:
+def test_where_selects_by_bools(dtype: str) -> None:
     model = program("R.where(c, x, y)", vector("c", "bool"), vector("x", dtype), vector("y", dtype))
     for n in LENGTHS:
         c, x, y = values(n, "bool", 2), values(n, dtype), values(n, dtype, 1)
@@ -66,7 +66,7 @@ def test_bools_are_converted(dtype: str) -> None:
         np.testing.assert_array_equal(to_number(c).numpy(), c.astype(dtype))
 
 
-def test_logic_of_bools_and_of_what_is_compared() -> None:
+def test_logic_of_bools_and_comparisons() -> None:
     one = program("R.logical_not(x)", vector("x", "bool"))
     two = {op: program(f"R.{op}(x, y)", vector("x", "bool"), vector("y", "bool")) for op in ("logical_and", "logical_xor")}
     mixed = program("R.logical_or(x, R.less(y, z))", vector("x", "bool"), vector("y", "float64"), vector("z", "float64"))
@@ -97,7 +97,7 @@ def test_classes_of_floats(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_extremes_keep_nan_at_every_place(dtype: str) -> None:
+def test_extremes_keep_nan_at_every_position(dtype: str) -> None:
     for name in ("max", "min"):
         model = program(f"R.{name}(x)", vector("x", dtype))
         for n in range(1, 70):
@@ -110,7 +110,7 @@ def test_extremes_keep_nan_at_every_place(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_greater_and_lesser_elements(dtype: str) -> None:
+def test_maximum_and_minimum(dtype: str) -> None:
     specials = np.array([0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf], dtype)
     x, y = (np.ascontiguousarray(a.ravel()) for a in np.meshgrid(specials, specials))
     for name, sign in (("maximum", False), ("minimum", True)):
@@ -121,7 +121,7 @@ def test_greater_and_lesser_elements(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64", "uint64", "bool", "float16"])
-def test_places_of_extremes(dtype: str) -> None:
+def test_positions_of_extremes(dtype: str) -> None:
     for name in ("argmax", "argmin"):
         rows = program(f"R.{name}(x, axis=-1)", f'x: R.Tensor((3, "n"), "{dtype}")')
         columns = program(f"R.{name}(x, axis=0)", f'x: R.Tensor(("n", 5), "{dtype}")')
@@ -134,7 +134,7 @@ def test_places_of_extremes(dtype: str) -> None:
             np.testing.assert_array_equal(columns(y).numpy(), getattr(np, name)(y, 0))
 
 
-def test_place_of_what_is_computed_first() -> None:
+def test_position_of_computed_elements() -> None:
     model = program('R.astype(R.argmax(R.nn.relu(x), axis=1), "int32")', 'x: R.Tensor((4, "n"), "float32")')
     for n in (1, 5, 70):
         x = np.random.default_rng(n).standard_normal((4, n)).astype("float32")
@@ -155,7 +155,7 @@ def test_elements_at_a_stride(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
-def test_axes_that_are_cut(dtype: str) -> None:
+def test_concat_stack_tile_and_triangles(dtype: str) -> None:
     pair = (f'x: R.Tensor((3, "n"), "{dtype}")', f'y: R.Tensor((3, "m"), "{dtype}")')
     concat = program("R.concat((x, y, x), axis=1)", *pair)
     stack = program("R.stack((x, x, x), axis=-1)", pair[0])

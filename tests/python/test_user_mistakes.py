@@ -30,7 +30,7 @@ def double(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
         B[i] = A[i] * T.float32(2)
 
 
-def test_a_model_takes_keywords() -> None:
+def test_models_accept_keyword_arguments() -> None:
     model = pliant.compile(difference)
     x, y = np.float32([5, 6]), np.float32([1, 2])
     assert model(y=y, x=x).numpy().tolist() == [4, 4]
@@ -45,7 +45,7 @@ def test_wrong_keywords_are_named(keywords: dict[str, object]) -> None:
         pliant.compile(difference)(x, x, **keywords)
 
 
-def test_a_loop_function_alone_is_called_with_all_its_tensors() -> None:
+def test_single_loop_functions_are_called_with_all_tensors() -> None:
     model = pliant.compile(double)
     x, out = pliant.nd.array(np.arange(4, dtype="float32")), pliant.nd.empty((4,))
     model(x, out)
@@ -54,12 +54,12 @@ def test_a_loop_function_alone_is_called_with_all_its_tensors() -> None:
         model(x, pliant.nd.empty((3,)))
 
 
-def test_a_module_without_functions_to_call_is_no_model() -> None:
+def test_modules_without_public_functions_are_rejected() -> None:
     with pytest.raises(pliant.CompileError, match="no graph function to call .help: .* R.call_tir"):
         pliant.compile(pliant.IRModule({}))
 
 
-def test_a_negative_size_is_refused_by_name() -> None:
+def test_negative_sizes_are_rejected_by_name() -> None:
     @R.function
     def zeros(s: R.Shape(["n", "m"])):
         n, m = T.int64(), T.int64()
@@ -71,7 +71,7 @@ def test_a_negative_size_is_refused_by_name() -> None:
         model(pliant.runtime.ShapeTuple([2, -3]))
 
 
-def test_a_size_that_becomes_negative_is_refused() -> None:
+def test_sizes_that_become_negative_are_rejected() -> None:
     @R.function
     def shrink(x: R.Tensor(("n",), "float32")):
         n = T.int64()
@@ -97,7 +97,7 @@ def test_a_te_function_equals_its_script() -> None:
 
 
 @pytest.mark.parametrize("name", ["KillAfterLastUse", "VMShapeLower", "LowerRuntimeBuiltin"])
-def test_each_lowering_pass_runs_alone(name: str) -> None:
+def test_each_lowering_pass_runs_separately(name: str) -> None:
     @I.ir_module
     class Module:
         @R.function

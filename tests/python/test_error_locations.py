@@ -150,13 +150,13 @@ def machine(request: Any, tmp_path_factory: Any) -> relax.VirtualMachine:
 
 
 @pytest.mark.parametrize(("name", "args", "kind", "places"), CASES, ids=[case[0] for case in CASES])
-def test_an_error_says_its_line(machine: Any, name: str, args: Any, kind: Any, places: list[str]) -> None:
+def test_errors_name_their_line(machine: Any, name: str, args: Any, kind: Any, places: list[str]) -> None:
     with pytest.raises(kind) as info:
         machine[name](*args)
     assert str(info.value).split("\n")[1:] == [f"  at {line(place)}" for place in places]
 
 
-def test_an_exception_of_python_keeps_its_text_and_gets_a_note(machine: Any) -> None:
+def test_python_exceptions_get_a_note(machine: Any) -> None:
     with pytest.raises(KeyError) as info:
         machine["raises"](ones(2))
     assert str(info.value) == "'inside'"
@@ -164,7 +164,7 @@ def test_an_exception_of_python_keeps_its_text_and_gets_a_note(machine: Any) -> 
     assert info.value.__notes__ == ["in packed function 'lines.fail'", note]
 
 
-def test_arguments_that_do_not_fit_are_of_the_line_of_the_parameters(machine: Any) -> None:
+def test_argument_errors_name_the_signature_line(machine: Any) -> None:
     with pytest.raises(pliant.ShapeError) as info:
         machine["helper"](ones(3, 3), ones(3))
     where = int(line("helper").split(":")[-1].split(",")[0]) - 1
@@ -177,7 +177,7 @@ def lines_of(message: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("name", "args"), [(c[0], c[1]) for c in CASES], ids=[c[0] for c in CASES])
-def test_the_interpreter_says_the_same_lines(machine: Any, name: str, args: Any) -> None:
+def test_interpreter_names_the_same_lines(machine: Any, name: str, args: Any) -> None:
     with pytest.raises(pliant.error.PliantError) as info:
         machine[name](*args)
     expected = lines_of(str(info.value))
@@ -196,7 +196,7 @@ def main(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-def test_a_recursion_says_its_line_once(mode: str) -> None:
+def test_recursive_calls_are_named_once(mode: str) -> None:
     module = pliant.IRModule({"main": from_source(RECURSION)})
     vm = relax.VirtualMachine(relax.build(module, exec_mode=mode), pliant.cpu())
     with pytest.raises(pliant.VMError, match="nested too deeply") as info:
@@ -204,7 +204,7 @@ def test_a_recursion_says_its_line_once(mode: str) -> None:
     assert str(info.value).split("\n")[1:] == ["  at <str>:4, in main"]
 
 
-def test_what_nobody_wrote_has_no_line() -> None:
+def test_generated_code_has_no_line() -> None:
     x, y = (relax.Var(n, relax.TensorStructInfo(None, "float32", ndim=1)) for n in "xy")
     builder = relax.BlockBuilder()
     with builder.function("main", [x, y]):

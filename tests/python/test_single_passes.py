@@ -51,7 +51,7 @@ def run(module: Any, argument: Any, mode: str) -> Any:
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
 @pytest.mark.parametrize("before", [[], [transform.RemovePurityChecking()], [transform.LegalizeOps()]])
-def test_a_view_keeps_its_values_where_memory_is_written_later(before: list[Any], mode: str) -> None:
+def test_views_keep_values_before_later_writes(before: list[Any], mode: str) -> None:
     module = from_source(WRITTEN_VIEW)
     for step in [*before, transform.CallTIRRewrite()]:
         module = step(module)
@@ -61,7 +61,7 @@ def test_a_view_keeps_its_values_where_memory_is_written_later(before: list[Any]
 
 
 @pytest.mark.parametrize("view", ["R.expand_dims(w, axis=0)", "R.squeeze(w)", "R.flatten(w)", "R.memory.ensure_zero_offset(w)"])
-def test_every_kind_of_view_keeps_its_values(view: str) -> None:
+def test_all_kinds_of_views_keep_values(view: str) -> None:
     module = from_source(WRITTEN_VIEW.replace("R.reshape(w, (3, 1))", view))
     v, u = run(transform.CallTIRRewrite()(module), np.zeros(3, np.float32), "bytecode")
     np.testing.assert_array_equal(v.numpy().ravel(), np.ones(3, np.float32))
@@ -69,7 +69,7 @@ def test_every_kind_of_view_keeps_its_values(view: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-def test_what_a_returned_tuple_holds_is_not_killed(mode: str) -> None:
+def test_fields_of_returned_tuples_are_not_killed(mode: str) -> None:
     module = transform.KillAfterLastUse()(from_source(VIEW_IN_A_TUPLE))
     b = np.arange(6, dtype=np.float32).reshape(2, 3)
     same, ((first, second), third) = run(module, b, mode)
@@ -79,14 +79,14 @@ def test_what_a_returned_tuple_holds_is_not_killed(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-def test_what_a_call_in_place_gives_back_is_not_killed_with_its_operand(mode: str) -> None:
+def test_results_of_in_place_calls_are_not_killed_with_the_operand(mode: str) -> None:
     returned = WRITTEN_VIEW.replace("        v = R.reshape(w, (3, 1))\n", "").replace("return (v, u)", "v = R.exp(u)\n        return v")
     module = transform.KillAfterLastUse()(from_source(returned))
     got = run(module, np.zeros(3, np.float32), mode)
     np.testing.assert_allclose(got.numpy(), np.exp(np.full(3, 2, np.float32)), rtol=1e-6)
 
 
-def test_the_interpreter_runs_the_extremes_of_columns_as_they_are_scheduled() -> None:
+def test_interpreter_runs_scheduled_column_reductions() -> None:
     source = '@R.function\ndef main(x: R.Tensor(("n", "m"), "float32")):\n    return R.max(x, axis=0)\n'
     module = transform.LegalizeOps()(IRModule({"main": from_source(source)}))
     scheduled = tir.transform.DefaultSchedule()(module)
@@ -120,7 +120,7 @@ def inplace(name: str) -> str:
         ["q = R.exp(p)", "if k > 1:", f"    o = {inplace('q')}", "    s = R.exp(o)", "else:", "    s = R.exp(p)", "return (q, s)"],
     ],
 )
-def test_results_in_place_live_as_long_as_what_they_overwrite(lines: list[str], mode: str) -> None:
+def test_in_place_results_live_as_long_as_their_operand(lines: list[str], mode: str) -> None:
     module = from_source(INPLACE.format(body="\n        ".join(lines)))
     want = interpret(module, np.zeros(3, "float32"), 2)
     killed = transform.KillAfterLastUse()(module)
@@ -144,7 +144,7 @@ def test_results_in_place_live_as_long_as_what_they_overwrite(lines: list[str], 
         ],
     ],
 )
-def test_writes_in_loops_do_not_show_through_views(lines: list[str], mode: str) -> None:
+def test_writes_in_loops_do_not_change_views(lines: list[str], mode: str) -> None:
     module = from_source(INPLACE.format(body="\n        ".join(lines)))
     own, others = np.zeros(3, "float32"), np.zeros(3, "float32")
     want = interpret(module, own, 2)
@@ -163,7 +163,7 @@ def test_writes_in_loops_do_not_show_through_views(lines: list[str], mode: str) 
         'R.reshape(R.const([1.0, 2.0, 3.0], "float32"), R.shape([3]))',
     ],
 )
-def test_constants_that_are_written_into_stay_what_they_are(made: str, mode: str) -> None:
+def test_written_constants_are_preserved(made: str, mode: str) -> None:
     module = from_source(f"""
 @I.ir_module
 class Module:

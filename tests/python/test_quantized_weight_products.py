@@ -46,7 +46,7 @@ def rows(rng: np.random.Generator, m: int, k: int) -> np.ndarray:
 @pytest.mark.parametrize(("low", "high", "kernel"), [(-127, 127, 0), (0, 255, 0), (-8, 7, 1), (100, 115, 1)])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize(("k", "n", "group"), [(64, 40, 16), (96, 130, 96), (40, 7, 32), (1, 1, 1), (33, 17, 33)])
-def test_casts_times_scales(low: int, high: int, kernel: int, dtype: str, k: int, n: int, group: int) -> None:
+def test_cast_and_scaled_weights(low: int, high: int, kernel: int, dtype: str, k: int, n: int, group: int) -> None:
     rng = np.random.default_rng(k + n)
     info = np.iinfo(dtype)
     q = rng.integers(max(low, info.min), min(high, info.max), (k, n), dtype=dtype, endpoint=True)
@@ -124,7 +124,7 @@ def test_linear(axis: int | None, turned: bool, bias: bool) -> None:
         agree(module, KERNELS[0], feed @ full.T + (b if bias else 0), feed)
 
 
-def test_a_bias_at_the_end_is_added_where_the_product_is() -> None:
+def test_trailing_bias_is_fused() -> None:
     rng = np.random.default_rng(9)
     k, n = 32, 24
     bb = relax.BlockBuilder()
@@ -202,7 +202,7 @@ def test_dequantize_linear(k: int, block: int, dtype: str) -> None:
         agree(module, KERNELS[0], x @ full, x)
 
 
-def test_what_does_not_fit_stays() -> None:
+def test_unsupported_forms_stay_loops() -> None:
     rng = np.random.default_rng(6)
     k, n = 16, 8
     wide = rng.integers(-1000, 1000, (k, n)).astype("int32")
@@ -219,7 +219,7 @@ def test_what_does_not_fit_stays() -> None:
         assert not any(name in relax.transform.OffloadDequantized()(module).script() for name in KERNELS)
 
 
-def test_what_is_read_through_keeps_its_value() -> None:
+def test_casts_and_broadcasts_are_not_misinterpreted() -> None:
     """Casts that change signs, broadcast integers, and per-group zero points are not
     misinterpreted."""
     op, const = relax.op, relax.const
@@ -249,7 +249,7 @@ def test_what_is_read_through_keeps_its_value() -> None:
         np.testing.assert_allclose(np.asarray(pliant.compile(module)(x)), want, rtol=1e-5)
 
 
-def test_products_of_many_dims_are_left_to_loops() -> None:
+def test_products_of_many_dims_stay_loops() -> None:
     """The kernels support at most 8 dims."""
     rng = np.random.default_rng(9)
     q = rng.integers(-100, 100, (16, 8)).astype("int8")

@@ -43,7 +43,7 @@ def numbers(*shape: int) -> np.ndarray:
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype("float16")
 
 
-def test_products_by_constants() -> None:
+def test_matmul_with_constants() -> None:
     w, b = numbers(33, 20), numbers(20)
     close(program("float16", [[N, 33]], lambda x: relax.op.matmul(x, relax.const(w))), lambda n: [numbers(n, 33)])
     turned = np.ascontiguousarray(w.T)
@@ -53,7 +53,7 @@ def test_products_by_constants() -> None:
     close(plain, lambda n: [numbers(n, 33)])
 
 
-def test_products_of_inputs() -> None:
+def test_matmul_of_inputs() -> None:
     module = program("float16", [[3, N, 7], [7, 5]], relax.op.matmul)
     close(module, lambda n: [numbers(3, n, 7), numbers(7, 5)])
 
@@ -89,12 +89,12 @@ def test_bfloat16() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_other_types_stay(dtype: str) -> None:
+def test_other_types_are_not_offloaded(dtype: str) -> None:
     module = program(dtype, [[N, 4], [4, 3]], relax.op.matmul)
     assert relax.transform.WidenProducts()(module).script() == module.script()
 
 
-def test_a_bias_of_float32() -> None:
+def test_float32_bias() -> None:
     w, b = relax.const(numbers(20, 33)), relax.const(numbers(20).astype("float32"))
     module = program("float16", [[N, 33]], lambda x: relax.op.linear(x, w, b, out_dtype="float32"))
     assert "R.linear(lv" in relax.transform.WidenProducts()(module).script()
@@ -105,7 +105,7 @@ def test_a_bias_of_float32() -> None:
 
 
 @pytest.mark.parametrize("hides", [False, True])
-def test_attention_as_onnx_writes_it(hides: bool) -> None:
+def test_attention_from_onnx(hides: bool) -> None:
     """One kernel call; scores and weights are not rounded in between, and the heads are read and
     written in place."""
     heads = {"q": "qt", "k": "kt", "v": "vt"}
@@ -134,7 +134,7 @@ def test_attention_as_onnx_writes_it(hides: bool) -> None:
         assert np.abs(got - exact).max() <= np.abs(want - exact).max()
 
 
-def test_scores_beyond_float16() -> None:
+def test_scores_that_overflow_float16() -> None:
     """The kernel computes 300 * 300 * 8, which exceeds float16."""
 
     def attention(q: relax.Expr, k: relax.Expr, v: relax.Expr) -> relax.Expr:

@@ -57,7 +57,7 @@ class Module:
 """
 
 
-def test_scalar_parameters_are_sizes(exec_mode: str) -> None:
+def test_scalar_parameters_as_sizes(exec_mode: str) -> None:
     vm = machine(COUNTED)
     x = np.arange(5, dtype="float32")
     assert np.array_equal(vm["down"](x, 3).numpy(), 8 * x)
@@ -67,7 +67,7 @@ def test_scalar_parameters_are_sizes(exec_mode: str) -> None:
     assert [int(vm["negative"](t).numpy()) for t in (-3, 0, 3)] == [1, 2, 2]
 
 
-def test_objects_that_can_be_called_are_functions(exec_mode: str) -> None:
+def test_callable_objects_as_packed_functions(exec_mode: str) -> None:
     class Twice:
         def __call__(self, x: Any) -> Any:
             return pliant.nd.array(2 * x.numpy())
@@ -138,7 +138,7 @@ class Module:
     [lambda: interpret(from_source(ENDLESS)), lambda: relax.build(from_source(LONG))],
     ids=["interpreter", "folding"],
 )
-def test_ctrl_c_ends_what_would_not_end(work: Callable[[], Any]) -> None:
+def test_ctrl_c_ends_infinite_programs(work: Callable[[], Any]) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     try:
@@ -161,19 +161,19 @@ def test_functions_added_to_a_builder_serve_its_module() -> None:
     assert "helper" not in inlined
 
 
-def test_measuring_with_kept_inputs() -> None:
+def test_time_evaluator_with_saved_inputs() -> None:
     vm = machine('@R.function\ndef main(x: R.Tensor(("n",), "float32")):\n    return R.add(x, x)\n')
     vm.set_input("main", np.ones(3, "float32"))
     assert vm.time_evaluator("invoke_stateful", pliant.cpu(), number=2)("main").mean > 0
 
 
-def test_outputs_of_passes_equal_their_text() -> None:
+def test_pass_results_round_trip() -> None:
     mod = from_source('@R.function\ndef main(x: R.Tensor(("n", 4), "float32")):\n    return R.split(x, 2, axis=1)\n')
     mod = relax.transform.LegalizeOps()(pliant.IRModule({"main": mod}) if isinstance(mod, relax.Function) else mod)
     pliant.ir.assert_structural_equal(mod, from_source(mod.script(show_meta=True)))
 
 
-def test_graph_passes_of_products_keep_values() -> None:
+def test_matmul_passes_preserve_values() -> None:
     rng = np.random.default_rng(5)
     mod = from_source("""
 @I.ir_module
@@ -204,7 +204,7 @@ class Module:
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-def test_the_depth_of_calls_is_a_setting(mode: str) -> None:
+def test_call_depth_setting(mode: str) -> None:
     module = from_source("""
 @I.ir_module
 class Module:
@@ -241,7 +241,7 @@ class Module:
         shallow.max_dept = 7  # type: ignore[attr-defined]
 
 
-def test_an_object_that_can_be_called_is_a_function() -> None:
+def test_callable_objects_as_arguments() -> None:
     class Scale:
         def __init__(self, by: float) -> None:
             self.by = by
@@ -276,7 +276,7 @@ class Module:
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-def test_a_size_beyond_its_bound_is_named_with_it(mode: str) -> None:
+def test_size_bound_errors_name_the_bound(mode: str) -> None:
     module = from_source(BOUNDED.replace("BOUNDS", '{"n": 10}'))
     vm = relax.VirtualMachine(relax.build(module, exec_mode=mode), pliant.cpu())
     assert vm["main"](np.ones((10, 4), "float32")).shape == (10, 4)
@@ -294,12 +294,12 @@ def test_a_size_beyond_its_bound_is_named_with_it(mode: str) -> None:
         ('{"q": 5}', "no size of the parameters is called 'q'"),
     ],
 )
-def test_bounds_that_make_no_sense_are_refused(bounds: str, text: str) -> None:
+def test_invalid_size_bounds_are_rejected(bounds: str, text: str) -> None:
     with pytest.raises(pliant.error.ScriptError, match=text):
         from_source(BOUNDED.replace("BOUNDS", bounds))
 
 
-def test_a_packed_call_is_of_the_type_that_its_place_takes() -> None:
+def test_packed_call_results_convert_to_the_context_type() -> None:
     pliant.register_func("corners.square", lambda i: i * i, override=True)
     module = from_source("""
 @I.ir_module
@@ -321,7 +321,7 @@ class Module:
     np.testing.assert_array_equal(p.numpy(), [0, 1, 4, 9])
 
 
-def test_arguments_that_a_packed_call_makes_itself_are_refused() -> None:
+def test_invalid_packed_call_arguments_are_rejected() -> None:
     with pytest.raises(pliant.error.ScriptError, match="tvm_stack_make_array: T.call_packed creates"):
         from_source("""
 @T.prim_func
@@ -400,7 +400,7 @@ def packed_result(returned: Any, dtype: str, mode: str) -> Any:
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled", "interpreter"])
-def test_what_packed_functions_return_to_loop_functions(mode: str) -> None:
+def test_packed_function_results_in_loop_functions(mode: str) -> None:
     for returned in (5, np.int64(5), np.array(5), np.int8(5)):
         assert packed_result(returned, "int32", mode) == 6
         assert packed_result(returned, "float32", mode) == 6
@@ -425,7 +425,7 @@ def test_what_packed_functions_return_to_loop_functions(mode: str) -> None:
         'T.call_packed("test.same", s)',
     ],
 )
-def test_scalars_that_are_no_sizes_have_any_value(value: str, mode: str) -> None:
+def test_scalars_not_used_as_sizes_have_any_value(value: str, mode: str) -> None:
     pliant.register_func("test.same", lambda s: s, override=True)
     module = from_source(f"""
 @I.ir_module
@@ -472,13 +472,13 @@ class Module:
     return module
 
 
-def test_tuples_of_functions_print_as_they_are_read() -> None:
+def test_tuples_of_functions_round_trip() -> None:
     module = calling("return (x, (f, f))")
     text = module.script()
     assert from_source(text).script() == text
 
 
-def test_tuples_of_one_output_print_as_they_are_read() -> None:
+def test_single_output_tuples_round_trip() -> None:
     module = from_source("""
 @R.function
 def main(p: R.Tensor(("n",), "float32")):
@@ -493,7 +493,7 @@ def main(p: R.Tensor(("n",), "float32")):
     np.testing.assert_array_equal(relax.VirtualMachine(relax.build(again))["main"](x).numpy(), x)
 
 
-def test_lists_of_a_class_of_ones_own_come_back_as_they_are() -> None:
+def test_user_defined_list_classes_are_returned_unchanged() -> None:
     class Stack(list[int]):
         pass
 
@@ -508,7 +508,7 @@ def main():
     assert isinstance(result, Stack) and result == [1]
 
 
-def test_discarded_closures_that_are_called_print_as_they_are_read() -> None:
+def test_discarded_closure_calls_round_trip() -> None:
     module = calling("y = f(x)", "return y")
     main = module["main"]
     renamed = relax.Var("_", main.body.blocks[0].bindings[0].var.struct_info)
@@ -523,7 +523,7 @@ def test_discarded_closures_that_are_called_print_as_they_are_read() -> None:
     assert from_source(text).script() == text
 
 
-def test_integers_out_of_range_are_told() -> None:
+def test_out_of_range_integers_are_reported() -> None:
     module = from_source("""
 @R.function
 def main(s: R.Prim("int8")):

@@ -109,7 +109,7 @@ for i in range(n):
         ),
     ],
 )
-def test_integers_are_those_of_the_machine(machine: str, body: str, x: list[int], want: list[int]) -> None:
+def test_integer_arithmetic_wraps_around(machine: str, body: str, x: list[int], want: list[int]) -> None:
     assert runs(body, np.array(x, "int64"), "int64", machine) == want
 
 
@@ -123,13 +123,13 @@ def test_integers_are_those_of_the_machine(machine: str, body: str, x: list[int]
         "for i in range(n):\n    B[i] = T.if_then_else(A[i] == 0, T.max(A[i + 1000000000], 0), A[i])",
     ],
 )
-def test_reads_are_checked_wherever_they_stand(machine: str, body: str) -> None:
+def test_all_reads_are_bounds_checked(machine: str, body: str) -> None:
     with pytest.raises(Exception, match="out of bounds|outside"):
         runs(body, np.zeros(3, "int64"), "int64", machine)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_an_index_that_wraps_around_is_checked_as_it_is_accessed(machine: str) -> None:
+def test_wrapped_indices_are_checked_at_the_access(machine: str) -> None:
     """`i * 2**62 // 2**62` is between -2 and 1 in 64 bits, so the index is in bounds for every `i`."""
     far = "T.int64(4611686018427387904)"
     body = f"for i in range(n):\n    B[i] = 0\nfor i in range(1000):\n    B[(i * {far}) // {far} + T.int64(2)] = 1"
@@ -140,7 +140,7 @@ def test_an_index_that_wraps_around_is_checked_as_it_is_accessed(machine: str) -
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(("begin", "end"), [(3, 3), (-2, 0), (2, 1)])
-def test_reductions_over_what_a_slice_leaves_empty_begin(machine: str, begin: int, end: int) -> None:
+def test_reductions_over_empty_slices_return_the_init(machine: str, begin: int, end: int) -> None:
     module = from_source(f"""{HEADER}
 @I.ir_module
 class Module:
@@ -157,13 +157,13 @@ class Module:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_a_divisor_of_zero_is_told(machine: str) -> None:
+def test_division_by_zero_is_reported(machine: str) -> None:
     with pytest.raises(Exception, match="division by zero"):
         runs(BLOCK + "        B[vi] = vi // (n - 5)", np.zeros(5, "int64"), "int64", machine)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_places_that_change_along_a_reduction_are_checked_there(machine: str) -> None:
+def test_indices_that_vary_along_a_reduction_are_checked(machine: str) -> None:
     module = from_source(f"""{HEADER}
 @I.ir_module
 class Module:

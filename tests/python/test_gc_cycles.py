@@ -65,7 +65,7 @@ def is_collected(make: Callable[[], Any]) -> bool:
     return ref() is None
 
 
-def test_a_closure_that_its_object_holds(program: Any) -> None:
+def test_closure_held_by_its_captured_object(program: Any) -> None:
     vm = machine(program)
 
     def make() -> Thing:
@@ -76,7 +76,7 @@ def test_a_closure_that_its_object_holds(program: Any) -> None:
     assert is_collected(make)
 
 
-def test_a_closure_over_a_tuple(program: Any) -> None:
+def test_closure_over_tuple(program: Any) -> None:
     vm = machine(program)
 
     def make() -> Thing:
@@ -87,7 +87,7 @@ def test_a_closure_over_a_tuple(program: Any) -> None:
     assert is_collected(make)
 
 
-def test_a_closure_over_a_method(program: Any) -> None:
+def test_closure_over_method(program: Any) -> None:
     vm = machine(program)
 
     def make() -> Thing:
@@ -98,7 +98,7 @@ def test_a_closure_over_a_method(program: Any) -> None:
     assert is_collected(make)
 
 
-def test_a_closure_over_a_closure(program: Any) -> None:
+def test_closure_over_closure(program: Any) -> None:
     vm = machine(program)
 
     def make() -> Thing:
@@ -110,7 +110,7 @@ def test_a_closure_over_a_closure(program: Any) -> None:
 
 
 @pytest.mark.parametrize("hold", ["machine", "function", "closure"])
-def test_a_machine_whose_function_is_a_method_of_who_holds_it(program: Any, hold: str) -> None:
+def test_vm_with_method_of_its_owner(program: Any, hold: str) -> None:
     def make() -> Thing:
         thing = Thing()
         vm = machine(program, thing.mine)
@@ -121,7 +121,7 @@ def test_a_machine_whose_function_is_a_method_of_who_holds_it(program: Any, hold
     assert is_collected(make)
 
 
-def test_an_instrument_that_holds_its_machine(program: Any) -> None:
+def test_instrument_that_holds_its_vm(program: Any) -> None:
     def make() -> Thing:
         thing = Thing()
         thing.held = machine(program)
@@ -132,7 +132,7 @@ def test_an_instrument_that_holds_its_machine(program: Any) -> None:
     assert is_collected(make)
 
 
-def test_what_is_held_from_outside_stays(program: Any) -> None:
+def test_externally_referenced_cycles_survive(program: Any) -> None:
     """The collector counts no reference twice: an object that is still reachable is not collected."""
     vm = machine(program)
     thing = Thing()
@@ -153,7 +153,7 @@ def test_what_is_held_from_outside_stays(program: Any) -> None:
     assert (inner(3)[0], x) == (ref(), 2)
 
 
-def test_a_machine_that_is_still_used_keeps_its_functions(program: Any) -> None:
+def test_live_vm_keeps_its_functions(program: Any) -> None:
     thing = Thing()
     vm = machine(program, thing.mine)
     thing.held = vm
@@ -187,7 +187,7 @@ def test_collecting_while_closures_run_in_threads(program: Any) -> None:
     assert not wrong
 
 
-def test_values_of_arrays_still_die(program: Any) -> None:
+def test_array_values_are_freed(program: Any) -> None:
     vm = machine(program)
     array = np.ones(3, "float32")
     ref = weakref.ref(array)
@@ -200,7 +200,7 @@ def test_values_of_arrays_still_die(program: Any) -> None:
 
 
 @pytest.mark.parametrize("tuples", [False, True])
-def test_the_inputs_and_the_result_that_a_machine_keeps(program: Any, tuples: bool) -> None:
+def test_inputs_and_result_kept_by_a_vm(program: Any, tuples: bool) -> None:
     def make() -> Thing:
         thing = Thing()
         thing.held = machine(program, lambda x: x)
@@ -213,7 +213,7 @@ def test_the_inputs_and_the_result_that_a_machine_keeps(program: Any, tuples: bo
     assert is_collected(make)
 
 
-def test_inputs_live_as_long_as_their_machine(program: Any) -> None:
+def test_inputs_live_as_long_as_their_vm(program: Any) -> None:
     vm = machine(program, lambda x: x)
     ref = weakref.ref(thing := Thing())
     vm.set_input("ask", thing)

@@ -39,7 +39,7 @@ def first(made: Any, *arrays: Any, opset: int = 23) -> np.ndarray:
 pytestmark = pytest.mark.filterwarnings("ignore:.* would be fixed")
 
 
-def test_odd_exponents_stay_odd() -> None:
+def test_odd_exponents() -> None:
     made = node("Pow", "a b", "y")
     assert first(made, F16([-1, -1, 2]), I32([2049, 4097, 3])).tolist() == [-1, -1, 8]
     assert first(made, F32([-1]), np.int64([2**24 + 1])).tolist() == [-1]
@@ -47,26 +47,26 @@ def test_odd_exponents_stay_odd() -> None:
 
 @pytest.mark.parametrize("side", ["SAME_UPPER", "SAME_LOWER"])
 @pytest.mark.parametrize("symbolic", [True, False])
-def test_places_of_maxima_are_those_of_the_input(side: str, symbolic: bool) -> None:
+def test_max_pool_indices_refer_to_the_input(side: str, symbolic: bool) -> None:
     x = np.random.default_rng(0).standard_normal((1, 2, 5, 5)).astype(F32)
     made = node("MaxPool", "a", "y places", kernel_shape=[3, 3], strides=[2, 2], auto_pad=side)
     y, places = results(made, given(x), symbolic=symbolic)
     np.testing.assert_array_equal(x.reshape(-1)[places], y)
 
 
-def test_the_deviation_of_nearly_equal_numbers() -> None:
+def test_deviation_of_nearly_equal_numbers() -> None:
     y = first(node("MeanVarianceNormalization", "a", "y"), F32([[[[1e-5, 3e-5]]]]))
     np.testing.assert_allclose(y, [[[[-1, 1]]]], atol=1e-3)
 
 
-def test_quantised_numbers_beyond_float16() -> None:
+def test_quantised_values_beyond_float16() -> None:
     made = node("DequantizeLinear", "a b", "y")
     assert first(made, np.uint16([65535]), F16(0.001))[0] == F16(F32(65535) * F32(F16(0.001)))
     made = node("QuantizeLinear", "a b c", "y")
     assert first(made, F16([100, 1, -100]), F16(1), np.uint16(30000)).tolist() == [30100, 30001, 29900]
 
 
-def test_a_quotient_is_of_the_precision_that_is_named() -> None:
+def test_division_has_the_declared_precision() -> None:
     x, scale = F16([1.0, 3.0, 1000.0]), F16(0.1)
     made = node("QuantizeLinear", "a b", "y", precision=1)
     want = np.clip(np.rint(x.astype(F32) / F32(scale)), 0, 255)
@@ -83,7 +83,7 @@ def test_blocks_of_scales_cover_their_axis() -> None:
 
 
 @pytest.mark.parametrize(("axis", "shape"), [(1, (4,)), (-1, (1,)), (-1, ()), (1, (3, 1)), (1, (3, 4))])
-def test_scales_of_rms_normalisation_are_spread(axis: int, shape: tuple[int, ...]) -> None:
+def test_rms_normalisation_scales_broadcast(axis: int, shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     x, scale = rng.standard_normal((2, 3, 4)).astype(F32), np.asarray(rng.standard_normal(shape), F32)
     over = (1, 2) if axis == 1 else (2,)
@@ -91,7 +91,7 @@ def test_scales_of_rms_normalisation_are_spread(axis: int, shape: tuple[int, ...
     np.testing.assert_allclose(first(node("RMSNormalization", "a b", "y", axis=axis), x, scale), want, rtol=1e-5)
 
 
-def test_parts_of_integers_are_cut_at_the_end() -> None:
+def test_integer_results_are_truncated() -> None:
     made = node("Shrink", "a", "y", lambd=1.5, bias=1.5)
     assert first(made, np.int8([0, 1, 2, -3])).tolist() == [0, 0, 0, -1]
     made = node("Gemm", "a b c", "y", alpha=0.5, beta=0.5)
@@ -118,7 +118,7 @@ def test_shifted_reads_of_a_long_axis_in_float16() -> None:
     np.testing.assert_allclose(first(made, x, w, offset), want, atol=0.03)
 
 
-def test_frames_are_as_long_as_their_window() -> None:
+def test_stft_frame_length_equals_the_window() -> None:
     made = node("STFT", "a b c d", "y")
     signal, window = np.ones((1, 16, 1), F32), np.ones(6, F32)
     inputs = {"a": [1, 16, 1], "b": (INT64, []), "c": ["n"], "d": (INT64, [])}
@@ -126,7 +126,7 @@ def test_frames_are_as_long_as_their_window() -> None:
         pliant.compile(model_of([made], inputs, ["y"])).run(None, given(signal, np.int64(4), window, np.int64(8)))
 
 
-def test_the_numbers_of_a_spectrum_are_no_axis_of_it() -> None:
+def test_complex_component_axis_is_not_a_dft_axis() -> None:
     model = model_of([node("DFT", "x  k", "y")], {"x": [2, 6, 2], "k": (INT64, [])}, ["y"], opset=20)
     model.graph.node[0].input[:] = ["x", "", "k"]
     compiled = pliant.compile(model)
@@ -136,7 +136,7 @@ def test_the_numbers_of_a_spectrum_are_no_axis_of_it() -> None:
         compiled(x, np.array(2))
 
 
-def test_whether_an_ngram_is_there() -> None:
+def test_ngram_presence() -> None:
     attrs = {
         "mode": "IDF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0,
         "ngram_counts": [0], "ngram_indexes": [0, 1], "pool_int64s": [2, 3],
@@ -145,20 +145,20 @@ def test_whether_an_ngram_is_there() -> None:
 
 
 @pytest.mark.parametrize("parts", [[1, 1], [3, 3]])
-def test_parts_of_a_sequence_make_up_the_axis(parts: list[int]) -> None:
+def test_split_to_sequence_lengths_must_cover_the_axis(parts: list[int]) -> None:
     nodes = [node("SplitToSequence", "x c", "s"), node("SequenceLength", "s", "y")]
     with pytest.raises(CompileError, match=f"its parts have {sum(parts)} elements together, but the axis has 4"):
         pliant.compile(model_of(nodes, {"x": [4]}, ["y"], {"c": np.array(parts)}))
 
 
-def test_equal_parts_are_equal_before_opset_18() -> None:
+def test_split_before_opset_18_needs_equal_parts() -> None:
     made = node("Split", "a", "y z")
     assert [p.shape for p in results(made, given(np.ones(6, F32)), opset=13)] == [(3,), (3,)]
     with pytest.raises(AssertionFailed, match="its last part would have 2 elements and the others 3"):
         results(made, given(np.ones(5, F32)), opset=13)
 
 
-def test_groups_of_opset_18_are_scaled_by_group() -> None:
+def test_group_normalisation_of_opset_18_scales_by_group() -> None:
     rng = np.random.default_rng(0)
     x, scale, bias = rng.standard_normal((1, 4, 3)).astype(F32), F32([2, 3]), F32([1, -1])
     apart = x.reshape(1, 2, 2, 3)
@@ -168,7 +168,7 @@ def test_groups_of_opset_18_are_scaled_by_group() -> None:
     np.testing.assert_allclose(first(made, x, scale, bias, opset=18), want.reshape(1, 4, 3), rtol=1e-4, atol=1e-5)
 
 
-def test_windows_that_reach_beyond_the_padding() -> None:
+def test_pooling_windows_beyond_the_padding() -> None:
     x = np.arange(18, dtype=F32).reshape(1, 2, 3, 3)
     y = first(node("LpPool", "a", "y", kernel_shape=[2, 3], strides=[2, 2], ceil_mode=1, p=1), x)
     padded = np.pad(x, ((0, 0), (0, 0), (0, 2), (0, 3)))
@@ -178,7 +178,7 @@ def test_windows_that_reach_beyond_the_padding() -> None:
         first(node("LpPool", "a", "y", kernel_shape=[2, 3], p=-3), x)
 
 
-def test_updates_of_a_cache_fit_it() -> None:
+def test_cache_updates_must_fit() -> None:
     made = node("TensorScatter", "a b c", "y", mode="circular", axis=1)
     cache, update = np.zeros((1, 3, 1), F32), np.ones((1, 2, 1), F32)
     assert first(made, cache, update, np.int64([2]), opset=24).reshape(-1).tolist() == [1, 0, 1]
@@ -190,7 +190,7 @@ def test_updates_of_a_cache_fit_it() -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint32"])
 @pytest.mark.parametrize("count", [1, 3, 64, 5001])
-def test_integers_are_divided_towards_zero(dtype: str, count: int) -> None:
+def test_integer_division_truncates(dtype: str, count: int) -> None:
     limits = np.iinfo(dtype)
     special = [limits.min, limits.min + 1, 0, 1, 7, limits.max - 1, limits.max]
     rng = np.random.default_rng(count)
@@ -206,7 +206,7 @@ def test_integers_are_divided_towards_zero(dtype: str, count: int) -> None:
         first(node("Div", "a b", "y"), a, b)
 
 
-def test_ranges_are_counted_in_wide_numbers() -> None:
+def test_range_lengths_are_computed_in_wide_integers() -> None:
     made = node("Range", "a b c", "y")
     np.testing.assert_allclose(first(made, F32(0), F32(0.3), F32(0.1)), [0, 0.1, 0.2, 0.3], rtol=1e-6)
     assert first(made, I16(-30000), I16(30000), I16(20000)).tolist() == [-30000, -10000, 10000]
@@ -216,7 +216,7 @@ def test_ranges_are_counted_in_wide_numbers() -> None:
 
 
 @pytest.mark.parametrize("shape", [[0, -1], [-1, 0]])
-def test_what_is_kept_of_nothing_is_the_same_known_or_not(shape: list[int]) -> None:
+def test_reshape_of_empty_tensors(shape: list[int]) -> None:
     x = np.ones((0, 5) if shape[0] == 0 else (5, 0), F32)
     made = node("Reshape", "a b", "y")
     shapes = {results(made, given(x, np.array(shape)), symbolic=symbolic)[0].shape for symbolic in (True, False)}
@@ -233,17 +233,17 @@ def test_what_is_kept_of_nothing_is_the_same_known_or_not(shape: list[int]) -> N
         (node("Slice", "a b b c", "y"), [np.ones((2, 3), F32), np.array([0, 0]), np.array([1, 1])]),
     ],
 )
-def test_axes_of_the_run_are_there_and_named_once(made: Any, arrays: list[Any]) -> None:
+def test_non_constant_axes_must_be_valid_and_unique(made: Any, arrays: list[Any]) -> None:
     with pytest.raises(AssertionFailed, match="contain an axis twice|is out of range"):
         first(made, *arrays)
 
 
-def test_an_axis_to_join_along_is_there() -> None:
+def test_concat_axis_must_exist() -> None:
     with pytest.raises(CompileError, match="axis 7 is out of range for rank 3"):
         first(node("Concat", "a", "y", axis=7), np.ones((1, 2, 3), F32))
 
 
-def test_nan_is_the_largest() -> None:
+def test_nan_is_the_maximum() -> None:
     x = F32([[1, "nan", 3, "inf"]])
     y, places = results(node("TopK", "a b", "y z"), given(x, np.array([3])))
     assert places.tolist() == [[1, 3, 2]] and np.isnan(y[0, 0]) and y[0, 1:].tolist() == [np.inf, 3]
@@ -251,12 +251,12 @@ def test_nan_is_the_largest() -> None:
     assert places.tolist() == [[0, 2, 3, 1]]
 
 
-def test_zeros_have_a_scale() -> None:
+def test_dynamic_quantisation_of_zeros() -> None:
     y, scale, zero = results(node("DynamicQuantizeLinear", "a", "y s z"), given(np.zeros(3, F32)))
     assert y.tolist() == [0, 0, 0] and scale > 0 and zero == 0
 
 
-def test_sums_in_between_may_leave_float16() -> None:
+def test_intermediate_sums_may_exceed_float16() -> None:
     assert first(node("Gemm", "a b", "y", alpha=0.001), F16([[300, 300]]), F16([[300], [300]])).tolist() == [[180]]
     norm = np.hypot(F32(200), F32(300)).astype(F16)
     x = F16([[[200, 300]]])
@@ -271,7 +271,7 @@ def test_sums_in_between_may_leave_float16() -> None:
     np.testing.assert_allclose(first(made, x, F16([1, 1]), F16([0, 0])), want, atol=2e-3)
 
 
-def test_windows_without_end_end() -> None:
+def test_huge_windows_terminate() -> None:
     x = np.ones((1, 3, 4, 4), F32)
     endless = node("LRN", "a", "y", size=10**9, alpha=1e9)
     want = first(node("LRN", "a", "y", size=5, alpha=5.0), x)
@@ -281,7 +281,7 @@ def test_windows_without_end_end() -> None:
             results(node("MaxPool", "a", "y z", kernel_shape=[2**20, 2**20]), given(x), symbolic=symbolic)
 
 
-def test_masks_of_ends_and_starts() -> None:
+def test_sequence_end_and_start_masks() -> None:
     rng = np.random.default_rng(0)
     x, weights = rng.standard_normal((2, 4, 4)).astype(F32), rng.standard_normal((4, 12)).astype(F32)
     made = helper.make_node("Attention", ["a", "b", "", "c"], ["y"], num_heads=2, domain="com.microsoft")
@@ -297,7 +297,7 @@ def test_masks_of_ends_and_starts() -> None:
 
 
 @pytest.mark.parametrize(("rule", "extra"), [("linear", "d"), ("gated", ""), ("delta", "d")])
-def test_rules_of_linear_attention_take_what_they_read(rule: str, extra: str) -> None:
+def test_linear_attention_rules_require_their_operands(rule: str, extra: str) -> None:
     made = helper.make_node(
         "LinearAttention", ["a", "a", "a", "", extra], ["y", "s"], update_rule=rule, q_num_heads=1, kv_num_heads=1
     )
@@ -314,6 +314,6 @@ def test_rules_of_linear_attention_take_what_they_read(rule: str, extra: str) ->
         (node("Pad", "a b c d", "y"), [np.ones((2, 3), F32), np.ones(4, np.int64), F32(0), np.array([0, 0])], "contain an axis twice"),
     ],
 )
-def test_lists_of_the_run_fit(made: Any, arrays: list[Any], words: str) -> None:
+def test_non_constant_lists_must_have_matching_lengths(made: Any, arrays: list[Any], words: str) -> None:
     with pytest.raises((AssertionFailed, CompileError), match=words):
         first(made, *arrays)

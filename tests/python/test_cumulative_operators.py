@@ -44,7 +44,7 @@ SHAPES = {
 @pytest.mark.parametrize(
     ("rank", "axis"), [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2), (1, None), (2, None), (3, None)]
 )
-def test_sums(rank, axis, exclusive):
+def test_cumulative_sums(rank, axis, exclusive):
     model = scan(relax.op.cumsum, rank, axis, exclusive, "int64")
     for shape in SHAPES[rank]:
         x = np.random.default_rng(0).integers(-100, 100, shape)
@@ -52,7 +52,7 @@ def test_sums(rank, axis, exclusive):
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_products_of_floats(axis):
+def test_cumulative_float_products(axis):
     model = scan(relax.op.cumprod, 3, axis, False)
     for shape in SHAPES[3]:
         x = np.random.default_rng(1).uniform(0.99, 1.01, shape).astype("float32")

@@ -68,7 +68,7 @@ def guards(dtype: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("guard", ["nothing", "NaN", "sum"])
 @pytest.mark.parametrize("number", [LEAST, -1e9, -np.inf, -3000.3])
-def test_masks_that_are_rounded_before_they_are_added(number: float, guard: str) -> None:
+def test_masks_rounded_before_addition(number: float, guard: str) -> None:
     body = ['h = R.astype(f, "float16")', "e = R.add(s, h)", *guards("float16")[guard]]
     mask = np.zeros((2, 1, 5), "float32")
     mask[0, 0, 3:] = mask[1] = number
@@ -80,14 +80,14 @@ def test_masks_that_are_rounded_before_they_are_added(number: float, guard: str)
 
 @pytest.mark.parametrize("guard", ["nothing", "NaN"])
 @pytest.mark.parametrize("number", [LEAST, -1e9])
-def test_scores_that_are_rounded_after_they_are_hidden(number: float, guard: str) -> None:
+def test_scores_rounded_after_masking(number: float, guard: str) -> None:
     hidden = f'e = R.astype(R.where(c, R.astype(s, "float32"), R.const({number!r}, "float32")), "float16")'
     seen = np.array([[[1, 0, 1, 1, 0]], [[0] * 5]], bool)
     same(program([hidden, *guards("float16")[guard]], SEEN, "float16"), [*operands("float16"), seen], tol=2e-3)
 
 
 @pytest.mark.parametrize("guard", ["nothing", "NaN"])
-def test_sums_that_are_rounded(guard: str) -> None:
+def test_rounded_score_sums(guard: str) -> None:
     mask = np.zeros((2, 1, 5), "float32")
     mask[0, 0, 3:] = mask[1] = -1e9
     body = ['e = R.astype(R.add(R.astype(s, "float32"), f), "float16")', *guards("float16")[guard]]
@@ -99,7 +99,7 @@ def test_sums_that_are_rounded(guard: str) -> None:
     same(program(body, SEEN, "float16"), [*operands("float16"), seen], tol=2e-3)
 
 
-def test_a_guard_reads_what_is_rounded() -> None:
+def test_fully_masked_row_check_reads_rounded_mask() -> None:
     """The largest number of a mask rounds to minus infinity, but the mask is not rounded."""
     mask = np.zeros((2, 1, 5), "float32")
     mask[1] = -1e9
@@ -108,7 +108,7 @@ def test_a_guard_reads_what_is_rounded() -> None:
     same(program(body, MASK), [*operands(), mask], fused=False)
 
 
-def test_numbers_that_bfloat16_makes_infinite() -> None:
+def test_values_that_overflow_bfloat16() -> None:
     pytest.importorskip("ml_dtypes")
     for number, blind in ((LEAST, True), (-1e9, False)):
         hidden = f'e = R.astype(R.where(c, R.astype(s, "float32"), R.const({number!r}, "float32")), "bfloat16")'
@@ -118,7 +118,7 @@ def test_numbers_that_bfloat16_makes_infinite() -> None:
         assert np.isnan(got[1]).all() == blind
 
 
-def test_limits_near_the_largest_number() -> None:
+def test_mask_values_near_the_float_limit() -> None:
     body = [
         'e = R.multiply(R.tanh(R.multiply(s, R.const(2.0, "float32"))), R.const({}, "float32"))',
         "z = R.matmul(R.nn.softmax(e, axis=-1), v)",
@@ -128,7 +128,7 @@ def test_limits_near_the_largest_number() -> None:
 
 
 @pytest.mark.parametrize("hidden", ["bias", "nothing"])
-def test_a_bias_hides_what_is_no_number_from_queries_that_see_nothing(hidden: str) -> None:
+def test_bias_masks_nan_for_fully_masked_queries(hidden: str) -> None:
     body = ["h = R.add(f, R.const(0.0, 'float32'))", "e = R.add(s, h)", *guards("float32")["sum"]]
     q, k, v = operands()
     k[1], v[1] = np.nan, np.inf
@@ -166,7 +166,7 @@ def test_a_bias_hides_what_is_no_number_from_queries_that_see_nothing(hidden: st
         ),
     ],
 )
-def test_places_wrap_around_in_masks_as_they_do_in_loops(queries: str, keys: str) -> None:
+def test_positional_mask_indices_wrap_around(queries: str, keys: str) -> None:
     body = [
         f"i = R.expand_dims({queries.format(n='n')}, 1)",
         f"j = {keys.format(n='m')}",
@@ -177,7 +177,7 @@ def test_places_wrap_around_in_masks_as_they_do_in_loops(queries: str, keys: str
 
 
 @pytest.mark.parametrize("window", [False, True])
-def test_places_far_from_all_keys(window: bool) -> None:
+def test_positional_masks_far_from_all_keys(window: bool) -> None:
     body = [
         "i = R.expand_dims(R.add(R.arange(0, n), R.shape_to_tensor(R.shape([p]))), 1)",
         "j = R.arange(0, m)",

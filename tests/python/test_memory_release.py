@@ -50,6 +50,6 @@ print(anonymous() - before)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_a_dropped_model_leaves_little_behind() -> None:
+def test_dropped_models_return_their_memory() -> None:
     run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert float(run.stdout) < 10, run.stdout

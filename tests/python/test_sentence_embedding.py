@@ -25,7 +25,7 @@ def test_sentences_are_embedded_with_one_compilation() -> None:
     assert done.stderr == "", "the progress bar is for terminals"
 
 
-def test_a_file_of_ones_own(tmp_path: Path) -> None:
+def test_user_supplied_sentences(tmp_path: Path) -> None:
     sentences = tmp_path / "mine.txt"
     sentences.write_text("One sentence.\n\nAnother sentence.\n" + "word " * 400 + "\n", encoding="utf-8")
     done = embed(str(sentences))
@@ -34,7 +34,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n\n"])
-def test_an_empty_file_is_refused(tmp_path: Path, text: str) -> None:
+def test_empty_files_are_rejected(tmp_path: Path, text: str) -> None:
     sentences = tmp_path / "empty.txt"
     sentences.write_text(text, encoding="utf-8")
     done = embed(str(sentences))

@@ -73,14 +73,14 @@ def convolution(name: str, finished: bool) -> tuple[pliant.IRModule, list[tuple[
 
 @pytest.mark.parametrize("finished", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_convolutions_pack_at_each_call(name: str, finished: bool) -> None:
+def test_convolution_weights_are_packed_at_each_call(name: str, finished: bool) -> None:
     module, feeds = convolution(name, finished)
     script = kernels_in(module)
     assert 'call_kernel("conv"' in script and "cls.add" not in script and "cls.relu" not in script
     everywhere(module, feeds, 3e-4)
 
 
-def test_a_convolution_of_a_computed_weight_and_a_residual() -> None:
+def test_convolution_with_computed_weight_and_residual() -> None:
     info, bb = relax.TensorStructInfo, relax.BlockBuilder()
     n, h = pliant.tir.Var("n", "int64"), pliant.tir.Var("h", "int64")
     x, w = relax.Var("x", info([n, 8, h, 5], "float32")), relax.Var("w", info([8, 8, 3, 3], "float16"))
@@ -99,7 +99,7 @@ def test_a_convolution_of_a_computed_weight_and_a_residual() -> None:
     everywhere(module, feeds, 3e-4)
 
 
-def test_weights_of_sizes_that_a_run_tells_stay_loops() -> None:
+def test_weights_of_non_constant_sizes_stay_loops() -> None:
     info, bb = relax.TensorStructInfo, relax.BlockBuilder()
     f = pliant.tir.Var("f", "int64")
     x, w = relax.Var("x", info([1, 3, 8, 8], "float32")), relax.Var("w", info([f, 3, 3, 3], "float32"))
@@ -114,7 +114,7 @@ def test_weights_of_sizes_that_a_run_tells_stay_loops() -> None:
     everywhere(module, [(draw(1, 3, 8, 8), draw(count, 3, 3, 3)) for count in (0, 1, 5)], 1e-4)
 
 
-def test_weights_of_more_elements_than_can_be_counted_are_refused_or_told() -> None:
+def test_weight_sizes_that_overflow_are_errors() -> None:
     info, bb = relax.TensorStructInfo, relax.BlockBuilder()
     x, w = relax.Var("x", info([1, 2**31, 8, 8], "float32")), relax.Var("w", info([2**31, 2**31, 1, 1], "float32"))
     with bb.function("main", [x, w]):
@@ -148,7 +148,7 @@ def layer(cell: str, inputs: int, hidden: int, *, direction: str, layout: int, c
 @pytest.mark.parametrize("constant", ["", "w", "rb"])
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("cell", CELLS)
-def test_recurrent_layers_pack_at_each_call(cell: str, direction: str, constant: str) -> None:
+def test_recurrent_weights_are_packed_at_each_call(cell: str, direction: str, constant: str) -> None:
     sides = 2 if direction == "bidirectional" else 1
     for inputs, hidden, layout in ((3, 5, 0), (20, 33, 1), (0, 16, 0)):
         module = layer(cell, inputs, hidden, direction=direction, layout=layout, constant=constant)
@@ -168,7 +168,7 @@ import sys
 import numpy as np
 sys.path.insert(0, {tests!r})
 import pliant
-from test_given_weights import CASES, convolution
+from test_non_constant_weights import CASES, convolution
 for name in CASES:
     module, feeds = convolution(name, True)
     model, loops = pliant.compile(module), pliant.compile(module, kernels="off")
@@ -178,7 +178,7 @@ for name in CASES:
 
 
 @pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
-def test_every_instruction_set_computes_the_same(isa: str) -> None:
+def test_all_instruction_sets_agree(isa: str) -> None:
     import os
 
     code = INSTRUCTIONS.format(tests=str(Path(__file__).parent))

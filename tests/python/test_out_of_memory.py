@@ -63,7 +63,7 @@ def outcome(megabytes: str) -> str:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_a_program_runs_or_raises_at_every_limit_of_address_space() -> None:
+def test_programs_run_or_raise_at_every_address_space_limit() -> None:
     outcomes = {limit: outcome(str(limit)) for limit in [0, 1, 2, 4, 8, 12, 25, 50, 80, 160, 300, 900]}
     assert all(text.startswith(("ran", "refused")) for text in outcomes.values()), outcomes
     assert outcomes[0].startswith("refused"), outcomes

@@ -74,11 +74,11 @@ OPERATORS: list[tuple[str, dict[str, Any], dict[str, Any], list[tuple[int, ...]]
 
 
 @pytest.mark.parametrize(("op", "constants", "attrs", "shapes"), OPERATORS, ids=[o[0] for o in OPERATORS])
-def test_ranks_of_the_run(op: str, constants: dict[str, Any], attrs: dict[str, Any], shapes: Any) -> None:
+def test_unknown_ranks(op: str, constants: dict[str, Any], attrs: dict[str, Any], shapes: Any) -> None:
     holds([node(op, " ".join(["t", *constants]), "y", **attrs)], constants, shapes)
 
 
-def test_several_results_and_what_follows() -> None:
+def test_several_results_and_following_nodes() -> None:
     holds([node("TopK", "t k", "v i"), node("Neg", "v", "y")], {"k": np.array([1])}, ANY)
     holds([node("Split", "t", "a b", axis=-1, num_outputs=2), node("Add", "a b", "y")], {}, THREE[::2])
     sizes = [node("Shape", "t", "n"), node("Gather", "n zero", "first"), node("Concat", "first minus", "to", axis=0)]
@@ -86,7 +86,7 @@ def test_several_results_and_what_follows() -> None:
     holds([*sizes, node("Reshape", "t to", "y")], constants, ANY)
 
 
-def test_graphs_inside_see_what_is_around() -> None:
+def test_subgraphs_use_outer_values() -> None:
     inner = [node("Add", "a w", "b")]
     infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "ab"]
     body = helper.make_graph(inner, "body", infos[:1], infos[1:])
@@ -99,7 +99,7 @@ def test_graphs_inside_see_what_is_around() -> None:
         np.testing.assert_allclose(got, X.reshape(shape) + X[0, 0], rtol=1e-6)
 
 
-def test_sizes_of_the_run_that_operators_need() -> None:
+def test_non_constant_sizes_that_operators_need() -> None:
     rng = np.random.default_rng(1)
     compiled = pliant.compile(reshaped([node("ScatterND", "d i u", "y")], {}, {
         "d": np.zeros((2, 3), np.float32), "i": np.zeros((1, 2), np.int64), "u": np.ones(1, np.float32)}))
@@ -118,7 +118,7 @@ def test_sizes_of_the_run_that_operators_need() -> None:
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
-def test_what_does_not_fit_is_told_with_its_node() -> None:
+def test_errors_name_the_node() -> None:
     compiled = pliant.compile(reshaped([node("Conv", "t w", "y")], {"w": np.ones((5, 2, 2), np.float32)}, {
         "x": X, "s": np.array([1])}))
     for shape, words in (((24,), "Conv 'y'"), ((3, 4, 2), "Conv 'y'")):
@@ -128,7 +128,7 @@ def test_what_does_not_fit_is_told_with_its_node() -> None:
     assert compiled.run(None, {"x": X, "s": np.array((3, 2, 4))})[0].shape == (3, 5, 3)
 
 
-def test_results_of_more_dims_than_arrays_have_are_told_by_their_names() -> None:
+def test_results_of_too_many_dims_are_named() -> None:
     compiled = pliant.compile(reshaped([node("Relu", "t", "y")], {}, {"x": X, "s": np.array([1])}))
     one = np.ones((1, 1, 1), np.float32)
     assert compiled.run(None, {"x": one, "s": np.ones(64, np.int64)})[0].ndim == 64
@@ -136,7 +136,7 @@ def test_results_of_more_dims_than_arrays_have_are_told_by_their_names() -> None
         compiled.run(None, {"x": one, "s": np.ones(65, np.int64)})
 
 
-def test_what_no_operand_mends_is_told_when_it_is_compiled() -> None:
+def test_operand_independent_errors_are_reported_at_compile_time() -> None:
     made = reshaped([node("Flatten", "t", "y", axis="one")], {}, {"x": X, "s": np.array([1])})
     with pytest.raises(CompileError, match="Flatten 'y'"):
         pliant.compile(made)
@@ -144,7 +144,7 @@ def test_what_no_operand_mends_is_told_when_it_is_compiled() -> None:
     assert not report.ok and "Unknown" not in str(report)
 
 
-def test_programs_with_such_nodes_are_saved(tmp_path: Any) -> None:
+def test_programs_with_deferred_nodes_are_saved(tmp_path: Any) -> None:
     made = model_of([node("Reshape", "x s", "t"), node("Flatten", "t", "y")], {
         "x": ["n"], "s": (TensorProto.INT64, ["k"])}, ["y"])
     pliant.compile(made).save(tmp_path / "m.plx")
@@ -154,7 +154,7 @@ def test_programs_with_such_nodes_are_saved(tmp_path: Any) -> None:
         np.testing.assert_array_equal(got, X.reshape(shape[0], -1))
 
 
-def test_a_transform_of_real_or_complex_numbers_is_known_when_it_runs() -> None:
+def test_dft_of_real_or_complex_input_is_selected_at_run_time() -> None:
     made = model_of([node("DFT", "x", "y", axis=1)], {"x": ["b", "n", "parts"]}, ["y"], opset=17)
     model = pliant.compile(made)
     for parts in (1, 2):

@@ -56,7 +56,7 @@ def check(func: relax.Function, add: Callable = np.add, sqrt: Callable = np.sqrt
         np.testing.assert_allclose(run(x, np.array(k, "int64")).numpy(), values(x, k, add, sqrt), rtol=1e-5)
 
 
-def test_what_changes_nothing_returns_the_very_function() -> None:
+def test_identity_mutators_return_the_same_object() -> None:
     assert PyExprMutator(Module).visit_expr(Module["main"]).same_as(Module["main"])
 
 
@@ -97,7 +97,7 @@ class NewVariables(PyExprMutator):
         return info
 
 
-def test_variables_are_renamed_where_they_are_read_before_they_are_bound() -> None:
+def test_variables_read_before_their_binding_are_renamed() -> None:
     renamed = NewVariables(Module)
     func = renamed.visit_expr(Module["main"])
     names = [var.name_hint for var in relax.analysis.bound_vars(func)]
@@ -137,7 +137,7 @@ class Wrapped(PyExprMutator):
         return relax.Function([x, i], relax.Tuple([x]))
 
 
-def test_a_type_that_changes_with_the_body_alone_reaches_what_calls_it() -> None:
+def test_changed_result_types_reach_callers() -> None:
     func = Wrapped(Module).visit_expr(Module["main"])
     assert isinstance(func.ret_struct_info, relax.TupleStructInfo)
     module = pliant.IRModule({"main": func})
@@ -166,7 +166,7 @@ def test_visitors_see_each_function_once() -> None:
     assert names.read.index("odd") < names.read.index("even")
 
 
-def test_one_function_of_the_group_is_visited_by_itself() -> None:
+def test_visiting_one_function_of_a_recursive_group() -> None:
     even = Module["main"].body.blocks[0].bindings[0].value
     assert {var.name_hint for var in relax.analysis.free_vars(even)} == {"odd", "x"}
     assert PyExprMutator(Module).visit_expr(even).same_as(even)
@@ -193,7 +193,7 @@ def test_functions_are_built_from_the_bindings_of_others(changed: list[str]) -> 
     check(relax.Function(main.params, body, main.ret_struct_info))
 
 
-def test_functions_that_call_each_other_are_built_from_nothing() -> None:
+def test_building_mutually_recursive_functions() -> None:
     vector, count = relax.TensorStructInfo((4,), "float32"), relax.TensorStructInfo((), "int64")
     info = relax.FuncStructInfo([vector, count], vector)
     even, odd = relax.Var("even", info), relax.Var("odd", info)

@@ -131,7 +131,7 @@ UNCHANGED = {"LambdaLift", "Normalize", "NormalizeGlobalVar", "RemoveUnusedFunct
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_a_pass_keeps_values_and_does_its_work(name: str) -> None:
+def test_passes_preserve_values_and_transform(name: str) -> None:
     before, one = PASSES[name]
     module = Sequential(before)(Module) if before else Module
     after = one(module)
@@ -149,7 +149,7 @@ def model(vm: Any, args: list[Any]) -> list[Any]:
     return [x, (w, v)]
 
 
-def test_passes_that_change_what_a_function_is_called_with() -> None:
+def test_passes_that_change_signatures() -> None:
     x, w, v = numbers()
     bound = t.BindParams("main", {"w": w, "v": v})(Module)
     assert len(bound["main"].params) == 1
@@ -175,7 +175,7 @@ def test_passes_that_change_what_a_function_is_called_with() -> None:
         assert new.params[0].struct_info == new.ret_struct_info == relax.TensorStructInfo((6,), "float32")
 
 
-def test_code_generators_take_their_functions() -> None:
+def test_code_generators() -> None:
     parts = t.MergeCompositeFunctions()(t.FuseOpsByPattern(GEMM, annotate_codegen=True)(Module))
 
     @relax.register_codegen("offload")
@@ -239,7 +239,7 @@ def visited(visit: Callable[..., Any]) -> int:
 
 
 @pytest.mark.parametrize("name", ANALYSES)
-def test_an_analysis_tells_what_it_should(name: str) -> None:
+def test_analyses(name: str) -> None:
     assert ANALYSES[name](getattr(analysis, name))
 
 
@@ -272,12 +272,12 @@ INFRASTRUCTURE = {
 
 
 @pytest.mark.parametrize("owner", INFRASTRUCTURE, ids=lambda owner: owner.__name__)
-def test_what_passes_are_made_with_is_there(owner: Any) -> None:
+def test_pass_building_blocks_exist(owner: Any) -> None:
     assert [name for name in INFRASTRUCTURE[owner] if not hasattr(owner, name)] == []
 
 
 @pytest.mark.parametrize("name", ["zero", "default", "default_build"])
-def test_pipelines_keep_values(name: str) -> None:
+def test_pipelines_preserve_values(name: str) -> None:
     run(relax.get_pipeline(name)(Module))
 
 
@@ -334,7 +334,7 @@ ABSENT: dict[str, str] = {
 }
 
 
-def test_what_is_absent_is_absent() -> None:
+def test_unsupported_rows_are_absent() -> None:
     for name, why in ABSENT.items():
         owners = (relax.transform, analysis, dpl)
         assert why and not any(hasattr(owner, name) for owner in owners), f"{name} exists: it belongs into a table above"

@@ -58,7 +58,7 @@ def area_model() -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize(("make", "dims"), [(mask_model, "[batch, 4, 1, seq]"), (area_model, "[n, h * w, 4]")])
-def test_an_open_size_is_an_exact_quotient(make: object, dims: str) -> None:
+def test_inferred_reshape_dim_is_an_exact_quotient(make: object, dims: str) -> None:
     module = pliant.frontend.onnx.from_onnx(make())  # type: ignore[operator]
     info = module["main"].ret_struct_info
     assert str(list(info.shape.values)) == dims
@@ -72,7 +72,7 @@ def test_masks_of_all_sizes(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(("p", "q", "m"), [(2, 3, 6), (1, 1, 5), (2, 3, 1), (1, 1, 1), (0, 3, 0), (1, 1, 0)])
-def test_rows_that_are_broadcast(p: int, q: int, m: int) -> None:
+def test_broadcast_rows(p: int, q: int, m: int) -> None:
     rng = np.random.default_rng(3)
     feeds = {"a": rng.normal(size=(p, q, 8)).astype(np.float32), "b": rng.normal(size=(m, 8)).astype(np.float32)}
     [result] = pliant.compile(rows_model()).run(None, feeds)
@@ -80,7 +80,7 @@ def test_rows_that_are_broadcast(p: int, q: int, m: int) -> None:
     np.testing.assert_allclose(result, expected, rtol=2e-5, atol=2e-5)
 
 
-def test_rows_that_do_not_fit_are_an_error() -> None:
+def test_rows_that_do_not_broadcast_are_an_error() -> None:
     feeds = {"a": np.ones((2, 3, 8), np.float32), "b": np.ones((5, 8), np.float32)}
     with pytest.raises(pliant.ShapeError, match="cannot be broadcast together"):
         pliant.compile(rows_model()).run(None, feeds)
@@ -95,7 +95,7 @@ def test_loop_functions_take_conditional_sizes_as_arguments() -> None:
             assert all(isinstance(dim, (tir.Var, tir.IntImm, tir.Mul)) for dim in buffer.shape), function.script()
 
 
-def test_the_area_model_computes_the_product() -> None:
+def test_area_model_agrees_with_the_reference() -> None:
     model, x = area_model(), np.random.default_rng(4).normal(size=(2, 6, 3, 5)).astype(np.float32)
     [expected] = ReferenceEvaluator(model).run(None, {"x": x})
     [result] = pliant.compile(model).run(None, {"x": x})

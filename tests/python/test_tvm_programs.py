@@ -220,7 +220,7 @@ def test_emit_te() -> None:
     tvm.testing.assert_allclose(run(mod, a, a, a, func="rx_func").numpy(), a, rtol=1e-6, atol=1e-6)
 
 
-def test_a_network_of_topi() -> None:
+def test_topi_network() -> None:
     n = te.var("n", dtype="int64")
     data = relax.Var("data", relax.TensorStructInfo((n, 16), "float32"))
     weight = relax.Var("weight", R.Tensor((8, 16), "float32"))
@@ -485,7 +485,7 @@ def test_a_matmul_with_bias_goes_to_a_library() -> None:
     tvm.testing.assert_allclose(run(After, x, w, b).numpy(), x @ w + b, rtol=1e-5, atol=1e-6)
 
 
-def test_statistics_by_a_visitor() -> None:
+def test_visitor_collects_statistics() -> None:
     @relax.expr_functor.visitor
     class Stats(PyExprVisitor):
         def __init__(self) -> None:
@@ -530,7 +530,7 @@ def test_statistics_by_a_visitor() -> None:
     assert (stats.params, stats.constants, stats.flops) == (2, 8, 128)
 
 
-def test_sequences_of_the_passes_of_tvm() -> None:
+def test_sequences_of_tvm_passes() -> None:
     @tvm.script.ir_module
     class Module:
         @R.function

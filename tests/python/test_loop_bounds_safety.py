@@ -678,7 +678,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_loop_function_stays_inside_its_buffers(case: Case, tmp_path: Path) -> None:
+def test_loop_functions_stay_inside_their_buffers(case: Case, tmp_path: Path) -> None:
     """The function accesses only its own memory, and elements that it does not write are zero."""
     loops = textwrap.indent(textwrap.dedent(case.loops).strip(), " " * 8)
     symbolic = case.a.replace("n", '"n"')
@@ -721,7 +721,7 @@ class Module:
     assert run.returncode == 0, run.stderr[-2000:]
 
 
-def test_a_tuple_that_repeats_itself_is_converted_once(tmp_path: Path) -> None:
+def test_shared_tuples_are_converted_once(tmp_path: Path) -> None:
     """A loop doubles a tuple 40 times. Its 2**40 leaves are one object."""
     program = """
 import numpy as np
@@ -751,7 +751,7 @@ assert int(t[0].numpy()) == 40
     assert run.returncode == 0, run.stderr[-2000:]
 
 
-def test_a_kernel_in_a_value_does_not_write_read_only_tensors(tmp_path: Path) -> None:
+def test_kernel_calls_in_values_do_not_write_read_only_tensors(tmp_path: Path) -> None:
     """The call writes its first address. Read-only inputs and the constants of a loaded file must stay as they are."""
     program = """
 import numpy as np
@@ -798,7 +798,7 @@ for program in (model, pliant.load("model.plx")):
     assert run.returncode == 0, f"{run.returncode}\n{run.stderr[-2000:]}"
 
 
-def test_a_kernel_whose_number_of_rows_wraps_around_writes_nothing(tmp_path: Path) -> None:
+def test_kernel_calls_with_overflowing_rows_write_nothing(tmp_path: Path) -> None:
     """`n * 2**62 // 2**62` is 0 for n = 16, although the prover cancels it to n. The output is zero, not stale."""
     program = f"""
 import numpy as np
