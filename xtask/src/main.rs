@@ -1,9 +1,9 @@
-//! `cargo xtask`: checks and generators for working on Pliant.
+//! `cargo xtask`: checks of the workspace.
 //!
-//! | command | does |
+//! | command | action |
 //! |---|---|
-//! | `floors` | fails when a crate depends on a crate of a higher floor |
-//! | `tidy` | fails on files that are too long, lack an opening doc comment, or leave a trace of a machine |
+//! | `floors` | fails if a crate depends on a crate of a higher floor |
+//! | `tidy` | fails on files that are too long, lack a module comment, or contain a path of a development machine |
 //! | `check` | both |
 
 mod floors;
@@ -18,19 +18,19 @@ fn main() -> ExitCode {
     let problems = match command.as_str() {
         "floors" => floors::check(root),
         "tidy" => tidy::check(root),
-        "check" => floors::check(root).and_then(|mut found| {
-            found.extend(tidy::check(root)?);
-            Ok(found)
+        "check" => floors::check(root).and_then(|mut problems| {
+            problems.extend(tidy::check(root)?);
+            Ok(problems)
         }),
         other => Err(format!("unknown command `{other}`: expected floors, tidy or check")),
     };
     match problems {
-        Ok(found) if found.is_empty() => ExitCode::SUCCESS,
-        Ok(found) => {
-            for problem in &found {
+        Ok(problems) if problems.is_empty() => ExitCode::SUCCESS,
+        Ok(problems) => {
+            for problem in &problems {
                 eprintln!("{problem}");
             }
-            eprintln!("{} problems", found.len());
+            eprintln!("{} problems", problems.len());
             ExitCode::FAILURE
         }
         Err(message) => {

@@ -1,7 +1,7 @@
-//! Writes `crates/pliant-onnx/src/generated/onnx.rs` from the `onnx-ml.proto` that the PyPI package `onnx` carries:
+//! Generates `crates/pliant-onnx/src/generated/onnx.rs` from the file `onnx-ml.proto` of the PyPI package `onnx`:
 //! `cargo run --manifest-path xtask/onnx-proto/Cargo.toml -- PATH/TO/site-packages/onnx/onnx-ml.proto`.
 //!
-//! It stands outside the workspace, so that nobody else compiles the protobuf compiler.
+//! It is outside the workspace, so that builds of the workspace do not compile the protobuf compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ fn generate(proto: &Path) -> Result<PathBuf, String> {
     let out = std::env::temp_dir().join(format!("onnx-proto-{}", std::process::id()));
     std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
     let mut config = prost_build::Config::new();
-    // Weights are slices of the mapped file; the comments of the schema are not ours to repeat.
+    // Byte fields share the mapped file instead of copying it. The comments of the schema are not copied into the generated file.
     config.bytes(["."]).disable_comments(["."]).out_dir(&out);
     config.compile_fds(descriptors).map_err(|e| e.to_string())?;
     let text = std::fs::read_to_string(out.join("onnx.rs")).map_err(|e| e.to_string())?;
