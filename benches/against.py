@@ -15,12 +15,12 @@ import sys
 from pathlib import Path
 
 from compare_builds import instructions, report, rounds
-from compare_builds.builds import BuildError, find
+from compare_builds.builds import BuildError, find_build
 from compare_builds.instructions import NoCounter
 from compare_builds.workloads import NoWorkloads, workloads
 
 
-def positive(text: str) -> int:
+def positive_int(text: str) -> int:
     """A count of the command line."""
     value = int(text)
     if value < 1:
@@ -28,15 +28,15 @@ def positive(text: str) -> int:
     return value
 
 
-def arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", metavar="OLD")
     parser.add_argument("new", metavar="NEW")
     parser.add_argument("--models", metavar="PATTERN", action="append", default=[],
                         help="only models and programs whose names match, such as 'resnet*' or 'op/*'; may be repeated")
-    parser.add_argument("--rounds", type=positive, help="pairs of processes (default: 7, with --instructions 2)")
-    parser.add_argument("--threads", type=positive, default=1, help="threads of a run (default: 1)")
+    parser.add_argument("--rounds", type=positive_int, help="pairs of processes (default: 7, with --instructions 2)")
+    parser.add_argument("--threads", type=positive_int, default=1, help="threads of a run (default: 1)")
     parser.add_argument("--zoo", metavar="FOLDER", type=Path, help="models (NAME.onnx and NAME.d/*.npz, or NAME/*); default: peers/zoo")
     parser.add_argument("--cpu-time", action="store_true", help="time the CPU instead of the clock: for machines that others use")
     parser.add_argument("--instructions", action="store_true", help="count instructions instead of time (perf or valgrind)")
@@ -46,7 +46,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write(path: Path, results: rounds.Results, about: dict[str, object]) -> None:
+def write_json(path: Path, results: rounds.Results, about: dict[str, object]) -> None:
     """The comparison as JSON."""
     pairs = [{"workload": name, "measure": measure, "pairs": pairs} for (name, measure), pairs in results.pairs.items()]
     failures = {name: {report.SIDES[side]: text for side, text in sides.items()} for name, sides in results.failures.items()}
@@ -55,15 +55,15 @@ def write(path: Path, results: rounds.Results, about: dict[str, object]) -> None
         [row | {"high": row["high"] if math.isfinite(row["high"]) else None} for row in table]
         for table in (report.rows(results), report.means(results))
     )
-    whole = about | {"rows": rows, "geomeans": means, "rounds": pairs, "failures": failures}
-    path.write_text(json.dumps(whole, indent=1) + "\n")
+    document = about | {"rows": rows, "geomeans": means, "rounds": pairs, "failures": failures}
+    path.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def compare(args: argparse.Namespace) -> int:
     """Measures and reports; returns the exit status."""
     if args.json and not os.access(args.json.absolute().parent, os.W_OK):
         raise NoWorkloads(f"{args.json}: its folder cannot be written")
-    builds = [find(args.old), find(args.new)]
+    builds = [find_build(args.old), find_build(args.new)]
     chosen = workloads(args.zoo, args.models)
     print(f"old: {builds[0].describe()}\nnew: {builds[1].describe()}", flush=True)
     unit = "CPU time" if args.cpu_time else "time"
@@ -78,8 +78,8 @@ def compare(args: argparse.Namespace) -> int:
     report.print_summary(results, table)
     if args.json:
         about = {"old": builds[0].about | {"given": args.old}, "new": builds[1].about | {"given": args.new}}
-        write(args.json, results, about | {"unit": unit, "threads": args.threads})
-    failing = report.beyond(results, table, args.fail_above) if args.fail_above is not None else []
+        write_json(args.json, results, about | {"unit": unit, "threads": args.threads})
+    failing = report.regressions(results, table, args.fail_above) if args.fail_above is not None else []
     for line in failing:
         print(f"above the limit of {args.fail_above:g} %: {line}")
     return 1 if failing else 0
@@ -87,7 +87,7 @@ def compare(args: argparse.Namespace) -> int:
 
 def main() -> None:
     """Compares; errors are one line, with status 2."""
-    args = arguments()
+    args = parse_arguments()
     try:
         sys.exit(compare(args))
     except (BuildError, NoWorkloads, NoCounter) as error:

@@ -25,19 +25,19 @@ def programs() -> dict[str, str]:
     sys.path.insert(0, str(ROOT / "tests" / "python" / "operators"))
     from cases import CASES  # type: ignore[import-not-found]
 
-    found: dict[str, str] = {}
+    programs_by_operator: dict[str, str] = {}
     for case in CASES:
         for name in re.findall(r"\bR\.((?:\w+\.)*\w+)\(", case.expr):
-            found.setdefault(name, case.script)
-    return found
+            programs_by_operator.setdefault(name, case.script)
+    return programs_by_operator
 
 
-def module_of(scripts: dict[str, str]) -> pliant.IRModule:
+def combine_programs(scripts: dict[str, str]) -> pliant.IRModule:
     """One module with a function for each program."""
     module = pliant.IRModule()
     for name, script in scripts.items():
-        one = from_source(script)
-        for var, func in one.functions_items():
+        program = from_source(script)
+        for var, func in program.functions_items():
             label = f"{name.replace('.', '_')}_{var.name_hint}"
             module[label] = func.with_attr("global_symbol", label) if isinstance(func, relax.Function) else func
     return module
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     args = parser.parse_args()
     scripts = programs()
-    module = module_of(scripts)
+    module = combine_programs(scripts)
     times = []
     for _ in range(args.runs):
         start = time.perf_counter()

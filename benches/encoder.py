@@ -37,7 +37,7 @@ def compile_time(module: pliant.IRModule, repeat: int = 5) -> tuple[pliant.Model
     return model, best
 
 
-def never_seen(model: pliant.Model, count: int = 40) -> tuple[float, float]:
+def first_and_repeated_run_times(model: pliant.Model, count: int = 40) -> tuple[float, float]:
     """Median seconds of a first and of a second run at `count` shapes not run before."""
     first, second = [], []
     for seq in range(9, 9 + count):
@@ -61,7 +61,7 @@ def main() -> None:
     proto = onnx_minilm.model(tensors).SerializeToString()
     peer = onnxruntime.InferenceSession(proto, options, providers=["CPUExecutionProvider"])
 
-    first, second = never_seen(model)
+    first, second = first_and_repeated_run_times(model)
     print(f"never-seen shape {first * 1e3:.3f} ms, repeated {second * 1e3:.3f} ms, ratio {first / second:.2f}")
     ratios = []
     print(f"{'batch':>6} {'seq':>5} {'pliant ms':>10} {'ort ms':>8} {'ratio':>6} {'max error':>10}")

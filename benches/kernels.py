@@ -14,7 +14,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from page import put
+from page import write_table
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHES = ["products", "half", "attention", "convolution", "quantized", "recurrent"]
@@ -38,21 +38,24 @@ class Table:
         peak += "".join(f", {best} and {middle} with {numbers[n]}" for n, (best, middle) in zip(threads[1:], others, strict=True))
         head = "| case |" + "".join(f" {n} thr us | rate | % of floor |" for n in threads)
         lines = [peak + ".", "", head, "|---" * (1 + 3 * len(threads)) + "|"]
-        lines += [f"| {name} |" + "|".join(by.get(n, " | | ") for n in threads) + "|" for name, by in self.cases.items()]
+        lines += [
+            f"| {name} |" + "|".join(rows_by_threads.get(n, " | | ") for n in threads) + "|"
+            for name, rows_by_threads in self.cases.items()
+        ]
         return "\n".join(lines) + "\n"
 
 
 def tables(text: str) -> dict[str, Table]:
     """The tables that benchmarks printed, by title."""
-    found: dict[str, Table] = {}
+    tables_by_title: dict[str, Table] = {}
     table, threads = Table(), 0
     for line in text.splitlines():
         if title := TITLE.fullmatch(line.strip()):
-            table, threads = found.setdefault(title[1], Table()), int(title[2])
+            table, threads = tables_by_title.setdefault(title[1], Table()), int(title[2])
             table.peaks[threads] = (title[3], title[4])
         elif (case := CASE.fullmatch(line.strip())) and threads in table.peaks:
             table.cases.setdefault(case[1], {})[threads] = f" {case[2]} | {case[3]} | {case[4]} "
-    return found
+    return tables_by_title
 
 
 def main() -> None:
@@ -65,11 +68,11 @@ def main() -> None:
         if bench not in BENCHES:
             parser.error(f"there is no table of {bench}: one of {', '.join(BENCHES)}")
         words = ["cargo", "bench", "--package", "pliant-kernels", "--bench", bench]
-        ran = subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-        for title, table in tables(ran.stdout).items():
+        process = subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+        for title, table in tables(process.stdout).items():
             print(f"{title}\n\n{table.markdown()}", flush=True)
             if args.write:
-                put(f"benches/kernels.py: {title}", table.markdown())
+                write_table(f"benches/kernels.py: {title}", table.markdown())
 
 
 if __name__ == "__main__":

@@ -38,20 +38,20 @@ def timed(run: Callable[[], object]) -> tuple[object, float]:
     return result, time.perf_counter() - start
 
 
-def resident() -> int:
+def resident_bytes() -> int:
     """The resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096
 
 
-def memory(length: int) -> int:
+def memory_growth(length: int) -> int:
     """The bytes by which a fresh process grows when it builds the function."""
     build(2)
-    before = resident()
+    before = resident_bytes()
     module = build(length)
-    grown = resident() - before
+    growth = resident_bytes() - before
     assert len(module.functions) == 1
-    return grown
+    return growth
 
 
 def main() -> None:
@@ -61,14 +61,14 @@ def main() -> None:
           f" {'bytes/binding':>14}")
     for length in LENGTHS:
         with multiprocessing.get_context("spawn").Pool(1) as fresh:
-            grown = fresh.apply(memory, (length,))
-        module, building = timed(lambda n=length: build(n))
-        text, printing = timed(lambda m=module: m.script())
-        parsed, parsing = timed(lambda t=text: script.from_source(t))
-        _, compiling = timed(lambda m=parsed: relax.build(m))
-        total = building + printing + parsing + compiling
-        print(f"{length:9} {building:8.3f} {printing:8.3f} {parsing:8.3f} {compiling:8.3f} {total:8.3f}"
-              f" {total / length * 1e6:11.1f} {grown / length:14.0f}")
+            growth = fresh.apply(memory_growth, (length,))
+        module, build_time = timed(lambda n=length: build(n))
+        text, print_time = timed(lambda m=module: m.script())
+        parsed, parse_time = timed(lambda t=text: script.from_source(t))
+        _, compile_time = timed(lambda m=parsed: relax.build(m))
+        total = build_time + print_time + parse_time + compile_time
+        print(f"{length:9} {build_time:8.3f} {print_time:8.3f} {parse_time:8.3f} {compile_time:8.3f} {total:8.3f}"
+              f" {total / length * 1e6:11.1f} {growth / length:14.0f}")
 
 
 if __name__ == "__main__":

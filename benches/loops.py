@@ -12,7 +12,7 @@ from pliant import relax
 from pliant.script import from_source
 from timing import require_release
 
-TURNS = 1_000_000
+ITERATIONS = 1_000_000
 ROUNDS = 5
 
 SCRIPT = """
@@ -82,34 +82,34 @@ class Module:
 """
 
 
-def kilobytes() -> int:
+def peak_kilobytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def measured(mode: str) -> dict[str, tuple[float, int]]:
+def measure_mode(mode: str) -> dict[str, tuple[float, int]]:
     """Nanoseconds per iteration, the best of some rounds, and the growth of the process in KiB."""
     vm = relax.VirtualMachine(relax.build(from_source(SCRIPT), exec_mode=mode))
-    n, zero = np.array(TURNS, "int64"), np.array(0, "int64")
-    found = {}
+    n, zero = np.array(ITERATIONS, "int64"), np.array(0, "int64")
+    results = {}
     for name in ("empty", "add", "while_less_add", "tail_call", "closure", "creation"):
         args = (n, zero) if name in ("closure", "creation") else (n,)
         vm[name](*args)
-        before, times = kilobytes(), []
+        before, times = peak_kilobytes(), []
         for _ in range(ROUNDS):
             start = time.perf_counter()
             vm[name](*args)
             times.append(time.perf_counter() - start)
-        found[name] = (min(times) / TURNS * 1e9, kilobytes() - before)
-    return found
+        results[name] = (min(times) / ITERATIONS * 1e9, peak_kilobytes() - before)
+    return results
 
 
 def main() -> None:
     require_release()
-    modes = {mode: measured(mode) for mode in ("bytecode", "compiled")}
-    print(f"{'a turn of':16}{'bytecode':>12}{'compiled':>12}{'growth':>12}")
+    modes = {mode: measure_mode(mode) for mode in ("bytecode", "compiled")}
+    print(f"{'iteration of':16}{'bytecode':>12}{'compiled':>12}{'growth':>12}")
     for name in modes["bytecode"]:
-        (slow, grown), (fast, more) = modes["bytecode"][name], modes["compiled"][name]
-        print(f"{name:16}{slow:9.0f} ns{fast:9.0f} ns{grown + more:8} KiB")
+        (bytecode_time, bytecode_growth), (compiled_time, compiled_growth) = modes["bytecode"][name], modes["compiled"][name]
+        print(f"{name:16}{bytecode_time:9.0f} ns{compiled_time:9.0f} ns{bytecode_growth + compiled_growth:8} KiB")
 
 
 if __name__ == "__main__":

@@ -169,7 +169,7 @@ def rms_norm(a: Array, scale: Array) -> Array:
     return a / np.sqrt((a * a).mean(-1, keepdims=True) + 1e-5) * scale
 
 
-def moving() -> list[Entry]:
+def movement() -> list[Entry]:
     cube = normal(60, 128, 130)
     places, order = integers(0, 1000, 700), integers(0, 999, 1000, 999)
     return [
@@ -248,7 +248,7 @@ def products() -> list[Entry]:
     ]
 
 
-def convolved(a: Array, w: Array) -> Array:
+def conv2d_reference(a: Array, w: Array) -> Array:
     windows = sliding_window_view(np.pad(a, [(0, 0), (0, 0), (1, 1), (1, 1)]), w.shape[2:], (2, 3))
     return np.ascontiguousarray(np.moveaxis(np.tensordot(windows, w, ((1, 4, 5), (1, 2, 3))), -1, 1))
 
@@ -262,7 +262,7 @@ def images() -> list[Entry]:
         return lambda a: f(sliding_window_view(a, (2, 2), (2, 3))[:, :, ::2, ::2], (4, 5))
 
     return [
-        Entry("nn.conv2d 3x3", "R.nn.conv2d(x, y, padding=1)", (image, weight), convolved, known),
+        Entry("nn.conv2d 3x3", "R.nn.conv2d(x, y, padding=1)", (image, weight), conv2d_reference, known),
         Entry(
             "nn.conv2d 1x1",
             "R.nn.conv2d(x, y)",
@@ -305,7 +305,7 @@ def attention(q: Array, k: Array, v: Array) -> Array:
     return np.matmul(softmax(np.matmul(q, k.swapaxes(2, 3)) / math.sqrt(q.shape[-1])), v)
 
 
-GROUPS = (elementwise, reductions, moving, ordering, products, images)
+GROUPS = (elementwise, reductions, movement, ordering, products, images)
 
 
 def measure(entry: Entry) -> tuple[float, float | None] | str:

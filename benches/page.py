@@ -9,7 +9,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 END = "<!-- end -->\n"
 
 
-def put(script: str, text: str) -> None:
+def write_table(script: str, text: str) -> None:
     """Replaces the previous output of `script`."""
     begin = f"<!-- made by {script} -->\n"
     before, rest = PAGE.read_text().split(begin)

@@ -12,28 +12,28 @@ from pliant import arith, tir
 from pliant.ir import Range
 from symbolic_facts import Fact, Vocabulary, expressions, facts
 
-FLOORS = {"n": 0, "m": 0, "k": 0, "n1": 1, "h": 32, "w": 32}
+MINIMA = {"n": 0, "m": 0, "k": 0, "n1": 1, "h": 32, "w": 32}
 LARGE = 1 << 40
 
 
-def pliant_side() -> Vocabulary:
+def pliant_vocabulary() -> Vocabulary:
     """Pliant's vocabulary."""
-    symbols = {name: tir.Var(name, "int64") for name in FLOORS}
+    symbols = {name: tir.Var(name, "int64") for name in MINIMA}
     return Vocabulary(**symbols, minimum=tir.min, maximum=tir.max)
 
 
 def fresh_analyzer(symbols: Vocabulary) -> arith.Analyzer:
     """An analyzer that knows the ranges of the symbols and nothing else."""
     analyzer = arith.Analyzer()
-    for name, low in FLOORS.items():
+    for name, low in MINIMA.items():
         analyzer.bind(getattr(symbols, name), Range(low, LARGE))
     return analyzer
 
 
-def sympy_side() -> Vocabulary:
+def sympy_vocabulary() -> Vocabulary:
     """SymPy's vocabulary; a symbol with a minimum above 1 is the minimum plus a nonnegative symbol."""
     symbols = {}
-    for name, low in FLOORS.items():
+    for name, low in MINIMA.items():
         base = sympy.Symbol(name, integer=True, nonnegative=True)
         symbols[name] = base + low if low else base
     return Vocabulary(**symbols, minimum=sympy.Min, maximum=sympy.Max)
@@ -91,7 +91,7 @@ def report(name: str, ours: list[float], theirs: list[float]) -> None:
 
 def main() -> None:
     """Prints the table, and every fact that is not proved."""
-    ours, theirs = pliant_side(), sympy_side()
+    ours, theirs = pliant_vocabulary(), sympy_vocabulary()
     simplify = [pliant_time(lambda a, e=e: a.simplify(e), ours) for _, e in expressions(ours)]
     simplify_peer = [sympy_time(lambda e=e: sympy.simplify(e)) for _, e in expressions(theirs)]
     report("simplify", simplify, simplify_peer)

@@ -55,7 +55,7 @@ def last_line(text: str) -> str:
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no message")
 
 
-def checked(command: list[str | Path], what: str, cwd: str | Path = ROOT, env: dict[str, str] | None = None) -> str:
+def run_checked(command: list[str | Path], what: str, cwd: str | Path = ROOT, env: dict[str, str] | None = None) -> str:
     """The standard output of a command; a failure is a `BuildError` that states what failed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=env)
@@ -68,7 +68,7 @@ def checked(command: list[str | Path], what: str, cwd: str | Path = ROOT, env: d
 
 def describe(given: str, python: Path) -> Build:
     """Imports Pliant with an interpreter, and refuses debug builds."""
-    text = checked([python, *FLAGS, "-c", DESCRIBE], f"{python}: cannot import pliant", env=environment(), cwd="/")
+    text = run_checked([python, *FLAGS, "-c", DESCRIBE], f"{python}: cannot import pliant", env=environment(), cwd="/")
     try:
         about = json.loads(last_line(text))
     except json.JSONDecodeError:
@@ -83,8 +83,8 @@ def install(wheel: Path, folder: Path) -> Path:
     python, complete = folder / "bin" / "python", folder / "complete"
     if not complete.exists():
         print(f"installing {wheel.name} into {folder}", file=sys.stderr)
-        checked([sys.executable, "-m", "venv", "--clear", folder], f"cannot make the environment {folder}")
-        checked([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel], f"cannot install {wheel}")
+        run_checked([sys.executable, "-m", "venv", "--clear", folder], f"cannot make the environment {folder}")
+        run_checked([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel], f"cannot install {wheel}")
         complete.touch()
     return python
 
@@ -100,7 +100,7 @@ def from_wheel(wheel: Path) -> Path:
 
 def git(*words: str | Path) -> str:
     """The output of git in this repository."""
-    return checked(["git", *words], f"git {words[0]}").strip()
+    return run_checked(["git", *words], f"git {words[0]}").strip()
 
 
 def maturin() -> list[str | Path]:
@@ -124,14 +124,14 @@ def from_commit(commit: str) -> Path:
         print(f"building {commit[:12]} in {source}: this takes minutes", file=sys.stderr)
         command = [*build, "build", "--release", "--quiet", "--interpreter", sys.executable, "--out", folder / "built"]
         target = environment(CARGO_TARGET_DIR=str(source / "target"))
-        checked(command, f"cannot build {commit[:12]}", cwd=source, env=target)
+        run_checked(command, f"cannot build {commit[:12]}", cwd=source, env=target)
         (folder / "built").rename(wheels)
         git("worktree", "remove", "--force", source)
     (wheel,) = wheels.glob("*.whl")
     return install(wheel, folder / f"env-{sysconfig.get_python_version()}")
 
 
-def find(given: str) -> Build:
+def find_build(given: str) -> Build:
     """The build that an argument of the command line names."""
     path = Path(given).expanduser()
     if path.suffix == ".whl":

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from compare_builds.builds import FLAGS, Build, environment
 from compare_builds.rounds import (
-    TURNS,
+    BUILD_ORDER,
     WORKER,
-    Failed,
+    WorkloadFailure,
     Results,
     Worker,
     WorkerError,
@@ -34,7 +34,7 @@ from compare_builds.workloads import Workload
 EVENT = "instructions:u"
 RUN_SECONDS = 0.02
 """A case is run about this long, as it takes without valgrind."""
-MOST_RUNS = 1000
+MAX_RUNS = 1000
 
 Count = Callable[[Build, Path, int, Sequence[str]], list[float]]
 """Counts the instructions of the steps of a workload (a file) with a number of threads."""
@@ -54,7 +54,7 @@ def run(command: Sequence[str | Path]) -> str:
     return done.stderr
 
 
-def worker(build: Build, workload: Path, threads: int, steps: Sequence[str]) -> list[str | Path]:
+def worker_command(build: Build, workload: Path, threads: int, steps: Sequence[str]) -> list[str | Path]:
     """The command that runs the given steps."""
     return [build.python, *FLAGS, WORKER, workload, str(threads), *steps]
 
@@ -63,7 +63,7 @@ def by_perf(build: Build, workload: Path, threads: int, steps: Sequence[str]) ->
     """Counts as differences between whole processes."""
     totals = []
     for count in range(len(steps) + 1):
-        text = run(["perf", "stat", "-x", ",", "-e", EVENT, *worker(build, workload, threads, steps[:count])])
+        text = run(["perf", "stat", "-x", ",", "-e", EVENT, *worker_command(build, workload, threads, steps[:count])])
         totals.append(perf_count(text))
     return [max(after - before, 1.0) for before, after in itertools.pairwise(totals)]
 
@@ -82,7 +82,7 @@ def by_callgrind(build: Build, workload: Path, threads: int, steps: Sequence[str
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--dump-before=getsid*"]
-        run([*tool, *worker(build, workload, threads, steps)])
+        run([*tool, *worker_command(build, workload, threads, steps)])
         # `out.1` ends at the first mark, `out.2` at the one after the first step; `out` contains
         # what follows the last mark.
         parts = [Path(f"{out}.{number}") for number in range(2, len(steps) + 2)]
@@ -111,16 +111,18 @@ def counter() -> tuple[str, Count]:
     raise NoCounter(f"--instructions needs perf or valgrind: {why}, and valgrind is not installed")
 
 
-def runs(build: Build, workload: Workload, threads: int) -> dict[str, int]:
+def measure_run_counts(build: Build, workload: Workload, threads: int) -> dict[str, int]:
     """The number of runs of each case, from its time with a build."""
     with Worker(build, workload, threads, "wall") as process:
         cases = process.ask("open", workload=workload)
         process.ask("compile")
         times = {case: process.ask("phase", case=case, seconds=0.0) for case in cases}
-    return {case: max(1, min(MOST_RUNS, int(RUN_SECONDS / seconds))) for case, seconds in times.items()}
+    return {case: max(1, min(MAX_RUNS, int(RUN_SECONDS / seconds))) for case, seconds in times.items()}
 
 
-def counted(count: Count, builds: Sequence[Build], workload: Workload, threads: int, results: Results, order: Sequence[int]) -> None:
+def count_workload(
+    count: Count, builds: Sequence[Build], workload: Workload, threads: int, results: Results, order: Sequence[int]
+) -> None:
     """Adds a pair of counts of a workload."""
     sides: list[list[float]] = [[], []]
     with tempfile.TemporaryDirectory() as folder:
@@ -128,14 +130,14 @@ def counted(count: Count, builds: Sequence[Build], workload: Workload, threads: 
         file.write_text(json.dumps(workload))
         side = 0
         try:
-            often = runs(builds[0], workload, threads)
-            steps = ["compile", *(step for case, n in often.items() for step in (f"{case}:1", f"{case}:{n}"))]
+            run_counts = measure_run_counts(builds[0], workload, threads)
+            steps = ["compile", *(step for case, n in run_counts.items() for step in (f"{case}:1", f"{case}:{n}"))]
             for side in order[:2]:
                 sides[side] = count(builds[side], file, threads, steps)
         except WorkerError as error:
-            raise Failed(side, str(error)) from error
+            raise WorkloadFailure(side, str(error)) from error
     results.add(workload["name"], "compile", sides[0][0], sides[1][0])
-    for index, (case, n) in enumerate(often.items()):
+    for index, (case, n) in enumerate(run_counts.items()):
         at = 2 + 2 * index
         results.add(workload["name"], case, sides[0][at] / n, sides[1][at] / n)
 
@@ -145,14 +147,14 @@ def measure(builds: Sequence[Build], workloads: Sequence[Workload], rounds: int,
     name, count = counter()
     results = Results()
     for number in range(rounds):
-        order = [side ^ (number % 2) for side in TURNS]
+        order = [side ^ (number % 2) for side in BUILD_ORDER]
         for workload in workloads:
             if workload["name"] in results.failures:
                 continue
             progress(f"{name}, round {number + 1} of {rounds}: {workload['name']}")
             try:
-                counted(count, builds, workload, threads, results, order)
-            except Failed as failed:
-                results.fail(workload["name"], failed.side, str(failed))
+                count_workload(count, builds, workload, threads, results, order)
+            except WorkloadFailure as failure:
+                results.fail(workload["name"], failure.side, str(failure))
     progress("")
     return name, results

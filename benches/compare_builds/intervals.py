@@ -38,24 +38,24 @@ class Ratio:
         return self.low > 1
 
 
-def within(t: float, freedom: int) -> float:
+def student_probability(t: float, degrees: int) -> float:
     """The probability that Student's variable is within ±t (the finite series for integer degrees of freedom)."""
-    angle = math.atan(t / math.sqrt(freedom))
-    odd, cosine = freedom % 2, math.cos(angle)
+    angle = math.atan(t / math.sqrt(degrees))
+    odd, cosine = degrees % 2, math.cos(angle)
     term = cosine if odd else 1.0
     total = 0.0
-    for k in range(2 + odd, freedom + 1, 2):
+    for k in range(2 + odd, degrees + 1, 2):
         total += term
         term *= cosine * cosine * (k - 1) / k
     return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
 
 
-def quantile(outside: float, freedom: int) -> float:
+def student_quantile(outside: float, degrees: int) -> float:
     """The t such that Student's variable is outside of ±t with probability `outside`."""
     low, high = 0.0, 1e6
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if 1 - within(middle, freedom) > outside else (low, middle)
+        low, high = (middle, high) if 1 - student_probability(middle, degrees) > outside else (low, middle)
     return high
 
 
@@ -65,8 +65,8 @@ def from_logs(logs: Sequence[float], rows: int) -> Ratio:
     mean = statistics.fmean(logs)
     if len(logs) < 2:
         return Ratio(math.exp(mean), 0.0, math.inf)
-    reach = quantile(LEVEL / rows, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
-    return Ratio(math.exp(mean), math.exp(mean - reach), math.exp(min(mean + reach, 700)))
+    half_width = student_quantile(LEVEL / rows, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    return Ratio(math.exp(mean), math.exp(mean - half_width), math.exp(min(mean + half_width, 700)))
 
 
 def logs(pairs: Sequence[Pair]) -> list[float]:

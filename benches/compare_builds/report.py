@@ -15,7 +15,7 @@ SIDES = ("old", "new")
 
 def rows(results: Results) -> list[dict[str, Any]]:
     """A row for each workload and measure."""
-    found = []
+    result = []
     for name, measure in sorted(results.pairs, key=lambda row: MEASURES.index(row[1])):
         pairs = results.pairs[name, measure]
         if name in results.failures:
@@ -23,11 +23,11 @@ def rows(results: Results) -> list[dict[str, Any]]:
         old, new = (geomean([pair[side] for pair in pairs]) for side in (0, 1))
         shape = results.shapes.get((name, measure), "")
         ratio = from_logs(logs(pairs), len(results.pairs))
-        found.append({"workload": name, "measure": measure, "shape": shape, "old": old, "new": new} | fields(ratio))
-    return found
+        result.append({"workload": name, "measure": measure, "shape": shape, "old": old, "new": new} | ratio_columns(ratio))
+    return result
 
 
-def fields(ratio: Ratio) -> dict[str, Any]:
+def ratio_columns(ratio: Ratio) -> dict[str, Any]:
     """A ratio as columns."""
     verdict = "worse" if ratio.worse else "better" if ratio.better else ""
     return {"ratio": ratio.value, "low": ratio.low, "high": ratio.high, "verdict": verdict}
@@ -35,16 +35,16 @@ def fields(ratio: Ratio) -> dict[str, Any]:
 
 def means(results: Results) -> list[dict[str, Any]]:
     """The geometric mean of each measure over all workloads, with an interval over the rounds' own means."""
-    found = []
+    result = []
     for measure in MEASURES:
         pairs = [p for (name, m), p in results.pairs.items() if m == measure and name not in results.failures]
         if pairs:
             each = [statistics.fmean(round_) for round_ in zip(*map(logs, pairs), strict=True)]
-            found.append({"measure": measure, "workloads": len(pairs)} | fields(from_logs(each, len(MEASURES))))
-    return found
+            result.append({"measure": measure, "workloads": len(pairs)} | ratio_columns(from_logs(each, len(MEASURES))))
+    return result
 
 
-def amount(value: float, measure: str, unit: str) -> str:
+def format_value(value: float, measure: str, unit: str) -> str:
     """A value with its unit."""
     if measure.endswith("MB"):
         return f"{value:.1f} MB"
@@ -53,7 +53,7 @@ def amount(value: float, measure: str, unit: str) -> str:
     return f"{value / scale:.3f} {suffix}".rstrip()
 
 
-def interval(row: dict[str, Any]) -> str:
+def format_interval(row: dict[str, Any]) -> str:
     """The interval of a ratio; after one round, or if the noise is too high, it is meaningless."""
     return f"{row['low']:.3f} to {row['high']:.3f}" if 0.01 < row["low"] and row["high"] < 100 else "unknown"
 
@@ -62,20 +62,21 @@ def print_rows(table: Sequence[dict[str, Any]], unit: str) -> None:
     """A table of each measure. A ratio above 1 means that the new build is better."""
     words = {"worse": "WORSE", "better": "better", "": ""}
     for measure in MEASURES:
-        own = [row for row in table if row["measure"] == measure]
-        if own:
+        measure_rows = [row for row in table if row["measure"] == measure]
+        if measure_rows:
             print(f"\n{measure:48} {'old':>12} {'new':>12} {'old/new':>8}   interval")
-        for row in own:
+        for row in measure_rows:
             label = f"{row['workload']} {row['shape']}"
-            old, new = (amount(row[side], measure, unit) for side in SIDES)
-            print(f"  {label:46} {old:>12} {new:>12} {row['ratio']:8.3f}   {interval(row):16} {words[row['verdict']]}".rstrip())
+            old, new = (format_value(row[side], measure, unit) for side in SIDES)
+            cells = f"{old:>12} {new:>12} {row['ratio']:8.3f}   {format_interval(row):16}"
+            print(f"  {label:46} {cells} {words[row['verdict']]}".rstrip())
 
 
 def print_summary(results: Results, table: Sequence[dict[str, Any]]) -> None:
     """Geometric means, failures, and the number of rows that differ."""
     print(f"\n{'geometric means':74} {'old/new':>8}   interval")
     for row in means(results):
-        print(f"  {row['measure'] + ' (' + str(row['workloads']) + ')':72} {row['ratio']:8.3f}   {interval(row)}")
+        print(f"  {row['measure'] + ' (' + str(row['workloads']) + ')':72} {row['ratio']:8.3f}   {format_interval(row)}")
     for name, sides in results.failures.items():
         for side, message in sorted(sides.items()):
             print(f"  {name} fails with the {SIDES[side]} build: {message}")
@@ -83,12 +84,12 @@ def print_summary(results: Results, table: Sequence[dict[str, Any]]) -> None:
     print(f"\n{len(table)} rows: {worse} significantly worse, {better} significantly better")
 
 
-def beyond(results: Results, table: Sequence[dict[str, Any]], percent: float) -> list[str]:
+def regressions(results: Results, table: Sequence[dict[str, Any]], percent: float) -> list[str]:
     """Results that are significantly worse by more than a limit, and failures of only the
     new build."""
-    found = [
+    result = [
         f"{row['workload']}, {row['measure']}: {100 * (1 / row['ratio'] - 1):.1f} % more"
         for row in table
         if row["verdict"] == "worse" and 1 / row["ratio"] > 1 + percent / 100
     ]
-    return found + [f"{name} fails" for name, sides in results.failures.items() if list(sides) == [1]]
+    return result + [f"{name} fails" for name, sides in results.failures.items() if list(sides) == [1]]

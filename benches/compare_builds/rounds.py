@@ -28,9 +28,9 @@ PHASE_SECONDS = 0.02
 LONG_CALL = 0.05
 """Calls and compilations that take longer have half as many phases."""
 REPLY_SECONDS = 600
-LEAST_MEGABYTES = 4.0
+MIN_MEGABYTES = 4.0
 """Smaller peaks count as this value, since they vary by a few pages of Python itself."""
-TURNS = [0, 1, 1, 0]
+BUILD_ORDER = [0, 1, 1, 0]
 
 Row = tuple[str, str]
 """The name of a workload, and what is measured: ``small``, ``large``, ``compile``, ``compile MB`` or ``run MB``."""
@@ -40,7 +40,7 @@ class WorkerError(Exception):
     """A request that a build could not execute; the message is one line."""
 
 
-class Failed(Exception):
+class WorkloadFailure(Exception):
     """A workload that fails with a build: 0 is the old one, 1 the new one."""
 
     def __init__(self, side: int, message: str) -> None:
@@ -126,10 +126,10 @@ def ask(workers: Sequence[Worker], side: int, what: str, **request: Any) -> Any:
     try:
         return workers[side].ask(what, **request)
     except WorkerError as error:
-        raise Failed(side, str(error)) from error
+        raise WorkloadFailure(side, str(error)) from error
 
 
-def take_turns(workers: Sequence[Worker], order: Sequence[int], what: str, **request: Any) -> Pair:
+def measure_alternating(workers: Sequence[Worker], order: Sequence[int], what: str, **request: Any) -> Pair:
     """The median seconds of both over their phases."""
     times: tuple[list[float], list[float]] = ([], [])
     for side in order:
@@ -144,9 +144,9 @@ def measure_times(workers: Sequence[Worker], order: Sequence[int], workload: Wor
     """Compiles and runs a workload."""
     name = workload["name"]
     cases = [ask(workers, side, "open", workload=workload) for side in (0, 1)]
-    measured = {"compile": take_turns(workers, order, "compile")}
+    measured = {"compile": measure_alternating(workers, order, "compile")}
     for case, shape in cases[0].items():
-        measured[case] = take_turns(workers, order, "phase", case=case, seconds=PHASE_SECONDS)
+        measured[case] = measure_alternating(workers, order, "phase", case=case, seconds=PHASE_SECONDS)
         results.shapes[name, case] = shape
     for side in (0, 1):
         ask(workers, side, "close")
@@ -162,9 +162,9 @@ def measure_memory(builds: Sequence[Build], order: Sequence[int], workload: Work
             with Worker(builds[side], workload, threads, "wall") as worker:
                 peaks[side] = worker.ask("memory")
         except WorkerError as error:
-            raise Failed(side, str(error)) from error
+            raise WorkloadFailure(side, str(error)) from error
     for measure in ("compile", "run"):
-        old, new = (max(peak[measure], LEAST_MEGABYTES) for peak in peaks)
+        old, new = (max(peak[measure], MIN_MEGABYTES) for peak in peaks)
         results.add(workload["name"], f"{measure} MB", old, new)
 
 
@@ -173,7 +173,7 @@ def measure(builds: Sequence[Build], workloads: Sequence[Workload], rounds: int,
     skipped."""
     results = Results()
     for count in range(rounds):
-        order = [side ^ (count % 2) for side in TURNS]
+        order = [side ^ (count % 2) for side in BUILD_ORDER]
         with Worker(builds[0], {}, threads, clock) as old, Worker(builds[1], {}, threads, clock) as new:
             for workload in workloads:
                 name = workload["name"]
@@ -184,9 +184,9 @@ def measure(builds: Sequence[Build], workloads: Sequence[Workload], rounds: int,
                     measure_times((old, new), order, workload, results)
                     if workload["memory"]:
                         measure_memory(builds, order, workload, threads, results)
-                except Failed as failed:
-                    results.fail(name, failed.side, str(failed))
-                    try_other(builds[1 - failed.side], 1 - failed.side, workload, threads, results)
+                except WorkloadFailure as failure:
+                    results.fail(name, failure.side, str(failure))
+                    try_other(builds[1 - failure.side], 1 - failure.side, workload, threads, results)
     progress("")
     return results
 

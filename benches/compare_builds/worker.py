@@ -40,20 +40,20 @@ class Module:
 """
 
 
-def made(workload: dict[str, Any], case: str) -> list[Array]:
+def program_inputs(workload: dict[str, Any], case: str) -> list[Array]:
     """The inputs of a program; every process generates the same."""
-    random, sizes = np.random.default_rng(zlib.crc32(f"{workload['name']} {case}".encode())), workload[case]
+    generator, sizes = np.random.default_rng(zlib.crc32(f"{workload['name']} {case}".encode())), workload[case]
     arrays: list[Array] = []
     for spec in workload["inputs"]:
         shape = [sizes.get(dim, dim) for dim in spec["dims"]]
         if spec["dtype"] == "int64":
-            arrays.append(random.integers(0, sizes["n"], shape))
+            arrays.append(generator.integers(0, sizes["n"], shape))
         else:
-            arrays.append(random.standard_normal(shape, np.float32))
+            arrays.append(generator.standard_normal(shape, np.float32))
     return arrays
 
 
-def chosen(files: list[str]) -> dict[str, dict[str, Array]]:
+def smallest_and_largest_cases(files: list[str]) -> dict[str, dict[str, Array]]:
     """The cases of a model with the fewest and the most elements of its inputs, except empty ones."""
     cases: list[dict[str, Array]] = []
     for file in files:
@@ -65,7 +65,7 @@ def chosen(files: list[str]) -> dict[str, dict[str, Array]]:
     return {"small": cases[0], "large": cases[-1]} if len(cases) > 1 else {"small": cases[0]}
 
 
-def shapes(arrays: list[Array]) -> str:
+def largest_shape(arrays: list[Array]) -> str:
     """The shape of the largest input."""
     return "x".join(map(str, max(arrays, key=lambda x: x.size).shape)) or "scalar"
 
@@ -78,11 +78,11 @@ class Job:
         self.model: Any = None
         self.feeds: dict[str, Any] = {}
         if "model" in workload:
-            self.feeds = dict(chosen(workload["files"]))
-            self.cases = {case: shapes(list(feeds.values())) for case, feeds in self.feeds.items()}
+            self.feeds = dict(smallest_and_largest_cases(workload["files"]))
+            self.cases = {case: largest_shape(list(feeds.values())) for case, feeds in self.feeds.items()}
         else:
-            self.feeds = {case: made(workload, case) for case in ("small", "large")}
-            self.cases = {case: shapes(arrays) for case, arrays in self.feeds.items()}
+            self.feeds = {case: program_inputs(workload, case) for case in ("small", "large")}
+            self.cases = {case: largest_shape(arrays) for case, arrays in self.feeds.items()}
 
     def compile(self) -> float:
         """Compiles, and returns the seconds, including import and parsing."""
@@ -119,17 +119,17 @@ class Job:
 
     def memory(self) -> dict[str, float]:
         """Megabytes that compiling and running add to the process at their peaks."""
-        base = status("VmRSS")
+        base = process_size("VmRSS")
         reset_peak()
         self.compile()
-        compiled = status("VmHWM") - base
+        compiled = process_size("VmHWM") - base
         reset_peak()
         for case in self.cases:
             self.call(case)()
-        return {"compile": compiled, "run": status("VmHWM") - base}
+        return {"compile": compiled, "run": process_size("VmHWM") - base}
 
 
-def status(field: str) -> float:
+def process_size(field: str) -> float:
     """A size of this process in megabytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field + ":"):
@@ -146,7 +146,7 @@ def reset_peak() -> None:
         pass
 
 
-def answer(job: Job | None, request: dict[str, Any]) -> tuple[Job | None, Any]:
+def handle_request(job: Job | None, request: dict[str, Any]) -> tuple[Job | None, Any]:
     """The job after a request, and the reply."""
     if request["do"] == "open":
         job = Job(request["workload"], request["threads"], request["clock"])
@@ -173,7 +173,7 @@ def serve() -> None:
     job: Job | None = None
     for line in sys.stdin:
         try:
-            job, value = answer(job, json.loads(line))
+            job, value = handle_request(job, json.loads(line))
             reply = {"value": value}
         except Exception as error:  # noqa: BLE001 - whatever a build cannot do is reported
             job = None
@@ -187,7 +187,7 @@ def serve() -> None:
             os._exit(1)  # The command has ended. Closing the pipe would fail again.
 
 
-def take_steps(job: Job, steps: list[str]) -> None:
+def run_steps(job: Job, steps: list[str]) -> None:
     """Compiles, or runs a case several times, with a mark before and after each step."""
     for step in steps:
         os.getsid(0)
@@ -209,7 +209,7 @@ def main() -> None:
     if len(sys.argv) == 1:
         serve()
     else:
-        take_steps(Job(json.loads(Path(sys.argv[1]).read_text()), int(sys.argv[2])), sys.argv[3:])
+        run_steps(Job(json.loads(Path(sys.argv[1]).read_text()), int(sys.argv[2])), sys.argv[3:])
 
 
 if __name__ == "__main__":

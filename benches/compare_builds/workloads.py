@@ -123,10 +123,10 @@ def models_of(folder: Path) -> list[Workload]:
         raise NoWorkloads(f"{folder}: no such folder of models")
     flat = [model(path, path.with_suffix(".d")) for path in sorted(folder.glob("*.onnx"))]
     nested = [model(path, path.parent) for path in sorted(folder.glob("*/*.onnx"))]
-    found = [workload for workload in [*flat, *nested] if workload]
-    if not found:
+    result = [workload for workload in [*flat, *nested] if workload]
+    if not result:
         raise NoWorkloads(f"{folder}: no models with inputs (NAME.onnx and NAME.d/*.npz, or NAME/*.onnx and NAME/*.npz)")
-    return found
+    return result
 
 
 def models_of_peers(patterns: list[str]) -> Iterator[Workload]:
@@ -145,9 +145,9 @@ def models_of_peers(patterns: list[str]) -> Iterator[Workload]:
         except RuntimeError as error:
             print(f"without {name}: {error}", file=sys.stderr)
             continue
-        found = model(folder / f"{name}.onnx", folder)
-        if found:
-            yield found
+        result = model(folder / f"{name}.onnx", folder)
+        if result:
+            yield result
 
 
 def matches(name: str, patterns: list[str]) -> bool:
@@ -157,9 +157,9 @@ def matches(name: str, patterns: list[str]) -> bool:
 
 def workloads(folder: Path | None, patterns: list[str]) -> list[Workload]:
     """The programs and models whose names match."""
-    found = [program.workload() for program in PROGRAMS]
-    found += models_of_peers(patterns) if folder is None else models_of(folder)
-    found = [workload for workload in found if matches(workload["name"], patterns)]
-    if not found:
+    result = [program.workload() for program in PROGRAMS]
+    result += models_of_peers(patterns) if folder is None else models_of(folder)
+    result = [workload for workload in result if matches(workload["name"], patterns)]
+    if not result:
         raise NoWorkloads(f"no model or program matches {' or '.join(patterns)}")
-    return found
+    return result

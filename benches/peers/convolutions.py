@@ -24,19 +24,19 @@ SHAPES = [
 ]
 
 
-def layer(size: int, channels: int, filters: int, kernel: int, step: int, apart: int, transposed: bool) -> Layer:
+def layer(size: int, channels: int, filters: int, kernel: int, stride: int, dilation: int, transposed: bool) -> Layer:
     """One convolution with a bias and symbolic height and width."""
     rand = np.random.default_rng(0)
     order = (channels, filters) if transposed else (filters, channels)
     weights = rand.standard_normal((*order, kernel, kernel)) / np.sqrt(channels * kernel * kernel)
     constants = {"w": weights.astype(np.float32), "b": rand.standard_normal(filters).astype(np.float32)}
-    margin = (kernel - step) // 2 if transposed else apart * (kernel // 2)
+    pad = (kernel - stride) // 2 if transposed else dilation * (kernel // 2)
     kind = "ConvTranspose" if transposed else "Conv"
     node = helper.make_node(
-        kind, ["x", *constants], ["y"], kernel_shape=[kernel] * 2, strides=[step] * 2, dilations=[apart] * 2, pads=[margin] * 4
+        kind, ["x", *constants], ["y"], kernel_shape=[kernel] * 2, strides=[stride] * 2, dilations=[dilation] * 2, pads=[pad] * 4
     )
-    name = f"{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {step}"
-    name += ", transposed" if transposed else f", {apart} apart"
+    name = f"{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}"
+    name += ", transposed" if transposed else f", {dilation} apart"
     x = rand.standard_normal((1, channels, size, size)).astype(np.float32)
     return Layer(name, [node], {"x": x}, constants, [1, channels, "height", "width"])
 

@@ -57,7 +57,7 @@ PLIANT = "Pliant"
 ENGINES: dict[str, Callable[[Path, int], Run]] = {PLIANT: pliant_model, "ONNX Runtime": onnx_runtime, "OpenVINO": openvino}
 
 
-def best_of(call: Callable[[], object]) -> float:
+def best_time(call: Callable[[], object]) -> float:
     """The best seconds of a call, after two warm-up calls."""
     call()
     call()
@@ -71,14 +71,14 @@ def best_of(call: Callable[[], object]) -> float:
             return best
 
 
-def in_phases(engines: Mapping[str, Sequence[Callable[[], object]]]) -> dict[str, list[float]]:
+def time_in_phases(engines: Mapping[str, Sequence[Callable[[], object]]]) -> dict[str, list[float]]:
     """The seconds of each case of each engine; all engines have the same cases."""
     times: dict[str, list[list[float]]] = {name: [] for name in engines}
     order = random.Random(0)
     for _ in range(ROUNDS):
         for name in order.sample(list(engines), len(engines)):
             time.sleep(PAUSE)
-            times[name].append([best_of(call) for call in engines[name]])
+            times[name].append([best_time(call) for call in engines[name]])
     return {name: [statistics.median(case) for case in zip(*rounds, strict=True)] for name, rounds in times.items()}
 
 

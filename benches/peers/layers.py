@@ -22,15 +22,15 @@ from pathlib import Path
 import onnx
 from onnx import NodeProto, helper, numpy_helper
 
-from page import put
-from peers.engines import ENGINES, PLIANT, Feeds, difference, in_phases
+from page import write_table
+from peers.engines import ENGINES, PLIANT, Feeds, difference, time_in_phases
 from timing import geomean, require_release
 
 THREADS = (1, 2)
-NARROW = "Pliant, AVX2"
+PLIANT_AVX2 = "Pliant, AVX2"
 # The option of the process that measures it, and its environment variable.
-ALONE = "--alone"
-ISA = {"PLIANT_ISA": "avx2"}
+PLIANT_ONLY = "--pliant-only"
+AVX2_ENVIRONMENT = {"PLIANT_ISA": "avx2"}
 
 
 @dataclass
@@ -49,8 +49,8 @@ class Layer:
 
     def model(self) -> onnx.ModelProto:
         """The layer as a model of one input and one output."""
-        ((x, fed),) = self.feeds.items()
-        kind = helper.np_dtype_to_tensor_dtype(fed.dtype)
+        ((x, feed),) = self.feeds.items()
+        kind = helper.np_dtype_to_tensor_dtype(feed.dtype)
         graph = helper.make_graph(
             self.nodes,
             "layer",
@@ -69,26 +69,29 @@ def seconds(layers: list[Layer], threads: int, names: Sequence[str]) -> dict[str
             onnx.save(layer.model(), path)
         runs = {name: [ENGINES[name](path, threads) for path in paths] for name in names}
         for index, layer in enumerate(layers):
-            results = [own[index](layer.feeds) for own in runs.values()]
+            results = [engine_runs[index](layer.feeds) for engine_runs in runs.values()]
             error = max(difference(result, results[0]) for result in results)
             if error > layer.error:
                 raise SystemExit(f"{layer.name}: results differ by {error}")
-        calls = {name: [partial(run, layer.feeds) for run, layer in zip(own, layers, strict=True)] for name, own in runs.items()}
-        return in_phases(calls)
+        calls = {
+            name: [partial(run, layer.feeds) for run, layer in zip(engine_runs, layers, strict=True)]
+            for name, engine_runs in runs.items()
+        }
+        return time_in_phases(calls)
 
 
 def measure(script: str, layers: list[Layer], threads: int) -> dict[str, list[float]]:
     """The seconds of all engines; the one of the separate process comes last."""
     times = seconds(layers, threads, list(ENGINES))
-    words = [sys.executable, "-m", script, ALONE, str(threads)]
-    alone = subprocess.run(words, env={**os.environ, **ISA}, check=True, stdout=subprocess.PIPE, text=True)
-    return {**times, NARROW: json.loads(alone.stdout)}
+    words = [sys.executable, "-m", script, PLIANT_ONLY, str(threads)]
+    pliant_only = subprocess.run(words, env={**os.environ, **AVX2_ENVIRONMENT}, check=True, stdout=subprocess.PIPE, text=True)
+    return {**times, PLIANT_AVX2: json.loads(pliant_only.stdout)}
 
 
 def table(threads: int, layers: list[Layer], times: dict[str, list[float]]) -> str:
     """The times in Markdown, and the geometric mean of Pliant's speed-up."""
     peers = [name for name in ENGINES if name != PLIANT]
-    names = [PLIANT, *peers, NARROW]
+    names = [PLIANT, *peers, PLIANT_AVX2]
     lines = [f"| {threads} thr | " + " | ".join(f"{name} us" for name in names) + " | best peer / Pliant |"]
     lines.append("|---" * (len(names) + 2) + "|")
     ratios = []
@@ -104,15 +107,15 @@ def main(script: str, about: str, layers: list[Layer]) -> None:
     """Prints the tables of a script, and writes them if requested."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
-    parser.add_argument(ALONE, type=int, metavar="THREADS", help="print Pliant's seconds with so many threads, and no more")
+    parser.add_argument(PLIANT_ONLY, type=int, metavar="THREADS", help="print only Pliant's seconds, with this number of threads")
     args = parser.parse_args()
     require_release()
-    if args.alone is not None:
-        print(json.dumps(seconds(layers, args.alone, [PLIANT])[PLIANT]))
+    if args.pliant_only is not None:
+        print(json.dumps(seconds(layers, args.pliant_only, [PLIANT])[PLIANT]))
         return
     tables = []
     for threads in THREADS:
         tables.append(table(threads, layers, measure(script, layers, threads)))
         print(tables[-1], flush=True)
     if args.write:
-        put(f"benches/{script.replace('.', '/')}.py", "\n".join(tables))
+        write_table(f"benches/{script.replace('.', '/')}.py", "\n".join(tables))

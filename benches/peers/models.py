@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from page import PAGE, put
+from page import PAGE, write_table
 from peers import zoo
-from peers.engines import ENGINES, PLIANT, difference, in_phases
+from peers.engines import ENGINES, PLIANT, difference, time_in_phases
 from timing import geomean, require_release
 
 THREADS = 2
-MADE = Path(__file__).resolve().parents[2] / "target" / "zoo"
+ZOO_FOLDER = Path(__file__).resolve().parents[2] / "target" / "zoo"
 
 # A case of a model: engines with their milliseconds, and notes.
 Row = dict[str, Any]
@@ -32,8 +32,8 @@ def measure(folder: Path) -> list[Row]:
     (path,) = folder.glob("*.onnx")
     cases = {file.stem: dict(np.load(file)) for file in sorted(folder.glob("*.npz"))}
     cases = {name: feeds for name, feeds in cases.items() if all(x.size for x in feeds.values())}
-    runs = {name: make(path, THREADS) for name, make in ENGINES.items()}
-    times = in_phases({name: [partial(run, feeds) for feeds in cases.values()] for name, run in runs.items()})
+    runs = {name: create(path, THREADS) for name, create in ENGINES.items()}
+    times = time_in_phases({name: [partial(run, feeds) for feeds in cases.values()] for name, run in runs.items()})
     rows = []
     for index, feeds in enumerate(cases.values()):
         error = difference(runs[PLIANT](feeds), runs["ONNX Runtime"](feeds))
@@ -50,11 +50,11 @@ def table(rows: list[Row]) -> str:
     lines = ["| model | first input | " + " | ".join(f"{n} ms" for n in names) + " | best peer / Pliant | error |"]
     lines.append("|---" * (len(names) + 4) + "|")
     for model in dict.fromkeys(str(r["model"]) for r in rows):
-        own = [r for r in rows if r["model"] == model]
-        for r in own:
+        model_rows = [r for r in rows if r["model"] == model]
+        for r in model_rows:
             cells = " | ".join(f"{r[n]:.3f}" for n in names)
             lines.append(f"| {model} | {r['case']} | {cells} | {r['ratio']:.2f} | {r['error']:.0e} |")
-        lines.append(f"| **{model}** | geometric mean |" + " |" * len(names) + f" **{geomean([r['ratio'] for r in own]):.2f}** | |")
+        lines.append(f"| **{model}** | geometric mean |" + " |" * len(names) + f" **{geomean([r['ratio'] for r in model_rows]):.2f}** | |")
     lines.append(f"| **all** | geometric mean |" + " |" * len(names) + f" **{geomean([r['ratio'] for r in rows]):.2f}** | |")
     return "\n".join(lines) + "\n"
 
@@ -86,13 +86,13 @@ def main() -> None:
     args = parser.parse_args()
     require_release()
     rows: list[Row] = []
-    for folder in args.folders or [zoo.folder(name, MADE) for name in zoo.names()]:
-        own = measure(folder)
-        print(table(own), flush=True)
-        rows += own
+    for folder in args.folders or [zoo.folder(name, ZOO_FOLDER) for name in zoo.names()]:
+        model_rows = measure(folder)
+        print(table(model_rows), flush=True)
+        rows += model_rows
     print(table(rows).splitlines()[-1])
     if args.write:
-        put("benches/peers/models.py", table(rows))
+        write_table("benches/peers/models.py", table(rows))
         picture(rows, PAGE.with_name("performance-models.svg"))
 
 

@@ -17,7 +17,7 @@ import statistics
 import subprocess
 from pathlib import Path
 
-from page import put
+from page import write_table
 
 PACKAGE = Path(__file__).resolve().parent / "products"
 THREADS = (1, 2)
@@ -65,7 +65,7 @@ def main() -> None:
         tables.append(table(threads, measure(threads, SHAPES)))
         print(tables[-1], flush=True)
     if args.write:
-        put("benches/peers/products.py", "\n".join(tables))
+        write_table("benches/peers/products.py", "\n".join(tables))
 
 
 if __name__ == "__main__":

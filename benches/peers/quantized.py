@@ -30,7 +30,9 @@ PRODUCTS = [(1, 1024, 1024), (8, 1024, 1024), (64, 1536, 384), (512, 1024, 1024)
 ERROR = 1.5 / 128
 
 
-def whole(name: str, x: tuple[int, ...], dims: list[int | str], weights: tuple[int, ...], filters: int, node: NodeProto) -> Layer:
+def quantized_layer(
+    name: str, x: tuple[int, ...], dims: list[int | str], weights: tuple[int, ...], filters: int, node: NodeProto
+) -> Layer:
     """A layer around a node that multiplies `xf` by `wf` to `p`; filters are along the weights'
     first dim, columns along the last."""
     rand = np.random.default_rng(0)
@@ -38,7 +40,7 @@ def whole(name: str, x: tuple[int, ...], dims: list[int | str], weights: tuple[i
     # A step of the input is about a hundredth; a step of the weights makes results about 1.
     inner = int(np.prod(weights)) // filters
     scales = (rand.random(filters) + 0.5).astype(np.float32) / 64 / np.sqrt(inner).astype(np.float32)
-    numbers = {
+    constant_values = {
         "xs": np.float32(0.02),
         "xz": np.uint8(120),
         "w": rand.integers(-127, 128, weights).astype(np.int8),
@@ -58,24 +60,24 @@ def whole(name: str, x: tuple[int, ...], dims: list[int | str], weights: tuple[i
         helper.make_node("Relu", ["p" if axis == 0 else "a"], ["r"]),
         helper.make_node("QuantizeLinear", ["r", "ys", "yz"], ["y"]),
     ]
-    constants: Feeds = {key: np.asarray(value) for key, value in numbers.items()}
+    constants: Feeds = {key: np.asarray(value) for key, value in constant_values.items()}
     return Layer(name, nodes, {"x": rand.integers(0, 256, x).astype(np.uint8)}, constants, dims, ERROR)
 
 
-def convolution(size: int, channels: int, filters: int, kernel: int, step: int, groups: int) -> Layer:
+def convolution(size: int, channels: int, filters: int, kernel: int, stride: int, groups: int) -> Layer:
     """A convolution of one image with symbolic height and width."""
-    margin = kernel // 2
-    node = helper.make_node("Conv", ["xf", "wf", "bf"], ["p"], strides=[step] * 2, pads=[margin] * 4, group=groups)
-    name = f"{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {step}"
+    pad = kernel // 2
+    node = helper.make_node("Conv", ["xf", "wf", "bf"], ["p"], strides=[stride] * 2, pads=[pad] * 4, group=groups)
+    name = f"{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}"
     name += ", each channel alone" if groups > 1 else ""
     weights = (filters, channels // groups, kernel, kernel)
-    return whole(name, (1, channels, size, size), [1, channels, "height", "width"], weights, filters, node)
+    return quantized_layer(name, (1, channels, size, size), [1, channels, "height", "width"], weights, filters, node)
 
 
 def product(rows: int, columns: int, inner: int) -> Layer:
     """A product with a symbolic number of rows."""
     node = helper.make_node("MatMul", ["xf", "wf"], ["p"])
-    return whole(f"{rows} x {columns} x {inner}", (rows, inner), ["rows", inner], (inner, columns), columns, node)
+    return quantized_layer(f"{rows} x {columns} x {inner}", (rows, inner), ["rows", inner], (inner, columns), columns, node)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 from timing import geomean, require_release
 
 from . import __doc__ as about
-from . import operators, whole
+from . import operators, zoo_models
 from .measure import FAILURES, PEER_WRONG, SKIPPED, Outcome, Settings
 from .workers import Request, Worker
 
@@ -21,14 +21,14 @@ from .workers import Request, Worker
 SLOW_COMPILE = 10.0
 
 
-def parsed(argv: Sequence[str] | None = None) -> argparse.Namespace:
+def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(prog="peers.cliffs", description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--operators", nargs="?", const="*", metavar="PATTERN", help="operators whose name matches, as file names do"
     )
     parser.add_argument("--zoo", nargs="?", const="", metavar="FOLDER", help="the models of peers/zoo, or of a folder like it")
-    parser.add_argument("--random", type=int, metavar="N", help="so many generated networks")
+    parser.add_argument("--random", type=int, metavar="N", help="number of generated networks")
     parser.add_argument("--replay", metavar="FOLDER", help="the cases that --save wrote")
     parser.add_argument("--seed", type=int, default=0, help="seed of the generated networks")
     parser.add_argument("--start", type=int, default=0, metavar="I", help="index of the first generated network")
@@ -48,27 +48,27 @@ def parsed(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 def requests(args: argparse.Namespace) -> list[Request]:
     """The chosen cases; all operators if nothing is chosen."""
-    nothing = args.operators is None and args.zoo is None and args.random is None and args.replay is None
-    chosen: list[Request] = []
-    if args.operators is not None or nothing:
-        chosen += [("operators", name) for name in operators.cases(args.operators or "*")]
+    none_selected = args.operators is None and args.zoo is None and args.random is None and args.replay is None
+    selected: list[Request] = []
+    if args.operators is not None or none_selected:
+        selected += [("operators", name) for name in operators.cases(args.operators or "*")]
     if args.zoo is not None:
-        chosen += [("zoo", name) for name in whole.names(args.zoo)]
+        selected += [("zoo", name) for name in zoo_models.names(args.zoo)]
     if args.random is not None:
-        chosen += [("random", f"{args.seed}:{i}") for i in range(args.start, args.start + args.random)]
+        selected += [("random", f"{args.seed}:{i}") for i in range(args.start, args.start + args.random)]
     if args.replay is not None:
-        chosen += [("replay", str(path.parent)) for path in sorted(Path(args.replay).glob("**/model.onnx"))]
-    return chosen
+        selected += [("replay", str(path.parent)) for path in sorted(Path(args.replay).glob("**/model.onnx"))]
+    return selected
 
 
-def sizes_text(outcome: Outcome) -> str:
+def format_sizes(outcome: Outcome) -> str:
     """Sizes as `n=1 c=2`."""
     return " ".join(f"{k}={v}" for k, v in outcome.sizes.items())
 
 
-def line(outcome: Outcome) -> str:
+def format_outcome(outcome: Outcome) -> str:
     """An outcome in one line."""
-    head = f"{outcome.case}  [{sizes_text(outcome)}]"
+    head = f"{outcome.case}  [{format_sizes(outcome)}]"
     times = f"{outcome.ratio:6.3f}  {head}  ONNX Runtime {outcome.peer * 1e3:.3f} ms, Pliant {outcome.pliant * 1e3:.3f} ms"
     return times if not outcome.message else f"{outcome.status.upper()}  {times if outcome.pliant else head}  {outcome.message}"
 
@@ -76,7 +76,7 @@ def line(outcome: Outcome) -> str:
 def report(outcome: Outcome, below: float) -> None:
     """Prints an outcome that is a finding."""
     if outcome.status in FAILURES or (outcome.pliant and outcome.ratio < below):
-        print(line(outcome))
+        print(format_outcome(outcome))
         print(*(f"        {text}\n" for text in outcome.breakdown), sep="", end="", flush=True)
 
 
@@ -94,11 +94,14 @@ def summarise(outcomes: list[Outcome], below: float) -> None:
         ratio = geomean([o.ratio for o in measured])
         low = sum(o.ratio < below for o in measured)
         print(f"geometric mean of ONNX Runtime's time / Pliant's: {ratio:.2f}; {low} below {below}")
-        print("worst:", *(line(o) for o in sorted(measured, key=lambda o: o.ratio)[:10]), sep="\n  ")
+        print("worst:", *(format_outcome(o) for o in sorted(measured, key=lambda o: o.ratio)[:10]), sep="\n  ")
     slow = {o.case: o.compile_seconds for o in outcomes if o.compile_seconds > SLOW_COMPILE}
     for title, lines in (
-        ("failures", [line(o) for o in failed]),
-        ("results in which ONNX Runtime differs from the reference", [line(o) for o in outcomes if o.status == PEER_WRONG]),
+        ("failures", [format_outcome(o) for o in failed]),
+        (
+            "results in which ONNX Runtime differs from the reference",
+            [format_outcome(o) for o in outcomes if o.status == PEER_WRONG],
+        ),
         ("skipped", [text[:200] for text in skipped]),
         ("slow compilations", [f"{name}: {seconds:.1f} s" for name, seconds in slow.items()]),
     ):
@@ -108,7 +111,7 @@ def summarise(outcomes: list[Outcome], below: float) -> None:
 
 def main() -> None:
     """Exits with status 1 if Pliant fails or differs anywhere."""
-    args = parsed()
+    args = parse_arguments()
     if args.list:
         print(*operators.missing(), sep="\n")
         return

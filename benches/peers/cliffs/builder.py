@@ -52,24 +52,24 @@ class Net:
         self.extents[unique] = tuple(extents)
         return unique
 
-    def least(self, dim: Dim) -> int:
+    def min_extent(self, dim: Dim) -> int:
         """The smallest extent of a dim."""
         return dim if isinstance(dim, int) else min(self.extents[dim])
 
-    def all_of(self, dim: Dim) -> tuple[int, ...]:
+    def extents_of(self, dim: Dim) -> tuple[int, ...]:
         """The extents of a dim at all sizes."""
         return self.extents[dim] if isinstance(dim, str) else (dim,) * len(next(iter(self.extents.values())))
 
-    def derived(self, dim: Dim, of: Any) -> Dim:
+    def derived_dim(self, dim: Dim, function: Any) -> Dim:
         """A dim whose extents are a function of another's."""
-        values = [int(of(v)) for v in self.all_of(dim)]
+        values = [int(function(v)) for v in self.extents_of(dim)]
         return self.label("d", values) if isinstance(dim, str) else values[0]
 
-    def merged(self, *dims: Dim) -> Dim:
+    def merged_dim(self, *dims: Dim) -> Dim:
         """The product of dims."""
         if all(isinstance(d, int) for d in dims):
             return math.prod(int(d) for d in dims)
-        return self.label("p", [math.prod(v) for v in zip(*(self.all_of(d) for d in dims), strict=True)])
+        return self.label("p", [math.prod(v) for v in zip(*(self.extents_of(d) for d in dims), strict=True)])
 
     def register(self, value: Value) -> Value:
         """Records which labels a tensor has."""
@@ -167,10 +167,10 @@ class Net:
                 literal[axis] = 0
         known = [d for d in dims if isinstance(d, str) and d in self.origin]
         missing = [axis for axis, value in enumerate(literal) if value is None]
-        fresh = [axis for axis in missing if dims[axis] not in known]
+        unavailable = [axis for axis in missing if dims[axis] not in known]
         # One size can be inferred, and has to be where no tensor has it yet.
-        if fresh or (missing and self.chance(0.7)):
-            literal[fresh[0] if fresh else missing[-1]] = -1
+        if unavailable or (missing and self.chance(0.7)):
+            literal[unavailable[0] if unavailable else missing[-1]] = -1
         if None not in literal:
             target = self.ints(*(int(v) for v in literal if v is not None))
         else:

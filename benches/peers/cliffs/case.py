@@ -68,7 +68,7 @@ def bools(dims: str) -> Operand:
     return Operand(dims, lambda rand, shape: rand.integers(0, 2, shape), "bool")
 
 
-def made(dims: str, fill: Fill, dtype: str = "float32") -> Operand:
+def generated(dims: str, fill: Fill, dtype: str = "float32") -> Operand:
     """Values of a function of generator and shape."""
     return Operand(dims, fill, dtype)
 
@@ -90,7 +90,7 @@ class Case:
 
 
 @dataclass
-class One:
+class OperatorCase:
     """A model of few nodes, written as a row of the operator tables."""
 
     op: str

@@ -28,7 +28,8 @@ def conv(
     if bias if bias is not None else net.chance(0.6):
         operands.append(net.weight(filters, fan=100))
     spatial = [
-        d if stride == 1 else net.derived(d, lambda v: (v + 2 * pad - dilation * (k - 1) - 1) // stride + 1) for d in x.dims[2:]
+        d if stride == 1 else net.derived_dim(d, lambda v: (v + 2 * pad - dilation * (k - 1) - 1) // stride + 1)
+        for d in x.dims[2:]
     ]
     attrs: dict[str, Any] = {
         "kernel_shape": [k, k],
@@ -50,7 +51,7 @@ def batch_norm(net: Net, x: Value) -> Value:
 def group_norm(net: Net, x: Value) -> Value:
     """Group normalisation as torch exports it: InstanceNormalization of groups as channels."""
     groups = math.gcd(4, channels(x))
-    per = net.merged(channels(x) // groups, *x.dims[2:])
+    per = net.merged_dim(channels(x) // groups, *x.dims[2:])
     rows = net.reshape(x, x.dims[0], groups, per)
     ones, zeros = net.constant(np.ones(groups, np.float32)), net.constant(np.zeros(groups, np.float32))
     normed = net.op("InstanceNormalization", rows, ones, zeros, dims=rows.dims)
@@ -63,7 +64,7 @@ def group_norm(net: Net, x: Value) -> Value:
 def normed(net: Net, x: Value) -> Value:
     """One of the normalisations."""
     kind = net.pick("batch", "batch", "group", "instance")
-    if kind == "instance" and min(net.least(d) for d in x.dims[2:]) > 3:
+    if kind == "instance" and min(net.min_extent(d) for d in x.dims[2:]) > 3:
         c = channels(x)
         return net.op("InstanceNormalization", x, net.weight(c, fan=9, mean=1), net.weight(c, fan=9), dims=x.dims)
     return group_norm(net, x) if kind == "group" else batch_norm(net, x)
@@ -81,7 +82,7 @@ def basic(net: Net, x: Value) -> Value:
 
 def down(net: Net, x: Value) -> Value:
     """Halves height and width."""
-    if min(net.least(d) for d in x.dims[2:]) < 6:
+    if min(net.min_extent(d) for d in x.dims[2:]) < 6:
         return basic(net, x)
     kind = net.pick("conv", "depthwise", "MaxPool", "AveragePool", "patches")
     if kind == "conv":
@@ -89,11 +90,11 @@ def down(net: Net, x: Value) -> Value:
     if kind == "depthwise":
         return net.activation(conv(net, conv(net, x, channels(x), 3, 2, 1, channels(x)), net.pick(16, 32, 48), 1))
     if kind == "patches":
-        spatial = [net.derived(d, lambda v: (v - 2) // 2 + 1) for d in x.dims[2:]]
+        spatial = [net.derived_dim(d, lambda v: (v - 2) // 2 + 1) for d in x.dims[2:]]
         weights = net.weight(32, channels(x), 2, 2, fan=4 * channels(x))
         return net.op("Conv", x, weights, dims=[x.dims[0], 32, *spatial], kernel_shape=[2, 2], strides=[2, 2])
     k, pad = net.pick((2, 0), (3, 1))
-    spatial = [net.derived(d, lambda v: (v + 2 * pad - k) // 2 + 1) for d in x.dims[2:]]
+    spatial = [net.derived_dim(d, lambda v: (v + 2 * pad - k) // 2 + 1) for d in x.dims[2:]]
     return net.op(kind, x, dims=[*x.dims[:2], *spatial], kernel_shape=[k, k], strides=[2, 2], pads=[pad] * 4)
 
 
@@ -160,7 +161,7 @@ def resized(net: Net, x: Value, target: Value, spatial: tuple[Dim, Dim], mode: s
 
 def unet(net: Net, x: Value) -> Value:
     """Down, a block, up again to the skip connection's sizes, and concatenation."""
-    if min(net.least(d) for d in x.dims[2:]) < 6:
+    if min(net.min_extent(d) for d in x.dims[2:]) < 6:
         return residual(net, x)
     low = residual(net, down(net, x))
     c = channels(low)
@@ -176,9 +177,9 @@ def unet(net: Net, x: Value) -> Value:
 def doubled(net: Net, x: Value, kind: str) -> Value:
     """Twice the height and width, by a transposed convolution or a pixel shuffle; two rows more so that a crop fits."""
     x = net.op(
-        "Pad", x, net.ints(0, 0, 0, 0, 0, 0, 1, 1), dims=[*x.dims[:2], *(net.derived(d, lambda v: v + 1) for d in x.dims[2:])]
+        "Pad", x, net.ints(0, 0, 0, 0, 0, 0, 1, 1), dims=[*x.dims[:2], *(net.derived_dim(d, lambda v: v + 1) for d in x.dims[2:])]
     )
-    spatial = [net.derived(d, lambda v: 2 * v) for d in x.dims[2:]]
+    spatial = [net.derived_dim(d, lambda v: 2 * v) for d in x.dims[2:]]
     c = channels(x)
     if kind == "transposed":
         k = net.pick(2, 4)
@@ -236,14 +237,14 @@ def even(net: Net, x: Value, multiple: int) -> Value:
         pads.append(net.binary("Mod", net.binary("Sub", m, rest), m))
     zeros = net.ints(0)
     pad = net.op("Concat", *[zeros] * 6, *pads, dims=[8], dtype="int64", axis=0)
-    spatial = [net.derived(d, lambda v: -(-v // multiple) * multiple) for d in x.dims[2:]]
+    spatial = [net.derived_dim(d, lambda v: -(-v // multiple) * multiple) for d in x.dims[2:]]
     return net.op("Pad", x, pad, dims=[*x.dims[:2], *spatial], mode="constant")
 
 
 def focus(net: Net, x: Value) -> Value:
     """Space to depth by strided slices, as in YOLO's Focus."""
     x = even(net, x, 2)
-    half = [net.derived(d, lambda v: v // 2) for d in x.dims[2:]]
+    half = [net.derived_dim(d, lambda v: v // 2) for d in x.dims[2:]]
     parts = []
     for i, j in ((0, 0), (1, 0), (0, 1), (1, 1)):
         rows = net.slice(x, 2, i, 2**31, half[0], 2)
@@ -272,12 +273,12 @@ def windows(net: Net, x: Value) -> Value:
     n, h, w = y.dims[0], y.dims[1], y.dims[2]
     shifted = net.chance(0.5)
     y = rolled(net, y, size // 2) if shifted else y
-    rows, columns = (net.derived(d, lambda v: v // size) for d in (h, w))
+    rows, columns = (net.derived_dim(d, lambda v: v // size) for d in (h, w))
     parts = [net.binary("Div", net.size_of(d), net.ints(size)) for d in (h, w)]
     batch = net.size_of(n) if net.chance(0.5) else net.ints(-1)
     target = net.op("Concat", batch, parts[0], net.ints(size), parts[1], net.ints(size, c), dims=[6], dtype="int64", axis=0)
     six = net.op("Reshape", y, target, dims=[n, rows, size, columns, size, c])
-    total = net.merged(n, rows, columns)
+    total = net.merged_dim(n, rows, columns)
     tokens = net.reshape(net.transpose(six, 0, 1, 3, 2, 4, 5), total, size * size, c)
     tokens = attend(net, tokens, tokens, heads=4)
     six = net.transpose(net.reshape(tokens, n, rows, columns, size, size, c), 0, 1, 3, 2, 4, 5)
@@ -292,7 +293,7 @@ def rolled(net: Net, x: Value, shift: int) -> Value:
     first = abs(shift)
     for axis in (1, 2):
         dim = x.dims[axis]
-        rest = net.derived(dim, lambda v: v - first)
+        rest = net.derived_dim(dim, lambda v: v - first)
         if shift > 0:
             parts = [net.slice(x, axis, first, 2**63 - 1, rest), net.slice(x, axis, 0, first, first)]
         else:
@@ -305,9 +306,9 @@ def non_local(net: Net, x: Value) -> Value:
     """Attention between all positions of an image."""
     x = down(net, x)
     c = channels(x)
-    if math.prod(max(net.all_of(d)) for d in x.dims[2:]) > 2500:
+    if math.prod(max(net.extents_of(d)) for d in x.dims[2:]) > 2500:
         return x
-    area = net.merged(*x.dims[2:])
+    area = net.merged_dim(*x.dims[2:])
     q, k, v = (net.reshape(conv(net, x, n, 1), x.dims[0], n, area) for n in (8, 8, c))
     scores = net.op("Softmax", net.matmul(net.transpose(q, 0, 2, 1), k), dims=[x.dims[0], area, area], axis=-1)
     mixed = net.matmul(v, net.transpose(scores, 0, 2, 1))
@@ -338,10 +339,10 @@ def gates(net: Net, x: Value) -> Value:
 
 def reflected(net: Net, x: Value) -> Value:
     """A convolution over reflected borders."""
-    if min(net.least(d) for d in x.dims[2:]) < 4:
+    if min(net.min_extent(d) for d in x.dims[2:]) < 4:
         return basic(net, x)
     c = channels(x)
-    wide = [net.derived(d, lambda v: v + 2) for d in x.dims[2:]]
+    wide = [net.derived_dim(d, lambda v: v + 2) for d in x.dims[2:]]
     y = net.op("Pad", x, net.ints(0, 0, 1, 1, 0, 0, 1, 1), dims=[*x.dims[:2], *wide], mode=net.pick("reflect", "edge"))
     return net.op("Conv", y, net.weight(c, c, 3, 3, fan=9 * c), dims=x.dims, kernel_shape=[3, 3])
 

@@ -24,10 +24,10 @@ from peers.engines import onnx_runtime
 from .case import Case, Feeds
 
 # Seconds to measure each engine at one size, and of one visit.
-CAP = 0.5
-VISIT = 0.006
+MAX_SECONDS = 0.5
+VISIT_SECONDS = 0.006
 # Lets the peer's spinning threads go to sleep.
-PAUSE = 0.02
+PAUSE_SECONDS = 0.02
 # The reference implementation is slow; larger inputs get no verdict.
 REFERENCE_ELEMENTS = 200_000
 AGREES = "the reference implementation agrees with {}"
@@ -92,7 +92,7 @@ def timed(call: Call, clock: Clock) -> tuple[list[Any], float]:
 def visit(call: Call, last: float, clock: Clock) -> tuple[float, float]:
     """The best seconds of a short series of calls, and the seconds of all; slow calls are not warmed up."""
     start = clock()
-    if last < VISIT:
+    if last < VISIT_SECONDS:
         call()
     best = float("inf")
     while True:
@@ -100,7 +100,7 @@ def visit(call: Call, last: float, clock: Clock) -> tuple[float, float]:
         call()
         now = clock()
         best = min(best, now - begin)
-        if now - start > VISIT:
+        if now - start > VISIT_SECONDS:
             return best, now - start
 
 
@@ -109,24 +109,24 @@ def interleaved(calls: list[Call], first: list[float], rounds: int, clock: Clock
     best, last, spent = [float("inf")] * len(calls), list(first), [0.0] * len(calls)
     for _ in range(rounds):
         for index, call in enumerate(calls):
-            if spent[index] + last[index] > CAP and best[index] < float("inf"):
+            if spent[index] + last[index] > MAX_SECONDS and best[index] < float("inf"):
                 continue
-            time.sleep(PAUSE)
+            time.sleep(PAUSE_SECONDS)
             last[index], seconds = visit(call, last[index], clock)
             best[index], spent[index] = min(best[index], last[index]), spent[index] + seconds
     return best
 
 
-def flattened(values: list[Any]) -> Iterator[Any]:
+def flatten(values: list[Any]) -> Iterator[Any]:
     """Arrays of results, those of sequences in order."""
     for value in values:
         if isinstance(value, list | tuple):
-            yield from flattened(list(value))
+            yield from flatten(list(value))
         else:
             yield value
 
 
-def differing(a: Any, b: Any, case: Case) -> str | None:
+def output_difference(a: Any, b: Any, case: Case) -> str | None:
     """How an output differs from the expected one."""
     if a is None or b is None:
         return None if a is b else "one engine returns no value"
@@ -144,21 +144,21 @@ def differing(a: Any, b: Any, case: Case) -> str | None:
     finite = np.isfinite(y) & np.isfinite(x)
     if not finite.any():
         return None
-    off = np.abs(x - y)[finite]
-    error = float(off.max() / max(1.0, np.abs(y[finite]).max()))
+    absolute_errors = np.abs(x - y)[finite]
+    error = float(absolute_errors.max() / max(1.0, np.abs(y[finite]).max()))
     return f"relative error {error:.1e} in an output of {list(a.shape)}" if error > case.error else None
 
 
 def difference(ours: list[Any], theirs: list[Any], case: Case) -> str | None:
     """The first difference of all outputs."""
-    a, b = list(flattened(ours)), list(flattened(theirs))
+    a, b = list(flatten(ours)), list(flatten(theirs))
     if len(a) != len(b):
         return f"{len(a)} outputs, expected {len(b)}"
-    found = ((i, differing(x, y, case)) for i, (x, y) in enumerate(zip(a, b, strict=True)))
-    return next((f"output {i}: {text}" for i, text in found if text), None)
+    differences = ((i, output_difference(x, y, case)) for i, (x, y) in enumerate(zip(a, b, strict=True)))
+    return next((f"output {i}: {text}" for i, text in differences if text), None)
 
 
-def verdict(model: onnx.ModelProto, feeds: Feeds, ours: list[Any], theirs: list[Any], case: Case) -> str:
+def reference_agreement(model: onnx.ModelProto, feeds: Feeds, ours: list[Any], theirs: list[Any], case: Case) -> str:
     """Which engine agrees with ONNX's reference implementation."""
     from onnx.reference import ReferenceEvaluator
 
@@ -175,22 +175,22 @@ def verdict(model: onnx.ModelProto, feeds: Feeds, ours: list[Any], theirs: list[
 def breakdown(model: pliant.Model, arguments: list[Any]) -> list[str]:
     """The functions that take most of Pliant's time in the fastest of some runs, from the VM's instrument."""
     machine = pliant.relax.VirtualMachine(model)
-    own = set(model.function_names)
+    graph_functions = set(model.function_names)
     runs: list[dict[str, list[float]]] = []
-    opened: list[float] = []
+    start_times: list[float] = []
 
-    def note(_func: Any, name: str, before: bool, *_: Any) -> None:
-        if name in own:
+    def record(_func: Any, name: str, before: bool, *_: Any) -> None:
+        if name in graph_functions:
             return
         now = time.perf_counter()
         if before:
-            opened.append(time.perf_counter())
-        elif opened:
-            runs[-1][name].append(now - opened.pop())
+            start_times.append(time.perf_counter())
+        elif start_times:
+            runs[-1][name].append(now - start_times.pop())
 
     machine["main"](*arguments)
-    machine.set_instrument(note)
-    end = time.perf_counter() + CAP
+    machine.set_instrument(record)
+    end = time.perf_counter() + MAX_SECONDS
     while not runs or (len(runs) < 3 and time.perf_counter() < end):
         runs.append(defaultdict(list))
         machine["main"](*arguments)
@@ -214,41 +214,41 @@ def explanation(model: pliant.Model) -> list[str]:
 
 def save(folder: str, case: Case, model: onnx.ModelProto, index: int, feeds: Feeds, outcome: Outcome) -> str:
     """Writes the model and the inputs of a reported size."""
-    place = Path(folder) / re.sub(r"[^A-Za-z0-9.=]+", "-", case.name).strip("-")
-    place.mkdir(parents=True, exist_ok=True)
-    if not (place / "model.onnx").exists():
-        onnx.save(model, place / "model.onnx")
-    np.savez(place / f"inputs{index}.npz", **feeds)
-    outcome.saved = str(place)
-    (place / f"outcome{index}.json").write_text(json.dumps(outcome.as_json(), indent=1))
-    return str(place)
+    target = Path(folder) / re.sub(r"[^A-Za-z0-9.=]+", "-", case.name).strip("-")
+    target.mkdir(parents=True, exist_ok=True)
+    if not (target / "model.onnx").exists():
+        onnx.save(model, target / "model.onnx")
+    np.savez(target / f"inputs{index}.npz", **feeds)
+    outcome.saved = str(target)
+    (target / f"outcome{index}.json").write_text(json.dumps(outcome.as_json(), indent=1))
+    return str(target)
 
 
 class Runner:
     """A case under measurement; `tell` receives the stage and each outcome."""
 
-    def __init__(self, case: Case, settings: Settings, tell: Callable[[str, Any], None]) -> None:
-        self.case, self.settings, self.tell = case, settings, tell
+    def __init__(self, case: Case, settings: Settings, send: Callable[[str, Any], None]) -> None:
+        self.case, self.settings, self.send = case, settings, send
         # The reference implementation disagreed with the peer at a smaller size.
         self.peer_wrong = False
 
     def run(self) -> None:
         """Runs all sizes; a case that ONNX Runtime does not support is skipped."""
-        self.tell("stage", "making the model")
+        self.send("stage", "making the model")
         try:
             self.model = self.case.model()
         except (OSError, RuntimeError) as e:
             # Weights that are not installed.
-            return self.tell("outcome", Outcome(self.case.name, status=SKIPPED, message=shortened(e)))
+            return self.send("outcome", Outcome(self.case.name, status=SKIPPED, message=one_line(e)))
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.onnx"
             onnx.save(self.model, path)
-            self.tell("stage", "loading into ONNX Runtime")
+            self.send("stage", "loading into ONNX Runtime")
             try:
                 peer = onnx_runtime(path, self.settings.threads)
             except Exception as e:  # noqa: BLE001
-                return self.tell("outcome", Outcome(self.case.name, status=SKIPPED, message=f"ONNX Runtime: {shortened(e)}"))
-            self.tell("stage", "compiling in Pliant")
+                return self.send("outcome", Outcome(self.case.name, status=SKIPPED, message=f"ONNX Runtime: {one_line(e)}"))
+            self.send("stage", "compiling in Pliant")
             start = time.perf_counter()
             compiled: pliant.Model | Exception
             try:
@@ -266,17 +266,17 @@ class Runner:
                     outcome.status in FAILURES or (outcome.pliant and outcome.ratio < self.settings.below)
                 ):
                     save(self.settings.save, self.case, self.model, index, feeds, outcome)
-                self.tell("outcome", outcome)
+                self.send("outcome", outcome)
 
     def measure(self, compiled: pliant.Model | Exception, peer: Call, feeds: Feeds, outcome: Outcome) -> None:
         """Fills in the outcome of one size."""
-        self.tell("stage", f"running in ONNX Runtime at {outcome.sizes}")
+        self.send("stage", f"running in ONNX Runtime at {outcome.sizes}")
         try:
             theirs, peer_first = timed(peer, self.settings.clock)
         except Exception as e:  # noqa: BLE001
-            outcome.status, outcome.message = SKIPPED, f"ONNX Runtime: {shortened(e)}"
+            outcome.status, outcome.message = SKIPPED, f"ONNX Runtime: {one_line(e)}"
             return
-        self.tell("stage", f"running in Pliant at {outcome.sizes}")
+        self.send("stage", f"running in Pliant at {outcome.sizes}")
         try:
             if isinstance(compiled, Exception):
                 raise compiled
@@ -284,13 +284,13 @@ class Runner:
             call: Call = lambda: model.run(None, feeds)
             ours, first = timed(call, self.settings.clock)
         except Exception as e:  # noqa: BLE001
-            outcome.status, outcome.message = ERROR, f"{type(e).__name__}: {shortened(e)}"
+            outcome.status, outcome.message = ERROR, f"{type(e).__name__}: {one_line(e)}"
             return
         text = difference(ours, theirs, self.case)
         if text:
-            judged = verdict(self.model, feeds, ours, theirs, self.case)
-            self.peer_wrong |= judged == AGREES.format("Pliant")
-            outcome.status, outcome.message = PEER_WRONG if self.peer_wrong else WRONG, f"{text}; {judged}"
+            agreement = reference_agreement(self.model, feeds, ours, theirs, self.case)
+            self.peer_wrong |= agreement == AGREES.format("Pliant")
+            outcome.status, outcome.message = PEER_WRONG if self.peer_wrong else WRONG, f"{text}; {agreement}"
         outcome.peer, outcome.pliant = self.times([peer, call], [peer_first, first])
         if outcome.ratio < self.settings.below:
             outcome.breakdown = breakdown(model, [feeds[i.name] for i in self.model.graph.input])
@@ -303,7 +303,7 @@ class Runner:
         return best
 
 
-def shortened(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """The text of an error in one line."""
     text = " ".join(str(error).split())
     return text if len(text) < 400 else text[:400] + "..."

@@ -56,7 +56,7 @@ def applied(net: Net, x: Value, module: Any, count: int) -> Value:
 def flattened(net: Net, x: Value) -> Value:
     """An image as a sequence of its positions, of 32 features."""
     x = images.conv(net, images.down(net, x), 32, 1)
-    rows = net.reshape(x, x.dims[0], 32, net.merged(*x.dims[2:]))
+    rows = net.reshape(x, x.dims[0], 32, net.merged_dim(*x.dims[2:]))
     return net.transpose(rows, 0, 2, 1)
 
 
@@ -102,13 +102,13 @@ def case(seed: int, index: int) -> Case:
         return make_model(net.nodes, inputs, [o.name for o in outputs], net.constants, 20)
 
     def feeds(at: Sizes) -> Feeds:
-        made: Feeds = {}
+        generated: Feeds = {}
         for name, x in net.inputs.items():
             rand, shape = rng(seed, index, name, sorted(at.items())), tuple(at[d] if isinstance(d, str) else d for d in x.dims)
             if x.dtype == "int64":
-                made[name] = padded(rand, shape) if "mask" in name else rand.integers(0, 100, shape)
+                generated[name] = padded(rand, shape) if "mask" in name else rand.integers(0, 100, shape)
             else:
-                made[name] = rand.standard_normal(shape, np.float32)
-        return made
+                generated[name] = rand.standard_normal(shape, np.float32)
+        return generated
 
     return Case(f"random {seed}:{index} {'+'.join(net.used)}", model, feeds, sizes, error=1e-3)

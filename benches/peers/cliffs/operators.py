@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from onnx import NodeProto
 
 from . import elementwise, linear, movement, quantized, rare, reductions, vision
-from .case import Case, One
+from .case import Case, OperatorCase
 
 TABLES = (elementwise, reductions, movement, linear, vision, quantized, rare)
 
 
-def rows() -> Iterator[One]:
+def rows() -> Iterator[OperatorCase]:
     """The rows of all tables."""
     for table in TABLES:
         yield from table.rows()
@@ -40,7 +40,7 @@ def missing() -> list[str]:
     return sorted(set(operators()) - used)
 
 
-def nodes_of(row: One) -> Iterator[NodeProto]:
+def nodes_of(row: OperatorCase) -> Iterator[NodeProto]:
     """Its nodes, those of subgraphs included."""
     pending = list(row.model().graph.node)
     while pending:

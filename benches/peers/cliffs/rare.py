@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from .case import FLOAT, MICROSOFT, One, branch, grid, ints, made, normal
+from .case import FLOAT, MICROSOFT, OperatorCase, branch, grid, ints, generated, normal
 from .elementwise import PLANE
 from .reductions import shuffled
 
 
-def quantised() -> Iterator[One]:
+def quantised() -> Iterator[OperatorCase]:
     """Quantisation in the com.microsoft domain."""
     constants = {"s": np.float32(0.03), "z": np.uint8(120)}
-    yield One("QuantizeLinear", {"x": normal("n c")}, PLANE, constants, domain=MICROSOFT, step=1)
-    yield One("DequantizeLinear", {"x": ints("n c", 0, 255, "uint8")}, PLANE, constants, domain=MICROSOFT)
+    yield OperatorCase("QuantizeLinear", {"x": normal("n c")}, PLANE, constants, domain=MICROSOFT, step=1)
+    yield OperatorCase("DequantizeLinear", {"x": ints("n c", 0, 255, "uint8")}, PLANE, constants, domain=MICROSOFT)
 
 
-def optionals() -> Iterator[One]:
+def optionals() -> Iterator[OperatorCase]:
     """Optionals and maps over sequences."""
     nodes = [helper.make_node("Optional", ["x"], ["o"]), helper.make_node("OptionalGetElement", ["o"], ["y"])]
-    yield One("Optional", {"x": normal("n c")}, PLANE, nodes=nodes, variant="and get")
+    yield OperatorCase("Optional", {"x": normal("n c")}, PLANE, nodes=nodes, variant="and get")
     value = helper.make_tensor_value_info("e", FLOAT, None)
     body = branch("body", [helper.make_node("Exp", ["e"], ["f"])], {"f": FLOAT}, [value])
     mapped = [
@@ -32,10 +32,10 @@ def optionals() -> Iterator[One]:
         helper.make_node("ConcatFromSequence", ["r"], ["y"], axis=0),
     ]
     sizes = grid(n=[1, 16, 64], c=[8, 256, 2048])
-    yield One("SequenceMap", {"x": normal("4*n c")}, sizes, {"k": np.int64(4)}, nodes=mapped)
+    yield OperatorCase("SequenceMap", {"x": normal("4*n c")}, sizes, {"k": np.int64(4)}, nodes=mapped)
 
 
-def texts() -> Iterator[One]:
+def texts() -> Iterator[OperatorCase]:
     """N-grams of integers."""
     attrs: dict[str, Any] = {
         "mode": "TF",
@@ -46,19 +46,19 @@ def texts() -> Iterator[One]:
         "ngram_indexes": list(range(8)),
         "pool_int64s": [1, 2, 3, 4, 1, 2, 2, 3, 3, 4, 4, 1],
     }
-    yield One("TfIdfVectorizer", {"x": ints("n c", 0, 6)}, grid(n=[1, 16, 256], c=[8, 256, 2048]), attrs=attrs)
+    yield OperatorCase("TfIdfVectorizer", {"x": ints("n c", 0, 6)}, grid(n=[1, 16, 256], c=[8, 256, 2048]), attrs=attrs)
 
 
-def rows() -> Iterator[One]:
+def rows() -> Iterator[OperatorCase]:
     """All rows of this module."""
     yield from quantised()
     yield from optionals()
     yield from texts()
-    flat = {"x": normal("n c"), "i": made("n 1", lambda r, s: shuffled(r, s) * 0, "int64"), "u": normal("n 1")}
-    yield One("Scatter", flat, PLANE, attrs={"axis": 1}, opset=9)
+    flat = {"x": normal("n c"), "i": generated("n 1", lambda r, s: shuffled(r, s) * 0, "int64"), "u": normal("n 1")}
+    yield OperatorCase("Scatter", flat, PLANE, attrs={"axis": 1}, opset=9)
     heads = {"q": normal("b 8 s 64"), "k": normal("b 8 s 64")}
     sizes = grid(b=[1, 1, 2], s=[4, 64, 512])
-    yield One("TransposeMatMul", heads, sizes, attrs={"transB": 1}, domain=MICROSOFT, error=1e-3)
-    yield One("BitCast", {"x": normal("n c")}, PLANE, attrs={"to": TensorProto.INT32}, opset=26)
+    yield OperatorCase("TransposeMatMul", heads, sizes, attrs={"transB": 1}, domain=MICROSOFT, error=1e-3)
+    yield OperatorCase("BitCast", {"x": normal("n c")}, PLANE, attrs={"to": TensorProto.INT32}, opset=26)
     gate = {"x": normal("n c"), "g": normal("n c")}
-    yield One("SwiGLU", gate, PLANE, opset=28)
+    yield OperatorCase("SwiGLU", gate, PLANE, opset=28)

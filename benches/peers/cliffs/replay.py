@@ -13,16 +13,16 @@ from .case import Case, Feeds, Sizes
 
 def case(folder: str) -> Case:
     """The model of a folder at the sizes whose inputs exist."""
-    place = Path(folder)
-    indices = sorted(int(path.stem.removeprefix("inputs")) for path in place.glob("inputs*.npz"))
-    outcomes = [json.loads((place / f"outcome{i}.json").read_text()) for i in indices]
+    source = Path(folder)
+    indices = sorted(int(path.stem.removeprefix("inputs")) for path in source.glob("inputs*.npz"))
+    outcomes = [json.loads((source / f"outcome{i}.json").read_text()) for i in indices]
     sizes: list[Sizes] = [outcome["sizes"] for outcome in outcomes]
 
-    def feeds(at: Sizes) -> Feeds:
-        with np.load(place / f"inputs{indices[sizes.index(at)]}.npz") as data:
+    def feeds(requested: Sizes) -> Feeds:
+        with np.load(source / f"inputs{indices[sizes.index(requested)]}.npz") as data:
             return dict(data)
 
     first = outcomes[0]
     return Case(
-        first["case"], lambda: onnx.load(place / "model.onnx"), feeds, sizes, first.get("error", 1e-3), first.get("step", 1)
+        first["case"], lambda: onnx.load(source / "model.onnx"), feeds, sizes, first.get("error", 1e-3), first.get("step", 1)
     )

@@ -23,7 +23,7 @@ def linear(net: Net, x: Value, out: int, bias: bool = True) -> Value:
     """A dense layer: MatMul and Add, or Gemm over flattened rows."""
     d = width(x)
     if len(x.dims) == 3 and net.chance(0.25):
-        rows = net.reshape(x, net.merged(x.dims[0], x.dims[1]), d)
+        rows = net.reshape(x, net.merged_dim(x.dims[0], x.dims[1]), d)
         y = net.op("Gemm", rows, net.weight(out, d, fan=d), net.weight(out, fan=9), dims=[rows.dims[0], out], transB=1)
         return net.reshape(y, x.dims[0], x.dims[1], out)
     y = net.matmul(x, net.weight(d, out))
@@ -182,10 +182,10 @@ def temporal(net: Net, x: Value) -> Value:
     y = net.transpose(x, 0, 2, 1)
     attrs: dict[str, Any] = {"kernel_shape": [k], "dilations": [dilation]}
     if net.chance(0.5):
-        y = net.op("Pad", y, net.ints(0, 0, pad, 0, 0, 0), dims=[*y.dims[:2], net.derived(y.dims[2], lambda v: v + pad)])
+        y = net.op("Pad", y, net.ints(0, 0, pad, 0, 0, 0), dims=[*y.dims[:2], net.derived_dim(y.dims[2], lambda v: v + pad)])
         y = net.op("Conv", y, net.weight(d, d, k, fan=d * k), dims=[*y.dims[:2], x.dims[1]], **attrs)
     else:
-        long = net.derived(y.dims[2], lambda v: v + pad)
+        long = net.derived_dim(y.dims[2], lambda v: v + pad)
         y = net.op("Conv", y, net.weight(d, d, k, fan=d * k), dims=[*y.dims[:2], long], pads=[pad, pad], **attrs)
         y = net.slice(y, 2, 0, -pad, x.dims[1])
     return net.binary("Add", x, net.activation(net.transpose(y, 0, 2, 1)))
@@ -214,14 +214,14 @@ def chunked(net: Net, x: Value) -> Value:
     """Attention within chunks: padded to a multiple, reshaped, back, and cut."""
     b, s, d = x.dims
     size = net.pick(8, 16)
-    chunks = net.derived(s, lambda v: -(-v // size))
+    chunks = net.derived_dim(s, lambda v: -(-v // size))
     m = net.ints(size)
     count = net.binary("Div", net.binary("Add", net.size_of(s), net.ints(size - 1)), m)
     missing = net.binary("Sub", net.binary("Mul", count, m), net.size_of(s))
     zero = net.ints(0)
     pads = net.op("Concat", *[zero] * 4, missing, zero, dims=[6], dtype="int64", axis=0)
-    padded = net.op("Pad", x, pads, dims=[b, net.derived(s, lambda v: -(-v // size) * size), d])
-    tokens = net.reshape(padded, net.merged(b, chunks), size, d)
+    padded = net.op("Pad", x, pads, dims=[b, net.derived_dim(s, lambda v: -(-v // size) * size), d])
+    tokens = net.reshape(padded, net.merged_dim(b, chunks), size, d)
     tokens = attend(net, tokens, tokens, net.pick(2, 4), plain=True)
     y = net.reshape(tokens, *padded.dims)
     return net.binary("Add", x, net.slice(y, 1, 0, net.size_of(s), s))
@@ -249,7 +249,7 @@ def shifted(net: Net, x: Value) -> Value:
         before = net.op("Pad", x, net.ints(0, 1, 0, 0, -1, 0), dims=x.dims)
     else:
         first = net.op("ConstantOfShape", net.sizes(b, 1, d), dims=[b, 1, d])
-        cut = net.slice(x, 1, 0, -1, net.derived(s, lambda v: v - 1))
+        cut = net.slice(x, 1, 0, -1, net.derived_dim(s, lambda v: v - 1))
         before = net.concat([first, cut], 1, s)
     mix = net.constant(net.rand.random(width(x), np.float32))
     return net.binary("Add", net.binary("Mul", x, mix), net.binary("Mul", before, net.binary("Sub", net.number(1), mix)))
@@ -276,24 +276,24 @@ def token(net: Net, x: Value) -> Value:
     """Puts a learnt token before the sequence."""
     b, s, d = x.dims
     wide = net.op("Expand", net.weight(1, 1, width(x), fan=1), net.sizes(b, 1, d), dims=[b, 1, d])
-    return net.concat([wide, x], 1, net.derived(s, lambda v: v + 1))
+    return net.concat([wide, x], 1, net.derived_dim(s, lambda v: v + 1))
 
 
 def strided(net: Net, x: Value) -> Value:
     """Halves the length by a strided convolution, or by stacking pairs of frames."""
     b, s, d = x.dims
-    if net.least(s) < 6:
+    if net.min_extent(s) < 6:
         return feed_forward(net, x)
     if net.chance(0.6):
         y = net.transpose(x, 0, 2, 1)
-        half = net.derived(s, lambda v: (v - 1) // 2 + 1)
+        half = net.derived_dim(s, lambda v: (v - 1) // 2 + 1)
         attrs: dict[str, Any] = {"kernel_shape": [3], "strides": [2], "pads": [1, 1]}
         y = net.op("Conv", y, net.weight(width(x), width(x), 3, fan=3 * width(x)), dims=[b, d, half], **attrs)
         return net.transpose(net.activation(y), 0, 2, 1)
     count = net.binary("Div", net.size_of(s), net.ints(2))
-    pairs = net.derived(s, lambda v: v // 2)
+    pairs = net.derived_dim(s, lambda v: v // 2)
     end = net.binary("Mul", count, net.ints(2))
-    cut = net.slice(x, 1, 0, end, net.derived(s, lambda v: v // 2 * 2))
+    cut = net.slice(x, 1, 0, end, net.derived_dim(s, lambda v: v // 2 * 2))
     target = net.op("Concat", net.size_of(b), count, net.ints(2 * width(x)), dims=[3], dtype="int64", axis=0)
     return linear(net, net.op("Reshape", cut, target, dims=[b, pairs, 2 * width(x)]), width(x))
 

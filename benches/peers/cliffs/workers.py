@@ -11,20 +11,20 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from . import networks, operators, replay, whole
+from . import networks, operators, replay, zoo_models
 from .case import Case
 from .measure import CRASH, ERROR, HANG, SKIPPED, Outcome, Runner, Settings
 
 # A case by its kind and name; the worker builds it, so that no model crosses the pipe.
 Request = tuple[str, str]
 # Cases after which a worker is replaced, which bounds the memory it keeps.
-PER_WORKER = 150
+MAX_CASES_PER_WORKER = 150
 
 
-def case_of(kind: str, name: str, cache: dict[str, Case]) -> Case:
+def build_case(kind: str, name: str, cache: dict[str, Case]) -> Case:
     """The case of a request."""
     if kind == "zoo":
-        return whole.case(name)
+        return zoo_models.case(name)
     if kind == "replay":
         return replay.case(name)
     if kind == "random":
@@ -41,7 +41,7 @@ def serve(pipe: Connection, settings: Settings) -> None:
     while (request := pipe.recv()) is not None:
         try:
             kind, name = request
-            Runner(case_of(kind, name, cache), settings, lambda event, value: pipe.send((event, value))).run()
+            Runner(build_case(kind, name, cache), settings, lambda event, value: pipe.send((event, value))).run()
         except Exception:  # noqa: BLE001
             pipe.send(("outcome", Outcome(request[1], status=ERROR, message=f"in this script: {traceback.format_exc()}")))
         pipe.send(("done", None))
@@ -81,17 +81,17 @@ class Worker:
             self.pipe.close()
             self.process = None
 
-    def answers(self) -> bool:
+    def wait_for_message(self) -> bool:
         """Waits for a message. The limit is CPU time, since the machine may be busy, and ten times as much elapsed time."""
-        start, spent = time.monotonic(), cpu_seconds(self.process.pid)
+        start, cpu_at_start = time.monotonic(), cpu_seconds(self.process.pid)
         while not self.pipe.poll(0.5):
-            if cpu_seconds(self.process.pid) - spent > self.timeout or time.monotonic() - start > 10 * self.timeout:
+            if cpu_seconds(self.process.pid) - cpu_at_start > self.timeout or time.monotonic() - start > 10 * self.timeout:
                 return False
         return True
 
     def run(self, request: Request) -> Iterator[Outcome]:
         """The outcomes of a case, as they come."""
-        if self.served >= PER_WORKER:
+        if self.served >= MAX_CASES_PER_WORKER:
             self.stop()
         if self.process is None:
             self.start()
@@ -99,7 +99,7 @@ class Worker:
         self.pipe.send(request)
         stage = "starting"
         while True:
-            if not self.answers():
+            if not self.wait_for_message():
                 self.stop()
                 yield Outcome(request[1], status=HANG, message=f"no answer within {self.timeout:.0f} s while {stage}")
                 return

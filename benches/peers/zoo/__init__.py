@@ -46,12 +46,12 @@ def tensors(graph: onnx.GraphProto) -> Iterator[TensorProto]:
         yield from (a.t for a in node.attribute if a.type == onnx.AttributeProto.TENSOR)
 
 
-def left_out(tensor: TensorProto) -> str | None:
+def removed_key(tensor: TensorProto) -> str | None:
     """The key in `zoo.json` of a removed tensor, None for any other."""
     if tensor.data_location != TensorProto.EXTERNAL:
         return None
-    where = {e.key: e.value for e in tensor.external_data}
-    return where["key"] if where.get("location") == LOCATION else None
+    location = {e.key: e.value for e in tensor.external_data}
+    return location["key"] if location.get("location") == LOCATION else None
 
 
 @cache
@@ -67,7 +67,7 @@ def checkpoint(package: str, path: str) -> tuple[Path, int, dict[str, Any]]:
         return file, 8 + length, json.loads(f.read(length))
 
 
-def trained(spec: Spec) -> np.ndarray:
+def checkpoint_tensor(spec: Spec) -> np.ndarray:
     """A tensor of a checkpoint, with its dims in the order that the graph expects."""
     file, base, head = checkpoint(spec["package"], spec["path"])
     entry = head[spec["tensor"]]
@@ -89,7 +89,7 @@ def weight(model: str, key: str, shape: Shape) -> np.ndarray:
             with np.load(GRAPHS / f"{model}.npz") as data:
                 return np.asarray(data[spec["entry"]])
         case "safetensors":
-            return trained(spec)
+            return checkpoint_tensor(spec)
         case other:
             raise ValueError(f"{key}: no way to make a weight is called {other!r}")
 
@@ -98,7 +98,7 @@ def load(model: str) -> onnx.ModelProto:
     """A model with its weights."""
     proto = onnx.load(GRAPHS / f"{model}.onnx", load_external_data=False)
     for tensor in tensors(proto.graph):
-        key = left_out(tensor)
+        key = removed_key(tensor)
         if key is None:
             continue
         x = weight(model, key, tuple(tensor.dims))
@@ -120,13 +120,13 @@ def cases(model: str) -> Iterator[tuple[Case, Feeds]]:
 
 def folder(model: str, parent: Path) -> Path:
     """A folder with the model and the inputs of its cases, created if it does not exist."""
-    place = parent / model
+    target = parent / model
     # Empty, and written last.
-    made = place / "made"
-    if not made.exists():
-        place.mkdir(parents=True, exist_ok=True)
-        onnx.save(load(model), place / f"{model}.onnx")
+    complete = target / "made"
+    if not complete.exists():
+        target.mkdir(parents=True, exist_ok=True)
+        onnx.save(load(model), target / f"{model}.onnx")
         for index, (_, feeds) in enumerate(cases(model)):
-            np.savez(place / f"case{index}.npz", **feeds)  # type: ignore[arg-type]
-        made.touch()
-    return place
+            np.savez(target / f"case{index}.npz", **feeds)  # type: ignore[arg-type]
+        complete.touch()
+    return target

@@ -54,7 +54,7 @@ def padding(rand: Rand, shape: Shape) -> np.ndarray:
     return mask
 
 
-def make_input(spec: Spec, sizes: Case, rand: Rand, made: Feeds) -> np.ndarray:
+def make_input(spec: Spec, sizes: Case, rand: Rand, earlier_inputs: Feeds) -> np.ndarray:
     """An input as its `gen` states; `made` has the inputs before it, one of which may be the mask
     of tokens."""
     shape = tuple(sizes.get(size, size) for size in spec["shape"])
@@ -64,7 +64,7 @@ def make_input(spec: Spec, sizes: Case, rand: Rand, made: Feeds) -> np.ndarray:
         case "ints":
             x = rand.ints(shape, spec["lo"], spec["hi"])
         case "tokens":  # 0 where the mask is
-            x = np.where(made[spec["mask"]] != 0, rand.ints(shape, spec["lo"], spec["hi"]), 0)
+            x = np.where(earlier_inputs[spec["mask"]] != 0, rand.ints(shape, spec["lo"], spec["hi"]), 0)
         case "mask":
             x = padding(rand, shape)
         case "const":
@@ -76,9 +76,9 @@ def make_input(spec: Spec, sizes: Case, rand: Rand, made: Feeds) -> np.ndarray:
 
 def make_inputs(model: str, specs: list[Spec], case: Case) -> Feeds:
     """All inputs of a case, in the model's order."""
-    made: Feeds = {}
+    inputs: Feeds = {}
     # Masks before their tokens.
     for spec in sorted(specs, key=lambda s: "mask" in s):
         rand = Rand("input", model, json.dumps(case, sort_keys=True), spec["name"])
-        made[spec["name"]] = make_input(spec, case, rand, made)
-    return {spec["name"]: made[spec["name"]] for spec in specs}
+        inputs[spec["name"]] = make_input(spec, case, rand, inputs)
+    return {spec["name"]: inputs[spec["name"]] for spec in specs}

@@ -16,33 +16,33 @@ from .case import Case, Feeds, Sizes
 
 
 @cache
-def module(folder: str) -> ModuleType:
+def zoo_module(folder: str) -> ModuleType:
     """The zoo of a folder; `peers.zoo` without one."""
     if not folder:
         return zoo
     spec = importlib.util.spec_from_file_location("zoo_of_a_folder", Path(folder) / "zoo.py")
     if spec is None or spec.loader is None:
         raise SystemExit(f"{folder} has no zoo.py")
-    other = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(other)
-    return other
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
 
 
 def names(folder: str) -> list[str]:
     """The models whose graphs exist, as `folder#model`."""
-    other = module(folder)
-    return [f"{folder}#{name}" for name in other.names() if (Path(other.GRAPHS) / f"{name}.onnx").exists()]
+    models = zoo_module(folder)
+    return [f"{folder}#{name}" for name in models.names() if (Path(models.GRAPHS) / f"{name}.onnx").exists()]
 
 
 def case(name: str) -> Case:
     """A model at its smallest and its largest case without empty inputs."""
     folder, model = name.rsplit("#", 1)
-    other = module(folder)
-    pairs: list[tuple[Sizes, Feeds]] = [(c, f) for c, f in other.cases(model) if all(np.size(x) for x in f.values())]
-    pairs.sort(key=lambda pair: sum(math.prod(np.shape(x)) for x in pair[1].values()))
-    chosen = [pairs[0], pairs[-1]] if len(pairs) > 1 else pairs
+    models = zoo_module(folder)
+    cases: list[tuple[Sizes, Feeds]] = [(c, f) for c, f in models.cases(model) if all(np.size(x) for x in f.values())]
+    cases.sort(key=lambda pair: sum(math.prod(np.shape(x)) for x in pair[1].values()))
+    selected = [cases[0], cases[-1]] if len(cases) > 1 else cases
 
     def feeds(sizes: Sizes) -> Feeds:
-        return next(f for c, f in chosen if c == sizes)
+        return next(f for c, f in selected if c == sizes)
 
-    return Case(model, partial(other.load, model), feeds, [c for c, _ in chosen], error=1e-3, step=1)
+    return Case(model, partial(models.load, model), feeds, [c for c, _ in selected], error=1e-3, step=1)
