@@ -12,7 +12,7 @@ fn successor(args: &[Value]) -> Result<Value, VmError> {
     let value = args.first().and_then(Value::as_int);
     value
         .map(|v| Value::Int(v.wrapping_add(1)))
-        .ok_or_else(|| VmError::type_error("an integer, please"))
+        .ok_or_else(|| VmError::type_error("expected an integer"))
 }
 
 fn straight_line() -> VirtualMachine {
@@ -33,8 +33,8 @@ fn straight_line() -> VirtualMachine {
 }
 
 /// Builds a program with these functions:
-/// - `written_out(n)`: `while i < n: i = i + 1`, as compiled from `R.while_loop`;
-/// - `main(n)`: the same loop, where the condition and the body are functions that have other callers, too;
+/// - `inlined(n)`: `while i < n: i = i + 1`, as compiled from `R.while_loop`;
+/// - `main(n)`: the same loop, where the condition and the body are functions with other callers;
 /// - `tail(i, n)`: the same loop as tail recursion;
 /// - `closures(n)`: makes a closure and calls it, n times;
 /// - `calls(n)`: makes a closure once and calls it n times;
@@ -74,7 +74,7 @@ fn loops() -> VirtualMachine {
     b.patch(over, here);
     b.emit_ret(Reg(0));
     b.end_function();
-    b.begin_function("written_out", vec![Param::new("n")], "");
+    b.begin_function("inlined", vec![Param::new("n")], "");
     b.emit_call("vm.builtin.copy", &[zero], Reg(1));
     let start = b.here();
     b.emit_call("vm.builtin.compute_prim_value", &[one, zero, one, b.r(1), minus, b.r(0)], Reg(2));
@@ -147,28 +147,29 @@ fn only_calls(b: &mut ExecBuilder) {
 }
 
 fn control_flow(c: &mut Criterion) {
-    const TURNS: i64 = 100_000;
+    const ITERATIONS: i64 = 100_000;
     let vm = loops();
     let mut group = c.benchmark_group("control flow");
-    group.throughput(Throughput::Elements(TURNS as u64));
+    group.throughput(Throughput::Elements(ITERATIONS as u64));
     let run = |name: &str, args: &[Value]| vm.invoke(name, args).expect("the program runs");
-    let n = Value::Int(TURNS);
+    let n = Value::Int(ITERATIONS);
     let one = std::slice::from_ref(&n);
-    group.bench_function("turn of a loop", |b| b.iter(|| run("written_out", one)));
-    group.bench_function("turn of a loop of shared functions", |b| b.iter(|| run("main", one)));
+    group.bench_function("iteration of a loop", |b| b.iter(|| run("inlined", one)));
+    group
+        .bench_function("iteration of a loop of shared functions", |b| b.iter(|| run("main", one)));
     let args = [Value::Int(0), n.clone()];
-    group.bench_function("turn of a tail recursion", |b| b.iter(|| run("tail", &args)));
+    group.bench_function("iteration of a tail recursion", |b| b.iter(|| run("tail", &args)));
     let n = std::slice::from_ref(&n);
-    group.bench_function("closure made and called", |b| b.iter(|| run("closures", n)));
-    group.bench_function("closure called", |b| b.iter(|| run("calls", n)));
+    group.bench_function("closure creation and call", |b| b.iter(|| run("closures", n)));
+    group.bench_function("closure call", |b| b.iter(|| run("calls", n)));
     group.throughput(Throughput::Elements(u64::from(CALLS)));
     group.bench_function("call of a closure alone", |b| b.iter(|| run("only_closures", n)));
     group.bench_function("call of a function alone", |b| b.iter(|| run("only_functions", n)));
     // Deeper than any stack: tail calls reuse the frame.
-    const MANY: i64 = 10_000_000;
-    group.throughput(Throughput::Elements(MANY as u64)).sample_size(10);
-    let args = [Value::Int(0), Value::Int(MANY)];
-    group.bench_function("ten million turns of a tail recursion", |b| {
+    const RECURSION_DEPTH: i64 = 10_000_000;
+    group.throughput(Throughput::Elements(RECURSION_DEPTH as u64)).sample_size(10);
+    let args = [Value::Int(0), Value::Int(RECURSION_DEPTH)];
+    group.bench_function("ten million iterations of a tail recursion", |b| {
         b.iter(|| run("tail", &args));
     });
     group.finish();

@@ -12,7 +12,7 @@ fn successor(args: &[Value]) -> Result<Value, VmError> {
     let value = args.first().and_then(Value::as_int);
     value
         .map(|v| Value::Int(v.wrapping_add(1)))
-        .ok_or_else(|| VmError::type_error("an integer, please"))
+        .ok_or_else(|| VmError::type_error("expected an integer"))
 }
 
 /// Builds a program whose `main` calls `callee` on its own result [`CALLS`] times. `f` returns its argument.
@@ -32,7 +32,7 @@ fn straight_line(callee: &str) -> ExecBuilder {
     b
 }
 
-fn machine(b: ExecBuilder, bytecode: bool) -> VirtualMachine {
+fn new_vm(b: ExecBuilder, bytecode: bool) -> VirtualMachine {
     let program = CompiledModule::from_executable(b.get().expect("the program is valid"));
     let functions = [("successor".to_string(), Arc::new(successor) as _)].into_iter().collect();
     program
@@ -47,7 +47,7 @@ fn native(c: &mut Criterion) {
         [("builtin", "vm.builtin.copy"), ("packed function", "successor"), ("function", "f")]
     {
         for (mode, bytecode) in [("native", false), ("bytecode", true)] {
-            let vm = machine(straight_line(callee), bytecode);
+            let vm = new_vm(straight_line(callee), bytecode);
             group.bench_function(format!("call of a {what}, {mode}"), |b| {
                 b.iter(|| vm.invoke("main", &[Value::Int(0)]).expect("the program runs"));
             });

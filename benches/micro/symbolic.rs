@@ -6,8 +6,8 @@ use pliant_sym::{Analyzer, Facts, Sym, SymArena};
 /// `(h + 2 * pad - kernel) // stride + 1`
 fn conv(arena: &mut SymArena, size: Sym, kernel: i64, stride: i64, pad: i64) -> Sym {
     let (shift, stride, one) = (arena.int(2 * pad - kernel), arena.int(stride), arena.int(1));
-    let reach = arena.add(size, shift);
-    let steps = arena.floordiv(reach, stride);
+    let last_start = arena.add(size, shift);
+    let steps = arena.floordiv(last_start, stride);
     arena.add(steps, one)
 }
 

@@ -19,7 +19,7 @@ pub struct Product {
     expected: Vec<f32>,
 }
 
-/// Small numbers without a short period.
+/// Small numbers that repeat every 13 elements.
 fn values(len: usize, step: usize) -> Rc<Vec<f32>> {
     Rc::new((0..len).map(|i| ((i * step) % 13) as f32 / 8.0 - 0.75).collect())
 }
@@ -43,10 +43,11 @@ impl Product {
         // SAFETY: `run` has ended, and nobody else writes the result.
         let result = unsafe { &*engine.out.get() };
         let [m, n, _] = self.dims;
-        let place = |at| if engine.columns { at % n * m + at / n } else { at };
-        let apart = self.expected.iter().enumerate().map(|(at, x)| (x - result[place(at)]).abs());
+        let stored_index = |i| if engine.column_major { i % n * m + i / n } else { i };
+        let errors =
+            self.expected.iter().enumerate().map(|(i, x)| (x - result[stored_index(i)]).abs());
         let largest = self.expected.iter().fold(1.0f32, |largest, x| largest.max(x.abs()));
-        apart.fold(0.0, f32::max) / largest
+        errors.fold(0.0, f32::max) / largest
     }
 }
 
@@ -56,7 +57,7 @@ pub struct Engine {
     pub run: Box<dyn FnMut()>,
     out: Rc<UnsafeCell<Vec<f32>>>,
     /// Whether the result is column-major, not row-major.
-    columns: bool,
+    column_major: bool,
 }
 
 impl Engine {
@@ -68,7 +69,7 @@ impl Engine {
         let out = Rc::new(UnsafeCell::new(vec![0.0; product.expected.len()]));
         // SAFETY: the pointer is used by `run` alone, while nobody reads the result.
         let run = make(unsafe { (*out.get()).as_mut_ptr() });
-        Engine { name, run: Box::new(run), out, columns: false }
+        Engine { name, run: Box::new(run), out, column_major: false }
     }
 }
 
@@ -116,13 +117,13 @@ fn gemm_crate(product: &Product, threads: usize) -> Engine {
         if threads == 1 { gemm::Parallelism::None } else { gemm::Parallelism::Rayon(threads) };
     Engine::new("gemm", product, move |out| {
         move || {
-            let [row, deep] = [n, k].map(|step| step as isize);
+            let [n_stride, k_stride] = [n, k].map(|step| step as isize);
             let (a, b) = (a.as_ptr(), b.as_ptr());
-            // SAFETY: the operands have these sizes, a column stride of 1, and the row strides `row` and `deep`.
+            // SAFETY: the operands have these sizes, a column stride of 1, and the row strides `n_stride` and `k_stride`.
             unsafe {
                 gemm::gemm(
-                    m, n, k, out, 1, row, false, a, 1, deep, b, 1, row, 0.0, 1.0, false, false,
-                    false, threads,
+                    m, n, k, out, 1, n_stride, false, a, 1, k_stride, b, 1, n_stride, 0.0, 1.0,
+                    false, false, false, threads,
                 );
             }
         }
@@ -135,15 +136,19 @@ fn matrixmultiply_crate(product: &Product) -> Engine {
     let (a, b) = (Rc::clone(&product.a), Rc::clone(&product.b));
     Engine::new("matrixmultiply", product, move |out| {
         move || {
-            let [row, deep] = [n, k].map(|step| step as isize);
+            let [n_stride, k_stride] = [n, k].map(|step| step as isize);
             let (a, b) = (a.as_ptr(), b.as_ptr());
             // SAFETY: the operands have these sizes.
-            unsafe { matrixmultiply::sgemm(m, k, n, 1.0, a, deep, 1, b, row, 1, 0.0, out, row, 1) };
+            unsafe {
+                matrixmultiply::sgemm(
+                    m, k, n, 1.0, a, k_stride, 1, b, n_stride, 1, 0.0, out, n_stride, 1,
+                )
+            };
         }
     })
 }
 
-fn rayon(threads: usize) -> gemmkit::Parallelism {
+fn parallelism(threads: usize) -> gemmkit::Parallelism {
     if threads == 1 { gemmkit::Parallelism::Serial } else { gemmkit::Parallelism::Rayon(threads) }
 }
 
@@ -156,7 +161,7 @@ fn gemmkit_crate(product: &Product, threads: usize) -> Engine {
             // SAFETY: the result has this size, and nobody else uses it.
             let out = unsafe { std::slice::from_raw_parts_mut(out, m * n) };
             let (a, b) = (MatRef::from_row_major(&a, m, k), MatRef::from_row_major(&b, k, n));
-            gemmkit::gemm(1.0, a, b, 0.0, MatMut::from_row_major(out, m, n), rayon(threads));
+            gemmkit::gemm(1.0, a, b, 0.0, MatMut::from_row_major(out, m, n), parallelism(threads));
         }
     })
 }
@@ -177,10 +182,10 @@ fn gemmkit_packed(product: &Product, threads: usize) -> Engine {
                 &packed,
                 0.0,
                 MatMut::from_col_major(out, m, n),
-                rayon(threads),
+                parallelism(threads),
             );
         }
     });
-    engine.columns = true;
+    engine.column_major = true;
     engine
 }

@@ -15,42 +15,42 @@ const ROUNDS: usize = 7;
 /// The pause before a measurement, in which the threads of the previous library go to sleep.
 const PAUSE: Duration = Duration::from_millis(15);
 /// Minimum duration of a measurement, after a warm-up of the same duration.
-const TURN: Duration = Duration::from_millis(10);
+const MEASUREMENT: Duration = Duration::from_millis(10);
 /// Minimum duration of a stretch: consecutive calls that are timed together.
 const STRETCH: Duration = Duration::from_micros(100);
 /// Maximum relative error of a correct product.
 const TOLERANCE: f32 = 1e-4;
 
 /// One measurement: the seconds per call in its fastest stretch.
-fn turn(run: &mut dyn FnMut()) -> f64 {
+fn measure_engine(run: &mut dyn FnMut()) -> f64 {
     let (mut best, begin) = (f64::INFINITY, Instant::now());
-    while begin.elapsed() < 2 * TURN {
+    while begin.elapsed() < 2 * MEASUREMENT {
         let (mut calls, stretch) = (0, Instant::now());
         while calls == 0 || stretch.elapsed() < STRETCH {
             run();
             calls += 1;
         }
-        if begin.elapsed() > TURN || calls == 1 {
+        if begin.elapsed() > MEASUREMENT || calls == 1 {
             best = best.min(stretch.elapsed().as_secs_f64() / f64::from(calls));
         }
     }
     best
 }
 
-fn shape(text: &str) -> Option<[usize; 3]> {
+fn parse_shape(text: &str) -> Option<[usize; 3]> {
     let parts: Vec<usize> = text.split('x').map(|part| part.parse().ok()).collect::<Option<_>>()?;
     parts.try_into().ok().filter(|dims: &[usize; 3]| dims.iter().all(|&dim| dim > 0))
 }
 
-fn measure(dims: [usize; 3], threads: usize) {
+fn measure_shape(dims: [usize; 3], threads: usize) {
     let product = Product::new(dims);
     let mut engines = engines(&product, threads);
     let mut best = vec![f64::INFINITY; engines.len()];
     for round in 0..ROUNDS {
-        for place in 0..engines.len() {
-            let at = (place + round) % engines.len();
+        for offset in 0..engines.len() {
+            let index = (offset + round) % engines.len();
             std::thread::sleep(PAUSE);
-            best[at] = best[at].min(turn(&mut engines[at].run));
+            best[index] = best[index].min(measure_engine(&mut engines[index].run));
         }
     }
     for (engine, seconds) in engines.iter_mut().zip(best) {
@@ -65,18 +65,18 @@ fn main() {
     let usage = "usage: pliant-peer-products THREADS MxNxK...";
     if cfg!(debug_assertions) {
         eprintln!(
-            "error: this is a debug build, whose times mean nothing\nhelp: cargo run --release"
+            "error: this is a debug build, whose times are meaningless\nhelp: cargo run --release"
         );
         std::process::exit(1);
     }
     let mut words = std::env::args().skip(1);
     let threads = words.next().and_then(|word| word.parse().ok()).filter(|&count| count > 0);
-    let shapes: Option<Vec<_>> = words.map(|word| shape(&word)).collect();
+    let shapes: Option<Vec<_>> = words.map(|word| parse_shape(&word)).collect();
     let (Some(threads), Some(shapes)) = (threads, shapes) else {
         eprintln!("{usage}");
         std::process::exit(2);
     };
     for dims in shapes {
-        measure(dims, threads);
+        measure_shape(dims, threads);
     }
 }
