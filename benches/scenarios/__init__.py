@@ -33,19 +33,19 @@ class Scenario:
     """A scenario: its name (``T1``), its requirement in a line, and the function that runs it."""
 
     name: str
-    asks: str
+    requirement: str
     run: Callable[[], Outcome]
 
 
 SCENARIOS: dict[str, Scenario] = {}
 
 
-def scenario(name: str, asks: str) -> Callable[[Callable[[], Outcome]], Callable[[], Outcome]]:
+def scenario(name: str, requirement: str) -> Callable[[Callable[[], Outcome]], Callable[[], Outcome]]:
     """Registers a scenario."""
 
     def register(run: Callable[[], Outcome]) -> Callable[[], Outcome]:
         assert name not in SCENARIOS, f"{name} is registered twice"
-        SCENARIOS[name] = Scenario(name, asks, run)
+        SCENARIOS[name] = Scenario(name, requirement, run)
         return run
 
     return register

@@ -18,11 +18,11 @@ import scenarios
 from scenarios import SCENARIOS, Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/internals/scenarios.md"
-RESULTS = Path(__file__).parent / "results.json"
-SECONDS = 3600
+PAGE_FILE = ROOT / "docs/internals/scenarios.md"
+RESULTS_FILE = Path(__file__).parent / "results.json"
+TIMEOUT_SECONDS = 3600
 
-HEAD = """# Scenarios
+PAGE_HEADER = """# Scenarios
 
 Common problems of other runtimes, as scenarios that Pliant must pass: T1 to T29, and S1 to S8 on security. They are
 defined in `benches/scenarios`; `python -m scenarios --write`, within `benches/`, writes this page.
@@ -32,15 +32,15 @@ defined in `benches/scenarios`; `python -m scenarios --write`, within `benches/`
 """
 
 
-def load() -> None:
+def import_scenarios() -> None:
     """Imports all files of scenarios, which registers them."""
     for module in pkgutil.iter_modules(scenarios.__path__):
         if module.name != "__main__":
             importlib.import_module(f"scenarios.{module.name}")
 
 
-def order(name: str) -> tuple[bool, int]:
-    """The sort key: T1 to T29, then S1 to S8."""
+def sort_key(name: str) -> tuple[bool, int]:
+    """Sort key: T1 to T29, then S1 to S8."""
     return name.startswith("S"), int(name[1:])
 
 
@@ -54,13 +54,13 @@ def run_here(name: str) -> dict[str, Any]:
     return {"passed": outcome.passed, "measured": outcome.measured, "missing": outcome.missing}
 
 
-def run_apart(name: str) -> dict[str, Any]:
-    """As `run_here`, in a separate process; a process that dies is a failure."""
+def run_in_process(name: str) -> dict[str, Any]:
+    """As `run_here`, in a separate process; a process that ends abnormally is a failure."""
     command = [sys.executable, "-m", "scenarios", "--here", name]
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=SECONDS, cwd=ROOT / "benches", check=False)
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=TIMEOUT_SECONDS, cwd=ROOT / "benches", check=False)
     except subprocess.TimeoutExpired:
-        return {"passed": False, "measured": "", "missing": f"it takes more than {SECONDS} s"}
+        return {"passed": False, "measured": "", "missing": f"it takes more than {TIMEOUT_SECONDS} s"}
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
         return {"passed": False, "measured": "", "missing": f"its process ended with status {done.returncode}"}
@@ -68,7 +68,7 @@ def run_apart(name: str) -> dict[str, Any]:
     return row
 
 
-def cpu() -> str:
+def cpu_name() -> str:
     """The name of this machine's CPU."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -76,13 +76,13 @@ def cpu() -> str:
     return platform.processor()
 
 
-def page(rows: dict[str, dict[str, Any]]) -> str:
+def render_page(rows: dict[str, dict[str, Any]]) -> str:
     """The page with all results."""
-    text = HEAD
+    text = PAGE_HEADER
     words = {True: "yes", False: "**no**", None: "in part"}
-    for name in sorted(SCENARIOS, key=order):
+    for name in sorted(SCENARIOS, key=sort_key):
         row = rows.get(name, {"passed": None, "measured": "", "missing": "not run"})
-        cells = [name, SCENARIOS[name].asks, words[row["passed"]], row["measured"], row["missing"]]
+        cells = [name, SCENARIOS[name].requirement, words[row["passed"]], row["measured"], row["missing"]]
         text += "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
     machines = sorted({row["cpu"] for row in rows.values() if "cpu" in row})
     return text + f"\nMeasured on: {', '.join(machines)}.\n"
@@ -95,21 +95,21 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the results and the page")
     parser.add_argument("--here", action="store_true", help="run in this process and print the row as JSON")
     args = parser.parse_args()
-    load()
-    names = args.names or sorted(SCENARIOS, key=order)
+    import_scenarios()
+    names = args.names or sorted(SCENARIOS, key=sort_key)
     unknown = [name for name in names if name not in SCENARIOS]
     if unknown:
         parser.error(f"there is no scenario {', '.join(unknown)}")
     if args.here:
         print(json.dumps(run_here(names[0])), flush=True)
         return
-    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    rows = json.loads(RESULTS_FILE.read_text()) if RESULTS_FILE.exists() else {}
     for name in names:
-        rows[name] = run_apart(name) | {"cpu": f"{cpu()} ({pliant.build_info()['profile']} build)"}
+        rows[name] = run_in_process(name) | {"cpu": f"{cpu_name()} ({pliant.build_info()['profile']} build)"}
         print(name, json.dumps(rows[name]), flush=True)
         if args.write:
-            RESULTS.write_text(json.dumps(rows, indent=1, sort_keys=True) + "\n")
-            PAGE.write_text(page(rows))
+            RESULTS_FILE.write_text(json.dumps(rows, indent=1, sort_keys=True) + "\n")
+            PAGE_FILE.write_text(render_page(rows))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ BINARY = ["Add", "Sub", "Mul", "Max", "Min"]
 REDUCE = ["ReduceSum", "ReduceMax", "ReduceMean", "ReduceMin"]
 
 
-def graph(r: np.random.Generator) -> bytes:
+def random_graph(r: np.random.Generator) -> bytes:
     """A random graph over (batch, seq, 8): elementwise operators, reductions, slices, concatenations and matrix products."""
     weights: dict[str, np.ndarray] = {"w": r.standard_normal((8, 8)).astype("float32") / 3}
     weights["axis"] = np.array([-1], "int64")
@@ -49,14 +49,14 @@ def graph(r: np.random.Generator) -> bytes:
 
 
 @scenario("T3", "random graphs match ONNX Runtime at shuffled shapes, including sizes 0 and 1; repeated runs of a shape are bit-identical")
-def shuffled() -> Outcome:
+def random_graphs() -> Outcome:
     """Compiles each graph once and runs it at 14 shapes in shuffled order, at two optimisation levels."""
     import onnxruntime
 
-    r, runs, worst, changed, bad = np.random.default_rng(7), 0, 0.0, 0, 0
+    r, runs, worst, changed, mismatches = np.random.default_rng(7), 0, 0.0, 0, 0
     shapes = [(0, 3), (1, 1), (3, 0), (2, 5), (1, 17), (9, 1), (4, 33), (31, 2), (0, 0), (16, 16), (1, 100), (7, 7), (2, 64), (5, 3)]
     for _ in range(150):
-        data = graph(r)
+        data = random_graph(r)
         session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
         models = [pliant.compile(data, threads=2), pliant.compile(data, threads=1, kernels="off")]
         inputs = {s: r.standard_normal((*s, 8)).astype("float32") for s in shapes}
@@ -68,16 +68,16 @@ def shuffled() -> Outcome:
                 got = np.asarray(m.run(None, {"x": inputs[shape]})[0])
                 assert got.shape == want.shape
                 error = float(np.max(np.abs(got - want) / (1 + np.abs(want)), initial=0))
-                worst, bad = max(worst, error), bad + (error > 1e-4)
+                worst, mismatches = max(worst, error), mismatches + (error > 1e-4)
                 if k == 0:
                     changed += first.setdefault(shape, got.tobytes()) != got.tobytes()
                 runs += 1
-    passed = bad == 0 and changed == 0
-    return Outcome(passed, f"{runs} runs of 150 graphs, largest relative difference {worst:.1e}, {changed} runs that changed", "" if passed else f"{bad} differ")
+    passed = mismatches == 0 and changed == 0
+    return Outcome(passed, f"{runs} runs of 150 graphs, largest relative difference {worst:.1e}, {changed} runs that changed", "" if passed else f"{mismatches} differ")
 
 
-def dims_of_zero() -> list[tuple[str, list[tuple[int, ...]], dict[str, object]]]:
-    """Operators, the shapes of their operands with each dim 0 in turn, and attributes."""
+def empty_tensor_cases() -> list[tuple[str, list[tuple[int, ...]], dict[str, object]]]:
+    """Operators, the shapes of their operands with one dim of 0 per case, and their attributes."""
     cases: list[tuple[str, list[tuple[int, ...]], dict[str, object]]] = []
     for name in UNARY + ["Softmax", "LogSoftmax", "Identity", "Flatten", "Transpose", "Shape", "Size", "NonZero", "Cast"]:
         for zero in range(3):
@@ -104,8 +104,8 @@ def empty_tensors() -> Outcome:
     """Runs each case in Pliant and ONNX Runtime. A case that ONNX Runtime refuses must not end the process."""
     import onnxruntime
 
-    same, refused, bad = 0, 0, []
-    for name, shapes, attributes in dims_of_zero():
+    same, refused, mismatches = 0, 0, []
+    for name, shapes, attributes in empty_tensor_cases():
         inputs = {f"x{k}": (F32, [f"d{k}_{i}" for i in range(len(s))]) for k, s in enumerate(shapes)}
         if name == "Conv":
             inputs["x1"] = (F32, list(shapes[1]))
@@ -134,25 +134,25 @@ def empty_tensors() -> Outcome:
         elif isinstance(got, np.ndarray) and got.shape == want.shape and np.array_equal(got, want, equal_nan=want.dtype.kind == "f"):
             same += 1
         else:
-            bad.append(f"{name} {shapes}: {str(got)[:60]}")
+            mismatches.append(f"{name} {shapes}: {str(got)[:60]}")
     empty = np.asarray(pliant.compile(mlp()).run(None, {"x": np.ones((0, 4, 32), "float32")})[0])
     assert empty.shape == (0, 4, 32)
-    measured = f"{same} cases equal, {refused} refused by ONNX Runtime, {len(bad)} differ"
-    return Outcome(not bad, measured, "; ".join(bad)[:400])
+    measured = f"{same} cases equal, {refused} refused by ONNX Runtime, {len(mismatches)} differ"
+    return Outcome(not mismatches, measured, "; ".join(mismatches)[:400])
 
 
 @scenario("T23", "row i of a batch is bit-equal to the row alone, for all thread counts")
 def batch_invariance() -> Outcome:
-    """Compares rows of batches with rows alone under deterministic settings."""
+    """Compares rows of batches with batches of one row under deterministic settings."""
     r = np.random.default_rng(3)
     x = r.standard_normal((64, 5, 32)).astype("float32")
     differ = 0
     for threads in (1, 2):
         m = pliant.compile(mlp(), threads=threads)
-        whole = np.asarray(m.run(None, {"x": x})[0])
+        batch = np.asarray(m.run(None, {"x": x})[0])
         for i in range(64):
-            alone = np.asarray(m.run(None, {"x": x[i : i + 1]})[0])[0]
-            differ += alone.tobytes() != whole[i].tobytes()
+            single = np.asarray(m.run(None, {"x": x[i : i + 1]})[0])[0]
+            differ += single.tobytes() != batch[i].tobytes()
     return Outcome(
         None if differ == 0 else False,
         f"{differ} of 128 rows of an MLP differ between a batch of 64 and a batch of 1",

@@ -16,7 +16,7 @@ import pliant
 from scenarios import Outcome, scenario
 from scenarios.models import F32, I64, conv_net, mlp, model, write
 
-def models_at_hand() -> dict[str, Path]:
+def available_models() -> dict[str, Path]:
     """The models in the folder that ``PLIANT_MODELS`` names, and in ``target/zoo``, which ``peers.models`` fills."""
     folders = [Path(__file__).resolve().parents[2] / "target" / "zoo"]
     if "PLIANT_MODELS" in os.environ:
@@ -27,7 +27,7 @@ def models_at_hand() -> dict[str, Path]:
 @scenario("T2", "valid dynamic models import, run and match ONNX Runtime at 20 random shapes; all problems are reported at once")
 def corpus() -> Outcome:
     """Imports the available models, and checks a model with three unsupported operators by ``pliant check``."""
-    models = models_at_hand()
+    models = available_models()
     imported, failed = 0, []
     for name, path in models.items():
         try:
@@ -51,7 +51,7 @@ def corpus() -> Outcome:
 
 
 @scenario("T6", "symbolic dims stay symbolic; if an operator fixes a dim, the error names the node")
-def not_baked() -> Outcome:
+def symbolic_batch() -> Outcome:
     """Runs at batch sizes 0, 1, 2, 3, 17 and reads the signature; a Reshape to a constant batch must be an error."""
     m = pliant.compile(conv_net())
     dims = [tuple(i.shape) for i in m.inputs]
@@ -117,22 +117,22 @@ def data_dependent() -> Outcome:
             [{"count": np.array(c), "first": np.zeros((k, 4), "float32"), "row": np.ones((1, 4), "float32")} for c, k in ((0, 2), (5, 0), (30, 3))],
         ),
     }
-    runs, bad = 0, []
+    runs, mismatches = 0, []
     for name, (nodes, inputs, weights, feeds) in graphs.items():
         kind = I64 if name in ("NonMaxSuppression", "Range") else F32
         data = model(nodes, inputs, {"y": (kind, None)}, weights)  # type: ignore[arg-type]
         try:
             m = pliant.compile(data)
         except pliant.PliantError as error:
-            bad.append(f"{name}: {str(error).splitlines()[0][:80]}")
+            mismatches.append(f"{name}: {str(error).splitlines()[0][:80]}")
             continue
         session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
         for feed in feeds:
             want, got = session.run(None, feed)[0], np.asarray(m.run(None, feed)[0])
             runs += 1
             if got.shape != want.shape or not np.array_equal(got, want):
-                bad.append(f"{name}: {got.shape} is not {want.shape}")
-    return Outcome(None if not bad else False, f"{runs} runs of {len(graphs)} graphs equal ONNX Runtime, empty results among them", "; ".join(bad) or "the greedy decoding loop of Whisper is not available here")
+                mismatches.append(f"{name}: {got.shape} is not {want.shape}")
+    return Outcome(None if not mismatches else False, f"{runs} runs of {len(graphs)} graphs equal ONNX Runtime, empty results among them", "; ".join(mismatches) or "the greedy decoding loop of Whisper is not available here")
 
 
 @scenario("T5", "compile time does not depend on the range of a dim; saved models load quickly")
@@ -140,16 +140,16 @@ def cold_start() -> Outcome:
     """Times compilation for narrow and wide ranges, saving, and loading."""
     data = mlp()
 
-    def compiled(most: int) -> float:
+    def compile_seconds(max_extent: int) -> float:
         times = []
         for _ in range(5):
             start = time.perf_counter()
-            pliant.compile(data, dynamic_shapes={"x": {1: ("seq", 1, most)}})
+            pliant.compile(data, dynamic_shapes={"x": {1: ("seq", 1, max_extent)}})
             times.append(time.perf_counter() - start)
         return min(times)
 
     try:
-        narrow, wide = compiled(16), compiled(10**6)
+        narrow, wide = compile_seconds(16), compile_seconds(10**6)
     except (pliant.PliantError, TypeError, ValueError):
         start = time.perf_counter()
         pliant.compile(data)

@@ -27,15 +27,15 @@ def many_shapes() -> Outcome:
     r = np.random.default_rng(0)
 
     def run(count: int) -> None:
-        picks = r.integers(0, len(shapes), (8, count // 8))
+        selections = r.integers(0, len(shapes), (8, count // 8))
 
-        def worker(which: np.ndarray) -> None:
-            for i in which:
+        def worker(indices: np.ndarray) -> None:
+            for i in indices:
                 b, s = shapes[i]
                 model.run(None, {"x": np.ones((b, s, 32), "float32")})
 
         with ThreadPoolExecutor(8) as threads:
-            list(threads.map(worker, picks))
+            list(threads.map(worker, selections))
 
     run(2000)
     early, maps = rss(), executable_mappings()
@@ -51,7 +51,7 @@ def many_shapes() -> Outcome:
 
 
 @scenario("T16", "peak memory is predicted before a run, and released after a huge run")
-def given_back() -> Outcome:
+def memory_after_huge_run() -> Outcome:
     """Runs a small shape, a huge one, and the small one again."""
     model = pliant.compile(conv_net(), threads=2)
     small = np.ones((1, 3, 32, 32), "float32")
@@ -114,16 +114,16 @@ def threads_of_the_process() -> Outcome:
     code += "import numpy as np; m = pliant.compile(mlp()); m.run(None, {'x': np.ones((64, 64, 32), 'float32')});"
     code += "print(len(os.listdir('/proc/self/task')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    alone, noise = int(done.stdout), done.stderr
+    single, errors = int(done.stdout), done.stderr
     models = [pliant.compile(mlp()) for _ in range(8)]
     x = np.ones((16, 16, 32), "float32")
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda m: [m.run(None, {"x": x}) for _ in range(50)], models))
-        everyone = len(os.listdir("/proc/self/task"))
+        total = len(os.listdir("/proc/self/task"))
     time.sleep(0.2)
     before = time.process_time()
     time.sleep(1)
     idle = time.process_time() - before
-    passed = alone <= 3 and noise == "" and everyone <= 8 + 1 + 2 * (os.cpu_count() or 1) and idle < 0.01
-    measured = f"{alone} threads of the process on one CPU, stderr empty: {noise == ''}; {everyone} threads while 8 threads run 8 models; idle {idle * 100:.1f} % of a CPU"
+    passed = single <= 3 and errors == "" and total <= 8 + 1 + 2 * (os.cpu_count() or 1) and idle < 0.01
+    measured = f"{single} threads of the process on one CPU, stderr empty: {errors == ''}; {total} threads while 8 threads run 8 models; idle {idle * 100:.1f} % of a CPU"
     return Outcome(None if passed else False, measured, "no container with a CPU quota is available here; throughput and scaling are not compared")

@@ -14,7 +14,7 @@ from pliant.script import from_source
 from scenarios import Outcome, scenario
 from scenarios.models import F32, conv_net, mlp, model
 
-TWO = """
+TWO_INPUTS = """
 from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
@@ -40,16 +40,16 @@ def feeds(batch: int = 2, seq: int = 3) -> dict[str, np.ndarray]:
 
 def mistakes() -> dict[str, tuple[Callable[[], object], list[str]]]:
     """Thirty mistakes: the mistaken call, and the words that its error message must contain."""
-    two = pliant.compile(from_source(TWO))
+    two_inputs = pliant.compile(from_source(TWO_INPUTS))
     onnx_model = pliant.compile(mlp())
     image = pliant.compile(conv_net())
 
     def call(**changed: object) -> Callable[[], object]:
-        given = feeds() | changed
-        return lambda: two(*[given[name] for name in ("ids", "mask", "table")])
+        arguments = feeds() | changed
+        return lambda: two_inputs(*[arguments[name] for name in ("ids", "mask", "table")])
 
-    def run(m: pliant.Model, given: object) -> Callable[[], object]:
-        return lambda: m.run(None, given)
+    def run(m: pliant.Model, arguments: object) -> Callable[[], object]:
+        return lambda: m.run(None, arguments)
 
     x = np.ones((2, 3, 32), "float32")
     ones = np.ones
@@ -62,8 +62,8 @@ def mistakes() -> dict[str, tuple[Callable[[], object], list[str]]]:
         "a constant dim differs": (call(table=ones((99, 8), "float32")), ["table", "100"]),
         "an index out of range": (call(ids=np.full((2, 3), 100)), ["index"]),
         "a negative index out of range": (call(ids=np.full((2, 3), -101)), ["index"]),
-        "too few arguments": (lambda: two(feeds()["ids"]), ["argument"]),
-        "too many arguments": (lambda: two(*feeds().values(), 1), ["argument"]),
+        "too few arguments": (lambda: two_inputs(feeds()["ids"]), ["argument"]),
+        "too many arguments": (lambda: two_inputs(*feeds().values(), 1), ["argument"]),
         "an argument of another kind": (call(ids="text"), ["ids"]),
         "None for a tensor": (call(ids=None), ["ids"]),
         "a list of numbers": (call(ids=[[1, 2, 3]]), ["ids"]),
@@ -73,31 +73,31 @@ def mistakes() -> dict[str, tuple[Callable[[], object], list[str]]]:
         "ONNX: wrong rank": (run(onnx_model, {"x": x[0]}), ["x"]),
         "ONNX: wrong dtype": (run(onnx_model, {"x": x.astype("float64")}), ["x", "float32"]),
         "ONNX: a constant dim differs": (run(onnx_model, {"x": ones((2, 3, 31), "float32")}), ["x", "32"]),
-        "ONNX: feeds that are no dict": (run(onnx_model, [x]), []),
+        "ONNX: feeds that are not a dict": (run(onnx_model, [x]), []),
         "ONNX: an unknown output": (lambda: onnx_model.run(["z"], {"x": x}), ["z"]),
-        "ONNX: three channels wanted": (run(image, {"x": ones((1, 4, 8, 8), "float32")}), ["x", "3"]),
-        "a file that is not there": (lambda: pliant.compile("/nowhere/model.onnx"), ["/nowhere/model.onnx"]),
-        "bytes that are no model": (lambda: pliant.compile(b"nonsense"), []),
-        "an unknown target": (lambda: pliant.compile(from_source(TWO), target="gpu9"), ["gpu9"]),
-        "an unknown option": (lambda: pliant.compile(from_source(TWO), nonsense=1), ["nonsense"]),
-        "threads below one": (lambda: pliant.compile(from_source(TWO), threads=-1), ["threads"]),
-        "a saved program that is none": (lambda: pliant.load(__file__), []),
-        "an unknown operator": (lambda: from_source(TWO.replace("R.sum", "R.summ")), ["summ"]),
+        "ONNX: three channels expected": (run(image, {"x": ones((1, 4, 8, 8), "float32")}), ["x", "3"]),
+        "a missing file": (lambda: pliant.compile("/nowhere/model.onnx"), ["/nowhere/model.onnx"]),
+        "bytes that are not a model": (lambda: pliant.compile(b"nonsense"), []),
+        "an unknown target": (lambda: pliant.compile(from_source(TWO_INPUTS), target="gpu9"), ["gpu9"]),
+        "an unknown option": (lambda: pliant.compile(from_source(TWO_INPUTS), nonsense=1), ["nonsense"]),
+        "threads below one": (lambda: pliant.compile(from_source(TWO_INPUTS), threads=-1), ["threads"]),
+        "a file that is not a saved program": (lambda: pliant.load(__file__), []),
+        "an unknown operator": (lambda: from_source(TWO_INPUTS.replace("R.sum", "R.summ")), ["summ"]),
         "sizes that do not fit in script": (
-            lambda: from_source(TWO.replace("m = R.sum(mask, axis=1)", "m = R.matmul(table, table)")),
+            lambda: from_source(TWO_INPUTS.replace("m = R.sum(mask, axis=1)", "m = R.matmul(table, table)")),
             ["8", "100"],
         ),
     }
 
 
 @scenario("T10", "thirty mistakes: a typed exception of at most ten lines that names the input and the symbol")
-def catalogue() -> Outcome:
+def error_messages() -> Outcome:
     """Makes each mistake and reads its message."""
     bad = []
     cases = mistakes()
-    for name, (make, words) in cases.items():
+    for name, (mistake, words) in cases.items():
         try:
-            make()
+            mistake()
             bad.append(f"{name}: no error")
         except (pliant.PliantError, TypeError, ValueError, FileNotFoundError, OSError) as error:
             text = str(error)
@@ -127,14 +127,14 @@ for n in (5, 1, 30):
 
 
 @scenario("T25", "every declared relation between inputs is checked when a model is called")
-def contract() -> Outcome:
+def input_relations() -> Outcome:
     """Breaks the relations of a saved and loaded model one by one, and times the checks of a call."""
     import tempfile
     import timeit
 
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/model.pliant"
-        pliant.compile(from_source(TWO)).save(path)
+        pliant.compile(from_source(TWO_INPUTS)).save(path)
         loaded = pliant.load(path)
     broken = [
         {"ids": np.zeros((2, 4), "int64")},

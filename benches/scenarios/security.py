@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @scenario("T12", "no input ends the process: script text, graphs built by hand, ONNX bytes, artifact bytes, tensors, user passes")
-def fuzzed() -> Outcome:
+def damaged_models() -> Outcome:
     """Runs damaged copies of the ONNX test models, and lists the fuzz targets."""
     command = ["cargo", "test", "--package", "pliant", "--test", "suite", "--quiet", "--", "onnx_mutate"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
@@ -33,8 +33,8 @@ def fuzzed() -> Outcome:
 def fuzz_targets() -> Outcome:
     """Lists the fuzz targets."""
     targets = {path.stem for path in (ROOT / "fuzz" / "fuzz_targets").glob("*.rs")}
-    wanted = {"import", "run", "executable", "kernels", "script", "onnx_grammar"}
-    missing = sorted(wanted - targets)
+    expected = {"import", "run", "executable", "kernels", "script", "onnx_grammar"}
+    missing = sorted(expected - targets)
     return Outcome(
         None if not missing else False,
         f"targets: {', '.join(sorted(targets))}",
@@ -44,7 +44,7 @@ def fuzz_targets() -> Outcome:
 
 @scenario("S2", "products of dims, strides and offsets are checked; tensors beyond 2**31 elements are correct or refused")
 def sizes() -> Outcome:
-    """Asks for tensors whose size overflows, and runs one of more than 2**31 elements of one byte."""
+    """Requests tensors of impossible sizes, and runs one of more than 2**31 elements of one byte."""
     from pliant.script import from_source
 
     source = """
@@ -60,17 +60,17 @@ class Module:
 """
     m = pliant.compile(from_source(source))
     refused = 0
-    hostile = [(2**40, 2**40, 2**40), (2**32, 2**32, 1), (2**62, 4, 1), (2**21, 2**21, 2**21), (-1, 1, 1)]
-    for shape in hostile:
+    impossible_shapes = [(2**40, 2**40, 2**40), (2**32, 2**32, 1), (2**62, 4, 1), (2**21, 2**21, 2**21), (-1, 1, 1)]
+    for shape in impossible_shapes:
         try:
             m(pliant.runtime.ShapeTuple(shape) if hasattr(pliant.runtime, "ShapeTuple") else shape)
         except (pliant.PliantError, MemoryError, OverflowError, ValueError):
             refused += 1
     shape = (2**11, 2**10, 2**10 + 1)
     large = np.asarray(m(pliant.runtime.ShapeTuple(shape) if hasattr(pliant.runtime, "ShapeTuple") else shape))
-    right = large.shape == shape and not large[-1, -1].any()
-    passed = refused == len(hostile) and right
-    return Outcome(passed, f"{refused} of {len(hostile)} impossible sizes are refused; {large.size:,} elements in one tensor: {right}", "" if passed else "see measured")
+    correct = large.shape == shape and not large[-1, -1].any()
+    passed = refused == len(impossible_shapes) and correct
+    return Outcome(passed, f"{refused} of {len(impossible_shapes)} impossible sizes are refused; {large.size:,} elements in one tensor: {correct}", "" if passed else "see measured")
 
 
 @scenario("S3", "limits on the nodes, bytes, nesting and import time of a model")
@@ -121,7 +121,7 @@ def write_xor_execute() -> Outcome:
 
     from scenarios.models import executable_mappings
 
-    def both() -> int:
+    def writable_and_executable_mappings() -> int:
         lines = Path("/proc/self/maps").read_text().splitlines()
         return sum("w" in line.split()[1] and "x" in line.split()[1] for line in lines)
 
@@ -129,7 +129,7 @@ def write_xor_execute() -> Outcome:
     gc.collect()
     before = executable_mappings()
     models = [pliant.compile(mlp(8 * k + 8)) for k in range(20)]
-    inside, writable = executable_mappings(), both()
+    inside, writable = executable_mappings(), writable_and_executable_mappings()
     del models
     gc.collect()
     after = executable_mappings()
@@ -168,7 +168,7 @@ def indices() -> Outcome:
 
 
 @scenario("S7", "no pickle, no network on import or build, and a SECURITY.md with the threat model")
-def promises() -> Outcome:
+def no_pickle_or_network() -> Outcome:
     """Searches the package for pickle and for modules that open connections."""
     found = []
     for path in (ROOT / "python").rglob("*.py"):
@@ -187,7 +187,7 @@ def promises() -> Outcome:
 
 
 @scenario("S8", "an inventory of unsafe code; Miri, AddressSanitizer, ThreadSanitizer and loom where they can run")
-def inventory() -> Outcome:
+def unsafe_code() -> Outcome:
     """Counts unsafe blocks per crate, and the make targets of the tools."""
     counts = {}
     for crate in sorted((ROOT / "crates").iterdir()):

@@ -52,7 +52,7 @@ def shape_language() -> Outcome:
         (p, s), (q, t) = expression(depth - 1), expression(depth - 1)
         kind = r.choice(["+", "-", "*", "//", "%", "min", "max"])
         c = r.randint(1, 9)
-        made = {
+        expressions = {
             "+": (p + q, f"({s} + {t})"),  # type: ignore[operator]
             "-": (p - q, f"({s} - {t})"),  # type: ignore[operator]
             "*": (p * c, f"({s} * {c})"),  # type: ignore[operator]
@@ -61,7 +61,7 @@ def shape_language() -> Outcome:
             "min": (tir.min(p, q), f"min({s}, {t})"),  # type: ignore[arg-type]
             "max": (tir.max(p, q), f"max({s}, {t})"),  # type: ignore[arg-type]
         }
-        return made[kind]
+        return expressions[kind]
 
     for _ in range(500):
         e, text = expression(4)

@@ -10,12 +10,12 @@ from onnx import helper
 
 import pliant
 from scenarios import Outcome, scenario
-from scenarios.importing import models_at_hand
+from scenarios.importing import available_models
 from scenarios.memory import rss
 from scenarios.models import F32, Dims, model
 
 
-def best(run: object, repeat: int = 15) -> float:
+def min_milliseconds(run: object, repeat: int = 15) -> float:
     """The minimum time of a call, in milliseconds."""
     assert callable(run)
     run()
@@ -34,7 +34,7 @@ def layer(dims: Dims, elementwise: bool) -> bytes:
 
 
 @scenario("T8", "dynamic shapes cost at most 5 % for matrix products and 15 % for elementwise chains, including odd sizes")
-def dynamic_tax() -> Outcome:
+def dynamic_shape_cost() -> Outcome:
     """Compiles the same layer for one size and for all, and times both at that size."""
     rows = {}
     for elementwise in (False, True):
@@ -43,7 +43,7 @@ def dynamic_tax() -> Outcome:
             x = np.random.default_rng(n).standard_normal((n, 256)).astype("float32")
             static = pliant.compile(layer([n, 256], elementwise), threads=1)
             dynamic = pliant.compile(layer(["n", 256], elementwise), threads=1)
-            times = [[best(lambda m=m: m.run(None, {"x": x}), 60) for m in (static, dynamic)] for _ in range(3)]
+            times = [[min_milliseconds(lambda m=m: m.run(None, {"x": x}), 60) for m in (static, dynamic)] for _ in range(3)]
             worst = max(worst, min(t[1] for t in times) / min(t[0] for t in times))
         rows["elementwise" if elementwise else "product"] = worst
     passed = rows["product"] <= 1.05 and rows["elementwise"] <= 1.15
@@ -56,7 +56,7 @@ def no_tuning() -> Outcome:
     import onnxruntime
 
     ratios: dict[str, float] = {}
-    for name, path in models_at_hand().items():
+    for name, path in available_models().items():
         try:
             m = pliant.compile(path, threads=2)
         except pliant.PliantError:
@@ -64,7 +64,7 @@ def no_tuning() -> Outcome:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = 2, 4
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        found = []
+        ratios_of_model = []
         for size in (1, 2, 8):
             feeds = {}
             for i in session.get_inputs():
@@ -72,12 +72,12 @@ def no_tuning() -> Outcome:
                 dtype = {"tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(bool)": "bool"}.get(i.type, "float32")
                 feeds[i.name] = np.ones(shape, dtype)
             try:
-                times = [best(lambda: session.run(None, feeds), 7), best(lambda: m.run(None, feeds), 7)]
+                times = [min_milliseconds(lambda: session.run(None, feeds), 7), min_milliseconds(lambda: m.run(None, feeds), 7)]
             except Exception:  # The model does not take these sizes.
                 continue
-            found.append(times[0] / times[1])
-        if found:
-            ratios[name] = float(np.exp(np.mean(np.log(found))))
+            ratios_of_model.append(times[0] / times[1])
+        if ratios_of_model:
+            ratios[name] = float(np.exp(np.mean(np.log(ratios_of_model))))
     mean = float(np.exp(np.mean(np.log(list(ratios.values()))))) if ratios else 0.0
     slow = {name: round(ratio, 2) for name, ratio in ratios.items() if ratio < 0.5}
     passed = mean >= 0.8
@@ -119,12 +119,12 @@ def fused_attention() -> Outcome:
     q = r.standard_normal((1, 4, 10_000, 32)).astype("float32")
     before = rss()
     m.run(None, {"q": q, "k": q, "v": q})
-    grown = rss() - before
-    passed = all(fused) and grown < 200
+    growth = rss() - before
+    passed = all(fused) and growth < 200
     text = ", ".join(f for f, is_fused in zip(forms, fused, strict=True) if not is_fused)
     return Outcome(
         None if passed else False,
-        f"{sum(fused)} of {len(forms)} forms call the kernel; 10,000 tokens take {grown:.0f} MB (a full score matrix would take 1,600)",
+        f"{sum(fused)} of {len(forms)} forms call the kernel; 10,000 tokens take {growth:.0f} MB (a full score matrix would take 1,600)",
         f"not fused: {text}" if text else "the exporters are not installed here; their patterns are written by hand",
     )
 

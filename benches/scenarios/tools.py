@@ -29,17 +29,17 @@ def interop() -> Outcome:
     view = np.from_dlpack(out) if not isinstance(out, np.ndarray) else out
     array = np.asarray(out)
     same = view.__array_interface__["data"][0] == array.__array_interface__["data"][0]
-    frozen = x.copy()
-    frozen.flags.writeable = False
+    read_only = x.copy()
+    read_only.flags.writeable = False
     strided = np.ones((4, 3, 64), "float32")[::2, :, ::2]
-    equal = all(np.array_equal(np.asarray(m.run(None, {"x": a})[0]), array) for a in (frozen, strided))
-    kept = array.copy()
+    equal = all(np.array_equal(np.asarray(m.run(None, {"x": a})[0]), array) for a in (read_only, strided))
+    expected = array.copy()
     del m, out
     for _ in range(10):
         pliant.compile(mlp()).run(None, {"x": x * 2})
-    alive = np.array_equal(view, kept)
-    there_and_back = np.from_dlpack(pliant.nd.from_dlpack(x))
-    zero_copy = there_and_back.__array_interface__["data"][0] == x.__array_interface__["data"][0]
+    alive = np.array_equal(view, expected)
+    round_trip = np.from_dlpack(pliant.nd.from_dlpack(x))
+    zero_copy = round_trip.__array_interface__["data"][0] == x.__array_interface__["data"][0]
     passed = same and equal and alive and zero_copy
     return Outcome(
         None if passed else False,
@@ -76,7 +76,7 @@ def types() -> Outcome:
 
 
 @scenario("T20", "intermediate values of a model can be inspected, and the first node that differs from a reference is found")
-def look_inside() -> Outcome:
+def intermediate_values() -> Outcome:
     """Runs ``pliant diff`` against ONNX Runtime."""
     with tempfile.TemporaryDirectory() as folder:
         path = write(mlp(), folder)
