@@ -18,7 +18,7 @@ LENGTHS = (12_500, 50_000, 200_000)
 
 
 def build(length: int) -> pliant.IRModule:
-    """`x + x`, `length` times over."""
+    """A function of `length` additions, each of which adds the previous result to itself."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo((tir.Var("n", "int64"),), "float32"))
     with bb.function("main", [x]):

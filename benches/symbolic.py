@@ -23,7 +23,7 @@ def pliant_vocabulary() -> Vocabulary:
 
 
 def fresh_analyzer(symbols: Vocabulary) -> arith.Analyzer:
-    """An analyzer that knows the ranges of the symbols and nothing else."""
+    """An analyzer with the ranges of the symbols as its only facts."""
     analyzer = arith.Analyzer()
     for name, low in MINIMA.items():
         analyzer.bind(getattr(symbols, name), Range(low, LARGE))

@@ -34,7 +34,7 @@ def ratio_columns(ratio: Ratio) -> dict[str, Any]:
 
 
 def means(results: Results) -> list[dict[str, Any]]:
-    """The geometric mean of each measure over all workloads, with an interval over the rounds' own means."""
+    """The geometric mean of each measure over all workloads, with an interval over the means of the rounds."""
     result = []
     for measure in MEASURES:
         pairs = [p for (name, m), p in results.pairs.items() if m == measure and name not in results.failures]

@@ -28,7 +28,7 @@ from timing import geomean, require_release
 
 THREADS = (1, 2)
 PLIANT_AVX2 = "Pliant, AVX2"
-# The option of the process that measures it, and its environment variable.
+# PLIANT_AVX2 is measured by a process with this option and this environment variable.
 PLIANT_ONLY = "--pliant-only"
 AVX2_ENVIRONMENT = {"PLIANT_ISA": "avx2"}
 

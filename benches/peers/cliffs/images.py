@@ -175,7 +175,7 @@ def unet(net: Net, x: Value) -> Value:
 
 
 def doubled(net: Net, x: Value, kind: str) -> Value:
-    """Twice the height and width, by a transposed convolution or a pixel shuffle; two rows more so that a crop fits."""
+    """Doubles height and width by a transposed convolution or a pixel shuffle, and adds two rows and columns for a later crop."""
     x = net.op(
         "Pad", x, net.ints(0, 0, 0, 0, 0, 0, 1, 1), dims=[*x.dims[:2], *(net.derived_dim(d, lambda v: v + 1) for d in x.dims[2:])]
     )
@@ -203,7 +203,7 @@ def doubled(net: Net, x: Value, kind: str) -> Value:
 
 
 def cropped(net: Net, x: Value, like: Value) -> Value:
-    """Height and width of another tensor, by slices."""
+    """Crops to the height and width of another tensor, by slices."""
     for axis in (2, 3):
         x = net.slice(x, axis, 0, net.size_of(like.dims[axis]), like.dims[axis])
     return x

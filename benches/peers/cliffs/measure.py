@@ -23,12 +23,12 @@ from peers.engines import onnx_runtime
 
 from .case import Case, Feeds
 
-# Seconds to measure each engine at one size, and of one visit.
+# Maximum seconds of all measurements of an engine at one size, and seconds of one visit.
 MAX_SECONDS = 0.5
 VISIT_SECONDS = 0.006
-# Lets the peer's spinning threads go to sleep.
+# In this time, the spinning threads of the peer go to sleep.
 PAUSE_SECONDS = 0.02
-# The reference implementation is slow; larger inputs get no verdict.
+# The reference implementation is slow; it is not run for larger inputs.
 REFERENCE_ELEMENTS = 200_000
 AGREES = "the reference implementation agrees with {}"
 Call = Callable[[], list[Any]]
@@ -225,7 +225,7 @@ def save(folder: str, case: Case, model: onnx.ModelProto, index: int, feeds: Fee
 
 
 class Runner:
-    """A case under measurement; `tell` receives the stage and each outcome."""
+    """A case under measurement; `send` receives the stage and each outcome."""
 
     def __init__(self, case: Case, settings: Settings, send: Callable[[str, Any], None]) -> None:
         self.case, self.settings, self.send = case, settings, send

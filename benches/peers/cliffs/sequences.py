@@ -137,7 +137,7 @@ def attention(net: Net, x: Value) -> Value:
 
 
 def cross(net: Net, x: Value) -> Value:
-    """Attention to another sequence, an input of its own length."""
+    """Attention to another sequence, another input with a different length."""
     memory = net.inputs.get("memory")
     if memory is None:
         return attention(net, x)

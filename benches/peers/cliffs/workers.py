@@ -15,7 +15,7 @@ from . import networks, operators, replay, zoo_models
 from .case import Case
 from .measure import CRASH, ERROR, HANG, SKIPPED, Outcome, Runner, Settings
 
-# A case by its kind and name; the worker builds it, so that no model crosses the pipe.
+# A case by its kind and name; the worker builds it, so that no model is sent through the pipe.
 Request = tuple[str, str]
 # Cases after which a worker is replaced, which bounds the memory it keeps.
 MAX_CASES_PER_WORKER = 150
@@ -57,7 +57,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 class Worker:
-    """A worker process, replaced when it dies."""
+    """A worker process, replaced if it ends unexpectedly."""
 
     def __init__(self, settings: Settings, timeout: float) -> None:
         self.settings, self.timeout = settings, timeout
@@ -90,7 +90,7 @@ class Worker:
         return True
 
     def run(self, request: Request) -> Iterator[Outcome]:
-        """The outcomes of a case, as they come."""
+        """The outcomes of a case, as they arrive."""
         if self.served >= MAX_CASES_PER_WORKER:
             self.stop()
         if self.process is None:

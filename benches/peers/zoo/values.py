@@ -55,8 +55,7 @@ def padding(rand: Rand, shape: Shape) -> np.ndarray:
 
 
 def make_input(spec: Spec, sizes: Case, rand: Rand, earlier_inputs: Feeds) -> np.ndarray:
-    """An input as its `gen` states; `made` has the inputs before it, one of which may be the mask
-    of tokens."""
+    """An input as its `gen` states; `earlier_inputs` may contain the mask of tokens."""
     shape = tuple(sizes.get(size, size) for size in spec["shape"])
     match spec["gen"]:
         case "normal":
