@@ -6,8 +6,7 @@ use super::Lanes;
 
 /// Defines one vector type; the first `count` lanes are selected by `mask`.
 macro_rules! lanes {
-    ($(#[$doc:meta])* $name:ident = $vector:ty, [$elem:ty; $n:literal], $zero:ident, $splat:ident, $load:ident,
-     $store:ident, $fma:ident, $add:ident, |$count:ident| $mask:expr, |$from:ident, $m:ident| $load_first:expr,
+    ($(#[$doc:meta])* $name:ident = $vector:ty, [$elem:ty; $n:literal], $zero:ident, $splat:ident, $fma:ident, $add:ident, |$count:ident| $mask:expr, |$from:ident, $m:ident| $load_first:expr,
      |$to:ident, $m2:ident, $value:ident| $store_first:expr) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -32,7 +31,7 @@ macro_rules! lanes {
             #[inline(always)]
             unsafe fn load(from: *const $elem) -> Self {
                 // SAFETY: the caller's promise of readable elements.
-                unsafe { $name($load(from)) }
+                unsafe { $name(from.cast::<$vector>().read_unaligned()) }
             }
 
             #[inline(always)]
@@ -47,7 +46,7 @@ macro_rules! lanes {
             #[inline(always)]
             unsafe fn store(self, to: *mut $elem) {
                 // SAFETY: the caller's promise of writable elements.
-                unsafe { $store(to, self.0) }
+                unsafe { to.cast::<$vector>().write_unaligned(self.0) }
             }
 
             #[inline(always)]
@@ -77,7 +76,7 @@ macro_rules! lanes {
 
 lanes!(
     /// 16 float32 in 512 bits.
-    F32x16 = __m512, [f32; 16], _mm512_setzero_ps, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps,
+    F32x16 = __m512, [f32; 16], _mm512_setzero_ps, _mm512_set1_ps,
     _mm512_fmadd_ps, _mm512_add_ps,
     |count| ((1u32 << count) - 1) as __mmask16,
     |from, m| _mm512_maskz_loadu_ps(m, from),
@@ -85,7 +84,7 @@ lanes!(
 );
 lanes!(
     /// 8 float64 in 512 bits.
-    F64x8 = __m512d, [f64; 8], _mm512_setzero_pd, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd,
+    F64x8 = __m512d, [f64; 8], _mm512_setzero_pd, _mm512_set1_pd,
     _mm512_fmadd_pd, _mm512_add_pd,
     |count| ((1u32 << count) - 1) as __mmask8,
     |from, m| _mm512_maskz_loadu_pd(m, from),
@@ -93,7 +92,7 @@ lanes!(
 );
 lanes!(
     /// 8 float32 in 256 bits.
-    F32x8 = __m256, [f32; 8], _mm256_setzero_ps, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps,
+    F32x8 = __m256, [f32; 8], _mm256_setzero_ps, _mm256_set1_ps,
     _mm256_fmadd_ps, _mm256_add_ps,
     |count| _mm256_cmpgt_epi32(
         _mm256_set1_epi32(count as i32),
@@ -104,7 +103,7 @@ lanes!(
 );
 lanes!(
     /// 4 float64 in 256 bits.
-    F64x4 = __m256d, [f64; 4], _mm256_setzero_pd, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd,
+    F64x4 = __m256d, [f64; 4], _mm256_setzero_pd, _mm256_set1_pd,
     _mm256_fmadd_pd, _mm256_add_pd,
     |count| _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3)),
     |from, m| _mm256_maskload_pd(from, m),
