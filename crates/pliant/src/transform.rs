@@ -41,9 +41,10 @@ pub struct PassEntry {
 /// then pipelines and user-defined passes.
 pub fn pass_list() -> Vec<PassEntry> {
     let graph = pliant_opt::PASSES.iter().map(|p| (p.name, p.doc, p.phase));
-    let others = pliant_opt::passes::WITH_PARAMETERS.iter();
-    let others = others.map(|&(name, doc)| (name, doc, pliant_opt::contract::Phase::Params));
-    let graph = graph.chain(others).map(|(name, doc, phase)| PassEntry {
+    let with_parameters = pliant_opt::passes::WITH_PARAMETERS.iter();
+    let with_parameters =
+        with_parameters.map(|&(name, doc)| (name, doc, pliant_opt::contract::Phase::Params));
+    let graph = graph.chain(with_parameters).map(|(name, doc, phase)| PassEntry {
         name,
         doc,
         level: PassLevel::Graph,

@@ -273,8 +273,8 @@ impl FunctionGen<'_> {
                 let last = self.live.last_read(var).unwrap_or(index);
                 expiring.entry(last.max(index)).or_default().extend(regs);
             }
-            for done in index..end {
-                self.free.extend(expiring.remove(&done).into_iter().flatten());
+            for position in index..end {
+                self.free.extend(expiring.remove(&position).into_iter().flatten());
             }
             index = end;
         }

@@ -101,9 +101,9 @@ fn run_child(
     let (mut pool, mut rng) = (seeds.clone(), Rng::new(seed));
     loop {
         // Half of the inputs are mutants of seeds.
-        let from = if rng.one_in(2) { &seeds } else { &pool };
-        let (a, b) = (rng.below(from.len()), rng.below(seeds.len()));
-        let input = (target.mutate)(&from[a], &seeds[b], &mut rng);
+        let parents = if rng.one_in(2) { &seeds } else { &pool };
+        let (a, b) = (rng.below(parents.len()), rng.below(seeds.len()));
+        let input = (target.mutate)(&parents[a], &seeds[b], &mut rng);
         if input.len() > MAX_INPUT_LEN {
             continue;
         }
@@ -117,8 +117,8 @@ fn run_child(
                 match pool.len() < seeds.len() + MAX_KEPT_INPUTS {
                     true => pool.push(input),
                     false => {
-                        let at = seeds.len() + rng.below(MAX_KEPT_INPUTS);
-                        pool[at] = input;
+                        let index = seeds.len() + rng.below(MAX_KEPT_INPUTS);
+                        pool[index] = input;
                     }
                 }
             }

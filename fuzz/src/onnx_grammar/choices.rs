@@ -35,8 +35,8 @@ impl<'b> Choices<'b> {
 
     /// One of the options; `None` if there are none.
     pub fn pick<T: Clone>(&mut self, options: &[T]) -> Option<T> {
-        let at = self.below(options.len());
-        options.get(at).cloned()
+        let index = self.below(options.len());
+        options.get(index).cloned()
     }
 
     /// An integer, mostly small, rarely near the limit of a type.

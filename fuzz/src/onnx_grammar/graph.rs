@@ -88,12 +88,12 @@ impl<'s, 'b> Builder<'s, 'b> {
         let row = row(&schema.full_name());
         let inputs = self.operands(&schema, row.as_ref());
         let outputs = self.results(&schema);
-        let mut made = node(schema.domain, schema.name, inputs, outputs.clone());
+        let mut node_proto = node(schema.domain, schema.name, inputs, outputs.clone());
         if self.source.chance(2) {
-            made.domain = self.source.pick(&super::DOMAINS).map(str::to_owned);
+            node_proto.domain = self.source.pick(&super::DOMAINS).map(str::to_owned);
         }
-        self.attributes(&mut made, &schema, row);
-        self.graph.node.push(made);
+        self.attributes(&mut node_proto, &schema, row);
+        self.graph.node.push(node_proto);
         for name in outputs.into_iter().filter(|n| !n.is_empty()) {
             self.scope.push(KnownValue { name, letter: None });
         }
@@ -102,15 +102,15 @@ impl<'s, 'b> Builder<'s, 'b> {
     /// A random operator schema, mostly of the version of the model's opset.
     fn schema(&mut self) -> Option<Schema> {
         let all = schemas();
-        let mut at = self.source.below(all.len());
-        let operator = (all[at].domain, all[at].name);
+        let mut index = self.source.below(all.len());
+        let operator = (all[index].domain, all[index].name);
         let version = if operator.0.is_empty() { self.opset } else { i64::MAX };
         if self.source.chance(95) {
             let same =
                 |i: &usize| (all[*i].domain, all[*i].name) == operator && all[*i].since <= version;
-            at = (0..all.len()).filter(same).max_by_key(|&i| all[i].since).unwrap_or(at);
+            index = (0..all.len()).filter(same).max_by_key(|&i| all[i].since).unwrap_or(index);
         }
-        let mut schema = all[at].clone();
+        let mut schema = all[index].clone();
         if self.source.chance(2) {
             schema.name = all[self.source.below(all.len())].name;
         }
@@ -128,12 +128,13 @@ impl<'s, 'b> Builder<'s, 'b> {
 
     /// Adds operands for a node. Returns their names.
     fn operands(&mut self, schema: &Schema, row: Option<&Row>) -> Vec<String> {
-        let (least, most) = schema.inputs;
-        let usual_inputs = row.map_or(least.max(1).min(most), |row| row.operands.len().min(most));
+        let (min_inputs, max_inputs) = schema.inputs;
+        let usual_inputs =
+            row.map_or(min_inputs.max(1).min(max_inputs), |row| row.operands.len().min(max_inputs));
         let mut count = match self.source.below(8) {
-            0 => least,
-            1 => self.source.below(most.min(6) + 2),
-            2 => most.min(usual_inputs + 2),
+            0 => min_inputs,
+            1 => self.source.below(max_inputs.min(6) + 2),
+            2 => max_inputs.min(usual_inputs + 2),
             _ => usual_inputs,
         };
         if schema.inputs == (0, 0) && !self.source.chance(5) {
@@ -206,8 +207,11 @@ impl<'s, 'b> Builder<'s, 'b> {
                 0 => dims.push(1 + self.source.below(3) as i64),
                 1 => drop(dims.pop()),
                 _ => {
-                    let at = self.source.below(dims.len());
-                    dims.iter_mut().skip(at).take(1).for_each(|d| *d = self.source.below(5) as i64);
+                    let axis = self.source.below(dims.len());
+                    dims.iter_mut()
+                        .skip(axis)
+                        .take(1)
+                        .for_each(|d| *d = self.source.below(5) as i64);
                 }
             }
         }
@@ -216,20 +220,20 @@ impl<'s, 'b> Builder<'s, 'b> {
         if is_constant && !(self.depth == 0 && self.source.chance(15)) {
             let mut elems = operand.elems.unwrap_or_default();
             if elems.is_empty() || self.source.chance(20) {
-                let whole = !b"akjpno".contains(&letter);
+                let is_integer = !b"akjpno".contains(&letter);
                 let float =
-                    |s: &mut Choices<'_>| if whole { s.integer() as f64 } else { s.float() };
+                    |s: &mut Choices<'_>| if is_integer { s.integer() as f64 } else { s.float() };
                 elems = (0..1 + self.source.below(4)).map(|_| float(self.source)).collect();
             }
-            let made = tensor(&name, letter, &dims, &elems);
+            let value_proto = tensor(&name, letter, &dims, &elems);
             if self.depth > 0 && self.source.chance(50) {
                 let mut constant = node("", "Constant", Vec::new(), vec![name.clone()]);
                 let mut value = attribute("value", "a:1");
-                value.t = Some(made);
+                value.t = Some(value_proto);
                 constant.attribute.push(value);
                 self.graph.node.push(constant);
             } else {
-                self.graph.initializer.push(made);
+                self.graph.initializer.push(value_proto);
             }
         } else {
             let ty = self.declared_type(letter, &dims);
@@ -255,17 +259,17 @@ impl<'s, 'b> Builder<'s, 'b> {
     }
 
     fn results(&mut self, schema: &Schema) -> Vec<String> {
-        let (least, most) = schema.outputs;
+        let (min_outputs, max_outputs) = schema.outputs;
         let count = match self.source.below(6) {
-            0 => most.min(4),
-            1 => self.source.below(most.min(4) + 2),
-            _ => least.max(1),
+            0 => max_outputs.min(4),
+            1 => self.source.below(max_outputs.min(4) + 2),
+            _ => min_outputs.max(1),
         };
         let name = |b: &mut Self| if b.source.chance(5) { String::new() } else { b.new_name("y") };
         (0..count).map(|_| name(self)).collect()
     }
 
-    fn attributes(&mut self, made: &mut NodeProto, schema: &Schema, row: Option<Row>) {
+    fn attributes(&mut self, node_proto: &mut NodeProto, schema: &Schema, row: Option<Row>) {
         let usual_attributes = row.map_or(Vec::new(), |row| row.attributes);
         for &(name, required) in &schema.attributes {
             let text =
@@ -274,7 +278,7 @@ impl<'s, 'b> Builder<'s, 'b> {
                 matches!(name, "body" | "then_branch" | "else_branch" | "score_mod" | "prob_mod");
             let attr = match text {
                 _ if is_graph && (required || self.source.chance(40)) => {
-                    let body = self.body(made);
+                    let body = self.body(node_proto);
                     Some(graph_attribute(name, body))
                 }
                 _ if is_graph => None,
@@ -285,7 +289,7 @@ impl<'s, 'b> Builder<'s, 'b> {
                 }
                 None => None,
             };
-            made.attribute.extend(attr.filter(|_| !self.source.chance(1)));
+            node_proto.attribute.extend(attr.filter(|_| !self.source.chance(1)));
         }
     }
 
@@ -335,7 +339,7 @@ impl<'s, 'b> Builder<'s, 'b> {
     /// Chooses the outputs of the graph. For a graph attribute, `body` is the number of outputs that its node expects,
     /// and the number of leading inputs that the graph does not return.
     fn outputs(&mut self, body: Option<(usize, usize)>) {
-        let made: Vec<String> = self
+        let node_outputs: Vec<String> = self
             .graph
             .node
             .iter()
@@ -344,14 +348,18 @@ impl<'s, 'b> Builder<'s, 'b> {
             .cloned()
             .collect();
         let mut names: Vec<String> = match body {
-            None if self.source.chance(50) => made.last().cloned().into_iter().collect(),
-            None => made.iter().rev().take(4).cloned().collect(),
+            None if self.source.chance(50) => node_outputs.last().cloned().into_iter().collect(),
+            None => node_outputs.iter().rev().take(4).cloned().collect(),
             Some((count, not_returned)) => {
                 let graph_inputs = self.graph.input.clone();
                 let mut name = |i: usize| {
                     let input = graph_inputs.get(i + not_returned).map(|i| i.name().to_owned());
-                    let other = if self.source.chance(60) { made.last().cloned() } else { None };
-                    other.filter(|_| i >= not_returned).or(input).or_else(|| made.last().cloned())
+                    let other =
+                        if self.source.chance(60) { node_outputs.last().cloned() } else { None };
+                    other
+                        .filter(|_| i >= not_returned)
+                        .or(input)
+                        .or_else(|| node_outputs.last().cloned())
                 };
                 (0..count).filter_map(&mut name).collect()
             }

@@ -27,8 +27,8 @@ use graph::Builder;
 
 /// The newest opset version of a domain that the importer supports.
 pub fn newest_version(domain: &str) -> i64 {
-    let own = schemas::schemas().iter().filter(|s| s.domain == domain);
-    let newest = own.map(|s| s.since).max().unwrap_or(1);
+    let of_domain = schemas::schemas().iter().filter(|s| s.domain == domain);
+    let newest = of_domain.map(|s| s.since).max().unwrap_or(1);
     // The default domain has newer versions that changed none of the operators.
     if domain.is_empty() { newest.max(28) } else { newest }
 }

@@ -42,10 +42,12 @@ pub fn schemas() -> &'static [Schema] {
     TABLE.get_or_init(|| {
         let text = include_str!("../../../crates/pliant-onnx/src/generated/schemas.txt");
         let mut all: Vec<Schema> = text.lines().filter_map(schema).collect();
-        let open = ["", "com.microsoft", "ai.onnx.ml", "my.domain"].map(|domain| (domain, "Frob"));
-        let both = ["", "com.microsoft"].map(|domain| (domain, "SimplifiedLayerNormalization"));
-        let known = ["StringConcat", "RegexFullMatch", "ImageDecoder"].map(|name| ("", name));
-        for (domain, name) in open.into_iter().chain(both).chain(known) {
+        let unknown =
+            ["", "com.microsoft", "ai.onnx.ml", "my.domain"].map(|domain| (domain, "Frob"));
+        let simplified =
+            ["", "com.microsoft"].map(|domain| (domain, "SimplifiedLayerNormalization"));
+        let unsupported = ["StringConcat", "RegexFullMatch", "ImageDecoder"].map(|name| ("", name));
+        for (domain, name) in unknown.into_iter().chain(simplified).chain(unsupported) {
             let (inputs, outputs) = ((1, 3), (1, 2));
             let (types, attributes) = (Vec::new(), Vec::new());
             all.push(Schema { domain, name, since: 1, inputs, outputs, types, attributes });
@@ -70,6 +72,6 @@ fn schema(line: &'static str) -> Option<Schema> {
 }
 
 fn range(word: &str) -> Option<(usize, usize)> {
-    let (least, most) = word.split_once('-')?;
-    Some((least.parse().ok()?, most.parse().unwrap_or(usize::MAX)))
+    let (min, max) = word.split_once('-')?;
+    Some((min.parse().ok()?, max.parse().unwrap_or(usize::MAX)))
 }

@@ -25,11 +25,11 @@ pub struct Case<'s> {
 
 /// The usual number of inputs of an operator.
 pub fn usual_inputs(schema: &Schema) -> usize {
-    let most = schema.inputs.1;
+    let max_inputs = schema.inputs.1;
     match row(&schema.full_name()) {
-        Some(row) if !row.operands.is_empty() => row.operands.len().min(most),
-        _ if most == usize::MAX => schema.inputs.0.max(2),
-        _ => most,
+        Some(row) if !row.operands.is_empty() => row.operands.len().min(max_inputs),
+        _ if max_inputs == usize::MAX => schema.inputs.0.max(2),
+        _ => max_inputs,
     }
 }
 
@@ -60,10 +60,10 @@ impl Case<'_> {
             version: Some(version),
         };
         let domain_opset = self.opset.map(|version| (schema.domain, version));
-        let others = (!schema.domain.is_empty()).then_some(("", super::newest_version("")));
+        let default_opset = (!schema.domain.is_empty()).then_some(("", super::newest_version("")));
         ModelProto {
             ir_version: Some(10),
-            opset_import: others.into_iter().chain(domain_opset).map(opset).collect(),
+            opset_import: default_opset.into_iter().chain(domain_opset).map(opset).collect(),
             graph: Some(graph),
             ..ModelProto::default()
         }

@@ -47,8 +47,8 @@ impl Guarded {
             let map =
                 libc::mmap(null_mut(), mapped, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
             assert_ne!(map, libc::MAP_FAILED, "no memory for {bytes} bytes");
-            for at in [0, margin + capacity] {
-                assert_eq!(libc::mprotect(map.byte_add(at), margin, libc::PROT_NONE), 0);
+            for offset in [0, margin + capacity] {
+                assert_eq!(libc::mprotect(map.byte_add(offset), margin, libc::PROT_NONE), 0);
             }
             map
         };
@@ -88,9 +88,9 @@ impl Guarded {
     /// Whether the canaries around the data are unchanged.
     pub fn is_intact(&self) -> bool {
         let (before, after) = self.canary_ranges();
-        [before, after].into_iter().all(|(at, len)| {
+        [before, after].into_iter().all(|(start, len)| {
             // SAFETY: these bytes lie between the guard regions and were written by `place`.
-            unsafe { std::slice::from_raw_parts(at, len) }.iter().all(|&b| b == CANARY)
+            unsafe { std::slice::from_raw_parts(start, len) }.iter().all(|&b| b == CANARY)
         })
     }
 

@@ -78,8 +78,8 @@ impl Tensor {
             }
         }
         if order == Order::Strided && !self.strides.is_empty() {
-            let at = rng.below(self.strides.len());
-            self.strides[at] = 0;
+            let index = rng.below(self.strides.len());
+            self.strides[index] = 0;
         }
         let offset = rng.between(0, 3);
         self.view = self.span().map(|span| (span + offset + rng.between(0, 1), offset));
@@ -137,8 +137,8 @@ fn random_arguments(kernel: &'static Kernel, rng: &mut Rng) -> Arguments {
     for slot in kernel.slots() {
         let Slot::Number(attr, _) = slot else { continue };
         numbers.push(match attr.ty {
-            AttrType::Int(least, most) | AttrType::Ints { range: (least, most), .. } => {
-                rng.between(least, most.min(least.saturating_add(4)))
+            AttrType::Int(low, high) | AttrType::Ints { range: (low, high), .. } => {
+                rng.between(low, high.min(low.saturating_add(4)))
             }
             AttrType::Bool => rng.between(0, 1),
             AttrType::Choice(list) => rng.between(0, list.len() as i64 - 1),
@@ -222,20 +222,20 @@ impl Arguments {
     /// Changes an argument, which probably makes the call invalid.
     fn corrupt(&mut self, rng: &mut Rng) {
         let count = self.operands.len();
-        let at = rng.below(count + self.numbers.len());
-        if at >= count {
-            let number = &mut self.numbers[at - count];
+        let index = rng.below(count + self.numbers.len());
+        if index >= count {
+            let number = &mut self.numbers[index - count];
             *number = rng.boundary_value(*number);
             return;
         }
-        let Some(tensor) = &mut self.operands[at] else {
-            let operand: &Operand = &self.kernel.operands[at];
-            self.operands[at] = Some(Tensor::row_major(operand.dtype, vec![1, 2]));
+        let Some(tensor) = &mut self.operands[index] else {
+            let operand: &Operand = &self.kernel.operands[index];
+            self.operands[index] = Some(Tensor::row_major(operand.dtype, vec![1, 2]));
             return;
         };
         let dim = rng.below(tensor.dims.len().max(1));
         match rng.below(8) {
-            0 => self.operands[at] = None,
+            0 => self.operands[index] = None,
             1 => {
                 tensor.dtype = *rng.pick(&[DType::Float64, DType::Int8, DType::Bool, DType::Int64])
             }
@@ -255,7 +255,7 @@ impl Arguments {
                 tensor.view =
                     tensor.view.map(|(elements, offset)| (elements, rng.boundary_value(offset)));
             }
-            _ => self.alias = Some((at, rng.below(count))),
+            _ => self.alias = Some((index, rng.below(count))),
         }
     }
 

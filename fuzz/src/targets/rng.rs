@@ -64,20 +64,20 @@ pub fn mutate_bytes(bytes: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
         if out.is_empty() {
             break;
         }
-        let at = rng.below(out.len());
-        let end = (at + 1 + rng.below(16)).min(out.len());
+        let start = rng.below(out.len());
+        let end = (start + 1 + rng.below(16)).min(out.len());
         match rng.below(5) {
-            0 => out[at] = *rng.pick(&[0, 1, 0x7f, 0x80, 0xff]),
-            1 => out[at] ^= 1 << rng.below(8),
-            2 => drop(out.drain(at..end)),
+            0 => out[start] = *rng.pick(&[0, 1, 0x7f, 0x80, 0xff]),
+            1 => out[start] ^= 1 << rng.below(8),
+            2 => drop(out.drain(start..end)),
             3 => {
-                let piece = out[at..end].to_vec();
-                out.splice(at..at, piece);
+                let piece = out[start..end].to_vec();
+                out.splice(start..start, piece);
             }
             _ => {
-                let from = rng.below(other.len());
-                let piece = &other[from..(from + end - at).min(other.len())];
-                out.splice(at..end, piece.iter().copied());
+                let other_start = rng.below(other.len());
+                let piece = &other[other_start..(other_start + end - start).min(other.len())];
+                out.splice(start..end, piece.iter().copied());
             }
         }
     }

@@ -40,27 +40,28 @@ fn position(operand: &Value, length: usize, count: usize) -> Result<usize, VmErr
 /// `(sequence, item, position)`: the sequence with the item inserted, at the end if the position is
 /// none.
 pub(super) fn insert(args: &[Value]) -> Outcome {
-    let [Value::Tuple(items), item, at] = args else {
+    let [Value::Tuple(items), item, index] = args else {
         return Err(argument_error(host::SEQUENCE_INSERT, args));
     };
     let length = items.len();
-    let at = if matches!(at, Value::None) { length } else { position(at, length, length + 1)? };
-    let (before, after) = items.split_at(at);
+    let index =
+        if matches!(index, Value::None) { length } else { position(index, length, length + 1)? };
+    let (before, after) = items.split_at(index);
     Ok(Value::tuple(before.iter().chain([item]).chain(after).cloned()))
 }
 
 /// `(sequence, position)`: the sequence without that item, without the last if the position is none.
 pub(super) fn erase(args: &[Value]) -> Outcome {
-    let [Value::Tuple(items), at] = args else {
+    let [Value::Tuple(items), index] = args else {
         return Err(argument_error(host::SEQUENCE_ERASE, args));
     };
     let length = items.len();
-    let at = match at {
+    let index = match index {
         Value::None => length.checked_sub(1).ok_or_else(|| value_error("the sequence is empty"))?,
-        at => position(at, length, length)?,
+        index => position(index, length, length)?,
     };
-    let rest = items.iter().enumerate().filter(|(i, _)| *i != at);
-    Ok(Value::tuple(rest.map(|(_, item)| item.clone())))
+    let remaining = items.iter().enumerate().filter(|(i, _)| *i != index);
+    Ok(Value::tuple(remaining.map(|(_, item)| item.clone())))
 }
 
 /// `(sequence, position)`: that item.
@@ -154,7 +155,7 @@ pub(super) fn concatenate(parts: &[Tensor], axis: usize) -> Result<Tensor, VmErr
     let out = Tensor::empty(&shape, first.dtype())?;
     let outer = shape[..axis].iter().product::<i64>() as usize;
     let row = out.nbytes().checked_div(outer).unwrap_or(0);
-    let mut from = 0;
+    let mut start = 0;
     for part in parts {
         let part = part.to_contiguous()?;
         let chunk = part.nbytes().checked_div(outer).unwrap_or(0);
@@ -163,17 +164,17 @@ pub(super) fn concatenate(parts: &[Tensor], axis: usize) -> Result<Tensor, VmErr
             // SAFETY: the chunks of all parts fill the rows of the result exactly, and the result
             // is new and not shared.
             unsafe {
-                let to = out.data_ptr().add(o * row + from);
-                ptr::copy_nonoverlapping(part.data_ptr().add(o * chunk), to, chunk);
+                let destination = out.data_ptr().add(o * row + start);
+                ptr::copy_nonoverlapping(part.data_ptr().add(o * chunk), destination, chunk);
             }
         }
-        from += chunk;
+        start += chunk;
     }
     Ok(out)
 }
 
-/// A copy of the range `from .. from + length` along an axis of a row-major tensor.
-fn slice_axis(joined: &Tensor, axis: usize, from: i64, length: i64) -> Result<Tensor, VmError> {
+/// A copy of the range `start .. start + length` along an axis of a row-major tensor.
+fn slice_axis(joined: &Tensor, axis: usize, start: i64, length: i64) -> Result<Tensor, VmError> {
     let mut shape = joined.shape().to_vec();
     let mut strides = vec![0; shape.len()];
     contiguous_strides(&shape, &mut strides);
@@ -181,7 +182,7 @@ fn slice_axis(joined: &Tensor, axis: usize, from: i64, length: i64) -> Result<Te
     if shape.contains(&0) {
         return Ok(Tensor::empty(&shape, joined.dtype())?);
     }
-    let offset = joined.byte_offset() + (from * strides[axis]) as usize * joined.dtype().size();
+    let offset = joined.byte_offset() + (start * strides[axis]) as usize * joined.dtype().size();
     let (storage, dtype) = (joined.storage().clone(), joined.dtype());
     Ok(Tensor::from_storage_strided(storage, offset, &shape, &strides, dtype)?.copy()?)
 }
@@ -227,16 +228,16 @@ pub(super) fn split(args: &[Value]) -> Outcome {
         return Err(VmError::check(CheckKind::Shape, text));
     }
     let mut items = Vec::with_capacity(lengths.len());
-    let mut from = 0;
+    let mut start = 0;
     for length in lengths {
-        let mut part = slice_axis(&x, axis, from, length)?;
+        let mut part = slice_axis(&x, axis, start, length)?;
         if drop {
             let mut shape = part.shape().to_vec();
             shape.remove(axis);
             part = part.reshape(&shape)?;
         }
         items.push(Value::Tensor(part));
-        from += length;
+        start += length;
     }
     Ok(Value::tuple(items))
 }
@@ -248,7 +249,7 @@ fn equal_parts(size: i64, part_length: i64) -> Result<Vec<i64>, VmError> {
             "the length of parts must be at least 1, but is {part_length}"
         )));
     }
-    Ok((0..size).step_by(part_length as usize).map(|from| part_length.min(size - from)).collect())
+    Ok((0..size).step_by(part_length as usize).map(|start| part_length.min(size - start)).collect())
 }
 
 #[cfg(test)]

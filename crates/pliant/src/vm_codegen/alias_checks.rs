@@ -14,18 +14,18 @@ use super::FunctionGen;
 
 /// The variables that are tensors allocated by the function, including renamed ones.
 pub(super) fn allocated(func: &Function) -> FxHashSet<Var> {
-    let mut found = FxHashSet::default();
+    let mut allocated_vars = FxHashSet::default();
     for (_, b) in bindings(func) {
         let is_allocated = match func.expr(b.value) {
             ExprData::Call { callee: Callee::Op(op), .. } => *op == VM_ALLOC_TENSOR,
-            ExprData::Var(v) => found.contains(v),
+            ExprData::Var(v) => allocated_vars.contains(v),
             _ => false,
         };
         if is_allocated {
-            found.insert(b.var);
+            allocated_vars.insert(b.var);
         }
     }
-    found
+    allocated_vars
 }
 
 impl FunctionGen<'_> {
@@ -43,10 +43,10 @@ impl FunctionGen<'_> {
             }
             for (j, (other, kind)) in pairs() {
                 // A pair of outputs is checked once, for the first of them.
-                let seen = j < i && self.is_external_output(other, kind);
+                let already_checked = j < i && self.is_external_output(other, kind);
                 if let LoopFuncParam::Tensor { strided, .. } = kind
                     && i != j
-                    && !seen
+                    && !already_checked
                 {
                     self.emit_alias_check([output, other], *strided, temps)?;
                 }

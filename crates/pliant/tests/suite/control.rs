@@ -92,9 +92,9 @@ class Module:
         assert_eq!(out.as_tensor().expect("a tensor").shape(), [len]);
         let error = m.run(name, &[ints(&[1, 2, 2]), Value::Int(1)]).expect_err("it shrinks");
         let error = error.to_string();
-        let wanted = format!("{name}: the result dim 0 must equal");
+        let expected = format!("{name}: the result dim 0 must equal");
         assert!(
-            error.contains(&wanted) && error.contains(&format!("is {}", len / 3 * 2)),
+            error.contains(&expected) && error.contains(&format!("is {}", len / 3 * 2)),
             "{error}"
         );
     }

@@ -47,8 +47,8 @@ fn operators_accept_tensors_of_unknown_sizes() {
     let halve: pliant_vm::PackedFunc = Arc::new(|args: &[Value]| {
         let x = args[0].as_tensor().expect("a tensor");
         let data: Vec<f32> = x.to_vec().expect("float32 values");
-        let kept = x.shape()[0] / 2;
-        Ok(tensor(&[kept, x.shape()[1]], &data[..(kept * x.shape()[1]) as usize]))
+        let rows = x.shape()[0] / 2;
+        Ok(tensor(&[rows, x.shape()[1]], &data[..(rows * x.shape()[1]) as usize]))
     });
     pliant_vm::register_func("test.dynamic.halve", halve, true);
     let m = model(
@@ -66,9 +66,9 @@ def main(x: R.Tensor(("n", 2), dtype="float32")) -> R.Tensor(ndim=2, dtype="floa
     );
     for n in [0, 1, 2, 3, 8] {
         let half = n / 2;
-        let kept = half * 2 / 2 / 2;
-        let want: Vec<f32> = (0..kept * 2).map(|i| 2.0 * i as f32).collect();
-        assert_eq!(run(&m, &[iota(&[n, 2])]), (vec![kept, 2], want), "n = {n}");
+        let rows = half * 2 / 2 / 2;
+        let want: Vec<f32> = (0..rows * 2).map(|i| 2.0 * i as f32).collect();
+        assert_eq!(run(&m, &[iota(&[n, 2])]), (vec![rows, 2], want), "n = {n}");
     }
 }
 

@@ -48,11 +48,11 @@ fn complete_and_transposed_views_are_full_writes() {
 
 #[test]
 fn buffers_that_the_call_reads_are_not_full_writes() {
-    let whole = "T.view(A, [n, h, w], strides=[h * w, w, 1])";
-    assert!(is_full_write_from(whole, "n, h, w", "out"));
-    let offset =
+    let full_view = "T.view(A, [n, h, w], strides=[h * w, w, 1])";
+    assert!(is_full_write_from(full_view, "n, h, w", "out"));
+    let offset_view =
         "T.view(A, [n, h, w], strides=[h * w, w, 1], offset=T.Cast(\"int64\", out[0, 0, 0]))";
-    assert!(!is_full_write_from(offset, "n, h, w", "out"));
+    assert!(!is_full_write_from(offset_view, "n, h, w", "out"));
 }
 
 #[test]

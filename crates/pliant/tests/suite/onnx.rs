@@ -99,9 +99,9 @@ fn error_and_report_contain_all_problems() {
     let opened = onnx::Model::open(&file.0, Limits::default()).unwrap();
     let report = onnx::check(&opened, &ImportOptions::default());
     assert_eq!(report.operators["Frob"], 2);
-    let found: Vec<(&str, usize)> =
+    let findings: Vec<(&str, usize)> =
         report.findings.iter().map(|f| (f.operator.as_str(), f.nodes.len())).collect();
-    assert_eq!(found, [("Frob", 2), ("Blub", 1)]);
+    assert_eq!(findings, [("Frob", 2), ("Blub", 1)]);
     let dir = std::env::temp_dir().join(format!("pliant-reduced-{}", std::process::id()));
     let files = report.write_reduced(&dir).unwrap();
     assert_eq!(files.len(), 2, "{files:?}");

@@ -16,8 +16,8 @@ pub fn mutate(input: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
         0 => {
             let k = rng.below(3);
             let empty = Vec::new();
-            let from = others.as_ref().map_or(&empty, |o| &o[k]);
-            sections[k] = mutate_bytes(&sections[k], from, rng);
+            let donor = others.as_ref().map_or(&empty, |o| &o[k]);
+            sections[k] = mutate_bytes(&sections[k], donor, rng);
         }
         1 => {
             if let Some(others) = others {
@@ -62,9 +62,9 @@ fn mutate_constant(constants: &mut Vec<Const>, other: Option<&Program>, rng: &mu
     if constants.is_empty() {
         constants.push(Const::Int(rng.boundary_value(0)));
     }
-    let at = rng.below(constants.len());
+    let index = rng.below(constants.len());
     if rng.one_in(4) {
-        constants[at] = match rng.below(7) {
+        constants[index] = match rng.below(7) {
             0 => Const::Shape((0..rng.below(5)).map(|_| rng.boundary_value(2)).collect()),
             1 => Const::Int(rng.boundary_value(0)),
             2 => Const::Float(*rng.pick(&[0.0, -1.0, 1e300, f64::NAN])),
@@ -75,7 +75,7 @@ fn mutate_constant(constants: &mut Vec<Const>, other: Option<&Program>, rng: &mu
         };
         return;
     }
-    match &mut constants[at] {
+    match &mut constants[index] {
         Const::Tensor { dtype, shape, offset } => match rng.below(4) {
             0 => *dtype = rng.below(18) as u8,
             1 => *offset = rng.boundary_value(*offset as i64) as u64,
@@ -105,8 +105,8 @@ fn mutate_function_entry(p: &mut Program, rng: &mut Rng) {
         let name = rng.pick(pliant_exec::BUILTINS).name;
         p.funcs.push(Func::Packed(name.into()));
     }
-    let at = rng.below(p.funcs.len());
-    let Some(func) = p.funcs.get_mut(at) else { return };
+    let index = rng.below(p.funcs.len());
+    let Some(func) = p.funcs.get_mut(index) else { return };
     match func {
         Func::Packed(name) => *name = rng.pick(pliant_exec::BUILTINS).name.into(),
         Func::Kernel { args, checks, .. } => match rng.below(3) {
@@ -197,42 +197,42 @@ fn mutate_vm_function(p: &mut Program, rng: &mut Rng) {
     if vm_functions.is_empty() {
         return;
     }
-    let at = *rng.pick(&vm_functions);
-    let Func::Vm(vm) = &mut p.funcs[at] else { return };
+    let index = *rng.pick(&vm_functions);
+    let Func::Vm(vm) = &mut p.funcs[index] else { return };
     let counts = (vm.num_regs, constants, funcs);
     let mut body = instructions(vm);
     if body.is_empty() {
         return;
     }
-    let at = rng.below(body.len());
+    let index = rng.below(body.len());
     let register = |rng: &mut Rng| rng.below(counts.0 as usize) as u32;
     match rng.below(14) {
-        0 => drop(body.remove(at)),
+        0 => drop(body.remove(index)),
         1 => {
-            let instruction = body[at].clone();
+            let instruction = body[index].clone();
             body.insert(rng.below(body.len()), instruction);
         }
         2 => {
-            let to = rng.below(body.len());
-            body.swap(at, to);
+            let other_index = rng.below(body.len());
+            body.swap(index, other_index);
         }
-        3 => body.insert(at, (Op::Goto(rng.between(-3, 3) as i32), Vec::new())),
+        3 => body.insert(index, (Op::Goto(rng.between(-3, 3) as i32), Vec::new())),
         4 => {
             let op = Op::If { cond: register(rng), false_offset: rng.between(-3, 4) as i32 };
-            body.insert(at, (op, Vec::new()));
+            body.insert(index, (op, Vec::new()));
         }
-        5 => body.insert(at, (Op::Ret(register(rng)), Vec::new())),
+        5 => body.insert(index, (Op::Ret(register(rng)), Vec::new())),
         6 => {
             let func = rng.below(funcs) as u32;
             let args = (0..rng.below(6)).map(|_| random_operand(counts, rng)).collect();
             let dst = if rng.one_in(3) { u32::MAX } else { register(rng) };
-            body.insert(at, (Op::Call { func, args_start: 0, args_len: 0, dst }, args));
+            body.insert(index, (Op::Call { func, args_start: 0, args_len: 0, dst }, args));
         }
         7 => vm.num_regs = rng.boundary_value(vm.num_regs.into()) as u32,
         8 if rng.one_in(2) => drop(vm.params.pop()),
         8 => vm.params.push(("more".into(), String::new())),
         9 => vm.lines.push((rng.below(body.len()) as u32, rng.below(3) as u32, 1, 2)),
-        _ => mutate_instruction(&mut body[at], counts, rng),
+        _ => mutate_instruction(&mut body[index], counts, rng),
     }
     set_instructions(vm, body);
 }

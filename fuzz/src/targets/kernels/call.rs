@@ -134,12 +134,12 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// Memory for up to `most` elements of each buffer.
-    pub fn new(record: &Record, most: usize) -> Operands {
+    /// Memory for up to `max_len` elements of each buffer.
+    pub fn new(record: &Record, max_len: usize) -> Operands {
         let types: Vec<DType> =
             record.types().iter().map(|t| t.parse().expect("a data type")).collect();
         let memory =
-            types.iter().map(|t| Guarded::with_margin(most * t.size(), GUARD_BYTES)).collect();
+            types.iter().map(|t| Guarded::with_margin(max_len * t.size(), GUARD_BYTES)).collect();
         let number = |arg: &Arg| match *arg {
             Arg::Int(n) | Arg::Address(n) => Some(n),
             Arg::Float(_) => None,

@@ -37,8 +37,8 @@ pub fn mutate(input: &[u8], _: &[u8], rng: &mut Rng) -> Vec<u8> {
         }
     };
     for _ in 0..rng.below(5) {
-        let at = rng.below(record.args.len());
-        match &mut record.args[at] {
+        let index = rng.below(record.args.len());
+        match &mut record.args[index] {
             Arg::Int(n) | Arg::Address(n) => *n = rng.boundary_value(*n),
             Arg::Float(x) => *x = *rng.pick(&[0.0, -1.0, 1e300, f64::NAN, f64::INFINITY]),
         }
@@ -100,8 +100,8 @@ pub fn run(input: &[u8]) -> bool {
     let call = Call { record: &record, function: &function, runtime: &runtime };
     match &record.sizes {
         Some(sizes) => {
-            let most = sizes.iter().copied().max().unwrap_or(0);
-            let mut operands = Operands::new(&record, most);
+            let max_len = sizes.iter().copied().max().unwrap_or(0);
+            let mut operands = Operands::new(&record, max_len);
             let [end, start] =
                 [true, false].map(|at_end| call.call_kernel(&mut operands, sizes, at_end));
             end && start

@@ -27,12 +27,17 @@ pub fn run(kernel: &str, calls: usize, seed: u64) {
         }
     }
     let (function, sizes) = accepted.expect("some arguments are accepted");
-    let most = sizes.iter().copied().max().unwrap_or(0).min(MAX_ELEMENTS);
-    let mut operands = Operands::new(&record, most);
-    let changing_value = |at: &mut i64| {
-        let valid = *at;
+    let max_len = sizes.iter().copied().max().unwrap_or(0).min(MAX_ELEMENTS);
+    let mut operands = Operands::new(&record, max_len);
+    let changing_value = |number: &mut i64| {
+        let valid = *number;
         let invalid = [valid + 1, valid * 2 + 16, valid + (1 << 20), -1];
-        ChangingValue { at: std::ptr::from_mut(at).cast(), size: size_of::<i64>(), valid, invalid }
+        ChangingValue {
+            at: std::ptr::from_mut(number).cast(),
+            size: size_of::<i64>(),
+            valid,
+            invalid,
+        }
     };
     let values = operands.numbers().iter_mut().map(changing_value).collect();
     // SAFETY: the arguments are in a mapping of their own.

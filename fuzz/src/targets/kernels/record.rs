@@ -51,7 +51,7 @@ pub fn pointer_types(function: &ExternFn) -> Option<Vec<&'static str>> {
     let name = function.name;
     let count = function.params.iter().filter(|p| **p == ExternTy::Ptr).count();
     if let Some(rest) = name.strip_prefix("pliant_vec_") {
-        let of = |suffix: &str| match suffix {
+        let dtype = |suffix: &str| match suffix {
             "f16" => Some("float16"),
             "bf16" => Some("bfloat16"),
             "f32" => Some("float32"),
@@ -59,9 +59,9 @@ pub fn pointer_types(function: &ExternFn) -> Option<Vec<&'static str>> {
             _ => None,
         };
         if let Some((from, to)) = rest.split_once("_to_") {
-            return Some(vec![of(to)?, of(from)?]);
+            return Some(vec![dtype(to)?, dtype(from)?]);
         }
-        return Some(vec![of(rest.rsplit_once('_')?.1)?; count]);
+        return Some(vec![dtype(rest.rsplit_once('_')?.1)?; count]);
     }
     None
 }

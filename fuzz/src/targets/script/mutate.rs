@@ -111,44 +111,44 @@ enum TokenKind {
 fn tokens(text: &str) -> Vec<(TokenKind, Range<usize>)> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
-    let mut at = 0;
-    let run = |mut at: usize, of: &dyn Fn(u8) -> bool| {
-        while at < bytes.len() && of(bytes[at]) {
-            at += 1;
+    let mut position = 0;
+    let run = |mut position: usize, predicate: &dyn Fn(u8) -> bool| {
+        while position < bytes.len() && predicate(bytes[position]) {
+            position += 1;
         }
-        at
+        position
     };
-    while at < bytes.len() {
-        let start = at;
-        let kind = match bytes[at] {
+    while position < bytes.len() {
+        let start = position;
+        let kind = match bytes[position] {
             b'0'..=b'9' => {
-                at = run(at, &|b| b.is_ascii_alphanumeric() || b == b'.');
-                let plain = bytes[start..at].iter().all(u8::is_ascii_digit);
+                position = run(position, &|b| b.is_ascii_alphanumeric() || b == b'.');
+                let plain = bytes[start..position].iter().all(u8::is_ascii_digit);
                 plain.then_some(TokenKind::Integer)
             }
             b if b.is_ascii_alphabetic() || b == b'_' => {
-                at = run(at, &|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.');
+                position = run(position, &|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.');
                 Some(TokenKind::Word)
             }
             b'"' => {
-                at = (run(at + 1, &|b| b != b'"' && b != b'\n') + 1).min(bytes.len());
+                position = (run(position + 1, &|b| b != b'"' && b != b'\n') + 1).min(bytes.len());
                 Some(TokenKind::Text)
             }
             b'#' => {
-                at = run(at, &|b| b != b'\n');
+                position = run(position, &|b| b != b'\n');
                 None
             }
             b if b"+-*/%<>=!&|^".contains(&b) => {
-                at = run(at, &|b| b"+-*/%<>=!&|^".contains(&b));
-                OPERATORS.contains(&&text[start..at]).then_some(TokenKind::Operator)
+                position = run(position, &|b| b"+-*/%<>=!&|^".contains(&b));
+                OPERATORS.contains(&&text[start..position]).then_some(TokenKind::Operator)
             }
             _ => {
-                at += 1;
+                position += 1;
                 None
             }
         };
         if let Some(kind) = kind {
-            out.push((kind, start..at));
+            out.push((kind, start..position));
         }
     }
     out
@@ -181,13 +181,16 @@ fn mutate_token(text: &mut String, other: &str, rng: &mut Rng) {
         TokenKind::Text,
         TokenKind::Operator,
     ]);
-    let of_kind: Vec<Range<usize>> =
-        all.iter().filter(|(kind, _)| *kind == kind_to_replace).map(|(_, at)| at.clone()).collect();
+    let of_kind: Vec<Range<usize>> = all
+        .iter()
+        .filter(|(kind, _)| *kind == kind_to_replace)
+        .map(|(_, range)| range.clone())
+        .collect();
     if of_kind.is_empty() {
         return;
     }
-    let at = rng.pick(&of_kind).clone();
-    let old = &text[at.clone()];
+    let range = rng.pick(&of_kind).clone();
+    let old = &text[range.clone()];
     let token_of_kind = |text: &str, rng: &mut Rng| {
         let all = tokens(text);
         let list: Vec<_> = all.into_iter().filter(|(kind, _)| *kind == kind_to_replace).collect();
@@ -205,19 +208,19 @@ fn mutate_token(text: &mut String, other: &str, rng: &mut Rng) {
         TokenKind::Operator => Some(rng.pick(OPERATORS).to_string()),
     };
     if let Some(new) = new {
-        text.replace_range(at, &new);
+        text.replace_range(range, &new);
     }
 }
 
 /// The ranges between matching brackets.
 fn groups(text: &str) -> Vec<Range<usize>> {
     let (mut open, mut out) = (Vec::new(), Vec::new());
-    for (at, b) in text.bytes().enumerate() {
+    for (position, b) in text.bytes().enumerate() {
         match b {
-            b'(' | b'[' => open.push(at),
+            b'(' | b'[' => open.push(position),
             b')' | b']' => {
-                if let Some(start) = open.pop().filter(|start| at - start < 200) {
-                    out.push(start + 1..at);
+                if let Some(start) = open.pop().filter(|start| position - start < 200) {
+                    out.push(start + 1..position);
                 }
             }
             _ => {}
@@ -232,18 +235,18 @@ fn mutate_group(text: &mut String, other: &str, rng: &mut Rng) {
     if all.is_empty() {
         return;
     }
-    let at = rng.pick(&all).clone();
-    let from = if rng.one_in(3) { other } else { &*text };
-    let others = groups(from);
+    let range = rng.pick(&all).clone();
+    let source = if rng.one_in(3) { other } else { &*text };
+    let source_groups = groups(source);
     let new = match rng.below(4) {
-        0 => format!("{} {} {}", &text[at.clone()], rng.pick(OPERATORS), rng.boundary_value(1)),
-        1 if !text[at.clone()].contains(',') => {
-            format!("{} {} {}", &text[at.clone()], rng.pick(OPERATORS), &text[at.clone()])
+        0 => format!("{} {} {}", &text[range.clone()], rng.pick(OPERATORS), rng.boundary_value(1)),
+        1 if !text[range.clone()].contains(',') => {
+            format!("{} {} {}", &text[range.clone()], rng.pick(OPERATORS), &text[range.clone()])
         }
-        _ if others.is_empty() => return,
-        _ => from[rng.pick(&others).clone()].to_string(),
+        _ if source_groups.is_empty() => return,
+        _ => source[rng.pick(&source_groups).clone()].to_string(),
     };
-    text.replace_range(at, &new);
+    text.replace_range(range, &new);
 }
 
 fn indent(line: &str) -> usize {
@@ -256,29 +259,29 @@ fn mutate_lines(text: &mut String, other: &str, rng: &mut Rng) {
     if list.is_empty() {
         return;
     }
-    let at = rng.below(list.len());
-    let depth = indent(&list[at]);
+    let index = rng.below(list.len());
+    let depth = indent(&list[index]);
     let line_with_indent = |list: &[String], rng: &mut Rng| {
         let same: Vec<&String> = list.iter().filter(|l| indent(l) == depth).collect();
         if same.is_empty() { None } else { Some((*rng.pick(&same)).clone()) }
     };
     match rng.below(4) {
-        0 => drop(list.remove(at)),
+        0 => drop(list.remove(index)),
         1 => {
             if let Some(line) = line_with_indent(&list, rng) {
-                list.insert(at, line);
+                list.insert(index, line);
             }
         }
         2 => {
-            let theirs: Vec<String> = other.lines().map(str::to_string).collect();
-            if let Some(line) = line_with_indent(&theirs, rng) {
-                list.insert(at, line);
+            let other_lines: Vec<String> = other.lines().map(str::to_string).collect();
+            if let Some(line) = line_with_indent(&other_lines, rng) {
+                list.insert(index, line);
             }
         }
         _ => {
-            let to = rng.below(list.len());
-            if indent(&list[to]) == depth {
-                list.swap(at, to);
+            let other_index = rng.below(list.len());
+            if indent(&list[other_index]) == depth {
+                list.swap(index, other_index);
             }
         }
     }
@@ -293,8 +296,8 @@ mod tests {
     #[test]
     fn tokens_are_found_by_kind() {
         let text = "x[i] = T.exp(\"a b\") + 12 # 3";
-        let found: Vec<(TokenKind, &str)> =
-            tokens(text).into_iter().map(|(kind, at)| (kind, &text[at])).collect();
+        let actual: Vec<(TokenKind, &str)> =
+            tokens(text).into_iter().map(|(kind, range)| (kind, &text[range])).collect();
         use TokenKind::{Integer, Operator, Text, Word};
         let expected = [
             (Word, "x"),
@@ -304,6 +307,6 @@ mod tests {
             (Operator, "+"),
             (Integer, "12"),
         ];
-        assert_eq!(found, expected);
+        assert_eq!(actual, expected);
     }
 }
