@@ -166,7 +166,7 @@ def test_initialised_inputs_can_be_declared_as_inputs() -> None:
     x = ones(3, 2)
     plain = pliant.compile(model)
     assert [i.name for i in plain.inputs] == ["x"] and plain.run(None, {"x": x})[0][0, 0] == 2
-    with pytest.raises(ValueError, match=r"'w'.*a constant: to feed another.*dynamic_shapes=\{\"w\": \{\}\}"):
+    with pytest.raises(ValueError, match=r"'w'.*a constant: to feed it.*dynamic_shapes=\{\"w\": \{\}\}"):
         plain.run(None, {"x": x, "w": ones(2)})
     fed = pliant.compile(model, dynamic_shapes={"w": {}})
     assert fed.run(None, {"x": x, "w": 4 * ones(2)})[0][0, 0] == 5

@@ -5,7 +5,9 @@
 //! | `floors` | fails if a crate depends on a crate of a higher floor |
 //! | `tidy` | fails on files that are too long, lack a module comment, or contain a path of a development machine |
 //! | `check` | both |
+//! | `ci` | runs `make test`, `make models` and `make race`, and prints the numbers of tests |
 
+mod ci;
 mod floors;
 mod tidy;
 
@@ -22,7 +24,13 @@ fn main() -> ExitCode {
             problems.extend(tidy::check(root)?);
             Ok(problems)
         }),
-        other => Err(format!("unknown command `{other}`: expected floors, tidy or check")),
+        "ci" => {
+            return ci::run(root).unwrap_or_else(|message| {
+                eprintln!("xtask: {message}");
+                ExitCode::FAILURE
+            });
+        }
+        other => Err(format!("unknown command `{other}`: expected floors, tidy, check or ci")),
     };
     match problems {
         Ok(problems) if problems.is_empty() => ExitCode::SUCCESS,

@@ -287,9 +287,9 @@ struct Blocks<T> {
 impl<T: Copy> Blocks<T> {
     /// Transposes `rows` by `columns` elements in blocks of `N` by `N`.
     ///
-    /// A line is visited once for each of its blocks. Lines at distances that are multiples of a page, such as those of the channels of
-    /// an image, share a set of the first-level cache, which cannot hold many of them until the next visit. So the outer loop runs
-    /// over the lines with the more aligned distance, and visits all blocks of few of them in a row.
+    /// A line is visited once for each of its blocks. Lines at distances that are multiples of a page, such as those of the
+    /// channels of an image, share a set of the first-level cache, which cannot hold many of them until the next visit. So the
+    /// outer loop runs over the lines with the more aligned distance, and visits all blocks of few of them in a row.
     ///
     /// # Safety
     /// The elements lie in both tensors; `N` divides `rows` and `columns`.

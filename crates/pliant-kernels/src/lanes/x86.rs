@@ -6,7 +6,8 @@ use super::Lanes;
 
 /// Defines one vector type; the first `count` lanes are selected by `mask`.
 macro_rules! lanes {
-    ($(#[$doc:meta])* $name:ident = $vector:ty, [$elem:ty; $n:literal], $zero:ident, $splat:ident, $fma:ident, $add:ident, |$count:ident| $mask:expr, |$from:ident, $m:ident| $load_first:expr,
+    ($(#[$doc:meta])* $name:ident = $vector:ty, [$elem:ty; $n:literal], $zero:ident, $splat:ident, $fma:ident, $add:ident,
+     |$count:ident| $mask:expr, |$from:ident, $m:ident| $load_first:expr,
      |$to:ident, $m2:ident, $value:ident| $store_first:expr) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]

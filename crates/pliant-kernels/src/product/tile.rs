@@ -159,8 +159,8 @@ impl<T> Kernels<T> {
     /// Computes a tile of `rows` by `columns`; sets the tile's field `last`.
     ///
     /// # Safety
-    /// The machine has the instructions. `1 <= columns <= self.columns()` and `1 <= rows <= self.rows(columns)`. The elements of A and C are
-    /// valid, and those of B up to the end of the last vector; C overlaps neither.
+    /// The machine has the instructions. `1 <= columns <= self.columns()` and `1 <= rows <= self.rows(columns)`. The elements of A
+    /// and C are valid, and those of B up to the end of the last vector; C overlaps neither.
     #[inline]
     pub unsafe fn run(&self, rows: usize, columns: usize, tile: &mut Tile<'_, T>) {
         let vectors = columns.div_ceil(self.lanes);
@@ -218,8 +218,8 @@ const fn splits(rows: usize, widest: usize) -> usize {
     }
 }
 
-/// `R` rows by `V` vectors; the widest tile has `W` vectors. Tiles that do not prefetch (`AHEAD`) have functions of their own, since
-/// compilers keep sums in memory if both loops are in one.
+/// `R` rows by `V` vectors; the widest tile has `W` vectors. Tiles that do not prefetch (`AHEAD`) have functions of their own,
+/// since compilers keep sums in memory if both loops are in one.
 ///
 /// # Safety
 /// As for [`Kernels::run`].

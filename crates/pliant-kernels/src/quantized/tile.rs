@@ -1,8 +1,9 @@
 //! The micro-kernel of 8-bit products: one sliver of rows by one panel of columns, in registers
 //! over all of k.
 //!
-//! A tile is 6 rows by 4 vectors of 16 sums with AVX-512 VNNI, and by 2 vectors of 8 sums with AVX2, which multiplies the even and the
-//! odd bytes of quads as 16-bit integers: its instruction for bytes saturates. Other machines use scalar code.
+//! A tile is 6 rows by 4 vectors of 16 sums with AVX-512 VNNI, and by 2 vectors of 8 sums with
+//! AVX2, which multiplies the even and the odd bytes of quads as 16-bit integers, since its
+//! instruction for bytes saturates. Other machines use scalar code.
 //!
 //! Recipe: as for float32 ([`crate::product::tile`]), with four adjacent values of k per lane.
 //! Measured: the rates without tile registers, and of few rows, under "8-bit integers" in

@@ -27,8 +27,8 @@ fn epsilon(n: &Node<'_, '_>) -> Result<f64, Problem> {
     Ok(n.attrs().float("epsilon")?.unwrap_or(1e-5))
 }
 
-/// Reshapes a vector with one element per channel so that it broadcasts with a tensor of the given dims.
-fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> ExprResult {
+/// Checks that a parameter is a vector with one element per channel of a tensor of the given dims. Returns the number of channels.
+fn check_channels(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> Result<Sym, Problem> {
     let [channel_count] = n.dims(v)?[..] else {
         return Err(Problem::invalid("scale, bias, mean and variance must be vectors"));
     };
@@ -36,6 +36,13 @@ fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> ExprResult {
     let one = n.func().syms.int(1);
     let channels = dims.get(1).copied().unwrap_or(one);
     n.require_equal(channel_count, channels, "a parameter is of size {} for {} channels")?;
+    Ok(channels)
+}
+
+/// Reshapes a vector with one element per channel so that it broadcasts with a tensor of the given dims.
+fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> ExprResult {
+    let channels = check_channels(n, v, dims)?;
+    let one = n.func().syms.int(1);
     let mut shape = vec![one; dims.len()];
     if let Some(channel_dim) = shape.get_mut(1) {
         *channel_dim = channels;
@@ -196,7 +203,11 @@ fn channel_norm(
     [x, scale, shift]: [Expr; 3],
     attrs: Attrs,
 ) -> ConvertResult {
-    let rank = n.rank(x)? as i64;
+    let dims = n.dims(x)?;
+    for factor in [scale, shift] {
+        check_channels(n, factor, &dims)?;
+    }
+    let rank = dims.len() as i64;
     let attrs =
         attrs.with("channel_axis", AttrValue::Int(1)).with("axes", AttrValue::ints(2..rank));
     Ok(vec![n.op_with(op, &[x, scale, shift], attrs)?.into()])

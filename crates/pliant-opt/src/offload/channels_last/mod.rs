@@ -1,8 +1,9 @@
 //! # What it does
 //! Rewrites convolutions, and operators on their results, to the channels-last layout (`NCHW` becomes `NHWC`). Kernels read and
 //! write this layout directly, and support residuals only in it. Inputs in the old layout are transposed, except for results of
-//! the inverse transpose, and results are transposed back for readers that expect the old layout. Operators that declare how they refer to dims ([`DimTrait`]) propagate
-//! the new layout: elementwise operators, concatenation, splitting, slicing, padding, pooling, resizing, reductions and norms.
+//! the inverse transpose, and results are transposed back for readers that expect the old layout. Operators that declare how
+//! they refer to dims ([`DimTrait`]) propagate the new layout: elementwise operators, concatenation, splitting, slicing, padding,
+//! pooling, resizing, reductions and norms.
 //!
 //! # Before
 //! ```python
@@ -154,8 +155,8 @@ struct LayoutRewriter<'a> {
     defs: Defs,
     /// The channels-last values of variables with channels first.
     channels_last_values: FxHashMap<Var, Expr>,
-    /// The operands of transposes that move channels first. They replace operands of convolutions, but the layout does not propagate
-    /// from them: of images with one dim, this transpose also moves channels last.
+    /// The operands of transposes that move channels first. They replace operands of convolutions, but the layout does not
+    /// propagate from them: of images with one dim, this transpose also moves channels last.
     transposed_sources: FxHashMap<Var, Expr>,
     /// The channels-last values of variables that are tuples.
     tuples: FxHashMap<Var, Expr>,
