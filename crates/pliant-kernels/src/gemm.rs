@@ -6,9 +6,9 @@
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_OK};
 
-use crate::product::share::{cut, part, share};
+use crate::product::parallel::{Partition, even_part, parallel_for};
 use crate::product::tile::ROWS;
-use crate::product::{self, PackedProduct, varying};
+use crate::product::{self, PackedProduct, non_constant};
 use crate::rules::gemm::{DEEP_PART, POLL_WORK, by_rows, stays_whole};
 use crate::rules::share::{pieces as most_pieces, unit_work};
 use crate::rules::varying::{DOT_ROWS, DOTS};
@@ -133,7 +133,7 @@ pub struct OwnGemm;
 /// As for [`LibraryGemm::sgemm`].
 unsafe fn own<T: Product>(g: &Gemm<T>) -> i64 {
     // SAFETY: guaranteed by the caller; the instructions are those of the machine.
-    unsafe { if varying::applies(g) { varying::run(isa(), g) } else { in_strips(g) } }
+    unsafe { if non_constant::applies(g) { non_constant::run(isa(), g) } else { in_strips(g) } }
 }
 
 /// A product by the crate `gemm`. If there are few rows or columns, and both operands are
@@ -230,12 +230,12 @@ unsafe fn piece<T: Copy>(g: &Gemm<T>, by_rows: bool, index: usize, count: usize)
     // SAFETY: the piece lies inside the product.
     unsafe {
         if by_rows {
-            let part = part(g.m, ROW_UNIT, index, count);
+            let part = even_part(g.m, ROW_UNIT, index, count);
             g.m = part.len();
             g.a.0 = g.a.0.offset(part.start as isize * g.a.1);
             g.c.0 = g.c.0.offset(part.start as isize * g.c.1);
         } else {
-            let part = part(g.n, COLUMN_UNIT, index, count);
+            let part = even_part(g.n, COLUMN_UNIT, index, count);
             g.n = part.len();
             g.b.0 = g.b.0.offset(part.start as isize * g.b.2);
             g.c.0 = g.c.0.offset(part.start as isize * g.c.2);
@@ -338,7 +338,9 @@ pub unsafe fn gemm_batch<T: Product>(
     };
     let pieces = batch.div_ceil(each).saturating_mul(blocks);
     // SAFETY: guaranteed by the caller; products do not unwind.
-    unsafe { share(runtime, pieces, work.saturating_mul(each) / (unit_work() * blocks), &run) }
+    unsafe {
+        parallel_for(runtime, pieces, work.saturating_mul(each) / (unit_work() * blocks), &run)
+    }
 }
 
 /// Computes a product on the worker team of the runtime. Returns a kernel status: bad arguments if
@@ -348,21 +350,21 @@ pub unsafe fn gemm_batch<T: Product>(
 /// The runtime is valid. All elements of the product are valid, including whole panels; C overlaps
 /// neither A nor B.
 pub unsafe fn packed<T: product::Element>(runtime: &KernelRuntime, p: &PackedProduct<T>) -> i64 {
-    if !p.has_panels() {
+    if !p.has_valid_panels() {
         return STATUS_BAD_ARGUMENTS;
     }
     if p.m == 0 || p.n == 0 {
         return STATUS_OK;
     }
     let (isa, panels) = (isa(), p.panels());
-    let cut = cut((p.m, ROWS), p.n, p.k, panels);
+    let partition = Partition::of_product((p.m, ROWS), p.n, p.k, panels);
     let run = |index: usize| {
-        let (rows, panels) = cut.piece(index, (p.m, ROWS), panels);
+        let (rows, panels) = partition.piece(index, (p.m, ROWS), panels);
         // SAFETY: guaranteed by the caller; pieces write disjoint parts of C.
-        unsafe { p.block(isa, rows, panels) }
+        unsafe { p.compute_block(isa, rows, panels) }
     };
     // SAFETY: guaranteed by the caller; products do not unwind.
-    unsafe { share(runtime, cut.pieces(), cut.units, &run) }
+    unsafe { parallel_for(runtime, partition.pieces(), partition.piece_micros, &run) }
 }
 
 #[cfg(test)]

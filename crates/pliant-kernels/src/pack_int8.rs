@@ -11,7 +11,7 @@ use pliant_tensor::DType;
 
 use crate::entry::Implementation;
 use crate::lanes::{Lanes, for_isa};
-use crate::product::share::share;
+use crate::product::parallel::parallel_for;
 use crate::rules::convolution::copied_unit;
 
 /// Packs a matrix of 8-bit integers.
@@ -61,7 +61,7 @@ impl Implementation for PackInt8 {
         };
         let units = matrix.inner.saturating_mul(matrix.width) / (2 * copied_unit());
         // SAFETY: the runtime is valid, and the kernels do not unwind.
-        unsafe { share(runtime, size("panels"), units, &piece) }
+        unsafe { parallel_for(runtime, size("panels"), units, &piece) }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::entry::Implementation;
 use crate::lanes::reduce::Reduce;
 use crate::lanes::{MathLanes, for_isa};
 use crate::math;
-use crate::product::share::share;
+use crate::product::parallel::parallel_for;
 use crate::rules::softmax::{piece, unit};
 use crate::vector::wide::Wide;
 
@@ -72,7 +72,7 @@ impl Implementation for Softmax {
         };
         let units = (each.saturating_mul(columns) / unit()).max(1);
         // SAFETY: the runtime is valid, and the kernels do not unwind.
-        unsafe { share(runtime, rows.div_ceil(each), units, &share_of) }
+        unsafe { parallel_for(runtime, rows.div_ceil(each), units, &share_of) }
     }
 }
 

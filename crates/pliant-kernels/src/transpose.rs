@@ -12,7 +12,7 @@ use pliant_kernel_api::kernels::transpose::KERNEL;
 use pliant_kernel_api::{Call, Kernel, MAX_RANK, Sizes, View};
 
 use crate::entry::Implementation;
-use crate::product::share::share;
+use crate::product::parallel::parallel_for;
 use crate::rules::transpose::{TILE, piece, unit};
 
 /// A copy between strides.
@@ -133,7 +133,7 @@ impl Plan {
         };
         let units = ((read_dim * write_dim).min(piece()) * planes_per_piece / unit()).max(1);
         // SAFETY: the caller's promise; copies do not unwind.
-        unsafe { share(runtime, pieces, units, &run) }
+        unsafe { parallel_for(runtime, pieces, units, &run) }
     }
 
     /// The offsets of a position of the outer dims in the source and the destination.

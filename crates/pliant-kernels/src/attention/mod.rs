@@ -34,8 +34,8 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
 use crate::lanes::for_isa;
 use crate::product::Element;
-use crate::product::share::{part, pieces, share, unit_work};
-use crate::product::tile::Kernels;
+use crate::product::parallel::{even_part, parallel_for, pieces, unit_work};
+use crate::product::tile::MicroKernels;
 pub use crate::rules::attention::full_keys;
 use crate::rules::attention::{EXPONENTIAL, PIECE_ROWS};
 use crate::rules::share::READ_ROWS;
@@ -144,7 +144,7 @@ pub struct Attention {
 
 /// The functions of an instruction set.
 struct Ops {
-    kernels: &'static Kernels<f32>,
+    kernels: &'static MicroKernels<f32>,
     softmax: unsafe fn(&mut Rows<'_>),
     finish: unsafe fn(&Rows<'_>, *mut f32, isize, usize, bool),
     dots: unsafe fn(&Dots),
@@ -228,11 +228,11 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, a: &Attention) -> i64 {
     let ops = Ops::new(isa);
     let run = |index: usize| {
         let (item, chunk) = (index / chunks, index % chunks);
-        let rows = part(s.rows(), 6, chunk, chunks);
+        let rows = even_part(s.rows(), 6, chunk, chunks);
         let (batch, kv_head) = (item / s.kv_heads, item % s.kv_heads);
         // SAFETY: guaranteed by the caller; pieces write disjoint rows.
         unsafe { Piece { a, s, ops: &ops, batch, kv_head, rows }.run(runtime) }
     };
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
-    unsafe { share(runtime, items.saturating_mul(chunks), units / chunks, &run) }
+    unsafe { parallel_for(runtime, items.saturating_mul(chunks), units / chunks, &run) }
 }

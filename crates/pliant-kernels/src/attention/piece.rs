@@ -17,7 +17,7 @@ use super::softmax::{Row, Rows};
 use super::weigh::Block;
 use super::{Attention, FullyMasked, Ops, Scores, Sizes};
 use crate::product::rows::slivers;
-use crate::product::tile::{Ahead, Run, Tile};
+use crate::product::tile::{KSegment, Prefetch, Tile};
 use crate::rules::attention::MOST_ROWS;
 
 /// Some rows of an item.
@@ -247,7 +247,12 @@ impl Piece<'_> {
                         }
                     }
                     let k = k.wrapping_offset(first as isize * k_row);
-                    self.ops.kernels.turn((k, k_row), (to, panel as isize), count, self.s.size);
+                    self.ops.kernels.transpose(
+                        (k, k_row),
+                        (to, panel as isize),
+                        count,
+                        self.s.size,
+                    );
                 }
             }
             if cut.pack_values {
@@ -301,7 +306,7 @@ impl Piece<'_> {
                 // SAFETY: guaranteed by the caller; rows of scores have room for whole panels.
                 unsafe {
                     let mut tile = Tile {
-                        runs: &[Run::first(self.s.size)],
+                        segments: &[KSegment::leading(self.s.size)],
                         a: q.wrapping_offset(row as isize * q_row),
                         a_row: q_row,
                         a_col: 1,
@@ -310,8 +315,8 @@ impl Piece<'_> {
                         c: scratch.scores.add(row * scratch.stride + column),
                         c_row: scratch.stride as isize,
                         accumulate: false,
-                        last: 0,
-                        ahead: Ahead::NONE,
+                        tail_lanes: 0,
+                        prefetch: Prefetch::NONE,
                     };
                     self.ops.kernels.run(height, columns, &mut tile);
                 }

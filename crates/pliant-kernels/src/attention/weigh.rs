@@ -17,7 +17,7 @@ use super::softmax::Row;
 use crate::lanes::MathLanes;
 use crate::lanes::reduce::Reduce;
 use crate::product::rows::slivers;
-use crate::product::tile::{Ahead, Run, Tile};
+use crate::product::tile::{KSegment, Prefetch, Tile};
 
 /// The weights of some rows, the values of a block of keys, and the destination of their sums.
 pub struct Block<'a> {
@@ -91,7 +91,7 @@ impl Block<'_> {
     ) {
         let (row, key) = (rows.start as isize, keys.start as isize);
         let mut tile = Tile {
-            runs: &[Run::first(keys.len())],
+            segments: &[KSegment::leading(keys.len())],
             a: self.weights.wrapping_offset(row * self.stride + key),
             a_row: self.stride,
             a_col: 1,
@@ -100,8 +100,8 @@ impl Block<'_> {
             c: self.out.wrapping_offset(row * self.out_row).wrapping_add(columns.start),
             c_row: self.out_row,
             accumulate,
-            last: 0,
-            ahead: Ahead::NONE,
+            tail_lanes: 0,
+            prefetch: Prefetch::NONE,
         };
         // SAFETY: guaranteed by the caller.
         unsafe { ops.kernels.run(rows.len(), columns.len(), &mut tile) };

@@ -28,10 +28,10 @@ impl Implementation for Conv {
             groups: call.int("groups"),
             input: ["in_depth", "in_height", "in_width"].map(size),
             output: ["out_depth", "out_height", "out_width"].map(size),
-            kernel: three(call.ints("kernel_shape")),
-            stride: three(call.ints("strides")),
-            dilation: three(call.ints("dilations")),
-            before: three(call.ints("padding")),
+            kernel: three_dims(call.ints("kernel_shape")),
+            stride: three_dims(call.ints("strides")),
+            dilation: three_dims(call.ints("dilations")),
+            before: three_dims(call.ints("padding")),
             x: Image { data: x.data, batch: x.batch, channel: x.channel, pixel: x.pixel },
             weights: call.operand("weight").map_or(null(), |view| view.data.cast_const().cast()),
             width: call.int("panel_width"),
@@ -39,17 +39,16 @@ impl Implementation for Conv {
             out: image(call.operand("out")),
             epilogue: (!epilogue.is_identity()).then_some(epilogue),
         };
-        // SAFETY: the call was checked, and the caller guarantees valid memory; the instructions
-        // are those of the machine.
+        // SAFETY: the call was checked, and the caller guarantees valid memory. The machine has `isa()`.
         unsafe { run(isa(), runtime, &convolution) }
     }
 }
 
-fn three(list: &[i64]) -> [i64; 3] {
+fn three_dims(list: &[i64]) -> [i64; 3] {
     list.try_into().expect("the attribute has three numbers")
 }
 
-/// The epilogue: bias, residual, then an activation.
+/// The epilogue of a call: bias, then residual, then activation.
 fn epilogue(call: &Call, sizes: &Sizes) -> Epilogue {
     Epilogue {
         bias: call.operand("bias").map_or(null(), |view| view.data.cast_const().cast()),
@@ -62,12 +61,12 @@ fn epilogue(call: &Call, sizes: &Sizes) -> Epilogue {
     }
 }
 
-/// An operand of images. A dim of size 1 gets the stride of an image without gaps, so that the
-/// kernel recognises images that it can read as one line.
+/// The images of an operand. A dim of size 1 gets the stride of an image without gaps, so that the kernel can treat the pixels as
+/// one line.
 fn image(view: Option<&View>) -> Image<*mut f32> {
     let view = view.expect("the operand is required");
     let (shape, strides) = (view.shape(), view.strides());
-    let mut pixel = three(&strides[2..]);
+    let mut pixel = three_dims(&strides[2..]);
     for dim in [1, 0] {
         if shape[2 + dim] == 1 {
             pixel[dim] = pixel[dim + 1].saturating_mul(shape[3 + dim]);

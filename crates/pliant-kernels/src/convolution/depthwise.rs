@@ -17,7 +17,7 @@ use super::shape::Sizes;
 use super::{Convolution, sweep};
 use crate::epilogue::TileEpilogue;
 use crate::lanes::{MathLanes, for_isa, load};
-use crate::product::share::share;
+use crate::product::parallel::parallel_for;
 use crate::rules::convolution::depthwise_unit;
 use pliant_machine::isa::Isa;
 
@@ -46,7 +46,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     let taps: usize = s.kernel.iter().product();
     let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / depthwise_unit();
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
-    unsafe { share(runtime, s.batch * lines, units, &piece) }
+    unsafe { parallel_for(runtime, s.batch * lines, units, &piece) }
 }
 
 /// What the results of a step share, computed once for all vectors of channels.

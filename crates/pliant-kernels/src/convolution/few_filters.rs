@@ -17,7 +17,7 @@ use super::line::{Line, PART, parts};
 use super::shape::Sizes;
 use crate::lanes::for_isa;
 use crate::lanes::reduce::Reduce;
-use crate::product::share::{share, unit_work};
+use crate::product::parallel::{parallel_for, unit_work};
 use crate::rules::convolution::{FEW_FILTERS, few_filters_pay};
 
 /// Results along a line that share each vector of weights.
@@ -72,7 +72,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     };
     let each = depth.saturating_mul(s.output[2].min(PART)).saturating_mul(s.filters);
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
-    let status = unsafe { share(runtime, parts(s), each / unit_work(), &piece) };
+    let status = unsafe { parallel_for(runtime, parts(s), each / unit_work(), &piece) };
     // SAFETY: as above.
     unsafe { (runtime.free_workspace)(block) };
     status

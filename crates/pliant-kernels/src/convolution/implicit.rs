@@ -1,11 +1,11 @@
-//! Tiles of results: passes of the product kernel over the runs of adjacent inputs under the filter.
+//! Convolution as an implicit GEMM. The micro-kernel of products reads the runs of adjacent inputs under the filter in place.
 //!
 //! Blocks of up to [`block_pixels`] results are computed slice by slice of the weights. A slice consists of parts of one or several
-//! runs. It stays in the first-level cache while the next is prefetched, which is 1.2 times as fast at 7 x 7 x 512 as whole
-//! filters, whose weights come from the second level for each sliver. The sums of a tile stay in registers over all runs of a
-//! slice: runs of few channels are too short to load and store the sums for each. On Zen 5 with AVX-512 and one thread, this is 1.1
-//! to 1.4 times as fast at 16 channels as a pass for each run. With channels first, results are collected in scratch memory and
-//! transposed. Taps outside of the input are skipped, so that padding is neither written nor multiplied.
+//! runs. It stays in the first-level cache while the next one is prefetched. That is 1.2 times as fast at 7 x 7 x 512 as whole
+//! filters, whose weights come from the second-level cache for each sliver. The sums of a tile stay in registers over all runs of a
+//! slice, because runs of few channels are too short to load and store the sums for each of them. On Zen 5 with AVX-512 and one
+//! thread, this is 1.1 to 1.4 times as fast at 16 channels as one pass per run. If the results have channels first, they are
+//! computed in scratch memory and transposed. Taps outside of the input are skipped, so padding is neither written nor multiplied.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -16,31 +16,31 @@ use super::shape::Sizes;
 use super::{Convolution, Image};
 use crate::epilogue::{EpilogueTile, MOST_COLUMNS, Position};
 use crate::product::Element;
-use crate::product::rows::even;
-use crate::product::share::{part, share, unit_work};
+use crate::product::parallel::{even_part, parallel_for, unit_work};
+use crate::product::rows::split_evenly;
 use crate::product::slice_rows;
-use crate::product::tile::{Ahead, Kernels, Run, SPLITS, Tile};
+use crate::product::tile::{KSegment, MAX_K_SPLITS, MicroKernels, Prefetch, Tile};
 use crate::rules::convolution::{MAX_BLOCK_PIXELS, block_pixels, short_pieces};
 use pliant_machine::isa::Isa;
 
-/// The state shared by all pieces.
-struct Work<'a> {
+/// The parameters that all pieces share.
+struct ImplicitGemm<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     x: &'a Image<*const f32>,
     isa: Isa,
-    kernels: &'static Kernels<f32>,
+    kernels: &'static MicroKernels<f32>,
     /// Columns of a panel.
     width: usize,
     /// Panels of a group.
     panels: usize,
-    /// The number of taps of a run: a row of the filter if its inputs are adjacent.
-    merged: usize,
-    /// Runs of the whole filter.
-    runs: usize,
-    /// The number of blocks along a line, if lines are longer than a block.
-    chunks: usize,
-    /// Blocks of an image.
+    /// The number of taps of a run: those of a row of the filter if their inputs are adjacent, otherwise 1.
+    taps_per_run: usize,
+    /// The number of runs of the filter.
+    run_count: usize,
+    /// The number of blocks of a line; 1 if a block has room for a line.
+    blocks_per_line: usize,
+    /// The number of blocks of an image.
     blocks: usize,
 }
 
@@ -49,18 +49,20 @@ struct Work<'a> {
 struct Sliver {
     /// The address that tap 0 of the first result reads, channel 0. It may be outside of the image.
     input: *const f32,
-    /// The first result of filter 0, and its number among the pixels of the image.
+    /// The address of the first result of filter 0.
     out: *mut f32,
+    /// The index of the first result among the pixels of the image.
     row: usize,
     /// The number of results.
     height: usize,
-    /// For each dim, the first tap whose input exists, and the end of these taps.
+    /// For each dim, the range of taps inside the input: its start and its end.
     taps: [(usize, usize); 3],
-    /// Whether sums were stored already.
+    /// Whether an earlier slice has stored sums.
     has_sums: bool,
 }
 
-/// The slivers of a block. The array is not initialised as a whole: blocks of thin convolutions take less than a microsecond.
+/// The slivers of a block. The array is not initialised as a whole, because blocks of small convolutions take less than a
+/// microsecond.
 struct Slivers {
     all: [MaybeUninit<Sliver>; MAX_BLOCK_PIXELS],
     count: usize,
@@ -80,35 +82,37 @@ impl Slivers {
 }
 
 /// Maximum number of runs of a slice.
-const MAX_RUNS: usize = 32;
+const MAX_SLICE_RUNS: usize = 32;
 
-/// A part of a run.
+/// A part of a run of adjacent inputs.
 #[derive(Clone, Copy, Default)]
-struct Part {
+struct RunPart {
     /// The first tap of the run.
     tap: [usize; 3],
     /// The distance between the inputs of this tap and of tap 0.
-    input: isize,
+    input_offset: isize,
     /// The row of the weights of this tap.
-    row: usize,
-    /// The first element and the end.
+    weight_row: usize,
+    /// The first element of the part, counted from the start of the run.
     start: usize,
+    /// The end of the part, counted in the same way.
     end: usize,
 }
 
-/// A slice of the weights.
+/// A slice of the weights: parts of consecutive runs.
 #[derive(Default)]
 struct Slice {
-    parts: [Part; MAX_RUNS],
+    parts: [RunPart; MAX_SLICE_RUNS],
     count: usize,
-    /// Elements of all parts.
+    /// The number of weight rows of all parts.
     depth: usize,
 }
 
-/// The runs of a slice for results with the same taps.
-struct Runs {
-    all: [Run; MAX_RUNS],
+/// The segments of k of a slice, for results with the same taps.
+struct SliceSegments {
+    all: [KSegment; MAX_SLICE_RUNS],
     count: usize,
+    /// The taps that the segments were computed for; `None` if they are not valid for this slice.
     taps: Option<[(usize, usize); 3]>,
 }
 
@@ -116,10 +120,10 @@ struct Runs {
 #[repr(C, align(64))]
 struct Scratch([MaybeUninit<f32>; MAX_BLOCK_PIXELS * MOST_COLUMNS]);
 
-/// The convolution of an input that is read in place.
+/// Computes a convolution whose input is read in place: channels are last. `x` is the input. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. All elements are valid; the results overlap no operand.
+/// The machine has `isa`. All elements are valid, and the results overlap no operand.
 pub(super) unsafe fn run(
     isa: Isa,
     runtime: &KernelRuntime,
@@ -130,11 +134,11 @@ pub(super) unsafe fn run(
     let width = c.width as usize;
     let line = s.output[2];
     let lines = s.output[0] * s.output[1];
-    let chunks = line.div_ceil(block_pixels());
+    let blocks_per_line = line.div_ceil(block_pixels());
     let next_tap = (s.dilation[2] as i64).wrapping_mul(x.pixel[2]);
     let adjacent = s.groups == 1 && next_tap == s.channels as i64;
-    let merged = if adjacent { s.kernel[2] } else { 1 };
-    let w = Work {
+    let taps_per_run = if adjacent { s.kernel[2] } else { 1 };
+    let gemm = ImplicitGemm {
         c,
         s,
         x,
@@ -142,124 +146,138 @@ pub(super) unsafe fn run(
         kernels: f32::kernels(isa),
         width,
         panels: s.group_filters().div_ceil(width),
-        merged,
-        runs: s.kernel.iter().product::<usize>() / merged,
-        chunks,
-        // A block consists of whole lines, and no line has more results than the scratch
-        // memory holds.
-        blocks: if chunks > 1 { lines * chunks } else { lines.div_ceil(block_pixels() / line) },
+        taps_per_run,
+        run_count: s.kernel.iter().product::<usize>() / taps_per_run,
+        blocks_per_line,
+        // A block has one part of a line, or several whole lines, so it fits into the scratch memory.
+        blocks: if blocks_per_line > 1 {
+            lines * blocks_per_line
+        } else {
+            lines.div_ceil(block_pixels() / line)
+        },
     };
-    let (blocks, panels) = (s.batch * w.blocks, s.groups * w.panels);
+    let (blocks, panels) = (s.batch * gemm.blocks, s.groups * gemm.panels);
     let taps: usize = s.kernel.iter().product();
     let macs = taps.saturating_mul(s.group_channels()).saturating_mul(s.filters);
-    let units = macs.saturating_mul(s.pixels()).saturating_mul(s.batch) / unit_work();
-    let cut = short_pieces().div_ceil(blocks).min(panels).min(units.div_ceil(blocks)).max(1);
+    let micros = macs.saturating_mul(s.pixels()).saturating_mul(s.batch) / unit_work();
+    let pieces_per_block = short_pieces().div_ceil(blocks).min(panels);
+    let pieces_per_block = pieces_per_block.min(micros.div_ceil(blocks)).max(1);
     let piece = |index: usize| {
-        let (block, panels) = (index / cut, part(panels, 1, index % cut, cut));
-        for panel in panels {
+        let (block, part) = (index / pieces_per_block, index % pieces_per_block);
+        for panel in even_part(panels, 1, part, pieces_per_block) {
             // SAFETY: guaranteed by the caller; pieces write disjoint results.
-            unsafe { w.panel(block / w.blocks, block % w.blocks, panel) };
+            unsafe { gemm.compute_panel(block / gemm.blocks, block % gemm.blocks, panel) };
         }
         STATUS_OK
     };
+    let pieces = blocks * pieces_per_block;
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
-    unsafe { share(runtime, blocks * cut, units / (blocks * cut), &piece) }
+    unsafe { parallel_for(runtime, pieces, micros / pieces, &piece) }
 }
 
-impl Work<'_> {
-    /// The results of a block, line by line, in slivers of at most `tallest` results.
-    fn slivers(&self, batch: usize, block: usize, tallest: usize) -> Slivers {
+impl ImplicitGemm<'_> {
+    /// Divides the results of a block into slivers of at most `max_height` results, line by line.
+    fn slivers(&self, batch: usize, block: usize, max_height: usize) -> Slivers {
         let [_, height, width] = self.s.output;
         let lines = self.s.output[0] * height;
-        let (lines, along): (Range<usize>, Range<usize>) = if self.chunks > 1 {
-            let line = block / self.chunks;
-            (line..line + 1, part(width, tallest, block % self.chunks, self.chunks))
+        let (lines, xs): (Range<usize>, Range<usize>) = if self.blocks_per_line > 1 {
+            let line = block / self.blocks_per_line;
+            (
+                line..line + 1,
+                even_part(width, max_height, block % self.blocks_per_line, self.blocks_per_line),
+            )
         } else {
-            (part(lines, 1, block, self.blocks), 0..width)
+            (even_part(lines, 1, block, self.blocks), 0..width)
         };
-        let mut out =
+        let mut slivers =
             Slivers { all: [const { MaybeUninit::uninit() }; MAX_BLOCK_PIXELS], count: 0 };
-        let ends = |taps: Range<usize>| (taps.start, taps.end);
+        let bounds = |taps: Range<usize>| (taps.start, taps.end);
         for line in lines {
             let (z, y) = (line / height, line % height);
-            let (planes, rows) = (ends(self.s.taps(0, z)), ends(self.s.taps(1, y)));
-            let mut x = along.start;
-            while x < along.end {
+            let (planes, rows) = (bounds(self.s.taps(0, z)), bounds(self.s.taps(1, y)));
+            let mut x = xs.start;
+            while x < xs.end {
                 let columns = self.s.taps(2, x);
-                let end = self.s.same_taps_end(x, &columns, along.end);
-                for (first, height) in even(end - x, tallest) {
+                let end = self.s.same_taps_end(x, &columns, xs.end);
+                for (first, height) in split_evenly(end - x, max_height) {
                     let pixel = [z, y, x + first];
-                    out.push(Sliver {
-                        input: self.input(batch, pixel),
+                    slivers.push(Sliver {
+                        input: self.input_address(batch, pixel),
                         out: self.c.out.data.wrapping_offset(self.c.out.offset(batch, pixel)),
                         row: (z * self.s.output[1] + y) * width + pixel[2],
                         height,
-                        taps: [planes, rows, ends(columns.clone())],
+                        taps: [planes, rows, bounds(columns.clone())],
                         has_sums: false,
                     });
                 }
                 x = end;
             }
         }
-        out
+        slivers
     }
 
     /// The first tap of a run.
-    fn tap(&self, run: usize) -> [usize; 3] {
+    fn first_tap(&self, run: usize) -> [usize; 3] {
         let [_, height, width] = self.s.kernel;
-        let per_row = width / self.merged;
-        [run / (per_row * height), run / per_row % height, run % per_row * self.merged]
+        let per_row = width / self.taps_per_run;
+        [run / (per_row * height), run / per_row % height, run % per_row * self.taps_per_run]
     }
 
-    /// A block of results of one panel of filters.
+    /// Computes a block of results of one panel of filters.
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn panel(&self, batch: usize, block: usize, panel: usize) {
+    unsafe fn compute_panel(&self, batch: usize, block: usize, panel: usize) {
         let s = self.s;
-        let (group, of_group) = (panel / self.panels, panel % self.panels);
-        let columns = self.width.min(s.group_filters() - of_group * self.width);
-        let filter = group * s.group_filters() + of_group * self.width;
+        let (group, group_panel) = (panel / self.panels, panel % self.panels);
+        let columns = self.width.min(s.group_filters() - group_panel * self.width);
+        let filter = group * s.group_filters() + group_panel * self.width;
         let panel_rows = s.taps.iter().product::<usize>() * s.group_channels();
         let weights = self.c.weights.wrapping_add(panel * panel_rows * self.width);
         let mut scratch =
             Scratch([const { MaybeUninit::uninit() }; MAX_BLOCK_PIXELS * MOST_COLUMNS]);
         let scratch = scratch.0.as_mut_ptr().cast::<f32>();
         let in_place = self.c.out.channel == 1;
-        let tallest = self.kernels.rows(s.group_filters().min(self.kernels.columns()));
-        let mut slivers = self.slivers(batch, block, tallest);
+        let max_height = self.kernels.rows(s.group_filters().min(self.kernels.columns()));
+        let mut slivers = self.slivers(batch, block, max_height);
         let (count, slivers) = (slivers.count, slivers.as_mut_slice());
         let first_channel = (group * s.group_channels()) as isize;
-        let mut next = (0, 0);
+        let mut position = (0, 0);
         let mut slice = Slice::default();
-        let mut runs = Runs { all: [Run::first(0); MAX_RUNS], count: 0, taps: None };
-        while self.next_slice(&mut next, columns, &mut slice) {
-            let ends = next.0 == self.runs;
-            let end_row = slice.parts[..slice.count].last().map_or(0, |part| part.row + part.end);
-            let ahead = weights.wrapping_add(end_row * self.width).cast::<u8>();
-            runs.taps = None;
-            let mut at = 0;
-            for (number, sliver) in slivers.iter_mut().enumerate() {
+        let mut segments =
+            SliceSegments { all: [KSegment::leading(0); MAX_SLICE_RUNS], count: 0, taps: None };
+        while self.next_slice(&mut position, columns, &mut slice) {
+            let is_last_slice = position.0 == self.run_count;
+            let last_part = slice.parts[..slice.count].last();
+            let end_row = last_part.map_or(0, |part| part.weight_row + part.end);
+            let next_slice = weights.wrapping_add(end_row * self.width).cast::<u8>();
+            segments.taps = None;
+            let mut row = 0;
+            for (index, sliver) in slivers.iter_mut().enumerate() {
                 let out = sliver.out.wrapping_offset(filter as isize * self.c.out.channel as isize);
                 let c = if in_place {
                     (out, self.c.out.pixel[2] as isize)
                 } else {
-                    (scratch.wrapping_add(at * self.width), self.width as isize)
+                    (scratch.wrapping_add(row * self.width), self.width as isize)
                 };
-                at += sliver.height;
+                row += sliver.height;
                 let size = (sliver.height, columns);
-                if runs.taps != Some(sliver.taps) {
-                    self.find_runs(&slice, sliver.taps, &mut runs);
+                if segments.taps != Some(sliver.taps) {
+                    self.find_segments(&slice, sliver.taps, &mut segments);
                 }
-                let runs = &runs.all[..runs.count];
-                if !runs.is_empty() || (ends && !sliver.has_sums) {
-                    let ahead = Ahead::share(ahead, self.width * 4, slice.depth, number, count);
-                    let a = sliver.input.wrapping_offset(first_channel);
+                let segments = &segments.all[..segments.count];
+                if !segments.is_empty() || (is_last_slice && !sliver.has_sums) {
+                    let row_bytes = self.width * size_of::<f32>();
+                    let prefetch =
+                        Prefetch::nth_part(next_slice, row_bytes, slice.depth, index, count);
+                    let a = (sliver.input.wrapping_offset(first_channel), segments);
                     // SAFETY: guaranteed by the caller.
-                    unsafe { self.tiles((a, runs), weights, c, size, (sliver.has_sums, ahead)) };
+                    unsafe {
+                        self.compute_strips(a, weights, c, size, (sliver.has_sums, prefetch));
+                    };
                     sliver.has_sums = true;
                 }
-                if !ends {
+                if !is_last_slice {
                     continue;
                 }
                 if let Some(epilogue) = &self.c.epilogue {
@@ -271,98 +289,109 @@ impl Work<'_> {
                 }
                 if !in_place {
                     // SAFETY: guaranteed by the caller.
-                    unsafe { self.write(c.0, out, size) };
+                    unsafe { self.transpose_results(c.0, out, size) };
                 }
             }
         }
     }
 
-    /// The slice of the weights of `columns` filters from a run and an element of it on, which move to its end. False at the end of
-    /// the filter.
+    /// Stores the next slice of the weights of `columns` filters in `slice`. It starts at a run and an element of it, which are moved
+    /// to the end of the slice. Returns false at the end of the filter.
     fn next_slice(
         &self,
-        (run, first): &mut (usize, usize),
+        (run, element): &mut (usize, usize),
         columns: usize,
         slice: &mut Slice,
     ) -> bool {
-        if *run == self.runs {
+        if *run == self.run_count {
             return false;
         }
-        let depth = self.merged * self.s.group_channels();
-        let left = self.runs * depth - (*run * depth + *first);
-        let most = slice_rows::<f32>(columns.min(self.kernels.columns()));
-        // Slices of nearly equal depth; an empty filter has one slice, which writes zeros.
-        let rows = left.div_ceil(left.div_ceil(most).max(1)).next_multiple_of(SPLITS);
+        let run_len = self.taps_per_run * self.s.group_channels();
+        let remaining = self.run_count * run_len - (*run * run_len + *element);
+        let max_rows = slice_rows::<f32>(columns.min(self.kernels.columns()));
+        // Slices have nearly equal depths. An empty filter has one slice, for which zeros are written.
+        let rows =
+            remaining.div_ceil(remaining.div_ceil(max_rows).max(1)).next_multiple_of(MAX_K_SPLITS);
         (slice.count, slice.depth) = (0, 0);
-        while *run < self.runs && slice.count < MAX_RUNS && (slice.depth < rows || depth == 0) {
-            let tap = self.tap(*run);
-            let (start, end) = (*first, depth.min(*first + rows - slice.depth));
-            let (input, row) = (self.to_tap(tap), self.s.weight_row(tap));
-            slice.parts[slice.count] = Part { tap, input, row, start, end };
+        while *run < self.run_count
+            && slice.count < MAX_SLICE_RUNS
+            && (slice.depth < rows || run_len == 0)
+        {
+            let tap = self.first_tap(*run);
+            let (start, end) = (*element, run_len.min(*element + rows - slice.depth));
+            let (input_offset, weight_row) = (self.tap_offset(tap), self.s.weight_row(tap));
+            slice.parts[slice.count] = RunPart { tap, input_offset, weight_row, start, end };
             slice.count += 1;
             slice.depth += end - start;
-            (*run, *first) = if end == depth { (*run + 1, 0) } else { (*run, end) };
+            (*run, *element) = if end == run_len { (*run + 1, 0) } else { (*run, end) };
         }
         true
     }
 
-    /// Finds the runs of a slice, without the inputs that do not exist for results with these taps.
-    fn find_runs(&self, slice: &Slice, taps: [(usize, usize); 3], runs: &mut Runs) {
-        let of_tap = self.s.group_channels();
-        (runs.count, runs.taps) = (0, Some(taps));
+    /// Stores the segments of k of a slice in `segments`, for results whose taps inside the input are `taps`. The segments contain
+    /// only these taps.
+    fn find_segments(
+        &self,
+        slice: &Slice,
+        taps: [(usize, usize); 3],
+        segments: &mut SliceSegments,
+    ) {
+        let tap_len = self.s.group_channels();
+        (segments.count, segments.taps) = (0, Some(taps));
         for part in &slice.parts[..slice.count] {
-            let has = |d: usize| (taps[d].0..taps[d].1).contains(&part.tap[d]);
-            if !has(0) || !has(1) {
+            let is_inside = |d: usize| (taps[d].0..taps[d].1).contains(&part.tap[d]);
+            if !is_inside(0) || !is_inside(1) {
                 continue;
             }
-            let first = taps[2].0.saturating_sub(part.tap[2]) * of_tap;
-            let last = taps[2].1.saturating_sub(part.tap[2]).min(self.merged) * of_tap;
-            let k = first.max(part.start)..last.min(part.end);
+            let start = taps[2].0.saturating_sub(part.tap[2]) * tap_len;
+            let end = taps[2].1.saturating_sub(part.tap[2]).min(self.taps_per_run) * tap_len;
+            let k = start.max(part.start)..end.min(part.end);
             if !k.is_empty() {
-                runs.all[runs.count] = Run {
-                    a: part.input.wrapping_add(k.start as isize),
-                    b: (part.row + k.start) * self.width,
+                segments.all[segments.count] = KSegment {
+                    a_offset: part.input_offset.wrapping_add(k.start as isize),
+                    b_offset: (part.weight_row + k.start) * self.width,
                     k: k.len(),
                 };
-                runs.count += 1;
+                segments.count += 1;
             }
         }
     }
 
-    /// The input of tap 0 of a result, which may be outside of the image.
-    fn input(&self, batch: usize, pixel: [usize; 3]) -> *const f32 {
+    /// The address that tap 0 of a result reads, channel 0. It may be outside of the image.
+    fn input_address(&self, batch: usize, pixel: [usize; 3]) -> *const f32 {
         let s = self.s;
-        let at = |d: usize| {
-            let inside = (pixel[d] * s.stride[d]) as i64 - s.before[d] as i64;
-            inside.wrapping_mul(self.x.pixel[d])
+        let dim_offset = |d: usize| {
+            let position = (pixel[d] * s.stride[d]) as i64 - s.before[d] as i64;
+            position.wrapping_mul(self.x.pixel[d])
         };
-        let start = (batch as i64).wrapping_mul(self.x.batch);
-        let offset = (0..3).map(at).fold(start, i64::wrapping_add);
+        let image = (batch as i64).wrapping_mul(self.x.batch);
+        let offset = (0..3).map(dim_offset).fold(image, i64::wrapping_add);
         self.x.data.wrapping_offset(offset as isize)
     }
 
     /// The distance between the inputs of a tap and of tap 0.
-    fn to_tap(&self, tap: [usize; 3]) -> isize {
-        let at = |d: usize| ((tap[d] * self.s.dilation[d]) as i64).wrapping_mul(self.x.pixel[d]);
-        (0..3).map(at).fold(0, i64::wrapping_add) as isize
+    fn tap_offset(&self, tap: [usize; 3]) -> isize {
+        let dim_offset =
+            |d: usize| ((tap[d] * self.s.dilation[d]) as i64).wrapping_mul(self.x.pixel[d]);
+        (0..3).map(dim_offset).fold(0, i64::wrapping_add) as isize
     }
 
-    /// Some runs of a sliver, strip by strip.
+    /// Adds the products of some segments of k to a sliver of `rows` results, strip by strip of the panel.
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn tiles(
+    unsafe fn compute_strips(
         &self,
-        (a, runs): (*const f32, &[Run]),
+        (a, segments): (*const f32, &[KSegment]),
         weights: *const f32,
         (c, c_row): (*mut f32, isize),
         (rows, columns): (usize, usize),
-        (accumulate, ahead): (bool, Ahead),
+        (accumulate, prefetch): (bool, Prefetch),
     ) {
         for column in (0..columns).step_by(self.kernels.columns()) {
             let width = self.kernels.columns().min(columns - column);
             let mut tile = Tile {
-                runs,
+                segments,
                 a,
                 a_row: self.s.stride[2] as isize * self.x.pixel[2] as isize,
                 a_col: 1,
@@ -371,24 +400,29 @@ impl Work<'_> {
                 c: c.wrapping_add(column),
                 c_row,
                 accumulate,
-                last: 0,
-                ahead: if column == 0 { ahead } else { Ahead::NONE },
+                tail_lanes: 0,
+                prefetch: if column == 0 { prefetch } else { Prefetch::NONE },
             };
             // SAFETY: guaranteed by the caller.
             unsafe { self.kernels.run(rows, width, &mut tile) };
         }
     }
 
-    /// Writes results whose channels are not adjacent.
+    /// Copies results from scratch memory, which has channels last, to the output, whose channels are not adjacent.
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn write(&self, from: *const f32, out: *mut f32, (rows, columns): (usize, usize)) {
+    unsafe fn transpose_results(
+        &self,
+        from: *const f32,
+        out: *mut f32,
+        (rows, columns): (usize, usize),
+    ) {
         let (pixel, channel) = (self.c.out.pixel[2] as isize, self.c.out.channel as isize);
         // SAFETY: guaranteed by the caller.
         unsafe {
             if pixel == 1 {
-                self.kernels.turn((from, self.width as isize), (out, channel), rows, columns);
+                self.kernels.transpose((from, self.width as isize), (out, channel), rows, columns);
                 return;
             }
             for i in 0..rows {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Convolution;
 use super::shape::Sizes;
 use crate::epilogue::{ClipEpilogue, EpilogueTile, Position, TileEpilogue};
-use crate::product::share::part;
+use crate::product::parallel::even_part;
 use pliant_machine::isa::Isa;
 
 /// Maximum number of results of a part of a line, so that threads share long lines: a multiple of the results of a tile.
@@ -37,7 +37,7 @@ impl<'a> Line<'a> {
     /// The part with this index among those of all lines ([`parts`]).
     pub fn part_of(c: &'a Convolution, s: &'a Sizes, index: usize) -> Line<'a> {
         let count = s.output[2].div_ceil(PART);
-        let along = part(s.output[2], 1, index % count, count);
+        let along = even_part(s.output[2], 1, index % count, count);
         Line { along, ..Line::of(c, s, index / count) }
     }
 

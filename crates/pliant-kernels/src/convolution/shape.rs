@@ -9,7 +9,7 @@ use crate::rules::convolution::may_share_panels;
 /// Maximum number of elements, so that addresses fit a signed word.
 const LIMIT: i64 = 1 << 46;
 
-/// Consistent sizes. With padding, the input has the size `padded`.
+/// The checked sizes of a convolution. See [`Counts`] for those without comment.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     pub batch: usize,
@@ -22,17 +22,17 @@ pub struct Sizes {
     pub stride: [usize; 3],
     pub dilation: [usize; 3],
     pub before: [usize; 3],
-    /// The padded input size, starting at the first padding element.
+    /// The input size with padding, up to the last pixel that a tap reads.
     pub padded: [usize; 3],
     /// Whether groups share panels of weights.
     pub shared: bool,
-    /// The size of the filters in memory. `kernel` is the part from `first_tap` on.
+    /// The size of the filter in memory. The taps that are used are those from `first_tap` on, `kernel` in each dim.
     pub taps: [usize; 3],
-    /// See [`Sizes::cropped`].
+    /// The first tap that is used ([`Sizes::without_padding_taps`]).
     pub first_tap: [usize; 3],
 }
 
-/// The numbers of a convolution as in the arguments ([`Convolution`]).
+/// The unchecked sizes of a convolution ([`Convolution`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
     /// Batch size.
@@ -73,63 +73,63 @@ impl Counts {
         }
     }
 
-    /// The sizes, if groups share no panels; `None` if they are inconsistent.
+    /// Checks the sizes, for groups that share no panels. Returns `None` if they are negative, inconsistent or too large.
     pub(crate) fn sizes(&self) -> Option<Sizes> {
-        let of = |d: i64| usize::try_from(d).ok();
-        let all = |d: [i64; 3]| -> Option<[usize; 3]> { Some([of(d[0])?, of(d[1])?, of(d[2])?]) };
-        let positive = |d: [i64; 3]| all(d).filter(|d| d.iter().all(|&d| d > 0));
+        let size = |d: i64| usize::try_from(d).ok();
+        let sizes =
+            |d: [i64; 3]| -> Option<[usize; 3]> { Some([size(d[0])?, size(d[1])?, size(d[2])?]) };
+        let positive = |d: [i64; 3]| sizes(d).filter(|d| d.iter().all(|&d| d > 0));
         let mut s = Sizes {
-            batch: of(self.batch)?,
-            channels: of(self.channels)?,
-            filters: of(self.filters)?,
-            groups: of(self.groups).filter(|&g| g > 0)?,
-            input: all(self.input)?,
-            output: all(self.output)?,
+            batch: size(self.batch)?,
+            channels: size(self.channels)?,
+            filters: size(self.filters)?,
+            groups: size(self.groups).filter(|&g| g > 0)?,
+            input: sizes(self.input)?,
+            output: sizes(self.output)?,
             kernel: positive(self.kernel)?,
             stride: positive(self.stride)?,
             dilation: positive(self.dilation)?,
-            before: all(self.before)?,
+            before: sizes(self.before)?,
             padded: [0; 3],
             shared: false,
             taps: positive(self.kernel)?,
             first_tap: [0; 3],
         };
         for d in 0..3 {
-            let reach = (s.kernel[d] - 1).checked_mul(s.dilation[d])?.checked_add(1)?;
+            let filter_span = (s.kernel[d] - 1).checked_mul(s.dilation[d])?.checked_add(1)?;
             let last = s.output[d].saturating_sub(1).checked_mul(s.stride[d])?;
-            s.padded[d] = last.checked_add(reach)?;
+            s.padded[d] = last.checked_add(filter_span)?;
         }
-        let even = s.channels.is_multiple_of(s.groups) && s.filters.is_multiple_of(s.groups);
-        let fits = |dims: [usize; 3], channels: usize| {
+        let groups_divide =
+            s.channels.is_multiple_of(s.groups) && s.filters.is_multiple_of(s.groups);
+        let is_addressable = |dims: [usize; 3], channels: usize| {
             let dims = dims.into_iter().chain([channels, s.batch]);
             dims.map(|d| d.max(1) as u128)
                 .try_fold(1u128, u128::checked_mul)
                 .is_some_and(|all| all < LIMIT as u128)
         };
         let taps = s.kernel.map(|d| d.max(1));
-        let fits = fits(s.padded, s.channels)
-            && fits(s.input, s.channels)
-            && fits(s.output, s.filters)
-            && fits(taps, s.channels.saturating_mul(s.filters));
-        (even && fits).then_some(s)
+        let all_addressable = is_addressable(s.padded, s.channels)
+            && is_addressable(s.input, s.channels)
+            && is_addressable(s.output, s.filters)
+            && is_addressable(taps, s.channels.saturating_mul(s.filters));
+        (groups_divide && all_addressable).then_some(s)
     }
 }
 
 impl Sizes {
-    /// The sizes; `None` if the arguments are inconsistent.
+    /// The checked sizes of a convolution. Returns `None` if the arguments are inconsistent.
     pub(super) fn of(c: &Convolution) -> Option<Sizes> {
         let mut s = Counts::of(c).sizes()?;
-        let packed = c.width > 0 && c.width % 16 == 0 && c.width <= MOST_COLUMNS as i64;
+        let has_valid_panels = c.width > 0 && c.width % 16 == 0 && c.width <= MOST_COLUMNS as i64;
         let may_share = may_share_panels(s.groups, s.group_channels(), s.group_filters());
         s.shared = may_share && usize::try_from(c.width) == Ok(s.group_filters());
-        let packed = packed || s.shared || s.is_depthwise();
-        packed.then_some(s)
+        (has_valid_panels || s.shared || s.is_depthwise()).then_some(s)
     }
 
-    /// The sizes without the taps at the borders of the filter that read only padding for every
-    /// result, and the first pixel of the input that the other taps read. Large dilations on small
-    /// images have many such taps.
-    pub(super) fn cropped(mut self) -> (Sizes, [usize; 3]) {
+    /// Removes the taps at the borders of the filter that read only padding, for every result. Large dilations on small images have
+    /// many such taps. Returns the sizes with the remaining taps, and the first pixel of the input that these taps read.
+    pub(super) fn without_padding_taps(mut self) -> (Sizes, [usize; 3]) {
         let mut first_pixel = [0; 3];
         if self.input.contains(&0) {
             return (self, first_pixel);
@@ -153,37 +153,37 @@ impl Sizes {
         (self, first_pixel)
     }
 
-    /// The row of weights of a tap and the first channel.
+    /// The row of the weights of a tap and its first channel.
     pub(super) fn weight_row(&self, tap: [usize; 3]) -> usize {
         let [z, y, x] = [0, 1, 2].map(|d| tap[d] + self.first_tap[d]);
         ((z * self.taps[1] + y) * self.taps[2] + x) * self.group_channels()
     }
 
-    /// For a filter of one tap with stride 1: the pixels as one line.
-    pub(super) fn flat(mut self, c: &Convolution) -> Sizes {
-        let one = |d: [usize; 3]| d == [1; 3];
-        let dense = |p: [i64; 3], size: [usize; 3]| {
+    /// Treats all pixels of an image as one line, for a filter of one tap with stride 1 and images without gaps. Otherwise returns
+    /// the sizes unchanged.
+    pub(super) fn flattened(mut self, c: &Convolution) -> Sizes {
+        let is_dense = |p: [i64; 3], size: [usize; 3]| {
             p[1] == p[2] * size[2] as i64 && p[0] == p[1] * size[1] as i64
         };
-        let whole = one(self.kernel)
-            && one(self.stride)
+        let is_pointwise = self.kernel == [1; 3]
+            && self.stride == [1; 3]
             && self.before == [0; 3]
             && self.input == self.output
-            && dense(c.x.pixel, self.input)
-            && dense(c.out.pixel, self.output);
-        if whole {
-            let all = [1, 1, self.pixels()];
-            (self.input, self.output, self.padded) = (all, all, all);
+            && is_dense(c.x.pixel, self.input)
+            && is_dense(c.out.pixel, self.output);
+        if is_pointwise {
+            let line = [1, 1, self.pixels()];
+            (self.input, self.output, self.padded) = (line, line, line);
         }
         self
     }
 
-    /// Results of an image and a filter.
+    /// The number of results of one image and one filter.
     pub fn pixels(&self) -> usize {
         self.output.iter().product()
     }
 
-    /// Input channels of a filter.
+    /// Input channels of a group.
     pub fn group_channels(&self) -> usize {
         self.channels / self.groups
     }
@@ -198,22 +198,24 @@ impl Sizes {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
     }
 
-    /// The taps of a dim whose inputs exist, for result `at`.
-    pub(crate) fn taps(&self, d: usize, at: usize) -> Range<usize> {
-        let first = at * self.stride[d];
+    /// The taps of a dim that are inside the input, for the result at this position.
+    pub(crate) fn taps(&self, d: usize, position: usize) -> Range<usize> {
+        let first = position * self.stride[d];
         let low = self.before[d].saturating_sub(first).div_ceil(self.dilation[d]);
         let high = (self.input[d] + self.before[d]).saturating_sub(first);
         let high = high.div_ceil(self.dilation[d]).min(self.kernel[d]);
         low.min(high)..high
     }
 
-    /// The end of the results from `x` on, at most `limit`, that have the same taps of a row as `x`, which are `taps`.
+    /// The end of the results after `x` that have the same taps inside the input along a line. `taps` are those of result `x`. At
+    /// most `limit`, and at least `x + 1`.
     pub(super) fn same_taps_end(&self, x: usize, taps: &Range<usize>, limit: usize) -> usize {
         let mut end = x + 1;
         if *taps == (0..self.kernel[2]) {
-            // The last result all of whose taps are inside.
-            let inside = self.input[2] + self.before[2] - (self.kernel[2] - 1) * self.dilation[2];
-            end = inside.div_ceil(self.stride[2]).min(limit);
+            // The end of the results whose taps are all inside the input.
+            let inner_end =
+                self.input[2] + self.before[2] - (self.kernel[2] - 1) * self.dilation[2];
+            end = inner_end.div_ceil(self.stride[2]).min(limit);
         } else {
             while end < limit && self.taps(2, end) == *taps {
                 end += 1;
@@ -222,19 +224,19 @@ impl Sizes {
         end.max(x + 1)
     }
 
-    /// Whether the input can be read in place: channels last.
-    pub(super) fn in_place(&self, c: &Convolution) -> bool {
+    /// Whether the input has channels last, so that it can be read in place.
+    pub(super) fn has_channels_last(&self, c: &Convolution) -> bool {
         c.x.channel == 1 || self.channels == 1
     }
 
-    /// The number of elements of all padded images; `None` if it is too large.
+    /// The number of elements of all padded images. Returns `None` if their size in bytes exceeds `isize::MAX`.
     pub(super) fn padded_elements(&self) -> Option<usize> {
         let dims = self.padded.into_iter().chain([self.channels, self.batch]);
-        let all = dims.into_iter().try_fold(1usize, usize::checked_mul)?;
-        (all <= isize::MAX as usize / size_of::<f32>()).then_some(all)
+        let count = dims.into_iter().try_fold(1usize, usize::checked_mul)?;
+        (count <= isize::MAX as usize / size_of::<f32>()).then_some(count)
     }
 
-    /// Padded images at an address, channels last.
+    /// The padded images at this address, without gaps and with channels last.
     pub(super) fn padded(&self, data: *mut f32) -> Image<*const f32> {
         let [depth, height, width] = self.padded.map(|d| d as i64);
         let x = self.channels as i64;

@@ -15,8 +15,8 @@ use pliant_exec::abi::STATUS_OK;
 
 use super::Work;
 use crate::amx::{BLOCK_COLUMNS, Block, COLUMNS, Edge, Kind, LINE, Stretch, Tiles, strips};
-use crate::product::rows::{TILE_ROWS, even};
-use crate::product::share::part;
+use crate::product::parallel::even_part;
+use crate::product::rows::{TILE_ROWS, split_evenly};
 use crate::rules::narrow::{COPY_DEPTH, COPY_ROWS};
 use crate::scratch::Scratch;
 
@@ -55,7 +55,7 @@ pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) ->
     ROWS.with(|memory| {
         memory.with(most * A_ROW, |a: *mut u8| {
             for index in 0..blocks {
-                let block = part(rows.len(), TILE_ROWS, index, blocks);
+                let block = even_part(rows.len(), TILE_ROWS, index, blocks);
                 let block = rows.start + block.start..rows.start + block.end;
                 for start in (0..w.k.max(1)).step_by(COPY_DEPTH) {
                     let k = start..w.k.min(start + COPY_DEPTH);
@@ -104,7 +104,7 @@ impl Strip {
             unsafe { edge.copy(rest, pairs, width) };
         }
         let accumulate = self.k.start > 0;
-        for (row, height) in even(rows.len(), TILE_ROWS) {
+        for (row, height) in split_evenly(rows.len(), TILE_ROWS) {
             let a = a.wrapping_add(row * A_ROW);
             let rest = a.wrapping_add(whole * LINE);
             let stretches = [

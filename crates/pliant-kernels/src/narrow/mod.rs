@@ -31,10 +31,10 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
 use crate::epilogue::MOST_COLUMNS;
 use crate::lanes::for_isa;
-use crate::product::packed::steps;
+use crate::product::parallel::{Partition, even_part, parallel_for};
 use crate::product::rows::{TILE_ROWS, slivers};
-use crate::product::share::{Cut, cut, part, share};
-use crate::product::tile::{Ahead, Element, ROWS, Run, Tile};
+use crate::product::split_range;
+use crate::product::tile::{Element, KSegment, Prefetch, ROWS, Tile};
 use crate::rules::narrow::{A_DEPTH, MAX_DEPTH, TILES_FAST, block_rows, depth, panel_pieces};
 pub use crate::rules::tiles::FEW_ROWS;
 use crate::rules::tiles::take_bfloat16;
@@ -113,12 +113,18 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
     let w = Work { g, isa, m, n, k, width, group };
     let panels = n.div_ceil(width);
     let tiles = isa == Isa::Amx && g.format == Format::BFloat16 && take_bfloat16(m);
-    let (cut, unit) = match tiles {
-        true => (cut((m, TILE_ROWS), n, k.div_ceil(TILES_FAST), panels).coarse(), TILE_ROWS),
-        false => (cut_panels(cut((m, ROWS), n, k, panels), panels), ROWS),
+    let (partition, unit) = match tiles {
+        true => (
+            Partition::of_product((m, TILE_ROWS), n, k.div_ceil(TILES_FAST), panels)
+                .coarsen_panels(),
+            TILE_ROWS,
+        ),
+        false => {
+            (partition_by_panels(Partition::of_product((m, ROWS), n, k, panels), panels), ROWS)
+        }
     };
     let piece = |index: usize| {
-        let (rows, panels) = cut.piece(index, (w.m, unit), panels);
+        let (rows, panels) = partition.piece(index, (w.m, unit), panels);
         // SAFETY: guaranteed by the caller; pieces write disjoint results.
         unsafe {
             #[cfg(target_arch = "x86_64")]
@@ -134,7 +140,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
         STATUS_OK
     };
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
-    unsafe { share(runtime, cut.pieces(), cut.units, &piece) }
+    unsafe { parallel_for(runtime, partition.pieces(), partition.piece_micros, &piece) }
 }
 
 impl Work<'_> {
@@ -183,11 +189,11 @@ impl Work<'_> {
         let to = slice.0.as_mut_ptr().cast::<f32>();
         let blocks = rows.len().div_ceil(block_rows());
         for index in 0..blocks {
-            let block = part(rows.len(), ROWS, index, blocks);
-            for deep in steps(0..self.k, A_DEPTH) {
+            let block = even_part(rows.len(), ROWS, index, blocks);
+            for deep in split_range(0..self.k, A_DEPTH) {
                 for panel in panels.clone() {
                     let panel = self.panel(panel, rows.start + block.start..rows.start + block.end);
-                    for k in steps(deep.clone(), depth()) {
+                    for k in split_range(deep.clone(), depth()) {
                         // SAFETY: guaranteed by the caller; the slice holds the widest panel.
                         unsafe { self.slice(&panel, k, to) };
                     }
@@ -211,7 +217,7 @@ impl Work<'_> {
                 let a = panel.a.wrapping_offset(row as isize * panel.a_row);
                 let c = panel.c.wrapping_offset(row as isize * panel.c_row);
                 let mut tile = Tile {
-                    runs: &[Run::first(k.len())],
+                    segments: &[KSegment::leading(k.len())],
                     a: a.wrapping_add(k.start),
                     a_row: panel.a_row,
                     a_col: 1,
@@ -220,8 +226,8 @@ impl Work<'_> {
                     c: c.wrapping_add(column),
                     c_row: panel.c_row,
                     accumulate: k.start > 0,
-                    last: 0,
-                    ahead: Ahead::NONE,
+                    tail_lanes: 0,
+                    prefetch: Prefetch::NONE,
                 };
                 // SAFETY: guaranteed by the caller.
                 unsafe { kernels.run(height, columns, &mut tile) };
@@ -232,8 +238,13 @@ impl Work<'_> {
 
 /// A cut by panels alone if there are enough for every thread; pieces differ by at most one panel.
 /// Cutting rows would convert panels repeatedly.
-fn cut_panels(cut: Cut, panels: usize) -> Cut {
-    let wanted = cut.pieces();
-    let Some(count) = panel_pieces(cut.rows, wanted, panels) else { return cut };
-    Cut { rows: 1, panels: count, rows_first: false, units: (cut.units * wanted / count).max(1) }
+fn partition_by_panels(partition: Partition, panels: usize) -> Partition {
+    let wanted = partition.pieces();
+    let Some(count) = panel_pieces(partition.row_blocks, wanted, panels) else { return partition };
+    Partition {
+        row_blocks: 1,
+        panel_blocks: count,
+        rows_first: false,
+        piece_micros: (partition.piece_micros * wanted / count).max(1),
+    }
 }

@@ -10,7 +10,7 @@ use pliant_machine::isa::isa;
 
 use super::{Combine, Max, Mean, Windows, strided};
 use crate::lanes::{MathLanes, for_isa};
-use crate::product::share::share;
+use crate::product::parallel::parallel_for;
 use crate::rules::convolution::copied_unit;
 
 /// All lines of results, in parallel. Returns a kernel status.
@@ -33,7 +33,7 @@ pub(super) unsafe fn run(windows: &Windows<'_>, mean: bool) -> i64 {
     let line = windows.output[2].saturating_mul(windows.channels);
     let units = taps.saturating_mul(line) / (4 * copied_unit());
     // SAFETY: the runtime is valid, and the kernels do not unwind.
-    unsafe { share(windows.runtime, windows.batch * lines, units, &piece) }
+    unsafe { parallel_for(windows.runtime, windows.batch * lines, units, &piece) }
 }
 
 /// # Safety

@@ -12,7 +12,7 @@ use pliant_machine::isa::isa;
 
 use super::{Combine, Max, Mean, WIDEST, Windows, strided};
 use crate::lanes::{MathLanes, for_isa};
-use crate::product::share::share;
+use crate::product::parallel::parallel_for;
 use crate::rules::convolution::copied_unit;
 
 /// Maximum number of columns of a strip that has several results: 16 KB, beside as many in phases.
@@ -84,7 +84,7 @@ pub(super) unsafe fn run(w: &Windows<'_>, mean: bool) -> i64 {
     };
     let units = work.saturating_mul(each) / unit;
     // SAFETY: the runtime is valid, and the kernels do not unwind.
-    unsafe { share(w.runtime, lines.div_ceil(each), units, &piece) }
+    unsafe { parallel_for(w.runtime, lines.div_ceil(each), units, &piece) }
 }
 
 /// # Safety

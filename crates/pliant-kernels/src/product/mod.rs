@@ -2,19 +2,19 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`tile`] | the micro-kernel, with an instance for each height and width, and its dispatch over instruction sets |
-//! | [`rows`] | how rows are cut into slivers |
+//! | [`tile`] | the micro-kernel, with one instance per tile size, and its dispatch over instruction sets |
+//! | [`rows`] | the division of rows into slivers |
 //! | [`packed`] | products with a right operand packed at compile time |
-//! | [`near`] | copies of rows of A that would share cache sets |
-//! | [`varying`] | products of two non-constant operands |
-//! | [`share`] | how the worker team shares products |
+//! | [`row_copies`] | copies of rows of A that would conflict in the caches |
+//! | [`non_constant`] | products of two non-constant operands |
+//! | [`parallel`] | parallel loops, and the partition of products into pieces |
 
-pub mod near;
+pub mod non_constant;
 pub mod packed;
+pub mod parallel;
+pub mod row_copies;
 pub mod rows;
-pub mod share;
 pub mod tile;
-pub mod varying;
 
-pub use packed::{PackedProduct, slice_rows, steps};
+pub use packed::{PackedProduct, slice_rows, split_range};
 pub use tile::Element;

@@ -1,23 +1,22 @@
-//! Cuts rows into slivers whose heights differ by at most one, so that no sliver has a single row
-//! left over.
+//! Divides rows into slivers whose heights differ by at most one, so that no single row is left over.
 
 use super::tile::ROWS;
 
-/// Rows of a block in tile registers.
+/// Rows of A per block of AMX tile registers.
 pub const TILE_ROWS: usize = 32;
 
-/// The first row and height of each sliver of `rows` rows.
+/// The first row and the height of each sliver of `rows` rows. A sliver has at most [`ROWS`] rows.
 pub fn slivers(rows: usize) -> impl Iterator<Item = (usize, usize)> {
-    even(rows, ROWS)
+    split_evenly(rows, ROWS)
 }
 
-/// The first row and height of each part of `rows` rows, with at most `most` rows each.
+/// The first row and the height of each part of `rows` rows. Parts have at most `max_height` rows, and as equal heights as possible.
 #[inline]
-pub fn even(rows: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+pub fn split_evenly(rows: usize, max_height: usize) -> impl Iterator<Item = (usize, usize)> {
     // Divisions take longer than the products of a few rows.
-    let count = if rows <= most { usize::from(rows > 0) } else { rows.div_ceil(most) };
-    let (height, more) = if count <= 1 { (rows, 0) } else { (rows / count, rows % count) };
-    (0..count).map(move |i| (i * height + i.min(more), height + usize::from(i < more)))
+    let count = if rows <= max_height { usize::from(rows > 0) } else { rows.div_ceil(max_height) };
+    let (height, remainder) = if count <= 1 { (rows, 0) } else { (rows / count, rows % count) };
+    (0..count).map(move |i| (i * height + i.min(remainder), height + usize::from(i < remainder)))
 }
 
 #[cfg(test)]
@@ -25,18 +24,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slivers_cover_the_rows_and_are_even() {
+    fn slivers_cover_all_rows_with_nearly_equal_heights() {
         for rows in 0..100 {
-            let all: Vec<_> = slivers(rows).collect();
-            let mut at = 0;
-            for &(first, height) in &all {
-                assert_eq!(first, at);
-                at += height;
+            let slivers: Vec<_> = slivers(rows).collect();
+            let mut end = 0;
+            for &(first, height) in &slivers {
+                assert_eq!(first, end);
+                end += height;
             }
-            assert_eq!(at, rows);
-            let heights = || all.iter().map(|s| s.1);
+            assert_eq!(end, rows);
+            let heights = || slivers.iter().map(|s| s.1);
             let (low, high) = (heights().min().unwrap_or(0), heights().max().unwrap_or(0));
-            assert!(high <= ROWS && high - low <= 1, "{rows}: {all:?}");
+            assert!(high <= ROWS && high - low <= 1, "{rows}: {slivers:?}");
         }
     }
 }

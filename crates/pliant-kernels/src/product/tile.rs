@@ -1,47 +1,47 @@
-//! The micro-kernel of all products: one sliver of rows by one panel of columns, in registers over
+//! The micro-kernel of all products. It multiplies one sliver of rows by one panel of columns and keeps the sums in registers over
 //! all of k.
 //!
-//! Recipe: 6 rows by 4 vectors with 32 registers (24 sums, 4 vectors of B, one broadcast of A), 6
-//! by 2 with 16; products of fewer columns have up to 12 rows. A is read in place through its strides, B row by row. The sums may
-//! continue over several runs of k, as those of a convolution do. A tile with few sums splits
-//! k, since a multiply-add takes 4 cycles and two start per cycle: at least 8 sums must be
-//! independent. Manual unrolling gained nothing. The hardware prefetcher handles what the tile
-//! itself reads; the tile prefetches what the caller reads next ([`Ahead`]).
+//! Recipe: register tiles of 6 rows by 4 vectors with 32 registers (24 sums, 4 vectors of B, one broadcast element of A), and of 6
+//! by 2 with 16; narrower tiles have up to 12 rows. The micro-kernel reads A in place through its strides, and B row by row. k may
+//! consist of several segments, as in a convolution. A tile with few sums splits k: a multiply-add takes 4 cycles and two start per
+//! cycle, so at least 8 sums must be independent. Manual unrolling gained nothing. The hardware prefetcher covers the operands of
+//! the tile itself; the tile prefetches the data that the caller reads next ([`Prefetch`]).
 //!
-//! Measured: "Products with packed weights" in `docs/performance.md`; 64 to 256 rows by 384 x 384
-//! show the tile best.
+//! Measured: "Products with packed weights" in `docs/performance.md`. The cases of 64 to 256 rows by 384 x 384 show the speed of the
+//! tile best.
 
 use crate::lanes::transpose::transpose_matrix;
 use crate::lanes::{Lanes, portable::Array};
 use pliant_machine::isa::{Isa, Vectors};
 
-/// Maximum number of rows of a tile of the greatest width.
+/// Maximum number of rows of the widest tile.
 pub const ROWS: usize = 6;
 /// Maximum number of rows of any tile.
 pub const MAX_ROWS: usize = 12;
 
-/// Adjacent columns of A and rows of B: a part of the products of each sum.
+/// A segment of k: adjacent columns of A and rows of B.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Run {
-    /// The first column, in elements from the start of A.
-    pub a: isize,
-    /// The first row, in elements from the start of B.
-    pub b: usize,
-    /// The number of products.
+pub struct KSegment {
+    /// Offset of the first column from the start of A, in elements.
+    pub a_offset: isize,
+    /// Offset of the first row from the start of B, in elements.
+    pub b_offset: usize,
+    /// The number of columns of A and rows of B.
     pub k: usize,
 }
 
-impl Run {
+impl KSegment {
     /// The first `k` columns and rows.
-    pub const fn first(k: usize) -> Run {
-        Run { a: 0, b: 0, k }
+    pub const fn leading(k: usize) -> KSegment {
+        KSegment { a_offset: 0, b_offset: 0, k }
     }
 }
 
-/// `c[rows, columns] (+)= a[rows, k] * b[k, columns]`; strides in elements.
+/// The operands of one tile: `c[rows, columns] (+)= a[rows, k] * b[k, columns]`. Strides count elements.
 pub struct Tile<'a, T> {
-    /// The products of each sum, in order: one run, or several that are not empty, or none to write zeros.
-    pub runs: &'a [Run],
+    /// The segments of k, in the order of summation. An empty segment must be the only one. Without segments, or with an empty
+    /// one, all sums are 0.
+    pub segments: &'a [KSegment],
     /// First element of A.
     pub a: *const T,
     /// The row stride of A.
@@ -58,127 +58,133 @@ pub struct Tile<'a, T> {
     pub c_row: isize,
     /// Whether to add to the contents of C.
     pub accumulate: bool,
-    /// The number of elements of C in the last vector of a row.
-    pub last: usize,
-    /// Memory that is read soon.
-    pub ahead: Ahead,
+    /// The number of elements of C in the last vector of a row. [`MicroKernels::run`] sets it.
+    pub tail_lanes: usize,
+    /// Memory that the caller reads next.
+    pub prefetch: Prefetch,
 }
 
-/// Memory to prefetch into the second-level cache while a tile is computed, some bytes per
-/// step of k.
+/// Memory that a tile prefetches into the second-level cache, a number of bytes per row of B.
 #[derive(Clone, Copy, Debug)]
-pub struct Ahead {
+pub struct Prefetch {
     /// The start of the memory. It need not be readable.
-    pub from: *const u8,
-    /// Bytes per step; 0 for nothing.
-    pub pace: usize,
+    pub address: *const u8,
+    /// Bytes per row of B; 0 to prefetch nothing.
+    pub step_bytes: usize,
 }
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
-/// Minimum number of tiles that share a slice. Each prefetch occupies one of about 16 fill buffers
-/// until the memory responds, and the tile's own operands need them, too: faster prefetching costs
-/// more than it gains.
-const AHEAD_TILES: usize = 2;
+/// Minimum number of tiles that together prefetch a slice. Each prefetch occupies one of about 16 fill buffers until the memory
+/// responds. The tile's own operands need them, too, so faster prefetching costs more than it gains.
+const MIN_PREFETCHING_TILES: usize = 2;
 
-impl Ahead {
-    /// Nothing.
-    pub const NONE: Ahead = Ahead { from: std::ptr::null(), pace: 0 };
+impl Prefetch {
+    /// No prefetching.
+    pub const NONE: Prefetch = Prefetch { address: std::ptr::null(), step_bytes: 0 };
 
-    /// Share `index` of `count` in prefetching a slice of `depth` rows of `row` bytes: consecutive
-    /// tiles of that depth together prefetch all of it, evenly. Nothing if there are too few tiles.
-    pub fn share(from: *const u8, row: usize, depth: usize, index: usize, count: usize) -> Ahead {
-        if count < AHEAD_TILES {
-            return Ahead::NONE;
+    /// The part that tile `index` of `count` prefetches of a slice with `depth` rows of `row_bytes` bytes. Each tile has `depth` rows
+    /// of B, and prefetches an equal part. Returns [`Prefetch::NONE`] if there are too few tiles.
+    pub fn nth_part(
+        slice: *const u8,
+        row_bytes: usize,
+        depth: usize,
+        index: usize,
+        count: usize,
+    ) -> Prefetch {
+        if count < MIN_PREFETCHING_TILES {
+            return Prefetch::NONE;
         }
-        let pace = row.div_ceil(count);
-        Ahead { from: from.wrapping_add(index * pace * depth), pace }
+        let step_bytes = row_bytes.div_ceil(count);
+        Prefetch { address: slice.wrapping_add(index * step_bytes * depth), step_bytes }
     }
 
-    /// Prefetches the bytes of one step.
+    /// Prefetches the bytes of one row of B.
     #[inline(always)]
     fn step(&mut self) {
-        let mut at = 0;
-        while at < self.pace {
-            fetch(self.from.wrapping_add(at));
-            at += LINE;
+        let mut offset = 0;
+        while offset < self.step_bytes {
+            prefetch_line(self.address.wrapping_add(offset));
+            offset += LINE;
         }
-        self.from = self.from.wrapping_add(self.pace);
+        self.address = self.address.wrapping_add(self.step_bytes);
     }
 }
 
-/// Prefetches a cache line into the second-level cache, if the machine has such an instruction. The
-/// address need not be readable.
+/// Prefetches a cache line into the second-level cache. Does nothing on machines other than x86-64. The address need not be
+/// readable.
 #[inline(always)]
-pub fn fetch(from: *const u8) {
+pub fn prefetch_line(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch of any address is harmless, and every machine of this kind has the
-    // instruction.
+    // SAFETY: a prefetch of any address is harmless, and every x86-64 machine has the instruction.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(from.cast());
+        _mm_prefetch::<_MM_HINT_T1>(address.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = from;
+    let _ = address;
 }
 
-/// A kernel for tiles of one size.
+/// A micro-kernel for tiles of one size.
 pub type TileFn<T> = unsafe fn(&Tile<'_, T>);
 
-/// Kernels for all sizes of tiles.
+/// Micro-kernels for all tile sizes, indexed by vectors minus one, then by rows minus one.
 type Table<T> = &'static [&'static [TileFn<T>]];
 
-/// The kernels of one instruction set.
-pub struct Kernels<T: 'static> {
+/// The micro-kernels of one instruction set.
+pub struct MicroKernels<T: 'static> {
     /// Lanes of a vector.
     pub lanes: usize,
-    /// Indexed by vectors minus one, then by rows minus one.
+    /// Micro-kernels that ignore [`Tile::prefetch`].
     table: Table<T>,
-    /// The same for tiles that prefetch memory.
-    ahead: Table<T>,
+    /// Micro-kernels that prefetch memory.
+    prefetching_table: Table<T>,
     /// Transposes a matrix.
-    turn: TurnFn<T>,
+    transpose: TransposeFn<T>,
 }
 
-/// Writes element `(i, j)` of a matrix with the given rows and columns to `(j, i)` of another. Each
-/// matrix is given by its first element and row stride.
-type TurnFn<T> = unsafe fn((*const T, isize), (*mut T, isize), usize, usize);
+/// Writes element `(i, j)` of a matrix to `(j, i)` of another one. The parameters are the first element and the row stride of each
+/// matrix, and the numbers of rows and columns of the source.
+type TransposeFn<T> = unsafe fn((*const T, isize), (*mut T, isize), usize, usize);
 
-impl<T> Kernels<T> {
+impl<T> MicroKernels<T> {
     /// Columns of the widest tile.
     pub fn columns(&self) -> usize {
         self.lanes * self.table.len()
     }
 
-    /// Maximum number of rows of tiles of `columns` columns: narrow tiles may be taller, so that there are enough independent sums.
-    /// At least one column, and at most [`Kernels::columns`].
+    /// Maximum number of rows of a tile of `columns` columns. Narrow tiles may be taller, so that there are enough independent sums.
+    ///
+    /// # Panics
+    /// If `columns` is 0 or more than [`MicroKernels::columns`].
     pub fn rows(&self, columns: usize) -> usize {
         self.table[columns.div_ceil(self.lanes) - 1].len()
     }
 
-    /// Computes a tile of `rows` by `columns`; sets the tile's field `last`.
+    /// Computes a tile of `rows` by `columns`, and sets [`Tile::tail_lanes`].
     ///
     /// # Safety
     /// The machine has the instructions. `1 <= columns <= self.columns()` and `1 <= rows <= self.rows(columns)`. The elements of A
-    /// and C are valid, and those of B up to the end of the last vector; C overlaps neither.
+    /// and C are valid, and those of B up to the end of the last vector. C overlaps neither A nor B.
     #[inline]
     pub unsafe fn run(&self, rows: usize, columns: usize, tile: &mut Tile<'_, T>) {
         let vectors = columns.div_ceil(self.lanes);
-        tile.last = columns - (vectors - 1) * self.lanes;
+        tile.tail_lanes = columns - (vectors - 1) * self.lanes;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let table = if tile.ahead.pace == 0 { self.table } else { self.ahead };
+            let prefetches = tile.prefetch.step_bytes > 0;
+            let table = if prefetches { self.prefetching_table } else { self.table };
             table[vectors - 1][rows - 1](tile)
         }
     }
 
-    /// Transposes: writes element `(i, j)` of `rows` by `columns` elements to `(j, i)`. Both
-    /// matrices have contiguous rows with the given strides.
+    /// Transposes a matrix of `rows` by `columns` elements: writes element `(i, j)` of `from` to `(j, i)` of `to`. The parameters
+    /// are the first element and the row stride of each matrix. Rows are contiguous.
     ///
     /// # Safety
-    /// The machine has the instructions. The elements are readable and writable; the matrices do
-    /// not overlap.
-    pub unsafe fn turn(
+    /// The machine has the instructions. The elements of `from` are readable and those of `to` writable. The matrices do not
+    /// overlap.
+    pub unsafe fn transpose(
         &self,
         from: (*const T, isize),
         to: (*mut T, isize),
@@ -186,61 +192,60 @@ impl<T> Kernels<T> {
         columns: usize,
     ) {
         // SAFETY: guaranteed by the caller.
-        unsafe { (self.turn)(from, to, rows, columns) }
+        unsafe { (self.transpose)(from, to, rows, columns) }
     }
 }
 
-/// An element type that products exist for.
+/// An element type of products.
 pub trait Element: Copy + Send + Sync + 'static {
     /// The number zero.
     const ZERO: Self;
 
-    /// The kernels of an instruction set, which the machine need not have.
-    fn kernels(isa: Isa) -> &'static Kernels<Self>;
+    /// The micro-kernels of an instruction set. The machine need not have it.
+    fn kernels(isa: Isa) -> &'static MicroKernels<Self>;
 }
 
-/// Number of sums that must be independent: the latency of a multiply-add times the number that
-/// start per cycle.
-const OPEN_SUMS: usize = 8;
-/// Maximum number of parts that k is split into.
-pub const SPLITS: usize = 4;
+/// Minimum number of independent sums: the latency of a multiply-add times the number that start per cycle.
+const MIN_INDEPENDENT_SUMS: usize = 8;
+/// Maximum number of interleaved parts that k is split into.
+pub const MAX_K_SPLITS: usize = 4;
 
-/// The number of parts that k is split into in tiles of `rows` rows, of which the widest has
-/// `widest` vectors. Narrower tiles, at the right edge, add in the same order, so that equal
-/// columns of B give equal columns of C.
-const fn splits(rows: usize, widest: usize) -> usize {
-    if rows * widest >= OPEN_SUMS {
+/// The number of interleaved parts that k is split into in tiles of `rows` rows. `max_vectors` is the width of the widest tile.
+/// Narrower tiles, at the right edge, add in the same order, so that equal columns of B give equal columns of C.
+const fn k_splits(rows: usize, max_vectors: usize) -> usize {
+    if rows * max_vectors >= MIN_INDEPENDENT_SUMS {
         1
-    } else if 2 * rows * widest >= OPEN_SUMS {
+    } else if 2 * rows * max_vectors >= MIN_INDEPENDENT_SUMS {
         2
     } else {
-        SPLITS
+        MAX_K_SPLITS
     }
 }
 
-/// `R` rows by `V` vectors; the widest tile has `W` vectors. Tiles that do not prefetch (`AHEAD`) have functions of their own,
-/// since compilers keep sums in memory if both loops are in one.
+/// The micro-kernel for `R` rows by `V` vectors; the widest tile has `W` vectors. Tiles that do not prefetch have separate
+/// instances (`PREFETCH`), since compilers keep sums in memory if one function contains both loops.
 ///
 /// # Safety
-/// As for [`Kernels::run`].
+/// As for [`MicroKernels::run`].
 #[inline(always)]
-unsafe fn tile<L: Lanes, const R: usize, const V: usize, const W: usize, const AHEAD: bool>(
+unsafe fn tile<L: Lanes, const R: usize, const V: usize, const W: usize, const PREFETCH: bool>(
     t: &Tile<'_, L::Elem>,
 ) {
-    let splits = const { splits(R, W) };
+    let splits = const { k_splits(R, W) };
     // SAFETY: guaranteed by the caller; the addresses after the last row are computed, but not used.
     unsafe {
-        let mut sums = [[[L::zero(); V]; R]; SPLITS];
-        let mut ahead = t.ahead;
-        let runs = if let [Run { k: 0, .. }] = t.runs { &[] } else { t.runs };
-        for run in runs {
-            let (mut a, mut b) = (t.a.wrapping_offset(run.a), t.b.wrapping_add(run.b));
-            let mut k = run.k;
+        let mut sums = [[[L::zero(); V]; R]; MAX_K_SPLITS];
+        let mut prefetch = t.prefetch;
+        let segments = if let [KSegment { k: 0, .. }] = t.segments { &[] } else { t.segments };
+        for segment in segments {
+            let mut a = t.a.wrapping_offset(segment.a_offset);
+            let mut b = t.b.wrapping_add(segment.b_offset);
+            let mut k = segment.k;
             if splits > 1 {
                 while k >= splits {
                     for set in sums.iter_mut().take(splits) {
-                        if AHEAD {
-                            ahead.step();
+                        if PREFETCH {
+                            prefetch.step();
                         }
                         step(set, a, t.a_row, b);
                         (a, b) = (a.wrapping_offset(t.a_col), b.wrapping_offset(t.b_row));
@@ -254,10 +259,11 @@ unsafe fn tile<L: Lanes, const R: usize, const V: usize, const W: usize, const A
                 }
                 continue;
             }
-            // No run is empty: a way around the loop would merge two sets of sums, and compilers would copy them.
+            // No segment is empty, so the loop checks k at its end. A branch around the loop would merge two sets of sums, which
+            // compilers copy.
             loop {
-                if AHEAD {
-                    ahead.step();
+                if PREFETCH {
+                    prefetch.step();
                 }
                 step(&mut sums[0], a, t.a_row, b);
                 (a, b) = (a.wrapping_offset(t.a_col), b.wrapping_offset(t.b_row));
@@ -280,10 +286,10 @@ unsafe fn tile<L: Lanes, const R: usize, const V: usize, const W: usize, const A
     }
 }
 
-/// Adds one row of B, multiplied by each row's element of A.
+/// Adds the products of one column of A and one row of B.
 ///
 /// # Safety
-/// As for [`Kernels::run`].
+/// As for [`MicroKernels::run`].
 #[inline(always)]
 unsafe fn step<L: Lanes, const R: usize, const V: usize>(
     sums: &mut [[L; V]; R],
@@ -306,17 +312,17 @@ unsafe fn step<L: Lanes, const R: usize, const V: usize>(
     }
 }
 
-/// Writes one vector of C; the last one in a row may be partial.
+/// Writes one vector of C. The last one of a row may be partial.
 ///
 /// # Safety
-/// As for [`Kernels::run`].
+/// As for [`MicroKernels::run`].
 #[inline(always)]
 unsafe fn write<L: Lanes>(sum: L, c: *mut L::Elem, t: &Tile<'_, L::Elem>, last: bool) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if last && t.last < L::N {
-            let sum = if t.accumulate { sum.add(L::load_first(c, t.last)) } else { sum };
-            sum.store_first(c, t.last);
+        if last && t.tail_lanes < L::N {
+            let sum = if t.accumulate { sum.add(L::load_first(c, t.tail_lanes)) } else { sum };
+            sum.store_first(c, t.tail_lanes);
         } else {
             let sum = if t.accumulate { sum.add(L::load(c)) } else { sum };
             sum.store(c);
@@ -324,9 +330,9 @@ unsafe fn write<L: Lanes>(sum: L, c: *mut L::Elem, t: &Tile<'_, L::Elem>, last: 
     }
 }
 
-/// The table of kernels for one vector type. Each entry has a number of vectors in a row and the numbers of rows.
+/// The tables of micro-kernels for one vector type. Each entry states the number of vectors of a row, then the numbers of rows.
 ///
-/// With 32 registers, at most 24 are sums: the others are vectors of B and an element of A; with 16, at most 12.
+/// With 32 registers, at most 24 hold sums, with 16 at most 12. The others hold vectors of B and an element of A.
 macro_rules! kernels {
     ($lanes:ty $(, $feature:literal)?; 32 registers) => {
         kernels!($lanes $(, $feature)?;
@@ -344,16 +350,16 @@ macro_rules! kernels {
     };
     ($lanes:ty $(, $feature:literal)?; $($v:literal: $($r:literal)*;)*) => {{
         /// # Safety
-        /// As for [`Kernels::run`].
+        /// As for [`MicroKernels::run`].
         $(#[target_feature(enable = $feature)])?
-        unsafe fn run<const R: usize, const V: usize, const AHEAD: bool>(t: &Tile<'_, <$lanes as Lanes>::Elem>) {
+        unsafe fn run<const R: usize, const V: usize, const PREFETCH: bool>(t: &Tile<'_, <$lanes as Lanes>::Elem>) {
             // SAFETY: guaranteed by the caller.
-            unsafe { tile::<$lanes, R, V, { [$($v),*].len() }, AHEAD>(t) }
+            unsafe { tile::<$lanes, R, V, { [$($v),*].len() }, PREFETCH>(t) }
         }
         /// # Safety
-        /// As for [`Kernels::turn`].
+        /// As for [`MicroKernels::transpose`].
         $(#[target_feature(enable = $feature)])?
-        unsafe fn turn(
+        unsafe fn transpose(
             from: (*const <$lanes as Lanes>::Elem, isize),
             to: (*mut <$lanes as Lanes>::Elem, isize),
             rows: usize,
@@ -362,11 +368,11 @@ macro_rules! kernels {
             // SAFETY: guaranteed by the caller.
             unsafe { transpose_matrix::<$lanes>(from, to, rows, columns) }
         }
-        static KERNELS: Kernels<<$lanes as Lanes>::Elem> = Kernels {
-            turn,
+        static KERNELS: MicroKernels<<$lanes as Lanes>::Elem> = MicroKernels {
+            transpose,
             lanes: <$lanes as Lanes>::N,
             table: &[$(&[$(run::<$r, $v, false>),*]),*],
-            ahead: &[$(&[$(run::<$r, $v, true>),*]),*],
+            prefetching_table: &[$(&[$(run::<$r, $v, true>),*]),*],
         };
         &KERNELS
     }};
@@ -375,7 +381,7 @@ macro_rules! kernels {
 impl Element for f32 {
     const ZERO: f32 = 0.0;
 
-    fn kernels(isa: Isa) -> &'static Kernels<f32> {
+    fn kernels(isa: Isa) -> &'static MicroKernels<f32> {
         match isa.vectors() {
             #[cfg(target_arch = "x86_64")]
             Vectors::Avx512 => kernels!(crate::lanes::x86::F32x16, "avx512f"; 32 registers),
@@ -391,7 +397,7 @@ impl Element for f32 {
 impl Element for f64 {
     const ZERO: f64 = 0.0;
 
-    fn kernels(isa: Isa) -> &'static Kernels<f64> {
+    fn kernels(isa: Isa) -> &'static MicroKernels<f64> {
         match isa.vectors() {
             #[cfg(target_arch = "x86_64")]
             Vectors::Avx512 => kernels!(crate::lanes::x86::F64x8, "avx512f"; 32 registers),

@@ -17,8 +17,8 @@ use pliant_exec::abi::STATUS_OK;
 
 use super::{Work, copies};
 use crate::amx::{BLOCK_COLUMNS, Block, Edge, Kind, LINE, Stretch, Tiles, strips};
-use crate::product::rows::{TILE_ROWS, even, slivers};
-use crate::product::share::part;
+use crate::product::parallel::even_part;
+use crate::product::rows::{TILE_ROWS, slivers, split_evenly};
 use crate::scratch::Scratch;
 
 /// Number of rows of quads of B that a step reads.
@@ -84,7 +84,7 @@ pub(super) unsafe fn block(w: &Work, rows: Range<usize>, panels: Range<usize>) -
         let mut tiles = unsafe { Tiles::new() };
         let mut edge = Edge::new();
         for index in 0..blocks {
-            let part = part(rows.len(), TILE_ROWS, index, blocks);
+            let part = even_part(rows.len(), TILE_ROWS, index, blocks);
             let rows = rows.start + part.start..rows.start + part.end;
             let totals = copy.wrapping_add(most * apart).cast();
             let rows = Rows { rows, copy, apart, totals };
@@ -183,7 +183,7 @@ impl Rows {
                 };
                 // SAFETY: guaranteed by the caller.
                 unsafe { strip.last_quads(w, edge) };
-                for (row, height) in even(self.rows.len(), TILE_ROWS) {
+                for (row, height) in split_evenly(self.rows.len(), TILE_ROWS) {
                     // SAFETY: guaranteed by the caller.
                     unsafe { strip.multiply(w, self, (row, height), tiles, edge) };
                 }

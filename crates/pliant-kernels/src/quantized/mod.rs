@@ -36,8 +36,8 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
 use crate::epilogue::{EpilogueTile, MOST_COLUMNS, MOST_ROWS, Position};
 use crate::lanes::for_isa;
+use crate::product::parallel::{Partition, parallel_for};
 use crate::product::rows::{TILE_ROWS, slivers};
-use crate::product::share::{cut, share};
 use crate::product::tile::{LINE, ROWS};
 use crate::rules::quantized::{FAST, MOST_COPIED, TILES_FAST, copied_bytes};
 use crate::rules::tiles;
@@ -117,17 +117,19 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
     }
     let panels = w.n.div_ceil(w.width);
     let k = w.k.div_ceil(w.speed());
-    let (cut, unit) = match w.tiles {
-        true => (cut((w.m, TILE_ROWS), w.n, k, panels).coarse(), TILE_ROWS),
-        false => (cut((w.m, ROWS), w.n, k, panels), ROWS),
+    let (partition, unit) = match w.tiles {
+        true => {
+            (Partition::of_product((w.m, TILE_ROWS), w.n, k, panels).coarsen_panels(), TILE_ROWS)
+        }
+        false => (Partition::of_product((w.m, ROWS), w.n, k, panels), ROWS),
     };
     let piece = |index: usize| {
-        let (rows, panels) = cut.piece(index, (w.m, unit), panels);
+        let (rows, panels) = partition.piece(index, (w.m, unit), panels);
         // SAFETY: guaranteed by the caller; pieces write disjoint results.
         unsafe { w.block(rows, panels) }
     };
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
-    unsafe { share(runtime, cut.pieces(), cut.units, &piece) }
+    unsafe { parallel_for(runtime, partition.pieces(), partition.piece_micros, &piece) }
 }
 
 /// The row stride of copies of A, and the number of rows that are copied at once: an odd number of

@@ -15,7 +15,7 @@ use pliant_tensor::rnn_weight_layout::{Cell, INPUT_WIDTH, UNITS};
 use super::cell::Units;
 use super::stages::{self, MOST};
 use crate::product::PackedProduct;
-use crate::product::share::{part, share, unit_work};
+use crate::product::parallel::{even_part, parallel_for, unit_work};
 use crate::rules::recurrent::{MAX_ROWS, STRETCH, piece_rows};
 use crate::rules::share::READ_ROWS;
 use pliant_machine::isa::Isa;
@@ -184,8 +184,8 @@ impl Layer {
         let parts = panels.div_ceil((unit_work() / work).max(1));
         let work = work.saturating_mul(panels / parts);
         let piece = |index: usize| {
-            let (panels_here, rest) = (part(panels, 1, index % parts, parts), index / parts);
-            let (rows, rest) = (part(m, 6, rest % blocks, blocks), rest / blocks);
+            let (panels_here, rest) = (even_part(panels, 1, index % parts, parts), index / parts);
+            let (rows, rest) = (even_part(m, 6, rest % blocks, blocks), rest / blocks);
             let (sequence, direction) = (rest % products, rest / products);
             // SAFETY: guaranteed by the caller; pieces write disjoint blocks.
             unsafe {
@@ -200,16 +200,16 @@ impl Layer {
                     a: (x.wrapping_add(first), a_row as isize, 1),
                     b: self.w.add(w),
                     width: INPUT_WIDTH,
-                    fed: false,
+                    b_in_memory: false,
                     c: (gates.add(c), c_row as isize),
                     accumulate: false,
                 };
-                p.block(isa, rows, panels_here)
+                p.compute_block(isa, rows, panels_here)
             }
         };
         let pieces = self.directions * products * blocks * parts;
         // SAFETY: guaranteed by the caller.
-        unsafe { share(runtime, pieces, work / unit_work(), &piece) }
+        unsafe { parallel_for(runtime, pieces, work / unit_work(), &piece) }
     }
 
     /// Computes a range of steps.
@@ -231,7 +231,7 @@ impl Layer {
             let (index_of_step, phase) =
                 (stretch.begin + stage / phases.len(), stage % phases.len());
             let all = panels[phase] * self.directions;
-            for panel in part(all, 1, index, counts[phase]) {
+            for panel in even_part(all, 1, index, counts[phase]) {
                 let place = (panel / panels[phase], phase, panel % panels[phase]);
                 for first in (0..self.batch).step_by(piece_rows()) {
                     let rows = piece_rows().min(self.batch - first);
@@ -280,7 +280,7 @@ impl Layer {
             let a = if phase == 0 { before } else { state(3) };
             let product = self.product(s, (a, rows), (direction, phase, panel), groups, sums);
             // A single panel needs no memory for copies of rows.
-            product.block(isa, 0..rows, 0..1);
+            product.compute_block(isa, 0..rows, 0..1);
             let row = (step - self.begin(direction, stretch)) * self.batch + first;
             let gates =
                 scratch.gates.add(direction * s.gates + row * s.columns + unit * cell.gates());
@@ -347,7 +347,7 @@ impl Layer {
             a: (a, s.row as isize, 1),
             b,
             width: p.width,
-            fed: false,
+            b_in_memory: false,
             c: (sums, p.width as isize),
             accumulate: false,
         }

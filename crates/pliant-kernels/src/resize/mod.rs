@@ -13,7 +13,7 @@ use pliant_kernel_api::{Call, Kernel, Sizes};
 use pliant_tensor::DType;
 
 use crate::entry::Implementation;
-use crate::product::share::share;
+use crate::product::parallel::parallel_for;
 use crate::rules::resize::{piece, unit};
 
 /// Resized images.
@@ -193,7 +193,7 @@ impl Images {
         let run = |index: usize| f(index * each..rows.min((index + 1) * each));
         let units = (each.saturating_mul(row) / unit()).max(1);
         // SAFETY: guaranteed by the caller.
-        unsafe { share(runtime, rows.div_ceil(each), units, &run) }
+        unsafe { parallel_for(runtime, rows.div_ceil(each), units, &run) }
     }
 }
 

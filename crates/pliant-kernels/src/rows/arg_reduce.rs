@@ -13,7 +13,7 @@ use pliant_tensor::DType;
 use super::vectorized::{Vectorized, vectorized};
 use super::view::{Rows, Run};
 use crate::entry::Implementation;
-use crate::product::share::{part, share};
+use crate::product::parallel::{even_part, parallel_for};
 use crate::rules::arg_reduce::{LEAST_LONG, parts, piece, unit};
 
 /// Positions of the largest or smallest elements.
@@ -361,7 +361,7 @@ impl<T: Element> Reduction<T> {
         };
         let units = each.saturating_mul(self.columns) / unit();
         // SAFETY: the runtime is valid, and the kernels do not unwind.
-        unsafe { share(runtime, rows.div_ceil(each), units.max(1), &run) }
+        unsafe { parallel_for(runtime, rows.div_ceil(each), units.max(1), &run) }
     }
 
     /// Computes few rows, each in several parts.
@@ -376,7 +376,7 @@ impl<T: Element> Reduction<T> {
         found.resize(rows * parts, 0);
         let results = Rows::of_slice(&mut found);
         let run = |index: usize| {
-            let columns = part(self.columns, 1, index % parts, parts);
+            let columns = even_part(self.columns, 1, index % parts, parts);
             let row = self.x.run(index / parts).address.cast_const();
             let part = Part {
                 x: row.wrapping_add(columns.start * self.step),
@@ -394,13 +394,13 @@ impl<T: Element> Reduction<T> {
         };
         let units = self.columns / parts / unit();
         // SAFETY: the runtime is valid, and the kernels do not unwind.
-        let status = unsafe { share(runtime, rows * parts, units.max(1), &run) };
+        let status = unsafe { parallel_for(runtime, rows * parts, units.max(1), &run) };
         if status != STATUS_OK {
             return status;
         }
         for (row, found) in found.chunks_exact(parts).enumerate() {
             let x = self.x.run(row).address;
-            let at = |k: usize| part(self.columns, 1, k, parts).start + found[k] as usize;
+            let at = |k: usize| even_part(self.columns, 1, k, parts).start + found[k] as usize;
             // SAFETY: the caller's promise; positions are below the number of columns.
             let key = |position: usize| unsafe { (*x.add(position * self.step)).key() };
             let mut best = at(0);

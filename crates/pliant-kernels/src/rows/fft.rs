@@ -17,7 +17,7 @@ use rustfft::{Fft as Plan, FftPlanner};
 
 use super::view::Rows;
 use crate::entry::Implementation;
-use crate::product::share::share;
+use crate::product::parallel::parallel_for;
 use crate::rules::fft::{piece, row, unit};
 
 /// Discrete Fourier transforms.
@@ -216,7 +216,7 @@ unsafe fn transform<T: Part>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes
     };
     let units = (each.saturating_mul(row(length)) / unit()).max(1);
     // SAFETY: the runtime is valid, and the kernels do not unwind.
-    unsafe { share(runtime, rows.div_ceil(each), units, &run) }
+    unsafe { parallel_for(runtime, rows.div_ceil(each), units, &run) }
 }
 
 impl<T: Part> Transform<T> {

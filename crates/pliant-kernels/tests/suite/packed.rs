@@ -59,7 +59,7 @@ fn product<T: Real>(
         a: (a_memory.as_ptr(), row, col),
         b: b_memory.as_ptr(),
         width,
-        fed: true,
+        b_in_memory: true,
         c: (c_memory.as_ptr(), n as isize),
         accumulate,
     };
@@ -68,7 +68,7 @@ fn product<T: Real>(
     for rows in [0..row, row..m] {
         for panels in [0..panel, panel..p.panels()] {
             // SAFETY: the operands have exactly the addressed elements.
-            unsafe { p.block(isa, rows.clone(), panels) };
+            unsafe { p.compute_block(isa, rows.clone(), panels) };
         }
     }
     let want = (0..m * n).map(|at| {
@@ -141,12 +141,12 @@ fn not_a_number_and_infinity_reach_their_row_and_column_alone() {
             a: (a.as_ptr(), k as isize, 1),
             b: panels.as_slice::<f32>().unwrap().as_ptr(),
             width: 64,
-            fed: false,
+            b_in_memory: false,
             c: (c.as_mut_ptr(), n as isize),
             accumulate: false,
         };
         // SAFETY: the operands have exactly the addressed elements.
-        unsafe { p.block(isa, 0..m, 0..2) };
+        unsafe { p.compute_block(isa, 0..m, 0..2) };
         for (at, x) in c.into_iter().enumerate() {
             match (at / n, at % n) {
                 (2, _) => assert!(x.is_nan(), "{isa:?} {at}"),
@@ -175,12 +175,12 @@ fn equal_columns_stay_equal_at_the_right_edge() {
                 a: (a.as_ptr(), k as isize, 1),
                 b: panels.as_slice::<f32>().unwrap().as_ptr(),
                 width: panels.shape()[2] as usize,
-                fed: false,
+                b_in_memory: false,
                 c: (c.as_mut_ptr(), n as isize),
                 accumulate: false,
             };
             // SAFETY: the operands have exactly the addressed elements.
-            unsafe { p.block(isa, 0..m, 0..p.panels()) };
+            unsafe { p.compute_block(isa, 0..m, 0..p.panels()) };
             for row in c.chunks(n) {
                 assert!(row.iter().all(|&x| x == row[0]), "{isa:?} {m} rows");
             }
@@ -205,12 +205,12 @@ fn rows_of_any_stride_even_none_and_backwards() {
                 a: (a[first..].as_ptr(), row, 1),
                 b: panels.as_slice::<f32>().unwrap().as_ptr(),
                 width: 32,
-                fed: false,
+                b_in_memory: false,
                 c: (c.as_mut_ptr(), n as isize),
                 accumulate: false,
             };
             // SAFETY: the operands have exactly the addressed elements.
-            unsafe { p.block(isa, 0..m, 0..1) };
+            unsafe { p.compute_block(isa, 0..m, 0..1) };
             for (at, x) in c.into_iter().enumerate() {
                 let from = (first as isize + (at / n) as isize * row) as usize;
                 let want: f32 = (0..k).map(|p| a[from + p] * b[p * n + at % n]).sum();

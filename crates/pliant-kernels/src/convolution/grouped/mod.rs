@@ -29,7 +29,7 @@ use super::shape::Sizes;
 use crate::epilogue::{EpilogueTile, Position};
 use crate::lanes::for_isa;
 use crate::lanes::permute::Permute;
-use crate::product::share::{part, share, unit_work};
+use crate::product::parallel::{even_part, parallel_for, unit_work};
 use crate::rules::convolution::{bands, is_narrow};
 use cut::{Block, Cut};
 use pliant_machine::isa::Isa;
@@ -108,7 +108,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     let pieces = others * bands;
     let macs = rows.saturating_mul(s.filters).saturating_mul(s.pixels()).saturating_mul(s.batch);
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
-    unsafe { share(runtime, pieces, macs / unit_work() / pieces, &piece) }
+    unsafe { parallel_for(runtime, pieces, macs / unit_work() / pieces, &piece) }
 }
 
 impl Work<'_> {
@@ -124,8 +124,8 @@ impl Work<'_> {
             block,
             batch: rest / depth,
             z: rest % depth,
-            ys: part(height, 1, band, self.bands),
-            xs: part(width, 1, along, self.parts),
+            ys: even_part(height, 1, band, self.bands),
+            xs: even_part(width, 1, along, self.parts),
             ring,
             panel: self.c.weights.wrapping_add(block.weights),
             panel_row: block.next,
@@ -248,7 +248,7 @@ unsafe fn form<L: Permute, const V: usize, const SPREAD: bool>(
     };
     let count = p.xs.len().div_ceil(most(L::N, V));
     for tile in 0..count {
-        let xs = part(p.xs.len(), 1, tile, count);
+        let xs = even_part(p.xs.len(), 1, tile, count);
         // SAFETY: the line buffer contains the inputs; guaranteed by the caller.
         unsafe { tile::run::<L, V, SPREAD>(&line, xs.start, xs.len()) };
     }

@@ -12,7 +12,7 @@ use super::super::Convolution;
 use super::super::shape::Sizes;
 use super::cut::{Block, Cut};
 use crate::lanes::permute::{MOST, Permute};
-use crate::product::tile::fetch;
+use crate::product::tile::prefetch_line;
 use crate::rules::convolution::line_elements;
 
 /// Number of channels of a pixel in one cell, if they are not spread over the lanes of a vector.
@@ -188,7 +188,7 @@ impl Ring {
             let (next, planes) = (self.plane, if PLANES > 0 { PLANES } else { self.planes });
             let mut from = pixels.from;
             for _ in 0..pixels.count {
-                fetch(from.wrapping_offset(pixels.next).cast());
+                prefetch_line(from.wrapping_offset(pixels.next).cast());
                 let x = if WHOLE { L::load(from) } else { L::load_first(from, inputs) };
                 for (plane, &order) in orders.iter().enumerate().take(planes) {
                     x.permute(order).store(to.wrapping_add(plane * next));
@@ -211,7 +211,7 @@ impl Ring {
             for channel in (0..own).step_by(L::N) {
                 let (from, left) = (from.wrapping_add(channel), own - channel);
                 let to = to.wrapping_add(channel / CELL * self.plane + channel % CELL);
-                fetch(from.wrapping_offset(pixels.next).cast());
+                prefetch_line(from.wrapping_offset(pixels.next).cast());
                 // SAFETY: guaranteed by the caller.
                 unsafe {
                     let x = if left >= L::N { L::load(from) } else { L::load_first(from, left) };

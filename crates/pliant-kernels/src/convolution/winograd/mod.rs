@@ -1,31 +1,28 @@
-//! 3 x 3 filters by Winograd's algorithms F(2x2, 3x3), with 16 multiplications for 4 results
-//! instead of 36, and F(4x4, 3x3), with 36 for 16 instead of 144.
+//! Winograd convolution for 3 x 3 filters: F(2x2, 3x3), with 16 multiplications for 4 results instead of 36, and F(4x4, 3x3), with
+//! 36 for 16 results instead of 144.
 //!
-//! Recipe (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015): inputs of 4
-//! x 4 for each 2 x 2 results (6 x 6 for 4 x 4) are transformed by `B^T d B`, with vectors of
-//! channels. Each of the numbers of all tiles of a block is one product with the weights, which
-//! were transformed by `G g G^T` when the program was compiled. `A^T m A` computes the results,
-//! which an epilogue finishes line by line. Padding is not read but taken as zeros. The inputs of a
-//! block and the sums of one panel of filters are in scratch memory: about 1 MB, half of a
-//! second-level cache, and more if there are many channels (above 682 for F(2x2), above 303 for
-//! F(4x4)), since a block has a minimum number of tiles. If there are few blocks, threads share the
-//! panels of each, after transforming its inputs together.
+//! Recipe (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015): the input transform `B^T d B` is applied to
+//! 4 x 4 inputs for each tile of 2 x 2 results (6 x 6 for 4 x 4), with vectors of channels. For each element of a transformed tile,
+//! one product multiplies that element of all tiles of a block by the weights. The compiler has applied the filter transform
+//! `G g G^T` to the weights. The output transform `A^T m A` computes the results, to which the epilogue is applied line by line.
+//! Padding is not read but taken as zeros. The inputs of a block and the sums of one panel of filters are in scratch memory: about
+//! 1 MB, half of a second-level cache. A block has a minimum number of tiles, so it takes more with many channels (above 682 for
+//! F(2x2), above 303 for F(4x4)). If there are few blocks, threads first transform the inputs together, then share the panels of
+//! each block.
 //!
-//! Measured, F(2x2), one and two threads, against tiles of plain products: 1.6 and 1.5 times at 56
-//! x 56 x 64, 1.7 and 1.8 at 28 x 28 x 128, 1.9 and 2.1 at 14 x 14 x 256, 1.1 and 1.0 at 5 x 5 x
-//! 256; 0.6 and 0.85 at 3 x 3 x 256, whose transformed weights are read for four tiles. F(4x4)
-//! against F(2x2): 1.6 and 1.4 times at 56 x 56 x 64, 1.8 and 1.4 at 28 x 28 x 128, 1.1 at 14 x 14
-//! x 256, 0.6 and 0.7 at 7 x 7 x 512.
+//! Measured, with one and two threads. F(2x2) compared with implicit GEMM: 1.6 and 1.5 times as fast at 56 x 56 x 64, 1.7 and 1.8 at
+//! 28 x 28 x 128, 1.9 and 2.1 at 14 x 14 x 256, 1.1 and 1.0 at 5 x 5 x 256; 0.6 and 0.85 at 3 x 3 x 256, where the transformed
+//! weights are read for only four tiles. F(4x4) compared with F(2x2): 1.6 and 1.4 times as fast at 56 x 56 x 64, 1.8 and 1.4 at 28 x
+//! 28 x 128, 1.1 at 14 x 14 x 256, 0.6 and 0.7 at 7 x 7 x 512.
 //!
-//! Rounding: the sums of three and four terms before and after the products double the error of a
-//! plain sum with F(2x2), to about 5e-7 of the largest result. The factors up to 8 of F(4x4) make
-//! it 6e-6 to 1e-5, so it must be requested. A result of F(2x2) depends only on the inputs under
-//! its filter: an infinity among them gives infinity or NaN. Tiles of F(4x4) spread an infinity or
-//! a NaN to results that do not read it, sometimes to the whole tile.
+//! Rounding: F(2x2) doubles the error of a plain sum, to about 5e-7 of the largest result, by the sums of three and four terms before
+//! and after the products. The factors up to 8 of F(4x4) increase it to 6e-6 to 1e-5, so F(4x4) must be requested. A result of
+//! F(2x2) depends only on the inputs under its filter: an infinity among them gives infinity or NaN. F(4x4) spreads an infinity or
+//! NaN to results of the same tile that do not read it, sometimes to the whole tile.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `transform` | the transforms of one tile's inputs and sums |
+//! | `transform` | the input and output transforms of one tile |
 
 mod transform;
 
@@ -39,33 +36,36 @@ use super::Convolution;
 use super::shape::Sizes;
 use crate::epilogue::{EpilogueTile, Position};
 use crate::product::PackedProduct;
-use crate::product::share::{part, pieces, share, unit_work};
+use crate::product::parallel::{even_part, parallel_for, pieces, unit_work};
 use crate::rules::convolution::{block_tiles, by_blocks, transformed_unit};
 use crate::rules::packed::prefetched_bytes;
 use crate::scratch::Scratch;
 use pliant_machine::isa::Isa;
 
-/// The state shared by all pieces.
-struct Work<'a> {
+/// The parameters that all pieces share.
+struct WinogradConvolution<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     isa: Isa,
-    form: Winograd,
-    /// The number of tiles vertically and horizontally.
+    algorithm: Winograd,
+    /// The number of tiles of an image, vertically and horizontally.
     tiles: [usize; 2],
     /// Tiles of all images.
-    all: usize,
+    tile_count: usize,
+    /// Blocks of tiles of all images.
     blocks: usize,
+    /// Panels of filters.
     panels: usize,
+    /// Columns of a panel.
     width: usize,
 }
 
-/// The algorithm for a convolution with transformed weights, if it is supported: 3 x 3 taps with
-/// stride and dilation 1 in 2 dims, channels last.
-pub(super) fn form(c: &Convolution, s: &Sizes) -> Option<Winograd> {
-    let form = [Winograd::Two, Winograd::Four];
-    let form = form.into_iter().find(|form| form.input_tile() as i64 - 3 == c.winograd)?;
-    let applies = s.kernel == [1, 3, 3]
+/// The algorithm of a convolution with transformed weights. Returns `None` if the convolution is not supported: it must have 2 dims, 3
+/// x 3 taps with stride and dilation 1, one group, and channels last.
+pub(super) fn algorithm(c: &Convolution, s: &Sizes) -> Option<Winograd> {
+    let algorithms = [Winograd::Two, Winograd::Four];
+    let algorithm = algorithms.into_iter().find(|a| a.input_tile() as i64 - 3 == c.winograd)?;
+    let is_supported = s.kernel == [1, 3, 3]
         && s.stride == [1; 3]
         && s.dilation == [1; 3]
         && s.before[0] == 0
@@ -74,58 +74,55 @@ pub(super) fn form(c: &Convolution, s: &Sizes) -> Option<Winograd> {
         && s.groups == 1
         && c.x.channel == 1
         && c.out.channel == 1;
-    applies.then_some(form)
+    is_supported.then_some(algorithm)
 }
 
-/// The convolution with transformed weights.
+/// Computes a convolution with transformed weights. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. `form` is the result of [`form`]. All elements are valid; the results
-/// overlap no operand.
+/// The machine has `isa`. `algorithm` is the result of [`algorithm`]. All elements are valid, and the results overlap no operand.
 pub(super) unsafe fn run(
     isa: Isa,
     runtime: &KernelRuntime,
     (c, s): (&Convolution, &Sizes),
-    form: Winograd,
+    algorithm: Winograd,
 ) -> i64 {
-    let (tiles, numbers) = (
-        [s.output[1], s.output[2]].map(|d| d.div_ceil(form.output_tile())),
-        form.filter_elements(),
-    );
-    let all = s.batch * tiles[0] * tiles[1];
+    let tiles = [s.output[1], s.output[2]].map(|d| d.div_ceil(algorithm.output_tile()));
+    let tile_elements = algorithm.filter_elements();
+    let tile_count = s.batch * tiles[0] * tiles[1];
     let width = c.width as usize;
-    let most = block_tiles(numbers, s.channels);
-    let w = Work {
+    let max_block_tiles = block_tiles(tile_elements, s.channels);
+    let w = WinogradConvolution {
         c,
         s,
         isa,
-        form,
+        algorithm,
         tiles,
-        all,
-        blocks: all.div_ceil(most),
+        tile_count,
+        blocks: tile_count.div_ceil(max_block_tiles),
         panels: s.filters.div_ceil(width),
         width,
     };
-    let each = numbers.saturating_mul(s.channels).saturating_mul(s.filters);
-    let units = all.saturating_mul(each) / unit_work();
-    if by_blocks(w.blocks, units) {
-        let piece = |index: usize| {
-            let inputs = w.tiles_of(index).len() * w.tile_size();
+    let tile_work = tile_elements.saturating_mul(s.channels).saturating_mul(s.filters);
+    let micros = tile_count.saturating_mul(tile_work) / unit_work();
+    if by_blocks(w.blocks, micros) {
+        let piece = |block: usize| {
+            let inputs = w.block_tiles(block).len() * w.tile_inputs();
             let inputs = inputs.next_multiple_of(LINE);
             // SAFETY: guaranteed by the caller; blocks write disjoint results, and the memory
             // belongs to this thread.
-            let block = |v: *mut f32| unsafe {
-                w.turn(index, w.tiles_of(index), v);
-                w.filters(index, v, v.add(inputs), 0..w.panels);
+            let compute = |v: *mut f32| unsafe {
+                w.transform_inputs(block, w.block_tiles(block), v);
+                w.compute_panels(block, v, v.add(inputs), 0..w.panels);
                 STATUS_OK
             };
-            SCRATCH.with(|s| s.with(inputs + w.sums(index), block))
+            SCRATCH.with(|s| s.with(inputs + w.block_sums(block), compute))
         };
         // SAFETY: guaranteed by the caller; the kernels do not unwind.
-        return unsafe { share(runtime, w.blocks, units / w.blocks, &piece) };
+        return unsafe { parallel_for(runtime, w.blocks, micros / w.blocks, &piece) };
     }
     // SAFETY: guaranteed by the caller.
-    unsafe { w.together(runtime, units) }
+    unsafe { w.run_by_panels(runtime, micros) }
 }
 
 /// Elements of a cache line.
@@ -135,28 +132,29 @@ thread_local! {
     static SCRATCH: Scratch = const { Scratch::new() };
 }
 
-impl Work<'_> {
+impl WinogradConvolution<'_> {
     /// The tiles of a block.
-    fn tiles_of(&self, block: usize) -> Range<usize> {
-        part(self.all, 1, block, self.blocks)
+    fn block_tiles(&self, block: usize) -> Range<usize> {
+        even_part(self.tile_count, 1, block, self.blocks)
     }
 
-    /// The number of elements of a tile's inputs.
-    fn tile_size(&self) -> usize {
-        self.form.filter_elements() * self.s.channels
+    /// The number of elements of the transformed inputs of a tile.
+    fn tile_inputs(&self) -> usize {
+        self.algorithm.filter_elements() * self.s.channels
     }
 
-    /// The number of elements of the sums of a block and a panel.
-    fn sums(&self, block: usize) -> usize {
-        self.form.filter_elements() * self.tiles_of(block).len() * self.width
+    /// The number of sums of a block and a panel.
+    fn block_sums(&self, block: usize) -> usize {
+        self.algorithm.filter_elements() * self.block_tiles(block).len() * self.width
     }
 
-    /// Threads transform the inputs of all blocks, then share the panels of each.
+    /// Computes the convolution in two parallel loops: over tiles, to transform the inputs of all blocks, then over blocks and panels.
+    /// `micros` is the approximate time of the products.
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn together(&self, runtime: &KernelRuntime, units: usize) -> i64 {
-        let elements = self.all.checked_mul(self.tile_size());
+    unsafe fn run_by_panels(&self, runtime: &KernelRuntime, micros: usize) -> i64 {
+        let elements = self.tile_count.checked_mul(self.tile_inputs());
         let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<f32>()));
         let Some(bytes) = bytes else { return STATUS_NO_MEMORY };
         // SAFETY: the runtime is valid; the memory is freed below, on this thread.
@@ -165,32 +163,35 @@ impl Work<'_> {
             return STATUS_NO_MEMORY;
         }
         let inputs =
-            |block: usize| memory.wrapping_add(self.tiles_of(block).start * self.tile_size());
-        let strips = self.all.div_ceil(pieces()).max(1);
-        let turn_strip = |strip: usize| {
-            for tile in strip * strips..self.all.min((strip + 1) * strips) {
-                let block = (0..self.blocks).find(|&b| self.tiles_of(b).contains(&tile));
+            |block: usize| memory.wrapping_add(self.block_tiles(block).start * self.tile_inputs());
+        let group_size = self.tile_count.div_ceil(pieces()).max(1);
+        let transform_group = |group: usize| {
+            for tile in group * group_size..self.tile_count.min((group + 1) * group_size) {
+                let block = (0..self.blocks).find(|&b| self.block_tiles(b).contains(&tile));
                 let block = block.unwrap_or_default();
                 // SAFETY: guaranteed by the caller; the inputs of tiles are disjoint.
-                unsafe { self.turn(block, tile..tile + 1, inputs(block)) };
+                unsafe { self.transform_inputs(block, tile..tile + 1, inputs(block)) };
             }
             STATUS_OK
         };
-        let each = self.tile_size() * strips / transformed_unit();
-        let cut = pieces().div_ceil(self.blocks).min(self.panels);
+        let group_micros = self.tile_inputs() * group_size / transformed_unit();
+        let groups = self.tile_count.div_ceil(group_size);
+        let pieces_per_block = pieces().div_ceil(self.blocks).min(self.panels);
+        let panel_pieces = self.blocks * pieces_per_block;
         let piece = |index: usize| {
-            let (block, cuts) = (index / cut, part(self.panels, 1, index % cut, cut));
+            let (block, part) = (index / pieces_per_block, index % pieces_per_block);
+            let panels = even_part(self.panels, 1, part, pieces_per_block);
             // SAFETY: guaranteed by the caller; panels and blocks write disjoint results.
-            let part = |m: *mut f32| unsafe {
-                self.filters(block, inputs(block), m, cuts);
+            let compute = |m: *mut f32| unsafe {
+                self.compute_panels(block, inputs(block), m, panels);
                 STATUS_OK
             };
-            SCRATCH.with(|s| s.with(self.sums(block), part))
+            SCRATCH.with(|s| s.with(self.block_sums(block), compute))
         };
         // SAFETY: guaranteed by the caller; the kernels do not unwind.
         let status = unsafe {
-            match share(runtime, self.all.div_ceil(strips), each, &turn_strip) {
-                STATUS_OK => share(runtime, self.blocks * cut, units / (self.blocks * cut), &piece),
+            match parallel_for(runtime, groups, group_micros, &transform_group) {
+                STATUS_OK => parallel_for(runtime, panel_pieces, micros / panel_pieces, &piece),
                 status => status,
             }
         };
@@ -199,28 +200,30 @@ impl Work<'_> {
         status
     }
 
-    /// The image, line and column of a tile.
-    fn place(&self, tile: usize) -> (usize, usize, usize) {
+    /// The image, row and column of a tile.
+    fn tile_position(&self, tile: usize) -> (usize, usize, usize) {
         let [down, across] = self.tiles;
         (tile / (down * across), tile / across % down, tile % across)
     }
 
-    /// Transforms the inputs of some tiles of a block.
+    /// Applies the input transform to some tiles of a block, and stores the results in `v`.
     ///
     /// # Safety
-    /// As for [`run`]; `v` has room for the inputs of the block.
-    unsafe fn turn(&self, block: usize, tiles: Range<usize>, v: *mut f32) {
+    /// As for [`run`]. `v` has room for the transformed inputs of the block.
+    unsafe fn transform_inputs(&self, block: usize, tiles: Range<usize>, v: *mut f32) {
         let (s, x) = (self.s, &self.c.x);
-        let of_block = self.tiles_of(block);
-        let (inputs, step) = (transform::inputs(self.isa, self.form), self.form.output_tile());
-        let side = self.form.input_tile();
+        let block_tiles = self.block_tiles(block);
+        let transform = transform::input_transform(self.isa, self.algorithm);
+        let (output_tile, input_tile) =
+            (self.algorithm.output_tile(), self.algorithm.input_tile() as isize);
         for tile in tiles {
-            let (batch, down, across) = self.place(tile);
-            let [top, left] = [(step * down, s.before[1]), (step * across, s.before[2])]
-                .map(|(at, before)| at as isize - before as isize);
-            let exists = |first: isize, size: usize| {
-                let low = (-first).clamp(0, side as isize) as usize;
-                low..(size as isize - first).clamp(low as isize, side as isize) as usize
+            let (batch, row, column) = self.tile_position(tile);
+            let [top, left] =
+                [(output_tile * row, s.before[1]), (output_tile * column, s.before[2])]
+                    .map(|(position, before)| position as isize - before as isize);
+            let range_inside = |first: isize, size: usize| {
+                let low = (-first).clamp(0, input_tile);
+                low as usize..(size as isize - first).clamp(low, input_tile) as usize
             };
             let first =
                 x.offset(batch, [0; 3]) + top * x.pixel[1] as isize + left * x.pixel[2] as isize;
@@ -228,91 +231,99 @@ impl Work<'_> {
                 x: x.data.wrapping_offset(first),
                 pixel: x.pixel[2] as isize,
                 line: x.pixel[1] as isize,
-                lines: exists(top, s.input[1]),
-                pixels: exists(left, s.input[2]),
+                lines: range_inside(top, s.input[1]),
+                pixels: range_inside(left, s.input[2]),
                 channels: s.channels,
-                to: v.wrapping_add((tile - of_block.start) * s.channels),
-                step: of_block.len() * s.channels,
+                to: v.wrapping_add((tile - block_tiles.start) * s.channels),
+                element_stride: block_tiles.len() * s.channels,
             };
             // SAFETY: guaranteed by the caller.
-            unsafe { inputs(&t) };
+            unsafe { transform(&t) };
         }
     }
 
     /// Computes the results of some panels of filters of a block.
     ///
     /// # Safety
-    /// As for [`run`]; `v` contains the inputs of the block, and `m` has room for its sums.
-    unsafe fn filters(&self, block: usize, v: *const f32, m: *mut f32, panels: Range<usize>) {
-        let (s, tiles, numbers) = (self.s, self.tiles_of(block).len(), self.form.filter_elements());
+    /// As for [`run`]. `v` contains the transformed inputs of the block, and `m` has room for its sums.
+    unsafe fn compute_panels(
+        &self,
+        block: usize,
+        v: *const f32,
+        m: *mut f32,
+        panels: Range<usize>,
+    ) {
+        let (s, tiles) = (self.s, self.block_tiles(block).len());
+        let elements = self.algorithm.filter_elements();
         let sums = tiles * self.width;
         for panel in panels {
-            for number in 0..numbers {
-                let weights = (panel * numbers + number) * s.channels * self.width;
+            for element in 0..elements {
+                let weights = (panel * elements + element) * s.channels * self.width;
                 let product = PackedProduct {
                     m: tiles,
                     n: self.width.min(s.filters - panel * self.width),
                     k: s.channels,
-                    a: (v.wrapping_add(number * tiles * s.channels), s.channels as isize, 1),
+                    a: (v.wrapping_add(element * tiles * s.channels), s.channels as isize, 1),
                     b: self.c.weights.wrapping_add(weights),
                     width: self.width,
-                    fed: numbers * s.channels * s.filters > prefetched_bytes() / size_of::<f32>(),
-                    c: (m.wrapping_add(number * sums), self.width as isize),
+                    b_in_memory: elements * s.channels * s.filters
+                        > prefetched_bytes() / size_of::<f32>(),
+                    c: (m.wrapping_add(element * sums), self.width as isize),
                     accumulate: false,
                 };
                 // A single panel needs no memory for copies of rows.
                 // SAFETY: guaranteed by the caller; the sums have room.
-                unsafe { product.block(self.isa, 0..tiles, 0..1) };
+                unsafe { product.compute_block(self.isa, 0..tiles, 0..1) };
             }
             // SAFETY: guaranteed by the caller.
-            unsafe { self.finish(block, m, panel) };
+            unsafe { self.transform_outputs(block, m, panel) };
         }
     }
 
-    /// Computes the results from the sums of a panel.
+    /// Applies the output transform to the sums `m` of a panel, then the epilogue to the results.
     ///
     /// # Safety
-    /// As for [`run`].
-    unsafe fn finish(&self, block: usize, m: *const f32, panel: usize) {
+    /// As for [`run`]. `m` contains the sums of the block and the panel.
+    unsafe fn transform_outputs(&self, block: usize, m: *const f32, panel: usize) {
         let (s, out) = (self.s, &self.c.out);
-        let tiles = self.tiles_of(block);
-        let (column, step) = (panel * self.width, self.form.output_tile());
-        let outputs = transform::outputs(self.isa, self.form);
-        let columns = self.width.min(s.filters - column);
+        let tiles = self.block_tiles(block);
+        let (filter, tile_size) = (panel * self.width, self.algorithm.output_tile());
+        let transform = transform::output_transform(self.isa, self.algorithm);
+        let columns = self.width.min(s.filters - filter);
         let mut tile = tiles.start;
         while tile < tiles.end {
-            let (batch, down, across) = self.place(tile);
-            // The tiles of one line are finished together.
-            let count = (self.tiles[1] - across).min(tiles.end - tile);
-            let [y, x] = [step * down, step * across];
-            let first = out.offset(batch, [0, y, x]) + column as isize;
-            let lines = (s.output[1] - y).min(step);
+            let (batch, tile_row, tile_column) = self.tile_position(tile);
+            // The epilogue is applied to the tiles of one line together.
+            let count = (self.tiles[1] - tile_column).min(tiles.end - tile);
+            let [y, x] = [tile_size * tile_row, tile_size * tile_column];
+            let first = out.offset(batch, [0, y, x]) + filter as isize;
+            let lines = (s.output[1] - y).min(tile_size);
             for i in 0..count {
                 let t = Outputs {
                     from: m.wrapping_add((tile + i - tiles.start) * self.width),
-                    step: tiles.len() * self.width,
+                    element_stride: tiles.len() * self.width,
                     columns,
                     out: out
                         .data
-                        .wrapping_offset(first + (step * i) as isize * out.pixel[2] as isize),
+                        .wrapping_offset(first + (tile_size * i) as isize * out.pixel[2] as isize),
                     pixel: out.pixel[2] as isize,
                     line: out.pixel[1] as isize,
                     lines,
-                    pixels: (s.output[2] - x - step * i).min(step),
+                    pixels: (s.output[2] - x - tile_size * i).min(tile_size),
                 };
                 // SAFETY: guaranteed by the caller.
-                unsafe { outputs(&t) };
+                unsafe { transform(&t) };
             }
             tile += count;
             let Some(epilogue) = &self.c.epilogue else { continue };
             for line in 0..lines {
-                let of_line = first + line as isize * out.pixel[1] as isize;
+                let line_offset = first + line as isize * out.pixel[1] as isize;
                 let results = EpilogueTile {
-                    data: out.data.wrapping_offset(of_line),
+                    data: out.data.wrapping_offset(line_offset),
                     row_stride: out.pixel[2] as isize,
-                    rows: (s.output[2] - x).min(step * count),
+                    rows: (s.output[2] - x).min(tile_size * count),
                     columns,
-                    position: Position { batch, row: (y + line) * s.output[2] + x, column },
+                    position: Position { batch, row: (y + line) * s.output[2] + x, column: filter },
                 };
                 // SAFETY: the sums are complete; guaranteed by the caller.
                 unsafe { epilogue.finish(self.isa, &results) };

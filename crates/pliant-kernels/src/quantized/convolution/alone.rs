@@ -13,7 +13,7 @@ use super::Convolution;
 use crate::convolution::shape::Sizes;
 use crate::epilogue::{EpilogueTile, MOST_COLUMNS, Position};
 use crate::lanes::{Lanes, for_isa};
-use crate::product::share::share;
+use crate::product::parallel::parallel_for;
 use crate::rules::quantized::depthwise_unit;
 use pliant_machine::isa::Isa;
 
@@ -73,7 +73,7 @@ pub(super) unsafe fn run(
     let taps: usize = s.kernel.iter().product();
     let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / depthwise_unit();
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
-    unsafe { share(runtime, s.batch * lines, units, &piece) }
+    unsafe { parallel_for(runtime, s.batch * lines, units, &piece) }
 }
 
 /// The results of the line that contains `first`.

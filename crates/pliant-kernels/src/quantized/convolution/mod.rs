@@ -29,7 +29,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 use super::{IntegerEpilogue, QuantizedGemm, Work, copies};
 pub use crate::convolution::shape::Counts;
 use crate::convolution::shape::Sizes;
-use crate::product::share::{part, share, unit_work};
+use crate::product::parallel::{even_part, parallel_for, unit_work};
 use crate::rules::quantized::cut;
 use crate::scratch::Scratch;
 pub use call::Int8Conv;
@@ -159,13 +159,14 @@ impl Pieces<'_> {
         let (across, down) = cut(self.rows, panels, units);
         let piece = |index: usize| {
             let (unit, at) = (crate::product::rows::TILE_ROWS, (index / down, index % down));
-            let (rows, panels) = (part(self.rows, unit, at.0, across), part(panels, 1, at.1, down));
+            let (rows, panels) =
+                (even_part(self.rows, unit, at.0, across), even_part(panels, 1, at.1, down));
             // SAFETY: guaranteed by the caller; pieces write disjoint results.
             unsafe { self.piece(&work, rows, panels, zero) }
         };
         let pieces = across * down;
         // SAFETY: guaranteed by the caller; the kernels do not unwind.
-        unsafe { share(runtime, pieces, units / pieces, &piece) }
+        unsafe { parallel_for(runtime, pieces, units / pieces, &piece) }
     }
 
     /// Computes some rows of some panels, which are numbered through all groups.

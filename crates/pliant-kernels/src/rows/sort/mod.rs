@@ -25,7 +25,7 @@ use self::row::Wanted;
 use super::vectorized::{Vectorized, vectorized};
 use super::view::Rows;
 use crate::entry::Implementation;
-use crate::product::share::share;
+use crate::product::parallel::parallel_for;
 use crate::rules::sort::{Algorithm, SHORT, algorithm, gathered_rows, piece, unit};
 use crate::scratch::Scratch;
 
@@ -161,7 +161,7 @@ impl<K: Key> Sorting<K> {
         };
         let units = each.saturating_mul(self.columns) / unit;
         // SAFETY: the runtime is valid, and the kernels do not unwind.
-        unsafe { share(runtime, rows.div_ceil(each), units.max(1), &run) }
+        unsafe { parallel_for(runtime, rows.div_ceil(each), units.max(1), &run) }
     }
 
     /// The number of rows that are sorted before their results are written: several if elements or results lie apart.

@@ -1,24 +1,22 @@
 //! Products of two non-constant operands with any strides, on the calling thread.
 //!
-//! Recipe: as for packed operands, but B is read in place if its rows are contiguous and few
-//! slivers share them. Otherwise each panel is first packed, block by block of k, into a scratch
-//! panel that stays in the second-level cache. If B is transposed, packing transposes blocks within
-//! the registers.
+//! Recipe: as for packed operands, but B is read in place if its rows are contiguous and only few slivers read them. Otherwise each
+//! panel is packed before it is multiplied, block by block of k, into scratch memory that stays in the second-level cache. If B is
+//! transposed, packing transposes blocks in registers.
 //!
-//! [`crate::rules::varying`] decides which of these runs. Measured: "Products of two operands that
-//! vary" in `docs/performance.md`.
+//! [`crate::rules::varying`] decides whether B is packed. Measured: "Products of two operands that vary" in `docs/performance.md`.
 
 use pliant_exec::abi::STATUS_OK;
 
-use super::rows::even;
-use super::tile::{Ahead, Element, Kernels, Run, Tile};
+use super::rows::split_evenly;
+use super::tile::{Element, KSegment, MicroKernels, Prefetch, Tile};
 use crate::gemm::Gemm;
 use crate::rules::varying::{depth, is_in_place, turns};
 use crate::scratch::Scratch;
 use pliant_machine::isa::Isa;
 
-/// Whether [`run`] supports a product: C has contiguous rows or columns, and B need not be
-/// transposed where that costs too much.
+/// Whether [`run`] supports a product: C has contiguous rows or columns, and B need not be transposed, or transposing it is
+/// profitable.
 pub fn applies<T>(g: &Gemm<T>) -> bool {
     if g.c.2 == 1 {
         g.b.2 == 1 || turns(g.m, g.k)
@@ -29,52 +27,55 @@ pub fn applies<T>(g: &Gemm<T>) -> bool {
 }
 
 thread_local! {
-    /// Its rows start at cache lines: vectors that straddle lines halve the speed of a product.
+    /// Memory for a packed panel. Its rows start at cache lines: loads that straddle cache lines halve the speed of a product.
     static PANEL: Scratch = const { Scratch::new() };
 }
 
-/// One product. Returns a kernel status: out of memory, or 0.
+/// Computes one product. Returns a kernel status: out of memory, or 0.
 ///
 /// # Safety
-/// The machine has `isa`. [`applies`] is true. All addressed elements are valid; C overlaps neither
-/// A nor B.
+/// The machine has `isa`. [`applies`] is true. All addressed elements are valid. C overlaps neither A nor B.
 pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>) -> i64 {
     let kernels = T::kernels(isa);
     let g = if g.c.2 == 1 { *g } else { transposed(g) };
     let in_place = reads_in_place(&g) && g.n.is_multiple_of(kernels.lanes);
-    let room = if in_place { 0 } else { depth(kernels.columns()).min(g.k) * kernels.columns() };
-    let all = |packed: *mut T| {
+    let panel_size =
+        if in_place { 0 } else { depth(kernels.columns()).min(g.k) * kernels.columns() };
+    let compute = |packed: *mut T| {
         // SAFETY: guaranteed by the caller; the transposed product has the same elements.
-        unsafe { blocks(kernels, &g, packed) };
+        unsafe { add_blocks(kernels, &g, packed) };
         STATUS_OK
     };
-    PANEL.with(|memory| memory.with(room, all))
+    PANEL.with(|memory| memory.with(panel_size, compute))
 }
 
-/// Whether whole vectors of B are read in place.
+/// Whether panels of B that consist of whole vectors are read in place.
 fn reads_in_place<T>(g: &Gemm<T>) -> bool {
     g.b.2 == 1 && is_in_place(g.m, g.b.1.unsigned_abs().saturating_mul(size_of::<T>()))
 }
 
+/// The product of the transposed matrices, in reverse order, which computes the transpose of C.
 fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
-    let flip = |(p, row, col)| (p, col, row);
+    let transpose = |(p, row, col)| (p, col, row);
     Gemm {
         m: g.n,
         n: g.m,
         k: g.k,
-        a: flip(g.b),
-        b: flip(g.a),
+        a: transpose(g.b),
+        b: transpose(g.a),
         c: (g.c.0, g.c.2, g.c.1),
         accumulate: g.accumulate,
     }
 }
 
+/// Computes C block by block of k and panel by panel.
+///
 /// # Safety
-/// As for [`run`], with contiguous rows of C; `packed` has room for the widest panel unless all of B is read in place.
-unsafe fn blocks<T: Element>(kernels: &Kernels<T>, g: &Gemm<T>, packed: *mut T) {
-    let most = depth(kernels.columns());
-    for k in (0..g.k.max(1)).step_by(most) {
-        let depth = most.min(g.k - k);
+/// As for [`run`], with contiguous rows of C. `packed` has room for the widest panel unless all of B is read in place.
+unsafe fn add_blocks<T: Element>(kernels: &MicroKernels<T>, g: &Gemm<T>, packed: *mut T) {
+    let max_depth = depth(kernels.columns());
+    for k in (0..g.k.max(1)).step_by(max_depth) {
+        let depth = max_depth.min(g.k - k);
         for column in (0..g.n).step_by(kernels.columns()) {
             let columns = kernels.columns().min(g.n - column);
             let width = columns.next_multiple_of(kernels.lanes);
@@ -87,28 +88,28 @@ unsafe fn blocks<T: Element>(kernels: &Kernels<T>, g: &Gemm<T>, packed: *mut T) 
                     pack(kernels, (b, g.b.1, g.b.2), depth, (columns, width), packed);
                     (packed.cast_const(), width as isize)
                 };
-                panel(kernels, g, (column, columns), (k, depth), (b, b_row));
+                add_panel(kernels, g, (column, columns), (k, depth), (b, b_row));
             }
         }
     }
 }
 
-/// All rows of C for one panel.
+/// Adds the products of one block of k to all rows of one panel of C.
 ///
 /// # Safety
 /// As for [`run`]; `b` has `depth` rows of whole vectors.
-unsafe fn panel<T: Element>(
-    kernels: &Kernels<T>,
+unsafe fn add_panel<T: Element>(
+    kernels: &MicroKernels<T>,
     g: &Gemm<T>,
     (column, columns): (usize, usize),
     (k, depth): (usize, usize),
     (b, b_row): (*const T, isize),
 ) {
-    for (row, height) in even(g.m, kernels.rows(g.n.min(kernels.columns()))) {
+    for (row, height) in split_evenly(g.m, kernels.rows(g.n.min(kernels.columns()))) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut tile = Tile {
-                runs: &[Run::first(depth)],
+                segments: &[KSegment::leading(depth)],
                 a: g.a.0.offset(row as isize * g.a.1 + k as isize * g.a.2),
                 a_row: g.a.1,
                 a_col: g.a.2,
@@ -117,20 +118,20 @@ unsafe fn panel<T: Element>(
                 c: g.c.0.offset(row as isize * g.c.1).add(column),
                 c_row: g.c.1,
                 accumulate: g.accumulate || k > 0,
-                last: 0,
-                ahead: Ahead::NONE,
+                tail_lanes: 0,
+                prefetch: Prefetch::NONE,
             };
             kernels.run(height, columns, &mut tile);
         }
     }
 }
 
-/// Copies a panel of B, row by row, padded with zeros on the right.
+/// Packs `depth` rows and `columns` columns of B into rows of `width` elements, padded with zeros on the right.
 ///
 /// # Safety
-/// `depth` by `columns` elements are valid, and `packed` has room for rows of `width`.
+/// The elements of B are valid, and `packed` has room for `depth` rows of `width` elements.
 unsafe fn pack<T: Element>(
-    kernels: &Kernels<T>,
+    kernels: &MicroKernels<T>,
     (b, row, col): (*const T, isize, isize),
     depth: usize,
     (columns, width): (usize, usize),
@@ -149,7 +150,7 @@ unsafe fn pack<T: Element>(
                 std::ptr::copy_nonoverlapping(from, packed.add(p * width), columns);
             }
         } else if row == 1 {
-            kernels.turn((b, col), (packed, width as isize), columns, depth);
+            kernels.transpose((b, col), (packed, width as isize), columns, depth);
         } else {
             for p in 0..depth {
                 for j in 0..columns {

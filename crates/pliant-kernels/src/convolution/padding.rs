@@ -1,19 +1,19 @@
-//! Pads inputs with zeros and moves channels last, before the tiles are computed.
+//! Copies inputs with channels first to padded images with channels last, which the implicit GEMM reads.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use super::shape::Sizes;
 use super::{Convolution, Image};
 use crate::product::Element;
-use crate::product::share::share;
+use crate::product::parallel::parallel_for;
 use crate::rules::convolution::copied_unit;
 use pliant_machine::isa::Isa;
 
-/// Copies all images into `padded`, line by line.
+/// Copies all input images to `padded`, line by line, in parallel. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. All elements are valid; the images do not overlap.
-pub(super) unsafe fn make(
+/// The machine has `isa`. All elements are valid. The images do not overlap.
+pub(super) unsafe fn copy_padded(
     isa: Isa,
     runtime: &KernelRuntime,
     c: &Convolution,
@@ -22,23 +22,23 @@ pub(super) unsafe fn make(
 ) -> i64 {
     let lines = s.padded[0] * s.padded[1];
     let line = |index: usize| {
-        let (batch, at) = (index / lines, index % lines);
-        let (z, y) = (at / s.padded[1], at % s.padded[1]);
+        let (batch, line) = (index / lines, index % lines);
+        let (z, y) = (line / s.padded[1], line % s.padded[1]);
         let to = padded.data.cast_mut().wrapping_offset(padded.offset(batch, [z, y, 0]));
-        // SAFETY: guaranteed by the caller; each line is one piece's.
-        unsafe { one(isa, c, s, to, batch, [z, y]) };
+        // SAFETY: guaranteed by the caller; each piece writes another line.
+        unsafe { copy_line(isa, c, s, to, batch, [z, y]) };
         STATUS_OK
     };
-    let units = s.padded[2] * s.channels / copied_unit();
+    let micros = s.padded[2] * s.channels / copied_unit();
     // SAFETY: guaranteed by the caller.
-    unsafe { share(runtime, s.batch * lines, units, &line) }
+    unsafe { parallel_for(runtime, s.batch * lines, micros, &line) }
 }
 
-/// One line.
+/// Writes one padded line to `to`.
 ///
 /// # Safety
-/// As for [`make`].
-unsafe fn one(
+/// As for [`copy_padded`].
+unsafe fn copy_line(
     isa: Isa,
     c: &Convolution,
     s: &Sizes,
@@ -46,11 +46,12 @@ unsafe fn one(
     batch: usize,
     [z, y]: [usize; 2],
 ) {
-    let inside = |at: usize, d: usize| at.checked_sub(s.before[d]).filter(|&i| i < s.input[d]);
-    let all = s.padded[2] * s.channels;
-    let (Some(z), Some(y)) = (inside(z, 0), inside(y, 1)) else {
+    let input_position =
+        |padded: usize, d: usize| padded.checked_sub(s.before[d]).filter(|&i| i < s.input[d]);
+    let line_elements = s.padded[2] * s.channels;
+    let (Some(z), Some(y)) = (input_position(z, 0), input_position(y, 1)) else {
         // SAFETY: guaranteed by the caller.
-        unsafe { to.write_bytes(0, all) };
+        unsafe { to.write_bytes(0, line_elements) };
         return;
     };
     let before = s.before[2].min(s.padded[2]);
@@ -59,14 +60,15 @@ unsafe fn one(
     // SAFETY: guaranteed by the caller; the parts of the line are disjoint.
     unsafe {
         to.write_bytes(0, before * s.channels);
-        to.add((before + count) * s.channels).write_bytes(0, all - (before + count) * s.channels);
+        let end = (before + count) * s.channels;
+        to.add(end).write_bytes(0, line_elements - end);
         let to = to.add(before * s.channels);
         let (pixel, channel) = (c.x.pixel[2] as isize, c.x.channel as isize);
         if channel == 1 && pixel == s.channels as isize {
             std::ptr::copy_nonoverlapping(from, to, count * s.channels);
         } else if pixel == 1 {
             let to = (to, s.channels as isize);
-            f32::kernels(isa).turn((from, channel), to, s.channels, count);
+            f32::kernels(isa).transpose((from, channel), to, s.channels, count);
         } else {
             for p in 0..count {
                 for q in 0..s.channels {

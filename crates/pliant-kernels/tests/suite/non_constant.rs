@@ -1,24 +1,24 @@
 //! Products of two non-constant operands: every instruction set and layout, between guard pages.
 
 use pliant_kernels::Gemm;
-use pliant_kernels::product::varying::{applies, run};
+use pliant_kernels::product::non_constant::{applies, run};
 use pliant_machine::isa::{Isa, available};
 
 use crate::guard::Guarded;
 use crate::packed::{Real, fill};
 
-fn strides(rows: usize, columns: usize, turned: bool) -> (isize, isize) {
-    if turned { (1, rows as isize) } else { (columns as isize, 1) }
+fn strides(rows: usize, columns: usize, transposed: bool) -> (isize, isize) {
+    if transposed { (1, rows as isize) } else { (columns as isize, 1) }
 }
 
 /// Checks one product. Returns whether the kernels support it.
 fn check<T: Real>(isa: Isa, (m, n, k): (usize, usize, usize), bits: u32) -> bool {
-    let on = |bit: u32| bits >> bit & 1 != 0;
+    let has_bit = |bit: u32| bits >> bit & 1 != 0;
     let (a, b, old) = (fill::<T>(m * k, 7), fill::<T>(k * n, 5), fill::<T>(m * n, 3));
-    let [a_memory, b_memory, c_memory] = [&a, &b, &old].map(|x| Guarded::new(x, on(4)));
+    let [a_memory, b_memory, c_memory] = [&a, &b, &old].map(|x| Guarded::new(x, has_bit(4)));
     let ((ar, ac), (br, bc), (cr, cc)) =
-        (strides(m, k, on(0)), strides(k, n, on(1)), strides(m, n, on(2)));
-    let accumulate = on(3);
+        (strides(m, k, has_bit(0)), strides(k, n, has_bit(1)), strides(m, n, has_bit(2)));
+    let accumulate = has_bit(3);
     let g = Gemm {
         m,
         n,
@@ -60,14 +60,14 @@ fn every_isa_size_and_layout() {
         (50, 70, 30),
         (65, 33, 2100),
     ];
-    let mut taken = 0;
+    let mut supported_cases = 0;
     for isa in available() {
         for size in sizes {
             for bits in 0..32 {
-                taken += usize::from(check::<f32>(isa, size, bits));
-                taken += usize::from(check::<f64>(isa, size, bits));
+                supported_cases += usize::from(check::<f32>(isa, size, bits));
+                supported_cases += usize::from(check::<f64>(isa, size, bits));
             }
         }
     }
-    assert!(taken > 400 * available().count(), "{taken}");
+    assert!(supported_cases > 400 * available().count(), "{supported_cases}");
 }
