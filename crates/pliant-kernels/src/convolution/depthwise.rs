@@ -1,12 +1,12 @@
 //! Depthwise convolution: vectors of channels, [`STEP`] results along a line at a time.
 //!
-//! Taps outside the input are skipped, so the first and last results of a line are computed one by
-//! one. For filters of width 3 with stride 1, the results between them are computed by a sweep
-//! along the line, one vector of channels after the other (`sweep`): weights stay in registers, and
-//! each input is loaded once for all taps of a row that read it. Both sum in the same order.
+//! Taps outside of the input are skipped, so the first and last results of a line are computed one by one. For filters of width 3
+//! with stride 1, the inner results are computed by a sweep along the line, one vector of channels after the other (`sweep`). In a
+//! sweep, weights stay in registers, and each input is loaded once for all taps of a row that read it. Both implementations sum in
+//! the same order.
 //!
-//! Recipe: direct convolution, without a matrix product. Measured: "each channel alone" under
-//! "Convolution" in `docs/performance.md`.
+//! Recipe: direct convolution, without a matrix product. Measured: "each channel alone" under "Convolution" in
+//! `docs/performance.md`.
 
 use std::ops::Range;
 
@@ -24,16 +24,16 @@ use pliant_machine::isa::Isa;
 /// Number of results that share each weight.
 pub(super) const STEP: usize = 4;
 
-/// The convolution; input and results have channels last.
+/// Computes a depthwise convolution, one line of results per piece. Input and results have channels last. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. All elements are valid; the results overlap no operand.
+/// The machine has `isa`. All elements are valid, and the results overlap no operand.
 pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
     let lines = s.output[0] * s.output[1];
-    let run = for_isa!(isa, whole_line(l: &Line<'_>, clip: Option<TileEpilogue>)).0;
+    let run = for_isa!(isa, compute_line(l: &Line<'_>, clip: Option<TileEpilogue>)).0;
     let piece = |index: usize| {
-        let line = Line::of(c, s, index);
-        // SAFETY: guaranteed by the caller; each line is one piece's.
+        let line = Line::nth(c, s, index);
+        // SAFETY: guaranteed by the caller; each piece writes another line.
         unsafe {
             let clip = line.clip();
             run(&line, clip);
@@ -44,22 +44,22 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
         STATUS_OK
     };
     let taps: usize = s.kernel.iter().product();
-    let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / depthwise_unit();
+    let micros = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / depthwise_unit();
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
-    unsafe { parallel_for(runtime, s.batch * lines, units, &piece) }
+    unsafe { parallel_for(runtime, s.batch * lines, micros, &piece) }
 }
 
-/// What the results of a step share, computed once for all vectors of channels.
+/// The parameters of adjacent results along a line, which are shared by all vectors of channels.
 struct Step {
-    /// The taps whose inputs exist.
+    /// The taps inside the input.
     taps: [Range<usize>; 3],
-    /// The input of tap 0 of the first result, channel 0.
+    /// The address of the input of tap 0 of the first result, channel 0.
     input: *const f32,
-    /// The tap strides, for each dim.
-    next: [isize; 3],
+    /// For each dim, the distance between the inputs of adjacent taps.
+    tap_stride: [isize; 3],
     /// The distance between the inputs of adjacent results.
-    result: isize,
-    /// The first result, channel 0, and the stride between results.
+    result_stride: isize,
+    /// The address of the first result, channel 0, and the stride between results.
     out: (*mut f32, isize),
     /// The position of the first result in the line.
     first: usize,
@@ -67,18 +67,20 @@ struct Step {
     clip: Option<TileEpilogue>,
 }
 
+/// Computes a line of results. Applies the epilogue `clip` if it is present.
+///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.
 #[inline(always)]
-unsafe fn whole_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<TileEpilogue>) {
-    let (c, width, all) = (l.c, l.s.output[2], 0..l.s.kernel[2]);
+unsafe fn compute_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<TileEpilogue>) {
+    let (c, width, all_taps) = (l.c, l.s.output[2], 0..l.s.kernel[2]);
     let image = (l.batch as i64 * c.x.batch) as isize;
-    let line = image + l.input(0, l.z) + l.input(1, l.y);
+    let line = image + l.input_offset(0, l.z) + l.input_offset(1, l.y);
     let (first, second) = (l.s.taps(0, l.z), l.s.taps(1, l.y));
     let swept = sweep::range(l, &first, &second);
     let whole_channels = l.s.channels / L::N * L::N;
     if !swept.is_empty() {
-        let input = c.x.data.wrapping_offset(line + l.input(2, swept.start));
+        let input = c.x.data.wrapping_offset(line + l.input_offset(2, swept.start));
         let taps = (first.start, second.clone());
         // SAFETY: guaranteed by the caller; all taps of these results exist.
         unsafe { sweep::run::<L>(l, input, taps, swept.clone(), clip.as_ref()) };
@@ -91,60 +93,65 @@ unsafe fn whole_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<TileEp
             continue;
         }
         let taps = l.s.taps(2, x);
-        let whole = x + STEP <= width && taps == all && l.s.taps(2, x + STEP - 1) == all;
+        let is_full_step =
+            x + STEP <= width && taps == all_taps && l.s.taps(2, x + STEP - 1) == all_taps;
         let step = Step {
             taps: [first.clone(), second.clone(), taps],
-            input: c.x.data.wrapping_offset(line + l.input(2, x)),
-            next: [0, 1, 2].map(|d| l.next_tap(d)),
-            result: l.s.stride[2] as isize * c.x.pixel[2] as isize,
+            input: c.x.data.wrapping_offset(line + l.input_offset(2, x)),
+            tap_stride: [0, 1, 2].map(|d| l.tap_stride(d)),
+            result_stride: l.s.stride[2] as isize * c.x.pixel[2] as isize,
             out: (l.out(x), c.out.pixel[2] as isize),
             first: x,
             clip,
         };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if whole {
-                pixels::<L, STEP>(l, &step, from);
+            if is_full_step {
+                compute_pixels::<L, STEP>(l, &step, from);
                 x += STEP;
             } else {
-                pixels::<L, 1>(l, &step, from);
+                compute_pixels::<L, 1>(l, &step, from);
                 x += 1;
             }
         }
     }
 }
 
-/// `P` results for the channels from `from`, which starts a vector; all have the taps of the first.
+/// Computes `P` adjacent results with the same taps, for the channels from `from` on, a multiple of the lanes of a vector.
 ///
 /// # Safety
-/// As for [`whole_line`].
+/// As for [`compute_line`].
 #[inline(always)]
-unsafe fn pixels<L: MathLanes<Elem = f32>, const P: usize>(l: &Line<'_>, step: &Step, from: usize) {
+unsafe fn compute_pixels<L: MathLanes<Elem = f32>, const P: usize>(
+    l: &Line<'_>,
+    step: &Step,
+    from: usize,
+) {
     let channels = l.s.channels;
-    let whole = channels / L::N * L::N;
-    let three = step.taps[2] == (0..3);
+    let whole_channels = channels / L::N * L::N;
+    let has_three_taps = step.taps[2] == (0..3);
     // SAFETY: guaranteed by the caller.
     unsafe {
-        for channel in (from..whole).step_by(L::N) {
-            if three {
-                vectors::<L, P, 3, true>(l, step, channel, L::N);
+        for channel in (from..whole_channels).step_by(L::N) {
+            if has_three_taps {
+                compute_vector::<L, P, 3, true>(l, step, channel, L::N);
             } else {
-                vectors::<L, P, 0, true>(l, step, channel, L::N);
+                compute_vector::<L, P, 0, true>(l, step, channel, L::N);
             }
         }
-        if whole < channels {
-            vectors::<L, P, 0, false>(l, step, whole, channels - whole);
+        if whole_channels < channels {
+            compute_vector::<L, P, 0, false>(l, step, whole_channels, channels - whole_channels);
         }
     }
 }
 
-/// One vector of channels of `P` results. `TAPS` is the number of taps of a row if it is known at
-/// compile time, otherwise 0.
+/// Computes one vector of channels of `P` results. `TAPS` is the number of taps of a row if it is known at compile time, otherwise 0.
+/// `WHOLE` states that all lanes are channels; otherwise only the first `count` lanes are.
 ///
 /// # Safety
-/// As for [`whole_line`].
+/// As for [`compute_line`].
 #[inline(always)]
-unsafe fn vectors<
+unsafe fn compute_vector<
     L: MathLanes<Elem = f32>,
     const P: usize,
     const TAPS: usize,
@@ -162,19 +169,19 @@ unsafe fn vectors<
     unsafe {
         let mut sums = [L::zero(); P];
         for z in first.clone() {
-            let plane = input.wrapping_offset(z as isize * step.next[0]);
+            let plane = input.wrapping_offset(z as isize * step.tap_stride[0]);
             for y in second.clone() {
-                let line = plane.wrapping_offset(y as isize * step.next[1]);
-                let mut from = line.wrapping_offset(third.start as isize * step.next[2]);
+                let line = plane.wrapping_offset(y as isize * step.tap_stride[1]);
+                let mut from = line.wrapping_offset(third.start as isize * step.tap_stride[2]);
                 let at = ((z * height + y) * width + third.start) * channels + channel;
                 let mut weights = l.c.weights.wrapping_add(at);
                 for _ in 0..if TAPS > 0 { TAPS } else { third.len() } {
                     let weight = load::<L, WHOLE>(weights, count);
                     for (p, sum) in sums.iter_mut().enumerate() {
-                        let x = from.wrapping_offset(p as isize * step.result);
+                        let x = from.wrapping_offset(p as isize * step.result_stride);
                         *sum = load::<L, WHOLE>(x, count).mul_add(weight, *sum);
                     }
-                    from = from.wrapping_offset(step.next[2]);
+                    from = from.wrapping_offset(step.tap_stride[2]);
                     weights = weights.wrapping_add(channels);
                 }
             }

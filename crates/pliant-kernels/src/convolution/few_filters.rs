@@ -1,11 +1,10 @@
-//! Convolution by one to four filters: dot products of vectors of channels, and sums of the lanes at the end.
+//! Convolution by one to four filters: dot products of vectors of channels, whose lanes are summed at the end.
 //!
-//! A panel has 16 filters, so the tiles of the other kernels would multiply by zeros for most of them. Here, each vector of
-//! inputs is loaded once for all filters and each vector of weights for [`PIXELS`] results, whose sums stay in registers over all
-//! taps and channels. Inputs are read in place: taps outside of the input are skipped.
+//! A panel has 16 filters, so the tiles of the other implementations would mostly multiply by zeros. Here, each vector of inputs is
+//! loaded once for all filters, and each vector of weights once for [`PIXELS`] results. The sums stay in registers over all taps and
+//! channels. Inputs are read in place. Taps outside of the input are skipped.
 //!
-//! Recipe: the tiles of a product whose inner dimension is in the lanes. Measured: "Convolution" in
-//! `docs/performance.md`.
+//! Recipe: register tiles of a product whose inner dimension is in the lanes. Measured: "Convolution" in `docs/performance.md`.
 
 use std::ops::Range;
 
@@ -23,32 +22,32 @@ use crate::rules::convolution::{FEW_FILTERS, few_filters_pay};
 /// Results along a line that share each vector of weights.
 const PIXELS: usize = 4;
 
-/// Whether this kernel computes a convolution.
+/// Whether this implementation supports a convolution and is profitable for it.
 pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
     let last = c.x.channel == 1 && c.out.channel == 1;
     last && s.groups == 1 && few_filters_pay(s.filters, s.channels, s.kernel.iter().product())
 }
 
-/// The argument of the kernels.
-struct Work<'a> {
+/// A line of results and the weights.
+struct LineArgs<'a> {
     line: Line<'a>,
-    /// The weights `[filters, taps, channels]`.
+    /// The unpacked weights, `[filters, taps, channels]`.
     weights: *const f32,
 }
 
-/// Some results along a line that have the same taps.
+/// Adjacent results along a line that have the same taps inside the input.
 struct Results<'a> {
     taps: [Range<usize>; 3],
     /// The address that tap 0 of the first result reads, channel 0. It may be outside of the image.
     input: *const f32,
     out: *mut f32,
-    work: &'a Work<'a>,
+    args: &'a LineArgs<'a>,
 }
 
-/// The convolution; input and results have channels last.
+/// Computes a convolution. Input and results have channels last. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. All elements are valid; the results overlap no operand. [`applies`] holds.
+/// The machine has `isa`. All elements are valid, and the results overlap no operand. [`applies`] holds.
 pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
     let taps: usize = s.kernel.iter().product();
     let depth = taps * s.channels;
@@ -60,31 +59,31 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     let weights = block.cast::<f32>();
     // SAFETY: the block has room for all weights.
     unsafe { unpack(c, s, weights) };
-    let run = for_isa!(isa, whole_line(work: &Work<'_>)).0;
+    let run = for_isa!(isa, compute_line(args: &LineArgs<'_>)).0;
     let piece = |index: usize| {
-        let work = Work { line: Line::part_of(c, s, index), weights };
-        // SAFETY: guaranteed by the caller; each line is one piece's.
+        let args = LineArgs { line: Line::nth_part(c, s, index), weights };
+        // SAFETY: guaranteed by the caller; each piece writes another part of a line.
         unsafe {
-            run(&work);
-            work.line.finish(isa);
+            run(&args);
+            args.line.finish(isa);
         }
         STATUS_OK
     };
-    let each = depth.saturating_mul(s.output[2].min(PART)).saturating_mul(s.filters);
+    let piece_work = depth.saturating_mul(s.output[2].min(PART)).saturating_mul(s.filters);
     // SAFETY: guaranteed by the caller; the kernels do not unwind.
-    let status = unsafe { parallel_for(runtime, parts(s), each / unit_work(), &piece) };
+    let status = unsafe { parallel_for(runtime, parts(s), piece_work / unit_work(), &piece) };
     // SAFETY: as above.
     unsafe { (runtime.free_workspace)(block) };
     status
 }
 
-/// Copies the taps that are used from a panel, filter by filter.
+/// Copies the weights of the taps that are used from a panel to `to`, filter by filter.
 ///
 /// # Safety
 /// The panel is readable, and `to` has room for the weights.
 unsafe fn unpack(c: &Convolution, s: &Sizes, to: *mut f32) {
     let (width, [depth, height, row]) = (c.width as usize, s.kernel);
-    let each = depth * height * row * s.channels;
+    let filter_size = depth * height * row * s.channels;
     let mut at = 0;
     for z in 0..depth {
         for y in 0..height {
@@ -95,7 +94,7 @@ unsafe fn unpack(c: &Convolution, s: &Sizes, to: *mut f32) {
                         // SAFETY: guaranteed by the caller.
                         unsafe {
                             let weight = c.weights.add((first + channel) * width + filter);
-                            to.add(filter * each + at).write(*weight);
+                            to.add(filter * filter_size + at).write(*weight);
                         }
                     }
                     at += 1;
@@ -105,42 +104,46 @@ unsafe fn unpack(c: &Convolution, s: &Sizes, to: *mut f32) {
     }
 }
 
+/// Computes a line of results.
+///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.
 #[inline(always)]
-unsafe fn whole_line<L: Reduce>(work: &Work<'_>) {
-    let (line, s) = (&work.line, work.line.s);
-    let mut x = line.along.start;
-    while x < line.along.end {
+unsafe fn compute_line<L: Reduce>(args: &LineArgs<'_>) {
+    let (line, s) = (&args.line, args.line.s);
+    let mut x = line.xs.start;
+    while x < line.xs.end {
         let taps = s.taps(2, x);
-        let whole = x + PIXELS <= line.along.end && s.taps(2, x + PIXELS - 1) == taps;
+        let is_full_tile = x + PIXELS <= line.xs.end && s.taps(2, x + PIXELS - 1) == taps;
         let results = Results {
             taps: [s.taps(0, line.z), s.taps(1, line.y), taps],
-            input: line.first_input(x),
+            input: line.input_address(x),
             out: line.out(x),
-            work,
+            args,
         };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if whole {
+            if is_full_tile {
                 results.compute::<L, PIXELS>();
             } else {
                 results.compute::<L, 1>();
             }
         }
-        x += if whole { PIXELS } else { 1 };
+        x += if is_full_tile { PIXELS } else { 1 };
     }
 }
 
 impl Results<'_> {
+    /// Computes `P` results of all filters.
+    ///
     /// # Safety
-    /// As for [`whole_line`].
+    /// As for [`compute_line`].
     #[inline(always)]
     unsafe fn compute<L: Reduce, const P: usize>(&self) {
         const { assert!(FEW_FILTERS == 4, "the arms below") };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            match self.work.line.s.filters {
+            match self.args.line.s.filters {
                 1 => self.tile::<L, P, 1>(),
                 2 => self.tile::<L, P, 2>(),
                 3 => self.tile::<L, P, 3>(),
@@ -149,18 +152,18 @@ impl Results<'_> {
         }
     }
 
-    /// `P` results of `F` filters.
+    /// Computes `P` results of `F` filters.
     ///
     /// # Safety
-    /// As for [`whole_line`].
+    /// As for [`compute_line`].
     #[inline(always)]
     unsafe fn tile<L: Reduce, const P: usize, const F: usize>(&self) {
-        let (l, s) = (&self.work.line, self.work.line.s);
-        let each = s.kernel.iter().product::<usize>() * s.channels;
-        let result = l.next_result();
+        let (l, s) = (&self.args.line, self.args.line.s);
+        let filter_size = s.kernel.iter().product::<usize>() * s.channels;
+        let result_stride = l.result_stride();
         let [first, second, third] = &self.taps;
         // Taps of a row with adjacent inputs are one run.
-        let adjacent = l.next_tap(2) == s.channels as isize;
+        let adjacent = l.tap_stride(2) == s.channels as isize;
         let (runs, length) = match adjacent {
             true => (usize::from(!third.is_empty()), third.len() * s.channels),
             false => (third.len(), s.channels),
@@ -172,10 +175,10 @@ impl Results<'_> {
                 for y in second.clone() {
                     for run in 0..runs {
                         let x = third.start + run;
-                        let input = self.input.wrapping_offset(l.to_tap([z, y, x]));
+                        let input = self.input.wrapping_offset(l.tap_offset([z, y, x]));
                         let tap = (z * s.kernel[1] + y) * s.kernel[2] + x;
-                        let weights = self.work.weights.wrapping_add(tap * s.channels);
-                        let (inputs, weights) = ((input, result), (weights, each));
+                        let weights = self.args.weights.wrapping_add(tap * s.channels);
+                        let (inputs, weights) = ((input, result_stride), (weights, filter_size));
                         add_run::<L, P, F>(&mut sums, inputs, weights, length);
                     }
                 }
@@ -190,16 +193,16 @@ impl Results<'_> {
     }
 }
 
-/// Adds the products of a run of adjacent inputs of each result and of adjacent weights of each filter, which are `result`
-/// and `each` elements apart.
+/// Adds the products of a run of `length` adjacent inputs of each result and the adjacent weights of each filter. `result_stride` is
+/// the distance between the inputs of adjacent results, `filter_size` that between the weights of adjacent filters.
 ///
 /// # Safety
-/// As for [`whole_line`].
+/// As for [`compute_line`].
 #[inline(always)]
 unsafe fn add_run<L: Reduce, const P: usize, const F: usize>(
     sums: &mut [[L; F]; P],
-    (input, result): (*const f32, isize),
-    (weights, each): (*const f32, usize),
+    (input, result_stride): (*const f32, isize),
+    (weights, filter_size): (*const f32, usize),
     length: usize,
 ) {
     let whole = length / L::N * L::N;
@@ -208,10 +211,10 @@ unsafe fn add_run<L: Reduce, const P: usize, const F: usize>(
         for k in (0..whole).step_by(L::N) {
             let mut w = [L::zero(); F];
             for f in 0..F {
-                w[f] = L::load(weights.add(f * each + k));
+                w[f] = L::load(weights.add(f * filter_size + k));
             }
             for p in 0..P {
-                let x = L::load(input.offset(p as isize * result).add(k));
+                let x = L::load(input.offset(p as isize * result_stride).add(k));
                 for f in 0..F {
                     sums[p][f] = x.mul_add(w[f], sums[p][f]);
                 }
@@ -221,10 +224,10 @@ unsafe fn add_run<L: Reduce, const P: usize, const F: usize>(
             let rest = length - whole;
             let mut w = [L::zero(); F];
             for f in 0..F {
-                w[f] = L::load_first(weights.add(f * each + whole), rest);
+                w[f] = L::load_first(weights.add(f * filter_size + whole), rest);
             }
             for p in 0..P {
-                let x = L::load_first(input.offset(p as isize * result).add(whole), rest);
+                let x = L::load_first(input.offset(p as isize * result_stride).add(whole), rest);
                 for f in 0..F {
                     sums[p][f] = x.mul_add(w[f], sums[p][f]);
                 }

@@ -1,11 +1,10 @@
-//! The inner part of a line of a depthwise convolution, where all taps exist: weights stay in
-//! registers.
+//! The inner part of a line of a depthwise convolution, where all taps are inside the input. Weights stay in registers.
 //!
-//! It processes one vector of channels after the other, [`STEP`] results at a time. The last step
-//! overlaps the one before it, so that it is complete.
+//! A sweep processes one vector of channels after the other, [`STEP`] results at a time. The last step overlaps the one before it,
+//! so that all steps have the same size.
 //!
-//! Measured against the loop of `depthwise`, which loads an input for each tap; that loop is used
-//! where the sweep does not pay off ([`crate::rules::convolution::sweeps`] has the numbers).
+//! [`crate::rules::convolution::sweeps`] states when a sweep is faster than the loop of `depthwise`, which loads an input for each
+//! tap, with measurements.
 
 use std::ops::Range;
 
@@ -15,16 +14,16 @@ use crate::epilogue::TileEpilogue;
 use crate::lanes::{Lanes, MathLanes};
 use crate::rules::convolution::{SWEPT as TAPS, sweeps};
 
-/// Number of inputs of a row of taps of a step.
+/// Number of inputs along a line that a step reads.
 const INPUTS: usize = STEP - 1 + TAPS;
 
-/// The results of a line that [`run`] computes; empty if it does not support the filter. `first`
-/// and `second` are the taps of the outer dims whose inputs exist.
+/// The results of a line that [`run`] computes; empty if it does not support the filter. `first` and `second` are the taps of the
+/// outer dims that are inside the input.
 #[inline(always)]
 pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -> Range<usize> {
     let s = l.s;
-    let form = sweeps(s.kernel[2], s.stride[2], s.dilation[2]);
-    if !form || first.len() != 1 || !matches!(second.len(), 1..=3) {
+    let is_swept = sweeps(s.kernel[2], s.stride[2], s.dilation[2]);
+    if !is_swept || first.len() != 1 || !matches!(second.len(), 1..=3) {
         return 0..0;
     }
     let low = s.before[2];
@@ -35,12 +34,11 @@ pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -
     if high >= low.saturating_add(STEP) { low..high } else { 0..0 }
 }
 
-/// Results `xs` of all whole vectors of channels. `input` is the input of tap 0 of each dim for the
-/// first of them. The taps are one of the first dim and those of the second whose inputs exist.
+/// Computes the results `xs` of all whole vectors of channels. `input` is the address that tap 0 of the first of them reads. The
+/// taps are `z` in the first dim and `rows` in the second.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All elements are valid; `xs`
-/// is the result of [`range`].
+/// The machine has the instructions, and the caller has enabled them. All elements are valid. `xs` is the result of [`range`].
 #[inline(always)]
 pub(super) unsafe fn run<L: MathLanes<Elem = f32>>(
     l: &Line<'_>,
@@ -52,19 +50,19 @@ pub(super) unsafe fn run<L: MathLanes<Elem = f32>>(
     // SAFETY: guaranteed by the caller.
     unsafe {
         match rows.len() {
-            1 => all::<L, 1>(l, input, (z, rows.start), xs, clip),
-            2 => all::<L, 2>(l, input, (z, rows.start), xs, clip),
-            _ => all::<L, 3>(l, input, (z, rows.start), xs, clip),
+            1 => sweep_rows::<L, 1>(l, input, (z, rows.start), xs, clip),
+            2 => sweep_rows::<L, 2>(l, input, (z, rows.start), xs, clip),
+            _ => sweep_rows::<L, 3>(l, input, (z, rows.start), xs, clip),
         }
     }
 }
 
-/// All whole vectors of channels, with `ROWS` rows of taps from `y` on.
+/// Same as [`run`], with `ROWS` rows of taps from `y` on.
 ///
 /// # Safety
 /// As for [`run`].
 #[inline(always)]
-unsafe fn all<L: MathLanes<Elem = f32>, const ROWS: usize>(
+unsafe fn sweep_rows<L: MathLanes<Elem = f32>, const ROWS: usize>(
     l: &Line<'_>,
     input: *const f32,
     (z, y): (usize, usize),
@@ -72,9 +70,9 @@ unsafe fn all<L: MathLanes<Elem = f32>, const ROWS: usize>(
     clip: Option<&TileEpilogue>,
 ) {
     let (channels, pixel) = (l.s.channels, l.c.x.pixel[2] as isize);
-    let next_row = l.next_tap(1);
+    let next_row = l.tap_stride(1);
     let input =
-        input.wrapping_offset(z as isize * l.next_tap(0)).wrapping_offset(y as isize * next_row);
+        input.wrapping_offset(z as isize * l.tap_stride(0)).wrapping_offset(y as isize * next_row);
     let taps = (z * l.s.kernel[1] + y) * TAPS;
     let (out, next_out) = (l.out(xs.start), l.c.out.pixel[2] as isize);
     for channel in (0..channels / L::N * L::N).step_by(L::N) {
@@ -104,7 +102,8 @@ unsafe fn all<L: MathLanes<Elem = f32>, const ROWS: usize>(
     }
 }
 
-/// The sums of one step.
+/// Returns the sums of [`STEP`] results. `from` is the first input, `next_row` the distance between the inputs of adjacent rows of
+/// taps, and `pixel` that between adjacent pixels.
 ///
 /// # Safety
 /// As for [`run`].
