@@ -1,43 +1,46 @@
-//! The sums of some results along a line for one or two vectors of filters, in registers over all
-//! taps and channels.
+//! Register tiles: adjacent results along a line by one or two vectors of filters, with sums in registers over all taps and channels.
 //!
-//! Recipe: results by filters in registers as for products, but over the taps of a direct
-//! convolution. Measured as a whole: the cases in groups under "Convolution" in
+//! Recipe: register tiles as for products, in a direct convolution. Measured as a whole: the cases in groups under "Convolution" in
 //! `docs/performance.md`.
 
 use std::ops::Range;
 
-use super::ring::{CELL, Ring};
+use super::line_buffer::{CELL, LineBuffer};
 use crate::lanes::Lanes;
 use crate::rules::convolution::{SWEPT as TAPS, sweeps};
 
-/// What the tiles of a line of results share.
+/// The parameters that the tiles of a line of results share.
 pub(super) struct Line<'a> {
-    pub ring: &'a Ring,
-    /// The line buffer, and the row of the first tap in it.
+    /// The layout of the line buffer.
+    pub buffer: &'a LineBuffer,
+    /// The line buffer.
     pub inputs: *const f32,
-    pub first: usize,
-    /// The taps of the outer dims whose inputs exist.
+    /// The row of the line buffer that the first tap reads.
+    pub first_row: usize,
+    /// The taps of the outer dims that are inside the input.
     pub taps: [Range<usize>; 2],
-    /// The filter size, and the tap strides of the inner dims.
+    /// The filter size.
     pub kernel: [usize; 3],
+    /// The dilations of the inner dims.
     pub dilation: [usize; 2],
     /// The stride along the line, in pixels of the input.
     pub stride: usize,
     /// Channels of a group.
     pub channels: usize,
-    /// The weights of the first tap, and their row stride.
+    /// The weights of the first tap.
     pub weights: *const f32,
-    pub next: usize,
-    /// The first result, the stride between results, and the number of filters.
+    /// The row stride of the weights.
+    pub weight_row_stride: usize,
+    /// The first result.
     pub out: *mut f32,
-    pub pixel: isize,
+    /// The stride between results.
+    pub result_stride: isize,
+    /// The number of filters.
     pub filters: usize,
 }
 
-/// Maximum number of results of a tile: as many as there are registers besides those for weights
-/// and an input.
-pub(super) const fn most(lanes: usize, vectors: usize) -> usize {
+/// Maximum number of results of a tile: their sums take all registers except those for weights and an input.
+pub(super) const fn max_results(lanes: usize, vectors: usize) -> usize {
     match (lanes, vectors) {
         (16, 1) => 14,
         (16, _) | (_, 1) => 12,
@@ -45,13 +48,13 @@ pub(super) const fn most(lanes: usize, vectors: usize) -> usize {
     }
 }
 
-/// Results `from` to `from + count` of a line, at most [`most`].
+/// Computes the `count` results of a line from `from` on, at most [`max_results`].
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. The line buffer contains the
 /// inputs; weights and results are valid.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes<Elem = f32>, const V: usize, const SPREAD: bool>(
+pub(super) unsafe fn compute_tile<L: Lanes<Elem = f32>, const V: usize, const SPREAD: bool>(
     l: &Line<'_>,
     from: usize,
     count: usize,
@@ -59,9 +62,9 @@ pub(super) unsafe fn run<L: Lanes<Elem = f32>, const V: usize, const SPREAD: boo
     macro_rules! of {
         ($($count:literal)*) => {
             match count {
-                // A constant condition, so that only the variants for this kind of vector are
+                // The condition is constant, so that only the variants for this vector type are
                 // compiled. SAFETY: guaranteed by the caller.
-                $($count if const { $count <= most(L::N, V) } => unsafe {
+                $($count if const { $count <= max_results(L::N, V) } => unsafe {
                     tile::<L, $count, V, SPREAD>(l, from);
                 },)*
                 _ => {}
@@ -71,40 +74,44 @@ pub(super) unsafe fn run<L: Lanes<Elem = f32>, const V: usize, const SPREAD: boo
     of!(1 2 3 4 5 6 7 8 9 10 11 12 13 14);
 }
 
+/// Computes `P` results of `V` vectors of filters.
+///
 /// # Safety
-/// As for [`run`].
+/// As for [`compute_tile`].
 #[inline(always)]
 unsafe fn tile<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREAD: bool>(
     l: &Line<'_>,
     from: usize,
 ) {
-    let (cell, ring) = (if SPREAD { L::N } else { CELL }, l.ring);
-    let near = sweeps(l.kernel[2], l.stride, l.dilation[1]);
+    let (cell, buffer) = (if SPREAD { L::N } else { CELL }, l.buffer);
+    let is_swept = sweeps(l.kernel[2], l.stride, l.dilation[1]);
     // SAFETY: guaranteed by the caller.
     let mut sums = unsafe { [[L::zero(); V]; P] };
     for z in l.taps[0].clone() {
-        let mut row = l.first;
+        let mut row = l.first_row;
         for y in l.taps[1].clone() {
-            let inputs = l.inputs.wrapping_add((z * ring.rows + row) * ring.row() + from * cell);
+            let inputs = l
+                .inputs
+                .wrapping_add((z * buffer.rows + row) * buffer.row_elements() + from * cell);
             let tap = (z * l.kernel[1] + y) * l.kernel[2];
-            let weights = l.weights.wrapping_add(tap * l.channels * l.next);
+            let weights = l.weights.wrapping_add(tap * l.channels * l.weight_row_stride);
             // SAFETY: guaranteed by the caller.
             unsafe {
-                if near {
-                    swept::<L, P, V, SPREAD>(&mut sums, l, inputs, weights);
+                if is_swept {
+                    add_swept_row::<L, P, V, SPREAD>(&mut sums, l, inputs, weights);
                 } else {
-                    each::<L, P, V, SPREAD>(&mut sums, l, inputs, weights);
+                    add_row::<L, P, V, SPREAD>(&mut sums, l, inputs, weights);
                 }
             }
             row += l.dilation[0];
-            if row >= ring.rows {
-                row -= ring.rows;
+            if row >= buffer.rows {
+                row -= buffer.rows;
             }
         }
     }
-    let out = l.out.wrapping_offset(from as isize * l.pixel);
+    let out = l.out.wrapping_offset(from as isize * l.result_stride);
     for p in 0..P {
-        let out = out.wrapping_offset(p as isize * l.pixel);
+        let out = out.wrapping_offset(p as isize * l.result_stride);
         for v in 0..V {
             let sum = sums[p][v];
             let (to, left) = (out.wrapping_add(v * L::N), l.filters - v * L::N);
@@ -114,22 +121,26 @@ unsafe fn tile<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
     }
 }
 
-/// A row of the filter with [`TAPS`] taps whose taps and results are adjacent: an input is loaded
-/// once for all of them.
+/// Adds the products of a row of the filter with [`TAPS`] taps, for stride and dilation 1. Each input is loaded once for all taps.
 ///
 /// # Safety
-/// As for [`run`].
+/// As for [`compute_tile`].
 #[inline(always)]
 #[allow(clippy::eq_op, clippy::identity_op, reason = "numbers of the macro meet each other")]
-unsafe fn swept<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREAD: bool>(
+unsafe fn add_swept_row<
+    L: Lanes<Elem = f32>,
+    const P: usize,
+    const V: usize,
+    const SPREAD: bool,
+>(
     sums: &mut [[L; V]; P],
     l: &Line<'_>,
     inputs: *const f32,
     mut weights: *const f32,
 ) {
-    let next_tap = l.channels * l.next;
-    for plane in 0..l.ring.planes {
-        let x = inputs.wrapping_add(plane * l.ring.plane);
+    let tap_weights = l.channels * l.weight_row_stride;
+    for plane in 0..l.buffer.planes {
+        let x = inputs.wrapping_add(plane * l.buffer.plane);
         let channels = if SPREAD { 1 } else { CELL.min(l.channels - plane * CELL) };
         for channel in 0..channels {
             // SAFETY: guaranteed by the caller.
@@ -137,12 +148,11 @@ unsafe fn swept<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPRE
                 let mut w = [[L::zero(); V]; TAPS];
                 for (tap, w) in w.iter_mut().enumerate() {
                     for (v, w) in w.iter_mut().enumerate() {
-                        *w = L::load(weights.add(tap * next_tap + v * L::N));
+                        *w = L::load(weights.add(tap * tap_weights + v * L::N));
                     }
                 }
                 let x = x.add(channel);
-                // Unrolled by hand: the compiler does not unroll a loop with conditions, and its
-                // sums would be in memory.
+                // Unrolled by a macro: the compiler does not unroll a loop with conditions, and would keep its sums in memory.
                 macro_rules! of {
                     ($($at:literal)*) => { $(
                         if $at < P + TAPS - 1 {
@@ -163,27 +173,28 @@ unsafe fn swept<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPRE
                 }
                 of!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
             }
-            weights = weights.wrapping_add(l.next);
+            weights = weights.wrapping_add(l.weight_row_stride);
         }
     }
 }
 
-/// A row of the filter, tap by tap.
+/// Adds the products of a row of the filter, tap by tap.
 ///
 /// # Safety
-/// As for [`run`].
+/// As for [`compute_tile`].
 #[inline(always)]
-unsafe fn each<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREAD: bool>(
+unsafe fn add_row<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREAD: bool>(
     sums: &mut [[L; V]; P],
     l: &Line<'_>,
     inputs: *const f32,
     mut weights: *const f32,
 ) {
-    let (cell, ring) = (if SPREAD { L::N } else { CELL }, l.ring);
+    let (cell, buffer) = (if SPREAD { L::N } else { CELL }, l.buffer);
     let (mut phase, mut at) = (0, 0);
     for _ in 0..l.kernel[2] {
-        for plane in 0..ring.planes {
-            let x = inputs.wrapping_add(plane * ring.plane + (phase * ring.count + at) * cell);
+        for plane in 0..buffer.planes {
+            let x = inputs
+                .wrapping_add(plane * buffer.plane + (phase * buffer.phase_cells + at) * cell);
             let channels = if SPREAD { 1 } else { CELL.min(l.channels - plane * CELL) };
             for channel in 0..channels {
                 // SAFETY: guaranteed by the caller.
@@ -199,7 +210,7 @@ unsafe fn each<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
                         }
                     }
                 }
-                weights = weights.wrapping_add(l.next);
+                weights = weights.wrapping_add(l.weight_row_stride);
             }
         }
         (phase, at) = (phase + l.dilation[1] % l.stride, at + l.dilation[1] / l.stride);
@@ -209,10 +220,10 @@ unsafe fn each<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
     }
 }
 
-/// The input of cell `at`.
+/// Loads the input of cell `at`, or broadcasts it if all lanes have filters of the same group.
 ///
 /// # Safety
-/// As for [`run`].
+/// As for [`compute_tile`].
 #[inline(always)]
 unsafe fn input<L: Lanes<Elem = f32>, const SPREAD: bool>(x: *const f32, at: usize) -> L {
     // SAFETY: guaranteed by the caller.

@@ -1,16 +1,16 @@
-//! A line buffer: the input rows that a line of results reads, with their padding. It has as many
-//! rows as the filter; rows for the next line replace those that are no longer needed.
+//! The line buffer: a ring buffer of the input rows that a line of results reads, with their padding. It has as many rows as the
+//! filter spans. Rows for the next line replace those that are no longer needed.
 //!
-//! A row consists of cells of [`CELL`] channels, or of a vector in which each lane has one channel
-//! of its group. For each tap, the cells of adjacent results are adjacent: with stride `s`, those
-//! of the first of every `s` pixels come first, then those of the second, and so on. So one loop
-//! with compile-time strides handles all strides, dilations and paddings.
+//! A row consists of cells. A cell has [`CELL`] channels of a pixel, or is a vector in which each lane has a channel of its own group.
+//! With stride `s`, the cells of pixels 0, `s`, `2 s` and so on come first (phase 0), then those of pixels 1, `s + 1` and so on. So
+//! the cells that adjacent results read for the same tap are adjacent, and one loop with compile-time strides handles all strides,
+//! dilations and paddings.
 
 use std::ops::Range;
 
 use super::super::Convolution;
 use super::super::shape::Sizes;
-use super::cut::{Block, Cut};
+use super::filter_blocks::{Block, FilterBlocks};
 use crate::lanes::permute::{MOST, Permute};
 use crate::product::tile::prefetch_line;
 use crate::rules::convolution::line_elements;
@@ -22,19 +22,20 @@ const SPREAD: usize = 8;
 
 /// The layout of a line buffer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ring {
+pub(super) struct LineBuffer {
     /// Elements of a cell.
     cell: usize,
     /// The number of cells of a pixel.
     pub planes: usize,
-    /// The number of phases of pixels modulo the stride, and the cells of each phase.
+    /// The number of phases of pixels modulo the stride.
     phases: usize,
-    pub count: usize,
-    /// The number of elements of one cell plane over all pixels.
+    /// The number of cells of each phase.
+    pub phase_cells: usize,
+    /// The number of elements of the cells of one plane, over all pixels of a row.
     pub plane: usize,
     /// The number of rows that the filter spans in its second dim, with dilation.
     pub rows: usize,
-    /// The number of channels that a vector of filters reads, if they are spread.
+    /// The number of channels that a vector of filters of several groups reads.
     inputs: usize,
     /// The channel of each lane, for each channel of a group.
     order: [[u32; MOST]; SPREAD],
@@ -44,44 +45,49 @@ pub(super) struct Ring {
 #[derive(Clone, Copy)]
 struct Pixels {
     from: *const f32,
-    /// The distance between pixels, and to the row that replaces this one for the next line, which
-    /// is prefetched meanwhile.
+    /// The distance between pixels.
     step: isize,
+    /// The distance to the row that replaces this one for the next line. That row is prefetched.
     next: isize,
     count: usize,
 }
 
-impl Ring {
-    /// The layout for vectors of `lanes` lanes and lines of at least `least` results, and the
-    /// number of parts that lines are cut into.
-    pub fn new(s: &Sizes, cut: &Cut, lanes: usize, least: usize) -> Option<(Ring, usize)> {
-        let own = s.group_channels();
+impl LineBuffer {
+    /// The layout for vectors of `lanes` lanes, and the number of parts that lines are divided into. Parts have at least `min_results`
+    /// results, if the line has as many. Returns `None` if a size overflows.
+    pub fn new(
+        s: &Sizes,
+        blocks: &FilterBlocks,
+        lanes: usize,
+        min_results: usize,
+    ) -> Option<(LineBuffer, usize)> {
+        let channels = s.group_channels();
         let reach = (s.kernel[2] - 1).checked_mul(s.dilation[2])?;
         let (cell, planes) =
-            if cut.is_spread() { (lanes, own) } else { (CELL, own.div_ceil(CELL)) };
+            if blocks.spans_groups() { (lanes, channels) } else { (CELL, channels.div_ceil(CELL)) };
         let rows = (s.kernel[1] - 1).checked_mul(s.dilation[1])?.checked_add(1)?;
         let phases = s.stride[2].min(reach + 1);
         let more = reach / s.stride[2];
         let pixel = [cell, planes, phases, rows, s.kernel[0]];
         let pixel = pixel.into_iter().try_fold(1usize, usize::checked_mul)?;
-        let near = (line_elements() / pixel.max(1)).saturating_sub(more);
-        let parts = s.output[2].div_ceil(near.max(least));
-        let count = s.output[2].div_ceil(parts).checked_add(more)?;
+        let cached_results = (line_elements() / pixel.max(1)).saturating_sub(more);
+        let parts = s.output[2].div_ceil(cached_results.max(min_results));
+        let phase_cells = s.output[2].div_ceil(parts).checked_add(more)?;
         let mut order = [[0; MOST]; SPREAD];
-        if cut.is_spread() {
-            for (channel, order) in order.iter_mut().enumerate().take(own) {
+        if blocks.spans_groups() {
+            for (channel, order) in order.iter_mut().enumerate().take(channels) {
                 for (lane, from) in order.iter_mut().enumerate().take(lanes) {
-                    *from = (lane / s.group_filters() * own + channel) as u32;
+                    *from = (lane / s.group_filters() * channels + channel) as u32;
                 }
             }
         }
-        let plane = phases.checked_mul(count)?.checked_mul(cell)?;
-        let inputs = lanes / s.group_filters() * own;
-        Some((Ring { cell, planes, phases, count, plane, rows, inputs, order }, parts))
+        let plane = phases.checked_mul(phase_cells)?.checked_mul(cell)?;
+        let inputs = lanes / s.group_filters() * channels;
+        Some((LineBuffer { cell, planes, phases, phase_cells, plane, rows, inputs, order }, parts))
     }
 
     /// Elements of a row.
-    pub fn row(&self) -> usize {
+    pub fn row_elements(&self) -> usize {
         self.planes * self.plane
     }
 
@@ -91,14 +97,13 @@ impl Ring {
         all.into_iter().try_fold(1usize, usize::checked_mul)
     }
 
-    /// Writes one input row in the layout for the results from `x` on. `from` is the first pixel of
-    /// the row.
+    /// Copies one input row to `to`, in the layout for the results from `x` on. `from` is the first pixel of the row.
     ///
     /// # Safety
     /// The machine has the instructions, and the caller has enabled them. `to` has room for the
     /// row; the inputs are valid.
     #[inline(always)]
-    pub unsafe fn fill<L: Permute, const SPREAD: bool>(
+    pub unsafe fn fill_row<L: Permute, const SPREAD: bool>(
         &self,
         (c, s): (&Convolution, &Sizes),
         from: *const f32,
@@ -111,69 +116,75 @@ impl Ring {
         let from = from.wrapping_add(block.channel);
         for phase in 0..self.phases {
             let first = x * step + phase;
-            let low = before.saturating_sub(first).div_ceil(step).min(self.count);
+            let low = before.saturating_sub(first).div_ceil(step).min(self.phase_cells);
             let high = (s.input[2] + before).saturating_sub(first).div_ceil(step);
-            let high = high.clamp(low, self.count);
-            let to = to.wrapping_add(phase * self.count * self.cell);
+            let high = high.clamp(low, self.phase_cells);
+            let to = to.wrapping_add(phase * self.phase_cells * self.cell);
             // SAFETY: guaranteed by the caller; the pixels from `low` to `high` are inputs.
             unsafe {
-                self.zeros(to, 0..low);
-                self.zeros(to, high..self.count);
-                let place = (first + low * step).wrapping_sub(before) as isize;
-                let from = from.wrapping_offset(place * pixel);
+                self.fill_zeros(to, 0..low);
+                self.fill_zeros(to, high..self.phase_cells);
+                let position = (first + low * step).wrapping_sub(before) as isize;
+                let from = from.wrapping_offset(position * pixel);
                 let to = to.wrapping_add(low * self.cell);
                 let next = c.x.pixel[1] as isize * s.stride[1] as isize;
                 let pixels = Pixels { from, step: step as isize * pixel, next, count: high - low };
                 if SPREAD {
-                    self.spread::<L>(s, pixels, block, to);
+                    self.permute_pixels::<L>(s, pixels, block, to);
                 } else {
-                    self.copied::<L>(s, pixels, to);
+                    self.copy_pixels::<L>(s, pixels, to);
                 }
             }
         }
     }
 
-    /// Writes padding.
+    /// Writes zeros to these cells of all planes.
     ///
     /// # Safety
-    /// As for [`Ring::fill`].
+    /// As for [`LineBuffer::fill_row`].
     #[inline(always)]
-    unsafe fn zeros(&self, to: *mut f32, places: Range<usize>) {
-        if places.is_empty() {
+    unsafe fn fill_zeros(&self, to: *mut f32, cells: Range<usize>) {
+        if cells.is_empty() {
             return;
         }
         for plane in 0..self.planes {
-            let to = to.wrapping_add(plane * self.plane + places.start * self.cell);
+            let to = to.wrapping_add(plane * self.plane + cells.start * self.cell);
             // SAFETY: guaranteed by the caller.
-            unsafe { to.write_bytes(0, places.len() * self.cell) };
+            unsafe { to.write_bytes(0, cells.len() * self.cell) };
         }
     }
 
-    /// Writes the cells of pixels from the first on, one for each channel of a group.
+    /// Writes the cells of pixels, one for each channel of a group. Each lane of a cell has the channel of its own group.
     ///
     /// # Safety
-    /// As for [`Ring::fill`].
+    /// As for [`LineBuffer::fill_row`].
     #[inline(always)]
-    unsafe fn spread<L: Permute>(&self, s: &Sizes, from: Pixels, block: &Block, to: *mut f32) {
+    unsafe fn permute_pixels<L: Permute>(
+        &self,
+        s: &Sizes,
+        from: Pixels,
+        block: &Block,
+        to: *mut f32,
+    ) {
         let inputs = self.inputs.min(s.channels - block.channel);
         // SAFETY: guaranteed by the caller; no channel after the last is read.
         unsafe {
             match (self.planes, inputs == L::N) {
-                (2, true) => self.ordered::<L, 2, true>(from, L::N, to),
-                (4, true) => self.ordered::<L, 4, true>(from, L::N, to),
-                (8, true) => self.ordered::<L, 8, true>(from, L::N, to),
-                (1, false) => self.ordered::<L, 1, false>(from, inputs, to),
-                _ => self.ordered::<L, 0, false>(from, inputs, to),
+                (2, true) => self.permute_planes::<L, 2, true>(from, L::N, to),
+                (4, true) => self.permute_planes::<L, 4, true>(from, L::N, to),
+                (8, true) => self.permute_planes::<L, 8, true>(from, L::N, to),
+                (1, false) => self.permute_planes::<L, 1, false>(from, inputs, to),
+                _ => self.permute_planes::<L, 0, false>(from, inputs, to),
             }
         }
     }
 
-    /// Writes `PLANES` planes, or all if it is 0.
+    /// Writes `PLANES` planes of permuted pixels, or all planes if it is 0. `WHOLE` states that a pixel has a whole vector of inputs.
     ///
     /// # Safety
-    /// As for [`Ring::fill`]; `inputs` elements of each pixel are valid.
+    /// As for [`LineBuffer::fill_row`]; `inputs` elements of each pixel are valid.
     #[inline(always)]
-    unsafe fn ordered<L: Permute, const PLANES: usize, const WHOLE: bool>(
+    unsafe fn permute_planes<L: Permute, const PLANES: usize, const WHOLE: bool>(
         &self,
         pixels: Pixels,
         inputs: usize,
@@ -198,18 +209,18 @@ impl Ring {
         }
     }
 
-    /// Copies the cells of pixels unchanged; nothing beyond the last channel is read.
+    /// Copies the channels of pixels to cells in order. Reads nothing beyond the last channel.
     ///
     /// # Safety
-    /// As for [`Ring::fill`].
+    /// As for [`LineBuffer::fill_row`].
     #[inline(always)]
-    unsafe fn copied<L: Permute>(&self, s: &Sizes, pixels: Pixels, to: *mut f32) {
-        let own = s.group_channels();
+    unsafe fn copy_pixels<L: Permute>(&self, s: &Sizes, pixels: Pixels, to: *mut f32) {
+        let channels = s.group_channels();
         for at in 0..pixels.count {
             let from = pixels.from.wrapping_offset(at as isize * pixels.step);
             let to = to.wrapping_add(at * CELL);
-            for channel in (0..own).step_by(L::N) {
-                let (from, left) = (from.wrapping_add(channel), own - channel);
+            for channel in (0..channels).step_by(L::N) {
+                let (from, left) = (from.wrapping_add(channel), channels - channel);
                 let to = to.wrapping_add(channel / CELL * self.plane + channel % CELL);
                 prefetch_line(from.wrapping_offset(pixels.next).cast());
                 // SAFETY: guaranteed by the caller.
