@@ -1,5 +1,5 @@
-//! Convolutions of residual and mobile networks, channels last: 3 x 3, strided, 1 x 1, the first
-//! layer, depthwise, groups of few channels, dilated; then transposed ones.
+//! Convolutions of residual and mobile networks with channels last (3 x 3, strided, 1 x 1, first layer, depthwise, groups of few
+//! channels, dilated), and transposed convolutions.
 
 mod floor;
 
@@ -59,26 +59,27 @@ fn convolution(c: &mut Criterion) {
     for threads in thread_counts() {
         let mut cases = Cases::new(c, "convolution", vectors(), threads);
         let runtime = cases.runtime();
-        let turned = SHAPES.into_iter().filter(|s| (s.3, s.4, s.5, s.6) == (3, 1, 1, 1));
-        let forms = [Some(Winograd::Two), Some(Winograd::Four)];
-        let turned = turned.flat_map(|s| forms.map(|form| (s, form)));
-        let all = turned.chain(SHAPES.map(|s| (s, None)));
+        let winograd = SHAPES.into_iter().filter(|s| (s.3, s.4, s.5, s.6) == (3, 1, 1, 1));
+        let algorithms = [Some(Winograd::Two), Some(Winograd::Four)];
+        let winograd = winograd.flat_map(|s| algorithms.map(|algorithm| (s, algorithm)));
+        let all = winograd.chain(SHAPES.map(|s| (s, None)));
         for ((size, channels, filters, kernel, stride, dilation, groups), winograd) in all {
-            let margin = dilation * (kernel / 2);
-            let output = (size + 2 * margin - dilation * (kernel - 1) - 1) / stride + 1;
+            let padding = dilation * (kernel / 2);
+            let output = (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
             let k = kernel * kernel * channels / groups;
             // The values do not affect the time.
-            let stored = winograd.map_or(k, |form| form.filter_elements() * channels);
+            let rows = winograd.map_or(k, |algorithm| algorithm.filter_elements() * channels);
             let x = values(size * size * channels, 7);
-            let weights = values(stored * filters, 5);
+            let weights = values(rows * filters, 5);
             let mut out = vec![0f32; output * output * filters];
             // One group after the other.
-            let of_groups = [stored * groups, filters / groups].map(|d| d as i64);
-            let matrix = Tensor::from_slice(&of_groups, &weights).expect("a small tensor");
+            let group_shape = [rows * groups, filters / groups].map(|d| d as i64);
+            let matrix = Tensor::from_slice(&group_shape, &weights).expect("a small tensor");
             let panels = pack_panels(&matrix, false).expect("a matrix");
-            let alone = groups > 1 && channels == groups && filters == groups;
-            let own = filters / groups;
-            let shared = groups > 1 && matches!(own, 2 | 4 | 8) && channels <= filters;
+            let is_depthwise = groups > 1 && channels == groups && filters == groups;
+            let group_filters = filters / groups;
+            let shares_panels =
+                groups > 1 && matches!(group_filters, 2 | 4 | 8) && channels <= filters;
             let packed = panels.as_slice::<f32>().expect("float32");
             let [size_, output_, kernel_, stride_, dilation_] =
                 [size, output, kernel, stride, dilation].map(|d| d as i64);
@@ -92,28 +93,33 @@ fn convolution(c: &mut Criterion) {
                 kernel: [1, kernel_, kernel_],
                 stride: [1, stride_, stride_],
                 dilation: [1, dilation_, dilation_],
-                before: [0, margin as i64, margin as i64],
+                before: [0, padding as i64, padding as i64],
                 x: image(x.as_ptr(), size, channels),
-                weights: if alone || shared { weights.as_ptr() } else { packed.as_ptr() },
-                width: if shared { own as i64 } else { panels.shape()[2] },
+                weights: if is_depthwise || shares_panels {
+                    weights.as_ptr()
+                } else {
+                    packed.as_ptr()
+                },
+                width: if shares_panels { group_filters as i64 } else { panels.shape()[2] },
                 out: image(out.as_mut_ptr(), output, filters),
-                winograd: winograd.map_or(0, |form| form.input_tile() as i64 - 3),
+                winograd: winograd.map_or(0, |algorithm| algorithm.input_tile() as i64 - 3),
                 epilogue: None,
             };
             let work = Work::single(
                 (2 * output * output * k * filters) as f64,
-                (4 * stored * filters) as f64,
+                (4 * rows * filters) as f64,
             );
-            let apart = if dilation > 1 { format!(", {dilation} apart") } else { String::new() };
+            let dilation_suffix =
+                if dilation > 1 { format!(", {dilation} apart") } else { String::new() };
             let kind = match winograd {
-                _ if alone => ", each channel alone".to_string(),
+                _ if is_depthwise => ", each channel alone".to_string(),
                 _ if groups > 1 => format!(", {groups} groups"),
                 Some(Winograd::Two) => ", turned".to_string(),
                 Some(Winograd::Four) => ", turned for 4 x 4".to_string(),
                 None => String::new(),
             };
             let name = format!(
-                "{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}{kind}{apart}"
+                "{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}{kind}{dilation_suffix}"
             );
             cases.run(&name, work, || {
                 // SAFETY: the operands have these sizes.
@@ -133,28 +139,28 @@ const TRANSPOSED: [(usize, usize, usize, usize, usize); 5] = [
     (32, 128, 64, 2, 2),
 ];
 
-/// As the compiler lowers them: the results that read the same taps are a separate convolution with
-/// strided results.
+/// Transposed convolutions as the compiler lowers them: the results that read the same taps are a separate convolution with strided
+/// results.
 fn transposed(c: &mut Criterion) {
     for threads in thread_counts() {
         let mut cases = Cases::new(c, "transposed", vectors(), threads);
         let runtime = cases.runtime();
         for (size, channels, filters, kernel, step) in TRANSPOSED {
-            let (own, output) = (kernel / step, size * step);
+            let (phase_kernel, output) = (kernel / step, size * step);
             let x = values(size * size * channels, 7);
-            let matrix = values(own * own * channels * filters, 5);
-            let sizes = [own * own * channels, filters].map(|d| d as i64);
+            let matrix = values(phase_kernel * phase_kernel * channels * filters, 5);
+            let sizes = [phase_kernel * phase_kernel * channels, filters].map(|d| d as i64);
             let matrix = Tensor::from_slice(&sizes, &matrix).expect("a small tensor");
             let panels = pack_panels(&matrix, false).expect("a matrix");
             let mut out = vec![0f32; output * output * filters];
             let phase = |index: usize| {
                 let first = [index / step, index % step];
-                // Results that are cropped, in inputs and a remainder.
-                let places = first.map(|at| (at + (kernel - step) / 2) / step);
-                let [y, x_] = places.map(|place| (own - 1 - place) as i64);
-                let whole = image(out.as_mut_ptr(), output, filters);
-                let at = (first[0] * output + first[1]) * filters;
-                let [size, own, step] = [size, own, step].map(|d| d as i64);
+                // Half of the extra results, (kernel - step) / 2, is cropped before the first one.
+                let positions = first.map(|result| (result + (kernel - step) / 2) / step);
+                let [y, x_] = positions.map(|position| (phase_kernel - 1 - position) as i64);
+                let results = image(out.as_mut_ptr(), output, filters);
+                let offset = (first[0] * output + first[1]) * filters;
+                let [size, phase_kernel, step] = [size, phase_kernel, step].map(|d| d as i64);
                 Convolution {
                     batch: 1,
                     channels: channels as i64,
@@ -162,7 +168,7 @@ fn transposed(c: &mut Criterion) {
                     groups: 1,
                     input: [1, size, size],
                     output: [1, size, size],
-                    kernel: [1, own, own],
+                    kernel: [1, phase_kernel, phase_kernel],
                     stride: [1; 3],
                     dilation: [1; 3],
                     before: [0, y, x_],
@@ -170,9 +176,9 @@ fn transposed(c: &mut Criterion) {
                     weights: panels.as_slice::<f32>().expect("float32").as_ptr(),
                     width: panels.shape()[2],
                     out: Image {
-                        data: whole.data.wrapping_add(at),
-                        pixel: whole.pixel.map(|stride| stride * step),
-                        ..whole
+                        data: results.data.wrapping_add(offset),
+                        pixel: results.pixel.map(|stride| stride * step),
+                        ..results
                     },
                     winograd: 0,
                     epilogue: None,

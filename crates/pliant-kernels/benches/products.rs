@@ -1,5 +1,5 @@
-//! Matrix products with the shapes of encoders and classifiers: constant packed right operands,
-//! then two non-constant operands; first of float32, then of float64.
+//! Matrix products with the shapes of encoders and classifiers, with a constant packed right operand and with two non-constant
+//! operands, in float32 and float64.
 
 mod floor;
 
@@ -11,7 +11,7 @@ use pliant_kernels::gemm::{Gemm, Product, gemm_batch, packed as gemm_packed};
 use pliant_kernels::product::PackedProduct;
 use pliant_tensor::{Element, Tensor, pack_panels};
 
-/// Rows, columns, inner.
+/// Rows, columns, inner size.
 const PACKED: [(usize, usize, usize); 30] = [
     (1, 384, 384),
     (2, 384, 384),
@@ -56,44 +56,43 @@ const PACKED_DOUBLE: [(usize, usize, usize); 7] = [
     (512, 512, 512),
 ];
 
-/// Batch, rows, columns, inner size, and which operands are transposed: the left one, the
-/// right one.
-type Varying = (usize, usize, usize, usize, [bool; 2]);
+/// Batch, rows, columns, inner size, and whether the left and the right operand are transposed.
+type NonConstant = (usize, usize, usize, usize, [bool; 2]);
 
 /// Neither operand is transposed.
 const PLAIN: [bool; 2] = [false; 2];
 /// The right operand transposed.
-const TURNED: [bool; 2] = [false, true];
+const TRANSPOSED: [bool; 2] = [false, true];
 
-const VARYING: [Varying; 20] = [
+const NON_CONSTANT: [NonConstant; 20] = [
     (64, 4, 4, 4, PLAIN),
-    (64, 8, 8, 64, TURNED),
-    (12, 16, 16, 32, TURNED),
-    (32, 1, 512, 64, TURNED),
+    (64, 8, 8, 64, TRANSPOSED),
+    (12, 16, 16, 32, TRANSPOSED),
+    (32, 1, 512, 64, TRANSPOSED),
     (32, 1, 64, 512, PLAIN),
-    (12, 64, 64, 32, TURNED),
+    (12, 64, 64, 32, TRANSPOSED),
     (12, 64, 32, 64, PLAIN),
     (12, 64, 64, 64, [true, false]),
-    (12, 128, 128, 64, TURNED),
+    (12, 128, 128, 64, TRANSPOSED),
     (12, 128, 64, 128, PLAIN),
     (1, 4, 512, 512, PLAIN),
-    (1, 4, 512, 512, TURNED),
+    (1, 4, 512, 512, TRANSPOSED),
     (1, 16, 512, 512, PLAIN),
-    (1, 16, 512, 512, TURNED),
+    (1, 16, 512, 512, TRANSPOSED),
     (1, 64, 512, 1024, PLAIN),
     (1, 64, 512, 2048, PLAIN),
     (1, 512, 512, 512, PLAIN),
-    (1, 512, 512, 512, TURNED),
+    (1, 512, 512, 512, TRANSPOSED),
     (1, 512, 512, 512, [true, false]),
     (1, 1024, 1024, 1024, PLAIN),
 ];
 
-const VARYING_DOUBLE: [Varying; 5] = [
+const NON_CONSTANT_DOUBLE: [NonConstant; 5] = [
     (64, 4, 4, 4, PLAIN),
-    (12, 64, 64, 32, TURNED),
+    (12, 64, 64, 32, TRANSPOSED),
     (12, 64, 32, 64, PLAIN),
     (1, 512, 512, 512, PLAIN),
-    (1, 512, 512, 512, TURNED),
+    (1, 512, 512, 512, TRANSPOSED),
 ];
 
 /// An element type of products.
@@ -152,24 +151,24 @@ fn packed<T: Number>(c: &mut Criterion, shapes: &[(usize, usize, usize)]) {
     }
 }
 
-fn varying<T: Number>(c: &mut Criterion, shapes: &[Varying]) {
+fn non_constant<T: Number>(c: &mut Criterion, shapes: &[NonConstant]) {
     for threads in thread_counts() {
         let title = format!("varying{}", T::KIND);
         let mut cases = Cases::new(c, &title, vectors(), threads);
         let runtime = cases.runtime();
-        for &(batch, m, n, k, turned) in shapes {
+        for &(batch, m, n, k, transposed) in shapes {
             let (a, b) = (numbers::<T>(batch * m * k, 7), numbers::<T>(batch * k * n, 5));
             let mut out = numbers::<T>(batch * m * n, 1);
-            let how = match turned {
+            let how = match transposed {
                 PLAIN => "",
-                TURNED => ", transposed",
+                TRANSPOSED => ", transposed",
                 _ => ", left transposed",
             };
             let name = format!("{batch} of {m} x {n} x {k}{how}");
             cases.run(&name, work::<T>(m, n, k, batch), || {
                 let [rows, columns, inner] = [m, n, k].map(|d| d as isize);
-                let (a_row, a_col) = if turned[0] { (1, rows) } else { (inner, 1) };
-                let (b_row, b_col) = if turned[1] { (1, inner) } else { (columns, 1) };
+                let (a_row, a_col) = if transposed[0] { (1, rows) } else { (inner, 1) };
+                let (b_row, b_col) = if transposed[1] { (1, inner) } else { (columns, 1) };
                 let a = (a.as_ptr(), a_row, a_col);
                 let b = (b.as_ptr(), b_row, b_col);
                 let c = (black_box(out.as_mut_ptr()), columns, 1);
@@ -185,9 +184,9 @@ fn varying<T: Number>(c: &mut Criterion, shapes: &[Varying]) {
 
 fn products(c: &mut Criterion) {
     packed::<f32>(c, &PACKED);
-    varying::<f32>(c, &VARYING);
+    non_constant::<f32>(c, &NON_CONSTANT);
     packed::<f64>(c, &PACKED_DOUBLE);
-    varying::<f64>(c, &VARYING_DOUBLE);
+    non_constant::<f64>(c, &NON_CONSTANT_DOUBLE);
 }
 
 criterion_group!(benches, products);

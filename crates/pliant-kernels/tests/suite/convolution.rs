@@ -1,5 +1,5 @@
-//! Convolutions with every instruction set, layout and shape, between guard pages, compared with
-//! the definition.
+//! Compares convolutions with their definition, for every instruction set and many layouts and shapes, with operands between guard
+//! pages.
 
 use std::ffi::c_void;
 
@@ -50,23 +50,28 @@ const PLAIN: Case = Case {
     winograd: None,
 };
 
-/// Panels of transformed filters, and their width.
-fn turned(c: &Case, form: Winograd, at: impl Fn(usize, usize) -> f32) -> (Vec<f32>, usize) {
-    let numbers = form.filter_elements();
+/// Panels of filters after the Winograd filter transform, and their width. `weight` returns the weight of a filter and a row of the
+/// matrix of weights.
+fn transformed_panels(
+    c: &Case,
+    algorithm: Winograd,
+    weight: impl Fn(usize, usize) -> f32,
+) -> (Vec<f32>, usize) {
+    let elements = algorithm.filter_elements();
     let (channels, filters) = (c.channels, c.filters);
-    let mut matrix = vec![0f32; numbers * channels * filters];
+    let mut matrix = vec![0f32; elements * channels * filters];
     for (channel, filter) in (0..channels).flat_map(|q| (0..filters).map(move |f| (q, f))) {
-        let kernel = std::array::from_fn(|tap| f64::from(at(filter, tap * channels + channel)));
-        for (number, value) in form.transform_filter(&kernel).into_iter().enumerate() {
-            matrix[(number * channels + channel) * filters + filter] = value as f32;
+        let kernel = std::array::from_fn(|tap| f64::from(weight(filter, tap * channels + channel)));
+        for (element, value) in algorithm.transform_filter(&kernel).into_iter().enumerate() {
+            matrix[(element * channels + channel) * filters + filter] = value as f32;
         }
     }
-    let shape = [(numbers * channels) as i64, filters as i64];
+    let shape = [(elements * channels) as i64, filters as i64];
     let panels = pack_panels(&Tensor::from_slice(&shape, &matrix).unwrap(), false).unwrap();
     (panels.to_vec::<f32>().unwrap(), panels.shape()[2] as usize)
 }
 
-/// The strides of images with a layout.
+/// Images without gaps, with channels first or last.
 fn image<P>(data: P, channels: usize, size: [usize; 3], first: bool) -> Image<P> {
     let [depth, height, width] = size.map(|d| d as i64);
     let x = if first { 1 } else { channels as i64 };
@@ -81,7 +86,9 @@ struct Operands {
     x: Guarded<f32>,
     /// `[filters, taps, channels / groups]`.
     weights: Vec<f32>,
-    stored: Guarded<f32>,
+    /// The weights in the layout of the kernel.
+    packed: Guarded<f32>,
+    /// The panel width.
     width: usize,
     out: Guarded<f32>,
     bias: Vec<f32>,
@@ -91,33 +98,34 @@ impl Operands {
     fn new(case: Case, at_end: bool) -> Operands {
         let c = &case;
         let output = [0, 1, 2].map(|d| {
-            let reach = (c.kernel[d] - 1) * c.dilation[d] + 1;
+            let filter_span = (c.kernel[d] - 1) * c.dilation[d] + 1;
             (c.input[d] + c.before[d] + c.after[d])
-                .checked_sub(reach)
+                .checked_sub(filter_span)
                 .map_or(0, |r| r / c.stride[d] + 1)
         });
         let taps: usize = c.kernel.iter().product();
         let (gc, gf) = (c.channels / c.groups, c.filters / c.groups);
         let pixels: usize = c.input.iter().product();
         let weights = fill::<f32>(c.filters * taps * gc, 5);
-        let at = |f: usize, row: usize| weights[f * taps * gc + row];
-        let (stored, width) = if depthwise(c) {
-            ((0..taps * c.channels).map(|i| at(i % c.channels, i / c.channels)).collect(), 0)
-        } else if let Some(form) = c.winograd {
-            turned(c, form, at)
-        } else if shared(c) {
+        let weight = |f: usize, row: usize| weights[f * taps * gc + row];
+        let (packed, width) = if is_depthwise(c) {
+            ((0..taps * c.channels).map(|i| weight(i % c.channels, i / c.channels)).collect(), 0)
+        } else if let Some(algorithm) = c.winograd {
+            transformed_panels(c, algorithm, weight)
+        } else if shares_panels(c) {
             let panel = |first: usize| (first, (c.filters - first).min(16));
             let panels = (0..c.filters).step_by(16).map(panel);
-            let places = panels.flat_map(|(first, columns)| {
+            let positions = panels.flat_map(|(first, columns)| {
                 (0..taps * gc).flat_map(move |row| (0..columns).map(move |f| (first + f, row)))
             });
-            (places.map(|(f, row)| at(f, row)).collect(), gf)
+            (positions.map(|(f, row)| weight(f, row)).collect(), gf)
         } else {
             let mut all = Vec::new();
             let mut width = 16;
             for g in 0..c.groups {
                 let (k, first) = (taps * gc, g * gf);
-                let matrix: Vec<f32> = (0..k * gf).map(|i| at(first + i % gf, i / gf)).collect();
+                let matrix: Vec<f32> =
+                    (0..k * gf).map(|i| weight(first + i % gf, i / gf)).collect();
                 let matrix = Tensor::from_slice(&[k as i64, gf as i64], &matrix).unwrap();
                 let panels = pack_panels(&matrix, false).unwrap();
                 width = panels.shape()[2] as usize;
@@ -131,7 +139,7 @@ impl Operands {
             output,
             x: Guarded::new(&fill::<f32>(c.batch * c.channels * pixels, 7), at_end),
             weights,
-            stored: Guarded::new(&stored, at_end),
+            packed: Guarded::new(&packed, at_end),
             width,
             out: Guarded::new(&vec![f32::NAN; results], at_end),
             bias: fill::<f32>(c.filters, 3),
@@ -142,45 +150,51 @@ impl Operands {
         let c = &self.case;
         let activation = Activation::Relu;
         let epilogue = Epilogue { bias: self.bias.as_ptr(), activation, ..Epilogue::default() };
-        let of = |d: [usize; 3]| d.map(|d| d as i64);
+        let dims = |d: [usize; 3]| d.map(|d| d as i64);
         Convolution {
             batch: c.batch as i64,
             channels: c.channels as i64,
             filters: c.filters as i64,
             groups: c.groups as i64,
-            input: of(c.input),
-            output: of(self.output),
-            kernel: of(c.kernel),
-            stride: of(c.stride),
-            dilation: of(c.dilation),
-            before: of(c.before),
+            input: dims(c.input),
+            output: dims(self.output),
+            kernel: dims(c.kernel),
+            stride: dims(c.stride),
+            dilation: dims(c.dilation),
+            before: dims(c.before),
             x: image(self.x.as_ptr().cast_const(), c.channels, c.input, c.first[0]),
-            weights: self.stored.as_ptr(),
+            weights: self.packed.as_ptr(),
             width: self.width as i64,
-            winograd: c.winograd.map_or(0, |form| form.input_tile() as i64 - 3),
+            winograd: c.winograd.map_or(0, |algorithm| algorithm.input_tile() as i64 - 3),
             out: image(self.out.as_ptr(), c.filters, self.output, c.first[1]),
             epilogue: c.epilogue.then_some(epilogue),
         }
     }
 
-    /// The result at a position, by definition.
-    fn want(&self, x: &Image<*const f32>, batch: usize, filter: usize, at: [usize; 3]) -> f32 {
+    /// The expected result of a filter at a pixel, by the definition of convolution.
+    fn expected(
+        &self,
+        x: &Image<*const f32>,
+        batch: usize,
+        filter: usize,
+        pixel: [usize; 3],
+    ) -> f32 {
         let c = &self.case;
         let (gc, group) = (c.channels / c.groups, filter / (c.filters / c.groups));
         let taps: usize = c.kernel.iter().product();
         let mut sum = 0.0;
         for tap in 0..taps {
-            let places = [
+            let tap_position = [
                 tap / (c.kernel[1] * c.kernel[2]),
                 tap / c.kernel[2] % c.kernel[1],
                 tap % c.kernel[2],
             ];
-            let from = [0, 1, 2].map(|d| {
-                (at[d] * c.stride[d] + places[d] * c.dilation[d])
+            let input_position = [0, 1, 2].map(|d| {
+                (pixel[d] * c.stride[d] + tap_position[d] * c.dilation[d])
                     .checked_sub(c.before[d])
                     .filter(|&i| i < c.input[d])
             });
-            let [Some(z), Some(y), Some(column)] = from else { continue };
+            let [Some(z), Some(y), Some(column)] = input_position else { continue };
             for q in 0..gc {
                 let offset = batch as i64 * x.batch
                     + (group * gc + q) as i64 * x.channel
@@ -202,33 +216,35 @@ impl Operands {
         let [depth, height, width] = self.output;
         for at in 0..c.batch * depth * height * width * c.filters {
             let (filter, rest) = (at % c.filters, at / c.filters);
-            let place = [rest / (width * height) % depth, rest / width % height, rest % width];
+            let pixel = [rest / (width * height) % depth, rest / width % height, rest % width];
             let batch = rest / (width * height * depth);
             let offset = batch as i64 * a.out.batch
                 + filter as i64 * a.out.channel
-                + (0..3).map(|d| place[d] as i64 * a.out.pixel[d]).sum::<i64>();
+                + (0..3).map(|d| pixel[d] as i64 * a.out.pixel[d]).sum::<i64>();
             let got = self.out.values()[offset as usize];
-            let want = self.want(&a.x, batch, filter, place);
-            // The numbers of F(2x2) are integers or halves; sixths are rounded, for operands
-            // up to 6.
-            let near = 1e-6 * (36 * 9 * c.channels) as f32;
-            let near = c.winograd == Some(Winograd::Four) && (got - want).abs() < near;
-            assert!(got == want || near, "{got} {want} {isa:?} {batch} {filter} {place:?} {c:?}");
+            let want = self.expected(&a.x, batch, filter, pixel);
+            // F(2x2) is exact, because transformed filters contain only multiples of 1/4. F(4x4) rounds. Operands are at most 6.
+            let tolerance = 1e-6 * (36 * 9 * c.channels) as f32;
+            let is_near = c.winograd == Some(Winograd::Four) && (got - want).abs() < tolerance;
+            assert!(
+                got == want || is_near,
+                "{got} {want} {isa:?} {batch} {filter} {pixel:?} {c:?}"
+            );
         }
     }
 }
 
-fn depthwise(c: &Case) -> bool {
+fn is_depthwise(c: &Case) -> bool {
     c.groups > 1 && c.groups == c.channels && c.groups == c.filters
 }
 
 /// Whether groups share panels.
-fn shared(c: &Case) -> bool {
-    let few = may_share_panels(c.groups, c.channels / c.groups, c.filters / c.groups);
-    few && c.first == [false; 2]
+fn shares_panels(c: &Case) -> bool {
+    let may_share = may_share_panels(c.groups, c.channels / c.groups, c.filters / c.groups);
+    may_share && c.first == [false; 2]
 }
 
-/// Groups of few filters: their number, and the channels and filters of each.
+/// Convolutions in groups of few filters.
 fn grouped() -> Vec<Case> {
     let groups = |groups: usize, channels: usize, filters: usize| Case {
         groups,
@@ -264,9 +280,9 @@ fn grouped() -> Vec<Case> {
             Case { channels: 0, ..case },
             Case { input: [1, 0, 9], before: [0, 2, 1], ..case },
             Case { input: [1, 1, 1], ..case },
-            // Rows and positions of results for which the filter reads only padding.
+            // Padding so wide that some results read nothing of the input.
             Case { before: [0, 5, 5], after: [0, 5, 5], ..case },
-            // Several strips of lines, and lines in several parts.
+            // Several bands of lines, and lines in several parts.
             Case { batch: 1, input: [1, 37, 14], ..case },
             Case { batch: 1, input: [1, 3, 200], ..case },
             Case { batch: 1, input: [1, 2, 131], stride: [1, 1, 3], dilation: [1, 1, 4], ..case },
@@ -294,7 +310,7 @@ fn grouped() -> Vec<Case> {
     cases
 }
 
-/// Images of few channels, whose runs of adjacent inputs are short, so that slices of the weights have several.
+/// Images of few channels. Their runs of adjacent inputs are short, so a slice of the weights has several runs.
 fn few_channels() -> Vec<Case> {
     let mut cases = Vec::new();
     for channels in [1, 2, 3, 4] {
@@ -335,7 +351,7 @@ fn few_channels() -> Vec<Case> {
     cases
 }
 
-/// One to four filters, whose channels are multiplied vector by vector.
+/// One to four filters, for which the kernel computes dot products of vectors of channels.
 fn few_filters() -> Vec<Case> {
     let one = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], channels: 70, ..PLAIN };
     let mut cases = Vec::new();
@@ -368,7 +384,7 @@ fn cases() -> Vec<Case> {
     let one = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], ..PLAIN };
     let line =
         Case { input: [1, 1, 50], kernel: [1, 1, 5], before: [0, 0, 4], after: [0; 3], ..PLAIN };
-    let deep = Case { groups: 20, channels: 20, filters: 20, ..PLAIN };
+    let depthwise = Case { groups: 20, channels: 20, filters: 20, ..PLAIN };
     let mut cases = vec![
         PLAIN,
         Case { batch: 0, ..PLAIN },
@@ -409,44 +425,50 @@ fn cases() -> Vec<Case> {
         cases.extend(last.iter().map(|&c| Case { first, ..c }));
     }
     cases.extend([
-        deep,
-        Case { channels: 3, filters: 3, groups: 3, input: [1, 1, 1], ..deep },
-        Case { stride: [1, 2, 2], input: [1, 9, 11], ..deep },
-        // Whole vectors only, lines alone, and steps that end short of the inner part of a line.
-        Case { channels: 32, filters: 32, groups: 32, input: [1, 4, 17], ..deep },
-        Case { input: [1, 1, 9], ..deep },
-        Case { stride: [1, 1, 2], input: [1, 2, 15], before: [0; 3], after: [0; 3], ..deep },
-        Case { input: [3, 5, 8], kernel: [3, 3, 3], before: [1; 3], after: [1; 3], ..deep },
-        Case { dilation: [1, 3, 2], before: [0, 4, 1], after: [0, 1, 4], ..deep },
-        Case { input: [3, 4, 5], kernel: [2, 3, 5], before: [1, 0, 2], after: [0, 2, 3], ..deep },
+        depthwise,
+        Case { channels: 3, filters: 3, groups: 3, input: [1, 1, 1], ..depthwise },
+        Case { stride: [1, 2, 2], input: [1, 9, 11], ..depthwise },
+        // Channels that fill whole vectors, images of one line, and inner parts of lines with remainders.
+        Case { channels: 32, filters: 32, groups: 32, input: [1, 4, 17], ..depthwise },
+        Case { input: [1, 1, 9], ..depthwise },
+        Case { stride: [1, 1, 2], input: [1, 2, 15], before: [0; 3], after: [0; 3], ..depthwise },
+        Case { input: [3, 5, 8], kernel: [3, 3, 3], before: [1; 3], after: [1; 3], ..depthwise },
+        Case { dilation: [1, 3, 2], before: [0, 4, 1], after: [0, 1, 4], ..depthwise },
+        Case {
+            input: [3, 4, 5],
+            kernel: [2, 3, 5],
+            before: [1, 0, 2],
+            after: [0, 2, 3],
+            ..depthwise
+        },
         // Padding so wide that some results read nothing of the input.
-        Case { before: [0, 5, 5], after: [0, 5, 5], ..deep },
+        Case { before: [0, 5, 5], after: [0, 5, 5], ..depthwise },
     ]);
-    let forms = [Winograd::Two, Winograd::Four].map(|form| Case { winograd: Some(form), ..PLAIN });
-    cases.extend(forms.into_iter().flat_map(|turned| {
+    let winograd = [Winograd::Two, Winograd::Four].map(|a| Case { winograd: Some(a), ..PLAIN });
+    cases.extend(winograd.into_iter().flat_map(|transformed| {
         [
-            turned,
-            Case { batch: 0, ..turned },
-            Case { filters: 0, ..turned },
-            Case { channels: 0, ..turned },
-            Case { input: [1, 0, 9], before: [0, 2, 1], ..turned },
-            Case { input: [1, 1, 1], ..turned },
-            Case { channels: 33, filters: 70, before: [0; 3], after: [0; 3], ..turned },
-            Case { before: [0, 5, 0], after: [0, 0, 4], ..turned },
+            transformed,
+            Case { batch: 0, ..transformed },
+            Case { filters: 0, ..transformed },
+            Case { channels: 0, ..transformed },
+            Case { input: [1, 0, 9], before: [0, 2, 1], ..transformed },
+            Case { input: [1, 1, 1], ..transformed },
+            Case { channels: 33, filters: 70, before: [0; 3], after: [0; 3], ..transformed },
+            Case { before: [0, 5, 0], after: [0, 0, 4], ..transformed },
             // More tiles than a block has.
-            Case { input: [1, 31, 36], channels: 16, filters: 17, ..turned },
+            Case { input: [1, 31, 36], channels: 16, filters: 17, ..transformed },
         ]
     }));
     cases.extend(grouped());
     cases.extend(few_filters());
     cases.extend(few_channels());
-    let bare = cases.clone();
-    cases.extend(bare.into_iter().map(|c| Case { epilogue: true, ..c }));
+    let without_epilogue = cases.clone();
+    cases.extend(without_epilogue.into_iter().map(|c| Case { epilogue: true, ..c }));
     cases
 }
 
 #[test]
-fn every_isa_shape_and_layout() {
+fn every_isa_shape_and_layout_matches_the_definition() {
     let runtime = KernelRuntime::serial();
     for case in cases() {
         for at_end in [false, true] {
@@ -481,12 +503,12 @@ fn threads_cover_all_results() {
     }
 }
 
-unsafe extern "C" fn refuse(_: u64) -> *mut c_void {
+unsafe extern "C" fn fail_to_allocate(_: u64) -> *mut c_void {
     std::ptr::null_mut()
 }
 
 #[test]
-fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
+fn invalid_sizes_failed_allocations_and_interrupts_return_a_status() {
     let isa = available().next().unwrap();
     let ops = Operands::new(PLAIN, true);
     let a = ops.convolution();
@@ -513,24 +535,25 @@ fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
     ] {
         assert_eq!(status(&bad, &runtime), STATUS_BAD_ARGUMENTS, "{bad:?}");
     }
-    let poor = KernelRuntime { alloc_workspace: refuse, ..KernelRuntime::serial() };
+    let without_memory =
+        KernelRuntime { alloc_workspace: fail_to_allocate, ..KernelRuntime::serial() };
     // Images with channels first are transposed, which needs memory.
     let padded = Operands::new(Case { channels: 40, first: [true, false], ..PLAIN }, false);
-    assert_eq!(status(&padded.convolution(), &poor), STATUS_NO_MEMORY);
-    assert_eq!(status(&a, &poor), STATUS_OK);
+    assert_eq!(status(&padded.convolution(), &without_memory), STATUS_NO_MEMORY);
+    assert_eq!(status(&a, &without_memory), STATUS_OK);
     let flag = std::sync::atomic::AtomicBool::new(true);
-    let stopped = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
-    assert_eq!(status(&a, &stopped), STATUS_CANCELLED);
+    let interrupted = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
+    assert_eq!(status(&a, &interrupted), STATUS_CANCELLED);
     // Depthwise convolutions require channels last.
-    let deep = Case { groups: 4, channels: 4, filters: 4, first: [true, true], ..PLAIN };
-    let deep = Operands::new(deep, true);
-    assert_eq!(status(&deep.convolution(), &runtime), STATUS_BAD_ARGUMENTS);
+    let depthwise = Case { groups: 4, channels: 4, filters: 4, first: [true, true], ..PLAIN };
+    let depthwise = Operands::new(depthwise, true);
+    assert_eq!(status(&depthwise.convolution(), &runtime), STATUS_BAD_ARGUMENTS);
     // So do groups that share panels, which are those of 2, 4 or 8 filters and at most as many
     // channels.
     let few = Operands::new(Case { groups: 3, channels: 6, filters: 6, ..PLAIN }, true);
     let a = few.convolution();
-    assert_eq!(status(&a, &poor), STATUS_NO_MEMORY);
-    assert_eq!(status(&a, &stopped), STATUS_CANCELLED);
+    assert_eq!(status(&a, &without_memory), STATUS_NO_MEMORY);
+    assert_eq!(status(&a, &interrupted), STATUS_CANCELLED);
     for bad in [
         Convolution { x: Image { channel: 2, ..a.x }, ..a },
         Convolution { out: Image { channel: 2, ..a.out }, ..a },
@@ -544,7 +567,7 @@ fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
 }
 
 #[test]
-fn not_a_number_reaches_what_sees_it() {
+fn nan_affects_only_results_that_read_it() {
     let case = Case { batch: 1, ..PLAIN };
     for isa in available() {
         let ops = Operands::new(case, true);

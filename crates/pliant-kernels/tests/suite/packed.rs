@@ -1,5 +1,5 @@
-//! Products with a packed operand: every instruction set of the machine, at awkward sizes, between
-//! guard pages.
+//! Tests products with a packed operand, with every instruction set of the machine, at sizes that leave remainders, and with operands
+//! between guard pages.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS};
 use pliant_kernels::product::{Element, PackedProduct};
@@ -32,26 +32,25 @@ impl Real for f64 {
     }
 }
 
-/// Small integers without a short period: their sums are exact in both types.
+/// Small integers with a period of 13. Their sums are exact in both types.
 pub fn fill<T: Real>(len: usize, step: usize) -> Vec<T> {
     (0..len).map(|i| T::of(((i * step) % 13) as f64 - 6.0)).collect()
 }
 
-/// Runs a product whose operands are between guard pages, in `rows` parts of rows. Returns the
-/// result and the expected one.
+/// Computes a product in four blocks, with operands between guard pages. Returns the result and the expected result.
 fn product<T: Real>(
     isa: Isa,
     (m, n, k): (usize, usize, usize),
-    (turned, accumulate, at_end): (bool, bool, bool),
+    (a_transposed, accumulate, at_end): (bool, bool, bool),
 ) -> (Vec<f64>, Vec<f64>) {
     let (a, b, old) = (fill::<T>(m * k, 7), fill::<T>(k * n, 5), fill::<T>(m * n, 3));
     let matrix = Tensor::from_slice(&[k as i64, n as i64], &b).unwrap();
     let panels = pack_panels(&matrix, false).unwrap();
     let width = panels.shape()[2] as usize;
-    let stored = if turned { transposed(&a, m, k) } else { a.clone() };
+    let stored = if a_transposed { transposed(&a, m, k) } else { a.clone() };
     let (a_memory, c_memory) = (Guarded::new(&stored, at_end), Guarded::new(&old, at_end));
     let b_memory = Guarded::new(panels.as_slice::<T>().unwrap(), at_end);
-    let (row, col) = if turned { (1, m as isize) } else { (k as isize, 1) };
+    let (row, col) = if a_transposed { (1, m as isize) } else { (k as isize, 1) };
     let p = PackedProduct {
         m,
         n,
@@ -63,7 +62,7 @@ fn product<T: Real>(
         c: (c_memory.as_ptr(), n as isize),
         accumulate,
     };
-    // Two parts, as for two threads.
+    // Two parts of rows and panels each, as for several threads.
     let (row, panel) = (m / 2, p.panels() / 2);
     for rows in [0..row, row..m] {
         for panels in [0..panel, panel..p.panels()] {
@@ -84,7 +83,7 @@ fn transposed<T: Copy>(a: &[T], m: usize, k: usize) -> Vec<T> {
 }
 
 #[test]
-fn every_isa_computes_every_size_inside_its_operands() {
+fn every_isa_computes_all_sizes_within_operand_bounds() {
     let sizes = [
         (0, 5, 3),
         (3, 0, 4),
@@ -113,7 +112,7 @@ fn every_isa_computes_every_size_inside_its_operands() {
 }
 
 #[test]
-fn rows_that_share_sets_of_the_caches_are_copied_inside_their_operands() {
+fn copies_of_conflicting_rows_stay_within_operand_bounds() {
     for isa in available() {
         for at_end in [false, true] {
             let (got, want) = product::<f32>(isa, (53, 520, 1024), (false, at_end, at_end));
@@ -125,7 +124,7 @@ fn rows_that_share_sets_of_the_caches_are_copied_inside_their_operands() {
 }
 
 #[test]
-fn not_a_number_and_infinity_reach_their_row_and_column_alone() {
+fn nan_and_infinity_affect_only_their_row_and_column() {
     let (m, n, k) = (7, 70, 5);
     for isa in available() {
         let (mut a, mut b) = (vec![1f32; m * k], vec![1f32; k * n]);
@@ -158,7 +157,7 @@ fn not_a_number_and_infinity_reach_their_row_and_column_alone() {
 }
 
 #[test]
-fn equal_columns_stay_equal_at_the_right_edge() {
+fn equal_columns_of_b_give_equal_columns_of_c() {
     for isa in available() {
         for m in [1, 2, 3, 7] {
             let (n, k) = (200, 301);
@@ -189,7 +188,7 @@ fn equal_columns_stay_equal_at_the_right_edge() {
 }
 
 #[test]
-fn rows_of_any_stride_even_none_and_backwards() {
+fn zero_and_negative_row_strides_are_supported() {
     let (m, n, k) = (9, 20, 4);
     let b = fill::<f32>(k * n, 5);
     let panels =
@@ -221,14 +220,14 @@ fn rows_of_any_stride_even_none_and_backwards() {
 }
 
 #[test]
-fn panels_of_other_widths_are_bad_arguments() {
+fn invalid_panel_widths_are_bad_arguments() {
     let (a, b, mut c) = ([1f32; 4], [1f32; 64], [0f32; 4]);
     let runtime = KernelRuntime::serial();
     let mut call = |width: usize| {
         let (a, b) = ((a.as_ptr(), 4, 1), (b.as_ptr(), width));
         let product = PackedProduct::new([1, 4, 4], a, b, (c.as_mut_ptr(), 4));
-        // SAFETY: one row of A, four rows and a panel of B of up to 16 columns, a row of C; other
-        // sizes are refused before anything is read.
+        // SAFETY: the operands have one row of A, four rows of a panel of 16 columns, and one row of C. Other widths are rejected
+        // before anything is read.
         unsafe { pliant_kernels::gemm::packed(&runtime, &product) }
     };
     for width in [0, 1, 17, 80, 1 << 40, usize::MAX] {
