@@ -139,8 +139,8 @@ const TRANSPOSED: [(usize, usize, usize, usize, usize); 5] = [
     (32, 128, 64, 2, 2),
 ];
 
-/// Transposed convolutions as the compiler lowers them: the results that read the same taps are a separate convolution with strided
-/// results.
+/// Transposed convolutions as the compiler lowers them: the results that read the same taps are a separate convolution with
+/// strided results.
 fn transposed(c: &mut Criterion) {
     for threads in thread_counts() {
         let mut cases = Cases::new(c, "transposed", vectors(), threads);

@@ -1,9 +1,9 @@
 //! Depthwise convolution: vectors of channels, [`STEP`] results along a line at a time.
 //!
 //! Taps outside of the input are skipped, so the first and last results of a line are computed one by one. For filters of width 3
-//! with stride 1, the inner results are computed by a sweep along the line, one vector of channels after the other (`sweep`). In a
-//! sweep, weights stay in registers, and each input is loaded once for all taps of a row that read it. Both implementations sum in
-//! the same order.
+//! with stride 1, the inner results are computed by a sweep along the line, one vector of channels after the other (`sweep`). In
+//! a sweep, weights stay in registers, and each input is loaded once for all taps of a row that read it. Both implementations sum
+//! in the same order.
 //!
 //! Recipe: direct convolution, without a matrix product. Measured: "each channel alone" under "Convolution" in
 //! `docs/performance.md`.
@@ -24,7 +24,8 @@ use pliant_machine::isa::Isa;
 /// Number of results that share each weight.
 pub(super) const STEP: usize = 4;
 
-/// Computes a depthwise convolution, one line of results per piece. Input and results have channels last. Returns a kernel status.
+/// Computes a depthwise convolution, one line of results per piece. Input and results have channels last. Returns a kernel
+/// status.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid, and the results overlap no operand.
@@ -145,8 +146,8 @@ unsafe fn compute_pixels<L: MathLanes<Elem = f32>, const P: usize>(
     }
 }
 
-/// Computes one vector of channels of `P` results. `TAPS` is the number of taps of a row if it is known at compile time, otherwise 0.
-/// `WHOLE` states that all lanes are channels; otherwise only the first `count` lanes are.
+/// Computes one vector of channels of `P` results. `TAPS` is the number of taps of a row if it is known at compile time,
+/// otherwise 0. `WHOLE` states that all lanes are channels; otherwise only the first `count` lanes are.
 ///
 /// # Safety
 /// As for [`compute_line`].

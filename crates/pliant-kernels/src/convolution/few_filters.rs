@@ -1,8 +1,8 @@
 //! Convolution by one to four filters: dot products of vectors of channels, whose lanes are summed at the end.
 //!
-//! A panel has 16 filters, so the tiles of the other implementations would mostly multiply by zeros. Here, each vector of inputs is
-//! loaded once for all filters, and each vector of weights once for [`PIXELS`] results. The sums stay in registers over all taps and
-//! channels. Inputs are read in place. Taps outside of the input are skipped.
+//! A panel has 16 filters, so the tiles of the other implementations would mostly multiply by zeros. Here, each vector of inputs
+//! is loaded once for all filters, and each vector of weights once for [`PIXELS`] results. The sums stay in registers over all
+//! taps and channels. Inputs are read in place. Taps outside of the input are skipped.
 //!
 //! Recipe: register tiles of a product whose inner dimension is in the lanes. Measured: "Convolution" in `docs/performance.md`.
 
@@ -193,8 +193,8 @@ impl Results<'_> {
     }
 }
 
-/// Adds the products of a run of `length` adjacent inputs of each result and the adjacent weights of each filter. `result_stride` is
-/// the distance between the inputs of adjacent results, `filter_size` that between the weights of adjacent filters.
+/// Adds the products of a run of `length` adjacent inputs of each result and the adjacent weights of each filter. `result_stride`
+/// is the distance between the inputs of adjacent results, `filter_size` that between the weights of adjacent filters.
 ///
 /// # Safety
 /// As for [`compute_line`].

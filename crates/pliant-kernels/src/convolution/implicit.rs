@@ -1,11 +1,12 @@
 //! Convolution as an implicit GEMM. The micro-kernel of products reads the runs of adjacent inputs under the filter in place.
 //!
-//! Blocks of up to [`block_pixels`] results are computed slice by slice of the weights. A slice consists of parts of one or several
-//! runs. It stays in the first-level cache while the next one is prefetched. That is 1.2 times as fast at 7 x 7 x 512 as whole
-//! filters, whose weights come from the second-level cache for each sliver. The sums of a tile stay in registers over all runs of a
-//! slice, because runs of few channels are too short to load and store the sums for each of them. On Zen 5 with AVX-512 and one
-//! thread, this is 1.1 to 1.4 times as fast at 16 channels as one pass per run. If the results have channels first, they are
-//! computed in scratch memory and transposed. Taps outside of the input are skipped, so padding is neither written nor multiplied.
+//! Blocks of up to [`block_pixels`] results are computed slice by slice of the weights. A slice consists of parts of one or
+//! several runs. It stays in the first-level cache while the next one is prefetched. That is 1.2 times as fast at 7 x 7 x 512 as
+//! whole filters, whose weights come from the second-level cache for each sliver. The sums of a tile stay in registers over all
+//! runs of a slice, because runs of few channels are too short to load and store the sums for each of them. On Zen 5 with AVX-512
+//! and one thread, this is 1.1 to 1.4 times as fast at 16 channels as one pass per run. If the results have channels first, they
+//! are computed in scratch memory and transposed. Taps outside of the input are skipped, so padding is neither written nor
+//! multiplied.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -295,8 +296,8 @@ impl ImplicitGemm<'_> {
         }
     }
 
-    /// Stores the next slice of the weights of `columns` filters in `slice`. It starts at a run and an element of it, which are moved
-    /// to the end of the slice. Returns false at the end of the filter.
+    /// Stores the next slice of the weights of `columns` filters in `slice`. It starts at a run and an element of it, which are
+    /// moved to the end of the slice. Returns false at the end of the filter.
     fn next_slice(
         &self,
         (run, element): &mut (usize, usize),
@@ -328,8 +329,8 @@ impl ImplicitGemm<'_> {
         true
     }
 
-    /// Stores the segments of k of a slice in `segments`, for results whose taps inside the input are `taps`. The segments contain
-    /// only these taps.
+    /// Stores the segments of k of a slice in `segments`, for results whose taps inside the input are `taps`. The segments
+    /// contain only these taps.
     fn find_segments(
         &self,
         slice: &Slice,

@@ -1,14 +1,14 @@
 //! Convolution of float32 in 1, 2 and 3 dims, without im2col.
 //!
-//! Recipe: implicit GEMM with channels last, so that the inputs under one row of the filter are adjacent (`implicit`). A tile of the
-//! product micro-kernel has up to 12 results along a line and a panel of filters. It reads one run of `width * channels` adjacent
-//! inputs per row of the filter, in place, with a uniform stride. Weights are packed like any right operand. Taps that read padding
-//! are skipped. If the input has channels first, all threads first copy it to padded scratch memory with channels last; otherwise
-//! it is read in place. A 1 x 1 filter is a plain product over all pixels.
+//! Recipe: implicit GEMM with channels last, so that the inputs under one row of the filter are adjacent (`implicit`). A tile of
+//! the product micro-kernel has up to 12 results along a line and a panel of filters. It reads one run of `width * channels`
+//! adjacent inputs per row of the filter, in place, with a uniform stride. Weights are packed like any right operand. Taps that
+//! read padding are skipped. If the input has channels first, all threads first copy it to padded scratch memory with channels
+//! last; otherwise it is read in place. A 1 x 1 filter is a plain product over all pixels.
 //!
 //! Other implementations cover special cases. Depthwise convolutions use vectors of channels (`depthwise`). Groups of few filters
-//! (`grouped`), and one to four filters in total (`few_filters`), keep their sums in registers over all taps. 3 x 3 filters that the
-//! compiler transformed take 16 multiplications instead of 36, or 36 instead of 144 (`winograd`).
+//! (`grouped`), and one to four filters in total (`few_filters`), keep their sums in registers over all taps. 3 x 3 filters that
+//! the compiler transformed take 16 multiplications instead of 36, or 36 instead of 144 (`winograd`).
 //!
 //! The arguments and [`crate::rules::convolution`] decide which of these runs. Measured: "Convolution" in `docs/performance.md`.
 //!
@@ -56,17 +56,17 @@ pub struct Image<P> {
     pub pixel: [i64; 3],
 }
 
-/// The arguments of a convolution. Images of 1 or 2 dims have leading dims of size 1, with filter size, stride and dilation 1 and no
-/// padding.
+/// The arguments of a convolution. Images of 1 or 2 dims have leading dims of size 1, with filter size, stride and dilation 1 and
+/// no padding.
 ///
 /// The layout of the weights depends on the groups:
 /// - In general, each group has the panels of a matrix `[taps * channels / groups, filters / groups]`
 ///   (`pliant_tensor::pack_panels`), one group after the other. Rows are taps in row-major order, then channels.
 /// - In a depthwise convolution, several groups have one input channel and one filter each. The weights are a matrix
-///   `[taps, channels]`, which is not packed. Input and results have channels last. An epilogue is applied to one line of results at
-///   a time.
-/// - Groups of 2, 4 or 8 filters and at most as many channels may share panels of 16 filters, if channels are last. The panels are
-///   `[taps * channels / groups, 16]`; the last one has only the remaining columns.
+///   `[taps, channels]`, which is not packed. Input and results have channels last. An epilogue is applied to one line of results
+///   at a time.
+/// - Groups of 2, 4 or 8 filters and at most as many channels may share panels of 16 filters, if channels are last. The panels
+///   are `[taps * channels / groups, 16]`; the last one has only the remaining columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution {
     /// Batch size.
@@ -95,10 +95,10 @@ pub struct Convolution {
     pub weights: *const f32,
     /// Columns of a panel of weights, or filters of a group if groups share panels. Ignored if weights are not packed.
     pub width: i64,
-    /// The input tile size of the Winograd algorithm minus 3, for transformed 1 x 3 x 3 filters (`pliant_tensor::Winograd`): 1 for
-    /// F(2x2), 3 for F(4x4), 0 if the filters are not transformed. The weights are panels of `[16 * channels, filters]` or
-    /// `[36 * channels, filters]`; rows are the elements of a transformed filter, then channels. Strides and dilations are 1, there
-    /// is one group, and channels are last.
+    /// The input tile size of the Winograd algorithm minus 3, for transformed 1 x 3 x 3 filters (`pliant_tensor::Winograd`): 1
+    /// for F(2x2), 3 for F(4x4), 0 if the filters are not transformed. The weights are panels of `[16 * channels, filters]` or
+    /// `[36 * channels, filters]`; rows are the elements of a transformed filter, then channels. Strides and dilations are 1,
+    /// there is one group, and channels are last.
     pub winograd: i64,
     /// Results. They must not overlap an operand.
     pub out: Image<*mut f32>,

@@ -127,8 +127,8 @@ impl Sizes {
         (has_valid_panels || s.shared || s.is_depthwise()).then_some(s)
     }
 
-    /// Removes the taps at the borders of the filter that read only padding, for every result. Large dilations on small images have
-    /// many such taps. Returns the sizes with the remaining taps, and the first pixel of the input that these taps read.
+    /// Removes the taps at the borders of the filter that read only padding, for every result. Large dilations on small images
+    /// have many such taps. Returns the sizes with the remaining taps, and the first pixel of the input that these taps read.
     pub(super) fn without_padding_taps(mut self) -> (Sizes, [usize; 3]) {
         let mut first_pixel = [0; 3];
         if self.input.contains(&0) {
@@ -159,8 +159,8 @@ impl Sizes {
         ((z * self.taps[1] + y) * self.taps[2] + x) * self.group_channels()
     }
 
-    /// Treats all pixels of an image as one line, for a filter of one tap with stride 1 and images without gaps. Otherwise returns
-    /// the sizes unchanged.
+    /// Treats all pixels of an image as one line, for a filter of one tap with stride 1 and images without gaps. Otherwise
+    /// returns the sizes unchanged.
     pub(super) fn flattened(mut self, c: &Convolution) -> Sizes {
         let is_dense = |p: [i64; 3], size: [usize; 3]| {
             p[1] == p[2] * size[2] as i64 && p[0] == p[1] * size[1] as i64

@@ -1,10 +1,10 @@
 //! The inner part of a line of a depthwise convolution, where all taps are inside the input. Weights stay in registers.
 //!
-//! A sweep processes one vector of channels after the other, [`STEP`] results at a time. The last step overlaps the one before it,
-//! so that all steps have the same size.
+//! A sweep processes one vector of channels after the other, [`STEP`] results at a time. The last step overlaps the one before
+//! it, so that all steps have the same size.
 //!
-//! [`crate::rules::convolution::sweeps`] states when a sweep is faster than the loop of `depthwise`, which loads an input for each
-//! tap, with measurements.
+//! [`crate::rules::convolution::sweeps`] states when a sweep is faster than the loop of `depthwise`, which loads an input for
+//! each tap, with measurements.
 
 use std::ops::Range;
 
@@ -102,8 +102,8 @@ unsafe fn sweep_rows<L: MathLanes<Elem = f32>, const ROWS: usize>(
     }
 }
 
-/// Returns the sums of [`STEP`] results. `from` is the first input, `next_row` the distance between the inputs of adjacent rows of
-/// taps, and `pixel` that between adjacent pixels.
+/// Returns the sums of [`STEP`] results. `from` is the first input, `next_row` the distance between the inputs of adjacent rows
+/// of taps, and `pixel` that between adjacent pixels.
 ///
 /// # Safety
 /// As for [`run`].

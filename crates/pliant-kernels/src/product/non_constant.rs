@@ -1,10 +1,11 @@
 //! Products of two non-constant operands with any strides, on the calling thread.
 //!
-//! Recipe: as for packed operands, but B is read in place if its rows are contiguous and only few slivers read them. Otherwise each
-//! panel is packed before it is multiplied, block by block of k, into scratch memory that stays in the second-level cache. If B is
-//! transposed, packing transposes blocks in registers.
+//! Recipe: as for packed operands, but B is read in place if its rows are contiguous and only few slivers read them. Otherwise
+//! each panel is packed before it is multiplied, block by block of k, into scratch memory that stays in the second-level cache.
+//! If B is transposed, packing transposes blocks in registers.
 //!
-//! [`crate::rules::varying`] decides whether B is packed. Measured: "Products of two operands that vary" in `docs/performance.md`.
+//! [`crate::rules::varying`] decides whether B is packed. Measured: "Products of two operands that vary" in
+//! `docs/performance.md`.
 
 use pliant_exec::abi::STATUS_OK;
 

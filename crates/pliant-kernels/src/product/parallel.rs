@@ -14,8 +14,8 @@ struct Context<'a, F> {
 }
 
 /// Calls `piece` with each index below `pieces`, on several threads if that is profitable. Each call takes about `piece_micros`
-/// microseconds. `piece` returns a kernel status. Returns the first status that is not 0, or 0. If the run is interrupted, returns
-/// [`STATUS_CANCELLED`] without calling the remaining pieces.
+/// microseconds. `piece` returns a kernel status. Returns the first status that is not 0, or 0. If the run is interrupted,
+/// returns [`STATUS_CANCELLED`] without calling the remaining pieces.
 ///
 /// # Safety
 /// The runtime's team and interrupt flag are valid. `piece` is safe to call on several threads at once, and does not unwind.
@@ -136,8 +136,8 @@ fn balanced_blocks(max: usize) -> usize {
     }
 }
 
-/// Part `index` of `0..size`, which is divided into `count` parts of whole units of `unit` elements. The numbers of units differ by
-/// at most one. The last unit may be smaller.
+/// Part `index` of `0..size`, which is divided into `count` parts of whole units of `unit` elements. The numbers of units differ
+/// by at most one. The last unit may be smaller.
 pub fn even_part(size: usize, unit: usize, index: usize, count: usize) -> Range<usize> {
     let units = size.div_ceil(unit);
     let start = |i: usize| (i * (units / count) + i.min(units % count)) * unit;

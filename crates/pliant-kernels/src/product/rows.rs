@@ -10,7 +10,8 @@ pub fn slivers(rows: usize) -> impl Iterator<Item = (usize, usize)> {
     split_evenly(rows, ROWS)
 }
 
-/// The first row and the height of each part of `rows` rows. Parts have at most `max_height` rows, and as equal heights as possible.
+/// The first row and the height of each part of `rows` rows. Parts have at most `max_height` rows, and as equal heights as
+/// possible.
 #[inline]
 pub fn split_evenly(rows: usize, max_height: usize) -> impl Iterator<Item = (usize, usize)> {
     // Divisions take longer than the products of a few rows.

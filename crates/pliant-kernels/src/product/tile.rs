@@ -1,14 +1,14 @@
-//! The micro-kernel of all products. It multiplies one sliver of rows by one panel of columns and keeps the sums in registers over
-//! all of k.
+//! The micro-kernel of all products. It multiplies one sliver of rows by one panel of columns and keeps the sums in registers
+//! over all of k.
 //!
-//! Recipe: register tiles of 6 rows by 4 vectors with 32 registers (24 sums, 4 vectors of B, one broadcast element of A), and of 6
-//! by 2 with 16; narrower tiles have up to 12 rows. The micro-kernel reads A in place through its strides, and B row by row. k may
-//! consist of several segments, as in a convolution. A tile with few sums splits k: a multiply-add takes 4 cycles and two start per
-//! cycle, so at least 8 sums must be independent. Manual unrolling gained nothing. The hardware prefetcher covers the operands of
-//! the tile itself; the tile prefetches the data that the caller reads next ([`Prefetch`]).
+//! Recipe: register tiles of 6 rows by 4 vectors with 32 registers (24 sums, 4 vectors of B, one broadcast element of A), and of
+//! 6 by 2 with 16; narrower tiles have up to 12 rows. The micro-kernel reads A in place through its strides, and B row by row. k
+//! may consist of several segments, as in a convolution. A tile with few sums splits k: a multiply-add takes 4 cycles and two
+//! start per cycle, so at least 8 sums must be independent. Manual unrolling gained nothing. The hardware prefetcher covers the
+//! operands of the tile itself; the tile prefetches the data that the caller reads next ([`Prefetch`]).
 //!
-//! Measured: "Products with packed weights" in `docs/performance.md`. The cases of 64 to 256 rows by 384 x 384 show the speed of the
-//! tile best.
+//! Measured: "Products with packed weights" in `docs/performance.md`. The cases of 64 to 256 rows by 384 x 384 show the speed of
+//! the tile best.
 
 use crate::lanes::transpose::transpose_matrix;
 use crate::lanes::{Lanes, portable::Array};
@@ -83,8 +83,8 @@ impl Prefetch {
     /// No prefetching.
     pub const NONE: Prefetch = Prefetch { address: std::ptr::null(), step_bytes: 0 };
 
-    /// The part that tile `index` of `count` prefetches of a slice with `depth` rows of `row_bytes` bytes. Each tile has `depth` rows
-    /// of B, and prefetches an equal part. Returns [`Prefetch::NONE`] if there are too few tiles.
+    /// The part that tile `index` of `count` prefetches of a slice with `depth` rows of `row_bytes` bytes. Each tile has `depth`
+    /// rows of B, and prefetches an equal part. Returns [`Prefetch::NONE`] if there are too few tiles.
     pub fn nth_part(
         slice: *const u8,
         row_bytes: usize,
@@ -143,8 +143,8 @@ pub struct MicroKernels<T: 'static> {
     transpose: TransposeFn<T>,
 }
 
-/// Writes element `(i, j)` of a matrix to `(j, i)` of another one. The parameters are the first element and the row stride of each
-/// matrix, and the numbers of rows and columns of the source.
+/// Writes element `(i, j)` of a matrix to `(j, i)` of another one. The parameters are the first element and the row stride of
+/// each matrix, and the numbers of rows and columns of the source.
 type TransposeFn<T> = unsafe fn((*const T, isize), (*mut T, isize), usize, usize);
 
 impl<T> MicroKernels<T> {
@@ -153,7 +153,8 @@ impl<T> MicroKernels<T> {
         self.lanes * self.table.len()
     }
 
-    /// Maximum number of rows of a tile of `columns` columns. Narrow tiles may be taller, so that there are enough independent sums.
+    /// Maximum number of rows of a tile of `columns` columns. Narrow tiles may be taller, so that there are enough independent
+    /// sums.
     ///
     /// # Panics
     /// If `columns` is 0 or more than [`MicroKernels::columns`].
@@ -164,8 +165,8 @@ impl<T> MicroKernels<T> {
     /// Computes a tile of `rows` by `columns`, and sets [`Tile::tail_lanes`].
     ///
     /// # Safety
-    /// The machine has the instructions. `1 <= columns <= self.columns()` and `1 <= rows <= self.rows(columns)`. The elements of A
-    /// and C are valid, and those of B up to the end of the last vector. C overlaps neither A nor B.
+    /// The machine has the instructions. `1 <= columns <= self.columns()` and `1 <= rows <= self.rows(columns)`. The elements of
+    /// A and C are valid, and those of B up to the end of the last vector. C overlaps neither A nor B.
     #[inline]
     pub unsafe fn run(&self, rows: usize, columns: usize, tile: &mut Tile<'_, T>) {
         let vectors = columns.div_ceil(self.lanes);

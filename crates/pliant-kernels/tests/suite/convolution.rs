@@ -1,5 +1,5 @@
-//! Compares convolutions with their definition, for every instruction set and many layouts and shapes, with operands between guard
-//! pages.
+//! Compares convolutions with their definition, for every instruction set and many layouts and shapes, with operands between
+//! guard pages.
 
 use std::ffi::c_void;
 
@@ -50,8 +50,8 @@ const PLAIN: Case = Case {
     winograd: None,
 };
 
-/// Panels of filters after the Winograd filter transform, and their width. `weight` returns the weight of a filter and a row of the
-/// matrix of weights.
+/// Panels of filters after the Winograd filter transform, and their width. `weight` returns the weight of a filter and a row of
+/// the matrix of weights.
 fn transformed_panels(
     c: &Case,
     algorithm: Winograd,

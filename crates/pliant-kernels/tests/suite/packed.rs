@@ -1,5 +1,5 @@
-//! Tests products with a packed operand, with every instruction set of the machine, at sizes that leave remainders, and with operands
-//! between guard pages.
+//! Tests products with a packed operand, with every instruction set of the machine, at sizes that leave remainders, and with
+//! operands between guard pages.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS};
 use pliant_kernels::product::{Element, PackedProduct};

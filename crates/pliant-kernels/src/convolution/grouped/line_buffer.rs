@@ -1,10 +1,10 @@
 //! The line buffer: a ring buffer of the input rows that a line of results reads, with their padding. It has as many rows as the
 //! filter spans. Rows for the next line replace those that are no longer needed.
 //!
-//! A row consists of cells. A cell has [`CELL`] channels of a pixel, or is a vector in which each lane has a channel of its own group.
-//! With stride `s`, the cells of pixels 0, `s`, `2 s` and so on come first (phase 0), then those of pixels 1, `s + 1` and so on. So
-//! the cells that adjacent results read for the same tap are adjacent, and one loop with compile-time strides handles all strides,
-//! dilations and paddings.
+//! A row consists of cells. A cell has [`CELL`] channels of a pixel, or is a vector in which each lane has a channel of its own
+//! group. With stride `s`, the cells of pixels 0, `s`, `2 s` and so on come first (phase 0), then those of pixels 1, `s + 1` and
+//! so on. So the cells that adjacent results read for the same tap are adjacent, and one loop with compile-time strides handles
+//! all strides, dilations and paddings.
 
 use std::ops::Range;
 
@@ -53,8 +53,8 @@ struct Pixels {
 }
 
 impl LineBuffer {
-    /// The layout for vectors of `lanes` lanes, and the number of parts that lines are divided into. Parts have at least `min_results`
-    /// results, if the line has as many. Returns `None` if a size overflows.
+    /// The layout for vectors of `lanes` lanes, and the number of parts that lines are divided into. Parts have at least
+    /// `min_results` results, if the line has as many. Returns `None` if a size overflows.
     pub fn new(
         s: &Sizes,
         blocks: &FilterBlocks,
@@ -179,7 +179,8 @@ impl LineBuffer {
         }
     }
 
-    /// Writes `PLANES` planes of permuted pixels, or all planes if it is 0. `WHOLE` states that a pixel has a whole vector of inputs.
+    /// Writes `PLANES` planes of permuted pixels, or all planes if it is 0. `WHOLE` states that a pixel has a whole vector of
+    /// inputs.
     ///
     /// # Safety
     /// As for [`LineBuffer::fill_row`]; `inputs` elements of each pixel are valid.

@@ -1,9 +1,9 @@
-//! Convolution in groups of few filters. A vector holds adjacent filters of one or several groups, and up to 14 results along a line
-//! share the loaded weights.
+//! Convolution in groups of few filters. A vector holds adjacent filters of one or several groups, and up to 14 results along a
+//! line share the loaded weights.
 //!
-//! If a vector holds filters of several groups, each lane needs a channel of its own group. Inputs are permuted once for each channel
-//! of a group, when they are copied with their padding into a line buffer (`line_buffer`); the copies serve all taps. If all filters
-//! belong to one group, each input is broadcast to all lanes. The sums stay in registers over all taps.
+//! If a vector holds filters of several groups, each lane needs a channel of its own group. Inputs are permuted once for each
+//! channel of a group, when they are copied with their padding into a line buffer (`line_buffer`); the copies serve all taps. If
+//! all filters belong to one group, each input is broadcast to all lanes. The sums stay in registers over all taps.
 //!
 //! Recipe: direct convolution on a line buffer of input rows. Measured: the cases in groups under "Convolution" in
 //! `docs/performance.md`.
@@ -137,7 +137,8 @@ impl GroupedConvolution<'_> {
 }
 
 impl Piece<'_> {
-    /// Copies the weights to `to`, padded to whole vectors with zeros, if groups share panels and the block does not fill a vector.
+    /// Copies the weights to `to`, padded to whole vectors with zeros, if groups share panels and the block does not fill a
+    /// vector.
     ///
     /// # Safety
     /// `to` has room for `rows` vectors. The weights are valid.

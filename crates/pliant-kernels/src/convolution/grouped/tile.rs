@@ -1,7 +1,8 @@
-//! Register tiles: adjacent results along a line by one or two vectors of filters, with sums in registers over all taps and channels.
+//! Register tiles: adjacent results along a line by one or two vectors of filters, with sums in registers over all taps and
+//! channels.
 //!
-//! Recipe: register tiles as for products, in a direct convolution. Measured as a whole: the cases in groups under "Convolution" in
-//! `docs/performance.md`.
+//! Recipe: register tiles as for products, in a direct convolution. Measured as a whole: the cases in groups under "Convolution"
+//! in `docs/performance.md`.
 
 use std::ops::Range;
 
@@ -121,7 +122,8 @@ unsafe fn tile<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
     }
 }
 
-/// Adds the products of a row of the filter with [`TAPS`] taps, for stride and dilation 1. Each input is loaded once for all taps.
+/// Adds the products of a row of the filter with [`TAPS`] taps, for stride and dilation 1. Each input is loaded once for all
+/// taps.
 ///
 /// # Safety
 /// As for [`compute_tile`].

@@ -175,7 +175,8 @@ impl Transforms<6, 4> for Four {
 /// Computes `B^T d B` of a tile, for each channel. Inputs outside of the image are 0.
 ///
 /// # Safety
-/// The machine has the instructions. The inputs inside the image are readable, and the elements of the transformed tile are writable.
+/// The machine has the instructions. The inputs inside the image are readable, and the elements of the transformed tile are
+/// writable.
 #[inline(always)]
 unsafe fn transform_inputs<
     L: MathLanes<Elem = f32>,
