@@ -1,6 +1,6 @@
 //! Runs everything that continuous integration checks on a clean checkout, and prints the numbers of tests.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write, stdout};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -63,11 +63,10 @@ pub fn run(root: &Path) -> Result<ExitCode, String> {
         }
     }
     shell(root, "echo \"Build:  $(du -sh target 2>/dev/null | cut -f1) in target\"")?;
-    println!(
-        "Rust:   {} passed, {} failed, {} ignored",
-        counts.passed, counts.failed, counts.ignored
-    );
-    println!("Python: {}", if counts.python.is_empty() { "none ran" } else { &counts.python });
+    let (passed, failed, ignored) = (counts.passed, counts.failed, counts.ignored);
+    print(&format!("Rust:   {passed} passed, {failed} failed, {ignored} ignored"));
+    let python = if counts.python.is_empty() { "none ran" } else { &counts.python };
+    print(&format!("Python: {python}"));
     Ok(if success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -84,11 +83,16 @@ fn make(root: &Path, target: &str, counts: &mut Counts) -> Result<bool, String> 
     for line in BufReader::new(output).split(b'\n') {
         let line = line.map_err(|error| format!("cannot read the output of make: {error}"))?;
         let line = String::from_utf8_lossy(&line);
-        println!("{line}");
+        print(&line);
         counts.add(&line);
     }
     let status = child.wait().map_err(|error| format!("cannot wait for make: {error}"))?;
     Ok(status.success())
+}
+
+/// Writes a line to the standard output. A closed output is no reason to stop the tests.
+fn print(line: &str) {
+    let _ = writeln!(stdout(), "{line}");
 }
 
 /// Runs a shell command that prints a line of information.

@@ -244,7 +244,7 @@ impl Operands {
                     for (p, want) in self.want(&a, batch, head, i).into_iter().enumerate() {
                         let got = f64::from(self.out.values()[at + p]);
                         // The rounding error of a score, which its exponential turns into a relative error, grows with the scale.
-                        let tolerance = 2e-5 + 2e-6 * f64::from(c.scale);
+                        let tolerance = 2e-5 + 2e-6 * c.scale;
                         let near = (got - want).abs() <= tolerance * want.abs().max(0.1);
                         assert!(
                             near || got == want || got.is_nan() && want.is_nan(),

@@ -380,6 +380,25 @@ fn few_filters() -> Vec<Case> {
     cases
 }
 
+fn winograd() -> Vec<Case> {
+    let sizes = [Winograd::Two, Winograd::Four].map(|a| Case { winograd: Some(a), ..PLAIN });
+    let of_size = |transformed: Case| {
+        [
+            transformed,
+            Case { batch: 0, ..transformed },
+            Case { filters: 0, ..transformed },
+            Case { channels: 0, ..transformed },
+            Case { input: [1, 0, 9], before: [0, 2, 1], ..transformed },
+            Case { input: [1, 1, 1], ..transformed },
+            Case { channels: 33, filters: 70, before: [0; 3], after: [0; 3], ..transformed },
+            Case { before: [0, 5, 0], after: [0, 0, 4], ..transformed },
+            // More tiles than a block has.
+            Case { input: [1, 31, 36], channels: 16, filters: 17, ..transformed },
+        ]
+    };
+    sizes.into_iter().flat_map(of_size).collect()
+}
+
 fn cases() -> Vec<Case> {
     let one = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], ..PLAIN };
     let line =
@@ -444,21 +463,7 @@ fn cases() -> Vec<Case> {
         // Padding so wide that some results read nothing of the input.
         Case { before: [0, 5, 5], after: [0, 5, 5], ..depthwise },
     ]);
-    let winograd = [Winograd::Two, Winograd::Four].map(|a| Case { winograd: Some(a), ..PLAIN });
-    cases.extend(winograd.into_iter().flat_map(|transformed| {
-        [
-            transformed,
-            Case { batch: 0, ..transformed },
-            Case { filters: 0, ..transformed },
-            Case { channels: 0, ..transformed },
-            Case { input: [1, 0, 9], before: [0, 2, 1], ..transformed },
-            Case { input: [1, 1, 1], ..transformed },
-            Case { channels: 33, filters: 70, before: [0; 3], after: [0; 3], ..transformed },
-            Case { before: [0, 5, 0], after: [0, 0, 4], ..transformed },
-            // More tiles than a block has.
-            Case { input: [1, 31, 36], channels: 16, filters: 17, ..transformed },
-        ]
-    }));
+    cases.extend(winograd());
     cases.extend(grouped());
     cases.extend(few_filters());
     cases.extend(few_channels());
