@@ -1,4 +1,4 @@
-//! Two-operand operators.
+//! Operators with two operands.
 
 use std::rc::Rc;
 
@@ -8,16 +8,17 @@ use pliant_ir::tir::{BinOp, Expr, Ty};
 use pliant_tensor::DType;
 
 use crate::function::{FuncGen, Gen, internal};
-use crate::value::{V, chunk, clif, packable};
+use crate::value::{ExprValue, chunk_type, fills_chunks, scalar_type};
 
-/// The message of an integer division by zero.
+/// The message of an integer division by zero, with the mark of its kind.
 pub const DIV_ZERO: &str = "ZeroDivisionError: integer division by zero";
 
-/// Whether results never need rounding to the type of the operands.
-fn exact(op: BinOp) -> bool {
+/// Whether the result of an operator is exact in the type of the operands.
+fn needs_no_rounding(op: BinOp) -> bool {
     op.is_predicate() || matches!(op, BinOp::Min | BinOp::Max)
 }
 
+/// Returns the condition code of a comparison of floats.
 fn float_cc(op: BinOp) -> Option<FloatCC> {
     Some(match op {
         BinOp::Eq => FloatCC::Equal,
@@ -30,6 +31,7 @@ fn float_cc(op: BinOp) -> Option<FloatCC> {
     })
 }
 
+/// Returns the condition code of a comparison of integers.
 fn int_cc(op: BinOp, signed: bool) -> Option<IntCC> {
     Some(match (op, signed) {
         (BinOp::Eq, _) => IntCC::Equal,
@@ -47,59 +49,71 @@ fn int_cc(op: BinOp, signed: bool) -> Option<IntCC> {
 }
 
 impl FuncGen<'_, '_> {
-    pub fn binary(&mut self, op: BinOp, a: Expr, b: Expr, ty: Ty) -> Gen<V> {
+    /// Computes an operator on scalars or vectors. `ty` is the type of the result.
+    pub fn binary(&mut self, op: BinOp, a: Expr, b: Expr, ty: Ty) -> Gen<ExprValue> {
         let f = self.f;
         let (ta, tb) = (f.expr_ty(a), f.expr_ty(b));
-        let operand = ta.with_lanes(ty.lanes);
+        let operand_ty = ta.with_lanes(ty.lanes);
         if ta.dtype != tb.dtype {
-            return internal(format!("operands of types {ta} and {tb}"));
+            return internal(format!("the operands of {op:?} have different types, {ta} and {tb}"));
         }
-        if operand.dtype.is_integer()
-            && let Some(v) = self.by_constant(op, a, b, operand)?
+        if operand_ty.dtype.is_integer()
+            && let Some(v) = self.divide_by_power_of_two(op, a, b, operand_ty)?
         {
             return Ok(v);
         }
         let (va, vb) = (self.expr(a)?, self.expr(b)?);
         if ty.lanes > 1
-            && operand.dtype.is_bool()
-            && let Some(v) = self.connect_masks(op, &va, &vb, ty.lanes)
+            && operand_ty.dtype.is_bool()
+            && let Some(v) = self.mask_op(op, &va, &vb, ty.lanes)
         {
             return Ok(v);
         }
         if ty.lanes > 1
-            && packable(operand)
-            && let Some(v) = self.packed(op, &va, &vb, operand)
+            && fills_chunks(operand_ty)
+            && let Some(v) = self.chunk_binary(op, &va, &vb, operand_ty)
         {
-            return if exact(op) { Ok(v) } else { self.narrow(v, operand) };
+            return if needs_no_rounding(op) { Ok(v) } else { self.round_to_type(v, operand_ty) };
         }
         let args = [(va, ta), (vb, tb)];
-        let v = self.try_map_lanes(&args, ty, |g, l| g.scalar_op(op, l[0], l[1], operand.dtype))?;
-        if exact(op) { Ok(v) } else { self.narrow(v, operand) }
+        let v =
+            self.try_map_lanes(&args, ty, |g, l| g.scalar_op(op, l[0], l[1], operand_ty.dtype))?;
+        if needs_no_rounding(op) { Ok(v) } else { self.round_to_type(v, operand_ty) }
     }
 
-    /// Rounds the result of an operation on narrow floats to their type.
-    pub fn narrow(&mut self, v: V, ty: Ty) -> Gen<V> {
+    /// Rounds the float32 result of an operation on 16-bit floats to their type. Returns values of other types
+    /// unchanged.
+    pub fn round_to_type(&mut self, v: ExprValue, ty: Ty) -> Gen<ExprValue> {
         let round: fn(&mut Self, Value) -> Value = match ty.dtype {
             DType::Float16 => Self::round_f16,
             DType::BFloat16 => Self::round_bf16,
             _ => return Ok(v),
         };
         Ok(match v {
-            V::X(chunks) => V::X(chunks.iter().map(|&c| round(self, c)).collect()),
+            ExprValue::Chunks(chunks) => {
+                ExprValue::Chunks(chunks.iter().map(|&c| round(self, c)).collect())
+            }
             v => self.map_lanes(&[(v, ty)], ty, |g, l| round(g, l[0])),
         })
     }
 
-    /// A logical operator on vectors of bools, if at least one is a mask and the other is a mask or a scalar. The result has the
-    /// narrower of the masks' elements.
-    pub fn connect_masks(&mut self, op: BinOp, a: &V, b: &V, lanes: u16) -> Option<V> {
+    /// Computes a logical operator on vectors of bools, of which at least one is a mask and the other is a mask or a
+    /// scalar. The result has the element width of the narrower mask. Returns `None` for other operands and operators.
+    pub fn mask_op(
+        &mut self,
+        op: BinOp,
+        a: &ExprValue,
+        b: &ExprValue,
+        lanes: u16,
+    ) -> Option<ExprValue> {
         let bits = match (a, b) {
-            (V::M(x, _), V::M(y, _)) => *x.min(y),
-            (V::M(x, _), V::S(_)) | (V::S(_), V::M(x, _)) => *x,
+            (ExprValue::Mask(x, _), ExprValue::Mask(y, _)) => *x.min(y),
+            (ExprValue::Mask(x, _), ExprValue::Scalar(_))
+            | (ExprValue::Scalar(_), ExprValue::Mask(x, _)) => *x,
             _ => return None,
         };
         let (x, y) = (self.mask(a, lanes, bits.into()), self.mask(b, lanes, bits.into()));
-        let one = |g: &mut Self, x: Value, y: Value| {
+        let chunk_op = |g: &mut Self, x: Value, y: Value| {
             Some(match op {
                 BinOp::And => g.b.ins().band(x, y),
                 BinOp::Or => g.b.ins().bor(x, y),
@@ -111,45 +125,59 @@ impl FuncGen<'_, '_> {
                 _ => return None,
             })
         };
-        let chunks: Option<Rc<[Value]>> = (0..x.len()).map(|i| one(self, x[i], y[i])).collect();
-        Some(V::M(bits, chunks?))
+        let chunks: Option<Rc<[Value]>> =
+            (0..x.len()).map(|i| chunk_op(self, x[i], y[i])).collect();
+        Some(ExprValue::Mask(bits, chunks?))
     }
 
-    /// An operator on chunks; `None` if the machine has no such instruction.
-    fn packed(&mut self, op: BinOp, a: &V, b: &V, ty: Ty) -> Option<V> {
+    /// Computes an operator on chunks. Returns `None` if the machine has no such instruction.
+    fn chunk_binary(
+        &mut self,
+        op: BinOp,
+        a: &ExprValue,
+        b: &ExprValue,
+        ty: Ty,
+    ) -> Option<ExprValue> {
         let (x, y) = (self.chunks(a, ty), self.chunks(b, ty));
-        let machine = chunk(ty.dtype);
-        let bits = clif(ty.dtype).bits();
-        let each = |g: &mut Self, one: &dyn Fn(&mut Self, Value, Value) -> Value| -> Rc<[Value]> {
-            (0..x.len()).map(|i| one(g, x[i], y[i])).collect()
-        };
-        if machine.lane_type().is_float() {
+        let machine_type = chunk_type(ty.dtype);
+        let bits = scalar_type(ty.dtype).bits();
+        let map_chunks =
+            |g: &mut Self, op: &dyn Fn(&mut Self, Value, Value) -> Value| -> Rc<[Value]> {
+                (0..x.len()).map(|i| op(g, x[i], y[i])).collect()
+            };
+        if machine_type.lane_type().is_float() {
             if let Some(cc) = float_cc(op) {
-                return Some(V::M(bits as u8, each(self, &|g, x, y| g.b.ins().fcmp(cc, x, y))));
+                return Some(ExprValue::Mask(
+                    bits as u8,
+                    map_chunks(self, &|g, x, y| g.b.ins().fcmp(cc, x, y)),
+                ));
             }
-            let one: &dyn Fn(&mut Self, Value, Value) -> Value = match op {
+            let chunk_op: &dyn Fn(&mut Self, Value, Value) -> Value = match op {
                 BinOp::Add => &|g, x, y| g.b.ins().fadd(x, y),
                 BinOp::Sub => &|g, x, y| g.b.ins().fsub(x, y),
                 BinOp::Mul => &|g, x, y| g.b.ins().fmul(x, y),
                 BinOp::Div => &|g, x, y| g.b.ins().fdiv(x, y),
-                BinOp::Min => &|g, x, y| g.lesser(x, y),
-                BinOp::Max => &|g, x, y| g.greater(x, y),
+                BinOp::Min => &|g, x, y| g.float_min(x, y),
+                BinOp::Max => &|g, x, y| g.float_max(x, y),
                 _ => return None,
             };
-            return Some(V::X(each(self, one)));
+            return Some(ExprValue::Chunks(map_chunks(self, chunk_op)));
         }
         let signed = ty.dtype.is_int();
         if (op, ty.dtype) == (BinOp::Div, DType::Int32) {
-            return Some(V::X(self.divide_int32(&x, &y)));
+            return Some(ExprValue::Chunks(self.divide_int32(&x, &y)));
         }
         if let Some(cc) = int_cc(op, signed) {
-            // The machine has no unsigned comparison of 64-bit lanes.
+            // There is no machine instruction for unsigned comparison of 64-bit lanes.
             if bits == 64 && !signed && !matches!(op, BinOp::Eq | BinOp::Ne) {
                 return None;
             }
-            return Some(V::M(bits as u8, each(self, &|g, x, y| g.b.ins().icmp(cc, x, y))));
+            return Some(ExprValue::Mask(
+                bits as u8,
+                map_chunks(self, &|g, x, y| g.b.ins().icmp(cc, x, y)),
+            ));
         }
-        let one: &dyn Fn(&mut Self, Value, Value) -> Value = match op {
+        let chunk_op: &dyn Fn(&mut Self, Value, Value) -> Value = match op {
             BinOp::Add => &|g, x, y| g.b.ins().iadd(x, y),
             BinOp::Sub => &|g, x, y| g.b.ins().isub(x, y),
             BinOp::Mul if bits > 8 => &|g, x, y| g.b.ins().imul(x, y),
@@ -163,60 +191,64 @@ impl FuncGen<'_, '_> {
             BinOp::Min | BinOp::Max if signed => {
                 let cc =
                     if op == BinOp::Min { IntCC::SignedLessThan } else { IntCC::SignedGreaterThan };
-                return Some(V::X(each(self, &|g, x, y| {
+                return Some(ExprValue::Chunks(map_chunks(self, &|g, x, y| {
                     let first = g.b.ins().icmp(cc, x, y);
                     g.b.ins().bitselect(first, x, y)
                 })));
             }
             _ => return None,
         };
-        Some(V::X(each(self, one)))
+        Some(ExprValue::Chunks(map_chunks(self, chunk_op)))
     }
 
-    /// Multiplies bytes as 16-bit elements, because the machine has no instruction that multiplies bytes.
+    /// Multiplies bytes as 16-bit lanes, because the machine has no instruction that multiplies bytes.
     fn multiply_bytes(&mut self, x: Value, y: Value) -> Value {
         let (a, b) = (self.b.ins().uwiden_low(x), self.b.ins().uwiden_low(y));
         let low = self.b.ins().imul(a, b);
         let (a, b) = (self.b.ins().uwiden_high(x), self.b.ins().uwiden_high(y));
         let high = self.b.ins().imul(a, b);
-        self.truncated(low, high)
+        self.truncate_pair(low, high)
     }
 
-    /// `a < b ? x : y` of chunks. If `x` and `y` are `a` and `b` in either order, this is one instruction of x86.
-    fn pick_less(&mut self, a: Value, b: Value, x: Value, y: Value) -> Value {
+    /// Returns `a < b ? x : y` of chunks. This is one x86 instruction if `x` and `y` are `a` and `b` in either order.
+    fn select_less(&mut self, a: Value, b: Value, x: Value, y: Value) -> Value {
         let ty = self.b.func.dfg.value_type(a);
         let less = self.b.ins().fcmp(FloatCC::LessThan, a, b);
-        let less = self.recast(less, ty);
+        let less = self.bitcast_chunk(less, ty);
         self.b.ins().bitselect(less, x, y)
     }
 
-    /// The elementwise minimum of two chunks of floats, NaN where either is NaN. On x86 it does not canonicalize NaNs as `fmin`
-    /// does. The x86 instruction returns its second operand where either is NaN and where both are zeros. So the bitwise or of both
-    /// operand orders has every bit of a NaN, and the sign of a negative zero.
-    pub fn lesser(&mut self, a: Value, b: Value) -> Value {
+    /// Returns the elementwise minimum of two chunks of floats, NaN where either is NaN.
+    ///
+    /// The x86 instruction returns its second operand if either is NaN or both are zeros. So the bitwise or of the
+    /// results of both operand orders has all bits of a NaN and the sign of a negative zero. Unlike `fmin`, it does not
+    /// canonicalize NaNs.
+    pub fn float_min(&mut self, a: Value, b: Value) -> Value {
         if !self.unit.x86 {
             return self.b.ins().fmin(a, b);
         }
-        let (x, y) = (self.pick_less(a, b, a, b), self.pick_less(b, a, b, a));
-        self.join(x, y, |g, x, y| g.b.ins().bor(x, y))
+        let (x, y) = (self.select_less(a, b, a, b), self.select_less(b, a, b, a));
+        self.bitwise_op(x, y, |g, x, y| g.b.ins().bor(x, y))
     }
 
-    /// The elementwise maximum of two chunks of floats, NaN where either is NaN, as [`FuncGen::lesser`]. The bitwise and of both
-    /// operand orders is the positive zero where zeros differ in sign. It loses NaNs, which are put back.
-    pub fn greater(&mut self, a: Value, b: Value) -> Value {
+    /// Returns the elementwise maximum of two chunks of floats, NaN where either is NaN.
+    ///
+    /// As in [`FuncGen::float_min`], x86 needs both operand orders. The bitwise and of their results is the positive
+    /// zero if zeros differ in sign. It may clear bits of NaNs, so the mask of NaNs is added by a bitwise or.
+    pub fn float_max(&mut self, a: Value, b: Value) -> Value {
         if !self.unit.x86 {
             return self.b.ins().fmax(a, b);
         }
-        let (x, y) = (self.pick_less(b, a, a, b), self.pick_less(a, b, b, a));
+        let (x, y) = (self.select_less(b, a, a, b), self.select_less(a, b, b, a));
         let nan = self.b.ins().fcmp(FloatCC::Unordered, a, b);
-        self.join(x, y, |g, x, y| {
+        self.bitwise_op(x, y, |g, x, y| {
             let common = g.b.ins().band(x, y);
             g.b.ins().bor(common, nan)
         })
     }
 
     /// Applies a bitwise operation to two chunks of floats.
-    fn join(
+    fn bitwise_op(
         &mut self,
         x: Value,
         y: Value,
@@ -224,12 +256,12 @@ impl FuncGen<'_, '_> {
     ) -> Value {
         let float = self.b.func.dfg.value_type(x);
         let int = float.as_int();
-        let (x, y) = (self.recast(x, int), self.recast(y, int));
+        let (x, y) = (self.bitcast_chunk(x, int), self.bitcast_chunk(y, int));
         let joined = op(self, x, y);
-        self.recast(joined, float)
+        self.bitcast_chunk(joined, float)
     }
 
-    /// An operator on scalars. float16 and bfloat16 results are not yet rounded.
+    /// Computes an operator on scalars. Results of type float16 and bfloat16 still have to be rounded.
     pub fn scalar_op(&mut self, op: BinOp, a: Value, b: Value, dtype: DType) -> Gen<Value> {
         if dtype.is_float() {
             return self.float_op(op, a, b);
@@ -251,10 +283,11 @@ impl FuncGen<'_, '_> {
             BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod => {
                 self.int_division(op, a, b, signed)
             }
-            other => return internal(format!("operator {other:?} on {dtype}")),
+            other => return internal(format!("the operator {other:?} is not defined on {dtype}")),
         })
     }
 
+    /// Computes an operator on float32 or float64 scalars.
     fn float_op(&mut self, op: BinOp, a: Value, b: Value) -> Gen<Value> {
         if let Some(cc) = float_cc(op) {
             return Ok(self.b.ins().fcmp(cc, a, b));
@@ -277,60 +310,68 @@ impl FuncGen<'_, '_> {
                 if op == BinOp::Mod {
                     return Ok(r);
                 }
-                // The remainder takes the divisor's sign.
+                // The remainder of floor division has the sign of the divisor.
                 let zero =
                     if wide { self.b.ins().f64const(0.0) } else { self.b.ins().f32const(0.0) };
                 let product = self.b.ins().fmul(r, b);
-                let opposite = self.b.ins().fcmp(FloatCC::LessThan, product, zero);
-                let moved = self.b.ins().fadd(r, b);
-                self.b.ins().select(opposite, moved, r)
+                let signs_differ = self.b.ins().fcmp(FloatCC::LessThan, product, zero);
+                let adjusted = self.b.ins().fadd(r, b);
+                self.b.ins().select(signs_differ, adjusted, r)
             }
-            other => return internal(format!("operator {other:?} on floats")),
+            other => return internal(format!("the operator {other:?} is not defined on floats")),
         })
     }
 
-    /// Division of integers that never traps: a zero divisor fails the loop function, and the only overflow wraps.
+    /// Divides scalar integers without traps: a zero divisor fails the loop function, and the quotient of the smallest
+    /// integer and -1 wraps.
     fn int_division(&mut self, op: BinOp, a: Value, b: Value, signed: bool) -> Value {
-        let zero = self.b.ins().icmp_imm_s(IntCC::Equal, b, 0);
-        self.check_not(zero, DIV_ZERO);
-        let quotient = matches!(op, BinOp::Div | BinOp::FloorDiv);
+        let by_zero = self.b.ins().icmp_imm_s(IntCC::Equal, b, 0);
+        self.shape_error_if(by_zero, DIV_ZERO);
+        let wants_quotient = matches!(op, BinOp::Div | BinOp::FloorDiv);
         if !signed {
-            return if quotient { self.b.ins().udiv(a, b) } else { self.b.ins().urem(a, b) };
+            return if wants_quotient { self.b.ins().udiv(a, b) } else { self.b.ins().urem(a, b) };
         }
         // The smallest integer divided by -1 would trap, so -1 is replaced by 1 and the quotient is negated.
-        let minus = self.b.ins().icmp_imm_s(IntCC::Equal, b, -1);
+        let by_minus_one = self.b.ins().icmp_imm_s(IntCC::Equal, b, -1);
         let ty = self.b.func.dfg.value_type(b);
         let one = self.b.ins().iconst(ty, 1);
-        let safe = self.b.ins().select(minus, one, b);
+        let safe = self.b.ins().select(by_minus_one, one, b);
         let q = self.b.ins().sdiv(a, safe);
         let negated = self.b.ins().ineg(q);
-        let q = self.b.ins().select(minus, negated, q);
+        let q = self.b.ins().select(by_minus_one, negated, q);
         if op == BinOp::Div {
             return q;
         }
-        let back = self.b.ins().imul(q, b);
-        let r = self.b.ins().isub(a, back);
+        let product = self.b.ins().imul(q, b);
+        let r = self.b.ins().isub(a, product);
         if op == BinOp::Mod {
             return r;
         }
-        // Rounding down: where the remainder and the divisor differ in sign, the quotient is one less, and the divisor is added to
-        // the remainder.
+        // To round down: if the remainder is nonzero and differs from the divisor in sign, the quotient is decremented,
+        // and the divisor is added to the remainder.
         let zero = self.b.ins().iconst(ty, 0);
-        let nonzero = self.b.ins().icmp_imm_s(IntCC::NotEqual, r, 0);
+        let is_nonzero = self.b.ins().icmp_imm_s(IntCC::NotEqual, r, 0);
         let signs = self.b.ins().bxor(r, b);
-        let differ = self.b.ins().icmp(IntCC::SignedLessThan, signs, zero);
-        let adjust = self.b.ins().band(nonzero, differ);
-        if quotient {
-            let less = self.b.ins().iadd_imm_s(q, -1);
-            self.b.ins().select(adjust, less, q)
+        let signs_differ = self.b.ins().icmp(IntCC::SignedLessThan, signs, zero);
+        let adjust = self.b.ins().band(is_nonzero, signs_differ);
+        if wants_quotient {
+            let rounded_down = self.b.ins().iadd_imm_s(q, -1);
+            self.b.ins().select(adjust, rounded_down, q)
         } else {
-            let more = self.b.ins().iadd(r, b);
-            self.b.ins().select(adjust, more, r)
+            let adjusted = self.b.ins().iadd(r, b);
+            self.b.ins().select(adjust, adjusted, r)
         }
     }
 
-    /// Floor division and remainder of scalars by a constant power of two: a shift and a mask.
-    fn by_constant(&mut self, op: BinOp, a: Expr, b: Expr, ty: Ty) -> Gen<Option<V>> {
+    /// Computes floor division and remainder of scalars by a constant power of two, as a shift and a mask. Returns
+    /// `None` for other operands and operators.
+    fn divide_by_power_of_two(
+        &mut self,
+        op: BinOp,
+        a: Expr,
+        b: Expr,
+        ty: Ty,
+    ) -> Gen<Option<ExprValue>> {
         let Some(c) = self.f.as_int(b) else { return Ok(None) };
         if ty.lanes != 1 || c <= 0 || !(c as u64).is_power_of_two() {
             return Ok(None);
@@ -340,7 +381,7 @@ impl FuncGen<'_, '_> {
             BinOp::FloorDiv => {
                 let a = self.scalar(a)?;
                 let signed = ty.dtype.is_int();
-                Some(V::S(if signed {
+                Some(ExprValue::Scalar(if signed {
                     self.b.ins().sshr_imm_s(a, shift)
                 } else {
                     self.b.ins().ushr_imm_s(a, shift)
@@ -348,7 +389,7 @@ impl FuncGen<'_, '_> {
             }
             BinOp::FloorMod => {
                 let a = self.scalar(a)?;
-                Some(V::S(self.b.ins().band_imm_s(a, c - 1)))
+                Some(ExprValue::Scalar(self.b.ins().band_imm_s(a, c - 1)))
             }
             _ => None,
         })

@@ -1,4 +1,4 @@
-//! Division of vectors of integers.
+//! Division of int32 vectors, by division in float64.
 
 use std::rc::Rc;
 
@@ -8,25 +8,27 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use crate::arith::DIV_ZERO;
 use crate::function::FuncGen;
 
-/// 1.5 * 2**52. The low bits of its sum with an integer of at most 51 bits are those of the integer.
-const INTEGER_BITS: f64 = 6_755_399_441_055_744.0;
+/// 1.5 * 2**52. If an integer of at most 51 bits is added, the low bits of the sum are the bits of the integer.
+const MAGIC_F64_TO_INT: f64 = 6_755_399_441_055_744.0;
 
 impl FuncGen<'_, '_> {
-    /// The quotients of chunks of int32, rounded towards zero. A zero divisor fails the loop function. Quotients of float64 are
-    /// exact if whole: otherwise they differ from a whole number by more than the rounding error. The smallest integer divided by
-    /// -1 wraps.
+    /// Divides chunks of int32 and rounds towards zero. A zero divisor fails the loop function. The smallest integer
+    /// divided by -1 wraps.
+    ///
+    /// Truncating the float64 quotient is exact: a quotient that is not an integer differs from the nearest integer by
+    /// more than the rounding error.
     pub fn divide_int32(&mut self, x: &[Value], y: &[Value]) -> Rc<[Value]> {
         let zero = self.b.ins().iconst(types::I32, 0);
         let zero = self.b.ins().splat(types::I32X4, zero);
-        let zeros: Vec<Value> =
+        let is_zero: Vec<Value> =
             y.iter().map(|&y| self.b.ins().icmp(IntCC::Equal, y, zero)).collect();
-        if let Some(any) = zeros.into_iter().reduce(|a, b| self.b.ins().bor(a, b)) {
+        if let Some(any) = is_zero.into_iter().reduce(|a, b| self.b.ins().bor(a, b)) {
             let any = self.b.ins().vany_true(any);
-            self.check_not(any, DIV_ZERO);
+            self.shape_error_if(any, DIV_ZERO);
         }
-        let magic = self.b.ins().f64const(INTEGER_BITS);
+        let magic = self.b.ins().f64const(MAGIC_F64_TO_INT);
         let magic = self.b.ins().splat(types::F64X2, magic);
-        let (x, y) = (self.doubles(x.to_vec(), true), self.doubles(y.to_vec(), true));
+        let (x, y) = (self.int32_to_f64(x.to_vec(), true), self.int32_to_f64(y.to_vec(), true));
         let halves: Vec<Value> = x
             .iter()
             .zip(y.iter())
@@ -34,7 +36,7 @@ impl FuncGen<'_, '_> {
                 let quotient = self.b.ins().fdiv(x, y);
                 let whole = self.b.ins().trunc(quotient);
                 let bits = self.b.ins().fadd(whole, magic);
-                self.recast(bits, types::I64X2)
+                self.bitcast_chunk(bits, types::I64X2)
             })
             .collect();
         halves.chunks(2).map(|pair| self.low_halves(pair[0], pair[1])).collect()

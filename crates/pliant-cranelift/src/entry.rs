@@ -1,5 +1,5 @@
-//! The prologue of a loop function: unpacks the arguments, defines the size variables, and checks everything that the body
-//! relies on.
+//! The prologue of a loop function: loads the arguments, defines the size variables, and checks all properties of the
+//! arguments that the body relies on.
 
 use std::sync::Arc;
 
@@ -19,29 +19,31 @@ use pliant_tir::check_bounds::UNBOUNDED_PARAMS;
 use pliant_tir::overflow_analysis::SIZE_LIMIT;
 use rustc_hash::FxHashMap;
 
-use crate::function::{FuncGen, Gen, abi_signature, constant_mem, mem, unsupported};
-use crate::memory::{Place, SizeAt};
+use crate::function::{FuncGen, Gen, abi_signature, constant_mem_flags, mem_flags, unsupported};
+use crate::memory::{BufferLocation, SizeLocation};
 use crate::unit::Unit;
-use crate::value::{V, clif};
+use crate::value::{ExprValue, scalar_type};
 
-/// Maximum number of tensor arguments whose addresses and sizes the prologue loads. In functions with more tensor arguments,
-/// each statement loads those that it uses.
-const MOST_AT_HAND: usize = 16;
+/// Maximum number of tensor arguments whose addresses and sizes the prologue loads. If there are more, each statement
+/// loads those that it uses.
+const MAX_PRELOADED_ARGUMENTS: usize = 16;
 
-/// A tensor argument while its sizes are checked.
+/// A tensor argument whose sizes are to be checked.
 struct TensorArg {
+    /// The position among the arguments.
     position: usize,
     buffer: Buffer,
 }
 
-/// A comparison of a dim, stride or offset with an expression, which may have to wait until all size variables are defined.
-struct Pending {
+/// A check that a dim, stride or offset equals an expression. It is deferred if the expression has undefined variables.
+struct SizeCheck {
     actual: Value,
     expected: Expr,
-    what: String,
+    /// The message of the error if they differ.
+    message: String,
 }
 
-/// Generates the machine function of a loop function. Returns it and the messages of its checks.
+/// Generates the machine function of a loop function. Returns the function and the messages of its checks.
 pub(crate) fn generate(unit: &mut Unit, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<str>>)> {
     let sig = abi_signature(&unit.module, &[types::I64; 2], types::I64);
     let id = unit.module.declare_anonymous_function(&sig)?;
@@ -64,31 +66,32 @@ pub(crate) fn generate(unit: &mut Unit, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<st
             messages: &mut messages,
             runtime,
             vars: FxHashMap::default(),
-            places: FxHashMap::default(),
+            locations: FxHashMap::default(),
             limits: FxHashMap::default(),
-            sizes: FxHashMap::default(),
+            size_locations: FxHashMap::default(),
             memo: FxHashMap::default(),
             fail,
             stack_bytes: 0,
             call_stack_bytes: 0,
-            depth: 0,
-            many_arguments: f.buffer_map.len() > MOST_AT_HAND,
+            loop_depth: 0,
+            many_arguments: f.buffer_map.len() > MAX_PRELOADED_ARGUMENTS,
             in_parallel: false,
-            shared: Vec::new(),
+            shared_buffers: Vec::new(),
         };
-        g.arguments(args)?;
+        g.unpack_arguments(args)?;
         g.stmt(f.body)?;
         g.finish_body(fail);
         let config = g.unit.module.target_config();
         g.b.finalize(config);
     }
-    unit.give_context(frontend);
+    unit.return_context(frontend);
     unit.define(id, &mut ctx)?;
     Ok((id, messages))
 }
 
 impl FuncGen<'_, '_> {
-    fn arguments(&mut self, args: Value) -> Gen<()> {
+    /// Loads and checks the arguments, whose array is at the address `args`.
+    fn unpack_arguments(&mut self, args: Value) -> Gen<()> {
         let f = self.f;
         let mut tensors = Vec::new();
         for (position, &param) in f.params.iter().enumerate() {
@@ -96,7 +99,8 @@ impl FuncGen<'_, '_> {
             match f.var(param).ty {
                 VarTy::Handle => {
                     let buffer = f.buffer_map[&param];
-                    let descriptor = self.b.ins().load(types::I64, constant_mem(), args, offset);
+                    let descriptor =
+                        self.b.ins().load(types::I64, constant_mem_flags(), args, offset);
                     self.check_descriptor(position, buffer, descriptor)?;
                     tensors.push(TensorArg { position, buffer });
                 }
@@ -104,141 +108,157 @@ impl FuncGen<'_, '_> {
                     let value = self.scalar_argument(args, offset, ty)?;
                     if ty == Ty::I64 && !self.is_unbounded(position) {
                         let name = &f.var(param).name;
-                        self.bounded(value, -SIZE_LIMIT, format!("argument {position} ('{name}')"));
+                        self.check_range(
+                            value,
+                            -SIZE_LIMIT,
+                            format!("argument {position} ('{name}')"),
+                        );
                     }
-                    self.vars.insert(param, V::S(value));
+                    self.vars.insert(param, ExprValue::Scalar(value));
                 }
             }
         }
-        let mut pending = Vec::new();
+        let mut deferred = Vec::new();
         for t in &tensors {
-            self.dims(t, args, &mut pending)?;
+            self.define_sizes(t, args, &mut deferred)?;
         }
-        for p in pending {
-            self.compare(p)?;
+        for check in deferred {
+            self.check_size(check)?;
         }
         for t in tensors {
-            let place = Place::Argument(args, (t.position * 8) as i32);
-            self.places.insert(t.buffer, place);
+            let location = BufferLocation::Argument(args, (t.position * 8) as i32);
+            self.locations.insert(t.buffer, location);
             if !self.many_arguments {
-                let base = self.base(t.buffer)?;
-                self.places.insert(t.buffer, Place::Address(base));
+                let base = self.base_address(t.buffer)?;
+                self.locations.insert(t.buffer, BufferLocation::Address(base));
             }
             self.record_limits(t.buffer)?;
         }
         Ok(())
     }
 
-    fn compare(&mut self, p: Pending) -> Gen<()> {
+    fn check_size(&mut self, check: SizeCheck) -> Gen<()> {
         self.memo.clear();
-        let expected = self.size(p.expected, &p.what)?;
-        let differs = self.b.ins().icmp(IntCC::NotEqual, p.actual, expected);
-        self.check_not(differs, &p.what);
+        let expected = self.checked_size(check.expected, &check.message)?;
+        let differs = self.b.ins().icmp(IntCC::NotEqual, check.actual, expected);
+        self.shape_error_if(differs, &check.message);
         Ok(())
     }
 
+    /// Loads a scalar argument, which the caller passes as int64 or float64.
     fn scalar_argument(&mut self, args: Value, offset: i32, ty: Ty) -> Gen<Value> {
-        let machine = clif(ty.dtype);
+        let machine_type = scalar_type(ty.dtype);
         if ty.lanes != 1 {
-            return unsupported("a vector parameter");
+            return unsupported("a vector as a parameter");
         }
         if ty.dtype.is_float() {
-            let wide = self.b.ins().load(types::F64, constant_mem(), args, offset);
-            return match self.cast(V::S(wide), Ty::scalar(DType::Float64), ty)? {
-                V::S(v) => Ok(v),
-                _ => unreachable!("a scalar stays a scalar"),
+            let wide = self.b.ins().load(types::F64, constant_mem_flags(), args, offset);
+            return match self.cast(ExprValue::Scalar(wide), Ty::scalar(DType::Float64), ty)? {
+                ExprValue::Scalar(v) => Ok(v),
+                _ => unreachable!("a cast of a scalar is a scalar"),
             };
         }
-        let wide = self.b.ins().load(types::I64, constant_mem(), args, offset);
-        if machine == types::I64 { Ok(wide) } else { Ok(self.b.ins().ireduce(machine, wide)) }
+        let wide = self.b.ins().load(types::I64, constant_mem_flags(), args, offset);
+        if machine_type == types::I64 {
+            Ok(wide)
+        } else {
+            Ok(self.b.ins().ireduce(machine_type, wide))
+        }
     }
 
-    /// Checks rank, element type and layout with one call. The messages are in the order of the faults that the call returns.
+    /// Checks rank, element type and layout by one call of the runtime. The messages are in the order of the faults
+    /// that it returns.
     fn check_descriptor(&mut self, position: usize, buffer: Buffer, descriptor: Value) -> Gen<()> {
         let data = self.f.buffer(buffer);
         let (name, ndim, dtype) = (data.name.clone(), data.shape.len(), data.dtype);
         let compact = data.strides.is_empty();
         let arg = format!("argument {position} ('{name}')");
-        let first = self.messages.len() as i64;
-        let texts = [
-            CheckFailure::Shape.mark(&format!("{arg} has another rank than {ndim}")),
-            CheckFailure::Shape.mark(&format!("{arg} has another element type than {dtype}")),
+        let first_message = self.messages.len() as i64;
+        let messages = [
+            CheckFailure::Shape.mark(&format!("{arg} does not have rank {ndim}")),
+            CheckFailure::Shape.mark(&format!("{arg} does not have element type {dtype}")),
             CheckFailure::Shape.mark(&format!("{arg} has no memory or is not contiguous")),
         ];
-        debug_assert_eq!(texts.len(), TENSOR_FAULTS);
-        self.messages.extend(texts.into_iter().map(Arc::from));
+        debug_assert_eq!(messages.len(), TENSOR_FAULTS);
+        self.messages.extend(messages.into_iter().map(Arc::from));
         let (code, bits) = dtype.to_dlpack();
         let words = [ndim as i64, dtype_word(code, bits), i64::from(compact)];
         let words = words.map(|w| self.b.ins().iconst(types::I64, w));
         let fault =
             self.call_linked("pliant_check_tensor", &[descriptor, words[0], words[1], words[2]])?;
-        let bad = self.b.ins().icmp_imm_s(IntCC::NotEqual, fault, 0);
-        let status = self.b.ins().iadd_imm_s(fault, first);
-        self.fail_if(bad, status);
+        let failed = self.b.ins().icmp_imm_s(IntCC::NotEqual, fault, 0);
+        let status = self.b.ins().iadd_imm_s(fault, first_message);
+        self.fail_if(failed, status);
         Ok(())
     }
 
-    /// Defines each size variable that is a dim or stride by itself, and compares the other dims and strides with their
-    /// expressions. Comparisons that need a variable without a value go to `pending`.
-    fn dims(&mut self, t: &TensorArg, args: Value, pending: &mut Vec<Pending>) -> Gen<()> {
+    /// Defines the size variables that a dim or stride consists of, and checks the other dims and strides against their
+    /// expressions. Checks with undefined variables are added to `deferred`.
+    fn define_sizes(
+        &mut self,
+        t: &TensorArg,
+        args: Value,
+        deferred: &mut Vec<SizeCheck>,
+    ) -> Gen<()> {
         let f = self.f;
         let data = f.buffer(t.buffer);
         let arg = format!("argument {} ('{}')", t.position, data.name);
-        for (sizes, list, noun, least) in [
+        for (sizes, list, noun, min) in [
             (&data.shape, OFFSET_TENSOR_SHAPE, "dim", 0),
             (&data.strides, OFFSET_TENSOR_STRIDES, "stride", -SIZE_LIMIT),
         ] {
             if sizes.is_empty() {
                 continue;
             }
-            // This load is not merged with that of the descriptor's check, so the address occupies no register while the other
-            // arguments are checked.
+            // These flags prevent merging with the load in the descriptor's check, so the address occupies no register
+            // while the other arguments are checked.
             let argument = (t.position * 8) as i32;
-            let descriptor = self.b.ins().load(types::I64, mem(), args, argument);
-            let values = self.b.ins().load(types::I64, mem(), descriptor, list as i32);
+            let descriptor = self.b.ins().load(types::I64, mem_flags(), args, argument);
+            let values = self.b.ins().load(types::I64, mem_flags(), descriptor, list as i32);
             for (index, &e) in sizes.iter().enumerate() {
-                let actual = self.b.ins().load(types::I64, mem(), values, (index * 8) as i32);
+                let actual = self.b.ins().load(types::I64, mem_flags(), values, (index * 8) as i32);
                 let size = pliant_tir::text::format_expr(f, e);
-                self.bounded(actual, least, format!("{arg}: {noun} {index} ({size})"));
+                self.check_range(actual, min, format!("{arg}: {noun} {index} ({size})"));
                 match self.undefined_var(e) {
                     Some(v) => {
-                        self.vars.insert(v, V::S(actual));
+                        self.vars.insert(v, ExprValue::Scalar(actual));
                         if self.many_arguments {
                             let (list, index) = (list as i32, (index * 8) as i32);
-                            self.sizes.insert(v, SizeAt { args, argument, list, index });
+                            self.size_locations
+                                .insert(v, SizeLocation { args, argument, list, index });
                         }
                     }
                     None => {
                         let expected = pliant_tir::text::format_expr(f, e);
-                        let what = format!("{arg}: {noun} {index} is not {expected}");
-                        let comparison = Pending { actual, expected: e, what };
+                        let message = format!("{arg}: {noun} {index} is not {expected}");
+                        let check = SizeCheck { actual, expected: e, message };
                         if self.is_defined(e) {
-                            self.compare(comparison)?;
+                            self.check_size(check)?;
                         } else {
-                            pending.push(comparison);
+                            deferred.push(check);
                         }
                     }
                 }
             }
         }
         if let Some(offset) = data.elem_offset {
-            // The ABI guarantees that the `byte_offset` of a tensor is 0.
+            // The ABI guarantees a `byte_offset` of 0.
             match self.undefined_var(offset) {
                 Some(v) => {
                     let zero = self.b.ins().iconst(types::I64, 0);
-                    self.vars.insert(v, V::S(zero));
+                    self.vars.insert(v, ExprValue::Scalar(zero));
                 }
                 None => {
-                    let what = format!("{arg}: the offset is not 0");
+                    let message = format!("{arg}: the offset is not 0");
                     let actual = self.b.ins().iconst(types::I64, 0);
-                    pending.push(Pending { actual, expected: offset, what });
+                    deferred.push(SizeCheck { actual, expected: offset, message });
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether all variables of a size have values.
+    /// Whether all variables of an expression are defined.
     fn is_defined(&self, e: Expr) -> bool {
         let mut defined = true;
         for_each_expr(self.f, e, |e| {
@@ -249,7 +269,7 @@ impl FuncGen<'_, '_> {
         defined
     }
 
-    /// Whether an int64 parameter may have any value, because no bounds check relies on its range.
+    /// Whether an int64 parameter may have any value, because no bounds check relies on a range.
     fn is_unbounded(&self, position: usize) -> bool {
         match self.f.attrs.get(UNBOUNDED_PARAMS) {
             Some(AttrValue::List(list)) => list.contains(&AttrValue::Int(position as i64)),
@@ -257,15 +277,17 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Fails the loop function unless a value is between `least`, which is not positive, and [`SIZE_LIMIT`]. Bounds checks rely on
-    /// this range.
-    fn bounded(&mut self, value: Value, least: i64, what: String) {
-        let moved = self.b.ins().iadd_imm_s(value, -least);
-        let beyond = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, moved, SIZE_LIMIT - least);
-        let range = if least == 0 { "negative or beyond 2**40" } else { "beyond 2**40" };
-        self.check_not(beyond, &format!("{what} is {range}"));
+    /// Fails the loop function unless a value is in `min..=`[`SIZE_LIMIT`], the range that bounds checks rely on. `min`
+    /// is 0 or negative.
+    fn check_range(&mut self, value: Value, min: i64, subject: String) {
+        let shifted = self.b.ins().iadd_imm_s(value, -min);
+        let out_of_range =
+            self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, shifted, SIZE_LIMIT - min);
+        let range = if min == 0 { "0 to 2**40" } else { "-2**40 to 2**40" };
+        self.shape_error_if(out_of_range, &format!("{subject} is not in the range {range}"));
     }
 
+    /// Returns the variable if an expression is an undefined int64 variable.
     fn undefined_var(&self, e: Expr) -> Option<Var> {
         match self.f.expr(e) {
             ExprData::Var(v) if !self.vars.contains_key(v) && self.f.expr_ty(e) == Ty::I64 => {

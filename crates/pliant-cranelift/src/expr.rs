@@ -1,4 +1,5 @@
-//! Expressions: constants, variables, selection and vectors. Other families of expressions have their own modules.
+//! Expressions: constants, variables, selection and vector constructors. Other kinds of expressions have their own
+//! modules.
 
 use std::rc::Rc;
 
@@ -8,15 +9,15 @@ use pliant_ir::tir::{Expr, ExprData, Intrin, Ty};
 use pliant_tensor::DType;
 
 use crate::function::{FuncGen, Gen, internal, unsupported};
-use crate::value::{V, clif, packable};
+use crate::value::{ExprValue, fills_chunks, scalar_type};
 
-/// Builds a value from its machine values.
-type Wrap = fn(Rc<[Value]>) -> V;
+/// Constructs a value from its machine values.
+type ValueConstructor = fn(Rc<[Value]>) -> ExprValue;
 
 impl FuncGen<'_, '_> {
-    /// The value of an expression, computed once per statement.
-    pub fn expr(&mut self, e: Expr) -> Gen<V> {
-        // Operands are computed first, with an explicit stack instead of recursion: expressions of fused operators can be deep.
+    /// Returns the value of an expression, which is computed once per statement.
+    pub fn expr(&mut self, e: Expr) -> Gen<ExprValue> {
+        // An explicit stack replaces recursion, because expressions of fused operators can be deep.
         let mut stack = vec![(e, false)];
         while let Some((e, ready)) = stack.pop() {
             if self.memo.contains_key(&e) {
@@ -33,17 +34,17 @@ impl FuncGen<'_, '_> {
         Ok(self.memo[&e].clone())
     }
 
-    /// Pushes the operands that are evaluated unconditionally.
+    /// Pushes the operands of an expression that are evaluated unconditionally.
     fn strict_operands(&self, e: Expr, stack: &mut Vec<(Expr, bool)>) {
         let f = self.f;
         let mut push = |e: Expr| match f.expr(e) {
-            // The access itself splits the index of a vector into base and stride.
+            // An access with a vector index computes its address from base and stride.
             ExprData::Ramp(base, ..) => stack.push((*base, false)),
             ExprData::Str(_) => {}
             _ => stack.push((e, false)),
         };
         match f.expr(e) {
-            // The integers of an assertion's message are only computed if its condition fails.
+            // The integers of an assertion message are computed only if the condition fails.
             ExprData::Call(Intrin::IfThenElse | Intrin::Explain, args, _) => push(args[0]),
             ExprData::Call(Intrin::AddressOf, args, _) => {
                 if let ExprData::Load(_, indices) = f.expr(args[0]) {
@@ -54,18 +55,19 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    fn compute(&mut self, e: Expr) -> Gen<V> {
+    /// Computes an expression whose unconditional operands are memoized.
+    fn compute(&mut self, e: Expr) -> Gen<ExprValue> {
         let f = self.f;
         let ty = f.expr_ty(e);
         match f.expr(e) {
             ExprData::Int(value, ty) => Ok(self.int_const(*value, *ty)),
             ExprData::Float(bits, ty) => self.float_const(f64::from_bits(*bits), *ty),
-            ExprData::Str(_) => internal("a string stands outside the arguments of a call"),
+            ExprData::Str(_) => internal("a string is not an argument of a call"),
             ExprData::Var(v) => match self.vars.get(v) {
                 Some(value) => Ok(value.clone()),
                 None => unsupported(format!(
-                    "the variable '{}' is not defined where it is used: a size must stand alone in a dim of a parameter, \
-                     or be a parameter",
+                    "the variable '{}' is not defined where it is used; make it a whole dim of a buffer parameter, or a scalar \
+                     parameter",
                     f.var(*v).name
                 )),
             },
@@ -78,17 +80,18 @@ impl FuncGen<'_, '_> {
             ExprData::Not(a) => {
                 let a = self.expr(*a)?;
                 Ok(match a {
-                    V::M(bits, chunks) => {
-                        V::M(bits, chunks.iter().map(|&c| self.b.ins().bnot(c)).collect())
-                    }
-                    V::S(v) => V::S(self.b.ins().bxor_imm_s(v, 1)),
+                    ExprValue::Mask(bits, chunks) => ExprValue::Mask(
+                        bits,
+                        chunks.iter().map(|&c| self.b.ins().bnot(c)).collect(),
+                    ),
+                    ExprValue::Scalar(v) => ExprValue::Scalar(self.b.ins().bxor_imm_s(v, 1)),
                     a => self.map_lanes(&[(a, ty)], ty, |g, l| g.b.ins().bxor_imm_s(l[0], 1)),
                 })
             }
             ExprData::Select(c, a, b) => self.select(*c, *a, *b, ty),
             ExprData::Load(buffer, indices) => self.load(*buffer, indices),
             ExprData::Ramp(base, stride, lanes)
-                if ty.dtype == DType::Int64 && packable(ty.with_lanes(*lanes)) =>
+                if ty.dtype == DType::Int64 && fills_chunks(ty.with_lanes(*lanes)) =>
             {
                 self.ramp_chunks(*base, *stride, *lanes)
             }
@@ -99,25 +102,25 @@ impl FuncGen<'_, '_> {
                     at = self.b.ins().iadd(at, stride);
                     out.push(at);
                 }
-                Ok(V::L(out.into()))
+                Ok(ExprValue::Lanes(out.into()))
             }
             ExprData::Broadcast(a, lanes) => {
                 let a = self.scalar(*a)?;
                 let ty = ty.with_lanes(*lanes);
-                Ok(if packable(ty) {
-                    V::X(self.chunks(&V::S(a), ty))
+                Ok(if fills_chunks(ty) {
+                    ExprValue::Chunks(self.chunks(&ExprValue::Scalar(a), ty))
                 } else if ty.dtype.is_bool() {
-                    V::S(a)
+                    ExprValue::Scalar(a)
                 } else {
-                    V::L(vec![a; *lanes as usize].into())
+                    ExprValue::Lanes(vec![a; *lanes as usize].into())
                 })
             }
             ExprData::Call(intrin, args, _) => self.call(*intrin, args, ty),
         }
     }
 
-    /// The int64 vector `base`, `base + stride`, ... in chunks of two lanes.
-    fn ramp_chunks(&mut self, base: Expr, stride: Expr, lanes: u16) -> Gen<V> {
+    /// Returns the int64 vector `base`, `base + stride`, ..., in chunks of two lanes.
+    fn ramp_chunks(&mut self, base: Expr, stride: Expr, lanes: u16) -> Gen<ExprValue> {
         let (base, stride) = (self.scalar(base)?, self.scalar(stride)?);
         let next = self.b.ins().iadd(base, stride);
         let two = self.b.ins().iadd(stride, stride);
@@ -129,21 +132,23 @@ impl FuncGen<'_, '_> {
             at = self.b.ins().iadd(at, step);
             out.push(at);
         }
-        Ok(V::X(out.into()))
+        Ok(ExprValue::Chunks(out.into()))
     }
 
-    pub fn int_const(&mut self, value: i64, ty: Ty) -> V {
-        let machine = clif(ty.dtype);
-        // An immediate has no bits beyond the width of its type.
-        let masked = match machine.bits() {
+    /// Returns an integer constant; a vector has it in all lanes.
+    pub fn int_const(&mut self, value: i64, ty: Ty) -> ExprValue {
+        let machine_type = scalar_type(ty.dtype);
+        // The bits of an immediate beyond the width of its type must be 0.
+        let masked = match machine_type.bits() {
             64 => value,
             bits => value & ((1i64 << bits) - 1),
         };
-        let s = self.b.ins().iconst(machine, masked);
-        self.repeat(s, ty)
+        let s = self.b.ins().iconst(machine_type, masked);
+        self.broadcast(s, ty)
     }
 
-    pub fn float_const(&mut self, value: f64, ty: Ty) -> Gen<V> {
+    /// Returns a float constant, rounded to the type; a vector has it in all lanes.
+    pub fn float_const(&mut self, value: f64, ty: Ty) -> Gen<ExprValue> {
         let s = match ty.dtype {
             DType::Float64 => self.b.ins().f64const(value),
             DType::Float32 => self.b.ins().f32const(value as f32),
@@ -152,32 +157,32 @@ impl FuncGen<'_, '_> {
                 self.b.ins().f32const(v)
             }
             DType::BFloat16 => self.b.ins().f32const(pliant_tensor::round_to_bf16(value).to_f32()),
-            other => return internal(format!("a float constant of type {other}")),
+            other => return internal(format!("a float constant has type {other}")),
         };
-        Ok(self.repeat(s, ty))
+        Ok(self.broadcast(s, ty))
     }
 
     /// Broadcasts a scalar to all lanes of `ty`.
-    pub fn repeat(&mut self, s: Value, ty: Ty) -> V {
+    pub fn broadcast(&mut self, s: Value, ty: Ty) -> ExprValue {
         if ty.lanes == 1 || ty.dtype.is_bool() {
-            V::S(s)
-        } else if packable(ty) {
-            V::X(self.chunks(&V::S(s), ty))
+            ExprValue::Scalar(s)
+        } else if fills_chunks(ty) {
+            ExprValue::Chunks(self.chunks(&ExprValue::Scalar(s), ty))
         } else {
-            V::L(vec![s; ty.lanes as usize].into())
+            ExprValue::Lanes(vec![s; ty.lanes as usize].into())
         }
     }
 
     /// Applies an operation lane by lane.
     pub fn map_lanes(
         &mut self,
-        args: &[(V, Ty)],
+        args: &[(ExprValue, Ty)],
         ty: Ty,
         mut op: impl FnMut(&mut Self, &[Value]) -> Value,
-    ) -> V {
+    ) -> ExprValue {
         if ty.lanes == 1 {
             let scalars: Vec<Value> = args.iter().map(|(v, t)| self.lanes(v, *t)[0]).collect();
-            return V::S(op(self, &scalars));
+            return ExprValue::Scalar(op(self, &scalars));
         }
         let lanes: Vec<Vec<Value>> =
             args.iter().map(|(v, t)| self.lanes(v, t.with_lanes(ty.lanes))).collect();
@@ -187,16 +192,16 @@ impl FuncGen<'_, '_> {
                 op(self, &args)
             })
             .collect();
-        V::L(out)
+        ExprValue::Lanes(out)
     }
 
-    /// As [`FuncGen::map_lanes`], for operations whose code generation may fail.
+    /// Like [`FuncGen::map_lanes`], for operations whose code generation may fail.
     pub fn try_map_lanes(
         &mut self,
-        args: &[(V, Ty)],
+        args: &[(ExprValue, Ty)],
         ty: Ty,
         mut op: impl FnMut(&mut Self, &[Value]) -> Gen<Value>,
-    ) -> Gen<V> {
+    ) -> Gen<ExprValue> {
         let mut error = None;
         let v = self.map_lanes(args, ty, |g, l| match op(g, l) {
             Ok(v) => v,
@@ -208,89 +213,104 @@ impl FuncGen<'_, '_> {
         error.map_or(Ok(v), Err)
     }
 
-    fn select(&mut self, c: Expr, a: Expr, b: Expr, ty: Ty) -> Gen<V> {
+    fn select(&mut self, c: Expr, a: Expr, b: Expr, ty: Ty) -> Gen<ExprValue> {
         let cty = self.f.expr_ty(c);
         let (c, a, b) = (self.expr(c)?, self.expr(a)?, self.expr(b)?);
         self.select_values(&c, cty, &a, &b, ty)
     }
 
-    pub fn select_values(&mut self, c: &V, cty: Ty, a: &V, b: &V, ty: Ty) -> Gen<V> {
+    /// Selects lane by lane: `c ? a : b`. `c` has the type `cty`, `a` and `b` have the type `ty`.
+    pub fn select_values(
+        &mut self,
+        c: &ExprValue,
+        cty: Ty,
+        a: &ExprValue,
+        b: &ExprValue,
+        ty: Ty,
+    ) -> Gen<ExprValue> {
         if ty.dtype.is_bool()
             && ty.lanes > 1
             && let Some(v) = self.select_masks(c, a, b, ty.lanes)
         {
             return Ok(v);
         }
-        if !packable(ty) || ty.lanes == 1 {
+        if !fills_chunks(ty) || ty.lanes == 1 {
             let args = [(c.clone(), cty), (a.clone(), ty), (b.clone(), ty)];
             return Ok(self.map_lanes(&args, ty, |g, l| g.b.ins().select(l[0], l[1], l[2])));
         }
         let (a, b) = (self.chunks(a, ty), self.chunks(b, ty));
-        if let V::S(c) = c {
+        if let ExprValue::Scalar(c) = c {
             let out = a.iter().zip(b.iter()).map(|(&a, &b)| self.b.ins().select(*c, a, b));
-            return Ok(V::X(out.collect()));
+            return Ok(ExprValue::Chunks(out.collect()));
         }
-        let mask = self.mask(c, ty.lanes, clif(ty.dtype).bits());
+        let mask = self.mask(c, ty.lanes, scalar_type(ty.dtype).bits());
         let out = (0..a.len()).map(|i| {
             let ty = self.b.func.dfg.value_type(a[i]);
-            let m = self.recast(mask[i], ty);
+            let m = self.bitcast_chunk(mask[i], ty);
             self.b.ins().bitselect(m, a[i], b[i])
         });
-        Ok(V::X(out.collect()))
+        Ok(ExprValue::Chunks(out.collect()))
     }
 
-    /// Selects between two vectors of bools if the condition is a mask and each vector is a mask or a scalar.
-    fn select_masks(&mut self, c: &V, a: &V, b: &V, lanes: u16) -> Option<V> {
-        let V::M(bits, c) = c else { return None };
+    /// Selects between two vectors of bools if the condition is a mask and each vector is a mask or a scalar. Otherwise
+    /// returns `None`.
+    fn select_masks(
+        &mut self,
+        c: &ExprValue,
+        a: &ExprValue,
+        b: &ExprValue,
+        lanes: u16,
+    ) -> Option<ExprValue> {
+        let ExprValue::Mask(bits, c) = c else { return None };
         if !self.is_mask(a) || !self.is_mask(b) {
             return None;
         }
         let (a, b) = (self.mask(a, lanes, (*bits).into()), self.mask(b, lanes, (*bits).into()));
         let chunks = (0..c.len()).map(|i| self.b.ins().bitselect(c[i], a[i], b[i]));
-        Some(V::M(*bits, chunks.collect()))
+        Some(ExprValue::Mask(*bits, chunks.collect()))
     }
 
-    /// `c ? a : b`, which evaluates only the selected side.
-    pub fn if_then_else(&mut self, c: Expr, a: Expr, b: Expr, ty: Ty) -> Gen<V> {
+    /// Computes `c ? a : b` and evaluates only the selected side.
+    pub fn if_then_else(&mut self, c: Expr, a: Expr, b: Expr, ty: Ty) -> Gen<ExprValue> {
         if self.f.expr_ty(c).lanes != 1 {
-            return unsupported("if_then_else over a vector of conditions; use T.Select");
+            return unsupported("T.if_then_else with a vector as its condition; use T.Select");
         }
         let c = self.scalar(c)?;
-        let (then, other, done) =
+        let (then_block, else_block, done) =
             (self.b.create_block(), self.b.create_block(), self.b.create_block());
-        self.b.ins().brif(c, then, &[], other, &[]);
-        self.b.seal_block(then);
-        self.b.seal_block(other);
-        let saved = self.memo.clone();
-        let mut form = None;
-        for (block, side) in [(then, a), (other, b)] {
+        self.b.ins().brif(c, then_block, &[], else_block, &[]);
+        self.b.seal_block(then_block);
+        self.b.seal_block(else_block);
+        let saved_memo = self.memo.clone();
+        let mut constructor = None;
+        for (block, side) in [(then_block, a), (else_block, b)] {
             self.b.switch_to_block(block);
             let v = self.expr(side)?;
-            let v = if ty.lanes == 1 { v } else { self.canonical(&v, ty) };
-            let (values, wrap): (Vec<Value>, Wrap) = match v {
-                V::S(v) => (vec![v], |v| V::S(v[0])),
-                V::X(v) => (v.to_vec(), V::X),
-                V::L(v) => (v.to_vec(), V::L),
-                V::M(..) => return internal("a mask is not a canonical value"),
+            let v = if ty.lanes == 1 { v } else { self.storage_form(&v, ty) };
+            let (values, construct): (Vec<Value>, ValueConstructor) = match v {
+                ExprValue::Scalar(v) => (vec![v], |v| ExprValue::Scalar(v[0])),
+                ExprValue::Chunks(v) => (v.to_vec(), ExprValue::Chunks),
+                ExprValue::Lanes(v) => (v.to_vec(), ExprValue::Lanes),
+                ExprValue::Mask(..) => return internal("a value in storage form is a mask"),
             };
-            if form.is_none() {
+            if constructor.is_none() {
                 for &v in &values {
                     let ty = self.b.func.dfg.value_type(v);
                     self.b.append_block_param(done, ty);
                 }
-                form = Some(wrap);
+                constructor = Some(construct);
             }
             let args: Vec<BlockArg> = values.into_iter().map(BlockArg::Value).collect();
             self.b.ins().jump(done, &args);
-            self.memo = saved.clone();
+            self.memo = saved_memo.clone();
         }
         self.b.seal_block(done);
         self.b.switch_to_block(done);
-        let wrap = form.expect("both sides have been generated");
-        Ok(wrap(self.b.block_params(done).into()))
+        let construct = constructor.expect("both sides have been generated");
+        Ok(construct(self.b.block_params(done).into()))
     }
 
-    /// The condition of a branch: a bool scalar.
+    /// Computes the condition of a branch, a scalar bool.
     pub fn condition(&mut self, e: Expr) -> Gen<Value> {
         let v = self.scalar(e)?;
         if self.b.func.dfg.value_type(v) == types::I8 {

@@ -15,15 +15,15 @@ use pliant_tensor::CheckFailure;
 use rustc_hash::FxHashMap;
 
 use crate::access_checks::Limits;
-use crate::memory::{Place, SizeAt};
+use crate::memory::{BufferLocation, SizeLocation};
 use crate::unit::Unit;
-use crate::value::{V, clif};
+use crate::value::{ExprValue, scalar_type};
 
 /// Why a function could not be generated.
 pub(crate) enum GenError {
-    /// This backend has no code for something.
+    /// The function uses a construct that this backend does not support.
     Unsupported(String),
-    /// A defect: message and intermediate code.
+    /// A defect of the compiler: the message, and the intermediate code or an empty string.
     Internal(String, String),
 }
 
@@ -33,18 +33,20 @@ impl From<ModuleError> for GenError {
     }
 }
 
+/// The result of generating code.
 pub(crate) type Gen<T> = Result<T, GenError>;
 
-/// A defect without intermediate code.
+/// Returns an internal error without intermediate code.
 pub(crate) fn internal<T>(message: impl Into<String>) -> Gen<T> {
     Err(GenError::Internal(message.into(), String::new()))
 }
 
-/// Something that this backend has no code for.
-pub(crate) fn unsupported<T>(what: impl Into<String>) -> Gen<T> {
-    Err(GenError::Unsupported(what.into()))
+/// Returns the error for a construct that this backend does not support.
+pub(crate) fn unsupported<T>(description: impl Into<String>) -> Gen<T> {
+    Err(GenError::Unsupported(description.into()))
 }
 
+/// Returns the machine type of a parameter or result of a linked function.
 pub(crate) fn extern_type(ty: ExternTy) -> Type {
     match ty {
         ExternTy::I32 => types::I32,
@@ -54,7 +56,7 @@ pub(crate) fn extern_type(ty: ExternTy) -> Type {
     }
 }
 
-/// A C function of these types.
+/// Returns the signature of a C function.
 pub(crate) fn abi_signature(module: &impl Module, params: &[Type], result: Type) -> Signature {
     let mut sig = module.make_signature();
     sig.params.extend(params.iter().map(|&t| AbiParam::new(t)));
@@ -62,103 +64,115 @@ pub(crate) fn abi_signature(module: &impl Module, params: &[Type], result: Type)
     sig
 }
 
-/// The flags of accesses to memory that checks have shown to be valid, at any alignment.
-pub(crate) fn mem() -> MemFlagsData {
+/// Flags of accesses that cannot trap, because their bounds are checked. The address may have any alignment.
+pub(crate) fn mem_flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// The flags of accesses to memory that does not change while the function runs: arguments and the runtime.
-pub(crate) fn constant_mem() -> MemFlagsData {
+/// Flags of loads from memory that is constant during the call: the arguments and the runtime.
+pub(crate) fn constant_mem_flags() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly().with_can_move()
 }
 
 /// One machine function under construction.
 pub(crate) struct FuncGen<'a, 'b> {
+    /// The loop function.
     pub f: &'a PrimFunc,
+    /// The builder of the machine function.
     pub b: FunctionBuilder<'b>,
+    /// The compilation unit to which the machine function belongs.
     pub unit: &'a mut Unit,
-    /// The messages of the whole loop function. The status of a failed check is the position of its message, counted from 1.
+    /// The messages of all checks of the loop function. The status of a failed check is the 1-based position of its
+    /// message.
     pub messages: &'a mut Vec<Arc<str>>,
+    /// The address of the [`KernelRuntime`](pliant_exec::abi::KernelRuntime).
     pub runtime: Value,
-    pub vars: FxHashMap<Var, V>,
-    pub places: FxHashMap<Buffer, Place>,
-    /// The range of each buffer's linear indices, if accesses are checked.
+    /// The values of the variables in scope.
+    pub vars: FxHashMap<Var, ExprValue>,
+    /// The locations of the buffers in scope.
+    pub locations: FxHashMap<Buffer, BufferLocation>,
+    /// The range of valid linear indices of each buffer, if the options request access checks.
     pub limits: FxHashMap<Buffer, Limits>,
-    /// The locations of the size variables in the arguments. Empty unless there are many arguments, whose sizes each statement
-    /// loads for itself.
-    pub sizes: FxHashMap<Var, SizeAt>,
-    /// The values of this statement's expressions that were computed in blocks dominating the current one.
-    pub memo: FxHashMap<Expr, V>,
-    /// The block that failures branch to with their status: the function's exit, or the release of a workspace.
+    /// The locations in the arguments from which statements load the size variables that they use. Empty unless
+    /// `many_arguments`.
+    pub size_locations: FxHashMap<Var, SizeLocation>,
+    /// The values of expressions of the current statement that were computed in blocks that dominate the current block.
+    pub memo: FxHashMap<Expr, ExprValue>,
+    /// The block that failed checks branch to with their status. It returns the status, or frees a workspace first.
     pub fail: Block,
-    /// Bytes of stack that the buffers of this function take so far.
+    /// Bytes of stack allocated so far for buffers.
     pub stack_bytes: u64,
-    /// Bytes of stack that operands passed by address to calls take so far.
+    /// Bytes of stack allocated so far for operands that calls take by address.
     pub call_stack_bytes: u64,
-    /// The number of loops around the current statement, in this machine function.
-    pub depth: usize,
-    /// Whether there are so many tensor arguments that each statement loads the addresses and sizes that it uses.
+    /// The number of loops around the current statement in this machine function.
+    pub loop_depth: usize,
+    /// Whether each statement loads the argument addresses and sizes that it uses, because preloading them all would
+    /// spill.
     pub many_arguments: bool,
     /// Whether this function is the body of a parallel loop.
     pub in_parallel: bool,
-    /// The buffers that a parallel body shares with other threads.
-    pub shared: Vec<Buffer>,
+    /// The buffers that the body of a parallel loop shares with other threads.
+    pub shared_buffers: Vec<Buffer>,
 }
 
 impl FuncGen<'_, '_> {
-    /// Branches to the failure path with `status` if `bad` holds.
-    pub fn fail_if(&mut self, bad: Value, status: Value) {
+    /// Fails the loop function with `status` if `failed` is nonzero.
+    pub fn fail_if(&mut self, failed: Value, status: Value) {
         let ok = self.b.create_block();
-        self.b.ins().brif(bad, self.fail, &[BlockArg::Value(status)], ok, &[]);
+        self.b.ins().brif(failed, self.fail, &[BlockArg::Value(status)], ok, &[]);
         self.b.seal_block(ok);
         self.b.switch_to_block(ok);
     }
 
-    /// Fails the loop function with a message if `bad` holds. A message without a mark becomes a shape error.
-    pub fn check_not(&mut self, bad: Value, message: &str) {
-        self.assert_not(bad, CheckFailure::Shape.mark(message));
+    /// Fails the loop function with a message if `failed` is nonzero. The error is a shape error, unless the message is
+    /// marked as another kind ([`CheckFailure`]).
+    pub fn shape_error_if(&mut self, failed: Value, message: &str) {
+        self.error_if(failed, CheckFailure::Shape.mark(message));
     }
 
-    /// Fails the loop function with exactly this message if `bad` holds.
-    pub fn assert_not(&mut self, bad: Value, message: impl Into<Arc<str>>) {
+    /// Fails the loop function with exactly this message if `failed` is nonzero.
+    pub fn error_if(&mut self, failed: Value, message: impl Into<Arc<str>>) {
         let status = self.message_status(message);
         let status = self.b.ins().iconst(types::I64, status);
-        self.fail_if(bad, status);
+        self.fail_if(failed, status);
     }
 
-    /// Fails the loop function if `bad` holds, with a message that contains the first [`MAX_ASSERT_ARGS`] of these integers.
-    pub fn check_telling(
+    /// Fails the loop function if `failed` is nonzero, with a message that contains the first [`MAX_ASSERT_ARGS`] of
+    /// these integers.
+    pub fn error_with_exprs_if(
         &mut self,
-        bad: Value,
+        failed: Value,
         message: impl Into<Arc<str>>,
         values: &[Expr],
     ) -> Gen<()> {
         let values = &values[..values.len().min(MAX_ASSERT_ARGS)];
-        self.fail_with(bad, message, |g| values.iter().map(|&e| g.scalar(e)).collect())
+        self.error_with_values_if(failed, message, |g| {
+            values.iter().map(|&e| g.scalar(e)).collect()
+        })
     }
 
-    /// Fails the loop function if `bad` holds. The status and the integers of the message go to the memory that the runtime
-    /// provides (`told`). Only the failure path computes the integers.
-    pub fn fail_with(
+    /// Fails the loop function if `failed` is nonzero. The failure path computes the integers of the message, and
+    /// stores the status and the integers to the runtime's memory for assertion arguments.
+    pub fn error_with_values_if(
         &mut self,
-        bad: Value,
+        failed: Value,
         message: impl Into<Arc<str>>,
         values: impl FnOnce(&mut Self) -> Gen<Vec<Value>>,
     ) -> Gen<()> {
         let status = self.message_status(message);
-        let (failed, ok) = (self.b.create_block(), self.b.create_block());
-        self.b.ins().brif(bad, failed, &[], ok, &[]);
-        self.b.seal_block(failed);
+        let (failure, ok) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(failed, failure, &[], ok, &[]);
+        self.b.seal_block(failure);
         self.b.seal_block(ok);
-        self.b.switch_to_block(failed);
-        self.b.set_cold_block(failed);
+        self.b.switch_to_block(failure);
+        self.b.set_cold_block(failure);
         let memo = self.memo.clone();
         let status = self.b.ins().iconst(types::I64, status);
         let offset = OFFSET_ASSERT_ARGS as i32;
-        let room = self.b.ins().load(types::I64, constant_mem(), self.runtime, offset);
-        self.b.ins().store(mem(), status, room, 0);
+        let assert_args = self.b.ins().load(types::I64, constant_mem_flags(), self.runtime, offset);
+        self.b.ins().store(mem_flags(), status, assert_args, 0);
         for (i, value) in values(self)?.into_iter().enumerate() {
-            self.b.ins().store(mem(), value, room, (i as i32 + 1) * 8);
+            self.b.ins().store(mem_flags(), value, assert_args, (i as i32 + 1) * 8);
         }
         self.b.ins().jump(self.fail, &[BlockArg::Value(status)]);
         self.memo = memo;
@@ -166,7 +180,7 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// The status of a message, which is added to the messages if it is new.
+    /// Returns the status of a message. Adds the message if it is new.
     pub fn message_status(&mut self, message: impl Into<Arc<str>>) -> i64 {
         let message = message.into();
         let index = match self.messages.iter().position(|m| *m == message) {
@@ -179,7 +193,7 @@ impl FuncGen<'_, '_> {
         index as i64 + 1
     }
 
-    /// Ends the function: returns success from the current block, and the status from `outer_fail`.
+    /// Ends the function: the current block returns success, and `outer_fail` returns its status.
     pub fn finish_body(&mut self, outer_fail: Block) {
         let zero = self.b.ins().iconst(types::I64, 0);
         self.b.ins().return_(&[zero]);
@@ -189,7 +203,7 @@ impl FuncGen<'_, '_> {
         self.b.seal_all_blocks();
     }
 
-    /// A cold block for failures, whose parameter is the status.
+    /// Creates a cold block for failures. Its parameter is the status.
     pub fn fail_block(b: &mut FunctionBuilder<'_>) -> Block {
         let block = b.create_block();
         b.append_block_param(block, types::I64);
@@ -203,31 +217,30 @@ impl FuncGen<'_, '_> {
             return;
         }
         let offset = pliant_exec::abi::OFFSET_INTERRUPT as i32;
-        let flag = self.b.ins().load(types::I64, constant_mem(), self.runtime, offset);
-        // The load is atomic, because plain loads of one address are merged across iterations that store nothing.
-        let set = self.b.ins().atomic_load(types::I8, mem(), flag);
+        let flag = self.b.ins().load(types::I64, constant_mem_flags(), self.runtime, offset);
+        // Cranelift would merge plain loads of this address across iterations that store nothing.
+        let is_set = self.b.ins().atomic_load(types::I8, mem_flags(), flag);
         let status = self.b.ins().iconst(types::I64, pliant_exec::abi::STATUS_CANCELLED);
-        self.fail_if(set, status);
+        self.fail_if(is_set, status);
     }
 
-    /// Polls the interrupt flag in iterations whose loop variable is a multiple of `2 ** POLL_SHIFT`.
-    pub fn poll_sometimes(&mut self, turn: Value) {
+    /// Polls the interrupt flag in iterations whose loop variable is a multiple of `2 ** POLL_PERIOD_LOG2`.
+    pub fn poll_interrupt_periodically(&mut self, loop_var: Value) {
         if !self.unit.check_interrupt {
             return;
         }
-        let (look, go_on) = (self.b.create_block(), self.b.create_block());
-        let low = self.b.ins().band_imm_s(turn, (1 << crate::stmt::POLL_SHIFT) - 1);
-        self.b.ins().brif(low, go_on, &[], look, &[]);
-        self.b.seal_block(look);
-        self.b.switch_to_block(look);
+        let (poll, resume) = (self.b.create_block(), self.b.create_block());
+        let low = self.b.ins().band_imm_s(loop_var, (1 << crate::stmt::POLL_PERIOD_LOG2) - 1);
+        self.b.ins().brif(low, resume, &[], poll, &[]);
+        self.b.seal_block(poll);
+        self.b.switch_to_block(poll);
         self.poll_interrupt();
-        self.b.ins().jump(go_on, &[]);
-        self.b.seal_block(go_on);
-        self.b.switch_to_block(go_on);
+        self.b.ins().jump(resume, &[]);
+        self.b.seal_block(resume);
+        self.b.switch_to_block(resume);
     }
 
-    /// Calls a linked function. If the function takes the runtime, the runtime precedes the arguments, and a nonzero result fails
-    /// the loop function with that status.
+    /// Calls a linked function by name, as [`call_extern_fn`](Self::call_extern_fn) does.
     pub fn call_linked(&mut self, name: &str, args: &[Value]) -> Gen<Value> {
         let Some(f) = extern_fn(name) else {
             return internal(format!("no linked function {name}"));
@@ -235,6 +248,8 @@ impl FuncGen<'_, '_> {
         self.call_extern_fn(f, args)
     }
 
+    /// Calls a linked function. If it takes the runtime, that is its first argument, and a nonzero result fails the
+    /// loop function with that status.
     pub fn call_extern_fn(&mut self, f: &'static ExternFn, args: &[Value]) -> Gen<Value> {
         let callee = self.unit.extern_ref(&mut self.b, f)?;
         let mut all = Vec::with_capacity(args.len() + 1);
@@ -245,24 +260,24 @@ impl FuncGen<'_, '_> {
         let call = self.b.ins().call(callee, &all);
         let result = self.b.inst_results(call)[0];
         if f.runtime {
-            let bad = self.b.ins().icmp_imm_s(IntCC::NotEqual, result, 0);
-            self.fail_if(bad, result);
+            let failed = self.b.ins().icmp_imm_s(IntCC::NotEqual, result, 0);
+            self.fail_if(failed, result);
         }
         Ok(result)
     }
 
-    /// A scalar expression.
+    /// Computes an expression that must be a scalar.
     pub fn scalar(&mut self, e: Expr) -> Gen<Value> {
         match self.expr(e)? {
-            V::S(v) => Ok(v),
-            _ => internal("a vector stands where a scalar is expected"),
+            ExprValue::Scalar(v) => Ok(v),
+            _ => internal("found a vector where a scalar is expected"),
         }
     }
 
-    /// The machine type of a scalar variable.
+    /// Returns the machine type of a scalar variable.
     pub fn var_type(&self, v: Var) -> Type {
         match self.f.var(v).ty {
-            VarTy::Value(Ty { dtype, .. }) => clif(dtype),
+            VarTy::Value(Ty { dtype, .. }) => scalar_type(dtype),
             VarTy::Handle => types::I64,
         }
     }

@@ -1,4 +1,4 @@
-//! Intrinsics: machine instructions, the shared sequences of `pliant_kernels::math`, and linked functions.
+//! Intrinsics: machine instructions, expanded sequences of `pliant_kernels::math`, and calls of linked functions.
 
 use std::rc::Rc;
 
@@ -11,11 +11,12 @@ use pliant_tensor::DType;
 
 use crate::function::{FuncGen, Gen, internal, unsupported};
 use crate::sequences::Sequences;
-use crate::value::{V, chunk, chunk_of, clif, packable};
+use crate::value::{ExprValue, chunk_type, chunk_type_of, fills_chunks, scalar_type};
 
-/// Expands a one-argument sequence inline.
+/// Expands the sequence of a function of one argument inline.
 type Sequence = fn(&mut FuncGen<'_, '_>, Value) -> Value;
 
+/// Maps intrinsics to functions that expand their sequences.
 macro_rules! sequences {
     ($intrin:expr; $($name:ident = $function:ident),*) => {
         match $intrin {
@@ -25,7 +26,7 @@ macro_rules! sequences {
     };
 }
 
-/// The sequence of an intrinsic that is valid for all arguments.
+/// Returns the sequence of an intrinsic whose sequence is valid for all arguments.
 fn sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     let sequence: Sequence = sequences! {
         intrin;
@@ -35,14 +36,25 @@ fn sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     Some(sequence)
 }
 
-/// The sequence of an intrinsic that is valid for arguments up to [`Real::TRIG_LIMIT`].
-fn angle_sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
+/// Returns the sequence of an intrinsic whose sequence is valid for magnitudes up to [`Real::TRIG_LIMIT`].
+fn trigonometric_sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     let sequence: Sequence = sequences!(intrin; Sin = sin, Cos = cos, Tan = tan);
     Some(sequence)
 }
 
+/// Returns the element type of a parameter or result of a linked function; int64 for an address.
+fn extern_dtype(ty: ExternTy) -> DType {
+    match ty {
+        ExternTy::F32 => DType::Float32,
+        ExternTy::F64 => DType::Float64,
+        ExternTy::I32 => DType::Int32,
+        ExternTy::I64 | ExternTy::Ptr => DType::Int64,
+    }
+}
+
 impl FuncGen<'_, '_> {
-    pub fn call(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Gen<V> {
+    /// Computes a call of an intrinsic. `ty` is the type of the result.
+    pub fn call(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Gen<ExprValue> {
         use Intrin::*;
         match intrin {
             IfThenElse => self.if_then_else(args[0], args[1], args[2], ty),
@@ -54,9 +66,9 @@ impl FuncGen<'_, '_> {
                 ExprData::Load(buffer, indices) => {
                     let (buffer, index) = (*buffer, indices[0]);
                     let index = self.scalar(index)?;
-                    Ok(V::S(self.address(buffer, index)?))
+                    Ok(ExprValue::Scalar(self.address(buffer, index)?))
                 }
-                _ => internal("address_of takes a buffer element"),
+                _ => internal("the argument of address_of is not a buffer element"),
             },
             Reinterpret => self.reinterpret(args[0], ty),
             VectorSum | VectorMax | VectorMin => self.reduce_lanes(intrin, args[0], ty),
@@ -67,12 +79,14 @@ impl FuncGen<'_, '_> {
             BitwiseNot | Popcount | Clz => {
                 let a = self.expr(args[0])?;
                 let a = match a {
-                    V::M(bits, chunks) if intrin == BitwiseNot => {
+                    ExprValue::Mask(bits, chunks) if intrin == BitwiseNot => {
                         let chunks = chunks.iter().map(|&c| self.b.ins().bnot(c));
-                        return Ok(V::M(bits, chunks.collect()));
+                        return Ok(ExprValue::Mask(bits, chunks.collect()));
                     }
-                    V::X(chunks) if intrin == BitwiseNot => {
-                        return Ok(V::X(chunks.iter().map(|&c| self.b.ins().bnot(c)).collect()));
+                    ExprValue::Chunks(chunks) if intrin == BitwiseNot => {
+                        return Ok(ExprValue::Chunks(
+                            chunks.iter().map(|&c| self.b.ins().bnot(c)).collect(),
+                        ));
                     }
                     a => a,
                 };
@@ -85,62 +99,65 @@ impl FuncGen<'_, '_> {
             }
             _ if ty.dtype.is_float() => {
                 let v = self.float_intrin(intrin, args, ty)?;
-                self.narrow(v, ty)
+                self.round_to_type(v, ty)
             }
             Abs => {
                 let a = self.expr(args[0])?;
                 if !ty.dtype.is_int() {
                     return Ok(a);
                 }
-                Ok(self.per_chunk(&[a], ty, |g, v| g.b.ins().iabs(v[0])))
+                Ok(self.map_chunks(&[a], ty, |g, v| g.b.ins().iabs(v[0])))
             }
             Floor | Ceil | Trunc | Round | Nearbyint => self.expr(args[0]),
-            other => unsupported(format!("T.{other} on {ty}; convert to a float type first")),
+            other => unsupported(format!("T.{other} on {ty}; cast to a float type first")),
         }
     }
 
-    /// An intrinsic on floats. float16 and bfloat16 results are not yet rounded.
-    fn float_intrin(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Gen<V> {
+    /// Computes an intrinsic on floats. Results of type float16 and bfloat16 are float32 values that still have to be
+    /// rounded.
+    fn float_intrin(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Gen<ExprValue> {
         use Intrin::*;
         let mut values = Vec::with_capacity(args.len());
         for &a in args {
             values.push(self.expr(a)?);
         }
-        let single = clif(ty.dtype) == types::F32;
-        let by_type = |single32: Option<Sequence>, double: Option<Sequence>| {
-            if single { single32 } else { double }
+        let single = scalar_type(ty.dtype) == types::F32;
+        let by_type = |f32_sequence: Option<Sequence>, f64_sequence: Option<Sequence>| {
+            if single { f32_sequence } else { f64_sequence }
         };
         if let Some(f) = by_type(sequence::<f32>(intrin), sequence::<f64>(intrin)) {
-            return Ok(self.per_chunk(&values, ty, |g, v| f(g, v[0])));
+            return Ok(self.map_chunks(&values, ty, |g, v| f(g, v[0])));
         }
-        if let Some(f) = by_type(angle_sequence::<f32>(intrin), angle_sequence::<f64>(intrin)) {
+        if let Some(f) =
+            by_type(trigonometric_sequence::<f32>(intrin), trigonometric_sequence::<f64>(intrin))
+        {
             let x = &values[0];
             return match single {
-                true => self.angle_function::<f32>(intrin, f, x, ty),
-                false => self.angle_function::<f64>(intrin, f, x, ty),
+                true => self.trigonometric::<f32>(intrin, f, x, ty),
+                false => self.trigonometric::<f64>(intrin, f, x, ty),
             };
         }
         match intrin {
-            Sqrt => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().sqrt(v[0]))),
-            Abs => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().fabs(v[0]))),
-            Floor => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().floor(v[0]))),
-            Ceil => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().ceil(v[0]))),
-            Trunc => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().trunc(v[0]))),
-            Round | Nearbyint => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().nearest(v[0]))),
-            Rsqrt => Ok(self.per_chunk(&values, ty, |g, v| {
+            Sqrt => Ok(self.map_chunks(&values, ty, |g, v| g.b.ins().sqrt(v[0]))),
+            Abs => Ok(self.map_chunks(&values, ty, |g, v| g.b.ins().fabs(v[0]))),
+            Floor => Ok(self.map_chunks(&values, ty, |g, v| g.b.ins().floor(v[0]))),
+            Ceil => Ok(self.map_chunks(&values, ty, |g, v| g.b.ins().ceil(v[0]))),
+            Trunc => Ok(self.map_chunks(&values, ty, |g, v| g.b.ins().trunc(v[0]))),
+            Round | Nearbyint => Ok(self.map_chunks(&values, ty, |g, v| g.b.ins().nearest(v[0]))),
+            Rsqrt => Ok(self.map_chunks(&values, ty, |g, v| {
                 let root = g.b.ins().sqrt(v[0]);
                 let one = g.one_like(root);
                 g.b.ins().fdiv(one, root)
             })),
-            Fma => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().fma(v[0], v[1], v[2]))),
-            Atan2 if single => Ok(self.per_chunk(&values, ty, |g, v| {
+            Fma => Ok(self.map_chunks(&values, ty, |g, v| g.b.ins().fma(v[0], v[1], v[2]))),
+            Atan2 if single => Ok(self.map_chunks(&values, ty, |g, v| {
                 math::atan2(&mut Sequences::<f32>::new(g), &v[0], &v[1])
             })),
-            Atan2 => Ok(self.per_chunk(&values, ty, |g, v| {
+            Atan2 => Ok(self.map_chunks(&values, ty, |g, v| {
                 math::atan2(&mut Sequences::<f64>::new(g), &v[0], &v[1])
             })),
             Pow if self.is_two(args[1]) => {
-                Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().fmul(v[0], v[0])))
+                Ok(self.map_chunks(&values, ty, |g, v| g.b.ins().fmul(v[0], v[0])))
             }
             _ => {
                 let suffix = if single { "f32" } else { "f64" };
@@ -148,16 +165,23 @@ impl FuncGen<'_, '_> {
                 let Some(f) = extern_fn(&name) else {
                     return unsupported(format!("T.{intrin} on {ty}"));
                 };
-                let args: Vec<(V, Ty)> = values.into_iter().map(|v| (v, ty)).collect();
+                let args: Vec<(ExprValue, Ty)> = values.into_iter().map(|v| (v, ty)).collect();
                 self.try_map_lanes(&args, ty, |g, l| g.call_extern_fn(f, l))
             }
         }
     }
 
-    /// Sine, cosine or tangent: a sequence, and the platform's function for lanes whose angle is beyond [`Real::TRIG_LIMIT`], up
-    /// to which the sequence can reduce it.
-    fn angle_function<R: Real>(&mut self, intrin: Intrin, f: Sequence, x: &V, ty: Ty) -> Gen<V> {
-        let fast = self.per_chunk(std::slice::from_ref(x), ty, |g, v| f(g, v[0]));
+    /// Computes sine, cosine or tangent. Lanes whose angle has a magnitude up to [`Real::TRIG_LIMIT`] use the sequence,
+    /// whose range reduction is exact enough there. Other lanes call the platform's function, in a branch that is
+    /// rarely taken.
+    fn trigonometric<R: Real>(
+        &mut self,
+        intrin: Intrin,
+        f: Sequence,
+        x: &ExprValue,
+        ty: Ty,
+    ) -> Gen<ExprValue> {
+        let by_sequence = self.map_chunks(std::slice::from_ref(x), ty, |g, v| f(g, v[0]));
         let (dtype, suffix) =
             if R::BITS == 32 { (DType::Float32, "f32") } else { (DType::Float64, "f64") };
         let platform = format!("pliant_{}_{suffix}", intrin.name());
@@ -165,72 +189,79 @@ impl FuncGen<'_, '_> {
             return unsupported(format!("T.{intrin} on {ty}"));
         };
         let wide = Ty::scalar(dtype).with_lanes(ty.lanes);
-        let (xs, fast) = (self.lanes(x, wide), self.canonical(&fast, wide));
-        let beyond = self.any_beyond::<R>(x, wide);
+        let (xs, by_sequence) = (self.lanes(x, wide), self.storage_form(&by_sequence, wide));
+        let any_large = self.any_exceeds_trig_limit::<R>(x, wide);
         let (slow, done) = (self.b.create_block(), self.b.create_block());
-        let quick = match &fast {
-            V::X(chunks) | V::L(chunks) => chunks.to_vec(),
-            V::S(v) => vec![*v],
-            V::M(..) => return internal("a mask is no angle"),
+        let sequence_values = match &by_sequence {
+            ExprValue::Chunks(chunks) | ExprValue::Lanes(chunks) => chunks.to_vec(),
+            ExprValue::Scalar(v) => vec![*v],
+            ExprValue::Mask(..) => {
+                return internal("the operand of a trigonometric function is a mask");
+            }
         };
-        for &v in &quick {
-            let machine = self.b.func.dfg.value_type(v);
-            self.b.append_block_param(done, machine);
+        for &v in &sequence_values {
+            let machine_type = self.b.func.dfg.value_type(v);
+            self.b.append_block_param(done, machine_type);
         }
-        let args: Vec<BlockArg> = quick.iter().map(|&v| BlockArg::Value(v)).collect();
-        self.b.ins().brif(beyond, slow, &[], done, &args);
+        let args: Vec<BlockArg> = sequence_values.iter().map(|&v| BlockArg::Value(v)).collect();
+        self.b.ins().brif(any_large, slow, &[], done, &args);
         self.b.seal_block(slow);
         self.b.switch_to_block(slow);
-        let quick_lanes = self.lanes(&fast, wide);
+        let sequence_lanes = self.lanes(&by_sequence, wide);
         let mut lanes = Vec::with_capacity(xs.len());
-        for (x, quick) in xs.into_iter().zip(quick_lanes) {
-            // Each lane gets the value that it would have as a scalar, whatever the other lanes are.
-            let exact = self.call_extern_fn(platform, &[x])?;
-            let huge = self.is_beyond::<R>(x);
-            lanes.push(self.b.ins().select(huge, exact, quick));
+        for (x, sequence_value) in xs.into_iter().zip(sequence_lanes) {
+            // The value of a lane does not depend on the other lanes: it equals the value of the scalar function.
+            let platform_value = self.call_extern_fn(platform, &[x])?;
+            let is_large = self.exceeds_trig_limit::<R>(x);
+            lanes.push(self.b.ins().select(is_large, platform_value, sequence_value));
         }
-        let chosen = match &fast {
-            V::X(_) => self.chunks(&V::L(lanes.into()), wide).to_vec(),
+        let selected = match &by_sequence {
+            ExprValue::Chunks(_) => self.chunks(&ExprValue::Lanes(lanes.into()), wide).to_vec(),
             _ => lanes,
         };
-        let args: Vec<BlockArg> = chosen.into_iter().map(BlockArg::Value).collect();
+        let args: Vec<BlockArg> = selected.into_iter().map(BlockArg::Value).collect();
         self.b.ins().jump(done, &args);
         self.b.seal_block(done);
         self.b.switch_to_block(done);
         let params: Rc<[Value]> = self.b.block_params(done).into();
-        Ok(match fast {
-            V::X(_) => V::X(params),
-            V::L(_) => V::L(params),
-            _ => V::S(params[0]),
+        Ok(match by_sequence {
+            ExprValue::Chunks(_) => ExprValue::Chunks(params),
+            ExprValue::Lanes(_) => ExprValue::Lanes(params),
+            _ => ExprValue::Scalar(params[0]),
         })
     }
 
-    /// Whether the magnitude of an angle is beyond [`Real::TRIG_LIMIT`].
-    fn is_beyond<R: Real>(&mut self, x: Value) -> Value {
-        let size = self.b.ins().fabs(x);
+    /// Whether the magnitude of an angle (scalar) exceeds [`Real::TRIG_LIMIT`].
+    fn exceeds_trig_limit<R: Real>(&mut self, x: Value) -> Value {
+        let magnitude = self.b.ins().fabs(x);
         let limit = Sequences::<R>::new(self).f(R::TRIG_LIMIT);
-        self.b.ins().fcmp(FloatCC::GreaterThan, size, limit)
+        self.b.ins().fcmp(FloatCC::GreaterThan, magnitude, limit)
     }
 
-    /// Whether the angle in any lane is beyond the limit.
-    fn any_beyond<R: Real>(&mut self, x: &V, ty: Ty) -> Value {
-        if ty.lanes == 1 || !packable(ty) {
+    /// Whether the magnitude of the angle in any lane exceeds [`Real::TRIG_LIMIT`].
+    fn any_exceeds_trig_limit<R: Real>(&mut self, x: &ExprValue, ty: Ty) -> Value {
+        if ty.lanes == 1 || !fills_chunks(ty) {
             let lanes = self.lanes(x, ty);
-            let all: Vec<Value> = lanes.into_iter().map(|l| self.is_beyond::<R>(l)).collect();
-            return all.into_iter().reduce(|a, b| self.b.ins().bor(a, b)).expect("there is a lane");
+            let all: Vec<Value> =
+                lanes.into_iter().map(|l| self.exceeds_trig_limit::<R>(l)).collect();
+            return all
+                .into_iter()
+                .reduce(|a, b| self.b.ins().bor(a, b))
+                .expect("a value has at least one lane");
         }
         let limit = Sequences::<R>::new(self).f(R::TRIG_LIMIT);
-        let limit = self.b.ins().splat(chunk(ty.dtype), limit);
+        let limit = self.b.ins().splat(chunk_type(ty.dtype), limit);
         let mut any: Option<Value> = None;
         for &chunk in self.chunks(x, ty).iter() {
-            let size = self.b.ins().fabs(chunk);
-            let mask = self.b.ins().fcmp(FloatCC::GreaterThan, size, limit);
+            let magnitude = self.b.ins().fabs(chunk);
+            let mask = self.b.ins().fcmp(FloatCC::GreaterThan, magnitude, limit);
             any = Some(any.map_or(mask, |a| self.b.ins().bor(a, mask)));
         }
-        let any = any.expect("there is a chunk");
+        let any = any.expect("a vector has at least one chunk");
         self.b.ins().vany_true(any)
     }
 
+    /// Whether an expression is the float constant 2.0 or its broadcast.
     fn is_two(&self, e: Expr) -> bool {
         match self.f.expr(e) {
             ExprData::Float(bits, _) => f64::from_bits(*bits) == 2.0,
@@ -239,6 +270,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
+    /// Returns 1.0 in the type of `v`.
     fn one_like(&mut self, v: Value) -> Value {
         let ty = self.b.func.dfg.value_type(v);
         let one = if ty.lane_type() == types::F64 {
@@ -249,20 +281,21 @@ impl FuncGen<'_, '_> {
         if ty.is_vector() { self.b.ins().splat(ty, one) } else { one }
     }
 
-    /// Broadcasts a scalar to a vector type. For a scalar type, returns it unchanged.
-    fn like(&mut self, scalar: Value, ty: Type) -> Value {
+    /// Broadcasts a scalar if `ty` is a vector type.
+    fn splat_to(&mut self, scalar: Value, ty: Type) -> Value {
         if ty.is_vector() { self.b.ins().splat(ty, scalar) } else { scalar }
     }
 
-    /// Applies an operation that works on both scalars and chunks: to each chunk of packable vectors, otherwise to each lane.
-    fn per_chunk(
+    /// Applies an operation that is defined on both scalars and chunks: to each chunk if the type [`fills_chunks`],
+    /// otherwise to each lane.
+    fn map_chunks(
         &mut self,
-        values: &[V],
+        values: &[ExprValue],
         ty: Ty,
         mut op: impl FnMut(&mut Self, &[Value]) -> Value,
-    ) -> V {
-        if ty.lanes == 1 || !packable(ty) {
-            let args: Vec<(V, Ty)> = values.iter().map(|v| (v.clone(), ty)).collect();
+    ) -> ExprValue {
+        if ty.lanes == 1 || !fills_chunks(ty) {
+            let args: Vec<(ExprValue, Ty)> = values.iter().map(|v| (v.clone(), ty)).collect();
             return self.map_lanes(&args, ty, op);
         }
         let all: Vec<Rc<[Value]>> = values.iter().map(|v| self.chunks(v, ty)).collect();
@@ -270,22 +303,29 @@ impl FuncGen<'_, '_> {
             let args: Vec<Value> = all.iter().map(|c| c[i]).collect();
             op(self, &args)
         });
-        V::X(out.collect())
+        ExprValue::Chunks(out.collect())
     }
 
-    fn reinterpret(&mut self, a: Expr, ty: Ty) -> Gen<V> {
+    /// Reinterprets the bits of numbers as another type of the same size.
+    fn reinterpret(&mut self, a: Expr, ty: Ty) -> Gen<ExprValue> {
         let from = self.f.expr_ty(a);
-        let narrow = |d: DType| matches!(d, DType::Float16 | DType::BFloat16 | DType::Bool);
-        if from.dtype.size() != ty.dtype.size() || narrow(from.dtype) || narrow(ty.dtype) {
-            return unsupported(format!("reinterpreting {from} as {ty}"));
+        let has_other_bits = |d: DType| matches!(d, DType::Float16 | DType::BFloat16 | DType::Bool);
+        // The values of these types do not have the bits of the elements in memory.
+        if from.dtype.size() != ty.dtype.size()
+            || has_other_bits(from.dtype)
+            || has_other_bits(ty.dtype)
+        {
+            return unsupported(format!("T.reinterpret from {from} to {ty}"));
         }
         let v = self.expr(a)?;
-        if ty.lanes > 1 && packable(ty) {
+        if ty.lanes > 1 && fills_chunks(ty) {
             let chunks = self.chunks(&v, from);
-            let to = chunk_of(clif(ty.dtype));
-            return Ok(V::X(chunks.iter().map(|&c| self.recast(c, to)).collect()));
+            let to = chunk_type_of(scalar_type(ty.dtype));
+            return Ok(ExprValue::Chunks(
+                chunks.iter().map(|&c| self.bitcast_chunk(c, to)).collect(),
+            ));
         }
-        let to = clif(ty.dtype);
+        let to = scalar_type(ty.dtype);
         Ok(self.map_lanes(&[(v, from)], ty, |g, l| {
             if g.b.func.dfg.value_type(l[0]) == to {
                 l[0]
@@ -296,7 +336,7 @@ impl FuncGen<'_, '_> {
     }
 
     /// Reduces the lanes of a vector: combines chunks pairwise, then lanes pairwise.
-    fn reduce_lanes(&mut self, intrin: Intrin, a: Expr, ty: Ty) -> Gen<V> {
+    fn reduce_lanes(&mut self, intrin: Intrin, a: Expr, ty: Ty) -> Gen<ExprValue> {
         let op = match intrin {
             Intrin::VectorSum => BinOp::Add,
             Intrin::VectorMax => BinOp::Max,
@@ -305,17 +345,20 @@ impl FuncGen<'_, '_> {
         let from = self.f.expr_ty(a);
         let v = self.expr(a)?;
         let mut lanes: Vec<Value> = self.lanes(&v, from);
-        if from.lanes > 1 && packable(from) && (clif(from.dtype).is_float() || op == BinOp::Add) {
+        if from.lanes > 1
+            && fills_chunks(from)
+            && (scalar_type(from.dtype).is_float() || op == BinOp::Add)
+        {
             let mut chunks = self.chunks(&v, from).to_vec();
             while chunks.len() > 1 {
                 let half = chunks.len().div_ceil(2);
                 for i in half..chunks.len() {
-                    chunks[i - half] = self.chunk_op(op, chunks[i - half], chunks[i]);
+                    chunks[i - half] = self.reduce_chunks(op, chunks[i - half], chunks[i]);
                 }
                 chunks.truncate(half);
             }
             let one = from.with_lanes(crate::value::chunk_lanes(from.dtype) as u16);
-            lanes = self.lanes(&V::X(chunks.into()), one);
+            lanes = self.lanes(&ExprValue::Chunks(chunks.into()), one);
         }
         while lanes.len() > 1 {
             let half = lanes.len().div_ceil(2);
@@ -324,21 +367,23 @@ impl FuncGen<'_, '_> {
             }
             lanes.truncate(half);
         }
-        let out = self.narrow(V::S(lanes[0]), from.with_lanes(1))?;
+        let out = self.round_to_type(ExprValue::Scalar(lanes[0]), from.with_lanes(1))?;
         self.cast(out, from.with_lanes(1), ty)
     }
 
-    fn chunk_op(&mut self, op: BinOp, a: Value, b: Value) -> Value {
+    /// Combines two chunks in a reduction.
+    fn reduce_chunks(&mut self, op: BinOp, a: Value, b: Value) -> Value {
         let float = self.b.func.dfg.value_type(a).lane_type().is_float();
         match op {
             BinOp::Add if float => self.b.ins().fadd(a, b),
             BinOp::Add => self.b.ins().iadd(a, b),
-            BinOp::Max => self.greater(a, b),
-            _ => self.lesser(a, b),
+            BinOp::Max => self.float_max(a, b),
+            _ => self.float_min(a, b),
         }
     }
 
-    fn classify(&mut self, intrin: Intrin, a: Expr, ty: Ty) -> Gen<V> {
+    /// Computes `IsNan`, `IsInf` or `IsFinite`.
+    fn classify(&mut self, intrin: Intrin, a: Expr, ty: Ty) -> Gen<ExprValue> {
         let from = self.f.expr_ty(a);
         let v = self.expr(a)?;
         if !from.dtype.is_float() {
@@ -348,26 +393,27 @@ impl FuncGen<'_, '_> {
             if intrin == Intrin::IsNan {
                 return g.b.ins().fcmp(FloatCC::Unordered, v, v);
             }
-            let size = g.b.ins().fabs(v);
-            let ty = g.b.func.dfg.value_type(size);
+            let magnitude = g.b.ins().fabs(v);
+            let ty = g.b.func.dfg.value_type(magnitude);
             let inf = if ty.lane_type() == types::F64 {
                 g.b.ins().f64const(f64::INFINITY)
             } else {
                 g.b.ins().f32const(f32::INFINITY)
             };
-            let inf = g.like(inf, ty);
+            let inf = g.splat_to(inf, ty);
             let cc = if intrin == Intrin::IsInf { FloatCC::Equal } else { FloatCC::LessThan };
-            g.b.ins().fcmp(cc, size, inf)
+            g.b.ins().fcmp(cc, magnitude, inf)
         };
-        if from.lanes > 1 && packable(from) {
+        if from.lanes > 1 && fills_chunks(from) {
             let chunks = self.chunks(&v, from);
-            let bits = clif(from.dtype).bits() as u8;
-            return Ok(V::M(bits, chunks.iter().map(|&c| test(self, c)).collect()));
+            let bits = scalar_type(from.dtype).bits() as u8;
+            return Ok(ExprValue::Mask(bits, chunks.iter().map(|&c| test(self, c)).collect()));
         }
         Ok(self.map_lanes(&[(v, from)], ty, |g, l| test(g, l[0])))
     }
 
-    fn bit_op(&mut self, intrin: Intrin, a: Expr, b: Expr, ty: Ty) -> Gen<V> {
+    /// Computes a bitwise operation or a shift.
+    fn bit_op(&mut self, intrin: Intrin, a: Expr, b: Expr, ty: Ty) -> Gen<ExprValue> {
         let tb = self.f.expr_ty(b);
         let (a, b) = (self.expr(a)?, self.expr(b)?);
         if ty.lanes > 1
@@ -375,16 +421,16 @@ impl FuncGen<'_, '_> {
         {
             return Ok(v);
         }
-        let bits = i64::from(clif(ty.dtype).bits());
+        let bits = i64::from(scalar_type(ty.dtype).bits());
         Ok(self.map_lanes(&[(a, ty), (b, tb)], ty, |g, l| match intrin {
             Intrin::BitwiseAnd => g.b.ins().band(l[0], l[1]),
             Intrin::BitwiseOr => g.b.ins().bor(l[0], l[1]),
             Intrin::BitwiseXor => g.b.ins().bxor(l[0], l[1]),
-            // The instruction takes the shift distance modulo the width. From the width on, all bits are shifted out.
+            // The instruction takes the shift amount modulo the width, but a larger amount must shift out all bits.
             shift => {
                 let zero = g.int_zero(l[0]);
-                let outside = g.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, l[1], bits);
-                let (moved, gone) = if shift == Intrin::ShiftLeft {
+                let too_large = g.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, l[1], bits);
+                let (shifted, all_shifted_out) = if shift == Intrin::ShiftLeft {
                     (g.b.ins().ishl(l[0], l[1]), zero)
                 } else if ty.dtype.is_int() {
                     let sign = g.b.ins().sshr_imm_s(l[0], bits - 1);
@@ -392,13 +438,19 @@ impl FuncGen<'_, '_> {
                 } else {
                     (g.b.ins().ushr(l[0], l[1]), zero)
                 };
-                g.b.ins().select(outside, gone, moved)
+                g.b.ins().select(too_large, all_shifted_out, shifted)
             }
         }))
     }
 
-    /// Bitwise operations on masks and chunks.
-    fn bit_op_of_vectors(&mut self, intrin: Intrin, a: &V, b: &V, ty: Ty) -> Option<V> {
+    /// Computes a bitwise operation on masks or chunks. Returns `None` for shifts and for lanes.
+    fn bit_op_of_vectors(
+        &mut self,
+        intrin: Intrin,
+        a: &ExprValue,
+        b: &ExprValue,
+        ty: Ty,
+    ) -> Option<ExprValue> {
         if ty.dtype.is_bool() {
             let op = match intrin {
                 Intrin::BitwiseAnd => BinOp::And,
@@ -406,27 +458,29 @@ impl FuncGen<'_, '_> {
                 Intrin::BitwiseXor => BinOp::Ne,
                 _ => return None,
             };
-            return self.connect_masks(op, a, b, ty.lanes);
+            return self.mask_op(op, a, b, ty.lanes);
         }
-        if !packable(ty) {
+        if !fills_chunks(ty) {
             return None;
         }
-        let one = match intrin {
+        let chunk_op = match intrin {
             Intrin::BitwiseAnd => |g: &mut Self, x, y| g.b.ins().band(x, y),
             Intrin::BitwiseOr => |g: &mut Self, x, y| g.b.ins().bor(x, y),
             Intrin::BitwiseXor => |g: &mut Self, x, y| g.b.ins().bxor(x, y),
             _ => return None,
         };
         let (x, y) = (self.chunks(a, ty), self.chunks(b, ty));
-        Some(V::X((0..x.len()).map(|i| one(self, x[i], y[i])).collect()))
+        Some(ExprValue::Chunks((0..x.len()).map(|i| chunk_op(self, x[i], y[i])).collect()))
     }
 
+    /// Returns an integer 0 in the type of `like`.
     fn int_zero(&mut self, like: Value) -> Value {
         let ty = self.b.func.dfg.value_type(like);
         self.b.ins().iconst(ty, 0)
     }
 
-    fn call_extern(&mut self, args: &[Expr], ty: Ty) -> Gen<V> {
+    /// Computes `T.call_extern`.
+    fn call_extern(&mut self, args: &[Expr], ty: Ty) -> Gen<ExprValue> {
         let f = self.f;
         let Some((&name, rest)) = args.split_first() else {
             return internal("call_extern without a name");
@@ -449,28 +503,29 @@ impl FuncGen<'_, '_> {
             ));
         }
         let mut values = Vec::with_capacity(rest.len());
-        for (position, (&arg, &want)) in rest.iter().zip(callee.params).enumerate() {
-            // CheckBounds has checked accesses through the addresses of elements, and no others.
-            let address = matches!(f.expr(arg), ExprData::Call(Intrin::AddressOf, ..));
-            if address != (want == ExternTy::Ptr) {
-                let takes =
-                    if address { "takes no address" } else { "is an address: T.address_of" };
-                return unsupported(format!("argument {position} of '{name}' {takes}"));
+        for (position, (&arg, &expected)) in rest.iter().zip(callee.params).enumerate() {
+            // CheckBounds checks only the accesses through addresses of elements.
+            let is_address = matches!(f.expr(arg), ExprData::Call(Intrin::AddressOf, ..));
+            if is_address != (expected == ExternTy::Ptr) {
+                let expectation = if is_address {
+                    "must be a number, not an address"
+                } else {
+                    "must be an address; pass T.address_of of an element"
+                };
+                return unsupported(format!("argument {position} of '{name}' {expectation}"));
             }
             let v = self.scalar(arg)?;
-            let have = self.b.func.dfg.value_type(v);
-            if have != crate::function::extern_type(want) {
-                return unsupported(format!("an argument of '{name}' has type {}", f.expr_ty(arg)));
+            let actual = self.b.func.dfg.value_type(v);
+            if actual != crate::function::extern_type(expected) {
+                return unsupported(format!(
+                    "argument {position} of '{name}' has type {}; the parameter has type {}",
+                    f.expr_ty(arg),
+                    extern_dtype(expected)
+                ));
             }
             values.push(v);
         }
         let result = self.call_extern_fn(callee, &values)?;
-        let expected = match callee.result {
-            ExternTy::F32 => DType::Float32,
-            ExternTy::F64 => DType::Float64,
-            ExternTy::I32 => DType::Int32,
-            ExternTy::I64 | ExternTy::Ptr => DType::Int64,
-        };
-        self.cast(V::S(result), Ty::scalar(expected), ty)
+        self.cast(ExprValue::Scalar(result), Ty::scalar(extern_dtype(callee.result)), ty)
     }
 }

@@ -1,4 +1,5 @@
-//! Calls of library kernels: operands and attributes are contiguous on the stack, as `pliant_kernels::entry` reads them.
+//! Calls of library kernels (`T.call_kernel`). The words of operands and attributes are contiguous on the stack, in the
+//! format that `pliant_kernels::entry` reads.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
@@ -7,23 +8,23 @@ use pliant_exec::abi::{
 };
 use pliant_ir::tir::{Buffer, BufferView, Expr, KernelCall, KernelOperand};
 
-use crate::function::{FuncGen, Gen, abi_signature, internal, mem, unsupported};
-use crate::value::V;
+use crate::function::{FuncGen, Gen, abi_signature, internal, mem_flags, unsupported};
+use crate::value::ExprValue;
 
-/// The size of an argument in bytes.
-const WORD: usize = size_of::<PackedWord>();
+/// The size in bytes of an operand or an attribute, a [`PackedWord`].
+const WORD_BYTES: usize = size_of::<PackedWord>();
 
 impl FuncGen<'_, '_> {
-    /// Calls a kernel, and fails the loop function with the kernel's status unless that is 0.
-    pub fn call_kernel(&mut self, args: &[Expr]) -> Gen<V> {
+    /// Calls a kernel. A nonzero status of the kernel fails the loop function with that status.
+    pub fn call_kernel(&mut self, args: &[Expr]) -> Gen<ExprValue> {
         let f = self.f;
         let call = KernelCall::of_args(f, args).or_else(internal)?;
         let name = call.kernel.name;
         let Some(entry) = pliant_kernels::entry_of(name) else {
-            return unsupported(format!("kernel {name}, which this build does not have"));
+            return unsupported(format!("the kernel {name}, which this build does not contain"));
         };
         let count = call.kernel.arity();
-        let slot = self.call_slot((WORD * count) as u32)?;
+        let slot = self.call_slot((WORD_BYTES * count) as u32)?;
         let first = self.b.ins().stack_addr(types::I64, slot, 0);
         let zero = self.b.ins().iconst(types::I64, 0);
         for (i, &operand) in call.operands.iter().enumerate() {
@@ -31,7 +32,7 @@ impl FuncGen<'_, '_> {
                 Some(operand) => self.kernel_operand(operand)?,
                 None => (PACKED_ABSENT, zero, zero),
             };
-            self.packed_word(first, i, kind, word, len);
+            self.store_call_word(first, i, kind, word, len);
         }
         for (i, &number) in call.numbers.iter().enumerate() {
             let value = self.scalar(number)?;
@@ -42,7 +43,7 @@ impl FuncGen<'_, '_> {
                 }
                 false => (PACKED_INT, value),
             };
-            self.packed_word(first, call.operands.len() + i, kind, word, zero);
+            self.store_call_word(first, call.operands.len() + i, kind, word, zero);
         }
         let callee = self.b.ins().iconst(types::I64, entry as usize as i64);
         let sig = abi_signature(&self.unit.module, &[types::I64; 3], types::I64);
@@ -50,34 +51,41 @@ impl FuncGen<'_, '_> {
         let count = self.b.ins().iconst(types::I64, count as i64);
         let call = self.b.ins().call_indirect(sig, callee, &[self.runtime, first, count]);
         let status = self.b.inst_results(call)[0];
-        let bad = self.b.ins().icmp_imm_s(IntCC::NotEqual, status, 0);
-        self.fail_if(bad, status);
+        let failed = self.b.ins().icmp_imm_s(IntCC::NotEqual, status, 0);
+        self.fail_if(failed, status);
         // The kernel has written its results, so memoized loads may be stale.
         self.memo.clear();
-        Ok(V::S(status))
+        Ok(ExprValue::Scalar(status))
     }
 
-    /// An operand: its kind, the address of the words that describe it, and its rank.
+    /// Returns the kind of an operand, the address of its descriptor, and its rank.
     fn kernel_operand(&mut self, operand: KernelOperand<'_>) -> Gen<(u64, Value, Value)> {
         let buffer = operand.buffer;
         if let Some(view) = operand.view {
-            return self.view_words(buffer, view);
+            return self.view_descriptor(buffer, view);
         }
         let strides = self.f.buffer(buffer).strides.clone();
         if strides.is_empty() {
-            let (word, rank) = self.memory_words(buffer, &[])?;
+            let (word, rank) = self.buffer_descriptor(buffer, &[])?;
             return Ok((PACKED_MEMORY, word, rank));
         }
-        let (word, rank) = self.memory_words(buffer, &strides)?;
+        let (word, rank) = self.buffer_descriptor(buffer, &strides)?;
         Ok((PACKED_STRIDED, word, rank))
     }
 
-    /// Writes the words of a view to the stack.
-    fn view_words(&mut self, buffer: Buffer, view: BufferView<'_>) -> Gen<(u64, Value, Value)> {
-        let mut words = self.buffer_words(buffer)?;
+    /// Writes the descriptor of a view to the stack: address and data type of the buffer, its number of elements, then
+    /// offset, dims and strides of the view. Returns kind, address and rank.
+    fn view_descriptor(
+        &mut self,
+        buffer: Buffer,
+        view: BufferView<'_>,
+    ) -> Gen<(u64, Value, Value)> {
+        let mut words = self.address_and_dtype(buffer)?;
         let mut elements = self.b.ins().iconst(types::I64, 1);
-        for &dim in &self.f.buffer(buffer).shape.clone() {
-            let dim = self.size(dim, "the size of a buffer")?;
+        let data = self.f.buffer(buffer);
+        let overflow_message = format!("a dim of the buffer '{}' overflows 64 bits", data.name);
+        for &dim in &data.shape {
+            let dim = self.checked_size(dim, &overflow_message)?;
             elements = self.b.ins().imul(elements, dim);
         }
         words.push(elements);
@@ -85,13 +93,13 @@ impl FuncGen<'_, '_> {
         for &number in view.dims.iter().chain(view.strides) {
             words.push(self.scalar(number)?);
         }
-        let at = self.words_on_stack(&words)?;
+        let at = self.store_words(&words)?;
         let rank = self.b.ins().iconst(types::I64, view.dims.len() as i64);
         Ok((PACKED_VIEW, at, rank))
     }
 
-    /// The address and the data type of a buffer.
-    fn buffer_words(&mut self, buffer: Buffer) -> Gen<Vec<Value>> {
+    /// Returns the address and the data type of a buffer, the first two words of its descriptor.
+    fn address_and_dtype(&mut self, buffer: Buffer) -> Gen<Vec<Value>> {
         let start = self.b.ins().iconst(types::I64, 0);
         let address = self.address(buffer, start)?;
         let (code, bits) = self.f.buffer(buffer).dtype.to_dlpack();
@@ -99,25 +107,28 @@ impl FuncGen<'_, '_> {
         Ok(vec![address, dtype])
     }
 
-    /// Writes words to the stack, and returns their address.
-    fn words_on_stack(&mut self, words: &[Value]) -> Gen<Value> {
+    /// Writes words to the stack. Returns their address.
+    fn store_words(&mut self, words: &[Value]) -> Gen<Value> {
         let slot = self.call_slot((8 * words.len()) as u32)?;
         let at = self.b.ins().stack_addr(types::I64, slot, 0);
         for (k, &word) in words.iter().enumerate() {
-            self.b.ins().store(mem(), word, at, (8 * k) as i32);
+            self.b.ins().store(mem_flags(), word, at, (8 * k) as i32);
         }
         Ok(at)
     }
 
-    /// Writes the address, the data type, the dims and the `more` sizes of a buffer to the stack. Returns the address of
-    /// these words and the rank.
-    pub fn memory_words(&mut self, buffer: Buffer, more: &[Expr]) -> Gen<(Value, Value)> {
-        let shape = self.f.buffer(buffer).shape.clone();
-        let mut words = self.buffer_words(buffer)?;
-        for &size in shape.iter().chain(more) {
-            words.push(self.size(size, "the size of a buffer")?);
+    /// Writes the descriptor of a buffer to the stack: address, data type, dims and `strides`. Returns the address of
+    /// the descriptor and the rank.
+    pub fn buffer_descriptor(&mut self, buffer: Buffer, strides: &[Expr]) -> Gen<(Value, Value)> {
+        let data = self.f.buffer(buffer);
+        let shape = data.shape.clone();
+        let overflow_message =
+            format!("a dim or stride of the buffer '{}' overflows 64 bits", data.name);
+        let mut words = self.address_and_dtype(buffer)?;
+        for &size in shape.iter().chain(strides) {
+            words.push(self.checked_size(size, &overflow_message)?);
         }
-        let at = self.words_on_stack(&words)?;
+        let at = self.store_words(&words)?;
         let rank = self.b.ins().iconst(types::I64, shape.len() as i64);
         Ok((at, rank))
     }

@@ -2,26 +2,29 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `unit` | one compilation unit: the JIT module, linked symbols, executable memory freed on drop |
-//! | `function` | the state of one machine function under construction, failure paths |
-//! | `entry` | the prologue of a loop function: arguments, sizes, checks |
-//! | `body` | native bodies of bytecode functions |
+//! | `unit` | a compilation unit: a JIT module, its linked symbols and its executable memory |
+//! | `function` | the state of a machine function under construction, and its failure paths |
+//! | `entry` | the prologue of a loop function: loads and checks arguments, defines size variables |
+//! | `native_body` | native bodies of bytecode functions |
 //! | `stmt` | statements and loops |
 //! | `parallel` | parallel loops, outlined into separate functions |
-//! | `memory` | buffers: loads, stores, stack, registers and workspaces |
+//! | `memory` | buffers: loads, stores, and allocation on the stack, in registers and in workspaces |
 //! | `access_checks` | bounds checks before every access, in test builds |
-//! | `value` | values: scalars, 128-bit chunks, masks, lanes |
-//! | `packed`, `kernel_call` | calls of packed functions and of library kernels |
-//! | `expr`, `arith`, `cast`, `intrin` | expressions, by family |
+//! | `value` | values of expressions: scalars, 128-bit chunks, masks, lanes |
+//! | `packed_call`, `kernel_call` | calls of packed functions and of library kernels |
+//! | `expr` | constants, variables, selection and vector constructors |
+//! | `arith`, `division` | operators with two operands |
+//! | `cast` | conversions between element types |
+//! | `intrin` | intrinsics and calls of linked functions |
 //! | `half` | conversions of 16-bit floats |
 //! | `sequences` | inline expansion of elementary functions |
 //!
-//! Loop functions may use vectors of any width. The generator splits them into 128-bit chunks, the only vector width that
-//! Cranelift supports on x86-64. Expressions without a vector instruction are computed lane by lane.
+//! Loop functions may use vectors of any width. The generator splits them into chunks of 128 bits, the only vector
+//! width that Cranelift supports on x86-64. It computes an expression lane by lane if there is no vector instruction
+//! for it.
 
 mod access_checks;
 mod arith;
-mod body;
 mod cast;
 mod division;
 mod entry;
@@ -31,7 +34,8 @@ mod half;
 mod intrin;
 mod kernel_call;
 mod memory;
-mod packed;
+mod native_body;
+mod packed_call;
 mod parallel;
 mod sequences;
 mod stmt;
@@ -47,19 +51,20 @@ use pliant_codegen::{
 use pliant_exec::Executable;
 use pliant_pool::{compile_threads, parallel_map};
 
-/// The Cranelift code generator. It compiles for the machine that it runs on.
+/// The Cranelift code generator. It compiles for the host CPU.
 #[derive(Debug, Default)]
 pub struct CraneliftBackend;
 
 impl CraneliftBackend {
-    /// The code generator.
+    /// Creates the code generator.
     pub fn new() -> Self {
         CraneliftBackend
     }
 }
 
-/// Minimum number of functions in a compilation unit, because each unit has its own executable pages.
-const MIN_UNIT: usize = 8;
+/// Minimum number of functions per compilation unit. Each unit has its own executable pages, so small units waste
+/// memory.
+const MIN_UNIT_FUNCTIONS: usize = 8;
 
 impl Backend for CraneliftBackend {
     fn name(&self) -> &'static str {
@@ -76,20 +81,20 @@ impl Backend for CraneliftBackend {
             0 => compile_threads(),
             n => n,
         };
-        // Each thread gets several units to balance the load, because the sizes of functions differ much.
-        let chunk = funcs.len().div_ceil(threads * 4).max(MIN_UNIT);
-        let compile = |chunk: &[KernelSource<'_>]| {
+        // Several units per thread balance the load, because the sizes of functions differ a lot.
+        let unit_len = funcs.len().div_ceil(threads * 4).max(MIN_UNIT_FUNCTIONS);
+        let compile = |funcs: &[KernelSource<'_>]| {
             check_memory()?;
-            let deep = chunk.iter().any(|(_, f)| pliant_tir::stack_guard::is_deep(f));
-            pliant_tir::stack_guard::run(deep, || unit::compile_unit(&isa, chunk, options))
+            let deep = funcs.iter().any(|(_, f)| pliant_tir::stack_guard::is_deep(f));
+            pliant_tir::stack_guard::run(deep, || unit::compile_unit(&isa, funcs, options))
                 .unwrap_or_else(|e| Err(CodegenError::Host(e.to_string())))
         };
-        let units: Vec<_> = if threads == 1 || funcs.len() <= chunk {
-            funcs.chunks(chunk.max(1)).map(compile).collect()
+        let units: Vec<_> = if threads == 1 || funcs.len() <= unit_len {
+            funcs.chunks(unit_len.max(1)).map(compile).collect()
         } else {
-            parallel_map(funcs.chunks(chunk).collect(), compile)
+            parallel_map(funcs.chunks(unit_len).collect(), compile)
         };
-        join(units)
+        merge_units(units)
     }
 
     fn compile_bodies(
@@ -97,7 +102,7 @@ impl Backend for CraneliftBackend {
         executable: &Executable,
         options: &CodegenOptions,
     ) -> Result<CompiledBodies, CodegenError> {
-        body::compile(executable, options)
+        native_body::compile(executable, options)
     }
 }
 
@@ -106,8 +111,8 @@ fn check_memory() -> Result<(), CodegenError> {
     pliant_tensor::memory_reserve::check().map_err(|e| CodegenError::Host(e.to_string()))
 }
 
-/// Joins the loop functions of all units in order. Collects the unsupported constructs of all units in one error.
-fn join(
+/// Merges the loop functions of all units, in order. If units have unsupported constructs, the error lists all of them.
+fn merge_units(
     units: Vec<Result<CompiledKernels, CodegenError>>,
 ) -> Result<CompiledKernels, CodegenError> {
     let mut all = CompiledKernels::new(IndexMap::new(), Arc::new(()));

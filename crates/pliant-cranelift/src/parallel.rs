@@ -1,4 +1,5 @@
-//! Parallel loops: the body is outlined into a separate machine function, which the worker team calls for ranges of iterations.
+//! Parallel loops: the body is outlined into a separate machine function, which the worker team calls for ranges of
+//! iterations.
 
 use std::sync::Arc;
 
@@ -14,12 +15,13 @@ use pliant_tir::accesses::{PARALLEL_GRAIN, free_names};
 use rustc_hash::FxHashMap;
 
 use crate::access_checks::Limits;
-use crate::function::{FuncGen, Gen, abi_signature, constant_mem, mem, unsupported};
-use crate::memory::Place;
-use crate::value::V;
+use crate::function::{FuncGen, Gen, abi_signature, constant_mem_flags, mem_flags, unsupported};
+use crate::memory::BufferLocation;
+use crate::value::ExprValue;
 
-/// The values that a parallel body captures, each in a slot of 8 bytes: variables, buffer addresses, and two limits per buffer if
-/// accesses are checked. The runtime and the first index precede them.
+/// The values that the body of a parallel loop captures: variables, buffer addresses, and the limits of each buffer if
+/// accesses are checked. Each value takes a slot of 8 bytes. The slots of the runtime and of the loop's lower bound
+/// precede them.
 struct Captures {
     vars: Vec<(Var, Value)>,
     buffers: Vec<(Buffer, Value)>,
@@ -27,18 +29,20 @@ struct Captures {
 }
 
 impl Captures {
-    /// The captured values in the order of their slots.
+    /// Returns the captured values in the order of their slots.
     fn values(&self) -> impl Iterator<Item = Value> {
         let limits = self.limits.iter().flat_map(|&(_, l)| [l.first, l.end]);
         self.vars.iter().map(|c| c.1).chain(self.buffers.iter().map(|c| c.1)).chain(limits)
     }
 }
 
-/// Number of slots before the captured values.
+/// Number of slots before the captured values: the runtime and the lower bound of the loop.
 const FIXED_SLOTS: usize = 2;
 
 impl FuncGen<'_, '_> {
-    pub fn parallel(
+    /// Generates a parallel loop: outlines its body and calls the runtime, which distributes the iterations over the
+    /// worker team.
+    pub fn parallel_loop(
         &mut self,
         var: Var,
         min: Expr,
@@ -55,7 +59,7 @@ impl FuncGen<'_, '_> {
         let context = self.b.ins().stack_addr(types::I64, slot, 0);
         let values = [self.runtime, lo];
         for (i, v) in values.into_iter().chain(captures.values()).enumerate() {
-            self.b.ins().store(mem(), v, context, (i * 8) as i32);
+            self.b.ins().store(mem_flags(), v, context, (i * 8) as i32);
         }
 
         let grain = annotations.iter().find(|(k, _)| &**k == PARALLEL_GRAIN);
@@ -67,28 +71,34 @@ impl FuncGen<'_, '_> {
         let team = self.runtime_fn(OFFSET_TEAM);
         let sig = abi_signature(&self.unit.module, &[types::I64; 5], types::I64);
         let sig = self.b.import_signature(sig);
-        let extent = self.widen(extent);
+        let extent = self.extend_to_i64(extent);
         let args = [team, callee, context, extent, grain];
         let call = self.b.ins().call_indirect(sig, launch, &args);
         let status = self.b.inst_results(call)[0];
-        let bad = self.b.ins().icmp_imm_s(IntCC::NotEqual, status, 0);
-        self.fail_if(bad, status);
+        let failed = self.b.ins().icmp_imm_s(IntCC::NotEqual, status, 0);
+        self.fail_if(failed, status);
         self.memo.clear();
         Ok(())
     }
 
-    fn widen(&mut self, v: Value) -> Value {
+    /// Sign-extends an integer to 64 bits.
+    fn extend_to_i64(&mut self, v: Value) -> Value {
         let ty = self.b.func.dfg.value_type(v);
         if ty == types::I64 { v } else { self.b.ins().sextend(types::I64, v) }
     }
 
+    /// Collects the values that the body of a loop over `var` captures.
     fn captures(&mut self, var: Var, body: Stmt) -> Gen<Captures> {
         let names = free_names(self.f, body);
-        let mut out = Captures { vars: Vec::new(), buffers: Vec::new(), limits: Vec::new() };
+        let mut captures = Captures { vars: Vec::new(), buffers: Vec::new(), limits: Vec::new() };
         for v in names.vars.into_iter().filter(|&v| v != var) {
             match self.vars.get(&v) {
-                Some(V::S(value)) => out.vars.push((v, *value)),
-                Some(_) => return unsupported("a vector that crosses into a parallel loop"),
+                Some(ExprValue::Scalar(value)) => captures.vars.push((v, *value)),
+                Some(_) => {
+                    return unsupported(
+                        "a parallel loop that uses a vector from outside of the loop",
+                    );
+                }
                 None => {
                     let name = &self.f.var(v).name;
                     return unsupported(format!(
@@ -98,16 +108,18 @@ impl FuncGen<'_, '_> {
             }
         }
         for b in names.buffers {
-            if let Some(Place::Registers(_)) = self.places.get(&b) {
-                return unsupported("a buffer in registers that crosses into a parallel loop");
+            if let Some(BufferLocation::Registers(_)) = self.locations.get(&b) {
+                return unsupported(
+                    "a parallel loop that uses a buffer in registers from outside of the loop",
+                );
             }
-            out.buffers.push((b, self.base(b)?));
-            out.limits.extend(self.limits.get(&b).map(|&limits| (b, limits)));
+            captures.buffers.push((b, self.base_address(b)?));
+            captures.limits.extend(self.limits.get(&b).map(|&limits| (b, limits)));
         }
-        Ok(out)
+        Ok(captures)
     }
 
-    /// Generates the machine function `body(context, begin, end) -> status`.
+    /// Generates the machine function `body(context, begin, end) -> status`, which runs a range of iterations.
     fn outline(&mut self, var: Var, body: Stmt, captures: &Captures) -> Gen<FuncId> {
         let sig = abi_signature(&self.unit.module, &[types::I64; 3], types::I64);
         let id = self.unit.module.declare_anonymous_function(&sig)?;
@@ -122,7 +134,7 @@ impl FuncGen<'_, '_> {
             b.seal_block(entry);
             let fail = FuncGen::fail_block(&mut b);
             let params = b.block_params(entry).to_vec();
-            let runtime = b.ins().load(types::I64, constant_mem(), params[0], 0);
+            let runtime = b.ins().load(types::I64, constant_mem_flags(), params[0], 0);
             let mut inner = FuncGen {
                 f: self.f,
                 b,
@@ -130,60 +142,64 @@ impl FuncGen<'_, '_> {
                 messages: &mut *self.messages,
                 runtime,
                 vars: FxHashMap::default(),
-                places: FxHashMap::default(),
+                locations: FxHashMap::default(),
                 limits: FxHashMap::default(),
-                sizes: FxHashMap::default(),
+                size_locations: FxHashMap::default(),
                 memo: FxHashMap::default(),
                 fail,
                 stack_bytes: 0,
                 call_stack_bytes: 0,
-                depth: 0,
+                loop_depth: 0,
                 many_arguments: false,
                 in_parallel: true,
-                shared: captures.buffers.iter().map(|&(buffer, _)| buffer).collect(),
+                shared_buffers: captures.buffers.iter().map(|&(buffer, _)| buffer).collect(),
             };
-            inner.unpack(&params, captures);
+            inner.load_captures(&params, captures);
             inner.range_loop(var, &params, body)?;
             inner.finish_body(fail);
             let config = inner.unit.module.target_config();
             inner.b.finalize(config);
         }
-        self.unit.give_context(frontend);
+        self.unit.return_context(frontend);
         self.unit.define(id, &mut ctx)?;
         Ok(id)
     }
 
-    fn unpack(&mut self, params: &[Value], captures: &Captures) {
+    /// Loads the captured values from the context.
+    fn load_captures(&mut self, params: &[Value], captures: &Captures) {
         let mut offset = (FIXED_SLOTS * 8) as i32;
         for &(v, _) in &captures.vars {
             let ty = self.var_type(v);
-            let value = self.b.ins().load(ty, constant_mem(), params[0], offset);
-            self.vars.insert(v, V::S(value));
+            let value = self.b.ins().load(ty, constant_mem_flags(), params[0], offset);
+            self.vars.insert(v, ExprValue::Scalar(value));
             offset += 8;
         }
         for &(b, _) in &captures.buffers {
-            let value = self.b.ins().load(types::I64, constant_mem(), params[0], offset);
-            self.places.insert(b, Place::Address(value));
+            let value = self.b.ins().load(types::I64, constant_mem_flags(), params[0], offset);
+            self.locations.insert(b, BufferLocation::Address(value));
             offset += 8;
         }
         for &(b, _) in &captures.limits {
-            let [first, end] = [0, 8]
-                .map(|at| self.b.ins().load(types::I64, constant_mem(), params[0], offset + at));
+            let [first, end] = [0, 8].map(|at| {
+                self.b.ins().load(types::I64, constant_mem_flags(), params[0], offset + at)
+            });
             self.limits.insert(b, Limits { first, end });
             offset += 16;
         }
     }
 
+    /// Generates the loop over the range of iterations from `begin` to `end`, the second and third parameter.
     fn range_loop(&mut self, var: Var, params: &[Value], body: Stmt) -> Gen<()> {
         let ty = self.var_type(var);
-        let first = self.b.ins().load(ty, constant_mem(), params[0], 8);
-        let narrow =
+        let first = self.b.ins().load(ty, constant_mem_flags(), params[0], 8);
+        let reduce =
             |g: &mut Self, v: Value| if ty == types::I64 { v } else { g.b.ins().ireduce(ty, v) };
-        let (begin, end) = (narrow(self, params[1]), narrow(self, params[2]));
+        let (begin, end) = (reduce(self, params[1]), reduce(self, params[2]));
         let lo = self.b.ins().iadd(first, begin);
         let hi = self.b.ins().iadd(first, end);
-        // The bounds may wrap. Then the first iteration fails if it indexes memory by the variable, as in a serial loop.
-        let runs = self.b.ins().icmp(IntCC::SignedLessThan, begin, end);
-        self.counted(var, (lo, hi), runs, None, body)
+        // The sums may wrap. In that case an access that is indexed by the variable fails its check, as in a serial
+        // loop.
+        let nonempty = self.b.ins().icmp(IntCC::SignedLessThan, begin, end);
+        self.counted_loop(var, (lo, hi), nonempty, None, body)
     }
 }

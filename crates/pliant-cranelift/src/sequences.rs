@@ -1,5 +1,5 @@
-//! Inline expansion of the shared sequences of elementary functions: each operation becomes a machine instruction on scalars or
-//! 128-bit chunks of one float type.
+//! Inline expansion of elementary functions: each operation of a sequence of `pliant_kernels::math` becomes a machine
+//! instruction on scalars or 128-bit chunks of one float type.
 
 use std::marker::PhantomData;
 
@@ -8,22 +8,22 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use pliant_kernels::math::{MathOps, Real};
 
 use crate::function::FuncGen;
-use crate::value::{cast_flags, chunk_of};
+use crate::value::{bitcast_flags, chunk_type_of};
 
-/// Expands sequences over floats of type `R`.
+/// Expands sequences of operations on floats of type `R`.
 pub(crate) struct Sequences<'g, 'a, 'b, R> {
     g: &'g mut FuncGen<'a, 'b>,
     real: PhantomData<R>,
 }
 
 impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
-    /// An expansion that appends to the function under construction.
+    /// Creates an expansion that appends to the function under construction.
     pub fn new(g: &'g mut FuncGen<'a, 'b>) -> Self {
         Sequences { g, real: PhantomData }
     }
 
-    /// The machine types of a float and of an integer of the same width.
-    fn scalars(&self) -> (Type, Type) {
+    /// Returns the machine types of a float and of an integer of the same width.
+    fn scalar_types(&self) -> (Type, Type) {
         if R::BITS == 32 { (types::F32, types::I32) } else { (types::F64, types::I64) }
     }
 
@@ -31,25 +31,25 @@ impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
         self.g.b.func.dfg.value_type(v).is_vector()
     }
 
-    /// Broadcasts the scalar if only one operand is a vector. Constants are scalars until then.
-    fn meet(&mut self, a: Value, b: Value) -> (Value, Value) {
+    /// Broadcasts the scalar if only one of the operands is a vector. Constants are scalars until then.
+    fn broadcast_operands(&mut self, a: Value, b: Value) -> (Value, Value) {
         match (self.is_vector(a), self.is_vector(b)) {
-            (true, false) => (a, self.repeated(b)),
-            (false, true) => (self.repeated(a), b),
+            (true, false) => (a, self.splat(b)),
+            (false, true) => (self.splat(a), b),
             _ => (a, b),
         }
     }
 
-    fn repeated(&mut self, v: Value) -> Value {
+    fn splat(&mut self, v: Value) -> Value {
         let ty = self.g.b.func.dfg.value_type(v);
-        if ty.is_vector() { v } else { self.g.b.ins().splat(chunk_of(ty), v) }
+        if ty.is_vector() { v } else { self.g.b.ins().splat(chunk_type_of(ty), v) }
     }
 
-    /// Reinterprets the bits as floats or integers.
-    fn recast(&mut self, v: Value, scalar: Type) -> Value {
+    /// Reinterprets the bits of a scalar or of the lanes of a chunk as the type `scalar`.
+    fn bitcast_to(&mut self, v: Value, scalar: Type) -> Value {
         let ty = self.g.b.func.dfg.value_type(v);
         match ty.is_vector() {
-            true => self.g.recast(v, chunk_of(scalar)),
+            true => self.g.bitcast_chunk(v, chunk_type_of(scalar)),
             false if ty == scalar => v,
             false => self.g.b.ins().bitcast(scalar, MemFlagsData::new(), v),
         }
@@ -59,19 +59,19 @@ impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
         if !self.is_vector(condition) {
             return self.g.b.ins().select(condition, x, y);
         }
-        let (x, y) = (self.repeated(x), self.repeated(y));
+        let (x, y) = (self.splat(x), self.splat(y));
         let ty = self.g.b.func.dfg.value_type(x);
-        let mask = self.g.b.ins().bitcast(ty, cast_flags(), condition);
+        let mask = self.g.b.ins().bitcast(ty, bitcast_flags(), condition);
         self.g.b.ins().bitselect(mask, x, y)
     }
 }
 
-/// Defines operations that are one instruction with two operands.
+/// Defines operations that are one instruction with two operands each.
 macro_rules! binary {
     ($($name:ident = $instruction:ident;)*) => {
         $(
             fn $name(&mut self, a: &Value, b: &Value) -> Value {
-                let (a, b) = self.meet(*a, *b);
+                let (a, b) = self.broadcast_operands(*a, *b);
                 self.g.b.ins().$instruction(a, b)
             }
         )*
@@ -101,18 +101,18 @@ impl<R: Real> MathOps for Sequences<'_, '_, '_, R> {
         }
     }
     fn i(&mut self, value: i64) -> Value {
-        // An immediate has no bits beyond the width of its type.
+        // The bits of an immediate beyond the width of its type must be 0.
         let masked = if R::BITS == 32 { value & 0xffff_ffff } else { value };
-        let (_, int) = self.scalars();
+        let (_, int) = self.scalar_types();
         self.g.b.ins().iconst(int, masked)
     }
     fn sqrt(&mut self, a: &Value) -> Value {
         self.g.b.ins().sqrt(*a)
     }
     fn fma(&mut self, a: &Value, b: &Value, c: &Value) -> Value {
-        let (a, b) = self.meet(*a, *b);
-        let (a, c) = self.meet(a, *c);
-        let (a, b) = self.meet(a, b);
+        let (a, b) = self.broadcast_operands(*a, *b);
+        let (a, c) = self.broadcast_operands(a, *c);
+        let (a, b) = self.broadcast_operands(a, b);
         if self.g.unit.has_fma {
             self.g.b.ins().fma(a, b, c)
         } else {
@@ -121,7 +121,7 @@ impl<R: Real> MathOps for Sequences<'_, '_, '_, R> {
         }
     }
     fn select_lt(&mut self, a: &Value, b: &Value, x: &Value, y: &Value) -> Value {
-        let (a, b) = self.meet(*a, *b);
+        let (a, b) = self.broadcast_operands(*a, *b);
         let less = self.g.b.ins().fcmp(FloatCC::LessThan, a, b);
         self.select(less, *x, *y)
     }
@@ -130,12 +130,12 @@ impl<R: Real> MathOps for Sequences<'_, '_, '_, R> {
         self.select(nan, *x, *y)
     }
     fn bits(&mut self, a: &Value) -> Value {
-        let (_, int) = self.scalars();
-        self.recast(*a, int)
+        let (_, int) = self.scalar_types();
+        self.bitcast_to(*a, int)
     }
     fn float_of_bits(&mut self, a: &Value) -> Value {
-        let (float, _) = self.scalars();
-        self.recast(*a, float)
+        let (float, _) = self.scalar_types();
+        self.bitcast_to(*a, float)
     }
     fn ishl(&mut self, a: &Value, by: u8) -> Value {
         let by = self.g.b.ins().iconst(types::I32, i64::from(by));

@@ -1,36 +1,42 @@
 //! Statements.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{BlockArg, InstBuilder};
+use cranelift_codegen::ir::{BlockArg, InstBuilder, Value};
 use pliant_ir::tir::visit::for_each_stmt;
 use pliant_ir::tir::{Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Var};
 
 use crate::function::{FuncGen, Gen, unsupported};
-use crate::value::V;
+use crate::value::ExprValue;
 
 impl FuncGen<'_, '_> {
+    /// Generates a statement. Outermost loops and branches load the arguments that they use if there are many
+    /// arguments.
     pub fn stmt(&mut self, s: Stmt) -> Gen<()> {
         let f = self.f;
         self.memo.clear();
         match f.stmt(s) {
-            StmtData::For { .. } | StmtData::While(..) | StmtData::If(..) if self.depth == 0 => {
-                let old = self.load_arguments(s)?;
-                self.nest(s)?;
-                self.give_back(old);
+            StmtData::For { .. } | StmtData::While(..) | StmtData::If(..)
+                if self.loop_depth == 0 =>
+            {
+                let replaced = self.load_arguments(s)?;
+                self.stmt_code(s)?;
+                self.restore_entries(replaced);
                 Ok(())
             }
-            _ => self.nest(s),
+            _ => self.stmt_code(s),
         }
     }
 
-    fn nest(&mut self, s: Stmt) -> Gen<()> {
+    fn stmt_code(&mut self, s: Stmt) -> Gen<()> {
         let f = self.f;
         match f.stmt(s) {
             StmtData::Seq(list) => list.iter().try_for_each(|&s| self.stmt(s)),
             StmtData::For { var, min, extent, kind, body, annotations } => match kind {
-                ForKind::Serial => self.serial(*var, *min, *extent, *body),
-                ForKind::Parallel if self.in_parallel => self.serial(*var, *min, *extent, *body),
-                ForKind::Parallel => self.parallel(*var, *min, *extent, *body, annotations),
+                ForKind::Serial => self.serial_loop(*var, *min, *extent, *body),
+                ForKind::Parallel if self.in_parallel => {
+                    self.serial_loop(*var, *min, *extent, *body)
+                }
+                ForKind::Parallel => self.parallel_loop(*var, *min, *extent, *body, annotations),
                 other => unsupported(format!("a {} loop in a lowered function", other.name())),
             },
             StmtData::While(condition, body) => self.while_loop(*condition, *body),
@@ -38,7 +44,7 @@ impl FuncGen<'_, '_> {
             StmtData::Let(var, value, body) => {
                 let v = self.expr(*value)?;
                 let ty = f.expr_ty(*value);
-                let v = if ty.lanes == 1 { v } else { self.canonical(&v, ty) };
+                let v = if ty.lanes == 1 { v } else { self.storage_form(&v, ty) };
                 self.vars.insert(*var, v);
                 self.stmt(*body)
             }
@@ -50,12 +56,12 @@ impl FuncGen<'_, '_> {
             },
             StmtData::Assert(condition, message, body) => {
                 let holds = self.condition(*condition)?;
-                let fails = self.b.ins().icmp_imm_s(IntCC::Equal, holds, 0);
+                let failed = self.b.ins().icmp_imm_s(IntCC::Equal, holds, 0);
                 match f.expr(*condition) {
                     ExprData::Call(Intrin::Explain, args, _) if args.len() > 1 => {
-                        self.check_telling(fails, message.clone(), &args[1..])?;
+                        self.error_with_exprs_if(failed, message.clone(), &args[1..])?;
                     }
-                    _ => self.assert_not(fails, message.clone()),
+                    _ => self.error_if(failed, message.clone()),
                 }
                 self.stmt(*body)
             }
@@ -63,37 +69,38 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    fn serial(&mut self, var: Var, min: Expr, extent: Expr, body: Stmt) -> Gen<()> {
-        let turns = self.f.as_int(extent);
+    fn serial_loop(&mut self, var: Var, min: Expr, extent: Expr, body: Stmt) -> Gen<()> {
+        let iterations = self.f.as_int(extent);
         let (lo, extent) = (self.scalar(min)?, self.scalar(extent)?);
         let hi = self.b.ins().iadd(lo, extent);
-        let runs = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, extent, 0);
-        self.counted(var, (lo, hi), runs, turns, body)
+        let nonempty = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, extent, 0);
+        self.counted_loop(var, (lo, hi), nonempty, iterations, body)
     }
 
-    /// A loop from `lo` to `hi`, which is entered if `runs` holds. `turns` is the number of iterations if it is constant.
-    pub fn counted(
+    /// Generates a loop from `lo` to `hi` (exclusive), which is entered if `nonempty` is nonzero. `iterations` is the
+    /// number of iterations if it is constant.
+    pub fn counted_loop(
         &mut self,
         var: Var,
-        (lo, hi): (cranelift_codegen::ir::Value, cranelift_codegen::ir::Value),
-        runs: cranelift_codegen::ir::Value,
-        turns: Option<i64>,
+        (lo, hi): (Value, Value),
+        nonempty: Value,
+        iterations: Option<i64>,
         body: Stmt,
     ) -> Gen<()> {
         let (head, done) = (self.b.create_block(), self.b.create_block());
         let ty = self.var_type(var);
         let i = self.b.append_block_param(head, ty);
-        self.b.ins().brif(runs, head, &[BlockArg::Value(lo)], done, &[]);
+        self.b.ins().brif(nonempty, head, &[BlockArg::Value(lo)], done, &[]);
         self.b.switch_to_block(head);
-        self.vars.insert(var, V::S(i));
-        match polls(self.f, self.depth, turns, body) {
-            Polls::EachTurn => self.poll_interrupt(),
-            Polls::Sometimes => self.poll_sometimes(i),
-            Polls::Never => {}
+        self.vars.insert(var, ExprValue::Scalar(i));
+        match poll_frequency(self.f, self.loop_depth, iterations, body) {
+            PollFrequency::EveryIteration => self.poll_interrupt(),
+            PollFrequency::Periodic => self.poll_interrupt_periodically(i),
+            PollFrequency::Never => {}
         }
-        self.depth += 1;
+        self.loop_depth += 1;
         self.stmt(body)?;
-        self.depth -= 1;
+        self.loop_depth -= 1;
         let next = self.b.ins().iadd_imm_s(i, 1);
         let more = self.b.ins().icmp(IntCC::SignedLessThan, next, hi);
         self.b.ins().brif(more, head, &[BlockArg::Value(next)], done, &[]);
@@ -105,20 +112,20 @@ impl FuncGen<'_, '_> {
     }
 
     fn while_loop(&mut self, condition: Expr, body: Stmt) -> Gen<()> {
-        let (head, inside, done) =
+        let (head, loop_body, done) =
             (self.b.create_block(), self.b.create_block(), self.b.create_block());
         self.b.ins().jump(head, &[]);
         self.b.switch_to_block(head);
         self.memo.clear();
-        // The number of iterations is not bounded, so each of them polls the interrupt flag.
+        // Each iteration polls the interrupt flag, because the number of iterations is unbounded.
         self.poll_interrupt();
-        let go = self.condition(condition)?;
-        self.b.ins().brif(go, inside, &[], done, &[]);
-        self.b.seal_block(inside);
-        self.b.switch_to_block(inside);
-        self.depth += 1;
+        let holds = self.condition(condition)?;
+        self.b.ins().brif(holds, loop_body, &[], done, &[]);
+        self.b.seal_block(loop_body);
+        self.b.switch_to_block(loop_body);
+        self.loop_depth += 1;
         self.stmt(body)?;
-        self.depth -= 1;
+        self.loop_depth -= 1;
         self.b.ins().jump(head, &[]);
         self.b.seal_block(head);
         self.b.seal_block(done);
@@ -129,16 +136,16 @@ impl FuncGen<'_, '_> {
 
     fn if_stmt(&mut self, condition: Expr, then: Stmt, other: Option<Stmt>) -> Gen<()> {
         let c = self.condition(condition)?;
-        let (yes, done) = (self.b.create_block(), self.b.create_block());
-        let no = if other.is_some() { self.b.create_block() } else { done };
-        self.b.ins().brif(c, yes, &[], no, &[]);
-        self.b.seal_block(yes);
-        self.b.switch_to_block(yes);
+        let (then_block, done) = (self.b.create_block(), self.b.create_block());
+        let else_block = if other.is_some() { self.b.create_block() } else { done };
+        self.b.ins().brif(c, then_block, &[], else_block, &[]);
+        self.b.seal_block(then_block);
+        self.b.switch_to_block(then_block);
         self.stmt(then)?;
         self.b.ins().jump(done, &[]);
         if let Some(other) = other {
-            self.b.seal_block(no);
-            self.b.switch_to_block(no);
+            self.b.seal_block(else_block);
+            self.b.switch_to_block(else_block);
             self.stmt(other)?;
             self.b.ins().jump(done, &[]);
         }
@@ -149,52 +156,58 @@ impl FuncGen<'_, '_> {
     }
 }
 
-/// The iterations in which a counted loop polls the interrupt flag.
+/// How often a counted loop polls the interrupt flag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Polls {
-    EachTurn,
-    /// Once in `2 ** POLL_SHIFT` iterations, so that the poll costs nothing compared to their work.
-    Sometimes,
+enum PollFrequency {
+    EveryIteration,
+    /// Once in `2 ** POLL_PERIOD_LOG2` iterations, so that the cost of a poll is negligible.
+    Periodic,
     Never,
 }
 
-/// Decides where a nest polls: outermost loops and loops around others in each iteration, innermost loops once in
-/// `2 ** POLL_SHIFT` iterations, and nests of fewer iterations not at all.
-fn polls(f: &PrimFunc, depth: usize, iterations: Option<i64>, body: Stmt) -> Polls {
-    let mut inner = false;
+/// Decides how often a loop polls. Outermost loops and loops around other loops poll in every iteration, innermost
+/// loops once in `2 ** POLL_PERIOD_LOG2` iterations, and inner nests with fewer iterations in total never.
+fn poll_frequency(
+    f: &PrimFunc,
+    depth: usize,
+    iterations: Option<i64>,
+    body: Stmt,
+) -> PollFrequency {
+    let mut has_inner_loop = false;
     for_each_stmt(f, body, |s| {
-        inner |= matches!(f.stmt(s), StmtData::For { .. } | StmtData::While(..));
+        has_inner_loop |= matches!(f.stmt(s), StmtData::For { .. } | StmtData::While(..));
     });
     match iterations {
-        _ if depth == 0 => Polls::EachTurn,
-        Some(n) if unpolled(f, n, body).is_some() => Polls::Never,
-        _ if inner => Polls::EachTurn,
-        _ => Polls::Sometimes,
+        _ if depth == 0 => PollFrequency::EveryIteration,
+        Some(n) if iterations_without_poll(f, n, body).is_some() => PollFrequency::Never,
+        _ if has_inner_loop => PollFrequency::EveryIteration,
+        _ => PollFrequency::Periodic,
     }
 }
 
-/// The iterations of a loop and of the loops in its body if they run without a poll. `None` if the loop polls.
-fn unpolled(f: &PrimFunc, iterations: i64, body: Stmt) -> Option<i64> {
-    let all = iterations.max(1).saturating_mul(unpolled_inside(f, body));
-    (all <= 1 << POLL_SHIFT).then_some(all)
+/// Returns the total number of iterations of a loop and the loops in its body if none of them polls. Returns `None` if
+/// the loop polls.
+fn iterations_without_poll(f: &PrimFunc, iterations: i64, body: Stmt) -> Option<i64> {
+    let total = iterations.max(1).saturating_mul(unpolled_iterations_inside(f, body));
+    (total <= 1 << POLL_PERIOD_LOG2).then_some(total)
 }
 
-/// The iterations in a statement between two polls; at least 1.
-fn unpolled_inside(f: &PrimFunc, s: Stmt) -> i64 {
-    let of = |s: &Stmt| unpolled_inside(f, *s);
+/// Returns the maximum number of iterations in a statement between two polls; at least 1.
+fn unpolled_iterations_inside(f: &PrimFunc, s: Stmt) -> i64 {
+    let inside = |s: &Stmt| unpolled_iterations_inside(f, *s);
     match f.stmt(s) {
-        // Loops of unknown extent poll.
+        // Loops with a non-constant extent poll.
         StmtData::For { extent, body, .. } => {
-            f.as_int(*extent).and_then(|n| unpolled(f, n, *body)).unwrap_or(1)
+            f.as_int(*extent).and_then(|n| iterations_without_poll(f, n, *body)).unwrap_or(1)
         }
-        StmtData::Seq(list) => list.iter().map(of).fold(0, i64::saturating_add).max(1),
-        StmtData::If(_, then, other) => of(then).max(other.as_ref().map_or(1, of)),
+        StmtData::Seq(list) => list.iter().map(inside).fold(0, i64::saturating_add).max(1),
+        StmtData::If(_, then, other) => inside(then).max(other.as_ref().map_or(1, inside)),
         StmtData::Let(_, _, body) | StmtData::Alloc(_, body) | StmtData::Assert(_, _, body) => {
-            of(body)
+            inside(body)
         }
         _ => 1,
     }
 }
 
-/// Innermost loops poll once in `2 ** POLL_SHIFT` iterations.
-pub(crate) const POLL_SHIFT: u32 = 16;
+/// Base-2 logarithm of the number of iterations of an innermost loop per poll of the interrupt flag.
+pub(crate) const POLL_PERIOD_LOG2: u32 = 16;

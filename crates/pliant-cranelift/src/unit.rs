@@ -1,4 +1,4 @@
-//! One compilation unit: a JIT module with several functions, and the executable memory of their code.
+//! A compilation unit: a JIT module with several functions, and the executable memory of their code.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
@@ -23,21 +23,21 @@ use rustc_hash::FxHashMap;
 
 use crate::function::{GenError, abi_signature, extern_type};
 
-/// Functions with more values than this use the single-pass register allocator. The time of the default allocator grows with the
-/// cube of the number of simultaneously live values: it took 70 seconds for 8,000 (without optimization, on a busy Zen 3).
-/// Register allocation cannot be interrupted.
+/// Functions with more values than this use the single-pass register allocator. The time of the default allocator grows
+/// with the cube of the number of simultaneously live values, and register allocation cannot be interrupted. It took 70
+/// seconds for 8,000 live values (without optimization, on a busy Zen 3).
 const MAX_BACKTRACKING_VALUES: usize = 1 << 14;
 
 /// Maximum size in bytes of a function's stack frame. Worker threads have a stack of 2 MiB.
-const MAX_FRAME: u32 = 512 << 10;
+const MAX_FRAME_BYTES: u32 = 512 << 10;
 
-/// Cranelift's description of the machine that this program runs on, with all its instruction sets.
+/// Returns Cranelift's description of the host CPU, with all its instruction sets.
 pub(crate) fn host_isa() -> Result<OwnedTargetIsa, CodegenError> {
     static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
     ISA.get_or_init(|| make_isa("backtracking")).clone().map_err(CodegenError::Host)
 }
 
-/// As [`host_isa`], but with a register allocator that takes linear time and spills more.
+/// Like [`host_isa`], with a register allocator that takes linear time and spills more.
 fn single_pass_isa() -> Result<OwnedTargetIsa, String> {
     static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
     ISA.get_or_init(|| make_isa("single_pass")).clone()
@@ -53,7 +53,7 @@ fn make_isa(allocator: &str) -> Result<OwnedTargetIsa, String> {
         ("use_colocated_libcalls", "false"),
         ("enable_verifier", verify),
         ("unwind_info", "false"),
-        // Frames larger than a page must not step over the guard page.
+        // Probes prevent a frame larger than a page from skipping the guard page.
         ("enable_probestack", "true"),
         ("probestack_strategy", "inline"),
     ] {
@@ -63,17 +63,17 @@ fn make_isa(allocator: &str) -> Result<OwnedTargetIsa, String> {
     isa.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())
 }
 
-/// The executable memory of a unit.
+/// The executable memory of a unit, freed on drop.
 pub(crate) struct UnitMemory(Option<JITModule>);
 
 impl UnitMemory {
-    /// The memory of a finished module.
+    /// Takes the memory of a finalized module.
     pub fn new(module: JITModule) -> UnitMemory {
         UnitMemory(Some(module))
     }
 }
 
-// SAFETY: after finalization the module is only kept to be freed; nothing accesses it.
+// SAFETY: the module is finalized, and nothing but `drop` accesses it.
 unsafe impl Send for UnitMemory {}
 // SAFETY: as for Send.
 unsafe impl Sync for UnitMemory {}
@@ -90,14 +90,21 @@ impl Drop for UnitMemory {
 /// The state that the functions of a unit share during code generation.
 pub(crate) struct Unit {
     pub module: JITModule,
+    /// The linked functions that the unit has declared so far.
     externs: FxHashMap<&'static str, FuncId>,
+    /// Whether the machine has fused multiply-add.
     pub has_fma: bool,
-    /// Whether the machine is an x86-64, whose minimum and maximum instructions return the second operand if either is NaN.
+    /// Whether the machine is an x86-64. Its minimum and maximum instructions return the second operand if either is
+    /// NaN.
     pub x86: bool,
+    /// Whether loops poll the interrupt flag.
     pub check_interrupt: bool,
+    /// Whether every access is checked ([`crate::access_checks`]).
     pub check_accesses: bool,
-    /// The text of every machine function of the current loop function, if the options request a dump.
+    /// The dump of the current loop function: the text of its machine functions. `None` if the options request no
+    /// dumps.
     pub dump: Option<String>,
+    /// Builder contexts for reuse. Each keeps its allocations.
     contexts: Vec<FunctionBuilderContext>,
 }
 
@@ -124,7 +131,7 @@ impl Unit {
         }
     }
 
-    /// The reference to a linked function in the function under construction.
+    /// Returns a reference to a linked function for the function under construction.
     pub fn extern_ref(
         &mut self,
         b: &mut FunctionBuilder<'_>,
@@ -147,15 +154,16 @@ impl Unit {
         Ok(self.func_ref(b, id))
     }
 
-    /// The reference to a function in the function under construction. It is always an absolute address, because parts of a
-    /// unit's memory may be more than 2 GB apart if other threads map memory at the same time.
+    /// Returns a reference to a function of the unit for the function under construction. It is always an absolute
+    /// address, because parts of the unit's memory may be more than 2 GB apart if other threads map memory at the same
+    /// time.
     pub fn func_ref(&mut self, b: &mut FunctionBuilder<'_>, id: FuncId) -> FuncRef {
         let func = self.module.declare_func_in_func(id, b.func);
         b.func.dfg.ext_funcs[func].colocated = false;
         func
     }
 
-    /// The address of constant data. It is absolute, as in [`Unit::func_ref`].
+    /// Returns the address of constant data. It is absolute, as in [`Unit::func_ref`].
     pub fn data_address(&mut self, b: &mut FunctionBuilder<'_>, id: DataId) -> Value {
         let data = self.module.declare_data_in_func(id, b.func);
         if let GlobalValueData::Symbol { colocated, .. } = &mut b.func.global_values[data] {
@@ -164,14 +172,17 @@ impl Unit {
         b.ins().symbol_value(types::I64, data)
     }
 
+    /// Takes a builder context for one machine function.
     pub fn take_context(&mut self) -> FunctionBuilderContext {
         self.contexts.pop().unwrap_or_default()
     }
 
-    pub fn give_context(&mut self, context: FunctionBuilderContext) {
+    /// Returns a builder context for reuse.
+    pub fn return_context(&mut self, context: FunctionBuilderContext) {
         self.contexts.push(context);
     }
 
+    /// Compiles a function with the register allocator that suits its size.
     fn compile(&mut self, id: FuncId, ctx: &mut Context) -> Result<(), GenError> {
         let failed = |error: String, ctx: &Context| {
             GenError::Internal(error, ctx.func.display().to_string())
@@ -195,7 +206,7 @@ impl Unit {
         defined.map_err(|e| failed(e.to_string(), ctx))
     }
 
-    /// Compiles a finished function.
+    /// Compiles a complete function, and adds it to the dump.
     pub fn define(&mut self, id: FuncId, ctx: &mut Context) -> Result<(), GenError> {
         if let Some(dump) = &mut self.dump {
             let _ = writeln!(dump, "{}", ctx.func.display());
@@ -211,42 +222,46 @@ impl Unit {
     }
 }
 
-/// Fails if the stack frame of a compiled function is larger than [`MAX_FRAME`].
+/// Fails if the stack frame of a compiled function is larger than [`MAX_FRAME_BYTES`].
 fn check_frame(ctx: &Context) -> Result<(), GenError> {
     let layout = ctx.compiled_code().and_then(|code| code.buffer.frame_layout());
     let bytes = layout.map_or(0, |layout| layout.frame_to_fp_offset);
-    if bytes <= MAX_FRAME {
+    if bytes <= MAX_FRAME_BYTES {
         return Ok(());
     }
     Err(GenError::Unsupported(format!(
-        "its expressions keep {bytes} bytes of intermediate values at once, more than {MAX_FRAME}"
+        "its expressions need a stack frame of {bytes} bytes for intermediate values; the maximum is {MAX_FRAME_BYTES} bytes"
     )))
 }
 
-struct Built {
+/// A loop function whose machine code is not finalized yet.
+struct GeneratedFunction {
     name: Arc<str>,
     id: FuncId,
     signature: KernelSignature,
     messages: Vec<Arc<str>>,
 }
 
-/// Compiles functions into one unit, with its own executable memory.
+/// Compiles loop functions into one unit, which has its own executable memory.
+///
+/// # Errors
+/// `Unsupported` lists the unsupported constructs of all functions. `Internal` and `Host` report the first error.
 pub(crate) fn compile_unit(
     isa: &OwnedTargetIsa,
     funcs: &[KernelSource<'_>],
     options: &CodegenOptions,
 ) -> Result<CompiledKernels, CodegenError> {
     let mut unit = Unit::new(isa, options);
-    let mut built = Vec::with_capacity(funcs.len());
+    let mut generated = Vec::with_capacity(funcs.len());
     let mut unsupported = Vec::new();
     for (name, func) in funcs {
-        match build(&mut unit, name, func) {
-            Ok(one) => built.push(one),
-            Err(GenError::Unsupported(what)) => {
-                unsupported.push(Unsupported { function: name.clone(), description: what });
+        match generate_function(&mut unit, name, func) {
+            Ok(function) => generated.push(function),
+            Err(GenError::Unsupported(description)) => {
+                unsupported.push(Unsupported { function: name.clone(), description });
             }
             Err(GenError::Internal(message, ir)) => {
-                // SAFETY: nothing of this unit has been handed out.
+                // SAFETY: no address of the unit's code has been returned.
                 unsafe { unit.module.free_memory() };
                 return Err(CodegenError::Internal { function: name.clone(), message, ir });
             }
@@ -254,41 +269,55 @@ pub(crate) fn compile_unit(
         write_dump(&mut unit, name, options);
     }
     if !unsupported.is_empty() {
-        // SAFETY: nothing of this unit has been handed out.
+        // SAFETY: no address of the unit's code has been returned.
         unsafe { unit.module.free_memory() };
         return Err(CodegenError::Unsupported(unsupported));
     }
-    finish(unit, built)
+    finalize(unit, generated)
 }
 
-fn build(unit: &mut Unit, name: &Arc<str>, func: &PrimFunc) -> Result<Built, GenError> {
+/// Verifies a loop function and generates its machine functions.
+fn generate_function(
+    unit: &mut Unit,
+    name: &Arc<str>,
+    func: &PrimFunc,
+) -> Result<GeneratedFunction, GenError> {
     pliant_tir::lowered::verify(func).map_err(GenError::Unsupported)?;
     let signature = KernelSignature::of(func).map_err(|param| {
-        GenError::Unsupported(format!("the handle parameter '{param}' has no buffer"))
+        GenError::Unsupported(format!(
+            "the handle parameter '{param}' has no buffer; bind it with T.match_buffer"
+        ))
     })?;
     let checked = unit.check_accesses.then(|| pliant_tir::kernel_checks::with_kernel_checks(func));
     let (id, messages) = crate::entry::generate(unit, checked.as_ref().unwrap_or(func))?;
-    Ok(Built { name: name.clone(), id, signature, messages })
+    Ok(GeneratedFunction { name: name.clone(), id, signature, messages })
 }
 
-fn finish(mut unit: Unit, built: Vec<Built>) -> Result<CompiledKernels, CodegenError> {
-    // Makes the pages executable and no longer writable.
+/// Makes the code of a unit executable.
+fn finalize(
+    mut unit: Unit,
+    generated: Vec<GeneratedFunction>,
+) -> Result<CompiledKernels, CodegenError> {
+    // The pages become executable and read-only.
     if let Err(error) = unit.module.finalize_definitions() {
         return Err(CodegenError::Host(error.to_string()));
     }
-    let mut kernels = IndexMap::with_capacity(built.len());
-    for one in built {
-        let code = unit.module.get_finalized_function(one.id);
+    let mut kernels = IndexMap::with_capacity(generated.len());
+    for function in generated {
+        let code = unit.module.get_finalized_function(function.id);
         // SAFETY: `entry` generated this function with the signature of `LoopFn`.
         let entry = unsafe { std::mem::transmute::<*const u8, LoopFn>(code) };
-        let kernel =
-            CompiledKernel { entry, signature: one.signature, messages: one.messages.into() };
-        kernels.insert(one.name, kernel);
+        let kernel = CompiledKernel {
+            entry,
+            signature: function.signature,
+            messages: function.messages.into(),
+        };
+        kernels.insert(function.name, kernel);
     }
     Ok(CompiledKernels::new(kernels, Arc::new(UnitMemory::new(unit.module))))
 }
 
-/// Writes the dump of a loop function. Errors are ignored, because a missing dump is no reason to fail the compilation.
+/// Writes the dump of a loop function to a file. Ignores errors, because a dump is only an aid for debugging.
 fn write_dump(unit: &mut Unit, name: &str, options: &CodegenOptions) {
     if let (Some(dir), Some(dump)) = (&options.dump_dir, &mut unit.dump) {
         let file: String =

@@ -1,6 +1,6 @@
-//! Values of expressions: scalars, 128-bit chunks, masks and single lanes, and the conversions between these forms.
+//! Values of expressions in four forms (scalar, 128-bit chunks, mask, lanes), and the conversions between these forms.
 //!
-//! float16 and bfloat16 values are held as float32 values that the narrow type can represent, and bools as 0 or 1 in 8 bits.
+//! A float16 or bfloat16 value is a float32 that the 16-bit type can represent. A bool is 0 or 1 in 8 bits.
 
 use std::rc::Rc;
 
@@ -12,19 +12,20 @@ use crate::function::FuncGen;
 
 /// The value of an expression.
 #[derive(Clone, Debug)]
-pub(crate) enum V {
-    /// One scalar.
-    S(Value),
-    /// A vector in 128-bit chunks of the element type's machine type.
-    X(Rc<[Value]>),
-    /// A mask: a vector of bools in 128-bit chunks of integers of that many bits, each all ones or all zeros.
-    M(u8, Rc<[Value]>),
-    /// A vector as one scalar per lane.
-    L(Rc<[Value]>),
+pub(crate) enum ExprValue {
+    /// A scalar.
+    Scalar(Value),
+    /// A vector as 128-bit chunks, whose lanes have the machine type of the element type.
+    Chunks(Rc<[Value]>),
+    /// A vector of bools as 128-bit chunks of integers, each all ones or all zeros, and the width of these integers in
+    /// bits.
+    Mask(u8, Rc<[Value]>),
+    /// A vector as one scalar lanes_per_chunk lane.
+    Lanes(Rc<[Value]>),
 }
 
-/// The machine type of a scalar of this element type.
-pub(crate) fn clif(dtype: DType) -> Type {
+/// Returns the machine type of a scalar of an element type.
+pub(crate) fn scalar_type(dtype: DType) -> Type {
     match dtype {
         DType::Bool | DType::Int8 | DType::UInt8 => types::I8,
         DType::Int16 | DType::UInt16 => types::I16,
@@ -35,27 +36,29 @@ pub(crate) fn clif(dtype: DType) -> Type {
     }
 }
 
-/// The machine type of a 128-bit chunk.
-pub(crate) fn chunk(dtype: DType) -> Type {
-    chunk_of(clif(dtype))
+/// Returns the machine type of a 128-bit chunk of an element type.
+pub(crate) fn chunk_type(dtype: DType) -> Type {
+    chunk_type_of(scalar_type(dtype))
 }
 
-pub(crate) fn chunk_of(scalar: Type) -> Type {
+/// Returns the machine type of a 128-bit chunk whose lanes have the type `scalar`.
+pub(crate) fn chunk_type_of(scalar: Type) -> Type {
     scalar.by(128 / scalar.bits()).expect("every scalar type divides 128 bits")
 }
 
-/// The lanes of a chunk of this element type.
+/// Returns the number of lanes of a chunk of an element type.
 pub(crate) fn chunk_lanes(dtype: DType) -> usize {
-    chunk(dtype).lane_count() as usize
+    chunk_type(dtype).lane_count() as usize
 }
 
-/// Whether vectors of this type are held in chunks.
-pub(crate) fn packable(ty: Ty) -> bool {
+/// Whether vectors of this type consist of whole chunks. Other vectors, and bools in storage form, have one value per
+/// lane.
+pub(crate) fn fills_chunks(ty: Ty) -> bool {
     !ty.dtype.is_bool() && (ty.lanes as usize).is_multiple_of(chunk_lanes(ty.dtype))
 }
 
-/// The element width in bits with which a mask of that many bools fills exactly one chunk, or several chunks of bytes. `None` if
-/// there is no such width; such vectors are held lane by lane.
+/// Returns the element width in bits at which a mask of `lanes` bools fills one chunk, or several chunks of bytes.
+/// Returns `None` if there is no such width.
 pub(crate) fn mask_bits(lanes: u16) -> Option<u32> {
     match lanes {
         4 => Some(32),
@@ -65,32 +68,32 @@ pub(crate) fn mask_bits(lanes: u16) -> Option<u32> {
     }
 }
 
-/// Flags for reinterpreting the bits of a vector.
-pub(crate) fn cast_flags() -> MemFlagsData {
+/// Flags of bit casts of vectors.
+pub(crate) fn bitcast_flags() -> MemFlagsData {
     MemFlagsData::new().with_endianness(Endianness::Little)
 }
 
 impl FuncGen<'_, '_> {
-    /// The lanes of a value of type `ty`. A scalar is broadcast.
-    pub fn lanes(&mut self, v: &V, ty: Ty) -> Vec<Value> {
+    /// Returns the lanes of a value of type `ty`. A scalar is broadcast.
+    pub fn lanes(&mut self, v: &ExprValue, ty: Ty) -> Vec<Value> {
         match v {
-            V::S(v) => vec![*v; ty.lanes as usize],
-            V::L(l) => l.to_vec(),
-            V::X(chunks) => {
-                let per = chunk_lanes(ty.dtype);
+            ExprValue::Scalar(v) => vec![*v; ty.lanes as usize],
+            ExprValue::Lanes(l) => l.to_vec(),
+            ExprValue::Chunks(chunks) => {
+                let lanes_per_chunk = chunk_lanes(ty.dtype);
                 let mut out = Vec::with_capacity(ty.lanes as usize);
                 for &c in chunks.iter() {
-                    for lane in 0..per {
+                    for lane in 0..lanes_per_chunk {
                         out.push(self.b.ins().extractlane(c, lane as u8));
                     }
                 }
                 out
             }
-            V::M(bits, chunks) => {
-                let per = 128 / u32::from(*bits);
+            ExprValue::Mask(bits, chunks) => {
+                let lanes_per_chunk = 128 / u32::from(*bits);
                 let mut out = Vec::with_capacity(ty.lanes as usize);
                 for &c in chunks.iter() {
-                    for lane in 0..per {
+                    for lane in 0..lanes_per_chunk {
                         let x = self.b.ins().extractlane(c, lane as u8);
                         let x = if *bits > 8 { self.b.ins().ireduce(types::I8, x) } else { x };
                         out.push(self.b.ins().band_imm_s(x, 1));
@@ -101,25 +104,28 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// The chunks of a value of type `ty`, which must be [`packable`].
-    pub fn chunks(&mut self, v: &V, ty: Ty) -> Rc<[Value]> {
-        let per = chunk_lanes(ty.dtype);
-        let count = ty.lanes as usize / per;
+    /// Returns the chunks of a value of type `ty`, which must have [`fills_chunks`]. A scalar is broadcast.
+    pub fn chunks(&mut self, v: &ExprValue, ty: Ty) -> Rc<[Value]> {
+        let lanes_per_chunk = chunk_lanes(ty.dtype);
+        let count = ty.lanes as usize / lanes_per_chunk;
         match v {
-            V::X(chunks) => chunks.clone(),
-            V::S(s) => {
-                let one = self.b.ins().splat(chunk(ty.dtype), *s);
-                vec![one; count].into()
+            ExprValue::Chunks(chunks) => chunks.clone(),
+            ExprValue::Scalar(s) => {
+                let chunk = self.b.ins().splat(chunk_type(ty.dtype), *s);
+                vec![chunk; count].into()
             }
-            V::L(lanes) => {
-                let packed = lanes.chunks(per).map(|lanes| self.pack(lanes, chunk(ty.dtype)));
+            ExprValue::Lanes(lanes) => {
+                let packed = lanes
+                    .chunks(lanes_per_chunk)
+                    .map(|lanes| self.chunk_of_lanes(lanes, chunk_type(ty.dtype)));
                 packed.collect()
             }
-            V::M(..) => unreachable!("bools are not packable"),
+            ExprValue::Mask(..) => unreachable!("vectors of bools have no chunks"),
         }
     }
 
-    pub fn pack(&mut self, lanes: &[Value], ty: Type) -> Value {
+    /// Builds a chunk of type `ty` from its lanes.
+    pub fn chunk_of_lanes(&mut self, lanes: &[Value], ty: Type) -> Value {
         let mut out = self.b.ins().splat(ty, lanes[0]);
         for (i, &lane) in lanes.iter().enumerate().skip(1) {
             if lane != lanes[0] {
@@ -129,88 +135,93 @@ impl FuncGen<'_, '_> {
         out
     }
 
-    /// Whether a vector of bools is a mask, or can be converted to one without packing lanes.
-    pub fn is_mask(&self, v: &V) -> bool {
-        matches!(v, V::M(..) | V::S(_))
+    /// Whether a vector of bools is a mask, or a broadcast scalar, which converts to a mask without inserting lanes.
+    pub fn is_mask(&self, v: &ExprValue) -> bool {
+        matches!(v, ExprValue::Mask(..) | ExprValue::Scalar(_))
     }
 
-    /// Converts a value to the form that variables and memory hold: a scalar, chunks if the type is packable, otherwise lanes.
-    pub fn canonical(&mut self, v: &V, ty: Ty) -> V {
+    /// Converts a value to the form of variables and registers: a scalar, chunks if the type [`fills_chunks`],
+    /// otherwise lanes.
+    pub fn storage_form(&mut self, v: &ExprValue, ty: Ty) -> ExprValue {
         if ty.lanes == 1 {
             v.clone()
-        } else if packable(ty) {
-            V::X(self.chunks(v, ty))
+        } else if fills_chunks(ty) {
+            ExprValue::Chunks(self.chunks(v, ty))
         } else {
-            V::L(self.lanes(v, ty).into())
+            ExprValue::Lanes(self.lanes(v, ty).into())
         }
     }
 
-    /// Converts a vector of bools to a mask with elements of `bits` bits, which fill whole chunks.
-    pub fn mask(&mut self, v: &V, lanes: u16, bits: u32) -> Rc<[Value]> {
+    /// Converts a vector of bools to a mask with elements of `bits` bits. `lanes` such elements must fill whole chunks.
+    pub fn mask(&mut self, v: &ExprValue, lanes: u16, bits: u32) -> Rc<[Value]> {
         let int = Type::int(bits as u16).expect("element types have 8 to 64 bits");
         let count = (u32::from(lanes) * bits / 128) as usize;
         match v {
-            V::M(have, chunks) => {
-                let (mut have, mut chunks) = (u32::from(*have), chunks.to_vec());
-                while have < bits {
-                    have *= 2;
-                    chunks = chunks.into_iter().flat_map(|c| self.widened_mask(c)).collect();
+            ExprValue::Mask(width, chunks) => {
+                let (mut width, mut chunks) = (u32::from(*width), chunks.to_vec());
+                while width < bits {
+                    width *= 2;
+                    chunks = chunks.into_iter().flat_map(|c| self.widen_mask_chunk(c)).collect();
                 }
-                while have > bits {
-                    have /= 2;
+                while width > bits {
+                    width /= 2;
                     let pairs = chunks.chunks(2);
-                    chunks = pairs.map(|p| self.narrowed_mask(p[0], p[p.len() - 1])).collect();
+                    chunks = pairs.map(|p| self.narrow_mask_chunks(p[0], p[p.len() - 1])).collect();
                 }
                 chunks.into()
             }
-            V::S(one) => {
-                let one = self.wide_bool(*one, int);
-                let one = self.b.ins().splat(chunk_of(int), one);
-                vec![one; count].into()
+            ExprValue::Scalar(v) => {
+                let lane = self.bool_to_mask_lane(*v, int);
+                let chunk = self.b.ins().splat(chunk_type_of(int), lane);
+                vec![chunk; count].into()
             }
             _ => {
                 let lanes = self.lanes(v, Ty::BOOL.with_lanes(lanes));
-                let wide: Vec<Value> = lanes.iter().map(|&l| self.wide_bool(l, int)).collect();
-                let per = (128 / bits) as usize;
-                wide.chunks(per).map(|lanes| self.pack(lanes, chunk_of(int))).collect()
+                let wide: Vec<Value> =
+                    lanes.iter().map(|&l| self.bool_to_mask_lane(l, int)).collect();
+                let lanes_per_chunk = (128 / bits) as usize;
+                wide.chunks(lanes_per_chunk)
+                    .map(|lanes| self.chunk_of_lanes(lanes, chunk_type_of(int)))
+                    .collect()
             }
         }
     }
 
-    /// Converts a bool to an integer of all ones or all zeros.
-    fn wide_bool(&mut self, v: Value, int: Type) -> Value {
+    /// Converts a bool to a lane of a mask: all ones or all zeros.
+    fn bool_to_mask_lane(&mut self, v: Value, int: Type) -> Value {
         let x = if int.bits() > 8 { self.b.ins().uextend(int, v) } else { v };
         self.b.ins().ineg(x)
     }
 
     /// Converts a chunk of a mask to two chunks of elements twice as wide.
-    fn widened_mask(&mut self, c: Value) -> [Value; 2] {
+    fn widen_mask_chunk(&mut self, c: Value) -> [Value; 2] {
         [self.b.ins().swiden_low(c), self.b.ins().swiden_high(c)]
     }
 
     /// Converts two chunks of a mask to one chunk of elements half as wide.
-    fn narrowed_mask(&mut self, a: Value, b: Value) -> Value {
+    fn narrow_mask_chunks(&mut self, a: Value, b: Value) -> Value {
         if self.b.func.dfg.value_type(a) != types::I64X2 {
             return self.b.ins().snarrow(a, b);
         }
         self.low_halves(a, b)
     }
 
-    /// The low halves of the 64-bit elements of two chunks. This is a shuffle, because no instruction narrows 64-bit elements.
+    /// Returns a chunk of the low halves of the 64-bit lanes of two chunks. This is a shuffle, because no instruction
+    /// narrows 64-bit lanes.
     pub fn low_halves(&mut self, a: Value, b: Value) -> Value {
-        let [a, b] = [a, b].map(|c| self.recast(c, types::I8X16));
+        let [a, b] = [a, b].map(|c| self.bitcast_chunk(c, types::I8X16));
         let low = [0u8, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27];
         let low = self.b.func.dfg.immediates.push(low.to_vec().into());
-        let picked = self.b.ins().shuffle(a, b, low);
-        self.recast(picked, types::I32X4)
+        let shuffled = self.b.ins().shuffle(a, b, low);
+        self.bitcast_chunk(shuffled, types::I32X4)
     }
 
-    /// Reinterprets the bits as another 128-bit type.
-    pub fn recast(&mut self, v: Value, ty: Type) -> Value {
+    /// Reinterprets the bits of a chunk as another 128-bit type.
+    pub fn bitcast_chunk(&mut self, v: Value, ty: Type) -> Value {
         if self.b.func.dfg.value_type(v) == ty {
             v
         } else {
-            self.b.ins().bitcast(ty, cast_flags(), v)
+            self.b.ins().bitcast(ty, bitcast_flags(), v)
         }
     }
 }

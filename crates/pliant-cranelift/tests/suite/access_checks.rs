@@ -31,8 +31,11 @@ class Module:
 
 /// Bodies that access elements outside for 8 elements of `x` and 8 of `o`, and the message.
 const OUTSIDE: &[(&str, &str)] = &[
-    ("        o[8] = x[0]\n", "element {0} of 'o' is accessed without a check"),
-    ("        o[0] = x[-1]\n", "element {0} of 'x' is accessed without a check"),
+    ("        o[8] = x[0]\n", "element {0} of 'o' is out of bounds, and no pass checks the access"),
+    (
+        "        o[0] = x[-1]\n",
+        "element {0} of 'x' is out of bounds, and no pass checks the access",
+    ),
     ("        o[T.Ramp(4, 1, 8)] = T.Broadcast(x[0], 8)\n", "element {0} of 'o'"),
     (
         "        o[T.Ramp(0, 1, 8)] = x[T.Ramp(7, -1, 8) - T.Broadcast(1, 8)]\n",

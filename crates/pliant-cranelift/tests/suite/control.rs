@@ -371,7 +371,8 @@ fn integers_are_no_addresses() {
     };
     let name = "pliant_vec_exp_f32";
     let error = called(name, &[4096, 4096, 1]);
-    let want = format!("argument 0 of '{name}' is an address: T.address_of");
+    let want =
+        format!("argument 0 of '{name}' must be an address; pass T.address_of of an element");
     assert!(error.contains(&want), "{error}");
     for (name, args) in [("pliant_check_tensor", &[4096, 1, 0, 0][..]), ("system", &[0])] {
         let error = called(name, args);

@@ -58,10 +58,10 @@ fn checks_its_arguments() {
     assert_eq!(error, "argument 1 ('B'): dim 0 is not n");
     let d = [1f64; 3];
     let error = k.run(vec![tensor(&d, &[3]), tensor(&b, &[4]), output(&mut c, &[3])]).unwrap_err();
-    assert_eq!(error, "argument 0 ('A') has another element type than float32");
+    assert_eq!(error, "argument 0 ('A') does not have element type float32");
     let error =
         k.run(vec![tensor(&a, &[1, 3]), tensor(&b, &[4]), output(&mut c, &[3])]).unwrap_err();
-    assert_eq!(error, "argument 0 ('A') has another rank than 1");
+    assert_eq!(error, "argument 0 ('A') does not have rank 1");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Native bodies of bytecode functions. `pliant_exec::native_body` defines their calling convention.
+//! Native bodies: bytecode functions compiled to machine code. `pliant_exec::native_body` defines their calling
+//! convention.
 
 use std::any::Any;
 use std::mem::offset_of;
@@ -21,16 +22,16 @@ use pliant_exec::native_body::{
 use pliant_exec::{Executable, FuncDef, Instr, VmFunction, builtin_arity};
 use pliant_pool::parallel_map;
 
-use crate::function::{constant_mem, mem};
+use crate::function::{constant_mem_flags, mem_flags};
 use crate::unit::{UnitMemory, host_isa};
 
-/// A piece to compile: the function, and the index of the piece in the function.
+/// A piece of a body, which is one machine function: the bytecode function, and the index of the piece in it.
 type Piece<'a> = (&'a VmFunction, usize);
 
-/// Number of pieces in a compilation unit. Each unit has its own executable pages.
-const UNIT_PIECES: usize = 32;
+/// Number of pieces per compilation unit. Each unit has its own executable pages.
+const PIECES_PER_UNIT: usize = 32;
 
-/// Compiles the bytecode functions of `exe`.
+/// Compiles all bytecode functions of `exe`.
 pub(crate) fn compile(
     exe: &Executable,
     options: &CodegenOptions,
@@ -42,35 +43,35 @@ pub(crate) fn compile(
         .collect();
     let unit = |pieces: &[Piece<'_>]| {
         crate::check_memory()?;
-        compile_unit(&isa, exe, pieces)
+        compile_pieces(&isa, exe, pieces)
     };
-    let units: Vec<Result<Unit, CodegenError>> = if options.compile_threads == 1 {
-        pieces.chunks(UNIT_PIECES).map(unit).collect()
+    let units: Vec<Result<CompiledUnit, CodegenError>> = if options.compile_threads == 1 {
+        pieces.chunks(PIECES_PER_UNIT).map(unit).collect()
     } else {
-        parallel_map(pieces.chunks(UNIT_PIECES).collect(), unit)
+        parallel_map(pieces.chunks(PIECES_PER_UNIT).collect(), unit)
     };
-    let (mut code, mut memory) = (Vec::with_capacity(pieces.len()), Vec::new());
+    let (mut entries, mut memory) = (Vec::with_capacity(pieces.len()), Vec::new());
     for unit in units {
-        let (entries, owner) = unit?;
-        code.extend(entries);
+        let (unit_entries, owner) = unit?;
+        entries.extend(unit_entries);
         memory.push(owner);
     }
-    let mut code = code.into_iter();
+    let mut entries = entries.into_iter();
     let bodies = exe
         .vm_functions()
-        .map(|f| code.by_ref().take(f.instrs.len().div_ceil(BODY_PIECE)).collect())
+        .map(|f| entries.by_ref().take(f.instrs.len().div_ceil(BODY_PIECE)).collect())
         .collect();
     Ok(CompiledBodies::new(bodies, memory))
 }
 
-/// Entry points, and the executable memory that contains them.
-type Unit = (Vec<BodyFn>, Arc<dyn Any + Send + Sync>);
+/// The entry points of the pieces of a unit, and the executable memory that contains them.
+type CompiledUnit = (Vec<BodyFn>, Arc<dyn Any + Send + Sync>);
 
-fn compile_unit(
+fn compile_pieces(
     isa: &OwnedTargetIsa,
     exe: &Executable,
     pieces: &[Piece<'_>],
-) -> Result<Unit, CodegenError> {
+) -> Result<CompiledUnit, CodegenError> {
     let builder = JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names());
     let mut module = JITModule::new(builder);
     let mut frontend = FunctionBuilderContext::new();
@@ -79,7 +80,7 @@ fn compile_unit(
         match generate(&mut module, &mut frontend, exe, function, piece) {
             Ok(id) => ids.push(id),
             Err(error) => {
-                // SAFETY: nothing of this unit has been handed out.
+                // SAFETY: no address of the unit's code has been returned.
                 unsafe { module.free_memory() };
                 return Err(CodegenError::Internal {
                     function: function.name.as_str().into(),
@@ -94,13 +95,14 @@ fn compile_unit(
     }
     let entries = ids.into_iter().map(|id| {
         let code = module.get_finalized_function(id);
-        // SAFETY: `generate` made this function with the signature of a body.
+        // SAFETY: `generate` created this function with the signature of `BodyFn`.
         unsafe { std::mem::transmute::<*const u8, BodyFn>(code) }
     });
     let entries = entries.collect();
     Ok((entries, Arc::new(UnitMemory::new(module))))
 }
 
+/// Generates and compiles the machine function of a piece.
 fn generate(
     module: &mut JITModule,
     frontend: &mut FunctionBuilderContext,
@@ -122,9 +124,9 @@ fn generate(
         b.switch_to_block(body.blocks[at - first]);
         body.instruction(&mut b, exe, at, function.instrs[at]);
     }
-    for (block, at) in std::mem::take(&mut body.outside) {
+    for (block, at) in std::mem::take(&mut body.exits) {
         b.switch_to_block(block);
-        body.leave(&mut b, JUMP | at as u64);
+        body.exit_with(&mut b, JUMP | at as u64);
     }
     b.switch_to_block(body.exit);
     let code = b.block_params(body.exit)[0];
@@ -135,67 +137,74 @@ fn generate(
     Ok(id)
 }
 
-/// A piece under construction. Only these values are live across instructions, so execution can start at any instruction.
+/// A piece under construction. No other machine values are live across instructions, so execution can start at any
+/// instruction.
 struct BodyGen {
+    /// The address of the context that the driver passes.
     context: Value,
+    /// The address of the attention word.
     attention: Value,
+    /// The address of the table of runtime entries, [`BodyEntries`].
     entries: Value,
-    /// The signature of every runtime entry.
+    /// The signature that all runtime entries have.
     entry_sig: SigRef,
     /// The block at which each instruction begins.
     blocks: Vec<Block>,
+    /// The position of the first instruction of the piece.
     first: usize,
-    /// The block that returns a code, its parameter.
+    /// The block that returns its parameter, a code for the driver.
     exit: Block,
-    /// Blocks that leave the piece to continue at an instruction of another piece, with that instruction.
-    outside: Vec<(Block, usize)>,
+    /// Blocks that exit to another piece, each with the position of the instruction that follows.
+    exits: Vec<(Block, usize)>,
 }
 
 impl BodyGen {
-    /// Begins a piece: its entry block branches to the requested instruction.
+    /// Begins a piece. Its first block branches to the instruction that the driver requests.
     fn begin(b: &mut FunctionBuilder<'_>, sig: &Signature, first: usize, end: usize) -> BodyGen {
         let start = b.create_block();
         b.append_block_params_for_function_params(start);
         b.switch_to_block(start);
         let (context, at) = (b.block_params(start)[0], b.block_params(start)[1]);
         let field = |b: &mut FunctionBuilder<'_>, offset: usize| {
-            b.ins().load(types::I64, constant_mem(), context, offset as i32)
+            b.ins().load(types::I64, constant_mem_flags(), context, offset as i32)
         };
         let (attention, entries) = (field(b, OFFSET_ATTENTION), field(b, OFFSET_ENTRIES));
         let entry_sig = b.import_signature(sig.clone());
         let blocks: Vec<Block> = (first..end).map(|_| b.create_block()).collect();
-        let (exit, elsewhere) = (b.create_block(), b.create_block());
+        let (exit, invalid) = (b.create_block(), b.create_block());
         b.append_block_param(exit, types::I64);
         let mut switch = Switch::new();
         for (offset, &block) in blocks.iter().enumerate() {
             switch.set_entry((first + offset) as u128, block);
         }
-        switch.emit(b, at, elsewhere);
-        b.switch_to_block(elsewhere);
-        b.set_cold_block(elsewhere);
-        let outside = Vec::new();
-        let body = BodyGen { context, attention, entries, entry_sig, blocks, first, exit, outside };
-        // The driver only requests instructions of the piece. If it has a defect, it finds no recorded error and reports that.
-        body.leave(b, FAILED);
+        switch.emit(b, at, invalid);
+        b.switch_to_block(invalid);
+        b.set_cold_block(invalid);
+        let exits = Vec::new();
+        let body = BodyGen { context, attention, entries, entry_sig, blocks, first, exit, exits };
+        // The driver requests only instructions of this piece. Otherwise, the driver reports that `FAILED` has no
+        // recorded error.
+        body.exit_with(b, FAILED);
         body
     }
 
-    /// Ends a block by leaving the piece with a constant code.
-    fn leave(&self, b: &mut FunctionBuilder<'_>, code: u64) {
+    /// Ends the current block: exits from the piece with a constant code.
+    fn exit_with(&self, b: &mut FunctionBuilder<'_>, code: u64) {
         let code = b.ins().iconst(types::I64, code as i64);
         b.ins().jump(self.exit, &[BlockArg::Value(code)]);
     }
 
-    /// The block that continues at an instruction, in this piece or in another one.
+    /// Returns the block that continues at an instruction, in this piece or in another one.
     fn target(&mut self, b: &mut FunctionBuilder<'_>, at: usize) -> Block {
         if let Some(&block) = at.checked_sub(self.first).and_then(|k| self.blocks.get(k)) {
             return block;
         }
         let block = b.create_block();
-        self.outside.push((block, at));
+        self.exits.push((block, at));
         block
     }
 
+    /// Generates the code of the instruction at `at`.
     fn instruction(
         &mut self,
         b: &mut FunctionBuilder<'_>,
@@ -203,58 +212,59 @@ impl BodyGen {
         at: usize,
         instr: Instr,
     ) {
-        // The validator checked that jumps stay inside the body.
-        let jump = |offset: i32| (at as i64 + i64::from(offset)) as usize;
+        // The validator has checked that targets of jumps are in the body.
+        let jump_target = |offset: i32| (at as i64 + i64::from(offset)) as usize;
         match instr {
-            Instr::Ret { reg } => self.leave(b, RETURN | u64::from(reg.0)),
+            Instr::Ret { reg } => self.exit_with(b, RETURN | u64::from(reg.0)),
             Instr::Goto { offset } => {
-                self.check_backward(b, at, jump(offset));
-                let block = self.target(b, jump(offset));
+                self.check_backward(b, at, jump_target(offset));
+                let block = self.target(b, jump_target(offset));
                 b.ins().jump(block, &[]);
             }
             Instr::If { false_offset, .. } => {
-                self.check_backward(b, at, jump(false_offset));
+                self.check_backward(b, at, jump_target(false_offset));
                 let entry = offset_of!(BodyEntries, condition);
-                let holds = self.entry(b, entry, at as u32);
+                let holds = self.call_entry(b, entry, at as u32);
                 let failed = b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, holds, 1);
                 self.exit_if(b, failed, holds);
-                let (yes, no) = (self.target(b, at + 1), self.target(b, jump(false_offset)));
+                let (yes, no) = (self.target(b, at + 1), self.target(b, jump_target(false_offset)));
                 b.ins().brif(holds, yes, &[], no, &[]);
             }
             Instr::Call { func, .. } => {
                 self.check_attention(b, at);
-                let entry = call_entry(&exe.funcs()[func as usize]);
-                let code = self.entry(b, entry, at as u32);
+                let entry = entry_of_callee(&exe.funcs()[func as usize]);
+                let code = self.call_entry(b, entry, at as u32);
                 let next = self.target(b, at + 1);
                 b.ins().brif(code, self.exit, &[BlockArg::Value(code)], next, &[]);
             }
         }
     }
 
-    /// Calls the runtime entry at an offset of [`BodyEntries`].
-    fn entry(&self, b: &mut FunctionBuilder<'_>, entry: usize, operand: u32) -> Value {
-        let callee = b.ins().load(types::I64, constant_mem(), self.entries, entry as i32);
+    /// Calls the runtime entry at a byte offset in [`BodyEntries`].
+    fn call_entry(&self, b: &mut FunctionBuilder<'_>, entry: usize, operand: u32) -> Value {
+        let callee = b.ins().load(types::I64, constant_mem_flags(), self.entries, entry as i32);
         let operand = b.ins().iconst(types::I32, i64::from(operand));
         let call = b.ins().call_indirect(self.entry_sig, callee, &[self.context, operand]);
         b.inst_results(call)[0]
     }
 
+    /// Exits from the piece with `code` if `condition` is nonzero.
     fn exit_if(&self, b: &mut FunctionBuilder<'_>, condition: Value, code: Value) {
         let next = b.create_block();
         b.ins().brif(condition, self.exit, &[BlockArg::Value(code)], next, &[]);
         b.switch_to_block(next);
     }
 
-    /// Leaves the piece if the attention word has changed. The driver resumes at this instruction.
+    /// Exits from the piece if the attention word has changed. The driver resumes at this instruction.
     fn check_attention(&self, b: &mut FunctionBuilder<'_>, at: usize) {
-        let now = b.ins().atomic_load(types::I64, mem(), self.attention);
-        let seen = b.ins().load(types::I64, mem(), self.context, OFFSET_SEEN as i32);
+        let now = b.ins().atomic_load(types::I64, mem_flags(), self.attention);
+        let seen = b.ins().load(types::I64, mem_flags(), self.context, OFFSET_SEEN as i32);
         let differs = b.ins().icmp(IntCC::NotEqual, now, seen);
         let code = b.ins().iconst(types::I64, (ATTENTION | at as u64) as i64);
         self.exit_if(b, differs, code);
     }
 
-    /// Checks the attention word before backward branches, because loops without calls must notice interrupts too.
+    /// Checks the attention word before a backward branch, so that interrupts also stop loops without calls.
     fn check_backward(&self, b: &mut FunctionBuilder<'_>, at: usize, target: usize) {
         if target <= at {
             self.check_attention(b, at);
@@ -262,8 +272,8 @@ impl BodyGen {
     }
 }
 
-/// The offset in [`BodyEntries`] of the runtime entry for a callee.
-fn call_entry(callee: &FuncDef) -> usize {
+/// Returns the byte offset in [`BodyEntries`] of the runtime entry that calls `callee`.
+fn entry_of_callee(callee: &FuncDef) -> usize {
     match callee {
         FuncDef::Vm(_) => offset_of!(BodyEntries, function),
         FuncDef::LoopFunc(_) => offset_of!(BodyEntries, loop_func),
