@@ -1,13 +1,13 @@
-//! The checks of test builds find accesses that the passes left unchecked. The functions here are lowered by hand, without
-//! the pass that guards accesses.
+//! Access checks of test builds report out-of-bounds accesses that no pass checks. The functions are written in lowered
+//! form, so the pass that inserts checks does not run.
 
 use pliant_ir::IRModule;
 use pliant_ir::tir::PrimFunc;
 
-use crate::common::{Kernel, both, compile, output, tensor};
+use crate::common::{CompiledFunction, compile, output, run_serially_and_on_team, tensor};
 
-/// A function in lowered form over `x` of `n` elements, the strided `s` of `(m, 3)` elements and `o` of `n` elements.
-fn lowered(body: &str) -> Kernel {
+/// Compiles a body in lowered form over the inputs `x` of `n` elements and the outputs `o` of `m` elements.
+fn compile_lowered(body: &str) -> CompiledFunction {
     let text = format!(
         "@I.ir_module
 class Module:
@@ -29,8 +29,8 @@ class Module:
     compile(f).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Bodies that access elements outside for 8 elements of `x` and 8 of `o`, and the message.
-const OUTSIDE: &[(&str, &str)] = &[
+/// Bodies that access elements out of bounds if `x` and `o` have 8 elements each, and the error message.
+const OUT_OF_BOUNDS: &[(&str, &str)] = &[
     ("        o[8] = x[0]\n", "element {0} of 'o' is out of bounds, and no pass checks the access"),
     (
         "        o[0] = x[-1]\n",
@@ -71,10 +71,10 @@ const OUTSIDE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn unchecked_accesses_outside_a_buffer_are_internal_errors() {
-    for (body, message) in OUTSIDE {
-        let kernel = lowered(body);
-        both(|runtime| {
+fn unchecked_out_of_bounds_accesses_are_internal_errors() {
+    for (body, message) in OUT_OF_BOUNDS {
+        let kernel = compile_lowered(body);
+        run_serially_and_on_team(|runtime| {
             let (x, mut o) = ([1.0f32; 8], [0.0f32; 8]);
             let result = kernel.call(vec![tensor(&x, &[8]), output(&mut o, &[8])], runtime);
             let error = result.expect_err(body);
@@ -107,8 +107,8 @@ class Module:
 }
 
 #[test]
-fn accesses_up_to_the_ends_pass() {
-    let kernel = lowered(
+fn accesses_of_first_and_last_elements_pass() {
+    let kernel = compile_lowered(
         "        t = T.alloc_buffer((n * 2,), \"float32\")
         for i in T.parallel(n):
             t[i * 2] = x[i]
@@ -118,7 +118,7 @@ fn accesses_up_to_the_ends_pass() {
         T.evaluate(T.call_extern(\"int64\", \"pliant_vec_exp_f32\", T.address_of(o[8]), T.address_of(x[8]), n - 8))
 ",
     );
-    both(|runtime| {
+    run_serially_and_on_team(|runtime| {
         let (x, mut o) = ([1.0f32; 8], [0.0f32; 8]);
         kernel.call(vec![tensor(&x, &[8]), output(&mut o, &[8])], runtime).unwrap();
         assert_eq!(o, [3.0; 8]);

@@ -1,4 +1,4 @@
-//! Helpers of the tests: compiling one function and calling it on plain slices.
+//! Helpers of the tests: build and compile a loop function, and call it on slices.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,11 +11,12 @@ use pliant_pool::Team;
 use pliant_tensor::CheckFailure;
 use pliant_tensor::{DLDataType, DLDevice, DType};
 
-/// The sizes that every differential test runs at.
+/// The sizes at which most tests run.
 pub const SIZES: [usize; 10] = [0, 1, 2, 3, 7, 8, 17, 33, 64, 1000];
 
-/// An element type of Rust and its name in the IR.
+/// A Rust type of tensor elements.
 pub trait Elem: Copy + Default + PartialEq + std::fmt::Debug {
+    /// The data type in the IR.
     const DTYPE: DType;
 }
 
@@ -27,7 +28,7 @@ elems! {
     half::f16 = Float16; half::bf16 = BFloat16; f32 = Float32; f64 = Float64;
 }
 
-/// A tensor argument: shape, strides and the memory of a slice.
+/// An argument: a tensor on the memory of a slice, or a scalar as a 64-bit word.
 pub struct Arg {
     shape: Vec<i64>,
     strides: Vec<i64>,
@@ -35,17 +36,17 @@ pub struct Arg {
     word: u64,
 }
 
-/// A row-major view of a slice that is only read.
+/// Creates a read-only, row-major tensor argument on a slice.
 pub fn tensor<T: Elem>(data: &[T], shape: &[usize]) -> Arg {
-    view::<T>(data.as_ptr().cast_mut(), data.len(), shape)
+    tensor_on::<T>(data.as_ptr().cast_mut(), data.len(), shape)
 }
 
-/// A row-major view of a slice that is written.
+/// Creates a writable, row-major tensor argument on a slice.
 pub fn output<T: Elem>(data: &mut [T], shape: &[usize]) -> Arg {
-    view::<T>(data.as_mut_ptr(), data.len(), shape)
+    tensor_on::<T>(data.as_mut_ptr(), data.len(), shape)
 }
 
-fn view<T: Elem>(data: *mut T, len: usize, shape: &[usize]) -> Arg {
+fn tensor_on<T: Elem>(data: *mut T, len: usize, shape: &[usize]) -> Arg {
     assert_eq!(len, shape.iter().product::<usize>());
     let shape: Vec<i64> = shape.iter().map(|&d| d as i64).collect();
     let mut strides = vec![1i64; shape.len()];
@@ -65,32 +66,32 @@ fn view<T: Elem>(data: *mut T, len: usize, shape: &[usize]) -> Arg {
     Arg { shape, strides, tensor: Some(tensor), word: 0 }
 }
 
-/// An integer argument.
+/// Creates an integer argument.
 pub fn int(value: i64) -> Arg {
     Arg { shape: Vec::new(), strides: Vec::new(), tensor: None, word: value as u64 }
 }
 
-/// A float argument.
+/// Creates a float argument.
 pub fn float(value: f64) -> Arg {
     Arg { shape: Vec::new(), strides: Vec::new(), tensor: None, word: value.to_bits() }
 }
 
-/// A compiled function.
-pub struct Kernel {
+/// A compiled loop function.
+pub struct CompiledFunction {
     kernels: CompiledKernels,
 }
 
-/// Compiles a lowered function.
-pub fn compile(f: &PrimFunc) -> Result<Kernel, CodegenError> {
+/// Compiles a lowered loop function. Writes its dump to the directory `PLIANT_TEST_DUMP` if that is set.
+pub fn compile(f: &PrimFunc) -> Result<CompiledFunction, CodegenError> {
     let options = CodegenOptions {
         dump_dir: std::env::var_os("PLIANT_TEST_DUMP").map(Into::into),
         ..Default::default()
     };
     let kernels = CraneliftBackend::new().compile(&[(Arc::from("kernel"), f)], &options)?;
-    Ok(Kernel { kernels })
+    Ok(CompiledFunction { kernels })
 }
 
-/// Runs on the calling thread, or with a team.
+/// Creates a runtime with a team, or for the calling thread alone.
 pub fn runtime(team: Option<&Team>, interrupt: &AtomicBool) -> KernelRuntime {
     let mut runtime = KernelRuntime::serial();
     runtime.interrupt = interrupt;
@@ -101,10 +102,10 @@ pub fn runtime(team: Option<&Team>, interrupt: &AtomicBool) -> KernelRuntime {
     runtime
 }
 
-impl Kernel {
-    /// Calls the function; the message of the check that failed is the error.
+impl CompiledFunction {
+    /// Calls the function. The error is the message of the failed check, or the status.
     pub fn call(&self, args: Vec<Arg>, runtime: &KernelRuntime) -> Result<(), String> {
-        let kernel = self.kernels.get("kernel").expect("it was compiled under this name");
+        let kernel = self.kernels.get("kernel").expect("`compile` used this name");
         let mut args = args;
         for a in &mut args {
             if let Some(t) = &mut a.tensor {
@@ -116,7 +117,7 @@ impl Kernel {
             .iter()
             .map(|a| a.tensor.as_ref().map_or(a.word, |t| &raw const *t as u64))
             .collect();
-        // SAFETY: the words are what the signature asks for; the slices outlive the call.
+        // SAFETY: the words match the signature, and the slices outlive the call.
         let status = unsafe { (kernel.entry)(words.as_ptr(), runtime) };
         match status {
             0 => Ok(()),
@@ -131,28 +132,28 @@ impl Kernel {
     }
 }
 
-// ---- building block-level functions ----
+// ---- helpers that build loop functions with blocks ----
 
 use pliant_ir::tir::{BlockData, Buffer, Expr, ForKind, IterKind, IterVar, Stmt, StmtData, Var};
 
-/// Spatial and reduction axes.
+/// The kind of a spatial and of a reduction axis.
 pub const S: IterKind = IterKind::Spatial;
 pub const R: IterKind = IterKind::Reduce;
 
-/// What a stage writes.
-pub struct Write {
+/// The store of a stage: the buffer, the indices, the initial value of a reduction, and the value.
+pub struct StageWrite {
     pub buffer: Buffer,
     pub indices: Vec<Expr>,
     pub init: Option<Expr>,
     pub value: Expr,
 }
 
-/// A loop nest around a block over `axes`.
+/// Creates a loop nest around a block over `axes`. `body` gets the axis variables.
 pub fn stage(
     f: &mut PrimFunc,
     name: &str,
     axes: &[(Expr, IterKind)],
-    body: impl FnOnce(&mut PrimFunc, &[Expr]) -> Write,
+    body: impl FnOnce(&mut PrimFunc, &[Expr]) -> StageWrite,
 ) -> Stmt {
     let zero = f.int(0);
     let loops: Vec<Var> = (0..axes.len()).map(|i| f.size_var(format!("i{i}"))).collect();
@@ -195,7 +196,7 @@ pub fn stage(
     s
 }
 
-/// A root block with temporaries around the stages.
+/// Makes a root block with the stages and the allocated buffers the body of the function.
 pub fn root(f: &mut PrimFunc, allocs: Vec<Buffer>, stmts: Vec<Stmt>) {
     let body = f.add_stmt(StmtData::Seq(stmts));
     let block = BlockData {
@@ -212,28 +213,28 @@ pub fn root(f: &mut PrimFunc, allocs: Vec<Buffer>, stmts: Vec<Stmt>) {
     f.body = f.add_stmt(StmtData::Block(Box::new(block)));
 }
 
-/// A buffer parameter.
+/// Adds a buffer parameter.
 pub fn param(f: &mut PrimFunc, name: &str, shape: &[Expr], dtype: DType) -> Buffer {
     let b = f.compact_buffer(name, shape.to_vec(), dtype);
     f.add_buffer_param(format!("var_{name}"), b);
     b
 }
 
-/// A fresh size as an expression.
+/// Adds a size variable. Returns it as an expression.
 pub fn size(f: &mut PrimFunc, name: &str) -> Expr {
     let v = f.size_var(name);
     f.var_expr(v)
 }
 
-/// Lowers and compiles a block-level function.
-pub fn build(f: &PrimFunc) -> Kernel {
-    let mut broken = Vec::new();
+/// Lowers and compiles a loop function with blocks. Verifies it after each pass.
+pub fn build(f: &PrimFunc) -> CompiledFunction {
+    let mut violations = Vec::new();
     let lowered = pliant_tir::lower_observed(f, &mut |pass, f| {
         let findings = pliant_ir::tir::verify::verify_prim_func(f);
-        broken.extend(findings.into_iter().map(|d| format!("after {pass}: {d:?}")));
+        violations.extend(findings.into_iter().map(|d| format!("after {pass}: {d:?}")));
     });
     let lowered = lowered.expect("the test's function can be lowered");
-    assert!(broken.is_empty(), "{broken:#?}");
+    assert!(violations.is_empty(), "{violations:#?}");
     match compile(&lowered) {
         Ok(k) => k,
         Err(e) => panic!(
@@ -246,16 +247,16 @@ pub fn build(f: &PrimFunc) -> Kernel {
     }
 }
 
-/// Runs a kernel serially, then on a team of two.
-pub fn both(mut run: impl FnMut(&KernelRuntime)) {
+/// Calls `run` with a runtime for the calling thread, then with a team of two threads.
+pub fn run_serially_and_on_team(mut run: impl FnMut(&KernelRuntime)) {
     let flag = AtomicBool::new(false);
     run(&runtime(None, &flag));
     let team = Team::new(2);
     run(&runtime(Some(&team), &flag));
 }
 
-/// Numbers that look random, in -1..1.
-pub fn noise(n: usize, seed: u64) -> Vec<f32> {
+/// Returns `n` pseudo-random numbers in -1..1.
+pub fn random_floats(n: usize, seed: u64) -> Vec<f32> {
     let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     (0..n)
         .map(|_| {
@@ -267,12 +268,12 @@ pub fn noise(n: usize, seed: u64) -> Vec<f32> {
         .collect()
 }
 
-/// Fails unless all elements are close.
-pub fn close(got: &[f32], want: &[f32], tolerance: f32, what: &str) {
-    assert_eq!(got.len(), want.len());
-    for (i, (g, w)) in got.iter().zip(want).enumerate() {
-        let same =
-            g == w || (g.is_nan() && w.is_nan()) || (g - w).abs() <= tolerance * (1.0 + w.abs());
-        assert!(same, "{what}: element {i} is {g}, not {w}");
+/// Asserts that all elements are equal up to `tolerance`, relative for magnitudes above 1.
+pub fn assert_close(actual: &[f32], expected: &[f32], tolerance: f32, label: &str) {
+    assert_eq!(actual.len(), expected.len());
+    for (i, (a, e)) in actual.iter().zip(expected).enumerate() {
+        let close =
+            a == e || (a.is_nan() && e.is_nan()) || (a - e).abs() <= tolerance * (1.0 + e.abs());
+        assert!(close, "{label}: element {i} is {a}, not {e}");
     }
 }

@@ -1,4 +1,4 @@
-//! Control flow, checks, allocation, cancellation and errors of functions written by hand.
+//! Control flow, checks, allocation, cancellation and errors.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +70,7 @@ fn while_if_and_let() {
     };
     for n in SIZES {
         let a: Vec<i64> = (0..n as i64).collect();
-        both(|rt| {
+        run_serially_and_on_team(|rt| {
             let mut c = vec![-1i64; n];
             k.call(vec![tensor(&a, &[n]), output(&mut c, &[n])], rt).unwrap();
             assert_eq!(c, a.iter().map(|&x| steps(x)).collect::<Vec<_>>());
@@ -78,16 +78,16 @@ fn while_if_and_let() {
     }
 }
 
-/// A loop over an axis of its own.
+/// Wraps a statement in a serial loop.
 fn serial(f: &mut PrimFunc, extent: i64, body: Stmt) -> Stmt {
     let (var, min, extent) = (f.size_var("i"), f.int(0), f.int(extent));
     let (kind, annotations) = (ForKind::Serial, Vec::new());
     f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations })
 }
 
-/// `while True: pass`, a serial loop of 2^62 iterations, nests of two and three loops that store nothing to memory, and a
-/// nest of twenty short loops.
-fn endless(kind: usize) -> PrimFunc {
+/// Builds an endless or very long loop. Kinds: 0 is `while True`, 1 is a serial loop of 2^62 iterations, 2 and 3 are
+/// nests of two and three loops that accumulate in a register, 4 is a nest of twenty short loops.
+fn long_running(kind: usize) -> PrimFunc {
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");
     let a = param(&mut f, "A", &[n], DType::Float32);
@@ -130,9 +130,9 @@ fn endless(kind: usize) -> PrimFunc {
 }
 
 #[test]
-fn endless_loops_can_be_stopped() {
+fn long_running_loops_can_be_cancelled() {
     for kind in 0..5 {
-        let k = build(&endless(kind));
+        let k = build(&long_running(kind));
         let flag = AtomicBool::new(false);
         std::thread::scope(|s| {
             s.spawn(|| {
@@ -159,9 +159,9 @@ fn asserts_and_conditional_loads() {
         let x = f.load(a, &[i]);
         let pos = f.binary(BinOp::Gt, v[0], zero);
         let fz = f.const_of(0.0, DType::Float32);
-        // A select: both sides would be read, so the check must make it lazy.
+        // A select reads both sides, so CheckBounds must make it lazy.
         let value = f.add_expr(ExprData::Select(pos, x, fz));
-        Write { buffer: c, indices: v.to_vec(), init: None, value }
+        StageWrite { buffer: c, indices: v.to_vec(), init: None, value }
     });
     let first = f.load(a, &[zero]);
     let fz = f.const_of(0.0, DType::Float32);
@@ -175,7 +175,7 @@ fn asserts_and_conditional_loads() {
     let a = [-1f32, 2.0, 3.0];
     let error = k.run(vec![tensor(&a, &[3]), output(&mut c, &[3])]).unwrap_err();
     assert_eq!(error, "A must start above 0");
-    // An empty A has no first element to look at.
+    // The condition of the assertion reads A[0], which an empty A does not have.
     let empty: [f32; 0] = [];
     let mut none: [f32; 0] = [];
     let error = k.run(vec![tensor(&empty, &[0]), output(&mut none, &[0])]).unwrap_err();
@@ -183,7 +183,7 @@ fn asserts_and_conditional_loads() {
 }
 
 #[test]
-fn stores_outside_are_refused() {
+fn out_of_bounds_stores_are_errors() {
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");
     let c = param(&mut f, "C", &[n], DType::Float32);
@@ -192,7 +192,7 @@ fn stores_outside_are_refused() {
     let m = f.var_expr(m);
     f.body = stage(&mut f, "C", &[(m, S)], |f, v| {
         let value = f.const_of(1.5, DType::Float32);
-        Write { buffer: c, indices: v.to_vec(), init: None, value }
+        StageWrite { buffer: c, indices: v.to_vec(), init: None, value }
     });
     let k = build(&f);
     let mut c = vec![0f32; 40];
@@ -205,7 +205,7 @@ fn stores_outside_are_refused() {
 
 #[test]
 fn workspaces_of_dynamic_size() {
-    // T = A * 2 (kept, since it is read backwards), C[i] = T[n - 1 - i] + T[i].
+    // T = exp(A), which is not inlined, because it is read backwards; C[i] = T[n - 1 - i] + T[i].
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");
     let a = param(&mut f, "A", &[n], DType::Float32);
@@ -215,23 +215,23 @@ fn workspaces_of_dynamic_size() {
     let s1 = stage(&mut f, "T", &[(n, S)], |f, v| {
         let x = f.load(a, v);
         let value = f.call(Intrin::Exp, &[x]);
-        Write { buffer: t, indices: v.to_vec(), init: None, value }
+        StageWrite { buffer: t, indices: v.to_vec(), init: None, value }
     });
     let s2 = stage(&mut f, "C", &[(n, S)], |f, v| {
         let last = f.binary(BinOp::Sub, n, one);
         let back = f.binary(BinOp::Sub, last, v[0]);
         let (x, y) = (f.load(t, &[back]), f.load(t, v));
-        Write { buffer: c, indices: v.to_vec(), init: None, value: f.add(x, y) }
+        StageWrite { buffer: c, indices: v.to_vec(), init: None, value: f.add(x, y) }
     });
     root(&mut f, vec![t], vec![s1, s2]);
     let k = build(&f);
     for n in SIZES {
-        let a = noise(n, 4);
-        both(|rt| {
+        let a = random_floats(n, 4);
+        run_serially_and_on_team(|rt| {
             let mut c = vec![0f32; n];
             k.call(vec![tensor(&a, &[n]), output(&mut c, &[n])], rt).unwrap();
             let want: Vec<f32> = (0..n).map(|i| a[n - 1 - i].exp() + a[i].exp()).collect();
-            close(&c, &want, 1e-6, "mirror");
+            assert_close(&c, &want, 1e-6, "mirror");
         });
     }
 }
@@ -316,16 +316,16 @@ fn deep_expressions_do_not_exhaust_the_stack() {
         for i in 0..1500 {
             value = if i % 2 == 0 { f.add(value, x) } else { f.binary(BinOp::Sub, value, x) };
         }
-        Write { buffer: c, indices: v.to_vec(), init: None, value }
+        StageWrite { buffer: c, indices: v.to_vec(), init: None, value }
     });
     let k = build(&f);
-    let (a, mut c) = (noise(100, 1), vec![0f32; 100]);
+    let (a, mut c) = (random_floats(100, 1), vec![0f32; 100]);
     k.run(vec![tensor(&a, &[100]), output(&mut c, &[100])]).unwrap();
-    close(&c, &a, 1e-3, "deep");
+    assert_close(&c, &a, 1e-3, "deep");
 }
 
-/// A written call of the library product with these sizes.
-fn written_gemm(rows: i64, row_stride: i64) -> PrimFunc {
+/// Builds a direct call of the kernel `matmul` with views of these sizes.
+fn direct_matmul(rows: i64, row_stride: i64) -> PrimFunc {
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");
     let a = param(&mut f, "A", &[n, n], DType::Float32);
@@ -344,22 +344,22 @@ fn written_gemm(rows: i64, row_stride: i64) -> PrimFunc {
 }
 
 #[test]
-fn written_library_calls_cannot_reach_outside() {
+fn direct_kernel_calls_with_out_of_bounds_views_are_errors() {
     let a = [1f32, 2.0, 3.0, 4.0];
     let mut c = [0f32; 4];
-    let k = build(&written_gemm(2, 2));
+    let k = build(&direct_matmul(2, 2));
     k.run(vec![tensor(&a, &[2, 2]), output(&mut c, &[2, 2])]).unwrap();
     assert_eq!(c, [7.0, 10.0, 15.0, 22.0]);
     for (rows, stride) in [(3, 2), (2, 3), (2, -2), (-1, 2), (1 << 40, 1 << 40)] {
-        let k = build(&written_gemm(rows, stride));
+        let k = build(&direct_matmul(rows, stride));
         let error = k.run(vec![tensor(&a, &[2, 2]), output(&mut c, &[2, 2])]).unwrap_err();
         assert_eq!(error, format!("status {}", pliant_exec::abi::STATUS_BAD_ARGUMENTS));
     }
 }
 
 #[test]
-fn integers_are_no_addresses() {
-    let called = |name: &str, args: &[i64]| {
+fn extern_calls_reject_integers_as_addresses_and_unlinked_functions() {
+    let compile_call = |name: &str, args: &[i64]| {
         let mut f = PrimFunc::new();
         let name = f.add_expr(ExprData::Str(name.into()));
         let mut all = vec![name];
@@ -370,12 +370,12 @@ fn integers_are_no_addresses() {
         compile(&lowered).map(drop).unwrap_err().to_string()
     };
     let name = "pliant_vec_exp_f32";
-    let error = called(name, &[4096, 4096, 1]);
+    let error = compile_call(name, &[4096, 4096, 1]);
     let want =
         format!("argument 0 of '{name}' must be an address; pass T.address_of of an element");
     assert!(error.contains(&want), "{error}");
     for (name, args) in [("pliant_check_tensor", &[4096, 1, 0, 0][..]), ("system", &[0])] {
-        let error = called(name, args);
+        let error = compile_call(name, args);
         let want = format!(
             "the function '{name}' called by T.call_extern is not linked: a Rust program registers it with pliant::register_symbol"
         );

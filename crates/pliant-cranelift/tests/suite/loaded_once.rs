@@ -1,5 +1,5 @@
-//! Values from memory that determine an address are loaded once: in the lowered form, checks and accesses use
-//! variables. `lowered::verify` checks this for each function here, and the results must match the source.
+//! Values from memory that determine an address are loaded once, so that another thread cannot change them between
+//! check and access. `lowered::verify` checks that assertions use variables, and the results must match the source.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_ir::IRModule;
@@ -7,9 +7,10 @@ use pliant_ir::tir::{ExprData, PrimFunc, StmtData};
 use pliant_tir::guards::reads_memory;
 use pliant_tir::walk::for_each_stmt;
 
-use crate::common::{Kernel, both, build, output, tensor};
+use crate::common::{CompiledFunction, build, output, run_serially_and_on_team, tensor};
 use crate::guard::Guarded;
 
+/// Parses a loop function over the indices `b`, the data `x` and the output `o`.
 fn function(body: &str) -> PrimFunc {
     let text = format!(
         "@I.ir_module
@@ -32,7 +33,7 @@ class Module:
 }
 
 fn call(
-    kernel: &Kernel,
+    kernel: &CompiledFunction,
     index: &[i64],
     data: &[f32],
     out: &mut [f32],
@@ -42,7 +43,7 @@ fn call(
     kernel.call(vec![tensor(index, &[k]), tensor(data, &[n]), output(out, &[n])], runtime)
 }
 
-/// A body, the indices, and the output, which is initially zero, for data from 0 to 7; `None` if the call fails.
+/// A body, the indices, and the expected output for the data 0 to 7 and an output of zeros; `None` if the call fails.
 type Case = (&'static str, &'static [i64], Option<[f32; 8]>);
 
 const CASES: &[Case] = &[
@@ -214,7 +215,7 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn checks_and_accesses_use_one_value() {
+fn results_with_loaded_indices_match_the_source() {
     for &(body, index, want) in CASES {
         let kernel = build(&function(body));
         let data: Vec<f32> = (0..8).map(|i| i as f32).collect();
@@ -225,8 +226,8 @@ fn checks_and_accesses_use_one_value() {
     }
 }
 
-fn check(kernel: &Kernel, (body, index, want): Case, data: &Guarded<f32>) {
-    both(|runtime| {
+fn check(kernel: &CompiledFunction, (body, index, want): Case, data: &Guarded<f32>) {
+    run_serially_and_on_team(|runtime| {
         let mut out = [0f32; 8];
         let got = call(kernel, index, data.values(), &mut out, runtime);
         match want {
@@ -239,9 +240,9 @@ fn check(kernel: &Kernel, (body, index, want): Case, data: &Guarded<f32>) {
     });
 }
 
-/// A reduction whose operand is indexed by the partial result.
+/// The partial result of the reduction is the index of the next operand.
 #[test]
-fn an_index_from_a_partial_result_is_loaded_in_each_iteration() {
+fn an_index_that_is_a_partial_result_is_loaded_in_each_iteration() {
     let text = "@I.ir_module
 class Module:
     @T.prim_func
@@ -264,9 +265,9 @@ class Module:
     assert_eq!(out, [3]);
 }
 
-/// Lowered functions pass the verifier, which rejects a function with a check that reads memory.
+/// Also checks that the verifier rejects an assertion that reads memory.
 #[test]
-fn the_lowered_form_has_no_check_that_reads_memory() {
+fn lowered_assertions_do_not_read_memory() {
     let mut checks = 0;
     for &(body, ..) in CASES {
         let lowered = pliant_tir::lower(&function(body)).expect("it can be lowered");

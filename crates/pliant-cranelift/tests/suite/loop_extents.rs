@@ -1,7 +1,7 @@
-//! Loops with arbitrary extents, including negative ones: a scheduled loop nest writes the same elements with the same
-//! values as the nest as written, and nothing outside of its buffers.
+//! Random loop nests with arbitrary extents, including negative ones. A scheduled nest must write the same elements
+//! with the same values as the source, and nothing outside of its buffers.
 //!
-//! Functions are generated, run by the interpreter as written, and compiled and run between guard pages.
+//! The interpreter runs the source. The compiled function runs on buffers next to guard pages.
 
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
@@ -11,13 +11,14 @@ use pliant_ir::IRModule;
 use pliant_pool::Team;
 use pliant_tensor::Tensor;
 
-use crate::common::{Arg, Kernel, build, int, output, runtime, tensor};
+use crate::common::{Arg, CompiledFunction, build, int, output, runtime, tensor};
 use crate::guard::Guarded;
 
-/// A generator of random numbers and script texts.
+/// Generates random numbers and script texts.
 struct Random(u64);
 
 impl Random {
+    /// Returns a number in 0..n.
     fn below(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -25,18 +26,20 @@ impl Random {
         (self.0 >> 11) % n
     }
 
-    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
+    /// Returns an element of the list.
+    fn element_of<'a>(&mut self, list: &[&'a str]) -> &'a str {
         list[self.below(list.len() as u64) as usize]
     }
 
-    fn int(&mut self, least: i64, most: i64) -> i64 {
-        least + self.below((most - least + 1) as u64) as i64
+    /// Returns a number in min..=max.
+    fn int(&mut self, min: i64, max: i64) -> i64 {
+        min + self.below((max - min + 1) as u64) as i64
     }
 
-    /// The extent of a loop, often negative.
-    fn extent(&mut self, outer: &[String]) -> String {
+    /// Returns the extent of a loop inside of loops over `outer_vars`. Often it is negative.
+    fn extent(&mut self, outer_vars: &[String]) -> String {
         let c = self.int(-40, 40);
-        match self.below(if outer.is_empty() { 10 } else { 12 }) {
+        match self.below(if outer_vars.is_empty() { 10 } else { 12 }) {
             0 => "n".into(),
             1 => "m".into(),
             2 => "s".into(),
@@ -47,18 +50,19 @@ impl Random {
             7 => format!("n - m + {c}"),
             8 => format!("T.max(s, {}) - m", c.min(3)),
             9 => format!("m % 7 - {}", c.abs() % 5),
-            _ => format!("{} - {}", self.outer(outer), c.abs() % 6),
+            _ => format!("{} - {}", self.var(outer_vars), c.abs() % 6),
         }
     }
 
-    fn outer(&mut self, outer: &[String]) -> String {
-        outer[self.below(outer.len() as u64) as usize].clone()
+    /// Returns one of the loop variables.
+    fn var(&mut self, vars: &[String]) -> String {
+        vars[self.below(vars.len() as u64) as usize].clone()
     }
 
-    /// An index made of loop variables.
+    /// Returns an index expression over the loop variables.
     fn index(&mut self, vars: &[String]) -> String {
         let c = self.int(-3, 3);
-        let v = if vars.is_empty() { "0".to_string() } else { self.outer(vars) };
+        let v = if vars.is_empty() { "0".to_string() } else { self.var(vars) };
         match self.below(6) {
             0 | 1 => v,
             2 => format!("{v} + {c}"),
@@ -68,6 +72,7 @@ impl Random {
         }
     }
 
+    /// Returns a value expression over the loop variables.
     fn value(&mut self, vars: &[String]) -> String {
         let at = self.index(vars);
         match self.below(6) {
@@ -92,13 +97,13 @@ class Module:
         o = T.match_buffer(var_o, (n,), \"float32\")
 ";
 
-/// A script with a loop nest without blocks.
-fn nest(r: &mut Random) -> String {
+/// Generates a script with a loop nest without blocks.
+fn nest_without_block(r: &mut Random) -> String {
     let mut text = String::from(HEAD);
     let (mut vars, mut pad): (Vec<String>, String) = (Vec::new(), " ".repeat(8));
     for k in 0..=r.below(3) {
         let kinds = ["range", "range", "T.serial", "T.parallel", "T.vectorized", "T.unroll"];
-        let mut kind = r.of(&kinds);
+        let mut kind = r.element_of(&kinds);
         let mut extent = r.extent(&vars);
         if matches!(kind, "T.vectorized" | "T.unroll") {
             extent = format!("{}", r.int(-40, 40));
@@ -121,8 +126,8 @@ fn nest(r: &mut Random) -> String {
     text
 }
 
-/// A script with a block, with or without a reduction.
-fn block(r: &mut Random) -> String {
+/// Generates a script with a block, with or without a reduction.
+fn nest_with_block(r: &mut Random) -> String {
     let mut text = String::from(HEAD);
     let count = 1 + r.below(3) as usize;
     let extents: Vec<String> = (0..count).map(|_| r.extent(&[])).collect();
@@ -168,7 +173,7 @@ fn axis(kind: &str) -> &'static str {
     if kind == "R" { "reduce" } else { "spatial" }
 }
 
-fn kernel(module: &IRModule) -> Kernel {
+fn compile_function(module: &IRModule) -> CompiledFunction {
     let (_, f) = module.prim_funcs().next().expect("the text has a loop function");
     build(f)
 }
@@ -177,29 +182,29 @@ fn numbers(n: i64, seed: i64) -> Vec<f32> {
     (0..n).map(|i| ((i * 7 + seed) % 5 - 2) as f32).collect()
 }
 
-/// The output of the interpreter, or its error.
-fn interpreted(module: &IRModule, (n, m, s): (i64, i64, i64)) -> Result<Vec<f32>, String> {
-    let of = |values: &[f32]| {
+/// Runs the function in the interpreter. Returns its output or error.
+fn interpret(module: &IRModule, (n, m, s): (i64, i64, i64)) -> Result<Vec<f32>, String> {
+    let tensor_of = |values: &[f32]| {
         Tensor::from_slice(&[values.len() as i64], values).expect("a small tensor")
     };
-    let out = of(&numbers(n, 3));
-    let args = [of(&numbers(n, 1)), of(&numbers(m, 2)), out.clone()];
+    let out = tensor_of(&numbers(n, 3));
+    let args = [tensor_of(&numbers(n, 1)), tensor_of(&numbers(m, 2)), out.clone()];
     let mut args: Vec<Value> = args.into_iter().map(Value::Tensor).collect();
     args.push(Value::Int(s));
     pliant_interp::run(module, "main", &args, &NoPacked).map_err(|e| e.to_string())?;
     Ok(out.to_f64_vec().expect("floats").into_iter().map(|x| x as f32).collect())
 }
 
-/// The output of the compiled function, run between guard pages, or its error.
-fn compiled(
-    kernel: &Kernel,
+/// Runs the compiled function on buffers next to guard pages. Returns its output or error.
+fn run_compiled(
+    kernel: &CompiledFunction,
     (n, m, s): (i64, i64, i64),
     at_end: bool,
     team: Option<&Team>,
 ) -> Result<Vec<f32>, String> {
     let inputs = [numbers(n, 1), numbers(m, 2)].map(|v| Guarded::new(&v, at_end));
     let out = Guarded::new(&numbers(n, 3), at_end);
-    // SAFETY: these are the elements of the mapping, and nothing else names them during the call.
+    // SAFETY: the slice covers the mapping, and no other reference accesses it during the call.
     let elements = unsafe { std::slice::from_raw_parts_mut(out.as_ptr(), n as usize) };
     let mut args: Vec<Arg> =
         inputs.iter().map(|g| tensor(g.values(), &[g.values().len()])).collect();
@@ -209,18 +214,18 @@ fn compiled(
     Ok(out.values().to_vec())
 }
 
-fn same(a: &[f32], b: &[f32]) -> bool {
+fn close(a: &[f32], b: &[f32]) -> bool {
     let near = |x: f32, y: f32| x == y || (x - y).abs() <= 1e-4 * (1.0 + x.abs().max(y.abs()));
     a.len() == b.len() && a.iter().zip(b).all(|(&x, &y)| near(x, y))
 }
 
-/// Compiles a function and compares it with the interpreter at several sizes. Returns how many runs had no error.
+/// Compares a compiled function with the interpreter at several sizes. Returns the number of runs without an error.
 fn compare(text: &str, r: &mut Random, team: &Team) -> usize {
     let module = match pliant_script::parse_module(text, pliant_ops::registry()) {
         Ok(module) => module,
         Err(e) => panic!("{e:?}\n{text}"),
     };
-    let kernel = kernel(&module);
+    let kernel = compile_function(&module);
     let mut ran = 0;
     for _ in 0..12 {
         let sizes = [0, 1, 2, 3, 7, 16, 17, 33, 40];
@@ -229,24 +234,26 @@ fn compare(text: &str, r: &mut Random, team: &Team) -> usize {
         if std::env::var_os("PLIANT_TEST_TRACE").is_some() {
             eprintln!("{sizes:?}\n{text}");
         }
-        let want = interpreted(&module, sizes);
+        let want = interpret(&module, sizes);
         for at_end in [false, true] {
-            let got = compiled(&kernel, sizes, at_end, None);
+            let got = run_compiled(&kernel, sizes, at_end, None);
             match (&want, &got) {
                 (Ok(want), Ok(got)) => {
-                    assert!(same(want, got), "at {sizes:?}: {want:?}\n{got:?}\n{text}");
+                    assert!(close(want, got), "at {sizes:?}: {want:?}\n{got:?}\n{text}");
                     ran += 1;
                 }
                 (Err(_), Err(_)) => {}
                 _ => panic!("at {sizes:?}: {want:?}\n{got:?}\n{text}"),
             }
-            // Threads may write an element in any order, but never outside of the buffer.
-            let _ = compiled(&kernel, sizes, at_end, Some(team));
+            // The result is not compared: threads may write an element in any order. But they must not access other
+            // memory.
+            let _ = run_compiled(&kernel, sizes, at_end, Some(team));
         }
     }
     ran
 }
 
+/// Compares `PLIANT_TEST_COUNT` (400 by default) generated functions with the interpreter.
 fn check_all(generate: fn(&mut Random) -> String) {
     let count = std::env::var("PLIANT_TEST_COUNT").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
     let (mut r, team, mut ran) = (Random(0x9e37_79b9_7f4a_7c15), Team::new(2), 0);
@@ -254,20 +261,20 @@ fn check_all(generate: fn(&mut Random) -> String) {
         let text = generate(&mut r);
         ran += compare(&text, &mut r, &team);
     }
-    assert!(ran > count, "most functions fail at all sizes: {ran} of {count} ran");
+    assert!(ran > count, "too many runs fail: {ran} runs of {count} functions succeeded");
 }
 
 #[test]
-fn scheduled_loop_nests_match_the_interpreter() {
-    check_all(nest);
+fn scheduled_nests_without_blocks_match_the_interpreter() {
+    check_all(nest_without_block);
 }
 
 #[test]
-fn scheduled_blocks_match_the_interpreter() {
-    check_all(block);
+fn scheduled_nests_with_blocks_match_the_interpreter() {
+    check_all(nest_with_block);
 }
 
-/// A window may be longer than the tensor.
+/// The extent is negative if a window of 3 elements is longer than the tensor.
 #[test]
 fn a_loop_with_a_negative_extent_has_no_iterations() {
     let text = HEAD.to_string()
@@ -275,10 +282,10 @@ fn a_loop_with_a_negative_extent_has_no_iterations() {
             o[i + 1] = a[i] + a[i + 1] + a[i + 2]
 ";
     let module = pliant_script::parse_module(&text, pliant_ops::registry()).expect("it parses");
-    let kernel = kernel(&module);
+    let kernel = compile_function(&module);
     for n in 0..40 {
         for at_end in [false, true] {
-            let got = compiled(&kernel, (n, 0, 0), at_end, None).expect("it is in bounds");
+            let got = run_compiled(&kernel, (n, 0, 0), at_end, None).expect("it is in bounds");
             let a = numbers(n, 1);
             let mut want = numbers(n, 3);
             for i in 0..(n - 2).max(0) as usize {

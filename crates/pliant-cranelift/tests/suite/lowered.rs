@@ -1,10 +1,10 @@
-//! Lowered functions built by hand, run against plain Rust loops.
+//! Loop functions that are built in lowered form, compared with Rust loops.
 
 use crate::common::{SIZES, compile, output, tensor};
 use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, PrimFunc, StmtData};
 use pliant_tensor::DType;
 
-/// `C[i] = op(A[i], B[i])` over `n` elements.
+/// Builds `C[i] = op(A[i], B[i])` over `n` elements.
 fn elementwise(dtype: DType, op: BinOp) -> PrimFunc {
     let mut f = PrimFunc::new();
     let n = f.size_var("n");
@@ -51,7 +51,7 @@ fn adds_floats_at_every_size() {
 }
 
 #[test]
-fn checks_its_arguments() {
+fn wrong_arguments_are_errors() {
     let k = compile(&elementwise(DType::Float32, BinOp::Add)).unwrap();
     let (a, b, mut c) = ([1f32; 3], [1f32; 4], [0f32; 3]);
     let error = k.run(vec![tensor(&a, &[3]), tensor(&b, &[4]), output(&mut c, &[3])]).unwrap_err();
@@ -84,7 +84,7 @@ fn integer_division_never_traps() {
 }
 
 #[test]
-fn an_undefined_size_is_refused() {
+fn an_undefined_size_is_unsupported() {
     let mut f = elementwise(DType::Float32, BinOp::Add);
     let m = f.size_var("m");
     let m = f.var_expr(m);

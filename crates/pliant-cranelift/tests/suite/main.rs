@@ -1,4 +1,4 @@
-//! The integration tests of `pliant-cranelift`, one program: a file of its own for each would be linked for itself.
+//! The integration tests of `pliant-cranelift`. They are one program, because Cargo links each test program separately.
 
 mod access_checks;
 mod all_extents;

@@ -1,4 +1,5 @@
-//! Index arithmetic at the ends of 64 and 32 bits: an error or the right result, never memory that is not the buffer's.
+//! Index arithmetic that overflows 64 or 32 bits. The result must be an error or correct, and no access may be out of
+//! bounds.
 
 use crate::common::*;
 use pliant_ir::tir::{
@@ -7,8 +8,8 @@ use pliant_ir::tir::{
 use pliant_tensor::DType;
 
 const LENGTH: usize = 8;
-/// 2**40, -2**40, and what leaves 64 bits when it is doubled or counted on.
-const HOSTILE: [i64; 10] = [
+/// 2**40, -2**40, and values that overflow 64 bits if doubled or incremented.
+const EXTREME_VALUES: [i64; 10] = [
     1 << 40,
     -(1 << 40),
     i64::MAX,
@@ -21,15 +22,18 @@ const HOSTILE: [i64; 10] = [
     1 << 41,
 ];
 
-/// A kernel over `A` of 8 elements, the scalar `x` and the int64 buffer `I` of one element.
+/// A function under construction with the parameters `A` (a float32 buffer of 8 elements), `I` (an int64 buffer of one
+/// element) and the scalar `x`.
 struct Program {
     f: PrimFunc,
     a: Buffer,
     x: Expr,
+    /// The element of `I`.
     loaded: Expr,
 }
 
-fn program(make: impl FnOnce(&mut Program) -> Stmt) -> Kernel {
+/// Compiles the function with the body that `make` returns.
+fn program(make: impl FnOnce(&mut Program) -> Stmt) -> CompiledFunction {
     let mut f = PrimFunc::new();
     let (one, eight) = (f.int(1), f.int(LENGTH as i64));
     let a = param(&mut f, "A", &[eight], DType::Float32);
@@ -44,26 +48,27 @@ fn program(make: impl FnOnce(&mut Program) -> Stmt) -> Kernel {
     build(&p.f)
 }
 
-/// Runs a kernel at `x` with `loaded` in memory; `Ok` with what A holds.
-fn run(k: &Kernel, x: i64, loaded: i64) -> Result<Vec<f32>, String> {
+/// Runs a function with `x` and with `loaded` in `I`. Returns the elements of `A`.
+fn run(k: &CompiledFunction, x: i64, loaded: i64) -> Result<Vec<f32>, String> {
     let mut a = vec![0f32; LENGTH];
     k.run(vec![output(&mut a, &[LENGTH]), tensor(&[loaded], &[1]), int(x)])?;
     Ok(a)
 }
 
-/// At every hostile value, as the scalar and as the loaded number, nothing of A is written.
-fn hostile(k: &Kernel) {
-    for v in HOSTILE {
+/// Asserts that the function writes nothing to `A` for all extreme values of `x` and of the loaded number.
+fn check_extreme_values(k: &CompiledFunction) {
+    for v in EXTREME_VALUES {
         if let Ok(a) = run(k, v, v) {
             assert_eq!(a, [0.0; LENGTH], "{v}");
         }
-        // The loaded number alone: x stays within its limit.
+        // Only the loaded number is extreme; `x` is at its limit.
         if let Ok(a) = run(k, 1 << 40, v) {
             assert_eq!(a, [0.0; LENGTH], "{v}");
         }
     }
 }
 
+/// `A[index] = 1`.
 fn set(p: &mut Program, index: Expr) -> Stmt {
     let one = p.f.const_of(1.0, DType::Float32);
     p.f.store(p.a, &[index], one)
@@ -79,7 +84,7 @@ fn le(p: &mut Program, a: Expr, b: i64) -> Expr {
 }
 
 #[test]
-fn guards_that_wrap_prove_nothing() {
+fn conditions_that_wrap_do_not_replace_checks() {
     // if 0 <= x and x + 1 <= 5: A[x] = 1
     let k = program(|p| {
         let (zero, one) = (p.f.int(0), p.f.int(1));
@@ -94,8 +99,8 @@ fn guards_that_wrap_prove_nothing() {
         run(&k, i64::MAX, 0).unwrap_err(),
         "argument 2 ('x') is not in the range -2**40 to 2**40"
     );
-    hostile(&k);
-    // The same over a number from memory: nothing bounds it, so the access itself is checked.
+    check_extreme_values(&k);
+    // The same with a number from memory, which has no limits. So the access is checked.
     let k = program(|p| {
         let (zero, one) = (p.f.int(0), p.f.int(1));
         let y = p.f.size_var("y");
@@ -110,11 +115,11 @@ fn guards_that_wrap_prove_nothing() {
     assert_eq!(run(&k, 0, 4).unwrap()[4], 1.0);
     let error = run(&k, 0, i64::MAX).unwrap_err();
     assert_eq!(error, "index out of bounds: dim 0 of 'A' has 8 elements");
-    hostile(&k);
+    check_extreme_values(&k);
 }
 
 #[test]
-fn products_and_lets_that_wrap() {
+fn conditions_on_wrapped_let_values_do_not_replace_checks() {
     // if 0 <= y * 2 and y * 2 <= 4: A[y]; z = y + 1; if 0 <= z and z <= 5: A[y]
     for scale in [true, false] {
         let k = program(|p| {
@@ -133,12 +138,12 @@ fn products_and_lets_that_wrap() {
         for v in [1 << 62, -(1 << 62), i64::MIN, i64::MAX] {
             let _ = run(&k, 0, v);
         }
-        hostile(&k);
+        check_extreme_values(&k);
     }
 }
 
 #[test]
-fn selects_over_sums_that_wrap() {
+fn selects_with_wrapped_conditions_are_checked() {
     // A[0] = Select(y + 1 <= 5, A[y], 0)
     for lazy in [true, false] {
         let k = program(|p| {
@@ -148,23 +153,23 @@ fn selects_over_sums_that_wrap() {
             let next = p.f.add(ye, one);
             let (low, high) = (p.f.binary(BinOp::Le, zero, ye), le(p, next, 5));
             let both = p.f.binary(BinOp::And, low, high);
-            let (there, none) = (p.f.load(p.a, &[ye]), p.f.const_of(0.0, DType::Float32));
+            let (element, other) = (p.f.load(p.a, &[ye]), p.f.const_of(0.0, DType::Float32));
             let value = if lazy {
-                p.f.call(Intrin::IfThenElse, &[both, there, none])
+                p.f.call(Intrin::IfThenElse, &[both, element, other])
             } else {
-                p.f.add_expr(ExprData::Select(both, there, none))
+                p.f.add_expr(ExprData::Select(both, element, other))
             };
             let s = p.f.store(p.a, &[zero], value);
             p.f.add_stmt(StmtData::Let(y, p.loaded, s))
         });
         run(&k, 0, 3).unwrap();
         run(&k, 0, 100).unwrap();
-        hostile(&k);
+        check_extreme_values(&k);
     }
 }
 
 #[test]
-fn ranges_whose_end_wraps() {
+fn loops_whose_end_wraps_are_errors() {
     for kind in [ForKind::Serial, ForKind::Parallel] {
         for loaded in [true, false] {
             // for i in range(y, y + 4): A[i] = 1
@@ -184,7 +189,7 @@ fn ranges_whose_end_wraps() {
             });
             assert_eq!(run(&k, 2, 2).unwrap()[2..6], [1.0; 4]);
             run(&k, 6, 6).unwrap_err();
-            for v in HOSTILE {
+            for v in EXTREME_VALUES {
                 run(&k, v, v).unwrap_err();
             }
         }
@@ -192,7 +197,7 @@ fn ranges_whose_end_wraps() {
 }
 
 #[test]
-fn allocations_of_wrapped_sizes() {
+fn allocations_whose_size_wraps_are_errors() {
     // T of (y * 4) elements; T[5] = 1 (and A[0] = T[5]).
     let k = program(|p| {
         let (zero, four, five) = (p.f.int(0), p.f.int(4), p.f.int(5));
@@ -229,7 +234,7 @@ fn allocations_of_wrapped_sizes() {
 }
 
 #[test]
-fn sizes_do_not_come_from_memory() {
+fn sizes_of_allocations_must_not_depend_on_memory() {
     let mut f = PrimFunc::new();
     let (zero, one) = (f.int(0), f.int(1));
     let i = param(&mut f, "I", &[one], DType::Int64);
@@ -243,7 +248,7 @@ fn sizes_do_not_come_from_memory() {
 }
 
 #[test]
-fn dims_of_parameters_do_not_wrap() {
+fn dims_of_parameters_that_wrap_are_errors() {
     // B: (n * m * k) with n, m, k scalars whose product wraps to 0; B[i] = 1 for i in range(n * m * k).
     let mut f = PrimFunc::new();
     let sizes = ["n", "m", "k"].map(|s| f.size_var(s));
@@ -277,7 +282,7 @@ fn dims_of_parameters_do_not_wrap() {
 }
 
 #[test]
-fn narrow_arithmetic_wraps_at_its_own_width() {
+fn int32_arithmetic_wraps_at_32_bits() {
     // j = int32(y); if 0 <= j and j + 1 <= 5: A[j] = 1, in 32 bits.
     let k = program(|p| {
         let i32 = Ty::scalar(DType::Int32);
@@ -298,7 +303,7 @@ fn narrow_arithmetic_wraps_at_its_own_width() {
 }
 
 #[test]
-fn strides_are_applied_once_and_not_to_allocations() {
+fn strides_are_applied_once_and_rejected_for_allocations() {
     let mut f = PrimFunc::new();
     let (n, s) = (size(&mut f, "n"), size(&mut f, "s"));
     let b = f.compact_buffer("B", vec![n], DType::Float32);
@@ -320,7 +325,7 @@ fn strides_are_applied_once_and_not_to_allocations() {
         k.run(vec![output(&mut out, &[5])]).unwrap();
         assert_eq!(out, [1.0; 5]);
     }
-    // The same strides on memory of the function itself.
+    // Strides of an allocated buffer.
     let mut f = PrimFunc::new();
     let (four, far, three) = (f.int(4), f.int(100_000_000), f.int(3));
     data.shape = vec![four];
@@ -331,6 +336,6 @@ fn strides_are_applied_once_and_not_to_allocations() {
     f.body = f.add_stmt(StmtData::Alloc(b, s));
     let error = pliant_tir::lower(&f).unwrap_err().to_string();
     assert!(error.contains("the allocated buffer 'B' has strides or an offset"), "{error}");
-    let found = pliant_ir::tir::verify::verify_prim_func(&f);
-    assert!(found.iter().any(|d| format!("{d:?}").contains("PL0303")), "{found:?}");
+    let errors = pliant_ir::tir::verify::verify_prim_func(&f);
+    assert!(errors.iter().any(|d| format!("{d:?}").contains("PL0303")), "{errors:?}");
 }

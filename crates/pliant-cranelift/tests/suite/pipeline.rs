@@ -1,11 +1,15 @@
-//! Functions with blocks, through the whole pipeline to machine code, against plain Rust loops at
-//! many sizes, on one thread and two.
+//! Functions with blocks, compiled through the whole pipeline and compared with Rust code, at many sizes, on one and
+//! two threads.
 
 use crate::common::*;
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};
 use pliant_tensor::DType;
 
-fn elementwise(dtype: DType, value: impl Fn(&mut PrimFunc, Expr, Expr) -> Expr) -> Kernel {
+/// Compiles `C[i] = value(A[i], B[i])`.
+fn elementwise(
+    dtype: DType,
+    value: impl Fn(&mut PrimFunc, Expr, Expr) -> Expr,
+) -> CompiledFunction {
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");
     let a = param(&mut f, "A", &[n], dtype);
@@ -18,7 +22,7 @@ fn elementwise(dtype: DType, value: impl Fn(&mut PrimFunc, Expr, Expr) -> Expr) 
     let s = stage(&mut f, "C", &[(n, S)], |f, v| {
         let (x, y) = (f.load(a, &[v[0]]), f.load(b, &[v[0]]));
         let value = value(f, x, y);
-        Write { buffer: c, indices: v.to_vec(), init: None, value }
+        StageWrite { buffer: c, indices: v.to_vec(), init: None, value }
     });
     f.body = s;
     build(&f)
@@ -28,9 +32,9 @@ fn elementwise(dtype: DType, value: impl Fn(&mut PrimFunc, Expr, Expr) -> Expr) 
 fn adds_at_every_size() {
     let k = elementwise(DType::Float32, |f, x, y| f.add(x, y));
     for n in SIZES.into_iter().chain([100_000]) {
-        let (a, b) = (noise(n, 1), noise(n, 2));
+        let (a, b) = (random_floats(n, 1), random_floats(n, 2));
         let want: Vec<f32> = a.iter().zip(&b).map(|(x, y)| x + y).collect();
-        both(|rt| {
+        run_serially_and_on_team(|rt| {
             let mut c = vec![0f32; n];
             k.call(vec![tensor(&a, &[n]), tensor(&b, &[n]), output(&mut c, &[n])], rt).unwrap();
             assert_eq!(c, want);
@@ -83,7 +87,7 @@ fn compares_and_selects() {
     });
     let k3 = elementwise(DType::Float32, |f, x, y| f.binary(BinOp::Max, x, y));
     for n in SIZES {
-        let (mut a, b) = (noise(n, 1), noise(n, 2));
+        let (mut a, b) = (random_floats(n, 1), random_floats(n, 2));
         if n > 5 {
             a[5] = f32::NAN;
         }
@@ -98,12 +102,12 @@ fn compares_and_selects() {
         k3.run(vec![tensor(&a, &[n]), tensor(&b, &[n]), output(&mut c, &[n])]).unwrap();
         let max = |x: f32, y: f32| if x.is_nan() { x } else { x.max(y) };
         let want: Vec<f32> = a.iter().zip(&b).map(|(&x, &y)| max(x, y)).collect();
-        close(&c, &want, 0.0, "max");
+        assert_close(&c, &want, 0.0, "max");
     }
 }
 
 #[test]
-fn functions_match_the_library() {
+fn elementary_functions_match_rust() {
     type Reference = fn(f32) -> f32;
     let cases: [(Intrin, Reference, f32); 14] = [
         (Intrin::Exp, |x| x.exp(), 2e-7),
@@ -124,11 +128,11 @@ fn functions_match_the_library() {
     for (intrin, reference, tolerance) in cases {
         let k = elementwise(DType::Float32, |f, x, _| f.call(intrin, &[x]));
         for n in SIZES {
-            let a: Vec<f32> = noise(n, 3).iter().map(|x| x * 6.0).collect();
+            let a: Vec<f32> = random_floats(n, 3).iter().map(|x| x * 6.0).collect();
             let mut c = vec![0f32; n];
             k.run(vec![tensor(&a, &[n]), tensor(&a, &[n]), output(&mut c, &[n])]).unwrap();
             let want: Vec<f32> = a.iter().map(|&x| reference(x)).collect();
-            close(&c, &want, tolerance, intrin.name());
+            assert_close(&c, &want, tolerance, intrin.name());
         }
     }
 }
@@ -145,7 +149,7 @@ fn casts_saturate() {
     k.run(vec![tensor(&a, &[9]), tensor(&a, &[9]), output(&mut c, &[9])]).unwrap();
     assert_eq!(c, a.map(|x| x as i8));
     let k = elementwise(DType::Float32, |f, x, _| f.cast(x, Ty::scalar(DType::Int32)));
-    let a: Vec<f32> = noise(33, 4).iter().map(|x| x * 4e9).collect();
+    let a: Vec<f32> = random_floats(33, 4).iter().map(|x| x * 4e9).collect();
     let mut c = vec![0i32; 33];
     k.run(vec![tensor(&a, &[33]), tensor(&a, &[33]), output(&mut c, &[33])]).unwrap();
     assert_eq!(c, a.iter().map(|&x| x as i32).collect::<Vec<_>>());
@@ -157,7 +161,7 @@ fn casts_saturate() {
 }
 
 #[test]
-fn broadcasts_rows_and_fuses_planes() {
+fn broadcasts_and_fuses_two_outputs() {
     // C[i, j] = A[i, j] + B[j]; D[i, j] = A[i, j] * A[i, j]
     let mut f = PrimFunc::new();
     let (n, m) = (size(&mut f, "n"), size(&mut f, "m"));
@@ -168,17 +172,17 @@ fn broadcasts_rows_and_fuses_planes() {
     let axes = [(n, S), (m, S)];
     let s1 = stage(&mut f, "C", &axes, |f, v| {
         let (x, y) = (f.load(a, v), f.load(b, &[v[1]]));
-        Write { buffer: c, indices: v.to_vec(), init: None, value: f.add(x, y) }
+        StageWrite { buffer: c, indices: v.to_vec(), init: None, value: f.add(x, y) }
     });
     let s2 = stage(&mut f, "D", &axes, |f, v| {
         let x = f.load(a, v);
-        Write { buffer: d, indices: v.to_vec(), init: None, value: f.mul(x, x) }
+        StageWrite { buffer: d, indices: v.to_vec(), init: None, value: f.mul(x, x) }
     });
     root(&mut f, Vec::new(), vec![s1, s2]);
     let k = build(&f);
     for (n, m) in [(0, 5), (5, 0), (1, 1), (1, 1000), (1000, 1), (3, 17), (64, 33), (300, 300)] {
-        let (a, b) = (noise(n * m, 1), noise(m, 2));
-        both(|rt| {
+        let (a, b) = (random_floats(n * m, 1), random_floats(m, 2));
+        run_serially_and_on_team(|rt| {
             let (mut c, mut d) = (vec![0f32; n * m], vec![0f32; n * m]);
             let args = vec![
                 tensor(&a, &[n, m]),
@@ -203,11 +207,11 @@ fn transposes() {
     let c = param(&mut f, "C", &[m, n], DType::Float32);
     f.body = stage(&mut f, "C", &[(m, S), (n, S)], |f, v| {
         let value = f.load(a, &[v[1], v[0]]);
-        Write { buffer: c, indices: v.to_vec(), init: None, value }
+        StageWrite { buffer: c, indices: v.to_vec(), init: None, value }
     });
     let k = build(&f);
     for (n, m) in [(0, 3), (1, 1), (7, 33), (64, 17), (1, 1000)] {
-        let a = noise(n * m, 1);
+        let a = random_floats(n * m, 1);
         let mut c = vec![0f32; n * m];
         k.run(vec![tensor(&a, &[n, m]), output(&mut c, &[m, n])]).unwrap();
         for i in 0..n {
@@ -232,7 +236,7 @@ fn multiplies_matrices() {
             let p = f.mul(x, y);
             let old = f.load(c, &v[..2]);
             let init = Some(f.const_of(0.0, DType::Float32));
-            Write { buffer: c, indices: v[..2].to_vec(), init, value: f.add(old, p) }
+            StageWrite { buffer: c, indices: v[..2].to_vec(), init, value: f.add(old, p) }
         });
         let kernel = build(&f);
         for (n, m, k) in [
@@ -245,7 +249,7 @@ fn multiplies_matrices() {
             (64, 64, 64),
             (129, 200, 77),
         ] {
-            let (a, b) = (noise(n * k, 1), noise(k * m, 2));
+            let (a, b) = (random_floats(n * k, 1), random_floats(k * m, 2));
             let mut want = vec![0f32; n * m];
             for i in 0..n {
                 for j in 0..m {
@@ -254,12 +258,12 @@ fn multiplies_matrices() {
                         .sum();
                 }
             }
-            both(|rt| {
+            run_serially_and_on_team(|rt| {
                 let mut c = vec![7f32; n * m];
                 let bs = if transpose { [m, k] } else { [k, m] };
                 let args = vec![tensor(&a, &[n, k]), tensor(&b, &bs), output(&mut c, &[n, m])];
                 kernel.call(args, rt).unwrap();
-                close(&c, &want, 1e-4, "matmul");
+                assert_close(&c, &want, 1e-4, "matmul");
             });
         }
     }
@@ -280,7 +284,7 @@ fn multiplies_batches_of_strided_heads() {
         let p = f.mul(x, y);
         let old = f.load(c, &v[..4]);
         let init = Some(f.const_of(0.0, DType::Float32));
-        Write { buffer: c, indices: v[..4].to_vec(), init, value: f.add(old, p) }
+        StageWrite { buffer: c, indices: v[..4].to_vec(), init, value: f.add(old, p) }
     });
     let mut g = f.clone();
     assert!(matches!(
@@ -290,8 +294,8 @@ fn multiplies_batches_of_strided_heads() {
     ));
     let kernel = build(&f);
     for (b, s) in [(0, 4), (1, 0), (1, 1), (2, 7), (3, 33)] {
-        let (qv, kv) = (noise(b * s * 24, 1), noise(b * s * 24, 2));
-        both(|rt| {
+        let (qv, kv) = (random_floats(b * s * 24, 1), random_floats(b * s * 24, 2));
+        run_serially_and_on_team(|rt| {
             let mut cv = vec![7f32; b * 3 * s * s];
             let args = vec![
                 tensor(&qv, &[b, s, 3, 8]),
@@ -316,7 +320,7 @@ fn multiplies_batches_of_strided_heads() {
     }
 }
 
-/// `softmax` over the last axis in four stages.
+/// Builds softmax over the last axis, in four stages.
 fn softmax() -> PrimFunc {
     let mut f = PrimFunc::new();
     let (n, m) = (size(&mut f, "n"), size(&mut f, "m"));
@@ -329,21 +333,21 @@ fn softmax() -> PrimFunc {
     let s1 = stage(&mut f, "top", &[(n, S), (m, R)], |f, v| {
         let (x, old) = (f.load(a, v), f.load(top, &v[..1]));
         let init = Some(f.const_of(f64::from(f32::MIN), d));
-        Write { buffer: top, indices: vec![v[0]], init, value: f.binary(BinOp::Max, old, x) }
+        StageWrite { buffer: top, indices: vec![v[0]], init, value: f.binary(BinOp::Max, old, x) }
     });
     let s2 = stage(&mut f, "e", &[(n, S), (m, S)], |f, v| {
         let (x, t) = (f.load(a, v), f.load(top, &v[..1]));
         let x = f.binary(BinOp::Sub, x, t);
-        Write { buffer: e, indices: v.to_vec(), init: None, value: f.call(Intrin::Exp, &[x]) }
+        StageWrite { buffer: e, indices: v.to_vec(), init: None, value: f.call(Intrin::Exp, &[x]) }
     });
     let s3 = stage(&mut f, "sum", &[(n, S), (m, R)], |f, v| {
         let (x, old) = (f.load(e, v), f.load(sum, &v[..1]));
         let init = Some(f.const_of(0.0, d));
-        Write { buffer: sum, indices: vec![v[0]], init, value: f.add(old, x) }
+        StageWrite { buffer: sum, indices: vec![v[0]], init, value: f.add(old, x) }
     });
     let s4 = stage(&mut f, "C", &[(n, S), (m, S)], |f, v| {
         let (x, s) = (f.load(e, v), f.load(sum, &v[..1]));
-        Write { buffer: c, indices: v.to_vec(), init: None, value: f.binary(BinOp::Div, x, s) }
+        StageWrite { buffer: c, indices: v.to_vec(), init: None, value: f.binary(BinOp::Div, x, s) }
     });
     root(&mut f, vec![top, e, sum], vec![s1, s2, s3, s4]);
     f
@@ -357,7 +361,7 @@ fn softmax_of_rows() {
             if n * m > 70_000 {
                 continue;
             }
-            let a: Vec<f32> = noise(n * m, 5).iter().map(|x| x * 9.0).collect();
+            let a: Vec<f32> = random_floats(n * m, 5).iter().map(|x| x * 9.0).collect();
             let mut want = Vec::new();
             for row in a.chunks(m) {
                 let top = row.iter().copied().fold(f32::MIN, f32::max);
@@ -365,17 +369,17 @@ fn softmax_of_rows() {
                 let sum: f32 = e.iter().sum();
                 want.extend(e.iter().map(|x| x / sum));
             }
-            both(|rt| {
+            run_serially_and_on_team(|rt| {
                 let mut c = vec![0f32; n * m];
                 k.call(vec![tensor(&a, &[n, m]), output(&mut c, &[n, m])], rt).unwrap();
-                close(&c, &want, 2e-6, "softmax");
+                assert_close(&c, &want, 2e-6, "softmax");
             });
         }
     }
 }
 
 #[test]
-fn reduces_rows_columns_and_everything() {
+fn reduces_rows_columns_and_both() {
     for op in [BinOp::Add, BinOp::Max, BinOp::Min, BinOp::Mul] {
         let build_one = |kind: usize| {
             let mut f = PrimFunc::new();
@@ -398,7 +402,7 @@ fn reduces_rows_columns_and_everything() {
                 let indices = if kind == 2 { vec![] } else { vec![v[0]] };
                 let old = f.load(c, &indices);
                 let init = Some(f.const_of(start, d));
-                Write { buffer: c, indices, init, value: f.binary(op, old, x) }
+                StageWrite { buffer: c, indices, init, value: f.binary(op, old, x) }
             });
             (build(&f), start as f32)
         };
@@ -406,7 +410,7 @@ fn reduces_rows_columns_and_everything() {
             let (k, start) = build_one(kind);
             for (n, m) in [(0, 3), (3, 0), (1, 1), (3, 17), (17, 3), (33, 64), (5, 1000), (1000, 7)]
             {
-                let a = noise(n * m, 8);
+                let a = random_floats(n * m, 8);
                 let out = [n, m, 1][kind];
                 let mut want = vec![start; out];
                 for i in 0..n {
@@ -421,11 +425,11 @@ fn reduces_rows_columns_and_everything() {
                         };
                     }
                 }
-                both(|rt| {
+                run_serially_and_on_team(|rt| {
                     let mut c = vec![9f32; out];
                     let shape: &[usize] = if kind == 2 { &[] } else { &[out] };
                     k.call(vec![tensor(&a, &[n, m]), output(&mut c, shape)], rt).unwrap();
-                    close(&c, &want, 2e-5, "reduction");
+                    assert_close(&c, &want, 2e-5, "reduction");
                 });
             }
         }
@@ -433,7 +437,7 @@ fn reduces_rows_columns_and_everything() {
 }
 
 #[test]
-fn gathers_and_refuses_bad_indices() {
+fn gathers_and_reports_out_of_bounds_indices() {
     let mut f = PrimFunc::new();
     let (n, v, m) = (size(&mut f, "n"), size(&mut f, "v"), size(&mut f, "m"));
     let table = param(&mut f, "T", &[v, m], DType::Float32);
@@ -442,13 +446,13 @@ fn gathers_and_refuses_bad_indices() {
     f.body = stage(&mut f, "C", &[(n, S), (m, S)], |f, x| {
         let i = f.load(idx, &[x[0]]);
         let value = f.load(table, &[i, x[1]]);
-        Write { buffer: c, indices: x.to_vec(), init: None, value }
+        StageWrite { buffer: c, indices: x.to_vec(), init: None, value }
     });
     let k = build(&f);
     for (n, v, m) in [(0, 1, 3), (1, 1, 1), (7, 5, 17), (500, 30, 64)] {
-        let table = noise(v * m, 1);
+        let table = random_floats(v * m, 1);
         let mut idx: Vec<i64> = (0..n).map(|i| (i * 7 % v) as i64).collect();
-        both(|rt| {
+        run_serially_and_on_team(|rt| {
             let mut c = vec![0f32; n * m];
             let args = vec![tensor(&table, &[v, m]), tensor(&idx, &[n]), output(&mut c, &[n, m])];
             k.call(args, rt).unwrap();
@@ -462,7 +466,7 @@ fn gathers_and_refuses_bad_indices() {
                 continue;
             }
             idx[n - 1] = bad;
-            both(|rt| {
+            run_serially_and_on_team(|rt| {
                 let mut c = vec![0f32; n * m];
                 let args =
                     vec![tensor(&table, &[v, m]), tensor(&idx, &[n]), output(&mut c, &[n, m])];
@@ -491,11 +495,11 @@ fn layer_norm_and_gelu_over_three_axes() {
     let reduce = [(b, S), (s, S), (h, R)];
     let s1 = stage(&mut f, "sum", &reduce, |f, v| {
         let (x, old) = (f.load(a, v), f.load(sum, &v[..2]));
-        Write { buffer: sum, indices: v[..2].to_vec(), init: Some(zero), value: f.add(old, x) }
+        StageWrite { buffer: sum, indices: v[..2].to_vec(), init: Some(zero), value: f.add(old, x) }
     });
     let s2 = stage(&mut f, "mean", &rows, |f, v| {
         let x = f.load(sum, v);
-        Write {
+        StageWrite {
             buffer: mean,
             indices: v.to_vec(),
             init: None,
@@ -506,7 +510,12 @@ fn layer_norm_and_gelu_over_three_axes() {
         let (x, m, old) = (f.load(a, v), f.load(mean, &v[..2]), f.load(square, &v[..2]));
         let x = f.binary(BinOp::Sub, x, m);
         let x = f.mul(x, x);
-        Write { buffer: square, indices: v[..2].to_vec(), init: Some(zero), value: f.add(old, x) }
+        StageWrite {
+            buffer: square,
+            indices: v[..2].to_vec(),
+            init: Some(zero),
+            value: f.add(old, x),
+        }
     });
     let s4 = stage(&mut f, "normal", &all, |f, v| {
         let (x, m, q) = (f.load(a, v), f.load(mean, &v[..2]), f.load(square, &v[..2]));
@@ -517,7 +526,7 @@ fn layer_norm_and_gelu_over_three_axes() {
         let scale = f.call(Intrin::Rsqrt, &[var]);
         let x = f.mul(x, scale);
         let g = f.load(gamma, &v[2..]);
-        Write { buffer: normal, indices: v.to_vec(), init: None, value: f.mul(x, g) }
+        StageWrite { buffer: normal, indices: v.to_vec(), init: None, value: f.mul(x, g) }
     });
     let s5 = stage(&mut f, "C", &all, |f, v| {
         let x = f.load(normal, v);
@@ -526,12 +535,12 @@ fn layer_norm_and_gelu_over_three_axes() {
         let e = f.call(Intrin::Erf, &[e]);
         let e = f.add(e, one);
         let x = f.mul(x, half);
-        Write { buffer: c, indices: v.to_vec(), init: None, value: f.mul(x, e) }
+        StageWrite { buffer: c, indices: v.to_vec(), init: None, value: f.mul(x, e) }
     });
     root(&mut f, vec![sum, mean, square, normal], vec![s1, s2, s3, s4, s5]);
     let k = build(&f);
     for (b, s, h) in [(0, 1, 4), (2, 0, 4), (1, 1, 1), (2, 3, 17), (1, 7, 384), (5, 40, 33)] {
-        let (a, g) = (noise(b * s * h, 1), noise(h, 2));
+        let (a, g) = (random_floats(b * s * h, 1), random_floats(h, 2));
         let mut want = Vec::new();
         for row in a.chunks(h) {
             let mean = row.iter().sum::<f32>() / h as f32;
@@ -541,11 +550,11 @@ fn layer_norm_and_gelu_over_three_axes() {
                 x * 0.5 * (1.0 + libm_erf(x * 0.5f32.sqrt()))
             }));
         }
-        both(|rt| {
+        run_serially_and_on_team(|rt| {
             let mut c = vec![0f32; b * s * h];
             let args = vec![tensor(&a, &[b, s, h]), tensor(&g, &[h]), output(&mut c, &[b, s, h])];
             k.call(args, rt).unwrap();
-            close(&c, &want, 3e-6, "layer norm");
+            assert_close(&c, &want, 3e-6, "layer norm");
         });
     }
 }

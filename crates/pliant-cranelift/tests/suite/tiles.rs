@@ -1,4 +1,4 @@
-//! Elementary functions on tiles: chains, reductions, 16-bit results and branches, at sizes around those of a tile.
+//! Slice functions on tiles: chains, reductions, 16-bit results and branches, at sizes around those of a tile.
 
 use crate::common::*;
 use half::{bf16, f16};
@@ -7,21 +7,25 @@ use pliant_kernels::extern_fn;
 use pliant_tensor::DType;
 use pliant_tir::schedule::{column_extrema, slice_tiles};
 
-/// Sizes around a tile and a chunk of them.
+/// Sizes around one tile, two tiles, and many tiles.
 fn sizes() -> impl Iterator<Item = usize> {
     SIZES.into_iter().chain([511, 512, 513, 1025, 20_011])
 }
 
 #[test]
-fn every_function_of_tiles_is_linked() {
+fn every_slice_function_is_linked() {
     for symbol in slice_tiles::symbols().into_iter().chain(column_extrema::symbols()) {
         let f = extern_fn(&symbol).unwrap_or_else(|| panic!("no symbol {symbol}"));
         assert!(f.runtime && f.from_script(), "{symbol}");
     }
 }
 
-/// `C[i] = value(A[i], B[i])`, and how many linked functions the scheduled code calls.
-fn elementwise(dtype: DType, value: impl Fn(&mut PrimFunc, Expr, Expr) -> Expr) -> (Kernel, usize) {
+/// Compiles `C[i] = value(A[i], B[i])`. Returns the function, and the number of calls of linked functions in its
+/// lowered form.
+fn elementwise(
+    dtype: DType,
+    value: impl Fn(&mut PrimFunc, Expr, Expr) -> Expr,
+) -> (CompiledFunction, usize) {
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");
     let a = param(&mut f, "A", &[n], dtype);
@@ -34,13 +38,13 @@ fn elementwise(dtype: DType, value: impl Fn(&mut PrimFunc, Expr, Expr) -> Expr) 
     f.body = stage(&mut f, "C", &[(n, S)], |f, v| {
         let (x, y) = (f.load(a, &[v[0]]), f.load(b, &[v[0]]));
         let value = value(f, x, y);
-        Write { buffer: c, indices: v.to_vec(), init: None, value }
+        StageWrite { buffer: c, indices: v.to_vec(), init: None, value }
     });
-    (build(&f), calls(&f))
+    (build(&f), count_extern_calls(&f))
 }
 
-/// Calls of linked functions in the lowered form.
-fn calls(f: &PrimFunc) -> usize {
+/// Returns the number of calls of linked functions in the lowered form.
+fn count_extern_calls(f: &PrimFunc) -> usize {
     let lowered = pliant_tir::lower(f).expect("the test's function can be lowered");
     let mut n = 0;
     pliant_tir::walk::for_each_stmt(&lowered, lowered.body, &mut |_, data| {
@@ -52,7 +56,7 @@ fn calls(f: &PrimFunc) -> usize {
 }
 
 #[test]
-fn chains_of_functions() {
+fn nested_function_calls() {
     // log(1 + exp(x)) * tanh(y) + atan2(x, y)
     let (k, calls) = elementwise(DType::Float32, |f, x, y| {
         let (one, e) = (f.const_of(1.0, DType::Float32), f.call(Intrin::Exp, &[x]));
@@ -63,24 +67,24 @@ fn chains_of_functions() {
     });
     assert_eq!(calls, 4);
     for n in sizes() {
-        let (a, b) = (noise(n, 1), noise(n, 2));
+        let (a, b) = (random_floats(n, 1), random_floats(n, 2));
         let want: Vec<f32> =
             a.iter().zip(&b).map(|(x, y)| (1.0 + x.exp()).ln() * y.tanh() + x.atan2(*y)).collect();
-        both(|rt| {
+        run_serially_and_on_team(|rt| {
             let mut c = vec![0f32; n];
             k.call(vec![tensor(&a, &[n]), tensor(&b, &[n]), output(&mut c, &[n])], rt).unwrap();
-            close(&c, &want, 1e-6, "chain");
+            assert_close(&c, &want, 1e-6, "chain");
         });
     }
 }
 
 #[test]
-fn a_function_alone_goes_from_memory_to_memory_and_in_place() {
+fn a_single_function_call_works_in_place() {
     let (k, calls) = elementwise(DType::Float64, |f, x, _| f.call(Intrin::Exp, &[x]));
     assert_eq!(calls, 1);
     for n in sizes() {
-        let a: Vec<f64> = noise(n, 1).iter().map(|&x| f64::from(x) * 30.0).collect();
-        both(|rt| {
+        let a: Vec<f64> = random_floats(n, 1).iter().map(|&x| f64::from(x) * 30.0).collect();
+        run_serially_and_on_team(|rt| {
             let mut c = a.clone();
             let operand = tensor(&c, &[n]);
             k.call(vec![operand, tensor(&a, &[n]), output(&mut c, &[n])], rt).unwrap();
@@ -92,7 +96,7 @@ fn a_function_alone_goes_from_memory_to_memory_and_in_place() {
 }
 
 #[test]
-fn reductions_of_functions() {
+fn reduction_of_function_results() {
     let mut f = PrimFunc::new();
     let (n, m) = (size(&mut f, "n"), size(&mut f, "m"));
     let a = param(&mut f, "A", &[n, m], DType::Float32);
@@ -100,18 +104,18 @@ fn reductions_of_functions() {
     f.body = stage(&mut f, "C", &[(n, S), (m, R)], |f, v| {
         let (x, old) = (f.load(a, v), f.load(c, &v[..1]));
         let (zero, e) = (f.const_of(3.0, DType::Float32), f.call(Intrin::Exp, &[x]));
-        Write { buffer: c, indices: vec![v[0]], init: Some(zero), value: f.add(old, e) }
+        StageWrite { buffer: c, indices: vec![v[0]], init: Some(zero), value: f.add(old, e) }
     });
-    assert_eq!(calls(&f), 1);
+    assert_eq!(count_extern_calls(&f), 1);
     let k = build(&f);
     for (n, m) in [(0, 3), (1, 0), (3, 1), (5, 511), (2, 512), (3, 1300), (40, 65)] {
-        let a = noise(n * m, 3);
+        let a = random_floats(n * m, 3);
         let sum = |i: usize| a[i * m..(i + 1) * m].iter().map(|x| f64::from(*x).exp()).sum::<f64>();
         let want: Vec<f32> = (0..n).map(|i| (3.0 + sum(i)) as f32).collect();
-        both(|rt| {
+        run_serially_and_on_team(|rt| {
             let mut c = vec![0f32; n];
             k.call(vec![tensor(&a, &[n, m]), output(&mut c, &[n])], rt).unwrap();
-            close(&c, &want, 2e-6, "sum of exponentials");
+            assert_close(&c, &want, 2e-6, "sum of exponentials");
         });
     }
 }
@@ -125,8 +129,8 @@ fn results_of_16_bits() {
         });
         assert_eq!(calls, 2);
         for n in sizes() {
-            let a = noise(n, 7);
-            both(|rt| {
+            let a = random_floats(n, 7);
+            run_serially_and_on_team(|rt| {
                 let (x, y) = (tensor(&a, &[n]), tensor(&a, &[n]));
                 if dtype == DType::Float16 {
                     let mut c = vec![f16::default(); n];
@@ -145,21 +149,21 @@ fn results_of_16_bits() {
 }
 
 #[test]
-fn results_of_another_width_and_functions_in_branches() {
+fn bool_results_and_calls_in_branches() {
     let (k, calls) = elementwise(DType::Float32, |f, x, y| {
         let (e, l) = (f.call(Intrin::Exp, &[x]), f.call(Intrin::Cosh, &[y]));
         f.binary(BinOp::Lt, e, l)
     });
     assert_eq!(calls, 2);
     for n in sizes() {
-        let (a, b) = (noise(n, 1), noise(n, 2));
+        let (a, b) = (random_floats(n, 1), random_floats(n, 2));
         let want: Vec<bool> = a.iter().zip(&b).map(|(x, y)| x.exp() < y.cosh()).collect();
         let mut c = vec![false; n];
         k.run(vec![tensor(&a, &[n]), tensor(&b, &[n]), output(&mut c, &[n])]).unwrap();
         let wrong = c.iter().zip(&want).filter(|(a, b)| a != b).count();
         assert!(wrong * 1000 <= n, "{wrong} of {n}");
     }
-    // A branch that may not be taken keeps its function.
+    // A call in a branch that may not be taken is not replaced by a slice function.
     let (_, calls) = elementwise(DType::Float32, |f, x, y| {
         let (zero, e) = (f.const_of(0.0, DType::Float32), f.call(Intrin::Exp, &[y]));
         let positive = f.binary(BinOp::Lt, zero, x);

@@ -1,5 +1,5 @@
-//! Integers of 8, 16 and 64 bits and bools: compares the claims of the overflow analysis, compiled code and the
-//! interpreter with direct evaluation.
+//! Expressions on bools and integers of 8, 16 and 64 bits: compares the facts of the overflow analysis, the results of
+//! compiled code and the results of the interpreter with a reference evaluator.
 
 mod term;
 
@@ -11,10 +11,11 @@ use pliant_ir::{BaseFunc, IRModule};
 use pliant_sym::SymArena;
 use pliant_tensor::{DType, Tensor};
 use pliant_tir::overflow_analysis::{Interval, OverflowAnalysis};
-use term::{Random, TYPES, Term, wrapped};
+use term::{Random, TYPES, Term, wrap_to};
 
-/// A function that stores expressions over the buffers `A` to `E`, one for each type, to `O[k, i]` as int64. The form
-/// with blocks is for the whole pipeline, the form without for the code generator and the interpreter.
+/// Builds a function that stores expression `k` at point `i`, as int64, to `O[k, i]`. The buffers `A` to `E`, one per
+/// type, are the leaves. The form with blocks is for the whole pipeline, the lowered form for the code generator and
+/// the interpreter.
 fn function(terms: &[Term], points: usize, blocks: bool) -> PrimFunc {
     let mut f = PrimFunc::new();
     let (n, rows) = (f.int(points as i64), f.int(terms.len() as i64));
@@ -34,7 +35,7 @@ fn function(terms: &[Term], points: usize, blocks: bool) -> PrimFunc {
             f.cast(value, Ty::I64)
         };
         if blocks {
-            stmts.push(stage(&mut f, &format!("s{k}"), &[(n, S)], |f, i| Write {
+            stmts.push(stage(&mut f, &format!("s{k}"), &[(n, S)], |f, i| StageWrite {
                 buffer: out,
                 indices: vec![row, i[0]],
                 init: None,
@@ -46,8 +47,8 @@ fn function(terms: &[Term], points: usize, blocks: bool) -> PrimFunc {
         let i = f.var_expr(var);
         let value = value(&mut f, i);
         let start = f.int((k * points) as i64);
-        let place = f.add(start, i);
-        let body = f.store(out, &[place], value);
+        let index = f.add(start, i);
+        let body = f.store(out, &[index], value);
         let (min, kind) = (f.int(0), ForKind::Serial);
         let annotations = Vec::new();
         stmts.push(f.add_stmt(StmtData::For { var, min, extent: n, kind, body, annotations }));
@@ -60,7 +61,7 @@ fn function(terms: &[Term], points: usize, blocks: bool) -> PrimFunc {
     f
 }
 
-/// Values of the leaves, a list for each type.
+/// The values of the leaves: a list per type, with one value per point.
 struct Inputs(Vec<Vec<i64>>);
 
 impl Inputs {
@@ -68,11 +69,13 @@ impl Inputs {
         self.0[0].len()
     }
 
+    /// Returns the values of the leaves at a point.
     fn at(&self, i: usize) -> Vec<i64> {
         self.0.iter().map(|list| list[i]).collect()
     }
 
-    fn compiled(&self, k: &Kernel, rows: usize, flat: bool) -> Vec<i64> {
+    /// Runs the compiled function.
+    fn run_compiled(&self, k: &CompiledFunction, rows: usize, flat: bool) -> Vec<i64> {
         let n = self.points();
         let mut out = vec![0i64; rows * n];
         let a: Vec<bool> = self.0[0].iter().map(|&v| v != 0).collect();
@@ -88,11 +91,12 @@ impl Inputs {
             tensor(&self.0[4], &[n]),
             output(&mut out, shape),
         ];
-        k.run(args).expect("nothing is divided by zero");
+        k.run(args).expect("no divisor is zero");
         out
     }
 
-    fn interpreted(&self, f: PrimFunc, rows: usize) -> Vec<i64> {
+    /// Runs the function in the interpreter.
+    fn interpret(&self, f: PrimFunc, rows: usize) -> Vec<i64> {
         let n = self.points();
         let shape = [n as i64];
         let ints = |list: &[i64], dtype: DType| match dtype {
@@ -115,26 +119,27 @@ impl Inputs {
         let args: Vec<Value> = inputs.chain([out.clone()]).map(Value::from).collect();
         let mut module = IRModule::new();
         module.functions.insert("f".into(), BaseFunc::from(f));
-        pliant_interp::run(&module, "f", &args, &NoPacked).expect("nothing is divided by zero");
+        pliant_interp::run(&module, "f", &args, &NoPacked).expect("no divisor is zero");
         out.to_vec::<i64>().unwrap()
     }
 }
 
-/// Compares the expressions at all points: compiled as they are, compiled through the pipeline, and interpreted.
-fn agree(terms: &[Term], inputs: &Inputs, interpret: bool) {
+/// Compares the expressions at all points with the reference: compiled without passes, compiled through the pipeline,
+/// and interpreted.
+fn check_results(terms: &[Term], inputs: &Inputs, interpret: bool) {
     let n = inputs.points();
-    let plain = function(terms, n, false);
+    let lowered = function(terms, n, false);
     let mut forms = vec![
-        ("compiled", inputs.compiled(&compile(&plain).unwrap(), terms.len(), true)),
-        ("scheduled", inputs.compiled(&build(&function(terms, n, true)), terms.len(), false)),
+        ("compiled", inputs.run_compiled(&compile(&lowered).unwrap(), terms.len(), true)),
+        ("scheduled", inputs.run_compiled(&build(&function(terms, n, true)), terms.len(), false)),
     ];
     if interpret {
-        forms.push(("interpreted", inputs.interpreted(plain, terms.len())));
+        forms.push(("interpreted", inputs.interpret(lowered, terms.len())));
     }
     for (k, term) in terms.iter().enumerate() {
         for i in 0..n {
             let at = inputs.at(i);
-            let want = term.machine(&at).expect("divisors are not zero");
+            let want = term.machine_value(&at).expect("divisors are not zero");
             for (name, got) in &forms {
                 assert_eq!(i128::from(got[k * n + i]), want, "{name} {term:?} at {at:?}");
             }
@@ -142,12 +147,13 @@ fn agree(terms: &[Term], inputs: &Inputs, interpret: bool) {
     }
 }
 
-const ALL: [BinOp; 17] = {
+const ALL_OPERATORS: [BinOp; 17] = {
     use BinOp::*;
     [Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max, Eq, Ne, Lt, Le, Gt, Ge, And, Or]
 };
 
-/// Every operator over two values of a type: a leaf, and the expression `second`.
+/// Returns every operator of the type with a leaf and the expression `second` as operands. Zero divisors are replaced
+/// by 1.
 fn operators(leaf: usize, second: Term) -> Vec<Term> {
     let dtype = TYPES[leaf];
     let legal = |op: &BinOp| match op {
@@ -156,23 +162,24 @@ fn operators(leaf: usize, second: Term) -> Vec<Term> {
         BinOp::Min | BinOp::Max => true,
         _ => !dtype.is_bool(),
     };
-    ALL.into_iter()
+    ALL_OPERATORS
+        .into_iter()
         .filter(legal)
         .map(|op| {
             let mut b = second.clone();
             if matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod) {
                 let int = |v: i64| Box::new(Term::Int(v, dtype));
-                let zero = Term::Two(BinOp::Eq, Box::new(b.clone()), int(0));
+                let zero = Term::Binary(BinOp::Eq, Box::new(b.clone()), int(0));
                 b = Term::Select(Box::new(zero), int(1), Box::new(b));
             }
-            Term::Two(op, Box::new(Term::Leaf(leaf)), Box::new(b))
+            Term::Binary(op, Box::new(Term::Leaf(leaf)), Box::new(b))
         })
         .collect()
 }
 
 #[test]
 fn operators_over_all_pairs_of_8_bit_values() {
-    // A leaf and a cast int16 leaf together take all pairs of values; every 13th pair is interpreted.
+    // A leaf and the cast of an int16 leaf take all pairs of values. Every 13th pair is interpreted.
     let all: Vec<(i64, i64)> = (0..256).flat_map(|x| (0..256).map(move |y| (x, y))).collect();
     for (leaf, dtype) in TYPES.into_iter().enumerate().filter(|(_, d)| d.size() == 1) {
         let second = Term::Cast(dtype, Box::new(Term::Leaf(3)));
@@ -180,11 +187,11 @@ fn operators_over_all_pairs_of_8_bit_values() {
         for (step, interpret) in [(1, false), (13, true)] {
             let pairs: Vec<_> = all.iter().step_by(step).collect();
             let column = |dtype: DType, first: bool| {
-                let of = |p: &&(i64, i64)| wrapped(if first { p.0 } else { p.1 }.into(), dtype);
+                let of = |p: &&(i64, i64)| wrap_to(if first { p.0 } else { p.1 }.into(), dtype);
                 pairs.iter().map(|p| of(p) as i64).collect::<Vec<_>>()
             };
             let inputs = TYPES.into_iter().enumerate().map(|(i, d)| column(d, i != 3)).collect();
-            agree(&terms, &Inputs(inputs), interpret);
+            check_results(&terms, &Inputs(inputs), interpret);
         }
     }
 }
@@ -192,7 +199,7 @@ fn operators_over_all_pairs_of_8_bit_values() {
 #[test]
 fn casts_of_all_8_and_16_bit_values() {
     let cast = |to: DType, t: Term| Term::Cast(to, Box::new(t));
-    // Casts of casts, which must not be merged if the first cast changes values.
+    // Nested casts must not be merged if the inner cast changes values.
     let terms: Vec<Term> = (0..TYPES.len())
         .flat_map(|leaf| TYPES.map(|to| cast(to, Term::Leaf(leaf))))
         .flat_map(|once| TYPES.map(|to| cast(to, once.clone())))
@@ -201,11 +208,11 @@ fn casts_of_all_8_and_16_bit_values() {
         let values: Vec<i64> =
             (from..(1 << 16) - from).step_by(if interpret { 97 } else { 1 }).collect();
         let column =
-            |d: DType| values.iter().map(|&v| wrapped((v - (1 << 15)).into(), d) as i64).collect();
+            |d: DType| values.iter().map(|&v| wrap_to((v - (1 << 15)).into(), d) as i64).collect();
         let mut inputs: Vec<Vec<i64>> = TYPES.map(column).into();
         inputs[4].iter_mut().enumerate().for_each(|(i, v)| *v <<= (i % 4) * 16);
         for part in terms.chunks(25) {
-            agree(part, &Inputs(inputs.clone()), interpret);
+            check_results(part, &Inputs(inputs.clone()), interpret);
         }
     }
 }
@@ -216,12 +223,12 @@ fn random_expressions_keep_their_values_through_the_pipeline() {
     for _ in 0..12 {
         let terms: Vec<Term> = (0..24).map(|i| random.term(TYPES[i % TYPES.len()], 3)).collect();
         let inputs = TYPES.map(|d| (0..65).map(|_| random.value(d)).collect());
-        agree(&terms, &Inputs(inputs.into()), true);
+        check_results(&terms, &Inputs(inputs.into()), true);
     }
 }
 
-/// Random bounds for each type, and 256 points within them.
-fn bounded(random: &mut Random) -> (Vec<Interval>, Vec<Vec<i64>>) {
+/// Returns random bounds for each type, and 256 points within the bounds.
+fn random_bounds_and_points(random: &mut Random) -> (Vec<Interval>, Vec<Vec<i64>>) {
     let bounds: Vec<Interval> = TYPES
         .iter()
         .map(|&d| {
@@ -248,7 +255,7 @@ fn bounded(random: &mut Random) -> (Vec<Interval>, Vec<Vec<i64>>) {
     (bounds, points)
 }
 
-/// Checks the claims about one expression at all points.
+/// Compares the facts about an expression with its value at all points.
 fn check_fact(term: &Term, bounds: &[Interval], points: &[Vec<i64>]) {
     let mut f = PrimFunc::new();
     let vars: Vec<_> = TYPES.iter().map(|&d| f.add_var("x", VarTy::Value(Ty::scalar(d)))).collect();
@@ -262,16 +269,16 @@ fn check_fact(term: &Term, bounds: &[Interval], points: &[Vec<i64>]) {
     let (mut arena, mut bridge) = (SymArena::new(), SymBridge::new());
     let sym = bridge.to_sym(&f, &mut arena, e);
     for at in points {
-        let Some(machine) = term.machine(at) else { continue };
-        let claim = || format!("{fact:?} of {term:?}, which is {machine} at {at:?}");
-        assert!(fact.range.lo <= machine && machine <= fact.range.hi, "range: {}", claim());
-        let Some(spelled) = term.spelled(at) else { continue };
-        assert!(!fact.exact || spelled == machine, "exact, not {spelled}: {}", claim());
-        let apart = (spelled - machine) % (1i128 << 64);
-        assert!(!fact.congruent || apart == 0, "congruent, not {spelled}: {}", claim());
+        let Some(machine) = term.machine_value(at) else { continue };
+        let describe = || format!("{fact:?} of {term:?}, which is {machine} at {at:?}");
+        assert!(fact.range.lo <= machine && machine <= fact.range.hi, "range: {}", describe());
+        let Some(exact_value) = term.exact_value(at) else { continue };
+        assert!(!fact.exact || exact_value == machine, "exact, not {exact_value}: {}", describe());
+        let difference = (exact_value - machine) % (1i128 << 64);
+        assert!(!fact.congruent || difference == 0, "congruent, not {exact_value}: {}", describe());
         let value = |v| vars.iter().position(|&x| bridge.known_sym(x) == Some(v)).map(|i| at[i]);
         if let Some(Ok(v)) = sym.map(|s| arena.evaluate(s, &value)) {
-            assert_eq!(i128::from(v), spelled, "as a symbolic integer: {}", claim());
+            assert_eq!(i128::from(v), exact_value, "as a symbolic integer: {}", describe());
         }
     }
 }
@@ -290,17 +297,18 @@ fn the_overflow_analysis_is_sound_for_single_operators() {
                 Box::new(Term::Leaf(leaf)),
                 Box::new(second),
             ));
-            // Each inside of a cast, an int64 product and a comparison, whose facts follow from those of their parts.
-            let within: Vec<Term> = terms
+            // Each expression also occurs in a cast, an int64 product and a comparison, whose facts derive from its
+            // facts.
+            let enclosing: Vec<Term> = terms
                 .iter()
                 .flat_map(|t| {
                     let wide = cast(DType::Int64, t.clone());
-                    let twice = Term::Two(
+                    let twice = Term::Binary(
                         BinOp::Mul,
                         Box::new(wide.clone()),
                         Box::new(Term::Int(2, DType::Int64)),
                     );
-                    let less = Term::Two(
+                    let less = Term::Binary(
                         BinOp::Lt,
                         Box::new(wide.clone()),
                         Box::new(Term::Int(3, DType::Int64)),
@@ -309,8 +317,8 @@ fn the_overflow_analysis_is_sound_for_single_operators() {
                 })
                 .collect();
             for _ in 0..6 {
-                let (bounds, points) = bounded(&mut random);
-                terms.iter().chain(&within).for_each(|t| check_fact(t, &bounds, &points));
+                let (bounds, points) = random_bounds_and_points(&mut random);
+                terms.iter().chain(&enclosing).for_each(|t| check_fact(t, &bounds, &points));
             }
         }
     }
@@ -320,15 +328,14 @@ fn the_overflow_analysis_is_sound_for_single_operators() {
 fn the_overflow_analysis_is_sound_for_random_expressions() {
     let mut random = Random::new(2);
     for i in 0..3000 {
-        let (bounds, points) = bounded(&mut random);
+        let (bounds, points) = random_bounds_and_points(&mut random);
         let term = random.term(TYPES[i % TYPES.len()], 4);
         check_fact(&term, &bounds, &points[..64]);
     }
 }
 
-/// A cast of nonzero numbers to bool is 1.
 #[test]
-fn a_cast_to_bool_is_0_or_1() {
+fn a_cast_to_bool_has_the_range_0_to_1() {
     let mut f = PrimFunc::new();
     let v = f.add_var("x", VarTy::Value(Ty::scalar(DType::Int8)));
     let mut overflow = OverflowAnalysis::default();

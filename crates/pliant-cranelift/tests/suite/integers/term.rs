@@ -6,21 +6,21 @@ use pliant_tensor::DType;
 /// The element types of the expressions.
 pub const TYPES: [DType; 5] = [DType::Bool, DType::Int8, DType::UInt8, DType::Int16, DType::Int64];
 
-/// An expression as written. `Leaf(i)` has the type `TYPES[i]`.
+/// An expression. `Leaf(i)` has the type `TYPES[i]`.
 #[derive(Clone, Debug)]
 pub enum Term {
     Leaf(usize),
     Int(i64, DType),
     Cast(DType, Box<Term>),
-    Two(BinOp, Box<Term>, Box<Term>),
+    Binary(BinOp, Box<Term>, Box<Term>),
     Not(Box<Term>),
     Select(Box<Term>, Box<Term>, Box<Term>),
     IfThenElse(Box<Term>, Box<Term>, Box<Term>),
     Likely(Box<Term>),
 }
 
-/// An integer wrapped to this type.
-pub fn wrapped(v: i128, dtype: DType) -> i128 {
+/// Wraps an integer to a type.
+pub fn wrap_to(v: i128, dtype: DType) -> i128 {
     match dtype {
         DType::Bool => i128::from(v != 0),
         DType::Int8 => i128::from(v as i8),
@@ -34,11 +34,11 @@ pub fn wrapped(v: i128, dtype: DType) -> i128 {
 fn keeps_values(from: DType, to: DType) -> bool {
     let edges = [0, 1, -1, 127, 128, -128, 255, 256, 32767, -32768, i64::MAX, i64::MIN];
     let values = (-300i128..300).chain(edges.map(i128::from));
-    values.map(|v| wrapped(v, from)).all(|v| wrapped(v, to) == v)
+    values.map(|v| wrap_to(v, from)).all(|v| wrap_to(v, to) == v)
 }
 
-/// The exact result of an operator; `None` for a division by zero.
-fn two(op: BinOp, a: i128, b: i128) -> Option<i128> {
+/// Returns the exact result of an operator; `None` for a division by zero.
+fn binary(op: BinOp, a: i128, b: i128) -> Option<i128> {
     let floor = |a: i128, b: i128| a.div_euclid(b) - i128::from(b < 0 && a.rem_euclid(b) != 0);
     Some(match op {
         BinOp::Add => a + b,
@@ -66,56 +66,58 @@ impl Term {
         match self {
             Term::Leaf(i) => TYPES[*i],
             Term::Int(_, dtype) | Term::Cast(dtype, _) => *dtype,
-            Term::Two(op, ..) if op.is_predicate() => DType::Bool,
-            Term::Two(_, a, _) | Term::Select(_, a, _) | Term::IfThenElse(_, a, _) => a.dtype(),
+            Term::Binary(op, ..) if op.is_predicate() => DType::Bool,
+            Term::Binary(_, a, _) | Term::Select(_, a, _) | Term::IfThenElse(_, a, _) => a.dtype(),
             Term::Not(_) | Term::Likely(_) => DType::Bool,
         }
     }
 
-    /// The machine value: every operator wraps to its type. `None` for a division by zero.
-    pub fn machine(&self, at: &[i64]) -> Option<i128> {
+    /// Returns the value in machine arithmetic, in which every operator wraps to its type; `None` for a division by
+    /// zero.
+    pub fn machine_value(&self, at: &[i64]) -> Option<i128> {
         let value = match self {
             Term::Leaf(i) => at[*i].into(),
             Term::Int(v, _) => (*v).into(),
-            Term::Cast(_, a) | Term::Likely(a) => a.machine(at)?,
-            Term::Two(op, a, b) => two(*op, a.machine(at)?, b.machine(at)?)?,
-            Term::Not(a) => (a.machine(at)? == 0).into(),
+            Term::Cast(_, a) | Term::Likely(a) => a.machine_value(at)?,
+            Term::Binary(op, a, b) => binary(*op, a.machine_value(at)?, b.machine_value(at)?)?,
+            Term::Not(a) => (a.machine_value(at)? == 0).into(),
             Term::Select(c, a, b) | Term::IfThenElse(c, a, b) => {
-                let (c, a, b) = (c.machine(at)?, a.machine(at)?, b.machine(at)?);
+                let (c, a, b) = (c.machine_value(at)?, a.machine_value(at)?, b.machine_value(at)?);
                 if c != 0 { a } else { b }
             }
         };
-        Some(wrapped(value, self.dtype()))
+        Some(wrap_to(value, self.dtype()))
     }
 
-    /// The symbolic value: without wrapping, except that parts other than arithmetic on signed integers and bools have
-    /// their machine value. `None` for a division by zero or an overflow of 128 bits.
-    pub fn spelled(&self, at: &[i64]) -> Option<i128> {
+    /// Returns the value in exact arithmetic: operators on signed integers and bools do not wrap; all other
+    /// subexpressions have their machine value. Returns `None` for a division by zero or an overflow of 128 bits.
+    pub fn exact_value(&self, at: &[i64]) -> Option<i128> {
         let symbolic = |t: &Term| t.dtype() != DType::UInt8;
         if !symbolic(self) {
-            return self.machine(at);
+            return self.machine_value(at);
         }
         Some(match self {
-            Term::Cast(to, a) if keeps_values(a.dtype(), *to) => a.spelled(at)?,
-            Term::Two(BinOp::Div | BinOp::Mod, ..) | Term::Cast(..) => self.machine(at)?,
-            Term::Two(_, a, _) if !symbolic(a) => self.machine(at)?,
-            Term::Two(op, a, b) => two(*op, a.spelled(at)?, b.spelled(at)?)?,
-            Term::Not(a) => (a.spelled(at)? == 0).into(),
+            Term::Cast(to, a) if keeps_values(a.dtype(), *to) => a.exact_value(at)?,
+            Term::Binary(BinOp::Div | BinOp::Mod, ..) | Term::Cast(..) => self.machine_value(at)?,
+            Term::Binary(_, a, _) if !symbolic(a) => self.machine_value(at)?,
+            Term::Binary(op, a, b) => binary(*op, a.exact_value(at)?, b.exact_value(at)?)?,
+            Term::Not(a) => (a.exact_value(at)? == 0).into(),
             Term::Select(c, a, b) | Term::IfThenElse(c, a, b) => {
-                let (c, a, b) = (c.spelled(at)?, a.spelled(at)?, b.spelled(at)?);
+                let (c, a, b) = (c.exact_value(at)?, a.exact_value(at)?, b.exact_value(at)?);
                 if c != 0 { a } else { b }
             }
-            Term::Likely(a) => a.spelled(at)?,
-            Term::Leaf(_) | Term::Int(..) => self.machine(at)?,
+            Term::Likely(a) => a.exact_value(at)?,
+            Term::Leaf(_) | Term::Int(..) => self.machine_value(at)?,
         })
     }
 
+    /// Adds the expression to a function.
     pub fn build(&self, f: &mut PrimFunc, leaves: &[Expr]) -> Expr {
         let data = match self {
             Term::Leaf(i) => return leaves[*i],
             Term::Int(v, dtype) => ExprData::Int(*v, Ty::scalar(*dtype)),
             Term::Cast(to, a) => ExprData::Cast(Ty::scalar(*to), a.build(f, leaves)),
-            Term::Two(op, a, b) => {
+            Term::Binary(op, a, b) => {
                 let (a, b) = (a.build(f, leaves), b.build(f, leaves));
                 ExprData::Binary(*op, a, b)
             }
@@ -137,7 +139,7 @@ impl Term {
     }
 }
 
-/// Random numbers.
+/// Generates random numbers and expressions.
 pub struct Random(u64);
 
 impl Random {
@@ -152,11 +154,12 @@ impl Random {
         self.0 >> 11
     }
 
-    pub fn of<T: Copy>(&mut self, list: &[T]) -> T {
+    /// Returns an element of the list.
+    pub fn element_of<T: Copy>(&mut self, list: &[T]) -> T {
         list[(self.next() % list.len() as u64) as usize]
     }
 
-    /// A value of the type, mostly near its limits or 0.
+    /// Returns a value of a type, mostly near its limits or 0.
     pub fn value(&mut self, dtype: DType) -> i64 {
         let (low, high) = dtype.int_range();
         let near = (self.next() % 7) as i64 - 3;
@@ -166,10 +169,10 @@ impl Random {
             2 => near,
             _ => self.next() as i64,
         };
-        wrapped(v.into(), dtype) as i64
+        wrap_to(v.into(), dtype) as i64
     }
 
-    /// An expression of that type.
+    /// Returns an expression of a type, of at most the given depth.
     pub fn term(&mut self, dtype: DType, depth: u32) -> Term {
         let leaf = TYPES.iter().position(|d| *d == dtype).expect("it is one of the types");
         if depth == 0 || self.next().is_multiple_of(6) {
@@ -178,19 +181,19 @@ impl Random {
                 _ => Term::Leaf(leaf),
             };
         }
-        let below = depth - 1;
+        let operand_depth = depth - 1;
         match self.next() % 8 {
             0 | 1 => {
-                let from = self.of(&TYPES);
-                Term::Cast(dtype, Box::new(self.term(from, below)))
+                let from = self.element_of(&TYPES);
+                Term::Cast(dtype, Box::new(self.term(from, operand_depth)))
             }
-            2 => self.choice(dtype, below),
-            _ if dtype.is_bool() => self.condition(below),
-            _ => self.arithmetic(dtype, below),
+            2 => self.selection(dtype, operand_depth),
+            _ if dtype.is_bool() => self.condition(operand_depth),
+            _ => self.arithmetic(dtype, operand_depth),
         }
     }
 
-    fn choice(&mut self, dtype: DType, depth: u32) -> Term {
+    fn selection(&mut self, dtype: DType, depth: u32) -> Term {
         let lazy = self.next().is_multiple_of(2);
         let c = Box::new(self.term(DType::Bool, depth));
         let (a, b) = (Box::new(self.term(dtype, depth)), Box::new(self.term(dtype, depth)));
@@ -203,32 +206,38 @@ impl Random {
             0 => Term::Not(Box::new(self.term(DType::Bool, depth))),
             1 => Term::Likely(Box::new(self.term(DType::Bool, depth))),
             2 => {
-                let op = self.of(&[And, Or, Min, Max]);
+                let op = self.element_of(&[And, Or, Min, Max]);
                 let (a, b) = (self.term(DType::Bool, depth), self.term(DType::Bool, depth));
-                Term::Two(op, Box::new(a), Box::new(b))
+                Term::Binary(op, Box::new(a), Box::new(b))
             }
             _ => {
-                let (op, of) = (self.of(&[Eq, Ne, Lt, Le, Gt, Ge]), self.of(&TYPES));
-                Term::Two(op, Box::new(self.term(of, depth)), Box::new(self.term(of, depth)))
+                let (op, operand_type) =
+                    (self.element_of(&[Eq, Ne, Lt, Le, Gt, Ge]), self.element_of(&TYPES));
+                Term::Binary(
+                    op,
+                    Box::new(self.term(operand_type, depth)),
+                    Box::new(self.term(operand_type, depth)),
+                )
             }
         }
     }
 
     fn arithmetic(&mut self, dtype: DType, depth: u32) -> Term {
         use BinOp::*;
-        let op = self.of(&[Add, Sub, Mul, Add, Sub, Mul, Min, Max, Div, Mod, FloorDiv, FloorMod]);
+        let op = self
+            .element_of(&[Add, Sub, Mul, Add, Sub, Mul, Min, Max, Div, Mod, FloorDiv, FloorMod]);
         let (a, mut b) = (self.term(dtype, depth), self.term(dtype, depth));
         if matches!(op, Div | Mod | FloorDiv | FloorMod) {
             let int = |v: i64| Box::new(Term::Int(v, dtype));
             b = match self.next() % 3 {
                 0 => Term::Int(self.value(dtype).saturating_abs().clamp(1, 100), dtype),
-                1 => Term::Two(Max, Box::new(b), int(1)),
+                1 => Term::Binary(Max, Box::new(b), int(1)),
                 _ => {
-                    let zero = Term::Two(Eq, Box::new(b.clone()), int(0));
+                    let zero = Term::Binary(Eq, Box::new(b.clone()), int(0));
                     Term::Select(Box::new(zero), int(1), Box::new(b))
                 }
             };
         }
-        Term::Two(op, Box::new(a), Box::new(b))
+        Term::Binary(op, Box::new(a), Box::new(b))
     }
 }
