@@ -1,7 +1,7 @@
-"""Pliant: a tensor compiler for programs with shapes that are unknown until run time.
+"""Pliant: a compiler for tensor programs with symbolic shapes.
 
 >>> import pliant
->>> model = pliant.compile(module)      # once, with its shapes as symbols
+>>> model = pliant.compile(module)      # once, with symbolic shapes
 >>> model(x)                            # at any shape
 
 The names follow Apache TVM: ``pliant.script`` (``I``, ``R``, ``T``), ``pliant.relax``,

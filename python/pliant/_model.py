@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pliant import _core
 from pliant._core import IRModule, Model, PrimFunc
-from pliant._loops import with_callers
+from pliant._callers import with_callers
 from pliant.error import UnsupportedError
 from pliant.target import Target
 

@@ -38,17 +38,17 @@ class PliantBackendRep(BackendRep):
         sequences are lists of arrays, and an absent optional value is ``None``. ``timeout`` is the
         time limit of the run in seconds; a run that exceeds it raises ``TimeLimitError``."""
         if kwargs:
-            raise TypeError(f"run takes no options but timeout, got {', '.join(kwargs)}")
+            raise TypeError(f"run takes no option other than timeout, got {', '.join(kwargs)}")
         names = self.model.input_names
         if isinstance(inputs, Mapping):
-            feeds = {name: fed(value) for name, value in inputs.items()}
+            feeds = {name: _to_input(value) for name, value in inputs.items()}
         else:
             given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
             if len(given) > len(names):
-                raise ValueError(f"{len(given)} inputs are given, but the model takes {len(names)}")
-            feeds = {name: fed(value) for name, value in zip(names, given, strict=False)}
+                raise ValueError(f"got {len(given)} inputs, but the model takes {len(names)}")
+            feeds = {name: _to_input(value) for name, value in zip(names, given, strict=False)}
         results = self.model.run(None, feeds, timeout=timeout)
-        return tuple(told(value, info.type) for value, info in zip(results, self._outputs, strict=True))
+        return tuple(_to_declared_type(value, info.type) for value, info in zip(results, self._outputs, strict=True))
 
 
 class PliantBackend(Backend):
@@ -76,7 +76,7 @@ class PliantBackend(Backend):
         run a model at its own sizes, so symbols may be replaced by fixed sizes unless
         ``allow_specialization`` is set to ``False``."""
         if not cls.supports_device(device):
-            raise ValueError(f"there is no device '{device}': Pliant runs on 'CPU'")
+            raise ValueError(f"the device '{device}' is not supported; Pliant runs on 'CPU'")
         options = {k: v for k, v in kwargs.items() if k not in _TEST_OPTIONS}
         if "allow_specialization" in options:
             return PliantBackendRep(compile_model(model, **options), model.graph)
@@ -95,14 +95,14 @@ class PliantBackend(Backend):
         given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
         values = [np.asarray(v) for v in given]
         if len(names) != len(values):
-            raise ValueError(f"{len(values)} inputs are given, but the node reads {len(names)}")
+            raise ValueError(f"got {len(values)} inputs, but the node reads {len(names)}")
         infos = [
             onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
             for n, v in zip(names, values, strict=True)
         ]
         outputs = [onnx.ValueInfoProto(name=o) for o in node.output if o]
         graph = onnx.helper.make_graph([node], "node", infos, outputs)
-        own = onnx.helper.make_opsetid(node.domain, version or newest(node))
+        own = onnx.helper.make_opsetid(node.domain, version or _newest_version(node))
         model = onnx.helper.make_model(graph, opset_imports=[own])
         return cls.prepare(model, device, **kwargs).run(values)
 
@@ -112,7 +112,7 @@ class PliantBackend(Backend):
         return device.split(":")[0] == "CPU"
 
 
-def newest(node: onnx.NodeProto) -> int:
+def _newest_version(node: onnx.NodeProto) -> int:
     """The newest version of the operator set that contains the node's operator."""
     if onnx.defs.has(node.op_type, node.domain):
         version: int = onnx.defs.get_schema(node.op_type, domain=node.domain).since_version
@@ -120,14 +120,14 @@ def newest(node: onnx.NodeProto) -> int:
     return 1
 
 
-def fed(value: Any) -> Any:
-    """Converts an input to a value that the runtime accepts. Integers of less than 8 bits are
-    stored in bytes, and floats of at most 8 bits as their codes. NumPy supports both through
-    ``ml_dtypes``."""
+def _to_input(value: Any) -> Any:
+    """Converts an input to a value that the runtime accepts. Integers of less than 8 bits become
+    int8 or uint8, and floats of at most 8 bits become uint8 with the same bits. In NumPy, these
+    types come from ``ml_dtypes``."""
     if value is None:
         return None
     if isinstance(value, list | tuple):
-        return [fed(v) for v in value]
+        return [_to_input(v) for v in value]
     array = np.asarray(value)
     if array.dtype.name.startswith(("float8", "float4")):
         return array.view(np.uint8)
@@ -135,7 +135,7 @@ def fed(value: Any) -> Any:
     return array if held is None else array.astype(held)
 
 
-def told(value: Any, declared: onnx.TypeProto) -> Any:
+def _to_declared_type(value: Any, declared: onnx.TypeProto) -> Any:
     """Converts a result to the element type that the model declares for it."""
     element = declared.tensor_type.elem_type
     if not isinstance(value, np.ndarray) or not element:

@@ -38,7 +38,7 @@ def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
 
     def register(func: Any) -> Any:
         if not callable(func):
-            raise TypeError(f"a packed function is callable, {type(func).__name__} is not")
+            raise TypeError(f"a packed function must be callable, got {type(func).__name__}")
         if func_name.startswith("relax.ext."):
             from pliant.relax.backend import register_codegen
 
@@ -53,7 +53,10 @@ register_global_func = register_func
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> PackedFunction | None:
-    """The function registered under a name."""
+    """The function registered under a name.
+
+    Raises ``ValueError`` if there is none, unless ``allow_missing`` is set; then returns ``None``.
+    """
     func = _core.registry_get(name)
     if func is None and not allow_missing:
         raise ValueError(f"no function is registered as '{name}'")
@@ -61,7 +64,10 @@ def get_global_func(name: str, allow_missing: bool = False) -> PackedFunction | 
 
 
 def remove_global_func(name: str) -> None:
-    """Removes a function from the registry."""
+    """Removes a function from the registry.
+
+    Raises ``ValueError`` if no function is registered under the name.
+    """
     if not _core.registry_remove(name):
         raise ValueError(f"no function is registered as '{name}'")
 

@@ -10,10 +10,11 @@ _KINDS = {"llvm": "cranelift", "c": "cranelift", "cpu": "cranelift", "cranelift"
 
 
 class Target:
-    """A target, given by its name: ``"cranelift"``, ``"llvm"`` or ``"cpu"``. Options after the name
-    are accepted.
+    """A target, given by its name: ``"cranelift"``, ``"llvm"``, ``"c"`` or ``"cpu"``. All names mean
+    the CPU and the code generator Cranelift; ``"llvm"`` and ``"c"`` are accepted for compatibility
+    with TVM. Options after the name are ignored.
 
-    ``"llvm"`` names the CPU in scripts written for TVM. This build compiles for it with Cranelift.
+    Raises ``UnsupportedError`` for other names.
     """
 
     def __init__(self, target: str | Target | dict[str, object] = "cranelift", host: object = None) -> None:

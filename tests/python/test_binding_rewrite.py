@@ -29,7 +29,7 @@ def test_binding_order_equals_list_model(seed: int) -> None:
         order.insert_after(before, number)
         number += 1
     assert list(order) == items
-    assert sorted(items, key=order.place) == items
+    assert sorted(items, key=order.position) == items
 
 
 @R.function
@@ -90,7 +90,7 @@ def test_edits_equal_list_model(seed: int) -> None:
         elif old:
             name = rng.choice(old)
             if plain.read(name):
-                with pytest.raises(ValueError, match="still used"):
+                with pytest.raises(ValueError, match="because it is used"):
                     rewrite.remove_unused(known[name])
             else:
                 rewrite.remove_unused(known[name])

@@ -188,7 +188,7 @@ def test_functions_call_functions() -> None:
     ("use", "error", "message"),
     [
         (lambda bb, x, other: bb.emit(x), ValueError, "no function is open"),
-        (lambda bb, x, other: relax.te_tensor(x), ValueError, "needs an open function"),
+        (lambda bb, x, other: relax.te_tensor(x), ValueError, "requires an open function"),
         (lambda bb, x, other: relax.op.add(x), TypeError, "operand 'x2' is missing"),
         (lambda bb, x, other: relax.op.add(x, x, x), TypeError, "too many"),
         (lambda bb, x, other: relax.op.add(x, x, axis=1), TypeError, "no parameter 'axis'"),

@@ -103,7 +103,7 @@ def test_registration_errors():
         register_offload_rule("", pattern, "f", [x, w])
     with pytest.raises(ValueError, match="is not a valid name of"):
         register_offload_rule("test.r", pattern, "vm.builtin.copy", [x, w])
-    with pytest.raises(TypeError, match="is no DFPattern"):
+    with pytest.raises(TypeError, match="must be a DFPattern"):
         register_offload_rule("test.r", 5, "f", [])
     assert not remove_offload_rule("test.r")
     assert not remove_offload_rule("conv")

@@ -220,7 +220,7 @@ def test_registered_pipelines(mod: pliant.IRModule) -> None:
 
     assert relax.get_pipeline("test_marking", key="a")(mod).attrs["marked"]
     assert pliant.compile(mod, pipeline="test_marking").executable.module.attrs["marked"]  # type: ignore[union-attr]
-    with pytest.raises(ValueError, match="there is a pipeline 'test_marking' already"):
+    with pytest.raises(ValueError, match="a pipeline named 'test_marking' exists already"):
         relax.register_pipeline("test_marking")(marking)
     with pytest.raises(ValueError, match="did you mean 'test_marking'"):
         relax.get_pipeline("test_markin")
@@ -342,13 +342,13 @@ def test_an_instrument_that_raises(mod: pliant.IRModule) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({"opt_level": "3"}, TypeError, "opt_level is an int"),
+        ({"opt_level": "3"}, TypeError, "opt_level must be an int"),
         ({"opt_level": -1}, ValueError, "from 0 to 255"),
         ({"disabled_pass": "Mark"}, TypeError, r"write \['Mark'\]"),
         ({"required_pass": [mark]}, TypeError, "info.name"),
-        ({"instruments": Record}, TypeError, "instruments is a list"),
+        ({"instruments": Record}, TypeError, "instruments must be a list"),
         ({"instruments": [Record]}, TypeError, r"write Record\(\)"),
-        ({"config": [1]}, TypeError, "config is a dict"),
+        ({"config": [1]}, TypeError, "config must be a dict"),
         ({"config": {"keep_ri": True}}, ValueError, "did you mean 'keep_ir'"),
         ({"config": {"keep_ir": "yes"}}, ValueError, "takes a value of type bool"),
         ({"config": {"x.y": 1}}, ValueError, "there is no setting 'x.y'"),
@@ -377,7 +377,7 @@ def test_user_defined_settings(mod: pliant.IRModule) -> None:
 
 
 def test_decorators_reject_invalid_passes(mod: pliant.IRModule) -> None:
-    with pytest.raises(TypeError, match=r"module_pass: the function 'f' takes \(mod, ctx\), not \(m\)"):
+    with pytest.raises(TypeError, match=r"module_pass: the function 'f' must take \(mod, ctx\), but it takes \(m\)"):
 
         @transform.module_pass(opt_level=0)
         def f(m: Any) -> Any:
@@ -389,7 +389,7 @@ def test_decorators_reject_invalid_passes(mod: pliant.IRModule) -> None:
         class C:
             pass
 
-    with pytest.raises(TypeError, match=r"item 1 is no pass but .* write C\(...\)"):
+    with pytest.raises(TypeError, match=r"item 1 is not a pass: .* write C\(...\)"):
         Sequential([keep, type("C", (), {})])
     with pytest.raises(TypeError, match="a list of passes"):
         Sequential(keep)  # type: ignore[arg-type]
@@ -399,7 +399,7 @@ def test_decorators_reject_invalid_passes(mod: pliant.IRModule) -> None:
         relax.transform.LegaliseOps  # noqa: B018
     with pytest.raises(TypeError, match="there is no option 'pipline' .did you mean 'pipeline'"):
         pliant.compile(mod, pipline="default")
-    with pytest.raises(TypeError, match="a pipeline is a name, a pass, or a list"):
+    with pytest.raises(TypeError, match="a pipeline must be a name, a pass, or a list"):
         pliant.compile(mod, pipeline=3)
     with pytest.raises(pliant.CompileError, match="exec_mode 'compield'"):
         pliant.compile(mod, exec_mode="compield")

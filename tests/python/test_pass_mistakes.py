@@ -255,5 +255,5 @@ def test_instruments_and_visitors_that_raise_leave_everything_usable() -> None:
 
 def test_missing_parentheses_are_reported() -> None:
     for one in (relax.transform.LegalizeOps, relax.transform.DeadCodeElimination):
-        with pytest.raises(TypeError, match=rf"Sequential: item 0 is no pass .*write {one.__name__}\(\.\.\.\)"):
+        with pytest.raises(TypeError, match=rf"Sequential: item 0 is not a pass.*write {one.__name__}\(\.\.\.\)"):
             transform.Sequential([one])

@@ -375,7 +375,7 @@ def test_onnx_backend_time_limit() -> None:
     model = onnx_backend.prepare(constant_sum())
     stopped(lambda: model.run([np.array([1 << 38])], timeout=SHORT))
     assert model.run([np.array([4])], timeout=600)[0] == 4
-    with pytest.raises(TypeError, match="no options but timeout"):
+    with pytest.raises(TypeError, match="no option other than timeout"):
         model.run([np.array([4])], limit=3)
 
 

@@ -121,7 +121,7 @@ def main(x: R.Tensor(("n", 3), "float32"), b: R.Tensor((3,), "float32")):
     )
     x, b = np.arange(6, dtype="float32").reshape(2, 3), np.array([1, 2, 3], "float32")
     np.testing.assert_allclose(pliant.compile(module)(x, b).numpy(), (x + b) * b + b)
-    with pytest.raises(TypeError, match="the default of operand 'y' can only be None"):
+    with pytest.raises(TypeError, match="the default of operand 'y' must be None"):
         relax.op.register_op("mine.bad")(lambda x, y=1: x)
 
 

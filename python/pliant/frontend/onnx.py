@@ -20,7 +20,7 @@ from typing import Any
 
 from pliant import _core
 from pliant._core import IRModule
-from pliant.frontend._params import hold_params
+from pliant.frontend._params import attach_params
 
 __all__ = ["Finding", "Limits", "Report", "check", "from_onnx", "operators"]
 
@@ -31,7 +31,7 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 @dataclass(frozen=True)
 class Limits:
     """The resource limits of an import. A file that exceeds a limit is rejected. The defaults
-    accept every model that fits the machine. A service that accepts untrusted files should set
+    accept every model that fits in memory. A service that accepts untrusted files should set
     lower limits."""
 
     file_bytes: int | None = None
@@ -96,7 +96,7 @@ def from_onnx(
     unsupported features, with all affected nodes.
     """
     if opset is not None:
-        raise TypeError("opset is not taken: the model says which it uses")
+        raise TypeError("opset is not supported: the model declares the operator set that it uses")
     del sanitize_input_names  # Names are always made valid.
     module, _ = import_model(
         model,
@@ -138,12 +138,12 @@ def import_model(
     if isinstance(dtype_dict, str):
         _, _, inputs, _, _ = _core.import_onnx(source, False, shapes, {}, bounds, facts)
         dtypes = dict.fromkeys(inputs, dtype_dict)
-    module, params, _, _, told = _core.import_onnx(source, keep_params_in_input, shapes, dtypes, bounds, facts)
-    for text in told[1]:
+    module, params, _, _, report = _core.import_onnx(source, keep_params_in_input, shapes, dtypes, bounds, facts)
+    for text in report[1]:
         warnings.warn(text, stacklevel=3)
     if keep_params_in_input:
-        hold_params(module, {"main": list(params.values())})
-    return module, told[0]
+        attach_params(module, {"main": list(params.values())})
+    return module, report[0]
 
 
 def _mapping(argument: str, given: Any, what: str) -> Mapping[str, Any]:
@@ -164,7 +164,7 @@ def _limits(limits: Limits | None) -> dict[str, Any]:
 
 
 def _dims(name: str, dims: Any) -> list[Any]:
-    """The dims of an input in ``shape_dict``."""
+    """Checks the dims of an input in ``shape_dict``."""
     if isinstance(dims, str) or not isinstance(dims, Sequence):
         raise TypeError(f"shape_dict of '{name}': expected a list of sizes and names, got {dims!r}")
     for axis, dim in enumerate(dims):
@@ -178,12 +178,12 @@ def _divisors(divisible: Any) -> Mapping[str, int]:
     for name, number in divisors.items():
         if isinstance(number, bool) or not isinstance(number, int):
             raise TypeError(f"divisible: expected a number for '{name}', got {number!r}")
-        if not 1 <= number <= _LARGEST:
+        if not 1 <= number <= _MAX_SIZE:
             raise ValueError(f"divisible: '{name}' cannot be divisible by {number}")
     return divisors
 
 
-_LARGEST = 2**63 - 1
+_MAX_SIZE = 2**63 - 1
 
 
 def declared_dims(name: str, dims: Any) -> list[tuple[int, str | None, int | None, int | None]]:
@@ -196,29 +196,29 @@ def declared_dims(name: str, dims: Any) -> list[tuple[int, str | None, int | Non
         where = f"dynamic_shapes of '{name}', dim {axis}"
         if isinstance(axis, bool) or not isinstance(axis, int):
             raise TypeError(f"{where}: an axis must be a number")
-        if not 0 <= axis <= _LARGEST:
-            raise ValueError(f"{where}: axes count from 0")
+        if not 0 <= axis <= _MAX_SIZE:
+            raise ValueError(f"{where}: an axis must not be negative")
         if entry is None:
             continue
-        given = _declared(entry)
-        if given is None:
-            wanted = "a name, (name, least), (name, least, largest), a size or a Dim"
-            raise TypeError(f"{where}: expected {wanted}, got {entry!r}")
-        symbol, least, largest = given
-        for bound in (least, largest):
+        parsed = _parse_dim(entry)
+        if parsed is None:
+            expected = "a name, (name, min), (name, min, max), a size or a Dim"
+            raise TypeError(f"{where}: expected {expected}, got {entry!r}")
+        symbol, min_size, max_size = parsed
+        for bound in (min_size, max_size):
             if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
                 raise TypeError(f"{where}: expected a size, got {bound!r}")
-            if bound is not None and not 0 <= bound <= _LARGEST:
-                raise ValueError(f"{where}: {bound} is no size: sizes are from 0 to 2**63 - 1")
-        if given == ("", None, None):
+            if bound is not None and not 0 <= bound <= _MAX_SIZE:
+                raise ValueError(f"{where}: {bound} is not a valid size (0 to 2**63 - 1)")
+        if parsed == ("", None, None):
             continue
-        if symbol is not None and not _is_size(symbol):
-            raise ValueError(f"{where}: {symbol!r} is no size, no name of a symbol, and no arithmetic over such names")
-        declared.append((axis, symbol, least, largest))
+        if symbol is not None and not _is_size_expression(symbol):
+            raise ValueError(f"{where}: {symbol!r} is not a size, a name of a symbol, or an arithmetic expression over names")
+        declared.append((axis, symbol, min_size, max_size))
     return declared
 
 
-def _is_size(text: str) -> bool:
+def _is_size_expression(text: str) -> bool:
     """Whether a text is a size, a name, or an arithmetic expression over names."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
@@ -231,7 +231,7 @@ def _is_size(text: str) -> bool:
                 return False
             case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.FloorDiv() | ast.Mod(), right):
                 open_nodes += [left, right]
-            case ast.Constant(int(value)) if not isinstance(value, bool) and 0 <= value <= _LARGEST:
+            case ast.Constant(int(value)) if not isinstance(value, bool) and 0 <= value <= _MAX_SIZE:
                 pass
             case ast.Name():
                 pass
@@ -240,7 +240,10 @@ def _is_size(text: str) -> bool:
     return True
 
 
-def _declared(entry: Any) -> tuple[str | None, int | None, int | None] | None:
+def _parse_dim(entry: Any) -> tuple[str | None, int | None, int | None] | None:
+    """The symbol, minimum and maximum size of an entry of ``dynamic_shapes``, or ``None`` if the
+    entry is invalid. The symbol ``None`` is a symbol without a name, and ``""`` keeps the dim of
+    the file."""
     if isinstance(entry, bool):
         return None
     if isinstance(entry, str):
@@ -248,8 +251,8 @@ def _declared(entry: Any) -> tuple[str | None, int | None, int | None] | None:
     if isinstance(entry, int):
         return str(entry), None, None
     if isinstance(entry, tuple) and 1 <= len(entry) <= 3 and isinstance(entry[0], str):
-        name, least, largest = (*entry, None, None)[:3]
-        return name, least, largest
+        name, min_size, max_size = (*entry, None, None)[:3]
+        return name, min_size, max_size
     # torch.export.Dim.AUTO and DYNAMIC are symbols without a name; STATIC keeps the dim of the
     # file.
     hint = getattr(getattr(entry, "type", None), "name", None)
@@ -259,10 +262,10 @@ def _declared(entry: Any) -> tuple[str | None, int | None, int | None] | None:
         return "", None, None
     symbol = getattr(entry, "__name__", None)
     if isinstance(symbol, str):
-        largest = getattr(entry, "max", None)
-        # The maximum of unbounded dims is the largest integer.
-        bounded = isinstance(largest, int) and largest < 2**31
-        return symbol, getattr(entry, "min", None), largest if bounded else None
+        max_size = getattr(entry, "max", None)
+        # Unbounded dims have a huge maximum.
+        bounded = isinstance(max_size, int) and max_size < 2**31
+        return symbol, getattr(entry, "min", None), max_size if bounded else None
     return None
 
 
@@ -333,7 +336,7 @@ def operators() -> list[str]:
 
 
 def source_of(model: Source | Any) -> str | bytes:
-    """The input for the importer: a path or bytes."""
+    """Converts a model to the input of the importer: a path or bytes."""
     if isinstance(model, bytes | bytearray | memoryview):
         return bytes(model)
     if isinstance(model, str | os.PathLike):

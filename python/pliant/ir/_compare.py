@@ -12,7 +12,7 @@ from pliant import _core
 _relax = _core.relax
 _Scalar = _core.PrimExpr | int | float
 # The fields of statements that define a variable.
-_DEFINES = ("loop_var", "var")
+_DEFINING_FIELDS = ("loop_var", "var")
 
 
 def difference(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:
@@ -91,7 +91,7 @@ class _Comparison:
             return None if self._buffers(lhs, rhs) else f"{lhs} on the left, {rhs} on the right"
         for field in _fields(lhs):
             a, b = getattr(lhs, field), getattr(rhs, field)
-            if field in _DEFINES and isinstance(a, _core.PrimExpr):
+            if field in _DEFINING_FIELDS and isinstance(a, _core.PrimExpr):
                 found = None if self._define(a, b) else f"{a.dtype} on the left, {b.dtype} on the right"
             elif field in ("buffer", "alloc_buffers") and _kind(lhs) in ("Allocate", "Block"):
                 found = self._defined_buffers(a, b)
@@ -146,12 +146,12 @@ class _Comparison:
             left, right = list(_core.tir_operands(a)), list(_core.tir_operands(b))
             if type(a) is not type(b) or a.dtype != b.dtype or len(left) != len(right):
                 return False
-            if not self._same_heads(a, b, left):
+            if not self._equal_without_operands(a, b, left):
                 return False
             stack.extend(zip(left, right, strict=True))
         return True
 
-    def _same_heads(self, a: Any, b: Any, operands: list[Any]) -> bool:
+    def _equal_without_operands(self, a: Any, b: Any, operands: list[Any]) -> bool:
         """Whether two expressions are equal except for their operands."""
         read = getattr(a, "buffer", None)
         if read is not None:
@@ -168,14 +168,14 @@ def structural_hash(node: Any, map_free_vars: bool) -> int:
     if _is_part(node):
         node = _as_expr(node)
         return _core.structural_hash(_relax.Function(_relax.find_vars(node, "free"), node))
-    return _hash(_marks(node, map_free_vars))
+    return _hash(_hash_parts(node, map_free_vars))
 
 
 def _hash(marks: Iterable[Any]) -> int:
     return zlib.crc32(repr(list(marks)).encode())
 
 
-def _marks(node: Any, map_free_vars: bool) -> list[Any]:
+def _hash_parts(node: Any, map_free_vars: bool) -> list[Any]:
     """The properties in which equal nodes agree, in order."""
     if isinstance(node, Mapping):
         return sorted((str(_key(k)), structural_hash(v, map_free_vars)) for k, v in node.items())

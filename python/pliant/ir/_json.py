@@ -30,11 +30,11 @@ def load_json(json_str: str) -> Any:
     try:
         data = json.loads(json_str)
     except json.JSONDecodeError as error:
-        raise ValueError(f"load_json: the text is no JSON: {error}") from None
+        raise ValueError(f"load_json: the text is not valid JSON: {error}") from None
     if not isinstance(data, dict) or data.get("format") != _FORMAT or not isinstance(data.get("script"), str):
         raise ValueError("load_json: the JSON was not written by save_json (TVM's own JSON is another format)")
     if data.get("version") != _VERSION:
-        raise ValueError(f"load_json: version {data.get('version')} of the format; this is version {_VERSION}")
+        raise ValueError(f"load_json: the format has version {data.get('version')}, but this version of Pliant reads version {_VERSION}")
     from pliant.script import from_source
 
     module: Any = from_source(data["script"])

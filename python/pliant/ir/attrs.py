@@ -12,11 +12,11 @@ def _refused(name: str) -> Callable[..., NoReturn]:
     def method(self: Attrs, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise TypeError(
             "attributes cannot be changed in place "
-            '(help: func.with_attr("name", value) makes a function with another one, relax.Call(op, args, attrs) a call)'
+            '(help: func.with_attr("name", value) returns a function with the attribute, relax.Call(op, args, attrs) creates a call)'
         )
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = "Raises ``TypeError``: the IR does not see what would be changed here."
+    method.__doc__ = "Raises ``TypeError``, because attributes are immutable."
     return method
 
 

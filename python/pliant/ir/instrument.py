@@ -63,13 +63,13 @@ def pass_instrument(pi_cls: Any = None) -> Any:
 
     def make(cls: Any) -> Any:
         if not isinstance(cls, type):
-            raise TypeError(f"pass_instrument makes an instrument of a class, not of {cls!r}")
+            raise TypeError(f"pass_instrument expects a class, got {cls!r}")
         if not any(callable(getattr(cls, name, None)) for name in _METHODS):
             raise TypeError(f"class {cls.__name__} has none of the methods of an instrument: {', '.join(_METHODS)}")
         for name in vars(cls):
             near = [] if name in _METHODS or name.startswith("_") else get_close_matches(name, _METHODS, 1, 0.85)
             if near:
-                raise TypeError(f"class {cls.__name__}: nobody calls the method {name} (help: did you mean {near[0]}?)")
+                raise TypeError(f"class {cls.__name__}: instruments have no method {name} (help: did you mean {near[0]}?)")
         if issubclass(cls, PassInstrument):
             return cls
         return functools.wraps(cls, updated=())(type(cls.__name__, (cls, PassInstrument), {}))

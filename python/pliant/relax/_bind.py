@@ -1,7 +1,7 @@
-"""Functions with bound parameters or sizes, for the methods of ``relax.Function``.
+"""Binding of parameters and sizes, for the methods of ``relax.Function``.
 
-``place`` is the module from which a function was taken and its name there. The module contains the
-functions that it calls.
+``origin`` is the module from which a function was taken and the name of the function there. The
+module contains the functions that the function calls.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from typing import Any
 
 from pliant import _core, transform
 
-_Place = tuple[Any, str]
+_Origin = tuple[Any, str]
 
 
-def bind_params(func: Any, binding_map: Mapping[Any, Any], place: _Place | None = None) -> Any:
+def bind_params(func: Any, binding_map: Mapping[Any, Any], origin: _Origin | None = None) -> Any:
     """The function with parameters bound to constants."""
-    module, name = _around(func, place)
+    module, name = _containing_module(func, origin)
     return transform.BindParams(name, dict(binding_map))(module)[name]
 
 
-def bind_symbolic_vars(func: Any, binding_map: Mapping[Any, Any], place: _Place | None = None) -> Any:
+def bind_symbolic_vars(func: Any, binding_map: Mapping[Any, Any], origin: _Origin | None = None) -> Any:
     """The function with symbolic sizes replaced by numbers or expressions over sizes."""
-    module, name = _around(func, place)
+    module, name = _containing_module(func, origin)
     return transform.BindSymbolicVars(dict(binding_map), name)(module)[name]
 
 
-def _around(func: Any, place: _Place | None) -> tuple[Any, str]:
+def _containing_module(func: Any, origin: _Origin | None) -> tuple[Any, str]:
     """A module that contains the function, and the name of the function there."""
-    if place is None:
+    if origin is None:
         return _core.IRModule({"main": func}), "main"
-    module, name = place
+    module, name = origin
     module = module.clone()
     module[name] = func
     return module, name

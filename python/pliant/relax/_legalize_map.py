@@ -1,4 +1,4 @@
-"""Lowering of operators by functions of the user."""
+"""Lowering of operators by user-defined functions."""
 
 from __future__ import annotations
 

@@ -1,21 +1,21 @@
-"""A sequence of numbers with fast comparison of positions and fast insertion, without a scan of the
-whole sequence."""
+"""A sequence of numbers that compares positions and inserts numbers without a scan of the whole
+sequence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-# The maximum length of a chunk, which is short enough to be scanned.
-_LONGEST = 512
+# The maximum length of a chunk. Chunks are scanned, so they must be short.
+_MAX_CHUNK_LENGTH = 512
 
 
 class _Chunk:
     """A contiguous part of the sequence."""
 
-    __slots__ = ("at", "items")
+    __slots__ = ("index", "items")
 
-    def __init__(self, at: int, items: list[int]) -> None:
-        self.at = at
+    def __init__(self, index: int, items: list[int]) -> None:
+        self.index = index
         self.items = items
 
 
@@ -24,31 +24,31 @@ class Order:
 
     def __init__(self, items: Iterable[int] = ()) -> None:
         items = list(items)
-        pieces = [items[i : i + _LONGEST] for i in range(0, len(items), _LONGEST)] or [[]]
-        self._chunks = [_Chunk(at, piece) for at, piece in enumerate(pieces)]
+        pieces = [items[i : i + _MAX_CHUNK_LENGTH] for i in range(0, len(items), _MAX_CHUNK_LENGTH)] or [[]]
+        self._chunks = [_Chunk(index, piece) for index, piece in enumerate(pieces)]
         self._chunk_of = {item: chunk for chunk in self._chunks for item in chunk.items}
 
     def __iter__(self) -> Iterator[int]:
         for chunk in self._chunks:
             yield from chunk.items
 
-    def place(self, item: int) -> tuple[int, int]:
+    def position(self, item: int) -> tuple[int, int]:
         """The position of a number as a key that can be compared."""
         chunk = self._chunk_of[item]
-        return chunk.at, chunk.items.index(item)
+        return chunk.index, chunk.items.index(item)
 
     def insert_after(self, before: int | None, item: int) -> None:
         """Inserts a new number after another one, or at the beginning."""
         chunk = self._chunks[0] if before is None else self._chunk_of[before]
         chunk.items.insert(0 if before is None else chunk.items.index(before) + 1, item)
         self._chunk_of[item] = chunk
-        if len(chunk.items) > _LONGEST:
-            rest = _Chunk(0, chunk.items[_LONGEST // 2 :])
-            del chunk.items[_LONGEST // 2 :]
+        if len(chunk.items) > _MAX_CHUNK_LENGTH:
+            rest = _Chunk(0, chunk.items[_MAX_CHUNK_LENGTH // 2 :])
+            del chunk.items[_MAX_CHUNK_LENGTH // 2 :]
             self._chunk_of.update(dict.fromkeys(rest.items, rest))
-            self._chunks.insert(chunk.at + 1, rest)
-            for at, later in enumerate(self._chunks):
-                later.at = at
+            self._chunks.insert(chunk.index + 1, rest)
+            for index, later in enumerate(self._chunks):
+                later.index = index
 
     def remove(self, item: int) -> None:
         """Removes a number."""

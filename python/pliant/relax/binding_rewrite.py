@@ -105,10 +105,10 @@ class DataflowBlockRewrite:
         """Adds a binding directly after the bindings that it uses."""
         var = binding.var
         if var in self._numbers:
-            raise ValueError(f"{var.name_hint} is bound already in the block")
+            raise ValueError(f"{var.name_hint} is already bound in the block")
         read = [self._numbers[v] for v in self._reads(binding) if v in self._numbers]
         number, self._next = self._next, self._next + 1
-        self._order.insert_after(max(read, key=self._order.place, default=None), number)
+        self._order.insert_after(max(read, key=self._order.position, default=None), number)
         self._bindings[number] = binding
         self._numbers[var] = number
         self._names[var.name_hint] = self._names.get(var.name_hint, 0) + 1
@@ -156,9 +156,9 @@ class DataflowBlockRewrite:
                 raise ValueError(f"{var.name_hint} is not bound in the block")
             return
         if self._uses().get(var, 0):
-            raise ValueError(f"{var.name_hint} is still used: it cannot be removed")
+            raise ValueError(f"{var.name_hint} cannot be removed, because it is used")
         if not isinstance(self._bindings[number].var, _relax.DataflowVar) and var not in self._replaced:
-            raise ValueError(f"{var.name_hint} is an output of the block: it cannot be removed")
+            raise ValueError(f"{var.name_hint} cannot be removed, because it is an output of the block")
         self._drop(number)
 
     def remove_all_unused(self) -> None:
@@ -177,7 +177,7 @@ class DataflowBlockRewrite:
         mutator = _Replace(self._dfb, bindings, {old: self._resolve(old) for old in list(self._replaced)})
         root = mutator.visit_expr(self._root)
         if mutator.found is None:
-            raise ValueError("the block is not one of the function's")
+            raise ValueError("the block does not belong to the function")
         return root, mutator.found
 
     def mutated_dfb(self) -> BindingBlock:
@@ -195,7 +195,7 @@ class DataflowBlockRewrite:
             if isinstance(func, _relax.Function) and func.same_as(self._root):
                 result.update_func(var, self.mutated_root_fn())
                 return result
-        raise ValueError("the function is not one of the module's")
+        raise ValueError("the function does not belong to the module")
 
 
 __all__ = ["DataflowBlockRewrite"]

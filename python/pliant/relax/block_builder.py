@@ -150,7 +150,7 @@ def te_tensor(expr: Expr, name: str = "rxplaceholder") -> Tensor:
     """The ``te`` placeholder for an expression of known shape in the current function."""
     builder = BlockBuilder.current()
     if builder is None:
-        raise ValueError("te_tensor needs an open function: call it inside 'with bb.function(...)'")
+        raise ValueError("te_tensor requires an open function: call it inside 'with bb.function(...)'")
     return builder.te_tensor(expr)
 
 

@@ -81,7 +81,7 @@ def _method_of(expr: Any) -> str:
     for cls in type(expr).__mro__:
         if cls in _METHODS:
             return _METHODS[cls]
-    raise TypeError(f"{type(expr).__name__} is no expression of the graph level")
+    raise TypeError(f"{type(expr).__name__} is not a graph-level expression")
 
 
 class ExprFunctor:
@@ -185,7 +185,7 @@ class ExprFunctor:
 _TYPE_METHODS = ("visit_shape_expr_", "visit_prim_expr", "visit_struct_info", "visit_expr_dep_struct_info_field")
 
 
-def _looks_at_types(cls: type, base: type) -> bool:
+def _visits_types(cls: type, base: type) -> bool:
     return any(getattr(cls, name) is not getattr(base, name) for name in _TYPE_METHODS)
 
 
@@ -200,7 +200,7 @@ class PyExprVisitor(ExprFunctor):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._types = _looks_at_types(cls, PyExprVisitor)
+        cls._types = _visits_types(cls, PyExprVisitor)
 
     def visit_expr(self, expr: Any) -> None:
         """Visits an expression of any kind."""
@@ -351,19 +351,19 @@ class PyExprMutator(ExprFunctor):
         if isinstance(expr, _relax.Function) and (self._depth == 0 or expr._is_whole):
             if not expr._is_whole and _relax.find_vars(expr, "free"):
                 # A local function that captures variables cannot be separated from its function.
-                return self._on_its_own(expr, self.visit_function_)
-            return self._visit_whole(expr)
+                return self._in_separate_scope(expr, self.visit_function_)
+            return self._visit_function(expr)
         if self._depth == 0 and isinstance(expr, _relax.SeqExpr):
-            return self._on_its_own(expr, self.visit_seq_expr_)
+            return self._in_separate_scope(expr, self.visit_seq_expr_)
         return getattr(self, _method_of(expr))(expr)
 
     def visit_binding_block(self, block: BindingBlock) -> Any:
         """Visits a block of any kind. A block that is passed to the mutator directly is rewritten
         in a separate scope."""
         visit = super().visit_binding_block
-        return visit(block) if self._depth else self._on_its_own(block, visit)
+        return visit(block) if self._depth else self._in_separate_scope(block, visit)
 
-    def _on_its_own(self, part: Any, visit: Callable[[Any], Any]) -> Any:
+    def _in_separate_scope(self, part: Any, visit: Callable[[Any], Any]) -> Any:
         self.builder_._enter_rewrite(part)
         self._depth += 1
         try:
@@ -372,7 +372,7 @@ class PyExprMutator(ExprFunctor):
             self._depth -= 1
             self.builder_._exit_rewrite()
 
-    def _visit_whole(self, func: Function) -> Any:
+    def _visit_function(self, func: Function) -> Any:
         func = func._finished()
         self.builder_._enter_rewrite(func)
         self._depth += 1
@@ -518,7 +518,7 @@ class PyExprMutator(ExprFunctor):
         new_var = self._definition(var)
         if isinstance(new_value, _relax.Function) and not _same(old_value, new_value):
             named = self._remap.get(var) if new_var is var else None
-            new_var, new_value = self._own_calls(named if isinstance(named, _relax.Var) else new_var, new_value)
+            new_var, new_value = self._retype_recursive_calls(named if isinstance(named, _relax.Var) else new_var, new_value)
         if new_var is var and _same(old_value, new_value):
             self.builder_.emit_normalized(binding)
             return
@@ -526,7 +526,7 @@ class PyExprMutator(ExprFunctor):
         if not bound.same_as(var):
             self.set_var_remap(var, bound)
 
-    def _own_calls(self, var: Var, func: Function) -> tuple[Var, Function]:
+    def _retype_recursive_calls(self, var: Var, func: Function) -> tuple[Var, Function]:
         """Adapts recursive calls of a local function to its new type. Returns the variable with
         this type, and the function."""
         # The result type may depend on the type of the recursive calls, so the adaptation is
@@ -681,14 +681,14 @@ ExprMutatorBase = PyExprMutator
 def visitor(cls: _Class) -> _Class:
     """Marks a subclass of ``PyExprVisitor``. Code written for TVM uses this decorator."""
     if not issubclass(cls, PyExprVisitor):
-        raise TypeError(f"@visitor marks a subclass of PyExprVisitor, which {cls.__name__} is not")
+        raise TypeError(f"@visitor requires a subclass of PyExprVisitor, but {cls.__name__} is not one")
     return cls
 
 
 def mutator(cls: _Class) -> _Class:
     """Marks a subclass of ``PyExprMutator``. Code written for TVM uses this decorator."""
     if not issubclass(cls, PyExprMutator):
-        raise TypeError(f"@mutator marks a subclass of PyExprMutator, which {cls.__name__} is not")
+        raise TypeError(f"@mutator requires a subclass of PyExprMutator, but {cls.__name__} is not one")
     return cls
 
 

@@ -36,14 +36,14 @@ def register_pipeline(name: str) -> Callable[[F], F]:
     ...     return Sequential([MyPass(), relax.get_pipeline("default")])
     """
     if not isinstance(name, str):
-        raise TypeError('register_pipeline takes the name: write @register_pipeline("name")')
+        raise TypeError('register_pipeline expects a name: write @register_pipeline("name")')
 
     def register(make: F) -> F:
         if not callable(make):
-            raise TypeError(f"a pipeline is registered by a function that makes its pass, not by {make!r}")
+            raise TypeError(f"register_pipeline expects a function that returns a pass, got {make!r}")
         with _lock:
             if name in _registered or name in _own_names():
-                raise ValueError(f"there is a pipeline '{name}' already")
+                raise ValueError(f"a pipeline named '{name}' exists already")
             _registered[name] = make
         return make
 
@@ -57,7 +57,7 @@ def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
     if make is not None:
         made = make(**kwargs)
         if not callable(made):
-            raise TypeError(f"the pipeline '{name}' made {type(made).__name__}, not a pass (help: return Sequential([...]))")
+            raise TypeError(f"the function of the pipeline '{name}' returned {type(made).__name__}, not a pass (help: return Sequential([...]))")
         return made  # type: ignore[no-any-return]
     names = list_pipelines()
     if name not in names:
@@ -76,4 +76,4 @@ def as_pipeline(pipeline: Any) -> Any:
         return pipeline if pipeline in _own_names() else get_pipeline(pipeline)
     if pipeline is None or callable(pipeline) or isinstance(pipeline, list | tuple):
         return pipeline
-    raise TypeError(f"a pipeline is a name, a pass, or a list of passes, not {type(pipeline).__name__}")
+    raise TypeError(f"a pipeline must be a name, a pass, or a list of passes, got {type(pipeline).__name__}")

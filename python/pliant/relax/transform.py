@@ -32,7 +32,7 @@ class DataflowBlockPass(ModulePass):
     """A pass over each dataflow block, created by :func:`dataflowblock_pass`."""
 
 
-def _over_blocks(transform: Callable[..., Any], name: str, mod: IRModule, ctx: PassContext) -> IRModule:
+def _on_blocks(transform: Callable[..., Any], name: str, mod: IRModule, ctx: PassContext) -> IRModule:
     from pliant.relax.expr_functor import PyExprMutator, mutator
 
     @mutator
@@ -52,7 +52,7 @@ def _over_blocks(transform: Callable[..., Any], name: str, mod: IRModule, ctx: P
     return result
 
 
-_BLOCK = Kind("dataflowblock_pass", "transform_dataflowblock", ("block", "mod", "ctx"), DataflowBlockPass, _over_blocks)
+_BLOCK = Kind("dataflowblock_pass", "transform_dataflowblock", ("block", "mod", "ctx"), DataflowBlockPass, _on_blocks)
 
 
 def dataflowblock_pass(
@@ -83,7 +83,7 @@ def LegalizeOps(
     Raises ``ValueError`` for names that are not operators.
     """
     if isinstance(skip_ops, str) or not isinstance(skip_ops, Sequence | set | frozenset | None):
-        raise TypeError(f"LegalizeOps: skip_ops: a list of names of operators, not {type(skip_ops).__name__}")
+        raise TypeError(f"LegalizeOps: skip_ops must be a list of operator names, got {type(skip_ops).__name__}")
     library: Pass = transform.LegalizeOps(skip_ops=list(skip_ops or ()), enable_warning=enable_warning)
     if not customize_legalize_map:
         return library

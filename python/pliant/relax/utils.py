@@ -30,7 +30,7 @@ def convert_to_expr(value: Any) -> Any:
         return _relax.StringImm(value)
     if isinstance(value, tuple | list):
         return _relax.Tuple([convert_to_expr(v) for v in value])
-    raise TypeError(f"{type(value).__name__} is no expression")
+    raise TypeError(f"cannot convert {type(value).__name__} to an expression")
 
 
 def gen_call_tir_inputs(

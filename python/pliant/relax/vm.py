@@ -50,11 +50,11 @@ def build(
     lowered. The current ``PassContext`` and its instruments apply to all passes.
     """
     if params:
-        raise UnsupportedError("params: pass them as constants of the module")
+        raise UnsupportedError("params is not supported; bind the parameters as constants of the module (relax.transform.BindParams)")
     if tir_pipeline not in (None, "default"):
-        raise UnsupportedError("tir_pipeline: loop functions are lowered by one pipeline, \"default\"")
+        raise UnsupportedError("tir_pipeline: the only pipeline for loop functions is \"default\"")
     if "pipeline" in options:
-        raise TypeError("relax.build() takes no 'pipeline' (help: relax_pipeline= is the passes on the graph)")
+        raise TypeError("relax.build() takes no 'pipeline' (help: pass the graph passes as relax_pipeline=)")
     options["pipeline"] = "minimum" if relax_pipeline is None else relax_pipeline
     options["exec_mode"] = exec_mode
     return compile_module(mod, target, options)

@@ -29,12 +29,13 @@ __all__ = [
 
 
 def tensor(arr: Any, device: Device | None = None, dtype: str | None = None) -> NDArray:
-    """A new tensor with a copy of the elements of an array-like object."""
+    """Creates a tensor with a copy of the elements of an array-like object. ``dtype`` is by default
+    that of the object."""
     return _core.array(arr, device, dtype)
 
 
 def empty(shape: Any, dtype: str = "float32", device: Device | None = None) -> NDArray:
-    """A new tensor of zeros."""
+    """Creates a tensor of zeros with this shape and data type."""
     return _core.empty(shape, dtype, device)
 
 
@@ -42,26 +43,28 @@ def set_memory_limit(bytes: int | None) -> None:
     """Sets the maximum number of bytes that Pliant's tensors may take at a time. A run that needs
     more fails with a ``VMError``.
 
-    By default, and with ``None``, the limit follows the memory of the machine, the control groups
-    of the process and its own limits (``ulimit -v``). It is nine tenths of the sum of the memory
-    that is held and the memory that these leave at the time of an allocation.
+    By default, and with ``None``, the limit is dynamic: nine tenths of the memory that Pliant holds
+    plus the memory that is available at the time of an allocation. The available memory depends on
+    the machine, the control groups of the process and its own limits (``ulimit -v``).
 
     The environment variable ``PLIANT_MEMORY_LIMIT`` sets the initial limit. Its value is a number
     of bytes, or a number followed by ``K``, ``M``, ``G`` or ``T`` for multiples of 1024 (``4G``).
     With an invalid value, every allocation fails with an error that says so.
 
-    Memory-mapped weights and arrays of other libraries are not counted.
+    Memory-mapped weights and arrays of other libraries do not count.
+
+    Raises ``TypeError`` for values other than an int or ``None``, and ``ValueError`` for an int
+    outside of 1 to 2**63 - 1.
     """
     if bytes is not None and (isinstance(bytes, bool) or not isinstance(bytes, int)):
         raise TypeError(f"set_memory_limit: expected a number of bytes or None, got {bytes!r}")
     if bytes is not None and not 1 <= bytes < 2**63:
-        raise ValueError(f"set_memory_limit: a limit must be from 1 to 2**63 - 1, got {bytes}")
+        raise ValueError(f"set_memory_limit: the limit must be from 1 to 2**63 - 1, got {bytes}")
     _core.set_memory_limit(bytes)
 
 
 def memory_limit() -> int | None:
-    """The limit that was set in bytes, or ``None`` if the limit follows the memory of the
-    machine."""
+    """The limit in bytes that was set, or ``None`` if the limit is dynamic."""
     return _core.memory_state()[0]
 
 

@@ -65,5 +65,5 @@ class DataType(str):
         Raises ``ValueError`` for more than one lane.
         """
         if lanes != 1:
-            raise ValueError(f"{self}x{lanes}: elements of tensors have one lane")
+            raise ValueError(f"{self}x{lanes}: the elements of tensors have one lane")
         return self

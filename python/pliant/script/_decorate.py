@@ -56,7 +56,7 @@ class Macro:
         self.__doc__ = func.__doc__ or Macro.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(f"the macro {self.__name__} is used inside a script, by its name")
+        raise TypeError(f"the macro {self.__name__} can only be called inside a script")
 
     def __repr__(self) -> str:
         return f"<macro {self.__name__}>"

@@ -29,7 +29,7 @@ class ScriptName:
         return ScriptName(f"{self.__pliant_path__}.{name}")
 
     def __enter__(self) -> Any:
-        raise TypeError(f"{self.__pliant_path__} has a meaning only inside a decorated function or class")
+        raise TypeError(f"{self.__pliant_path__} can only be used inside a decorated function or class")
 
     def __exit__(self, *exc: object) -> None:
         return None

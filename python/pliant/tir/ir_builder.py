@@ -114,7 +114,7 @@ class IRBuilder:
         """A loop over ``begin .. end``. ``kind`` is serial, parallel, vectorized or unrolled."""
         names = {k.name.lower(): k for k in ForKind} | {"vectorize": ForKind.VECTORIZED, "unroll": ForKind.UNROLLED}
         if kind not in names:
-            raise ValueError(f"a loop is one of {', '.join(names)}, not '{kind}'")
+            raise ValueError(f"kind must be one of {', '.join(names)}, got '{kind}'")
         var = _core.Var(name, dtype or "int64")
         self._open.append([])
         yield var
@@ -141,7 +141,7 @@ class IRBuilder:
         hold."""
         last = self._open[-1][-1] if self._open[-1] else None
         if not isinstance(last, IfThenElse) or last.else_case is not None:
-            raise ValueError("else_scope follows an if_scope")
+            raise ValueError("else_scope must follow an if_scope")
         self._open.append([])
         yield
         other = self._close()

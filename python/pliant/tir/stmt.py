@@ -34,12 +34,12 @@ class Buffer:
 
     @property
     def name(self) -> str:
-        """The name."""
+        """The name of the buffer."""
         return self.tensor.name
 
     @property
     def shape(self) -> Any:
-        """The sizes."""
+        """The sizes of the dims."""
         return self.tensor.shape
 
     @property
@@ -55,15 +55,18 @@ class Buffer:
         return self.tensor[indices]
 
     def vload(self, begin: Any, dtype: str | None = None) -> PrimExpr:
-        """The element at these indices. ``dtype``, if given, must be the type of the buffer."""
-        self._of_own_type("vload", dtype)
+        """The element at these indices.
+
+        Raises ``TypeError`` if ``dtype`` is given and is not the data type of the buffer.
+        """
+        self._check_dtype("vload", dtype)
         return ProducerLoad(self, begin)
 
     def vstore(self, begin: Any, value: Any) -> BufferStore:
         """A statement that writes one element, or the elements at a ramp of indices."""
         return BufferStore(self, value, begin if isinstance(begin, list | tuple) else [begin])
 
-    def _of_own_type(self, what: str, dtype: str | None) -> None:
+    def _check_dtype(self, what: str, dtype: str | None) -> None:
         if dtype is not None and str(dtype) != self.dtype:
             raise TypeError(
                 f"{what}: buffer '{self.name}' holds {self.dtype}, not {dtype}"
@@ -85,9 +88,10 @@ class Buffer:
 
 
 def decl_buffer(shape: Sequence[Any], dtype: str = "float32", name: str = "buffer", *, scope: str = "") -> Buffer:
-    """A new buffer. There is one kind of memory, so ``scope`` must be ``""`` or ``"global"``."""
+    """Creates a buffer. There is one kind of memory, so ``scope`` must be ``""`` or ``"global"``;
+    otherwise raises ``ValueError``."""
     if scope not in ("", "global"):
-        raise ValueError(f"decl_buffer: scope is '' or 'global', not {scope!r}")
+        raise ValueError(f"decl_buffer: scope must be '' or 'global', got {scope!r}")
     return Buffer(_core.te_placeholder(list(shape), dtype, name))
 
 
@@ -161,7 +165,7 @@ class For(Stmt):
 
 
 class While(Stmt):
-    """Repeats while the condition holds."""
+    """Repeats the body while the condition holds."""
 
     __slots__ = _fields = ("condition", "body")
 
@@ -171,7 +175,7 @@ class While(Stmt):
 
 
 class IfThenElse(Stmt):
-    """A branch."""
+    """Executes one of two statements, depending on the condition. ``else_case`` may be ``None``."""
 
     __slots__ = _fields = ("condition", "then_case", "else_case")
 
@@ -182,7 +186,7 @@ class IfThenElse(Stmt):
 
 
 class LetStmt(Stmt):
-    """Defines a variable with a value for the body."""
+    """Binds a variable to a value in the body."""
 
     __slots__ = _fields = ("var", "value", "body")
 
@@ -193,7 +197,7 @@ class LetStmt(Stmt):
 
 
 class BufferStore(Stmt):
-    """Writes an element of a buffer."""
+    """Stores a value to an element of a buffer, or a vector to the elements at a ramp of indices."""
 
     __slots__ = _fields = ("buffer", "value", "indices")
 

@@ -68,12 +68,12 @@ def pre_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Callable[[_Node], 
             stack.extend(reversed(_parts(node)))
 
 
-def _node(made: _Node, old: _Node) -> _Node:
+def _check_replacement(made: _Node, old: _Node) -> _Node:
     """Checks the result of a callback that replaces a node: a statement must be replaced by a
     statement, and an expression by an expression."""
     kind = PrimExpr if isinstance(old, PrimExpr) else Stmt
     if not isinstance(made, kind):
-        raise TypeError(f"what stands for a {_class_name(old)} is a {kind.__name__}, not {made!r}")
+        raise TypeError(f"the replacement of a {_class_name(old)} must be a {kind.__name__}, got {made!r}")
     return made
 
 
@@ -89,7 +89,7 @@ class _Rewrite:
         self._pre = preorder
         self._post = postorder
         self._only = only
-        self._done: dict[Any, tuple[PrimExpr, PrimExpr]] = {}
+        self._rewritten: dict[Any, tuple[PrimExpr, PrimExpr]] = {}
 
     def _enabled(self, node: _Node) -> bool:
         return self._only is None or f"tir.{_class_name(node)}" in self._only
@@ -100,11 +100,11 @@ class _Rewrite:
         if self._pre is not None and self._enabled(node):
             new = self._pre(node)
             if new is not None:
-                return _node(new, node)
+                return _check_replacement(new, node)
         new = self._children(node)
         if self._post is not None and self._enabled(node):
             made = self._post(new)
-            return new if made is None else _node(made, new)
+            return new if made is None else _check_replacement(made, new)
         return new
 
     def _expr(self, root: PrimExpr) -> PrimExpr:
@@ -112,26 +112,26 @@ class _Rewrite:
         while stack:
             expr, ready = stack.pop()
             key = expr._node_id
-            if key in self._done:
+            if key in self._rewritten:
                 continue
             operands = _core.tir_operands(expr)
             if not ready:
                 if self._pre is not None and self._enabled(expr):
                     new = self._pre(expr)
                     if new is not None:
-                        self._done[key] = (expr, _node(new, expr))
+                        self._rewritten[key] = (expr, _check_replacement(new, expr))
                         continue
                 stack.append((expr, True))
                 stack.extend((o, False) for o in operands)
                 continue
-            changed = [self._done[o._node_id][1] for o in operands]
+            changed = [self._rewritten[o._node_id][1] for o in operands]
             same = all(a.same_as(b) for a, b in zip(operands, changed, strict=True))
             new = expr if same else _core.tir_with_operands(expr, changed)
             if self._post is not None and self._enabled(expr):
                 made = self._post(new)
-                new = new if made is None else _node(made, new)
-            self._done[key] = (expr, new)
-        return self._done[root._node_id][1]
+                new = new if made is None else _check_replacement(made, new)
+            self._rewritten[key] = (expr, new)
+        return self._rewritten[root._node_id][1]
 
     def _value(self, value: Any) -> Any:
         # An axis is also an expression, but its variable is a definition and not a use.

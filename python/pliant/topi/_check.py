@@ -1,5 +1,5 @@
 """Requirements on sizes and indices. A violation that is known when the expression is built raises
-an exception. Other requirements are checked at run time before the stage runs."""
+an exception. Other requirements are checked at run time, before the stage runs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pliant import _core, tir
 from pliant._core import Tensor
 from pliant.topi.utils import get_const_tuple, simplify
 
-__all__ = ["indices_within", "sizes_agree", "sizes_hold"]
+__all__ = ["require_condition", "require_equal_sizes", "require_indices_within"]
 
 
-def sizes_hold(stage: Tensor, condition: Any, message: str, *told: Any) -> Tensor:
-    """``stage`` with the requirement that ``condition`` holds. The placeholders ``{0}``, ``{1}``
-    and so on in the message stand for the sizes ``told``.
+def require_condition(stage: Tensor, condition: Any, message: str, *sizes: Any) -> Tensor:
+    """Returns ``stage`` with the requirement that ``condition`` holds. ``sizes`` replace the
+    placeholders ``{0}``, ``{1}`` and so on in the error message.
 
     Raises ``ValueError`` if the condition is known not to hold.
     """
@@ -22,25 +22,25 @@ def sizes_hold(stage: Tensor, condition: Any, message: str, *told: Any) -> Tenso
     if isinstance(known, (bool, int)):
         if known:
             return stage
-        raise ValueError(message.format(*(simplify(t) for t in told)))
-    return _core.te_checked(stage, [], lambda: (condition, *told), "shape", message)
+        raise ValueError(message.format(*(simplify(t) for t in sizes)))
+    return _core.te_checked(stage, [], lambda: (condition, *sizes), "shape", message)
 
 
-def sizes_agree(stage: Tensor, name: str, *pairs: tuple[str, Any, Any]) -> Tensor:
-    """``stage`` with the requirement that the sizes in each pair are equal. A pair is a
+def require_equal_sizes(stage: Tensor, name: str, *pairs: tuple[str, Any, Any]) -> Tensor:
+    """Returns ``stage`` with the requirement that sizes are equal. Each of ``pairs`` is a
     description, the size, and the expected size.
 
     Raises ``ValueError`` if the sizes are known to differ.
     """
-    for what, size, wanted in pairs:
+    for what, size, expected in pairs:
         message = f"{name}: {what} has the size {{0}}, not {{1}}"
-        stage = sizes_hold(stage, tir.const(size) == wanted, message, size, wanted)
+        stage = require_condition(stage, tir.const(size) == expected, message, size, expected)
     return stage
 
 
-def indices_within(stage: Tensor, indices: Tensor, name: str, axis: int, size: Any) -> Tensor:
-    """``stage`` with the requirement that all indices lie in ``0 .. size``, the size of axis
-    ``axis`` that ``name`` reads."""
+def require_indices_within(stage: Tensor, indices: Tensor, name: str, axis: int, size: Any) -> Tensor:
+    """Returns ``stage`` with the requirement that all elements of ``indices`` are in
+    ``0 .. size - 1``. The operator ``name`` uses them as indices of axis ``axis``."""
 
     def within(*i: Any) -> Any:
         index = indices(*i).astype("int64")

@@ -44,7 +44,7 @@ def _padding(padding: Any, kernel: Sequence[Any], dilation: Any) -> Any:
     if padding == "VALID":
         return 0
     if padding != "SAME":
-        raise ValueError(f"padding is 'SAME', 'VALID' or numbers, not '{padding}'")
+        raise ValueError(f"padding must be 'SAME', 'VALID' or numbers, got '{padding}'")
     lost = [(get_const_int(k) - 1) * d for k, d in zip(kernel, _list(dilation, len(kernel)), strict=True)]
     return [(n + 1) // 2 for n in lost] + [n // 2 for n in lost]
 
@@ -85,7 +85,7 @@ def conv2d(data: Tensor, weight: Tensor, *positional: Any, **options: Any) -> Te
     given = dict(zip(names, rest, strict=False)) | options
     unread = len(rest) > len(names) or sorted(set(given) - set(names))
     if unread:
-        raise TypeError(f"conv2d: a layout as sixth argument goes with {', '.join(names)} alone (help: groups go by keyword without it)")
+        raise TypeError(f"conv2d: after a layout as sixth argument, only {', '.join(names)} are accepted (help: to pass groups, omit the layout)")
     kernel_layout = given.get("kernel_layout") or {"NCHW": "OIHW", "NHWC": "HWIO", "HWCN": "HWIO"}.get(layout, "OIHW")
     out_dtype = given.get("out_dtype")
     return _convolve(data, weight, strides, padding, dilation, 1, out_dtype, layout, kernel_layout)
@@ -114,10 +114,10 @@ def conv2d_NCHWc(  # noqa: N802 (TVM's name)
     """``conv2d`` of images with blocked channels and filters of layout OIHWio. The result has the
     channel blocks of the filter."""
     if data.ndim != 5 or kernel.ndim != 6:
-        raise ValueError(f"conv2d_NCHWc: {data.ndim} and {kernel.ndim} dims, but 5 and 6 are needed")
+        raise ValueError(f"conv2d_NCHWc: data and kernel must have 5 and 6 dims, got {data.ndim} and {kernel.ndim}")
     for name, given in (("layout", layout), ("out_layout", out_layout)):
         if re.fullmatch(r"NCHW\d+c", given) is None:
-            raise ValueError(f"conv2d_NCHWc: {name} is NCHW with the size of a block and c, as NCHW8c, not '{given}'")
+            raise ValueError(f"conv2d_NCHWc: {name} must be NCHW<block size>c, such as NCHW8c, got '{given}'")
     outputs, inputs, height, width, inner, block = kernel.shape
 
     def plain(o: Any, i: Any, h: Any, w: Any) -> Any:
@@ -275,7 +275,7 @@ def depthwise_conv2d_nhwc(
     return group_conv2d_nhwc(Input, kernel, stride, padding, dilation, get_const_int(channels), out_dtype)
 
 
-def _transposed(
+def _convolve_transposed(
     data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dtype: str | None, output_padding: Any
 ) -> Tensor:
     window = kernel.shape[2:]
@@ -298,7 +298,7 @@ def conv1d_transpose_ncw(
     output_padding: Any = 0,
 ) -> Tensor:
     """``conv1d_transpose`` in layout NCW."""
-    return _transposed(data, kernel, stride, padding, out_dtype, output_padding)
+    return _convolve_transposed(data, kernel, stride, padding, out_dtype, output_padding)
 
 
 def conv2d_transpose_nchw(
@@ -310,7 +310,7 @@ def conv2d_transpose_nchw(
     output_padding: Any = 0,
 ) -> Tensor:
     """``conv2d_transpose`` in layout NCHW."""
-    return _transposed(Input, Filter, strides, padding, out_dtype, output_padding)
+    return _convolve_transposed(Input, Filter, strides, padding, out_dtype, output_padding)
 
 
 def conv3d_transpose_ncdhw(
@@ -322,4 +322,4 @@ def conv3d_transpose_ncdhw(
     output_padding: Any = 0,
 ) -> Tensor:
     """``conv3d_transpose`` in layout NCDHW."""
-    return _transposed(Input, Filter, strides, padding, out_dtype, output_padding)
+    return _convolve_transposed(Input, Filter, strides, padding, out_dtype, output_padding)

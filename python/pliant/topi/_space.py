@@ -9,7 +9,7 @@ from typing import Any
 from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi._operator import find
-from pliant.topi._check import sizes_hold
+from pliant.topi._check import require_condition
 
 __all__ = [
     "batch_to_space_nd",
@@ -62,7 +62,7 @@ def mirror_pad(
     for k, dim in enumerate(data.shape):
         width = max(pad_before[k], after[k])
         message = f"topi.nn.mirror_pad: {width} elements cannot be mirrored along axis {k} of size {{0}} ({mode})"
-        made = sizes_hold(made, dim >= width + 1 - edge, message, dim) if width > 0 else made
+        made = require_condition(made, dim >= width + 1 - edge, message, dim) if width > 0 else made
     return made
 
 
@@ -70,7 +70,7 @@ def dilate(data: Tensor, strides: Sequence[int], dilation_value: float = 0.0, na
     """``data`` with ``dilation_value`` inserted between its elements, which become ``strides``
     apart along each axis."""
     if len(strides) != data.ndim or any(s < 1 for s in strides):
-        raise ValueError(f"dilate: strides {list(strides)} for {data.ndim} dims: one of each, above 0")
+        raise ValueError(f"dilate: strides must be {data.ndim} positive numbers, got {list(strides)}")
     between = tir.const(dilation_value, data.dtype)
 
     def element(*i: Any) -> Any:
@@ -97,7 +97,7 @@ def upsampling(
 ) -> Tensor:
     """Images scaled in height and width by ``resize2d``."""
     mode = "align_corners" if align_corners else "asymmetric"
-    return _upsampled("resize2d", data, [scale_h, scale_w], layout, method, mode, output_shape)
+    return _resize("resize2d", data, [scale_h, scale_w], layout, method, mode, output_shape)
 
 
 def upsampling3d(
@@ -112,16 +112,16 @@ def upsampling3d(
 ) -> Tensor:
     """Volumes scaled in depth, height and width by ``resize3d``."""
     scales = [scale_d, scale_h, scale_w]
-    return _upsampled("resize3d", data, scales, layout, method, coordinate_transformation_mode, output_shape)
+    return _resize("resize3d", data, scales, layout, method, coordinate_transformation_mode, output_shape)
 
 
-def _upsampled(
+def _resize(
     name: str, data: Tensor, scales: Sequence[float], layout: str, method: str, mode: str, size: Sequence[Any] | None
 ) -> Tensor:
     method = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}.get(method, method)
     if size is None:
         axes = [layout.index(c) for c in "DHW"[-len(scales) :]]
-        size = [_scaled(data.shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
+        size = [_scaled_size(data.shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
     return find(f"image.{name}")(
         data,
         list(size),
@@ -133,7 +133,7 @@ def _upsampled(
     )
 
 
-def _scaled(dim: Any, scale: float) -> Any:
+def _scaled_size(dim: Any, scale: float) -> Any:
     """A size multiplied by a scale and rounded."""
     if float(scale).is_integer():
         return dim * int(scale)
@@ -144,16 +144,16 @@ def _scaled(dim: Any, scale: float) -> Any:
 def _blocks(layout: str, block_size: int) -> tuple[int, int, int]:
     """The axes of the channels, rows and columns."""
     if block_size < 1:
-        raise ValueError(f"block_size is above 0, not {block_size}")
+        raise ValueError(f"block_size must be positive, got {block_size}")
     if layout not in ("NCHW", "NHWC"):
-        raise ValueError(f"layout is 'NCHW' or 'NHWC', not '{layout}'")
+        raise ValueError(f"layout must be 'NCHW' or 'NHWC', got '{layout}'")
     return layout.index("C"), layout.index("H"), layout.index("W")
 
 
-def _whole(made: Tensor, name: str, axis: int, dim: Any, part: int) -> Tensor:
+def _require_multiple(made: Tensor, name: str, axis: int, dim: Any, part: int) -> Tensor:
     """``made`` with the requirement that the axis of size ``dim`` is a multiple of ``part``."""
-    message = f"topi.nn.{name}: axis {axis} of size {{0}} is no multiple of {part}"
-    return sizes_hold(made, tir.floormod(dim, part) == 0, message, dim)
+    message = f"topi.nn.{name}: axis {axis} of size {{0}} is not a multiple of {part}"
+    return require_condition(made, tir.floormod(dim, part) == 0, message, dim)
 
 
 def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Tensor:
@@ -161,7 +161,7 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
     channel index (``"DCR"``) or the inner part (``"CRD"``)."""
     c, h, w = _blocks(layout, block_size)
     if mode not in ("DCR", "CRD"):
-        raise ValueError(f"mode is 'DCR' or 'CRD', not '{mode}'")
+        raise ValueError(f"mode must be 'DCR' or 'CRD', got '{mode}'")
     depth = tir.floordiv(data.shape[c], block_size * block_size)
     shape = list(data.shape)
     shape[c], shape[h], shape[w] = depth, shape[h] * block_size, shape[w] * block_size
@@ -174,7 +174,7 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
         return data(*at)
 
     made = te.compute(shape, element, name="depth_to_space")
-    return _whole(made, "depth_to_space", c, data.shape[c], block_size * block_size)
+    return _require_multiple(made, "depth_to_space", c, data.shape[c], block_size * block_size)
 
 
 def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tensor:
@@ -196,13 +196,13 @@ def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tenso
 
     made = te.compute(shape, element, name="space_to_depth")
     for k in (h, w):
-        made = _whole(made, "space_to_depth", k, data.shape[k], block_size)
+        made = _require_multiple(made, "space_to_depth", k, data.shape[k], block_size)
     return made
 
 
-def _above_zero(name: str, block_shape: Sequence[int]) -> None:
+def _check_block_shape(name: str, block_shape: Sequence[int]) -> None:
     if any(b < 1 for b in block_shape):
-        raise ValueError(f"{name}: block_shape {list(block_shape)} must be above 0")
+        raise ValueError(f"{name}: block_shape {list(block_shape)} must be positive")
 
 
 def space_to_batch_nd(
@@ -214,7 +214,7 @@ def space_to_batch_nd(
 ) -> Tensor:
     """Pads the dims after the first one and moves the positions inside their blocks to the first
     dim, the batch."""
-    _above_zero("space_to_batch_nd", block_shape)
+    _check_block_shape("space_to_batch_nd", block_shape)
     n = len(block_shape)
     rest = [0] * (data.ndim - 1 - n)
     wide = pad(data, [0, *pad_before, *rest], [0, *pad_after, *rest], pad_value)
@@ -234,7 +234,7 @@ def space_to_batch_nd(
 
     made = te.compute([batch * count, *folded, *wide.shape[n + 1 :]], element, name="space_to_batch_nd")
     for k, b in enumerate(block_shape, 1):
-        made = _whole(made, "space_to_batch_nd", k, wide.shape[k], b)
+        made = _require_multiple(made, "space_to_batch_nd", k, wide.shape[k], b)
     return made
 
 
@@ -243,7 +243,7 @@ def batch_to_space_nd(
 ) -> Tensor:
     """Moves positions inside blocks from the first dim, the batch, to the dims after it, and crops
     these dims at both ends."""
-    _above_zero("batch_to_space_nd", block_shape)
+    _check_block_shape("batch_to_space_nd", block_shape)
     n, count = len(block_shape), 1
     for b in block_shape:
         count *= b
@@ -262,4 +262,4 @@ def batch_to_space_nd(
         return data(*at)
 
     made = te.compute([batch, *spread, *data.shape[n + 1 :]], element, name="batch_to_space_nd")
-    return _whole(made, "batch_to_space_nd", 0, data.shape[0], count)
+    return _require_multiple(made, "batch_to_space_nd", 0, data.shape[0], count)

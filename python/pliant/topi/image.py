@@ -9,7 +9,7 @@ from typing import Any
 from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi import _operator
-from pliant.topi._check import indices_within, sizes_hold
+from pliant.topi._check import require_indices_within, require_condition
 from pliant.topi._operator import find
 
 __all__ = ["affine_grid", "crop_and_resize", "grid_sample", "resize1d", "resize2d", "resize3d"]
@@ -205,5 +205,5 @@ def crop_and_resize(
     height, width = data.shape[rows], data.shape[columns]
     message = f"{name}: there is nothing to cut out of images of {{0}} x {{1}} pixels"
     # Without boxes, the images may be empty.
-    made = sizes_hold(made, tir.any(boxes.shape[0] < 1, tir.all(height > 0, width > 0)), message, height, width)
-    return indices_within(made, box_indices, name, 0, data.shape[0])
+    made = require_condition(made, tir.any(boxes.shape[0] < 1, tir.all(height > 0, width > 0)), message, height, width)
+    return require_indices_within(made, box_indices, name, 0, data.shape[0])

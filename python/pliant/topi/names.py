@@ -10,7 +10,7 @@ from typing import Any
 
 from pliant import _core, te, tir
 from pliant._core import Tensor
-from pliant.topi._check import sizes_agree
+from pliant.topi._check import require_equal_sizes
 from pliant.topi._operator import axis_of, find
 
 __all__ = [
@@ -80,7 +80,7 @@ def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
         return a(*(index.get(k, 0) for k in range(len(dims))))
 
     made = te.compute([dims[k] for k in kept], at, name="T_squeeze")
-    return sizes_agree(made, "squeeze", *((f"dim {k}", dims[k], 1) for k in sorted(gone)))
+    return require_equal_sizes(made, "squeeze", *((f"dim {k}", dims[k], 1) for k in sorted(gone)))
 
 
 def cast(x: Tensor, dtype: str) -> Tensor:

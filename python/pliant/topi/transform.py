@@ -11,7 +11,7 @@ from typing import Any
 from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi._operator import axis_of, find
-from pliant.topi._check import sizes_agree, sizes_hold
+from pliant.topi._check import require_equal_sizes, require_condition
 from pliant.topi.utils import get_const_int
 
 __all__ = [
@@ -47,7 +47,7 @@ def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Ten
     kept = [k for k in range(ndim) if k not in new]
     made = te.compute(shape_like.shape, lambda *i: a(*(i[k] for k in kept)), name="T_expand_like")
     pairs = ((f"dim {j} of {a.name}", a.shape[j], shape_like.shape[k]) for j, k in enumerate(kept))
-    return sizes_agree(made, "expand_like", *pairs)
+    return require_equal_sizes(made, "expand_like", *pairs)
 
 
 def unravel_index(indices: Tensor, shape: Sequence[Any] | Tensor) -> Tensor:
@@ -100,7 +100,7 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
         return tir.Select(inside, data(*i), masked)
 
     made = te.compute(data.shape, element, name="T_sequence_mask")
-    return sizes_agree(made, "sequence_mask", (valid_length.name, valid_length.shape[0], data.shape[1 - axis]))
+    return require_equal_sizes(made, "sequence_mask", (valid_length.name, valid_length.shape[0], data.shape[1 - axis]))
 
 
 def strided_set(
@@ -134,7 +134,7 @@ def strided_set(
     made = te.compute(a.shape, element, name="T_strided_set")
     counts = [tir.floordiv(tir.max(last - first, 0) + step - 1, step) for (first, last), step in zip(ends, steps, strict=True)]
     wanted = [*counts, *a.shape[len(steps) :]]
-    return sizes_agree(made, "strided_set", *((f"dim {k} of {v.name}", v.shape[k], size) for k, size in enumerate(wanted)))
+    return require_equal_sizes(made, "strided_set", *((f"dim {k} of {v.name}", v.shape[k], size) for k, size in enumerate(wanted)))
 
 
 def dynamic_strided_slice(
@@ -219,7 +219,7 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0
         raise ValueError(f"matrix_set_diag: diagonals of {diagonal.ndim} dims for {data.ndim}: {len(wanted)} are needed")
     made = te.compute(data.shape, element, name="T_matrix_set_diag")
     pairs = ((f"dim {k} of {diagonal.name}", diagonal.shape[k], size) for k, size in enumerate(wanted))
-    return sizes_agree(made, "matrix_set_diag", *pairs)
+    return require_equal_sizes(made, "matrix_set_diag", *pairs)
 
 
 def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = None, **options: Any) -> Tensor:
@@ -253,7 +253,7 @@ def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = No
     for letter, size in whole.items():
         parts = _parts(target, letter)
         message = f"topi.layout_transform: axis {letter} of size {{0}} has no parts of {parts} in '{dst_layout}'"
-        made = sizes_hold(made, tir.floormod(size, parts) == 0, message, size) if parts > 1 else made
+        made = require_condition(made, tir.floormod(size, parts) == 0, message, size) if parts > 1 else made
     return made
 
 

@@ -57,7 +57,7 @@ def get_pass(name: str) -> Pass:
         if name not in dict(list_passes()):
             raise
         raise ValueError(
-            f"the pass {name!r} takes parameters, which its name alone does not give (help: write "
+            f"the pass {name!r} requires parameters (help: write "
             f"relax.transform.{name}(...))"
         ) from None
 

@@ -1,4 +1,4 @@
-"""`PassContext`: the settings for passes."""
+"""``PassContext``: the settings of passes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def _stack() -> list[PassContext]:
 
 def _level(value: Any, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{what}: opt_level is an int from 0 to 255, not {value!r}")
+        raise TypeError(f"{what}: opt_level must be an int from 0 to 255, got {value!r}")
     if not 0 <= value <= 255:
-        raise ValueError(f"{what}: opt_level is an int from 0 to 255, not {value}")
+        raise ValueError(f"{what}: opt_level must be an int from 0 to 255, got {value}")
     return value
 
 
@@ -35,35 +35,35 @@ def _names(value: Any, what: str) -> list[str]:
     if value is None:
         return []
     if isinstance(value, str):
-        raise TypeError(f"{what} is a list of names (help: write [{value!r}])")
+        raise TypeError(f"{what} must be a list of names (help: write [{value!r}])")
     if not isinstance(value, list | tuple | set | frozenset):
-        raise TypeError(f"{what} is a list of names, not {type(value).__name__}")
+        raise TypeError(f"{what} must be a list of names, got {type(value).__name__}")
     for name in value:
         if not isinstance(name, str):
-            raise TypeError(f"{what} is a list of names, and {name!r} is none (help: a pass tells its name in info.name)")
+            raise TypeError(f"{what} must be a list of names, but it contains {name!r} (help: the name of a pass is pass.info.name)")
     return sorted(value) if isinstance(value, set | frozenset) else list(value)
 
 
-_OWN_NAMES: set[str] = set()
+_USER_PASS_NAMES: set[str] = set()
 
 
-def know(name: str) -> None:
-    """Records the name of a user's pass, so that contexts may refer to it without a warning."""
-    _OWN_NAMES.add(name)
+def register_user_pass(name: str) -> None:
+    """Records the name of a user-defined pass, so that contexts can refer to it without a warning."""
+    _USER_PASS_NAMES.add(name)
 
 
 def _passes(value: Any, what: str) -> list[str]:
-    """Names of passes. Warns about an unknown name, because it is probably misspelt and would have
-    no effect."""
+    """Checks names of passes. Warns about unknown names, which are probably misspelt and would have no
+    effect."""
     names = _names(value, what)
     for name in names:
-        told = None if name in _OWN_NAMES else _core.transform.unknown_pass(name)
-        if told is not None:
-            warnings.warn(f"{what}: {told}", stacklevel=_users_level())
+        problem = None if name in _USER_PASS_NAMES else _core.transform.unknown_pass(name)
+        if problem is not None:
+            warnings.warn(f"{what}: {problem}", stacklevel=_user_stack_level())
     return names
 
 
-def _users_level() -> int:
+def _user_stack_level() -> int:
     """The number of frames between the caller and the first frame outside this package."""
     level, frame = 1, inspect.currentframe()
     frame = frame.f_back if frame else None
@@ -93,13 +93,13 @@ class PassContext:
         trace: Any = None,
     ) -> None:
         if trace is not None:
-            raise TypeError("PassContext: traces of passes do not exist here; use instruments")
+            raise TypeError("PassContext: trace is not supported; use instruments")
         self.opt_level = _level(opt_level, "PassContext")
         self.required_pass = _passes(required_pass, "required_pass")
         self.disabled_pass = _passes(disabled_pass, "disabled_pass")
         self.instruments = _instruments(instruments)
         if config is not None and not isinstance(config, dict):
-            raise TypeError(f"config is a dict of settings, not {type(config).__name__}")
+            raise TypeError(f"config must be a dict of options, got {type(config).__name__}")
         self.config = dict(config or {})
         for key, value in self.config.items():
             _core.transform.check_config(key, value)
@@ -128,7 +128,7 @@ class PassContext:
     def __exit__(self, *exc: object) -> None:
         stack = _stack()
         if not stack or stack[-1] is not self:
-            raise RuntimeError("PassContext: contexts are left in the reverse order of entering, in the same thread")
+            raise RuntimeError("PassContext: contexts must be exited in the reverse order of entering, in the same thread")
         stack.pop()
         _exit_all(self.instruments)
 
@@ -136,14 +136,14 @@ class PassContext:
         """Replaces the instruments of this context. If the context is active, as the default
         context of a thread always is, the old instruments are exited and the new ones are
         entered."""
-        fresh = _instruments(instruments)
+        new = _instruments(instruments)
         if self not in _stack() and self is not getattr(_local, "default", None):
-            self.instruments = fresh
+            self.instruments = new
             return
         old, self.instruments = self.instruments, []
         _exit_all(old)
-        _enter_all(fresh)
-        self.instruments = fresh
+        _enter_all(new)
+        self.instruments = new
 
     def __repr__(self) -> str:
         parts = [f"opt_level={self.opt_level}"]
@@ -155,12 +155,12 @@ def _instruments(value: Any) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list | tuple):
-        raise TypeError(f"instruments is a list (help: write [{type(value).__name__}(...)])")
+        raise TypeError(f"instruments must be a list (help: write [{type(value).__name__}(...)])")
     for one in value:
         if isinstance(one, type):
-            raise TypeError(f"an instrument is an object, not a class (help: write {one.__name__}())")
+            raise TypeError(f"an instrument must be an object, got a class (help: write {one.__name__}())")
         if not any(callable(getattr(one, name, None)) for name in INSTRUMENT_METHODS):
-            raise TypeError(f"{one!r} is no instrument: it has none of the methods {', '.join(INSTRUMENT_METHODS)}")
+            raise TypeError(f"{one!r} is not an instrument: it has none of the methods {', '.join(INSTRUMENT_METHODS)}")
     return list(value)
 
 

@@ -1,4 +1,4 @@
-"""`Pass`, sequences, and the decorators that make passes from functions and classes."""
+"""``Pass``, sequences, and the decorators that create passes from functions and classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from pliant import _core
 from pliant._core import IRModule, PrimFunc
 from pliant._core.transform import CorePass
-from pliant.transform._context import PassContext, _level, know
+from pliant.transform._context import PassContext, _level, register_user_pass
 
 
 class PassInfo:
@@ -21,14 +21,14 @@ class PassInfo:
         self, name: str, opt_level: int = 0, required: Sequence[Any] | None = None, traceable: bool = False
     ) -> None:
         if not isinstance(name, str) or not name:
-            raise TypeError(f"the name of a pass is a string, not {name!r}")
+            raise TypeError(f"the name of a pass must be a non-empty string, got {name!r}")
         if isinstance(required, str):
-            raise TypeError(f"required is a list of passes or names (help: write [{required!r}])")
+            raise TypeError(f"required must be a list of passes or names (help: write [{required!r}])")
         self.name = name
         self.opt_level = _level(opt_level, f"pass '{name}'")
         self.required = list(required or ())
         self.traceable = traceable
-        know(name)
+        register_user_pass(name)
 
     def __repr__(self) -> str:
         required = [one if isinstance(one, str) else one.info.name for one in self.required]
@@ -69,18 +69,18 @@ class Sequential(Pass):
         traceable: bool = False,
     ) -> None:
         if passes is not None and not isinstance(passes, list | tuple):
-            raise TypeError(f"Sequential takes a list of passes, not {type(passes).__name__} (help: write [...])")
+            raise TypeError(f"Sequential: expected a list of passes, got {type(passes).__name__} (help: write [...])")
         self.passes = list(passes or ())
         for i, one in enumerate(self.passes):
-            if isinstance(one, type) or not callable(one) or _makes_pass(one):
+            if isinstance(one, type) or not callable(one) or _is_pass_constructor(one):
                 hint = f" (help: write {one.__name__}(...))" if callable(one) and hasattr(one, "__name__") else ""
-                raise TypeError(f"Sequential: item {i} is no pass but {one!r}{hint}")
+                raise TypeError(f"Sequential: item {i} is not a pass: {one!r}{hint}")
         self.info = PassInfo(name, opt_level, required, traceable)
 
 
-def _makes_pass(one: Any) -> bool:
-    """Whether a callable is a function of the library that creates a pass, so that its call is
-    missing. Functions of the extension module have the module name ``_core.transform``."""
+def _is_pass_constructor(one: Any) -> bool:
+    """Whether a callable is a constructor of a pass that the user forgot to call. Functions of the
+    extension module have the module name ``_core.transform``."""
     own = not isinstance(one, Pass) and str(getattr(one, "__module__", "")).startswith(("pliant.", "_core."))
     return own and _core.transform.unknown_pass(getattr(one, "__name__", "")) is None
 
@@ -99,8 +99,8 @@ class FunctionPass(ModulePass):
 
 
 class Kind:
-    """A kind of user-defined pass: its method, the arguments, and the transformation of a module
-    with it."""
+    """A kind of user-defined pass: its decorator, the method that a class must have, the arguments of
+    the method, the base class, and the function that applies it to a module."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Kind:
             signature.bind(*self.args)
         except TypeError:
             has = ", ".join(signature.parameters)
-            raise TypeError(f"{self.decorator}: {what} takes ({', '.join(self.args)}), not ({has})") from None
+            raise TypeError(f"{self.decorator}: {what} must take ({', '.join(self.args)}), but it takes ({has})") from None
 
     def decorate(self, target: Any, opt_level: Any, name: Any, required: Any, traceable: Any) -> Any:
         """Implements the decorators: decorates the target if it is given, otherwise returns a
@@ -130,7 +130,7 @@ class Kind:
 
         def make(target: Any) -> Any:
             if not callable(target):
-                raise TypeError(f"{self.decorator} makes a pass of a function or a class, not of {target!r}")
+                raise TypeError(f"{self.decorator} expects a function or a class, got {target!r}")
             own = name or getattr(target, "__name__", type(target).__name__)
             info = PassInfo(own, 0 if opt_level is None else opt_level, required, bool(traceable))
             return self.of_class(target, info) if isinstance(target, type) else self.of_function(target, info)
@@ -183,8 +183,8 @@ class Kind:
         return ClassBacked
 
 
-def _over(cls: type, what: str) -> Callable[[Callable[..., Any], str, IRModule, PassContext], IRModule]:
-    """The function that transforms a module by a pass over functions of one level."""
+def _on_functions(cls: type, kind: str) -> Callable[[Callable[..., Any], str, IRModule, PassContext], IRModule]:
+    """Returns a function that applies a pass to all functions of the class ``cls`` in a module."""
 
     def run(transform: Callable[..., Any], name: str, mod: IRModule, ctx: PassContext) -> IRModule:
         result = mod.clone()
@@ -194,7 +194,7 @@ def _over(cls: type, what: str) -> Callable[[Callable[..., Any], str, IRModule, 
             made = transform(func, mod, ctx)
             if not isinstance(made, cls):
                 raise TypeError(
-                    f"pass '{name}' returned {type(made).__name__} for the function '{var.name_hint}', not a {what}"
+                    f"pass '{name}' returned {type(made).__name__} for the function '{var.name_hint}', not a {kind}"
                 )
             if made is not func:
                 result.update_func(var, made)
@@ -203,20 +203,20 @@ def _over(cls: type, what: str) -> Callable[[Callable[..., Any], str, IRModule, 
     return run
 
 
-def _whole(transform: Callable[..., Any], name: str, mod: IRModule, ctx: PassContext) -> Any:
+def _on_module(transform: Callable[..., Any], name: str, mod: IRModule, ctx: PassContext) -> Any:
     return transform(mod, ctx)
 
 
-_MODULE = Kind("module_pass", "transform_module", ("mod", "ctx"), ModulePass, _whole)
+_MODULE = Kind("module_pass", "transform_module", ("mod", "ctx"), ModulePass, _on_module)
 _FUNCTION = Kind(
     "function_pass",
     "transform_function",
     ("func", "mod", "ctx"),
     FunctionPass,
-    _over(_core.relax.Function, "relax.Function"),
+    _on_functions(_core.relax.Function, "relax.Function"),
 )
 _PRIM_FUNC = Kind(
-    "prim_func_pass", "transform_function", ("func", "mod", "ctx"), FunctionPass, _over(PrimFunc, "tir.PrimFunc")
+    "prim_func_pass", "transform_function", ("func", "mod", "ctx"), FunctionPass, _on_functions(PrimFunc, "tir.PrimFunc")
 )
 
 

@@ -176,7 +176,7 @@ def test_instruments_of_the_outermost_context() -> None:
 
 
 def test_invalid_instruments() -> None:
-    with pytest.raises(TypeError, match="3 is no instrument"):
+    with pytest.raises(TypeError, match="3 is not an instrument"):
         tvm.transform.PassContext(instruments=[3])
     with pytest.raises(TypeError, match="did you mean run_before_pass"):
 

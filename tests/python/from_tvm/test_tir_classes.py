@@ -194,7 +194,7 @@ def test_small_tvm_compatibilities() -> None:
     loop = tir.For(i, 0, 4, tir.ForKind.SERIAL, buffer.vstore([tir.Cast("int64", i)], value))
     (out,) = run(tir.PrimFunc([handle], loop, buffer_map={handle: buffer}), np.zeros(4, "float32"))
     np.testing.assert_array_equal(out, np.ones(4))
-    with pytest.raises(ValueError, match="scope is '' or 'global'"):
+    with pytest.raises(ValueError, match="scope must be '' or 'global'"):
         tir.decl_buffer((4,), scope="shared")
     with pytest.raises(ValueError, match="int32 does not hold"):
         tir.PrimFunc([handle], tir.For(i, 0, 2**40, 0, loop.body), buffer_map={handle: buffer})

@@ -227,7 +227,7 @@ fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         }
         let mut numbers = &call.numbers[..];
         for attr in call.kernel.attrs {
-            let (attr_numbers, rest) = numbers.split_at(attr.ty.numbers());
+            let (attr_numbers, rest) = numbers.split_at(attr.ty.number_count());
             numbers = rest;
             new = new.numbers(attr, attr_numbers);
         }

@@ -26,7 +26,7 @@ impl<'a> KernelCall<'a> {
                 AttrDefault::Number(n) => Some(int(n)),
                 AttrDefault::Float(v) => Some(const_of(v, DType::Float64)),
             };
-            std::iter::repeat_n(value, attr.ty.numbers())
+            std::iter::repeat_n(value, attr.ty.number_count())
         });
         let numbers = defaults.collect();
         KernelCall { kernel, operands: vec![None; kernel.operands.len()], numbers }
@@ -60,7 +60,7 @@ impl<'a> KernelCall<'a> {
     pub fn attr(mut self, name: &str, values: &[Expr]) -> Self {
         let (attr, first) =
             self.kernel.attr(name).expect("the kernel has an attribute of this name");
-        assert_eq!(attr.ty.numbers(), values.len(), "the length of {name}");
+        assert_eq!(attr.ty.number_count(), values.len(), "the length of {name}");
         for (to, value) in self.numbers[first..].iter_mut().zip(values) {
             *to = Some(value.clone());
         }

@@ -46,7 +46,7 @@ class _Total:
 
     def __str__(self) -> str:
         text = f"{self.count} constant-size memory allocation(s) with total size {self.bytes / 2**30:.4} GB"
-        return text + (f", {self.dynamic} of sizes known when the program runs" if self.dynamic else "")
+        return text + (f", {self.dynamic} with sizes known only at run time" if self.dynamic else "")
 
 
 def _estimate(func: Function) -> tuple[_Total, _Total]:

@@ -1,4 +1,4 @@
-"""Backends: named patterns, code generators, offload rules, and the matrix-product backend of the library."""
+"""Backends: named patterns, code generators, offload rules, and the backend ``gemm`` of the library."""
 
 from __future__ import annotations
 

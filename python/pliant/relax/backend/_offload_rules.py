@@ -11,7 +11,8 @@ from pliant.relax.dpl import DFPattern
 
 
 class OffloadRule(NamedTuple):
-    """A row of the table of offload rules."""
+    """An offload rule: its name, the pass that applies it, the kernel that it calls, and its
+    description."""
 
     name: str
     pass_name: str
@@ -30,12 +31,15 @@ def register_offload_rule(
 ) -> None:
     """Adds a rule: each match of ``pattern`` becomes a call of ``kernel``.
 
-    ``kernel`` is a function in destination-passing style, or the name of a registered one. It takes the tensors that the
-    patterns ``inputs`` matched, in that order, and writes the result into its last argument. ``inputs`` are parts of
-    ``pattern``. ``check(context)`` refuses matches. Rules run in the pass ``OffloadKernels``; a rule that is registered later is
-    tried earlier, and all are tried before those of Pliant. A rule of the same name is replaced.
+    ``kernel`` is a function in destination-passing style, or the name of a registered one. Its
+    arguments are the tensors that the patterns ``inputs`` matched, in this order, and the tensor
+    into which it writes the result. ``inputs`` are subpatterns of ``pattern``. ``check(context)``
+    may reject matches.
 
-    Raises ``ValueError`` if Pliant has a rule of that name or an input is no part of the pattern.
+    The pass ``OffloadKernels`` applies the rules. Rules that are registered later are tried first,
+    and all of them are tried before the rules of Pliant. A rule with the same name is replaced.
+
+    Raises ``ValueError`` if Pliant has a rule with this name, or if an input is not a subpattern.
     """
     parts = {f"input{i}": part for i, part in enumerate(inputs)}
     row = fusion_row((name, pattern, parts, check))
@@ -43,7 +47,7 @@ def register_offload_rule(
 
 
 def remove_offload_rule(name: str) -> bool:
-    """Removes a rule that was added; returns whether there was one of that name."""
+    """Removes a registered rule. Returns whether there was a rule with this name."""
     return _core.transform.remove_offload_rule(name)
 
 

@@ -65,7 +65,7 @@ def fusion_row(pattern: Any) -> Any:
         what, parts = what
     rows = [(key, part.node) for key, part in (parts or {}).items()]
     if not isinstance(what, DFPattern):
-        raise TypeError(f"pattern '{name}' is no DFPattern, but {what!r}")
+        raise TypeError(f"pattern '{name}' must be a DFPattern, got {what!r}")
 
     def call(matched: Any, annotated: dict[str, Any], inside: dict[Any, Any]) -> bool:
         # A subexpression that the match computes is given as its value, and one from outside as a
@@ -114,8 +114,8 @@ def register_codegen(name: str, generate: Callable[..., Any] | None = None) -> A
             if not isinstance(made, Sequence) or isinstance(made, str):
                 what = "None" if made is None else type(made).__name__
                 raise TypeError(
-                    f"the code generator of '{name}' returned {what}, not a list (help: it returns for each of the "
-                    f"{len(functions)} functions that it is given a callable, or the name of a packed function)"
+                    f"the code generator of '{name}' returned {what}, not a list (help: for each of the "
+                    f"{len(functions)} functions, return a callable or the name of a packed function)"
                 )
             return [_writer(name, one) for one in made]
 
@@ -130,7 +130,7 @@ def _writer(backend: str, made: Any) -> Any:
     outputs."""
     if isinstance(made, _core.relax.Expr):
         raise TypeError(
-            f"the code generator of '{backend}' returned a graph function (help: it returns what is called in its place: a "
+            f"the code generator of '{backend}' returned a graph function (help: return a "
             f"callable, or the name of a packed function)"
         )
     if not callable(made) or isinstance(made, _core.PackedFunction):
@@ -141,8 +141,8 @@ def _writer(backend: str, made: Any) -> Any:
         result = made(*args)
         if result is not None and not any(_share_memory(result, arg) for arg in args):
             raise TypeError(
-                f"a function of the backend '{backend}' returned {type(result).__name__} (help: it writes into its last "
-                f"arguments, out[:] = ..., and returns nothing)"
+                f"a function of the backend '{backend}' returned {type(result).__name__} (help: write into the last "
+                f"arguments, out[:] = ..., and return nothing)"
             )
 
     return run

@@ -1,4 +1,4 @@
-"""The base class of patterns, and sequences of patterns in which each uses the one before."""
+"""The base class of patterns, and sequences of patterns in which each pattern uses the previous one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pliant.relax.dpl import context as _context
 if TYPE_CHECKING:
     from pliant._core.relax import Expr, PatternNode
 
-_living: WeakValueDictionary[int, DFPattern] = WeakValueDictionary()
+_live_patterns: WeakValueDictionary[int, DFPattern] = WeakValueDictionary()
 
 
 def _kinds() -> Any:
@@ -28,7 +28,7 @@ class DFPattern:
 
     def __init__(self, node: PatternNode) -> None:
         self.node = node
-        _living[node.id] = self
+        _live_patterns[node.id] = self
 
     def __call__(self, *args: DFPattern, varg_default_wildcard: bool = False, add_constraint: bool = True) -> DFPattern:
         """A call of a callee that this pattern matches, with operands that match ``args``. With
@@ -129,14 +129,14 @@ class DFPattern:
 
 
 class PatternSeq:
-    """A sequence of patterns in which each uses the one before."""
+    """A sequence of patterns in which each pattern uses the previous one."""
 
     __slots__ = ("patterns",)
 
     def __init__(self, patterns: Sequence[DFPattern], only_use: bool = False) -> None:
         self.patterns = list(patterns)
         if not self.patterns:
-            raise ValueError("a sequence has at least one pattern")
+            raise ValueError("a PatternSeq must have at least one pattern")
         for one, other in zip(self.patterns, self.patterns[1:], strict=False):
             _context.PatternContext.required("PatternSeq")._used_by(one, other, -1, only_use)
 
@@ -182,20 +182,20 @@ class PatternSeq:
 
 def _pattern(one: Any) -> DFPattern:
     if not isinstance(one, DFPattern):
-        raise TypeError(f"{one!r} is no pattern (help: wildcard() matches everything, is_expr(x) a constant)")
+        raise TypeError(f"{one!r} is not a pattern (help: wildcard() matches anything, is_expr(x) matches the constant x)")
     return one
 
 
 def _of_node(node: PatternNode) -> DFPattern:
     """The pattern object of a node: the original object of the user while it is alive."""
-    return _living.get(node.id) or DFPattern(node)
+    return _live_patterns.get(node.id) or DFPattern(node)
 
 
 def _matchings(found: list[tuple[PatternNode, Expr]]) -> dict[DFPattern, Expr]:
     return {_of_node(node): expr for node, expr in found}
 
 
-def _inside(pattern: DFPattern) -> list[DFPattern]:
+def _subpatterns(pattern: DFPattern) -> list[DFPattern]:
     """The patterns directly inside a pattern, in its fields."""
     values = [getattr(pattern, name) for name in type(pattern).__slots__ if name not in DFPattern.__slots__]
     lists = [value if isinstance(value, list) else [value] for value in values]
@@ -210,7 +210,7 @@ def _duplicates(patterns: Sequence[DFPattern]) -> list[DFPattern]:
         one = todo.pop()
         if one not in order:
             order[one] = None
-            todo.extend(_inside(one))
+            todo.extend(_subpatterns(one))
     copies: dict[Any, DFPattern] = {}
     for one, node in zip(order, _kinds().Node.dup([p.node for p in order]), strict=True):
         copies[one] = object.__new__(type(one))

@@ -52,7 +52,7 @@ class PatternContext:
         contexts."""
         current = PatternContext.current()
         if current is None:
-            raise ValueError(f"{what} needs a context (help: write it inside `with PatternContext() as ctx:`)")
+            raise ValueError(f"{what} requires a PatternContext (help: write it inside `with PatternContext() as ctx:`)")
         return current
 
     def __enter__(self) -> PatternContext:

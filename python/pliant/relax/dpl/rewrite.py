@@ -45,7 +45,7 @@ def rewrite_bindings(
     def call(found: list[Any], bindings: dict[Any, Any]) -> Any:
         made = rewriter(_matchings(found), bindings)
         if made is not None and not isinstance(made, Mapping):
-            raise TypeError(f"the rewriter returns a dict from variables to expressions, not {made!r}")
+            raise TypeError(f"the rewriter must return a dict from variables to expressions, got {made!r}")
         return None if made is None else dict(made)
 
     return _core.relax.pattern_rewrite_bindings(*ctx._parts(), call, func)
@@ -70,16 +70,16 @@ class _Rule:
         named = {} if self.module is None else {v.name_hint: f for v, f in self.module.functions_items()}
         return {name: func for name, func in named.items() if name not in _PARTS}
 
-    def beside(self, taken: Callable[[str], Any]) -> _Rule:
+    def with_unique_names(self, lookup: Callable[[str], Any]) -> _Rule:
         """The rule with functions renamed so that their names do not conflict with other functions.
-        ``taken(name)`` returns the function that has a name."""
+        ``lookup(name)`` returns the function that has a name."""
         new: dict[str, str] = {}
         for name, func in self.helpers().items():
-            other = taken(name)
+            other = lookup(name)
             if other is None or structural_equal(other, func):
                 continue
             free = (f"{name}_{i}" for i in count(1))
-            new[name] = next(n for n in free if taken(n) is None and n not in new.values())
+            new[name] = next(n for n in free if lookup(n) is None and n not in new.values())
         if not new or self.module is None:
             return self
         return _Rule.of_module(self.module.replace_global_vars(new))
@@ -107,7 +107,7 @@ class PatternMatchingRewriter(Pass):
         ``replacement`` may call other functions of the module."""
         for name in _PARTS:
             if name not in mod:
-                raise ValueError(f"a rewriter has a function '{name}', and this module has none")
+                raise ValueError(f"the module of a rewriter must have a function '{name}'")
         return PatternMatchingRewriter([_Rule.of_module(mod)])
 
     def __or__(self, other: PatternMatchingRewriter) -> PatternMatchingRewriter:
@@ -125,26 +125,26 @@ class PatternMatchingRewriter(Pass):
         called = {} if made is obj else _called(made, self._helpers())
         if called:
             raise ValueError(
-                f"the replacement calls '{next(iter(called))}' of the rewriter's module, which a function alone cannot "
-                f"take in (help: rewrite the module)"
+                f"the replacement calls '{next(iter(called))}' of the rewriter's module, which cannot be added "
+                f"to a single function (help: rewrite the module)"
             )
         return made
 
     def transform_module(self, mod: IRModule, ctx: Any) -> IRModule:
         """Rewrites the graph functions of a module."""
         rules: list[_Rule] = []
-        ours: dict[str, Any] = {}
+        helpers: dict[str, Any] = {}
         for rule in self._rules:
-            rules.append(rule.beside(lambda name: ours.get(name, mod.get(name))))
-            ours.update(rules[-1].helpers())
-        here = PatternMatchingRewriter(rules)
+            rules.append(rule.with_unique_names(lambda name: helpers.get(name, mod.get(name))))
+            helpers.update(rules[-1].helpers())
+        renamed = PatternMatchingRewriter(rules)
         out, changed, called = mod.clone(), {}, {}
         for var, func in mod.functions_items():
             if isinstance(func, _core.relax.Function):
-                made = here._rewrite(func, mod)
+                made = renamed._rewrite(func, mod)
                 if made is not func:
                     changed[var] = made
-                    called.update(_called(made, ours))
+                    called.update(_called(made, helpers))
         out.update({name: func for name, func in called.items() if name not in mod})
         for var, func in changed.items():
             out.update_func(var, func)
@@ -159,16 +159,16 @@ class PatternMatchingRewriter(Pass):
         if all(rule.template is not None for rule in self._rules):
             return _core.relax.TemplateRule.apply([rule.template for rule in self._rules], func, mod)
         if any(rule.template is not None for rule in self._rules):
-            return self._alternate(func, mod)
+            return self._apply_alternately(func, mod)
         nodes = [rule.pattern.node for rule in self._rules]
-        return _core.relax.pattern_rewrite_calls(nodes, self._answer, func, mod)
+        return _core.relax.pattern_rewrite_calls(nodes, self._call_callback, func, mod)
 
-    def _answer(self, rule: int, expr: Any, found: list[Any]) -> Any:
+    def _call_callback(self, rule: int, expr: Any, found: list[Any]) -> Any:
         callback = self._rules[rule].callback
         assert callback is not None
         return callback(expr, _matchings(found))
 
-    def _alternate(self, func: Any, mod: IRModule | None) -> Any:
+    def _apply_alternately(self, func: Any, mod: IRModule | None) -> Any:
         """Applies rules of both kinds alternately, one rule at a time, until the function no longer
         changes."""
         for _ in range(64):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pliant.relax.op import _written
+from pliant.relax.op import _calls
 from pliant.relax.op._table import find as _find
 from pliant.relax.op._table import names as _names
-from pliant.relax.op._written import (
+from pliant.relax.op._calls import (
     call_dps_packed,
     call_kernel,
     call_packed,
@@ -29,7 +29,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_written.__all__, *_names("")})
+    return sorted({*_calls.__all__, *_names("")})
 
 
 for _group in ("nn", "image", "signal", "vision", "memory", "inspect", "builtin"):

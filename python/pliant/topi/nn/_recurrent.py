@@ -7,7 +7,7 @@ from typing import Any
 
 from pliant import te, tir
 from pliant._core import Tensor
-from pliant.topi._check import sizes_agree
+from pliant.topi._check import require_equal_sizes
 from pliant.topi._operator import accumulator, find
 
 __all__ = ["lstm"]
@@ -65,7 +65,7 @@ def lstm(  # noqa: PLR0913 (TVM's parameters)
         if state is not None:
             pairs += [(f"dim 0 of {name}", state.shape[0], batch), (f"dim 1 of {name}", state.shape[1], size)]
     from_input = _times(find("flip")(Xs, axis=0) if reverse else Xs, Wi, "Xi2h")
-    from_input = sizes_agree(from_input, "lstm", *pairs)
+    from_input = require_equal_sizes(from_input, "lstm", *pairs)
     # A state has one row more than there are steps: the first row is the initial state.
     h = te.placeholder((steps + 1, batch, wide), Xs.dtype, "h_state")
     c = te.placeholder((steps + 1, batch, units), Xs.dtype, "c_state")

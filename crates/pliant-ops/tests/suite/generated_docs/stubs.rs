@@ -41,7 +41,7 @@ fn stub(group: &str, list: &[&'static OpDecl], nested: &[&str]) -> String {
         let names: Vec<String> = nested.iter().map(|n| format!("{n} as {n}")).collect();
         writeln!(out, "from pliant.relax.op import {}", names.join(", ")).unwrap();
         let names: Vec<String> = HAND_WRITTEN.iter().map(|n| format!("{n} as {n}")).collect();
-        writeln!(out, "from pliant.relax.op._written import {}", names.join(", ")).unwrap();
+        writeln!(out, "from pliant.relax.op._calls import {}", names.join(", ")).unwrap();
     }
     out.push_str("\n# An expression, a number, an array, a shape, or a sequence of these.\nOperand: TypeAlias = Any\n");
     let mut functions: Vec<(String, &OpDecl)> = Vec::new();

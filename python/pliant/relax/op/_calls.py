@@ -1,4 +1,4 @@
-"""Calls with a syntax of their own, and user-defined operators."""
+"""Calls of loop functions, packed functions and kernels, and user-defined operators."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def register_op(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
             elif p.kind is p.KEYWORD_ONLY:
                 attrs.append((p.name, [] if p.default is p.empty else [p.default]))
             elif p.kind is p.VAR_KEYWORD:
-                raise TypeError(f"operator '{own}': **{p.name} stands for attributes without names; name each of them")
+                raise TypeError(f"operator '{own}': **{p.name} is not supported; declare each attribute as a keyword-only parameter")
             elif p.default is p.empty:
                 operands.append(p.name)
             elif p.default is None:
                 operands.append(f"{p.name}?")
             else:
                 raise TypeError(
-                    f"operator '{own}': the default of operand '{p.name}' can only be None (help: attributes are "
+                    f"operator '{own}': the default of operand '{p.name}' must be None (help: attributes are "
                     f"keyword-only parameters, after a *)"
                 )
         _check_name(own)
@@ -67,9 +67,9 @@ def _check_name(name: str) -> None:
     path = name.removeprefix("relax.")
     for word in path.split("."):
         if not word.isidentifier() or keyword.iskeyword(word) or word.startswith("__"):
-            raise ValueError(f"{name!r} is no name for an operator: a script cannot say R.{path}")
+            raise ValueError(f"{name!r} is not a valid operator name: R.{path} cannot be written in a script")
     if path.split(".")[0] in vars(script):
-        raise ValueError(f"{name!r} is no name for an operator: R.{path.split('.')[0]} is the script's own")
+        raise ValueError(f"{name!r} is not a valid operator name: R.{path.split('.')[0]} has another meaning in scripts")
 
 
 def call_tir(
@@ -99,9 +99,9 @@ def call_kernel(
     """Calls a library kernel (see docs/kernels.md), which writes to new tensors with the types
     ``out_sinfo``: the operands that it writes, in the order of its declaration.
 
-    The operands that the kernel reads and its attributes are keyword arguments. ``axes`` gives, for
-    an operand or a result, the dim of the tensor that is each dim of the kernel, or -1 for a dim of
-    size 1.
+    The operands that the kernel reads and its attributes are keyword arguments. ``axes``
+    permutes the dims of an operand or a result: for each dim of the kernel, it gives the dim of the
+    tensor, or -1 for a dim of size 1.
 
     >>> relax.op.call_kernel("transpose", x=x, axes={"x": [1, 0]}, out_sinfo=R.Tensor((m, n), "float32"))
     """

@@ -1,4 +1,4 @@
-"""Modules that contain only loop functions: adds functions that call them from Python."""
+"""Adds graph functions that call loop functions, to modules that contain only loop functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def with_callers(mod: IRModule) -> IRModule:
     callers: list[tuple[str, GlobalVar, PrimFunc]] = []
     for var, func in functions:
         name = var.name_hint
-        inner = _fresh(f"{name}_loops", taken)
+        inner = _unique_name(f"{name}_loops", taken)
         loops[inner] = func.without_attr("global_symbol")
         if not func.is_private:
             callers.append((name, _relax.GlobalVar(inner), func))
@@ -40,7 +40,8 @@ def with_callers(mod: IRModule) -> IRModule:
     return builder.get()
 
 
-def _fresh(name: str, taken: set[str]) -> str:
+def _unique_name(name: str, taken: set[str]) -> str:
+    """Returns an unused name derived from ``name``, and adds it to ``taken``."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -48,7 +49,7 @@ def _fresh(name: str, taken: set[str]) -> str:
 
 
 def _params(func: PrimFunc) -> list[Var]:
-    """Graph variables with the types of a loop function's parameters."""
+    """Creates graph variables with the types of a loop function's parameters."""
     buffers = {var._node_id: buffer for var, buffer in func.buffer_map.items()}
     params: list[Var] = []
     for var in func.params:
