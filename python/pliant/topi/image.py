@@ -41,7 +41,7 @@ def _resize(
     output_shape: None,
 ) -> Tensor:
     if output_shape is not None:
-        raise NotImplementedError(f"topi.image.{name} with output_shape: size says it")
+        raise NotImplementedError(f"topi.image.{name} does not support output_shape; use size")
     return find(f"image.{name}")(
         data,
         size,
@@ -164,7 +164,7 @@ def crop_and_resize(
     between 0 and 1, and ``box_indices`` are the indices of their images. Pixels outside an image
     have the value ``extrapolation_value``, 0 by default."""
     if layout not in ("NCHW", "NHWC") or method not in ("bilinear", "nearest_neighbor"):
-        raise ValueError(f"crop_and_resize: layout '{layout}' and method '{method}'")
+        raise ValueError(f"crop_and_resize: layout '{layout}' or method '{method}' is not supported")
     rows, columns, channels = (layout.index(c) for c in "HWC")
     outside = tir.const(extrapolation_value or 0.0, data.dtype)
     shape = [boxes.shape[0]] * 4

@@ -56,13 +56,13 @@ __all__ = [
 
 
 def identity(x: Tensor) -> Tensor:
-    """The same elements in a new stage."""
+    """A copy of ``x`` as a new stage."""
     return te.compute(x.shape, lambda *i: x(*i), name="identity")
 
 
 def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
-    """The elements without dims of size 1: those at ``axis``, or by default all dims that are known
-    to be 1.
+    """``a`` without dims of size 1: without those at ``axis``, or by default without all dims whose
+    size is known to be 1.
 
     If a dim at ``axis`` has another size, ``ValueError`` is raised if the size is known; otherwise
     the error occurs at run time.
@@ -70,17 +70,17 @@ def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
     dims = list(a.shape)
     sizes = [d if isinstance(d, int) else getattr(d, "value", None) for d in dims]
     if axis is None:
-        gone = {k for k, size in enumerate(sizes) if size == 1}
+        removed = {k for k, size in enumerate(sizes) if size == 1}
     else:
-        gone = {axis_of(k, len(dims)) for k in ([axis] if isinstance(axis, int) else axis)}
-    kept = [k for k in range(len(dims)) if k not in gone]
+        removed = {axis_of(k, len(dims)) for k in ([axis] if isinstance(axis, int) else axis)}
+    kept = [k for k in range(len(dims)) if k not in removed]
 
     def at(*i: Any) -> Any:
         index = dict(zip(kept, i, strict=True))
         return a(*(index.get(k, 0) for k in range(len(dims))))
 
     made = te.compute([dims[k] for k in kept], at, name="T_squeeze")
-    return require_equal_sizes(made, "squeeze", *((f"dim {k}", dims[k], 1) for k in sorted(gone)))
+    return require_equal_sizes(made, "squeeze", *((f"dim {k}", dims[k], 1) for k in sorted(removed)))
 
 
 def cast(x: Tensor, dtype: str) -> Tensor:
@@ -141,7 +141,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
 def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
     """The elementwise sum of tensors."""
     if not xs:
-        raise ValueError("elemwise_sum: there is nothing to add up")
+        raise ValueError("elemwise_sum: xs must not be empty")
     add = find("add")
     total = xs[0]
     for x in xs[1:]:
@@ -171,27 +171,27 @@ def collapse_sum(data: Tensor, target_shape: Sequence[Any]) -> Tensor:
 def argmax(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
     """The index of the largest element along an axis as int32: the first such index, or the last
     one if ``select_last_index`` is set."""
-    return _extreme("argmax", data, axis, keepdims, select_last_index)
+    return _arg_extremum("argmax", data, axis, keepdims, select_last_index)
 
 
 def argmin(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
     """The index of the smallest element along an axis as int32: the first such index, or the last
     one if ``select_last_index`` is set."""
-    return _extreme("argmin", data, axis, keepdims, select_last_index)
+    return _arg_extremum("argmin", data, axis, keepdims, select_last_index)
 
 
-def _extreme(name: str, data: Tensor, axis: int | None, keepdims: bool, last: bool) -> Tensor:
+def _arg_extremum(name: str, data: Tensor, axis: int | None, keepdims: bool, last: bool) -> Tensor:
     if not last:
         return cast(find(name)(data, axis, keepdims), "int32")
     along = list(range(data.ndim)) if axis is None else [axis_of(axis, data.ndim)]
     count = tir.const(1, "int64")
     for k in along:
         count = count * data.shape[k]
-    place = find(name)(find("flip")(data, axis=along[0]) if len(along) == 1 else _backwards(data), axis, keepdims)
+    place = find(name)(find("flip")(data, axis=along[0]) if len(along) == 1 else _reverse(data), axis, keepdims)
     return te.compute(place.shape, lambda *i: (count - 1 - place(*i)).astype("int32"), name=f"T_{name}")
 
 
-def _backwards(data: Tensor) -> Tensor:
+def _reverse(data: Tensor) -> Tensor:
     """The elements in reverse order."""
     return te.compute(data.shape, lambda *i: data(*(d - 1 - k for d, k in zip(data.shape, i, strict=True))))
 
@@ -204,12 +204,12 @@ def matmul(
 ) -> Tensor:
     """The matrix product over the last two dims, with broadcast batch dims. ``transp_a`` and
     ``transp_b`` transpose the operands. Sums are computed in ``out_dtype``."""
-    return find("matmul")(_turned(a) if transp_a else a, _turned(b) if transp_b else b, out_dtype=out_dtype)
+    return find("matmul")(_transpose_matrix(a) if transp_a else a, _transpose_matrix(b) if transp_b else b, out_dtype=out_dtype)
 
 
-def _turned(x: Tensor) -> Tensor:
+def _transpose_matrix(x: Tensor) -> Tensor:
     if x.ndim < 2:
-        raise ValueError(f"{x.name} has {x.ndim} dims: only a matrix can be turned over")
+        raise ValueError(f"{x.name} has {x.ndim} dims; only a matrix can be transposed")
     return find("permute_dims")(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
@@ -296,7 +296,7 @@ def strided_slice(
         end = [a.shape[x] if int(n) < 0 else b + n for x, b, n in zip(axes, begins, end, strict=True)]
         strides = None
     elif slice_mode != "end":
-        raise ValueError(f"slice_mode is 'end' or 'size', not '{slice_mode}'")
+        raise ValueError(f"slice_mode must be 'end' or 'size', got '{slice_mode}'")
     extra = [] if strides is None else [[*strides, *[1] * (len(axes) - len(strides))]]
     return find("strided_slice")(a, axes, list(begin), list(end), *extra)
 
@@ -310,7 +310,7 @@ def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, 
     """The elements at ``indices`` along an axis, or of the flattened tensor by default. Indices out
     of range are an error unless ``mode`` is ``"clip"`` or ``"wrap"``."""
     if batch_dims != 0:
-        raise NotImplementedError("topi.take with batch_dims: gather_nd has them")
+        raise NotImplementedError("topi.take does not support batch_dims; use gather_nd")
     if axis is None:
         a, axis = find("flatten")(a), 0
     return find("take")(a, indices, axis=axis, mode=mode)
@@ -324,16 +324,16 @@ def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
 def gather_nd(a: Tensor, indices: Tensor) -> Tensor:
     """The slices at index tuples. The tuples are stored along the first dim of ``indices``; in
     ``relax.op``, they are stored along the last dim."""
-    return find("gather_nd")(a, _first_to_last(indices))
+    return find("gather_nd")(a, _move_first_dim_last(indices))
 
 
 def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "update") -> Tensor:
     """``data`` with slices updated at index tuples. The tuples are stored along the first dim of
     ``indices``; in ``relax.op``, they are stored along the last dim."""
-    return find("scatter_nd")(data, _first_to_last(indices), updates, reduction=mode)
+    return find("scatter_nd")(data, _move_first_dim_last(indices), updates, reduction=mode)
 
 
-def _first_to_last(indices: Tensor) -> Tensor:
+def _move_first_dim_last(indices: Tensor) -> Tensor:
     return find("permute_dims")(indices, [*range(1, indices.ndim), 0])
 
 
@@ -356,7 +356,7 @@ def argsort(
 ) -> Tensor:
     """The indices that sort the elements along an axis."""
     if valid_count is not None:
-        raise NotImplementedError("topi.argsort with valid_count")
+        raise NotImplementedError("topi.argsort does not support valid_count")
     return cast(find("argsort")(data, axis=axis, descending=not is_ascend, dtype="int64"), dtype)
 
 

@@ -1,5 +1,5 @@
 """Functions of TVM's ``topi`` that move elements and are not operators of the library. Each is a
-formula over ``te``."""
+tensor expression."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Ten
     ndim = shape_like.ndim
     new = {axis_of(k, ndim) for k in ([axis] if isinstance(axis, int) else axis)}
     if a.ndim + len(new) != ndim:
-        raise ValueError(f"expand_like: {a.ndim} dims and {len(new)} new ones are not the {ndim} of {shape_like.name}")
+        raise ValueError(f"expand_like: {a.ndim} dims and {len(new)} new dims do not add up to the {ndim} dims of {shape_like.name}")
     kept = [k for k in range(ndim) if k not in new]
     made = te.compute(shape_like.shape, lambda *i: a(*(i[k] for k in kept)), name="T_expand_like")
     pairs = ((f"dim {j} of {a.name}", a.shape[j], shape_like.shape[k]) for j, k in enumerate(kept))
@@ -162,7 +162,7 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides
     if len(window_shape) != n or len(strides) != n:
         raise ValueError(f"sliding_window: {n} axes, but windows of {len(window_shape)} and strides of {len(strides)}")
     if min(*window_shape, *strides) < 1:
-        raise ValueError(f"sliding_window: windows {list(window_shape)} and strides {list(strides)} must be above 0")
+        raise ValueError(f"sliding_window: windows {list(window_shape)} and strides {list(strides)} must be positive")
     places = [
         tir.floordiv(data.shape[axis + k] - window_shape[k], strides[k]) + 1 for k in range(n)
     ]
@@ -198,7 +198,7 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0
     low, high = (k, k) if isinstance(k, int) else k
     sides = align.split("_")
     if low > high or len(sides) != 2 or not {*sides} <= {"LEFT", "RIGHT"}:
-        raise ValueError(f"matrix_set_diag: k {k} and align '{align}'")
+        raise ValueError(f"matrix_set_diag: k {k} or align '{align}' is invalid")
     rows, columns = data.shape[-2], data.shape[-1]
     longest = tir.min(rows + min(high, 0), columns - max(low, 0))
 
@@ -216,7 +216,7 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0
 
     wanted = [*data.shape[:-2], *([] if low == high else [high - low + 1]), longest]
     if diagonal.ndim != len(wanted):
-        raise ValueError(f"matrix_set_diag: diagonals of {diagonal.ndim} dims for {data.ndim}: {len(wanted)} are needed")
+        raise ValueError(f"matrix_set_diag: diagonal has {diagonal.ndim} dims, expected {len(wanted)} for data of {data.ndim} dims")
     made = te.compute(data.shape, element, name="T_matrix_set_diag")
     pairs = ((f"dim {k} of {diagonal.name}", diagonal.shape[k], size) for k, size in enumerate(wanted))
     return require_equal_sizes(made, "matrix_set_diag", *pairs)
@@ -239,19 +239,19 @@ def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = No
         name = letter.upper()
         whole[name] = dim if name not in whole else whole[name] * dim
     shape = [
-        part if part else tir.floordiv(whole[letter], _parts(target, letter)) for letter, part in target
+        part if part else tir.floordiv(whole[letter], _block_elements(target, letter)) for letter, part in target
     ]
 
     def element(*i: Any) -> Any:
         at: dict[str, Any] = {}
         for k, (letter, _) in enumerate(target):
-            step = _after(target, k)
+            step = _step_size(target, k)
             at[letter.upper()] = at.get(letter.upper(), 0) + (i[k] * step if step != 1 else i[k])
-        return array(*(_taken(at[letter.upper()], source, k) for k, (letter, _) in enumerate(source)))
+        return array(*(_block_index(at[letter.upper()], source, k) for k, (letter, _) in enumerate(source)))
 
     made = te.compute(shape, element, name="T_layout_trans")
     for letter, size in whole.items():
-        parts = _parts(target, letter)
+        parts = _block_elements(target, letter)
         message = f"topi.layout_transform: axis {letter} of size {{0}} has no parts of {parts} in '{dst_layout}'"
         made = require_condition(made, tir.floormod(size, parts) == 0, message, size) if parts > 1 else made
     return made
@@ -267,24 +267,24 @@ def _layout(text: str) -> Layout:
     axes = [(letter, int(size) if size else 0) for size, letter in found]
     whole = "".join(f"{size}{letter}" for size, letter in found) == text
     if not whole or len({letter for letter, _ in axes}) != len(axes) or any(c.islower() != (n > 0) for c, n in axes):
-        raise ValueError(f"'{text}' is no layout: a capital for each axis, and small letters after the sizes of parts")
+        raise ValueError(f"'{text}' is not a layout: write an upper-case letter for each axis, and a size and a lower-case letter for each block")
     return axes
 
 
-def _parts(layout: Layout, letter: str) -> int:
+def _block_elements(layout: Layout, letter: str) -> int:
     return math.prod(n for c, n in layout if n and c.upper() == letter)
 
 
-def _after(layout: Layout, k: int) -> int:
+def _step_size(layout: Layout, k: int) -> int:
     """The number of elements of the axis in one step along position ``k`` of a layout: the number
     of elements in all blocks of the axis for an upper-case letter, and 1 for a block."""
     letter, part = layout[k]
-    return 1 if part else _parts(layout, letter)
+    return 1 if part else _block_elements(layout, letter)
 
 
-def _taken(index: Any, layout: Layout, k: int) -> Any:
+def _block_index(index: Any, layout: Layout, k: int) -> Any:
     """The index along position ``k`` of a layout, computed from the index along the axis."""
-    size, step = layout[k][1], _after(layout, k)
+    size, step = layout[k][1], _step_size(layout, k)
     index = tir.floordiv(index, step) if step != 1 else index
     return tir.floormod(index, size) if size else index
 

@@ -94,7 +94,7 @@ def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
     Raises ``ValueError`` if the number is not positive.
     """
     if n < 1:
-        raise ValueError(f"{n} is not above 0")
+        raise ValueError(f"{n} is not positive")
     factor = n & -n
     while max_value is not None and factor > max(max_value, 1):
         factor //= 2
@@ -134,17 +134,17 @@ def within_index(b: Any, e: Any, s: Any, i: Any) -> Any:
 
 def const_vector(vector: Any, name: str = "const_vector") -> Tensor:
     """A vector of numbers as constants in the formula. It should be short."""
-    return _written_out(np.asarray(vector), 1, name)
+    return _constants(np.asarray(vector), 1, name)
 
 
 def const_matrix(matrix: Any, name: str = "const_matrix") -> Tensor:
     """A matrix of numbers as constants in the formula. It should be small."""
-    return _written_out(np.asarray(matrix), 2, name)
+    return _constants(np.asarray(matrix), 2, name)
 
 
-def _written_out(values: np.ndarray, ndim: int, name: str) -> Tensor:
+def _constants(values: np.ndarray, ndim: int, name: str) -> Tensor:
     if values.ndim != ndim:
-        raise ValueError(f"{name}: {values.ndim} dims, but {ndim} are needed")
+        raise ValueError(f"{name}: expected {ndim} dims, got {values.ndim}")
 
     def element(*i: Any) -> Any:
         flat, value = ravel_index(i, values.shape), tir.const(0, str(values.dtype))

@@ -169,7 +169,7 @@ def lrn(
     """Local response normalisation (Krizhevsky 2012): ``data / (bias + alpha / size * s) ** beta``,
     where ``s`` is the sum of the squares of ``size`` neighbours along an axis."""
     if size < 1 or size % 2 == 0:
-        raise ValueError(f"lrn: size is odd and above 0, so that neighbours stand around an element, not {size}")
+        raise ValueError(f"lrn: size must be odd and positive, got {size}")
     axis, dim = axis_of(axis, data.ndim), data.shape[axis]
     k = te.reduce_axis((0, size), "k")
 

@@ -47,12 +47,12 @@ def lstm(  # noqa: PLR0913 (TVM's parameters)
         left_out |= {name: act is tir.tanh for name, act in (("g_act", g_act), ("h_act", h_act))}
         unread = [name for name, default in left_out.items() if not default]
         if unread:
-            raise TypeError(f"lstm: weights of three dims are relax.op.nn.lstm's, which takes no {', '.join(unread)}")
+            raise TypeError(f"lstm: with weights of three dims, the operator relax.op.nn.lstm is used, which does not accept {', '.join(unread)}")
         rest = (Bi, Bh, h_init, c_init, proj)
         operands = dict(zip(("b", "sequence_lens", "initial_h", "initial_c", "p"), rest, strict=True))
         return find("nn.lstm")(Xs, Wi, Wh, **{k: v for k, v in operands.items() if v is not None} | operator)
     if sorted(weight_layout) != sorted("IFGO"):
-        raise ValueError(f"lstm: weight_layout is an order of I, F, G and O, not '{weight_layout}'")
+        raise ValueError(f"lstm: weight_layout must be a permutation of IFGO, got '{weight_layout}'")
     steps, batch, _ = Xs.shape
     units = tir.floordiv(Wi.shape[0], 4)
     wide = units if proj is None else proj.shape[0]
