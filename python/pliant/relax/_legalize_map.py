@@ -22,15 +22,15 @@ def legalize_by_map(mod: IRModule, rules: Mapping[str, Callable[..., Any]], skip
             name = str(getattr(call.op, "name", ""))
             if name in skip or name not in rules or not isinstance(call.op, Op):
                 return call
-            made = rules[name](self.builder_, call)
-            if not isinstance(made, _core.relax.Expr):
-                raise TypeError(f"the function for {name} returned {type(made).__name__}, not an expression")
-            return made
+            result = rules[name](self.builder_, call)
+            if not isinstance(result, _core.relax.Expr):
+                raise TypeError(f"the function for {name} returned {type(result).__name__}, not an expression")
+            return result
 
     legalizer = Legalizer(mod)
     for var, func in mod.functions_items():
         if isinstance(func, _core.relax.Function):
-            made = legalizer.visit_expr(func)
-            if made is not func:
-                legalizer.builder_.update_func(var, made)
+            result = legalizer.visit_expr(func)
+            if result is not func:
+                legalizer.builder_.update_func(var, result)
     return legalizer.builder_.get()

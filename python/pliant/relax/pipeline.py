@@ -55,10 +55,10 @@ def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
     ``default`` (both), or a registered pipeline, which is created with the arguments."""
     make = _registered.get(name)
     if make is not None:
-        made = make(**kwargs)
-        if not callable(made):
-            raise TypeError(f"the function of the pipeline '{name}' returned {type(made).__name__}, not a pass (help: return Sequential([...]))")
-        return made  # type: ignore[no-any-return]
+        result = make(**kwargs)
+        if not callable(result):
+            raise TypeError(f"the function of the pipeline '{name}' returned {type(result).__name__}, not a pass (help: return Sequential([...]))")
+        return result  # type: ignore[no-any-return]
     names = list_pipelines()
     if name not in names:
         near = get_close_matches(str(name), names, 1)

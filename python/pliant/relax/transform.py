@@ -38,17 +38,17 @@ def _on_blocks(transform: Callable[..., Any], name: str, mod: IRModule, ctx: Pas
     @mutator
     class Blocks(PyExprMutator):
         def visit_dataflow_block_(self, block: Any) -> Any:
-            made = transform(block, mod, ctx)
-            if not isinstance(made, _core.relax.DataflowBlock):
-                raise TypeError(f"pass '{name}' returned {type(made).__name__} for a block, not a relax.DataflowBlock")
-            return made
+            new = transform(block, mod, ctx)
+            if not isinstance(new, _core.relax.DataflowBlock):
+                raise TypeError(f"pass '{name}' returned {type(new).__name__} for a block, not a relax.DataflowBlock")
+            return new
 
     result = mod.clone()
     for var, func in mod.functions_items():
         if isinstance(func, _core.relax.Function):
-            made = Blocks(mod).visit_expr(func)
-            if made is not func:
-                result.update_func(var, made)
+            new = Blocks(mod).visit_expr(func)
+            if new is not func:
+                result.update_func(var, new)
     return result
 
 
@@ -103,8 +103,8 @@ def LegalizeOps(
 
 def UpdateParamType(type_func: Callable[[Any], Any]) -> Pass:
     """The newer name of ``UpdateParamStructInfo``."""
-    made: Pass = transform.UpdateParamStructInfo(type_func)
-    return made
+    result: Pass = transform.UpdateParamStructInfo(type_func)
+    return result
 
 
 def __getattr__(name: str) -> Any:

@@ -44,16 +44,16 @@ def gen_call_tir_inputs(
     builder = BlockBuilder.current()
     if builder is not None:
         call: Any = builder.call_te(func, *args, **kwargs)
-        made = builder.get()
+        result = builder.get()
     else:
         builder = BlockBuilder()
         with builder.function("gen_call_tir_inputs", _variables((args, kwargs))):
             call = builder.call_te(func, *args, **kwargs)
-            made = builder.get()
+            result = builder.get()
             builder.emit_func_output(call)
     sizes = call.args[2] if len(call.args) > 2 else None
     infos = [info for given in call.sinfo_args for info in getattr(given, "fields", [given])]
-    return made[call.args[0]], call.args[1], infos, sizes
+    return result[call.args[0]], call.args[1], infos, sizes
 
 
 def _variables(value: Any) -> list[Var]:

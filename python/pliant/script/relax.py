@@ -89,9 +89,9 @@ def rewriter_of(module: IRModule, name: str) -> PatternMatchingRewriter:
     from pliant.relax.dpl.rewrite import PatternMatchingRewriter
     from pliant.transform import PassInfo
 
-    made = PatternMatchingRewriter.from_module(module)
-    made.info = PassInfo(name)
-    return made
+    result = PatternMatchingRewriter.from_module(module)
+    result.info = PassInfo(name)
+    return result
 
 
 rewriter.__pliant_path__ = f"{_PATH}.rewriter"  # type: ignore[attr-defined]

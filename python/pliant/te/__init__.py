@@ -228,8 +228,8 @@ def extern(
         body = Evaluate(body)
     if not isinstance(body, Stmt):
         raise TypeError(f"te.extern '{name}': the function returned {type(body).__name__}, not a statement or a call")
-    made = _core.te_extern(name, [b.tensor for b in outs], body)
-    return made[0] if one else made
+    result = _core.te_extern(name, [b.tensor for b in outs], body)
+    return result[0] if one else result
 
 
 def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc) -> Any:
@@ -239,8 +239,8 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc) -> Any:
     The sizes of the function are bound to those of the inputs. The function becomes one opaque
     stage, which is not scheduled.
     """
-    made = _core.te_extern_primfunc(list(input_tensors), primfunc)
-    return made[0] if len(made) == 1 else made
+    result = _core.te_extern_primfunc(list(input_tensors), primfunc)
+    return result[0] if len(result) == 1 else result
 
 
 def create_prim_func(ops: Sequence[Tensor | PrimExpr]) -> PrimFunc:

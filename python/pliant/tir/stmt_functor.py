@@ -68,13 +68,13 @@ def pre_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Callable[[_Node], 
             stack.extend(reversed(_parts(node)))
 
 
-def _check_replacement(made: _Node, old: _Node) -> _Node:
+def _check_replacement(result: _Node, old: _Node) -> _Node:
     """Checks the result of a callback that replaces a node: a statement must be replaced by a
     statement, and an expression by an expression."""
     kind = PrimExpr if isinstance(old, PrimExpr) else Stmt
-    if not isinstance(made, kind):
-        raise TypeError(f"the replacement of a {_class_name(old)} must be a {kind.__name__}, got {made!r}")
-    return made
+    if not isinstance(result, kind):
+        raise TypeError(f"the replacement of a {_class_name(old)} must be a {kind.__name__}, got {result!r}")
+    return result
 
 
 class _Rewrite:
@@ -103,8 +103,8 @@ class _Rewrite:
                 return _check_replacement(new, node)
         new = self._children(node)
         if self._post is not None and self._enabled(node):
-            made = self._post(new)
-            return new if made is None else _check_replacement(made, new)
+            result = self._post(new)
+            return new if result is None else _check_replacement(result, new)
         return new
 
     def _expr(self, root: PrimExpr) -> PrimExpr:
@@ -128,8 +128,8 @@ class _Rewrite:
             same = all(a.same_as(b) for a, b in zip(operands, changed, strict=True))
             new = expr if same else _core.tir_with_operands(expr, changed)
             if self._post is not None and self._enabled(expr):
-                made = self._post(new)
-                new = new if made is None else _check_replacement(made, new)
+                result = self._post(new)
+                new = new if result is None else _check_replacement(result, new)
             self._rewritten[key] = (expr, new)
         return self._rewritten[root._node_id][1]
 

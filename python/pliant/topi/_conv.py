@@ -126,10 +126,10 @@ def conv2d_NCHWc(  # noqa: N802 (TVM's name)
 
     whole = te.compute((outputs * block, inputs * inner, height, width), plain, name="kernel_unpack")
     images = unpack_NCHWc_to_nchw(data, data.dtype)
-    made = conv2d_nchw(images, whole, stride, padding, dilation, out_dtype)
-    n, _, rows, columns = made.shape
+    result = conv2d_nchw(images, whole, stride, padding, dilation, out_dtype)
+    n, _, rows, columns = result.shape
     return te.compute(
-        (n, outputs, rows, columns, block), lambda i, c, h, w, b: made(i, c * block + b, h, w), name="conv2d_NCHWc"
+        (n, outputs, rows, columns, block), lambda i, c, h, w, b: result(i, c * block + b, h, w), name="conv2d_NCHWc"
     )
 
 

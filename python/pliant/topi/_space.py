@@ -58,12 +58,12 @@ def mirror_pad(
         return data(*at)
 
     shape = [before + dim + behind for before, dim, behind in zip(pad_before, data.shape, after, strict=True)]
-    made = te.compute(shape, element, name=name)
+    result = te.compute(shape, element, name=name)
     for k, dim in enumerate(data.shape):
         width = max(pad_before[k], after[k])
         message = f"topi.nn.mirror_pad: {width} elements cannot be mirrored along axis {k} of size {{0}} ({mode})"
-        made = require_condition(made, dim >= width + 1 - edge, message, dim) if width > 0 else made
-    return made
+        result = require_condition(result, dim >= width + 1 - edge, message, dim) if width > 0 else result
+    return result
 
 
 def dilate(data: Tensor, strides: Sequence[int], dilation_value: float = 0.0, name: str = "DilatedInput") -> Tensor:
@@ -150,10 +150,10 @@ def _blocks(layout: str, block_size: int) -> tuple[int, int, int]:
     return layout.index("C"), layout.index("H"), layout.index("W")
 
 
-def _require_multiple(made: Tensor, name: str, axis: int, dim: Any, part: int) -> Tensor:
-    """``made`` with the requirement that the axis of size ``dim`` is a multiple of ``part``."""
+def _require_multiple(result: Tensor, name: str, axis: int, dim: Any, part: int) -> Tensor:
+    """``result`` with the requirement that the axis of size ``dim`` is a multiple of ``part``."""
     message = f"topi.nn.{name}: axis {axis} of size {{0}} is not a multiple of {part}"
-    return require_condition(made, tir.floormod(dim, part) == 0, message, dim)
+    return require_condition(result, tir.floormod(dim, part) == 0, message, dim)
 
 
 def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Tensor:
@@ -173,8 +173,8 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
         at[h], at[w] = tir.floordiv(i[h], block_size), tir.floordiv(i[w], block_size)
         return data(*at)
 
-    made = te.compute(shape, element, name="depth_to_space")
-    return _require_multiple(made, "depth_to_space", c, data.shape[c], block_size * block_size)
+    result = te.compute(shape, element, name="depth_to_space")
+    return _require_multiple(result, "depth_to_space", c, data.shape[c], block_size * block_size)
 
 
 def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tensor:
@@ -194,10 +194,10 @@ def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tenso
         at[w] = i[w] * block_size + tir.floormod(place, block_size)
         return data(*at)
 
-    made = te.compute(shape, element, name="space_to_depth")
+    result = te.compute(shape, element, name="space_to_depth")
     for k in (h, w):
-        made = _require_multiple(made, "space_to_depth", k, data.shape[k], block_size)
-    return made
+        result = _require_multiple(result, "space_to_depth", k, data.shape[k], block_size)
+    return result
 
 
 def _check_block_shape(name: str, block_shape: Sequence[int]) -> None:
@@ -232,10 +232,10 @@ def space_to_batch_nd(
             place = tir.floordiv(place, block_shape[k])
         return wide(*at)
 
-    made = te.compute([batch * count, *folded, *wide.shape[n + 1 :]], element, name="space_to_batch_nd")
+    result = te.compute([batch * count, *folded, *wide.shape[n + 1 :]], element, name="space_to_batch_nd")
     for k, b in enumerate(block_shape, 1):
-        made = _require_multiple(made, "space_to_batch_nd", k, wide.shape[k], b)
-    return made
+        result = _require_multiple(result, "space_to_batch_nd", k, wide.shape[k], b)
+    return result
 
 
 def batch_to_space_nd(
@@ -261,5 +261,5 @@ def batch_to_space_nd(
         at[0] = place * batch + i[0]
         return data(*at)
 
-    made = te.compute([batch, *spread, *data.shape[n + 1 :]], element, name="batch_to_space_nd")
-    return _require_multiple(made, "batch_to_space_nd", 0, data.shape[0], count)
+    result = te.compute([batch, *spread, *data.shape[n + 1 :]], element, name="batch_to_space_nd")
+    return _require_multiple(result, "batch_to_space_nd", 0, data.shape[0], count)

@@ -201,9 +201,9 @@ def crop_and_resize(
         return value if out_dtype is None else value.astype(out_dtype)
 
     name = "topi.image.crop_and_resize"
-    made = te.compute(shape, element, name="T_crop_and_resize")
+    result = te.compute(shape, element, name="T_crop_and_resize")
     height, width = data.shape[rows], data.shape[columns]
     message = f"{name}: there is nothing to cut out of images of {{0}} x {{1}} pixels"
     # Without boxes, the images may be empty.
-    made = require_condition(made, tir.any(boxes.shape[0] < 1, tir.all(height > 0, width > 0)), message, height, width)
-    return require_indices_within(made, box_indices, name, 0, data.shape[0])
+    result = require_condition(result, tir.any(boxes.shape[0] < 1, tir.all(height > 0, width > 0)), message, height, width)
+    return require_indices_within(result, box_indices, name, 0, data.shape[0])

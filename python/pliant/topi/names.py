@@ -79,8 +79,8 @@ def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
         index = dict(zip(kept, i, strict=True))
         return a(*(index.get(k, 0) for k in range(len(dims))))
 
-    made = te.compute([dims[k] for k in kept], at, name="T_squeeze")
-    return require_equal_sizes(made, "squeeze", *((f"dim {k}", dims[k], 1) for k in sorted(removed)))
+    result = te.compute([dims[k] for k in kept], at, name="T_squeeze")
+    return require_equal_sizes(result, "squeeze", *((f"dim {k}", dims[k], 1) for k in sorted(removed)))
 
 
 def cast(x: Tensor, dtype: str) -> Tensor:

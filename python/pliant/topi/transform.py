@@ -45,9 +45,9 @@ def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Ten
     if a.ndim + len(new) != ndim:
         raise ValueError(f"expand_like: {a.ndim} dims and {len(new)} new dims do not add up to the {ndim} dims of {shape_like.name}")
     kept = [k for k in range(ndim) if k not in new]
-    made = te.compute(shape_like.shape, lambda *i: a(*(i[k] for k in kept)), name="T_expand_like")
+    result = te.compute(shape_like.shape, lambda *i: a(*(i[k] for k in kept)), name="T_expand_like")
     pairs = ((f"dim {j} of {a.name}", a.shape[j], shape_like.shape[k]) for j, k in enumerate(kept))
-    return require_equal_sizes(made, "expand_like", *pairs)
+    return require_equal_sizes(result, "expand_like", *pairs)
 
 
 def unravel_index(indices: Tensor, shape: Sequence[Any] | Tensor) -> Tensor:
@@ -99,8 +99,8 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
         inside = i[axis].astype("int64") < valid_length(i[1 - axis]).astype("int64")
         return tir.Select(inside, data(*i), masked)
 
-    made = te.compute(data.shape, element, name="T_sequence_mask")
-    return require_equal_sizes(made, "sequence_mask", (valid_length.name, valid_length.shape[0], data.shape[1 - axis]))
+    result = te.compute(data.shape, element, name="T_sequence_mask")
+    return require_equal_sizes(result, "sequence_mask", (valid_length.name, valid_length.shape[0], data.shape[1 - axis]))
 
 
 def strided_set(
@@ -131,10 +131,10 @@ def strided_set(
             at[k] = tir.floordiv(i[k] - first, step)
         return tir.if_then_else(tir.all(*inside), v(*at), a(*i)) if inside else v(*i)
 
-    made = te.compute(a.shape, element, name="T_strided_set")
+    result = te.compute(a.shape, element, name="T_strided_set")
     counts = [tir.floordiv(tir.max(last - first, 0) + step - 1, step) for (first, last), step in zip(ends, steps, strict=True)]
     wanted = [*counts, *a.shape[len(steps) :]]
-    return require_equal_sizes(made, "strided_set", *((f"dim {k} of {v.name}", v.shape[k], size) for k, size in enumerate(wanted)))
+    return require_equal_sizes(result, "strided_set", *((f"dim {k} of {v.name}", v.shape[k], size) for k, size in enumerate(wanted)))
 
 
 def dynamic_strided_slice(
@@ -217,9 +217,9 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0
     wanted = [*data.shape[:-2], *([] if low == high else [high - low + 1]), longest]
     if diagonal.ndim != len(wanted):
         raise ValueError(f"matrix_set_diag: diagonal has {diagonal.ndim} dims, expected {len(wanted)} for data of {data.ndim} dims")
-    made = te.compute(data.shape, element, name="T_matrix_set_diag")
+    result = te.compute(data.shape, element, name="T_matrix_set_diag")
     pairs = ((f"dim {k} of {diagonal.name}", diagonal.shape[k], size) for k, size in enumerate(wanted))
-    return require_equal_sizes(made, "matrix_set_diag", *pairs)
+    return require_equal_sizes(result, "matrix_set_diag", *pairs)
 
 
 def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = None, **options: Any) -> Tensor:
@@ -249,12 +249,12 @@ def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = No
             at[letter.upper()] = at.get(letter.upper(), 0) + (i[k] * step if step != 1 else i[k])
         return array(*(_block_index(at[letter.upper()], source, k) for k, (letter, _) in enumerate(source)))
 
-    made = te.compute(shape, element, name="T_layout_trans")
+    result = te.compute(shape, element, name="T_layout_trans")
     for letter, size in whole.items():
         parts = _block_elements(target, letter)
         message = f"topi.layout_transform: axis {letter} of size {{0}} has no parts of {parts} in '{dst_layout}'"
-        made = require_condition(made, tir.floormod(size, parts) == 0, message, size) if parts > 1 else made
-    return made
+        result = require_condition(result, tir.floormod(size, parts) == 0, message, size) if parts > 1 else result
+    return result
 
 
 Layout = list[tuple[str, int]]

@@ -78,13 +78,13 @@ def _with_option(name: str, error: TypeError) -> str:
 def _constructor(name: str) -> Any:
     """The constructor of a pass. A pass with parameters has a constructor in the extension
     module."""
-    made = getattr(_core.transform, name, None)
-    if name[:1].isupper() and made is not None and not inspect.isclass(made):
+    result = getattr(_core.transform, name, None)
+    if name[:1].isupper() and result is not None and not inspect.isclass(result):
 
-        @functools.wraps(made)
+        @functools.wraps(result)
         def with_parameters(*args: Any, **kwargs: Any) -> Pass:
             try:
-                return CoreBackedPass(made(*args, **kwargs))
+                return CoreBackedPass(result(*args, **kwargs))
             except TypeError as error:
                 raise TypeError(_with_option(name, error)) from None
 

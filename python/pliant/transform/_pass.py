@@ -146,10 +146,10 @@ class Kind:
                 result: IRModule = run(func, info.name, mod, ctx)
                 return result
 
-        made: Pass = FunctionBacked()
-        made.info = info
-        functools.update_wrapper(made, func, updated=())  # type: ignore[arg-type]
-        return made
+        backed_pass: Pass = FunctionBacked()
+        backed_pass.info = info
+        functools.update_wrapper(backed_pass, func, updated=())  # type: ignore[arg-type]
+        return backed_pass
 
     def of_class(self, cls: type, info: PassInfo) -> type[Pass]:
         kind = self
@@ -191,13 +191,13 @@ def _on_functions(cls: type, kind: str) -> Callable[[Callable[..., Any], str, IR
         for var, func in mod.functions_items():
             if not isinstance(func, cls):
                 continue
-            made = transform(func, mod, ctx)
-            if not isinstance(made, cls):
+            new = transform(func, mod, ctx)
+            if not isinstance(new, cls):
                 raise TypeError(
-                    f"pass '{name}' returned {type(made).__name__} for the function '{var.name_hint}', not a {kind}"
+                    f"pass '{name}' returned {type(new).__name__} for the function '{var.name_hint}', not a {kind}"
                 )
-            if made is not func:
-                result.update_func(var, made)
+            if new is not func:
+                result.update_func(var, new)
         return result
 
     return run

@@ -108,16 +108,16 @@ def register_codegen(name: str, generate: Callable[..., Any] | None = None) -> A
         count = _positional(generate)
 
         def call(functions: list[Any], options: dict[str, Any], mod: Any) -> list[Any]:
-            made = generate(*(functions, options, mod)[:count])
-            if isinstance(made, Mapping):
-                made = [made[f.attrs["global_symbol"]] for f in functions]
-            if not isinstance(made, Sequence) or isinstance(made, str):
-                what = "None" if made is None else type(made).__name__
+            result = generate(*(functions, options, mod)[:count])
+            if isinstance(result, Mapping):
+                result = [result[f.attrs["global_symbol"]] for f in functions]
+            if not isinstance(result, Sequence) or isinstance(result, str):
+                what = "None" if result is None else type(result).__name__
                 raise TypeError(
                     f"the code generator of '{name}' returned {what}, not a list (help: for each of the "
                     f"{len(functions)} functions, return a callable or the name of a packed function)"
                 )
-            return [_writer(name, one) for one in made]
+            return [_writer(name, one) for one in result]
 
         _core.transform.register_backend_codegen(name, call)
         return generate
@@ -125,20 +125,20 @@ def register_codegen(name: str, generate: Callable[..., Any] | None = None) -> A
     return register if generate is None else register(generate)
 
 
-def _writer(backend: str, made: Any) -> Any:
+def _writer(backend: str, function: Any) -> Any:
     """Checks the result of a code generator for one function. Rejects values that cannot write the
     outputs."""
-    if isinstance(made, _core.relax.Expr):
+    if isinstance(function, _core.relax.Expr):
         raise TypeError(
             f"the code generator of '{backend}' returned a graph function (help: return a "
             f"callable, or the name of a packed function)"
         )
-    if not callable(made) or isinstance(made, _core.PackedFunction):
-        return made
+    if not callable(function) or isinstance(function, _core.PackedFunction):
+        return function
 
-    @functools.wraps(made, updated=())
+    @functools.wraps(function, updated=())
     def run(*args: Any) -> None:
-        result = made(*args)
+        result = function(*args)
         if result is not None and not any(_share_memory(result, arg) for arg in args):
             raise TypeError(
                 f"a function of the backend '{backend}' returned {type(result).__name__} (help: write into the last "

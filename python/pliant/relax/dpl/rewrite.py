@@ -43,10 +43,10 @@ def rewrite_bindings(
     dict from variables to their new values."""
 
     def call(found: list[Any], bindings: dict[Any, Any]) -> Any:
-        made = rewriter(_matchings(found), bindings)
-        if made is not None and not isinstance(made, Mapping):
-            raise TypeError(f"the rewriter must return a dict from variables to expressions, got {made!r}")
-        return None if made is None else dict(made)
+        result = rewriter(_matchings(found), bindings)
+        if result is not None and not isinstance(result, Mapping):
+            raise TypeError(f"the rewriter must return a dict from variables to expressions, got {result!r}")
+        return None if result is None else dict(result)
 
     return _core.relax.pattern_rewrite_bindings(*ctx._parts(), call, func)
 
@@ -121,14 +121,14 @@ class PatternMatchingRewriter(Pass):
     def __call__(self, obj: Any) -> Any:
         if isinstance(obj, IRModule):
             return super().__call__(obj)
-        made = self._rewrite(obj)
-        called = {} if made is obj else _called(made, self._helpers())
+        result = self._rewrite(obj)
+        called = {} if result is obj else _called(result, self._helpers())
         if called:
             raise ValueError(
                 f"the replacement calls '{next(iter(called))}' of the rewriter's module, which cannot be added "
                 f"to a single function (help: rewrite the module)"
             )
-        return made
+        return result
 
     def transform_module(self, mod: IRModule, ctx: Any) -> IRModule:
         """Rewrites the graph functions of a module."""
@@ -141,10 +141,10 @@ class PatternMatchingRewriter(Pass):
         out, changed, called = mod.clone(), {}, {}
         for var, func in mod.functions_items():
             if isinstance(func, _core.relax.Function):
-                made = renamed._rewrite(func, mod)
-                if made is not func:
-                    changed[var] = made
-                    called.update(_called(made, helpers))
+                result = renamed._rewrite(func, mod)
+                if result is not func:
+                    changed[var] = result
+                    called.update(_called(result, helpers))
         out.update({name: func for name, func in called.items() if name not in mod})
         for var, func in changed.items():
             out.update_func(var, func)

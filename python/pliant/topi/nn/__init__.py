@@ -184,7 +184,7 @@ def lrn(
     total = te.compute(data.shape, squares, name="lrn_squares")
 
     def element(*i: Any) -> Any:
-        made = data(*i).astype(wide) / tir.power(total(*i) * (alpha / size) + bias, tir.const(beta, wide))
-        return made.astype(data.dtype) if wide != data.dtype else made
+        result = data(*i).astype(wide) / tir.power(total(*i) * (alpha / size) + bias, tir.const(beta, wide))
+        return result.astype(data.dtype) if wide != data.dtype else result
 
     return te.compute(data.shape, element, name="lrn")

@@ -111,8 +111,8 @@ def _times(x: Tensor, weight: Tensor, name: str, before: int = 0) -> Tensor:
     def product(t: Any, b: Any, j: Any) -> Any:
         return te.sum(x(t - before, b, k).astype(wide) * weight(j, k).astype(wide), axis=k)
 
-    made = te.compute(shape, product, name=name)
-    return made if wide == x.dtype else te.compute(shape, lambda *i: made(*i).astype(x.dtype), name=f"{name}_{x.dtype}")
+    result = te.compute(shape, product, name=name)
+    return result if wide == x.dtype else te.compute(shape, lambda *i: result(*i).astype(x.dtype), name=f"{name}_{x.dtype}")
 
 
 def _first(init: Tensor | None, state: Tensor) -> Tensor:
