@@ -1,4 +1,4 @@
-//! A call of a kernel: operands, attribute values, and the checks that follow from any declaration.
+//! A call of a kernel: its operands and attributes, and the checks that the declaration of the kernel implies.
 
 use pliant_tensor::DType;
 
@@ -7,7 +7,7 @@ use crate::dims::{Sizes, name_id};
 use crate::error::{KernelError, KernelErrorKind};
 use crate::{MAX_NUMBERS, MAX_OPERANDS, MAX_RANK};
 
-/// A tensor operand as a kernel sees it.
+/// A tensor operand of a call: address, data type, dims and strides.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
     /// The address of the first element.
@@ -17,12 +17,13 @@ pub struct View {
     rank: usize,
     shape: [i64; MAX_RANK],
     strides: [i64; MAX_RANK],
+    /// See [`span_of`].
     span: Option<usize>,
 }
 
 impl View {
-    /// A view with the given dims and strides, which count elements; `None` beyond [`MAX_RANK`]. Without strides, the
-    /// elements are in row-major order.
+    /// Creates a view with the given dims and strides, which count elements. Without strides, the elements are in
+    /// row-major order. Returns `None` if the rank exceeds [`MAX_RANK`] or the number of strides differs from the rank.
     #[inline(always)]
     pub fn new(data: *mut u8, dtype: DType, dims: &[i64], strides: Option<&[i64]>) -> Option<View> {
         let rank = dims.len();
@@ -31,21 +32,21 @@ impl View {
         }
         let (shape, span) = ([1; MAX_RANK], None);
         let mut view = View { data, dtype, rank, shape, strides: [0; MAX_RANK], span };
-        let mut step = 1i64;
+        let mut row_major_stride = 1i64;
         for (k, &dim) in dims.iter().enumerate().rev() {
             view.shape[k] = dim;
-            view.strides[k] = strides.map_or(step, |strides| strides[k]);
-            step = step.wrapping_mul(dim);
+            view.strides[k] = strides.map_or(row_major_stride, |strides| strides[k]);
+            row_major_stride = row_major_stride.wrapping_mul(dim);
         }
         view.span = span_of(view.shape(), view.strides());
         Some(view)
     }
 
-    /// A view of elements of a buffer with `elements` elements at the address `data`. The view
-    /// begins at the element `offset`; dims and strides are as in [`Self::new`].
+    /// Creates a view of elements of a buffer, which has `elements` elements at the address `data`. The view begins at
+    /// the element `offset`. Dims and strides are as in [`Self::new`].
     ///
     /// # Errors
-    /// If an element of the view is outside of the buffer, or dims, strides or offset are invalid.
+    /// An element of the view is outside of the buffer, or dims, strides or offset are negative or too large.
     #[inline(always)]
     pub fn within(
         (data, dtype, elements): (*mut u8, DType, i64),
@@ -75,31 +76,31 @@ impl View {
         }
     }
 
-    /// The sizes of the dims.
+    /// Returns the sizes of the dims.
     pub fn shape(&self) -> &[i64] {
         &self.shape[..self.rank]
     }
 
-    /// The distances between neighbours along each dim, in elements.
+    /// Returns the strides of the dims, in elements.
     pub fn strides(&self) -> &[i64] {
         &self.strides[..self.rank]
     }
 
     /// Whether the elements are in row-major order without gaps.
     pub fn is_compact(&self) -> bool {
-        let mut step = 1i64;
+        let mut expected = 1i64;
         self.shape().iter().zip(self.strides()).rev().all(|(&dim, &stride)| {
-            let fits = dim <= 1 || stride == step;
-            step = step.saturating_mul(dim);
-            fits
+            let matches = dim <= 1 || stride == expected;
+            expected = expected.saturating_mul(dim);
+            matches
         }) || self.shape().contains(&0)
     }
 
-    /// Whether no two elements share an address. The check orders the dims by stride: each step
-    /// must exceed the span of the dims before it.
+    /// Whether no two elements have the same address. Sufficient condition: in the order of their strides, the stride
+    /// of each dim exceeds the span of the dims before it.
     fn has_distinct_elements(&self) -> bool {
         let (shape, strides) = (self.shape(), self.strides());
-        // Tensors and their parts have descending strides.
+        // Fast path: the strides of tensors and of their slices are descending.
         let dims = || shape.iter().copied().zip(strides.iter().copied());
         if self.span == Some(0) || are_nested(dims().rev()) {
             return true;
@@ -110,41 +111,41 @@ impl View {
         are_nested(sorted.into_iter())
     }
 
-    /// The number of bytes from the first element to the end of the last one; `None` if a dim or
-    /// stride is negative, or on overflow.
-    fn bytes(&self) -> Option<usize> {
+    /// Returns the number of bytes from the first element to the end of the last one; `None` if a dim or stride is
+    /// negative, or on overflow.
+    fn span_bytes(&self) -> Option<usize> {
         let bytes = self.span?.checked_mul(self.dtype.size())?;
         (bytes <= isize::MAX as usize).then_some(bytes)
     }
 }
 
-/// Whether the stride of each dim, given as (size, stride), exceeds the span of the dims before it.
+/// Whether the stride of each dim exceeds the span of the dims before it. Dims are pairs of size and stride.
 fn are_nested(dims: impl Iterator<Item = (i64, i64)>) -> bool {
-    let mut last = 0i64;
+    let mut last_offset = 0i64;
     for (dim, stride) in dims {
-        if dim > 1 && stride <= last {
+        if dim > 1 && stride <= last_offset {
             return false;
         }
-        last = last.saturating_add(stride.saturating_mul((dim - 1).max(0)));
+        last_offset = last_offset.saturating_add(stride.saturating_mul((dim - 1).max(0)));
     }
     true
 }
 
-/// The number of elements from the first one to the end of the last one; `None` if a dim or stride
-/// is negative, or on overflow.
+/// Returns the number of elements of memory from the first to the last element of a view; `None` if a dim or stride is
+/// negative, or on overflow. A view without elements has the span 0.
 fn span_of(dims: &[i64], strides: &[i64]) -> Option<usize> {
-    let (mut last, mut fits, mut empty, mut negative) = (0i64, true, false, 0i64);
+    let (mut last_offset, mut fits, mut empty, mut negative) = (0i64, true, false, 0i64);
     for (&dim, &stride) in dims.iter().zip(strides) {
         negative |= dim | stride;
         empty |= dim == 0;
-        let (reach, too_far) = dim.wrapping_sub(1).overflowing_mul(stride);
-        let (sum, too_large) = last.overflowing_add(reach);
-        (last, fits) = (sum, fits && !too_far && !too_large);
+        let (extent, product_overflows) = dim.wrapping_sub(1).overflowing_mul(stride);
+        let (sum, sum_overflows) = last_offset.overflowing_add(extent);
+        (last_offset, fits) = (sum, fits && !product_overflows && !sum_overflows);
     }
     match (negative < 0, empty, fits) {
         (true, ..) => None,
         (_, true, _) => Some(0),
-        (_, _, true) => usize::try_from(last).ok()?.checked_add(1),
+        (_, _, true) => usize::try_from(last_offset).ok()?.checked_add(1),
         _ => None,
     }
 }
@@ -159,31 +160,31 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call without operands. Attributes are 0.
+    /// Creates a call without operands. All numbers of attributes are 0.
     pub fn new(kernel: &'static Kernel) -> Call {
         Call { kernel, operands: [None; MAX_OPERANDS], numbers: [0; MAX_NUMBERS] }
     }
 
-    /// Sets an operand; `None` omits it.
+    /// Sets the operand at an index; `None` omits it.
     #[inline(always)]
     pub fn set_operand(&mut self, index: usize, view: Option<View>) {
         self.operands[index] = view;
     }
 
-    /// Sets a number of the attributes: a float by its bits, a choice by its index.
+    /// Sets the attribute number at an index. A float is set by its bits, a choice by its index.
     pub fn set_number(&mut self, index: usize, number: i64) {
         self.numbers[index] = number;
     }
 
-    /// An operand; `None` if the call omits it.
+    /// Returns an operand; `None` if the call omits it.
     ///
     /// # Panics
-    /// If the kernel has no operand of that name.
+    /// The kernel has no operand of this name.
     pub fn operand(&self, name: &str) -> Option<&View> {
         self.operands[self.index_of(name)].as_ref()
     }
 
-    /// The index of an operand.
+    /// Returns the index of an operand.
     ///
     /// # Panics
     /// As [`Self::operand`].
@@ -193,17 +194,17 @@ impl Call {
         at.expect("the kernel has an operand of this name")
     }
 
-    /// The values of an attribute: one, or one per element of its list. A choice is its index.
+    /// Returns the numbers of an attribute: one, or one per element of a list. A choice is its index, a float its bits.
     ///
     /// # Panics
-    /// If the kernel has no attribute of that name.
+    /// The kernel has no attribute of this name.
     pub fn ints(&self, name: &str) -> &[i64] {
         let (attr, first) =
             self.kernel.attr(name).expect("the kernel has an attribute of this name");
-        &self.numbers[first..first + attr.ty.numbers()]
+        &self.numbers[first..first + attr.ty.number_count()]
     }
 
-    /// An integer, bool or choice.
+    /// Returns an attribute of type integer, bool or choice.
     ///
     /// # Panics
     /// As [`Self::ints`].
@@ -211,7 +212,7 @@ impl Call {
         self.ints(name)[0]
     }
 
-    /// A float.
+    /// Returns an attribute of type float.
     ///
     /// # Panics
     /// As [`Self::ints`].
@@ -219,17 +220,17 @@ impl Call {
         f64::from_bits(self.int(name) as u64)
     }
 
-    /// Checks everything that the declaration states. Returns the sizes of the named dims.
+    /// Checks the call against the declaration. Returns the sizes of the named dims.
     ///
     /// # Errors
-    /// The operand or attribute that is wrong, and what was expected.
+    /// The error names the first invalid operand or attribute, and what was expected.
     pub fn check(&self) -> Result<Sizes, KernelError> {
         let mut sizes = Sizes::new();
         self.check_into(&mut sizes)?;
         Ok(sizes)
     }
 
-    /// As [`Self::check`], but writes the sizes to `sizes`, which is faster for calls in loops.
+    /// Like [`Self::check`], but adds the sizes to the empty table `sizes`, which avoids a copy.
     ///
     /// # Errors
     /// As [`Self::check`].
@@ -239,8 +240,8 @@ impl Call {
             self.check_operand(operand, view.as_ref(), sizes)?;
         }
         self.check_overlap()?;
-        let wrong = |message| self.error(KernelErrorKind::Shape, message);
-        (self.kernel.relations)(self, sizes).map_err(wrong)?;
+        let shape_error = |message| self.error(KernelErrorKind::Shape, message);
+        (self.kernel.relations)(self, sizes).map_err(shape_error)?;
         self.check_derived(sizes)
     }
 
@@ -248,12 +249,11 @@ impl Call {
         KernelError { kernel: self.kernel.name, kind, message }
     }
 
+    /// Checks that attributes are in their ranges.
     fn check_attrs(&self) -> Result<(), KernelError> {
         for attr in self.kernel.attrs {
-            let (least, most) = match attr.ty {
-                AttrType::Int(least, most) | AttrType::Ints { range: (least, most), .. } => {
-                    (least, most)
-                }
+            let (min, max) = match attr.ty {
+                AttrType::Int(min, max) | AttrType::Ints { range: (min, max), .. } => (min, max),
                 AttrType::Bool => (0, 1),
                 AttrType::Choice(list) => (0, list.len() as i64 - 1),
                 AttrType::Float if self.float(attr.name).is_nan() => {
@@ -262,15 +262,16 @@ impl Call {
                 }
                 AttrType::Float => continue,
             };
-            if let Some(value) = self.ints(attr.name).iter().find(|v| !(least..=most).contains(v)) {
+            if let Some(value) = self.ints(attr.name).iter().find(|v| !(min..=max).contains(v)) {
                 let name = attr.name;
-                let message = format!("attribute {name} is {value}, expected {least} to {most}");
+                let message = format!("attribute {name} is {value}, expected {min} to {max}");
                 return Err(self.error(KernelErrorKind::Value, message));
             }
         }
         Ok(())
     }
 
+    /// Checks data type, rank, strides and address of an operand, and adds the sizes of its dims to `sizes`.
     fn check_operand(
         &self,
         operand: &Operand,
@@ -278,93 +279,95 @@ impl Call {
         sizes: &mut Sizes,
     ) -> Result<(), KernelError> {
         let name = operand.name;
-        let wrong =
+        let fail =
             |kind, message: String| Err(self.error(kind, format!("operand {name} {message}")));
         let Some(view) = view else {
             return match operand.optional {
                 true => Ok(()),
-                false => wrong(KernelErrorKind::Type, "is missing".to_string()),
+                false => fail(KernelErrorKind::Type, "is missing".to_string()),
             };
         };
         if view.dtype != operand.dtype && !operand.other_dtypes.contains(&view.dtype) {
-            let wanted: Vec<String> = operand.dtypes().map(|dtype| dtype.to_string()).collect();
-            let message = format!("is {}, expected {}", view.dtype, wanted.join(" or "));
-            return wrong(KernelErrorKind::Type, message);
+            let expected: Vec<String> = operand.dtypes().map(|dtype| dtype.to_string()).collect();
+            let message = format!("is {}, expected {}", view.dtype, expected.join(" or "));
+            return fail(KernelErrorKind::Type, message);
         }
         let dims = self.dims(operand);
         let rank = view.shape().len();
         let Some(leading) = leading_dims(dims, rank) else {
-            let (least, list) = (dims.len(), dims.join(", "));
+            let (count, list) = (dims.len(), dims.join(", "));
             let message = match dims.first().is_some_and(|d| d.starts_with('*')) {
-                true => format!("has {rank} dims, expected at least {} ({list})", least - 1),
-                false => format!("has {rank} dims, expected {least} ({list})"),
+                true => format!("has {rank} dims, expected at least {} ({list})", count - 1),
+                false => format!("has {rank} dims, expected {count} ({list})"),
             };
-            return wrong(KernelErrorKind::Shape, message);
+            return fail(KernelErrorKind::Shape, message);
         };
-        let Some(bytes) = view.bytes() else {
+        let Some(bytes) = view.span_bytes() else {
             let message = format!(
                 "has dims {:?} and strides {:?}, which are negative or too large",
                 view.shape(),
                 view.strides()
             );
-            return wrong(KernelErrorKind::Shape, message);
+            return fail(KernelErrorKind::Shape, message);
         };
-        let ordered = match operand.order {
+        let order_is_valid = match operand.order {
             Order::RowMajor => view.is_compact(),
             Order::StridedRows => {
                 view.strides().last().is_none_or(|&s| s == 1) || view.shape().last() <= Some(&1)
             }
             Order::Strided => true,
         };
-        if !ordered {
+        if !order_is_valid {
             let message = format!("has strides {:?}, expected rows without gaps", view.strides());
-            return wrong(KernelErrorKind::Value, message);
+            return fail(KernelErrorKind::Value, message);
         }
         if operand.role.is_written() && !view.has_distinct_elements() {
             let (dims, strides) = (view.shape(), view.strides());
             let message = format!("has dims {dims:?} and strides {strides:?}, which overlap");
-            return wrong(KernelErrorKind::Value, message);
+            return fail(KernelErrorKind::Value, message);
         }
         if bytes > 0 && (view.data.is_null() || view.data.addr() % view.dtype.size() != 0) {
-            return wrong(KernelErrorKind::Value, "has a misaligned or no address".to_string());
+            return fail(KernelErrorKind::Value, "has a null or misaligned address".to_string());
         }
-        match enter(sizes, dims, view.shape(), leading) {
+        match unify_dims(sizes, dims, view.shape(), leading) {
             None => Ok(()),
             Some((dim, size, known)) => {
-                let message = format!("has {size} for {dim}, which is {known} elsewhere");
-                wrong(KernelErrorKind::Shape, message)
+                let message = format!("has {size} for {dim}, which is {known} in another operand");
+                fail(KernelErrorKind::Shape, message)
             }
         }
     }
 
-    /// The sizes of the named dims. A dim that has several sizes has the first.
+    /// Returns the sizes of the named dims. If operands have different sizes for a dim, returns the first one.
     pub fn named_sizes(&self) -> Sizes {
         let mut sizes = Sizes::new();
         for (operand, view) in self.kernel.operands.iter().zip(&self.operands) {
             let Some(view) = view else { continue };
             let (dims, shape) = (self.dims(operand), view.shape());
-            // Sizes that differ are reported by the check.
+            // `check` reports different sizes of a dim.
             if let Some(leading) = leading_dims(dims, shape.len()) {
-                enter(&mut sizes, dims, shape, leading);
+                unify_dims(&mut sizes, dims, shape, leading);
             }
         }
         sizes
     }
 
+    /// Checks the sizes of the derived dims.
     fn check_derived(&self, sizes: &Sizes) -> Result<(), KernelError> {
         for (dim, derive) in self.kernel.derived {
-            let Some(have) = sizes.find(dim) else { continue };
-            let want = derive(self, sizes);
-            if want != Some(have) {
-                let want = want.map_or("a size that fits 64 bits".to_string(), |n| n.to_string());
-                let message = format!("{dim} is {have}, expected {want}");
+            let Some(actual) = sizes.find(dim) else { continue };
+            let expected = derive(self, sizes);
+            if expected != Some(actual) {
+                let expected =
+                    expected.map_or("a size that fits in 64 bits".to_string(), |n| n.to_string());
+                let message = format!("{dim} is {actual}, expected {expected}");
                 return Err(self.error(KernelErrorKind::Shape, message));
             }
         }
         Ok(())
     }
 
-    /// The names of an operand's dims in this call.
+    /// Returns the names of an operand's dims in this call.
     pub fn dims(&self, operand: &Operand) -> &'static [&'static str] {
         match operand.dims {
             Dims::Fixed(dims) => dims,
@@ -374,17 +377,19 @@ impl Call {
 
     /// Checks that no result shares memory with another operand.
     fn check_overlap(&self) -> Result<(), KernelError> {
-        let all = || {
+        let memory_ranges = || {
             let operands = self.kernel.operands.iter().zip(&self.operands);
             operands.filter_map(|(operand, view)| {
                 let view = view.as_ref()?;
-                let (start, bytes) = (view.data.addr(), view.bytes().unwrap_or(0));
+                let (start, bytes) = (view.data.addr(), view.span_bytes().unwrap_or(0));
                 (bytes > 0).then(|| (operand, start..start.saturating_add(bytes)))
             })
         };
-        for (i, (result, own)) in all().enumerate().filter(|(_, o)| o.0.role.is_written()) {
-            for (_, (other, memory)) in all().enumerate().filter(|(k, _)| *k != i) {
-                if own.start < memory.end && memory.start < own.end {
+        for (i, (result, result_memory)) in
+            memory_ranges().enumerate().filter(|(_, o)| o.0.role.is_written())
+        {
+            for (_, (other, memory)) in memory_ranges().enumerate().filter(|(k, _)| *k != i) {
+                if result_memory.start < memory.end && memory.start < result_memory.end {
                     let message =
                         format!("operand {} shares memory with {}", result.name, other.name);
                     return Err(self.error(KernelErrorKind::Value, message));
@@ -395,7 +400,7 @@ impl Call {
     }
 }
 
-/// The number of dims that the first name represents; `None` if the names do not match the rank.
+/// Returns the number of dims that the first name stands for; `None` if the names do not match the rank.
 pub fn leading_dims(dims: &[&str], rank: usize) -> Option<usize> {
     match dims.first().is_some_and(|d| d.starts_with('*')) {
         true => (rank + 1).checked_sub(dims.len()),
@@ -403,24 +408,26 @@ pub fn leading_dims(dims: &[&str], rank: usize) -> Option<usize> {
     }
 }
 
-/// Enters the sizes of a shape whose first `leading` dims the first name stands for. Sizes were checked: the product of the
-/// leading ones does not overflow, unless another one is 0. Returns the first name that has another size already, and both sizes.
-fn enter(
+/// Adds the dims of an operand to `sizes`. The first name stands for the first `leading` dims. Returns the first name
+/// that has another size already, the new size and the known size.
+///
+/// The sizes are checked: the product of the leading ones does not overflow, unless another size is 0.
+fn unify_dims(
     sizes: &mut Sizes,
     dims: &'static [&'static str],
     shape: &[i64],
     leading: usize,
 ) -> Option<(&'static str, i64, i64)> {
-    let (first, rest) = shape.split_at(leading);
-    let product = first.iter().fold(1i64, |all, &dim| all.saturating_mul(dim));
-    let mut different = None;
+    let (leading_sizes, rest) = shape.split_at(leading);
+    let product = leading_sizes.iter().fold(1i64, |all, &dim| all.saturating_mul(dim));
+    let mut conflict = None;
     for (at, &dim) in dims.iter().enumerate() {
         let size = if at == 0 { product } else { rest[at - 1] };
         if let Err(known) = sizes.unify(dim, size) {
-            different = different.or(Some((dim, size, known)));
+            conflict = conflict.or(Some((dim, size, known)));
         }
     }
-    different
+    conflict
 }
 
 #[cfg(test)]
@@ -428,7 +435,7 @@ mod tests {
     use super::*;
     use crate::kernels::weight_only_matmul::BFLOAT16;
 
-    /// The operands of a product of `[rows, 3]` by `[3, 5]`, at addresses that are far apart.
+    /// Creates a product of `[rows, 3]` by `[3, 5]`, with operands at addresses that are far apart.
     fn product(rows: i64) -> Call {
         let mut call = Call::new(&BFLOAT16);
         let shapes: [&[i64]; 3] = [&[rows, 3], &[1, 2, 16, 2], &[rows, 5]];
@@ -440,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_name_the_operand_and_what_was_expected() {
+    fn errors_name_the_operand_and_the_expectation() {
         assert_eq!(product(2).check().map(|sizes| sizes.get("*rows")), Ok(2));
         let message = |call: &Call| call.check().unwrap_err().to_string();
         let mut call = product(2);
@@ -461,8 +468,8 @@ mod tests {
     #[test]
     fn empty_operands_share_no_memory() {
         let mut call = product(0);
-        let inside = std::ptr::without_provenance_mut((2 << 20) + 8);
-        call.set_operand(2, View::new(inside, DType::Float32, &[0, 5], None));
+        let inside_weight = std::ptr::without_provenance_mut((2 << 20) + 8);
+        call.set_operand(2, View::new(inside_weight, DType::Float32, &[0, 5], None));
         assert!(call.check().is_ok());
     }
 }

@@ -6,41 +6,41 @@ use crate::call::Call;
 use crate::dims::{Sizes, name_id};
 use crate::reference;
 
-/// The declaration of a kernel that computes a whole operator.
+/// The declaration of a library kernel that computes a whole operator.
 #[derive(Debug)]
 pub struct Kernel {
-    /// Its name, as in `T.call_kernel("name", ...)`.
+    /// The name, as in `T.call_kernel("name", ...)`.
     pub name: &'static str,
-    /// What it computes, and the source of the definition.
+    /// What it computes, and the source of the definition. `docs/kernels.md` prints this.
     pub doc: &'static str,
-    /// Its operands: the inputs, then the results.
+    /// The operands: the inputs, then the results.
     pub operands: &'static [Operand],
-    /// Its attributes.
+    /// The attributes.
     pub attrs: &'static [Attr],
-    /// The dims whose sizes follow from other sizes and the attributes: name and size. `None` if the size does not fit 64
-    /// bits.
-    pub derived: &'static [(&'static str, Derive)],
-    /// The other relations between operands, sizes and attributes, checked before the derived dims. The text of an error
-    /// names the operand and what was expected.
+    /// The derived dims, whose sizes follow from other sizes and the attributes: the name, and the function that
+    /// computes the size.
+    pub derived: &'static [(&'static str, DeriveSize)],
+    /// Checks the other relations between operands, sizes and attributes, before the derived dims are checked. The
+    /// error names the operand or attribute, and what was expected.
     pub relations: fn(&Call, &Sizes) -> Result<(), String>,
-    /// Floating-point operations of a call, additions and multiplications counted separately.
+    /// Returns the number of arithmetic operations of a call. An addition and a multiplication count as two.
     pub flops: fn(&Call, &Sizes) -> f64,
-    /// Computes the results of a checked call in loops over elements, in float64.
+    /// Computes the results of a checked call by loops over elements, in float64.
     pub reference: fn(&mut reference::Args<'_>) -> reference::Result<()>,
 }
 
-/// Computes the size of a derived dim.
-pub type Derive = fn(&Call, &Sizes) -> Option<i64>;
+/// Computes the size of a derived dim. Returns `None` if the size is undefined or overflows 64 bits.
+pub type DeriveSize = fn(&Call, &Sizes) -> Option<i64>;
 
 /// How a kernel accesses an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It reads the operand.
+    /// The kernel reads the operand.
     Input,
-    /// It writes every element of the operand and reads none.
+    /// The kernel writes all elements of the operand and reads none.
     Output,
-    /// It writes every element of the operand. If the attribute `accumulate` is not 0, it adds to the elements, otherwise it
-    /// reads none.
+    /// The kernel writes all elements of the operand. It adds to them if the attribute `accumulate` is not 0, otherwise
+    /// it reads none.
     Accumulator,
 }
 
@@ -54,28 +54,28 @@ impl Role {
 /// An operand of a kernel.
 #[derive(Debug)]
 pub struct Operand {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Identifies the name while a call is checked.
+    /// The id of the name ([`name_id`]).
     pub(crate) id: u64,
-    /// Whether it is read or written.
+    /// How the kernel accesses it.
     pub role: Role,
     /// The data type of its elements.
     pub dtype: DType,
-    /// Further data types that it may have instead.
+    /// The other data types that it may have.
     pub other_dtypes: &'static [DType],
-    /// Its dims.
+    /// The names of its dims.
     pub dims: Dims,
-    /// The order of its elements in memory.
+    /// The permitted orders of its elements in memory.
     pub order: Order,
     /// Whether a call may omit it.
     pub optional: bool,
-    /// Its meaning.
+    /// The meaning. `docs/kernels.md` prints this.
     pub doc: &'static str,
 }
 
 impl Operand {
-    /// An operand that is read.
+    /// Declares an operand that is read, in row-major order.
     pub const fn input(name: &'static str, dtype: DType, dims: Dims, doc: &'static str) -> Self {
         Operand {
             name,
@@ -90,7 +90,7 @@ impl Operand {
         }
     }
 
-    /// An operand that is written completely.
+    /// Declares an operand that is written completely, in row-major order.
     pub const fn output(name: &'static str, dtype: DType, dims: Dims, doc: &'static str) -> Self {
         Operand {
             name,
@@ -105,7 +105,7 @@ impl Operand {
         }
     }
 
-    /// An operand that is written completely, and read if the call accumulates.
+    /// Declares an operand that is written completely, and read if the call accumulates, in row-major order.
     pub const fn accumulator(
         name: &'static str,
         dtype: DType,
@@ -115,90 +115,90 @@ impl Operand {
         Operand { role: Role::Accumulator, ..Operand::output(name, dtype, dims, doc) }
     }
 
-    /// The same operand, which may also have one of these data types.
+    /// Adds other data types that the operand may have.
     pub const fn or(self, other_dtypes: &'static [DType]) -> Self {
         Operand { other_dtypes, ..self }
     }
 
-    /// The data types that it may have.
+    /// Returns the data types that the operand may have.
     pub fn dtypes(&self) -> impl Iterator<Item = DType> {
         std::iter::once(self.dtype).chain(self.other_dtypes.iter().copied())
     }
 
-    /// The same operand with any strides between rows.
+    /// Permits any strides, except for the last dim.
     pub const fn strided_rows(self) -> Self {
         Operand { order: Order::StridedRows, ..self }
     }
 
-    /// The same operand with any strides.
+    /// Permits any strides.
     pub const fn strided(self) -> Self {
         Operand { order: Order::Strided, ..self }
     }
 
-    /// The same operand, which a call may omit.
+    /// Makes the operand optional: a call may omit it.
     pub const fn optional(self) -> Self {
         Operand { optional: true, ..self }
     }
 }
 
-/// The order of an operand's elements in memory.
+/// The permitted orders of an operand's elements in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Row-major without gaps.
+    /// Row-major order without gaps.
     RowMajor,
-    /// Neighbours along the last dim are adjacent; the other strides are free.
+    /// Elements along the last dim are adjacent in memory. The other strides are arbitrary.
     StridedRows,
-    /// All strides are free. A stride of 0 broadcasts the element along the dim.
+    /// All strides are arbitrary. A stride of 0 broadcasts elements of an input along the dim.
     Strided,
 }
 
-/// The names of an operand's dims. Dims of the same name have the same size in all operands of a
-/// call. If the first name begins with `*`, it represents any number of dims, and its size is their
-/// product; it is the same name without the `*`.
+/// The names of an operand's dims. Dims of the same name have the same size in all operands of a call. A first name
+/// that begins with `*` stands for any number of dims, and its size is their product. It is the same name as without
+/// the `*`.
 #[derive(Clone, Copy, Debug)]
 pub enum Dims {
-    /// The same in every call.
+    /// The same names in every call.
     Fixed(&'static [&'static str]),
-    /// For each choice of the attribute `layout`.
+    /// The names for each choice of the attribute `layout`.
     ByLayout(&'static [&'static [&'static str]]),
 }
 
 /// An attribute of a kernel.
 #[derive(Debug)]
 pub struct Attr {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Its type.
+    /// The type.
     pub ty: AttrType,
-    /// Its value in calls that omit it.
+    /// The value in calls that omit it.
     pub default: AttrDefault,
-    /// What it means.
+    /// The meaning. `docs/kernels.md` prints this.
     pub doc: &'static str,
 }
 
 /// The type of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub enum AttrType {
-    /// An integer from the first number to the second.
+    /// An integer in the given range, limits included.
     Int(i64, i64),
-    /// A list of the given length of integers from the first number to the second.
+    /// A list of integers.
     Ints {
-        /// The length.
+        /// The length of the list.
         len: usize,
-        /// The least and the greatest integer.
+        /// The minimum and maximum of each integer.
         range: (i64, i64),
     },
-    /// A finite or infinite float64.
+    /// A float64 other than NaN.
     Float,
     /// A bool.
     Bool,
-    /// One of these texts.
+    /// One of these strings.
     Choice(&'static [&'static str]),
 }
 
 impl AttrType {
-    /// The number of words that a value takes in a call.
-    pub fn numbers(self) -> usize {
+    /// Returns how many numbers represent a value in a call: the length of a list, otherwise 1.
+    pub fn number_count(self) -> usize {
         match self {
             AttrType::Ints { len, .. } => len,
             _ => 1,
@@ -209,9 +209,9 @@ impl AttrType {
 /// The default of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub enum AttrDefault {
-    /// None: every call must give the attribute.
+    /// No default: every call must pass the attribute.
     Required,
-    /// The same number, or the choice with that index, for each element.
+    /// An integer, a bool as 0 or 1, or the index of a choice. It is the default of each integer of a list.
     Number(i64),
     /// A float.
     Float(f64),
@@ -222,37 +222,37 @@ pub enum AttrDefault {
 pub enum Slot {
     /// An operand.
     Operand(&'static Operand),
-    /// A number of an attribute, and its index in a list.
+    /// A number of an attribute: the attribute, and the index in its list or 0.
     Number(&'static Attr, usize),
 }
 
 impl Kernel {
-    /// The index of an operand.
+    /// Returns the index of an operand.
     pub fn operand(&self, name: &str) -> Option<usize> {
         self.operands.iter().position(|o| o.name == name)
     }
 
-    /// An attribute, and the position of its first number among the numbers of a call.
+    /// Returns an attribute, and the index of its first number among the numbers of a call.
     pub fn attr(&self, name: &str) -> Option<(&'static Attr, usize)> {
         let at = self.attrs.iter().position(|a| a.name == name)?;
-        let first = self.attrs[..at].iter().map(|a| a.ty.numbers()).sum();
+        let first = self.attrs[..at].iter().map(|a| a.ty.number_count()).sum();
         Some((&self.attrs[at], first))
     }
 
-    /// The argument positions of a call: the operands, then the numbers of the attributes.
+    /// Returns the argument positions of a call: the operands, then the numbers of the attributes.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
-        let attrs = self.attrs.iter().flat_map(|a| (0..a.ty.numbers()).map(move |i| (a, i)));
+        let attrs = self.attrs.iter().flat_map(|a| (0..a.ty.number_count()).map(move |i| (a, i)));
         let numbers = attrs.map(|(a, i)| Slot::Number(a, i));
         self.operands.iter().map(Slot::Operand).chain(numbers)
     }
 
-    /// The number of arguments of a call.
+    /// Returns the number of arguments of a call.
     pub fn arity(&self) -> usize {
-        self.operands.len() + self.numbers()
+        self.operands.len() + self.number_count()
     }
 
-    /// The number of words of all attributes.
-    pub fn numbers(&self) -> usize {
-        self.attrs.iter().map(|a| a.ty.numbers()).sum()
+    /// Returns how many numbers represent all attributes in a call.
+    pub fn number_count(&self) -> usize {
+        self.attrs.iter().map(|a| a.ty.number_count()).sum()
     }
 }

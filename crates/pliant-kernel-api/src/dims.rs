@@ -2,11 +2,11 @@
 
 use crate::MAX_OPERANDS;
 
-/// Maximum number of dim names of a kernel.
+/// Maximum number of distinct dim names of a kernel.
 const MAX_NAMES: usize = 2 * MAX_OPERANDS;
 
-/// Identifies a name while a call is checked: its length, its first 4 and its last 4 bytes, without a leading `*`. Names of one
-/// kernel must have different ids.
+/// Returns an id of a name, by which checks of calls compare names faster. It combines the length and the first 4 and
+/// last 4 bytes, without a leading `*`. The names of one kernel must have different ids, which a test checks.
 #[inline]
 pub(crate) const fn name_id(name: &str) -> u64 {
     let bytes = match name.as_bytes() {
@@ -34,12 +34,12 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new() -> Self {
         Sizes { ids: [0; MAX_NAMES], sizes: [0; MAX_NAMES], len: 0 }
     }
 
-    /// The size of a dim; `None` for a name that no present operand has.
+    /// Returns the size of a dim; `None` if no operand of the call has a dim of this name.
     #[inline(always)]
     pub fn find(&self, name: &str) -> Option<i64> {
         self.find_id(name_id(name))
@@ -51,13 +51,13 @@ impl Sizes {
         Some(self.sizes[at])
     }
 
-    /// The size of a dim; 0 for a name that no present operand has.
+    /// Returns the size of a dim; 0 if no operand of the call has a dim of this name.
     #[inline(always)]
     pub fn get(&self, name: &str) -> i64 {
         self.find(name).unwrap_or(0)
     }
 
-    /// Records the size of a dim. If the dim has another size, returns that size.
+    /// Records the size of a dim. If another size is recorded already, returns that size as the error.
     pub(crate) fn unify(&mut self, name: &str, size: i64) -> Result<(), i64> {
         let id = name_id(name);
         match self.find_id(id) {

@@ -1,11 +1,11 @@
-//! The reference page of a kernel.
+//! The reference page of the kernels, `docs/kernels.md`.
 
 use std::fmt::Write;
 
 use crate::KERNELS;
 use crate::decl::{AttrDefault, AttrType, Dims, Kernel, Order, Role};
 
-/// The reference page of all kernels, in Markdown.
+/// Returns the reference page of all kernels, in Markdown.
 pub fn reference_page() -> String {
     let mut page = "# Library kernels
 
@@ -16,22 +16,22 @@ tensors:
 
     y = R.call_kernel(\"transpose\", x=x, axes={\"x\": [1, 0]}, out_sinfo=R.Tensor((m, n), \"float32\"))
 
-`axes` gives, for an operand or a result, the dim of the tensor that is each dim of the kernel, or -1 for a dim of size 1. So
-`[0, 3, -1, 1, 2]` passes images in NHWC layout to a kernel with the dims (batch, channels, depth, height, width), without a
-copy. A dim whose name begins with `*` stands for any number of dims; its size is their product.
+`axes` permutes the dims of an operand or a result: for each dim of the kernel, it gives the dim of the tensor, or -1 for a dim
+of size 1. So `[0, 3, -1, 1, 2]` passes images in NHWC layout to a kernel with the dims (batch, channels, depth, height, width),
+without a copy. A dim whose name begins with `*` stands for any number of dims; its size is their product.
 
-Loop functions also pass the tensors that the kernel writes:
+In loop functions, a call also passes the tensors that the kernel writes:
 
     T.evaluate(T.call_kernel(\"recurrent\", x=A, w=W, r=R, bias=B, y=Y, last_h=H, cell=\"rnn\"))
 
-Their operands are whole buffers or views of their elements. A view has its own dims, strides and offset, which count elements of
-the buffer; it must lie inside the buffer. This view reads the heads of a tensor of shape (n, 4 * 16) in place:
+Operands are whole buffers or views of buffers. A view has its own dims, strides and offset, in elements of the buffer, and must
+lie inside the buffer. This view reads the heads of a tensor of shape (n, 4 * 16) in place:
 
     q=T.view(A, [1, 4, n, 16], strides=[0, 16, 64, 1], offset=0)
 
-The kernel checks every call when it runs: data types, ranks, sizes, strides, the ranges of
-attributes, and that results share no memory with other operands. Dims of the same name have the same size in all operands.
-Attributes with a default, and optional operands, may be left out.
+The kernel checks every call at run time: data types, ranks, sizes, strides, the ranges of attributes, and that results share no
+memory with other operands. Dims of the same name must have the same size in all operands. A call may omit optional operands and
+attributes with a default.
 "
     .to_string();
     for kernel in KERNELS {
@@ -42,7 +42,7 @@ Attributes with a default, and optional operands, may be left out.
 }
 
 impl Kernel {
-    /// The section of a kernel in the reference, in Markdown.
+    /// Returns the section of the kernel on the reference page, in Markdown.
     pub fn markdown(&self) -> String {
         let mut out = format!("## `{}`\n\n{}\n\n", self.name, self.doc);
         out += "| operand | type | dims | strides | | meaning |\n|---|---|---|---|---|---|\n";
@@ -61,7 +61,7 @@ impl Kernel {
             };
             let order = match operand.order {
                 Order::RowMajor => "row-major",
-                Order::StridedRows => "any but the last",
+                Order::StridedRows => "any; last dim contiguous",
                 Order::Strided => "any",
             };
             let dtypes: Vec<String> = operand.dtypes().map(|dtype| dtype.to_string()).collect();
@@ -72,7 +72,7 @@ impl Kernel {
         for attr in self.attrs {
             let ty = match attr.ty {
                 AttrType::Int(i64::MIN, i64::MAX) => "integer".to_string(),
-                AttrType::Int(least, most) => format!("integer, {least} to {most}"),
+                AttrType::Int(min, max) => format!("integer, {min} to {max}"),
                 AttrType::Ints { len, range } => {
                     format!("{len} integers, {} to {}", range.0, range.1)
                 }

@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-/// The kind of error of a call.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelErrorKind {
-    /// An operand has another data type, is missing, or is not a tensor.
+    /// An operand has a wrong data type, is missing, or is not a tensor.
     Type,
-    /// Sizes do not fit together.
+    /// Ranks or sizes of operands are inconsistent with the declaration or with each other.
     Shape,
-    /// An attribute is out of range, or operands overlap.
+    /// An attribute is out of range, strides or an address are invalid, or operands overlap.
     Value,
 }
 
-/// A kernel was called with invalid arguments.
+/// The error of a call with invalid arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelError {
-    /// The kernel.
+    /// The name of the kernel.
     pub kernel: &'static str,
-    /// The kind of error.
+    /// The kind of the error.
     pub kind: KernelErrorKind,
-    /// The operand or attribute, and what was expected.
+    /// The text: the operand or attribute, what it is, and what was expected.
     pub message: String,
 }
 

@@ -1,8 +1,8 @@
 //! Declarations of the library kernels that compute whole operators.
 //!
-//! A kernel is declared once, in a file of [`kernels`]: its operands with data types and named dims, its attributes with
-//! types, ranges and defaults, and the relations that its arguments satisfy. The rest of the system derives from the
-//! declaration:
+//! Each kernel has one declaration, in a file of [`kernels`]: its operands with data types and named dims, its
+//! attributes with types, ranges and defaults, and the relations between its arguments. The rest of the system derives
+//! from the declaration:
 //!
 //! | what | where |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | the checks of a call at run time | [`Call::check`] |
 //! | which buffers a call reads and writes | [`Role`] |
 //! | `docs/kernels.md` | [`reference_page`] |
-//! | random valid calls of the fuzz target | [`Kernel::derived`] |
-//! | the results in the interpreter, with which tests compare | [`Kernel::reference`] |
+//! | sizes of derived dims, for the checks and for random valid calls of the fuzz target | [`Kernel::derived`] |
+//! | the results in the interpreter, and the expected results of tests | [`Kernel::reference`] |
 //!
 //! The implementations are in `pliant-kernels`.
 
@@ -25,7 +25,7 @@ pub mod kernels;
 pub mod reference;
 
 pub use call::{Call, View, leading_dims};
-pub use decl::{Attr, AttrDefault, AttrType, Derive, Dims, Kernel, Operand, Order, Role, Slot};
+pub use decl::{Attr, AttrDefault, AttrType, DeriveSize, Dims, Kernel, Operand, Order, Role, Slot};
 pub use dims::Sizes;
 pub use docs::reference_page;
 pub use error::{KernelError, KernelErrorKind};
@@ -33,7 +33,7 @@ pub use kernels::{KERNELS, find};
 
 /// Maximum number of operands of a kernel.
 pub const MAX_OPERANDS: usize = 12;
-/// Maximum number of attribute words of a call.
+/// Maximum number of attribute numbers of a call ([`Kernel::number_count`]).
 pub const MAX_NUMBERS: usize = 32;
 /// Maximum rank of an operand.
 pub const MAX_RANK: usize = 8;

@@ -1,4 +1,4 @@
-//! `docs/kernels.md` is generated from the declarations; with `PLIANT_BLESS=1` this test writes it.
+//! Compares `docs/kernels.md` with the declarations. With `PLIANT_BLESS=1`, writes the page instead.
 
 use std::path::Path;
 
@@ -12,5 +12,5 @@ fn the_reference_page_is_current() {
     }
     let current = std::fs::read_to_string(&path).unwrap_or_default();
     let bless = "PLIANT_BLESS=1 cargo test --package pliant-kernel-api";
-    assert!(current == page, "docs/kernels.md is stale: {bless}");
+    assert!(current == page, "docs/kernels.md is stale; regenerate it with {bless}");
 }

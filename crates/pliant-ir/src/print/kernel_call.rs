@@ -32,7 +32,7 @@ impl TirPrinter<'_> {
         }
         let mut numbers = call.numbers;
         for attr in kernel.attrs {
-            let (own, rest) = numbers.split_at(attr.ty.numbers());
+            let (own, rest) = numbers.split_at(attr.ty.number_count());
             numbers = rest;
             if !own.iter().all(|&e| self.is_default(attr, e)) {
                 out.push(Tok::Text(format!(", {}=", attr.name)));

@@ -278,7 +278,7 @@ fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
         let (message, help) = unknown_keyword(kernel, name);
         return Err(format!("{message}; {help}"));
     }
-    let mut numbers = Vec::with_capacity(kernel.numbers());
+    let mut numbers = Vec::with_capacity(kernel.number_count());
     for attr in kernel.attrs {
         let entry = map.iter().find(|(name, _)| **name == *attr.name);
         match (entry, attr.default) {
@@ -288,7 +288,7 @@ fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
                 numbers.extend(encode_attr(attr, value).map_err(wrong)?);
             }
             (None, AttrDefault::Number(n)) => {
-                numbers.extend(std::iter::repeat_n(n, attr.ty.numbers()));
+                numbers.extend(std::iter::repeat_n(n, attr.ty.number_count()));
             }
             (None, AttrDefault::Float(v)) => numbers.push(v.to_bits() as i64),
             (None, AttrDefault::Required) => {

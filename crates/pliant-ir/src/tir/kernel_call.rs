@@ -150,8 +150,8 @@ impl<'f> KernelCall<'f> {
             };
             operands.push(operand);
         }
-        if rest.len() != kernel.numbers() {
-            let (have, want) = (rest.len(), kernel.numbers());
+        if rest.len() != kernel.number_count() {
+            let (have, want) = (rest.len(), kernel.number_count());
             return Err(format!(
                 "kernel {name} takes {want} attribute values, but the call passes {have}"
             ));

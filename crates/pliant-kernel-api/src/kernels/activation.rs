@@ -1,8 +1,8 @@
-//! The activation that kernels apply to their results: attributes and reference.
+//! The activation that convolutions and products apply to their results: its attributes and its reference.
 
 use crate::{Attr, AttrDefault, AttrType, Call};
 
-/// The activations, in the order of their numbers in `pliant_kernels::epilogue::Activation`.
+/// The names of the activations, in the order of their numbers in `pliant_kernels::epilogue::Activation`.
 const NAMES: &[&str] = &[
     "none",
     "relu",
@@ -17,32 +17,37 @@ const NAMES: &[&str] = &[
     "leaky_relu",
 ];
 
-/// The activation.
+/// The attribute `activation`.
 pub(super) const KIND: Attr = Attr {
     name: "activation",
     ty: AttrType::Choice(NAMES),
     default: AttrDefault::Number(0),
-    doc: "the function applied to the results; `clip` limits them to `low` and `high`, `hard_sigmoid` limits \
+    doc: "the function applied to the results; `clip` is `min(max(x, low), high)`, `hard_sigmoid` is the clip of \
           `slope * x + offset`, `hard_swish` is `x` times that, and `leaky_relu` multiplies negative values by `slope`",
 };
-/// The lower limit.
-pub(super) const LOW: Attr = number("low", 0.0, "the lower limit of the activation");
-/// The upper limit.
-pub(super) const HIGH: Attr = number("high", 0.0, "the upper limit of the activation");
-/// The slope.
-pub(super) const SLOPE: Attr = number("slope", 1.0, "the slope of the activation");
-/// The offset.
-pub(super) const OFFSET: Attr = number("offset", 0.0, "the offset of the activation");
+/// The attribute `low`.
+pub(super) const LOW: Attr =
+    float_attr("low", 0.0, "the lower limit of `clip`, `hard_sigmoid` and `hard_swish`");
+/// The attribute `high`.
+pub(super) const HIGH: Attr =
+    float_attr("high", 0.0, "the upper limit of `clip`, `hard_sigmoid` and `hard_swish`");
+/// The attribute `slope`.
+pub(super) const SLOPE: Attr =
+    float_attr("slope", 1.0, "the slope of `hard_sigmoid`, `hard_swish` and `leaky_relu`");
+/// The attribute `offset`.
+pub(super) const OFFSET: Attr =
+    float_attr("offset", 0.0, "the offset of `hard_sigmoid` and `hard_swish`");
 
-const fn number(name: &'static str, default: f64, doc: &'static str) -> Attr {
+/// Declares a float attribute.
+const fn float_attr(name: &'static str, default: f64, doc: &'static str) -> Attr {
     Attr { name, ty: AttrType::Float, default: AttrDefault::Float(default), doc }
 }
 
-/// The activation of a result.
-pub(super) fn activated(call: &Call, x: f64) -> f64 {
+/// Applies the activation of a call to a result.
+pub(super) fn apply(call: &Call, x: f64) -> f64 {
     let number = |name: &str| call.float(name);
     let clip = |x: f64| if x.is_nan() { x } else { x.max(number("low")).min(number("high")) };
-    let line = || clip(number("slope") * x + number("offset"));
+    let clipped_line = || clip(number("slope") * x + number("offset"));
     let sigmoid = 1.0 / (1.0 + (-x).exp());
     match NAMES[call.int("activation") as usize] {
         "relu" if x.is_nan() => x,
@@ -50,14 +55,14 @@ pub(super) fn activated(call: &Call, x: f64) -> f64 {
         "clip" => clip(x),
         "gelu" => 0.5 * x * (1.0 + libm::erf(x / std::f64::consts::SQRT_2)),
         "gelu_tanh" => {
-            let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x);
-            0.5 * x * (1.0 + inner.tanh())
+            let argument = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x);
+            0.5 * x * (1.0 + argument.tanh())
         }
         "silu" => x * sigmoid,
         "sigmoid" => sigmoid,
         "tanh" => x.tanh(),
-        "hard_swish" => x * line(),
-        "hard_sigmoid" => line(),
+        "hard_swish" => x * clipped_line(),
+        "hard_sigmoid" => clipped_line(),
         "leaky_relu" if x < 0.0 => number("slope") * x,
         _ => x,
     }

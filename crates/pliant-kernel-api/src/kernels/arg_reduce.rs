@@ -1,19 +1,19 @@
-//! The positions of the largest or smallest elements.
+//! The position of the largest or smallest element of each row.
 
 use pliant_tensor::DType::{Float32, Int64};
 
-use super::transpose::OTHERS;
+use super::transpose::OTHER_DTYPES;
 use crate::reference::{Args, Number, Result};
 use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
-/// The declaration.
+/// The kernel `arg_reduce`.
 pub static KERNEL: Kernel = Kernel {
     name: "arg_reduce",
-    doc: "The position of the first largest or smallest element of each row (ONNX `ArgMax` and `ArgMin`), or of its first NaN. A \
-          row must have an element.",
+    doc: "The position of the first largest or smallest element of each row (ONNX `ArgMax` and `ArgMin`), or of its first NaN. Rows \
+          must not be empty.",
     operands: &[
         Operand::input("x", Float32, Dims::Fixed(&["*rows", "columns"]), "the rows")
-            .or(OTHERS)
+            .or(OTHER_DTYPES)
             .strided(),
         Operand::output("out", Int64, Dims::Fixed(&["*rows"]), "the positions").strided(),
     ],
@@ -21,7 +21,7 @@ pub static KERNEL: Kernel = Kernel {
         name: "kind",
         ty: AttrType::Choice(&["max", "min"]),
         default: AttrDefault::Required,
-        doc: "which element is found",
+        doc: "whether the largest or the smallest element is found",
     }],
     derived: &[],
     relations: |_, sizes| match (sizes.get("rows"), sizes.get("columns")) {
@@ -34,13 +34,13 @@ pub static KERNEL: Kernel = Kernel {
 
 fn reference(args: &mut Args<'_>) -> Result<()> {
     let (rows, columns) = (args.sizes.get("rows"), args.sizes.get("columns"));
-    let (largest, dtype) = (args.call.int("kind") == 0, args.view("x")?.dtype);
+    let (is_max, dtype) = (args.call.int("kind") == 0, args.view("x")?.dtype);
     for i in 0..rows {
         args.step(columns as u64)?;
         let (mut best, mut position) = (args.read_at("x", &[i, 0])?, 0);
         for j in 1..columns {
             let element = args.read_at("x", &[i, j])?;
-            let (high, low) = if largest { (element, best) } else { (best, element) };
+            let (high, low) = if is_max { (element, best) } else { (best, element) };
             if !best.is_nan() && (element.is_nan() || high.compare(low, dtype).is_gt()) {
                 (best, position) = (element, j);
             }

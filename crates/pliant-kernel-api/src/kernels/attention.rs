@@ -5,16 +5,16 @@ use pliant_tensor::DType::{Bool, Float32};
 use crate::reference::{Args, Result, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// A query that sees no key gets zeros; see [`KERNEL`].
+/// A choice of the attribute `fully_masked` of [`KERNEL`]: zeros for a query whose scores are all minus infinity.
 pub const ZEROS: i64 = 0;
-/// See [`KERNEL`].
+/// A choice of `fully_masked`: NaN for a query whose scores are all minus infinity.
 pub const NAN: i64 = 1;
-/// See [`KERNEL`].
+/// A choice of `fully_masked`: like [`ZEROS`], also for a query whose weights are NaN.
 pub const ZEROS_FOR_NAN: i64 = 2;
 
 const SCORES: Dims = Dims::Fixed(&["batch", "heads", "queries", "keys"]);
 
-/// The declaration.
+/// The kernel `attention`.
 pub static KERNEL: Kernel = Kernel {
     name: "attention",
     doc: "Attention (Vaswani et al., 2017; ONNX `Attention`): `softmax(cap(scale * q @ k^T) + bias) @ v`, where `cap(x)` is \
@@ -36,7 +36,7 @@ pub static KERNEL: Kernel = Kernel {
             "values",
         )
         .strided_rows(),
-        Operand::input("bias", Float32, SCORES, "is added to the scores").strided().optional(),
+        Operand::input("bias", Float32, SCORES, "added to the scores").strided().optional(),
         Operand::input("mask", Bool, SCORES, "whether a query sees a key").strided().optional(),
         Operand::output(
             "out",
@@ -51,13 +51,13 @@ pub static KERNEL: Kernel = Kernel {
             name: "scale",
             ty: AttrType::Float,
             default: AttrDefault::Required,
-            doc: "factor of the products of queries and keys",
+            doc: "the factor of the products of queries and keys",
         },
         Attr {
             name: "softcap",
             ty: AttrType::Float,
             default: AttrDefault::Float(0.0),
-            doc: "limit of the scores; 0 for none",
+            doc: "the limit of the scores; 0 for no limit",
         },
         Attr {
             name: "causal",
@@ -75,7 +75,7 @@ pub static KERNEL: Kernel = Kernel {
             name: "window",
             ty: AttrType::Int(0, 1 << 30),
             default: AttrDefault::Number(0),
-            doc: "how many keys a query sees up to its last one, with `causal`; 0 for all",
+            doc: "the number of keys up to its last one that a query sees, with `causal`; 0 for all",
         },
         Attr {
             name: "masked_score",
@@ -87,14 +87,14 @@ pub static KERNEL: Kernel = Kernel {
             name: "mask_before_bias",
             ty: AttrType::Bool,
             default: AttrDefault::Number(0),
-            doc: "whether `bias` is added to masked scores too",
+            doc: "whether `bias` is also added to the scores of hidden keys",
         },
         Attr {
             name: "fully_masked",
             ty: AttrType::Choice(&["zeros", "nan", "zeros_for_nan"]),
             default: AttrDefault::Number(ZEROS),
-            doc: "the result of a query all of whose scores are minus infinity; `zeros_for_nan` also gives zeros to a query \
-                  whose weights are NaN",
+            doc: "the result of a query whose scores are all minus infinity; with `zeros_for_nan`, the result is also zeros if \
+                  the weights of the query are NaN",
         },
     ],
     derived: &[],
@@ -104,10 +104,10 @@ pub static KERNEL: Kernel = Kernel {
 };
 
 fn relations(_: &Call, sizes: &Sizes) -> Result<(), String> {
-    let (heads, shared) = (sizes.get("heads"), sizes.get("kv_heads"));
-    if heads != 0 && (shared == 0 || heads % shared != 0) {
+    let (heads, kv_heads) = (sizes.get("heads"), sizes.get("kv_heads"));
+    if heads != 0 && (kv_heads == 0 || heads % kv_heads != 0) {
         return Err(format!(
-            "operand q has {heads} heads, expected a multiple of the {shared} of k"
+            "operand q has {heads} heads, expected a multiple of the {kv_heads} heads of k"
         ));
     }
     Ok(())
@@ -119,17 +119,17 @@ fn flops(_: &Call, sizes: &Sizes) -> f64 {
     2.0 * scores * (size("size") + size("value_size"))
 }
 
-/// The keys that a query sees because of its position.
-struct Causal {
-    on: bool,
+/// The causal mask: the keys that a query sees because of its position.
+struct CausalMask {
+    enabled: bool,
     offset: i64,
     window: i64,
 }
 
-impl Causal {
+impl CausalMask {
     fn sees(&self, query: i64, key: i64) -> bool {
         let last = query.saturating_add(self.offset);
-        !self.on || key <= last && (self.window <= 0 || key > last - self.window)
+        !self.enabled || key <= last && (self.window <= 0 || key > last - self.window)
     }
 }
 
@@ -139,30 +139,31 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     let group = (size("heads") / size("kv_heads").max(1)).max(1);
     let (keys, width) = (size("keys"), size("value_size"));
     let int = |name: &str| call.int(name);
-    let causal = Causal { on: int("causal") != 0, offset: int("offset"), window: int("window") };
-    let blind = if int("fully_masked") == NAN && keys > 0 { f64::NAN } else { 0.0 };
+    let causal =
+        CausalMask { enabled: int("causal") != 0, offset: int("offset"), window: int("window") };
+    let fully_masked = if int("fully_masked") == NAN && keys > 0 { f64::NAN } else { 0.0 };
     for [b, h, i] in indices(["batch", "heads", "queries"].map(size)) {
-        let own = h / group;
+        let kv_head = h / group;
         let mut scores = Vec::new();
         for j in 0..keys {
             args.step((size("size") + width) as u64 + 1)?;
-            let score = score(args, [b, h, i, j], own)?;
+            let score = score(args, [b, h, i, j], kv_head)?;
             scores.push(if causal.sees(i, j) { score } else { f64::NEG_INFINITY });
         }
         let largest = scores.iter().fold(f64::NEG_INFINITY, |a, &x| a.max(x));
-        let base = if largest == f64::NEG_INFINITY { 0.0 } else { largest };
-        let weights: Vec<f64> = scores.iter().map(|x| (x - base).exp()).collect();
+        let shift = if largest == f64::NEG_INFINITY { 0.0 } else { largest };
+        let weights: Vec<f64> = scores.iter().map(|x| (x - shift).exp()).collect();
         let total: f64 = weights.iter().sum();
-        let nan_is_blind = int("fully_masked") == ZEROS_FOR_NAN && total.is_nan();
+        let nan_is_masked = int("fully_masked") == ZEROS_FOR_NAN && total.is_nan();
         for p in 0..width {
             let mut sum = 0.0;
             for (j, &weight) in (0..).zip(&weights) {
                 if causal.sees(i, j) {
-                    let at = [("batch", b), ("kv_heads", own), ("keys", j), ("value_size", p)];
+                    let at = [("batch", b), ("kv_heads", kv_head), ("keys", j), ("value_size", p)];
                     sum += weight * args.get("v", &at)?;
                 }
             }
-            let result = if total == 0.0 || nan_is_blind { blind } else { sum / total };
+            let result = if total == 0.0 || nan_is_masked { fully_masked } else { sum / total };
             let at = [("batch", b), ("heads", h), ("queries", i), ("value_size", p)];
             args.set("out", &at, result)?;
         }
@@ -170,12 +171,12 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The score of a query and a key, without the mask by position.
-fn score(args: &Args<'_>, [b, h, i, j]: [i64; 4], own: i64) -> Result<f64> {
+/// Returns the score of a query and a key, without the causal mask.
+fn score(args: &Args<'_>, [b, h, i, j]: [i64; 4], kv_head: i64) -> Result<f64> {
     let mut score = 0.0;
     for p in 0..args.sizes.get("size") {
         let q = [("batch", b), ("heads", h), ("queries", i), ("size", p)];
-        let k = [("batch", b), ("kv_heads", own), ("keys", j), ("size", p)];
+        let k = [("batch", b), ("kv_heads", kv_head), ("keys", j), ("size", p)];
         score += args.get("q", &q)? * args.get("k", &k)?;
     }
     score *= args.call.float("scale");

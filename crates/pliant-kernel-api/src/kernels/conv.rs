@@ -1,4 +1,4 @@
-//! Convolution.
+//! Convolution of float32.
 
 use pliant_tensor::DType::Float32;
 use pliant_tensor::{Winograd, is_panel_width, may_share_panels, shared_panel_offset};
@@ -7,17 +7,17 @@ use super::activation;
 use crate::reference::{Args, Result, Windows, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// Maximum of the numbers of each dim in the attributes of convolutions and pooling.
-pub const MOST: i64 = 1 << 28;
+/// Maximum of each number in the attributes of convolutions and pooling.
+pub const MAX_ATTR_VALUE: i64 = 1 << 28;
 
-const IMAGES: Dims = Dims::Fixed(&["batch", "filters", "out_depth", "out_height", "out_width"]);
+const RESULTS: Dims = Dims::Fixed(&["batch", "filters", "out_depth", "out_height", "out_width"]);
 
-/// The declaration.
+/// The kernel `conv`.
 pub static KERNEL: Kernel = Kernel {
     name: "conv",
     doc: "Convolution (cross-correlation, ONNX `Conv`) in up to 3 dims, then `activation(conv + bias + residual)`. Images of \
-          fewer dims have leading dims of size 1. The zeros behind the input follow from the sizes. Weights are packed: for each \
-          group panels of `panel_width` filters, of which each holds rows of taps, then channels (`pliant_tensor::pack_panels`).",
+          fewer dims have leading dims of size 1. The padding after the input follows from the sizes. Weights are packed: \
+          each group has panels of `panel_width` filters, whose rows are taps, then channels (`pliant_tensor::pack_panels`).",
     operands: &[
         Operand::input(
             "x",
@@ -27,17 +27,17 @@ pub static KERNEL: Kernel = Kernel {
         )
         .strided(),
         Operand::input("weight", Float32, Dims::Fixed(&["*weights"]), "packed weights"),
-        Operand::input("bias", Float32, Dims::Fixed(&["*filters"]), "is added to each channel")
+        Operand::input("bias", Float32, Dims::Fixed(&["*filters"]), "added to each channel")
             .optional(),
         Operand::input(
             "residual",
             Float32,
-            IMAGES,
-            "is added to the results; channels last without gaps",
+            RESULTS,
+            "added to the results; channels last without gaps",
         )
         .strided()
         .optional(),
-        Operand::output("out", Float32, IMAGES, "results").strided(),
+        Operand::output("out", Float32, RESULTS, "results").strided(),
     ],
     attrs: &[
         KERNEL_SHAPE,
@@ -47,10 +47,10 @@ pub static KERNEL: Kernel = Kernel {
         GROUPS,
         Attr {
             name: "panel_width",
-            ty: AttrType::Int(1, MOST),
+            ty: AttrType::Int(1, MAX_ATTR_VALUE),
             default: AttrDefault::Required,
-            doc: "filters of a panel of weights: a multiple of 16; 1 if each channel has one filter of its own; the filters \
-                  of a group if groups share panels",
+            doc: "the number of filters of a panel of weights: a multiple of 16; 1 in a depthwise convolution; the number of \
+                  filters of a group if groups share panels",
         },
         activation::KIND,
         activation::LOW,
@@ -61,34 +61,40 @@ pub static KERNEL: Kernel = Kernel {
             name: "winograd",
             ty: AttrType::Choice(&["none", "2x2", "4x4"]),
             default: AttrDefault::Number(0),
-            doc: "the tile of Winograd's algorithm for which 3 x 3 filters were transformed (Lavin and Gray, 2016)",
+            doc: "the output tile of the Winograd algorithm for which 3 x 3 filters are transformed (Lavin and Gray, 2016)",
         },
     ],
-    derived: &[("weights", weights)],
+    derived: &[("weights", packed_len)],
     relations,
     flops,
     reference,
 };
 
-/// The attributes that all convolutions have.
+/// The attribute `kernel_shape` of convolutions and pooling.
 pub(super) const KERNEL_SHAPE: Attr = Attr {
     default: AttrDefault::Required,
-    ..triple("kernel_shape", 1, "the sizes of the filters")
+    ..three_ints("kernel_shape", 1, "the sizes of the filters")
 };
-pub(super) const STRIDES: Attr = triple("strides", 1, "the distances between windows");
-pub(super) const DILATIONS: Attr = triple("dilations", 1, "the distances between taps");
-pub(super) const PADDING: Attr = triple("padding", 0, "zeros before the input");
+/// The attribute `strides` of convolutions and pooling.
+pub(super) const STRIDES: Attr =
+    three_ints("strides", 1, "the distances between windows, in elements of the input");
+/// The attribute `dilations` of convolutions and pooling.
+pub(super) const DILATIONS: Attr =
+    three_ints("dilations", 1, "the distances between taps, in elements of the input");
+/// The attribute `padding` of convolutions and pooling.
+pub(super) const PADDING: Attr = three_ints("padding", 0, "the number of zeros before the input");
+/// The attribute `groups` of convolutions.
 pub(super) const GROUPS: Attr = Attr {
     name: "groups",
-    ty: AttrType::Int(1, MOST),
+    ty: AttrType::Int(1, MAX_ATTR_VALUE),
     default: AttrDefault::Number(1),
-    doc: "groups of channels and filters",
+    doc: "the number of groups of channels and filters",
 };
 
-/// Three numbers of at least `least`, which is also their default.
-const fn triple(name: &'static str, least: i64, doc: &'static str) -> Attr {
-    let ty = AttrType::Ints { len: 3, range: (least, MOST) };
-    Attr { name, ty, default: AttrDefault::Number(least), doc }
+/// Declares an attribute of three integers, one for each dim of an image, with the minimum and default `min`.
+const fn three_ints(name: &'static str, min: i64, doc: &'static str) -> Attr {
+    let ty = AttrType::Ints { len: 3, range: (min, MAX_ATTR_VALUE) };
+    Attr { name, ty, default: AttrDefault::Number(min), doc }
 }
 
 /// Checks that the number of groups divides the channels and the filters.
@@ -105,7 +111,7 @@ pub(super) fn check_groups(call: &Call, sizes: &Sizes) -> Result<(), String> {
     Ok(())
 }
 
-/// Floating-point or integer operations of a convolution.
+/// Returns the number of arithmetic operations of a convolution.
 pub(super) fn flops(call: &Call, sizes: &Sizes) -> f64 {
     let size = |name: &str| sizes.get(name) as f64;
     let taps: f64 = call.ints("kernel_shape").iter().map(|&n| n as f64).product();
@@ -113,8 +119,9 @@ pub(super) fn flops(call: &Call, sizes: &Sizes) -> f64 {
     2.0 * results.iter().product::<f64>() * taps * size("channels") / call.int("groups") as f64
 }
 
-/// By how much Winograd's algorithm enlarges each dim of a 3 x 3 filter.
-pub fn winograd_growth(call: &Call) -> i64 {
+/// Returns the input tile size of the Winograd algorithm minus 3, by which each dim of a transformed filter is larger;
+/// 0 for filters that are not transformed.
+pub fn winograd_tile_minus_3(call: &Call) -> i64 {
     match call.int("winograd") {
         0 => 0,
         1 => 1,
@@ -122,43 +129,43 @@ pub fn winograd_growth(call: &Call) -> i64 {
     }
 }
 
-/// The number of elements of the packed weights.
-fn weights(call: &Call, sizes: &Sizes) -> Option<i64> {
-    let (groups, width, more) =
-        (call.int("groups"), call.int("panel_width"), winograd_growth(call));
+/// Returns the number of elements of the packed weights.
+fn packed_len(call: &Call, sizes: &Sizes) -> Option<i64> {
+    let (groups, width, growth) =
+        (call.int("groups"), call.int("panel_width"), winograd_tile_minus_3(call));
     if groups < 1 || width < 1 {
         return None;
     }
-    let &[depth, height, across] = call.ints("kernel_shape") else { return None };
+    let &[depth, height, columns] = call.ints("kernel_shape") else { return None };
     let panels = (sizes.get("filters") / groups).checked_add(width - 1)? / width;
     let channels = sizes.get("channels") / groups;
     let factors =
-        [panels, depth, height.checked_add(more)?, across.checked_add(more)?, channels, width];
+        [panels, depth, height.checked_add(growth)?, columns.checked_add(growth)?, channels, width];
     factors.into_iter().try_fold(groups, i64::checked_mul)
 }
 
-/// The distance between the pixels of the residual, whose channels are contiguous and whose pixels
-/// have no gaps. `None` for another layout.
+/// Returns the stride of the pixels of the residual. Returns `None` unless its channels are contiguous and its pixels
+/// have one uniform stride.
 pub fn residual_row(call: &Call, sizes: &Sizes) -> Option<i64> {
     let view = call.operand("residual")?;
     let (shape, strides) = (view.shape(), view.strides());
     let filters = sizes.get("filters");
-    let (mut row, mut next) = (filters, None);
+    let (mut row, mut expected) = (filters, None);
     for (&dim, &stride) in shape[2..].iter().zip(&strides[2..]).rev() {
         if dim == 1 {
             continue;
         }
-        match next {
+        match expected {
             None => row = stride,
-            Some(next) if next != stride => return None,
+            Some(expected) if expected != stride => return None,
             Some(_) => {}
         }
-        next = Some(stride.checked_mul(dim)?);
+        expected = Some(stride.checked_mul(dim)?);
     }
     (filters <= 1 || strides[1] == 1).then_some(row)
 }
 
-/// Whether each channel has its own filter.
+/// Whether this is a depthwise convolution: each channel is a group with one filter.
 pub fn is_depthwise(call: &Call, sizes: &Sizes) -> bool {
     let groups = call.int("groups");
     groups > 1 && groups == sizes.get("channels") && groups == sizes.get("filters")
@@ -172,6 +179,7 @@ pub fn shares_panels(call: &Call, sizes: &Sizes) -> bool {
         && may_share_panels(groups as usize, channels as usize, filters as usize)
 }
 
+/// Checks groups, panels, the residual, the Winograd algorithm and the layout of depthwise convolutions.
 fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     check_groups(call, sizes)?;
     let strides = |name: &str| call.operand(name).map_or(&[][..], |view| view.strides());
@@ -182,19 +190,22 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let groups = call.int("groups");
     let depthwise = is_depthwise(call, sizes);
     let width = call.int("panel_width");
-    let panels = is_panel_width(width as usize, Float32) || shares_panels(call, sizes);
-    if !(panels || depthwise && width == 1) {
+    let has_panels = is_panel_width(width as usize, Float32) || shares_panels(call, sizes);
+    if !(has_panels || depthwise && width == 1) {
         return Err(format!(
-            "attribute panel_width is {width}, expected the width of a panel of filters"
+            "attribute panel_width is {width}, expected the panel width of packed weights"
         ));
     }
     let ones = |name: &str| call.ints(name).iter().all(|&n| n == 1);
-    let transformed = ones("strides")
+    let supports_winograd = ones("strides")
         && ones("dilations")
         && call.ints("kernel_shape") == [1, 3, 3]
         && (groups, sizes.get("in_depth")) == (1, 1);
-    if call.int("winograd") != 0 && !transformed {
-        return Err("attribute winograd is given, which is for 3 x 3 filters without groups, strides and dilations".to_string());
+    if call.int("winograd") != 0 && !supports_winograd {
+        return Err(
+            "attribute winograd requires 3 x 3 filters without groups, strides and dilations"
+                .to_string(),
+        );
     }
     for name in ["x", "out"] {
         if depthwise && strides(name)[1] != 1 {
@@ -231,19 +242,19 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
         if args.has("residual") {
             sum += args.get_at("residual", &[b, filter, z, y, x])?;
         }
-        args.set_at("out", &[b, filter, z, y, x], activation::activated(call, sum))?;
+        args.set_at("out", &[b, filter, z, y, x], activation::apply(call, sum))?;
     }
     Ok(())
 }
 
-/// The Winograd tile for which the weights were transformed.
+/// Returns the form of the Winograd algorithm for which the weights are transformed.
 fn winograd(call: &Call) -> Option<Winograd> {
     [None, Some(Winograd::Two), Some(Winograd::Four)][call.int("winograd") as usize]
 }
 
-/// The rows of a panel and the factors whose sum of products is the weight of a tap. The first and
-/// the last number of a transformed line are those of the filter, up to a factor. The second and
-/// the third differ by the middle one, up to a factor.
+/// Returns rows of a panel and their factors: the weight of a tap is the sum of the products. The first and the last
+/// number of a transformed line are, up to a factor, those of the filter. The difference of the second and the third
+/// is, up to a factor, the middle one.
 fn weight_rows(call: &Call, tap: i64) -> Vec<(i64, f64)> {
     let Some(form) = winograd(call) else { return vec![(tap, 1.0)] };
     let side = form.input_tile() as i64;
@@ -263,7 +274,7 @@ fn weight_rows(call: &Call, tap: i64) -> Vec<(i64, f64)> {
     pairs.collect()
 }
 
-/// The index of the weight of a row, a channel of a group and a filter.
+/// Returns the index in the packed weights of a row, a channel of a group and a filter.
 fn weight_index(args: &Args<'_>, w: &Windows, (row, channel, filter): (i64, i64, i64)) -> i64 {
     let (call, (channels, filters)) = (args.call, w.group);
     if is_depthwise(call, args.sizes) {
@@ -271,13 +282,13 @@ fn weight_index(args: &Args<'_>, w: &Windows, (row, channel, filter): (i64, i64,
     }
     let taps: i64 = w.kernel.iter().product();
     if shares_panels(call, args.sizes) {
-        let (size, row) = ((taps * channels, w.filters), row * channels + channel);
-        let size = (size.0 as usize, size.1 as usize);
+        let (rows, row) = (taps * channels, row * channels + channel);
+        let size = (rows as usize, w.filters as usize);
         return shared_panel_offset(size, row as usize, filter as usize) as i64;
     }
     let width = call.int("panel_width");
     let rows = winograd(call).map_or(taps, |form| form.filter_elements() as i64) * channels;
-    let (group, own) = (filter / filters, filter % filters);
-    let panel = group * ((filters + width - 1) / width) + own / width;
-    (panel * rows + row * channels + channel) * width + own % width
+    let (group, column) = (filter / filters, filter % filters);
+    let panel = group * ((filters + width - 1) / width) + column / width;
+    (panel * rows + row * channels + channel) * width + column % width
 }

@@ -6,20 +6,21 @@ use super::activation;
 use super::conv::{
     DILATIONS, GROUPS, KERNEL_SHAPE, PADDING, STRIDES, check_groups, flops, is_depthwise,
 };
-use super::matmul_int8::{only_for_floats, scaled};
+use super::matmul_int8::{check_float_operands, scale};
 use crate::reference::{Args, Number, Result, Windows, indices, round_f32};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
 const SCALAR: Dims = Dims::Fixed(&["*one"]);
 const FILTERS: Dims = Dims::Fixed(&["*filters"]);
 
-/// The declaration.
+/// The kernel `conv_int8`.
 pub static KERNEL: Kernel = Kernel {
     name: "conv_int8",
     doc: "Convolution of 8-bit integers (ONNX `ConvInteger`, `QLinearConv`) in up to 3 dims. The sums are those of \
           `(x - x_zero) * (weight - weight_zeros)`; padding is `x_zero`. A float32 result is \
-          `activation((sums + terms) * scale * filter_scales + bias)`. An 8-bit result is that divided by `out_scale`, rounded to \
-          the nearest even integer, plus `out_zero`, limited to `out_low` and `out_high`. Sums wrap around at 32 bits.",
+          `activation((sums + terms) * scale * filter_scales + bias)`. An 8-bit result is this float32 result divided by \
+          `out_scale`, rounded to an integer with ties to even, plus `out_zero`, clipped to `out_low` and `out_high`. Sums wrap \
+          around at 32 bits.",
     operands: &[
         Operand::input(
             "x",
@@ -38,10 +39,11 @@ pub static KERNEL: Kernel = Kernel {
             "zero points of filters; without, all are 0",
         )
         .optional(),
-        Operand::input("terms", Int32, FILTERS, "is added to the sums").optional(),
-        Operand::input("scale", Float32, SCALAR, "factor of all sums").optional(),
-        Operand::input("filter_scales", Float32, FILTERS, "factors of filters").optional(),
-        Operand::input("bias", Float32, FILTERS, "is added to each channel").optional(),
+        Operand::input("terms", Int32, FILTERS, "added to the sums; not for an int32 result")
+            .optional(),
+        Operand::input("scale", Float32, SCALAR, "the factor of all sums").optional(),
+        Operand::input("filter_scales", Float32, FILTERS, "the factors of filters").optional(),
+        Operand::input("bias", Float32, FILTERS, "added to each channel").optional(),
         Operand::input("out_scale", Float32, SCALAR, "scale of an 8-bit result; without, 1")
             .optional(),
         Operand::input("out_zero", Float32, SCALAR, "zero point of an 8-bit result; without, 0")
@@ -64,29 +66,30 @@ pub static KERNEL: Kernel = Kernel {
             name: "panel_width",
             ty: AttrType::Int(1, 64),
             default: AttrDefault::Required,
-            doc: "filters of a panel of weights: 16, 32, 48 or 64; 1 if each channel has one filter of its own",
+            doc: "the number of filters of a panel of weights: 16, 32, 48 or 64; 1 in a depthwise convolution",
         },
         activation::KIND,
         activation::LOW,
         activation::HIGH,
         activation::SLOPE,
         activation::OFFSET,
-        limit("out_low", "the least 8-bit result"),
-        limit("out_high", "the greatest 8-bit result"),
+        limit("out_low", "the minimum of an 8-bit result"),
+        limit("out_high", "the maximum of an 8-bit result"),
     ],
-    derived: &[("weights", weights), ("one", |_, _| Some(1))],
+    derived: &[("weights", packed_len), ("one", |_, _| Some(1))],
     relations,
     flops,
     reference,
 };
 
+/// Declares a float attribute, by default 0.
 const fn limit(name: &'static str, doc: &'static str) -> Attr {
     Attr { name, ty: AttrType::Float, default: AttrDefault::Float(0.0), doc }
 }
 
-/// The number of elements of the packed weights: panels of groups of four rows. For depthwise
-/// convolutions, panels have one column.
-fn weights(call: &Call, sizes: &Sizes) -> Option<i64> {
+/// Returns the number of elements of the packed weights: panels of quads of rows. In a depthwise convolution, panels
+/// have one column.
+fn packed_len(call: &Call, sizes: &Sizes) -> Option<i64> {
     let (groups, width) = (call.int("groups"), call.int("panel_width"));
     if groups < 1 || width < 1 {
         return None;
@@ -104,7 +107,10 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     if !is_depthwise(call, sizes) && width % 16 != 0 {
         return Err(format!("attribute panel_width is {width}, expected 16, 32, 48 or 64"));
     }
-    only_for_floats(call, &["terms", "scale", "filter_scales", "bias", "out_scale", "out_zero"])
+    check_float_operands(
+        call,
+        &["terms", "scale", "filter_scales", "bias", "out_scale", "out_zero"],
+    )
 }
 
 fn reference(args: &mut Args<'_>) -> Result<()> {
@@ -131,15 +137,15 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
         let value = if dtype == Int32 {
             Number::Int(sum.into())
         } else {
-            let x = scaled(args, sum, [("scale", 0), ("filter_scales", filter)], filter)?;
-            if dtype == Float32 { Number::Float(x) } else { requantized(args, x)? }
+            let x = scale(args, sum, [("scale", 0), ("filter_scales", filter)], filter)?;
+            if dtype == Float32 { Number::Float(x) } else { requantize(args, x)? }
         };
         args.set_at("out", &[b, z, y, x, filter], value)?;
     }
     Ok(())
 }
 
-/// The index of the weight of a tap, a channel of a group and a filter.
+/// Returns the index in the packed weights of a tap, a channel of a group and a filter.
 fn weight_index(args: &Args<'_>, w: &Windows, (tap, channel, filter): (i64, i64, i64)) -> i64 {
     if is_depthwise(args.call, args.sizes) {
         return tap * w.filters + filter;
@@ -147,13 +153,13 @@ fn weight_index(args: &Args<'_>, w: &Windows, (tap, channel, filter): (i64, i64,
     let ((channels, filters), width) = (w.group, args.call.int("panel_width"));
     let quads = (w.kernel.iter().product::<i64>() * channels + 3) / 4;
     let panels = (filters + width - 1) / width;
-    let (group, own) = (filter / filters, filter % filters);
-    let (row, panel) = (tap * channels + channel, group * panels + own / width);
-    ((panel * quads + row / 4) * width + own % width) * 4 + row % 4
+    let (group, column) = (filter / filters, filter % filters);
+    let (row, panel) = (tap * channels + channel, group * panels + column / width);
+    ((panel * quads + row / 4) * width + column % width) * 4 + row % 4
 }
 
-/// The 8-bit result of a float. NaN becomes 0.
-fn requantized(args: &Args<'_>, x: f64) -> Result<Number> {
+/// Returns the 8-bit result of a float. NaN becomes 0.
+fn requantize(args: &Args<'_>, x: f64) -> Result<Number> {
     let x = round_f32(x / args.get_or("out_scale", &[0], 1.0)?).round_ties_even();
     let x = round_f32(x + args.get_or("out_zero", &[0], 0.0)?);
     let (low, high) = (args.call.float("out_low"), args.call.float("out_high"));

@@ -7,29 +7,24 @@ use pliant_tensor::DType::{self, BFloat16, Float16, Float32, Float64};
 use crate::reference::{Args, Result};
 use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
-const OTHERS: &[DType] = &[Float64, Float16, BFloat16];
+const OTHER_DTYPES: &[DType] = &[Float64, Float16, BFloat16];
 
-/// The declaration.
+/// The kernel `fft`.
 pub static KERNEL: Kernel = Kernel {
     name: "fft",
-    doc: "The discrete Fourier transform of each row (ONNX `DFT`), which is cut or padded with zeros to `length` and multiplied by \
-          the window; the rows of `STFT` overlap. Complex numbers have 2 parts, real numbers 1. The arithmetic is that of float64.",
+    doc: "The discrete Fourier transform of each row (ONNX `DFT`, `STFT`). A row is cut or padded with zeros to `length`, then \
+          multiplied by the window. Real numbers have 1 part, complex numbers have 2. Computes in float64.",
     operands: &[
-        Operand::input(
-            "x",
-            Float32,
-            Dims::Fixed(&["*rows", "samples", "parts"]),
-            "the rows, of numbers with 1 or 2 parts",
-        )
-        .or(OTHERS)
-        .strided(),
+        Operand::input("x", Float32, Dims::Fixed(&["*rows", "samples", "parts"]), "the rows")
+            .or(OTHER_DTYPES)
+            .strided(),
         Operand::input(
             "window",
             Float32,
             Dims::Fixed(&["window_length"]),
-            "a factor for each sample",
+            "the factors of the samples; 1 if omitted",
         )
-        .or(OTHERS)
+        .or(OTHER_DTYPES)
         .strided()
         .optional(),
         Operand::output(
@@ -38,7 +33,7 @@ pub static KERNEL: Kernel = Kernel {
             Dims::Fixed(&["*rows", "frequencies", "out_parts"]),
             "the results",
         )
-        .or(OTHERS)
+        .or(OTHER_DTYPES)
         .strided(),
     ],
     attrs: &[
@@ -52,13 +47,13 @@ pub static KERNEL: Kernel = Kernel {
             name: "onesided",
             ty: AttrType::Bool,
             default: AttrDefault::Number(0),
-            doc: "whether only the first `length // 2 + 1` frequencies are computed",
+            doc: "whether to compute only the first `length // 2 + 1` frequencies",
         },
         Attr {
             name: "inverse",
             ty: AttrType::Bool,
             default: AttrDefault::Number(0),
-            doc: "whether the transform is the inverse, which divides by the length",
+            doc: "whether to compute the inverse transform, which divides by `length`",
         },
     ],
     derived: &[
@@ -72,7 +67,7 @@ pub static KERNEL: Kernel = Kernel {
     relations: |call, sizes| {
         let parts = sizes.get("parts");
         if parts != 1 && parts != 2 {
-            return Err(format!("operand x has numbers of {parts} parts, expected 1 or 2"));
+            return Err(format!("operand x has {parts} parts, expected 1 or 2"));
         }
         let Some(x) = call.operand("x") else { return Ok(()) };
         for name in ["window", "out"] {
@@ -97,7 +92,7 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     let (length, inverse) = (args.call.int("length"), args.call.int("inverse") != 0);
     let samples = args.sizes.get("samples").min(length);
     let is_complex = args.sizes.get("parts") == 2;
-    let scale = if inverse { length as f64 } else { 1.0 };
+    let divisor = if inverse { length as f64 } else { 1.0 };
     for i in 0..rows {
         args.step(samples as u64)?;
         let mut row = Vec::new();
@@ -110,13 +105,14 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
             args.step(samples as u64 + 1)?;
             let (mut re, mut im) = (0.0, 0.0);
             for (j, &(a, b)) in row.iter().enumerate() {
-                let turns = (j as i128 * i128::from(k) % i128::from(length)) as f64 / length as f64;
-                let (sin, cos) = (if inverse { -TAU } else { TAU } * turns).sin_cos();
+                let cycles =
+                    (j as i128 * i128::from(k) % i128::from(length)) as f64 / length as f64;
+                let (sin, cos) = (if inverse { -TAU } else { TAU } * cycles).sin_cos();
                 re += a * cos + b * sin;
                 im += b * cos - a * sin;
             }
-            args.set_at("out", &[i, k, 0], re / scale)?;
-            args.set_at("out", &[i, k, 1], im / scale)?;
+            args.set_at("out", &[i, k, 0], re / divisor)?;
+            args.set_at("out", &[i, k, 1], im / divisor)?;
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use pliant_tensor::DType::{Float32, Float64};
 use crate::reference::{Args, Result, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// The number of columns of a panel is a multiple of this, the lanes of an AVX-512 register.
+/// The number of columns of a panel is a multiple of this number, the float32 lanes of an AVX-512 register.
 pub const PANEL_STEP: i64 = 16;
 /// Maximum number of columns of a panel.
 pub const MAX_PANEL_COLUMNS: i64 = 64;
@@ -14,10 +14,10 @@ const ACCUMULATE: Attr = Attr {
     name: "accumulate",
     ty: AttrType::Int(0, 1),
     default: AttrDefault::Number(0),
-    doc: "1 adds the product to the elements of `out`",
+    doc: "1 to add the product to the elements of `out`, 0 to overwrite them",
 };
 
-/// A batch of products.
+/// The kernel `matmul`: a batch of products.
 pub static KERNEL: Kernel = Kernel {
     name: "matmul",
     doc: "A batch of matrix products (BLAS `gemm`): `out = x @ weight`. All operands have the same data type.",
@@ -49,7 +49,7 @@ pub static KERNEL: Kernel = Kernel {
     reference,
 };
 
-/// A product whose right operand is packed in panels.
+/// The kernel `matmul_packed`: a product whose right operand is packed in panels.
 pub static PACKED: Kernel = Kernel {
     name: "matmul_packed",
     doc: "A matrix product (BLAS `gemm`) whose right operand is packed in panels of columns: `out = x @ weight`. All operands \
@@ -87,13 +87,14 @@ pub static PACKED: Kernel = Kernel {
     reference,
 };
 
+/// Checks that all operands have the same data type.
 fn same_dtype(call: &Call) -> Result<(), String> {
     let dtype = |name| call.operand(name).map(|view| view.dtype);
     let (x, weight, out) = (dtype("x"), dtype("weight"), dtype("out"));
-    match [("weight", weight), ("out", out)].into_iter().find(|(_, own)| *own != x) {
-        Some((name, Some(own))) => {
+    match [("weight", weight), ("out", out)].into_iter().find(|(_, dtype)| *dtype != x) {
+        Some((name, Some(dtype))) => {
             let x = x.map_or(String::new(), |x| x.to_string());
-            Err(format!("operand {name} is {own}, but operand x is {x}"))
+            Err(format!("operand {name} is {dtype}, but operand x is {x}"))
         }
         _ => Ok(()),
     }

@@ -9,8 +9,8 @@ use crate::{Call, Dims, Kernel, Operand, Sizes};
 const ROWS: Dims = Dims::Fixed(&["rows"]);
 const COLUMNS: Dims = Dims::Fixed(&["columns"]);
 
-/// The sizes that follow from the matrix and the width of a panel.
-pub(super) const PANELS: &[(&str, crate::Derive)] = &[
+/// The derived dims of a packed matrix.
+pub(super) const PANELS: &[(&str, crate::DeriveSize)] = &[
     ("panels", |_, s| {
         let width = s.get("width");
         if width < 1 { None } else { Some(s.get("columns").checked_add(width - 1)? / width) }
@@ -19,7 +19,7 @@ pub(super) const PANELS: &[(&str, crate::Derive)] = &[
     ("quad", |_, _| Some(4)),
 ];
 
-/// The declaration.
+/// The kernel `matmul_int8`.
 pub static KERNEL: Kernel = Kernel {
     name: "matmul_int8",
     doc: "The product of 8-bit integers (ONNX `MatMulInteger`): `(x - x_zeros) @ (weight - weight_zeros)`. A float32 result is \
@@ -27,26 +27,21 @@ pub static KERNEL: Kernel = Kernel {
     operands: &[
         Operand::input("x", Int8, Dims::Fixed(&["*rows", "inner"]), "the left operand")
             .or(&[UInt8]),
-        Operand::input("x_zeros", Int32, ROWS, "zero points of rows; without, all are 0")
+        Operand::input("x_zeros", Int32, ROWS, "zero points of rows; 0 if omitted")
             .strided()
             .optional(),
         Operand::input(
             "weight",
             Int8,
             Dims::Fixed(&["panels", "quads", "width", "quad"]),
-            "panels of columns, in quads of rows",
+            "panels of columns, packed by `pack_int8`",
         ),
         Operand::input("column_sums", Int32, COLUMNS, "sums of the columns of `weight`"),
-        Operand::input(
-            "weight_zeros",
-            Int32,
-            COLUMNS,
-            "zero points of columns; without, all are 0",
-        )
-        .optional(),
+        Operand::input("weight_zeros", Int32, COLUMNS, "zero points of columns; 0 if omitted")
+            .optional(),
         Operand::input("row_scales", Float32, ROWS, "factors of rows").strided().optional(),
         Operand::input("column_scales", Float32, COLUMNS, "factors of columns").optional(),
-        Operand::input("bias", Float32, COLUMNS, "is added to each row").optional(),
+        Operand::input("bias", Float32, COLUMNS, "added to each row").optional(),
         Operand::output("out", Int32, Dims::Fixed(&["*rows", "columns"]), "the product")
             .or(&[Float32]),
     ],
@@ -67,10 +62,10 @@ pub static KERNEL: Kernel = Kernel {
 
 fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     check_width("weight", sizes)?;
-    only_for_floats(call, &["row_scales", "column_scales", "bias"])
+    check_float_operands(call, &["row_scales", "column_scales", "bias"])
 }
 
-/// Checks the number of columns of a panel.
+/// Checks the number of columns of a panel of an operand.
 pub(super) fn check_width(operand: &str, sizes: &Sizes) -> Result<(), String> {
     let width = sizes.get("width");
     match (1..=64).contains(&width) && width % 16 == 0 {
@@ -81,15 +76,16 @@ pub(super) fn check_width(operand: &str, sizes: &Sizes) -> Result<(), String> {
     }
 }
 
-/// Checks that a call with an int32 result omits these operands, which apply only to other
-/// result types.
-pub(super) fn only_for_floats(call: &Call, operands: &[&str]) -> Result<(), String> {
-    let sums = call.operand("out").is_some_and(|view| view.dtype == Int32);
-    let given = operands.iter().find(|name| call.operand(name).is_some());
-    match given {
-        Some(name) if sums => Err(format!("operand {name} is given, but operand out is int32")),
-        None if sums && call.int("activation") != 0 => {
-            Err("attribute activation is given, but operand out is int32".to_string())
+/// Checks that a call with an int32 result omits these operands and the activation, which require another result type.
+pub(super) fn check_float_operands(call: &Call, operands: &[&str]) -> Result<(), String> {
+    let is_int32 = call.operand("out").is_some_and(|view| view.dtype == Int32);
+    let passed = operands.iter().find(|name| call.operand(name).is_some());
+    match passed {
+        Some(name) if is_int32 => {
+            Err(format!("operand {name} is not allowed, because operand out is int32"))
+        }
+        None if is_int32 && call.int("activation") != 0 => {
+            Err("attribute activation is not allowed, because operand out is int32".to_string())
         }
         _ => Ok(()),
     }
@@ -99,7 +95,7 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     let sizes = args.sizes;
     let [rows, columns, inner, width] =
         ["*rows", "columns", "inner", "width"].map(|name| sizes.get(name));
-    let sums = args.view("out")?.dtype == Int32;
+    let is_int32 = args.view("out")?.dtype == Int32;
     for [i, j] in indices([rows, columns]) {
         args.step(inner as u64 + 1)?;
         let x_zero = args.int_or("x_zeros", &[i], 0)?;
@@ -112,18 +108,18 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
         }
         // Sums wrap around at 32 bits.
         let sum = sum as i32;
-        let value = match sums {
+        let value = match is_int32 {
             true => Number::Int(sum.into()),
-            false => scaled(args, sum, [("row_scales", i), ("column_scales", j)], j)?.into(),
+            false => scale(args, sum, [("row_scales", i), ("column_scales", j)], j)?.into(),
         };
         args.set_at("out", &[i, j], value)?;
     }
     Ok(())
 }
 
-/// The float32 result of a sum of products. `factors` are the operands that it is multiplied by, and the indices of their
-/// elements; `column` is the index of the bias.
-pub(super) fn scaled(
+/// Returns the float32 result of a sum of products. `factors` are the operands by which it is multiplied, and the
+/// indices of their elements. `column` is the index of the bias.
+pub(super) fn scale(
     args: &Args<'_>,
     sum: i32,
     factors: [(&str, i64); 2],
@@ -138,5 +134,5 @@ pub(super) fn scaled(
     if args.has("bias") {
         x = round_f32(x + args.get_at("bias", &[column])?);
     }
-    Ok(round_f32(activation::activated(args.call, x)))
+    Ok(round_f32(activation::apply(args.call, x)))
 }

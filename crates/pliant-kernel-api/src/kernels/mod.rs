@@ -1,4 +1,4 @@
-//! The declarations, one kernel per file, and the table of all.
+//! The declarations of the kernels, one file per kernel or family of kernels, and the table of all kernels.
 
 mod activation;
 pub mod arg_reduce;
@@ -19,7 +19,7 @@ pub mod weight_only_matmul;
 
 use crate::Kernel;
 
-/// Every declared kernel.
+/// All declared kernels.
 pub static KERNELS: &[&Kernel] = &[
     &arg_reduce::KERNEL,
     &attention::KERNEL,
@@ -41,7 +41,7 @@ pub static KERNELS: &[&Kernel] = &[
     &weight_only_matmul::BFLOAT16,
 ];
 
-/// The kernel of that name.
+/// Returns the kernel of a name.
 pub fn find(name: &str) -> Option<&'static Kernel> {
     KERNELS.iter().copied().find(|k| k.name == name)
 }
@@ -59,7 +59,7 @@ mod tests {
     fn declarations_are_consistent() {
         for (i, k) in KERNELS.iter().enumerate() {
             assert!(KERNELS[i + 1..].iter().all(|o| o.name != k.name), "{} twice", k.name);
-            assert!(k.operands.len() <= MAX_OPERANDS && k.numbers() <= MAX_NUMBERS);
+            assert!(k.operands.len() <= MAX_OPERANDS && k.number_count() <= MAX_NUMBERS);
             let layouts = k.attr("layout").map_or(0, |(attr, _)| match attr.ty {
                 AttrType::Choice(list) => list.len(),
                 _ => 0,
@@ -86,9 +86,9 @@ mod tests {
                 assert!(dims.iter().all(|d| d.len() <= MAX_RANK));
             }
             for a in k.attrs {
-                let (AttrDefault::Number(value), least, most) = (match a.ty {
-                    AttrType::Int(least, most) | AttrType::Ints { range: (least, most), .. } => {
-                        (a.default, least, most)
+                let (AttrDefault::Number(value), min, max) = (match a.ty {
+                    AttrType::Int(min, max) | AttrType::Ints { range: (min, max), .. } => {
+                        (a.default, min, max)
                     }
                     AttrType::Bool => (a.default, 0, 1),
                     AttrType::Choice(list) => (a.default, 0, list.len() as i64 - 1),
@@ -96,7 +96,7 @@ mod tests {
                 }) else {
                     continue;
                 };
-                assert!((least..=most).contains(&value), "{}: default of {}", k.name, a.name);
+                assert!((min..=max).contains(&value), "{}: default of {}", k.name, a.name);
             }
         }
     }

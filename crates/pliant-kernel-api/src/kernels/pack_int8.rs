@@ -1,15 +1,15 @@
-//! Packs 8-bit matrices for `matmul_int8`.
+//! Packing of 8-bit matrices for `matmul_int8`.
 
 use pliant_tensor::DType::{Int8, Int32, UInt8};
 
 use crate::reference::{Args, Number, Result, indices};
 use crate::{Dims, Kernel, Operand};
 
-/// The declaration.
+/// The kernel `pack_int8`.
 pub static KERNEL: Kernel = Kernel {
     name: "pack_int8",
     doc: "Packs a matrix of 8-bit integers for the kernel `matmul_int8`: `packed[p, q, c, r] = x[4 * q + r, width * p + c]`, or 0 \
-          outside of the matrix. Of uint8, 128 is subtracted.",
+          outside of the matrix. uint8 elements minus 128 are packed as int8.",
     operands: &[
         Operand::input("x", Int8, Dims::Fixed(&["inner", "columns"]), "the matrix")
             .or(&[UInt8])
@@ -20,7 +20,12 @@ pub static KERNEL: Kernel = Kernel {
             Dims::Fixed(&["panels", "quads", "width", "quad"]),
             "panels of columns, in quads of rows",
         ),
-        Operand::output("column_sums", Int32, Dims::Fixed(&["columns"]), "sums of its columns"),
+        Operand::output(
+            "column_sums",
+            Int32,
+            Dims::Fixed(&["columns"]),
+            "sums of the columns of the packed matrix",
+        ),
     ],
     attrs: &[],
     derived: super::matmul_int8::PANELS,
@@ -32,10 +37,10 @@ pub static KERNEL: Kernel = Kernel {
 fn reference(args: &mut Args<'_>) -> Result<()> {
     let size = |name: &str| args.sizes.get(name);
     let [inner, columns, width] = ["inner", "columns", "width"].map(size);
-    let all = indices([size("panels"), size("quads"), width, 4]);
+    let positions = indices([size("panels"), size("quads"), width, 4]);
     let offset = if args.view("x")?.dtype == UInt8 { 128 } else { 0 };
     let mut sums = vec![0i32; columns as usize];
-    for [panel, quad, c, r] in all {
+    for [panel, quad, c, r] in positions {
         args.step(1)?;
         let (row, column) = (4 * quad + r, width * panel + c);
         let mut value = 0;

@@ -6,50 +6,51 @@ use super::conv::{DILATIONS, KERNEL_SHAPE, PADDING, STRIDES};
 use crate::reference::{Args, Result, Windows, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// Maximum number of elements of a window: a kernel polls for interrupts between windows.
-pub const MOST_ELEMENTS: i64 = 1 << 24;
+/// Maximum number of elements of a window. The kernel polls for interrupts only between windows.
+pub const MAX_WINDOW_ELEMENTS: i64 = 1 << 24;
 
-/// Maximum number of columns of a window of images whose channels are not last.
-pub const MOST_COLUMNS: i64 = 512;
-/// Maximum distance between the first and the last column of such a window.
-pub const MOST_SPAN: i64 = 2047;
+/// Maximum number of columns of a window if channels are not last.
+pub const MAX_WINDOW_COLUMNS: i64 = 512;
+/// Maximum distance between the first and the last column of a window if channels are not last.
+pub const MAX_WINDOW_SPAN: i64 = 2047;
 
-/// Whether the kernel takes windows with this number of columns and this dilation of images whose channels are not last.
-pub fn takes_columns(columns: i64, dilation: i64) -> bool {
-    columns <= MOST_COLUMNS && (columns - 1).saturating_mul(dilation) <= MOST_SPAN
+/// Whether the kernel supports windows with this number of columns and this dilation if channels are not last.
+pub fn supports_columns(columns: i64, dilation: i64) -> bool {
+    columns <= MAX_WINDOW_COLUMNS && (columns - 1).saturating_mul(dilation) <= MAX_WINDOW_SPAN
 }
 
-/// The dim whose elements are adjacent in memory, in both operands.
+/// The dim that is contiguous in both operands of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Adjacent {
+pub enum ContiguousDim {
     /// The channels.
     Channels,
     /// The columns.
     Columns,
 }
 
-/// The dim whose elements are adjacent in both operands of a call; `None` if the kernel does not take them.
-pub fn layout(call: &Call, sizes: &Sizes) -> Option<Adjacent> {
-    let adjacent = |dim: usize, columns: &str, name: &str| {
+/// Returns the dim that is contiguous in both operands of a call; `None` if the kernel does not support the layout.
+pub fn contiguous_dim(call: &Call, sizes: &Sizes) -> Option<ContiguousDim> {
+    let is_contiguous = |dim: usize, columns: &str, name: &str| {
         let size = sizes.get(if dim == 1 { "channels" } else { columns });
         size <= 1 || call.operand(name).is_some_and(|view| view.strides().get(dim) == Some(&1))
     };
-    let both = |dim| adjacent(dim, "in_width", "x") && adjacent(dim, "out_width", "out");
+    let both_contiguous =
+        |dim| is_contiguous(dim, "in_width", "x") && is_contiguous(dim, "out_width", "out");
     let width = |name: &str| call.ints(name).get(2).copied().unwrap_or(1);
-    let takes = takes_columns(width("kernel_shape"), width("dilations"));
-    match (both(1), both(4) && takes) {
-        // One channel is a vector of one element.
-        (true, columns) if sizes.get("channels") > 1 || !columns => Some(Adjacent::Channels),
-        (_, true) => Some(Adjacent::Columns),
+    let supported = supports_columns(width("kernel_shape"), width("dilations"));
+    match (both_contiguous(1), both_contiguous(4) && supported) {
+        // With one channel, contiguous columns give longer vectors.
+        (true, columns) if sizes.get("channels") > 1 || !columns => Some(ContiguousDim::Channels),
+        (_, true) => Some(ContiguousDim::Columns),
         _ => None,
     }
 }
 
-/// The declaration.
+/// The kernel `pool`.
 pub static KERNEL: Kernel = Kernel {
     name: "pool",
-    doc: "Pooling (ONNX `MaxPool`, and `AveragePool` without its padding) in up to 3 dims: the largest element of each window, \
-          NaN if one is NaN, or the mean. Only elements of the input count: a window without any gives minus infinity or NaN. \
+    doc: "Pooling (ONNX `MaxPool`, and `AveragePool` that does not count padding) in up to 3 dims: the largest element of each window, \
+          NaN if one is NaN, or the mean. Padding does not count: a window that is all padding gives minus infinity or NaN. \
           Images of fewer dims have leading dims of size 1. In both operands, either channels or columns are adjacent in memory.",
     operands: &[
         Operand::input(
@@ -72,27 +73,27 @@ pub static KERNEL: Kernel = Kernel {
             name: "kind",
             ty: AttrType::Choice(&["max", "mean"]),
             default: AttrDefault::Required,
-            doc: "what is computed of a window",
+            doc: "whether to compute the maximum or the mean of a window",
         },
         Attr { doc: "the sizes of the windows, of at most 2^24 elements", ..KERNEL_SHAPE },
         STRIDES,
         Attr { doc: "the distances between elements of a window", ..DILATIONS },
-        Attr { doc: "positions before the input that windows begin at", ..PADDING },
+        Attr { doc: "the padding before the input", ..PADDING },
     ],
     derived: &[],
     relations: |call, sizes| {
         let shape = call.ints("kernel_shape");
-        if shape.iter().fold(1i64, |n, &size| n.saturating_mul(size)) > MOST_ELEMENTS {
+        if shape.iter().fold(1i64, |n, &size| n.saturating_mul(size)) > MAX_WINDOW_ELEMENTS {
             return Err(format!(
-                "attribute kernel_shape is {shape:?}, expected windows of at most {MOST_ELEMENTS} elements"
+                "attribute kernel_shape is {shape:?}, expected windows of at most {MAX_WINDOW_ELEMENTS} elements"
             ));
         }
         let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else { return Ok(()) };
-        if layout(call, sizes).is_none() {
+        if contiguous_dim(call, sizes).is_none() {
             let (x, out) = (x.strides(), out.strides());
             return Err(format!(
                 "operand x has strides {x:?} and operand out {out:?}, expected channels last, or adjacent columns and windows of \
-                 at most {MOST_COLUMNS} columns that are at most {MOST_SPAN} apart"
+                 at most {MAX_WINDOW_COLUMNS} columns that are at most {MAX_WINDOW_SPAN} apart"
             ));
         }
         Ok(())
@@ -109,21 +110,21 @@ pub static KERNEL: Kernel = Kernel {
 fn reference(args: &mut Args<'_>) -> Result<()> {
     let w = Windows::of_pool(args);
     let [depth, height, width] = w.output;
-    let largest = args.call.int("kind") == 0;
+    let is_max = args.call.int("kind") == 0;
     for [b, c, z, y, x] in indices([w.batch, w.filters, depth, height, width]) {
-        let (mut value, mut count) = (if largest { f64::NEG_INFINITY } else { 0.0 }, 0);
+        let (mut value, mut count) = (if is_max { f64::NEG_INFINITY } else { 0.0 }, 0);
         for tap in indices(w.kernel) {
             args.step(1)?;
             let Some([i, j, k]) = w.position([z, y, x], tap) else { continue };
             let element = args.get_at("x", &[b, c, i, j, k])?;
             count += 1;
-            value = match largest {
+            value = match is_max {
                 true if element.is_nan() || element > value => element,
                 true => value,
                 false => value + element,
             };
         }
-        let result = if largest { value } else { value / f64::from(count) };
+        let result = if is_max { value } else { value / f64::from(count) };
         args.set_at("out", &[b, c, z, y, x], result)?;
     }
     Ok(())

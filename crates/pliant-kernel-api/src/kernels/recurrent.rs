@@ -6,9 +6,9 @@ use pliant_tensor::rnn_weight_layout::{Cell, INPUT_WIDTH, UNITS};
 use crate::reference::{Args, Result, indices, round_f32};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// The cells, in the order of [`Cell::number`].
+/// The names of the cells, in the order of [`Cell::number`].
 const CELLS: &[&str] = &["lstm", "gru", "linear_gru", "rnn"];
-/// The layouts of `x` and `y`: steps or sequences first.
+/// The choices of the attribute `layout`: steps or sequences first.
 pub const LAYOUTS: &[&str] = &["steps_first", "batch_first"];
 
 const X: Dims = Dims::ByLayout(&[&["steps", "batch", "input"], &["batch", "steps", "input"]]);
@@ -19,11 +19,11 @@ const Y: Dims = Dims::ByLayout(&[
 const STATE: Dims =
     Dims::ByLayout(&[&["directions", "batch", "hidden"], &["batch", "directions", "hidden"]]);
 
-/// The declaration.
+/// The kernel `recurrent`.
 pub static KERNEL: Kernel = Kernel {
     name: "recurrent",
     doc: "An LSTM, GRU or plain recurrent layer, in one or both directions (ONNX `LSTM`, `GRU`, `RNN`). Weights are packed: \
-          the gates of 16 units lie side by side (`pliant_tensor::rnn_weight_layout`).",
+          the gates of 16 units are adjacent (`pliant_tensor::rnn_weight_layout`).",
     operands: &[
         Operand::input("x", Float32, X, "inputs").strided_rows(),
         Operand::input("w", Float32, Dims::Fixed(&["input_weights"]), "packed input weights"),
@@ -33,35 +33,35 @@ pub static KERNEL: Kernel = Kernel {
             "peepholes",
             Float32,
             Dims::Fixed(&["directions", "peephole_weights"]),
-            "peepholes of the input, output and forget gates of an LSTM",
+            "peephole weights of the input, output and forget gates of an LSTM; 0 if omitted",
         )
         .optional(),
         Operand::input(
             "lengths",
             Int64,
             Dims::Fixed(&["batch"]),
-            "steps of each sequence, 0 to `steps`; without, all have `steps`",
+            "the number of steps of each sequence, 0 to `steps`; `steps` if omitted",
         )
         .optional(),
         Operand::input(
             "initial_h",
             Float32,
             STATE,
-            "hidden states before the first step; without, zeros",
+            "hidden states before the first step; 0 if omitted",
         )
         .optional(),
         Operand::input(
             "initial_c",
             Float32,
             STATE,
-            "cell states of an LSTM before the first step; without, zeros",
+            "cell states of an LSTM before the first step; 0 if omitted",
         )
         .optional(),
         Operand::output(
             "y",
             Float32,
             Y,
-            "hidden states after each step, zeros after the end of a sequence",
+            "hidden states after each step; 0 after the end of a sequence",
         ),
         Operand::output("last_h", Float32, STATE, "hidden states after the last step"),
         Operand::output("last_c", Float32, STATE, "cell states of an LSTM after the last step")
@@ -88,9 +88,9 @@ pub static KERNEL: Kernel = Kernel {
         },
     ],
     derived: &[
-        ("input_weights", |c, s| packed(c, s, Cell::input_columns, s.get("input"))),
-        ("state_weights", |c, s| packed(c, s, Cell::state_columns, s.get("hidden"))),
-        ("biases", |c, s| packed(c, s, Cell::bias_columns, 1)),
+        ("input_weights", |c, s| packed_len(c, s, Cell::input_columns, s.get("input"))),
+        ("state_weights", |c, s| packed_len(c, s, Cell::state_columns, s.get("hidden"))),
+        ("biases", |c, s| packed_len(c, s, Cell::bias_columns, 1)),
         ("peephole_weights", |_, s| s.get("hidden").checked_mul(3)),
     ],
     relations,
@@ -98,19 +98,19 @@ pub static KERNEL: Kernel = Kernel {
     reference,
 };
 
-/// The name of a cell in the attribute `cell`.
+/// Returns the name of a cell in the attribute `cell`.
 pub fn cell_name(cell: Cell) -> &'static str {
     CELLS[cell.number() as usize]
 }
 
-/// The cell of a call.
+/// Returns the cell of a call, whose attributes are checked.
 pub fn cell(call: &Call) -> Cell {
     Cell::from_number(call.int("cell")).expect("the attribute is in range")
 }
 
-/// The number of packed elements of all directions: `columns` of the cell for each of
-/// `rows` inputs.
-fn packed(
+/// Returns the number of packed elements of all directions. A direction has `rows` rows of as many elements as
+/// `columns` returns for the cell and the number of hidden units.
+fn packed_len(
     call: &Call,
     sizes: &Sizes,
     columns: fn(Cell, usize) -> Option<usize>,
@@ -127,14 +127,14 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     if !(1..=2).contains(&directions) {
         return Err(format!("operand y has {directions} directions, expected 1 or 2"));
     }
-    let lstm = cell(call) == Cell::Lstm;
+    let is_lstm = cell(call) == Cell::Lstm;
     for name in ["peepholes", "initial_c", "last_c"] {
-        if call.operand(name).is_some() && !lstm {
-            return Err(format!("operand {name} is given, but only an LSTM has one"));
+        if call.operand(name).is_some() && !is_lstm {
+            return Err(format!("operand {name} is only allowed for an LSTM"));
         }
     }
-    if lstm && call.operand("last_c").is_none() {
-        return Err("operand last_c is missing, which an LSTM writes".to_string());
+    if is_lstm && call.operand("last_c").is_none() {
+        return Err("operand last_c is missing, which is required for an LSTM".to_string());
     }
     Ok(())
 }
@@ -150,31 +150,34 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// The position of the weight of a gate of a unit for input `k`, in panels of `gates` gates, `rows`
-/// inputs and `width` columns.
+/// Returns the position in packed weights of the weight of a gate of a unit for the input `k`. Panels have `width`
+/// columns and `rows` rows, one per input. The columns of a unit are those of `gates` gates.
 fn packed_position(unit: i64, (gate, gates): (i64, i64), (k, rows): (i64, i64), width: i64) -> i64 {
     let units = UNITS as i64;
     let column = (unit / units * gates + gate) * units + unit % units;
     (column / width * rows + k) * width + column % width
 }
 
+/// A recurrent layer whose reference is computed.
 struct Layer<'a, 'b> {
     args: &'a mut Args<'b>,
     cell: Cell,
+    /// The number of elements of an input.
     input: i64,
+    /// The number of hidden units.
     hidden: i64,
 }
 
 impl Layer<'_, '_> {
-    /// An element of packed weights of a direction, by its position.
+    /// Reads an element of the packed weights of a direction, by its position.
     fn packed(&self, name: &str, d: i64, position: i64) -> Result<f64> {
-        let all: i64 = self.args.view(name)?.shape().iter().product();
+        let len: i64 = self.args.view(name)?.shape().iter().product();
         let directions = self.args.sizes.get("directions");
-        self.args.get_at(name, &[all / directions * d + position])
+        self.args.get_at(name, &[len / directions * d + position])
     }
 
-    /// The product of an input with the weights of a gate, plus the bias.
-    fn of_input(&self, d: i64, (gate, unit): (i64, i64), (t, b): (i64, i64)) -> Result<f64> {
+    /// Returns the product of an input with the weights of a gate of a unit, plus the bias.
+    fn input_product(&self, d: i64, (gate, unit): (i64, i64), (t, b): (i64, i64)) -> Result<f64> {
         let (gates, biases) = (self.cell.gates() as i64, self.cell.biases() as i64);
         let mut sum = self.bias(d, gate, biases, unit)?;
         for k in 0..self.input {
@@ -185,48 +188,53 @@ impl Layer<'_, '_> {
         Ok(sum)
     }
 
+    /// Returns the bias of a gate of a unit.
     fn bias(&self, d: i64, gate: i64, biases: i64, unit: i64) -> Result<f64> {
         self.packed("bias", d, packed_position(unit, (gate, biases), (0, 1), UNITS as i64))
     }
 
-    /// The product of a state with the weights of a gate.
-    fn of_state(&self, d: i64, (gate, unit): (i64, i64), state: &[f64]) -> Result<f64> {
-        let mut first = 0;
+    /// Returns the product of a state with the recurrence weights of a gate of a unit.
+    fn state_product(&self, d: i64, (gate, unit): (i64, i64), state: &[f64]) -> Result<f64> {
+        let mut first_column = 0;
         for p in self.cell.state_products() {
-            let (own, gates, width) = (gate - p.first as i64, p.gates as i64, p.width as i64);
-            if own < gates {
+            let (local_gate, gates, width) =
+                (gate - p.first as i64, p.gates as i64, p.width as i64);
+            if local_gate < gates {
                 let mut sum = 0.0;
                 for (k, h) in (0..).zip(state) {
-                    let at = packed_position(unit, (own, gates), (k, self.hidden), width);
-                    sum += h * self.packed("r", d, first * self.hidden + at)?;
+                    let at = packed_position(unit, (local_gate, gates), (k, self.hidden), width);
+                    sum += h * self.packed("r", d, first_column * self.hidden + at)?;
                 }
                 return Ok(sum);
             }
             let columns = (self.hidden as usize).next_multiple_of(UNITS) * p.gates;
-            first += columns.next_multiple_of(p.width) as i64;
+            first_column += columns.next_multiple_of(p.width) as i64;
         }
-        Err("a gate that no product computes".into())
+        Err("no product computes the gate".into())
     }
 
+    /// Returns the peephole weight of a gate of a unit.
     fn peephole(&self, d: i64, gate: i64, unit: i64) -> Result<f64> {
         self.args.get_or("peepholes", &[d, gate * self.hidden + unit], 0.0)
     }
 
-    /// One step of one sequence.
+    /// Computes one step of one sequence: updates the hidden state `h` and the cell state `c`. `at` is the step and the
+    /// sequence.
     fn step(&self, d: i64, at: (i64, i64), h: &mut [f64], c: &mut [f64]) -> Result<()> {
         let before = h.to_vec();
         let sum = |gate: i64, unit: i64| -> Result<f64> {
-            Ok(self.of_input(d, (gate, unit), at)? + self.of_state(d, (gate, unit), &before)?)
+            Ok(self.input_product(d, (gate, unit), at)?
+                + self.state_product(d, (gate, unit), &before)?)
         };
-        let mut reset = before.clone();
+        let mut reset_state = before.clone();
         if self.cell == Cell::Gru {
-            for (unit, value) in (0..).zip(&mut reset) {
+            for (unit, value) in (0..).zip(&mut reset_state) {
                 *value *= sigmoid(sum(1, unit)?);
             }
         }
         for unit in 0..self.hidden {
             let j = unit as usize;
-            let mix = |z: f64, n: f64| (1.0 - z) * n + z * before[j];
+            let interpolate = |z: f64, n: f64| (1.0 - z) * n + z * before[j];
             let next = match self.cell {
                 Cell::Lstm => {
                     let i = sigmoid(sum(0, unit)? + self.peephole(d, 0, unit)? * c[j]);
@@ -235,15 +243,19 @@ impl Layer<'_, '_> {
                     sigmoid(sum(1, unit)? + self.peephole(d, 1, unit)? * c[j]) * c[j].tanh()
                 }
                 Cell::Gru => {
-                    let own = self.of_input(d, (2, unit), at)?;
-                    let hidden = (own + self.of_state(d, (2, unit), &reset)?).tanh();
-                    mix(sigmoid(sum(0, unit)?), hidden)
+                    let input = self.input_product(d, (2, unit), at)?;
+                    let candidate =
+                        (input + self.state_product(d, (2, unit), &reset_state)?).tanh();
+                    interpolate(sigmoid(sum(0, unit)?), candidate)
                 }
                 Cell::LinearGru => {
                     let product =
-                        self.of_state(d, (2, unit), &before)? + self.bias(d, 3, 4, unit)?;
-                    let own = self.of_input(d, (2, unit), at)?;
-                    mix(sigmoid(sum(0, unit)?), (own + sigmoid(sum(1, unit)?) * product).tanh())
+                        self.state_product(d, (2, unit), &before)? + self.bias(d, 3, 4, unit)?;
+                    let input = self.input_product(d, (2, unit), at)?;
+                    interpolate(
+                        sigmoid(sum(0, unit)?),
+                        (input + sigmoid(sum(1, unit)?) * product).tanh(),
+                    )
                 }
                 Cell::Rnn => sum(0, unit)?.tanh(),
             };
@@ -252,8 +264,8 @@ impl Layer<'_, '_> {
         Ok(())
     }
 
-    /// A state before the first step.
-    fn initial(&self, name: &str, d: i64, b: i64) -> Result<Vec<f64>> {
+    /// Returns the hidden or cell state of a sequence before the first step.
+    fn initial_state(&self, name: &str, d: i64, b: i64) -> Result<Vec<f64>> {
         let at = |j: i64| [("directions", d), ("batch", b), ("hidden", j)];
         match self.args.has(name) {
             true => (0..self.hidden).map(|j| self.args.get(name, &at(j))).collect(),
@@ -261,6 +273,7 @@ impl Layer<'_, '_> {
         }
     }
 
+    /// Writes the hidden or cell state of a sequence after the last step.
     fn set_last(&mut self, name: &str, (d, b): (i64, i64), state: &[f64]) -> Result<()> {
         for (j, &value) in (0..).zip(state) {
             let at = [("directions", d), ("batch", b), ("hidden", j)];
@@ -269,11 +282,13 @@ impl Layer<'_, '_> {
         Ok(())
     }
 
-    /// The number of steps of a sequence.
+    /// Returns the number of steps of a sequence.
     fn length(&self, b: i64, steps: i64) -> Result<i64> {
         let length = self.args.int_or("lengths", &[b], steps)?;
-        let inside = (0..=steps).contains(&length);
-        inside.then_some(length).ok_or_else(|| "a sequence longer than the steps".into())
+        let is_valid = (0..=steps).contains(&length);
+        is_valid
+            .then_some(length)
+            .ok_or_else(|| format!("lengths[{b}] is {length}, expected 0 to {steps}").into())
     }
 }
 
@@ -285,20 +300,20 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     let weights = size("input_weights").saturating_add(size("state_weights"));
     let work = weights.saturating_add(layer.hidden) as u64 + 1;
     for [d, b] in indices(["directions", "batch"].map(size)) {
-        let mut h = layer.initial("initial_h", d, b)?;
-        let mut c = layer.initial("initial_c", d, b)?;
+        let mut h = layer.initial_state("initial_h", d, b)?;
+        let mut c = layer.initial_state("initial_c", d, b)?;
         let length = layer.length(b, steps)?;
         for index in 0..steps {
             layer.args.step(work)?;
-            let runs = index < length;
-            let backwards = (d == 1 || call.int("reverse") != 0) && runs;
+            let is_active = index < length;
+            let backwards = (d == 1 || call.int("reverse") != 0) && is_active;
             let t = if backwards { length - 1 - index } else { index };
-            if runs {
+            if is_active {
                 layer.step(d, (t, b), &mut h, &mut c)?;
             }
             for (j, &value) in (0..).zip(&h) {
                 let at = [("steps", t), ("directions", d), ("batch", b), ("hidden", j)];
-                layer.args.set("y", &at, if runs { value } else { 0.0 })?;
+                layer.args.set("y", &at, if is_active { value } else { 0.0 })?;
             }
         }
         layer.set_last("last_h", (d, b), &h)?;

@@ -2,7 +2,7 @@
 
 use pliant_tensor::DType::{BFloat16, Float16, Float32, Int64};
 
-use super::transpose::OTHERS;
+use super::transpose::OTHER_DTYPES;
 use crate::reference::{Args, Number, Result, indices};
 use crate::{Dims, Kernel, Operand, View};
 
@@ -12,20 +12,20 @@ pub const MAX_TAPS: i64 = 16;
 /// Maximum number of columns of an image.
 pub const MAX_COLUMNS: i64 = 1 << 30;
 
-/// The declaration.
+/// The kernel `resize`.
 pub static KERNEL: Kernel = Kernel {
     name: "resize",
-    doc: "Images of another size (ONNX `Resize`): each result is a weighted sum of neighbors, first along its row, then along its \
-          column. A position outside the image denotes the nearest row or column. Without weights of an axis, the results have one \
-          neighbor along that axis. Channels are adjacent in memory; images with channels first are images of one channel.",
+    doc: "Resizes images (ONNX `Resize`): each result is a weighted sum of its neighbors, first along rows, then along columns. A \
+          position outside the image refers to the nearest row or column. An axis without weights has one neighbor per result. \
+          Channels are last; an image with channels first is passed as several images of one channel.",
     operands: &[
         Operand::input(
             "x",
             Float32,
             Dims::Fixed(&["*images", "in_rows", "in_columns", "channels"]),
-            "images; with weights, of floats of at most 32 bits",
+            "images; with weights, the type is a float of at most 32 bits",
         )
-        .or(OTHERS),
+        .or(OTHER_DTYPES),
         Operand::input(
             "row_positions",
             Int64,
@@ -36,7 +36,7 @@ pub static KERNEL: Kernel = Kernel {
             "row_weights",
             Float32,
             Dims::Fixed(&["row_taps", "out_rows"]),
-            "their weights",
+            "the weights of the neighbors",
         )
         .optional(),
         Operand::input(
@@ -49,7 +49,7 @@ pub static KERNEL: Kernel = Kernel {
             "column_weights",
             Float32,
             Dims::Fixed(&["column_taps", "out_columns"]),
-            "their weights",
+            "the weights of the neighbors",
         )
         .optional(),
         Operand::output(
@@ -58,7 +58,7 @@ pub static KERNEL: Kernel = Kernel {
             Dims::Fixed(&["*images", "out_rows", "out_columns", "channels"]),
             "results",
         )
-        .or(OTHERS),
+        .or(OTHER_DTYPES),
     ],
     attrs: &[],
     derived: &[],

@@ -7,7 +7,7 @@ use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
 const ROWS: Dims = Dims::Fixed(&["*rows", "columns"]);
 
-/// The declaration.
+/// The kernel `softmax`.
 pub static KERNEL: Kernel = Kernel {
     name: "softmax",
     doc: "Softmax of each row (ONNX `Softmax`): `exp(x - max(x)) / sum(exp(x - max(x)))`, or its logarithm (ONNX `LogSoftmax`): \
@@ -20,11 +20,11 @@ pub static KERNEL: Kernel = Kernel {
         name: "log",
         ty: AttrType::Bool,
         default: AttrDefault::Number(0),
-        doc: "whether the logarithm is computed",
+        doc: "whether to compute the logarithm",
     }],
     derived: &[],
     relations: |_, _| Ok(()),
-    // A difference, an exponential that counts as one operation, a sum and a product.
+    // Per element: a subtraction, an exponential (counted as one operation), an addition and a multiplication.
     flops: |_, sizes| 4.0 * sizes.get("rows") as f64 * sizes.get("columns") as f64,
     reference,
 };
@@ -32,7 +32,7 @@ pub static KERNEL: Kernel = Kernel {
 fn reference(args: &mut Args<'_>) -> Result<()> {
     let (rows, columns) = (args.sizes.get("rows"), args.sizes.get("columns"));
     let log = args.call.int("log") != 0;
-    // A result without elements may have any number of rows.
+    // Skips the rows if they are empty, because there may be very many.
     let rows = if columns == 0 { 0 } else { rows };
     for i in 0..rows {
         args.step(3 * columns as u64 + 1)?;

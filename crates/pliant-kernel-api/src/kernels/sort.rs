@@ -1,24 +1,27 @@
-//! Sorted rows.
+//! Sorting of rows.
 
 use pliant_tensor::DType::{Float32, Int32, Int64};
 
-use super::transpose::OTHERS;
+use super::transpose::OTHER_DTYPES;
 use crate::reference::{Args, Number, Result};
 use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
 const RESULTS: Dims = Dims::Fixed(&["*rows", "count"]);
 
-/// The declaration.
+/// The kernel `sort`.
 pub static KERNEL: Kernel = Kernel {
     name: "sort",
-    doc: "A part of the sorted elements of each row, and their positions in the row: all, the first ones (ONNX `TopK`), or the \
-          median. Equal elements keep their order, and NaN is last in both directions.",
+    doc: "Sorts each row, and returns `count` elements from rank `first` on and their positions in the row: all, the first ones \
+          (ONNX `TopK`), or the median. The sort is stable, and NaN is last in both directions.",
     operands: &[
         Operand::input("x", Float32, Dims::Fixed(&["*rows", "columns"]), "the rows")
-            .or(OTHERS)
+            .or(OTHER_DTYPES)
             .strided(),
-        Operand::output("values", Float32, RESULTS, "the elements").or(OTHERS).strided().optional(),
-        Operand::output("positions", Int64, RESULTS, "their positions")
+        Operand::output("values", Float32, RESULTS, "the sorted elements")
+            .or(OTHER_DTYPES)
+            .strided()
+            .optional(),
+        Operand::output("positions", Int64, RESULTS, "the positions of the elements in their row")
             .or(&[Int32])
             .strided()
             .optional(),
@@ -28,7 +31,7 @@ pub static KERNEL: Kernel = Kernel {
             name: "descending",
             ty: AttrType::Bool,
             default: AttrDefault::Number(0),
-            doc: "whether the largest element is first",
+            doc: "whether the order is descending",
         },
         Attr {
             name: "first",
@@ -59,7 +62,7 @@ pub static KERNEL: Kernel = Kernel {
         match first.checked_add(count).is_some_and(|end| end <= columns) {
             true => Ok(()),
             false => Err(format!(
-                "{count} results from rank {first} on, but rows have {columns} elements"
+                "attribute first is {first} and operands have {count} results, but rows have {columns} elements"
             )),
         }
     },

@@ -1,4 +1,4 @@
-//! Transposes.
+//! Transposition: a copy between tensors of any strides.
 
 use pliant_tensor::DType::{
     self, BFloat16, Bool, Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16,
@@ -9,26 +9,26 @@ use crate::reference::{Args, Result};
 use crate::{Dims, Kernel, Operand};
 
 const ELEMENTS: Dims = Dims::Fixed(&["*elements"]);
-/// The data types other than float32.
-pub(super) const OTHERS: &[DType] =
+/// All data types except float32.
+pub(super) const OTHER_DTYPES: &[DType] =
     &[Bool, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float16, BFloat16, Float64];
 
-/// The declaration.
+/// The kernel `transpose`.
 pub static KERNEL: Kernel = Kernel {
     name: "transpose",
     doc: "Copies elements between tensors of any strides (ONNX `Transpose`): `out[i, j, ...] = x[i, j, ...]`. Both operands have \
-          the same dims and data type; a transpose views one of them with its dims in another order.",
+          the same dims and data type. To transpose a tensor, pass a view of it with permuted dims.",
     operands: &[
-        Operand::input("x", Float32, ELEMENTS, "the elements").or(OTHERS).strided(),
-        Operand::output("out", Float32, ELEMENTS, "the copies").or(OTHERS).strided(),
+        Operand::input("x", Float32, ELEMENTS, "the elements").or(OTHER_DTYPES).strided(),
+        Operand::output("out", Float32, ELEMENTS, "the copies").or(OTHER_DTYPES).strided(),
     ],
     attrs: &[],
     derived: &[],
     relations: |call, _| {
         let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else { return Ok(()) };
         if x.shape() != out.shape() {
-            let (own, other) = (out.shape(), x.shape());
-            return Err(format!("operand out has dims {own:?}, but operand x has {other:?}"));
+            let (out, x) = (out.shape(), x.shape());
+            return Err(format!("operand out has dims {out:?}, but operand x has dims {x:?}"));
         }
         match x.dtype == out.dtype {
             true => Ok(()),

@@ -1,9 +1,9 @@
-//! Products of float32 by constants stored in fewer bits.
+//! Products of float32 by weights of 4, 8 or 16 bits.
 
 use pliant_tensor::DType::{self, BFloat16, Float32, Int8, UInt8};
 
 use crate::reference::{Args, Result, indices};
-use crate::{Attr, AttrDefault, AttrType, Call, Derive, Dims, Kernel, Operand, Sizes};
+use crate::{Attr, AttrDefault, AttrType, Call, DeriveSize, Dims, Kernel, Operand, Sizes};
 
 const X: Operand =
     Operand::input("x", Float32, Dims::Fixed(&["*rows", "inner"]), "the left operand");
@@ -13,9 +13,9 @@ const GROUPS: Dims = Dims::Fixed(&["panels", "groups", "width"]);
 const SCALES: Operand =
     Operand::input("scales", Float32, GROUPS, "the scale of each group of rows of each column");
 const ZEROS: Operand =
-    Operand::input("zeros", Float32, GROUPS, "the zero points; without, all are 0").optional();
+    Operand::input("zeros", Float32, GROUPS, "the zero points; 0 if omitted").optional();
 
-/// The weight in panels of columns.
+/// Declares the weight, which is packed in panels of columns.
 const fn weight(dtype: DType, dims: Dims, doc: &'static str) -> Operand {
     Operand::input("weight", dtype, dims, doc)
 }
@@ -24,18 +24,19 @@ const GROUP: Attr = Attr {
     name: "group",
     ty: AttrType::Int(1, i64::MAX),
     default: AttrDefault::Required,
-    doc: "rows of the weight that share a scale: an even number, or at least `inner`",
+    doc: "the number of rows of the weight that share a scale: an even number, or at least `inner`",
 };
 
-const PANELS: (&str, Derive) = ("panels", |_, s| up(s.get("columns"), s.get("width")));
-const GROUP_COUNT: (&str, Derive) = ("groups", |c, s| up(s.get("inner"), c.int("group")));
-const WHOLE_ROWS: (&str, Derive) = ("weight_rows", |_, s| Some(s.get("inner")));
-const ROW_PAIRS: (&str, Derive) = ("weight_rows", |_, s| up(s.get("inner"), 2));
+/// The derived dims of the packed weight and of the scales.
+const PANELS: (&str, DeriveSize) = ("panels", |_, s| div_ceil(s.get("columns"), s.get("width")));
+const GROUP_COUNT: (&str, DeriveSize) = ("groups", |c, s| div_ceil(s.get("inner"), c.int("group")));
+const WHOLE_ROWS: (&str, DeriveSize) = ("weight_rows", |_, s| Some(s.get("inner")));
+const ROW_PAIRS: (&str, DeriveSize) = ("weight_rows", |_, s| div_ceil(s.get("inner"), 2));
 
-/// A product by an int8 weight.
+/// The kernel `matmul_int8_weight`.
 pub static INT8: Kernel = Kernel {
     name: "matmul_int8_weight",
-    doc: "The product of float32 by int8, as dequantized: `out = x @ ((weight - zeros) * scales)`.",
+    doc: "The product of float32 by a dequantized int8 weight: `out = x @ ((weight - zeros) * scales)`.",
     operands: &[
         X,
         weight(Int8, Dims::Fixed(&["panels", "weight_rows", "width"]), "panels of columns"),
@@ -45,15 +46,15 @@ pub static INT8: Kernel = Kernel {
     ],
     attrs: &[GROUP],
     derived: &[PANELS, WHOLE_ROWS, GROUP_COUNT],
-    relations: grouped,
+    relations: check_group,
     flops,
     reference,
 };
 
-/// A product by a 4-bit weight.
+/// The kernel `matmul_int4_weight`.
 pub static INT4: Kernel = Kernel {
     name: "matmul_int4_weight",
-    doc: "The product of float32 by numbers from 0 to 15, as dequantized: `out = x @ ((weight - zeros) * scales)`.",
+    doc: "The product of float32 by a dequantized 4-bit weight, with elements from 0 to 15: `out = x @ ((weight - zeros) * scales)`.",
     operands: &[
         X,
         weight(
@@ -67,15 +68,15 @@ pub static INT4: Kernel = Kernel {
     ],
     attrs: &[GROUP],
     derived: &[PANELS, ROW_PAIRS, GROUP_COUNT],
-    relations: grouped,
+    relations: check_group,
     flops,
     reference,
 };
 
-/// A product by a bfloat16 weight.
+/// The kernel `matmul_bfloat16_weight`.
 pub static BFLOAT16: Kernel = Kernel {
     name: "matmul_bfloat16_weight",
-    doc: "The product of float32 by bfloat16, with sums in float32.",
+    doc: "The product of float32 by a bfloat16 weight, with sums in float32: `out = x @ weight`.",
     operands: &[
         X,
         weight(
@@ -87,17 +88,18 @@ pub static BFLOAT16: Kernel = Kernel {
     ],
     attrs: &[],
     derived: &[PANELS, ROW_PAIRS, ("pair", |_, _| Some(2))],
-    relations: |_, sizes| panel_width(sizes),
+    relations: |_, sizes| check_panel_width(sizes),
     flops,
     reference,
 };
 
-/// A quotient rounded up; `None` for a divisor of 0 or less.
-fn up(a: i64, b: i64) -> Option<i64> {
+/// Divides and rounds up; `None` for a divisor of 0 or less.
+fn div_ceil(a: i64, b: i64) -> Option<i64> {
     if b < 1 { None } else { Some(a / b + i64::from(a % b != 0)) }
 }
 
-fn panel_width(sizes: &Sizes) -> Result<(), String> {
+/// Checks the number of columns of a panel.
+fn check_panel_width(sizes: &Sizes) -> Result<(), String> {
     let width = sizes.get("width");
     match [16, 32, 48, 64].contains(&width) {
         true => Ok(()),
@@ -107,14 +109,15 @@ fn panel_width(sizes: &Sizes) -> Result<(), String> {
     }
 }
 
-fn grouped(call: &Call, sizes: &Sizes) -> Result<(), String> {
+/// Checks the attribute `group` and the number of columns of a panel.
+fn check_group(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let (group, inner) = (call.int("group"), sizes.get("inner"));
     if group < inner && group % 2 != 0 {
         return Err(format!(
             "attribute group is {group}, expected an even number or at least {inner}"
         ));
     }
-    panel_width(sizes)
+    check_panel_width(sizes)
 }
 
 fn flops(_: &Call, sizes: &Sizes) -> f64 {
@@ -126,14 +129,14 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     let sizes = args.sizes;
     let [rows, columns, inner, width] =
         ["*rows", "columns", "inner", "width"].map(|name| sizes.get(name));
-    let scaled = args.call.kernel.attr("group").is_some();
+    let has_scales = args.call.kernel.attr("group").is_some();
     for [i, j] in indices([rows, columns]) {
         args.step(inner as u64 + 1)?;
         let (panel, column) = (j / width, j % width);
         let mut sum = 0.0;
         for p in 0..inner {
             let (mut zero, mut scale) = (0.0, 1.0);
-            if scaled {
+            if has_scales {
                 let at = [panel, p / args.call.int("group"), column];
                 scale = args.get_at("scales", &at)?;
                 zero = args.get_or("zeros", &at, 0.0)?;
@@ -146,7 +149,7 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// An element of the weight, before zero point and scale.
+/// Returns an element of the weight, before zero point and scale are applied.
 fn element(args: &Args<'_>, (panel, column): (i64, i64), row: i64) -> Result<f64> {
     let at = |row: i64| args.read_at("weight", &[panel, row, column]);
     match args.call.kernel.name {

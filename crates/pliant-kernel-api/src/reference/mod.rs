@@ -1,4 +1,5 @@
-//! References: the results of each kernel as loops over elements in float64, beside its declaration. The interpreter runs them.
+//! References: the definition of each kernel's results by loops over elements in float64. They are part of the
+//! declarations, and the interpreter runs them.
 
 mod order;
 mod window;
@@ -9,32 +10,32 @@ use std::error::Error;
 use crate::{Call, Sizes, View};
 pub(crate) use window::Windows;
 
-/// A result of a reference. An error is a text, or an error of the [`Memory`].
+/// The result of a reference. The error is a text or an error of the [`Memory`].
 pub type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
-/// An element of an operand.
+/// The value of an element.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
-    /// An integer or bool: signed ones with their sign, unsigned ones as bits.
+    /// An integer or bool. A uint64 is reinterpreted as an int64.
     Int(i64),
     /// A float.
     Float(f64),
 }
 
 impl Number {
-    /// The integer; an error for a float.
+    /// Returns the integer. A float is an error.
     pub(crate) fn int(self) -> Result<i64> {
         match self {
             Number::Int(v) => Ok(v),
-            Number::Float(_) => Err(format!("{self:?} where an integer is wanted").into()),
+            Number::Float(_) => Err(format!("expected an integer, got {self:?}").into()),
         }
     }
 
-    /// The float; an error for an integer.
+    /// Returns the float. An integer is an error.
     pub(crate) fn float(self) -> Result<f64> {
         match self {
             Number::Float(v) => Ok(v),
-            Number::Int(_) => Err(format!("{self:?} where a float is wanted").into()),
+            Number::Int(_) => Err(format!("expected a float, got {self:?}").into()),
         }
     }
 }
@@ -45,38 +46,40 @@ impl From<f64> for Number {
     }
 }
 
-/// The memory of the operands and the step budget of a run. An operand is identified by its index in the declaration, an
-/// element by one index per dim of its tensor.
+/// The memory of the operands, and the step budget of a run. `operand` is the index of the operand in the declaration.
+/// `indices` has one index per dim of the operand's tensor.
 pub trait Memory {
     /// Reads an element.
     ///
     /// # Errors
-    /// If it is out of bounds.
+    /// The index is out of bounds.
     fn read(&self, operand: usize, indices: &[i64]) -> Result<Number>;
 
     /// Writes an element, rounded to the data type of the operand.
     ///
     /// # Errors
-    /// As [`Self::read`], or if the memory is read-only.
+    /// As [`Self::read`], or the memory is read-only.
     fn write(&mut self, operand: usize, indices: &[i64], value: Number) -> Result<()>;
 
     /// Consumes steps of the budget.
     ///
     /// # Errors
-    /// If the budget is exhausted, or the run is cancelled.
+    /// The budget is exhausted, or the run is cancelled.
     fn step(&mut self, count: u64) -> Result<()>;
 }
 
-/// Computes the results of a call that passed its checks, which returned the sizes.
+/// Computes the results of a call. [`Call::check`] has accepted the call and returned `sizes`.
 ///
 /// # Errors
-/// The errors of the memory, and values of operands that the kernel rejects.
+/// An error of the memory, or a value of an operand that the kernel rejects.
 pub fn run(call: &Call, sizes: &Sizes, memory: &mut dyn Memory) -> Result<()> {
     (call.kernel.reference)(&mut Args { call, sizes, memory })
 }
 
-/// The arguments of a reference. Elements are read and written either by dim name, or by one index per dim of the declaration.
+/// The arguments of a reference. Elements are accessed by pairs of dim name and index, or by one index per declared
+/// dim.
 pub struct Args<'a> {
+    /// The call.
     pub(crate) call: &'a Call,
     /// The sizes of the named dims.
     pub(crate) sizes: &'a Sizes,
@@ -84,7 +87,7 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// Consumes steps of the budget: about one per multiplication.
+    /// Consumes steps of the budget. References consume about one per multiplication.
     pub(crate) fn step(&mut self, count: u64) -> Result<()> {
         self.memory.step(count)
     }
@@ -94,22 +97,22 @@ impl<'a> Args<'a> {
         self.call.operand(name).is_some()
     }
 
-    /// An operand that the call passes.
+    /// Returns an operand that the call must have.
     pub(crate) fn view(&self, name: &str) -> Result<&'a View> {
-        self.call.operand(name).ok_or_else(|| format!("the operand {name} is absent").into())
+        self.call.operand(name).ok_or_else(|| format!("the operand {name} is missing").into())
     }
 
-    /// An element; `indices` are given by dim name.
+    /// Reads an element. `indices` are pairs of dim name and index.
     pub(crate) fn read(&self, name: &str, indices: &[(&str, i64)]) -> Result<Number> {
         self.read_at(name, &self.ordered(name, indices)?)
     }
 
-    /// A float element.
+    /// Reads a float element, as [`Self::read`].
     pub(crate) fn get(&self, name: &str, indices: &[(&str, i64)]) -> Result<f64> {
         self.read(name, indices)?.float()
     }
 
-    /// Writes an element of a result.
+    /// Writes an element of a result. `indices` are pairs of dim name and index.
     pub(crate) fn set(
         &mut self,
         name: &str,
@@ -119,49 +122,55 @@ impl<'a> Args<'a> {
         self.set_at(name, &self.ordered(name, indices)?, value)
     }
 
-    /// An element; `indices` are in the order of the declared dims.
+    /// Reads an element. `indices` are in the order of the declared dims.
     pub(crate) fn read_at(&self, name: &str, indices: &[i64]) -> Result<Number> {
-        let (operand, indices) = self.in_memory(name, indices)?;
+        let (operand, indices) = self.tensor_indices(name, indices)?;
         self.memory.read(operand, &indices)
     }
 
-    /// A float element, as [`Self::read_at`].
+    /// Reads a float element, as [`Self::read_at`].
     pub(crate) fn get_at(&self, name: &str, indices: &[i64]) -> Result<f64> {
         self.read_at(name, indices)?.float()
     }
 
-    /// A float element as [`Self::get_at`], or the default if the call omits the operand.
+    /// Reads a float element, as [`Self::get_at`]. Returns the default if the call omits the operand.
     pub(crate) fn get_or(&self, name: &str, indices: &[i64], default: f64) -> Result<f64> {
         if self.has(name) { self.get_at(name, indices) } else { Ok(default) }
     }
 
-    /// As [`Self::get_or`], for an integer.
+    /// Like [`Self::get_or`], for an integer.
     pub(crate) fn int_or(&self, name: &str, indices: &[i64], default: i64) -> Result<i64> {
         if self.has(name) { self.read_at(name, indices)?.int() } else { Ok(default) }
     }
 
-    /// Writes an element of a result, as [`Self::read_at`].
+    /// Writes an element of a result. `indices` are in the order of the declared dims.
     pub(crate) fn set_at(
         &mut self,
         name: &str,
         indices: &[i64],
         value: impl Into<Number>,
     ) -> Result<()> {
-        let (operand, indices) = self.in_memory(name, indices)?;
+        let (operand, indices) = self.tensor_indices(name, indices)?;
         self.memory.write(operand, &indices, value.into())
     }
 
-    /// Indices in the order of the declared dims.
+    /// Returns the indices in the order of the declared dims.
     fn ordered(&self, name: &str, indices: &[(&str, i64)]) -> Result<Vec<i64>> {
         let dims = self.call.dims(&self.call.kernel.operands[self.call.index_of(name)]);
         let index = |dim: &&str| indices.iter().find(|(name, _)| name == dim).map(|(_, i)| *i);
-        let index = |dim| index(dim).ok_or_else(|| format!("no index for {dim}").into());
+        let index = |dim| {
+            index(dim).ok_or_else(|| format!("the reference has no index for the dim {dim}").into())
+        };
         dims.iter().map(index).collect()
     }
 
-    /// The index of an operand, and one index per dim of its tensor. A first dim whose name represents several dims has one
-    /// index in `indices`, which counts their elements.
-    fn in_memory<'i>(&self, name: &str, indices: &'i [i64]) -> Result<(usize, Cow<'i, [i64]>)> {
+    /// Returns the index of an operand, and one index per dim of its tensor. If the first name stands for several dims,
+    /// `indices` has one row-major index over them, which is split.
+    fn tensor_indices<'i>(
+        &self,
+        name: &str,
+        indices: &'i [i64],
+    ) -> Result<(usize, Cow<'i, [i64]>)> {
         let (operand, shape) = (self.call.index_of(name), self.view(name)?.shape());
         let dims = self.call.dims(&self.call.kernel.operands[operand]);
         let ([first, rest @ ..], false) = (indices, dims.len() == shape.len()) else {
@@ -177,14 +186,14 @@ impl<'a> Args<'a> {
     }
 }
 
-/// The nearest float32.
+/// Rounds to float32.
 pub(crate) fn round_f32(v: f64) -> f64 {
     f64::from(v as f32)
 }
 
-/// The indices of all elements of a tensor with these sizes, in row-major order.
+/// Returns the indices of all elements of a tensor with these sizes, in row-major order.
 pub(crate) fn indices<const N: usize>(sizes: [i64; N]) -> impl Iterator<Item = [i64; N]> {
-    // An empty tensor takes no time, whatever its other sizes are.
+    // An empty tensor has no indices, even if its other sizes are large.
     let first = (!sizes.contains(&0)).then_some([0; N]);
     std::iter::successors(first, move |last| {
         let mut next = *last;

@@ -1,4 +1,4 @@
-//! The order of elements.
+//! Comparison of elements.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ impl Number {
         matches!(self, Number::Float(v) if v.is_nan())
     }
 
-    /// Compares two elements of an operand of type `dtype`. NaN is equal to every number.
+    /// Compares two elements of an operand of type `dtype`. NaN compares equal to every number.
     pub(crate) fn compare(self, other: Number, dtype: DType) -> Ordering {
         match (self, other) {
             (Number::Int(a), Number::Int(b)) if dtype == DType::UInt64 => {

@@ -3,7 +3,7 @@
 use std::ptr::null;
 
 use pliant_exec::abi::KernelRuntime;
-use pliant_kernel_api::kernels::conv::{KERNEL, residual_row, winograd_growth};
+use pliant_kernel_api::kernels::conv::{KERNEL, residual_row, winograd_tile_minus_3};
 use pliant_kernel_api::{Call, Kernel, Sizes, View};
 
 use super::{Convolution, Image, run};
@@ -35,7 +35,7 @@ impl Implementation for Conv {
             x: Image { data: x.data, batch: x.batch, channel: x.channel, pixel: x.pixel },
             weights: call.operand("weight").map_or(null(), |view| view.data.cast_const().cast()),
             width: call.int("panel_width"),
-            winograd: winograd_growth(call),
+            winograd: winograd_tile_minus_3(call),
             out: image(call.operand("out")),
             epilogue: (!epilogue.is_identity()).then_some(epilogue),
         };

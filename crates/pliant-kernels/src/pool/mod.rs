@@ -4,7 +4,7 @@ mod channels_last;
 mod rows;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
-use pliant_kernel_api::kernels::pool::{Adjacent, KERNEL, layout, takes_columns};
+use pliant_kernel_api::kernels::pool::{ContiguousDim, KERNEL, contiguous_dim, supports_columns};
 use pliant_kernel_api::{Call, Kernel, Sizes, View};
 
 use crate::entry::Implementation;
@@ -30,8 +30,8 @@ impl Implementation for Pool {
         let mean = call.int("kind") != 0;
         // SAFETY: guaranteed by the caller; the call was checked.
         unsafe {
-            match layout(call, sizes) {
-                Some(Adjacent::Columns) => rows::run(&windows, mean),
+            match contiguous_dim(call, sizes) {
+                Some(ContiguousDim::Columns) => rows::run(&windows, mean),
                 _ => match windows.with_channels_as_columns() {
                     Some(windows) => rows::run(&windows, mean),
                     None => channels_last::run(&windows, mean),
@@ -128,7 +128,7 @@ impl<'a> Windows<'a> {
         let fits = self.stride[2] == 1
             && adjacent(self.input[2], &self.x.1)
             && adjacent(self.output[2], &self.out.1)
-            && takes_columns(self.kernel[2] as i64, i64::try_from(dilation).ok()?);
+            && supports_columns(self.kernel[2] as i64, i64::try_from(dilation).ok()?);
         let with = |sizes: [usize; 3]| [sizes[0], sizes[1], columns(sizes[2])];
         (fits && fewer).then(|| Windows {
             channels: 1,

@@ -7,7 +7,7 @@
 use std::mem::MaybeUninit;
 
 use pliant_exec::abi::{STATUS_CANCELLED, STATUS_OK};
-use pliant_kernel_api::kernels::pool::{MOST_COLUMNS, MOST_SPAN};
+use pliant_kernel_api::kernels::pool::{MAX_WINDOW_COLUMNS, MAX_WINDOW_SPAN};
 use pliant_machine::isa::isa;
 
 use super::{Combine, Max, Mean, WIDEST, Windows, strided};
@@ -19,7 +19,7 @@ use crate::rules::convolution::copied_unit;
 const STRIP: usize = 4096;
 /// Maximum number of lines whose strips are combined at a time.
 const LINES: usize = 16;
-const _: () = assert!(2 * (MOST_SPAN as usize + 1) <= STRIP);
+const _: () = assert!(2 * (MAX_WINDOW_SPAN as usize + 1) <= STRIP);
 
 /// How lines are cut into strips, and how many lines share the buffer.
 struct Strips {
@@ -32,7 +32,7 @@ struct Strips {
     /// The number of columns of a strip in each phase.
     each: usize,
     /// For each column of a window, the position in the phases of the element for the first result.
-    taps: [u16; MOST_COLUMNS as usize],
+    taps: [u16; MAX_WINDOW_COLUMNS as usize],
 }
 
 impl Strips {
@@ -44,7 +44,7 @@ impl Strips {
         let stride = if results > 1 { stride } else { 1 };
         let each = ((results - 1) * stride + span).div_ceil(stride);
         let lines = (STRIP / (stride * each)).clamp(1, LINES);
-        let mut taps = [0; MOST_COLUMNS as usize];
+        let mut taps = [0; MAX_WINDOW_COLUMNS as usize];
         for (t, tap) in taps.iter_mut().take(columns).enumerate() {
             let position = t * dilation;
             *tap = (position % stride * (lines * each) + position / stride) as u16;

@@ -23,7 +23,7 @@ impl<'s> PrimParser<'_, 's> {
         let kernel = self.kernel(e, call)?;
         let mut args = Args {
             operands: vec![None; kernel.operands.len()],
-            numbers: vec![None; kernel.numbers()],
+            numbers: vec![None; kernel.number_count()],
         };
         let mut seen: Vec<&str> = Vec::new();
         for keyword in &call.keywords {
@@ -186,7 +186,7 @@ impl<'s> PrimParser<'_, 's> {
         let name = self.f.add_expr(ExprData::Str(kernel.name.into()));
         let mut list = vec![name, self.f.int(present)];
         list.extend(args.operands.into_iter().flatten().flatten());
-        let attrs = kernel.attrs.iter().flat_map(|a| std::iter::repeat_n(a, a.ty.numbers()));
+        let attrs = kernel.attrs.iter().flat_map(|a| std::iter::repeat_n(a, a.ty.number_count()));
         for (attr, number) in attrs.zip(args.numbers) {
             list.push(match (number, attr.default) {
                 (Some(number), _) => number,

@@ -41,8 +41,8 @@
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Callee, ExprData, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
-use pliant_kernel_api::kernels::conv::MOST;
-use pliant_kernel_api::kernels::pool::{KERNEL, MOST_ELEMENTS, takes_columns};
+use pliant_kernel_api::kernels::conv::MAX_ATTR_VALUE;
+use pliant_kernel_api::kernels::pool::{KERNEL, MAX_WINDOW_ELEMENTS, supports_columns};
 use pliant_machine::Machine;
 use pliant_pass::PassError;
 
@@ -124,9 +124,10 @@ impl PoolingWindows {
         // If the columns of a window are adjacent, the kernel reduces one dim after the other.
         let (columns, column_distance) = (filter_size[dims - 1], dilation[dims - 1]);
         let by_columns = match channels {
-            _ if !channels_last => takes_columns(columns, column_distance),
+            _ if !channels_last => supports_columns(columns, column_distance),
             Some(n) => {
-                strides[dims - 1] == 1 && takes_columns(columns, column_distance.saturating_mul(n))
+                strides[dims - 1] == 1
+                    && supports_columns(columns, column_distance.saturating_mul(n))
             }
             None => false,
         };
@@ -138,7 +139,9 @@ impl PoolingWindows {
         }
         let elements = filter_size.iter().fold(1i64, |n, &k| n.saturating_mul(k));
         let lists = [&filter_size, &strides, &dilation, &padding];
-        if elements > MOST_ELEMENTS || lists.into_iter().flatten().any(|&n| n > MOST) {
+        if elements > MAX_WINDOW_ELEMENTS
+            || lists.into_iter().flatten().any(|&n| n > MAX_ATTR_VALUE)
+        {
             return Err(
                 "its window, strides, dilation or padding are too large for the kernel".into()
             );

@@ -53,7 +53,7 @@ pub(super) fn is_supported(c: &Convolution) -> bool {
     let phases = c.strides.iter().try_fold(1i64, |all, &s| all.checked_mul(s));
     let is_valid = |phase_dim: PhaseDim| {
         !phase_dim.taps.is_empty()
-            && (0..=pliant_kernel_api::kernels::conv::MOST).contains(&phase_dim.before)
+            && (0..=pliant_kernel_api::kernels::conv::MAX_ATTR_VALUE).contains(&phase_dim.before)
     };
     phases.is_some_and(|count| count <= MAX_PHASES)
         && (0..c.dims).all(|k| {
