@@ -47,7 +47,7 @@ impl Sizes {
 
     #[inline]
     fn find_id(&self, id: u64) -> Option<i64> {
-        let at = self.ids[..self.len].iter().position(|&own| own == id)?;
+        let at = self.ids[..self.len].iter().position(|&known| known == id)?;
         Some(self.sizes[at])
     }
 

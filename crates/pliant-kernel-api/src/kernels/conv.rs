@@ -196,9 +196,9 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
             "attribute panel_width is {width}, expected the panel width of packed weights"
         ));
     }
-    let ones = |name: &str| call.ints(name).iter().all(|&n| n == 1);
-    let supports_winograd = ones("strides")
-        && ones("dilations")
+    let all_ones = |name: &str| call.ints(name).iter().all(|&n| n == 1);
+    let supports_winograd = all_ones("strides")
+        && all_ones("dilations")
         && call.ints("kernel_shape") == [1, 3, 3]
         && (groups, sizes.get("in_depth")) == (1, 1);
     if call.int("winograd") != 0 && !supports_winograd {
