@@ -9,9 +9,9 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, ST
 use crate::product::parallel::{Partition, even_part, parallel_for};
 use crate::product::tile::ROWS;
 use crate::product::{self, PackedProduct, non_constant};
-use crate::rules::gemm::{DEEP_PART, POLL_WORK, by_rows, stays_whole};
-use crate::rules::share::{pieces as most_pieces, unit_work};
-use crate::rules::varying::{DOT_ROWS, DOTS};
+use crate::rules::gemm::{MAX_UNSPLIT_K, POLL_WORK, by_rows, stays_whole};
+use crate::rules::non_constant::{DOT_ROWS, MAX_DOT_RESULTS};
+use crate::rules::partition::{pieces as most_pieces, unit_work};
 use pliant_machine::isa::isa;
 
 /// One matrix product: `c[m, n] = (accumulate ? c : 0) + a[m, k] * b[k, n]`; strides in elements.
@@ -149,8 +149,8 @@ unsafe fn in_strips<T: Product>(g: &Gemm<T>) -> i64 {
         return unsafe { gemm_crate(g) };
     }
     let (by_rows, all) = (g.n < g.m, g.m.max(g.n));
-    for first in (0..all).step_by(DOTS / few) {
-        let count = (DOTS / few).min(all - first);
+    for first in (0..all).step_by(MAX_DOT_RESULTS / few) {
+        let count = (MAX_DOT_RESULTS / few).min(all - first);
         let mut strip = *g;
         // SAFETY: the strip lies inside the product.
         unsafe {
@@ -262,7 +262,7 @@ unsafe fn in_parts<T: Product>(runtime: &KernelRuntime, g: &Gemm<T>, most: usize
     let part = |index: usize| {
         // SAFETY: guaranteed by the caller; the halves lie inside the product.
         unsafe {
-            let half = if few_results || g.k > DEEP_PART {
+            let half = if few_results || g.k > MAX_UNSPLIT_K {
                 half_of_sum(g, index)
             } else {
                 let by_rows = g.m > ROW_UNIT && (g.m >= g.n || g.n <= COLUMN_UNIT);

@@ -1,32 +1,30 @@
-//! The rules by which kernels choose their implementation from a shape at run time, with the
-//! measurements behind each.
+//! The rules by which kernels choose their implementation from a shape at run time, and the measurements behind each
+//! rule.
 //!
-//! A kernel file describes how an implementation works. This file decides which implementation
-//! runs, how it is blocked and how many pieces threads get. Rows, columns and elements of registers
-//! (six rows by 64 columns, 32 rows of a tile register) are properties of micro-kernels and defined
-//! there. Two rules decide the layout of constants for all shapes of later runs: they are in
-//! `pliant_tensor`, since the compiler uses them, too, and [`convolution`] re-exports them. The
-//! blocks whose results are finished one by one are not here, since generated code contains them
-//! (`pliant-tir/src/schedule/gemm_blocking.rs`).
+//! A kernel file describes how an implementation works. This file decides which implementation runs, how it is blocked
+//! and how many pieces threads get. Tile sizes of micro-kernels (six rows by 64 columns, 32 rows of a tile register)
+//! are defined with the micro-kernels. The rule for panels that groups share decides the layout of constants for all
+//! shapes of later runs. It is in `pliant_tensor`, since the compiler uses it, too, and [`convolution`] re-exports it.
+//! The blocking of products in generated code is in `pliant-tir/src/schedule/gemm_blocking.rs`.
 //!
-//! Sizes of blocks and numbers of pieces derive from the machine ([`pliant_machine`]). Other constants are ratios of work: the
-//! number of rows from which a copy is cheaper than reading in place, for example.
+//! Sizes of blocks and numbers of pieces derive from the machine ([`pliant_machine`]). Other constants are ratios of
+//! work, for example the number of rows from which a copy is cheaper than reading in place.
 //!
-//! Tables are those of `docs/performance.md`. Measurements without the name of a CPU are from its machine: Emerald Rapids, with
-//! AVX-512 and AMX, 48 KB of first-level and 2 MB of second-level cache, two threads. Ratios "with one thread" compare builds
-//! that differ in the rule, run alternately beside other programs, and vary by up to a tenth. "Not measured" means that only the
-//! stated reason supports the value.
+//! Quoted titles are tables in `docs/performance.md`. Measurements without the name of a CPU are from the machine of
+//! that page: Emerald Rapids, with AVX-512 and AMX, 48 KB of first-level and 2 MB of second-level cache, two threads.
+//! Ratios "with one thread" compare builds that differ in the rule. They ran alternately on a loaded machine, and vary
+//! by up to 10 %. "Not measured" means that only the stated reason supports the value.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`share`] | pieces of any work for the worker team, and of products by panels |
+//! | [`partition`] | pieces of work for the worker team, and of products by packed panels |
 //! | [`gemm`] | pieces of a batch of products with any strides |
 //! | [`packed`] | blocks of products by packed operands |
-//! | [`near`] | which rows of A are copied |
-//! | [`varying`] | what is packed if both operands are non-constant |
-//! | [`tiles`] | tile registers or vectors |
+//! | [`row_copies`] | which rows of A are copied |
+//! | [`non_constant`] | what is packed if both operands are non-constant |
+//! | [`tile_registers`] | tile registers or vectors |
 //! | [`quantized`] | products of 8-bit integers |
-//! | [`narrow`] | products by constants stored in fewer bits |
+//! | [`low_precision_weights`] | products by constants of 4, 8 or 16 bits |
 //! | [`attention`] | blocks of rows and keys |
 //! | [`convolution`] | tiles, lines, groups and Winograd blocks |
 //! | [`recurrent`] | ranges of steps |
@@ -40,40 +38,40 @@
 use pliant_machine::Machine;
 
 /// Pieces for the worker team.
-pub mod share {
+pub mod partition {
     pub use pliant_machine::cost::MAX_PIECES;
 
-    /// Multiply-adds per microsecond, the unit in which work is described to the team. A loop of 1 us gains 1.05 from a second
-    /// thread, one of 2 us 1.33, and one of 0.5 us loses ("The worker team").
+    /// Multiply-adds per microsecond, the unit in which work is described to the team. A loop of 1 us gains 1.05 from a
+    /// second thread, one of 2 us 1.33, and one of 0.5 us loses ("The worker team").
     pub fn unit_work() -> usize {
         super::Machine::host().rates.multiply_adds
     }
 
-    /// The number of pieces that large work is cut into.
+    /// The number of pieces into which large work is divided.
     pub fn pieces() -> usize {
         super::Machine::host().pieces()
     }
 
-    /// Minimum microseconds of a piece if there are more than [`pieces`]. Not
-    /// measured: distributing a share takes 0.4 us ("The worker team"), which is negligible.
-    pub const LONG: usize = 64;
-    /// Minimum number of rows of a block if rows are cut first: they share the reads of B. Pieces
-    /// of 48 rows cost 10 to 15 %.
-    pub const LEAST_ROWS: usize = 96;
-    /// Number of rows whose products take as long as reading B; fewer rows count as this many. One
-    /// to four rows of 1024 x 1024 take 133 to 135 us with one thread, seven 141 ("Products with
-    /// packed weights").
-    pub const READ_ROWS: usize = 4;
+    /// Minimum microseconds of a piece if there are more than [`pieces`]. Not measured: distributing a piece takes 0.4
+    /// us ("The worker team"), which is negligible.
+    pub const MIN_PIECE_UNITS: usize = 64;
+    /// Minimum number of rows of a block if rows are divided first. The rows of a block share the reads of B. Blocks of
+    /// 48 rows are 10 to 15 % slower.
+    pub const MIN_BLOCK_ROWS: usize = 96;
+    /// Number of rows up to which a product is memory-bound: reading B takes as long as the multiplications. Fewer rows
+    /// count as this many. One to four rows of 1024 x 1024 take 133 to 135 us with one thread, seven 141 ("Products
+    /// with packed weights").
+    pub const MEMORY_BOUND_ROWS: usize = 4;
 
-    /// Whether a product is cut by rows first instead of by panels: if two blocks have
-    /// [`LEAST_ROWS`]. Equal blocks of rows reach 96 and 97 % with two threads at 256 rows, panels
-    /// first 95 and 96 at 64 rows ("Products with packed weights").
-    pub const fn by_rows(m: usize) -> bool {
-        m >= 2 * LEAST_ROWS
+    /// Whether rows are divided first instead of panels: if two blocks have [`MIN_BLOCK_ROWS`]. Equal blocks of rows
+    /// reach 96 and 97 % with two threads at 256 rows, panels first 95 and 96 at 64 rows ("Products with packed
+    /// weights").
+    pub const fn cuts_rows_first(m: usize) -> bool {
+        m >= 2 * MIN_BLOCK_ROWS
     }
 
-    /// Whether threads get equally many panels, so that rows need not be cut in addition. Only measured for two threads and few
-    /// rows of six panels, which they share at 53 to 76 % ("Products with packed weights").
+    /// Whether threads get equal numbers of panels, so that rows need not be divided, too. Only measured for two
+    /// threads and few rows of six panels, which they share at 53 to 76 % ("Products with packed weights").
     pub fn panels_suffice(panels: usize) -> bool {
         panels >= pieces() / 2 && panels.is_multiple_of(pieces() / 4)
     }
@@ -83,19 +81,19 @@ pub mod share {
 pub mod gemm {
     /// Multiplications between two polls of the interrupt flag: 0.1 seconds at 20 GFLOP/s. Not measured.
     pub const POLL_WORK: usize = 1 << 30;
-    /// Products with more work and a larger k than this are first split along k, so that parts keep
-    /// hundreds of rows and columns. Not measured.
-    pub const DEEP_PART: usize = 8192;
+    /// Maximum k of a product between two polls. Products with more work and a larger k are split along k first, so
+    /// that the parts keep hundreds of rows and columns. Not measured.
+    pub const MAX_UNSPLIT_K: usize = 8192;
 
-    /// Whether each product of a batch stays whole because there are enough for all threads. 12 of
-    /// 128 x 64 x 128, which are cut, reach 93 % with two threads ("Products of two operands that
-    /// vary"); the limit itself was not measured.
+    /// Whether each product of a batch stays whole because there are enough for all threads. 12 products of 128 x 64 x
+    /// 128, which are divided, reach 93 % with two threads ("Products of two operands that vary"); the limit itself was
+    /// not measured.
     pub fn stays_whole(batch: usize) -> bool {
-        batch >= 2 * super::share::pieces()
+        batch >= 2 * super::partition::pieces()
     }
 
-    /// Whether a product is cut by rows instead of by panels, each of which one thread then reads
-    /// and packs: below two panels, and below four if rows form eight blocks of 96. Not measured.
+    /// Whether a product is divided by rows instead of by panels: below two panels, and below four if rows form eight
+    /// blocks of 96. If it is divided by panels, one thread reads and packs each panel. Not measured.
     pub const fn by_rows(m: usize, n: usize) -> bool {
         n < 128 || (m >= 8 * 96 && n < 256)
     }
@@ -107,238 +105,233 @@ pub mod packed {
 
     use crate::product::tile::ROWS;
 
-    /// Bytes of a slice of a panel, which all slivers of a block of rows read. On Emerald Rapids, slices of 160 or 192 rows
-    /// instead of 128 are within 2 % or slower, those of 256 lose 4.
+    /// Bytes of a slice of a panel, which all slivers of a block of rows read. On Emerald Rapids, slices of 160 or 192
+    /// rows instead of 128 are within 2 % or slower, those of 256 lose 4.
     pub fn slice_bytes() -> usize {
         Machine::host().slice_bytes()
     }
-    /// Depth up to which a block of rows of A stays in the second-level cache; a deeper k is cut
-    /// into equal parts. Blocks of 512 outside of the loops over rows and panels reached 88 %
-    /// instead of 96 at 504 x 384 x 384 and 82 instead of 93 at 252 x 3072 x 768. Compared with
-    /// parts of up to 6144, this takes 0.97 of the time at 264 x 384 x 3000 and the same at 1500,
-    /// with one thread.
-    pub const DEEP: usize = pliant_machine::cost::BLOCK_DEPTH;
+    /// Depth up to which a block of rows of A stays in the second-level cache. A deeper k is split into equal parts.
+    /// Blocks of 512 outside of the loops over rows and panels reached 88 % instead of 96 at 504 x 384 x 384 and 82
+    /// instead of 93 at 252 x 3072 x 768. Compared with parts of up to 6144, this takes 0.97 of the time at 264 x 384 x
+    /// 3000, and the same time at 1500, with one thread.
+    pub const BLOCK_DEPTH: usize = pliant_machine::cost::BLOCK_DEPTH;
     /// Number of rows of a block of A.
     pub fn block_rows() -> usize {
-        Machine::host().block_rows(DEEP, ROWS)
+        Machine::host().block_rows(BLOCK_DEPTH, ROWS)
     }
-    /// Size of B in bytes from which panels are read from memory, so that they are prefetched: the
-    /// second-level cache of a core. Prefetching smaller ones takes 1.23 times as long for 4 x 384
-    /// x 384 and makes no difference for 7 and 16, with one thread. One and two rows take the time
-    /// of reading in any case.
+    /// Size of B in bytes from which panels are prefetched, because they are read from memory: the size of a
+    /// second-level cache. With smaller panels, prefetching takes 1.23 times as long for 4 x 384 x 384 and makes no
+    /// difference for 7 and 16 rows, with one thread. One and two rows are memory-bound in any case.
     pub fn prefetched_bytes() -> usize {
         Machine::host().caches.l2
     }
-    /// Number of rows from which a single sliver prefetches its own data if panels are read from
-    /// memory: their products take about as long as reading B. Four rows of 3072 x 768 reach 90 %
-    /// of the read bandwidth with one thread ("Products with packed weights").
-    pub const BUSY_ROWS: usize = 4;
+    /// Minimum number of rows of a single sliver that prefetches its own data if panels are read from memory: their
+    /// products take about as long as reading B. Four rows of 3072 x 768 reach 90 % of the read bandwidth with one
+    /// thread ("Products with packed weights").
+    pub const MIN_PREFETCH_ROWS: usize = 4;
 }
 
 /// Copies of rows of A.
-pub mod near {
+pub mod row_copies {
     use crate::product::tile::LINE;
 
-    /// Distance in bytes at which addresses map to the same set of a first-level cache: 64 sets of one line each. All current
-    /// x86-64 cores have as many, since a set is chosen by the bits of an address inside of a page.
-    const SETS: usize = 64 * LINE;
-    /// Minimum number of panels that read a copy. Not measured separately: a copy costs about one
-    /// pass over the rows.
-    const PANELS: usize = 4;
+    /// Stride in bytes at which addresses map to the same set of a first-level cache: 64 sets of one line each. All
+    /// current x86-64 cores have 64 sets, because the bits of an address within a page select the set.
+    const SET_STRIDE: usize = 64 * LINE;
+    /// Minimum number of panels that read a copy. Not measured separately: copying takes about as long as one pass over
+    /// the rows.
+    const MIN_PANELS: usize = 4;
     /// Minimum number of rows of a copy: more than twice the ways of a set. Not measured.
-    const FEW: usize = 24;
+    const MIN_ROWS: usize = 24;
 
-    /// Whether rows with a stride of `apart` bytes are copied for `panels` panels. Copying compared
-    /// with reading in place, in one process: 1.05 to 1.14 times as fast at 2048 cubed with one
-    /// thread and with two, 1.01 to 1.06 at 512 and 1024 x 1024 x 1024; no difference at 512 x 768
-    /// x 3072 and at 24 to 96 rows of 1024 x 1024. Rows whose stride is not a multiple of 4 KB are
-    /// not copied.
-    pub const fn pays(apart: usize, rows: usize, panels: usize) -> bool {
-        panels >= PANELS && rows >= FEW && apart != 0 && apart.is_multiple_of(SETS)
+    /// Whether copying rows with a stride of `row_stride` bytes for `panels` panels is faster than reading them in
+    /// place. Copying compared with reading in place, in one process: 1.05 to 1.14 times as fast at 2048 cubed with one
+    /// thread and with two, 1.01 to 1.06 at 512 and 1024 x 1024 x 1024; no difference at 512 x 768 x 3072 and at 24 to
+    /// 96 rows of 1024 x 1024. Rows whose stride is not a multiple of 4 KB are not copied.
+    pub const fn is_faster(row_stride: usize, rows: usize, panels: usize) -> bool {
+        panels >= MIN_PANELS
+            && rows >= MIN_ROWS
+            && row_stride != 0
+            && row_stride.is_multiple_of(SET_STRIDE)
     }
 }
 
 /// Products of two non-constant operands.
-pub mod varying {
-    /// Rows of k per pass, for panels of `columns` columns of float32: a panel then takes an eighth of the
-    /// second-level cache, at most 128 KB, and stays there beside A; so does what slivers read again in place. With
-    /// 512 on Emerald Rapids, 512 cubed reaches 83 % with one thread, 1024 cubed 73 ("Products of two operands that vary"). All of k
-    /// in one pass takes the same time if B is packed for 8 to 64 rows, and in place for 6; in
-    /// place it takes 1.2 to 1.4 times as long for 12 and 24 rows and 1.5 to 1.9 for 36 to 64, by
-    /// 512 columns and k of 1024 and 2048 with one thread.
+pub mod non_constant {
+    /// Rows of k per pass, for panels of `columns` columns of float32: a panel then takes an eighth of the second-level
+    /// cache, at most 128 KB, and stays there beside A; so does what slivers read again in place. With 512 on Emerald
+    /// Rapids, 512 cubed reaches 83 % with one thread, 1024 cubed 73 ("Products of two operands that vary"). All of k
+    /// in one pass takes the same time if B is packed for 8 to 64 rows, and in place for 6; in place it takes 1.2 to
+    /// 1.4 times as long for 12 and 24 rows and 1.5 to 1.9 for 36 to 64, by 512 columns and k of 1024 and 2048 with one
+    /// thread.
     pub fn depth(columns: usize) -> usize {
         let bytes = pliant_machine::Machine::host().l2_share(2).min(128 << 10);
         bytes / (columns.max(16) * size_of::<f32>())
     }
-    /// Number of rows up to which reading B in place is cheaper than packing it, if its rows are
-    /// close together. By 512 columns with one thread, in place takes 0.5 to 0.6 of the time for 6
-    /// rows, 0.7 to 0.8 for 24 and 0.9 for 48, at k of 256 to 2048; for 96 rows 0.9 to 1.05, and
-    /// 1.2 at k of 4096. By 64 columns 0.4 for 6 to 48.
-    const NEAR_ROWS: usize = 48;
-    /// Row stride of B in bytes up to which rows are close together. With 3 KB, in place takes 0.9
-    /// for 48 rows. With 4 KB and more, where each row is in another page, it takes 0.6 to 0.8 for
-    /// 6 rows, 0.8 to 1.0 for 12, 1.0 for 18, 1.0 to 1.35 for 24 and 1.1 to 1.6 for 48.
-    const NEAR: usize = 3 * 1024;
-    /// Number of rows up to which reading in place is cheaper if they are not.
-    const FAR_ROWS: usize = 12;
-    /// Number of rows up to which dot products of rows of A and B in place are faster than
-    /// transposing B into panels, if its columns are contiguous and long. With one thread,
-    /// transposing takes 2.1 to 3.5 times as long for four rows at k of 256 to 2048, 1.3 to 1.7 for
-    /// eight and 1.1 to 1.4 for 16; 0.9 to 1.0 for 24 and 0.8 to 0.9 for 48, except by 64 and 100
-    /// columns, where it still takes 1.5 and 1.8.
+    /// Number of rows of A up to which reading B in place is cheaper than packing it, if the row stride of B is small.
+    /// By 512 columns with one thread, in place takes 0.5 to 0.6 of the time for 6 rows, 0.7 to 0.8 for 24 and 0.9 for
+    /// 48, at k of 256 to 2048; for 96 rows 0.9 to 1.05, and 1.2 at k of 4096. By 64 columns 0.4 for 6 to 48.
+    const IN_PLACE_ROWS: usize = 48;
+    /// Maximum row stride of B in bytes that counts as small. With 3 KB, in place takes 0.9 for 48 rows. With 4 KB and
+    /// more, where each row is in another page, it takes 0.6 to 0.8 for 6 rows, 0.8 to 1.0 for 12, 1.0 for 18, 1.0 to
+    /// 1.35 for 24 and 1.1 to 1.6 for 48.
+    const SMALL_STRIDE: usize = 3 * 1024;
+    /// Number of rows of A up to which reading B in place is cheaper if its row stride is large.
+    const LARGE_STRIDE_IN_PLACE_ROWS: usize = 12;
+    /// Number of rows up to which dot products of rows of A and B in place are faster than transposing B into panels,
+    /// if its columns are contiguous and k is long. With one thread, transposing takes 2.1 to 3.5 times as long for
+    /// four rows at k of 256 to 2048, 1.3 to 1.7 for eight and 1.1 to 1.4 for 16; 0.9 to 1.0 for 24 and 0.8 to 0.9 for
+    /// 48, except by 64 and 100 columns, where it still takes 1.5 and 1.8.
     pub const DOT_ROWS: usize = 16;
-    /// k from which columns count as long.
-    const LONG: usize = 256;
-    /// Number of rows up to which dot products are faster if columns are not long: at k of 64,
-    /// transposing takes 0.9 to 1.1 times as long for three and four rows, and 0.7 for five; at 100
-    /// and 128 it takes 1.1 to 1.4 for five, 1.0 to 1.15 for eight and 0.8 for twelve.
-    const MIDDLE_ROWS: usize = 4;
-    /// Number of rows up to which they are faster if columns are short: transposing takes 1.0 for
-    /// two rows at k of 32, 0.8 for three and 0.7 for four.
-    const SHORT_ROWS: usize = 2;
-    /// k up to which columns count as short.
-    const SHORT: usize = 63;
-    /// Number of results up to which the crate `gemm` uses dot products, by its own rule: larger
-    /// products are passed to it in strips of this size. Without strips it takes 3.4 times as long
-    /// as transposing for three rows by 1024 x 1024, and 2 to 3 times for two by 2048 x 512 and
-    /// 3072 x 768.
-    pub const DOTS: usize = 16 * 16;
+    /// Minimum k that counts as long.
+    const LONG_K: usize = 256;
+    /// Number of rows up to which dot products are faster for medium k: at k of 64, transposing takes 0.9 to 1.1 times
+    /// as long for three and four rows, and 0.7 for five; at 100 and 128 it takes 1.1 to 1.4 for five, 1.0 to 1.15 for
+    /// eight and 0.8 for twelve.
+    const MEDIUM_K_DOT_ROWS: usize = 4;
+    /// Number of rows up to which dot products are faster for short k: transposing takes 1.0 for two rows at k of 32,
+    /// 0.8 for three and 0.7 for four.
+    const SHORT_K_DOT_ROWS: usize = 2;
+    /// Maximum k that counts as short.
+    const SHORT_K: usize = 63;
+    /// Number of results up to which the crate `gemm` uses dot products by its own rule. Larger products are passed to
+    /// it in strips of this size. Without strips, it takes 3.4 times as long as transposing for three rows by 1024 x
+    /// 1024, and 2 to 3 times for two by 2048 x 512 and 3072 x 768.
+    pub const MAX_DOT_RESULTS: usize = 16 * 16;
 
-    /// Whether whole vectors of B are read in place, for `m` rows of A and a row stride of B of
-    /// `apart` bytes, if its rows are contiguous.
-    pub const fn is_in_place(m: usize, apart: usize) -> bool {
-        m <= if apart <= NEAR { NEAR_ROWS } else { FAR_ROWS }
+    /// Whether whole vectors of B are read in place, for `m` rows of A and a row stride of B of `row_stride` bytes, if
+    /// its rows are contiguous.
+    pub const fn in_place_is_faster(m: usize, row_stride: usize) -> bool {
+        m <= if row_stride <= SMALL_STRIDE { IN_PLACE_ROWS } else { LARGE_STRIDE_IN_PLACE_ROWS }
     }
 
-    /// Whether B is transposed into panels if its rows are not contiguous. Not measured with
-    /// float64, nor with other instructions than AVX-512.
-    pub const fn turns(m: usize, k: usize) -> bool {
+    /// Whether B is transposed into panels if its rows are not contiguous. Not measured with float64, nor with other
+    /// instructions than AVX-512.
+    pub const fn transposing_is_faster(m: usize, k: usize) -> bool {
         m > match k {
-            0..=SHORT => SHORT_ROWS,
-            LONG.. => DOT_ROWS,
-            _ => MIDDLE_ROWS,
+            0..=SHORT_K => SHORT_K_DOT_ROWS,
+            LONG_K.. => DOT_ROWS,
+            _ => MEDIUM_K_DOT_ROWS,
         }
     }
 }
 
 /// Tile registers.
-pub mod tiles {
-    /// Number of rows up to which products by fewer bits read the stored bits in place, and for
-    /// which bfloat16 does not use tile registers, since they read as much of B for one row as for
-    /// 16. By 1024 x 1024 with one thread, tile registers take 1.2 times as long as vectors for one
-    /// row of bfloat16, 1.0 for two and 0.63 for four, for which A would also be rounded; in place
-    /// takes 2.1 for five. By 8 and 4 bits, slices as float32 take 1.7 and 1.9 for one row and 1.0
-    /// for four; in place takes 1.2 for five and 1.3 for eight.
+pub mod tile_registers {
+    /// Number of rows up to which products by low-precision weights read the stored bits in place, and bfloat16 does
+    /// not use tile registers. Tile registers read as much of B for one row as for 16. By 1024 x 1024 with one thread,
+    /// tile registers take 1.2 times as long as vectors for one row of bfloat16, 1.0 for two and 0.63 for four, for
+    /// which A would also be rounded; in place takes 2.1 for five. By 8-bit and 4-bit weights, slices as float32 take
+    /// 1.7 and 1.9 for one row and 1.0 for four; in place takes 1.2 for five and 1.3 for eight.
     pub const FEW_ROWS: usize = 4;
-    /// Number of rows up to which bytes do not use tile registers. With one thread, of 384 x 384
-    /// and more, they take 1.1 to 1.7 times as long as vectors for one row, 0.9 to 1.3 for two, 0.8
-    /// to 1.2 for three, 0.64 to 0.97 for four (1.06 and 1.17 in two of three runs by 3072 x 768
-    /// and 768 x 3072, which are read from memory) and 0.55 to 0.94 for five.
+    /// Number of rows up to which bytes do not use tile registers. With one thread, of 384 x 384 and more, they take
+    /// 1.1 to 1.7 times as long as vectors for one row, 0.9 to 1.3 for two, 0.8 to 1.2 for three, 0.64 to 0.97 for four
+    /// (1.06 and 1.17 in two of three runs by 3072 x 768 and 768 x 3072, which are read from memory) and 0.55 to 0.94
+    /// for five.
     const FEW_BYTE_ROWS: usize = 3;
-    /// Approximate number of rows for which vectors take as long as tile registers take to read B.
-    const READ_ROWS: usize = 2;
-    /// Number of products in rows beyond [`READ_ROWS`] from which tile registers make up for their
-    /// set-up time of 0.13 us: they take 2.0 times as long as vectors for 5 rows of 64 x 64, 1.06
-    /// for 16 and 0.88 for 24; 1.1 for 5 of 128 x 128 and 0.95 for 6; 1.14 for 4 of 256 x 128 and
-    /// 1.0 for 5.
-    const READY: usize = 80 * 1024;
+    /// Approximate number of rows for which the products by vectors take as long as reading B into tile registers.
+    const MEMORY_BOUND_ROWS: usize = 2;
+    /// Number of products in rows beyond [`MEMORY_BOUND_ROWS`] from which tile registers amortise their set-up time of
+    /// 0.13 us. They take 2.0 times as long as vectors for 5 rows of 64 x 64, 1.06 for 16 and 0.88 for 24; 1.1 for 5 of
+    /// 128 x 128 and 0.95 for 6; 1.14 for 4 of 256 x 128 and 1.0 for 5.
+    const MIN_PRODUCTS: usize = 80 * 1024;
 
-    /// Whether a product of bytes uses tile registers, if the machine has them.
-    pub const fn take_bytes(m: usize, n: usize, k: usize) -> bool {
-        let saved = m.saturating_sub(READ_ROWS).saturating_mul(n).saturating_mul(k);
-        m > FEW_BYTE_ROWS && saved >= READY && k <= super::quantized::MOST_DEPTH
+    /// Whether a product of 8-bit integers uses tile registers, if the machine has them.
+    pub const fn used_for_bytes(m: usize, n: usize, k: usize) -> bool {
+        let beyond = m.saturating_sub(MEMORY_BOUND_ROWS).saturating_mul(n).saturating_mul(k);
+        m > FEW_BYTE_ROWS && beyond >= MIN_PRODUCTS && k <= super::quantized::MAX_DEPTH
     }
 
-    /// Whether a product by bfloat16 uses them.
-    pub const fn take_bfloat16(m: usize) -> bool {
+    /// Whether a product by bfloat16 weights uses tile registers.
+    pub const fn used_for_bfloat16(m: usize) -> bool {
         m > FEW_ROWS
     }
 }
 
 /// Products of 8-bit integers.
 pub mod quantized {
-    /// k up to which tile registers are used: copies of 32 rows of A then take 2.1 MB, about the
-    /// second-level cache of machines with tile registers. Not measured: such deep products are rare.
-    pub const MOST_DEPTH: usize = 64 * 1024;
-    /// Number of 8-bit products that vectors add in the time of one of float32, used to cut pieces:
-    /// 2.0 to 2.5 were reached, 4 is the limit ("8-bit integers").
-    pub const FAST: usize = 4;
-    /// The same for tile registers: 2.7 to 7.1 were reached, 14 to 16 is the limit ("8-bit
+    /// k up to which tile registers are used: copies of 32 rows of A then take 2.1 MB, about the second-level cache of
+    /// machines with tile registers. Not measured: such deep products are rare.
+    pub const MAX_DEPTH: usize = 64 * 1024;
+    /// Throughput of 8-bit products with vectors, relative to float32, by which pieces are sized: measured 2.0 to 2.5,
+    /// at most 4 ("8-bit integers").
+    pub const VECTOR_SPEEDUP: usize = 4;
+    /// The same with tile registers: measured 2.7 to 7.1, at most 14 to 16 ("8-bit integers").
+    pub const TILE_SPEEDUP: usize = 16;
+    /// Maximum bytes of the copies of A for tile registers: an eighth of the second-level cache. A single block of 32
+    /// rows may exceed it. Not measured separately; the kernel reaches 646 % at 512 cubed and 711 at 1024 cubed ("8-bit
     /// integers").
-    pub const TILES_FAST: usize = 16;
-    /// Maximum bytes of the copies of A for tile registers, except that one block of 32 rows may
-    /// take more: an eighth of the second-level cache. Not measured separately; the whole reaches
-    /// 646 % at 512 cubed and 711 at 1024 cubed ("8-bit integers").
     pub fn copied_bytes() -> usize {
         pliant_machine::Machine::host().l2_share(2)
     }
-    /// Maximum number of blocks of 32 rows that are copied at once, however small they are. Not
-    /// measured.
-    pub const MOST_COPIED: usize = 8;
+    /// Maximum number of blocks of 32 rows that are copied at once, even if they are small. Not measured.
+    pub const MAX_COPIED_BLOCKS: usize = 8;
     /// Approximate products per microsecond of depthwise convolutions: half of those of float32. Not measured.
     pub fn depthwise_unit() -> usize {
         pliant_machine::Machine::host().rates.depthwise / 2
     }
 
-    /// Pieces of a convolution with `rows` results and `panels` panels, across and down: results
-    /// first, since each part of panels copies the inputs of the window again. Not measured.
-    pub fn cut(rows: usize, panels: usize, units: usize) -> (usize, usize) {
-        use super::share::{LONG, MAX_PIECES, pieces};
+    /// Numbers of pieces by rows and by panels, of a convolution with `rows` results and `panels` panels. Rows are
+    /// divided first, since each piece of panels copies the inputs of the window again. Not measured.
+    pub fn piece_grid(rows: usize, panels: usize, units: usize) -> (usize, usize) {
+        use super::partition::{MAX_PIECES, MIN_PIECE_UNITS, pieces};
         use crate::product::rows::TILE_ROWS;
         let wanted = units.clamp(1, MAX_PIECES);
-        let most = pieces();
-        let across = wanted.min(most.max(wanted / LONG)).min(rows.div_ceil(TILE_ROWS)).max(1);
-        let down = most.div_ceil(across).min(wanted / across).min(panels).max(1);
-        (across, if across >= most { 1 } else { down })
+        let max_pieces = pieces();
+        let row_pieces = wanted
+            .min(max_pieces.max(wanted / MIN_PIECE_UNITS))
+            .min(rows.div_ceil(TILE_ROWS))
+            .max(1);
+        let panel_pieces =
+            max_pieces.div_ceil(row_pieces).min(wanted / row_pieces).min(panels).max(1);
+        (row_pieces, if row_pieces >= max_pieces { 1 } else { panel_pieces })
     }
 }
 
-/// Products by constants stored in fewer bits.
-pub mod narrow {
+/// Products by constants of 4, 8 or 16 bits.
+pub mod low_precision_weights {
     use pliant_machine::Machine;
 
     use crate::product::rows::TILE_ROWS;
     use crate::product::tile::ROWS;
 
-    /// Maximum rows of k of a slice as float32 on any machine: kernels have scratch memory for as many.
+    /// Maximum of [`depth`] on any machine: the size of the kernels' scratch memory.
     pub const MAX_DEPTH: usize = 128;
 
-    /// Rows of k of a slice as float32 of a panel of 64 columns, the widest, which stays in the first-level cache. With 128 on
-    /// Emerald Rapids, many rows take 0.96 to 1.02 of the time of float32 ("Weights of 4, 8 and 16 bits"),
-    /// instead of 1.25 with slices that do not fit and pieces cut by rows.
+    /// Rows of k of a slice that is converted to float32. A slice of the widest panel, 64 columns, stays in the
+    /// first-level cache. With 128 on Emerald Rapids, many rows take 0.96 to 1.02 of the time of float32 ("Weights of
+    /// 4, 8 and 16 bits"), instead of 1.25 with slices that do not fit and pieces by rows.
     pub fn depth() -> usize {
         let rows = Machine::host().slice_bytes() / (64 * size_of::<f32>());
         // Groups of 32 weights, the smallest common ones, stay whole.
         (rows / 32 * 32).clamp(32, MAX_DEPTH)
     }
-    /// Depth up to which a block of rows of A stays in the second-level cache. Not measured
-    /// separately.
-    pub const A_DEPTH: usize = 1024;
+    /// Depth up to which a block of rows of A stays in the second-level cache. Not measured separately.
+    pub const MAX_A_DEPTH: usize = 1024;
 
-    /// Maximum number of rows that share a slice: with [`A_DEPTH`] of A, half of the second-level cache. More than for packed
-    /// operands, since each block converts the slices again. Not measured separately.
+    /// Maximum number of rows of a block: with [`MAX_A_DEPTH`] of A, half of the second-level cache. There are more
+    /// rows than for packed operands, since each block converts the slices again. Not measured separately.
     pub fn block_rows() -> usize {
-        let rows = Machine::host().l2_share(8) / (A_DEPTH * size_of::<f32>());
+        let rows = Machine::host().l2_share(8) / (MAX_A_DEPTH * size_of::<f32>());
         (rows / ROWS * ROWS).max(4 * ROWS)
     }
-    /// Number of bfloat16 products that tile registers add in the time of one of float32, used to
-    /// cut pieces: 2.2 to 5.8 were reached ("Weights of 4, 8 and 16 bits"), 8 is half the limit
-    /// of bytes.
-    pub const TILES_FAST: usize = 8;
-    /// Depth of A that is converted to bfloat16 at once for tile registers; the same range of 32
-    /// columns of B is 32 KB, which stays in the first-level cache. Measured as a whole: 5.65 times
-    /// float32 at 512 x 1024 x 1024 ("Weights of 4, 8 and 16 bits").
+    /// Throughput of bfloat16 products with tile registers, relative to float32, by which pieces are sized: measured
+    /// 2.2 to 5.8 ("Weights of 4, 8 and 16 bits"); 8 is half the limit of 8-bit integers.
+    pub const TILE_SPEEDUP: usize = 8;
+    /// Depth of A that is converted to bfloat16 at once for tile registers; the same range of 32 columns of B is 32 KB,
+    /// which stays in the first-level cache. Measured as a whole: 5.65 times as fast as float32 at 512 x 1024 x 1024
+    /// ("Weights of 4, 8 and 16 bits").
     pub const COPY_DEPTH: usize = 512;
-    /// Rows of A that are converted at once: with [`COPY_DEPTH`], 272 KB of the second-level cache.
-    /// Not measured separately.
+    /// Rows of A that are converted at once: with [`COPY_DEPTH`], 272 KB of the second-level cache. Not measured
+    /// separately.
     pub const COPY_ROWS: usize = 8 * TILE_ROWS;
 
-    /// Pieces of panels alone, if there are enough panels; `rows` and `pieces` describe the cut
-    /// that would otherwise be used. Blocks of rows would convert the panels again: many rows took
-    /// 1.25 times as long as float32 with them, 1.05 without.
+    /// The number of pieces if only panels are divided; `None` if there are too few panels or `rows` is 1. Otherwise,
+    /// the product would be divided into `rows` blocks of rows by `pieces` pieces of panels, and each block of rows
+    /// would convert the panels again: many rows took 1.25 times as long as float32 with blocks of rows, 1.05 without.
     pub fn panel_pieces(rows: usize, pieces: usize, panels: usize) -> Option<usize> {
-        let least = super::share::pieces();
-        (rows > 1 && panels >= least).then(|| pieces.max(least).min(panels))
+        let min_pieces = super::partition::pieces();
+        (rows > 1 && panels >= min_pieces).then(|| pieces.max(min_pieces).min(panels))
     }
 }
 
@@ -348,71 +341,70 @@ pub mod attention {
 
     use crate::product::tile::ROWS as SLIVER;
 
-    /// Number of rows up to which keys are read in place, by dot products, and not packed. Over 512
-    /// keys of 12 heads of 64 with one thread, packing takes 1.25 times as long for one row, 1.1
-    /// for two and 0.9 for four: a limit of three, which was not measured, may be better.
+    /// Number of rows up to which keys are read in place, by dot products, and not packed. Over 512 keys of 12 heads of
+    /// 64 with one thread, packing takes 1.25 times as long for one row, 1.1 for two and 0.9 for four: a limit of
+    /// three, which was not measured, may be better.
     const FEW_ROWS: usize = 4;
-    /// Number of keys up to which a block of rows keeps all its scores and is processed in one
-    /// pass; beyond it, blocks of keys use a running maximum and sum. On Emerald Rapids the limit is 4096 keys, whose scores of 24
-    /// rows take 384 KB: 128 rows by 8192 keys take 1.6 times as long with full scores. With a limit of 1024,
-    /// heads of 64 reach 48 to 49 % of the peak at 1536, 2048 and 4096 keys, with this one 56 to
-    /// 58, and 49 against 63 for 2048 causal keys (one thread; two threads are similar, except 54
-    /// against 58 at 4096).
+    /// Number of keys up to which a block of rows keeps all its scores and is processed in one pass; beyond it, blocks
+    /// of keys use a running maximum and sum. On Emerald Rapids the limit is 4096 keys, whose scores of 24 rows take
+    /// 384 KB: 128 rows by 8192 keys take 1.6 times as long with full scores. With a limit of 1024, heads of 64 reach
+    /// 48 to 49 % of the peak at 1536, 2048 and 4096 keys, with this one 56 to 58, and 49 against 63 for 2048 causal
+    /// keys (one thread; two threads are similar, except 54 against 58 at 4096).
     pub fn full_keys() -> usize {
-        score_elements() / MIN_ROWS
+        score_elements() / MIN_FULL_ROWS
     }
 
-    /// Scores of a block: three eighths of the second-level cache, at most 384 KB. With 192 KB on Zen 5, 512 rows by 8192 keys take
-    /// 1.05 times as long.
+    /// Maximum number of scores of a block: three eighths of the second-level cache, at most 384 KB. With 192 KB on Zen
+    /// 5, 512 rows by 8192 keys take 1.05 times as long.
     fn score_elements() -> usize {
         Machine::host().l2_share(6).min(384 << 10) / size_of::<f32>()
     }
 
-    /// Keys of a block with a running sum: a multiple of the columns of every panel; 64 KB of
-    /// packed keys of 32. Not measured separately.
+    /// Keys of a block with a running sum: a multiple of the columns of every panel. Packed keys of size 32 take 64 KB.
+    /// Not measured separately.
     const KEY_BLOCK: usize = 512;
-    /// Rows of a block with all scores, at least. Not measured separately.
-    const MIN_ROWS: usize = 24;
-    /// Rows of a block with all scores, at most. With one thread, 96 rows
-    /// take 1.02 times as long at 128 keys, 1.09 at 512 and 1.14 at 1024.
-    const ROWS: usize = 48;
-    /// Rows of a block with a running sum, the maximum of all. Not measured separately.
-    pub const MOST_ROWS: usize = 96;
-    /// Number of keys and rows from which values that are not contiguous are packed. 512 by 512 of
-    /// size 64 took 6.6 ms with packing and 10.7 in place, where every sliver accessed a page per
-    /// value ("Attention"). With one thread, packing takes 1.2 to 1.3 times as long for 1 to 4 rows
-    /// of 512 keys, and in place 0.92 to 0.94 for 24 rows of 128 and 512.
-    const FAR_KEYS: usize = 128;
-    const FAR_ROWS: usize = 24;
-    /// Minimum number of rows of a piece if heads are cut: keys are packed again for each. Not
-    /// measured separately.
-    pub const PIECE_ROWS: usize = 24;
-    /// Number of products that take as long as the exponential of a score: a third of the time at
-    /// size 32, a fifth at 64 ("Attention").
-    pub const EXPONENTIAL: usize = 16;
+    /// Minimum number of rows of a block with all scores. Not measured separately.
+    const MIN_FULL_ROWS: usize = 24;
+    /// Maximum number of rows of a block with all scores. With one thread, 96 rows take 1.02 times as long at 128 keys,
+    /// 1.09 at 512 and 1.14 at 1024.
+    const MAX_FULL_ROWS: usize = 48;
+    /// Maximum number of rows of a block with a running sum, and of any block. Not measured separately.
+    pub const MAX_ROWS: usize = 96;
+    /// Minimum number of keys for which non-contiguous values are packed. 512 by 512 of size 64 took 6.6 ms with
+    /// packing and 10.7 in place, where every sliver accessed one page for each value ("Attention"). With one thread,
+    /// packing takes 1.2 to 1.3 times as long for 1 to 4 rows of 512 keys, and in place 0.92 to 0.94 for 24 rows of 128
+    /// and 512.
+    const MIN_PACKED_KEYS: usize = 128;
+    const MIN_PACKED_ROWS: usize = 24;
+    /// Minimum number of rows of a piece if heads are divided: each piece packs the keys again. Not measured
+    /// separately.
+    pub const MIN_PIECE_ROWS: usize = 24;
+    /// Number of multiply-adds that take as long as the exponential of a score. Exponentials take a third of the time
+    /// at size 32, a fifth at 64 ("Attention").
+    pub const EXP_PRODUCTS: usize = 16;
 
     /// Whether keys are packed for `rows` rows.
     pub const fn packs_keys(rows: usize) -> bool {
         rows > FEW_ROWS
     }
 
-    /// Whether values that are not contiguous are packed.
+    /// Whether non-contiguous values are packed.
     pub const fn packs_values(rows: usize, keys: usize) -> bool {
-        keys >= FAR_KEYS && rows >= FAR_ROWS
+        keys >= MIN_PACKED_KEYS && rows >= MIN_PACKED_ROWS
     }
 
-    /// Maximum numbers of rows and keys of a block: full rows of scores or blocks of keys.
-    pub fn block(keys: usize) -> (usize, usize) {
+    /// Maximum numbers of rows and keys of a block. A block has all keys, or a block of keys with a running sum.
+    pub fn block_size(keys: usize) -> (usize, usize) {
         let elements = score_elements();
         if keys <= full_keys() {
-            (multiple(elements / keys.max(1)).clamp(MIN_ROWS, ROWS), keys)
+            (whole_slivers(elements / keys.max(1)).clamp(MIN_FULL_ROWS, MAX_FULL_ROWS), keys)
         } else {
-            (multiple(elements / 2 / KEY_BLOCK).clamp(MIN_ROWS, MOST_ROWS), KEY_BLOCK)
+            (whole_slivers(elements / 2 / KEY_BLOCK).clamp(MIN_FULL_ROWS, MAX_ROWS), KEY_BLOCK)
         }
     }
 
-    /// Whole slivers of rows.
-    fn multiple(rows: usize) -> usize {
+    /// Rounds a number of rows down to whole slivers.
+    fn whole_slivers(rows: usize) -> usize {
         rows / SLIVER * SLIVER
     }
 }
@@ -423,17 +415,17 @@ pub mod convolution {
     /// Which groups share panels.
     pub use pliant_tensor::may_share_panels;
 
-    use super::share::pieces;
+    use super::partition::pieces;
 
-    /// Maximum number of results of a block and a filter, which share a slice of a run: 64 filters take three quarters of the
-    /// first-level cache. Slices of runs over blocks of 96 are 1.2 times as fast at 7 x 7 x 512 as whole runs on Emerald
-    /// Rapids, and lose nothing elsewhere. Blocks of 64 take 1.05 to 1.2 times as long on Zen 5.
+    /// Maximum number of results of a block and a filter, which share a slice of a run: 64 filters take three quarters
+    /// of the first-level cache. Slices of runs over blocks of 96 are 1.2 times as fast at 7 x 7 x 512 as whole runs on
+    /// Emerald Rapids, and lose nothing elsewhere. Blocks of 64 take 1.05 to 1.2 times as long on Zen 5.
     pub fn block_pixels() -> usize {
         (Machine::host().caches.l1 / 4 * 3 / (64 * size_of::<f32>())).clamp(24, MAX_BLOCK_PIXELS)
     }
     /// Maximum of [`block_pixels`] on any machine: the size of the kernels' scratch memory.
     pub const MAX_BLOCK_PIXELS: usize = 96;
-    /// Number of pieces that tiles of results are cut into if there are few blocks. Not measured.
+    /// Number of pieces into which tiles of results are divided if there are few blocks. Not measured.
     pub fn short_pieces() -> usize {
         2 * pieces()
     }
@@ -448,74 +440,74 @@ pub mod convolution {
     /// Maximum number of filters for dot products of channels.
     pub const FEW_FILTERS: usize = 4;
 
-    /// Whether dot products of channels are faster than panels of 16 filters, of which most would be padding: each result
-    /// costs a sum of lanes, about as much as a few vectors of products.
-    pub const fn few_filters_pay(filters: usize, channels: usize, taps: usize) -> bool {
+    /// Whether dot products of channels are faster than panels of 16 filters, most of which would be padding. Each dot
+    /// product ends with a horizontal sum, which takes about as long as a few vectors of products.
+    pub const fn few_filters_are_faster(filters: usize, channels: usize, taps: usize) -> bool {
         filters <= FEW_FILTERS && channels >= 8 && channels.saturating_mul(taps) >= 64
     }
 
-    /// Taps of a row that is swept.
-    pub const SWEPT: usize = 3;
+    /// Taps of a row of the filter in a sweep.
+    pub const SWEPT_TAPS: usize = 3;
 
-    /// Whether a line is swept: its inputs are loaded once for all taps of a row of the filter, not
-    /// once for each. Depthwise, with AVX-512 and one thread, 1.5 times as fast over 28 to 112
-    /// pixels and 1.05 to 1.6 over 14 and 7; with AVX2 1.2 to 1.4 and 0.9 to 1.1. With stride 2,
-    /// where less is loaded twice, it took 1.2 times as long.
+    /// Whether a line is computed as a sweep: inputs are loaded once for all taps of a row of the filter, not once for
+    /// each tap. Depthwise, with AVX-512 and one thread, 1.5 times as fast over 28 to 112 pixels and 1.05 to 1.6 over
+    /// 14 and 7; with AVX2 1.2 to 1.4 and 0.9 to 1.1. With stride 2, where less is loaded twice, it took 1.2 times as
+    /// long.
     pub const fn sweeps(taps: usize, stride: usize, dilation: usize) -> bool {
-        taps == SWEPT && stride == 1 && dilation == 1
+        taps == SWEPT_TAPS && stride == 1 && dilation == 1
     }
 
-    /// Approximate number of lines of a piece of grouped convolution: each piece fills a new line
-    /// buffer, of two more lines for 3 x 3. Not measured.
-    const LINES: usize = 16;
-    /// Minimum number of lines of a piece, if there are fewer than [`short_pieces`]. Not
-    /// measured: four lines of 3 x 3 read six rows of inputs.
-    const LEAST_LINES: usize = 4;
-    /// Maximum number of columns of a group's own panel: two vectors of 512 bits, as a block has. 3
-    /// x 3 with stride 1 over 32 groups is 12 times as fast for 4 channels in a group as with tiles
-    /// of products, 5 for 8, 3 for 16 and 2 for 32.
-    const MOST_WIDTH: i64 = 32;
-    /// Maximum number of elements of a line buffer, if results along a line are few enough: half of a first-level cache. Not
-    /// measured.
+    /// Approximate number of lines of a piece of grouped convolution. Each piece fills a new line buffer, which has two
+    /// more lines for 3 x 3. Not measured.
+    const BAND_LINES: usize = 16;
+    /// Minimum number of lines of a piece, if there are fewer than [`short_pieces`]. Not measured: four lines of 3 x 3
+    /// read six rows of inputs.
+    const MIN_BAND_LINES: usize = 4;
+    /// Maximum number of columns of a panel that belongs to one group: two vectors of 512 bits. 3 x 3 with stride 1
+    /// over 32 groups is 12 times as fast for 4 channels in a group as with tiles of products, 5 for 8, 3 for 16 and 2
+    /// for 32.
+    const MAX_GROUP_WIDTH: i64 = 32;
+    /// Maximum number of elements of a line buffer, if results along a line are few enough: half of a first-level
+    /// cache. Not measured.
     pub fn line_elements() -> usize {
         Machine::host().caches.l1 / 2 / size_of::<f32>()
     }
 
     /// Whether the sums of a group's panel of `width` columns stay in registers over all taps.
-    pub const fn is_narrow(width: i64) -> bool {
-        width <= MOST_WIDTH
+    pub const fn sums_fit_registers(width: i64) -> bool {
+        width <= MAX_GROUP_WIDTH
     }
 
-    /// Number of pieces of a grouped convolution along an image of `lines` lines, if there are
-    /// `others` other pieces.
-    pub fn bands(lines: usize, others: usize) -> usize {
-        let bands = lines.div_ceil(LINES).max(short_pieces().div_ceil(others));
-        bands.min(lines.div_ceil(LEAST_LINES))
+    /// Number of bands into which an image of `lines` lines is divided in a grouped convolution, if each band has
+    /// `other_pieces` pieces.
+    pub fn bands(lines: usize, other_pieces: usize) -> usize {
+        let bands = lines.div_ceil(BAND_LINES).max(short_pieces().div_ceil(other_pieces));
+        bands.min(lines.div_ceil(MIN_BAND_LINES))
     }
 
-    /// Maximum number of input elements of a Winograd block, unless [`LEAST_TILES`] need more: a second-level cache, at most 1 MB.
-    /// Measured as a whole on Emerald Rapids: 1.5 to 2.1 times as fast as plain
-    /// products at 56 to 14 pixels (`convolution/winograd`). With 512 KB on Zen 5, up to 1.05 times as long.
+    /// Maximum number of input elements of a Winograd block, unless [`MIN_TILES`] need more: a second-level cache, at
+    /// most 1 MB. Measured as a whole on Emerald Rapids: 1.5 to 2.1 times as fast as plain products at 56 to 14 pixels
+    /// (`convolution/winograd`). With 512 KB on Zen 5, up to 1.05 times as long.
     fn block_elements() -> usize {
         Machine::host().caches.l2.min(1 << 20) / size_of::<f32>()
     }
-    /// Maximum number of tiles of a block, reached if there are enough: they are the rows of the
-    /// products, which reach 81 % and more from 16 rows on ("Products with packed weights").
-    const MOST_TILES: usize = 96;
-    const LEAST_TILES: usize = 24;
+    /// Maximum number of tiles of a block, reached if there are enough: they are the rows of the products, which reach
+    /// 81 % and more from 16 rows on ("Products with packed weights").
+    const MAX_TILES: usize = 96;
+    const MIN_TILES: usize = 24;
     /// Approximate elements that are transformed per microsecond: half of those that are copied. Not measured.
     pub fn transformed_unit() -> usize {
         Machine::host().rates.copied / 2
     }
 
-    /// Number of tiles of a block, for tiles of `numbers` numbers.
-    pub fn block_tiles(numbers: usize, channels: usize) -> usize {
-        (block_elements() / (numbers * channels.max(1))).clamp(LEAST_TILES, MOST_TILES)
+    /// Number of tiles of a block, for tiles of `elements` elements.
+    pub fn block_tiles(elements: usize, channels: usize) -> usize {
+        (block_elements() / (elements * channels.max(1))).clamp(MIN_TILES, MAX_TILES)
     }
 
-    /// Whether threads take whole blocks of tiles, instead of panels of each block after
-    /// transforming its inputs together: if there are enough blocks, or if the work is too little
-    /// to synchronise twice. Not measured separately.
+    /// Whether threads compute whole blocks of tiles: if there are enough blocks, or too little work to synchronise
+    /// twice. Otherwise, they transform the inputs together and then divide the panels of each block. Not measured
+    /// separately.
     pub fn by_blocks(blocks: usize, units: usize) -> bool {
         blocks >= pieces() || units < 2 * pieces()
     }
@@ -523,25 +515,25 @@ pub mod convolution {
 
 /// Recurrent layers.
 pub mod recurrent {
-    /// Rows of input products that are computed at once: with few rows, the weights are read too
-    /// often; with many, the results leave the caches before they are used. Not measured
-    /// separately; the whole is in "Recurrent layers".
-    pub const STRETCH: usize = 256;
-    /// Maximum number of rows of a piece: sums of 64 columns take three quarters of the first-level cache.
-    /// Not measured separately.
+    /// Rows of input products that are computed at once. With few rows, the weights are read too often. With many, the
+    /// results leave the caches before they are used. Not measured separately; the layer as a whole is in "Recurrent
+    /// layers".
+    pub const INPUT_BLOCK_ROWS: usize = 256;
+    /// Maximum number of rows of a piece: sums of 64 columns take three quarters of the first-level cache. Not measured
+    /// separately.
     pub fn piece_rows() -> usize {
         super::convolution::block_pixels()
     }
     /// Maximum of [`piece_rows`] on any machine: the size of the kernels' scratch memory.
-    pub const MAX_ROWS: usize = super::convolution::MAX_BLOCK_PIXELS;
+    pub const MAX_PIECE_ROWS: usize = super::convolution::MAX_BLOCK_PIXELS;
 }
 
 /// Positions of extremes.
 pub mod arg_reduce {
-    /// Columns from which one row is computed after the other. On Zen 5 with AVX-512, rows side by side take 0.57 ns per element, a
-    /// row of 128 elements 0.47 and one of 1000 0.23.
-    pub const LEAST_LONG: usize = 96;
-    /// Elements that are compared in a microsecond, about as many as are copied.
+    /// Minimum number of columns for which rows are computed one after the other, not side by side. On Zen 5 with
+    /// AVX-512, rows side by side take 0.57 ns per element, a row of 128 elements 0.47 and one of 1000 0.23.
+    pub const MIN_ROW_AT_A_TIME_COLUMNS: usize = 96;
+    /// Elements that are compared per microsecond, about as many as are copied.
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.copied
     }
@@ -551,18 +543,18 @@ pub mod arg_reduce {
     }
     /// Number of parts that each row is cut into: one if there are enough rows for all threads.
     pub fn parts(rows: usize, columns: usize) -> usize {
-        let pieces = super::share::pieces();
+        let pieces = super::partition::pieces();
         if rows >= pieces { 1 } else { (columns / piece()).clamp(1, pieces) }
     }
 }
 
 /// Discrete Fourier transforms.
 pub mod fft {
-    /// Operations of a row, in steps of a transform of a power of 2.
-    pub fn row(length: usize) -> usize {
+    /// Operations of a row, as for a transform of a power of 2.
+    pub fn row_operations(length: usize) -> usize {
         length.saturating_mul(length.max(1).ilog2() as usize + 4)
     }
-    /// Operations of a microsecond: on Zen 5, a row of 256 real numbers takes 0.7 us.
+    /// Operations per microsecond: on Zen 5, a row of 256 real numbers takes 0.7 us.
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.copied
     }
@@ -574,11 +566,11 @@ pub mod fft {
 
 /// Resizing of images.
 pub mod resize {
-    /// Elements that are copied in a microsecond.
+    /// Elements that are copied per microsecond.
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.copied
     }
-    /// Elements of a piece, about 16 microseconds of copies: a piece resizes the rows above its first one again.
+    /// Elements of a piece, about 16 microseconds of copies. A piece resizes the rows above its first one again.
     pub fn piece() -> usize {
         16 * unit()
     }
@@ -586,8 +578,8 @@ pub mod resize {
 
 /// Softmax.
 pub mod softmax {
-    /// Elements of a microsecond: an exponential, a sum, two differences and a product take about as long as 32 multiply-adds. On
-    /// Zen 5 with AVX-512, a thread takes 0.33 ns per element of rows of 256 and 1.3 ns of rows of 4.
+    /// Elements per microsecond: an exponential, a sum, two differences and a product take about as long as 32
+    /// multiply-adds. On Zen 5 with AVX-512, a thread takes 0.33 ns per element of rows of 256 and 1.3 ns of rows of 4.
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.multiply_adds / 32
     }
@@ -606,31 +598,31 @@ pub mod sort {
     pub enum Algorithm {
         /// A sorting network, several rows at a time.
         Network,
-        /// A sorted list of the first elements.
+        /// Insertion into a sorted list of the first elements.
         Top,
         /// Selection from blocks of candidates.
         Candidates,
-        /// Selection of the part that is wanted, and a sort of it.
+        /// Selection of the requested elements, which are then sorted.
         Select,
     }
 
     /// Maximum number of elements that a network sorts.
-    pub const SHORT: usize = 64;
-    /// Maximum length of a sorted list, into which each better element is inserted. A list of 16 from 256 elements takes 1.5 times
-    /// as long as candidates, from 4096 0.8.
-    const TOP: usize = 8;
+    pub const MAX_NETWORK: usize = 64;
+    /// Maximum length of a sorted list. A list of 16 from 256 elements takes 1.5 times as long as candidates, from 4096
+    /// 0.8.
+    const MAX_TOP: usize = 8;
 
-    /// How rows of `columns` elements are sorted if the first `to` of the order are wanted.
-    pub fn algorithm(columns: usize, to: usize) -> Algorithm {
-        match to {
-            _ if columns <= SHORT => Algorithm::Network,
-            _ if to > columns / 8 => Algorithm::Select,
-            ..=TOP => Algorithm::Top,
+    /// How rows of `columns` elements are sorted if the first `wanted` elements of the order are requested.
+    pub fn algorithm(columns: usize, wanted: usize) -> Algorithm {
+        match wanted {
+            _ if columns <= MAX_NETWORK => Algorithm::Network,
+            _ if wanted > columns / 8 => Algorithm::Select,
+            ..=MAX_TOP => Algorithm::Top,
             _ => Algorithm::Candidates,
         }
     }
-    /// Elements that are sorted in a microsecond. On Zen 5 with AVX-512, a network takes 4 to 6 ns per element of 4 to 32, a list
-    /// of 5 from 256 elements 1.3, candidates for 32 from 256 2.9, and a sort of 256 or 4096 elements 10 to 11.
+    /// Elements that are sorted per microsecond. On Zen 5 with AVX-512, a network takes 4 to 6 ns per element of 4 to
+    /// 32, a list of 5 from 256 elements 1.3, candidates for 32 from 256 2.9, and a sort of 256 or 4096 elements 10 to 11.
     pub fn unit(algorithm: Algorithm) -> usize {
         let copied = Machine::host().rates.copied;
         let unit = match algorithm {
@@ -645,7 +637,7 @@ pub mod sort {
     pub fn piece(unit: usize) -> usize {
         16 * unit
     }
-    /// Number of rows whose elements are gathered together: 256 KB of float32, in a second-level cache. Not measured.
+    /// Number of strided rows that are gathered together: 256 KB of float32, in a second-level cache. Not measured.
     pub const fn gathered_rows(columns: usize) -> usize {
         (1 << 16) / columns
     }
@@ -653,10 +645,10 @@ pub mod sort {
 
 /// Transposes.
 pub mod transpose {
-    /// Rows and columns of a tile: 4 KB of float32 on each side, in lines of 64 bytes that are read and written completely, in a
-    /// first-level cache of 32 KB.
+    /// Rows and columns of a tile: 4 KB of float32 on each side, in lines of 64 bytes that are read and written
+    /// completely, in a first-level cache of 32 KB.
     pub const TILE: usize = 32;
-    /// Elements that are transposed in a microsecond: a quarter of those that are copied.
+    /// Elements that are transposed per microsecond: a quarter of those that are copied.
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.copied / 4
     }

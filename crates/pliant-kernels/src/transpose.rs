@@ -126,13 +126,13 @@ impl Plan {
                 if read_dim >= write_dim { (part, 0..write_dim) } else { (0..read_dim, part) };
             for position in first..planes.min(first + planes_per_piece) {
                 let (from, to) = self.offsets(position);
-                // SAFETY: the caller's promise; pieces write different elements.
+                // SAFETY: guaranteed by the caller; pieces write different elements.
                 unsafe { self.plane(x.0.add(from), out.0.add(to), plane.clone()) };
             }
             STATUS_OK
         };
         let units = ((read_dim * write_dim).min(piece()) * planes_per_piece / unit()).max(1);
-        // SAFETY: the caller's promise; copies do not unwind.
+        // SAFETY: guaranteed by the caller; copies do not unwind.
         unsafe { parallel_for(runtime, pieces, units, &run) }
     }
 
@@ -154,7 +154,7 @@ impl Plan {
     unsafe fn plane<T: Copy>(&self, x: *const T, out: *mut T, (read_dim, write_dim): Part) {
         let (b, a) = (self.read_dim, self.write_dim);
         let (rows, columns) = (read_dim.len(), write_dim.len());
-        // SAFETY: the caller's promise, for each part of the plane.
+        // SAFETY: guaranteed by the caller, for each part of the plane.
         unsafe {
             let x = x.add(read_dim.start * b.from + write_dim.start * a.from);
             let out = out.add(read_dim.start * b.to + write_dim.start * a.to);
@@ -194,7 +194,7 @@ unsafe impl<T> Sync for Address<T> {}
 /// # Safety
 /// Both have `count` elements at these strides.
 unsafe fn row<T: Copy>(x: *const T, out: *mut T, d: Dim, count: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if d.from == 1 && d.to == 1 {
             return std::ptr::copy_nonoverlapping(x, out, count);
@@ -217,7 +217,7 @@ unsafe fn few_columns<T: Copy, const N: usize>(
 ) {
     for i in 0..rows {
         for k in 0..N {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { *out.add(i * read_dim.to + k) = *x.add(k * write_dim.from + i) };
         }
     }
@@ -235,7 +235,7 @@ unsafe fn few_rows<T: Copy, const N: usize>(
 ) {
     for k in 0..columns {
         for i in 0..N {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { *out.add(i * read_dim.to + k) = *x.add(k * write_dim.from + i) };
         }
     }
@@ -255,7 +255,7 @@ unsafe fn tile<T: Copy>(
     let side = 16 / size_of::<T>();
     let whole = |count: usize| if contiguous { count / side * side } else { 0 };
     let (whole_rows, whole_columns) = (whole(rows), whole(columns));
-    // SAFETY: the caller's promise; whole blocks lie in the tile.
+    // SAFETY: guaranteed by the caller; whole blocks lie in the tile.
     unsafe {
         let blocks = Blocks { x, out, from: write_dim.from, to: read_dim.to };
         match side {
@@ -295,7 +295,7 @@ impl<T: Copy> Blocks<T> {
     /// The elements lie in both tensors; `N` divides `rows` and `columns`.
     #[inline(always)]
     unsafe fn run<const N: usize>(&self, rows: usize, columns: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if self.from.trailing_zeros() > self.to.trailing_zeros() {
                 for k in (0..columns).step_by(N) {
@@ -317,7 +317,7 @@ impl<T: Copy> Blocks<T> {
     /// As for [`Blocks::run`].
     #[inline(always)]
     unsafe fn block<const N: usize>(&self, i: usize, k: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (x, out) = (self.x.add(i + k * self.from), self.out.add(k + i * self.to));
             block::<T, N>(x, out, self.from, self.to);
@@ -336,7 +336,7 @@ impl<T: Copy> Blocks<T> {
 #[inline(always)]
 unsafe fn block<T: Copy, const N: usize>(x: *const T, out: *mut T, from: usize, to: usize) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_setzero_si128, _mm_storeu_si128};
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut rows = [_mm_setzero_si128(); N];
         for k in 0..N {
@@ -382,7 +382,7 @@ fn interleaved<const N: usize>(
 unsafe fn block<T: Copy, const N: usize>(x: *const T, out: *mut T, from: usize, to: usize) {
     for i in 0..N {
         for k in 0..N {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { *out.add(i * to + k) = *x.add(k * from + i) };
         }
     }

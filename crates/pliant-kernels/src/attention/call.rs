@@ -39,7 +39,7 @@ impl Implementation for ScaledDotProduct {
             masked_score: call.float("masked_score"),
             mask_before_bias: call.int("mask_before_bias") != 0,
             causal: call.int("causal") != 0,
-            // Beyond these limits, a query sees all keys or none.
+            // Beyond these bounds, the offset changes nothing: queries see all keys or none.
             offset: call.int("offset").clamp(-size("queries"), keys + window),
             window,
             fully_masked: match call.int("fully_masked") {
@@ -48,13 +48,13 @@ impl Implementation for ScaledDotProduct {
                 _ => FullyMasked::Zeros,
             },
         };
-        // SAFETY: the call was checked, and the caller guarantees valid memory; the instructions
-        // are those of the machine.
+        // SAFETY: the call was checked, and the caller guarantees valid memory; the instructions are those of the
+        // machine.
         unsafe { run(isa(), runtime, &attention) }
     }
 }
 
-/// The rows of an operand.
+/// A required operand.
 fn heads(view: Option<&View>) -> Heads<*mut f32> {
     let view = view.expect("the operand is required");
     let strides = view.strides();
@@ -68,7 +68,7 @@ impl Heads<*mut f32> {
     }
 }
 
-/// An operand with one element per score.
+/// An optional operand with one element per score.
 fn scores<T>(view: &View) -> Scores<T> {
     let strides = view.strides();
     Scores {

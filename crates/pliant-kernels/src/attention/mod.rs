@@ -1,34 +1,32 @@
-//! Attention of float32: the softmax of the scaled products of queries and keys, multiplied by
-//! the values.
+//! Scaled dot-product attention of float32: `softmax(scale * Q K^T) V`, with optional cap, bias and mask.
 //!
-//! Recipe: a work item is a batch and a key head; its rows are the queries of all query heads that
-//! share the key head. Keys are packed into panels once per item, by transposing blocks within the
-//! registers; queries are read in place. For a block of rows, the product kernel computes all
-//! scores into scratch memory, softmax runs in place, and the product kernel computes the results.
-//! Values are read in place, or packed if they are many and far apart; the results are divided by
-//! the sums when they are written. If the scores of a block exceed the second-level cache
-//! ([`full_keys`]), the block processes blocks of keys with a running maximum and sum, so that
-//! scratch memory does not grow with the keys. A few rows, as in decoding, use dot products with
-//! the keys in place instead. Keys that no row of a block sees are not read.
+//! Recipe: a work item is one key head of one batch element. Its rows are the queries of all query heads that share the
+//! key head. Keys are packed into panels once per item, by transposing blocks in registers. Queries are read in place.
+//! For a block of rows, the product kernel computes all scores into scratch memory, softmax runs in place, and the
+//! product kernel computes the results. Values are read in place, or packed if there are many with a large stride. The
+//! results are divided by the sums at the end. If the scores of a block exceed the second-level cache ([`full_keys`]),
+//! the block iterates over blocks of keys with a running maximum and sum, so that scratch memory does not grow with the
+//! keys. A few rows, as in decoding, use dot products with the keys in place. Keys that no row of a block sees are not
+//! read.
 //!
-//! [`crate::rules::attention`] decides which of these runs. Measured: "Attention" in
-//! `docs/performance.md`, with the gains of packing values and of skipping weights of 0.
+//! [`crate::rules::attention`] decides which of these runs. Measured: "Attention" in `docs/performance.md`, with the
+//! gains of packing values and of skipping weights of 0.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `piece` | the blocks of one item |
-//! | `cut` | the blocks of a piece, and their scratch memory |
-//! | `softmax` | the rows of scores: scale, cap, bias, mask, exponentials and sums |
-//! | `weigh` | the products of the weights with the values |
-//! | `few` | dot products of a few rows |
+//! | `piece` | the loops over the blocks of an item |
+//! | `blocking` | sizes of the blocks of a piece, and its scratch memory |
+//! | `softmax` | softmax of rows of scores, with scale, cap, bias and mask |
+//! | `pv_matmul` | the product of the weights and the values |
+//! | `dot_scores` | scores of a few rows, by dot products |
 //! | `call` | the declared kernel |
 
+mod blocking;
 mod call;
-mod cut;
-mod few;
+mod dot_scores;
 mod piece;
+mod pv_matmul;
 mod softmax;
-mod weigh;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
@@ -37,29 +35,28 @@ use crate::product::Element;
 use crate::product::parallel::{even_part, parallel_for, pieces, unit_work};
 use crate::product::tile::MicroKernels;
 pub use crate::rules::attention::full_keys;
-use crate::rules::attention::{EXPONENTIAL, PIECE_ROWS};
-use crate::rules::share::READ_ROWS;
+use crate::rules::attention::{EXP_PRODUCTS, MIN_PIECE_ROWS};
+use crate::rules::partition::MEMORY_BOUND_ROWS;
 pub use call::ScaledDotProduct;
-use few::{Dots, dots};
+use dot_scores::{Dots, dots};
 use piece::Piece;
 use pliant_machine::isa::Isa;
-use softmax::{Rows, finish_rows, softmax_rows};
-use weigh::{Finite, look};
+use pv_matmul::{FiniteCheck, check_finite};
+use softmax::{ScoreBlock, finish_rows, softmax_rows};
 
-/// The result of a query all of whose scores are minus infinity, in the order of the choices of the
-/// attribute `fully_masked`.
+/// The result of a query whose scores are all minus infinity, in the order of the choices of the attribute
+/// `fully_masked`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FullyMasked {
     /// Zeros.
     Zeros,
-    /// NaN, as softmax returns; without any keys the empty sum, 0.
+    /// NaN, as softmax returns; 0 (the empty sum) if there are no keys.
     Nan,
-    /// Zeros, also for a query whose weights are NaN because one of its scores is NaN or plus
-    /// infinity.
+    /// Zeros, also for a query whose weights are NaN because a score is NaN or plus infinity.
     ZerosForNan,
 }
 
-/// Rows for each batch and head. Strides count elements; the elements of a row are contiguous.
+/// A tensor `[batch, heads, rows, size]`. Strides count elements; the elements of a row are contiguous.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<P> {
     /// The first element.
@@ -72,8 +69,7 @@ pub struct Heads<P> {
     pub row: i64,
 }
 
-/// A number for each batch, query head, query and key. Strides count elements; a stride of 0
-/// broadcasts.
+/// A tensor `[batch, query heads, queries, keys]`. Strides count elements; a stride of 0 broadcasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Scores<T> {
     /// The first element.
@@ -90,12 +86,11 @@ pub struct Scores<T> {
 
 /// The arguments of attention.
 ///
-/// A score is `cap(scale * (q . k)) + bias`, where `cap(x)` is `cap * tanh(x / cap)`. It is
-/// [`Attention::masked_score`] if the mask hides the key, and minus infinity if the query does not
-/// see it. A query all of whose scores are minus infinity gets the result that
-/// [`Attention::fully_masked`] states; otherwise NaN propagates. With [`FullyMasked::Zeros`], a bias
-/// of minus infinity also hides NaN, so a query whose keys are all hidden gets zeros, whatever the
-/// keys are.
+/// A score is `cap(scale * (q . k)) + bias`, where `cap(x)` is `cap * tanh(x / cap)`. It is [`Attention::masked_score`]
+/// if the mask hides the key, and minus infinity if the key is outside of the causal window.
+/// [`Attention::fully_masked`] is the result of a query whose scores are all minus infinity. Otherwise, NaN propagates.
+/// With [`FullyMasked::Zeros`], a bias of minus infinity also hides NaN, so a query whose keys are all hidden gets
+/// zeros even if keys are NaN.
 #[derive(Clone, Copy, Debug)]
 pub struct Attention {
     /// Batch size.
@@ -120,49 +115,49 @@ pub struct Attention {
     pub v: Heads<*const f32>,
     /// Results. They must not overlap an operand.
     pub out: Heads<*mut f32>,
-    /// The factor of the products.
+    /// The scale of the products of queries and keys.
     pub scale: f64,
-    /// The limit of the scores; 0 for none.
+    /// The soft cap of the scores; 0 for none.
     pub cap: f64,
     /// A term added to the scores.
     pub bias: Option<Scores<f32>>,
-    /// Whether a query sees a key: bytes, 0 for no.
+    /// Whether a query sees a key: bytes, 0 if it does not.
     pub mask: Option<Scores<u8>>,
     /// The score of a key that the mask hides, usually minus infinity.
     pub masked_score: f64,
     /// Whether the bias is added after masking instead of before.
     pub mask_before_bias: bool,
-    /// Whether query `i` sees only keys up to number `i + offset`.
+    /// Whether query `i` sees only the keys up to index `i + offset`.
     pub causal: bool,
     /// The key position of the first query: 0, or the number of keys in a cache before it.
     pub offset: i64,
-    /// With `causal`, the number of keys that a query sees, ending with its own; 0 for all before.
+    /// With `causal`, the number of keys that a query sees, up to its own position; 0 for no limit.
     pub window: i64,
-    /// The result of a query all of whose scores are minus infinity.
+    /// The result of a query whose scores are all minus infinity.
     pub fully_masked: FullyMasked,
 }
 
-/// The functions of an instruction set.
+/// The functions for one instruction set.
 struct Ops {
     kernels: &'static MicroKernels<f32>,
-    softmax: unsafe fn(&mut Rows<'_>),
-    finish: unsafe fn(&Rows<'_>, *mut f32, isize, usize, bool),
+    softmax: unsafe fn(&mut ScoreBlock<'_>),
+    finish: unsafe fn(&ScoreBlock<'_>, *mut f32, isize, usize, bool),
     dots: unsafe fn(&Dots),
-    finite: unsafe fn(&mut Finite),
+    finite: unsafe fn(&mut FiniteCheck),
 }
 
 impl Ops {
     fn new(isa: Isa) -> Ops {
         Ops {
             kernels: f32::kernels(isa),
-            softmax: for_isa!(isa, softmax_rows(rows: &mut Rows<'_>)).0,
+            softmax: for_isa!(isa, softmax_rows(block: &mut ScoreBlock<'_>)).0,
             finish: for_isa!(
                 isa,
-                finish_rows(rows: &Rows<'_>, out: *mut f32, stride: isize, columns: usize, last: bool)
+                finish_rows(block: &ScoreBlock<'_>, out: *mut f32, stride: isize, columns: usize, last: bool)
             )
             .0,
             dots: for_isa!(isa, dots(d: &Dots)).0,
-            finite: for_isa!(isa, look(values: &mut Finite)).0,
+            finite: for_isa!(isa, check_finite(values: &mut FiniteCheck)).0,
         }
     }
 }
@@ -194,16 +189,16 @@ impl Sizes {
             size: of(a.size)?,
             value_size: of(a.value_size)?,
         };
-        let even = heads == group.checked_mul(kv_heads)?;
+        let divides = heads == group.checked_mul(kv_heads)?;
         let rows = sizes.rows_checked()?;
-        (even && rows.checked_mul(sizes.keys.max(1)).is_some()).then_some(sizes)
+        (divides && rows.checked_mul(sizes.keys.max(1)).is_some()).then_some(sizes)
     }
 
     fn rows_checked(&self) -> Option<usize> {
         self.group.checked_mul(self.queries)
     }
 
-    /// The number of rows of an item.
+    /// The number of rows of a work item.
     fn rows(&self) -> usize {
         self.group * self.queries
     }
@@ -212,19 +207,19 @@ impl Sizes {
 /// Computes attention with the given instruction set. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. The runtime is valid; all addressed elements are valid; the results
-/// overlap no operand.
+/// The machine has `isa`. The runtime is valid; all addressed elements are valid; the results overlap no operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, a: &Attention) -> i64 {
     let Some(s) = Sizes::of(a) else { return STATUS_BAD_ARGUMENTS };
     let Some(items) = s.batch.checked_mul(s.kv_heads) else { return STATUS_BAD_ARGUMENTS };
     if items == 0 || s.rows() == 0 || s.value_size == 0 {
         return STATUS_OK;
     }
-    let each = s.size.saturating_add(s.value_size).saturating_add(EXPONENTIAL);
-    let work = s.rows().max(READ_ROWS).saturating_mul(s.keys).saturating_mul(each);
+    let work_per_score = s.size.saturating_add(s.value_size).saturating_add(EXP_PRODUCTS);
+    let work =
+        s.rows().max(MEMORY_BOUND_ROWS).saturating_mul(s.keys).saturating_mul(work_per_score);
     let units = work / unit_work();
-    let most = s.rows().div_ceil(PIECE_ROWS);
-    let chunks = pieces().div_ceil(items).min(most).min(units.max(1));
+    let max_chunks = s.rows().div_ceil(MIN_PIECE_ROWS);
+    let chunks = pieces().div_ceil(items).min(max_chunks).min(units.max(1));
     let ops = Ops::new(isa);
     let run = |index: usize| {
         let (item, chunk) = (index / chunks, index % chunks);

@@ -1,9 +1,8 @@
-//! The rows of one batch and key head, or some of them: a loop over blocks of rows, and for each
-//! over blocks of keys.
+//! A piece: rows of one work item. Loops over blocks of rows, and for each block of rows over blocks of keys.
 //!
-//! Recipe: scores by the product kernel from packed keys, softmax in place, weights times values.
-//! With several blocks of keys, as FlashAttention (Dao et al., 2022). Measured as a whole:
-//! "Attention" in `docs/performance.md`.
+//! Recipe: scores by the product kernel from packed keys, softmax in place, then weights times values. Several blocks
+//! of keys are processed as in FlashAttention (Dao et al., 2022). Measured as a whole: "Attention" in
+//! `docs/performance.md`.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -11,23 +10,23 @@ use std::ptr::null;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 
-use super::cut::{Cut, Scratch};
-use super::few::Dots;
-use super::softmax::{Row, Rows};
-use super::weigh::Block;
+use super::blocking::{Blocking, Scratch};
+use super::dot_scores::Dots;
+use super::pv_matmul::Block;
+use super::softmax::{Row, ScoreBlock};
 use super::{Attention, FullyMasked, Ops, Scores, Sizes};
 use crate::product::rows::slivers;
 use crate::product::tile::{KSegment, Prefetch, Tile};
-use crate::rules::attention::MOST_ROWS;
+use crate::rules::attention::MAX_ROWS;
 
-/// Some rows of an item.
+/// A range of rows of a work item.
 pub struct Piece<'a> {
     pub a: &'a Attention,
     pub s: Sizes,
     pub ops: &'a Ops,
     pub batch: usize,
     pub kv_head: usize,
-    /// The rows: the queries of the first head that shares these keys, then those of the next.
+    /// The rows: the queries of the first query head that shares the key head, then those of the next.
     pub rows: Range<usize>,
 }
 
@@ -44,8 +43,8 @@ impl Piece<'_> {
             unsafe { self.fill_fully_masked(self.rows.clone()) };
             return STATUS_OK;
         };
-        let cut = Cut::new(self, span);
-        let Some((sizes, stride)) = cut.sizes(self) else { return STATUS_NO_MEMORY };
+        let blocking = Blocking::new(self, span);
+        let Some((sizes, stride)) = blocking.sizes(self) else { return STATUS_NO_MEMORY };
         // SAFETY: the runtime is valid; the block is freed below, on this thread.
         let block = unsafe {
             (runtime.alloc_workspace)((sizes.iter().sum::<usize>() * size_of::<f32>()) as u64)
@@ -56,33 +55,34 @@ impl Piece<'_> {
         let mut scratch = Scratch::new(block.cast(), sizes, stride);
         let mut row = self.rows.start;
         while row < self.rows.end {
-            let rows = row..self.block_end(row, cut.rows);
+            let rows = row..self.block_end(row, blocking.rows);
             row = rows.end;
             // SAFETY: guaranteed by the caller; the parts of the scratch memory are large enough.
-            unsafe { self.block(rows, &cut, &mut scratch) };
+            unsafe { self.block(rows, &blocking, &mut scratch) };
         }
         // SAFETY: as above.
         unsafe { (runtime.free_workspace)(block) };
         STATUS_OK
     }
 
-    /// Whether all rows of an item have a uniform stride, across heads, too.
-    fn is_even(&self) -> bool {
+    /// Whether all rows of an item have a uniform stride, including rows of different heads.
+    fn has_uniform_rows(&self) -> bool {
         let queries = self.s.queries as i64;
-        let even = |head: i64, row: i64| queries.checked_mul(row) == Some(head);
-        queries == 1 || even(self.a.q.head, self.a.q.row) && even(self.a.out.head, self.a.out.row)
+        let is_uniform = |head: i64, row: i64| queries.checked_mul(row) == Some(head);
+        queries == 1
+            || is_uniform(self.a.q.head, self.a.q.row)
+                && is_uniform(self.a.out.head, self.a.out.row)
     }
 
-    /// The end of a block that starts at a row. A block stays within a head unless rows have a
-    /// uniform stride.
-    fn block_end(&self, row: usize, most: usize) -> usize {
+    /// The end of the block that starts at a row. A block stays within a head unless rows have a uniform stride.
+    fn block_end(&self, row: usize, max_rows: usize) -> usize {
         let head_end = (row / self.s.queries + 1) * self.s.queries;
-        let end = self.rows.end.min(row + most);
-        if self.is_even() { end } else { end.min(head_end) }
+        let end = self.rows.end.min(row + max_rows);
+        if self.has_uniform_rows() { end } else { end.min(head_end) }
     }
 
     /// The query head and the query of a row.
-    fn place(&self, row: usize) -> (i64, i64) {
+    fn head_and_query(&self, row: usize) -> (i64, i64) {
         let head = self.kv_head * self.s.group + row / self.s.queries;
         (head as i64, (row % self.s.queries) as i64)
     }
@@ -93,15 +93,16 @@ impl Piece<'_> {
         if !a.causal {
             return 0..self.s.keys;
         }
-        let past = self.place(row).1.saturating_add(a.offset).saturating_add(1);
-        let end = past.clamp(0, self.s.keys as i64);
-        let start = if a.window > 0 { past.saturating_sub(a.window).clamp(0, end) } else { 0 };
+        let visible_end = self.head_and_query(row).1.saturating_add(a.offset).saturating_add(1);
+        let end = visible_end.clamp(0, self.s.keys as i64);
+        let start =
+            if a.window > 0 { visible_end.saturating_sub(a.window).clamp(0, end) } else { 0 };
         start as usize..end as usize
     }
 
     /// The address of a row's result.
     fn out(&self, row: usize) -> *mut f32 {
-        let (head, query) = self.place(row);
+        let (head, query) = self.head_and_query(row);
         let o = &self.a.out;
         let offset = self.batch as i64 * o.batch + head * o.head + query * o.row;
         o.data.wrapping_offset(offset as isize)
@@ -122,18 +123,18 @@ impl Piece<'_> {
     unsafe fn fill_fully_masked(&self, rows: Range<usize>) {
         for row in rows {
             let out = self.out(row);
-            // SAFETY: guaranteed by the caller; elements may have any address.
+            // SAFETY: guaranteed by the caller. Elements need not be aligned.
             (0..self.s.value_size)
                 .for_each(|at| unsafe { out.add(at).write_unaligned(self.fully_masked()) });
         }
     }
 
-    /// A block of rows.
+    /// Computes a block of rows.
     ///
     /// # Safety
     /// As for [`Piece::run`].
-    unsafe fn block(&self, rows: Range<usize>, cut: &Cut, scratch: &mut Scratch) {
-        let mut states = [const { MaybeUninit::uninit() }; MOST_ROWS];
+    unsafe fn block(&self, rows: Range<usize>, blocking: &Blocking, scratch: &mut Scratch) {
+        let mut states = [const { MaybeUninit::uninit() }; MAX_ROWS];
         let states = &mut states[..rows.len()];
         // SAFETY: each is written here.
         let states = unsafe {
@@ -142,7 +143,7 @@ impl Piece<'_> {
             });
             &mut *(std::ptr::from_mut(states) as *mut [Row])
         };
-        let mut all = self.rows_of(scratch, states);
+        let mut score_block = self.score_block(scratch, states);
         let seen = rows.clone().map(|r| self.visible(r)).filter(|v| !v.is_empty());
         let Some(seen) = seen.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end)) else {
             // SAFETY: guaranteed by the caller.
@@ -154,28 +155,28 @@ impl Piece<'_> {
         let mut key = seen.start / panel * panel;
         let mut first = true;
         while key < seen.end {
-            let keys = key..seen.end.min(key + cut.step);
+            let keys = key..seen.end.min(key + blocking.key_step);
             key = keys.end;
             // SAFETY: guaranteed by the caller.
             unsafe {
-                self.pack(&keys, cut, scratch);
-                self.scores(rows.clone(), &keys, cut, scratch);
-                self.look(rows.clone(), &keys, &mut all);
-                (self.ops.softmax)(&mut all);
+                self.pack(&keys, blocking, scratch);
+                self.scores(rows.clone(), &keys, blocking, scratch);
+                self.set_visible(rows.clone(), &keys, &mut score_block);
+                (self.ops.softmax)(&mut score_block);
                 if !first {
-                    (self.ops.finish)(&all, out.0, out.1, self.s.value_size, false);
+                    (self.ops.finish)(&score_block, out.0, out.1, self.s.value_size, false);
                 }
-                self.weigh(all.rows, &keys, (cut, scratch), out, !first);
+                self.multiply_values(score_block.rows, &keys, (blocking, scratch), out, !first);
             }
             first = false;
         }
         // SAFETY: guaranteed by the caller.
-        unsafe { (self.ops.finish)(&all, out.0, out.1, self.s.value_size, true) };
+        unsafe { (self.ops.finish)(&score_block, out.0, out.1, self.s.value_size, true) };
     }
 
-    /// The rows of scores before their first block of keys.
-    fn rows_of<'r>(&self, scratch: &Scratch, rows: &'r mut [Row]) -> Rows<'r> {
-        Rows {
+    /// The block of scores before the first block of keys.
+    fn score_block<'r>(&self, scratch: &Scratch, rows: &'r mut [Row]) -> ScoreBlock<'r> {
+        ScoreBlock {
             scores: scratch.scores,
             stride: scratch.stride,
             width: 0,
@@ -192,10 +193,10 @@ impl Piece<'_> {
         }
     }
 
-    /// Sets the visible keys of each row in a block of keys, and its bias and mask.
-    fn look(&self, rows: Range<usize>, keys: &Range<usize>, all: &mut Rows<'_>) {
-        all.width = keys.len().next_multiple_of(self.ops.kernels.lanes);
-        for (row, to) in rows.zip(all.rows.iter_mut()) {
+    /// Sets the range of visible keys, the bias and the mask of each row, for a block of keys.
+    fn set_visible(&self, rows: Range<usize>, keys: &Range<usize>, block: &mut ScoreBlock<'_>) {
+        block.width = keys.len().next_multiple_of(self.ops.kernels.lanes);
+        for (row, to) in rows.zip(block.rows.iter_mut()) {
             let seen = self.visible(row);
             to.low = seen.start.clamp(keys.start, keys.end) - keys.start;
             to.high = seen.end.clamp(keys.start, keys.end) - keys.start;
@@ -204,10 +205,10 @@ impl Piece<'_> {
         }
     }
 
-    /// The address of the number for a row and a key; null if absent.
+    /// The address of the element for a row and a key; null if the operand is absent.
     fn score<T>(&self, s: Option<Scores<T>>, row: usize, key: usize) -> *const T {
         let Some(s) = s else { return null() };
-        let (head, query) = self.place(row);
+        let (head, query) = self.head_and_query(row);
         let offset =
             self.batch as i64 * s.batch + head * s.head + query * s.row + key as i64 * s.column;
         s.data.wrapping_offset(offset as isize)
@@ -217,9 +218,9 @@ impl Piece<'_> {
     ///
     /// # Safety
     /// As for [`Piece::run`].
-    unsafe fn pack(&self, keys: &Range<usize>, cut: &Cut, scratch: &mut Scratch) {
-        let whole = cut.span.len() <= cut.step;
-        let range = if whole { cut.span.clone() } else { keys.clone() };
+    unsafe fn pack(&self, keys: &Range<usize>, blocking: &Blocking, scratch: &mut Scratch) {
+        let whole = blocking.span.len() <= blocking.key_step;
+        let range = if whole { blocking.span.clone() } else { keys.clone() };
         if scratch.packed == range {
             return;
         }
@@ -234,13 +235,13 @@ impl Piece<'_> {
         let (lanes, panel) = (self.ops.kernels.lanes, self.ops.kernels.columns());
         // SAFETY: guaranteed by the caller; the scratch memory has room for a block.
         unsafe {
-            if cut.pack {
+            if blocking.pack_keys {
                 let (k, k_row) = from(&self.a.k);
                 for first in (0..range.len()).step_by(panel) {
                     let count = panel.min(range.len() - first);
                     let to = scratch.keys.add(first * self.s.size);
                     if count % lanes != 0 {
-                        // Scores beyond the last key are computed, but not used.
+                        // The padding keys are 0. Their scores are computed, but not used.
                         let rest = count / lanes * lanes;
                         for p in 0..self.s.size {
                             to.add(p * panel + rest).write_bytes(0, lanes);
@@ -255,7 +256,7 @@ impl Piece<'_> {
                     );
                 }
             }
-            if cut.pack_values {
+            if blocking.pack_values {
                 let (v, v_row) = from(&self.a.v);
                 let width = self.s.value_size.next_multiple_of(lanes);
                 for at in 0..range.len() {
@@ -269,16 +270,22 @@ impl Piece<'_> {
         scratch.packed = range;
     }
 
-    /// The products of a block of rows with a block of keys.
+    /// Computes the scores of a block of rows and a block of keys.
     ///
     /// # Safety
-    /// As for [`Piece::run`]; the keys are packed if the cut requires it.
-    unsafe fn scores(&self, rows: Range<usize>, keys: &Range<usize>, cut: &Cut, scratch: &Scratch) {
-        let (head, query) = self.place(rows.start);
+    /// As for [`Piece::run`]; the keys are packed if the blocking requires it.
+    unsafe fn scores(
+        &self,
+        rows: Range<usize>,
+        keys: &Range<usize>,
+        blocking: &Blocking,
+        scratch: &Scratch,
+    ) {
+        let (head, query) = self.head_and_query(rows.start);
         let h = &self.a.q;
         let offset = self.batch as i64 * h.batch + head * h.head + query * h.row;
         let (q, q_row) = (h.data.wrapping_offset(offset as isize), self.row_stride(h.head, h.row));
-        if !cut.pack {
+        if !blocking.pack_keys {
             let k = &self.a.k;
             let offset = self.batch as i64 * k.batch
                 + self.kv_head as i64 * k.head
@@ -324,19 +331,19 @@ impl Piece<'_> {
         }
     }
 
-    /// The products of the weights with the values.
+    /// Multiplies the weights by the values.
     ///
     /// # Safety
     /// As for [`Piece::run`]; the values are packed if required.
-    unsafe fn weigh(
+    unsafe fn multiply_values(
         &self,
         rows: &[Row],
         keys: &Range<usize>,
-        (cut, scratch): (&Cut, &Scratch),
+        (blocking, scratch): (&Blocking, &Scratch),
         (out, out_row): (*mut f32, isize),
         accumulate: bool,
     ) {
-        let (values, v_row) = if !cut.pack_values {
+        let (values, v_row) = if !blocking.pack_values {
             let h = &self.a.v;
             let offset = self.batch as i64 * h.batch
                 + self.kv_head as i64 * h.head

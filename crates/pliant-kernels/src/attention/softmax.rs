@@ -1,12 +1,12 @@
-//! Turns rows of scores into weights in place: scale, cap, bias and mask, then the maximum, then
-//! the exponentials and their sum.
+//! Softmax of rows of scores, in place: scale, cap, bias and mask, then the maximum, then the exponentials and their
+//! sum. The results are weights that are not yet divided by their sum.
 //!
-//! A row is read two or three times while it is in the nearest caches. Rows keep their maximum and
-//! their sum across blocks of keys; the sums of earlier blocks are scaled by [`Row::factor`].
+//! A row is read two or three times while it is in the nearest caches. Rows keep their maximum and their sum across
+//! blocks of keys; the results of earlier blocks are scaled by [`Row::factor`].
 //!
-//! Recipe: online softmax (Milakov and Gimelshein, 2018): a running maximum and sum; a single pass
-//! if all scores are present. Measured: under "Attention" in `docs/performance.md`, with the share
-//! of the exponentials and the gain from skipping weights of 0.
+//! Recipe: online softmax (Milakov and Gimelshein, 2018): a running maximum and sum; a single pass if all scores are
+//! present. Measured: under "Attention" in `docs/performance.md`, with the time of the exponentials and the gain from
+//! skipping weights of 0.
 
 use crate::lanes::MathLanes;
 use crate::lanes::reduce::Reduce;
@@ -49,16 +49,16 @@ impl Row {
 }
 
 /// The rows of a block of scores.
-pub struct Rows<'a> {
+pub struct ScoreBlock<'a> {
     /// The first score; rows have room for whole vectors up to `width`.
     pub scores: *mut f32,
     /// The row stride.
     pub stride: usize,
     /// Columns of the block, a multiple of the lanes of a vector.
     pub width: usize,
-    /// The factor of the products.
+    /// The scale of the products of queries and keys.
     pub scale: f32,
-    /// The limit of the scores; 0 for none.
+    /// The soft cap of the scores; 0 for none.
     pub cap: f32,
     /// The column stride of the bias.
     pub bias_step: isize,
@@ -78,20 +78,20 @@ pub struct Rows<'a> {
     pub rows: &'a mut [Row],
 }
 
-/// Turns the scores of all rows into weights. Columns that a row does not see get weight 0.
+/// Computes the weights of all rows from their scores, in place. Columns that a row does not see get weight 0.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All addressed elements are valid.
 #[inline(always)]
-pub unsafe fn softmax_rows<L: MathLanes<Elem = f32> + Reduce>(all: &mut Rows<'_>) {
-    for index in 0..all.rows.len() {
-        let mut row = all.rows[index];
+pub unsafe fn softmax_rows<L: MathLanes<Elem = f32> + Reduce>(block: &mut ScoreBlock<'_>) {
+    for index in 0..block.rows.len() {
+        let mut row = block.rows[index];
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let scores = all.scores.add(index * all.stride);
-            one_row::<L>(scores, &mut row, all);
+            let scores = block.scores.add(index * block.stride);
+            one_row::<L>(scores, &mut row, block);
         }
-        all.rows[index] = row;
+        block.rows[index] = row;
     }
 }
 
@@ -101,30 +101,31 @@ pub unsafe fn softmax_rows<L: MathLanes<Elem = f32> + Reduce>(all: &mut Rows<'_>
 unsafe fn one_row<L: MathLanes<Elem = f32> + Reduce>(
     scores: *mut f32,
     row: &mut Row,
-    all: &Rows<'_>,
+    block: &ScoreBlock<'_>,
 ) {
     row.factor = 1.0;
     // SAFETY: guaranteed by the caller; columns stay below the width.
     unsafe {
         if row.low >= row.high {
-            fill::<L>(scores, 0, all.width);
+            zero_fill::<L>(scores, 0, block.width);
             return;
         }
         let (from, to) = (row.low / L::N * L::N, row.high.next_multiple_of(L::N));
-        let plain = row.bias.is_null() && row.mask.is_null() && all.cap == 0.0 && all.scale > 0.0;
+        let plain =
+            row.bias.is_null() && row.mask.is_null() && block.cap == 0.0 && block.scale > 0.0;
         let scale = if plain {
-            all.scale
+            block.scale
         } else {
-            change::<L>(scores, (from, row.high), row, all);
+            transform_scores::<L>(scores, (from, row.high), row, block);
             1.0
         };
-        hide::<L>(scores, from, 0, row.low - from);
-        hide::<L>(scores, to - L::N, L::N - (to - row.high), L::N);
-        let block = largest::<L>(scores, from, to) * scale;
-        let largest = if block > row.largest { block } else { row.largest };
-        // If everything is masked, any number works except infinity, which would cause NaN.
+        hide_lanes::<L>(scores, from, 0, row.low - from);
+        hide_lanes::<L>(scores, to - L::N, L::N - (to - row.high), L::N);
+        let block_largest = largest::<L>(scores, from, to) * scale;
+        let largest = if block_largest > row.largest { block_largest } else { row.largest };
+        // If all scores are masked, any finite number works; infinity would cause NaN.
         let base = if largest == f32::NEG_INFINITY { 0.0 } else { largest };
-        // The first block has nothing to rescale, which saves a call.
+        // There are no earlier results to rescale in the first block, which saves a call of `exp`.
         row.factor = match row.largest {
             f32::NEG_INFINITY => 0.0,
             before => (before - base).exp(),
@@ -132,45 +133,49 @@ unsafe fn one_row<L: MathLanes<Elem = f32> + Reduce>(
         let sum = exponentials::<L>(scores, (from, to), scale, base);
         row.sum = row.sum * row.factor + sum;
         row.largest = largest;
-        fill::<L>(scores, 0, from);
-        fill::<L>(scores, to, all.width);
+        zero_fill::<L>(scores, 0, from);
+        zero_fill::<L>(scores, to, block.width);
     }
 }
 
-/// Sets the lanes `low..high` of a vector of scores to minus infinity. This works in a register,
-/// because loading a vector after narrower stores to it stalls.
+/// Sets the lanes `low..high` of a vector of scores to minus infinity, in a register: loading a vector after narrower
+/// stores to it stalls.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
 #[inline(always)]
-unsafe fn hide<L: MathLanes<Elem = f32>>(scores: *mut f32, at: usize, low: usize, high: usize) {
+unsafe fn hide_lanes<L: MathLanes<Elem = f32>>(
+    scores: *mut f32,
+    at: usize,
+    low: usize,
+    high: usize,
+) {
     if low >= high {
         return;
     }
     // SAFETY: guaranteed by the caller; the table is as wide as any vector.
     unsafe {
-        let (x, lane) = (L::load(scores.add(at)), L::load(NUMBERS.as_ptr()));
+        let (x, lane) = (L::load(scores.add(at)), L::load(LANE_INDICES.as_ptr()));
         let none = L::splat(f32::NEG_INFINITY);
-        let hidden = L::select_lt(lane, L::splat(high as f32), none, x);
-        L::select_lt(lane, L::splat(low as f32), x, hidden).store(scores.add(at));
+        let high_hidden = L::select_lt(lane, L::splat(high as f32), none, x);
+        L::select_lt(lane, L::splat(low as f32), x, high_hidden).store(scores.add(at));
     }
 }
 
 /// The lane indices.
-static NUMBERS: [f32; WIDEST] =
+static LANE_INDICES: [f32; WIDEST] =
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
 
-/// The least argument whose exponential is a normal number. Smaller weights become 0: an
-/// operation on subnormal numbers takes about a hundred cycles, and masked scores would pass
-/// through that range.
-const LEAST: f32 = -87.0;
+/// Minimum argument whose exponential is a normal number. Smaller weights become 0: an operation on subnormal numbers
+/// takes about a hundred cycles, and the weights of masked scores may be subnormal.
+const MIN_EXP_ARGUMENT: f32 = -87.0;
 
 /// Writes zeros to whole vectors.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
 #[inline(always)]
-unsafe fn fill<L: MathLanes<Elem = f32>>(scores: *mut f32, from: usize, to: usize) {
+unsafe fn zero_fill<L: MathLanes<Elem = f32>>(scores: *mut f32, from: usize, to: usize) {
     for at in (from..to).step_by(L::N) {
         // SAFETY: guaranteed by the caller.
         unsafe { L::zero().store(scores.add(at)) };
@@ -182,39 +187,40 @@ unsafe fn fill<L: MathLanes<Elem = f32>>(scores: *mut f32, from: usize, to: usiz
 /// # Safety
 /// As for [`softmax_rows`].
 #[inline(always)]
-unsafe fn change<L: MathLanes<Elem = f32>>(
+unsafe fn transform_scores<L: MathLanes<Elem = f32>>(
     scores: *mut f32,
     (from, high): (usize, usize),
     row: &Row,
-    all: &Rows<'_>,
+    block: &ScoreBlock<'_>,
 ) {
     for at in (from..high).step_by(L::N) {
         let count = L::N.min(high - at);
-        // SAFETY: guaranteed by the caller; bias and mask are read from the first column of a vector to the last that the row sees.
+        // SAFETY: guaranteed by the caller; bias and mask are read from the first column of a vector to the last that
+        // the row sees.
         unsafe {
-            let mut x = L::load(scores.add(at)).mul(L::splat(all.scale));
-            if all.cap != 0.0 {
-                let y = x.div(L::splat(all.cap));
-                x = math::tanh(&mut Wide::<L>::new(), &y).mul(L::splat(all.cap));
+            let mut x = L::load(scores.add(at)).mul(L::splat(block.scale));
+            if block.cap != 0.0 {
+                let y = x.div(L::splat(block.cap));
+                x = math::tanh(&mut Wide::<L>::new(), &y).mul(L::splat(block.cap));
             }
-            if all.mask_before_bias {
-                x = masked::<L>(x, at, count, row, all);
+            if block.mask_before_bias {
+                x = masked::<L>(x, at, count, row, block);
             }
             if !row.bias.is_null() {
-                let bias = match all.bias_step {
+                let bias = match block.bias_step {
                     0 => L::splat(row.bias.read_unaligned()),
                     1 if count == L::N => L::load(row.bias.add(at)),
                     1 => L::load_first(row.bias.add(at), count),
                     step => gather::<L>(row.bias.offset(at as isize * step), step, count),
                 };
                 x = x.add(bias);
-                if all.bias_hides {
+                if block.bias_hides {
                     let none = L::splat(f32::NEG_INFINITY);
                     x = L::select_lt(bias, L::splat(f32::MIN), none, x);
                 }
             }
-            if !all.mask_before_bias {
-                x = masked::<L>(x, at, count, row, all);
+            if !block.mask_before_bias {
+                x = masked::<L>(x, at, count, row, block);
             }
             x.store(scores.add(at));
         }
@@ -231,27 +237,27 @@ unsafe fn masked<L: MathLanes<Elem = f32>>(
     at: usize,
     count: usize,
     row: &Row,
-    all: &Rows<'_>,
+    block: &ScoreBlock<'_>,
 ) -> L {
     if row.mask.is_null() {
         return x;
     }
     let mut seen = [0f32; WIDEST];
-    // SAFETY: guaranteed by the caller; the mask is read up to the last column that the row sees;
-    // the array is as wide as any vector.
+    // SAFETY: guaranteed by the caller; the mask is read up to the last column that the row sees; the array is as wide
+    // as any vector.
     unsafe {
-        if all.mask_step == 1 && count == L::N {
+        if block.mask_step == 1 && count == L::N {
             // A fixed trip count, so that the compiler vectorises the loop.
             for (i, seen) in seen.iter_mut().enumerate().take(L::N) {
                 *seen = f32::from(u8::from(*row.mask.add(at + i) != 0));
             }
         } else {
             for (i, seen) in seen.iter_mut().enumerate().take(count) {
-                let byte = *row.mask.offset((at + i) as isize * all.mask_step);
+                let byte = *row.mask.offset((at + i) as isize * block.mask_step);
                 *seen = f32::from(u8::from(byte != 0));
             }
         }
-        L::select_lt(L::load(seen.as_ptr()), L::splat(0.5), L::splat(all.masked_score), x)
+        L::select_lt(L::load(seen.as_ptr()), L::splat(0.5), L::splat(block.masked_score), x)
     }
 }
 
@@ -261,13 +267,13 @@ unsafe fn masked<L: MathLanes<Elem = f32>>(
 /// `count` elements are readable at this stride.
 #[inline(always)]
 unsafe fn gather<L: MathLanes<Elem = f32>>(from: *const f32, step: isize, count: usize) -> L {
-    let mut all = [0f32; WIDEST];
-    for (i, x) in all.iter_mut().enumerate().take(count) {
+    let mut lanes = [0f32; WIDEST];
+    for (i, x) in lanes.iter_mut().enumerate().take(count) {
         // SAFETY: guaranteed by the caller.
         *x = unsafe { from.offset(i as isize * step).read_unaligned() };
     }
     // SAFETY: the array is as wide as any vector.
-    unsafe { L::load(all.as_ptr()) }
+    unsafe { L::load(lanes.as_ptr()) }
 }
 
 /// The maximum score over whole vectors.
@@ -314,14 +320,14 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
         let (scale, minus) = (L::splat(scale), L::splat(-base));
         let mut ops = Wide::<L>::new();
         let mut sum = L::zero();
-        let least = L::splat(LEAST);
+        let min_argument = L::splat(MIN_EXP_ARGUMENT);
         for at in (from..to).step_by(L::N) {
-            // Rounded like the maximum, whose difference is then 0 however large it is.
+            // The product is rounded like that of the maximum, so that the argument of the maximum is exactly 0.
             let x = L::load(scores.add(at)).mul(scale).add(minus);
             // This operand order propagates NaN.
-            let kept = least.max2(x);
+            let kept = min_argument.max2(x);
             let y = math::exp_within(&mut ops, &kept);
-            let y = L::select_lt(x, least, L::zero(), y);
+            let y = L::select_lt(x, min_argument, L::zero(), y);
             y.store(scores.add(at));
             sum = sum.add(y);
         }
@@ -329,26 +335,26 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
     }
 }
 
-/// Scales rows of results: after the `last` block of keys by the reciprocal of the sums, before a
-/// block by the factors. A row whose sum is 0 sees no key.
+/// Scales rows of results: by the reciprocals of the sums after the last block of keys (`last`), otherwise by the
+/// factors. A row whose sum is 0 sees no key.
 ///
 /// # Safety
 /// As for [`softmax_rows`]; `out` has the rows and columns of the results.
 #[inline(always)]
 pub unsafe fn finish_rows<L: MathLanes<Elem = f32>>(
-    all: &Rows<'_>,
+    block: &ScoreBlock<'_>,
     out: *mut f32,
     stride: isize,
     columns: usize,
     last: bool,
 ) {
-    for (index, row) in all.rows.iter().enumerate() {
+    for (index, row) in block.rows.iter().enumerate() {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let out = out.offset(index as isize * stride);
             let factor = if last { 1.0 / row.sum } else { row.factor };
-            if last && (row.sum == 0.0 || all.nan_is_fully_masked && row.sum.is_nan()) {
-                (0..columns).for_each(|at| out.add(at).write_unaligned(all.fully_masked));
+            if last && (row.sum == 0.0 || block.nan_is_fully_masked && row.sum.is_nan()) {
+                (0..columns).for_each(|at| out.add(at).write_unaligned(block.fully_masked));
                 continue;
             }
             if factor == 1.0 {

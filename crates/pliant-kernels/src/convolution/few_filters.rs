@@ -17,7 +17,7 @@ use super::shape::Sizes;
 use crate::lanes::for_isa;
 use crate::lanes::reduce::Reduce;
 use crate::product::parallel::{parallel_for, unit_work};
-use crate::rules::convolution::{FEW_FILTERS, few_filters_pay};
+use crate::rules::convolution::{FEW_FILTERS, few_filters_are_faster};
 
 /// Results along a line that share each vector of weights.
 const PIXELS: usize = 4;
@@ -25,7 +25,8 @@ const PIXELS: usize = 4;
 /// Whether this implementation supports a convolution and is profitable for it.
 pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
     let last = c.x.channel == 1 && c.out.channel == 1;
-    last && s.groups == 1 && few_filters_pay(s.filters, s.channels, s.kernel.iter().product())
+    last && s.groups == 1
+        && few_filters_are_faster(s.filters, s.channels, s.kernel.iter().product())
 }
 
 /// A line of results and the weights.

@@ -15,7 +15,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use super::shape::Sizes;
 use super::{Convolution, Image};
-use crate::epilogue::{EpilogueTile, MOST_COLUMNS, Position};
+use crate::epilogue::{EpilogueTile, MAX_TILE_COLUMNS, Position};
 use crate::product::Element;
 use crate::product::parallel::{even_part, parallel_for, unit_work};
 use crate::product::rows::split_evenly;
@@ -119,7 +119,7 @@ struct SliceSegments {
 
 /// Results of a block, aligned to a cache line.
 #[repr(C, align(64))]
-struct Scratch([MaybeUninit<f32>; MAX_BLOCK_PIXELS * MOST_COLUMNS]);
+struct Scratch([MaybeUninit<f32>; MAX_BLOCK_PIXELS * MAX_TILE_COLUMNS]);
 
 /// Computes a convolution whose input is read in place: channels are last. `x` is the input. Returns a kernel status.
 ///
@@ -236,7 +236,7 @@ impl ImplicitGemm<'_> {
         let panel_rows = s.taps.iter().product::<usize>() * s.group_channels();
         let weights = self.c.weights.wrapping_add(panel * panel_rows * self.width);
         let mut scratch =
-            Scratch([const { MaybeUninit::uninit() }; MAX_BLOCK_PIXELS * MOST_COLUMNS]);
+            Scratch([const { MaybeUninit::uninit() }; MAX_BLOCK_PIXELS * MAX_TILE_COLUMNS]);
         let scratch = scratch.0.as_mut_ptr().cast::<f32>();
         let in_place = self.c.out.channel == 1;
         let max_height = self.kernels.rows(s.group_filters().min(self.kernels.columns()));

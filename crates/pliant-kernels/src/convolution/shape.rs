@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Convolution, Image};
-use crate::epilogue::MOST_COLUMNS;
+use crate::epilogue::MAX_TILE_COLUMNS;
 use crate::rules::convolution::may_share_panels;
 
 /// Maximum number of elements, so that addresses fit a signed word.
@@ -121,7 +121,8 @@ impl Sizes {
     /// The checked sizes of a convolution. Returns `None` if the arguments are inconsistent.
     pub(super) fn of(c: &Convolution) -> Option<Sizes> {
         let mut s = Counts::of(c).sizes()?;
-        let has_valid_panels = c.width > 0 && c.width % 16 == 0 && c.width <= MOST_COLUMNS as i64;
+        let has_valid_panels =
+            c.width > 0 && c.width % 16 == 0 && c.width <= MAX_TILE_COLUMNS as i64;
         let may_share = may_share_panels(s.groups, s.group_channels(), s.group_filters());
         s.shared = may_share && usize::try_from(c.width) == Ok(s.group_filters());
         (has_valid_panels || s.shared || s.is_depthwise()).then_some(s)

@@ -12,7 +12,7 @@ use super::depthwise::STEP;
 use super::line::Line;
 use crate::epilogue::TileEpilogue;
 use crate::lanes::{Lanes, MathLanes};
-use crate::rules::convolution::{SWEPT as TAPS, sweeps};
+use crate::rules::convolution::{SWEPT_TAPS as TAPS, sweeps};
 
 /// Number of inputs along a line that a step reads.
 const INPUTS: usize = STEP - 1 + TAPS;

@@ -1,7 +1,7 @@
 //! The loop over the rows of a tile, for any operands and activation of an [`Epilogue`].
 //!
-//! `activation(x * column_scale[j] + bias[j] + residual[i, j])`, with the widest vectors; each value
-//! is loaded and stored once.
+//! `activation(x * column_scale[j] + bias[j] + residual[i, j])`, with the widest vectors; each value is loaded and
+//! stored once.
 //!
 //! Recipe: one pass over a tile directly after its product. It was not measured separately.
 
@@ -18,35 +18,39 @@ use pliant_machine::isa::Isa;
 /// # Safety
 /// As for [`Epilogue::finish`].
 pub(super) unsafe fn finish(isa: Isa, epilogue: &Epilogue, tile: &EpilogueTile) {
-    let (run, lanes) = for_isa!(isa, each_row(epilogue: &Epilogue, tile: &EpilogueTile));
-    let narrow = 2 * tile.columns <= lanes && tile.rows >= MIN_ROWS;
+    let (run, lanes) = for_isa!(isa, finish_rows(epilogue: &Epilogue, tile: &EpilogueTile));
+    let has_few_columns = 2 * tile.columns <= lanes && tile.rows >= MIN_FLATTENED_ROWS;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if narrow && epilogue.residual.is_none() && epilogue.activation.is_costly() {
-            in_one_row(epilogue, tile, run);
+        if has_few_columns && epilogue.residual.is_none() && epilogue.activation.is_costly() {
+            finish_flattened(epilogue, tile, run);
         } else {
             run(epilogue, tile);
         }
     }
 }
 
-/// Rows from which [`in_one_row`] pays. Tiles of plain convolutions have fewer.
-const MIN_ROWS: usize = 16;
-/// Elements of the buffer of [`in_one_row`].
-const ROW: usize = 256;
+/// Minimum number of rows for which [`finish_flattened`] is faster. Tiles of plain convolutions have fewer.
+const MIN_FLATTENED_ROWS: usize = 16;
+/// Elements of a buffer of [`finish_flattened`].
+const BUFFER: usize = 256;
 
-/// Finishes the rows of a narrow tile as one row after another of a buffer, where the factors and terms of the columns repeat. An
-/// activation that takes many instructions would compute nearly empty vectors in rows of a few columns.
+/// Finishes a tile of few columns: copies several rows into one row of a buffer, in which the factors and terms of the
+/// columns repeat. Row by row, a costly activation would compute vectors that are mostly padding.
 ///
 /// # Safety
 /// As for [`Epilogue::finish`]; there is no residual, and the machine has the instructions of `run`.
-unsafe fn in_one_row(e: &Epilogue, tile: &EpilogueTile, run: unsafe fn(&Epilogue, &EpilogueTile)) {
+unsafe fn finish_flattened(
+    e: &Epilogue,
+    tile: &EpilogueTile,
+    run: unsafe fn(&Epilogue, &EpilogueTile),
+) {
     let columns = tile.columns;
     if columns == 0 {
         return;
     }
-    let rows = ROW / columns;
-    let repeated = |of_columns: *const f32, to: &mut [f32; ROW]| {
+    let rows = BUFFER / columns;
+    let repeated = |of_columns: *const f32, to: &mut [f32; BUFFER]| {
         if of_columns.is_null() {
             return null();
         }
@@ -57,9 +61,9 @@ unsafe fn in_one_row(e: &Epilogue, tile: &EpilogueTile, run: unsafe fn(&Epilogue
         }
         to.as_ptr()
     };
-    let (mut scales, mut terms, mut values) = ([0f32; ROW], [0f32; ROW], [0f32; ROW]);
+    let (mut scales, mut biases, mut values) = ([0f32; BUFFER], [0f32; BUFFER], [0f32; BUFFER]);
     let (column_scale, bias) =
-        (repeated(e.column_scale, &mut scales), repeated(e.bias, &mut terms));
+        (repeated(e.column_scale, &mut scales), repeated(e.bias, &mut biases));
     let epilogue = Epilogue { column_scale, bias, ..*e };
     for first in (0..tile.rows).step_by(rows) {
         let count = rows.min(tile.rows - first);
@@ -92,31 +96,31 @@ unsafe fn in_one_row(e: &Epilogue, tile: &EpilogueTile, run: unsafe fn(&Epilogue
 /// # Safety
 /// As for [`Epilogue::finish`], and the caller has enabled the instructions.
 #[inline(always)]
-unsafe fn each_row<L: MathLanes<Elem = f32>>(e: &Epilogue, tile: &EpilogueTile) {
+unsafe fn finish_rows<L: MathLanes<Elem = f32>>(e: &Epilogue, tile: &EpilogueTile) {
     for row in 0..tile.rows {
         // SAFETY: guaranteed by the caller; the offsets stay inside the tile.
         unsafe {
             match e.activation {
-                Activation::None => one_row::<L, Same>(e, tile, row),
-                Activation::Relu => one_row::<L, Relu>(e, tile, row),
-                Activation::Clip => one_row::<L, Clip>(e, tile, row),
-                Activation::Gelu => one_row::<L, Gelu>(e, tile, row),
-                Activation::GeluTanh => one_row::<L, GeluTanh>(e, tile, row),
-                Activation::Silu => one_row::<L, Silu>(e, tile, row),
-                Activation::Sigmoid => one_row::<L, Sigmoid>(e, tile, row),
-                Activation::Tanh => one_row::<L, Tanh>(e, tile, row),
-                Activation::HardSwish => one_row::<L, HardSwish>(e, tile, row),
-                Activation::HardSigmoid => one_row::<L, HardSigmoid>(e, tile, row),
-                Activation::LeakyRelu => one_row::<L, LeakyRelu>(e, tile, row),
+                Activation::None => finish_row::<L, Identity>(e, tile, row),
+                Activation::Relu => finish_row::<L, Relu>(e, tile, row),
+                Activation::Clip => finish_row::<L, Clip>(e, tile, row),
+                Activation::Gelu => finish_row::<L, Gelu>(e, tile, row),
+                Activation::GeluTanh => finish_row::<L, GeluTanh>(e, tile, row),
+                Activation::Silu => finish_row::<L, Silu>(e, tile, row),
+                Activation::Sigmoid => finish_row::<L, Sigmoid>(e, tile, row),
+                Activation::Tanh => finish_row::<L, Tanh>(e, tile, row),
+                Activation::HardSwish => finish_row::<L, HardSwish>(e, tile, row),
+                Activation::HardSigmoid => finish_row::<L, HardSigmoid>(e, tile, row),
+                Activation::LeakyRelu => finish_row::<L, LeakyRelu>(e, tile, row),
             }
         }
     }
 }
 
 /// # Safety
-/// As for [`each_row`].
+/// As for [`finish_rows`].
 #[inline(always)]
-unsafe fn one_row<L: MathLanes<Elem = f32>, A: Apply>(
+unsafe fn finish_row<L: MathLanes<Elem = f32>, A: ActivationFn>(
     e: &Epilogue,
     tile: &EpilogueTile,
     row: usize,
@@ -125,8 +129,8 @@ unsafe fn one_row<L: MathLanes<Elem = f32>, A: Apply>(
     let whole = tile.columns / L::N * L::N;
     let from = |p: *const f32| if p.is_null() { p } else { p.wrapping_add(position.column) };
     let position = Position { row: position.row + row, ..position };
-    let terms = Terms {
-        numbers: Numbers { low: e.low, high: e.high, slope: e.slope, offset: e.offset },
+    let operands = RowOperands {
+        params: ActivationParams { low: e.low, high: e.high, slope: e.slope, offset: e.offset },
         column_scale: from(e.column_scale),
         bias: from(e.bias),
         residual: e.residual.map_or(null(), |residual| residual.at(position)),
@@ -134,30 +138,30 @@ unsafe fn one_row<L: MathLanes<Elem = f32>, A: Apply>(
     // SAFETY: guaranteed by the caller; offsets stay within the row.
     unsafe {
         for at in (0..whole).step_by(L::N) {
-            terms.value::<L, A, true>(data, at, L::N).store(data.add(at));
+            operands.value::<L, A, true>(data, at, L::N).store(data.add(at));
         }
         if whole < tile.columns {
             let rest = tile.columns - whole;
-            terms.value::<L, A, false>(data, whole, rest).store_first(data.add(whole), rest);
+            operands.value::<L, A, false>(data, whole, rest).store_first(data.add(whole), rest);
         }
     }
 }
 
-/// The operands of one row: addresses at its first column, null for absent terms.
-struct Terms {
-    numbers: Numbers,
+/// The operands of one row: addresses at its first column, null for absent operands.
+struct RowOperands {
+    params: ActivationParams,
     column_scale: *const f32,
     bias: *const f32,
     residual: *const f32,
 }
 
-impl Terms {
-    /// The finished values of a vector's columns.
+impl RowOperands {
+    /// The results of one vector of columns.
     ///
     /// # Safety
-    /// As for [`each_row`].
+    /// As for [`finish_rows`].
     #[inline(always)]
-    unsafe fn value<L: MathLanes<Elem = f32>, A: Apply, const WHOLE: bool>(
+    unsafe fn value<L: MathLanes<Elem = f32>, A: ActivationFn, const WHOLE: bool>(
         &self,
         data: *const f32,
         at: usize,
@@ -174,13 +178,13 @@ impl Terms {
                     x = x.add(load::<L, WHOLE>(term.add(at), count));
                 }
             }
-            A::value::<L>(&mut Wide::new(), &x, &self.numbers)
+            A::value::<L>(&mut Wide::new(), &x, &self.params)
         }
     }
 }
 
 /// The parameters of an activation.
-struct Numbers {
+struct ActivationParams {
     low: f64,
     high: f64,
     slope: f64,
@@ -188,34 +192,38 @@ struct Numbers {
 }
 
 /// An activation on the vectors of an instruction set.
-trait Apply {
-    fn value<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, numbers: &Numbers) -> L;
+trait ActivationFn {
+    fn value<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, params: &ActivationParams) -> L;
 }
 
 /// `x` clipped to the limits; NaN propagates.
 #[inline(always)]
-fn clip<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, numbers: &Numbers) -> L {
-    let (low, high) = (b.f(numbers.low), b.f(numbers.high));
+fn clip<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, params: &ActivationParams) -> L {
+    let (low, high) = (b.f(params.low), b.f(params.high));
     let y = b.max2(&low, x);
     b.min2(&high, &y)
 }
 
-/// `clip(slope * x + offset)`, rounded after the product like two separate operators.
+/// `clip(slope * x + offset)`. The product is rounded, like that of two separate operators.
 #[inline(always)]
-fn clipped_line<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, numbers: &Numbers) -> L {
-    let (slope, offset) = (b.f(numbers.slope), b.f(numbers.offset));
+fn clipped_linear<L: MathLanes<Elem = f32>>(
+    b: &mut Wide<L>,
+    x: &L,
+    params: &ActivationParams,
+) -> L {
+    let (slope, offset) = (b.f(params.slope), b.f(params.offset));
     let y = b.mul(x, &slope);
     let y = b.add(&y, &offset);
-    clip(b, &y, numbers)
+    clip(b, &y, params)
 }
 
 macro_rules! activations {
-    ($($name:ident = |$b:ident, $x:ident, $numbers:ident| $value:expr;)*) => {
+    ($($name:ident = |$b:ident, $x:ident, $params:ident| $value:expr;)*) => {
         $(
             struct $name;
-            impl Apply for $name {
+            impl ActivationFn for $name {
                 #[inline(always)]
-                fn value<L: MathLanes<Elem = f32>>($b: &mut Wide<L>, $x: &L, $numbers: &Numbers) -> L {
+                fn value<L: MathLanes<Elem = f32>>($b: &mut Wide<L>, $x: &L, $params: &ActivationParams) -> L {
                     $value
                 }
             }
@@ -224,9 +232,9 @@ macro_rules! activations {
 }
 
 activations! {
-    Same = |_b, x, _numbers| *x;
+    Identity = |_b, x, _numbers| *x;
     Relu = |b, x, _numbers| { let zero = b.f(0.0); b.max2(&zero, x) };
-    Clip = |b, x, numbers| clip(b, x, numbers);
+    Clip = |b, x, params| clip(b, x, params);
     Gelu = |b, x, _numbers| math::gelu(b, x);
     GeluTanh = |b, x, _numbers| {
         let (cubic, factor) = (b.f(0.044715), b.f(0.797_884_560_802_865_4));
@@ -243,10 +251,10 @@ activations! {
     Silu = |b, x, _numbers| { let s = math::sigmoid(b, x); b.mul(x, &s) };
     Sigmoid = |b, x, _numbers| math::sigmoid(b, x);
     Tanh = |b, x, _numbers| math::tanh(b, x);
-    HardSwish = |b, x, numbers| { let gate = clipped_line(b, x, numbers); b.mul(x, &gate) };
-    HardSigmoid = |b, x, numbers| clipped_line(b, x, numbers);
-    LeakyRelu = |b, x, numbers| {
-        let (zero, slope) = (b.f(0.0), b.f(numbers.slope));
+    HardSwish = |b, x, params| { let gate = clipped_linear(b, x, params); b.mul(x, &gate) };
+    HardSigmoid = |b, x, params| clipped_linear(b, x, params);
+    LeakyRelu = |b, x, params| {
+        let (zero, slope) = (b.f(0.0), b.f(params.slope));
         let (above, below) = (b.max2(&zero, x), b.min2(&zero, x));
         let below = b.mul(&below, &slope);
         b.add(&above, &below)

@@ -1,14 +1,12 @@
-//! Epilogues, which finish results while they are in the nearest cache.
+//! Epilogues: elementwise operations on results while they are in the first-level cache.
 //!
-//! A kernel calls its epilogue once for each tile of results whose sums are complete, on the
-//! thread that computed it and immediately afterwards, so that the tile is in the first-level
-//! cache. The epilogue changes the tile in place.
+//! A kernel calls its epilogue as soon as the sums of a tile of results are complete, on the thread that computed the
+//! tile. The epilogue changes the tile in place.
 //!
-//! Tiles of plain convolutions and of 8-bit integers have at most [`MOST_ROWS`] rows of
-//! [`MOST_COLUMNS`] columns. Others are larger: a line of results of all channels in depthwise
-//! convolutions, part of a line of some filters in grouped convolutions with small groups, or the
-//! pixels of neighbouring tiles of Winograd's algorithm. Tiles cover the results exactly once, in
-//! any order, and from several threads at once.
+//! Tiles of plain convolutions and of 8-bit integers have at most [`MAX_TILE_ROWS`] rows of [`MAX_TILE_COLUMNS`]
+//! columns. Other tiles are larger: a line of results of all channels in depthwise convolutions, part of a line of some
+//! filters in grouped convolutions with small groups, or adjacent tiles of the Winograd algorithm. Tiles cover each
+//! result exactly once, in any order. Several threads finish tiles at the same time.
 //!
 //! | module | owns |
 //! |---|---|
@@ -25,10 +23,10 @@ use pliant_machine::isa::Isa;
 
 pub use clip::{ClipEpilogue, TileEpilogue};
 
-/// Maximum number of rows of a tile.
-pub const MOST_ROWS: usize = 6;
-/// Maximum number of columns of a tile.
-pub const MOST_COLUMNS: usize = 64;
+/// Maximum number of rows of a tile of a product.
+pub const MAX_TILE_ROWS: usize = 6;
+/// Maximum number of columns of a tile of a product.
+pub const MAX_TILE_COLUMNS: usize = 64;
 
 /// The epilogue of float32 results: `activation(x * column_scale[j] + bias[j] + residual[i, j])`.
 #[derive(Clone, Copy, Debug)]
@@ -45,9 +43,9 @@ pub struct Epilogue {
     pub low: f64,
     /// Upper limit of the activations that clip.
     pub high: f64,
-    /// The slope of the activations that have one.
+    /// The slope of leaky ReLU, hard swish and hard sigmoid.
     pub slope: f64,
-    /// The offset of the activations that have one.
+    /// The offset of hard swish and hard sigmoid.
     pub offset: f64,
 }
 
@@ -80,7 +78,7 @@ impl Epilogue {
         }
     }
 
-    /// Whether it leaves results unchanged.
+    /// Whether the epilogue leaves results unchanged.
     pub(crate) fn is_identity(&self) -> bool {
         self.column_scale.is_null()
             && self.bias.is_null()
@@ -91,8 +89,8 @@ impl Epilogue {
     /// Finishes a tile in place.
     ///
     /// # Safety
-    /// The machine has `isa`. The tile is readable and writable, and not accessed by others. The
-    /// operands have its rows and columns.
+    /// The machine has `isa`. The tile is readable and writable, and not accessed by others. The operands have its rows
+    /// and columns.
     pub unsafe fn finish(&self, isa: Isa, tile: &EpilogueTile) {
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -132,21 +130,20 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// Every activation, by its number.
+    /// All activations, in the order of the choices of the attribute `activation`.
     pub const ALL: [Activation; 11] = {
         use Activation::*;
         [None, Relu, Clip, Gelu, GeluTanh, Silu, Sigmoid, Tanh, HardSwish, HardSigmoid, LeakyRelu]
     };
 
-    /// Whether a vector of values takes more than a few instructions.
+    /// Whether the activation takes more than a few instructions per vector.
     fn is_costly(self) -> bool {
         use Activation::*;
         matches!(self, Gelu | GeluTanh | Silu | Sigmoid | Tanh)
     }
 }
 
-/// A term for each result, with contiguous columns. Strides count elements; a stride of 0
-/// broadcasts.
+/// A term for each result, with contiguous columns. Strides count elements; a stride of 0 broadcasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Residual {
     /// The first element.
@@ -166,7 +163,7 @@ impl Residual {
     }
 }
 
-/// Some results of a kernel, with contiguous rows.
+/// A tile of results, with contiguous rows.
 #[derive(Clone, Copy, Debug)]
 pub struct EpilogueTile {
     /// The first element.

@@ -1,17 +1,17 @@
-//! One vector register of each instruction set behind one trait, so that a kernel is written once.
+//! Vectors of all instruction sets behind one trait, so that each kernel is written once.
 //!
-//! The methods are inlined into kernels that enable the instructions (`#[target_feature]`); called from elsewhere they
-//! are slow, and undefined where the machine lacks them.
+//! The methods are inlined into functions that enable the instructions (`#[target_feature]`). In other functions they
+//! are slow, and undefined behaviour if the machine lacks the instructions.
 
-/// A function that is generic over vectors of float32, for those of an instruction set and with its instructions enabled; and
-/// how many elements such a vector has. Calling it asks for a machine that has them.
+/// Instantiates a generic function over float32 vectors for an instruction set, with the instructions enabled. Returns
+/// a function pointer and the number of lanes. The function may only be called if the machine has the instructions.
 macro_rules! for_isa {
     (@ $lanes:ty, [$($feature:literal)?], $generic:ident, ($($arg:ident: $ty:ty),*)) => {{
         /// # Safety
         /// The machine has the instructions.
         $(#[target_feature(enable = $feature)])?
         unsafe fn run($($arg: $ty),*) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { $generic::<$lanes>($($arg),*) }
         }
         (run as unsafe fn($($ty),*), <$lanes as $crate::lanes::Lanes>::N)
@@ -49,13 +49,13 @@ mod x86_math;
 pub trait Lanes: Copy {
     /// The element type.
     type Elem: Copy;
-    /// How many elements.
+    /// The number of elements.
     const N: usize;
 
     /// All zeros.
     ///
     /// # Safety
-    /// The machine has the instructions, here and below.
+    /// The machine has the instructions; likewise below.
     unsafe fn zero() -> Self;
 
     /// One value in every lane.
@@ -64,31 +64,31 @@ pub trait Lanes: Copy {
     /// As for [`Lanes::zero`].
     unsafe fn splat(x: Self::Elem) -> Self;
 
-    /// The elements from an address on, whatever its alignment.
+    /// Loads elements from an address of any alignment.
     ///
     /// # Safety
     /// `N` elements are readable.
     unsafe fn load(from: *const Self::Elem) -> Self;
 
-    /// The first `count` elements, zeros after them. Touches nothing beyond them.
+    /// Loads the first `count` elements, followed by zeros. Accesses no other elements.
     ///
     /// # Safety
     /// `count` elements are readable; `count` is at most `N`.
     unsafe fn load_first(from: *const Self::Elem, count: usize) -> Self;
 
-    /// Writes all elements.
+    /// Stores all elements.
     ///
     /// # Safety
     /// `N` elements are writable.
     unsafe fn store(self, to: *mut Self::Elem);
 
-    /// Writes the first `count` elements. Touches nothing beyond them.
+    /// Stores the first `count` elements. Accesses no other elements.
     ///
     /// # Safety
     /// `count` elements are writable; `count` is at most `N`.
     unsafe fn store_first(self, to: *mut Self::Elem, count: usize);
 
-    /// `self * x + y`, rounded once where the machine can.
+    /// `self * x + y`, fused if the machine has such an instruction.
     ///
     /// # Safety
     /// As for [`Lanes::zero`].
@@ -101,7 +101,7 @@ pub trait Lanes: Copy {
     unsafe fn add(self, x: Self) -> Self;
 }
 
-/// Loads a whole vector, or without `WHOLE` its first `count` elements.
+/// Loads a whole vector if `WHOLE`, otherwise its first `count` elements.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. The elements are readable.
@@ -111,15 +111,18 @@ pub unsafe fn load<L: Lanes, const WHOLE: bool>(from: *const L::Elem, count: usi
     unsafe { if WHOLE { L::load(from) } else { L::load_first(from, count) } }
 }
 
-/// What elementary functions need beyond sums and products. Integers of a lane's bits travel in the same vectors.
+/// Operations of elementary functions. Integers as wide as a lane are in the same vectors.
 ///
 /// # Safety of the methods
 /// The machine has the instructions.
-#[expect(clippy::missing_safety_doc, reason = "the one condition of all methods stands above")]
+#[expect(
+    clippy::missing_safety_doc,
+    reason = "the condition is the same for all methods and stated above"
+)]
 pub trait MathLanes: Lanes {
     /// A constant, rounded to the element type.
     unsafe fn constant(value: f64) -> Self;
-    /// Lanes with these low bits.
+    /// An integer in every lane: the low bits of `bits`.
     unsafe fn pattern(bits: i64) -> Self;
     /// `self - x`.
     unsafe fn sub(self, x: Self) -> Self;
@@ -129,13 +132,13 @@ pub trait MathLanes: Lanes {
     unsafe fn div(self, x: Self) -> Self;
     /// Square root.
     unsafe fn sqrt(self) -> Self;
-    /// `self < x ? self : x`: `x` where one is NaN.
+    /// `self < x ? self : x`. Returns `x` if one of them is NaN.
     unsafe fn min2(self, x: Self) -> Self;
-    /// `self > x ? self : x`: `x` where one is NaN.
+    /// `self > x ? self : x`. Returns `x` if one of them is NaN.
     unsafe fn max2(self, x: Self) -> Self;
     /// `a < b ? x : y`.
     unsafe fn select_lt(a: Self, b: Self, x: Self, y: Self) -> Self;
-    /// `y`, but NaN where `x` is.
+    /// `y`, but NaN in the lanes in which `x` is NaN.
     unsafe fn keep_nan(x: Self, y: Self) -> Self;
     /// Whether `a < b` in any lane.
     unsafe fn any_lt(a: Self, b: Self) -> bool;
@@ -152,21 +155,24 @@ pub trait MathLanes: Lanes {
     /// Logical shift right.
     unsafe fn ishr(self, by: u8) -> Self;
 
-    /// `self * 2^n`, reaching infinity and the subnormals; `None` where the machine has no instruction for it.
+    /// `self * 2^n`, including overflow and subnormal results; `None` if the machine has no such instruction.
     #[inline(always)]
     unsafe fn scale(self, _n: Self) -> Option<Self> {
         None
     }
 }
 
-/// Vectors of float64 that come from and go to memory as float32.
+/// Vectors of float64 that are loaded from and stored as float32.
 ///
 /// # Safety of the methods
 /// As for [`MathLanes`]; the elements are readable or writable.
-#[expect(clippy::missing_safety_doc, reason = "the one condition of all methods stands above")]
+#[expect(
+    clippy::missing_safety_doc,
+    reason = "the condition is the same for all methods and stated above"
+)]
 pub trait FromSingle: MathLanes<Elem = f64> {
-    /// The elements from an address on.
+    /// Loads and converts elements.
     unsafe fn load_single(from: *const f32) -> Self;
-    /// Writes all elements, rounded.
+    /// Rounds and stores all elements.
     unsafe fn store_single(self, to: *mut f32);
 }

@@ -29,14 +29,14 @@ macro_rules! lanes {
 
             #[inline(always)]
             unsafe fn load(from: *const $elem) -> Self {
-                // SAFETY: the caller's promise of readable elements.
+                // SAFETY: the caller guarantees readable elements.
                 unsafe { $name($load(from)) }
             }
 
             #[inline(always)]
             unsafe fn load_first(from: *const $elem, count: usize) -> Self {
                 let mut all = [0.0; $n];
-                // SAFETY: the caller's promise of `count` readable elements, at most all.
+                // SAFETY: the caller guarantees `count` readable elements; the array has room for them.
                 unsafe {
                     std::ptr::copy_nonoverlapping(from, all.as_mut_ptr(), count);
                     Self::load(all.as_ptr())
@@ -45,14 +45,14 @@ macro_rules! lanes {
 
             #[inline(always)]
             unsafe fn store(self, to: *mut $elem) {
-                // SAFETY: the caller's promise of writable elements.
+                // SAFETY: the caller guarantees writable elements.
                 unsafe { $store(to, self.0) }
             }
 
             #[inline(always)]
             unsafe fn store_first(self, to: *mut $elem, count: usize) {
                 let mut all = [0.0; $n];
-                // SAFETY: the caller's promise of `count` writable elements, at most all.
+                // SAFETY: the caller guarantees `count` writable elements; the array has as many.
                 unsafe {
                     self.store(all.as_mut_ptr());
                     std::ptr::copy_nonoverlapping(all.as_ptr(), to, count);

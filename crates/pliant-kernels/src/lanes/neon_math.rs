@@ -1,4 +1,4 @@
-//! Elementary functions' operations on the vectors of AArch64.
+//! Operations of elementary functions, on the vectors of AArch64.
 
 use std::arch::aarch64::*;
 
@@ -27,7 +27,7 @@ macro_rules! math {
             }
             #[inline(always)]
             unsafe fn min2(self, x: Self) -> Self {
-                // SAFETY: as above. `vmin` treats NaN otherwise.
+                // SAFETY: as above. `vmin` treats NaN differently.
                 unsafe { Self::select_lt(self, x, self, x) }
             }
             #[inline(always)]
@@ -84,9 +84,9 @@ macro_rules! math {
     };
 }
 
-/// The largest of two lanes, for which there is no instruction.
+/// Nonzero if a lane is nonzero: there is no `vmaxvq` for 64 bits.
 #[inline(always)]
-unsafe fn largest(mask: uint64x2_t) -> u64 {
+unsafe fn any_lane(mask: uint64x2_t) -> u64 {
     // SAFETY: as above.
     unsafe { vgetq_lane_u64::<0>(mask) | vgetq_lane_u64::<1>(mask) }
 }
@@ -97,18 +97,18 @@ math!(
 );
 math!(
     F64x2: f64, u64, i64, vdupq_n_f64, vdupq_n_u64, vsubq_f64, vmulq_f64, vdivq_f64, vsqrtq_f64, vcltq_f64, vceqq_f64, vbslq_f64,
-    largest, vaddq_u64, vsubq_u64, vandq_u64, vorrq_u64, vshlq_u64, vdupq_n_s64, vreinterpretq_u64_f64, vreinterpretq_f64_u64
+    any_lane, vaddq_u64, vsubq_u64, vandq_u64, vorrq_u64, vshlq_u64, vdupq_n_s64, vreinterpretq_u64_f64, vreinterpretq_f64_u64
 );
 
 impl FromSingle for F64x2 {
     #[inline(always)]
     unsafe fn load_single(from: *const f32) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { F64x2(vcvt_f64_f32(vld1_f32(from))) }
     }
     #[inline(always)]
     unsafe fn store_single(self, to: *mut f32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { vst1_f32(to, vcvt_f32_f64(self.0)) }
     }
 }

@@ -1,23 +1,24 @@
-//! Lanes in another order.
+//! Permutation of lanes, and gathering of elements.
 
 use super::Lanes;
 use super::portable::Array;
 
-/// Lanes that [`Permute::permute`] may be told to take: as many as the widest vector has.
-pub const MOST: usize = 16;
+/// Lanes of the widest vector: the length of the index arrays.
+pub const MAX_LANES: usize = 16;
 
-/// Vectors whose lanes can be taken in any order.
+/// Vectors whose lanes can be permuted.
 pub trait Permute: Lanes<Elem = f32> {
-    /// An order, in a register.
+    /// A permutation, in a register.
     type Order: Copy;
 
-    /// Lane `i` is to be lane `from[i]`: all of the first `N` numbers are below `N`, and the others are not read.
+    /// The permutation that sets lane `i` to lane `from[i]`. The first `N` indices are below `N`; the others are not
+    /// read.
     ///
     /// # Safety
-    /// The machine has the instructions, here and below.
-    unsafe fn order(from: &[u32; MOST]) -> Self::Order;
+    /// The machine has the instructions; likewise below.
+    unsafe fn order(from: &[u32; MAX_LANES]) -> Self::Order;
 
-    /// The lanes of `self` in that order.
+    /// The permuted lanes of `self`.
     ///
     /// # Safety
     /// As for [`Permute::order`].
@@ -28,8 +29,8 @@ pub trait Permute: Lanes<Elem = f32> {
     /// # Safety
     /// As for [`Permute::order`]; the first `N` offsets are below 2^31, and their elements are readable.
     #[inline(always)]
-    unsafe fn gather(from: *const f32, offsets: &[u32; MOST]) -> Self {
-        let mut lanes = [0f32; MOST];
+    unsafe fn gather(from: *const f32, offsets: &[u32; MAX_LANES]) -> Self {
+        let mut lanes = [0f32; MAX_LANES];
         for (lane, &offset) in lanes.iter_mut().zip(offsets).take(Self::N) {
             // SAFETY: guaranteed by the caller.
             *lane = unsafe { *from.add(offset as usize) };
@@ -43,7 +44,7 @@ impl Permute for Array<f32, 4> {
     type Order = [u32; 4];
 
     #[inline(always)]
-    unsafe fn order(from: &[u32; MOST]) -> [u32; 4] {
+    unsafe fn order(from: &[u32; MAX_LANES]) -> [u32; 4] {
         [from[0], from[1], from[2], from[3]]
     }
 
@@ -59,9 +60,9 @@ impl Permute for super::neon::F32x4 {
     type Order = std::arch::aarch64::uint8x16_t;
 
     #[inline(always)]
-    unsafe fn order(from: &[u32; MOST]) -> Self::Order {
+    unsafe fn order(from: &[u32; MAX_LANES]) -> Self::Order {
         use std::arch::aarch64::*;
-        // SAFETY: every AArch64 machine has these instructions; four numbers are there.
+        // SAFETY: every AArch64 machine has these instructions; the array has four indices.
         unsafe {
             // The bytes of lane `i` are `4 * i` to `4 * i + 3`.
             let first = vmulq_n_u32(vld1q_u32(from.as_ptr()), 0x0404_0404);
@@ -85,14 +86,14 @@ mod x86 {
     use std::arch::x86_64::*;
 
     use super::super::x86::{F32x8, F32x16};
-    use super::{MOST, Permute};
+    use super::{MAX_LANES, Permute};
 
     impl Permute for F32x16 {
         type Order = __m512i;
 
         #[inline(always)]
-        unsafe fn order(from: &[u32; MOST]) -> __m512i {
-            // SAFETY: the caller's promise, here and below; 16 numbers are there.
+        unsafe fn order(from: &[u32; MAX_LANES]) -> __m512i {
+            // SAFETY: guaranteed by the caller; likewise below; the array has 16 indices.
             unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
         }
 
@@ -103,7 +104,7 @@ mod x86 {
         }
 
         #[inline(always)]
-        unsafe fn gather(from: *const f32, offsets: &[u32; MOST]) -> Self {
+        unsafe fn gather(from: *const f32, offsets: &[u32; MAX_LANES]) -> Self {
             // SAFETY: as above.
             unsafe {
                 let offsets = _mm512_loadu_si512(offsets.as_ptr().cast());
@@ -116,8 +117,8 @@ mod x86 {
         type Order = __m256i;
 
         #[inline(always)]
-        unsafe fn order(from: &[u32; MOST]) -> __m256i {
-            // SAFETY: as above, of eight numbers.
+        unsafe fn order(from: &[u32; MAX_LANES]) -> __m256i {
+            // SAFETY: as above, for eight indices.
             unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
         }
 
@@ -128,8 +129,8 @@ mod x86 {
         }
 
         #[inline(always)]
-        unsafe fn gather(from: *const f32, offsets: &[u32; MOST]) -> Self {
-            // SAFETY: as above, of eight numbers.
+        unsafe fn gather(from: *const f32, offsets: &[u32; MAX_LANES]) -> Self {
+            // SAFETY: as above, for eight indices.
             unsafe {
                 let offsets = _mm256_loadu_si256(offsets.as_ptr().cast());
                 F32x8(_mm256_i32gather_ps::<4>(from, offsets))
@@ -144,29 +145,29 @@ mod tests {
     use pliant_machine::isa::available;
 
     /// # Safety
-    /// The machine has the instructions; there are [`MOST`] elements of each.
+    /// The machine has the instructions. Both arrays have [`MAX_LANES`] elements.
     #[inline(always)]
-    unsafe fn one<L: Permute>(order: &[u32; MOST], from: *const f32, to: *mut f32) {
-        // SAFETY: the caller's promise.
+    unsafe fn permuted<L: Permute>(order: &[u32; MAX_LANES], from: *const f32, to: *mut f32) {
+        // SAFETY: guaranteed by the caller.
         unsafe { L::load(from).permute(L::order(order)).store(to) }
     }
 
     /// # Safety
-    /// As for [`one`]; there are elements at these offsets.
+    /// As for [`permuted`]; the offsets are inside the array.
     #[inline(always)]
-    unsafe fn gathered<L: Permute>(offsets: &[u32; MOST], from: *const f32, to: *mut f32) {
-        // SAFETY: the caller's promise.
+    unsafe fn gathered<L: Permute>(offsets: &[u32; MAX_LANES], from: *const f32, to: *mut f32) {
+        // SAFETY: guaranteed by the caller.
         unsafe { L::gather(from, offsets).store(to) }
     }
 
     #[test]
-    fn each_lane_is_the_element_at_its_offset() {
+    fn gather_loads_each_lane_from_its_offset() {
         let from: [f32; 99] = std::array::from_fn(|i| i as f32 + 0.5);
-        let offsets: [u32; MOST] = std::array::from_fn(|i| (i as u32 * 37) % 99);
+        let offsets: [u32; MAX_LANES] = std::array::from_fn(|i| (i as u32 * 37) % 99);
         for isa in available() {
             let (run, n) =
-                for_isa!(isa, gathered(offsets: &[u32; MOST], from: *const f32, to: *mut f32));
-            let mut to = [0f32; MOST];
+                for_isa!(isa, gathered(offsets: &[u32; MAX_LANES], from: *const f32, to: *mut f32));
+            let mut to = [0f32; MAX_LANES];
             // SAFETY: the machine has the instructions, and the offsets are inside the array.
             unsafe { run(&offsets, from.as_ptr(), to.as_mut_ptr()) };
             assert!((0..n).all(|i| to[i] == from[offsets[i] as usize]), "{isa:?}");
@@ -174,18 +175,19 @@ mod tests {
     }
 
     #[test]
-    fn each_lane_is_the_one_that_the_order_tells() {
-        let from: [f32; MOST] = std::array::from_fn(|i| i as f32 + 0.5);
+    fn permute_takes_each_lane_from_its_index() {
+        let from: [f32; MAX_LANES] = std::array::from_fn(|i| i as f32 + 0.5);
         for isa in available() {
-            let (run, n) = for_isa!(isa, one(order: &[u32; MOST], from: *const f32, to: *mut f32));
+            let (run, n) =
+                for_isa!(isa, permuted(order: &[u32; MAX_LANES], from: *const f32, to: *mut f32));
             for step in 0..2 * n {
-                let order: [u32; MOST] =
+                let order: [u32; MAX_LANES] =
                     std::array::from_fn(|i| ((i * step + step / 3) % n) as u32);
-                let mut to = [0f32; MOST];
-                // SAFETY: the machine has the instructions, and each has 16 elements.
+                let mut to = [0f32; MAX_LANES];
+                // SAFETY: the machine has the instructions, and each array has 16 elements.
                 unsafe { run(&order, from.as_ptr(), to.as_mut_ptr()) };
-                for (&lane, &of) in to.iter().zip(&order).take(n) {
-                    assert_eq!(lane, from[of as usize], "{isa:?} {order:?}");
+                for (&lane, &index) in to.iter().zip(&order).take(n) {
+                    assert_eq!(lane, from[index as usize], "{isa:?} {order:?}");
                 }
             }
         }

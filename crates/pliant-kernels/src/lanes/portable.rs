@@ -1,4 +1,4 @@
-//! Vectors as plain arrays of 16 bytes, which every compiler turns into the vectors of its target.
+//! Vectors as arrays of 16 bytes, which the compiler maps to the vectors of the target.
 
 use super::Lanes;
 
@@ -24,7 +24,7 @@ macro_rules! array {
 
             #[inline(always)]
             unsafe fn load(from: *const $elem) -> Self {
-                // SAFETY: the caller's promise of readable elements.
+                // SAFETY: the caller guarantees readable elements.
                 Array(unsafe { from.cast::<[$elem; $n]>().read_unaligned() })
             }
 
@@ -32,7 +32,7 @@ macro_rules! array {
             unsafe fn load_first(from: *const $elem, count: usize) -> Self {
                 let mut all = [0.0; $n];
                 for (i, x) in all.iter_mut().enumerate().take(count) {
-                    // SAFETY: the caller's promise of `count` readable elements.
+                    // SAFETY: the caller guarantees `count` readable elements.
                     *x = unsafe { from.add(i).read_unaligned() };
                 }
                 Array(all)
@@ -40,21 +40,21 @@ macro_rules! array {
 
             #[inline(always)]
             unsafe fn store(self, to: *mut $elem) {
-                // SAFETY: the caller's promise of writable elements.
+                // SAFETY: the caller guarantees writable elements.
                 unsafe { to.cast::<[$elem; $n]>().write_unaligned(self.0) }
             }
 
             #[inline(always)]
             unsafe fn store_first(self, to: *mut $elem, count: usize) {
                 for (i, x) in self.0.into_iter().enumerate().take(count) {
-                    // SAFETY: the caller's promise of `count` writable elements.
+                    // SAFETY: the caller guarantees `count` writable elements.
                     unsafe { to.add(i).write_unaligned(x) };
                 }
             }
 
             #[inline(always)]
             unsafe fn mul_add(self, x: Self, y: Self) -> Self {
-                // Not `f32::mul_add`, which is a slow call where the target has no such instruction.
+                // Not `f32::mul_add`, which is a slow call if the target has no such instruction.
                 Array(std::array::from_fn(|i| self.0[i] * x.0[i] + y.0[i]))
             }
 

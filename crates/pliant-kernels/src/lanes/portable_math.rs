@@ -1,4 +1,4 @@
-//! Elementary functions' operations on plain arrays.
+//! Operations of elementary functions, on plain arrays.
 
 use std::array::from_fn;
 
@@ -85,12 +85,12 @@ math!(f64, u64, 2);
 impl FromSingle for Array<f64, 2> {
     #[inline(always)]
     unsafe fn load_single(from: *const f32) -> Self {
-        // SAFETY: the caller's promise of readable elements.
+        // SAFETY: the caller guarantees readable elements.
         Array(unsafe { from.cast::<[f32; 2]>().read_unaligned() }.map(f64::from))
     }
     #[inline(always)]
     unsafe fn store_single(self, to: *mut f32) {
-        // SAFETY: the caller's promise of writable elements.
+        // SAFETY: the caller guarantees writable elements.
         unsafe { to.cast::<[f32; 2]>().write_unaligned(self.0.map(|x| x as f32)) }
     }
 }

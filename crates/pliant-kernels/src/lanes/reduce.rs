@@ -1,16 +1,16 @@
-//! The sum and the largest of the lanes of a float32 vector.
+//! Horizontal sum and maximum of float32 vectors.
 
 use super::Lanes;
 
 /// Lanes of the widest vector.
 const WIDEST: usize = 16;
 
-/// Vectors whose lanes become one number. The order of the sum is that of the instructions.
+/// Horizontal reductions. The order of summation depends on the instruction set.
 pub trait Reduce: Lanes<Elem = f32> {
     /// The sum of the lanes.
     ///
     /// # Safety
-    /// The machine has the instructions, here and below.
+    /// The machine has the instructions; likewise below.
     #[inline(always)]
     unsafe fn sum_lanes(self) -> f32 {
         let mut all = [0f32; WIDEST];
@@ -26,7 +26,7 @@ pub trait Reduce: Lanes<Elem = f32> {
         all[0]
     }
 
-    /// The largest lane; any number where one is NaN.
+    /// The maximum of the lanes; unspecified if a lane is NaN.
     ///
     /// # Safety
     /// As for [`Reduce::sum_lanes`].
@@ -61,18 +61,18 @@ mod x86 {
     impl Reduce for F32x16 {
         #[inline(always)]
         unsafe fn sum_lanes(self) -> f32 {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { _mm512_reduce_add_ps(self.0) }
         }
 
         #[inline(always)]
         unsafe fn largest_lane(self) -> f32 {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { _mm512_reduce_max_ps(self.0) }
         }
     }
 
-    /// Halves, then quarters, then pairs of a vector.
+    /// Reduces the halves of a vector, then its quarters, then pairs.
     macro_rules! fold {
         ($vector:expr, $four:ident, $one:ident) => {{
             let half = $four(_mm256_castps256_ps128($vector), _mm256_extractf128_ps::<1>($vector));
@@ -84,13 +84,13 @@ mod x86 {
     impl Reduce for F32x8 {
         #[inline(always)]
         unsafe fn sum_lanes(self) -> f32 {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { fold!(self.0, _mm_add_ps, _mm_add_ss) }
         }
 
         #[inline(always)]
         unsafe fn largest_lane(self) -> f32 {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { fold!(self.0, _mm_max_ps, _mm_max_ss) }
         }
     }

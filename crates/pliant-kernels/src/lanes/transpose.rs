@@ -1,20 +1,21 @@
-//! Square blocks of a matrix turned within the registers, for packing operands whose neighbours lie in the other direction.
+//! Transposes blocks of a matrix in registers, for packing operands with contiguous rows instead of columns or vice
+//! versa.
 
 use std::mem::MaybeUninit;
 
 use super::Lanes;
 
-/// Vectors that turn blocks of as many rows as they have lanes.
+/// Vectors that transpose blocks of `N` by `N` elements.
 pub trait Transpose: Lanes {
-    /// Writes element `(i, j)` of a block of `N` by `N` to `(j, i)`; rows are contiguous, `row` and `to_row` elements apart.
+    /// Transposes a block of `N` by `N`. Rows are contiguous, with row strides of `row` and `to_row` elements.
     ///
     /// # Safety
-    /// The machine has the instructions. The elements are readable and writable; the blocks are apart.
+    /// The machine has the instructions. The elements are readable and writable; the blocks do not overlap.
     #[inline(always)]
     unsafe fn transpose(from: *const Self::Elem, row: isize, to: *mut Self::Elem, to_row: isize) {
         for i in 0..Self::N {
             for j in 0..Self::N {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     let x = from.offset(i as isize * row).add(j).read_unaligned();
                     to.offset(j as isize * to_row).add(i).write_unaligned(x);
@@ -45,9 +46,9 @@ mod x86 {
     impl Transpose for F32x16 {
         #[inline(always)]
         unsafe fn transpose(from: *const f32, row: isize, to: *mut f32, to_row: isize) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
-                // Four rows at a time: lane l of `quads[c][g]` has column 4l + c of rows 4g to 4g + 3.
+                // Four rows at a time: 128-bit lane l of `quads[c][g]` has column 4l + c of rows 4g to 4g + 3.
                 let mut quads = [[_mm512_setzero_ps(); 4]; 4];
                 for g in 0..4 {
                     let at = from.offset(4 * g as isize * row);
@@ -92,9 +93,9 @@ mod x86 {
     impl Transpose for F32x8 {
         #[inline(always)]
         unsafe fn transpose(from: *const f32, row: isize, to: *mut f32, to_row: isize) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
-                // Lane l of `quads[c][g]` has column 4l + c of rows 4g to 4g + 3.
+                // 128-bit lane l of `quads[c][g]` has column 4l + c of rows 4g to 4g + 3.
                 let mut quads = [[_mm256_setzero_ps(); 2]; 4];
                 for g in 0..2 {
                     let at = from.offset(4 * g as isize * row);
@@ -123,10 +124,10 @@ mod x86 {
 /// Elements of the largest block.
 const BLOCK: usize = 256;
 
-/// As [`Transpose::transpose`], for a block of which only `rows` by `columns` elements are there.
+/// As [`Transpose::transpose`], for a partial block of `rows` by `columns` elements.
 ///
 /// # Safety
-/// As for [`Transpose::transpose`], with the instructions enabled by the caller; both numbers are at most `N`.
+/// As for [`Transpose::transpose`], and the caller has enabled the instructions. `rows` and `columns` are at most `N`.
 #[inline(always)]
 unsafe fn transpose_part<L: Transpose>(
     (from, row): (*const L::Elem, isize),
@@ -134,12 +135,12 @@ unsafe fn transpose_part<L: Transpose>(
     rows: usize,
     columns: usize,
 ) {
-    // SAFETY: the caller's promise; the arrays hold a block each.
+    // SAFETY: guaranteed by the caller; the arrays hold a block each.
     unsafe {
         let mut blocks = [[MaybeUninit::<L::Elem>::uninit(); BLOCK]; 2];
-        let [whole, turned] = &mut blocks;
-        let (whole, turned) =
-            (whole.as_mut_ptr().cast::<L::Elem>(), turned.as_mut_ptr().cast::<L::Elem>());
+        let [whole, transposed] = &mut blocks;
+        let (whole, transposed) =
+            (whole.as_mut_ptr().cast::<L::Elem>(), transposed.as_mut_ptr().cast::<L::Elem>());
         for i in 0..L::N {
             let x = if i < rows {
                 L::load_first(from.offset(i as isize * row), columns)
@@ -148,18 +149,18 @@ unsafe fn transpose_part<L: Transpose>(
             };
             x.store(whole.add(i * L::N));
         }
-        L::transpose(whole, L::N as isize, turned, L::N as isize);
+        L::transpose(whole, L::N as isize, transposed, L::N as isize);
         for j in 0..columns {
-            L::load(turned.add(j * L::N)).store_first(to.offset(j as isize * to_row), rows);
+            L::load(transposed.add(j * L::N)).store_first(to.offset(j as isize * to_row), rows);
         }
     }
 }
 
-/// Writes element `(i, j)` of `rows` by `columns` elements to `(j, i)`, block by block. The rows are contiguous.
+/// Transposes a matrix of `rows` by `columns` elements, block by block. The rows are contiguous.
 ///
 /// # Safety
-/// The machine has the instructions of `L`, and the caller has enabled them. The elements are readable and writable; the
-/// matrices are apart.
+/// The machine has the instructions of `L`, and the caller has enabled them. The elements are readable and writable;
+/// the matrices do not overlap.
 #[inline(always)]
 pub unsafe fn transpose_matrix<L: Transpose>(
     (from, row): (*const L::Elem, isize),
@@ -169,7 +170,7 @@ pub unsafe fn transpose_matrix<L: Transpose>(
 ) {
     for i in (0..rows).step_by(L::N) {
         for j in (0..columns).step_by(L::N) {
-            // SAFETY: the caller's promise; offsets stay inside the matrices.
+            // SAFETY: guaranteed by the caller; offsets stay inside the matrices.
             unsafe {
                 let from = from.offset(i as isize * row).add(j);
                 let to = to.offset(j as isize * to_row).add(i);

@@ -1,29 +1,32 @@
-//! Vectors of float32 from what is stored in fewer bits.
+//! Conversion of 8-bit, 4-bit and bfloat16 elements to vectors of float32.
 
 use super::portable::Array;
 use super::{Lanes, MathLanes};
 
-/// Vectors of float32 that come from fewer bits.
+/// Loads and converts narrow elements.
 ///
 /// # Safety of the methods
 /// The machine has the instructions; the bytes are readable.
-#[expect(clippy::missing_safety_doc, reason = "the one condition of all methods stands above")]
+#[expect(
+    clippy::missing_safety_doc,
+    reason = "the condition is the same for all methods and stated above"
+)]
 pub trait Widen: MathLanes<Elem = f32> {
-    /// `N` signed bytes.
+    /// `N` int8.
     unsafe fn bytes(from: *const u8) -> Self;
-    /// The lower and the upper four bits of `N` bytes, as numbers from 0 to 15.
+    /// The lower and the upper four bits of `N` bytes, as uint4.
     unsafe fn nibbles(from: *const u8) -> [Self; 2];
-    /// The lower and the upper halves of `N` words of 32 bits, as bfloat16.
+    /// The lower and the upper halves of `N` 32-bit words, as bfloat16.
     unsafe fn halves(from: *const u8) -> [Self; 2];
 }
 
-/// Lane by lane, for vectors that the compiler makes of it.
+/// Implements [`Widen`] element by element; the compiler vectorises it.
 macro_rules! plain {
     ($name:ty, $n:literal) => {
         impl Widen for $name {
             #[inline(always)]
             unsafe fn bytes(from: *const u8) -> Self {
-                // SAFETY: the caller's promise, here and below.
+                // SAFETY: guaranteed by the caller; likewise below.
                 unsafe {
                     let bytes = from.cast::<[i8; $n]>().read_unaligned();
                     Self::load(bytes.map(f32::from).as_ptr())
@@ -72,7 +75,7 @@ mod x86 {
     impl Widen for F32x16 {
         #[inline(always)]
         unsafe fn bytes(from: *const u8) -> Self {
-            // SAFETY: the caller's promise, here and below.
+            // SAFETY: guaranteed by the caller; likewise below.
             unsafe {
                 let bytes = _mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast()));
                 F32x16(_mm512_cvtepi32_ps(bytes))
@@ -88,7 +91,8 @@ mod x86 {
                     0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0,
                     15.0,
                 );
-                // The table is asked by the lower four bits alone. Conversion takes another unit of the machine.
+                // The table look-up uses only the lower four bits as index. It runs on another port than the
+                // conversion.
                 let low = _mm512_permutexvar_ps(bytes, table);
                 let high = _mm512_srli_epi32::<4>(bytes);
                 [F32x16(low), F32x16(_mm512_cvtepi32_ps(high))]
@@ -110,7 +114,7 @@ mod x86 {
     impl Widen for F32x8 {
         #[inline(always)]
         unsafe fn bytes(from: *const u8) -> Self {
-            // SAFETY: the caller's promise, here and below.
+            // SAFETY: guaranteed by the caller; likewise below.
             unsafe {
                 let bytes = _mm256_cvtepi8_epi32(_mm_loadl_epi64(from.cast()));
                 F32x8(_mm256_cvtepi32_ps(bytes))

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::Lanes;
 
-/// Defines one vector type; the first `count` lanes are selected by `mask`.
+/// Defines a vector type. `mask` selects the first `count` lanes.
 macro_rules! lanes {
     ($(#[$doc:meta])* $name:ident = $vector:ty, [$elem:ty; $n:literal], $zero:ident, $splat:ident, $fma:ident, $add:ident,
      |$count:ident| $mask:expr, |$from:ident, $m:ident| $load_first:expr,
@@ -19,7 +19,7 @@ macro_rules! lanes {
 
             #[inline(always)]
             unsafe fn zero() -> Self {
-                // SAFETY: the caller's promise of instructions, here and below.
+                // SAFETY: the caller guarantees the instructions; likewise below.
                 unsafe { $name($zero()) }
             }
 
@@ -31,13 +31,13 @@ macro_rules! lanes {
 
             #[inline(always)]
             unsafe fn load(from: *const $elem) -> Self {
-                // SAFETY: the caller's promise of readable elements.
+                // SAFETY: the caller guarantees readable elements.
                 unsafe { $name(from.cast::<$vector>().read_unaligned()) }
             }
 
             #[inline(always)]
             unsafe fn load_first($from: *const $elem, $count: usize) -> Self {
-                // SAFETY: as above; lanes that the mask leaves out are not accessed.
+                // SAFETY: as above; masked lanes are not accessed.
                 unsafe {
                     let $m = $mask;
                     $name($load_first)
@@ -46,13 +46,13 @@ macro_rules! lanes {
 
             #[inline(always)]
             unsafe fn store(self, to: *mut $elem) {
-                // SAFETY: the caller's promise of writable elements.
+                // SAFETY: the caller guarantees writable elements.
                 unsafe { to.cast::<$vector>().write_unaligned(self.0) }
             }
 
             #[inline(always)]
             unsafe fn store_first(self, $to: *mut $elem, $count: usize) {
-                // SAFETY: as above; lanes that the mask leaves out are not accessed.
+                // SAFETY: as above; masked lanes are not accessed.
                 unsafe {
                     let $m2 = $mask;
                     let $value = self.0;

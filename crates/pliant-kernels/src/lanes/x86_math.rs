@@ -1,11 +1,11 @@
-//! Elementary functions' operations on the vectors of x86-64.
+//! Operations of elementary functions, on the vectors of x86-64.
 
 use std::arch::x86_64::*;
 
 use super::x86::{F32x8, F32x16, F64x4, F64x8};
 use super::{FromSingle, MathLanes};
 
-/// Casts and operations of one vector type: `to` and `from` reinterpret floats as integers and back.
+/// Implements [`MathLanes`] for a vector type. `to` and `from` reinterpret floats as integers and back.
 macro_rules! math {
     ($name:ident: $elem:ty, $int:ty, $set:ident, $set_int:ident, $sub:ident, $mul:ident, $div:ident,
     $sqrt:ident, $min:ident,
@@ -16,7 +16,7 @@ macro_rules! math {
         impl MathLanes for $name {
             #[inline(always)]
             unsafe fn constant(value: f64) -> Self {
-                // SAFETY: the caller's promise of instructions, here and below.
+                // SAFETY: the caller guarantees the instructions; likewise below.
                 unsafe { $name($set(value as $elem)) }
             }
             #[inline(always)]
@@ -141,12 +141,12 @@ macro_rules! from_single {
         impl FromSingle for $name {
             #[inline(always)]
             unsafe fn load_single(from: *const f32) -> Self {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { $name($widen($load(from))) }
             }
             #[inline(always)]
             unsafe fn store_single(self, to: *mut f32) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { $store(to, $narrow(self.0)) }
             }
         }

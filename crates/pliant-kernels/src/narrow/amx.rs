@@ -17,7 +17,7 @@ use super::Work;
 use crate::amx::{BLOCK_COLUMNS, Block, COLUMNS, Edge, Kind, LINE, Stretch, Tiles, strips};
 use crate::product::parallel::even_part;
 use crate::product::rows::{TILE_ROWS, split_evenly};
-use crate::rules::narrow::{COPY_DEPTH, COPY_ROWS};
+use crate::rules::low_precision_weights::{COPY_DEPTH, COPY_ROWS};
 use crate::scratch::Scratch;
 
 /// Rows of k that a step reads.

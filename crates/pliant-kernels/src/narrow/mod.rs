@@ -29,15 +29,17 @@ use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
-use crate::epilogue::MOST_COLUMNS;
+use crate::epilogue::MAX_TILE_COLUMNS;
 use crate::lanes::for_isa;
 use crate::product::parallel::{Partition, even_part, parallel_for};
 use crate::product::rows::{TILE_ROWS, slivers};
 use crate::product::split_range;
 use crate::product::tile::{Element, KSegment, Prefetch, ROWS, Tile};
-use crate::rules::narrow::{A_DEPTH, MAX_DEPTH, TILES_FAST, block_rows, depth, panel_pieces};
-pub use crate::rules::tiles::FEW_ROWS;
-use crate::rules::tiles::take_bfloat16;
+use crate::rules::low_precision_weights::{
+    MAX_A_DEPTH, MAX_DEPTH, TILE_SPEEDUP, block_rows, depth, panel_pieces,
+};
+pub use crate::rules::tile_registers::FEW_ROWS;
+use crate::rules::tile_registers::used_for_bfloat16;
 pub use call::{BFloat16Weight, Int4Weight, Int8Weight};
 pub use format::Format;
 use pliant_machine::isa::Isa;
@@ -76,7 +78,7 @@ pub struct NarrowGemm {
 
 /// A slice of a panel as float32.
 #[repr(C, align(64))]
-struct Slice([MaybeUninit<f32>; MAX_DEPTH * MOST_COLUMNS]);
+struct Slice([MaybeUninit<f32>; MAX_DEPTH * MAX_TILE_COLUMNS]);
 
 /// A product with valid sizes.
 struct Work<'a> {
@@ -99,7 +101,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
     let (Some(m), Some(n), Some(k)) = (of(g.m), of(g.n), of(g.k)) else {
         return STATUS_BAD_ARGUMENTS;
     };
-    let width = of(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MOST_COLUMNS);
+    let width = of(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MAX_TILE_COLUMNS);
     let group = of(g.group).filter(|&d| d > 0 && (d.is_multiple_of(2) || d >= k));
     let (Some(width), Some(group)) = (width, group) else { return STATUS_BAD_ARGUMENTS };
     let bare = g.scales.is_null() && g.zeros.is_null();
@@ -112,10 +114,10 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
     let group = group.min(k.max(1));
     let w = Work { g, isa, m, n, k, width, group };
     let panels = n.div_ceil(width);
-    let tiles = isa == Isa::Amx && g.format == Format::BFloat16 && take_bfloat16(m);
+    let tiles = isa == Isa::Amx && g.format == Format::BFloat16 && used_for_bfloat16(m);
     let (partition, unit) = match tiles {
         true => (
-            Partition::of_product((m, TILE_ROWS), n, k.div_ceil(TILES_FAST), panels)
+            Partition::of_product((m, TILE_ROWS), n, k.div_ceil(TILE_SPEEDUP), panels)
                 .coarsen_panels(),
             TILE_ROWS,
         ),
@@ -185,12 +187,12 @@ impl Work<'_> {
     /// # Safety
     /// As for [`run`].
     unsafe fn many(&self, rows: Range<usize>, panels: Range<usize>) {
-        let mut slice = Slice([const { MaybeUninit::uninit() }; MAX_DEPTH * MOST_COLUMNS]);
+        let mut slice = Slice([const { MaybeUninit::uninit() }; MAX_DEPTH * MAX_TILE_COLUMNS]);
         let to = slice.0.as_mut_ptr().cast::<f32>();
         let blocks = rows.len().div_ceil(block_rows());
         for index in 0..blocks {
             let block = even_part(rows.len(), ROWS, index, blocks);
-            for deep in split_range(0..self.k, A_DEPTH) {
+            for deep in split_range(0..self.k, MAX_A_DEPTH) {
                 for panel in panels.clone() {
                     let panel = self.panel(panel, rows.start + block.start..rows.start + block.end);
                     for k in split_range(deep.clone(), depth()) {

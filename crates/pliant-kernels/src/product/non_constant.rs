@@ -1,10 +1,10 @@
 //! Products of two non-constant operands with any strides, on the calling thread.
 //!
-//! Recipe: as for packed operands, but B is read in place if its rows are contiguous and only few slivers read them. Otherwise
-//! each panel is packed before it is multiplied, block by block of k, into scratch memory that stays in the second-level cache.
-//! If B is transposed, packing transposes blocks in registers.
+//! Recipe: as for packed operands, but B is read in place if its rows are contiguous and only few slivers read them.
+//! Otherwise each panel is packed before it is multiplied, block by block of k, into scratch memory that stays in the
+//! second-level cache. If B is transposed, packing transposes blocks in registers.
 //!
-//! [`crate::rules::varying`] decides whether B is packed. Measured: "Products of two operands that vary" in
+//! [`crate::rules::non_constant`] decides whether B is packed. Measured: "Products of two operands that vary" in
 //! `docs/performance.md`.
 
 use pliant_exec::abi::STATUS_OK;
@@ -12,23 +12,24 @@ use pliant_exec::abi::STATUS_OK;
 use super::rows::split_evenly;
 use super::tile::{Element, KSegment, MicroKernels, Prefetch, Tile};
 use crate::gemm::Gemm;
-use crate::rules::varying::{depth, is_in_place, turns};
+use crate::rules::non_constant::{depth, in_place_is_faster, transposing_is_faster};
 use crate::scratch::Scratch;
 use pliant_machine::isa::Isa;
 
-/// Whether [`run`] supports a product: C has contiguous rows or columns, and B need not be transposed, or transposing it is
-/// profitable.
+/// Whether [`run`] supports a product: C has contiguous rows or columns, and B need not be transposed, or transposing
+/// it is profitable.
 pub fn applies<T>(g: &Gemm<T>) -> bool {
     if g.c.2 == 1 {
-        g.b.2 == 1 || turns(g.m, g.k)
+        g.b.2 == 1 || transposing_is_faster(g.m, g.k)
     } else {
         // The transposed product has contiguous rows.
-        g.c.1 == 1 && (g.a.1 == 1 || turns(g.n, g.k))
+        g.c.1 == 1 && (g.a.1 == 1 || transposing_is_faster(g.n, g.k))
     }
 }
 
 thread_local! {
-    /// Memory for a packed panel. Its rows start at cache lines: loads that straddle cache lines halve the speed of a product.
+    /// Memory for a packed panel. Its rows start at cache lines: loads that straddle cache lines halve the speed of a
+    /// product.
     static PANEL: Scratch = const { Scratch::new() };
 }
 
@@ -52,7 +53,7 @@ pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>) -> i64 {
 
 /// Whether panels of B that consist of whole vectors are read in place.
 fn reads_in_place<T>(g: &Gemm<T>) -> bool {
-    g.b.2 == 1 && is_in_place(g.m, g.b.1.unsigned_abs().saturating_mul(size_of::<T>()))
+    g.b.2 == 1 && in_place_is_faster(g.m, g.b.1.unsigned_abs().saturating_mul(size_of::<T>()))
 }
 
 /// The product of the transposed matrices, in reverse order, which computes the transpose of C.

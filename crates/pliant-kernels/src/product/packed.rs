@@ -1,17 +1,17 @@
 //! Products with a right operand that the compiler packed into panels ([`pliant_tensor::panels`]).
 //!
-//! Recipe: a loop over blocks of rows, then panels, then slices of k, then slivers. All slivers of a block of rows read the same
-//! slice of a panel, [`slice_bytes`], from the first-level cache. The sums of a panel stay in the caches until all of k is added.
-//! A block of A stays in the second-level cache. If k is too large for that, it is split into equal blocks of about [`DEEP`].
-//! Rows that would conflict in the caches are copied ([`super::row_copies`]). If the tiles of an instruction set are narrower
-//! than a panel, a panel is processed in several strips. The last panel is padded to the width of the others. Its padding columns
-//! are computed only up to a whole vector, and never written.
+//! Recipe: a loop over blocks of rows, then panels, then slices of k, then slivers. All slivers of a block of rows read
+//! the same slice of a panel, [`slice_bytes`], from the first-level cache. The sums of a panel stay in the caches until
+//! all of k is added. A block of A stays in the second-level cache. If k is too large for that, it is split into equal
+//! blocks of about [`BLOCK_DEPTH`]. Rows that would conflict in the caches are copied ([`super::row_copies`]). If the
+//! tiles of an instruction set are narrower than a panel, a panel is processed in several strips. The last panel is
+//! padded to the width of the others. Its padding columns are computed only up to a whole vector, and never written.
 //!
-//! Measured with two threads on a processor with two 512-bit multiply-adds per cycle and 48 KB and 2 MB of cache. The clock and
-//! the peak were measured in each round. Compared with blocks of 512 of k outside of the loops over rows and panels: 96 % of the
-//! peak instead of 88 at 504 x 384 x 384, 91 instead of 87 at 504 x 1024 x 1024, 93 instead of 82 at 252 x 3072 x 768. Slices of
-//! 160 or 192 rows, and A packed into slivers, are within 2 % or slower; slices of 256 rows lose 4 %. Pieces of 48 rows cost 10
-//! to 15 %.
+//! Measured with two threads on a processor with two 512-bit multiply-adds per cycle and 48 KB and 2 MB of cache. The
+//! clock and the peak were measured in each round. Compared with blocks of 512 of k outside of the loops over rows and
+//! panels: 96 % of the peak instead of 88 at 504 x 384 x 384, 91 instead of 87 at 504 x 1024 x 1024, 93 instead of 82
+//! at 252 x 3072 x 768. Slices of 160 or 192 rows, and A packed into slivers, are within 2 % or slower; slices of 256
+//! rows lose 4 %. Pieces of 48 rows cost 10 to 15 %.
 
 use std::ops::Range;
 
@@ -21,8 +21,10 @@ use super::parallel::even_part;
 use super::row_copies::with_copied_rows;
 use super::rows::split_evenly;
 use super::tile::{Element, KSegment, LINE, MAX_K_SPLITS, MicroKernels, Prefetch, ROWS, Tile};
-use crate::epilogue::MOST_COLUMNS;
-use crate::rules::packed::{BUSY_ROWS, DEEP, block_rows, prefetched_bytes, slice_bytes};
+use crate::epilogue::MAX_TILE_COLUMNS;
+use crate::rules::packed::{
+    BLOCK_DEPTH, MIN_PREFETCH_ROWS, block_rows, prefetched_bytes, slice_bytes,
+};
 use pliant_machine::isa::Isa;
 
 /// Prefetch distance of a single sliver in bytes, if the panels are read from memory.
@@ -43,8 +45,8 @@ pub struct PackedProduct<T> {
     pub b: *const T,
     /// Columns of a panel.
     pub width: usize,
-    /// Whether the panels are expected in memory instead of a cache, because the weights have more than [`prefetched_bytes`]
-    /// bytes. Then they are prefetched.
+    /// Whether the panels are expected in memory instead of a cache, because the weights have more than
+    /// [`prefetched_bytes`] bytes. Then they are prefetched.
     pub b_in_memory: bool,
     /// The first element of C, whose rows are contiguous, and its row stride.
     pub c: (*mut T, isize),
@@ -56,8 +58,9 @@ pub struct PackedProduct<T> {
 type Output<T> = (*mut T, isize);
 
 impl<T: Element> PackedProduct<T> {
-    /// A product of an `m` by `k` and a `k` by `n` matrix that overwrites C. `a` is the first element of A, its row stride and
-    /// its column stride, `b` the panels, `width` their width, and `c` the first element of C and its row stride.
+    /// A product of an `m` by `k` and a `k` by `n` matrix that overwrites C. `a` is the first element of A, its row
+    /// stride and its column stride, `b` the panels, `width` their width, and `c` the first element of C and its row
+    /// stride.
     pub fn new(
         [m, n, k]: [usize; 3],
         a: (*const T, isize, isize),
@@ -75,16 +78,16 @@ impl<T: Element> PackedProduct<T> {
 
     /// Whether the panel width is valid: a multiple of 16, and no wider than the product requires.
     pub fn has_valid_panels(&self) -> bool {
-        let most = self.n.checked_next_multiple_of(MOST_COLUMNS).unwrap_or(usize::MAX);
-        self.width > 0 && self.width.is_multiple_of(16) && self.width <= most.max(MOST_COLUMNS)
+        let most = self.n.checked_next_multiple_of(MAX_TILE_COLUMNS).unwrap_or(usize::MAX);
+        self.width > 0 && self.width.is_multiple_of(16) && self.width <= most.max(MAX_TILE_COLUMNS)
     }
 
-    /// Computes a block of C, given by its rows and panels, on the calling thread. Returns a kernel status: copies of rows
-    /// ([`super::row_copies`]) may exhaust memory. A single panel needs no copies.
+    /// Computes a block of C, given by its rows and panels, on the calling thread. Returns a kernel status: copies of
+    /// rows ([`super::row_copies`]) may exhaust memory. A single panel needs no copies.
     ///
     /// # Safety
-    /// The machine has `isa`. [`PackedProduct::has_valid_panels`] is true. All addressed elements of A and C are valid, and
-    /// [`PackedProduct::panels`] whole panels of B. C overlaps neither A nor B. The ranges are inside the product.
+    /// The machine has `isa`. [`PackedProduct::has_valid_panels`] is true. All addressed elements of A and C are valid,
+    /// and [`PackedProduct::panels`] whole panels of B. C overlaps neither A nor B. The ranges are inside the product.
     pub unsafe fn compute_block(&self, isa: Isa, rows: Range<usize>, panels: Range<usize>) -> i64 {
         let kernels = T::kernels(isa);
         for rows in row_blocks(rows) {
@@ -126,8 +129,8 @@ impl<T: Element> PackedProduct<T> {
         }
     }
 
-    /// Adds the products of a block of k to some rows of one panel of C, slice by slice. `next_k` is the row of the next panel
-    /// that is read afterwards, if any.
+    /// Adds the products of a block of k to some rows of one panel of C, slice by slice. `next_k` is the row of the
+    /// next panel that is read afterwards, if any.
     ///
     /// # Safety
     /// As for [`PackedProduct::compute_block`]. `output` has room for the rows.
@@ -177,7 +180,8 @@ impl<T: Element> PackedProduct<T> {
             // All strips have tiles of the same height, because the order of summation depends on it.
             let max_height = kernels.rows(self.n.min(kernels.columns()));
             let count = rows.len().div_ceil(max_height);
-            let prefetches_own_data = count == 1 && rows.len() >= BUSY_ROWS && self.b_in_memory;
+            let prefetches_own_data =
+                count == 1 && rows.len() >= MIN_PREFETCH_ROWS && self.b_in_memory;
             for (index, (row, height)) in split_evenly(rows.len(), max_height).enumerate() {
                 let prefetch = match next {
                     _ if column > 0 => Prefetch::NONE,
@@ -212,9 +216,10 @@ impl<T: Element> PackedProduct<T> {
     }
 }
 
-/// Splits k into nearly equal blocks of about [`DEEP`]. All blocks except the last consist of whole slices of `slice` rows.
+/// Splits k into nearly equal blocks of about [`BLOCK_DEPTH`]. All blocks except the last consist of whole slices of
+/// `slice` rows.
 fn k_blocks(k: usize, slice: usize) -> impl Iterator<Item = Range<usize>> {
-    let size = k.div_ceil(k.div_ceil(DEEP).max(1));
+    let size = k.div_ceil(k.div_ceil(BLOCK_DEPTH).max(1));
     split_range(0..k, size.next_multiple_of(slice))
 }
 
@@ -227,17 +232,17 @@ fn row_blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The number of rows of a slice of B with `columns` columns. A multiple of the factor by which tiles split k, so that only the
-/// last slice has a remainder.
+/// The number of rows of a slice of B with `columns` columns. A multiple of the factor by which tiles split k, so that
+/// only the last slice has a remainder.
 ///
-/// Products of up to [`ROWS`] rows are not sliced, and tiles of fewer rows split k further, so the order of summation depends on
-/// the number of rows.
+/// Products of up to [`ROWS`] rows are not sliced, and tiles of fewer rows split k further, so the order of summation
+/// depends on the number of rows.
 pub fn slice_rows<T>(columns: usize) -> usize {
     (slice_bytes() / (columns * size_of::<T>()).max(LINE)).max(MAX_K_SPLITS)
 }
 
-/// Splits a range into parts of `size` elements; the last may be smaller. An empty range has one empty part, for which kernels
-/// write zeros.
+/// Splits a range into parts of `size` elements; the last may be smaller. An empty range has one empty part, for which
+/// kernels write zeros.
 pub fn split_range(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
     let size = size.max(1);
     let starts = (range.start..range.end.max(range.start + 1)).step_by(size);

@@ -5,8 +5,10 @@ use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 
-use crate::rules::share::{LEAST_ROWS, LONG, MAX_PIECES, READ_ROWS, by_rows, panels_suffice};
-pub use crate::rules::share::{pieces, unit_work};
+use crate::rules::partition::{
+    MAX_PIECES, MEMORY_BOUND_ROWS, MIN_BLOCK_ROWS, MIN_PIECE_UNITS, cuts_rows_first, panels_suffice,
+};
+pub use crate::rules::partition::{pieces, unit_work};
 
 struct Context<'a, F> {
     runtime: &'a KernelRuntime,
@@ -80,7 +82,7 @@ impl Partition {
     /// Reduces the blocks of panels to as many as threads need. For kernels that prepare the rows of A in each piece.
     pub fn coarsen_panels(self) -> Partition {
         let micros = self.panel_blocks * self.piece_micros;
-        let panel_blocks = self.panel_blocks.min(pieces().max(micros / LONG));
+        let panel_blocks = self.panel_blocks.min(pieces().max(micros / MIN_PIECE_UNITS));
         Partition { panel_blocks, piece_micros: micros / panel_blocks.max(1), ..self }
     }
 
@@ -105,14 +107,15 @@ impl Partition {
     ///
     /// A product of few rows is divided by panels first, so that only one thread reads each part of B. A product of many rows is
     /// divided into equal blocks of rows, the same number for each thread, and then by panels. One or two rows take the time of
-    /// reading B, which is about the time of multiplying [`READ_ROWS`] rows.
+    /// reading B, which is about the time of multiplying [`MEMORY_BOUND_ROWS`] rows.
     pub fn of_product((m, unit): (usize, usize), n: usize, k: usize, panels: usize) -> Partition {
-        let work = m.max(READ_ROWS).saturating_mul(n).saturating_mul(k.max(1));
+        let work = m.max(MEMORY_BOUND_ROWS).saturating_mul(n).saturating_mul(k.max(1));
         let max_pieces = (work / unit_work()).clamp(1, MAX_PIECES);
-        let has_many_rows = by_rows(m);
+        let has_many_rows = cuts_rows_first(m);
         let (row_blocks, panel_blocks) = if has_many_rows {
-            let row_blocks = max_pieces.min(balanced_blocks(m / LEAST_ROWS)).min(MAX_PIECES);
-            let per_row_block = (max_pieces / LONG).max(pieces().min(max_pieces)) / row_blocks;
+            let row_blocks = max_pieces.min(balanced_blocks(m / MIN_BLOCK_ROWS)).min(MAX_PIECES);
+            let per_row_block =
+                (max_pieces / MIN_PIECE_UNITS).max(pieces().min(max_pieces)) / row_blocks;
             (row_blocks, panels.min(per_row_block).max(1))
         } else {
             let panel_blocks = max_pieces.min(panels).max(1);

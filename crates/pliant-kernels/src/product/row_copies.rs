@@ -1,8 +1,9 @@
 //! Copies rows of A to contiguous memory if they would conflict in the caches.
 //!
-//! Rows with a stride that is a multiple of 4 KB map to the same set of the first-level cache and of the TLB, which has few ways.
-//! The rows and columns that a block reads in one pass over k are copied once for all panels of a piece. [`crate::rules::near`]
-//! decides when this is profitable, and states the gain. Separate memory for the sums of a panel, in addition, costs 2 to 5 %.
+//! Rows with a stride that is a multiple of 4 KB map to the same set of the first-level cache and of the TLB, which has
+//! few ways. The rows and columns that a block reads in one pass over k are copied once for all panels of a piece.
+//! [`crate::rules::row_copies`] decides when this is profitable, and states the gain. Separate memory for the sums of a
+//! panel, in addition, costs 2 to 5 %.
 
 use std::ops::Range;
 
@@ -10,15 +11,16 @@ use pliant_exec::abi::STATUS_OK;
 
 use super::PackedProduct;
 use super::tile::{Element, LINE};
-use crate::rules::near::pays;
+use crate::rules::row_copies;
 use crate::scratch::Scratch;
 
 thread_local! {
     static COPIES: Scratch = const { Scratch::new() };
 }
 
-/// Calls `f` with a product whose A is a copy of `rows` and `columns`, if that is profitable for `panels` panels; otherwise with
-/// the product itself. `f` must not read A outside of these rows and columns. Returns a kernel status: out of memory, or 0.
+/// Calls `f` with a product whose A is a copy of `rows` and `columns`, if that is profitable for `panels` panels;
+/// otherwise with the product itself. `f` must not read A outside of these rows and columns. Returns a kernel status:
+/// out of memory, or 0.
 ///
 /// # Safety
 /// The elements of A in these rows and columns are readable.
@@ -32,7 +34,7 @@ pub unsafe fn with_copied_rows<T: Element>(
     let (a, a_row, a_col) = product.a;
     // The stride of a single row is arbitrary, so its size in bytes may overflow.
     let stride_bytes = a_row.unsigned_abs().saturating_mul(size_of::<T>());
-    if a_col != 1 || !pays(stride_bytes, rows.len(), panels) {
+    if a_col != 1 || !row_copies::is_faster(stride_bytes, rows.len(), panels) {
         f(product);
         return STATUS_OK;
     }

@@ -7,7 +7,7 @@
 //! finished, six rows at a time, sums are in scratch memory whose rows do not share sets of the
 //! first-level cache.
 //!
-//! Measured: "8-bit integers" in `docs/performance.md`. [`crate::rules::tiles`] states from how
+//! Measured: "8-bit integers" in `docs/performance.md`. [`crate::rules::tile_registers`] states from how
 //! many rows on it is used.
 
 use std::arch::x86_64::*;
@@ -55,7 +55,7 @@ struct Rows {
 /// Computes some rows of some panels. Returns a kernel status.
 ///
 /// # Safety
-/// As for [`super::run`]; the machine has tile registers, and `k` is at most `MOST_DEPTH`.
+/// As for [`super::run`]; the machine has tile registers, and `k` is at most `MAX_DEPTH`.
 pub(super) unsafe fn block(w: &Work, rows: Range<usize>, panels: Range<usize>) -> i64 {
     if w.copied {
         let copy = w.g.a.wrapping_offset((rows.start as i64 * w.g.a_row) as isize).cast_mut();

@@ -34,13 +34,13 @@ use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
-use crate::epilogue::{EpilogueTile, MOST_COLUMNS, MOST_ROWS, Position};
+use crate::epilogue::{EpilogueTile, MAX_TILE_COLUMNS, MAX_TILE_ROWS, Position};
 use crate::lanes::for_isa;
 use crate::product::parallel::{Partition, parallel_for};
 use crate::product::rows::{TILE_ROWS, slivers};
 use crate::product::tile::{LINE, ROWS};
-use crate::rules::quantized::{FAST, MOST_COPIED, TILES_FAST, copied_bytes};
-use crate::rules::tiles;
+use crate::rules::quantized::{MAX_COPIED_BLOCKS, TILE_SPEEDUP, VECTOR_SPEEDUP, copied_bytes};
+use crate::rules::tile_registers;
 pub use call::Int8Product;
 pub use convolution::Int8Conv;
 pub use epilogue::{IntegerEpilogue, Requantization};
@@ -86,7 +86,7 @@ pub struct QuantizedGemm {
 
 /// The sums of a tile in scratch memory.
 #[repr(C, align(64))]
-struct Scratch([i32; MOST_ROWS * MOST_COLUMNS]);
+struct Scratch([i32; MAX_TILE_ROWS * MAX_TILE_COLUMNS]);
 
 /// The state shared by all pieces.
 #[derive(Clone, Copy)]
@@ -137,7 +137,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
 /// blocks of tile registers.
 fn copies(k: usize) -> (usize, usize) {
     let apart = (k.div_ceil(LINE) | 1) * LINE;
-    let blocks = (copied_bytes() / apart / TILE_ROWS).clamp(1, MOST_COPIED);
+    let blocks = (copied_bytes() / apart / TILE_ROWS).clamp(1, MAX_COPIED_BLOCKS);
     (apart, blocks * TILE_ROWS)
 }
 
@@ -146,16 +146,17 @@ impl<'a> Work<'a> {
     fn of(isa: Isa, g: &'a QuantizedGemm) -> Option<Work<'a>> {
         let of = |d: i64| usize::try_from(d).ok();
         let (m, n, k) = (of(g.m)?, of(g.n)?, of(g.k)?);
-        let width = of(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MOST_COLUMNS)?;
+        let width =
+            of(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MAX_TILE_COLUMNS)?;
         let somewhere = !g.c.is_null() || g.epilogue.is_some_and(|e| e.requantization.is_some());
-        let tiles = isa == Isa::Amx && tiles::take_bytes(m, n, k);
+        let tiles = isa == Isa::Amx && tile_registers::used_for_bytes(m, n, k);
         let kernels = kernels(isa);
         somewhere.then_some(Work { g, isa, kernels, tiles, copied: false, m, n, k, width })
     }
 
     /// The number of products that are added in the time of one of float32.
     fn speed(&self) -> usize {
-        if self.tiles { TILES_FAST } else { FAST }
+        if self.tiles { TILE_SPEEDUP } else { VECTOR_SPEEDUP }
     }
 
     /// Computes some rows of some panels. Returns a kernel status: copies for tile registers may
@@ -187,9 +188,9 @@ impl<'a> Work<'a> {
         let first = panel * self.width;
         let columns = self.width.min(self.n - first);
         let a = g.a.wrapping_offset((row as i64 * g.a_row) as isize);
-        let mut scratch = Scratch([0; MOST_ROWS * MOST_COLUMNS]);
+        let mut scratch = Scratch([0; MAX_TILE_ROWS * MAX_TILE_COLUMNS]);
         let (c, c_row) = if g.c.is_null() {
-            (scratch.0.as_mut_ptr(), MOST_COLUMNS as isize)
+            (scratch.0.as_mut_ptr(), MAX_TILE_COLUMNS as isize)
         } else {
             let offset = row as i64 * g.c_row + first as i64;
             (g.c.wrapping_offset(offset as isize), g.c_row as isize)
@@ -212,7 +213,7 @@ impl<'a> Work<'a> {
             // SAFETY: guaranteed by the caller.
             unsafe { self.kernels.run(height, width, &mut tile) };
         }
-        let mut totals = [0; MOST_ROWS];
+        let mut totals = [0; MAX_TILE_ROWS];
         // SAFETY: guaranteed by the caller; the sums of the tile are complete.
         unsafe {
             if !g.b_zeros.is_null() {

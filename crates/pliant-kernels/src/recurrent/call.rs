@@ -1,4 +1,4 @@
-//! The entry point of recurrent layers.
+//! The declared kernel `recurrent`.
 
 use std::ptr::{null, null_mut};
 
@@ -13,7 +13,7 @@ use pliant_machine::isa::isa;
 /// A layer of float32 ([`pliant_kernel_api::kernels::recurrent`]).
 pub struct Recurrent;
 
-/// The value of the layout attribute for batch first.
+/// The choice of the attribute `layout` for batch first.
 const BATCH_FIRST: i64 = 1;
 
 impl Implementation for Recurrent {
@@ -26,7 +26,7 @@ impl Implementation for Recurrent {
         let stride = |name: &str, dim: usize| strides(name)[dim] as usize;
         let data = |name: &str| call.operand(name).map_or(null_mut(), |v| v.data);
         let read = |name: &str| data(name).cast_const().cast::<f32>();
-        // The positions of the dims of steps, sequences and directions.
+        // The indices of the dims of steps, sequences and directions.
         let (step, batch) = if batch_first { (1, 0) } else { (0, 1) };
         let (y_step, y_direction, y_batch) = if batch_first { (1, 2, 0) } else { (0, 1, 2) };
         let (state_direction, state_batch) = if batch_first { (1, 0) } else { (0, 1) };
@@ -54,8 +54,8 @@ impl Implementation for Recurrent {
             last: (data("last_h").cast(), data("last_c").cast()),
             state: (stride("last_h", state_direction), stride("last_h", state_batch)),
         };
-        // SAFETY: the call was checked: the operands have the dims of the layer. All states have the strides of `last_h`,
-        // since compact operands of the same dims have the same strides.
+        // SAFETY: the call was checked: the operands have the dims of the layer. All states have the strides of
+        // `last_h`, since compact operands of the same dims have the same strides.
         unsafe { run(isa(), runtime, &layer) }
     }
 }

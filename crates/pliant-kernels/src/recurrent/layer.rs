@@ -1,11 +1,10 @@
-//! A layer: its operands, and the division of its work into input products and steps.
+//! A recurrent layer: its operands, and the division of its work into input products and steps.
 //!
-//! Steps are numbered in the order in which they are computed. If sequences have lengths, the last
-//! step is that of the longest; a sequence keeps its state before it starts and after it ends.
+//! Steps are numbered in the order in which they are computed. If sequences have lengths, the number of steps is the
+//! length of the longest sequence. A sequence keeps its state before it starts and after it ends.
 //!
-//! Recipe: the input products of a range of steps are one packed product. Then come the steps, each
-//! a packed product whose panels finish their units. Measured: "Recurrent layers" in
-//! `docs/performance.md`.
+//! Recipe: the input products of a range of steps are one packed product. Then, each step is a packed product whose
+//! panels finish their units. Measured: "Recurrent layers" in `docs/performance.md`.
 
 use std::mem::MaybeUninit;
 
@@ -13,17 +12,17 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, ST
 use pliant_tensor::rnn_weight_layout::{Cell, INPUT_WIDTH, UNITS};
 
 use super::cell::Units;
-use super::stages::{self, MOST};
+use super::stages::{self, MAX_PIECES};
 use crate::product::PackedProduct;
 use crate::product::parallel::{even_part, parallel_for, unit_work};
-use crate::rules::recurrent::{MAX_ROWS, STRETCH, piece_rows};
-use crate::rules::share::READ_ROWS;
+use crate::rules::partition::MEMORY_BOUND_ROWS;
+use crate::rules::recurrent::{INPUT_BLOCK_ROWS, MAX_PIECE_ROWS, piece_rows};
 use pliant_machine::isa::Isa;
 
 /// Columns of the widest panel of a step.
 const WIDTH: usize = 64;
 
-/// A layer. Strides count elements; a row is `hidden` or `input` contiguous elements.
+/// The arguments of a layer. Strides count elements. A row is `hidden` or `input` contiguous elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer {
     /// The kind of cell.
@@ -36,14 +35,14 @@ pub struct Layer {
     pub input: usize,
     /// The number of units.
     pub hidden: usize,
-    /// The number of directions: 1 or 2. The second starts at the end.
+    /// The number of directions: 1 or 2. The second direction starts at the end of the sequences.
     pub directions: usize,
-    /// Whether the first direction starts at the end.
+    /// Whether the first direction starts at the end of the sequences.
     pub reverse: bool,
     /// Inputs, with the step and sequence strides.
     pub x: (*const f32, usize, usize),
-    /// Input weights ([`pliant_tensor::rnn_weight_layout::pack_input`]), one direction after the other,
-    /// as below.
+    /// Input weights ([`pliant_tensor::rnn_weight_layout::pack_input`]). All weights are stored one direction after the
+    /// other.
     pub w: *const f32,
     /// Recurrent weights ([`pliant_tensor::rnn_weight_layout::pack_state`]).
     pub r: *const f32,
@@ -53,28 +52,27 @@ pub struct Layer {
     pub peepholes: *const f32,
     /// The number of steps of each sequence, at most `steps`, or null if all have `steps`.
     pub lengths: *const i64,
-    /// Results, with the step, direction and sequence strides. They are zero after the end of a
-    /// sequence.
+    /// Results, with the step, direction and sequence strides. They are zero after the end of a sequence.
     pub y: (*mut f32, usize, usize, usize),
     /// Initial output and cell states, or null for zeros.
     pub first: (*const f32, *const f32),
     /// Final output and cell states; the latter only for an LSTM.
     pub last: (*mut f32, *mut f32),
-    /// The direction and sequence strides of these states.
+    /// The direction and sequence strides of the initial and final states.
     pub state: (usize, usize),
 }
 
 /// Sizes of the parts of scratch memory, in elements.
 #[derive(Clone, Copy)]
 struct Sizes {
-    /// The row stride of the states. Each direction has four: the previous and next output states,
-    /// the cell state or update gate, the reset state.
+    /// The row stride of the states, and the size of a state. Each direction has four states: the previous and next
+    /// output states, the cell state or update gate, the reset state.
     row: usize,
     state: usize,
     /// The number of columns of the input gates, which is their row stride.
     columns: usize,
     /// The number of steps of a range, and the size of its input gates.
-    stretch: usize,
+    range_steps: usize,
     gates: usize,
 }
 
@@ -83,7 +81,7 @@ const STATES: usize = 4;
 
 /// Sums of a piece, aligned to cache lines.
 #[repr(C, align(64))]
-struct Sums([MaybeUninit<f32>; MAX_ROWS * WIDTH]);
+struct Sums([MaybeUninit<f32>; MAX_PIECE_ROWS * WIDTH]);
 
 /// Scratch memory.
 #[derive(Clone, Copy)]
@@ -94,7 +92,7 @@ struct Scratch {
 
 /// A range of steps, and the total number of steps.
 #[derive(Clone, Copy)]
-struct Stretch {
+struct StepRange {
     begin: usize,
     end: usize,
     steps: usize,
@@ -106,30 +104,33 @@ impl Layer {
         let row = self.hidden.checked_next_multiple_of(UNITS)?;
         let state = row.checked_mul(self.batch)?;
         let columns = row.checked_mul(self.cell.gates())?;
-        let stretches =
-            self.steps.checked_mul(self.batch)?.div_ceil(STRETCH).clamp(1, self.steps.max(1));
-        let stretch = self.steps.div_ceil(stretches);
-        let gates = stretch.checked_mul(self.batch)?.checked_mul(columns)?;
+        let ranges = self
+            .steps
+            .checked_mul(self.batch)?
+            .div_ceil(INPUT_BLOCK_ROWS)
+            .clamp(1, self.steps.max(1));
+        let range_steps = self.steps.div_ceil(ranges);
+        let gates = range_steps.checked_mul(self.batch)?.checked_mul(columns)?;
         // Sizes of inputs and panels must not overflow either.
         self.steps.checked_mul(self.batch)?.checked_mul(self.input.max(self.hidden))?;
         self.cell.state_columns(self.hidden)?.checked_mul(self.hidden.max(self.input))?;
-        Some(Sizes { row, state, columns, stretch, gates })
+        Some(Sizes { row, state, columns, range_steps, gates })
     }
 
     /// The number of elements of scratch memory.
-    fn scratch(&self, s: &Sizes) -> Option<usize> {
-        let all =
+    fn scratch_elements(&self, s: &Sizes) -> Option<usize> {
+        let elements =
             s.state.checked_mul(STATES)?.checked_add(s.gates)?.checked_mul(self.directions)?;
-        all.checked_mul(size_of::<f32>())?;
-        isize::try_from(all.checked_mul(size_of::<f32>())?).ok()?;
-        Some(all)
+        elements.checked_mul(size_of::<f32>())?;
+        isize::try_from(elements.checked_mul(size_of::<f32>())?).ok()?;
+        Some(elements)
     }
 
     /// The number of steps of the longest sequence; `None` if a length is invalid.
     ///
     /// # Safety
     /// The lengths, if any, are readable.
-    unsafe fn longest(&self) -> Option<usize> {
+    unsafe fn longest_sequence(&self) -> Option<usize> {
         if self.lengths.is_null() {
             return Some(self.steps);
         }
@@ -142,45 +143,46 @@ impl Layer {
         (longest <= self.steps).then_some(longest)
     }
 
-    fn backwards(&self, direction: usize) -> bool {
+    fn is_backward(&self, direction: usize) -> bool {
         direction == 1 || self.reverse
     }
 
-    /// The position in the sequences that a direction processes at step `index`.
-    fn step(&self, direction: usize, index: usize, steps: usize) -> usize {
-        if self.backwards(direction) { steps - 1 - index } else { index }
+    /// The position in the sequences that a direction processes in step `index`.
+    fn position(&self, direction: usize, index: usize, steps: usize) -> usize {
+        if self.is_backward(direction) { steps - 1 - index } else { index }
     }
 
-    /// The first position of a range of steps, in the order of the sequences.
-    fn begin(&self, direction: usize, stretch: Stretch) -> usize {
-        if self.backwards(direction) { stretch.steps - stretch.end } else { stretch.begin }
+    /// The smallest position of a range of steps.
+    fn first_position(&self, direction: usize, range: StepRange) -> usize {
+        if self.is_backward(direction) { range.steps - range.end } else { range.begin }
     }
 
     /// Computes the input products of a range of steps.
     ///
     /// # Safety
     /// As for [`run`]; scratch memory has the computed sizes.
-    unsafe fn inputs(
+    unsafe fn compute_input_products(
         &self,
         (isa, runtime): (Isa, &KernelRuntime),
         s: &Sizes,
         gates: *mut f32,
-        stretch: Stretch,
+        range: StepRange,
     ) -> i64 {
-        let count = stretch.end - stretch.begin;
+        let count = range.end - range.begin;
         let (x, x_step, x_row) = self.x;
         // One product if rows have a uniform stride, otherwise one for each sequence.
-        let whole = count == 1 || self.batch == 1 || x_step == self.batch * x_row;
-        let (products, m) = if whole { (1, count * self.batch) } else { (self.batch, count) };
-        let a_row = if whole && self.batch > 1 { x_row } else { x_step };
-        let c_row = if whole { s.columns } else { self.batch * s.columns };
+        let is_one_product = count == 1 || self.batch == 1 || x_step == self.batch * x_row;
+        let (products, m) =
+            if is_one_product { (1, count * self.batch) } else { (self.batch, count) };
+        let a_row = if is_one_product && self.batch > 1 { x_row } else { x_step };
+        let c_row = if is_one_product { s.columns } else { self.batch * s.columns };
         let blocks = m.div_ceil(piece_rows());
         let panels = s.columns.div_ceil(INPUT_WIDTH);
         let work = (m / blocks)
-            .max(READ_ROWS)
+            .max(MEMORY_BOUND_ROWS)
             .saturating_mul(INPUT_WIDTH)
             .saturating_mul(self.input.max(1));
-        // A piece is some panels of a block of rows, at least about a microsecond of work.
+        // A piece is a range of panels of a block of rows, with at least about a microsecond of work.
         let parts = panels.div_ceil((unit_work() / work).max(1));
         let work = work.saturating_mul(panels / parts);
         let piece = |index: usize| {
@@ -189,14 +191,14 @@ impl Layer {
             let (sequence, direction) = (rest % products, rest / products);
             // SAFETY: guaranteed by the caller; pieces write disjoint blocks.
             unsafe {
-                let first = self.begin(direction, stretch) * x_step + sequence * x_row;
+                let first = self.first_position(direction, range) * x_step + sequence * x_row;
                 let w = direction * panels * INPUT_WIDTH * self.input;
                 let c = direction * s.gates + sequence * s.columns;
                 let p = PackedProduct {
                     m,
                     n: s.columns,
                     k: self.input,
-                    // If inputs have no elements, their strides may lead to any address.
+                    // Inputs without elements may have any strides, so the address may be out of bounds.
                     a: (x.wrapping_add(first), a_row as isize, 1),
                     b: self.w.add(w),
                     width: INPUT_WIDTH,
@@ -216,50 +218,50 @@ impl Layer {
     ///
     /// # Safety
     /// As for [`run`]; the input products of the range are computed.
-    unsafe fn steps(
+    unsafe fn compute_steps(
         &self,
         (isa, runtime): (Isa, &KernelRuntime),
         s: &Sizes,
         scratch: Scratch,
-        stretch: Stretch,
+        range: StepRange,
     ) -> i64 {
         let phases = self.cell.state_products();
         let panels: Vec<usize> =
             phases.iter().map(|p| (s.row * p.gates).div_ceil(p.width)).collect();
-        let counts: Vec<usize> = panels.iter().map(|n| (n * self.directions).min(MOST)).collect();
+        let counts: Vec<usize> =
+            panels.iter().map(|n| (n * self.directions).min(MAX_PIECES)).collect();
         let piece = |stage: usize, index: usize| {
-            let (index_of_step, phase) =
-                (stretch.begin + stage / phases.len(), stage % phases.len());
-            let all = panels[phase] * self.directions;
-            for panel in even_part(all, 1, index, counts[phase]) {
-                let place = (panel / panels[phase], phase, panel % panels[phase]);
+            let (index_of_step, phase) = (range.begin + stage / phases.len(), stage % phases.len());
+            let panel_count = panels[phase] * self.directions;
+            for panel in even_part(panel_count, 1, index, counts[phase]) {
+                let position = (panel / panels[phase], phase, panel % panels[phase]);
                 for first in (0..self.batch).step_by(piece_rows()) {
                     let rows = piece_rows().min(self.batch - first);
                     // SAFETY: guaranteed by the caller; panels write disjoint units.
                     unsafe {
-                        self.panel(isa, s, scratch, (stretch, index_of_step), place, (first, rows))
+                        self.panel(isa, s, scratch, (range, index_of_step), position, (first, rows))
                     };
                 }
             }
         };
         let pieces: usize = counts.iter().sum();
         let columns = self.cell.state_columns(self.hidden).unwrap_or(0) * self.directions;
-        let work = self.batch.max(READ_ROWS) as f64 * self.hidden as f64 * columns as f64;
+        let work = self.batch.max(MEMORY_BOUND_ROWS) as f64 * self.hidden as f64 * columns as f64;
         let micros = work / unit_work() as f64 / pieces.max(1) as f64;
-        // SAFETY: guaranteed by the caller; the counts are limited.
-        unsafe { stages::run(runtime, stretch.end - stretch.begin, &counts, micros, &piece) }
+        // SAFETY: guaranteed by the caller; counts are at most `MAX_PIECES`.
+        unsafe { stages::run(runtime, range.end - range.begin, &counts, micros, &piece) }
     }
 
     /// Computes one panel of one product of one step, for some sequences.
     ///
     /// # Safety
-    /// As for [`Layer::steps`].
+    /// As for [`Layer::compute_steps`].
     unsafe fn panel(
         &self,
         isa: Isa,
         s: &Sizes,
         scratch: Scratch,
-        (stretch, index): (Stretch, usize),
+        (range, index): (StepRange, usize),
         (direction, phase, panel): (usize, usize, usize),
         (first, rows): (usize, usize),
     ) {
@@ -267,8 +269,8 @@ impl Layer {
         let p = cell.state_products()[phase];
         let groups = p.width / (p.gates * UNITS);
         let (unit, groups) = (panel * groups * UNITS, groups.min(s.row / UNITS - panel * groups));
-        let step = self.step(direction, index, stretch.steps);
-        let mut sums = Sums([const { MaybeUninit::uninit() }; MAX_ROWS * WIDTH]);
+        let step = self.position(direction, index, range.steps);
+        let mut sums = Sums([const { MaybeUninit::uninit() }; MAX_PIECE_ROWS * WIDTH]);
         let sums = sums.0.as_mut_ptr().cast::<f32>();
         // SAFETY: guaranteed by the caller; the offsets stay inside the operands and scratch memory.
         unsafe {
@@ -279,9 +281,9 @@ impl Layer {
             // The second product of a GRU uses the reset state.
             let a = if phase == 0 { before } else { state(3) };
             let product = self.product(s, (a, rows), (direction, phase, panel), groups, sums);
-            // A single panel needs no memory for copies of rows.
+            // A product of a single panel does not copy rows.
             product.compute_block(isa, 0..rows, 0..1);
-            let row = (step - self.begin(direction, stretch)) * self.batch + first;
+            let row = (step - self.first_position(direction, range)) * self.batch + first;
             let gates =
                 scratch.gates.add(direction * s.gates + row * s.columns + unit * cell.gates());
             let (y, y_step, y_direction, y_row) = self.y;
@@ -319,7 +321,7 @@ impl Layer {
         }
     }
 
-    /// The product of states with one panel.
+    /// The product of the states and one panel of recurrent weights.
     ///
     /// # Safety
     /// As for [`Layer::panel`].
@@ -356,16 +358,16 @@ impl Layer {
     /// Loads the initial states.
     ///
     /// # Safety
-    /// As for [`Layer::steps`].
-    unsafe fn load(&self, s: &Sizes, states: *mut f32) {
+    /// As for [`Layer::compute_steps`].
+    unsafe fn load_states(&self, s: &Sizes, states: *mut f32) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             states.write_bytes(0, self.directions * STATES * s.state);
-            self.each_row(s, |place, row, direction| {
+            self.for_each_state(s, |offset, row, direction| {
                 for (which, from) in [(0, self.first.0), (2, self.first.1)] {
                     if !from.is_null() && (which == 0 || self.cell == Cell::Lstm) {
                         let to = states.add((direction * STATES + which) * s.state + row);
-                        std::ptr::copy_nonoverlapping(from.add(place), to, self.hidden);
+                        std::ptr::copy_nonoverlapping(from.add(offset), to, self.hidden);
                     }
                 }
             });
@@ -375,15 +377,15 @@ impl Layer {
     /// Stores the final states after `steps` steps.
     ///
     /// # Safety
-    /// As for [`Layer::steps`].
-    unsafe fn store(&self, s: &Sizes, states: *const f32, steps: usize) {
+    /// As for [`Layer::compute_steps`].
+    unsafe fn store_states(&self, s: &Sizes, states: *const f32, steps: usize) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            self.each_row(s, |place, row, direction| {
+            self.for_each_state(s, |offset, row, direction| {
                 for (which, to) in [(steps % 2, self.last.0), (2, self.last.1)] {
                     if which != 2 || self.cell == Cell::Lstm {
                         let from = states.add((direction * STATES + which) * s.state + row);
-                        std::ptr::copy_nonoverlapping(from, to.add(place), self.hidden);
+                        std::ptr::copy_nonoverlapping(from, to.add(offset), self.hidden);
                     }
                 }
             });
@@ -399,9 +401,9 @@ impl Layer {
         }
     }
 
-    /// Calls `f` for each row of the states with its offset in the operand, its offset in scratch
+    /// Calls `f` for each direction and sequence with the offset of the state in the operand, its offset in scratch
     /// memory, and the direction.
-    fn each_row(&self, s: &Sizes, f: impl Fn(usize, usize, usize)) {
+    fn for_each_state(&self, s: &Sizes, f: impl Fn(usize, usize, usize)) {
         for direction in 0..self.directions {
             for b in 0..self.batch {
                 f(direction * self.state.0 + b * self.state.1, b * s.row, direction);
@@ -413,19 +415,19 @@ impl Layer {
 /// Computes a layer with the given instruction set. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. The runtime is valid; all addressed elements are valid, and what is
-/// written overlaps no other operand.
+/// The machine has `isa`. The runtime is valid; all addressed elements are valid, and what is written overlaps no other
+/// operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, layer: &Layer) -> i64 {
     let Some(s) = layer.sizes() else { return STATUS_NO_MEMORY };
-    let Some(room) = layer.scratch(&s) else { return STATUS_NO_MEMORY };
+    let Some(elements) = layer.scratch_elements(&s) else { return STATUS_NO_MEMORY };
     // SAFETY: guaranteed by the caller.
-    let Some(steps) = (unsafe { layer.longest() }) else { return STATUS_BAD_ARGUMENTS };
+    let Some(steps) = (unsafe { layer.longest_sequence() }) else { return STATUS_BAD_ARGUMENTS };
     if s.state == 0 || layer.directions == 0 {
         return STATUS_OK;
     }
     // SAFETY: the runtime is valid; the block is freed below, on this thread.
     let block =
-        unsafe { (runtime.alloc_workspace)((room * size_of::<f32>()) as u64) }.cast::<f32>();
+        unsafe { (runtime.alloc_workspace)((elements * size_of::<f32>()) as u64) }.cast::<f32>();
     if block.is_null() {
         return STATUS_NO_MEMORY;
     }
@@ -434,19 +436,19 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, layer: &Layer) -> i64 {
     unsafe {
         let scratch =
             Scratch { states: block, gates: block.add(layer.directions * STATES * s.state) };
-        layer.load(&s, scratch.states);
+        layer.load_states(&s, scratch.states);
         let mut begin = 0;
         while begin < steps && status == STATUS_OK {
-            let end = steps.min(begin + s.stretch);
-            let stretch = Stretch { begin, end, steps };
-            status = layer.inputs((isa, runtime), &s, scratch.gates, stretch);
+            let end = steps.min(begin + s.range_steps);
+            let range = StepRange { begin, end, steps };
+            status = layer.compute_input_products((isa, runtime), &s, scratch.gates, range);
             if status == STATUS_OK {
-                status = layer.steps((isa, runtime), &s, scratch, stretch);
+                status = layer.compute_steps((isa, runtime), &s, scratch, range);
             }
             begin = end;
         }
         if status == STATUS_OK {
-            layer.store(&s, scratch.states, steps);
+            layer.store_states(&s, scratch.states, steps);
         }
         (runtime.free_workspace)(block.cast());
     }

@@ -1,18 +1,18 @@
 //! Recurrent layers of float32: LSTM, GRU and plain cells, in one or both directions.
 //!
-//! Recipe: the input products of a range of steps are one packed product. Gates are interleaved in
-//! groups of 16 units ([`pliant_tensor::rnn_weight_layout`]), so that a panel of the recurrent product contains
-//! everything that its units need; they are finished while the sums are in the nearest cache. The
-//! steps of a range are one job of the team: each thread keeps its own panels in all steps, so that
-//! they stay in its second-level cache, and synchronises with the others once per step. Both
-//! directions are computed in the same steps. Measurements are in `docs/performance.md`.
+//! Recipe: the input products of a range of steps are one packed product. Gates are interleaved in groups of 16 units
+//! ([`pliant_tensor::rnn_weight_layout`]), so that a panel of the recurrent product contains all gates of its units.
+//! The units are finished while the sums are in the nearest cache. The steps of a range are one job of the team. Each
+//! thread computes the same panels in all steps, so that they stay in its second-level cache, and synchronises with the
+//! others once per step. Both directions are computed in the same steps. Measured: "Recurrent layers" in
+//! `docs/performance.md`.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`call`] | the entry point for loop functions |
-//! | [`cell`] | from sums to the next state, for each kind of cell |
+//! | [`call`] | the declared kernel |
+//! | [`cell`] | the next state from the sums, for each kind of cell |
 //! | [`layer`] | operands, scratch memory, input products and steps |
-//! | [`stages`] | one job of the team whose threads synchronise between stages |
+//! | [`stages`] | a job of the team whose threads synchronise between stages |
 
 pub mod call;
 pub mod cell;

@@ -3,16 +3,16 @@
 use std::ffi::c_void;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
-pub use pliant_pool::MAX_PIECES as MOST;
+pub use pliant_pool::MAX_PIECES;
 use pliant_pool::Stages;
 
-/// Calls `piece` with each stage below `rounds * counts.len()` and each number below the count of
-/// that stage; `counts` are those of one round. A stage starts when the previous one is done. A
-/// piece takes about `micros` microseconds.
+/// Runs `rounds * counts.len()` stages. Calls `piece` with each stage and each piece index below the count of that
+/// stage; `counts` are the counts of one round. A stage starts when the previous stage has finished. A piece takes
+/// about `micros` microseconds.
 ///
 /// # Safety
-/// The runtime's team and flag are valid. `piece` may be called on several threads at once, and
-/// must not unwind. Counts are at most [`MOST`].
+/// The runtime's team and flag are valid. `piece` may be called on several threads at once, and must not unwind. Counts
+/// are at most [`MAX_PIECES`].
 pub unsafe fn run<F: Fn(usize, usize)>(
     runtime: &KernelRuntime,
     rounds: usize,
@@ -31,29 +31,29 @@ pub unsafe fn run<F: Fn(usize, usize)>(
             false => STATUS_CANCELLED,
         }
     }
-    /// The entry function of a job, whose types cannot be named.
+    /// The entry function for the type of a job, which contains closures and therefore cannot be named.
     fn entry<F: Fn(usize, usize), S: Fn() -> bool>(
         _: &Stages<'_, F, S>,
     ) -> unsafe extern "C" fn(*mut c_void, i64, i64) -> i64 {
         enter::<F, S>
     }
     let stop = || runtime.is_interrupted();
-    let widest = counts.iter().copied().max().unwrap_or(0);
+    let max_count = counts.iter().copied().max().unwrap_or(0);
     let job = Stages::new(rounds, counts, micros, piece, &stop);
-    // Threads that synchronise once per stage need more work than the synchronisation takes.
-    let alone = widest < 2 || micros * widest as f64 * 2.0 < 1.5;
-    if alone {
+    // Run on one thread if a stage takes less time than the synchronisation.
+    let run_serial = max_count < 2 || micros * max_count as f64 * 2.0 < 1.5;
+    if run_serial {
         return if job.join() { STATUS_OK } else { STATUS_CANCELLED };
     }
-    let all: usize = counts.iter().sum();
-    let grains = (micros * all as f64 * rounds as f64).min(1e9) as i64;
+    let pieces: usize = counts.iter().sum();
+    let units = (micros * pieces as f64 * rounds as f64).min(1e9) as i64;
     // SAFETY: the job outlives the loop; guaranteed by the caller.
     unsafe {
         (runtime.parallel_launch)(
             runtime.team,
             entry(&job),
             (&raw const job).cast_mut().cast(),
-            grains.max(2),
+            units.max(2),
             1,
         )
     }
@@ -76,10 +76,10 @@ mod tests {
     }
 
     #[test]
-    fn stages_follow_one_another_and_every_piece_runs_once() {
+    fn stages_run_in_order_and_each_piece_runs_once() {
         for threads in [1, 2, 3, 5] {
             with_team(threads, |runtime| {
-                for counts in [&[5usize][..], &[7, 2], &[1], &[MOST, 1]] {
+                for counts in [&[5usize][..], &[7, 2], &[1], &[MAX_PIECES, 1]] {
                     let begun: Vec<AtomicUsize> = (0..40).map(|_| AtomicUsize::new(0)).collect();
                     let ended: Vec<AtomicUsize> = (0..40).map(|_| AtomicUsize::new(0)).collect();
                     let piece = |stage: usize, _: usize| {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_ends_the_job() {
+    fn interrupt_cancels_job() {
         static FLAG: AtomicBool = AtomicBool::new(false);
         with_team(2, |runtime| {
             let runtime = KernelRuntime { interrupt: &raw const FLAG, ..*runtime };

@@ -14,7 +14,7 @@ use super::vectorized::{Vectorized, vectorized};
 use super::view::{Rows, Run};
 use crate::entry::Implementation;
 use crate::product::parallel::{even_part, parallel_for};
-use crate::rules::arg_reduce::{LEAST_LONG, parts, piece, unit};
+use crate::rules::arg_reduce::{MIN_ROW_AT_A_TIME_COLUMNS, parts, piece, unit};
 
 /// Positions of the largest or smallest elements.
 pub struct ArgReduce;
@@ -194,11 +194,11 @@ unsafe fn side_by_side<T: Element, const LARGEST: bool, const N: usize>(
     columns: usize,
 ) -> [i64; N] {
     let mut found = [0i64; N];
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let mut best: [T::Key; N] = std::array::from_fn(|i| unsafe { (*x.add(i * stride)).key() });
     for j in 1..columns {
         for i in 0..N {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let key = unsafe { (*x.add(i * stride + j * step)).key() };
             let is_better = better::<T::Key, LARGEST>(key, best[i]);
             best[i] = if is_better { key } else { best[i] };
@@ -210,7 +210,7 @@ unsafe fn side_by_side<T: Element, const LARGEST: bool, const N: usize>(
 
 /// Whether rows of this many elements, `step` apart, are computed one after the other.
 fn is_long(columns: usize, step: usize) -> bool {
-    step == 1 && columns >= SIDE.max(LEAST_LONG)
+    step == 1 && columns >= SIDE.max(MIN_ROW_AT_A_TIME_COLUMNS)
 }
 
 /// Rows that are computed side by side if their first elements are adjacent.
@@ -237,7 +237,7 @@ impl<T: Element> Part<T> {
     /// The rows and the results are valid, and there are columns.
     #[inline(always)]
     unsafe fn reduce<const LARGEST: bool>(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if is_long(self.columns, self.step) {
                 return self.each(position::<T, LARGEST>);
@@ -258,7 +258,7 @@ impl<T: Element> Part<T> {
     #[inline(always)]
     unsafe fn each(&self, position: impl Fn(&[T]) -> usize) {
         for i in 0..self.rows {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let row = std::slice::from_raw_parts(self.x.add(i * self.stride), self.columns);
                 *self.out.add(i * self.out_stride) = position(row) as i64;
@@ -278,7 +278,7 @@ impl<T: Element> Part<T> {
     ) -> usize {
         let mut row = first;
         while row + N <= self.rows {
-            // SAFETY: the caller's promise; these rows exist.
+            // SAFETY: guaranteed by the caller; these rows exist.
             unsafe {
                 let (x, strides) = (self.x.add(row * stride), (stride, self.step));
                 let found = side_by_side::<T, LARGEST, N>(x, strides, self.columns);
@@ -297,7 +297,7 @@ impl<T: Element> Vectorized for &Part<T> {
 
     #[inline(always)]
     unsafe fn run(self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { if self.largest { self.reduce::<true>() } else { self.reduce::<false>() } }
     }
 }
@@ -326,7 +326,7 @@ unsafe fn reduce<T: Element>(runtime: &KernelRuntime, call: &Call) -> i64 {
     let largest = call.int("kind") == 0;
     let all = Reduction::<T> { x: Rows::of(x, 1), out: Rows::of(out, 0), columns, step, largest };
     let parts = parts(rows, columns);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { if parts > 1 { all.long(runtime, rows, parts) } else { all.rows(runtime, rows) } }
 }
 
@@ -353,7 +353,7 @@ impl<T: Element> Reduction<T> {
                     out_stride: to.stride,
                     largest: self.largest,
                 };
-                // SAFETY: the caller's promise; each row is in one piece.
+                // SAFETY: guaranteed by the caller; each row is in one piece.
                 unsafe { vectorized(isa(), &part) };
                 row += count;
             }
@@ -388,7 +388,7 @@ impl<T: Element> Reduction<T> {
                 out_stride: 0,
                 largest: self.largest,
             };
-            // SAFETY: the caller's promise; each part has a result.
+            // SAFETY: guaranteed by the caller; each part has a result.
             unsafe { vectorized(isa(), &part) };
             STATUS_OK
         };
@@ -401,7 +401,7 @@ impl<T: Element> Reduction<T> {
         for (row, found) in found.chunks_exact(parts).enumerate() {
             let x = self.x.run(row).address;
             let at = |k: usize| even_part(self.columns, 1, k, parts).start + found[k] as usize;
-            // SAFETY: the caller's promise; positions are below the number of columns.
+            // SAFETY: guaranteed by the caller; positions are below the number of columns.
             let key = |position: usize| unsafe { (*x.add(position * self.step)).key() };
             let mut best = at(0);
             for position in (1..parts).map(at) {
@@ -412,7 +412,7 @@ impl<T: Element> Reduction<T> {
                 };
                 best = if is_better { position } else { best };
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { *self.out.run(row).address = best as i64 };
         }
         STATUS_OK

@@ -18,7 +18,7 @@ use rustfft::{Fft as Plan, FftPlanner};
 use super::view::Rows;
 use crate::entry::Implementation;
 use crate::product::parallel::parallel_for;
-use crate::rules::fft::{piece, row, unit};
+use crate::rules::fft::{piece, row_operations, unit};
 
 /// Discrete Fourier transforms.
 pub struct Fft;
@@ -193,7 +193,7 @@ unsafe fn transform<T: Part>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes
         length,
         inverse: call.int("inverse") != 0,
     };
-    let each = (piece() / row(length).max(1)).clamp(1, rows);
+    let each = (piece() / row_operations(length).max(1)).clamp(1, rows);
     let run = |index: usize| {
         with_plans(|plans| {
             let status = plans.reserve(length);
@@ -202,7 +202,7 @@ unsafe fn transform<T: Part>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes
             }
             let plan = plans.plan(length, all.inverse);
             for row in index * each..rows.min((index + 1) * each) {
-                // SAFETY: the caller's promise; each row is in one piece.
+                // SAFETY: guaranteed by the caller; each row is in one piece.
                 unsafe {
                     all.read(row, &mut plans.row);
                     if length > 0 {
@@ -214,7 +214,7 @@ unsafe fn transform<T: Part>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes
             STATUS_OK
         })
     };
-    let units = (each.saturating_mul(row(length)) / unit()).max(1);
+    let units = (each.saturating_mul(row_operations(length)) / unit()).max(1);
     // SAFETY: the runtime is valid, and the kernels do not unwind.
     unsafe { parallel_for(runtime, rows.div_ceil(each), units, &run) }
 }
@@ -227,7 +227,7 @@ impl<T: Part> Transform<T> {
     unsafe fn read(&self, row: usize, to: &mut Vec<Complex<f64>>) {
         let (x, [step, part]) = (self.x.run(row).address, self.x_strides);
         to.clear();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let samples = (0..self.samples).map(|j| x.add(j * step));
             match self.is_complex {
@@ -259,7 +259,7 @@ impl<T: Part> Transform<T> {
             from.iter_mut().for_each(|value| *value /= length);
         }
         for (k, value) in from.iter().enumerate() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let at = out.add(k * step);
                 *at = T::narrow(value.re);

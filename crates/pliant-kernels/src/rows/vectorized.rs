@@ -19,7 +19,7 @@ pub(super) trait Vectorized {
 /// # Safety
 /// The machine has the instructions of `isa`; as [`Vectorized::run`] requires.
 pub(super) unsafe fn vectorized<V: Vectorized>(isa: Isa, computation: V) -> V::Output {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match isa.vectors() {
             #[cfg(target_arch = "x86_64")]
@@ -36,7 +36,7 @@ pub(super) unsafe fn vectorized<V: Vectorized>(isa: Isa, computation: V) -> V::O
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn with_avx2<V: Vectorized>(computation: V) -> V::Output {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { computation.run() }
 }
 
@@ -45,7 +45,7 @@ unsafe fn with_avx2<V: Vectorized>(computation: V) -> V::Output {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
 unsafe fn with_avx512<V: Vectorized>(computation: V) -> V::Output {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { computation.run() }
 }
 

@@ -27,7 +27,7 @@ mod x86 {
         from: *const u16,
         n: i64,
     ) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             by_blocks::<16, u16, f32>(to, from, n, |from, to| {
                 let x = _mm256_loadu_si256(from.cast());
@@ -46,7 +46,7 @@ mod x86 {
         from: *const f32,
         n: i64,
     ) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             by_blocks::<16, f32, u16>(to, from, n, |from, to| {
                 let x = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_loadu_ps(from));
@@ -65,7 +65,7 @@ mod x86 {
         from: *const u16,
         n: i64,
     ) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             by_blocks::<8, u16, f32>(to, from, n, |from, to| {
                 _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128(from.cast())));
@@ -83,7 +83,7 @@ mod x86 {
         from: *const f32,
         n: i64,
     ) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             by_blocks::<8, f32, u16>(to, from, n, |from, to| {
                 let x = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from));
@@ -107,7 +107,7 @@ unsafe fn by_blocks<const N: usize, A: Copy + Default, B: Copy + Default>(
 ) {
     let n = n.max(0) as usize;
     let whole = n / N * N;
-    // SAFETY: the caller's promise; offsets stay within the slices.
+    // SAFETY: guaranteed by the caller; offsets stay within the slices.
     unsafe {
         for at in (0..whole).step_by(N) {
             block(from.add(at), to.add(at));
@@ -128,7 +128,7 @@ macro_rules! plain {
             /// `n` elements are readable and writable; the slices are apart.
             pub(crate) unsafe extern "C" fn $name(_: *const KernelRuntime, to: *mut $to, from: *const $from, n: i64) -> i64 {
                 for at in 0..n.max(0) as usize {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: guaranteed by the caller.
                     unsafe {
                         let $x = from.add(at).read_unaligned();
                         to.add(at).write_unaligned($value);

@@ -76,7 +76,7 @@ const WIDEST: usize = 16;
 /// As for [`one`].
 #[inline(always)]
 unsafe fn value<L: MathLanes<Elem: Number>, F: Unary>(x: L) -> L {
-    // SAFETY: the caller's promise of instructions.
+    // SAFETY: the caller guarantees instructions.
     unsafe {
         let mut ops = Wide::<L>::new();
         let y = F::value(&mut ops, &x);
@@ -98,7 +98,7 @@ unsafe fn value<L: MathLanes<Elem: Number>, F: Unary>(x: L) -> L {
 #[inline(always)]
 unsafe fn beyond<L: MathLanes<Elem: Number>>(x: L, y: L, platform: fn(f64) -> f64) -> L {
     let (mut xs, mut ys) = ([L::Elem::of(0.0); WIDEST], [L::Elem::of(0.0); WIDEST]);
-    // SAFETY: the caller's promise of instructions; the arrays are as wide as any vector.
+    // SAFETY: the caller guarantees instructions; the arrays are as wide as any vector.
     unsafe {
         x.store(xs.as_mut_ptr());
         y.store(ys.as_mut_ptr());
@@ -129,7 +129,7 @@ unsafe fn one<L: MathLanes<Elem: Number>, F: Unary>(
     n: usize,
 ) {
     let mut at = 0;
-    // SAFETY: the caller's promise; offsets stay within the slices.
+    // SAFETY: guaranteed by the caller; offsets stay within the slices.
     unsafe {
         while n - at >= L::N {
             value::<L, F>(L::load(from.add(at))).store(to.add(at));
@@ -175,7 +175,7 @@ unsafe fn two<L: MathLanes<Elem: Number>, F: Binary>(
 /// As for [`one`].
 #[inline(always)]
 unsafe fn double_value<L: FromSingle, F: ByDouble>(x: L, y: L) -> L {
-    // SAFETY: the caller's promise of instructions.
+    // SAFETY: the caller guarantees instructions.
     unsafe {
         let mut ops = Wide::<L>::new();
         let (value, mark) = F::plain(&mut ops, &x, &y);
@@ -239,7 +239,7 @@ macro_rules! forms {
             from: *const $elem,
             n: i64,
         ) -> i64 {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { one::<$lanes, F>(to, from, n.max(0) as usize) };
             STATUS_OK
         }
@@ -255,7 +255,7 @@ macro_rules! forms {
             right: *const $elem,
             n: i64,
         ) -> i64 {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { $run(to, (left, right), n.max(0) as usize) };
             STATUS_OK
         }

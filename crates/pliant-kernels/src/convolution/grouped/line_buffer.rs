@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::super::Convolution;
 use super::super::shape::Sizes;
 use super::filter_blocks::{Block, FilterBlocks};
-use crate::lanes::permute::{MOST, Permute};
+use crate::lanes::permute::{MAX_LANES, Permute};
 use crate::product::tile::prefetch_line;
 use crate::rules::convolution::line_elements;
 
@@ -38,7 +38,7 @@ pub(super) struct LineBuffer {
     /// The number of channels that a vector of filters of several groups reads.
     inputs: usize,
     /// The channel of each lane, for each channel of a group.
-    order: [[u32; MOST]; SPREAD],
+    order: [[u32; MAX_LANES]; SPREAD],
 }
 
 /// Pixels of an input row that are copied into the line buffer.
@@ -73,7 +73,7 @@ impl LineBuffer {
         let cached_results = (line_elements() / pixel.max(1)).saturating_sub(more);
         let parts = s.output[2].div_ceil(cached_results.max(min_results));
         let phase_cells = s.output[2].div_ceil(parts).checked_add(more)?;
-        let mut order = [[0; MOST]; SPREAD];
+        let mut order = [[0; MAX_LANES]; SPREAD];
         if blocks.spans_groups() {
             for (channel, order) in order.iter_mut().enumerate().take(channels) {
                 for (lane, from) in order.iter_mut().enumerate().take(lanes) {

@@ -28,7 +28,7 @@ use crate::epilogue::{EpilogueTile, Position};
 use crate::lanes::for_isa;
 use crate::lanes::permute::Permute;
 use crate::product::parallel::{even_part, parallel_for, unit_work};
-use crate::rules::convolution::{bands, is_narrow};
+use crate::rules::convolution::{bands, sums_fit_registers};
 use filter_blocks::{Block, FilterBlocks};
 use line_buffer::LineBuffer;
 use pliant_machine::isa::Isa;
@@ -66,7 +66,7 @@ struct Piece<'a> {
 /// Whether this implementation supports a convolution: channels are last, and groups share panels or have a narrow panel each.
 pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
     let last = c.x.channel == 1 && c.out.channel == 1;
-    s.groups > 1 && last && (s.shared || is_narrow(c.width))
+    s.groups > 1 && last && (s.shared || sums_fit_registers(c.width))
 }
 
 /// Computes a convolution. Input and results have channels last. Returns a kernel status.

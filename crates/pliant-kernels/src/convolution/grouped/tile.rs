@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::line_buffer::{CELL, LineBuffer};
 use crate::lanes::Lanes;
-use crate::rules::convolution::{SWEPT as TAPS, sweeps};
+use crate::rules::convolution::{SWEPT_TAPS as TAPS, sweeps};
 
 /// The parameters that the tiles of a line of results share.
 pub(super) struct Line<'a> {

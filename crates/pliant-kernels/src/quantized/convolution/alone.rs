@@ -11,7 +11,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use super::Convolution;
 use crate::convolution::shape::Sizes;
-use crate::epilogue::{EpilogueTile, MOST_COLUMNS, Position};
+use crate::epilogue::{EpilogueTile, MAX_TILE_COLUMNS, Position};
 use crate::lanes::{Lanes, for_isa};
 use crate::product::parallel::parallel_for;
 use crate::rules::quantized::depthwise_unit;
@@ -82,15 +82,15 @@ pub(super) unsafe fn run(
 /// As for [`super::run`]; the machine has the instructions of `sums`.
 unsafe fn whole_line(isa: Isa, first: &Few<'_>, sums: unsafe fn(&Few<'_>)) {
     let (c, s) = (first.c, first.s);
-    let mut scratch = [0i32; STEP * MOST_COLUMNS];
+    let mut scratch = [0i32; STEP * MAX_TILE_COLUMNS];
     let row = (first.at[0] * s.output[1] + first.at[1]) * s.output[2];
     let row = first.batch * s.pixels() + row;
-    for channel in (0..s.channels).step_by(MOST_COLUMNS) {
-        let columns = MOST_COLUMNS.min(s.channels - channel);
+    for channel in (0..s.channels).step_by(MAX_TILE_COLUMNS) {
+        let columns = MAX_TILE_COLUMNS.min(s.channels - channel);
         for x in (0..s.output[2]).step_by(STEP) {
             let results = STEP.min(s.output[2] - x);
             let (to, apart) = match c.out.is_null() {
-                true => (scratch.as_mut_ptr(), MOST_COLUMNS),
+                true => (scratch.as_mut_ptr(), MAX_TILE_COLUMNS),
                 false => (c.out.wrapping_add((row + x) * s.channels + channel), s.channels),
             };
             for from in (0..columns).step_by(CHANNELS) {

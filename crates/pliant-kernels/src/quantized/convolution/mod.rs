@@ -30,7 +30,7 @@ use super::{IntegerEpilogue, QuantizedGemm, Work, copies};
 pub use crate::convolution::shape::Counts;
 use crate::convolution::shape::Sizes;
 use crate::product::parallel::{even_part, parallel_for, unit_work};
-use crate::rules::quantized::cut;
+use crate::rules::quantized::piece_grid;
 use crate::scratch::Scratch;
 pub use call::Int8Conv;
 use patches::Patches;
@@ -156,7 +156,7 @@ impl Pieces<'_> {
         let panels = self.s.groups * self.columns.div_ceil(work.width);
         let products = self.rows.saturating_mul(self.s.filters);
         let units = products.saturating_mul(self.k.div_ceil(work.speed())) / unit_work();
-        let (across, down) = cut(self.rows, panels, units);
+        let (across, down) = piece_grid(self.rows, panels, units);
         let piece = |index: usize| {
             let (unit, at) = (crate::product::rows::TILE_ROWS, (index / down, index % down));
             let (rows, panels) =

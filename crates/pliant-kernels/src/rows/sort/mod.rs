@@ -26,7 +26,7 @@ use super::vectorized::{Vectorized, vectorized};
 use super::view::Rows;
 use crate::entry::Implementation;
 use crate::product::parallel::parallel_for;
-use crate::rules::sort::{Algorithm, SHORT, algorithm, gathered_rows, piece, unit};
+use crate::rules::sort::{Algorithm, MAX_NETWORK, algorithm, gathered_rows, piece, unit};
 use crate::scratch::Scratch;
 
 /// Sorted rows.
@@ -114,7 +114,7 @@ unsafe fn sort<K: Key>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i
         network: wanted.network(columns),
         wanted,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match K::NARROW && columns < 1 << 32 {
             true => all.run::<u64>(runtime, rows),
@@ -151,7 +151,7 @@ impl<K: Key> Sorting<K> {
                             let (records, found) = memory.split_at_mut(needed);
                             let piece =
                                 Piece::<K, R> { all: self, rows, block, keys, records, found };
-                            // SAFETY: the caller's promise; each row is in one piece. The machine has the instructions.
+                            // SAFETY: guaranteed by the caller; each row is in one piece. The machine has the instructions.
                             unsafe { vectorized(isa(), piece) };
                             STATUS_OK
                         })
@@ -186,7 +186,7 @@ impl<K: Key> Sorting<K> {
         key: impl Fn(usize, usize) -> K,
     ) {
         let sizes = (lanes, self.wanted.to - self.wanted.from);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if let Some((values, step)) = &self.values {
                 let to = values.addresses::<LANES>(row, lanes);
@@ -243,7 +243,7 @@ impl<K: Key, R: Record> Vectorized for Piece<'_, K, R> {
 
     #[inline(always)]
     unsafe fn run(self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.all.wanted.algorithm {
                 Algorithm::Network => self.side_by_side(),
@@ -263,13 +263,13 @@ impl<K: Key, R: Record> Piece<'_, K, R> {
         let Piece { all, rows, .. } = self;
         let Wanted { from, descending, .. } = all.wanted;
         let first = all.x.run(rows.start).address;
-        // SAFETY: the caller's promise: there is a row, with an element.
+        // SAFETY: guaranteed by the caller: there is a row, with an element.
         let rank = unsafe { *first }.rank(descending);
-        let mut columns = [Column { ranks: [rank; LANES], positions: [0; LANES] }; SHORT];
+        let mut columns = [Column { ranks: [rank; LANES], positions: [0; LANES] }; MAX_NETWORK];
         for row in rows.clone().step_by(LANES) {
             let lanes = LANES.min(rows.end - row);
             let x = all.x.addresses::<LANES>(row, lanes);
-            // SAFETY: the caller's promise; positions are below the number of columns.
+            // SAFETY: guaranteed by the caller; positions are below the number of columns.
             let key = |r: usize, position: usize| unsafe { *x[r].add(position * all.step) };
             for (j, column) in columns[..all.columns].iter_mut().enumerate() {
                 let keys: [K; LANES] = std::array::from_fn(|r| key(r, j));
@@ -282,7 +282,7 @@ impl<K: Key, R: Record> Piece<'_, K, R> {
                 let (low, high) = (usize::from(low), usize::from(high));
                 (columns[low], columns[high]) = columns[low].sorted(columns[high]);
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { all.write((row, lanes), |r, i| columns[from + i].positions[r] as usize, key) };
         }
     }
@@ -303,7 +303,7 @@ impl<K: Key, R: Record> Piece<'_, K, R> {
                 true => x,
                 false => std::array::from_fn(|r| gathered.wrapping_add(r * columns)),
             };
-            // SAFETY: the caller's promise; there is memory for the elements of a block.
+            // SAFETY: guaranteed by the caller; there is memory for the elements of a block.
             unsafe {
                 for j in 0..if is_adjacent { 0 } else { columns } {
                     for r in 0..lanes {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Comparators of the network for [`crate::rules::sort::SHORT`] elements.
+/// Comparators of the network for [`crate::rules::sort::MAX_NETWORK`] elements.
 const MAX_COMPARATORS: usize = 543;
 
 /// The comparators of Batcher's odd-even merge sort. Each swaps the elements at its two positions if they are out of order.
@@ -12,7 +12,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// The network for `wires` elements, at most [`crate::rules::sort::SHORT`].
+    /// The network for `wires` elements, at most [`crate::rules::sort::MAX_NETWORK`].
     pub fn new(wires: usize) -> Network {
         let mut network = Network { comparators: [(0, 0); MAX_COMPARATORS], len: 0 };
         let mut sorted = 1;
@@ -37,7 +37,7 @@ impl Network {
 
     /// Removes the comparators that do not affect the elements of these ranks.
     pub fn keep(&mut self, ranks: Range<usize>) {
-        let mut affects = [false; crate::rules::sort::SHORT];
+        let mut affects = [false; crate::rules::sort::MAX_NETWORK];
         affects[ranks].fill(true);
         let mut kept = self.len;
         for i in (0..self.len).rev() {
@@ -62,7 +62,7 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::sort::SHORT;
+    use crate::rules::sort::MAX_NETWORK;
 
     fn apply(network: &Network, input: u64, wires: usize) -> Vec<u64> {
         let mut list: Vec<u64> = (0..wires).map(|i| input >> i & 1).collect();
@@ -92,7 +92,7 @@ mod tests {
     /// A network sorts all inputs if it sorts those of zeros and ones.
     #[test]
     fn zeros_and_ones_are_sorted() {
-        for wires in 0..=SHORT {
+        for wires in 0..=MAX_NETWORK {
             let network = Network::new(wires);
             // All inputs of few wires, and samples of more.
             for sample in 0..1u64 << wires.min(14) {
@@ -104,6 +104,6 @@ mod tests {
                 assert!(apply(&network, input, wires).is_sorted(), "{wires} {input:b}");
             }
         }
-        assert_eq!(Network::new(SHORT).len, MAX_COMPARATORS);
+        assert_eq!(Network::new(MAX_NETWORK).len, MAX_COMPARATORS);
     }
 }

@@ -1,18 +1,18 @@
-//! Scores of a few rows: dot products with the keys in place.
+//! Scores of a few rows, by dot products with the keys in place.
 //!
-//! Packing a key costs more than its products with one or two rows, so few rows read it in place
-//! ([`crate::rules::attention`]). The lane sums of as many keys as a vector has lanes are
-//! transposed within the registers and added, which is cheaper than a horizontal sum per key.
+//! Packing a key takes longer than multiplying it by one or two rows, so few rows read it in place
+//! ([`crate::rules::attention`]). The sums of `N` keys, where `N` is the number of lanes, are transposed and added as
+//! vectors, which is cheaper than one horizontal sum per key.
 
 use std::mem::MaybeUninit;
 
 use crate::lanes::Lanes;
 use crate::lanes::transpose::Transpose;
 
-/// Elements of a block of vectors.
+/// Elements of a block of as many vectors as lanes, on any machine.
 const BLOCK: usize = 256;
 
-/// The scores of `rows` by `keys`; strides in elements.
+/// The arguments of [`dots`]: scores of `rows` by `keys`. Strides count elements.
 pub struct Dots {
     pub q: *const f32,
     pub q_row: isize,
@@ -32,8 +32,9 @@ pub struct Dots {
 #[inline(always)]
 pub unsafe fn dots<L: Transpose + Lanes<Elem = f32>>(d: &Dots) {
     let mut blocks = [[MaybeUninit::<f32>::uninit(); BLOCK]; 2];
-    let [sums, turned] = &mut blocks;
-    let (sums, turned) = (sums.as_mut_ptr().cast::<f32>(), turned.as_mut_ptr().cast::<f32>());
+    let [sums, transposed] = &mut blocks;
+    let (sums, transposed) =
+        (sums.as_mut_ptr().cast::<f32>(), transposed.as_mut_ptr().cast::<f32>());
     for first in (0..d.keys).step_by(L::N) {
         let count = L::N.min(d.keys - first);
         for row in 0..d.rows {
@@ -48,10 +49,10 @@ pub unsafe fn dots<L: Transpose + Lanes<Elem = f32>>(d: &Dots) {
                     };
                     sum.store(sums.add(i * L::N));
                 }
-                L::transpose(sums, L::N as isize, turned, L::N as isize);
-                let mut total = L::load(turned);
+                L::transpose(sums, L::N as isize, transposed, L::N as isize);
+                let mut total = L::load(transposed);
                 for lane in 1..L::N {
-                    total = total.add(L::load(turned.add(lane * L::N)));
+                    total = total.add(L::load(transposed.add(lane * L::N)));
                 }
                 total.store(d.scores.add(row * d.stride + first));
             }
@@ -59,7 +60,7 @@ pub unsafe fn dots<L: Transpose + Lanes<Elem = f32>>(d: &Dots) {
     }
 }
 
-/// The lane-wise sums of products of two vectors in memory.
+/// The products of two arrays, summed per lane.
 ///
 /// # Safety
 /// As for [`dots`].

@@ -1,14 +1,13 @@
-//! The products of weights with values, for a block of rows and a block of keys.
+//! The product of weights and values, for a block of rows and a block of keys.
 //!
-//! A sliver of rows is one tile over the keys that any of its rows sees; the other rows have
-//! weights of 0 there. The product of such a weight with an infinity or NaN is NaN, so a hidden
-//! value would reach the result. Therefore values that only some rows see, of which there are few
-//! per block, are first checked for infinities and NaN. If there are any, the tile covers only the
+//! A sliver of rows is one tile over the keys that any of its rows sees. Rows that do not see a key have weight 0 for
+//! it. But 0 times an infinity or NaN is NaN, so a hidden value could reach the result. Therefore, values that only
+//! some rows see (few per block) are first checked for infinities and NaN. If there are any, the tile covers only the
 //! keys that all rows of the sliver see, and each row adds its other keys separately.
 //!
-//! Recipe: the micro-kernel of products on values in place or packed. Measured: under "Attention"
-//! in `docs/performance.md`, with the gain of packing distant values; the check for infinities was
-//! not measured separately.
+//! Recipe: the micro-kernel of products on values in place or packed. Measured: under "Attention" in
+//! `docs/performance.md`, with the gain of packing values with a large stride. The check for infinities was not
+//! measured separately.
 
 use std::ops::Range;
 
@@ -19,7 +18,7 @@ use crate::lanes::reduce::Reduce;
 use crate::product::rows::slivers;
 use crate::product::tile::{KSegment, Prefetch, Tile};
 
-/// The weights of some rows, the values of a block of keys, and the destination of their sums.
+/// The weights of a block of rows, the values of a block of keys, and the destination of the results.
 pub struct Block<'a> {
     /// The visible keys of each row.
     pub rows: &'a [Row],
@@ -42,32 +41,32 @@ impl Block<'_> {
     /// Computes the sums.
     ///
     /// # Safety
-    /// The machine has the instructions of `ops`. The elements are valid, those of values up to
-    /// whole vectors. The results overlap no operand.
+    /// The machine has the instructions of `ops`. The elements are valid, those of values up to whole vectors. The
+    /// results overlap no operand.
     pub unsafe fn run(&self, ops: &Ops) {
         // SAFETY: guaranteed by the caller.
-        let finite = Seen::of(self.rows).hidden().into_iter().all(|keys| unsafe {
+        let finite = VisibleKeys::of(self.rows).partly_visible().into_iter().all(|keys| unsafe {
             let from = self.values.wrapping_offset(keys.start as isize * self.v_row);
-            let (rows, columns, all) = (keys.len(), self.size, true);
-            let mut values = Finite { from, row: self.v_row, rows, columns, all };
+            let (rows, columns, all_finite) = (keys.len(), self.size, true);
+            let mut values = FiniteCheck { from, row: self.v_row, rows, columns, all_finite };
             (ops.finite)(&mut values);
-            values.all
+            values.all_finite
         });
         let panel = ops.kernels.columns();
         for column in (0..self.size).step_by(panel) {
             let columns = column..self.size.min(column + panel);
             for (first, height) in slivers(self.rows.len()) {
                 let sliver = first..first + height;
-                let seen = Seen::of(&self.rows[sliver.clone()]);
+                let visible = VisibleKeys::of(&self.rows[sliver.clone()]);
                 // SAFETY: guaranteed by the caller.
                 unsafe {
                     if finite {
-                        self.sum(ops, sliver, &columns, seen.some, self.accumulate);
+                        self.sum(ops, sliver, &columns, visible.any, self.accumulate);
                         continue;
                     }
-                    self.sum(ops, sliver.clone(), &columns, seen.all.clone(), self.accumulate);
+                    self.sum(ops, sliver.clone(), &columns, visible.all.clone(), self.accumulate);
                     for row in sliver {
-                        for keys in seen.beside(&self.rows[row]) {
+                        for keys in visible.outside_common(&self.rows[row]) {
                             self.sum(ops, row..row + 1, &columns, keys, true);
                         }
                     }
@@ -76,8 +75,7 @@ impl Block<'_> {
         }
     }
 
-    /// Computes or accumulates the sums of a sliver of rows over some keys. Sums over no
-    /// keys are 0.
+    /// Computes or accumulates the sums of a sliver of rows over some keys. Sums over no keys are 0.
     ///
     /// # Safety
     /// As for [`Block::run`].
@@ -108,48 +106,48 @@ impl Block<'_> {
     }
 }
 
-/// The range of keys of a block that some row sees, and the range that all rows see.
-struct Seen {
-    some: Range<usize>,
+/// The range of keys of a block that any row sees, and the range that all rows see.
+struct VisibleKeys {
+    any: Range<usize>,
     all: Range<usize>,
 }
 
-impl Seen {
-    fn of(rows: &[Row]) -> Seen {
-        let seen = rows.iter().map(|row| row.low..row.high);
-        let some = seen.clone().filter(|keys| !keys.is_empty());
-        let some = some.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end)).unwrap_or(0..0);
-        let all = seen.reduce(|x, y| x.start.max(y.start)..x.end.min(y.end));
+impl VisibleKeys {
+    fn of(rows: &[Row]) -> VisibleKeys {
+        let visible = rows.iter().map(|row| row.low..row.high);
+        let any = visible.clone().filter(|keys| !keys.is_empty());
+        let any = any.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end)).unwrap_or(0..0);
+        let all = visible.reduce(|x, y| x.start.max(y.start)..x.end.min(y.end));
         let mut all = all.unwrap_or(0..0);
         if all.is_empty() {
             // The visible ranges do not intersect.
-            all = some.start..some.start;
+            all = any.start..any.start;
         }
-        Seen { some, all }
+        VisibleKeys { any, all }
     }
 
-    /// The keys that some rows see and others do not.
-    fn hidden(&self) -> [Range<usize>; 2] {
-        [self.some.start..self.all.start, self.all.end..self.some.end]
+    /// The keys that only some rows see.
+    fn partly_visible(&self) -> [Range<usize>; 2] {
+        [self.any.start..self.all.start, self.all.end..self.any.end]
     }
 
-    /// The keys that a row sees but others do not.
-    fn beside(&self, row: &Row) -> impl Iterator<Item = Range<usize>> {
+    /// The keys that a row sees, except those that all rows see.
+    fn outside_common(&self, row: &Row) -> impl Iterator<Item = Range<usize>> {
         let before = row.low..row.high.min(self.all.start);
         let after = row.low.max(self.all.end)..row.high;
         [before, after].into_iter().filter(|keys| !keys.is_empty())
     }
 }
 
-/// Rows of values, and whether all of them are finite numbers.
-pub struct Finite {
+/// The arguments and the result of [`check_finite`]: rows of values.
+pub struct FiniteCheck {
     /// The first element and the row stride.
     pub from: *const f32,
     pub row: isize,
     pub rows: usize,
     pub columns: usize,
-    /// The result of [`look`].
-    pub all: bool,
+    /// Whether all values are finite: the result.
+    pub all_finite: bool,
 }
 
 /// Checks whether all elements are finite.
@@ -157,11 +155,11 @@ pub struct Finite {
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.
 #[inline(always)]
-pub unsafe fn look<L: MathLanes<Elem = f32> + Reduce>(values: &mut Finite) {
+pub unsafe fn check_finite<L: MathLanes<Elem = f32> + Reduce>(values: &mut FiniteCheck) {
     let whole = values.columns / L::N * L::N;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        // Products with 0 are 0, except those of non-finite numbers, which are NaN.
+        // 0 times a finite number is 0; 0 times infinity or NaN is NaN.
         let mut sum = L::zero();
         for row in 0..values.rows as isize {
             let x = values.from.offset(row * values.row);
@@ -172,6 +170,6 @@ pub unsafe fn look<L: MathLanes<Elem = f32> + Reduce>(values: &mut Finite) {
                 sum = L::load_first(x.add(whole), values.columns - whole).mul_add(L::zero(), sum);
             }
         }
-        values.all = sum.sum_lanes() == 0.0;
+        values.all_finite = sum.sum_lanes() == 0.0;
     }
 }
